@@ -96,21 +96,6 @@ __global__ void tile(int *data, bool wrong) {
     data[N + threadIdx.x] = loaded[N - 1 - threadIdx.x]; // tile
 }
 
-// The tile of the next round is loaded while others still read this one.
-__global__ void reuse(int *data, bool wrong) {
-    __shared__ int tile[N];
-    int sum = 0;
-    for (int round = 0; round < 4; ++round) {
-        tile[threadIdx.x] = data[round * N + threadIdx.x]; // reuse
-        __syncthreads();
-        sum += tile[(threadIdx.x + 33) % N]; // reuse
-        if (!wrong)
-            __syncthreads();
-    }
-    __syncthreads();
-    data[threadIdx.x] = sum;
-}
-
 // Reductions of 2010 relied on warps that run in step.
 __global__ void warp_volatile(int *data, bool wrong) {
     __shared__ volatile int sum[64];
@@ -243,24 +228,6 @@ __global__ void lock_fence(int *data, bool wrong) {
         lock.lock();
         data[0] += 1; // lock_fence
         lock.unlock(!wrong);
-    }
-}
-
-// The last block adds what all blocks have written.
-__global__ void last_block(int *data, bool wrong) {
-    __shared__ bool last;
-    data[threadIdx.x + blockIdx.x * N] = 1; // last_block
-    if (!wrong)
-        __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0)
-        last = atomicAdd(&data[8 * N], 1) == (int)gridDim.x - 1;
-    __syncthreads();
-    if (last) {
-        int sum = 0;
-        for (unsigned b = 0; b < gridDim.x; ++b)
-            sum += data[b * N + threadIdx.x]; // last_block
-        data[9 * N + threadIdx.x] = sum;
     }
 }
 
@@ -410,9 +377,9 @@ static const struct {
     const char *name;
     void (*run)(int *, bool);
 } cases[] = {
-    KERNEL(tile, 1) KERNEL(reuse, 1) KERNEL(warp_volatile, 1) KERNEL(shuffle_order, 1) KERNEL(matrix_load, 1)
+    KERNEL(tile, 1) KERNEL(warp_volatile, 1) KERNEL(shuffle_order, 1) KERNEL(matrix_load, 1)
     KERNEL(matrix_store, 1) KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1) KERNEL(increment, 4)
-    KERNEL(histogram, 1) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
+    KERNEL(histogram, 1) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(flag, 2)
     KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)
     HOST(missing_event) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel) HOST(each_stream) HOST(library)
 };

@@ -119,13 +119,13 @@ TEST(launches_by_address) {
     void *one[] = {&value}, *three[] = {&out, &pair, &n};
     const void *variable = (const void *)with_shared;
     cudaMalloc(&out, 8);
-    EXPECT(cudaLaunchKernel((void *)outer::internal, 1, 1, one) == cudaSuccess);
+    OK(cudaLaunchKernel((void *)outer::internal, 1, 1, one));
     EXPECT(saw(40));
-    EXPECT(cudaLaunchKernel((const void *)with_c_linkage, dim3(1), dim3(1), one, 0, 0) == cudaSuccess);
+    OK(cudaLaunchKernel((const void *)with_c_linkage, dim3(1), dim3(1), one, 0, 0));
     EXPECT(saw(400));
-    EXPECT(cudaLaunchCooperativeKernel((void *)declared_first<int>, 1, 1, one) == cudaSuccess);
+    OK(cudaLaunchCooperativeKernel((void *)declared_first<int>, 1, 1, one));
     EXPECT(saw(4));
-    EXPECT(cudaLaunchKernel(variable, 1, 2, three, 64) == cudaSuccess);
+    OK(cudaLaunchKernel(variable, 1, 2, three, 64));
     cudaMemcpy(result, out, 8, cudaMemcpyDeviceToHost);
     EXPECT(result[0] == 32 && result[1] == 32);
     Counted c(5), d(6);
@@ -144,19 +144,18 @@ TEST(launches_by_address) {
 
 TEST(attributes_by_address) {
     cudaFuncAttributes a;
-    EXPECT(cudaFuncGetAttributes(&a, (void *)with_shared) == cudaSuccess);
+    OK(cudaFuncGetAttributes(&a, (void *)with_shared));
     EXPECT(a.sharedSizeBytes == 400 && a.maxThreadsPerBlock == 1024 && a.maxDynamicSharedSizeBytes == 48752);
     EXPECT(cudaFuncGetAttributes(&a, bounded) == cudaSuccess && a.maxThreadsPerBlock == 128);
     EXPECT(cudaFuncGetAttributes(&a, declared_first<int>) == cudaSuccess && a.maxThreadsPerBlock == 256);
     // The limit of dynamic shared memory belongs to one kernel.
-    EXPECT(cudaFuncSetAttribute((void *)with_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000) ==
-           cudaSuccess);
+    OK(cudaFuncSetAttribute((void *)with_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000));
     EXPECT(cudaFuncGetAttributes(&a, with_shared) == cudaSuccess && a.maxDynamicSharedSizeBytes == 60000);
     EXPECT(cudaFuncGetAttributes(&a, bounded) == cudaSuccess && a.maxDynamicSharedSizeBytes == 49152);
     int *out;
     cudaMalloc(&out, 4);
     with_shared<<<1, 1, 60000>>>(out, {}, 1);
-    EXPECT(cudaGetLastError() == cudaSuccess);
+    OK(cudaGetLastError());
     bounded<<<1, 1, 60000>>>(1);
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
 }

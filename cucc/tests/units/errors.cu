@@ -27,18 +27,18 @@ TEST(names_and_texts) {
 
 TEST(the_last_error_is_kept_until_it_is_fetched) {
     int device;
-    EXPECT(cudaGetLastError() == cudaSuccess);
+    OK(cudaGetLastError());
     EXPECT(cudaSetDevice(1 << 20) == cudaErrorInvalidDevice);
     OK(cudaGetDevice(&device)); // a successful call does not clear it
     EXPECT(cudaPeekAtLastError() == cudaErrorInvalidDevice);
     std::thread([] { // each thread has its own
-        EXPECT(cudaPeekAtLastError() == cudaSuccess);
+        OK(cudaPeekAtLastError());
         EXPECT(cudaMemset(NULL, 0, 4) == cudaErrorInvalidValue);
     }).join();
     EXPECT(cudaPeekAtLastError() == cudaErrorInvalidDevice);
     EXPECT(cudaMemset(NULL, 0, 4) == cudaErrorInvalidValue); // the latest error replaces it
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
-    EXPECT(cudaGetLastError() == cudaSuccess);
+    OK(cudaGetLastError());
 }
 
 __global__ void nothing() {}
@@ -78,7 +78,7 @@ static void fail_for_good() {
     void *p;
     EXPECT(cuda_cpu::fail_for_good(cudaErrorAssert, "kernel: an assertion") == cudaErrorAssert);
     EXPECT(cudaGetLastError() == cudaErrorAssert);
-    EXPECT(cudaGetLastError() == cudaSuccess); // cleared, but the next call returns it again
+    OK(cudaGetLastError()); // cleared, but the next call returns it again
     EXPECT(cudaMalloc(&p, 4) == cudaErrorAssert);
     EXPECT(cudaDeviceSynchronize() == cudaErrorAssert);
     EXPECT(cudaGetLastError() == cudaErrorAssert);

@@ -146,10 +146,9 @@ __global__ void pass_on(int *cells, int rounds, int *valid) {
 
 TEST(grid_barrier) {
     int processors, per_processor;
-    EXPECT(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0) == cudaSuccess);
+    OK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
     for (int threads : {1, 33, 1024}) {
-        EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, pass_on, threads, 0) ==
-               cudaSuccess);
+        OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, pass_on, threads, 0));
         const int blocks = processors * per_processor, n = blocks * threads;
         std::vector<int> start(n);
         for (int i = 0; i < n; ++i)
@@ -158,7 +157,7 @@ TEST(grid_barrier) {
         cudaMemcpy(cells.data, start.data(), n * sizeof(int), cudaMemcpyHostToDevice);
         int rounds = 7;
         void *arguments[] = {&cells.data, &rounds, &valid.data};
-        EXPECT(cudaLaunchCooperativeKernel(pass_on, blocks, threads, arguments) == cudaSuccess);
+        OK(cudaLaunchCooperativeKernel(pass_on, blocks, threads, arguments));
         const auto got = cells.host();
         int wrong = 0;
         for (int i = 0; i < n; ++i)
@@ -201,9 +200,9 @@ TEST(occupancy) {
     EXPECT(blocks(add_scaled, 32, 40 << 10) == 4); // 164 KiB of shared memory
     EXPECT(blocks(with_shared<10000>, 32, 0) == 4);
     EXPECT(blocks(add_scaled, 2000, 0) == 0);
-    EXPECT(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 0) == cudaSuccess);
+    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 0));
     EXPECT(block == 1024 && grid == 2 * processors);
-    EXPECT(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 200) == cudaSuccess);
+    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 200));
     EXPECT(block == 128); // 16 blocks of 4 warps fill all 64 warps, 9 blocks of 7 do not
 }
 
@@ -229,7 +228,7 @@ TEST(more_shared_memory_when_allowed) {
     EXPECT(cudaFuncSetAttribute(use_much, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20) ==
            cudaErrorInvalidValue);
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
-    EXPECT(cudaFuncSetAttribute(use_much, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess);
+    OK(cudaFuncSetAttribute(use_much, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     use_much<<<1, 1, bytes>>>(out.data, bytes / 4);
     EXPECT(out.host()[0] == 3);
 }
@@ -259,9 +258,9 @@ __global__ void sums_of_any_group(int *good) {
     const int small = sum_of(group, &cells[t / 8 * 8], t);
     const cg::thread_block_tile<4> quad = cg::tiled_partition<4>(cg::tiled_partition<32>(block)), copy = quad;
     good[t] = (t > 0 || all == 127 * 64) && (tile.thread_rank() > 0 || part == 16 * t + 120) &&
-              (group.thread_rank() > 0 || small == 8 * t + 28) &&
-              cg::tiled_partition(group, 4).size() == 4 && (t >= 32 || (int)copy.meta_group_rank() == t / 4) &&
-              (int)copy.thread_rank() == t % 4 && cg::this_thread().size() == 1;
+              (group.thread_rank() > 0 || small == 8 * t + 28) && cg::tiled_partition(group, 4).size() == 4 &&
+              (t >= 32 || (int)copy.meta_group_rank() == t / 4) && (int)copy.thread_rank() == t % 4 &&
+              cg::this_thread().size() == 1;
 }
 
 TEST(groups_as_parameters) {
@@ -275,10 +274,10 @@ __global__ void partitions(int *good) {
     const int t = (int)tile.thread_rank(), size = t % 5 < 2 ? 7 : 6;
     const auto odd = cg::binary_partition(tile, t % 2 == 1);
     const auto label = cg::labeled_partition(tile, t % 5);
-    bool right = odd.size() == 16 && (int)odd.thread_rank() == t / 2 &&
-                 (int)odd.meta_group_rank() == t % 2 && odd.meta_group_size() == 2 &&
-                 (int)label.size() == size && (int)label.thread_rank() == t / 5 &&
-                 (int)label.meta_group_rank() == t % 5 && label.meta_group_size() == 5 &&
+    bool right = odd.size() == 16 && (int)odd.thread_rank() == t / 2 && (int)odd.meta_group_rank() == t % 2 &&
+                 odd.meta_group_size() == 2 && (int)label.size() == size &&
+                 (int)label.thread_rank() == t / 5 && (int)label.meta_group_rank() == t % 5 &&
+                 label.meta_group_size() == 5 &&
                  cg::reduce(label, t, cg::plus<int>()) == size * (t % 5) + 5 * size * (size - 1) / 2;
     if (t < 21) {
         const auto part = cg::tiled_partition(cg::coalesced_threads(), 8);
@@ -377,7 +376,7 @@ TEST(copies_by_a_group) {
     for (int i = 0; i < n; ++i)
         in[i] = 3 * i;
     Device<int> device_in(n), out(n + 65);
-    EXPECT(cudaMemcpy(device_in.data, in.data(), n * sizeof(int), cudaMemcpyHostToDevice) == cudaSuccess);
+    OK(cudaMemcpy(device_in.data, in.data(), n * sizeof(int), cudaMemcpyHostToDevice));
     copies<<<1, 32, n * sizeof(int)>>>(device_in.data, n, out.data);
     const auto got = out.host();
     for (int i = 0; i < n; ++i)

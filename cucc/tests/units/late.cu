@@ -38,16 +38,6 @@ struct Scene {
         OK(cudaDeviceSynchronize());
         *pinned = *managed = 0;
     }
-    ~Scene() {
-        OK(cudaDeviceSynchronize());
-        for (cudaStream_t s : {a, b, alone})
-            OK(cudaStreamDestroy(s));
-        OK(cudaEventDestroy(event));
-        OK(cudaFree(device));
-        OK(cudaFree(other));
-        OK(cudaFree(managed));
-        OK(cudaFreeHost(pinned));
-    }
 };
 
 TEST(the_end_of_the_program_is_no_wait) { // first, because it forks
@@ -223,18 +213,11 @@ TEST(a_graph_runs_in_its_stream_and_a_missing_dependency_shows) {
     cudaGraph_t graph;
     cudaGraphExec_t executable;
     cudaGraphNode_t first, second;
-    const auto fill = [&](unsigned value) {
-        cudaMemsetParams p = {};
-        p.dst = s.managed;
-        p.value = value;
-        p.elementSize = 4;
-        p.width = p.height = 1;
-        return p;
-    };
-    const cudaMemsetParams one = fill(1), two = fill(2);
+    const cudaHostNodeParams one = {[](void *x) { *(int *)x = 1; }, s.managed};
+    const cudaHostNodeParams two = {[](void *x) { *(int *)x = 2; }, s.managed};
     OK(cudaGraphCreate(&graph, 0));
-    OK(cudaGraphAddMemsetNode(&first, graph, NULL, 0, &one));
-    OK(cudaGraphAddMemsetNode(&second, graph, NULL, 0, &two)); // should come after the first
+    OK(cudaGraphAddHostNode(&first, graph, NULL, 0, &one));
+    OK(cudaGraphAddHostNode(&second, graph, NULL, 0, &two)); // should come after the first
     OK(cudaGraphInstantiate(&executable, graph, 0));
     OK(cudaGraphLaunch(executable, s.a));
     EXPECT(*s.managed == 0);

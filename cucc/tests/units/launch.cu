@@ -6,7 +6,7 @@
 #include "device.h"
 
 static bool launched() {
-    return EXPECT(cudaGetLastError() == cudaSuccess);
+    return OK(cudaGetLastError());
 }
 
 __global__ void hello() {
@@ -61,7 +61,7 @@ static void refused(dim3 grid, dim3 block, size_t shared, cudaError_t expected) 
     must_not_run<<<grid, block, shared>>>(out.data);
     EXPECT(cudaPeekAtLastError() == expected);
     EXPECT(cudaGetLastError() == expected);
-    EXPECT(cudaGetLastError() == cudaSuccess);
+    OK(cudaGetLastError());
     EXPECT(out.host()[0] == 0);
 }
 
