@@ -6,9 +6,6 @@
 #include <concepts>
 #include <type_traits>
 
-__global__ void set(int value) {
-    out[0] = value;
-}
 template <class T>
 concept Number = std::is_arithmetic_v<T> && (sizeof(T) > 0);
 template <Number T> __global__ void constrained(T v) {

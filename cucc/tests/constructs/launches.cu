@@ -4,9 +4,6 @@
 #include "results.h"
 #include <vector>
 
-__global__ void set(int value) {
-    out[0] = value;
-}
 __global__ void add(int value) {
     atomicAdd(out, value);
 }

@@ -6,9 +6,6 @@
 #include <type_traits>
 #include <utility>
 
-__global__ void set(int value) {
-    out[0] = value;
-}
 template <class T> __global__ void generic(T value) {
     out[0] = (int)value;
 }
@@ -138,19 +135,6 @@ end:
 }
 TEST(features_of_cxx17_in_device_code) {
     GIVES(3 + 4 + 15 + 24 + 10 + 8 + 2 + (36 - 3) + 3 + 6 + 1 + 5 + 0 + 1 + 6 + 1, features<<<1, 1>>>());
-}
-template <class... T> struct Overloaded : T... {
-    using T::operator()...;
-};
-template <class... T> Overloaded(T...) -> Overloaded<T...>;
-TEST(host_code_of_cxx17) {
-    auto o = Overloaded{[](int n) { set<<<1, 1>>>(n); }, [](double d) { generic<<<1, 1>>>(d + 1); }};
-    GIVES(3, o(3));
-    GIVES(4, o(3.5));
-    auto [grid, value] = std::pair{1, 7};
-    GIVES(7, set<<<grid, 1>>>(value));
-    auto nested = [](auto f) { return [=](auto v) { f(v); }; };
-    GIVES(9, nested([](int v) { set<<<1, 1>>>(v); })(9));
 }
 __global__ void device_asm(int n) {
     int r;

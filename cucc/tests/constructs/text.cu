@@ -3,9 +3,6 @@
 // Digraphs, macros, pragmas and odd names. All is legal for nvcc.
 #include "results.h"
 
-__global__ void set(int value) {
-    out[0] = value;
-}
 template <int N> __global__ void number() {
     out[0] = N;
 }

@@ -148,12 +148,17 @@ TEST(attributes_by_address) {
     EXPECT(a.sharedSizeBytes == 400 && a.maxThreadsPerBlock == 1024 && a.maxDynamicSharedSizeBytes == 48752);
     EXPECT(cudaFuncGetAttributes(&a, bounded) == cudaSuccess && a.maxThreadsPerBlock == 128);
     EXPECT(cudaFuncGetAttributes(&a, declared_first<int>) == cudaSuccess && a.maxThreadsPerBlock == 256);
-    // The limit of dynamic shared memory belongs to one kernel.
+    // The limit of dynamic shared memory belongs to one kernel. Its static shared memory is in addition.
+    int *out;
+    cudaMalloc(&out, 4);
+    with_shared<<<1, 1, 60000>>>(out, {}, 1);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    EXPECT(cudaFuncSetAttribute(with_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20) ==
+           cudaErrorInvalidValue);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
     OK(cudaFuncSetAttribute((void *)with_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000));
     EXPECT(cudaFuncGetAttributes(&a, with_shared) == cudaSuccess && a.maxDynamicSharedSizeBytes == 60000);
     EXPECT(cudaFuncGetAttributes(&a, bounded) == cudaSuccess && a.maxDynamicSharedSizeBytes == 49152);
-    int *out;
-    cudaMalloc(&out, 4);
     with_shared<<<1, 1, 60000>>>(out, {}, 1);
     OK(cudaGetLastError());
     bounded<<<1, 1, 60000>>>(1);

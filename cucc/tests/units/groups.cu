@@ -206,33 +206,6 @@ TEST(occupancy) {
     EXPECT(block == 128); // 16 blocks of 4 warps fill all 64 warps, 9 blocks of 7 do not
 }
 
-__device__ float three(void) {
-    __shared__ float one; // also in addition to the dynamic limit
-    one = 3;
-    return one;
-}
-
-extern __shared__ float more[];
-__global__ void use_much(float *out, int n) {
-    __shared__ float few[4]; // in addition to the dynamic limit
-    few[3] = three();
-    more[n - 1] = few[3];
-    *out = more[n - 1];
-}
-
-TEST(more_shared_memory_when_allowed) {
-    Device<float> out(1);
-    const int bytes = 100 << 10;
-    use_much<<<1, 1, bytes>>>(out.data, bytes / 4);
-    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
-    EXPECT(cudaFuncSetAttribute(use_much, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20) ==
-           cudaErrorInvalidValue);
-    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
-    OK(cudaFuncSetAttribute(use_much, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    use_much<<<1, 1, bytes>>>(out.data, bytes / 4);
-    EXPECT(out.host()[0] == 3);
-}
-
 // ---- parts of groups ----
 
 __device__ int sum_of(cg::thread_group group, int *cells, int value) { // as in the programming guide

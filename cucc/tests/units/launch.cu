@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Launches on the CPU back end: which threads run, with which indices and arguments, and which
 // launches are refused.
-#include <atomic>
-#include <thread>
 #include "device.h"
 
 static bool launched() {
@@ -79,22 +77,4 @@ TEST(limits_of_a_launch) {
     must_not_run<<<1, dim3(32, 32), 48 << 10>>>(out.data); // the correct twin, at the limits
     launched();
     EXPECT(out.host()[0] == 1);
-}
-
-__global__ void add_up(unsigned long long *sum, unsigned long long value) {
-    atomicAdd(sum, value);
-}
-
-TEST(launches_from_several_host_threads) {
-    Device<unsigned long long> sum(1);
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 6; ++i)
-        threads.emplace_back([&] {
-            for (int j = 0; j < 50; ++j)
-                add_up<<<10, 20>>>(sum.data, 3);
-            launched();
-        });
-    for (std::thread &thread : threads)
-        thread.join();
-    EXPECT(sum.host()[0] == 6ull * 50 * 10 * 20 * 3);
 }

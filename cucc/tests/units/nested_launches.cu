@@ -34,22 +34,6 @@ TEST(after_a_trap_nothing_runs) {
 }
 #endif
 
-__global__ void tree(int *grids, int depth, int levels) {
-    if (threadIdx.x == 0)
-        atomicAdd(&grids[depth], 1);
-    __syncthreads();
-    if (threadIdx.x < 3 && depth + 1 < levels)
-        tree<<<2, 4>>>(grids, depth + 1, levels);
-}
-
-TEST(every_level_runs_before_the_launch_is_complete) {
-    int *grids = managed<int>(5);
-    tree<<<2, 4>>>(grids, 0, 5);
-    OK(cudaDeviceSynchronize());
-    for (int depth = 0, blocks = 2; depth < 5; ++depth, blocks *= 6)
-        EXPECT(grids[depth] == blocks);
-}
-
 // Stores the value and the number of threads per block.
 __global__ void put_size(int *to, int value) {
     if (threadIdx.x == 0)
