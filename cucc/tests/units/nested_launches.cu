@@ -111,21 +111,11 @@ struct Levels {
     cudaError_t error;
 };
 
-__global__ void deeper(Levels *levels, cudaStream_t stream) {
+// The next grid is launched into `stream`, the one after it into `next`.
+__global__ void deeper(Levels *levels, cudaStream_t stream, cudaStream_t next) {
     const int here = ++levels->count;
     if (here < 3000)
-        deeper<<<1, 1, 0, stream>>>(levels, stream);
-    const cudaError_t error = cudaGetLastError();
-    if (error != cudaSuccess)
-        *levels = {levels->count, here, error};
-}
-
-// Grids with odd numbers launch the next grid into cudaStreamTailLaunch. It starts when its parent grid has
-// completed, so the nesting depth does not increase. Until then both grids count as pending launches.
-__global__ void alternating(Levels *levels) {
-    const int here = ++levels->count;
-    if (here < 3000)
-        alternating<<<1, 1, 0, here % 2 ? cudaStreamTailLaunch : 0>>>(levels);
+        deeper<<<1, 1, 0, stream>>>(levels, next, stream);
     const cudaError_t error = cudaGetLastError();
     if (error != cudaSuccess)
         *levels = {levels->count, here, error};
@@ -141,7 +131,7 @@ TEST(the_number_of_pending_launches_limits_the_nesting_depth) {
         EXPECT(limit == (set == 1 ? 32 : set));
         for (const cudaStream_t stream : {(cudaStream_t)0, cudaStreamFireAndForget, cudaStreamTailLaunch}) {
             *levels = {};
-            deeper<<<1, 1>>>(levels, stream);
+            deeper<<<1, 1>>>(levels, stream, stream);
             OK(cudaDeviceSynchronize());
             OK(cudaGetLastError());
             if (stream == cudaStreamTailLaunch || limit == 5000) // no grid waits for a tail launch
@@ -152,13 +142,13 @@ TEST(the_number_of_pending_launches_limits_the_nesting_depth) {
         }
     }
     OK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 100));
+    // A grid in cudaStreamTailLaunch starts when its parent grid has completed, so the nesting depth does not
+    // increase. Until then both grids count as pending launches.
     *levels = {};
-    alternating<<<1, 1>>>(levels);
+    deeper<<<1, 1>>>(levels, cudaStreamTailLaunch, 0);
     OK(cudaDeviceSynchronize());
     EXPECT(levels->count == 199 && levels->failed_at == 199 &&
            levels->error == cudaErrorLaunchPendingCountExceeded);
-    *levels = {};
-    OK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 2048));
 }
 
 __global__ void error_at_the_start(cudaError_t *error) {
@@ -206,17 +196,16 @@ TEST(only_the_thread_that_has_launched_sees_the_error) {
     }
 }
 
-__global__ void unknown_stream(int *p, cudaStream_t stream, cudaError_t *error) {
-    put<<<1, 1, 0, stream>>>(p, 1);
+__global__ void unknown_stream(int *p, int *error) {
+    put<<<1, 1, 0, (cudaStream_t)0x7777770>>>(p, 1);
     *error = cudaGetLastError();
 }
 
 TEST(a_stream_that_does_not_exist) {
-    int *p = managed<int>(1);
-    cudaError_t *error = managed<cudaError_t>(1);
-    unknown_stream<<<1, 1>>>(p, (cudaStream_t)0x7777770, error);
+    int *p = managed<int>(2);
+    unknown_stream<<<1, 1>>>(p, p + 1);
     OK(cudaDeviceSynchronize());
-    EXPECT(*error == cudaErrorInvalidValue && *p == 0);
+    EXPECT(p[0] == 0 && p[1] == cudaErrorInvalidValue);
 }
 
 __device__ int on_device;
