@@ -147,8 +147,8 @@ def test_launch_over_lines_and_linemarkers(translate):
 STAYS = [
     *rows(
         r"""
-        "k<<<1, 1>>>()" | '<', '<' | "\\" | R"(k<<<1, 1>>>() " )" | u8R"x(k<<<1)" ,1>>>())x" | L"\"k<<<" | L'"' | u8'<' | '\''
-        1'000 << 2 | 0x1'f | 1e+5 | a << b << c | a<b>>c | x >>= 3, y <<= 2 | a <= b, a >= b, a <=> b, p->q | cout << 1 << '<'
+        "k<<<1, 1>>>()" | '<', '<' | "\\" | R"(k<<<1, 1>>>() " )" | u8R"x(k<<<1)" ,1>>>())x" | L"\"k<<<" | LR"(")" | L'"' | u8'<' | '\''
+        1'000 << 2 | .5f | 0x1'f | 1e+5 | a << b << c | a<b>>c | x >>= 3, y <<= 2 | a <= b, a >= b, a <=> b, p->q | cout << 1 << '<'
         __shared__x | s__device__ | "__shared__" | A<B<C<int>>> x | &operator<< <int> | operator<(a) | operator<<<int>(a)
         ns::operator<<<T>(a, b) | a%:b | a <: 3 :> | a<::b>()
         """

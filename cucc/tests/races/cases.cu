@@ -231,6 +231,24 @@ __global__ void lock_fence(int *data, bool wrong) {
     }
 }
 
+// The last block adds what all blocks have written.
+__global__ void last_block(int *data, bool wrong) {
+    __shared__ bool last;
+    data[threadIdx.x + blockIdx.x * N] = 1; // last_block
+    if (!wrong)
+        __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        last = atomicAdd(&data[8 * N], 1) == (int)gridDim.x - 1;
+    __syncthreads();
+    if (last) {
+        int sum = 0;
+        for (unsigned b = 0; b < gridDim.x; ++b)
+            sum += data[b * N + threadIdx.x]; // last_block
+        data[9 * N + threadIdx.x] = sum;
+    }
+}
+
 // A flag in a volatile variable with memory fences, without atomics
 __global__ void flag(int *data, bool wrong) {
     volatile int *ready = data + N;
@@ -379,7 +397,7 @@ static const struct {
 } cases[] = {
     KERNEL(tile, 1) KERNEL(warp_volatile, 1) KERNEL(shuffle_order, 1) KERNEL(matrix_load, 1)
     KERNEL(matrix_store, 1) KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1) KERNEL(increment, 4)
-    KERNEL(histogram, 1) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(flag, 2)
+    KERNEL(histogram, 1) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
     KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)
     HOST(missing_event) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel) HOST(each_stream) HOST(library)
 };

@@ -7,26 +7,11 @@
 #include <vector>
 #include "messages.h"
 
-#define MUST(call)                                                                                           \
-    do {                                                                                                     \
-        const cudaError_t error = (call);                                                                    \
-        if (error) {                                                                                         \
-            printf("%s: %s\n", #call, cudaGetErrorName(error));                                              \
-            exit(3);                                                                                         \
-        }                                                                                                    \
-    } while (0)
-#define HOLDS(...)                                                                                           \
-    do {                                                                                                     \
-        if (!(__VA_ARGS__)) {                                                                                \
-            printf("line %d: %s\n", __LINE__, #__VA_ARGS__);                                                 \
-            exit(4);                                                                                         \
-        }                                                                                                    \
-    } while (0)
-
 static unit_result run(void (*body)(), const char *check = "1") {
     return in_child([=] {
         setenv("CUDA_CPU_CHECK", check, 1);
         body();
+        exit(unit_failures ? EXIT_FAILURE : EXIT_SUCCESS);
     });
 }
 
@@ -62,8 +47,8 @@ __global__ void count_up(int *values, int n) {
 // 100 ints of device memory that are 0. `volatile` keeps the compiler from removing an access.
 static volatile int *zeros() {
     int *p;
-    MUST(cudaMalloc(&p, 400));
-    MUST(cudaMemset(p, 0, 400));
+    OK(cudaMalloc(&p, 400));
+    OK(cudaMemset(p, 0, 400));
     return p;
 }
 static const int zeros_line = __LINE__ - 4;
@@ -83,13 +68,13 @@ TEST(host_accesses_after_a_kernel_and_in_the_c_library) {
             volatile int *const p = zeros();
             int values[100];
             count_up<<<2, 64>>>((int *)p, 100);
-            MUST(cudaDeviceSynchronize());
+            OK(cudaDeviceSynchronize());
             memcpy(values, (int *)p, unit_first ? 400 : 4);
             exit(values[0]);
         },
         {"the host reads", "guard+0x", "400 bytes of device 0"});
     faulty([] { free((int *)zeros()); }, {"the host reads", "bytes before 400 bytes of device 0"});
-    faulty([] { MUST(cudaMalloc((void **)zeros(), 4)); }, {"the host writes", "400 bytes of device 0"});
+    faulty([] { OK(cudaMalloc((void **)zeros(), 4)); }, {"the host writes", "400 bytes of device 0"});
     faulty([] { std::thread([p = zeros()] { exit(*p); }).join(); }, {"the host reads"});
 }
 
@@ -98,29 +83,29 @@ TEST(every_kind_of_device_memory) {
         [] {
             char *p;
             size_t pitch;
-            MUST(cudaMallocPitch(&p, &pitch, 100, 3));
+            OK(cudaMallocPitch(&p, &pitch, 100, 3));
             p[pitch] = 1;
         },
         {"the host writes", "1536 bytes of device 0, allocated at guard.cu:"});
     faulty(
         [] {
             cudaPitchedPtr p;
-            MUST(cudaMalloc3D(&p, {100, 3, 2}));
+            OK(cudaMalloc3D(&p, {100, 3, 2}));
             *(volatile char *)p.ptr = 1;
         },
         {"the host writes", "3072 bytes of device 0, allocated at guard.cu:"});
     faulty(
         [] {
             volatile int *p;
-            MUST(cudaMallocAsync((void **)&p, 40, 0));
+            OK(cudaMallocAsync((void **)&p, 40, 0));
             exit(*p);
         },
         {"the host reads", "40 bytes of device 0"});
     faulty( // two devices, and memory of more than two huge pages
         [] {
             volatile char *p;
-            MUST(cudaSetDevice(1));
-            MUST(cudaMalloc((void **)&p, 9 << 20));
+            OK(cudaSetDevice(1));
+            OK(cudaMalloc((void **)&p, 9 << 20));
             exit(p[9 << 19]);
         },
         {"the host reads", "9437184 bytes of device 1, allocated at guard.cu:"});
@@ -130,14 +115,14 @@ TEST(freed_memory) {
     faulty(
         [] {
             volatile int *const p = zeros();
-            MUST(cudaFree((int *)p));
+            OK(cudaFree((int *)p));
             exit(p[2]);
         },
         {"the host reads", ", which is inside freed memory: 400 bytes of device 0, " + line(zeros_line)});
     faulty(
         [] {
             volatile int *const p = zeros();
-            MUST(cudaDeviceReset());
+            OK(cudaDeviceReset());
             exit(*p);
         },
         {"the host reads", ", which was freed already: 400 bytes of device 0, " + line(zeros_line)});
@@ -145,7 +130,7 @@ TEST(freed_memory) {
         return;
     const unit_result result = run([] { // by a kernel
         volatile int *const p = zeros(), *const other = zeros();
-        MUST(cudaFree((int *)p));
+        OK(cudaFree((int *)p));
         volatile int *const third = zeros();
         count_up<<<1, 1>>>((int *)other, 100);
         count_up<<<1, 1>>>((int *)third, 100);
@@ -162,33 +147,33 @@ TEST(addresses_are_used_again) {
     silent([] {
         const rlimit limit = {300 << 20, 300 << 20};
         if (guarded)
-            HOLDS(setrlimit(RLIMIT_AS, &limit) == 0);
+            EXPECT(setrlimit(RLIMIT_AS, &limit) == 0);
         volatile int *const kept = zeros();
         for (int i = 0; i < 100; ++i) {
             int *p;
-            MUST(cudaMalloc(&p, 4 << 20));
-            HOLDS(p != (int *)kept);
-            MUST(cudaFree(p));
+            OK(cudaMalloc(&p, 4 << 20));
+            EXPECT(p != (int *)kept);
+            OK(cudaFree(p));
         }
         int value = 1;
-        MUST(cudaMemcpy(&value, (int *)kept, 4, cudaMemcpyDeviceToHost));
-        HOLDS(value == 0);
+        OK(cudaMemcpy(&value, (int *)kept, 4, cudaMemcpyDeviceToHost));
+        EXPECT(value == 0);
     });
 }
 
 TEST(memory_that_the_host_may_use) {
     silent([] {
         int *managed, *pinned, *device;
-        MUST(cudaMallocManaged(&managed, 400));
-        MUST(cudaHostAlloc(&pinned, 400, cudaHostAllocMapped));
-        MUST(cudaHostGetDevicePointer(&device, pinned, 0));
+        OK(cudaMallocManaged(&managed, 400));
+        OK(cudaHostAlloc(&pinned, 400, cudaHostAllocMapped));
+        OK(cudaHostGetDevicePointer(&device, pinned, 0));
         managed[3] = pinned[3] = 7;
         for (int *values : {managed, device})
             count_up<<<4, 25>>>(values, 100);
-        MUST(cudaDeviceSynchronize());
-        HOLDS(managed[3] == 10 && pinned[3] == 10);
-        MUST(cudaFree(managed));
-        MUST(cudaFreeHost(pinned));
+        OK(cudaDeviceSynchronize());
+        EXPECT(managed[3] == 10 && pinned[3] == 10);
+        OK(cudaFree(managed));
+        OK(cudaFreeHost(pinned));
     });
 }
 
@@ -199,21 +184,21 @@ TEST(graphs) {
         cudaStream_t stream;
         cudaGraph_t graph;
         cudaGraphExec_t run;
-        MUST(cudaStreamCreate(&stream));
-        MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        OK(cudaStreamCreate(&stream));
+        OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
         count_up<<<1, 100, 0, stream>>>((int *)p, 100);
         int *temporary;
-        MUST(cudaMallocAsync(&temporary, 400, stream));
-        MUST(cudaMemcpyAsync(temporary, (int *)p, 400, cudaMemcpyDeviceToDevice, stream));
+        OK(cudaMallocAsync(&temporary, 400, stream));
+        OK(cudaMemcpyAsync(temporary, (int *)p, 400, cudaMemcpyDeviceToDevice, stream));
         count_up<<<1, 100, 0, stream>>>(temporary, 100);
-        MUST(cudaMemcpyAsync(values, temporary, 400, cudaMemcpyDeviceToHost, stream));
-        MUST(cudaFreeAsync(temporary, stream));
-        MUST(cudaStreamEndCapture(stream, &graph));
-        MUST(cudaGraphInstantiate(&run, graph, 0));
-        MUST(cudaGraphLaunch(run, stream));
-        MUST(cudaGraphLaunch(run, stream));
-        MUST(cudaStreamSynchronize(stream));
-        HOLDS(values[99] == 3 * 99);
+        OK(cudaMemcpyAsync(values, temporary, 400, cudaMemcpyDeviceToHost, stream));
+        OK(cudaFreeAsync(temporary, stream));
+        OK(cudaStreamEndCapture(stream, &graph));
+        OK(cudaGraphInstantiate(&run, graph, 0));
+        OK(cudaGraphLaunch(run, stream));
+        OK(cudaGraphLaunch(run, stream));
+        OK(cudaStreamSynchronize(stream));
+        EXPECT(values[99] == 3 * 99);
     });
 }
 
@@ -223,17 +208,17 @@ TEST(copies_between_devices_and_of_symbols) {
     silent([] {
         volatile int *const p = zeros();
         int value = 5, *other;
-        MUST(cudaMemcpyToSymbol(variable, &value, 4));
-        MUST(cudaMemcpyFromSymbol((int *)p + 1, variable, 4, 0, cudaMemcpyDeviceToDevice));
-        MUST(cudaSetDevice(1));
-        MUST(cudaMalloc(&other, 400));
-        MUST(cudaMemcpyPeer(other, 1, (int *)p, 0, 400));
-        MUST(cudaMemcpy(&value, other + 1, 4, cudaMemcpyDeviceToHost));
-        HOLDS(value == 5);
-        MUST(cudaDeviceReset());
-        MUST(cudaSetDevice(0));
-        MUST(cudaMemcpy(&value, (int *)p, 4, cudaMemcpyDeviceToHost));
-        HOLDS(value == 0);
+        OK(cudaMemcpyToSymbol(variable, &value, 4));
+        OK(cudaMemcpyFromSymbol((int *)p + 1, variable, 4, 0, cudaMemcpyDeviceToDevice));
+        OK(cudaSetDevice(1));
+        OK(cudaMalloc(&other, 400));
+        OK(cudaMemcpyPeer(other, 1, (int *)p, 0, 400));
+        OK(cudaMemcpy(&value, other + 1, 4, cudaMemcpyDeviceToHost));
+        EXPECT(value == 5);
+        OK(cudaDeviceReset());
+        OK(cudaSetDevice(0));
+        OK(cudaMemcpy(&value, (int *)p, 4, cudaMemcpyDeviceToHost));
+        EXPECT(value == 0);
     });
 }
 
@@ -246,9 +231,9 @@ TEST(several_host_threads) {
                     volatile int *const p = zeros();
                     int values[100];
                     count_up<<<2, 64>>>((int *)p, 100);
-                    MUST(cudaMemcpy(values, (int *)p, 400, cudaMemcpyDeviceToHost));
-                    HOLDS(values[99] == 99);
-                    MUST(cudaFree((int *)p));
+                    OK(cudaMemcpy(values, (int *)p, 400, cudaMemcpyDeviceToHost));
+                    EXPECT(values[99] == 99);
+                    OK(cudaFree((int *)p));
                 }
             });
         for (std::thread &thread : threads)
