@@ -175,7 +175,9 @@ BAD = ["", "x.png", ".json", "x.json,block=", "x.json,block=-1", "x.json,launch=
 def test_bad_choices(program, tmp_path, setting, status, says):
     done = tools.execute(program(False), cwd=tmp_path, env={"CUDA_CPU_TRACE": setting})
     shown = re.escape(setting.replace("\n", "?") + says)
-    assert done.status == status and re.match(f"cuda on the CPU: (CUDA_CPU_TRACE=|the trace ){shown}", done.err)
+    assert done.status == status and re.match(
+        f"cuda on the CPU: (CUDA_CPU_TRACE=|the trace ){shown}", done.err
+    )
     assert done.err.count("\n") == 1 and list(tmp_path.iterdir()) == []
 
 

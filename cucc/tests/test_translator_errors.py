@@ -134,7 +134,11 @@ PTX = {
 
 @pytest.mark.parametrize("statement", PTX)
 def test_refused_ptx(refuse, statement):
-    for head in "__global__ void k()", "__device__ int f()", "__host__ __device__ A::A() : B<int, 2>{1}, a(1)":
+    for head in (
+        "__global__ void k()",
+        "__device__ int f()",
+        "__host__ __device__ A::A() : B<int, 2>{1}, a(1)",
+    ):
         message = refuse(f"{head} {{\n int x;\n {statement} }}")
         assert message.startswith("3: inline PTX is not supported here") and PTX[statement] in message
 

@@ -163,4 +163,6 @@ TEST(attributes_by_address) {
     OK(cudaGetLastError());
     bounded<<<1, 1, 60000>>>(1);
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    with_shared<<<1, 1, 60001>>>(out, {}, 1);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
 }

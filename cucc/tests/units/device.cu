@@ -22,7 +22,8 @@ static void print_devices() {
         printf(" not 0");
 }
 
-// The output of print_devices, such as "2: 0000:01 0000:02", or the negative error code. NULL: no such variable
+// The output of print_devices, such as "2: 0000:01 0000:02", or the negative error code. NULL: no such
+// variable
 static unit_result devices_when(const char *devices, const char *visible) {
     return in_child([=] {
         if (devices)

@@ -34,7 +34,8 @@ TEST(the_last_error_is_kept_until_it_is_fetched) {
     std::thread([] { // each thread has its own
         OK(cudaPeekAtLastError());
         EXPECT(cudaMemset(NULL, 0, 4) == cudaErrorInvalidValue);
-    }).join();
+    })
+        .join();
     EXPECT(cudaPeekAtLastError() == cudaErrorInvalidDevice);
     EXPECT(cudaMemset(NULL, 0, 4) == cudaErrorInvalidValue); // the latest error replaces it
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
