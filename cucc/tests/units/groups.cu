@@ -20,8 +20,8 @@ template <unsigned SIZE> __global__ void tiles(int *good) {
         sum += tile.shfl_xor(sum, step);
     good[t] = sum == total && cg::reduce(tile, t, cg::plus<int>()) == total &&
               cg::reduce(tile, t, cg::greater<int>()) == last && tile.ballot(tile.thread_rank() % 2) == odd &&
-              tile.shfl(t, 0) == first && (int)(tile.meta_group_rank() * SIZE + tile.thread_rank()) == t &&
-              tile.all(1) && !tile.any(0);
+              tile.shfl(t, 0) == first && tile.shfl_up(t, 1) == max(t - 1, first) &&
+              (int)(tile.meta_group_rank() * SIZE + tile.thread_rank()) == t && tile.all(1) && !tile.any(0);
     tile.sync();
 }
 
@@ -244,19 +244,18 @@ TEST(groups_as_parameters) {
 
 __global__ void partitions(int *good) {
     const auto tile = cg::tiled_partition<32>(cg::this_thread_block());
-    const int t = (int)tile.thread_rank(), size = t % 5 < 2 ? 7 : 6;
+    const int t = (int)tile.thread_rank(), number = t / 8;
     const auto odd = cg::binary_partition(tile, t % 2 == 1);
-    const auto label = cg::labeled_partition(tile, t % 5);
+    const auto label = cg::labeled_partition(tile, 10 * number);
     bool right = odd.size() == 16 && (int)odd.thread_rank() == t / 2 && (int)odd.meta_group_rank() == t % 2 &&
-                 odd.meta_group_size() == 2 && (int)label.size() == size &&
-                 (int)label.thread_rank() == t / 5 && (int)label.meta_group_rank() == t % 5 &&
-                 label.meta_group_size() == 5 &&
-                 cg::reduce(label, t, cg::plus<int>()) == size * (t % 5) + 5 * size * (size - 1) / 2;
+                 odd.meta_group_size() == 2 && label.size() == 8 && (int)label.thread_rank() == t % 8 &&
+                 (int)label.meta_group_rank() == number && label.meta_group_size() == 4 &&
+                 cg::reduce(label, t, cg::plus<int>()) == 64 * number + 28;
     if (t < 21) {
         const auto part = cg::tiled_partition(cg::coalesced_threads(), 8);
         right &= part.size() == (t < 16 ? 8 : 5) && (int)part.thread_rank() == t % 8 &&
-                 (int)part.meta_group_rank() == t / 8 && part.meta_group_size() == 3 &&
-                 part.shfl(t, 1) == t / 8 * 8 + 1;
+                 (int)part.meta_group_rank() == number && part.meta_group_size() == 3 &&
+                 part.shfl(t, 1) == 8 * number + 1;
     }
     good[t] = right && tile.match_any(t / 8) == 0xffu << t / 8 * 8;
 }

@@ -187,14 +187,14 @@ __global__ void other_uses(int *out) {
     for (int i = 0; i < 6; i++)
         table[i / 3][i % 3] = i;
     bytes[0] = 255;
-    bytes[0]++;
+    bytes[2] = bytes[0]++;
     bytes[1] = bytes[0];
     table[0][0] |= 6;
     table[0][1] <<= 2;
     --table[0][2];
     out[0] = third(table[1], &pair);
     out[1] = table[0][0] * 100 + table[0][1] * 10 + table[0][2];
-    out[2] = pair.b + bytes[1];
+    out[2] = pair.b + bytes[1] + (bytes[2] == 255);
     out[3] = (int)(sizeof table + sizeof bytes);
     int *unlocked = (int *)table[1];
     out[4] = unlocked[1] + max((int)table[0][0], 3) + table[1][table[0][2]] + ((char *)bytes == nullptr);
@@ -203,5 +203,5 @@ __global__ void other_uses(int *out) {
 TEST(other_uses_of_volatile) {
     const Device<int> out(5);
     other_uses<<<1, 1>>>(out.data);
-    EXPECT(out.host() == (std::vector<int>{5 + 1 + 10 + 4, 641, 12, 28, 4 + 6 + 4}));
+    EXPECT(out.host() == (std::vector<int>{5 + 1 + 10 + 4, 641, 13, 28, 4 + 6 + 4}));
 }
