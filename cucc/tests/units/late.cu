@@ -139,6 +139,10 @@ TEST(a_query_is_not_ready_once) {
     while (cudaStreamQuery(s.a) == cudaErrorNotReady)
         ;
     EXPECT(*s.managed == 4);
+    set<<<1, 1, 0, s.a>>>(s.managed, 5);
+    OK(cudaEventRecord(end, s.a));
+    OK(cudaEventSynchronize(end));
+    EXPECT(*s.managed == 5);
     OK(cudaEventDestroy(end));
     (void)cudaGetLastError();
 }
