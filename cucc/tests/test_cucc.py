@@ -58,9 +58,8 @@ def test_every_declared_function_links(cucc, output, tmp_path):
     names = sorted(set(re.findall(r"^(?:cudaError_t|CUresult) (cu\w+)\(", text, re.M)))
     names = [name for name in names if "Graphics" not in name]  # these need OpenGL
     assert len(names) > 250
-    (tmp_path / "all.c").write_text(
-        "#include <cuda.h>\nvoid *all[] = {%s};\n" % ", ".join(f"(void *){name}" for name in names)
-    )
+    addresses = ", ".join(f"(void *){name}" for name in names)
+    (tmp_path / "all.c").write_text(f"#include <cuda.h>\nvoid *all[] = {{{addresses}}};\n")
     (tmp_path / "main.cu").write_text('extern "C" void *all[]; int main() { return !all[0]; }')
     cucc("main.cu", "all.c", "-o", "program")
     assert output() == ""
@@ -76,10 +75,8 @@ def test_version():
     for option in "--version", "-V":
         lines = tools.cucc(option).out.splitlines()
         assert lines[0].startswith(f"cucc {version.strip()}: ")
-        assert (
-            lines[0].endswith("nvcc: NVIDIA (R) Cuda compiler driver")
-            and ", release 13.0, V13.0." in lines[1]
-        )
+        assert lines[0].endswith("nvcc: NVIDIA (R) Cuda compiler driver")
+        assert ", release 13.0, V13.0." in lines[1]
 
 
 SETTINGS = r"""
@@ -201,9 +198,7 @@ def test_common_mistakes_are_shown_where_they_are(cucc, write):
 def test_an_interrupt_leaves_nothing_behind(write, tmp_path):
     write(main_cu="int main() { }\n")
     slow = tmp_path / "slow"
-    slow.write_text(
-        "#!/bin/sh\ncase $1 in -dumpmachine) exec g++ -dumpmachine ;; esac\ntouch started\nexec sleep 60\n"
-    )
+    slow.write_text("#!/bin/sh\n[ $1 != -dumpmachine ] || exec g++ $1\ntouch started\nexec sleep 60\n")
     slow.chmod(0o755)
     (tmp_path / "temporary").mkdir()
     process = subprocess.Popen(
@@ -285,7 +280,6 @@ MAIN = """
 __global__ void more(int *p, int n) {
     if (index() < n)
         p[index()] += square(1);
-    __syncthreads();
     atomicAdd(&counter, 1);
 }
 int main() {
@@ -318,18 +312,14 @@ def test_kernels_in_a_library(cucc, write, output):
 
 
 def test_a_mixture_of_both_forms_is_refused(cucc, write, output):
-    write(
-        one_cu="__global__ void one() { }\nint main() { return 0; }\n", two_cu="__global__ void two() { }\n"
-    )
+    write(one_cu="__global__ void one() { }\nint main() { }\n", two_cu="__global__ void two() { }\n")
     cucc("-keep", "one.cu", "-o", "program")
     output()
     cucc("-c", "two.cu")
     cucc("one.o", "two.o", "-o", "program")
     message = output(status=1)
-    assert (
-        message.count("\n") == 1
-        and "one.cu is linked with two.cu, but was compiled as a program of one .cu" in message
-    )
+    why = "one.cu is linked with two.cu, but was compiled as a program of one .cu"
+    assert message.count("\n") == 1 and why in message
 
 
 # ---- __CUDA_ARCH__ ----
@@ -362,60 +352,46 @@ struct V {
 #endif
     }
     __host__ __device__ static constexpr int k(int a) { return a + WHERE; }
-    template <class T> __host__ __device__ T operator()(T a) const { return a + WHERE; }
 #ifdef __CUDA_ARCH__
     __device__ int only() { return 5; }
 #else
     int only_host() { return 6; }
 #endif
 };
-namespace n {
-#ifdef __CUDA_ARCH__
-__device__ const int table[2] = {3, 4};
-#else
-const int host_table[2] = {5, 6};
-#endif
-}
-void host() { printf("host %d\n", WHERE); }
 template <bool B> __global__ void __launch_bounds__(64 * WHERE) bounded(int *p) { p[3] += B - 1; }
 __global__ void __launch_bounds__(64 * WHERE) k(int *p) {
 #if __CUDA_ARCH__ >= 600
     p[0] = where();
 #endif
-    p[1] = V(1).x; p[2] = V(1)(2); p[3] = WHERE; p[4] = version(); p[5] = V(1).only(); p[6] = n::table[1]; p[7] = V::k(1);
+    p[1] = V(1).x; p[2] = V(1).only(); p[3] = WHERE; p[4] = version(); p[5] = V::k(1);
 }
 int main() {
     int *p;
-    cudaMallocManaged(&p, 8 * sizeof(int));
+    cudaMallocManaged(&p, 6 * sizeof(int));
     k<<<1, 1>>>(p);
     bounded<true><<<1, 1>>>(p);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 6; i++)
         printf("%d ", p[i]);
     static_assert(V::k(4) == 6, "");
-    printf("\n%d %d %d %d %d %d\n", where(), V(1).x, V(1)(2), V(1).only_host(), n::host_table[0], V::k(1));
-    host();
+    printf("\n%d %d %d %d\n", where(), V(1).x, V(1).only_host(), V::k(1));
 }
 """
 
 
-@pytest.mark.parametrize(
-    "options, arch, version",
-    [
-        ([], 800, 7),
-        (["-arch=sm_60"], 600, 6),
-        (["-gencode=arch=compute_75,code=sm_75", "-arch", "sm_90"], 750, 7),
-    ],
-)
+ARCHITECTURES = [
+    ([], 800, 7),
+    (["-arch=sm_60"], 600, 6),
+    (["-gencode=arch=compute_75,code=sm_75", "-arch", "sm_90"], 750, 7),
+]
+
+
+@pytest.mark.parametrize("options, arch, version", ARCHITECTURES)
 def test_cuda_arch(cucc, write, output, options, arch, version):
     """Device code sees __CUDA_ARCH__, host code does not, and a function for both has two bodies."""
     write(main_cu=ARCH)
     cucc("main.cu", "-o", "program", *options)
-    assert output().splitlines() == [
-        f"{arch} 1001 3 1 {version} 5 4 2 ",
-        "-1 1 4 6 5 3",
-        "host 2",
-    ]
+    assert output().splitlines() == [f"{arch} 1001 5 1 {version} 2 ", "-1 1 6 3"]
 
 
 def test_what_cannot_differ_is_refused(cucc, write):

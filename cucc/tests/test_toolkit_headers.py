@@ -19,15 +19,7 @@ def include():
 def check(tmp_path, text, *options):
     """Checks the syntax of a source. Returns the compiler's result."""
     (tmp_path / "main.cpp").write_text(text)
-    command = [
-        *tools.CXX,
-        "-std=gnu++17",
-        *options,
-        "-I",
-        include(),
-        "-fsyntax-only",
-        "main.cpp",
-    ]
+    command = [*tools.CXX, "-std=gnu++17", *options, "-I", include(), "-fsyntax-only", "main.cpp"]
     return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
 
 
@@ -95,25 +87,18 @@ NO_CALL = "no matching function for call to "
 
 
 MATRICES = [
-    *[
+    *(
         (f"fragment<{f}> f", "f.x[0] = 0;", NO_FRAGMENT)
-        for f in (
-            "matrix_a, 8, 8, 16, half, row_major",
-            "matrix_a, 16, 16, 16, float, row_major",
-            "matrix_a, 16, 16, 16, char, row_major",
-            "matrix_b, 16, 16, 16, half",
-            "matrix_b, 16, 16, 16, half, half",
-            "matrix_b, 16, 16, 16, precision::tf32, row_major",
-            "matrix_b, 8, 8, 8, double, row_major",
-            "matrix_a, 8, 8, 32, u4, col_major",
-            "matrix_b, 8, 8, 128, b1, row_major",
-            "accumulator, 16, 16, 16, half, row_major",
-            "accumulator, 16, 16, 16, double",
-            "accumulator, 16, 16, 8, half",
-            "accumulator, 8, 8, 32, float",
-            "half, 16, 16, 16, half, row_major",
+        for f in tools.rows(
+            """
+            matrix_a, 8, 8, 16, half, row_major | matrix_a, 16, 16, 16, float, row_major | matrix_b, 16, 16, 16, half
+            matrix_a, 16, 16, 16, char, row_major | matrix_b, 16, 16, 16, half, half | matrix_a, 8, 8, 32, u4, col_major
+            matrix_b, 16, 16, 16, precision::tf32, row_major | matrix_b, 8, 8, 8, double, row_major | accumulator, 16, 16, 8, half
+            matrix_b, 8, 8, 128, b1, row_major | accumulator, 16, 16, 16, half, row_major | accumulator, 16, 16, 16, double
+            accumulator, 8, 8, 32, float | half, 16, 16, 16, half, row_major
+            """
         )
-    ],
+    ),
     ("A<half> a, B<half> b, C<int> c", "mma_sync(c, a, b, c);", NO_SUM),
     ("A<__nv_bfloat16> a, B<__nv_bfloat16> b, C<half> c", "mma_sync(c, a, b, c);", NO_SUM),
     ("A<signed char> a, B<signed char> b, C<float> c", "mma_sync(c, a, b, c);", NO_SUM),

@@ -1,29 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Recorded launches (CUDA_CPU_TRACE): the data of the kernels in traced.cu, and the picture that trace.py draws."""
 import collections
-import fcntl
 import itertools
 import json
-import os
-import pathlib
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-HERE = pathlib.Path(__file__).resolve().parent
-CUCC, DRAW, SOURCE = HERE.parent / "cucc", HERE.parent / "trace.py", HERE / "traced.cu"
+import tools
+
+DRAW, SOURCE = tools.ROOM / "trace.py", tools.HERE / "traced.cu"
 TEXT = SOURCE.read_text().splitlines()
-
-
-def execute(command, folder, **settings):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_CPU_")}
-    command = [str(word) for word in command]
-    return subprocess.run(
-        command, cwd=folder, text=True, capture_output=True, timeout=600, env={**environment, **settings}
-    )
 
 
 def line(comment):
@@ -35,22 +24,17 @@ def line(comment):
 LAUNCH = f"the launch of sum at {line('launch of sum')}"
 
 
-@pytest.fixture(scope="session")
-def program(tmp_path_factory, request):
-    """program(check) -> traced.cu, compiled for checking or not; one process of pytest-xdist compiles it."""
-    folder = tmp_path_factory.getbasetemp()
-    folder = (folder.parent if hasattr(request.config, "workerinput") else folder) / "traced"
-    folder.mkdir(exist_ok=True)
+@pytest.fixture
+def program(once):
+    """program(check) -> traced.cu, compiled for checking or not"""
 
     def program(check):
-        made = folder / ("checked" if check else "plain")
-        with open(f"{made}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not made.exists():
-                options = ["--check"] if check else []
-                done = execute([CUCC, *options, SOURCE, "-o", made], folder)
-                assert done.returncode == 0, done.stderr
-        return made
+        def build(folder):
+            built = tools.cucc(*["--check"] * check, SOURCE, "-o", folder / "traced")
+            assert built.status == 0, str(built)
+            return folder / "traced"
+
+        return once("checked" if check else "traced", build)
 
     return program
 
@@ -60,8 +44,9 @@ def trace(program, tmp_path):
     """trace("kernel=sum,block=3") -> the recorded data."""
 
     def trace(choice, check=True, **settings):
-        done = execute([program(check)], tmp_path, CUDA_CPU_TRACE=f"x.json,{choice}", **settings)
-        assert done.returncode == 0, done.stderr
+        settings["CUDA_CPU_TRACE"] = f"x.json,{choice}"
+        done = tools.execute(program(check), cwd=tmp_path, env=settings)
+        assert done.status == 0, str(done)
         return json.loads((tmp_path / "x.json").read_text())
 
     return trace
@@ -179,49 +164,40 @@ BAD = ["", "x.png", ".json", "x.json,block=", "x.json,block=-1", "x.json,launch=
 @pytest.mark.parametrize(
     "setting, status, says",
     [
-        *[(text, 64, f"CUDA_CPU_TRACE={text}: {FORM}") for text in BAD],
-        ("a\nb.svg", 64, f"CUDA_CPU_TRACE=a?b.svg: {FORM}"),
-        ("none/x.json", 1, "CUDA_CPU_TRACE=none/x.json: cannot write none/x.json: No such file or directory"),
-        ("x.json,block=32", 64, f"the trace x.json,block=32: {LAUNCH} has the blocks 0 to 31"),
-        (
-            "x.json,kernel=summ",
-            64,
-            "the trace x.json,kernel=summ: nothing is written, no kernel summ is launched, but",
-        ),
-        (
-            "x.json,launch=99",
-            64,
-            "the trace x.json,launch=99: nothing is written, the number of launches is 11",
-        ),
+        *[(text, 64, f": {FORM}") for text in BAD],
+        ("a\nb.svg", 64, f": {FORM}"),
+        ("none/x.json", 1, ": cannot write none/x.json: No such file or directory"),
+        ("x.json,block=32", 64, f": {LAUNCH} has the blocks 0 to 31"),
+        ("x.json,kernel=summ", 64, ": nothing is written, no kernel summ is launched, but"),
+        ("x.json,launch=99", 64, ": nothing is written, the number of launches is 11"),
     ],
 )
 def test_bad_choices(program, tmp_path, setting, status, says):
-    done = execute([program(False)], tmp_path, CUDA_CPU_TRACE=setting)
-    assert done.returncode == status and done.stderr.startswith(f"cuda on the CPU: {says}"), done.stderr
-    assert done.stderr.count("\n") == 1 and list(tmp_path.iterdir()) == []
+    done = tools.execute(program(False), cwd=tmp_path, env={"CUDA_CPU_TRACE": setting})
+    shown = re.escape(setting.replace("\n", "?") + says)
+    assert done.status == status and re.match(
+        f"cuda on the CPU: (CUDA_CPU_TRACE=|the trace ){shown}", done.err
+    )
+    assert done.err.count("\n") == 1 and list(tmp_path.iterdir()) == []
 
 
 def test_a_file_is_written_whole_or_not_at_all(program, tmp_path):
     """If the new file cannot be written, the old one is kept. A program without the setting writes nothing."""
     (tmp_path / "x.json").write_text("old")
     command = ["bash", "-c", f'trap "" XFSZ; ulimit -f 1; exec {program(False)}']
-    done = execute(command, tmp_path, CUDA_CPU_TRACE="x.json")
-    assert done.returncode == 1 and done.stderr.startswith(
-        "cuda on the CPU: cannot write x.json: "
-    ), done.stderr
+    done = tools.execute(*command, cwd=tmp_path, env={"CUDA_CPU_TRACE": "x.json"})
+    assert done.status == 1 and done.err.startswith("cuda on the CPU: cannot write x.json: "), str(done)
     assert (tmp_path / "x.json").read_text() == "old" and len(list(tmp_path.iterdir())) == 1
-    assert execute([program(False)], tmp_path).stderr == ""
+    assert tools.execute(program(False), cwd=tmp_path).err == ""
 
 
 def draw(tmp_path, *arguments):
-    return execute([sys.executable, DRAW, *arguments], tmp_path)
+    return tools.execute(sys.executable, DRAW, *arguments, cwd=tmp_path)
 
 
 def test_a_picture_has_titles_axes_and_legends(program, tmp_path):
     done = draw(tmp_path, "x.svg,kernel=sum", program(True))
-    assert (
-        done.returncode == 0 and f"x.json describes {LAUNCH}, and block (0,0,0) of it" in done.stderr
-    ), done.stderr
+    assert done.status == 0 and f"x.json describes {LAUNCH}, and block (0,0,0) of it" in done.err, str(done)
     root, space = ElementTree.parse(tmp_path / "x.svg").getroot(), "{http://www.w3.org/2000/svg}"
     assert root.get("role") == "img" and root.get("aria-labelledby") == "title desc"
     assert root.find(f"{space}title").text == "A launch of the kernel sum"
@@ -238,18 +214,14 @@ def test_a_picture_has_titles_axes_and_legends(program, tmp_path):
         assert needed in words, needed
     assert any(word.startswith("time since the first block began, in ") for word in words)
     # The data can be drawn again. Of an access to shared memory the banks are shown, in a column the turns.
-    for setting, said in (
-        f"y.svg,warp=7,line={line('add').split(':')[1]}",
-        "read of cache in shared memory: no bank",
-    ), (
-        "y.svg",
-        "read of global memory: 4 sectors",
+    add = line("add").split(":")[1]
+    for setting, source, said in (
+        (f"y.svg,warp=7,line={add}", "x.json", "read of cache in shared memory: no bank"),
+        ("y.svg", "x.json", "read of global memory: 4 sectors"),
+        ("y.svg,kernel=stride,launch=3", program(True), ">turn 32<"),
     ):
-        assert draw(tmp_path, setting, "x.json").returncode == 0
+        assert draw(tmp_path, setting, source).status == 0
         assert said in (tmp_path / "y.svg").read_text()
-    assert execute([program(True)], tmp_path, CUDA_CPU_TRACE="z.json,kernel=stride,launch=3").returncode == 0
-    assert draw(tmp_path, "z.svg", "z.json").returncode == 0
-    assert ">turn 32<" in (tmp_path / "z.svg").read_text()
 
 
 @pytest.mark.parametrize(
@@ -263,5 +235,5 @@ def test_a_picture_has_titles_axes_and_legends(program, tmp_path):
 )
 def test_bad_choices_of_a_picture(program, tmp_path, check, setting, says):
     done = draw(tmp_path, setting, program(check))
-    assert done.returncode == 64 and re.search(f"^trace.py: {says}", done.stderr, re.M), done.stderr
+    assert done.status == 64 and re.search(f"^trace.py: {says}", done.err, re.M), str(done)
     assert not (tmp_path / "x.svg").exists()

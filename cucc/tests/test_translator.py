@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tools import pairs, rows, squeeze
+from tools import execute, pairs, rows, squeeze
 
 
 # ---- kernels ----
@@ -29,21 +29,18 @@ KERNELS = [
     ("void @k(void) { }", kernel("void k(void)", "")),
     ("static @void k(int n) { { } }", kernel("static void k(int n)", "{ }", "n")),
     ('extern "C" @void k(T *p) { }', kernel('extern "C" void k(T *p)', "", "p")),
-    (
-        "template <class T, int N> @void k(const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N) { }",
-        kernel(
-            "template <class T, int N> void k(const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N)",
-            "",
-            *"pqn",
-        ),
-    ),
-    (
-        "@void k(int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t, T const u, int A<B>::*v) { }",
-        kernel(
-            "void k(int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t, T const u, int A<B>::*v)",
-            "",
-            *"fabstuv",
-        ),
+    *(
+        (f"{template}@void k({parameters}) {{ }}", kernel(f"{template}void k({parameters})", "", *names))
+        for template, parameters, names in [
+            (
+                "template <class T, int N> ",
+                "const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N",
+                "pqn",
+            ),
+            ("", "int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t", "fabst"),
+            ("", "T const u, int A<B>::*v", "uv"),
+            ("template <class... A> ", "int n, A... a", ["n", "a..."]),
+        ]
     ),
     (
         "@void k(int, float [], int (*)(int), T, unsigned long, const A<int> = {}, struct S *) { }",
@@ -55,41 +52,35 @@ KERNELS = [
         ),
     ),
     (
-        "template <class... A> @void k(int n, A... a) { }",
-        kernel("template <class... A> void k(int n, A... a)", "", "n", "a..."),
-    ),
-    (
         "template <class... A> @void k(A &&...) { }",
         kernel("template <class... A> void k(A &&... cu_p1)", "", "cu_p1..."),
     ),
     ("template <> @void k<int>(int x) { }", kernel("template <> void k<int>(int x)", "", "x")),
     ("@void ns::A<int>::k(int x) { }", kernel("void ns::A<int>::k(int x)", "", "x")),
-    (
-        "struct A { static @void k(int x) { } };",
-        "struct A {" + kernel("static void k(int x)", "", "x") + "};",
-    ),
+    ("struct A { static @void k(int x) { } };", f"struct A {{{kernel('static void k(int x)', '', 'x')}}};"),
     ("@__launch_bounds__(256) void k() { }", kernel("void k()", "", bounds="256")),
     ("@void __launch_bounds__(f<A, 2>(1), 2) k() { }", kernel("void k()", "", bounds="f<A, 2>(1)")),
     ("__launch_bounds__(N * (2 + 3)) @void k() { }", kernel("void k()", "", bounds="N * (2 + 3)")),
     ("@void __maxnreg__(32) k() noexcept { }", kernel("void k() noexcept", "")),
     ("@auto k(int a) -> void { }", kernel("auto k(int a) -> void", "", "a")),
     ("@void k() { f(__func__, __FUNCTION__); }", kernel("void k()", 'f("k", "k");')),
-    ("@void k([[maybe_unused]] int a) { }", None),
-    ("@void k(int x);", "void k(int x);"),
-    ("template @void k<int>(int x);", "template void k<int>(int x);"),
-    ("friend @void k(int x = f<1, 2>());", "friend void k(int x = f<1, 2>());"),
+    (  # an attribute of the parameter is also one of the lambda's
+        "@void k([[maybe_unused]] int a) { }",
+        kernel("void k([[maybe_unused]] int a)", "", "a").replace("[](::", "[]([[maybe_unused]] ::"),
+    ),
+    *(
+        (text, text.replace("@", ""))
+        for text in rows(
+            "@void k(int x); | template @void k<int>(int x); | friend @void k(int x = f<1, 2>()); | @void k() = delete;"
+        )
+    ),
     ("@void __launch_bounds__(256) k();", "void k();"),
-    ("@void k() = delete;", "void k() = delete;"),
     ("@__host__ void k();", "void k();"),
 ]
 
 
 @pytest.mark.parametrize("source,expected", KERNELS)
 def test_kernels(translate, source, expected):
-    if expected is None:  # an attribute of the parameter is also one of the lambda's
-        expected = kernel("void k([[maybe_unused]] int a)", "", "a").replace(
-            "[](::", "[]([[maybe_unused]] ::"
-        )
     for context in "%s", "namespace a { %s }", "int x; %s":
         out = translate(context % source.replace("@", "__global__ "))
         assert squeeze(out) == squeeze(context % expected)
@@ -263,7 +254,7 @@ def test_shared_at_file_scope(translate):
         ("int f() { return x; }", None),
         (
             "namespace a { @int f() { return x[0]; } }",
-            "namespace a { int f() {" + use + " return x[0]; } } }",
+            f"namespace a {{ int f() {{{use} return x[0]; }} }} }}",
         ),
         ("__global__ void k() { x[0] = 1; }", kernel("void k()", use + "x[0] = 1;}")),
     ):
@@ -283,10 +274,8 @@ def test_shared_at_file_scope(translate):
     for name in "::a::x", "a::x":
         source = f"namespace a {{ volatile __shared__ int x; }} {function % name}"
         assert f"::cuda_cpu::in_step({name[:-1]}cu_s_x())" in translate(source)
-    out = translate(
-        "namespace a { __shared__ int x; namespace b { __shared__ int x; __device__ void f() { x; } } }"
-    )
-    assert out.count("auto &x = cu_s_x(); {") == 1  # the inner one hides the outer one
+    inner = "namespace b { __shared__ int x; __device__ void f() { x; } }"  # hides the outer one
+    assert translate(f"namespace a {{ __shared__ int x; {inner} }}").count("auto &x = cu_s_x(); {") == 1
 
 
 # ---- volatile ----
@@ -337,17 +326,11 @@ def test_volatile_parameters_and_shared_variables(translate):
 
 
 def test_asm_and_clock_of_the_host_stay(translate):
-    for source in (
-        'void f() { asm volatile("rdtsc" : "=A"(x)); }',
-        'asm(".globl x");',
-        'int f() asm("g");',
-        "int t = clock();",
-    ):
+    texts = """void f() { asm volatile("rdtsc" : "=A"(x)); } | asm(".globl x"); | int f() asm("g"); | int t = clock();"""
+    for source in rows(texts):
         assert translate("__global__ void k();" + source) == " void k();" + source
-    assert (
-        translate("__device__ int f() { return clock() + a.clock(); }")
-        == " int f() { return (clock_t)::clock64() + a.clock(); }"
-    )
+    out = translate("__device__ int f() { return clock() + a.clock(); }")
+    assert out == " int f() { return (clock_t)::clock64() + a.clock(); }"
 
 
 # ---- __device__, __constant__, __managed__ ----
@@ -379,6 +362,7 @@ FUNCTIONS = rows(
 MEMBERS = rows(
     """
     @A(); | @A(int x) : x(x) { } | @explicit A(B b); | explicit @A(B b); | @~A() { } | @virtual ~A() = default; | @A(T *p);
+    @A *operator->(); | @A operator,(A a) const; | template <class T> @T operator>>(T k);
     @operator float() const; | @explicit operator bool() const { return x; } | @A &operator=(const A &) = default;
     @int f() const; | static @int f(int); | @static int f(int x) { return x; } | friend @A operator+(A a, A b);
     @friend bool operator==(const A &, const A &); | template <class T> @T f(T a); | @auto f() -> int; | virtual @void f() = 0;
@@ -489,7 +473,6 @@ def test_whole_program(translate):
 
 # ---- -d: host and device text ----
 
-BOTH = "__host__ __device__ "
 MERGED = [
     # host, device, merged
     ("int a; int b;", "int a; int b;", "int a; int b;"),
@@ -500,15 +483,13 @@ MERGED = [
     ("int a;", "__device__ int g() { 1; } int a;", "int g() { 1; } int a;"),
     ("namespace n { int f() { 1; } }", "namespace n { int f() { 2; } }", "namespace n { int f() { 1; } }"),
     ("struct A { int f() { 1; } };", "struct A { int f() { 2; } };", "struct A { int f() { 1; } };"),
-    (
-        BOTH + "int f() { 1; }",
-        BOTH + "int f() { 2; }",
-        "int f() { if (::cuda_cpu::on_device()) { 2; } else { 1; } }",
-    ),
-    (
-        BOTH + "constexpr int f() { 1; }",
-        BOTH + "constexpr int f() { 2; }",
-        "constexpr int f() { if (!__builtin_is_constant_evaluated() && ::cuda_cpu::on_device()) { 2; } else { 1; } }",
+    *(
+        (
+            f"__host__ __device__ {word}int f() {{ 1; }}",
+            f"__host__ __device__ {word}int f() {{ 2; }}",
+            f"{word}int f() {{ if ({evaluated}::cuda_cpu::on_device()) {{ 2; }} else {{ 1; }} }}",
+        )
+        for word, evaluated in [("", ""), ("constexpr ", "!__builtin_is_constant_evaluated() && ")]
     ),
 ]
 
@@ -544,9 +525,7 @@ def test_tokens_stay_at_their_lines_and_columns(translate, translator, tmp_path)
     """Whatever is inserted or expanded before a word, the compiler finds the word at its line and column of the .cu."""
     source = tmp_path / "a.cu"
     source.write_text(COLUMNS)
-    text = subprocess.run(
-        ["g++", "-E", "-x", "c++", source], check=True, capture_output=True, text=True
-    ).stdout
+    text = execute("g++", "-E", "-x", "c++", source).out
     out = subprocess.run([translator, "-"], input=text, check=True, capture_output=True, text=True).stdout
     found, line, here = {}, 0, False
     for row in out.split("\n"):

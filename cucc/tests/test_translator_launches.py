@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tools import CUCC, HERE, rows, squeeze
+from tools import HERE, cucc, execute, rows, squeeze
 
 
 # ---- programs ----
@@ -16,22 +16,17 @@ def test_constructs(source, tmp_path):
     """Every construct that nvcc accepts runs and gives the right result. All cases run in one process: launches.cu has launches
     before main, whose worker threads a child process would lack."""
     standard = "-std=c++20" if source.stem == "cxx20" else "-std=c++17"
-    built = subprocess.run(
-        [CUCC, standard, "-w", "-O0", "--extended-lambda", source, "-o", tmp_path / "a.out"],
-        capture_output=True,
-        text=True,
-    )
-    assert (built.returncode, built.stderr) == (0, "")
+    built = cucc(standard, "-w", "-O0", "--extended-lambda", source, "-o", tmp_path / "a.out")
+    assert (built.status, built.err) == (0, "")
     names = re.findall(r"^TEST\((\w+)\)", source.read_text(), re.M)
-    assert names
-    ran = subprocess.run([tmp_path / "a.out", *names], capture_output=True, text=True, timeout=120)
-    assert (ran.returncode, ran.stderr) == (0, "")
+    ran = execute(tmp_path / "a.out", *names)
+    assert names and (ran.status, ran.err) == (0, "")
 
 
 def test_messages_of_the_compiler_name_the_line(tmp_path):
     (tmp_path / "a.cu").write_text("\n\nvoid f() {\n  __shared__ int x[3];\n  missing<<<1, 1>>>(x);\n}\n")
-    built = subprocess.run([CUCC, "-c", "a.cu"], cwd=tmp_path, capture_output=True, text=True)
-    assert built.returncode == 1 and "a.cu:5:" in built.stderr and "missing" in built.stderr
+    built = cucc("-c", "a.cu", cwd=tmp_path)
+    assert built.status == 1 and "a.cu:5:" in built.err and "missing" in built.err
 
 
 # ---- launches ----
@@ -150,43 +145,22 @@ def test_launch_over_lines_and_linemarkers(translate):
 # ---- text that stays ----
 
 STAYS = [
+    *rows(
+        r"""
+        "k<<<1, 1>>>()" | '<', '<' | "\\" | R"(k<<<1, 1>>>() " )" | u8R"x(k<<<1)" ,1>>>())x" | L"\"k<<<" | LR"(")" | L'"' | u8'<' | '\''
+        1'000 << 2 | .5f | 0x1'f | 1e+5 | a << b << c | a<b>>c | x >>= 3, y <<= 2 | a <= b, a >= b, a <=> b, p->q | cout << 1 << '<'
+        __shared__x | s__device__ | "__shared__" | A<B<C<int>>> x | &operator<< <int> | operator<(a) | operator<<<int>(a)
+        ns::operator<<<T>(a, b) | a%:b | a <: 3 :> | a<::b>()
+        """
+    ),
     *(
-        '"k<<<1, 1>>>()"',
-        "'<', '<'",
         "// k<<<1, 1>>>()\n",
         "/* k<<<1,\n1>>>() */",
         "// a \\\n k<<<1, 1>>>()\n",
-        '"\\\\"',
-    ),
-    *(
-        'R"(k<<<1, 1>>>() " )"',
-        'u8R"x(k<<<1)" ,1>>>())x"',
-        'L"\\"k<<<"',
-        "L'\"'",
-        "u8'<'",
         'R"(\n\\)"',
         '"a\\\n<<<"',
-        "'\\''",
+        "\v\f\r",
     ),
-    *(
-        "1'000 << 2",
-        "0x1'f",
-        "1e+5",
-        "a << b << c",
-        "a<b>>c",
-        "x >>= 3, y <<= 2",
-        "a <= b, a >= b, a <=> b, p->q",
-    ),
-    *(
-        "cout << 1 << '<'",
-        "__shared__x",
-        "s__device__",
-        '"__shared__"',
-        "A<B<C<int>>> x",
-        "&operator<< <int>",
-        "operator<(a)",
-    ),
-    *("operator<<<int>(a)", "ns::operator<<<T>(a, b)", "a%:b", "a <: 3 :>", "a<::b>()", "\v\f\r"),
 ]
 
 
@@ -209,18 +183,18 @@ def test_odd_but_legal_text_stays(translator, translate):
         "#pragma once",
         "\0",
         "int a;\0",
+    ]
+    sources += [
         "//",
         "// \\",
-    ]
-    for source in [
-        *sources,
         "/**/",
         '# 3 "a\\\\b"\n',
         "# 99999999999999999999\n",
         "#line 5\n",
         "%:define x\n",
         "\\",
-    ]:
+    ]
+    for source in sources:
         assert translate(source) == source
     no_utf8 = b'const char *s = "\xff\xfe";\r\nint \xe9;\r\n'
     assert subprocess.run([translator, "-"], input=no_utf8, capture_output=True).stdout == no_utf8

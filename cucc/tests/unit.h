@@ -97,6 +97,13 @@ static inline struct unit_result unit_child(void (*body)(void *), void *arg) {
     return unit_child_within(60, body, arg);
 }
 
+#ifdef __cplusplus
+// The same for a lambda: in_child([&] { … })
+template <class Body> static unit_result in_child(Body body) {
+    return unit_child([](void *arg) { (*static_cast<Body *>(arg))(); }, &body);
+}
+#endif
+
 static inline void unit_body(void *test) {
     ((struct unit_case *)test)->run();
     exit(unit_failures ? EXIT_FAILURE : EXIT_SUCCESS);

@@ -6,9 +6,6 @@
 #include <concepts>
 #include <type_traits>
 
-__global__ void set(int value) {
-    out[0] = value;
-}
 template <class T>
 concept Number = std::is_arithmetic_v<T> && (sizeof(T) > 0);
 template <Number T> __global__ void constrained(T v) {
@@ -33,14 +30,10 @@ template <Point P> __global__ void class_parameter() {
     out[0] = P.x + P.y;
 }
 TEST(constraints) {
-    constrained<<<1, 1>>>(1.5);
-    EXPECT(result() == 1);
-    required<<<1, 1>>>(1);
-    EXPECT(result() == 2);
-    required<<<1, 1>>>(Point{3, 4});
-    EXPECT(result() == 3);
-    class_parameter<Point{5, 6}><<<1, 1>>>();
-    EXPECT(result() == 11);
+    GIVES(1, constrained<<<1, 1>>>(1.5));
+    GIVES(2, required<<<1, 1>>>(1));
+    GIVES(3, required<<<1, 1>>>(Point{3, 4}));
+    GIVES(11, class_parameter<Point{5, 6}><<<1, 1>>>());
 }
 consteval int squared(int n) {
     return n * n;
@@ -73,28 +66,15 @@ __global__ void features(int n) {
     out[0] = a + squared(4) + (p != q) + (p == q) + sum + (int)l(1) + m.template operator()<7>() + (cudaMemcpyHostToDevice == 1);
 }
 TEST(features_of_cxx20) {
-    features<<<1, 1>>>(1);
-    EXPECT(result() == 3 + 16 + 1 + 0 + (12 + 1 + 10) + 5 + 7 + 1);
-    features<<<1, 1>>>(0);
-    EXPECT(result() == 3 + 16 + 1 + 0 + (12 - 1 + 5) + 5 + 7 + 1);
+    GIVES(3 + 16 + 1 + 0 + (12 + 1 + 10) + 5 + 7 + 1, features<<<1, 1>>>(1));
+    GIVES(3 + 16 + 1 + 0 + (12 - 1 + 5) + 5 + 7 + 1, features<<<1, 1>>>(0));
 }
 TEST(host_code_of_cxx20) {
     for (int n = 3; int v : {1, 2})
         set<<<1, 1>>>(n + v);
     EXPECT(result() == 5);
     auto launch = []<class T>(T v) requires(sizeof(v) == 4) { set<<<1, 1>>>(v); };
-    launch(6);
-    EXPECT(result() == 6);
+    GIVES(6, launch(6));
     auto abbreviated = [](Number auto v) { constrained<<<1, 1>>>(v); };
-    abbreviated(7.5f);
-    EXPECT(result() == 7);
-    EXPECT((Point{1, 2} <=> Point{1, 3}) < 0);
-    if (Point{1, 2} <= Point{1, 2}) [[likely]]
-        set<<<1, 1>>>(8);
-    EXPECT(result() == 8);
-    switch (result()) {
-    [[unlikely]] case 8:
-        set<<<1, 1>>>(9);
-    }
-    EXPECT(result() == 9);
+    GIVES(7, abbreviated(7.5f));
 }

@@ -96,21 +96,6 @@ __global__ void tile(int *data, bool wrong) {
     data[N + threadIdx.x] = loaded[N - 1 - threadIdx.x]; // tile
 }
 
-// The tile of the next round is loaded while others still read this one.
-__global__ void reuse(int *data, bool wrong) {
-    __shared__ int tile[N];
-    int sum = 0;
-    for (int round = 0; round < 4; ++round) {
-        tile[threadIdx.x] = data[round * N + threadIdx.x]; // reuse
-        __syncthreads();
-        sum += tile[(threadIdx.x + 33) % N]; // reuse
-        if (!wrong)
-            __syncthreads();
-    }
-    __syncthreads();
-    data[threadIdx.x] = sum;
-}
-
 // Reductions of 2010 relied on warps that run in step.
 __global__ void warp_volatile(int *data, bool wrong) {
     __shared__ volatile int sum[64];
@@ -410,7 +395,7 @@ static const struct {
     const char *name;
     void (*run)(int *, bool);
 } cases[] = {
-    KERNEL(tile, 1) KERNEL(reuse, 1) KERNEL(warp_volatile, 1) KERNEL(shuffle_order, 1) KERNEL(matrix_load, 1)
+    KERNEL(tile, 1) KERNEL(warp_volatile, 1) KERNEL(shuffle_order, 1) KERNEL(matrix_load, 1)
     KERNEL(matrix_store, 1) KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1) KERNEL(increment, 4)
     KERNEL(histogram, 1) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
     KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)

@@ -43,9 +43,8 @@ def test_the_libraries_headers_do_not_make_clang_warn(tmp_path):
     names = ["curand.h", "curand_kernel.h", "cusparse.h", "mma.h"]
     libraries = {"cublas": "cublas_v2.h", "cusolver": "cusolverDn.h", "cufft": "cufft.h"}
     names += [header for library, header in libraries.items() if tools.has(library)]
-    done = compiled(
-        tmp_path, "".join(f"#include <{name}>\n" for name in names), "-Wall", "-Wextra", "-c", CXX="clang++"
-    )
+    text = "".join(f"#include <{name}>\n" for name in names)
+    done = compiled(tmp_path, text, "-Wall", "-Wextra", "-c", CXX="clang++")
     assert done.status == 0 and done.err == "", str(done)
 
 

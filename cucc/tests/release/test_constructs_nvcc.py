@@ -1,30 +1,21 @@
 # SPDX-License-Identifier: MIT
 """nvcc accepts the constructs that the translator translates, and those that it refuses: only its front end, without
 code for a GPU."""
-import pathlib
 import re
 import shutil
-import subprocess
 
 import pytest
 
-CONSTRUCTS = pathlib.Path(__file__).resolve().parent.parent / "constructs"
+import tools
+
+CONSTRUCTS = tools.HERE / "constructs"
 pytestmark = pytest.mark.skipif(not shutil.which("nvcc"), reason="needs nvcc")
 
 
 def accepts(folder, *arguments):
-    command = [
-        "nvcc",
-        "-w",
-        "--extended-lambda",
-        "-rdc=true",
-        "-arch=compute_90",
-        "-ptx",
-        "-o",
-        folder / "out",
-    ]
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    options = "-w", "--extended-lambda", "-rdc=true", "-arch=compute_90", "-ptx"
+    done = tools.execute("nvcc", *options, "-o", folder / "out", *arguments)
+    assert done.status == 0, str(done)
 
 
 @pytest.mark.parametrize("source", sorted(CONSTRUCTS.glob("*.cu")), ids=lambda path: path.stem)

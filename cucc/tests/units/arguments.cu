@@ -19,21 +19,13 @@ static bool saw(float a, float b = 0, float c = 0) {
 }
 
 __global__ void called(int) {}
-static void call(void *) {
-    called(1);
-}
-TEST(a_kernel_is_not_called_as_a_function) { // first, because it forks
-    const unit_result result = unit_child(call, NULL);
-    EXPECT(result.status == 1 && strstr(result.err, "the kernel called is called as a function"));
-}
-
 static void not_global(int) {}
-static void launch_a_function(void *) {
-    not_global<<<1, 1>>>(1);
-}
-TEST(only_a_kernel_is_launched) {
-    const unit_result result = unit_child(launch_a_function, NULL);
-    EXPECT(result.status == 1 && strstr(result.err, "not_global is not __global__"));
+TEST(only_a_kernel_is_launched_and_only_by_a_launch) { // first, because it forks
+    const unit_result as_a_function = in_child([] { called(1); });
+    EXPECT(as_a_function.status == 1 &&
+           strstr(as_a_function.err, "the kernel called is called as a function"));
+    const unit_result launched = in_child([] { not_global<<<1, 1>>>(1); });
+    EXPECT(launched.status == 1 && strstr(launched.err, "not_global is not __global__"));
 }
 
 struct Pair {
@@ -127,13 +119,13 @@ TEST(launches_by_address) {
     void *one[] = {&value}, *three[] = {&out, &pair, &n};
     const void *variable = (const void *)with_shared;
     cudaMalloc(&out, 8);
-    EXPECT(cudaLaunchKernel((void *)outer::internal, 1, 1, one) == cudaSuccess);
+    OK(cudaLaunchKernel((void *)outer::internal, 1, 1, one));
     EXPECT(saw(40));
-    EXPECT(cudaLaunchKernel((const void *)with_c_linkage, dim3(1), dim3(1), one, 0, 0) == cudaSuccess);
+    OK(cudaLaunchKernel((const void *)with_c_linkage, dim3(1), dim3(1), one, 0, 0));
     EXPECT(saw(400));
-    EXPECT(cudaLaunchCooperativeKernel((void *)declared_first<int>, 1, 1, one) == cudaSuccess);
+    OK(cudaLaunchCooperativeKernel((void *)declared_first<int>, 1, 1, one));
     EXPECT(saw(4));
-    EXPECT(cudaLaunchKernel(variable, 1, 2, three, 64) == cudaSuccess);
+    OK(cudaLaunchKernel(variable, 1, 2, three, 64));
     cudaMemcpy(result, out, 8, cudaMemcpyDeviceToHost);
     EXPECT(result[0] == 32 && result[1] == 32);
     Counted c(5), d(6);
@@ -152,19 +144,25 @@ TEST(launches_by_address) {
 
 TEST(attributes_by_address) {
     cudaFuncAttributes a;
-    EXPECT(cudaFuncGetAttributes(&a, (void *)with_shared) == cudaSuccess);
+    OK(cudaFuncGetAttributes(&a, (void *)with_shared));
     EXPECT(a.sharedSizeBytes == 400 && a.maxThreadsPerBlock == 1024 && a.maxDynamicSharedSizeBytes == 48752);
     EXPECT(cudaFuncGetAttributes(&a, bounded) == cudaSuccess && a.maxThreadsPerBlock == 128);
     EXPECT(cudaFuncGetAttributes(&a, declared_first<int>) == cudaSuccess && a.maxThreadsPerBlock == 256);
-    // The limit of dynamic shared memory belongs to one kernel.
-    EXPECT(cudaFuncSetAttribute((void *)with_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000) ==
-           cudaSuccess);
-    EXPECT(cudaFuncGetAttributes(&a, with_shared) == cudaSuccess && a.maxDynamicSharedSizeBytes == 60000);
-    EXPECT(cudaFuncGetAttributes(&a, bounded) == cudaSuccess && a.maxDynamicSharedSizeBytes == 49152);
+    // The limit of dynamic shared memory belongs to one kernel. Its static shared memory is in addition.
     int *out;
     cudaMalloc(&out, 4);
     with_shared<<<1, 1, 60000>>>(out, {}, 1);
-    EXPECT(cudaGetLastError() == cudaSuccess);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    EXPECT(cudaFuncSetAttribute(with_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20) ==
+           cudaErrorInvalidValue);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    OK(cudaFuncSetAttribute((void *)with_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000));
+    EXPECT(cudaFuncGetAttributes(&a, with_shared) == cudaSuccess && a.maxDynamicSharedSizeBytes == 60000);
+    EXPECT(cudaFuncGetAttributes(&a, bounded) == cudaSuccess && a.maxDynamicSharedSizeBytes == 49152);
+    with_shared<<<1, 1, 60000>>>(out, {}, 1);
+    OK(cudaGetLastError());
     bounded<<<1, 1, 60000>>>(1);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    with_shared<<<1, 1, 60001>>>(out, {}, 1);
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
 }

@@ -5,99 +5,57 @@
 #include <limits.h>
 #include "device.h"
 
-template <class T> struct Cell : Device<T> { // a number
-    explicit Cell(T value) : Device<T>(std::vector<T>{value}) {}
-    T get() const { return this->host()[0]; }
+struct Cells {
+    int i;
+    unsigned u;
+    unsigned long long big;
+    long long low;
+    float f;
+    double d;
 };
 
-template <class T> __global__ void sum(T *total, int n) {
-    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (i < n)
-        atomicAdd(total, (T)(i % 5));
-}
+// The call returns `from`, which the cell has before it, and leaves `to`.
+#define CHANGES(cell, from, to, call) (cell = from, good &= (call) == from && cell == to)
 
-template <class T> static void sums() {
-    Cell<T> total(0);
-    sum<<<100, 128>>>(total.data, 12003);
-    double expected = 0;
-    for (int i = 0; i < 12003; ++i)
-        expected += i % 5;
-    EXPECT((double)total.get() == expected); // integers, exact in float too
-}
-
-TEST(additions) {
-    sums<int>(), sums<unsigned>(), sums<unsigned long long>(), sums<float>(), sums<double>();
-}
-
-struct Results {
-    int add, sub, exch, min, max, and_, or_, xor_, cas_hit, cas_miss, cell[10];
-    unsigned inc[5], dec[5];
-    unsigned long long big_min, big_max;
-    long long low_min, low_max;
-    float exch_float;
-    double sum;
-};
-
-__device__ void each_operation(Results *r) {
-    int *c = r->cell;
-    r->add = atomicAdd(&c[0], 5);
-    r->sub = atomicSub(&c[1], 5);
-    r->exch = atomicExch(&c[2], 7);
-    r->min = atomicMin(&c[3], -3);
-    r->max = atomicMax(&c[4], -3);
-    r->and_ = atomicAnd(&c[5], 0x0f);
-    r->or_ = atomicOr(&c[6], 0x0f);
-    r->xor_ = atomicXor(&c[7], 0x0f);
-    r->cas_hit = atomicCAS(&c[8], 10, 1);
-    r->cas_miss = atomicCAS(&c[9], 11, 1);
-    for (int i = 0; i < 5; ++i) {
-        unsigned up = (unsigned)i, down = (unsigned)i;
-        atomicInc(&up, 3);
-        atomicDec(&down, 3);
-        r->inc[i] = up;
-        r->dec[i] = down;
+__device__ bool each_operation(Cells *c) {
+    bool good = true;
+    CHANGES(c->i, 10, 15, atomicAdd(&c->i, 5));
+    CHANGES(c->i, 10, 5, atomicSub(&c->i, 5));
+    CHANGES(c->i, 10, 7, atomicExch(&c->i, 7));
+    CHANGES(c->i, 10, -3, atomicMin(&c->i, -3));
+    CHANGES(c->i, 10, 10, atomicMax(&c->i, -3));
+    CHANGES(c->i, 10, (10 & 0x0f), atomicAnd(&c->i, 0x0f));
+    CHANGES(c->i, 10, (10 | 0x0f), atomicOr(&c->i, 0x0f));
+    CHANGES(c->i, 10, (10 ^ 0x0f), atomicXor(&c->i, 0x0f));
+    CHANGES(c->i, 10, 1, atomicCAS(&c->i, 10, 1));
+    CHANGES(c->i, 10, 10, atomicCAS(&c->i, 11, 1));
+    for (unsigned i = 0; i < 5; ++i) { // wrap between 0 and 3
+        CHANGES(c->u, i, (i < 3 ? i + 1 : 0), atomicInc(&c->u, 3));
+        CHANGES(c->u, i, (i == 0 || i > 3 ? 3 : i - 1), atomicDec(&c->u, 3));
     }
-    atomicMin(&r->big_min, ~0ull - 1);
-    atomicMax(&r->big_max, ~0ull - 1);
-    atomicMin(&r->low_min, -1ll);
-    atomicMax(&r->low_max, -1ll);
-    float f = 2.5f;
-    r->exch_float = atomicExch(&f, 1.0f) + f;
-    atomicAdd(&r->sum, 0.25);
+    CHANGES(c->big, ~0ull, ~0ull - 1, atomicMin(&c->big, ~0ull - 1));
+    CHANGES(c->big, 0ull, ~0ull - 1, atomicMax(&c->big, ~0ull - 1));
+    CHANGES(c->low, 0ll, -1ll, atomicMin(&c->low, -1ll));
+    CHANGES(c->low, 0ll, 0ll, atomicMax(&c->low, -1ll));
+    CHANGES(c->u, ~0u, 1, atomicAdd(&c->u, 2));
+    CHANGES(c->big, 1ull << 32, 3ull << 32, atomicAdd(&c->big, 2ull << 32));
+    CHANGES(c->f, 2.5f, 1.0f, atomicExch(&c->f, 1.0f));
+    CHANGES(c->f, 2.5f, 2.75f, atomicAdd(&c->f, 0.25f));
+    CHANGES(c->d, 1.5, 1.75, atomicAdd(&c->d, 0.25));
+    return good;
 }
 // Atomics in shared memory are not those of global memory (is_shared in kernel.h).
-__global__ void each_once(Results *r, bool in_shared_memory) {
-    __shared__ Results mine;
-    mine = *r;
-    each_operation(in_shared_memory ? &mine : r);
-    if (in_shared_memory)
-        *r = mine;
-}
-
-static void check_each_operation(bool in_shared_memory) {
-    Results start = {};
-    for (int &cell : start.cell)
-        cell = 10;
-    start.big_min = ~0ull;
-    start.sum = 1.5;
-    Cell<Results> results(start);
-    each_once<<<1, 1>>>(results.data, in_shared_memory);
-    const Results r = results.get();
-    const int old[] = {r.add, r.sub, r.exch, r.min, r.max, r.and_, r.or_, r.xor_, r.cas_hit, r.cas_miss};
-    const int now[] = {15, 5, 7, -3, 10, 10 & 0x0f, 10 | 0x0f, 10 ^ 0x0f, 1, 10};
-    for (int i = 0; i < 10; ++i)
-        EXPECT(old[i] == 10 && r.cell[i] == now[i]);
-    const unsigned inc[] = {1, 2, 3, 0, 0}, dec[] = {3, 0, 1, 2, 3}; // wrap between 0 and 3
-    for (int i = 0; i < 5; ++i)
-        EXPECT(r.inc[i] == inc[i] && r.dec[i] == dec[i]);
-    EXPECT(r.big_min == ~0ull - 1 && r.big_max == ~0ull - 1);
-    EXPECT(r.low_min == -1 && r.low_max == 0);
-    EXPECT(r.exch_float == 3.5f);
-    EXPECT(r.sum == 1.75);
+__global__ void each_once(Cells *global, int *good) {
+    __shared__ Cells shared;
+    good[0] = each_operation(global);
+    good[1] = each_operation(&shared);
 }
 
 TEST(each_operation_once_in_global_and_in_shared_memory) {
-    check_each_operation(false), check_each_operation(true);
+    const Device<Cells> cells(1);
+    const Device<int> good(2);
+    each_once<<<1, 1>>>(cells.data, good.data);
+    all_good(good);
 }
 
 // Threads of a block take turns after a number of atomics. Indices and local values survive that, with
@@ -126,42 +84,12 @@ __global__ void many(unsigned *total, int rounds, int *wrong) {
 
 TEST(many_atomics_in_each_thread) {
     for (int rounds : {1, 63, 64, 500}) {
-        Cell<unsigned> total(0);
-        Cell<int> wrong(0);
+        const Device<unsigned> total(1);
+        const Device<int> wrong(1);
         many<<<5, dim3(96, 3)>>>(total.data, rounds, wrong.data);
-        EXPECT(total.get() == 5 * 3 * (96u * rounds + 32 * 150));
-        EXPECT(wrong.get() == 0);
+        EXPECT(total.host()[0] == 5 * 3 * (96u * rounds + 32 * 150));
+        EXPECT(wrong.host()[0] == 0);
     }
-}
-
-// Every thread takes two of a few locks, by atomic exchange, and holds both at once.
-__global__ void locked_cells(int *locks, unsigned *cells, int n) {
-    const int a = (int)(threadIdx.x % n), b = (int)(threadIdx.x * 7 % n);
-    const int first = a < b ? a : b, second = a < b ? b : a;
-    while (atomicExch(&locks[first], 1) != 0)
-        ;
-    if (second != first)
-        while (atomicExch(&locks[second], 1) != 0)
-            ;
-    __threadfence();
-    cells[first] += 1;
-    cells[second] += 1;
-    __threadfence();
-    if (second != first)
-        atomicExch(&locks[second], 0);
-    atomicExch(&locks[first], 0);
-}
-
-TEST(every_thread_takes_locks) {
-    const int n = 5;
-    const Device<int> locks(n);
-    const Device<unsigned> cells(n);
-    unsigned total = 0;
-    for (int run = 0; run < 50; ++run)
-        locked_cells<<<9, 256>>>(locks.data, cells.data, n);
-    for (unsigned cell : cells.host())
-        total += cell;
-    EXPECT(total == 50u * 9 * 256 * 2);
 }
 
 // Many critical sections in each thread. Threads take turns when they release a lock, but not while they hold
@@ -199,20 +127,10 @@ TEST(threads_take_turns_at_the_release_of_a_lock) {
 
 // Every way to read a flag by an atomic that changes nothing. The thread that sets it has not started yet.
 __device__ unsigned read_by_atomic(unsigned *flag, unsigned way) {
-    switch (way) {
-    case 0:
-        return atomicOr(flag, 0);
-    case 1:
-        return atomicAnd(flag, ~0u);
-    case 2:
-        return atomicXor(flag, 0);
-    case 3:
-        return atomicMax(flag, 0);
-    case 4:
-        return atomicMin(flag, ~0u);
-    case 5:
-        return atomicCAS(flag, 7, 7);
-    }
+    if (way < 3)
+        return way == 0 ? atomicOr(flag, 0) : way == 1 ? atomicAnd(flag, ~0u) : atomicXor(flag, 0);
+    if (way < 6)
+        return way == 3 ? atomicMax(flag, 0) : way == 4 ? atomicMin(flag, ~0u) : atomicCAS(flag, 7, 7);
     return atomicAdd(flag, 0);
 }
 __global__ void polls(unsigned *flags, int *out) {
@@ -227,9 +145,9 @@ __global__ void polls(unsigned *flags, int *out) {
 
 TEST(every_way_to_poll_makes_progress) {
     const Device<unsigned> flags(7);
-    const Cell<int> out(0);
+    const Device<int> out(1);
     polls<<<7, 70>>>(flags.data, out.data);
-    EXPECT(out.get() == 7 * 70);
+    EXPECT(out.host()[0] == 7 * 70);
 }
 
 __device__ int device_variable;

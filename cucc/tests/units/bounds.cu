@@ -32,7 +32,7 @@ __global__ void after_a_barrier(int *p, int i) {
 
 static void run(const char *what, int past) {
     int *p;
-    EXPECT(cudaMalloc(&p, 7 * sizeof *p) == cudaSuccess);
+    OK(cudaMalloc(&p, 7 * sizeof *p));
     if (strcmp(what, "global") == 0)
         global_memory<<<1, 1>>>(p, 6 + past);
     else if (strcmp(what, "static") == 0)
@@ -43,8 +43,8 @@ static void run(const char *what, int past) {
         device_variable<<<1, 1>>>(4 + past);
     else
         after_a_barrier<<<1, 64>>>(p, 6 + past);
-    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
-    EXPECT(cudaFree(p) == cudaSuccess);
+    OK(cudaDeviceSynchronize());
+    OK(cudaFree(p));
 }
 
 TEST(within_bounds) {

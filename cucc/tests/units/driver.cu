@@ -63,13 +63,11 @@ TEST(contexts_are_a_stack) {
     OK(cuCtxCreate(&a, NULL, 0, 0));
     OK(cuDevicePrimaryCtxRetain(&b, 0));
     EXPECT(a != b);
-    OK(cuCtxGetCurrent(&got));
-    EXPECT(got == a);
     OK(cuCtxPushCurrent(b));
-    OK(cuCtxGetCurrent(&got));
-    EXPECT(got == b);
     OK(cuCtxPopCurrent(&got));
     EXPECT(got == b);
+    OK(cuCtxGetCurrent(&got));
+    EXPECT(got == a);
     CUdevice device = 99;
     OK(cuCtxGetDevice(&device));
     EXPECT(device == 0);

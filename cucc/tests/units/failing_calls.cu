@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs whose calls are made to fail. tests/test_attacks_faults.py runs each case with CUDA_CPU_FAIL=k,
-// which lets call k return an error, or with the library tests/attacks/refuse.c preloaded, in which requests
-// for threads and files fail. Without them no call fails.
+// Calls that are made to fail with CUDA_CPU_FAIL, and failures of the operating system and of the program.
 #include <cuda.h>
-#include <cooperative_groups.h>
 #include <stdexcept>
 #include <sys/resource.h>
 #include "../unit.h"
@@ -11,15 +8,28 @@
 // What call `number` of this process must return.
 static cudaError_t expected(int number) {
     const char *const setting = getenv("CUDA_CPU_FAIL");
-    if (!setting)
-        return cudaSuccess;
     const bool sticky = strstr(setting, ":sticky") != NULL;
     return number == atoi(setting) || (sticky && number > atoi(setting)) ? cudaErrorIllegalAddress
                                                                          : cudaSuccess;
 }
 
+// Runs the next case in this program anew: the setting is read before main.
+static void again(void *setting) {
+    setenv("CUDA_CPU_FAIL", (const char *)setting, 1);
+    execl("/proc/self/exe", "failing_calls", "each_call_counts_once", NULL);
+}
+
 TEST(each_call_counts_once) {
     int device, version;
+    if (!getenv("CUDA_CPU_FAIL")) {
+        for (const char *setting : {"1:700", "2:700", "3:700", "4:700", "5:cudaErrorIllegalAddress", "6:700",
+                                    "2:cudaErrorIllegalAddress:sticky"}) {
+            const unit_result result = unit_child(again, (void *)setting);
+            if (!EXPECT(result.status == 0 && strstr(result.err, "fails with cudaErrorIllegalAddress")))
+                fprintf(stderr, "CUDA_CPU_FAIL=%s:\n%s", setting, result.err);
+        }
+        return;
+    }
     EXPECT(cudaGetDevice(&device) == expected(1));
     EXPECT(cuInit(0) == (CUresult)expected(2));
     EXPECT(cuDriverGetVersion(&version) == (CUresult)expected(3));
@@ -30,42 +40,22 @@ TEST(each_call_counts_once) {
     EXPECT(cudaGetLastError() == expected(6));
 }
 
-static __global__ void count_blocks(int *count) {
-    cooperative_groups::this_grid().sync();
-    atomicAdd(count, 1);
-    cooperative_groups::this_grid().sync();
-}
-
-static __global__ void set(int *count) {
-    *count = 100;
-}
-
-TEST(a_cooperative_launch_needs_its_threads) {
-    int *count;
-    OK(cudaMallocManaged(&count, sizeof *count));
-    *count = 0;
-    void *arguments[] = {&count};
-    const bool refused = getenv("REFUSED") != NULL;
-    const cudaError_t error = cudaLaunchCooperativeKernel(count_blocks, dim3(4), dim3(1), arguments, 0, 0);
-    EXPECT(error == (refused ? cudaErrorLaunchOutOfResources : cudaSuccess));
-    EXPECT(cudaGetLastError() == error);
-    OK(cudaDeviceSynchronize());
-    EXPECT(*count == (refused ? 0 : 4));
-    set<<<64, 1>>>(count);
-    OK(cudaDeviceSynchronize());
-    EXPECT(*count == 100);
-}
-
 TEST(a_graph_is_written_whole_or_not_at_all) {
     cudaGraph_t graph;
     cudaGraphNode_t node;
     OK(cudaGraphCreate(&graph, 0));
     for (int i = 0; i < 100; i++)
         OK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
-    const cudaError_t error = cudaGraphDebugDotPrint(graph, "graph.dot", 0);
-    EXPECT(error == cudaSuccess || (error == cudaErrorOperatingSystem && getenv("REFUSED")));
-    EXPECT((access("graph.dot", F_OK) == 0) == (error == cudaSuccess));
-    remove("graph.dot");
+    signal(SIGXFSZ, SIG_IGN);
+    for (rlim_t most : {100000, 1000}) { // bytes of a file
+        const struct rlimit limit = {most, RLIM_INFINITY};
+        EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+        const bool fits = most == 100000;
+        EXPECT(cudaGraphDebugDotPrint(graph, "graph.dot", 0) ==
+               (fits ? cudaSuccess : cudaErrorOperatingSystem));
+        EXPECT((access("graph.dot", F_OK) == 0) == fits);
+        remove("graph.dot");
+    }
 }
 
 static void throw_another(void *) {

@@ -38,40 +38,16 @@ struct Scene {
         OK(cudaDeviceSynchronize());
         *pinned = *managed = 0;
     }
-    ~Scene() {
-        OK(cudaDeviceSynchronize());
-        for (cudaStream_t s : {a, b, alone})
-            OK(cudaStreamDestroy(s));
-        OK(cudaEventDestroy(event));
-        OK(cudaFree(device));
-        OK(cudaFree(other));
-        OK(cudaFree(managed));
-        OK(cudaFreeHost(pinned));
-    }
 };
 
 TEST(the_end_of_the_program_is_no_wait) { // first, because it forks
-    const unit_result result = unit_child(
-        [](void *) {
-            int *p;
-            OK(cudaMalloc(&p, sizeof(int)));
-            set<<<1, 1>>>(p, 1);
-        },
-        NULL);
+    const unit_result result = in_child([] {
+        int *p;
+        OK(cudaMalloc(&p, sizeof(int)));
+        set<<<1, 1>>>(p, 1);
+    });
     EXPECT(result.status == 0 && strstr(result.err, "without waiting") &&
            strstr(result.err, "set, launched at"));
-}
-
-__global__ void wait_for_host(volatile int *flag) {
-    while (*flag == 0)
-        ;
-}
-
-TEST(the_host_sets_a_flag_after_the_launch) {
-    Scene s;
-    wait_for_host<<<1, 1, 0, s.a>>>(s.pinned);
-    *s.pinned = 1;
-    OK(cudaStreamSynchronize(s.a));
 }
 
 TEST(a_host_read_before_the_wait_shows) {
@@ -121,16 +97,11 @@ TEST(data_used_across_streams_without_an_event_shows) {
     OK(cudaMemcpyAsync(s.pinned, s.device, sizeof(int), cudaMemcpyDeviceToHost, s.b));
     OK(cudaStreamSynchronize(s.b));
     EXPECT(*s.pinned == 11);
-}
 
-TEST(streams_run_in_the_reverse_of_their_order) { // so that one that should run first shows
-    Scene s;
-    set<<<1, 1, 0, s.a>>>(s.device, 1);
-    set<<<1, 1, 0, s.b>>>(s.device, 2);
-    OK(cudaDeviceSynchronize());
-    int got;
-    OK(cudaMemcpy(&got, s.device, sizeof(int), cudaMemcpyDeviceToHost));
-    EXPECT(got == 1);
+    set<<<1, 1, 0, s.a>>>(s.device, 1); // streams run in the reverse of their order, so that
+    set<<<1, 1, 0, s.b>>>(s.device, 2); // one that should run first shows
+    OK(cudaMemcpy(s.pinned, s.device, sizeof(int), cudaMemcpyDeviceToHost));
+    EXPECT(*s.pinned == 1);
 }
 
 TEST(copies_from_pageable_memory_take_the_source_at_the_call) {
@@ -150,22 +121,6 @@ TEST(copies_from_pageable_memory_take_the_source_at_the_call) {
 
 TEST(a_query_is_not_ready_once) {
     Scene s;
-    set<<<1, 1, 0, s.a>>>(s.managed, 3);
-    OK(cudaEventRecord(s.event, s.a));
-    EXPECT(cudaEventQuery(s.event) == cudaErrorNotReady && *s.managed == 0);
-    while (cudaEventQuery(s.event) == cudaErrorNotReady)
-        ;
-    EXPECT(*s.managed == 3);
-    set<<<1, 1, 0, s.a>>>(s.managed, 4);
-    EXPECT(cudaStreamQuery(s.a) == cudaErrorNotReady && *s.managed == 3);
-    while (cudaStreamQuery(s.a) == cudaErrorNotReady)
-        ;
-    EXPECT(*s.managed == 4);
-    (void)cudaGetLastError();
-}
-
-TEST(elapsed_time_needs_completed_events) {
-    Scene s;
     cudaEvent_t end;
     float ms = -1;
     OK(cudaEventCreate(&end));
@@ -173,9 +128,21 @@ TEST(elapsed_time_needs_completed_events) {
     set<<<1, 1, 0, s.a>>>(s.managed, 3);
     OK(cudaEventRecord(end, s.a));
     EXPECT(cudaEventElapsedTime(&ms, s.event, end) == cudaErrorNotReady);
-    OK(cudaEventSynchronize(end));
+    EXPECT(cudaEventQuery(end) == cudaErrorNotReady && *s.managed == 0);
+    while (cudaEventQuery(end) == cudaErrorNotReady)
+        ;
+    EXPECT(*s.managed == 3);
     OK(cudaEventElapsedTime(&ms, s.event, end));
     EXPECT(ms >= 0);
+    set<<<1, 1, 0, s.a>>>(s.managed, 4);
+    EXPECT(cudaStreamQuery(s.a) == cudaErrorNotReady && *s.managed == 3);
+    while (cudaStreamQuery(s.a) == cudaErrorNotReady)
+        ;
+    EXPECT(*s.managed == 4);
+    set<<<1, 1, 0, s.a>>>(s.managed, 5);
+    OK(cudaEventRecord(end, s.a));
+    OK(cudaEventSynchronize(end));
+    EXPECT(*s.managed == 5);
     OK(cudaEventDestroy(end));
     (void)cudaGetLastError();
 }
@@ -250,18 +217,11 @@ TEST(a_graph_runs_in_its_stream_and_a_missing_dependency_shows) {
     cudaGraph_t graph;
     cudaGraphExec_t executable;
     cudaGraphNode_t first, second;
-    const auto fill = [&](unsigned value) {
-        cudaMemsetParams p = {};
-        p.dst = s.managed;
-        p.value = value;
-        p.elementSize = 4;
-        p.width = p.height = 1;
-        return p;
-    };
-    const cudaMemsetParams one = fill(1), two = fill(2);
+    const cudaHostNodeParams one = {[](void *x) { *(int *)x = 1; }, s.managed};
+    const cudaHostNodeParams two = {[](void *x) { *(int *)x = 2; }, s.managed};
     OK(cudaGraphCreate(&graph, 0));
-    OK(cudaGraphAddMemsetNode(&first, graph, NULL, 0, &one));
-    OK(cudaGraphAddMemsetNode(&second, graph, NULL, 0, &two)); // should come after the first
+    OK(cudaGraphAddHostNode(&first, graph, NULL, 0, &one));
+    OK(cudaGraphAddHostNode(&second, graph, NULL, 0, &two)); // should come after the first
     OK(cudaGraphInstantiate(&executable, graph, 0));
     OK(cudaGraphLaunch(executable, s.a));
     EXPECT(*s.managed == 0);

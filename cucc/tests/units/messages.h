@@ -29,10 +29,8 @@ template <class Call> static bool fails(cudaError_t error, const char *why, Call
     cudaError_t got;
     const std::string text = said(call, got);
     bool ok = got == error && cudaGetLastError() == error && cudaGetLastError() == cudaSuccess;
-#ifdef __CU2CPP__
     ok = ok && text.find("cuda on the CPU: cuda") == 0 && text.find(why) != std::string::npos &&
          text.find('\n') == text.size() - 1;
-#endif
     if (!ok)
         fprintf(stderr, "%s, expected %s (%s)\n%s", cudaGetErrorName(got), cudaGetErrorName(error), why,
                 text.c_str());

@@ -136,8 +136,12 @@ TEST(launches_with_a_configuration) {
     EXPECT(block > 0 && block == other && least == most);
 }
 
-#ifdef __CU2CPP__ // the device has no clusters
-static void launch_a_cluster(void *) {
+#ifdef __CU2CPP__
+static bool refused(cudaError_t error) {
+    return error == cudaErrorNotSupported && cudaGetLastError() == cudaErrorNotSupported;
+}
+
+static void launch_a_cluster() { // the device has none
     int clusters;
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute cluster;
@@ -147,24 +151,18 @@ static void launch_a_cluster(void *) {
     cluster.val.clusterDim = {2, 1, 1};
     config.attrs = &cluster;
     config.numAttrs = 1;
-    const cudaError_t error = cudaLaunchKernelEx(&config, add, (int *)NULL, 40, 2);
-    const bool refused = error == cudaErrorNotSupported && cudaGetLastError() == cudaErrorNotSupported;
-    exit(refused && cudaOccupancyMaxActiveClusters(&clusters, add, &config) == cudaErrorNotSupported ? 0 : 1);
+    exit(!refused(cudaLaunchKernelEx(&config, add, (int *)NULL, 40, 2)) ||
+         !refused(cudaOccupancyMaxActiveClusters(&clusters, add, &config)));
 }
-static const int cluster_line = __LINE__ - 4;
-
-static void import_a_semaphore(void *) {
-    cudaExternalSemaphoreHandleDesc desc = {};
-    desc.type = cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd;
-    cudaExternalSemaphore_t semaphore;
-    exit(cudaImportExternalSemaphore(&semaphore, &desc) == cudaErrorNotSupported &&
-                 cudaGetLastError() == cudaErrorNotSupported
-             ? 0
-             : 1);
-}
+static const int cluster_line = __LINE__ - 3;
 
 TEST(memory_and_semaphores_of_vulkan_are_refused) {
-    const unit_result r = unit_child(import_a_semaphore, NULL);
+    const unit_result r = in_child([] {
+        cudaExternalSemaphoreHandleDesc desc = {};
+        desc.type = cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd;
+        cudaExternalSemaphore_t semaphore;
+        exit(!refused(cudaImportExternalSemaphore(&semaphore, &desc)));
+    });
     EXPECT(
         r.status == 0 &&
         strstr(r.err, "cudaImportExternalSemaphore: memory and semaphores of Vulkan and Direct3D are not"));
@@ -175,7 +173,7 @@ TEST(memory_and_semaphores_of_vulkan_are_refused) {
 
 TEST(a_launch_of_clusters_is_refused_with_its_line) {
     char expected[100];
-    const unit_result r = unit_child(launch_a_cluster, NULL);
+    const unit_result r = in_child(launch_a_cluster);
     snprintf(expected, sizeof expected, "cudaLaunchKernelEx at pool.cu:%d: clusters of 2 x 1 x 1 blocks",
              cluster_line);
     EXPECT(r.status == 0 && strstr(r.err, expected) &&

@@ -1,52 +1,22 @@
 // SPDX-License-Identifier: MIT
 // All warp operations on full and partial warps, against results computed lane by lane.
-#include <cuda_runtime.h>
 #include <random>
 #include <type_traits>
-#include <vector>
-#include "../unit.h"
+#include "device.h"
 
-static unsigned present(unsigned threads, unsigned t) { // the lanes that exist in t's warp
-    const unsigned here = threads - t / 32 * 32;
-    return here >= 32 ? ~0u : (1u << here) - 1;
+template <class T> static std::vector<T> some(unsigned n, unsigned seed, unsigned kinds) {
+    std::vector<T> values(n);
+    std::mt19937 random(seed);
+    for (T &value : values)
+        value = (T)(int)(random() % kinds) - (T)(kinds / 4);
+    return values;
 }
-
-template <class T> struct Lanes {
-    std::vector<T> in, out;
-    T *dev_in, *dev_out;
-    explicit Lanes(unsigned n, unsigned seed, unsigned kinds) : in(n), out(n) {
-        std::mt19937 random(seed);
-        for (T &value : in)
-            value = (T)(int)(random() % kinds) - (T)(kinds / 4);
-        cudaMalloc(&dev_in, n * sizeof(T));
-        cudaMalloc(&dev_out, n * sizeof(T));
-        cudaMemcpy(dev_in, in.data(), n * sizeof(T), cudaMemcpyHostToDevice);
-        cudaMemset(dev_out, 0, n * sizeof(T));
-    }
-    void fetch() {
-        EXPECT(cudaGetLastError() == cudaSuccess);
-        EXPECT(cudaMemcpy(out.data(), dev_out, out.size() * sizeof(T), cudaMemcpyDeviceToHost) ==
-               cudaSuccess);
-    }
-    ~Lanes() {
-        cudaFree(dev_in);
-        cudaFree(dev_out);
-    }
-};
 
 enum { INDEX, UP, DOWN, XOR };
 
-template <class T> __global__ void shuffle(const T *in, T *out, int kind, int operand, int width) {
-    const T value = in[threadIdx.x];
-    out[threadIdx.x] = kind == INDEX  ? __shfl_sync(~0u, value, operand, width)
-                       : kind == UP   ? __shfl_up_sync(~0u, value, operand, width)
-                       : kind == DOWN ? __shfl_down_sync(~0u, value, operand, width)
-                                      : __shfl_xor_sync(~0u, value, operand, width);
-}
-
 // The lane that a shuffle reads, by the rules of the programming guide; -1 where the result is
 // undefined.
-static int source(int kind, int lane, int operand, int width, unsigned lanes) {
+__device__ int source(int kind, int lane, int operand, int width, int lanes) {
     const int segment = lane / width * width, inside = lane % width;
     int from = lane;
     if (kind == INDEX)
@@ -57,26 +27,32 @@ static int source(int kind, int lane, int operand, int width, unsigned lanes) {
         from = inside + operand < width ? lane + operand : lane;
     else if ((lane ^ operand) < segment + width)
         from = lane ^ operand;
-    return lanes >> from & 1 ? from : -1;
+    return from < lanes ? from : -1;
+}
+
+template <class T> __global__ void shuffle(const T *in, int *good, int kind, int operand, int width) {
+    const int lane = threadIdx.x % 32, first = threadIdx.x - lane;
+    const T value = in[threadIdx.x];
+    const T got = kind == INDEX  ? __shfl_sync(~0u, value, operand, width)
+                  : kind == UP   ? __shfl_up_sync(~0u, value, operand, width)
+                  : kind == DOWN ? __shfl_down_sync(~0u, value, operand, width)
+                                 : __shfl_xor_sync(~0u, value, operand, width);
+    const int from = source(kind, lane, operand, width, blockDim.x - first);
+    if (from >= 0)
+        good[threadIdx.x] = got == in[first + from];
+    else
+        good[threadIdx.x] = got != got || !std::is_floating_point<T>::value; // reads as NaN
 }
 
 template <class T> static void shuffles() {
-    for (unsigned threads : {1u, 2u, 16u, 31u, 32u, 33u, 45u, 64u, 1000u})
+    for (unsigned threads : {1u, 2u, 31u, 32u, 45u, 1000u})
         for (int width : {32, 16, 8, 2, 1})
             for (int operand : {0, 1, 2, 5, 16, 31})
                 for (int kind : {INDEX, UP, DOWN, XOR}) {
-                    Lanes<T> lanes(threads, threads + operand, 1000);
-                    shuffle<<<1, threads>>>(lanes.dev_in, lanes.dev_out, kind, operand, width);
-                    lanes.fetch();
-                    unsigned wrong = 0;
-                    for (unsigned t = 0; t < threads; ++t) {
-                        const int from = source(kind, t % 32, operand, width, present(threads, t));
-                        if (from >= 0)
-                            wrong += lanes.out[t] != lanes.in[t / 32 * 32 + from];
-                        else if (std::is_floating_point<T>::value)
-                            wrong += lanes.out[t] == lanes.out[t]; // an undefined value reads as NaN
-                    }
-                    if (!EXPECT(wrong == 0))
+                    const Device<T> in(some<T>(threads, threads + operand, 1000));
+                    const Device<int> good(threads);
+                    shuffle<<<1, threads>>>(in.data, good.data, kind, operand, width);
+                    if (!all_good(good))
                         fprintf(stderr, "  %u threads, kind %d, operand %d, width %d\n", threads, kind,
                                 operand, width);
                 }
@@ -86,93 +62,59 @@ TEST(lanes_that_shuffles_read) {
     shuffles<int>(), shuffles<double>();
 }
 
-__global__ void vote(const int *in, unsigned *out) {
-    const int value = in[threadIdx.x];
-    unsigned *mine = out + 8 * threadIdx.x;
-    mine[0] = __ballot_sync(~0u, value > 0);
-    mine[1] = (unsigned)__any_sync(~0u, value == 3);
-    mine[2] = (unsigned)__all_sync(~0u, value < 5);
-    mine[3] = __match_any_sync(~0u, value);
-    int all;
-    mine[4] = __match_all_sync(~0u, value / 100, &all) ? 1u : 0u;
-    mine[5] = (unsigned)all;
-    mine[6] = __match_all_sync(~0u, value, &all) ? 1u : 0u;
-    mine[7] = (unsigned)all;
+__global__ void vote(const int *in, int *good) {
+    const unsigned t = threadIdx.x, first = t / 32 * 32, end = min(first + 32, blockDim.x);
+    unsigned positive = 0, three = 0, above4 = 0, equal = 0, present = 0;
+    const int value = in[t];
+    for (unsigned i = first; i < end; ++i) {
+        const unsigned bit = 1u << i % 32;
+        positive |= in[i] > 0 ? bit : 0;
+        three |= in[i] == 3 ? bit : 0;
+        above4 |= in[i] > 4 ? bit : 0;
+        equal |= in[i] == value ? bit : 0;
+        present |= bit;
+    }
+    int zero, same; // all are 0 after the division
+    good[t] = __ballot_sync(~0u, value > 0) == positive && !__any_sync(~0u, value == 3) == !three &&
+              !__all_sync(~0u, value < 5) == !!above4 && __match_any_sync(~0u, value) == equal &&
+              __match_all_sync(~0u, value / 100, &zero) && zero &&
+              !__match_all_sync(~0u, value, &same) == (equal != present) && !same == (equal != present);
 }
 
 TEST(votes_and_matches) {
     for (unsigned threads : {1u, 7u, 32u, 50u, 96u, 1024u})
         for (unsigned seed = 0; seed < 8; ++seed) {
-            Lanes<int> lanes(threads, seed, seed == 0 ? 1 : 8);
-            Lanes<unsigned> results(8 * threads, 0, 8);
-            vote<<<1, threads>>>(lanes.dev_in, results.dev_out);
-            results.fetch();
-            unsigned wrong = 0;
-            for (unsigned t = 0; t < threads; ++t) {
-                const unsigned lanes_here = present(threads, t);
-                unsigned positive = 0, three = 0, below5 = 0, equal = 0;
-                for (unsigned lane = 0; lane < 32; ++lane)
-                    if (lanes_here >> lane & 1) {
-                        const int value = lanes.in[t / 32 * 32 + lane];
-                        positive |= (unsigned)(value > 0) << lane;
-                        three |= (unsigned)(value == 3) << lane;
-                        below5 |= (unsigned)(value < 5) << lane;
-                        equal |= (unsigned)(value == lanes.in[t]) << lane;
-                    }
-                const unsigned *got = &results.out[8 * t];
-                wrong += got[0] != positive;
-                wrong += (got[1] != 0) != (three != 0);
-                wrong += (got[2] != 0) != (below5 == lanes_here);
-                wrong += got[3] != equal;
-                wrong += got[4] != 1 || got[5] == 0; // all are 0 after the division
-                wrong += got[6] != (equal == lanes_here) || (got[7] != 0) != (equal == lanes_here);
-            }
-            EXPECT(wrong == 0);
+            const Device<int> in(some<int>(threads, seed, seed == 0 ? 1 : 8)), good(threads);
+            vote<<<1, threads>>>(in.data, good.data);
+            all_good(good);
         }
 }
 
-__global__ void reduce(const int *in, int *out) {
-    const int value = in[threadIdx.x];
-    int *mine = out + 9 * threadIdx.x;
-    mine[0] = __reduce_add_sync(~0u, value);
-    mine[1] = __reduce_min_sync(~0u, value);
-    mine[2] = __reduce_max_sync(~0u, value);
-    mine[3] = (int)__reduce_add_sync(~0u, (unsigned)value);
-    mine[4] = (int)__reduce_min_sync(~0u, (unsigned)value);
-    mine[5] = (int)__reduce_max_sync(~0u, (unsigned)value);
-    mine[6] = (int)__reduce_and_sync(~0u, (unsigned)value);
-    mine[7] = (int)__reduce_or_sync(~0u, (unsigned)value);
-    mine[8] = (int)__reduce_xor_sync(~0u, (unsigned)value);
+__global__ void reduce(const int *in, int *good) {
+    const unsigned t = threadIdx.x, first = t / 32 * 32, end = min(first + 32, blockDim.x);
+    const int value = in[t];
+    int sum = 0, low = value, high = value;
+    unsigned ulow = value, uhigh = value, all = ~0u, any = 0, parity = 0;
+    for (unsigned i = first; i < end; ++i) {
+        const unsigned u = in[i];
+        sum += in[i];
+        low = min(low, in[i]), high = max(high, in[i]);
+        ulow = min(ulow, u), uhigh = max(uhigh, u);
+        all &= u, any |= u, parity ^= u;
+    }
+    const unsigned mine = value;
+    good[t] = __reduce_add_sync(~0u, value) == sum && __reduce_min_sync(~0u, value) == low &&
+              __reduce_max_sync(~0u, value) == high && __reduce_add_sync(~0u, mine) == (unsigned)sum &&
+              __reduce_min_sync(~0u, mine) == ulow && __reduce_max_sync(~0u, mine) == uhigh &&
+              __reduce_and_sync(~0u, mine) == all && __reduce_or_sync(~0u, mine) == any &&
+              __reduce_xor_sync(~0u, mine) == parity;
 }
 
 TEST(reductions) {
     for (unsigned threads : {1u, 5u, 32u, 61u, 1024u}) {
-        Lanes<int> lanes(threads, threads, 1 << 20), results(9 * threads, 0, 8);
-        reduce<<<1, threads>>>(lanes.dev_in, results.dev_out);
-        results.fetch();
-        unsigned wrong = 0;
-        for (unsigned t = 0; t < threads; ++t) {
-            const unsigned first = t / 32 * 32, last = first + 32 < threads ? first + 32 : threads;
-            int sum = 0, low = lanes.in[first], high = low;
-            unsigned ulow = (unsigned)low, uhigh = ulow, all = ~0u, any = 0, parity = 0;
-            for (unsigned i = first; i < last; ++i) {
-                const int value = lanes.in[i];
-                const unsigned u = (unsigned)value;
-                sum += value;
-                low = value < low ? value : low;
-                high = value > high ? value : high;
-                ulow = u < ulow ? u : ulow;
-                uhigh = u > uhigh ? u : uhigh;
-                all &= u;
-                any |= u;
-                parity ^= u;
-            }
-            const int expected[9] = {sum,        low,      high,     sum,        (int)ulow,
-                                     (int)uhigh, (int)all, (int)any, (int)parity};
-            for (int i = 0; i < 9; ++i)
-                wrong += results.out[9 * t + i] != expected[i];
-        }
-        EXPECT(wrong == 0);
+        const Device<int> in(some<int>(threads, threads, 1 << 20)), good(threads);
+        reduce<<<1, threads>>>(in.data, good.data);
+        all_good(good);
     }
 }
 
@@ -194,11 +136,11 @@ __global__ void halves(int *out) {
 }
 
 TEST(masks_and_lanes_that_left) {
-    Lanes<int> lanes(64, 0, 1);
-    halves<<<1, 64>>>(lanes.dev_out);
-    lanes.fetch();
+    const Device<int> lanes(64);
+    halves<<<1, 64>>>(lanes.data);
+    const auto out = lanes.host();
     for (int t = 0; t < 64; ++t)
-        EXPECT(lanes.out[t] == (t % 32 >= 24 ? 0 : t % 2 ? t + 12 : t));
+        EXPECT(out[t] == (t % 32 >= 24 ? 0 : t % 2 ? t + 12 : t));
 }
 
 // All types of which CUDA shuffles values, with bits in every byte
@@ -221,11 +163,9 @@ __global__ void shuffles_of_all_types(int *out) {
 }
 
 TEST(numbers_of_all_types_are_shuffled) {
-    Lanes<int> good(32, 0, 1);
-    shuffles_of_all_types<<<1, 32>>>(good.dev_out);
-    good.fetch();
-    for (int i = 0; i < 32; ++i)
-        EXPECT(good.out[i] == 1);
+    const Device<int> good(32);
+    shuffles_of_all_types<<<1, 32>>>(good.data);
+    all_good(good);
 }
 
 // A warp that polls in a loop with warp operations does not keep a warp from starting, or from
@@ -242,10 +182,9 @@ __global__ void poll_with_a_warp(volatile int *flags) {
 }
 
 TEST(warp_that_polls_with_warp_operations) {
-    Lanes<int> flags(2, 1, 1);
-    poll_with_a_warp<<<1, 96>>>(flags.dev_out);
-    flags.fetch();
-    EXPECT(flags.out[0] == 1 && flags.out[1] == 1);
+    const Device<int> flags(2);
+    poll_with_a_warp<<<1, 96>>>(flags.data);
+    all_good(flags);
 }
 
 // Every thread reads total[0] after the barrier, and a warp writes it after a shuffle: a race, which has
@@ -275,9 +214,8 @@ __global__ void read_then_shuffle_then_write(int *wrong) {
 TEST(all_warps_get_from_a_barrier_to_their_next_warp_operation) {
     if (getenv("CUDA_CPU_SCHEDULE"))
         return;
-    Lanes<int> wrong(1, 1, 1);
+    const Device<int> wrong(1);
     for (int threads : {64, 256, 1024})
-        read_then_shuffle_then_write<<<3, threads>>>(wrong.dev_out);
-    wrong.fetch();
-    EXPECT(wrong.out[0] == 0);
+        read_then_shuffle_then_write<<<3, threads>>>(wrong.data);
+    EXPECT(wrong.host()[0] == 0);
 }

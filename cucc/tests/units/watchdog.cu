@@ -10,23 +10,14 @@ static void work(double seconds) { // keeps its processor busy
         ;
 }
 
-struct Run {
-    void (*launch)();
-    const char *variable, *value;
-};
-
 static unit_result run(void (*launch)(), const char *variable = "CUDA_CPU_WATCHDOG",
                        const char *value = "0.2") {
-    Run what = {launch, variable, value};
-    return unit_child(
-        [](void *arg) {
-            const Run &run = *static_cast<Run *>(arg);
-            setenv("CUDA_CPU_WORKERS", "2", 1);
-            setenv(run.variable, run.value, 1);
-            run.launch();
-            exit(cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE);
-        },
-        &what);
+    return in_child([=] {
+        setenv("CUDA_CPU_WORKERS", "2", 1);
+        setenv(variable, value, 1);
+        launch();
+        exit(cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE);
+    });
 }
 
 __device__ int mutex, turn;
@@ -37,20 +28,9 @@ __global__ void never_released() {
 }
 static const int never_released_line = __LINE__ - 3;
 
-TEST(a_lock_that_nobody_releases) {
-    ends_with(run([] { never_released<<<3, 40>>>(); }),
-              {"no progress for 0.2 s", "watchdog.cu:" + std::to_string(never_released_line),
-               "kernel never_released", "launched at watchdog.cu"});
-}
-
 __global__ void wait_for(int n) {
     while (atomicAdd(&turn, 0) < n)
         ;
-}
-
-TEST(a_flag_that_nobody_sets) {
-    ends_with(run([] { wait_for<<<1, 1>>>(1); }), {"no progress", "kernel wait_for"});
-    ends_with(run([] { wait_for<<<1, 100>>>(1); }), {"no progress", "kernel wait_for"});
 }
 
 // Some threads wait at a barrier for others that poll.
@@ -61,8 +41,25 @@ __global__ void barrier_and_poll() {
     __syncthreads();
 }
 
-TEST(a_barrier_behind_a_flag_that_nobody_sets) {
+// One thread polls, the others of the grid wait at the grid barrier.
+__global__ void poll_before_the_grid_barrier() {
+    if (blockIdx.x == 1 && threadIdx.x == 3)
+        while (atomicAdd(&turn, 0) == 0)
+            ;
+    cooperative_groups::this_grid().sync();
+}
+
+TEST(deadlocks) {
+    ends_with(run([] { never_released<<<3, 40>>>(); }),
+              {"no progress for 0.2 s", "watchdog.cu:" + std::to_string(never_released_line),
+               "kernel never_released", "launched at watchdog.cu"});
+    ends_with(run([] { wait_for<<<1, 1>>>(1); }), {"no progress", "kernel wait_for"});
+    ends_with(run([] { wait_for<<<1, 100>>>(1); }), {"no progress", "kernel wait_for"});
     ends_with(run([] { barrier_and_poll<<<2, 64>>>(); }), {"no progress", "kernel barrier_and_poll"});
+    ends_with(run([] { cudaLaunchCooperativeKernel(poll_before_the_grid_barrier, 3, 8, NULL); }),
+              {"no progress", "kernel poll_before_the_grid_barrier, block (1,0,0)"});
+    ends_with(run([] { never_released<<<2, 2>>>(); }, "CUDA_CPU_WATCHDOG", "soon"),
+              {"CUDA_CPU_WATCHDOG=soon: must be a number of seconds"});
 }
 
 TEST(blocks_that_wait_for_one_that_has_not_started) {
@@ -154,19 +151,6 @@ TEST(sleeping) {
     ends_well(run([] { sleeper<<<1, 2>>>(); }));
 }
 
-// One thread polls, the others of the grid wait at the grid barrier.
-__global__ void poll_before_the_grid_barrier() {
-    if (blockIdx.x == 1 && threadIdx.x == 3)
-        while (atomicAdd(&turn, 0) == 0)
-            ;
-    cooperative_groups::this_grid().sync();
-}
-
-TEST(a_grid_barrier_behind_a_flag_that_nobody_sets) {
-    ends_with(run([] { cudaLaunchCooperativeKernel(poll_before_the_grid_barrier, 3, 8, NULL); }),
-              {"no progress", "kernel poll_before_the_grid_barrier, block (1,0,0)"});
-}
-
 __global__ void for_ever() {
     for (volatile int i = 0;; i = i + 1)
         ;
@@ -185,9 +169,4 @@ TEST(time_limit) {
             short_work<<<64, 1>>>();
         },
         "CUDA_CPU_TIME_LIMIT", "0.3"));
-}
-
-TEST(bad_settings) {
-    ends_with(run([] { never_released<<<2, 2>>>(); }, "CUDA_CPU_WATCHDOG", "soon"),
-              {"CUDA_CPU_WATCHDOG=soon: must be a number of seconds"});
 }
