@@ -15,7 +15,7 @@ import mutate
 import shared
 import signals
 from conftest import SANITIZED
-from mutants import RULER, Source
+from mutants import RULER, mutants
 from trees import ROOT, stand_in
 
 pytestmark = [
@@ -151,11 +151,11 @@ def test_mistakes_that_must_be_noticed(main):
 
 def test_a_mistake_that_nothing_notices_is_found(main):
     """Here it changes nothing."""
-    source = Source((ROOT / f"{DOT}.cu").read_text(), f"{DOT}.cu")
+    first = mutants((ROOT / f"{DOT}.cu").read_text(), f"{DOT}.cu")[0]
     compilers = {"plain": shared.commands([DOT], f"BIN={helpers.BUILD}/mutate/plain")}
     stages = {DOT: [mutate.Stage("own check", "plain", [], seconds=1)]}
     for change, by in ([], "survived"), ([(0, 0, "#error\n")], "does not compile"):
-        mutant = dataclasses.replace(source.mutants[0], replacements=change)
+        mutant = dataclasses.replace(first, replacements=change)
         assert mutate.attack((mutant, [DOT], stages, compilers)) == (mutant, by)
 
 
@@ -175,15 +175,12 @@ int main() {
     show(dev_a);
     printf("%d", 7 * a[0]); // 8 + 9
     ok = check_ints("a", a, b, 10 + 1);
-    for (int i = 0; i < 3; i++)
-        printf("%d", a[i]);
 }
 """
 
 
 def test_the_mutants_of_a_source():
-    source = Source(f"{PROGRAM}{RULER}\nint below(int x) {{ return x + 1; }}\n")
-    found = {(m.line, m.change) for m in source.mutants}
+    found = {(m.line, m.change) for m in mutants(f"{PROGRAM}{RULER}\nint below(int x) {{ return x + 1; }}\n")}
     for line, change in [
         (2, "condition never true"),
         (2, "<= for <"),
@@ -202,12 +199,3 @@ def test_the_mutants_of_a_source():
         assert (line, change) in found
     assert max(line for line, _ in found) == 14, "what is printed, the check and the proof have no mutants"
     assert not any("show before" in change for _, change in found), "it would come into the condition"
-
-
-def test_every_row_is_about_a_mutant():
-    files = [str(path.relative_to(ROOT)) for path in ROOT.glob("*/*.[ch]*")]
-    mutants = {file: Source((ROOT / file).read_text(), file).mutants for file in files}
-    for row in mutate.rows_of("equivalent_mutants.txt", 4):
-        about = [file for file in files if mutate.matches(row[0].partition("@")[0], file)]
-        found = any(mutate.fits(row, m) for file in about for m in mutants[file])
-        assert found, f"there is no mutant for {' | '.join(row)}"
