@@ -162,18 +162,6 @@ def default_run(once):
 
 
 @pytest.fixture
-def build():
-    """build("chapter04/julia_gpu") -> Path of the program, after building it if it is out of date."""
-
-    def build(target):
-        status, output = helpers.make(target)
-        assert status == 0, output
-        return helpers.BIN / target
-
-    return build
-
-
-@pytest.fixture
 def programs():
     """Every program of the suite, in reading order."""
     return helpers.programs()

@@ -193,16 +193,8 @@ def test_interrupted(tmp_path, number):
     under nohup, does not end the program."""
     (tmp_path / "x.png").write_text("keep")
     options = ["--noise", "--width", "4000", "--height", "4000", "--output", "x.png"]
-    process = subprocess.Popen(
-        [helpers.BIN / PICTURE, "draw", "--", *options],
-        cwd=tmp_path,
-        env=helpers.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=helpers.default_signals
-        if number
-        else lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
-    )
+    ignored = {} if number else {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+    process = helpers.start(PICTURE, ["draw", "--", *options], tmp_path, **ignored)
     deadline = time.monotonic() + 60
     while len(os.listdir(tmp_path)) < 2:
         assert time.monotonic() < deadline and process.poll() is None, "no unfinished file was seen"
@@ -211,7 +203,7 @@ def test_interrupted(tmp_path, number):
     out, err = process.communicate(timeout=60)
     assert os.listdir(tmp_path) == ["x.png"]
     if number:
-        assert (process.returncode, out, err) == (-number, b"", b"")
+        assert (process.returncode, out, err) == (-number, "", "")
         assert (tmp_path / "x.png").read_text() == "keep"
     else:
         assert process.returncode == 0 and helpers.pixels(tmp_path / "x.png").shape == (4000, 4000, 3)

@@ -4,7 +4,7 @@
 #include "../../common/book.h"
 #include "../../common/cpu_anim.h"
 #include "../../common/cpu_bitmap.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 static unit_result in_child(void (*body)(void *), void *arg = NULL) {
     options.program = "prog";

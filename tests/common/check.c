@@ -4,7 +4,7 @@
 #include <math.h>
 #include "../../common/check.h"
 #include "../../common/options.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 // Runs one check in a child; its exit status is 0 when the check passed.
 static struct unit_result checked(void (*body)(void *)) {

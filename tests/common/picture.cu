@@ -5,7 +5,7 @@
 // tests/test_common.py and tests/test_display.py check its output.
 #include "../../common/cpu_anim.h"
 #include "../../common/random.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 struct Scene {
     size_t width, height;

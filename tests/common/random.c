@@ -2,7 +2,7 @@
 // The random sequence. Includes the source itself, so that a test can set the state of the generator.
 #include <math.h>
 #include "../../common/lib/random.c"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 // Test vectors that several published implementations of the two generators use.
 TEST(known_answers) {

@@ -3,7 +3,7 @@
 // check filtering, address modes and normalized values.
 #include <string.h>
 #include "../../common/book.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 template <class T> __device__ void put(double out[4], T v) {
     out[0] = v.x, out[1] = v.y, out[2] = v.z, out[3] = v.w;

@@ -10,7 +10,6 @@ import pytest
 import command_lines
 import faults
 import helpers
-import locks
 import mutate
 import shared
 import signals
@@ -29,7 +28,7 @@ DOT = "chapter05/dot"
 
 @pytest.fixture
 def main(rng, capfd):
-    """main(locks, "--runs", 2) -> the last line that the attack prints; it must end with status 0."""
+    """main(signals, "--signals", 24) -> the last line that the attack prints; it must end with status 0."""
 
     def main(attack, *words):
         seed = [] if attack is mutate else ["--seed", str(rng.randrange(1 << 31))]
@@ -68,26 +67,6 @@ def test_a_mistake_that_is_accepted_is_found(planted):
     assert done["command lines"] == 20 and any("status 0 for a mistake" in line for line in defects)
 
 
-@pytest.mark.parametrize(
-    "words, runs, status, out, err, problem",
-    [
-        ("--size=x", False, 64, "", "dot: --size x: must be …\n", ""),
-        ("--size=x", False, 64, "", "dot: --size x: must be …\nmore\n", "64 with 2 lines"),
-        ("--size=x", False, 64, "hello\n", "dot: --size x: must be …\n", "on stdout"),
-        ("--size=x", False, 64, "", "dot: --size \x1b: must be …\n", "control characters"),
-        ("--size=x", False, -11, "", "", "status -11"),
-        ("--size=x", False, 99, "", "", "a sanitizer reports"),
-        ("--size=9", True, 0, "right\n", "but\n", "on stderr"),
-        ("--size=9", True, 1, "", "", "without a line"),
-    ],
-)
-def test_judgement_of_a_command_line(words, runs, status, out, err, problem):
-    case = command_lines.Case.__new__(command_lines.Case)
-    case.words, case.runs, case.out, case.err = [words], runs, "out", "err"
-    found = command_lines.judge(case, types.SimpleNamespace(status=0), status, out.encode(), err.encode())
-    assert problem in found if problem else found is None
-
-
 # ---- faults
 
 
@@ -110,20 +89,6 @@ def test_a_failure_that_is_not_told_is_found(planted, script, says):
     options = types.SimpleNamespace(seed=1)
     walk = faults.Walk(program, faults.Reference(program), "calls", options)
     assert walk.attack(1) and says in walk.defects[0]
-
-
-# ---- locks
-
-
-def test_a_sample_of_locks(main):
-    assert "runs right 18, runs wrong 0" in main(locks, "--runs", 2)
-
-
-def test_a_wrong_run_is_counted(monkeypatch, capfd):
-    monkeypatch.setitem(locks.PROGRAMS, "appendix_a/dot", {"size": (100,), "inject-error": (True,)})
-    assert locks.main(["appendix_a/dot", "--runs", "1"]) == 1
-    out, err = capfd.readouterr()
-    assert "runs wrong 9" in out and "bin/appendix_a/dot --size 100 --inject-error: status 1" in err
 
 
 # ---- signals

@@ -14,14 +14,8 @@ from test_mpi import DOT, ENDING, HEAT, JULIA, MPIRUN, PLATE, bits, pytestmark, 
 def killed(rng, seconds, folder, number, program, *args):
     """The status and the output of a program as several processes, one of which gets SIGKILL within some seconds after the start
     of the processes, unless it has ended before. None of them is left."""
-    process = subprocess.Popen(
-        [str(word) for word in (MPIRUN, "-np", number, helpers.BIN / program, *args)],
-        cwd=folder,
-        env=helpers.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+    process = helpers.start(
+        MPIRUN, ["-np", number, helpers.BIN / program, *args], folder, stderr=subprocess.STDOUT
     )
     try:
         pids = wait_for(lambda: children(process.pid, program.split("/")[1]), number)

@@ -62,16 +62,11 @@ class Run:
 def start(program, settings, limit=resource.RLIM_INFINITY):
     """Runs a program in an empty folder. `limit` is for the bytes of a file."""
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-        process = subprocess.Popen(
-            [helpers.BIN / program.name, *program.small],
-            cwd=folder,
-            env=helpers.environment({"CUDA_CPU_WORKERS": WORKERS, **settings}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
+        process = helpers.start(
+            program,
+            program.small,
+            folder,
+            {"CUDA_CPU_WORKERS": WORKERS, **settings},
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         )
         try:
