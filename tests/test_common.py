@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""common/: picture files, sequences, the preview on a terminal, and text from outside."""
+"""common/: its unit tests in C and CUDA (tests/common), picture files, sequences, the preview on a terminal, and text from outside."""
 import fcntl
 import os
 import pty
@@ -36,6 +36,11 @@ def gradient(width, height, ticks=0):
     image[:, :, 1] = (np.arange(height) * 255 // height)[::-1, None]
     image[:, :, 2] = ticks * 10 % 256
     return image
+
+
+def test_unit(unit, run):
+    """Each program of tests/common runs its cases in child processes."""
+    run(unit, status=0, timeout=300)
 
 
 def test_files(draw, tmp_path):

@@ -99,6 +99,17 @@ def test_every_page_is_linked_from_the_readme():
     assert [page for page in PAGES if page != "README.md" and f"]({page})" not in text] == []
 
 
+# ---- docs/errata.md ----
+
+
+def test_every_error_names_a_program():
+    """Each row of the tables ends with a program of this project, a listing or a page, and its links lead somewhere."""
+    rows = [line for line in (ROOT / "docs/errata.md").read_text().splitlines() if line.startswith("| ")]
+    rows = [row for row in rows if not re.match(r"\| (---|where)", row)]
+    assert len(rows) >= 70
+    assert [row for row in rows if not re.search(r"\]\([\w./#-]+\)[^|]* \|$", row)] == []
+
+
 # ---- terms ----
 
 

@@ -227,16 +227,6 @@ TEST(help) {
     EXPECT(help_has("--help", "--words=TEXT           what to say\n"));
     EXPECT(help_has("--help", "Exit status: 0 "));
     EXPECT(help_has("--help", "the same as --help"));
-    EXPECT(help_has("-h", "A test.\n"));
-    EXPECT(help_has("-h", "Exit status: 0 "));
-    static const char *const all[] = {"device=N", "list-devices", "seed=N",  "output=FILE",
-                                      "window",   "no-window",    "frames=N"};
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        EXPECT(help_has("--help", all[i]));
-        EXPECT(help_has("--usage", all[i]));
-    }
-    EXPECT(!help_has("--help", "inject"));
-    EXPECT(!help_has("--usage", "inject"));
     uses = PICTURE;
     EXPECT(!help_has("--help", "--frames"));
     uses = HOST_ONLY;

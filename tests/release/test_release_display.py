@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Animations in files and windows: the cases beyond those of tests/test_display.py and tests/test_chapter08.py."""
 import os
-import pathlib
 import re
 import signal
 import time
@@ -61,27 +60,14 @@ def test_a_still_is_lossless_at_any_size(draw, tmp_path):
     )
 
 
-def children(pid):
-    """The child processes of a process. Reads /proc, because a minimal system has no ps."""
-    found = []
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = stat.read_text().rsplit(")", 1)[1].split()[1]
-        except OSError:  # the process has ended meanwhile
-            continue
-        if int(parent) == pid:
-            found.append(int(stat.parent.name))
-    return found
-
-
 @needs_ffmpeg
 def test_ffmpeg_is_killed(tmp_path):
     process = start(tmp_path, "--animate", "--slow", "--frames", 10000, "--output", "x.mp4")
     for _ in deadline():
-        if children(process.pid) and os.listdir(tmp_path):
+        if helpers.children(process.pid) and os.listdir(tmp_path):
             break
     time.sleep(0.2)  # skips the first run of ffmpeg, which only tests whether it works
-    [child] = children(process.pid)
+    [child] = helpers.children(process.pid)
     os.kill(child, signal.SIGKILL)
     out, err = process.communicate(timeout=60)
     says = "picture: cannot write x.mp4: ffmpeg: ended by signal 9\n"

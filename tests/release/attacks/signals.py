@@ -59,14 +59,9 @@ def is_svg(path):
 
 def is_checkpoint(path):
     """heat_mpi checks the length and the checksum of what it resumes from."""
-    done = subprocess.run(
-        [helpers.BIN / "chapter11/heat_mpi", "--size", "64", "--iterations", "60", "--resume", path],
-        cwd=path.parent,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    return done.returncode == 0 or done.stderr
+    options = ["--size", "64", "--iterations", "60", "--resume", path]
+    done = helpers.execute("chapter11/heat_mpi", options, path.parent)
+    return done.status == 0 or done.err
 
 
 RIPPLE, STREAM = "chapter05/ripple", "--size 70000 --chunk 700 --output a.svg"
