@@ -161,12 +161,6 @@ def default_run(once):
     return default_run
 
 
-@pytest.fixture
-def programs():
-    """Every program of the suite, in reading order."""
-    return helpers.programs()
-
-
 @pytest.fixture(scope="session")
 def built(once):
     """Three programs, built once from clean with four jobs. Nothing may be written here, since other processes use it too."""

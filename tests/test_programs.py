@@ -429,9 +429,9 @@ def test_comparison_of_pictures_fails_when_it_should(tmp_path, monkeypatch, nprn
 # ---- The sources: mistakes that no run would show
 
 
-def test_every_source_is_a_program(programs):
+def test_every_source_is_a_program():
     sources = {path for folder in ("chapter*", "appendix*") for path in helpers.ROOT.glob(f"{folder}/*.cu")}
-    assert {program.path for program in programs} == sources
+    assert {program.path for program in helpers.programs()} == sources
 
 
 def code_of(source):
@@ -444,10 +444,10 @@ def code_of(source):
     return re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', blank, source, flags=re.S)
 
 
-def test_every_call_and_launch_is_checked(programs):
+def test_every_call_and_launch_is_checked():
     """An error of a call or a launch that is not checked is reported by another call, or by none."""
     unchecked = []
-    for program in programs:
+    for program in helpers.programs():
         code = code_of(program.source)
         for call in re.finditer(r"\bcuda(?!Get\w*Error)[A-Z]\w*\s*\(|>>>\s*\([^;]*;", code):
             before, place = code[: call.start()], f"{program}:{code[: call.start()].count(chr(10)) + 1}"

@@ -227,10 +227,7 @@ TEST(help) {
     EXPECT(help_has("--help", "--words=TEXT           what to say\n"));
     EXPECT(help_has("--help", "Exit status: 0 "));
     EXPECT(help_has("--help", "the same as --help"));
-    uses = PICTURE;
-    EXPECT(!help_has("--help", "--frames"));
     uses = HOST_ONLY;
-    EXPECT(!help_has("--help", "output"));
     EXPECT(help_has("--help", "seed=N"));
 }
 

@@ -54,8 +54,12 @@ def test_memory_for_the_plan_of_an_fft_is_refused(run):
     assert statuses == {0, 1}
 
 
-@pytest.mark.parametrize("ending", ["ppm", *["png"] * helpers.has("PNG"), *["webp"] * helpers.has("WEBP")])
-def test_a_picture_without_memory(run, tmp_path, ending):
+# One request fails, or all later ones too. libwebp writes a damaged picture when it has no memory once.
+@pytest.mark.parametrize(
+    "ending, later",
+    [("ppm", ""), ("ppm", "+"), *[("png", "+")] * helpers.has("PNG"), *[("webp", "+")] * helpers.has("WEBP")],
+)
+def test_a_picture_without_memory(run, tmp_path, ending, later):
     """Of the options, for the name of a numbered picture, or for the picture: it is written whole or not at all."""
     command = PICTURE, "draw", "--", "--output", f"o%d.{ending}"
     run(*command, status=0)
@@ -63,7 +67,7 @@ def test_a_picture_without_memory(run, tmp_path, ending):
     whole, statuses = path.read_bytes(), []
     while True:
         path.unlink(missing_ok=True)
-        result = run(*command, env=refuse(f"memory:{len(statuses) + 1}+"))
+        result = run(*command, env=refuse(f"memory:{len(statuses) + 1}{later}"))
         written = [file.read_bytes() for file in tmp_path.iterdir()]
         if not result.err:
             break
