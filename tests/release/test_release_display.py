@@ -141,13 +141,6 @@ def test_sizes_of_windows(window):
 
 
 @needs_window
-def test_frames_that_are_asked_for_end_the_window(window):
-    w = window("--animate", "--slow", "--talk", "--frames", 60)
-    begun = time.monotonic()
-    assert w.end() == "exit function\n" and time.monotonic() - begun < 20
-
-
-@needs_window
 def test_x_server_goes_away(window, x_server):
     name, process = x_server()
     w = window("--animate", name=name)
