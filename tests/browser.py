@@ -21,27 +21,20 @@ def browse(tmp_path, page, *options, dark=False):
     """Opens a page in a headless browser. Returns the output of the browser."""
     file = tmp_path / "browse.html"
     file.write_text(page)
+    quiet = (
+        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    )
+    quiet += " --disable-component-update --disable-sync --hide-scrollbars"
+    settings = [
+        f"--user-data-dir={tmp_path}/profile",
+        f"--blink-settings=preferredColorScheme={0 if dark else 1}",
+    ]
+    # axe needs 12 s for the recorded page, and more than 120 s beside builds with nvcc
     done = subprocess.run(
-        [
-            BROWSER,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--hide-scrollbars",
-            f"--user-data-dir={tmp_path}/profile",
-            f"--blink-settings=preferredColorScheme={0 if dark else 1}",
-            *options,
-            file.as_uri(),
-        ],
+        [BROWSER, *quiet.split(), *settings, *options, file.as_uri()],
         text=True,
-        timeout=400,  # axe needs 12 s for the recorded page, and more than 120 s beside builds with nvcc
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        timeout=400,
+        capture_output=True,
     )
     return done.stdout or done.stderr
 
@@ -55,29 +48,13 @@ def axe(tmp_path_factory):
             pytest.skip("needs npm, which fetches axe-core")
         folder = tmp_path_factory.mktemp("axe")
         try:
-            done = subprocess.run(
-                [
-                    "npm",
-                    "install",
-                    "--prefix",
-                    folder,
-                    "--no-audit",
-                    "--no-fund",
-                    "--ignore-scripts",
-                    "--fetch-retries=0",
-                    "--fetch-timeout=30000",
-                    f"axe-core@{AXE}",
-                ],
-                cwd=folder,
-                text=True,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=90,
-            )
+            quiet = "--no-audit --no-fund --ignore-scripts --fetch-retries=0 --fetch-timeout=30000".split()
+            command = ["npm", "install", "--prefix", folder, *quiet, f"axe-core@{AXE}"]
+            done = subprocess.run(command, cwd=folder, text=True, timeout=90, capture_output=True)
         except subprocess.TimeoutExpired:
             pytest.skip("npm could not fetch axe-core: nothing came in 90 s")
         if done.returncode != 0:
-            errors = re.findall(r"^npm (?:error|ERR!) (.*)", done.stdout, re.M)
+            errors = re.findall(r"^npm (?:error|ERR!) (.*)", done.stdout + done.stderr, re.M)
             pytest.skip(f"npm could not fetch axe-core: {', '.join(errors[:2])}")
         own = folder / f"axe-{os.getpid()}.js"
         shutil.copy(folder / "node_modules/axe-core/axe.min.js", own)

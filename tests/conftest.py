@@ -161,24 +161,6 @@ def default_run(once):
     return default_run
 
 
-@pytest.fixture
-def build():
-    """build("chapter04/julia_gpu") -> Path of the program, after building it if it is out of date."""
-
-    def build(target):
-        status, output = helpers.make(target)
-        assert status == 0, output
-        return helpers.BIN / target
-
-    return build
-
-
-@pytest.fixture
-def programs():
-    """Every program of the suite, in reading order."""
-    return helpers.programs()
-
-
 @pytest.fixture(scope="session")
 def built(once):
     """Three programs, built once from clean with four jobs. Nothing may be written here, since other processes use it too."""

@@ -325,35 +325,18 @@ def colors(values):
 def texture_modes(size):
     """A texture with the letter F, sampled from -1 to 2 in normalized coordinates: border and clamp in the lower quarters,
     wrap and mirror in the upper ones."""
-    letter = ["........", "..#.....", "..#.....", "..###...", "..#.....", "..#####.", "........", "........"]
-    texels = np.array(
-        [
-            [
-                (
-                    20 * (x + 1),
-                    255 if letter[y][x] == "#" else 40 + 20 * y,
-                    255 if letter[y][x] == "#" else 160,
-                )
-                for x in range(8)
-            ]
-            for y in range(8)
-        ]
-    )
+    rows = ["........", "..#.....", "..#.....", "..###...", "..#.....", "..#####.", "........", "........"]
+    letter = np.array([list(row) for row in rows]) == "#"
+    x, y = np.meshgrid(np.arange(8), np.arange(8))
+    texels = np.stack([20 * (x + 1), np.where(letter, 255, 40 + 20 * y), np.where(letter, 255, 160)], axis=-1)
+    modes = [
+        np.pad(texels, ((9, 9), (9, 9), (0, 0)), mode) for mode in ("constant", "edge", "wrap", "symmetric")
+    ]
     pixel = np.arange(size)
     quarter = 2 * pixel // size
-    texel = np.floor((3 * (2 * pixel + 1 - quarter * size) / size - 1) * 8).astype(int)
+    texel = np.floor((3 * (2 * pixel + 1 - quarter * size) / size - 1) * 8).astype(int) + 9
     picture = np.zeros((size, size, 3), np.uint8)
-    for mode in range(4):
-        own = np.ix_(quarter == mode // 2, quarter == mode % 2)
-        y, x = texel[quarter == mode // 2], texel[quarter == mode % 2]
-        place = {
-            0: lambda i: np.clip(i, 0, 7),
-            1: lambda i: np.clip(i, 0, 7),
-            2: lambda i: i % 8,
-            3: lambda i: np.where(i // 8 % 2 == 0, i % 8, 7 - i % 8),
-        }[mode]
-        part = texels[np.ix_(place(y), place(x))]
-        if mode == 0:
-            part = np.where(((y < 0) | (y > 7))[:, None, None] | ((x < 0) | (x > 7))[None, :, None], 0, part)
-        picture[own] = part
+    for mode, padded in enumerate(modes):
+        upper, right = quarter == mode // 2, quarter == mode % 2
+        picture[np.ix_(upper, right)] = padded[np.ix_(texel[upper], texel[right])]
     return picture[::-1]

@@ -279,12 +279,17 @@ def default_signals():
         signal.signal(number, signal.SIG_DFL)
 
 
+def start(program, args, cwd, env=None, **more):
+    """Starts bin/`program` (or the Path given) in a session of its own."""
+    settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    settings |= {"text": True, "errors": "replace", "start_new_session": True, "preexec_fn": default_signals}
+    command = [str(program if isinstance(program, pathlib.Path) else BIN / str(program)), *map(str, args)]
+    return subprocess.Popen(command, cwd=cwd, env=environment(env), **(settings | more))
+
+
 def execute(program, args, cwd, env=None, timeout=None, limits=None, stdout=subprocess.PIPE):
-    """Runs bin/`program` (or the Path given). `limits` maps resource.RLIMIT_… to bytes or seconds."""
-    if isinstance(program, pathlib.Path):
-        path = program
-    else:
-        path = BIN / str(program)
+    """Runs bin/`program` (or the Path given) to its end. `limits` maps resource.RLIMIT_… to bytes or seconds."""
+    if not isinstance(program, pathlib.Path):
         build(str(program))
     timeout = timeout or (300 if sanitized() else 120)
 
@@ -292,26 +297,28 @@ def execute(program, args, cwd, env=None, timeout=None, limits=None, stdout=subp
         for which, value in (limits or {}).items():
             resource.setrlimit(which, (value, value))
 
-    command = [str(path), *map(str, args)]
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=environment(env),
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        preexec_fn=before if limits else None,
-        start_new_session=True,
-    )
+    process = start(program, args, cwd, env, stdout=stdout, preexec_fn=before if limits else None)
+    command = " ".join(process.args)
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
-        raise AssertionError(f"{' '.join(command)}: not done after {timeout} s\n{out}\n{err}")
-    return Result(process.returncode, out or "", err, " ".join(command))
+        raise AssertionError(f"{command}: not done after {timeout} s\n{out}\n{err}")
+    return Result(process.returncode, out or "", err, command)
+
+
+def children(parent):
+    """The processes that a process has started, by their numbers, with their names. A minimal system has no ps."""
+    found = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, fields = stat.read_text().split("(", 1)[1].rsplit(")", 1)
+        except (OSError, IndexError):  # it has ended meanwhile
+            continue
+        if int(fields.split()[1]) == parent:
+            found[int(stat.parent.name)] = name
+    return found
 
 
 def pixels(path):
@@ -321,7 +328,15 @@ def pixels(path):
 
 
 def frames(path):
-    """The frames of an animation, or the one picture, as arrays like those of pixels()."""
+    """The frames of an animation or a video, or the one picture, as arrays like those of pixels()."""
+    if path.suffix in (".mp4", ".webm", ".mkv", ".mov", ".avi", ".mpg"):
+        entries = "-v error -select_streams v:0 -show_entries stream=width,height -of csv=p=0".split()
+        probe = subprocess.run(["ffprobe", *entries, path], check=True, stdout=subprocess.PIPE).stdout
+        width, height = map(int, re.findall(rb"\d+", probe)[:2])
+        decode = ["ffmpeg", "-v", "error", "-i", path, *"-f rawvideo -pix_fmt rgb24 pipe:1".split()]
+        raw = subprocess.run(decode, check=True, stdout=subprocess.PIPE).stdout
+        yield from np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3).astype(int)
+        return
     with Image.open(path) as animation:
         for i in range(getattr(animation, "n_frames", 1)):
             animation.seek(i)
@@ -353,9 +368,3 @@ def compare(name, actual, expected, mean=0.0, worst=0, fraction=0.0):
         if array is not None and array.size:
             Image.fromarray(array.astype(np.uint8)).save(folder / f"{what}.png")
     raise AssertionError(f"{name}: {why}; see {folder}")
-
-
-def compare_with_reference(name, actual, reference, **limits):
-    """The same with two files; a missing reference is a failure."""
-    assert reference.exists(), f"{name}: there is no reference {reference}"
-    compare(name, pixels(actual), pixels(reference), **limits)

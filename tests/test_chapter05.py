@@ -443,15 +443,8 @@ def test_reduction_of_every_size(run, rng):
 def test_minimum(run, rng):
     """Minima of random ints of both signs, and of every size; the last kernel can only add, and says so."""
     for size in 1, rng.randint(5001, 10**5):
-        arguments = [
-            "chapter05/reduction",
-            "--operator",
-            "min",
-            "--size",
-            size,
-            "--seed",
-            rng.randrange(10**6),
-        ]
+        arguments = ["chapter05/reduction", "--operator", "min", "--size", size]
+        arguments += ["--seed", rng.randrange(10**6)]
         out = run(*arguments, "--runs", 1, status=0).out
         assert re.search(rf"^{size} ints, minimum(;|$)", out, re.M)
         assert rungs_of(out) == list(range(8)) and len(re.findall("^ 8  .+ needs a sum: .*$", out, re.M)) == 1

@@ -105,19 +105,13 @@ def test_interrupt(tmp_path):
     """An interrupt ends the animation after a frame; before the animation begins, it ends the program, without a picture."""
     for name in "ripple", "vertex_interop":
         options = ["--size", "64", "--frames", "1000000", "--output", f"x.{ENDING}"]
-        process = subprocess.Popen(
-            [helpers.BIN / f"chapter08/{name}", *options],
-            cwd=tmp_path,
-            env=helpers.environment(),
-            stderr=subprocess.PIPE,
-            preexec_fn=helpers.default_signals,
-        )
+        process = helpers.start(f"chapter08/{name}", options, tmp_path, stdout=None)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
         process.send_signal(signal.SIGINT)
         err = process.communicate(timeout=60)[1]
         done = process.returncode, err, os.listdir(tmp_path)
-        assert done in ((-signal.SIGINT, b"", []), (130, b"", [f"x.{ENDING}"]))
+        assert done in ((-signal.SIGINT, "", []), (130, "", [f"x.{ENDING}"]))
         for file in tmp_path.iterdir():
             assert helpers.pixels(file).shape == (64, 64, 3)
             file.unlink()

@@ -26,9 +26,6 @@ def test_sizes(run, rng, name):
             assert re.search(r"^Time to generate:  \d+\.\d ms\b", result.out, re.M)
             kernel = r"^Kernel: +\d+\.\d+ ms, \d+\.\d+ GB/s$"
             assert name == "hist_cpu" or re.search(kernel, result.out, re.M)
-    for fill in "", "rand", "random|equal":
-        result = run(f"chapter09/{name}", f"--fill={fill}", status=64)
-        assert result.errors == [f"{name}: --fill {fill or repr('')}: must be one of random|equal|skewed"]
 
 
 def test_letters(run, rng):

@@ -127,14 +127,6 @@ def test_default_is_all(run, name):
     assert [device for device, _ in shares(result)] == [(1 + i) % gpus for i in range(gpus)]
 
 
-@pytest.mark.backend("cpu")
-@pytest.mark.parametrize("name", DOT)
-def test_any_number_of_workers(run, rng, name):
-    for workers, schedule in ("1", "reverse"), ("8", f"random:{rng.randrange(1000)}"):
-        env = {"CUDA_CPU_DEVICES": "3", "CUDA_CPU_WORKERS": workers, "CUDA_CPU_SCHEDULE": schedule}
-        check_dot(run(f"chapter11/{name}", "--size", 54321, status=0, env=env), 54321)
-
-
 @pytest.mark.parametrize("name", SEVERAL)
 def test_too_few(run, name):
     """One line and status 2 on a machine with one device, and when --gpus asks for more devices than there are. CUDA ignores all
@@ -151,19 +143,6 @@ def test_too_few(run, name):
     result = run(f"chapter11/{name}", "--gpus", 65, status=64)
     least = 1 + (name == "peer_copy")
     assert result.errors == [f"{name}: --gpus 65: must be a whole number from {least} to 64"]
-
-
-def test_a_device_that_disappears(run):
-    for visible, count in ("0,none,1", 1), ("999,0", 0):
-        result = run(
-            "chapter11/time_zero2",
-            *("--device", count),
-            status=64 if count else 2,
-            env={"CUDA_VISIBLE_DEVICES": visible, **(enough(2) if helpers.backend() == "cpu" else {})},
-        )
-        no_such = f"--device {count}: no such device, found {count} (--list-devices shows them)"
-        says = no_such if count else "needs a CUDA device, found none"
-        assert result.errors == [f"time_zero2: {says}"]
 
 
 @pytest.mark.parametrize("gpus", [2, 4])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""common/: picture files, sequences, the preview on a terminal, and text from outside."""
+"""common/: its unit tests in C and CUDA (tests/common), picture files, sequences, the preview on a terminal, and text from outside."""
 import fcntl
 import os
 import pty
@@ -36,6 +36,11 @@ def gradient(width, height, ticks=0):
     image[:, :, 1] = (np.arange(height) * 255 // height)[::-1, None]
     image[:, :, 2] = ticks * 10 % 256
     return image
+
+
+def test_unit(unit, run):
+    """Each program of tests/common runs its cases in child processes."""
+    run(unit, status=0, timeout=300)
 
 
 def test_files(draw, tmp_path):
@@ -193,16 +198,8 @@ def test_interrupted(tmp_path, number):
     under nohup, does not end the program."""
     (tmp_path / "x.png").write_text("keep")
     options = ["--noise", "--width", "4000", "--height", "4000", "--output", "x.png"]
-    process = subprocess.Popen(
-        [helpers.BIN / PICTURE, "draw", "--", *options],
-        cwd=tmp_path,
-        env=helpers.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=helpers.default_signals
-        if number
-        else lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
-    )
+    ignored = {} if number else {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+    process = helpers.start(PICTURE, ["draw", "--", *options], tmp_path, **ignored)
     deadline = time.monotonic() + 60
     while len(os.listdir(tmp_path)) < 2:
         assert time.monotonic() < deadline and process.poll() is None, "no unfinished file was seen"
@@ -211,7 +208,7 @@ def test_interrupted(tmp_path, number):
     out, err = process.communicate(timeout=60)
     assert os.listdir(tmp_path) == ["x.png"]
     if number:
-        assert (process.returncode, out, err) == (-number, b"", b"")
+        assert (process.returncode, out, err) == (-number, "", "")
         assert (tmp_path / "x.png").read_text() == "keep"
     else:
         assert process.returncode == 0 and helpers.pixels(tmp_path / "x.png").shape == (4000, 4000, 3)

@@ -10,10 +10,10 @@ import time
 
 import numpy as np
 import pytest
-from PIL import Image, ImageSequence
 
 import helpers
 from formulas import julia, red
+from trees import stand_in
 from test_common import draw, gradient, on_terminal, preview  # noqa: F401
 from windows import PICTURE, deadline, enlarged, needs_window, screen, window, x_server  # noqa: F401
 
@@ -29,35 +29,13 @@ EXACT = WEBP + [pytest.param(ending, marks=needs_ffmpeg) for ending in ("gif", "
 VIDEOS = [pytest.param(ending, marks=needs_ffmpeg) for ending in ("mp4", "webm", "mkv", "mov", "avi", "mpg")]
 
 
-def start(cwd, *args, env=None, **more):
+def start(cwd, *args):
     """Starts tests/common/picture in the background."""
-    return subprocess.Popen(
-        [helpers.BIN / PICTURE, "draw", "--", *map(str, args)],
-        cwd=cwd,
-        text=True,
-        env=helpers.environment(env),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=helpers.default_signals,
-        **more,
-    )
-
-
-def output_of(*command):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    return helpers.start(PICTURE, ["draw", "--", *args], cwd)
 
 
 def frames(path):
-    """The frames of an animation: a list of arrays (height, width, 3), top row first."""
-    if path.suffix in (".webp", ".gif", ".apng"):
-        with Image.open(path) as picture:
-            return [np.asarray(frame.convert("RGB")).astype(int) for frame in ImageSequence.Iterator(picture)]
-    entries = ["-show_entries", "stream=width,height", "-of", "csv=p=0"]
-    probe = output_of("ffprobe", "-v", "error", "-select_streams", "v:0", *entries, path)
-    width, height = map(int, re.findall(rb"\d+", probe)[:2])
-    raw = output_of("ffmpeg", "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "pipe:1")
-    return list(np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3).astype(int))
+    return list(helpers.frames(path))
 
 
 def padded(image):
@@ -120,22 +98,12 @@ def test_large_animation_is_stored_with_loss(draw, tmp_path):
     assert len(got) == 120 and (got[119] == gradient(12, 8, 119)).all()
 
 
-def test_bad_formats(draw, tmp_path):
-    """An unknown ending; no frames; without ffmpeg, or with one that does not work, a format that needs it is refused."""
-    for ending in "tiff", "mp3", "GIF8":
-        result = draw("--animate", "--output", f"x.{ending}", status=64)
-        assert len(result.errors) == 1 and f"--output x.{ending}: the name must end in .png, " in result.err
-    result = draw("--animate", "--frames", 0, status=64)
-    assert result.err == "picture: --frames 0: must be a whole number from 1 to 2147483647\n"
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    for _ in range(2):
-        result = draw("--animate", "--output", "x.gif", status=64, env={"PATH": str(tools)})
-        needs = "needs ffmpeg, which is not installed (Debian: ffmpeg)"
-        assert result.err == f"picture: --output x.gif: {needs}\n"
-        (tools / "ffmpeg").write_text("#!/bin/sh\nexit 1\n")
-        (tools / "ffmpeg").chmod(0o755)
-    assert os.listdir(tmp_path) == ["tools"]
+def test_an_ffmpeg_that_does_not_work(draw, tmp_path):
+    """With an ffmpeg that does not work, a format that needs it is refused. tests/common/options.c tries other bad formats."""
+    stand_in(tmp_path / "tools", "ffmpeg", "exit 1")
+    result = draw("--animate", "--output", "x.gif", status=64, env={"PATH": str(tmp_path / "tools")})
+    needs = "needs ffmpeg, which is not installed (Debian: ffmpeg)"
+    assert result.err == f"picture: --output x.gif: {needs}\n" and os.listdir(tmp_path) == ["tools"]
 
 
 @pytest.mark.parametrize("ending", WEBP + VIDEOS[:1])
@@ -167,14 +135,12 @@ WAYS_TO_DIE = [
 
 
 def test_ffmpeg_dies(draw, tmp_path):
-    tools, folder = tmp_path / "tools", tmp_path / "folder"
-    tools.mkdir()
+    folder = tmp_path / "folder"
     folder.mkdir()
     command = "--animate", "--talk", "--frames", 30, "--width", 100, "--height", 100, "--output", "x.mp4"
     for script, says in WAYS_TO_DIE:
-        (tools / "ffmpeg").write_text(f"#!/bin/sh\n[ $# = 1 ] && exit\nPATH=/usr/bin:/bin\n{script}\n")
-        (tools / "ffmpeg").chmod(0o755)
-        result = draw(*command, status=1, env={"PATH": str(tools)}, cwd=folder)
+        stand_in(tmp_path / "tools", "ffmpeg", f"[ $# = 1 ] && exit\nPATH=/usr/bin:/bin\n{script}\n")
+        result = draw(*command, status=1, env={"PATH": str(tmp_path / "tools")}, cwd=folder)
         assert (result.out, result.err) == ("", f"picture: cannot write x.mp4: {says}\n")
         assert os.listdir(folder) == []
 
@@ -182,16 +148,23 @@ def test_ffmpeg_dies(draw, tmp_path):
 # ---- Interrupts
 
 
-@pytest.mark.parametrize("ending", WEBP + VIDEOS[:1])
-def test_interrupt(tmp_path, ending):
+@pytest.mark.parametrize(
+    "ending, number",
+    [
+        pytest.param("webp", signal.SIGINT, marks=needs_webp),
+        pytest.param("mp4", signal.SIGTERM, marks=needs_ffmpeg),
+        pytest.param("gif", signal.SIGHUP, marks=needs_ffmpeg),
+    ],
+)
+def test_interrupt(tmp_path, ending, number):
     """The file is completed with the frames so far, the exit function runs, and the status names the signal. The signal goes
     to all processes of the group, as it does from the keyboard."""
     options = ["--animate", "--slow", "--talk", "--width", 64, "--height", 64, "--frames", 2000]
     process = start(tmp_path, *options, "--output", f"x.{ending}")
     time.sleep(1)
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, number)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    assert process.returncode == 128 + number, err
     assert os.listdir(tmp_path) == [f"x.{ending}"]
     got = frames(tmp_path / f"x.{ending}")
     assert 1 <= len(got) < 1000

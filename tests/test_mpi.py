@@ -161,16 +161,8 @@ def test_every_number_of_ranks_has_the_same_bits(ranks, rng, tmp_path):
         (rng.randint(1, 200), rng.randint(80, 120), [(2, 1), (3, 4), (5, rng.randint(2, 16))]),
         (rng.randint(1, 300), 5, [(5, 1)]),
     ]:
-        plate = [
-            "--size",
-            columns,
-            "--rows",
-            rows,
-            "--iterations",
-            rng.randint(17, 40),
-            "--output",
-            f"heat.{ENDING}",
-        ]
+        plate = ["--size", columns, "--rows", rows, "--iterations", rng.randint(17, 40)]
+        plate += ["--output", f"heat.{ENDING}"]
         expected = bits(ranks(1, HEAT, *plate, status=0), tmp_path)
         for number, k in cases:
             late = {"CUDA_CPU_STREAMS": "late"}

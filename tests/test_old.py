@@ -41,12 +41,9 @@ def test_chapters_without_pictures(old, run):
     assert out.count("Name: ") == helpers.devices()
     assert re.search(r"^Clock rate: [1-9]", out, re.M) and "Device copy overlap: Enabled" in out
     rest = out.split("Max linear texture: 1\n")[-1].splitlines()
-    # warp-synchronous code: volatile, and no barrier in the last warp
-    assert len(rest) == 24 and all(found == wanted for found, wanted in map(str.split, rest[:4])), rest
-    assert rest[4] == f"Value calculated: {33 * 1024 * 2:.6f}"
-    assert rest[5:21] == [f"thread {i}" for i in range(16)]
-    hashed = ["5000 elements found in hash table.", f"{2 * 32 * 96} threads counted"]
-    assert rest[21:] == ["decoded: HAL", *hashed]
+    threads = [f"thread {i}" for i in range(16)]
+    summed = [f"Value calculated: {33 * 1024 * 2:.6f}", *threads, "decoded: HAL"]
+    assert rest == [*summed, f"{2 * 32 * 96} threads counted"]
 
 
 def test_bitmap_and_a_constructor_without_device_and_void_main(old, run, tmp_path):

@@ -36,16 +36,6 @@ def test_the_cpu_back_end_does_not_share_memory(run, tmp_path, driver):
     waived(run, tmp_path, driver, r"needs a CUDA device .* Vulkan, .* cannot \(CPU back end\)")
 
 
-@here
-def test_mistakes_on_the_command_line_come_first(run):
-    """test_programs.py checks this for other programs."""
-    assert "--size" in run(PROGRAM, "--help", status=0).out
-    assert "--size" in run(PROGRAM, "--size", 0, status=64).err
-    assert "--nonsense" in run(PROGRAM, "--nonsense", status=64).err
-    assert "--device 999" in run(PROGRAM, "--device", 999, status=64).err
-    assert "device" in run(PROGRAM, status=2, env={"CUDA_VISIBLE_DEVICES": ""}).err
-
-
 # ---- On a GPU
 
 

@@ -89,16 +89,7 @@ class Window:
             "LSAN_OPTIONS": "detect_leaks=0",
             "TSAN_OPTIONS": "ignore_noninstrumented_modules=1",
         }
-        self.process = subprocess.Popen(
-            [helpers.BIN / program, *map(str, args)],
-            cwd=cwd,
-            env=helpers.environment(env),
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            preexec_fn=helpers.default_signals,
-        )
+        self.process = helpers.start(program, args, cwd, env)
         self.display = display.Display(name)
         self.root = self.display.screen().root
         for _ in deadline():

@@ -36,22 +36,11 @@ static unsigned some_bucket(void) {
     return hash(keys[KEYS - 1], HASH_ENTRIES);
 }
 
-TEST(a_right_table_passes) {
-    build();
-    EXPECT(at(heads[some_bucket()]).next != NULL);
-    EXPECT(passes());
-}
-
 TEST(a_lost_entry_is_noticed) {
     build();
+    EXPECT(passes());
     Entry *&head = heads[some_bucket()];
     head = at(head).next;
-    EXPECT(!passes());
-}
-
-TEST(a_lost_chain_is_noticed) {
-    build();
-    heads[some_bucket()] = NULL;
     EXPECT(!passes());
 }
 

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <spawn.h>
-#include <stdarg.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #if HAVE_PNG
@@ -19,54 +17,15 @@
 #include "../../common/random.h"
 #include "../unit.h"
 
-// Calls of the system that fail, or that another process interferes with. These functions replace those of
-// the C library in this program; `fault` names the one that is to go wrong.
-static const char *fault = "";
+// Set, and another process has replaced the file by a link and put the file back since. This function
+// replaces that of the C library in this program.
+static bool replaced;
 
-static bool wrong(const char *call) {
-    return strcmp(fault, call) == 0;
-}
-
-static int print_or_fail(char **text, const char *format, va_list values) {
-    return wrong("asprintf") ? -1 : vasprintf(text, format, values);
-}
-
-int asprintf(char **text, const char *format, ...) {
-    va_list values;
-    va_start(values, format);
-    int length = print_or_fail(text, format, values);
-    va_end(values);
-    return length;
-}
-
-// What compilers of systems that set _FORTIFY_SOURCE (Ubuntu, Fedora) call in place of asprintf
-int __asprintf_chk(char **text, int flag, const char *format, ...) {
-    (void)flag;
-    va_list values;
-    va_start(values, format);
-    int length = print_or_fail(text, format, values);
-    va_end(values);
-    return length;
-}
-
-int pipe2(int ends[2], int flags) {
-    int (*const real)(int[2], int) = (int (*)(int[2], int))dlsym(RTLD_NEXT, "pipe2");
-    errno = EMFILE;
-    return wrong("pipe2") ? -1 : real(ends, flags);
-}
-
-int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *files,
-                 const posix_spawnattr_t *attributes, char *const argv[], char *const environment[]) {
-    __typeof__(posix_spawnp) *const real = (__typeof__(posix_spawnp) *)dlsym(RTLD_NEXT, "posix_spawnp");
-    return wrong("posix_spawnp") ? EAGAIN : real(pid, file, files, attributes, argv, environment);
-}
-
-// Another process has replaced the file by a link and put the file back since.
 char *realpath(const char *path, char *resolved) {
     char *(*const real)(const char *, char *) = (char *(*)(const char *, char *))dlsym(RTLD_NEXT, "realpath");
-    if (!wrong("realpath"))
+    if (!replaced)
         return real(path, resolved);
-    fault = "";
+    replaced = false;
     return real("another.ppm", resolved);
 }
 
@@ -372,38 +331,6 @@ TEST(full_disk) {
     free(large);
 }
 
-static void animate_four(void *path) {
-    char *name = image_frame_path((const char *)path, 7);
-    puts(name);
-    free(name);
-}
-static void need_ffmpeg(void *path) {
-    puts(image_problem((const char *)path));
-}
-
-// Without memory a numbered picture must not become a file whose name has the per cent sign.
-TEST(no_memory_for_a_name) {
-    options.program = "prog";
-    fault = "asprintf";
-    struct unit_result r = unit_child(animate_four, (void *)"o%d.png");
-    fault = "";
-    EXPECT(r.status == 1 && !*r.out && strcmp(r.err, "prog: out of memory\n") == 0);
-}
-
-TEST(ffmpeg_cannot_be_started) {
-    static const char *const calls[] = {"pipe2", "posix_spawnp"};
-    static const int reasons[] = {EMFILE, EAGAIN};
-    char expected[200];
-    options.program = "prog";
-    for (int i = 0; i < 2; i++) {
-        fault = calls[i];
-        struct unit_result r = unit_child(need_ffmpeg, (void *)"o.mp4");
-        fault = "";
-        snprintf(expected, sizeof(expected), "prog: cannot start ffmpeg: %s\n", strerror(reasons[i]));
-        EXPECT(r.status == 1 && !*r.out && strcmp(r.err, expected) == 0);
-    }
-}
-
 // In a folder that others can write to, a file may become a link between two calls of the system. The file
 // that the link names must stay.
 TEST(replaced_meanwhile) {
@@ -411,50 +338,13 @@ TEST(replaced_meanwhile) {
     enter();
     put("old.ppm", "old");
     put("another.ppm", "keep");
-    fault = "realpath";
+    replaced = true;
     image_write("old.ppm", four, 2, 2);
-    EXPECT(!*fault);
+    EXPECT(!replaced);
     EXPECT(contents("another.ppm", data, sizeof(data)) == 4);
     EXPECT(contents("old.ppm", data, sizeof(data)) == sizeof(four_ppm) - 1);
     EXPECT(leave("another.ppm old.ppm "));
 }
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The sanitizers need more address space than this limit leaves.
-enum { LARGE_SIDE = 2000 };
-
-static void write_without_memory(void *path) {
-    size_t pages = 0;
-    FILE *statm = fopen("/proc/self/statm", "r");
-    if (!statm || fscanf(statm, "%zu", &pages) != 1)
-        abort();
-    fclose(statm);
-    rlim_t bytes = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (4 << 20);
-    setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes});
-    image_write(path, large, LARGE_SIDE, LARGE_SIDE);
-}
-
-// The picture is written whole or not at all.
-TEST(no_memory_for_a_picture) {
-    static const char *const names[] = {
-        "a.ppm",
-#if HAVE_PNG
-        "a.png",
-#endif
-#if HAVE_WEBP
-        "a.webp",
-#endif
-    };
-    enter();
-    large = big_random_block(LARGE_SIDE * LARGE_SIDE * 4);
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        EXPECT(fails(write_without_memory, names[i], strerror(ENOMEM)));
-        EXPECT(access(names[i], F_OK) != 0);
-    }
-    EXPECT(leave(""));
-    free(large);
-}
-#endif
 
 static NewFile half;
 

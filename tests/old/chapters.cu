@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the chapters without pictures do, each in a function of its own: properties, warp-synchronous code, a
-// histogram, streams, copies, symbols, zero-copy memory, a host thread for each device, and locks. With
-// cutil, and in the spellings of 2010.
+// What the chapters without pictures do, each in a function of its own: properties, a histogram, symbols,
+// zero-copy memory, a host thread for each device, and locks. With cutil, and in the spellings of 2010.
 #include "cuda.h"
 #include "sm_11_atomic_functions.h"
 #include <texture_fetch_functions.h>
@@ -19,7 +18,6 @@ void properties(void) {
     for (int i = 0; i < count; i++) {
         HANDLE_ERROR(cudaGetDeviceProperties(&prop, i));
         printf("Name: %s\n", prop.name);
-        printf("Compute capability: %d.%d\n", prop.major, prop.minor);
         printf("Clock rate: %d\n", prop.clockRate);
         printf("Device copy overlap: ");
         if (prop.deviceOverlap)
@@ -30,16 +28,6 @@ void properties(void) {
         printf("Compute mode: %d\n", prop.computeMode);
         printf("Memory clock: %d\n", prop.memoryClockRate);
         printf("Total global mem: %d\n", prop.totalGlobalMem);
-        printf("Total constant mem: %ld\n", prop.totalConstMem);
-        printf("Max mem pitch: %ld\n", prop.memPitch);
-        printf("Texture alignment: %ld\n", prop.textureAlignment);
-        printf("Multiprocessor count: %d\n", prop.multiProcessorCount);
-        printf("Shared mem per mp: %ld\n", prop.sharedMemPerBlock);
-        printf("Registers per mp: %d\n", prop.regsPerBlock);
-        printf("Threads in warp: %d\n", prop.warpSize);
-        printf("Max threads per block: %d\n", prop.maxThreadsPerBlock);
-        printf("Max grid dimensions: (%d, %d, %d)\n", prop.maxGridSize[0], prop.maxGridSize[1],
-               prop.maxGridSize[2]);
         printf("Max linear texture: %d\n", prop.maxTexture1DLinear > 0);
         struct cudaDeviceProp again;
         cudaGetDeviceProperties(&again, i);
@@ -56,48 +44,6 @@ void properties(void) {
     cudaThreadGetLimit(&stack, cudaLimitStackSize);
     cudaThreadSetCacheConfig(cudaFuncCachePreferL1);
     HANDLE_ERROR(cudaThreadSynchronize());
-}
-
-// ---- the last warp of a reduction without barriers, as it was written when the lanes of a warp ran in step
-// ----
-
-#define WARPS_N 256
-__global__ static void reduce(int *in, int *out) {
-    __shared__ int s[WARPS_N];
-    int tid = threadIdx.x;
-    s[tid] = in[tid + blockIdx.x * WARPS_N];
-    __syncthreads();
-    for (int i = WARPS_N / 2; i > 32; i >>= 1) {
-        if (tid < i)
-            s[tid] += s[tid + i];
-        __syncthreads();
-    }
-    if (tid < 32) {
-        volatile int *v = s;
-        v[tid] += v[tid + 32];
-        v[tid] += v[tid + 16];
-        v[tid] += v[tid + 8];
-        v[tid] += v[tid + 4];
-        v[tid] += v[tid + 2];
-        v[tid] += v[tid + 1];
-    }
-    if (tid == 0)
-        out[blockIdx.x] = s[0];
-}
-void warps(void) {
-    int h[4 * WARPS_N], r[4], want[4] = {0};
-    for (int i = 0; i < 4 * WARPS_N; i++) {
-        h[i] = i % 100;
-        want[i / WARPS_N] += h[i];
-    }
-    int *d, *o;
-    cudaMalloc((void **)&d, sizeof h);
-    cudaMalloc((void **)&o, sizeof r);
-    cudaMemcpy(d, h, sizeof h, cudaMemcpyHostToDevice);
-    reduce<<<4, WARPS_N>>>(d, o);
-    cudaMemcpy(r, o, sizeof r, cudaMemcpyDeviceToHost);
-    for (int i = 0; i < 4; i++)
-        printf("%d %d\n", r[i], want[i]);
 }
 
 // ---- chapters 5 and 9 to 11 ----
@@ -121,12 +67,6 @@ __global__ void histo_kernel(unsigned char *buffer, long size, unsigned int *his
     }
     __syncthreads();
     atomicAdd(&(histo[threadIdx.x]), temp[threadIdx.x]);
-}
-
-__global__ void add_one(int *a, int *c, int n) {
-    int idx = threadIdx.x + blockIdx.x * blockDim.x;
-    if (idx < n)
-        c[idx] = a[idx] + 1;
 }
 
 __global__ void dot(int size, float *a, float *b, float *c) {
@@ -221,31 +161,6 @@ void chapters(void) {
         if (histo[i] != 0)
             printf("Failure at %d!\n", i);
 
-    // two streams
-    cudaStream_t stream[2];
-    int *host, *dev[2], *more = big_random_block_int(4);
-    free(more);
-    HANDLE_ERROR(cudaHostAlloc((void **)&host, 2 * SIZE * sizeof(int), cudaHostAllocDefault));
-    for (int i = 0; i < SIZE; i++)
-        host[i] = i;
-    for (int s = 0; s < 2; s++) {
-        HANDLE_ERROR(cudaStreamCreate(&stream[s]));
-        HANDLE_ERROR(cudaMalloc((void **)&dev[s], SIZE * sizeof(int)));
-        int half = SIZE / 2;
-        HANDLE_ERROR(
-            cudaMemcpyAsync(dev[s], host + s * half, half * sizeof(int), cudaMemcpyHostToDevice, stream[s]));
-        add_one<<<half / 256, 256, 0, stream[s]>>>(dev[s], dev[s] + half, half);
-        HANDLE_ERROR(cudaMemcpyAsync(host + SIZE + s * half, dev[s] + half, half * sizeof(int),
-                                     cudaMemcpyDeviceToHost, stream[s]));
-    }
-    for (int s = 0; s < 2; s++)
-        HANDLE_ERROR(cudaStreamSynchronize(stream[s]));
-    for (int i = 0; i < SIZE; i++)
-        if (host[SIZE + i] != i + 1) {
-            printf("stream: wrong at %d\n", i);
-            break;
-        }
-
     // symbols by name, and votes of a warp
     float two[2] = {3, 7}, *result, product;
     int ballot[2];
@@ -324,70 +239,9 @@ void copies(void) {
         if (sums[i] != (15 - i) * (15 - i + 5))
             printf("wrong sum at %d\n", i);
     printf("decoded: %s\n", letters);
-
-    cudaEvent_t start, stop;
-    float elapsedTime;
-    int *pageable = (int *)malloc(SIZE), *pinned;
-    HANDLE_NULL(pageable);
-    HANDLE_ERROR(cudaMallocHost((void **)&pinned, SIZE));
-    HANDLE_ERROR(cudaEventCreate(&start));
-    HANDLE_ERROR(cudaEventCreate(&stop));
-    char *dev;
-    HANDLE_ERROR(cudaMalloc((void **)&dev, SIZE));
-    for (int i = 0; i < SIZE / 4; i++)
-        pageable[i] = i;
-    HANDLE_ERROR(cudaEventRecord(start, 0));
-    HANDLE_ERROR(cudaMemcpy(dev, pageable, SIZE, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(pinned, dev, SIZE, cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaEventRecord(stop, 0));
-    HANDLE_ERROR(cudaEventSynchronize(stop));
-    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
-    if (memcmp(pageable, pinned, SIZE) || elapsedTime < 0)
-        printf("copies: wrong\n");
-    HANDLE_ERROR(cudaFreeHost(pinned));
-    free(pageable);
 }
 
-// ---- appendix A: a hash table with an array of locks, and a sum under a lock that is passed by value ----
-
-#define ELEMENTS     5000
-#define HASH_ENTRIES 64
-
-struct Entry {
-    unsigned int key;
-    void *value;
-    Entry *next;
-};
-struct Table {
-    size_t count;
-    Entry **entries;
-    Entry *pool;
-};
-
-__device__ __host__ size_t hash(unsigned int key, size_t count) {
-    return key % count;
-}
-
-__global__ void add_to_table(unsigned int *keys, void **values, Table table, Lock *lock) {
-    int tid = threadIdx.x + blockIdx.x * blockDim.x;
-    int stride = blockDim.x * gridDim.x;
-    while (tid < ELEMENTS) {
-        unsigned int key = keys[tid];
-        size_t hashValue = hash(key, table.count);
-        for (int i = 0; i < 32; i++) {
-            if ((tid % 32) == i) {
-                Entry *location = &(table.pool[tid]);
-                location->key = key;
-                location->value = values[tid];
-                lock[hashValue].lock();
-                location->next = table.entries[hashValue];
-                table.entries[hashValue] = location;
-                lock[hashValue].unlock();
-            }
-        }
-        tid += stride;
-    }
-}
+// ---- appendix A: a sum under a lock that is passed by value ----
 
 __global__ void count_threads(Lock lock, int *total) {
     __shared__ int sum;
@@ -404,38 +258,6 @@ __global__ void count_threads(Lock lock, int *total) {
 }
 
 void appendix(void) {
-    unsigned int *buffer = (unsigned int *)big_random_block(ELEMENTS * sizeof(unsigned int));
-    unsigned int *dev_keys;
-    void **dev_values;
-    HANDLE_ERROR(cudaMalloc((void **)&dev_keys, ELEMENTS * sizeof(unsigned int)));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_values, ELEMENTS * sizeof(void *)));
-    HANDLE_ERROR(cudaMemcpy(dev_keys, buffer, ELEMENTS * sizeof(unsigned int), cudaMemcpyHostToDevice));
-    Table table;
-    table.count = HASH_ENTRIES;
-    HANDLE_ERROR(cudaMalloc((void **)&table.entries, HASH_ENTRIES * sizeof(Entry *)));
-    HANDLE_ERROR(cudaMemset(table.entries, 0, HASH_ENTRIES * sizeof(Entry *)));
-    HANDLE_ERROR(cudaMalloc((void **)&table.pool, ELEMENTS * sizeof(Entry)));
-
-    Lock lock[HASH_ENTRIES];
-    Lock *dev_lock;
-    HANDLE_ERROR(cudaMalloc((void **)&dev_lock, HASH_ENTRIES * sizeof(Lock)));
-    HANDLE_ERROR(cudaMemcpy(dev_lock, lock, HASH_ENTRIES * sizeof(Lock), cudaMemcpyHostToDevice));
-    add_to_table<<<6, 64>>>(dev_keys, dev_values, table, dev_lock);
-
-    Entry **entries = (Entry **)malloc(HASH_ENTRIES * sizeof(Entry *));
-    Entry *pool = (Entry *)malloc(ELEMENTS * sizeof(Entry));
-    HANDLE_ERROR(cudaMemcpy(entries, table.entries, HASH_ENTRIES * sizeof(Entry *), cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaMemcpy(pool, table.pool, ELEMENTS * sizeof(Entry), cudaMemcpyDeviceToHost));
-    int found = 0;
-    for (int i = 0; i < HASH_ENTRIES; i++)
-        for (Entry *e = entries[i]; e; e = (pool + (e - table.pool))->next) {
-            Entry *current = pool + (e - table.pool);
-            if (hash(current->key, table.count) != (size_t)i)
-                printf("%d is in the wrong bucket\n", current->key);
-            found++;
-        }
-    printf("%d elements found in hash table.\n", found);
-
     Lock one;
     int *dev_total, total = 0;
     HANDLE_ERROR(cudaMalloc((void **)&dev_total, sizeof(int)));
@@ -449,7 +271,6 @@ void appendix(void) {
 int main(int argc, char **argv) {
     cutilDeviceInit(argc, argv);
     properties();
-    warps();
     chapters();
     copies();
     appendix();

@@ -10,11 +10,10 @@ import pytest
 import command_lines
 import faults
 import helpers
-import locks
 import mutate
 import shared
 import signals
-from mutants import RULER, Source
+from mutants import RULER, mutants
 from trees import ROOT, SANITIZED, stand_in
 
 pytestmark = [
@@ -28,7 +27,7 @@ DOT = "chapter05/dot"
 
 @pytest.fixture
 def main(rng, capfd):
-    """main(locks, "--runs", 2) -> the last line that the attack prints; it must end with status 0."""
+    """main(signals, "--signals", 24) -> the last line that the attack prints; it must end with status 0."""
 
     def main(attack, *words):
         seed = [] if attack is mutate else ["--seed", str(rng.randrange(1 << 31))]
@@ -67,26 +66,6 @@ def test_a_mistake_that_is_accepted_is_found(planted):
     assert done["command lines"] == 20 and any("status 0 for a mistake" in line for line in defects)
 
 
-@pytest.mark.parametrize(
-    "words, runs, status, out, err, problem",
-    [
-        ("--size=x", False, 64, "", "dot: --size x: must be …\n", ""),
-        ("--size=x", False, 64, "", "dot: --size x: must be …\nmore\n", "64 with 2 lines"),
-        ("--size=x", False, 64, "hello\n", "dot: --size x: must be …\n", "on stdout"),
-        ("--size=x", False, 64, "", "dot: --size \x1b: must be …\n", "control characters"),
-        ("--size=x", False, -11, "", "", "status -11"),
-        ("--size=x", False, 99, "", "", "a sanitizer reports"),
-        ("--size=9", True, 0, "right\n", "but\n", "on stderr"),
-        ("--size=9", True, 1, "", "", "without a line"),
-    ],
-)
-def test_judgement_of_a_command_line(words, runs, status, out, err, problem):
-    case = command_lines.Case.__new__(command_lines.Case)
-    case.words, case.runs, case.out, case.err = [words], runs, "out", "err"
-    found = command_lines.judge(case, types.SimpleNamespace(status=0), status, out.encode(), err.encode())
-    assert problem in found if problem else found is None
-
-
 # ---- faults
 
 
@@ -109,20 +88,6 @@ def test_a_failure_that_is_not_told_is_found(planted, script, says):
     options = types.SimpleNamespace(seed=1)
     walk = faults.Walk(program, faults.Reference(program), "calls", options)
     assert walk.attack(1) and says in walk.defects[0]
-
-
-# ---- locks
-
-
-def test_a_sample_of_locks(main):
-    assert "runs right 18, runs wrong 0" in main(locks, "--runs", 2)
-
-
-def test_a_wrong_run_is_counted(monkeypatch, capfd):
-    monkeypatch.setitem(locks.PROGRAMS, "appendix_a/dot", {"size": (100,), "inject-error": (True,)})
-    assert locks.main(["appendix_a/dot", "--runs", "1"]) == 1
-    out, err = capfd.readouterr()
-    assert "runs wrong 9" in out and "bin/appendix_a/dot --size 100 --inject-error: status 1" in err
 
 
 # ---- signals
@@ -150,11 +115,11 @@ def test_mistakes_that_must_be_noticed(main):
 
 def test_a_mistake_that_nothing_notices_is_found(main):
     """Here it changes nothing."""
-    source = Source((ROOT / f"{DOT}.cu").read_text(), f"{DOT}.cu")
+    first = mutants((ROOT / f"{DOT}.cu").read_text(), f"{DOT}.cu")[0]
     compilers = {"plain": shared.commands([DOT], f"BIN={helpers.BUILD}/mutate/plain")}
     stages = {DOT: [mutate.Stage("own check", "plain", [], seconds=1)]}
     for change, by in ([], "survived"), ([(0, 0, "#error\n")], "does not compile"):
-        mutant = dataclasses.replace(source.mutants[0], replacements=change)
+        mutant = dataclasses.replace(first, replacements=change)
         assert mutate.attack((mutant, [DOT], stages, compilers)) == (mutant, by)
 
 
@@ -174,15 +139,12 @@ int main() {
     show(dev_a);
     printf("%d", 7 * a[0]); // 8 + 9
     ok = check_ints("a", a, b, 10 + 1);
-    for (int i = 0; i < 3; i++)
-        printf("%d", a[i]);
 }
 """
 
 
 def test_the_mutants_of_a_source():
-    source = Source(f"{PROGRAM}{RULER}\nint below(int x) {{ return x + 1; }}\n")
-    found = {(m.line, m.change) for m in source.mutants}
+    found = {(m.line, m.change) for m in mutants(f"{PROGRAM}{RULER}\nint below(int x) {{ return x + 1; }}\n")}
     for line, change in [
         (2, "condition never true"),
         (2, "<= for <"),
@@ -201,12 +163,3 @@ def test_the_mutants_of_a_source():
         assert (line, change) in found
     assert max(line for line, _ in found) == 14, "what is printed, the check and the proof have no mutants"
     assert not any("show before" in change for _, change in found), "it would come into the condition"
-
-
-def test_every_row_is_about_a_mutant():
-    files = [str(path.relative_to(ROOT)) for path in ROOT.glob("*/*.[ch]*")]
-    mutants = {file: Source((ROOT / file).read_text(), file).mutants for file in files}
-    for row in mutate.rows_of("equivalent_mutants.txt", 4):
-        about = [file for file in files if mutate.matches(row[0].partition("@")[0], file)]
-        found = any(mutate.fits(row, m) for file in about for m in mutants[file])
-        assert found, f"there is no mutant for {' | '.join(row)}"

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -62,8 +61,6 @@ def test_cmake_builds_by_make(tree):
     log = run(tree, "cmake", "--build", "build/cmake", "--target", "chapter03.hello_world")
     assert compiled(log) == {"chapter03/hello_world"}, log
     assert "Hello, World!" in run(tree, "bin/chapter03/hello_world")
-    (tree / "bin/chapter03/simple_kernel").unlink()
-    assert compiled(run(tree, "cmake", "--build", "build/cmake")) == {"chapter03/simple_kernel"}
     source = tree / "chapter03/hello_world.cu"
     source.write_text(source.read_text() + "#error on purpose\n")
     assert "on purpose" in run(
@@ -91,27 +88,22 @@ def test_cmake_shows_every_program(sources):
     [
         (["-B", "x"], ["x"], ["BACKEND=auto", "all"]),
         (["--preset", "cpu"], ["--preset", "cpu"], ["BACKEND=cpu", "all"]),
-        (["--preset", "gpu"], ["--preset", "gpu"], ["BACKEND=gpu", "all"]),
-        (
-            ["-B", "x", "-DSMS=80 90", "-DJOBS=3", "-DCMAKE_BUILD_TYPE=Debug"],
-            ["x", "--target", "chapter04.julia_gpu"],
-            ["BACKEND=auto", "SMS=80 90", "JOBS=3", "DEBUG=1", "chapter04/julia_gpu"],
-        ),
         (
             [
                 "-B",
                 "x",
-                "-DSANITIZE=address,undefined",
-                "-DCMAKE_CXX_COMPILER=clang++",
-                "-DCMAKE_C_COMPILER=clang",
+                "-DSMS=80 90",
+                "-DJOBS=3",
+                "-DCMAKE_BUILD_TYPE=Debug",
+                "-DCMAKE_CUDA_COMPILER=/cuda 13/nvcc",
             ],
-            ["x"],
-            ["BACKEND=auto", "SANITIZE=address,undefined", "CC=clang", "CXX=clang++", "all"],
+            ["x", "--target", "chapter04.julia_gpu"],
+            ["BACKEND=auto", "SMS=80 90", "JOBS=3", "NVCC=/cuda 13/nvcc", "DEBUG=1", "chapter04/julia_gpu"],
         ),
         (
-            ["-B", "x", "-DCMAKE_CUDA_COMPILER=/opt/cuda 13/bin/nvcc", "-DCMAKE_BUILD_TYPE=Release"],
+            ["-B", "x", "-DSANITIZE=address", "-DCMAKE_CXX_COMPILER=clang++", "-DCMAKE_C_COMPILER=clang"],
             ["x"],
-            ["BACKEND=auto", "NVCC=/opt/cuda 13/bin/nvcc", "all"],
+            ["BACKEND=auto", "SANITIZE=address", "CC=clang", "CXX=clang++", "all"],
         ),
     ],
 )
@@ -160,15 +152,11 @@ def test_tasks_call_make(label):
 
 def test_tasks_build_and_run_the_open_program():
     """With what the Makefile does for an option that a reader types. The program is built already."""
-    environment = {**os.environ, "BACKEND": helpers.backend()}
     for label in "build this program", "run this program":
         command = expand(TASKS[label]["command"], "chapter03/simple_kernel_params", "--help")
-        if command.startswith("./bin/"):
-            command = command.replace("./bin", shlex.quote(str(helpers.BIN)), 1)
-        done = subprocess.run(
-            command, shell=True, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, check=True
-        )
-    assert "Usage: simple_kernel_params" in done.stdout
+        command = command.replace("./bin", shlex.quote(str(helpers.BIN)), 1)
+        said = run(ROOT, "sh", "-c", command, BACKEND=helpers.backend())
+    assert "Usage: simple_kernel_params" in said
 
 
 def test_errors_of_nvcc_are_found_in_its_output():
@@ -327,22 +315,9 @@ def test_the_notebook_runs(clone):
     cells.append({**checked, "id": "wrong", "source": source, "metadata": {"tags": ["raises-exception"]}})
     (clone / "docs/quick.ipynb").write_text(json.dumps({**notebook, "cells": cells}))
     options = "--to=notebook --execute --ExecutePreprocessor.timeout=300 --output=executed.ipynb".split()
-    done = subprocess.run(
-        ["jupyter-nbconvert", *options, "docs/quick.ipynb"],
-        cwd=clone,
-        # HOME: so that no settings of the user are read, and nothing is written there
-        env={
-            **os.environ,
-            "BACKEND": helpers.backend(),
-            "HOME": str(clone),
-            "JUPYTER_RUNTIME_DIR": str(clone / "run"),
-        },
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout
+    # HOME: so that no settings of the user are read, and nothing is written there
+    home = {"HOME": str(clone), "JUPYTER_RUNTIME_DIR": str(clone / "run")}
+    run(clone, "jupyter-nbconvert", *options, "docs/quick.ipynb", BACKEND=helpers.backend(), **home)
     *outputs, wrong = [
         cell["outputs"]
         for cell in json.loads((clone / "docs/executed.ipynb").read_text())["cells"]

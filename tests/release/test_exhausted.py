@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What programs do when memory or threads are exhausted, on the CPU back end; tests/release/attacks/refuse.c refuses them."""
+import os
+import re
 import resource
+import shutil
 
 import pytest
 
@@ -12,6 +15,7 @@ pytestmark = [
     pytest.mark.skipif(helpers.sanitized(), reason="the sanitizers have an allocator of their own"),
 ]
 DOT = "chapter05/dot"
+PICTURE = "tests/common/picture"
 
 
 def refuse(what, **more):
@@ -48,6 +52,47 @@ def test_memory_for_the_plan_of_an_fft_is_refused(run):
         for number in range(110, 170)
     }
     assert statuses == {0, 1}
+
+
+# One request fails, or all later ones too. libwebp writes a damaged picture when it has no memory once.
+@pytest.mark.parametrize(
+    "ending, later",
+    [("ppm", ""), ("ppm", "+"), *[("png", "+")] * helpers.has("PNG"), *[("webp", "+")] * helpers.has("WEBP")],
+)
+def test_a_picture_without_memory(run, tmp_path, ending, later):
+    """Of the options, for the name of a numbered picture, or for the picture: it is written whole or not at all."""
+    command = PICTURE, "draw", "--", "--output", f"o%d.{ending}"
+    run(*command, status=0)
+    [path] = tmp_path.iterdir()
+    whole, statuses = path.read_bytes(), []
+    while True:
+        path.unlink(missing_ok=True)
+        result = run(*command, env=refuse(f"memory:{len(statuses) + 1}{later}"))
+        written = [file.read_bytes() for file in tmp_path.iterdir()]
+        if not result.err:
+            break
+        statuses.append(result.status)
+        assert written == [whole] * (result.status == 0) and len(result.errors) == 1 + result.status, str(
+            result
+        )
+        assert result.status == 0 or "memory" in result.errors[1]
+    assert statuses.count(1) > 3 and {*statuses} <= {0, 1} and written == [whole]
+
+
+@pytest.mark.skipif(not shutil.which("ffmpeg"), reason="needs ffmpeg, found none")
+def test_ffmpeg_cannot_be_started(run, tmp_path):
+    """A pipe or a process is refused when the program looks for ffmpeg, or for the animation."""
+    refused = 0
+    while True:
+        options = "--animate", "--frames", 2, "--output", "x.mp4"
+        result = run(PICTURE, "draw", "--", *options, env=refuse(f"starts:{refused + 1}"))
+        if not result.err:
+            break
+        refused += 1
+        says = r"refused: \w+\npicture: cannot (write x\.mp4|start ffmpeg): .*\n"
+        assert result.status == 1 and re.fullmatch(says, result.err), str(result)
+        assert os.listdir(tmp_path) == []
+    assert refused >= 3 and os.listdir(tmp_path) == ["x.mp4"]
 
 
 @pytest.mark.parametrize("name", [DOT, "appendix_a/dot"])

@@ -29,18 +29,10 @@ def cucc(tmp_path):
 def tried(cucc, tmp_path):
     """tried("unlock.cu", "argument", CUDA_CPU_CHECK="1") -> (status, output) of the listing as a program."""
 
-    def tried(listing, *arguments, preexec_fn=None, **env):
+    def tried(listing, *arguments, limits=None, **env):
         cucc(LISTINGS / listing, "-o", "program")
-        done = subprocess.run(
-            [tmp_path / "program", *arguments],
-            env=trees.environment(**env),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=60,
-            preexec_fn=preexec_fn,
-        )
-        return done.returncode, done.stdout
+        result = helpers.execute(tmp_path / "program", arguments, tmp_path, env, limits=limits)
+        return result.status, result.out + result.err
 
     return tried
 
@@ -90,13 +82,9 @@ def test_what_the_programs_do(tried):
     assert tried("host_read.cu") == (0, "10\n")
     status, out = tried("host_read.cu", CUDA_CPU_CHECK="1")
     assert status != 0 and "the host reads" in out and "host_read.cu:7" in out
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, 8 << 20))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
+    limits = {resource.RLIMIT_STACK: 8 << 20, resource.RLIMIT_CORE: 0}
     for n, status in ("1000", 0), ("1100000", -11):
-        assert tried("stack.cu", n, preexec_fn=limit)[0] == status
+        assert tried("stack.cu", n, limits=limits)[0] == status
 
 
 @on_the_cpu

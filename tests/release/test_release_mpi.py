@@ -14,17 +14,14 @@ from test_mpi import DOT, ENDING, HEAT, JULIA, MPIRUN, PLATE, bits, pytestmark, 
 def killed(rng, seconds, folder, number, program, *args):
     """The status and the output of a program as several processes, one of which gets SIGKILL within some seconds after the start
     of the processes, unless it has ended before. None of them is left."""
-    process = subprocess.Popen(
-        [str(word) for word in (MPIRUN, "-np", number, helpers.BIN / program, *args)],
-        cwd=folder,
-        env=helpers.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+    process = helpers.start(
+        MPIRUN, ["-np", number, helpers.BIN / program, *args], folder, stderr=subprocess.STDOUT
     )
+    base = program.split("/")[1]
     try:
-        pids = wait_for(lambda: children(process.pid, program.split("/")[1]), number)
+        pids = wait_for(
+            lambda: [p for p, name in helpers.children(process.pid).items() if name == base], number
+        )
         time.sleep(rng.uniform(0, seconds))
         with contextlib.suppress(ProcessLookupError):
             os.kill(rng.choice(pids), signal.SIGKILL)
@@ -33,20 +30,6 @@ def killed(rng, seconds, folder, number, program, *args):
         process.kill()
     wait_for(lambda: [pid for pid in pids if os.path.exists(f"/proc/{pid}")], 0)
     return process.returncode, out
-
-
-def children(parent, program):
-    """The processes of a program that a process has started."""
-    found = []
-    for entry in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{entry}/stat") as file:
-                name, fields = file.read().split("(", 1)[1].rsplit(")", 1)
-        except (OSError, IndexError):
-            continue
-        if name == program and int(fields.split()[1]) == parent:
-            found.append(int(entry))
-    return found
 
 
 def wait_for(function, number):

@@ -37,15 +37,6 @@ def test_its_own_common_is_used(old, run, tmp_path):
     assert [image.getpixel((x, 5))[0] for x in (0, 59, 60)] == [int(255 * t / 64) for t in (4, 63, 0)]
 
 
-@pytest.mark.backend("cpu")
-def test_a_lock_that_is_never_released(old, run):
-    result = run(old("spin"), env={"CUDA_CPU_WATCHDOG": "0.5"}, status=1)
-    assert result.out == "before\n"
-    line = (OLD / "spin.cu").read_text().split("while (atomicCAS")[0].count("\n") + 1
-    assert "no progress for 0.5 s: every thread that can run polls" in result.err
-    assert f"spin.cu:{line}:" in result.err and "in kernel count, block (" in result.err
-
-
 def test_a_path_with_a_blank_and_a_listing_beside_nothing(run, tmp_path):
     source = tmp_path / "my listings" / "hello there.cu"
     source.parent.mkdir()

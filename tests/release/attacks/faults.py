@@ -2,23 +2,27 @@
 # SPDX-License-Identifier: MIT
 """faults.py: makes each CUDA call of every program fail in turn, and each request to the operating system: allocations of memory,
 opening, writing and closing files, starting threads and processes. The first run lets call 1 fail, the second run call 2, and so on.
+A disk is full after 0, 1, 2 … KiB of a file.
 Of more than 300 requests of one kind in a program (`--most`), 300 are chosen at random, and `--minutes` ends the attack early.
 Exit status 0 counts as correct only with the whole output of a run without a failure; otherwise the program must print one line that
 says what failed and end with a documented status. A crash, a run that does not end, a file that is written in part, or a temporary
 file that is left behind is a defect.
 
-CUDA calls fail through CUDA_CPU_FAIL (cucc/README.md), requests to the operating system through refuse.c. Each call fails
+CUDA calls fail through CUDA_CPU_FAIL (cucc/README.md), writing through a limit on the size of files, other requests to the operating
+system through refuse.c. Each call fails
 alone with cudaErrorUnknown, then with --errors random errors, every other time together with all later calls. Every other request for
 memory fails together with all later ones. In a program that does not run with refuse.c preloaded, only CUDA calls fail. Programs run as
 they do in make check, with small sizes. Exit status 1 if there is a defect."""
 import collections
 import concurrent.futures
 import dataclasses
+import errno
 import hashlib
 import os
 import pathlib
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -32,6 +36,7 @@ KINDS = {
     "calls": "failing calls",
     "memory": "failing allocations",
     "files": "failing file operations",
+    "writes": "full disks",
     "starts": "refused threads, processes and pipes",
 }
 # Errors that programs or the runtime treat in a special way, and common ones
@@ -41,6 +46,7 @@ cudaErrorECCUncorrectable cudaErrorOperatingSystem cudaErrorInvalidResourceHandl
 cudaErrorLaunchOutOfResources cudaErrorPeerAccessAlreadyEnabled cudaErrorHostMemoryAlreadyRegistered cudaErrorLaunchFailure
 cudaErrorCooperativeLaunchTooLarge cudaErrorNotPermitted cudaErrorNotSupported cudaErrorUnknown""".split()
 ANNOUNCED = re.compile(r"^(refused: |cuda on the CPU: CUDA_CPU_FAIL=)")
+TOO_LARGE = os.strerror(errno.EFBIG)
 TIME_LIMIT = 120  # seconds
 WORKERS = "3"
 
@@ -53,19 +59,15 @@ class Run:
     files: dict  # from name to a hash of the content
 
 
-def start(program, settings):
-    """Runs a program in an empty folder."""
+def start(program, settings, limit=resource.RLIM_INFINITY):
+    """Runs a program in an empty folder. `limit` is for the bytes of a file."""
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-        process = subprocess.Popen(
-            [helpers.BIN / program.name, *program.small],
-            cwd=folder,
-            env=helpers.environment({"CUDA_CPU_WORKERS": WORKERS, **settings}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
+        process = helpers.start(
+            program,
+            program.small,
+            folder,
+            {"CUDA_CPU_WORKERS": WORKERS, **settings},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         )
         try:
             out, err = process.communicate(timeout=TIME_LIMIT)
@@ -141,6 +143,8 @@ def settings_for(kind, number, rng, variant):
     if kind == "calls":
         how = f":{rng.choice(ERRORS)}{'' if variant % 2 else ':sticky'}" if variant else ""
         return {"CUDA_CPU_FAIL": f"{number}{how}"}
+    if kind == "writes":
+        return {}
     later = kind == "memory" and (number % 2 == 0) != bool(variant)
     return {"LD_PRELOAD": str(shared.library("refuse")), "REFUSE": f"{kind}:{number}{'+' if later else ''}"}
 
@@ -157,14 +161,15 @@ class Walk:
     def attack(self, number, variant=0):
         """Whether there was such a request."""
         settings = settings_for(self.kind, number, self.rng, variant)
-        run = start(self.program, settings)
-        failed = any(ANNOUNCED.match(line) for line in run.errors)
+        limit = (number - 1) * 1024 if self.kind == "writes" else resource.RLIM_INFINITY
+        run = start(self.program, settings, limit)
+        failed = any(ANNOUNCED.match(line) or TOO_LARGE in line for line in run.errors)
         wrong = self.reference.defect(run, failed)
         if failed:
             self.done[self.kind] += 1
             self.done["went on" if run.status == 0 else "ended"] += 1
         if wrong:
-            shown = " ".join(f"{key}={value}" for key, value in settings.items())
+            shown = f"{self.kind} {number}: " + " ".join(f"{key}={value}" for key, value in settings.items())
             command = " ".join([f"{helpers.BIN.name}/{self.program}", *map(str, self.program.small)])
             self.defects.append(f"{shown} CUDA_CPU_WORKERS={WORKERS} {command}: {wrong}")
         return failed
@@ -218,7 +223,9 @@ def walks_of(program, options):
     rng = random.Random(f"{options.seed} {program}")
     if options.sample:
         return [Walk(program, reference, rng.choice(options.kinds), options).some(4)]
+    # MPI's library has files of its own.
     kinds = [kind for kind in options.kinds if kind == "calls" or reference.can_preload]
+    kinds = [kind for kind in kinds if kind != "writes" or "mpi" not in program.needs]
     return [Walk(program, reference, kind, options).all() for kind in kinds]
 
 

@@ -6,13 +6,12 @@ out; an atomic operation becomes a plain load and store; a stream becomes anothe
 lesson of a program, the part above the ruler line, and in the headers of its chapter. One is detected when the program ends with
 another status than 0 in one of these runs, on the CPU back end: with the options of `make check`, by default, with `--size 77` and
 `--size 1`, and on another device with seven workers; with the race detector of `make check` under each of its schedules; with
-CUDA_CPU_CHECK=1 and with the sanitizers of the compiler. What is only printed is left out: arguments of printf, times, rates. Mutants
-that compute the same as the program, or are only slower, are listed with the reason in equivalent_mutants.txt and are not run. Each
-survivor is examined: either a check is strengthened, or the mutant is listed as equivalent."""
+CUDA_CPU_CHECK=1 and with the sanitizers of the compiler. What is only printed is left out: arguments of printf, times, rates. The
+survivors are printed, for a person to examine: either the mutant computes the same as the program, or is only slower, or a check must be
+strengthened. A mistake that a check once missed becomes a line of permanent_mutants.txt."""
 import collections
 import concurrent.futures
 import dataclasses
-import functools
 import os
 import pathlib
 import random
@@ -26,7 +25,7 @@ import time
 
 import shared
 from shared import HERE, helpers
-from mutants import Mutant, Source
+from mutants import Mutant, mutants
 
 ROOT = helpers.ROOT
 # The settings of make for each way to compile the programs
@@ -147,52 +146,26 @@ def attack(task):
     return mutant, "survived" if compiled else "does not compile"
 
 
-def rows_of(name, fields):
-    """The rows of a list beside this file: fields with " | " between them."""
-    rows = []
-    for number, line in enumerate((HERE / name).read_text().splitlines(), 1):
-        if line and not line.startswith("#"):
-            rows.append([field.strip() for field in line.split(" | ")])
-            if len(rows[-1]) != fields or not all(rows[-1]):
-                sys.exit(f"{name}:{number}: must have {fields} fields with ' | ' between them")
-    return rows
-
-
-def matches(pattern, text):
-    """Whether text is the pattern, in which * stands for anything."""
-    return compiled(pattern).fullmatch(text) is not None
-
-
-@functools.cache
-def compiled(pattern):
-    return re.compile(".*".join(map(re.escape, pattern.split("*"))))
-
-
-def fits(row, mutant):
-    """Whether a row, with file or file@function, change and source line, is about a mutant."""
-    path, _, function = row[0].partition("@")
-    pairs = (
-        (path, mutant.file),
-        (function or "*", mutant.function),
-        (row[1], mutant.change),
-        (row[2], mutant.text),
-    )
-    return all(matches(pattern, text) for pattern, text in pairs)
-
-
 def permanent(mutants):
-    """The mutants of permanent_mutants.txt. In the place of the operator stands what must notice one."""
+    """The mutants of permanent_mutants.txt."""
     chosen = []
-    for by, file, change, text in rows_of("permanent_mutants.txt", 4):
-        if " => " in change:
-            old, new = change.split(" => ")
-            at = (ROOT / file).read_text().find(old)
-            found = [Mutant(0, change, "", by, "", [(at, at + len(old), new)], file)] if at >= 0 else []
-        else:
-            found = [dataclasses.replace(m, operator=by) for m in mutants if fits((file, change, text), m)]
+    for line in (HERE / "permanent_mutants.txt").read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        by, file, change, text = line.split(" | ")
+        old, arrow, new = change.replace("\\n", "\n").partition(" => ")
+        source = (ROOT / file).read_text()
+        if arrow and old in source:
+            at = source.index(old)
+            chosen.append(Mutant(0, change, text, [(at, at + len(old), new)], file, by))
+            continue
+        pattern = re.compile(".*".join(map(re.escape, change.split("*"))))
+        found = [
+            m for m in mutants if m.file == file and pattern.fullmatch(m.change) and text in ("*", m.text)
+        ]
         if not found:
             sys.exit(f"mutate.py: permanent_mutants.txt: {file} has no {change!r} at {text!r}")
-        chosen += found
+        chosen += [dataclasses.replace(m, by=by) for m in found]
     return chosen
 
 
@@ -223,22 +196,18 @@ def main(words):
         p.name: p for p in helpers.programs() if not p.expect and not {"mpi", "opencl"} & set(p.libraries)
     }
     users = sources(programs.values())
-    mutants = [m for file in users for m in Source((ROOT / file).read_text(), file).mutants]
+    found = [m for file in users for m in mutants((ROOT / file).read_text(), file)]
     if options.programs:
-        mutants = [m for m in mutants if set(users[m.file]) & set(options.programs)]
-    listed, equivalent = rows_of("equivalent_mutants.txt", 4), 0
+        found = [m for m in found if set(users[m.file]) & set(options.programs)]
     if options.permanent:
-        mutants = permanent(mutants)
-    else:
-        if options.sample:
-            mutants = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
-        kept = [m for m in mutants if not any(fits(row, m) for row in listed)]
-        mutants, equivalent = kept, len(mutants) - len(kept)
+        found = permanent(found)
+    elif options.sample:
+        found = random.Random(options.seed).sample(found, min(options.sample, len(found)))
     if options.list:
-        print(*mutants, sep="\n")
+        print(*found, sep="\n")
         return 0
     # A mutant of a header runs in up to four programs until one notices it.
-    needed = list(dict.fromkeys(p for m in mutants for p in users[m.file][:4]))
+    needed = list(dict.fromkeys(p for m in found for p in users[m.file][:4]))
     builds = [name for name in BUILDS if name == "plain" or not options.own_check]
     builds = builds[:2] if options.permanent else builds
     compilers = {
@@ -247,20 +216,20 @@ def main(words):
     counts, begin = collections.Counter(), time.monotonic()
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
         # For permanent mutants, what must notice those of a program
-        by = {p: {"own check", *(m.operator for m in mutants if p in users[m.file])} for p in needed}
+        by = {p: {"own check", *(m.by for m in found if p in users[m.file])} for p in needed}
         tasks = [(programs[p], by[p], compilers, options) for p in needed if p in compilers["plain"]]
         stages = {}
-        for program, found in pool.map(reference, tasks):
-            if isinstance(found, list) and found:
-                stages[program] = found
+        for program, runs in pool.map(reference, tasks):
+            if isinstance(runs, list) and runs:
+                stages[program] = runs
             else:
                 counts["programs not run"] += 1
-                print(f"{program}: not run: {found or 'it ends with an error without a mistake'}")
-        tasks = [(m, [p for p in users[m.file][:4] if p in stages], stages, compilers) for m in mutants]
+                print(f"{program}: not run: {runs or 'it ends with an error without a mistake'}")
+        tasks = [(m, [p for p in users[m.file][:4] if p in stages], stages, compilers) for m in found]
         for done in concurrent.futures.as_completed([pool.submit(attack, task) for task in tasks if task[1]]):
             mutant, by = done.result()
             counts[by] += 1
-            late = options.permanent and by not in (mutant.operator, "own check")
+            late = options.permanent and by not in (mutant.by, "own check")
             counts["noticed too late"] += late
             if by == "survived" or late:
                 print(f"{by}: {mutant}", flush=True)
@@ -268,7 +237,6 @@ def main(words):
     total = noticed + counts["survived"]
     figures = {
         "programs": len(stages),
-        "listed as equivalent": equivalent,
         **+counts,
         "detected": f"{noticed} of {total}, {100 * noticed / max(1, total):.1f} %",
         "minutes": f"{(time.monotonic() - begin) / 60:.1f}",

@@ -5,15 +5,14 @@
  * REFUSE=memory:7 fails the seventh request for memory, REFUSE=memory:7+ also all later ones. The kinds:
  *
  *   memory   malloc, calloc, realloc, aligned allocations, operator new; mmap
- *   files    opening a file or a pipe's stream, each write, closing, renaming, file modes
+ *   files    opening a file or a pipe's stream, closing, renaming, file modes
  *   reads    of these, opening a file for reading
  *   starts   threads, processes and pipes
  *
  * Requests are counted from the start of the program's own code. Only those are counted that are made by the
  * program itself, by the C and C++ libraries on its behalf, or by libpng and libwebp: other libraries, such
  * as OpenGL, have error handling of their own. Before a request fails, a line "refused: malloc" goes to
- * stderr. Streams of stdio write through functions of this library, because the C library writes without
- * calling write() of this library.
+ * stderr.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -181,109 +180,23 @@ OPERATOR_NEW(_ZnamRKSt9nothrow_t)
 
 #define NO_FILE(name, error) refuse(FILES, CALLER, CPP_LIBRARY | OTHERS, name, error)
 
-typedef struct {
-    FILE *stream;
-    int descriptor;
-} Stream;
-
-static Stream streams[64]; // those that write through this library
-static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static Stream *find_stream(const FILE *stream) {
-    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
-        if (streams[i].stream == stream)
-            return &streams[i];
-    return NULL;
-}
-
-static ssize_t write_bytes(int file, const char *data, size_t bytes, const void *caller) {
-    if (file != STDERR_FILENO && refuse(FILES, caller, CPP_LIBRARY | OTHERS, "write", ENOSPC))
-        return -1;
-    return REAL(write)(file, data, bytes);
-}
-
-ssize_t write(int file, const void *data, size_t bytes) {
-    return write_bytes(file, data, bytes, CALLER);
-}
-
-static ssize_t stream_write(void *cookie, const char *data, size_t bytes) {
-    size_t done = 0;
-    while (done < bytes) {
-        const ssize_t n =
-            write_bytes((int)(intptr_t)cookie, data + done, bytes - done, (void *)ranges[0].begin);
-        if (n < 0 && errno != EINTR)
-            return 0; // an error, for fopencookie
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return (ssize_t)bytes;
-}
-
-static ssize_t stream_read(void *cookie, char *data, size_t bytes) {
-    return read((int)(intptr_t)cookie, data, bytes);
-}
-
-static int stream_seek(void *cookie, off64_t *offset, int from) {
-    const off64_t at = lseek64((int)(intptr_t)cookie, *offset, from);
-    *offset = at < 0 ? *offset : at;
-    return at < 0 ? -1 : 0;
-}
-
-static int stream_close(void *cookie) {
-    return close((int)(intptr_t)cookie);
-}
-
-// A stream for a descriptor that writes through this library; the usual one while nothing is to fail, and if
-// there are too many.
-static FILE *open_stream(int file, const char *mode) {
-    pthread_mutex_lock(&streams_lock);
-    Stream *const free = kind == FILES ? find_stream(NULL) : NULL;
-    FILE *const stream =
-        free ? fopencookie((void *)(intptr_t)file, mode,
-                           (cookie_io_functions_t){stream_read, stream_write, stream_seek, stream_close})
-             : REAL(fdopen)(file, mode);
-    if (free && stream)
-        *free = (Stream){stream, file};
-    pthread_mutex_unlock(&streams_lock);
-    return stream;
-}
-
-static bool reads(const char *mode) {
-    return !strpbrk(mode, "wa+");
-}
-
-static FILE *open_file(const char *path, const char *mode) {
-    FILE *const usual = REAL(fopen)(path, mode);
-    if (!usual || kind != FILES || reads(mode))
-        return usual;
-    const int file = fcntl(fileno(usual), F_DUPFD_CLOEXEC, 0);
-    fclose(usual);
-    return file < 0 ? NULL : open_stream(file, mode);
-}
-
 #define OPEN_STREAM(name)                                                                                    \
     FILE *name(const char *path, const char *mode) {                                                         \
+        const bool reads = !strpbrk(mode, "wa+");                                                            \
         if (NO_FILE("fopen", EMFILE) ||                                                                      \
-            (reads(mode) && refuse(READS, CALLER, CPP_LIBRARY | OTHERS, "fopen", EMFILE)))                   \
+            (reads && refuse(READS, CALLER, CPP_LIBRARY | OTHERS, "fopen", EMFILE)))                         \
             return NULL;                                                                                     \
-        return open_file(path, mode);                                                                        \
+        return REAL(name)(path, mode);                                                                       \
     }
 OPEN_STREAM(fopen)
 OPEN_STREAM(fopen64)
 
 FILE *fdopen(int file, const char *mode) {
-    return NO_FILE("fdopen", ENOMEM) ? NULL : open_stream(file, mode);
-}
-
-int fileno(FILE *stream) {
-    const Stream *const ours = kind == FILES ? find_stream(stream) : NULL;
-    return ours ? ours->descriptor : REAL(fileno)(stream);
+    return NO_FILE("fdopen", ENOMEM) ? NULL : REAL(fdopen)(file, mode);
 }
 
 int fclose(FILE *stream) {
     const bool refused = NO_FILE("fclose", ENOSPC);
-    Stream *const ours = kind == FILES ? find_stream(stream) : NULL;
-    if (ours)
-        ours->stream = NULL;
     const int result = REAL(fclose)(stream);
     if (refused)
         errno = ENOSPC;
@@ -359,8 +272,4 @@ __attribute__((constructor)) static void begin(void) {
     unsetenv("LD_PRELOAD");
     unsetenv("REFUSE");
     kind = chosen;
-    if (kind == FILES) {
-        FILE *const out = open_stream(STDOUT_FILENO, "w");
-        stdout = out ? out : stdout;
-    }
 }

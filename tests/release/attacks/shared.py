@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 import helpers  # noqa: E402
 
 
-def parse(doc, words, known=None, **options):
+def parse(doc, words, **options):
     """The command line: options of this attack as name=(default, what it is); the programs; --seed and --jobs, which all have."""
     options |= {
         "seed": (random.SystemRandom().randrange(1 << 31), "repeats the random choices of a run"),
@@ -29,7 +29,7 @@ def parse(doc, words, known=None, **options):
         kind = {"action": "store_true"} if default is False else {"type": type(default), "default": default}
         parser.add_argument("--" + option.replace("_", "-"), help=text, **kind)
     found = parser.parse_args(words)
-    known = known or [program.name for program in helpers.programs()]
+    known = [program.name for program in helpers.programs()]
     if unknown := [p for p in found.programs if p not in known]:
         parser.error(f"there is no program {unknown[0]}")
     return found

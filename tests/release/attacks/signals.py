@@ -51,10 +51,6 @@ class Job:
     def __str__(self):
         return f"{self.program} {self.arguments}"
 
-    @property
-    def command(self):
-        return [str(helpers.BIN / self.program), *self.arguments.split()]
-
 
 def is_svg(path):
     xml.etree.ElementTree.parse(path)
@@ -63,34 +59,9 @@ def is_svg(path):
 
 def is_checkpoint(path):
     """heat_mpi checks the length and the checksum of what it resumes from."""
-    done = subprocess.run(
-        [helpers.BIN / "chapter11/heat_mpi", "--size", "64", "--iterations", "60", "--resume", path],
-        cwd=path.parent,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    return done.returncode == 0 or done.stderr
-
-
-def frames_of(path):
-    """The number of frames of an animation that can all be decoded."""
-    if path.suffix in (".webp", ".gif"):
-        from PIL import Image
-
-        with Image.open(path) as animation:
-            for i in range(animation.n_frames):
-                animation.seek(i)
-                animation.load()
-            return animation.n_frames
-    options = "-v error -count_frames -show_entries stream=nb_read_frames -of csv=p=0"
-    counted = subprocess.run(
-        ["ffprobe", *options.split(), path],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ).stdout
-    return int(re.match(r"\d+", counted)[0])
+    options = ["--size", "64", "--iterations", "60", "--resume", path]
+    done = helpers.execute("chapter11/heat_mpi", options, path.parent)
+    return done.status == 0 or done.err
 
 
 RIPPLE, STREAM = "chapter05/ripple", "--size 70000 --chunk 700 --output a.svg"
@@ -111,22 +82,9 @@ JOBS = [
 
 
 def start(job, folder):
-    def before():
-        for number in SIGNALS[:-1]:  # not SIGKILL
-            signal.signal(number, signal.SIG_DFL)
-
     # Processes of Open MPI at the same time do not share its temporary files.
-    environment = helpers.environment({"OMPI_MCA_orte_tmpdir_base": f"{folder}.mpi"})
-    return subprocess.Popen(
-        job.command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=before,
-    )
+    mpi = {"OMPI_MCA_orte_tmpdir_base": f"{folder}.mpi"}
+    return helpers.start(job.program, job.arguments.split(), folder, mpi)
 
 
 def contents(folder):
@@ -217,7 +175,7 @@ def check_files(job, folder, number, status, out, old):
             continue
         if job.early and "*" not in job.output and status == 128 + number:
             told = re.search(rf"wrote {name} \(.*, (\d+) frames?", out)
-            if told and frames_of(folder / name) == int(told[1]):
+            if told and len(list(helpers.frames(folder / name))) == int(told[1]):
                 continue
         raise Defect(f"{name} has {len(data)} bytes, which are not those of a whole file")
     if "*" in job.output:
@@ -244,7 +202,7 @@ def attack(job, number, choice):
             except ProcessLookupError:
                 pass
         try:
-            out, err = (text.decode(errors="replace") for text in process.communicate(timeout=SECONDS))
+            out, err = process.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise Defect(f"is still running {SECONDS} s after the signal") from None
