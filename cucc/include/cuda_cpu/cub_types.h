@@ -175,6 +175,15 @@ template <class T> typename Traits<T>::UnsignedBits cu_digits(const T &key, int 
     bits >>= begin;
     return end - begin < all ? bits & ((typename As::UnsignedBits(1) << (end - begin)) - 1) : bits;
 }
+// Compares keys by their bits begin to end - 1.
+template <class K> struct cu_by_bits {
+    int begin, end;
+    bool up;
+    bool operator()(const K &a, const K &b) const {
+        return up ? cu_digits(a, begin, end) < cu_digits(b, begin, end)
+                  : cu_digits(b, begin, end) < cu_digits(a, begin, end);
+    }
+};
 
 // ---- loads, stores and iterators ----
 
