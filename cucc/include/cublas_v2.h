@@ -17,10 +17,8 @@
 #endif
 #include "cuda_cpu/letters_off.h"
 #include <cblas.h>
-#include <climits>
 #include <cmath>
 #include <cstring>
-#include <string>
 #include <type_traits>
 #include <vector>
 #include "cuComplex.h"

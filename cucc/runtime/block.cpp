@@ -12,11 +12,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <numeric>
 #include <sched.h>
 #include <string>
-#include <unistd.h>
 
 __thread uint3 threadIdx; // of units that are linked with others (kernel.h)
 __thread uint3 blockIdx, blockDim, gridDim;

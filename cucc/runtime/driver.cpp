@@ -8,7 +8,6 @@
 #include "operation.h"
 #include <cuda.h>
 
-#include <cstring>
 #include <set>
 
 struct CUctx_st {
@@ -112,6 +111,21 @@ using namespace cuda_cpu;
 #define DEVICE(device)                                                                                       \
     if (const CUresult error = device_of(__func__, device))                                                  \
     return error
+// The calls that ask for one value: of a device, and of the current context
+#define GET_OF_DEVICE(name, T, result, value)                                                                \
+    CUresult name(T *result, CUdevice device) {                                                              \
+        NEEDS(result);                                                                                       \
+        DEVICE(device);                                                                                      \
+        *result = value;                                                                                     \
+        return CUDA_SUCCESS;                                                                                 \
+    }
+#define GET(name, parameters, result, value)                                                                 \
+    CUresult name parameters {                                                                               \
+        DRIVER();                                                                                            \
+        NEEDS(result);                                                                                       \
+        *result = value;                                                                                     \
+        return CUDA_SUCCESS;                                                                                 \
+    }
 
 extern "C" {
 
@@ -173,12 +187,9 @@ CUresult cuDeviceGet(CUdevice *device, int number) {
     return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetCount(int *count) {
-    DRIVER();
-    NEEDS(count);
-    *count = device_count();
-    return CUDA_SUCCESS;
-}
+GET_OF_DEVICE(cuDeviceGetUuid, CUuuid, uuid, properties(device).uuid)
+GET_OF_DEVICE(cuDeviceTotalMem, size_t, bytes, properties(device).totalGlobalMem)
+GET(cuDeviceGetCount, (int *count), count, device_count())
 
 CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
     NEEDS(name);
@@ -186,20 +197,6 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
     if (length < 1)
         return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "there is no room for the name");
     snprintf(name, (size_t)length, "%s", properties(device).name);
-    return CUDA_SUCCESS;
-}
-
-CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
-    NEEDS(uuid);
-    DEVICE(device);
-    *uuid = properties(device).uuid;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device) {
-    NEEDS(bytes);
-    DEVICE(device);
-    *bytes = properties(device).totalGlobalMem;
     return CUDA_SUCCESS;
 }
 
@@ -226,21 +223,6 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
     *major = properties(device).major;
     *minor = properties(device).minor;
     return CUDA_SUCCESS;
-}
-
-CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device) {
-    DRIVER();
-    return code(cudaDeviceGetPCIBusId(id, length, device));
-}
-
-CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id) {
-    DRIVER();
-    return code(cudaDeviceGetByPCIBusId(device, id));
-}
-
-CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
-    DRIVER();
-    return code(cudaDeviceCanAccessPeer(can, device, peer));
 }
 
 // ---- contexts ----
@@ -351,33 +333,10 @@ CUresult cuCtxSetCurrent(CUcontext context) {
     return context ? cuCtxPushCurrent(context) : CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetCurrent(CUcontext *context) {
-    DRIVER();
-    NEEDS(context);
-    *context = stack().empty() ? nullptr : stack().back();
-    return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetDevice(CUdevice *device) {
-    DRIVER();
-    NEEDS(device);
-    *device = current_device();
-    return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetFlags(unsigned *flags) {
-    DRIVER();
-    NEEDS(flags);
-    *flags = stack().empty() ? 0 : stack().back()->flags;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetApiVersion(CUcontext, unsigned *version) {
-    DRIVER();
-    NEEDS(version);
-    *version = CUDA_VERSION;
-    return CUDA_SUCCESS;
-}
+GET(cuCtxGetCurrent, (CUcontext * context), context, stack().empty() ? nullptr : stack().back())
+GET(cuCtxGetDevice, (CUdevice * device), device, current_device())
+GET(cuCtxGetFlags, (unsigned *flags), flags, stack().empty() ? 0 : stack().back()->flags)
+GET(cuCtxGetApiVersion, (CUcontext, unsigned *version), version, CUDA_VERSION)
 
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
     DRIVER();
@@ -481,6 +440,10 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *d
         return code(call);                                                                                   \
     }
 #define P(p) pointer_of(p)
+SAME(cuDeviceGetPCIBusId, (char *id, int length, CUdevice device), cudaDeviceGetPCIBusId(id, length, device))
+SAME(cuDeviceGetByPCIBusId, (CUdevice * device, const char *id), cudaDeviceGetByPCIBusId(device, id))
+SAME(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer),
+     cudaDeviceCanAccessPeer(can, device, peer))
 SAME(cuCtxSynchronize, (), cudaDeviceSynchronize())
 SAME(cuCtxSetLimit, (CUlimit limit, size_t value), cudaDeviceSetLimit((cudaLimit)limit, value))
 SAME(cuCtxGetLimit, (size_t * value, CUlimit limit), cudaDeviceGetLimit(value, (cudaLimit)limit))

@@ -3,7 +3,6 @@
 // updates.
 #include "graph.h"
 
-#include <algorithm>
 #include <functional>
 #include <queue>
 

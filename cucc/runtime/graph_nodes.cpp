@@ -3,7 +3,6 @@
 // executable graph, and the calls that set and get its parameters.
 #include "graph.h"
 
-#include <algorithm>
 
 namespace cuda_cpu {
 

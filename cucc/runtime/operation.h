@@ -10,7 +10,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <utility>
 #include <variant>
 #include <vector>
 
