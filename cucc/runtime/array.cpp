@@ -261,8 +261,7 @@ cudaError_t cuda_cpu::transfer_of(const char *call, const cudaMemcpy3DParms &p, 
 static cudaError_t copy_3d(const char *call, const cudaMemcpy3DParms *params, cudaStream_t stream,
                            bool asynchronous) {
     TRY(begin(call));
-    if (!params)
-        return fail(cudaErrorInvalidValue, "%s: params is NULL", call);
+    NOT_NULL_IN(call, params);
     Transfer t;
     TRY(transfer_of(call, *params, t));
     return transfer(call, t, stream, asynchronous);
@@ -288,21 +287,16 @@ cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChan
     return {x, y, z, w, kind};
 }
 
-// For C. In C++ the overloads in api.h also pass the caller's file and line.
-cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
-                            size_t height, unsigned flags) {
-    return malloc_array(__func__, array, desc, {width, height, 0}, flags, nullptr, 0);
-}
-
-cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
-                              unsigned flags) {
-    return malloc_array(__func__, array, desc, extent, flags, nullptr, 0);
-}
-
-cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
-                                     cudaExtent extent, unsigned levels, unsigned flags) {
-    return malloc_mipmapped(array, desc, extent, levels, flags, nullptr, 0);
-}
+FOR_C(cudaMallocArray,
+      (cudaArray_t * array, const cudaChannelFormatDesc *desc, size_t width, size_t height, unsigned flags),
+      malloc_array(__func__, array, desc, {width, height, 0}, flags, nullptr, 0))
+FOR_C(cudaMalloc3DArray,
+      (cudaArray_t * array, const cudaChannelFormatDesc *desc, cudaExtent extent, unsigned flags),
+      malloc_array(__func__, array, desc, extent, flags, nullptr, 0))
+FOR_C(cudaMallocMipmappedArray,
+      (cudaMipmappedArray_t * array, const cudaChannelFormatDesc *desc, cudaExtent extent, unsigned levels,
+       unsigned flags),
+      malloc_mipmapped(array, desc, extent, levels, flags, nullptr, 0))
 
 cudaError_t cudaFreeArray(cudaArray_t array) {
     BEGIN();

@@ -3,7 +3,6 @@
 // executable graph, and the calls that set and get its parameters.
 #include "graph.h"
 
-
 namespace cuda_cpu {
 
 cudaGraphNodeType type_of(const Operation &o) {
@@ -50,12 +49,9 @@ template <class Set, class... A>
 cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                      size_t count, Set set, A... a) {
     TRY(begin(call));
-    if (!node)
-        return fail(cudaErrorInvalidValue, "%s: node is NULL", call);
+    NOT_NULL_IN(call, node);
     LOCK();
-    const auto into = find_graph(call, graph);
-    if (!into)
-        return cudaErrorInvalidValue;
+    FIND_GRAPH(call, into, graph);
     TRY(check_nodes(call, *into, after, count));
     Operation operation = {call, {}, current_device()};
     TRY(set(call, operation, a...));
@@ -173,9 +169,7 @@ cudaError_t set_host(const char *call, Operation &o, const cudaHostNodeParams *p
 }
 
 cudaError_t set_child(const char *call, Operation &o, cudaGraph_t child) {
-    const auto found = find_graph(call, child);
-    if (!found)
-        return cudaErrorInvalidValue;
+    FIND_GRAPH(call, found, child);
     auto copy = clone(*found);
     enter(copy); // so that the program may change it (cudaGraphChildGraphNodeGetGraph)
     return put(call, o, Subgraph{copy, nullptr});

@@ -48,13 +48,9 @@ std::string name_memory(uintptr_t address, const Access &a, std::string &allocat
     Allocation m;
     if (!find_allocation(p, m))
         return "";
-    const char *const kind = m.kind == MemoryKind::device    ? "device memory"
-                             : m.kind == MemoryKind::managed ? "managed memory"
-                             : m.kind == MemoryKind::pinned  ? "pinned host memory"
-                                                             : "registered host memory";
     if (m.file)
         allocated = " (allocated at " + place(m.file, m.line) + ")";
-    return kind;
+    return name_of(m.kind);
 }
 
 struct Reports {

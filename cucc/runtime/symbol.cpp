@@ -261,8 +261,7 @@ cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, siz
 
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size) {
     TRY(begin("cudaGetSymbolSize"));
-    if (!bytes)
-        return fail(cudaErrorInvalidValue, "cudaGetSymbolSize: bytes is NULL");
+    NOT_NULL_IN("cudaGetSymbolSize", bytes);
     if (!check_symbol("cudaGetSymbolSize", symbol, size, 0, 0))
         return cudaErrorInvalidSymbol;
     if (!size)
