@@ -12,11 +12,6 @@ namespace cuda_cpu::race {
 
 namespace {
 
-std::string coordinates(uint64_t i, uint3 size) {
-    return "(" + std::to_string(i % size.x) + "," + std::to_string(i / size.x % size.y) + "," +
-           std::to_string(i / size.x / size.y) + ")";
-}
-
 // Finds the program's source line for a call stack. Functions of the back end's headers, such as atomicAdd,
 // are skipped: the line that calls them counts.
 std::string line_of(const std::vector<uintptr_t> &addresses) {

@@ -74,18 +74,15 @@ struct DeviceReduce {
                               CUDA_CPU_CUB_STREAM) {
         return cu_run(storage, bytes, stream, [=]() mutable { *out = cu_combine<T>(in, 0, n, op, initial); });
     }
-    template <class In, class Out>
-    static cudaError_t Sum(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, in, out, n, cub::Sum(), typename cu_output<Out, In>::type{}, stream);
+#define CUDA_CPU_CUB_REDUCTION(NAME, initial)                                                                \
+    template <class In, class Out>                                                                           \
+    static cudaError_t NAME(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {          \
+        return Reduce(storage, bytes, in, out, n, cub::NAME(), initial, stream);                             \
     }
-    template <class In, class Out>
-    static cudaError_t Min(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, in, out, n, cub::Min(), Traits<cu_value<In>>::Max(), stream);
-    }
-    template <class In, class Out>
-    static cudaError_t Max(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, in, out, n, cub::Max(), Traits<cu_value<In>>::Lowest(), stream);
-    }
+    CUDA_CPU_CUB_REDUCTION(Sum, (typename cu_output<Out, In>::type{}))
+    CUDA_CPU_CUB_REDUCTION(Min, Traits<cu_value<In>>::Max())
+    CUDA_CPU_CUB_REDUCTION(Max, Traits<cu_value<In>>::Lowest())
+#undef CUDA_CPU_CUB_REDUCTION
     template <class In, class Out>
     static cudaError_t ArgMin(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
         return cu_run(storage, bytes, stream,
@@ -128,24 +125,16 @@ struct DeviceSegmentedReduce {
                 out[i] = cu_combine<T>(in, begin[i], end[i], op, initial);
         });
     }
-    template <class In, class Out, class Begin, class End>
-    static cudaError_t Sum(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,
-                           CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, in, out, segments, begin, end, cub::Sum(),
-                      typename cu_output<Out, In>::type{}, stream);
+#define CUDA_CPU_CUB_REDUCTION(NAME, initial)                                                                \
+    template <class In, class Out, class Begin, class End>                                                   \
+    static cudaError_t NAME(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,    \
+                            CUDA_CPU_CUB_STREAM) {                                                           \
+        return Reduce(storage, bytes, in, out, segments, begin, end, cub::NAME(), initial, stream);          \
     }
-    template <class In, class Out, class Begin, class End>
-    static cudaError_t Min(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,
-                           CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, in, out, segments, begin, end, cub::Min(), Traits<cu_value<In>>::Max(),
-                      stream);
-    }
-    template <class In, class Out, class Begin, class End>
-    static cudaError_t Max(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,
-                           CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, in, out, segments, begin, end, cub::Max(),
-                      Traits<cu_value<In>>::Lowest(), stream);
-    }
+    CUDA_CPU_CUB_REDUCTION(Sum, (typename cu_output<Out, In>::type{}))
+    CUDA_CPU_CUB_REDUCTION(Min, Traits<cu_value<In>>::Max())
+    CUDA_CPU_CUB_REDUCTION(Max, Traits<cu_value<In>>::Lowest())
+#undef CUDA_CPU_CUB_REDUCTION
 };
 
 // ---- scans ----
