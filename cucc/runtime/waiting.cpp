@@ -3,7 +3,6 @@
 #include "grid.h"
 #include "race.h"
 
-
 namespace cuda_cpu {
 
 namespace {
