@@ -249,19 +249,15 @@ namespace detail {
 template <unsigned SIZE> class warp_tile : public lanes {
   public:
     warp_tile() : lanes(tile_mask(SIZE)) {}
-    template <class T> T shfl(T value, int rank, CUDA_CPU_SITE) const {
-        return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, rank, SIZE, CUDA_CPU_HERE);
+#define CUDA_CPU_SHUFFLE(name, op, Operand)                                                                  \
+    template <class T> T name(T value, Operand operand, CUDA_CPU_SITE) const {                               \
+        return cuda_cpu::shuffle(cuda_cpu::WarpOp::op, mask, value, (int)operand, SIZE, CUDA_CPU_HERE);      \
     }
-    template <class T> T shfl_up(T value, unsigned delta, CUDA_CPU_SITE) const {
-        return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_up, mask, value, (int)delta, SIZE, CUDA_CPU_HERE);
-    }
-    template <class T> T shfl_down(T value, unsigned delta, CUDA_CPU_SITE) const {
-        return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_down, mask, value, (int)delta, SIZE,
-                                 CUDA_CPU_HERE);
-    }
-    template <class T> T shfl_xor(T value, unsigned ranks, CUDA_CPU_SITE) const {
-        return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_xor, mask, value, (int)ranks, SIZE, CUDA_CPU_HERE);
-    }
+    CUDA_CPU_SHUFFLE(shfl, shuffle_index, int)
+    CUDA_CPU_SHUFFLE(shfl_up, shuffle_up, unsigned)
+    CUDA_CPU_SHUFFLE(shfl_down, shuffle_down, unsigned)
+    CUDA_CPU_SHUFFLE(shfl_xor, shuffle_xor, unsigned)
+#undef CUDA_CPU_SHUFFLE
 };
 
 // A tile of several warps. As in CUDA, it exchanges values of 8 bytes at most.
@@ -393,24 +389,17 @@ auto invoke_one_broadcast(const Group &group, F &&f, A &&...arguments) {
 }
 
 // Operators for reduce() and the scans.
-template <class T> struct plus {
-    T operator()(T a, T b) const { return a + b; }
-};
-template <class T> struct less {
-    T operator()(T a, T b) const { return b < a ? b : a; }
-};
-template <class T> struct greater {
-    T operator()(T a, T b) const { return a < b ? b : a; }
-};
-template <class T> struct bit_and {
-    T operator()(T a, T b) const { return a & b; }
-};
-template <class T> struct bit_or {
-    T operator()(T a, T b) const { return a | b; }
-};
-template <class T> struct bit_xor {
-    T operator()(T a, T b) const { return a ^ b; }
-};
+#define CUDA_CPU_OPERATION(name, expression)                                                                 \
+    template <class T> struct name {                                                                         \
+        T operator()(T a, T b) const { return expression; }                                                  \
+    };
+CUDA_CPU_OPERATION(plus, a + b)
+CUDA_CPU_OPERATION(less, b < a ? b : a)
+CUDA_CPU_OPERATION(greater, a < b ? b : a)
+CUDA_CPU_OPERATION(bit_and, a &b)
+CUDA_CPU_OPERATION(bit_or, a | b)
+CUDA_CPU_OPERATION(bit_xor, a ^ b)
+#undef CUDA_CPU_OPERATION
 
 } // namespace cooperative_groups
 #endif // __CUDACC__

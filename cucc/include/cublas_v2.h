@@ -17,10 +17,8 @@
 #endif
 #include "cuda_cpu/letters_off.h"
 #include <cblas.h>
-#include <climits>
 #include <cmath>
 #include <cstring>
-#include <string>
 #include <type_traits>
 #include <vector>
 #include "cuComplex.h"
@@ -238,6 +236,10 @@ template <class X, class Y, class F> void in_parts(int64_t n, X *x, int64_t incx
 #define CUDA_CPU_REQUIRE(condition)                                                                          \
     if (!(condition))                                                                                        \
     return CUBLAS_STATUS_INVALID_VALUE
+#define CUDA_CPU_CHECK(condition)                                                                            \
+    CUDA_CPU_HANDLE;                                                                                         \
+    CUDA_CPU_REQUIRE(condition)
+#define CUDA_CPU_RUN(work) return cpu::run(__func__, handle, [=] { work; })
 
 // Each function of level 1 also exists with 64-bit numbers.
 #define CUDA_CPU_BOTH(MACRO, ...)                                                                            \
@@ -334,17 +336,11 @@ template <class X, class Y, class F> void in_parts(int64_t n, X *x, int64_t incx
 
 namespace cuda_cpu {
 namespace blas {
-inline float magnitude(float x) {
-    return std::fabs(x);
-}
-inline double magnitude(double x) {
-    return std::fabs(x);
-}
-inline float magnitude(cuComplex z) {
-    return std::fabs(z.x) + std::fabs(z.y);
-}
-inline double magnitude(cuDoubleComplex z) {
-    return std::fabs(z.x) + std::fabs(z.y);
+template <class T> auto magnitude(T x) {
+    if constexpr (std::is_floating_point_v<T>)
+        return std::fabs(x);
+    else
+        return std::fabs(x.x) + std::fabs(x.y);
 }
 } // namespace blas
 } // namespace cuda_cpu
@@ -365,23 +361,18 @@ CUDA_CPU_BOTH(CUDA_CPU_DOT, D, d, double)
 #undef CUDA_CPU_DOT
 #undef CUDA_CPU_BOTH
 
-#define CUDA_CPU_COMPLEX(C, c, T, SC, sc, R)                                                                 \
+#define CUDA_CPU_COMPLEX_DOT(C, c, T, dotu)                                                                  \
     CUDA_CPU_FUNCTION(C##dotu, int n, const T *x, int incx, const T *y, int incy, T *result) {               \
         CUDA_CPU_HANDLE;                                                                                     \
         return cpu::run_for(__func__, handle, result, [=] {                                                  \
             T sum;                                                                                           \
-            cblas_##c##dotu_sub(n, x, incx, y, incy, &sum);                                                  \
+            cblas_##c##dotu##_sub(n, x, incx, y, incy, &sum);                                                \
             return sum;                                                                                      \
         });                                                                                                  \
-    }                                                                                                        \
-    CUDA_CPU_FUNCTION(C##dotc, int n, const T *x, int incx, const T *y, int incy, T *result) {               \
-        CUDA_CPU_HANDLE;                                                                                     \
-        return cpu::run_for(__func__, handle, result, [=] {                                                  \
-            T sum;                                                                                           \
-            cblas_##c##dotc_sub(n, x, incx, y, incy, &sum);                                                  \
-            return sum;                                                                                      \
-        });                                                                                                  \
-    }                                                                                                        \
+    }
+#define CUDA_CPU_COMPLEX(C, c, T, SC, sc, R)                                                                 \
+    CUDA_CPU_COMPLEX_DOT(C, c, T, dotu)                                                                      \
+    CUDA_CPU_COMPLEX_DOT(C, c, T, dotc)                                                                      \
     CUDA_CPU_FUNCTION(SC##nrm2, int n, const T *x, int incx, R *result) {                                    \
         CUDA_CPU_HANDLE;                                                                                     \
         return cpu::run_for(__func__, handle, result, [=] { return cblas_##sc##nrm2(n, x, incx); });         \
@@ -393,6 +384,7 @@ CUDA_CPU_BOTH(CUDA_CPU_DOT, D, d, double)
 CUDA_CPU_COMPLEX(C, c, cuComplex, Sc, sc, float)
 CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
 #undef CUDA_CPU_COMPLEX
+#undef CUDA_CPU_COMPLEX_DOT
 
 // ---- levels 2 and 3 ----
 
@@ -400,12 +392,9 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
 #define CUDA_CPU_TRIANGLE(S, s, T, trmv)                                                                     \
     CUDA_CPU_FUNCTION(S##trmv, cublasFillMode_t fill, cublasOperation_t op, cublasDiagType_t diagonal,       \
                       int n, const T *A, int lda, T *x, int incx) {                                          \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(cpu::fits(n, lda) && incx);                                                         \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cblas_##s##trmv(CblasColMajor, cpu::uplo(fill), cpu::trans(op), cpu::diag(diagonal), n, A, lda,  \
-                            x, incx);                                                                        \
-        });                                                                                                  \
+        CUDA_CPU_CHECK(cpu::fits(n, lda) && incx);                                                           \
+        CUDA_CPU_RUN(cblas_##s##trmv(CblasColMajor, cpu::uplo(fill), cpu::trans(op), cpu::diag(diagonal), n, \
+                                     A, lda, x, incx));                                                      \
     }
 
 #define CUDA_CPU_MATRIX(S, s, T)                                                                             \
@@ -413,29 +402,23 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
     CUDA_CPU_TRIANGLE(S, s, T, trsv)                                                                         \
     CUDA_CPU_FUNCTION(S##gemv, cublasOperation_t op, int m, int n, const T *alpha, const T *A, int lda,      \
                       const T *x, int incx, const T *beta, T *y, int incy) {                                 \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(m, lda) && incx && incy);                                       \
+        CUDA_CPU_CHECK(n >= 0 && cpu::fits(m, lda) && incx && incy);                                         \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cblas_##s##gemv(CblasColMajor, cpu::trans(op), m, n, scale(), A, lda, x, incx, old(), y, incy);  \
-        });                                                                                                  \
+        CUDA_CPU_RUN(                                                                                        \
+            cblas_##s##gemv(CblasColMajor, cpu::trans(op), m, n, scale(), A, lda, x, incx, old(), y, incy)); \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##gemm, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,            \
                       const T *alpha, const T *A, int lda, const T *B, int ldb, const T *beta, T *C,         \
                       int ldc) {                                                                             \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                               \
+        CUDA_CPU_CHECK(cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                                 \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cblas_##s##gemm(CblasColMajor, cpu::trans(opa), cpu::trans(opb), m, n, k, scale(), A, lda, B,    \
-                            ldb, old(), C, ldc);                                                             \
-        });                                                                                                  \
+        CUDA_CPU_RUN(cblas_##s##gemm(CblasColMajor, cpu::trans(opa), cpu::trans(opb), m, n, k, scale(), A,   \
+                                     lda, B, ldb, old(), C, ldc));                                           \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##gemmStridedBatched, cublasOperation_t opa, cublasOperation_t opb, int m, int n,     \
                       int k, const T *alpha, const T *A, int lda, long long stride_a, const T *B, int ldb,   \
                       long long stride_b, const T *beta, T *C, int ldc, long long stride_c, int count) {     \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                 \
+        CUDA_CPU_CHECK(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                   \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         return cpu::run(__func__, handle, [=] {                                                              \
             for (int i = 0; i < count; i++)                                                                  \
@@ -446,8 +429,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
     CUDA_CPU_FUNCTION(S##gemmBatched, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,     \
                       const T *alpha, const T *const A[], int lda, const T *const B[], int ldb,              \
                       const T *beta, T *const C[], int ldc, int count) {                                     \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                 \
+        CUDA_CPU_CHECK(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                   \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         return cpu::run(__func__, handle, [=] {                                                              \
             for (int i = 0; i < count; i++)                                                                  \
@@ -457,30 +439,23 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##symm, cublasSideMode_t side, cublasFillMode_t fill, int m, int n, const T *alpha,   \
                       const T *A, int lda, const T *B, int ldb, const T *beta, T *C, int ldc) {              \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb, m, ldc));                \
+        CUDA_CPU_CHECK(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb, m, ldc));                  \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cblas_##s##symm(CblasColMajor, cpu::side(side), cpu::uplo(fill), m, n, scale(), A, lda, B, ldb,  \
-                            old(), C, ldc);                                                                  \
-        });                                                                                                  \
+        CUDA_CPU_RUN(cblas_##s##symm(CblasColMajor, cpu::side(side), cpu::uplo(fill), m, n, scale(), A, lda, \
+                                     B, ldb, old(), C, ldc));                                                \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##syrk, cublasFillMode_t fill, cublasOperation_t op, int n, int k, const T *alpha,    \
                       const T *A, int lda, const T *beta, T *C, int ldc) {                                   \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(k >= 0 && cpu::fits(cpu::rows_of(op, n, k), lda, n, ldc));                          \
+        CUDA_CPU_CHECK(k >= 0 && cpu::fits(cpu::rows_of(op, n, k), lda, n, ldc));                            \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cblas_##s##syrk(CblasColMajor, cpu::uplo(fill), cpu::trans(op), n, k, scale(), A, lda, old(), C, \
-                            ldc);                                                                            \
-        });                                                                                                  \
+        CUDA_CPU_RUN(cblas_##s##syrk(CblasColMajor, cpu::uplo(fill), cpu::trans(op), n, k, scale(), A, lda,  \
+                                     old(), C, ldc));                                                        \
     }                                                                                                        \
     /* BLAS multiplies in place; cuBLAS writes the product to C, which may be B. */                          \
     CUDA_CPU_FUNCTION(S##trmm, cublasSideMode_t side, cublasFillMode_t fill, cublasOperation_t op,           \
                       cublasDiagType_t diagonal, int m, int n, const T *alpha, const T *A, int lda,          \
                       const T *B, int ldb, T *C, int ldc) {                                                  \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb, m, ldc));                \
+        CUDA_CPU_CHECK(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb, m, ldc));                  \
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
         return cpu::run(__func__, handle, [=] {                                                              \
             for (int j = 0; j < n && (C != B || ldc != ldb); j++)                                            \
@@ -492,13 +467,10 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
     CUDA_CPU_FUNCTION(S##trsm, cublasSideMode_t side, cublasFillMode_t fill, cublasOperation_t op,           \
                       cublasDiagType_t diagonal, int m, int n, const T *alpha, const T *A, int lda, T *B,    \
                       int ldb) {                                                                             \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb));                        \
+        CUDA_CPU_CHECK(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb));                          \
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cblas_##s##trsm(CblasColMajor, cpu::side(side), cpu::uplo(fill), cpu::trans(op),                 \
-                            cpu::diag(diagonal), m, n, scale(), A, lda, B, ldb);                             \
-        });                                                                                                  \
+        CUDA_CPU_RUN(cblas_##s##trsm(CblasColMajor, cpu::side(side), cpu::uplo(fill), cpu::trans(op),        \
+                                     cpu::diag(diagonal), m, n, scale(), A, lda, B, ldb));                   \
     }
 CUDA_CPU_MATRIX(S, s, float)
 CUDA_CPU_MATRIX(D, d, double)
@@ -510,36 +482,28 @@ CUDA_CPU_MATRIX(Z, z, cuDoubleComplex)
 #define CUDA_CPU_REAL_MATRIX(S, s, T)                                                                        \
     CUDA_CPU_FUNCTION(S##ger, int m, int n, const T *alpha, const T *x, int incx, const T *y, int incy,      \
                       T *A, int lda) {                                                                       \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(m, lda) && incx && incy);                                       \
+        CUDA_CPU_CHECK(n >= 0 && cpu::fits(m, lda) && incx && incy);                                         \
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
-        return cpu::run(__func__, handle,                                                                    \
-                        [=] { cblas_##s##ger(CblasColMajor, m, n, *scale, x, incx, y, incy, A, lda); });     \
+        CUDA_CPU_RUN(cblas_##s##ger(CblasColMajor, m, n, *scale, x, incx, y, incy, A, lda));                 \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##symv, cublasFillMode_t fill, int n, const T *alpha, const T *A, int lda,            \
                       const T *x, int incx, const T *beta, T *y, int incy) {                                 \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(cpu::fits(n, lda) && incx && incy);                                                 \
+        CUDA_CPU_CHECK(cpu::fits(n, lda) && incx && incy);                                                   \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cblas_##s##symv(CblasColMajor, cpu::uplo(fill), n, *scale, A, lda, x, incx, *old, y, incy);      \
-        });                                                                                                  \
+        CUDA_CPU_RUN(                                                                                        \
+            cblas_##s##symv(CblasColMajor, cpu::uplo(fill), n, *scale, A, lda, x, incx, *old, y, incy));     \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##syr, cublasFillMode_t fill, int n, const T *alpha, const T *x, int incx, T *A,      \
                       int lda) {                                                                             \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(cpu::fits(n, lda) && incx);                                                         \
+        CUDA_CPU_CHECK(cpu::fits(n, lda) && incx);                                                           \
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cblas_##s##syr(CblasColMajor, cpu::uplo(fill), n, *scale, x, incx, A, lda);                      \
-        });                                                                                                  \
+        CUDA_CPU_RUN(cblas_##s##syr(CblasColMajor, cpu::uplo(fill), n, *scale, x, incx, A, lda));            \
     }                                                                                                        \
     /* C = alpha op(A) + beta op(B), where a matrix with the factor 0 is not read */                         \
     CUDA_CPU_FUNCTION(S##geam, cublasOperation_t opa, cublasOperation_t opb, int m, int n, const T *alpha,   \
                       const T *A, int lda, const T *beta, const T *B, int ldb, T *C, int ldc) {              \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(m >= 0 && n >= 0 &&                                                                 \
-                         cpu::fits(cpu::rows_of(opa, m, n), lda, cpu::rows_of(opb, m, n), ldb, m, ldc));     \
+        CUDA_CPU_CHECK(m >= 0 && n >= 0 &&                                                                   \
+                       cpu::fits(cpu::rows_of(opa, m, n), lda, cpu::rows_of(opb, m, n), ldb, m, ldc));       \
         const cpu::Scalar<T> scale_a(handle, alpha), scale_b(handle, beta);                                  \
         return cpu::run(__func__, handle, [=] {                                                              \
             const T a = *scale_a, b = *scale_b;                                                              \
@@ -555,8 +519,7 @@ CUDA_CPU_MATRIX(Z, z, cuDoubleComplex)
     /* C = A diag(x) or diag(x) A */                                                                         \
     CUDA_CPU_FUNCTION(S##dgmm, cublasSideMode_t side, int m, int n, const T *A, int lda, const T *x,         \
                       int incx, T *C, int ldc) {                                                             \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(m, lda, m, ldc));                                               \
+        CUDA_CPU_CHECK(n >= 0 && cpu::fits(m, lda, m, ldc));                                                 \
         return cpu::run(__func__, handle, [=] {                                                              \
             const int length = cpu::rows_of(side, m, n);                                                     \
             const T *first = cpu::part(x, length, incx, 0, length);                                          \
@@ -579,8 +542,7 @@ CUDA_CPU_REAL_MATRIX(D, d, double)
 // A, B and C are arrays of matrices, all in device memory; each matrix has n pivots, or none where P is null.
 #define CUDA_CPU_FACTORS(S, T)                                                                               \
     CUDA_CPU_FUNCTION(S##getrfBatched, int n, T *const A[], int lda, int *P, int *info, int count) {         \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(count >= 0 && cpu::fits(n, lda));                                                   \
+        CUDA_CPU_CHECK(count >= 0 && cpu::fits(n, lda));                                                     \
         return cpu::run(__func__, handle, [=] {                                                              \
             for (int i = 0; i < count; i++)                                                                  \
                 info[i] = cuda_cpu::lapack::factorize(n, n, A[i], lda, P ? P + (size_t)i * n : nullptr);     \
@@ -589,8 +551,7 @@ CUDA_CPU_REAL_MATRIX(D, d, double)
     /* *info is in host memory: 0, or which argument is wrong */                                             \
     CUDA_CPU_FUNCTION(S##getrsBatched, cublasOperation_t op, int n, int columns, const T *const A[],         \
                       int lda, const int *P, T *const B[], int ldb, int *info, int count) {                  \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(columns >= 0 && count >= 0 && cpu::fits(n, lda, n, ldb) && info);                   \
+        CUDA_CPU_CHECK(columns >= 0 && count >= 0 && cpu::fits(n, lda, n, ldb) && info);                     \
         *info = 0;                                                                                           \
         const char letter = op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C';                         \
         return cpu::run(__func__, handle, [=] {                                                              \
@@ -602,8 +563,7 @@ CUDA_CPU_REAL_MATRIX(D, d, double)
     /* The inverse, from L and U */                                                                          \
     CUDA_CPU_FUNCTION(S##getriBatched, int n, const T *const A[], int lda, const int *P, T *const C[],       \
                       int ldc, int *info, int count) {                                                       \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(count >= 0 && cpu::fits(n, lda, n, ldc));                                           \
+        CUDA_CPU_CHECK(count >= 0 && cpu::fits(n, lda, n, ldc));                                             \
         return cpu::run(__func__, handle, [=] {                                                              \
             for (int i = 0; i < count; i++) {                                                                \
                 info[i] = 0;                                                                                 \
@@ -653,6 +613,8 @@ CUDA_CPU_COPIES(Set, cudaMemcpyHostToDevice)
 CUDA_CPU_COPIES(Get, cudaMemcpyDeviceToHost)
 #undef CUDA_CPU_COPIES
 #undef CUDA_CPU_HANDLE
+#undef CUDA_CPU_CHECK
+#undef CUDA_CPU_RUN
 #undef CUDA_CPU_FUNCTION
 #undef CUDA_CPU_REQUIRE
 

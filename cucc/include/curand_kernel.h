@@ -346,56 +346,35 @@ inline bool take(Kept &kind, Kept wanted) {
 }
 } // namespace cuda_cpu
 
-template <class State> inline float curand_normal(State *state) {
-    if (cuda_cpu::take(state->kept.kind, cuda_cpu::Kept::normal))
-        return state->kept.one;
-    const float2 pair = curand_normal2(state);
-    state->kept.one = pair.y;
-    return pair.x;
-}
-template <class State> inline double curand_normal_double(State *state) {
-    if (cuda_cpu::take(state->kept.kind_double, cuda_cpu::Kept::normal))
-        return state->kept.one_double;
-    const double2 pair = curand_normal2_double(state);
-    state->kept.one_double = pair.y;
-    return pair.x;
-}
-
-// ---- log-normal numbers ----
-
-// A kept number has the mean and deviation of the call that made it, as in cuRAND.
-template <class State> inline float curand_log_normal(State *state, float mean, float deviation) {
-    if (cuda_cpu::take(state->kept.kind, cuda_cpu::Kept::log_normal))
-        return state->kept.one;
-    const float2 pair = curand_normal2(state);
-    state->kept.one = expf(mean + deviation * pair.y);
-    return expf(mean + deviation * pair.x);
-}
-template <class State> inline double curand_log_normal_double(State *state, double mean, double deviation) {
-    if (cuda_cpu::take(state->kept.kind_double, cuda_cpu::Kept::log_normal))
-        return state->kept.one_double;
-    const double2 pair = curand_normal2_double(state);
-    state->kept.one_double = exp(mean + deviation * pair.y);
-    return exp(mean + deviation * pair.x);
-}
-template <class State> inline float2 curand_log_normal2(State *state, float mean, float deviation) {
-    const float2 n = curand_normal2(state);
-    return {expf(mean + deviation * n.x), expf(mean + deviation * n.y)};
-}
-template <class State> inline double2 curand_log_normal2_double(State *state, double mean, double deviation) {
-    const double2 n = curand_normal2_double(state);
-    return {exp(mean + deviation * n.x), exp(mean + deviation * n.y)};
-}
-inline float4 curand_log_normal4(curandStatePhilox4_32_10_t *state, float mean, float deviation) {
-    const float4 n = curand_normal4(state);
-    return {expf(mean + deviation * n.x), expf(mean + deviation * n.y), expf(mean + deviation * n.z),
-            expf(mean + deviation * n.w)};
-}
-inline double4 curand_log_normal4_double(curandStatePhilox4_32_10_t *state, double mean, double deviation) {
-    const double4 n = curand_normal4_double(state);
-    return {exp(mean + deviation * n.x), exp(mean + deviation * n.y), exp(mean + deviation * n.z),
-            exp(mean + deviation * n.w)};
-}
+// A kept log-normal number has the mean and deviation of the call that made it, as in cuRAND. `suffix` and
+// `f` are the parts of names that float and double do not share.
+#define CUDA_CPU_NORMAL(T, suffix, f)                                                                        \
+    template <class State> inline T curand_normal##suffix(State *state) {                                    \
+        if (cuda_cpu::take(state->kept.kind##suffix, cuda_cpu::Kept::normal))                                \
+            return state->kept.one##suffix;                                                                  \
+        const T##2 pair = curand_normal2##suffix(state);                                                     \
+        state->kept.one##suffix = pair.y;                                                                    \
+        return pair.x;                                                                                       \
+    }                                                                                                        \
+    template <class State> inline T##2 curand_log_normal2##suffix(State *state, T mean, T deviation) {       \
+        const T##2 n = curand_normal2##suffix(state);                                                        \
+        return {exp##f(mean + deviation * n.x), exp##f(mean + deviation * n.y)};                             \
+    }                                                                                                        \
+    template <class State> inline T curand_log_normal##suffix(State *state, T mean, T deviation) {           \
+        if (cuda_cpu::take(state->kept.kind##suffix, cuda_cpu::Kept::log_normal))                            \
+            return state->kept.one##suffix;                                                                  \
+        const T##2 pair = curand_log_normal2##suffix(state, mean, deviation);                                \
+        state->kept.one##suffix = pair.y;                                                                    \
+        return pair.x;                                                                                       \
+    }                                                                                                        \
+    inline T##4 curand_log_normal4##suffix(curandStatePhilox4_32_10_t *state, T mean, T deviation) {         \
+        const T##4 n = curand_normal4##suffix(state);                                                        \
+        return {exp##f(mean + deviation * n.x), exp##f(mean + deviation * n.y),                              \
+                exp##f(mean + deviation * n.z), exp##f(mean + deviation * n.w)};                             \
+    }
+CUDA_CPU_NORMAL(float, , f)
+CUDA_CPU_NORMAL(double, _double, )
+#undef CUDA_CPU_NORMAL
 
 // ---- Poisson numbers ----
 

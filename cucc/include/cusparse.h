@@ -71,11 +71,17 @@ static inline const char *cusparseGetErrorString(cusparseStatus_t status) {
 
 // ---- descriptions ----
 
-static inline cusparseStatus_t cusparseCreateMatDescr(cusparseMatDescr_t *matrix) {
-    CUDA_CPU_REQUIRE(matrix);
-    *matrix = new cusparseMatDescr;
-    return CUSPARSE_STATUS_SUCCESS;
-}
+#define CUDA_CPU_CREATE(NAME, Descriptor)                                                                    \
+    static inline cusparseStatus_t cusparse##NAME(Descriptor##_t *descriptor) {                              \
+        CUDA_CPU_REQUIRE(descriptor);                                                                        \
+        *descriptor = new Descriptor;                                                                        \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }
+CUDA_CPU_CREATE(CreateMatDescr, cusparseMatDescr)
+CUDA_CPU_CREATE(CreateCsrilu02Info, csrilu02Info)
+CUDA_CPU_CREATE(SpSV_createDescr, cusparseSpSVDescr)
+CUDA_CPU_CREATE(SpSM_createDescr, cusparseSpSMDescr)
+#undef CUDA_CPU_CREATE
 #define CUDA_CPU_DESTROY(NAME, Descriptor)                                                                   \
     static inline cusparseStatus_t cusparse##NAME(Descriptor descriptor) {                                   \
         delete descriptor;                                                                                   \
@@ -251,18 +257,15 @@ static inline cusparseStatus_t cusparseSpMatGetSize(cusparseConstSpMatDescr_t ma
     *rows = matrix->rows, *columns = matrix->columns, *count = matrix->count;
     return CUSPARSE_STATUS_SUCCESS;
 }
-static inline cusparseStatus_t cusparseSpMatGetFormat(cusparseConstSpMatDescr_t matrix,
-                                                      cusparseFormat_t *format) {
-    CUDA_CPU_REQUIRE(matrix && format);
-    *format = matrix->format;
-    return CUSPARSE_STATUS_SUCCESS;
-}
-static inline cusparseStatus_t cusparseSpMatGetIndexBase(cusparseConstSpMatDescr_t matrix,
-                                                         cusparseIndexBase_t *base) {
-    CUDA_CPU_REQUIRE(matrix && base);
-    *base = matrix->base;
-    return CUSPARSE_STATUS_SUCCESS;
-}
+#define CUDA_CPU_GET(NAME, T, member)                                                                        \
+    static inline cusparseStatus_t cusparseSpMatGet##NAME(cusparseConstSpMatDescr_t matrix, T *member) {     \
+        CUDA_CPU_REQUIRE(matrix &&member);                                                                   \
+        *member = matrix->member;                                                                            \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }
+CUDA_CPU_GET(Format, cusparseFormat_t, format)
+CUDA_CPU_GET(IndexBase, cusparseIndexBase_t, base)
+#undef CUDA_CPU_GET
 static inline cusparseStatus_t cusparseSpMatSetAttribute(cusparseSpMatDescr_t matrix,
                                                          cusparseSpMatAttribute_t attribute, void *data,
                                                          size_t size) {
@@ -290,8 +293,7 @@ static inline cusparseStatus_t cusparseSpMatGetAttribute(cusparseConstSpMatDescr
 // y = alpha x + beta y
 CUDA_CPU_FUNCTION(Axpby, const void *alpha, cusparseConstSpVecDescr_t x, const void *beta,
                   cusparseDnVecDescr_t y) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(alpha && x && beta && y && x->size == y->size);
+    CUDA_CPU_CHECK(alpha && x && beta && y && x->size == y->size);
     CUDA_CPU_SUPPORT(x->type == y->type);
     return cpu::with_real(x->type, [&, call = __func__](auto number) {
         using T = decltype(number);
@@ -310,8 +312,7 @@ CUDA_CPU_FUNCTION(Axpby, const void *alpha, cusparseConstSpVecDescr_t x, const v
 }
 #define CUDA_CPU_EXCHANGE(NAME, FIRST, first, SECOND, second, statement)                                     \
     CUDA_CPU_FUNCTION(NAME, FIRST first, SECOND second) {                                                    \
-        CUDA_CPU_HANDLE(handle);                                                                             \
-        CUDA_CPU_REQUIRE(x &&y && x->size == y->size);                                                       \
+        CUDA_CPU_CHECK(x &&y && x->size == y->size);                                                         \
         CUDA_CPU_SUPPORT(x->type == y->type);                                                                \
         return cpu::with_real(x->type, [&, call = __func__](auto number) {                                   \
             using T = decltype(number);                                                                      \
@@ -331,13 +332,12 @@ CUDA_CPU_EXCHANGE(Scatter, cusparseConstSpVecDescr_t, x, cusparseDnVecDescr_t, y
 #undef CUDA_CPU_EXCHANGE
 CUDA_CPU_FUNCTION(SpVV_bufferSize, cusparseOperation_t, cusparseConstSpVecDescr_t, cusparseConstDnVecDescr_t,
                   const void *, cudaDataType, size_t *size) {
-    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_HANDLE;
     return cpu::no_buffer(size);
 }
 CUDA_CPU_FUNCTION(SpVV, cusparseOperation_t, cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y,
                   void *result, cudaDataType compute, void *) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(x && y && result && x->size == y->size);
+    CUDA_CPU_CHECK(x && y && result && x->size == y->size);
     CUDA_CPU_SUPPORT(x->type == y->type && x->type == compute);
     return cpu::with_real(compute, [&, call = __func__](auto number) {
         using T = decltype(number);
@@ -360,8 +360,7 @@ CUDA_CPU_FUNCTION(SpVV, cusparseOperation_t, cusparseConstSpVecDescr_t x, cuspar
 CUDA_CPU_FUNCTION(SpMV, cusparseOperation_t op, const void *alpha, cusparseConstSpMatDescr_t A,
                   cusparseConstDnVecDescr_t x, const void *beta, cusparseDnVecDescr_t y, cudaDataType compute,
                   cusparseSpMVAlg_t, void *) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(alpha && A && x && beta && y);
+    CUDA_CPU_CHECK(alpha && A && x && beta && y);
     const bool transposed = op != CUSPARSE_OPERATION_NON_TRANSPOSE;
     CUDA_CPU_REQUIRE(x->size == (transposed ? A->rows : A->columns) &&
                      y->size == (transposed ? A->columns : A->rows));
@@ -379,8 +378,7 @@ CUDA_CPU_FUNCTION(SpMV, cusparseOperation_t op, const void *alpha, cusparseConst
 CUDA_CPU_FUNCTION(SpMM, cusparseOperation_t opa, cusparseOperation_t opb, const void *alpha,
                   cusparseConstSpMatDescr_t A, cusparseConstDnMatDescr_t B, const void *beta,
                   cusparseDnMatDescr_t C, cudaDataType compute, cusparseSpMMAlg_t, void *) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(alpha && A && B && beta && C);
+    CUDA_CPU_CHECK(alpha && A && B && beta && C);
     const bool ta = opa != CUSPARSE_OPERATION_NON_TRANSPOSE, tb = opb != CUSPARSE_OPERATION_NON_TRANSPOSE;
     CUDA_CPU_REQUIRE(C->rows == (ta ? A->columns : A->rows) && C->columns == (tb ? B->rows : B->columns) &&
                      (ta ? A->rows : A->columns) == (tb ? B->columns : B->rows));
@@ -413,9 +411,7 @@ CUDA_CPU_FUNCTION(SpMM, cusparseOperation_t opa, cusparseOperation_t opb, const 
 CUDA_CPU_FUNCTION(SpSV_solve, cusparseOperation_t op, const void *alpha, cusparseConstSpMatDescr_t A,
                   cusparseConstDnVecDescr_t x, cusparseDnVecDescr_t y, cudaDataType compute,
                   cusparseSpSVAlg_t, cusparseSpSVDescr_t) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(alpha && A && x && y && A->rows == A->columns && x->size == A->rows &&
-                     y->size == A->rows);
+    CUDA_CPU_CHECK(alpha && A && x && y && A->rows == A->columns && x->size == A->rows && y->size == A->rows);
     CUDA_CPU_SUPPORT(A->type == compute && x->type == compute && y->type == compute &&
                      A->format != CUSPARSE_FORMAT_CSC);
     return cpu::with_real(compute, [&, call = __func__](auto number) {
@@ -431,8 +427,7 @@ CUDA_CPU_FUNCTION(SpSV_solve, cusparseOperation_t op, const void *alpha, cuspars
 CUDA_CPU_FUNCTION(SpSM_solve, cusparseOperation_t opa, cusparseOperation_t opb, const void *alpha,
                   cusparseConstSpMatDescr_t A, cusparseConstDnMatDescr_t B, cusparseDnMatDescr_t C,
                   cudaDataType compute, cusparseSpSMAlg_t, cusparseSpSMDescr_t) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(alpha && A && B && C && A->rows == A->columns && C->rows == A->rows);
+    CUDA_CPU_CHECK(alpha && A && B && C && A->rows == A->columns && C->rows == A->rows);
     const bool tb = opb != CUSPARSE_OPERATION_NON_TRANSPOSE;
     CUDA_CPU_REQUIRE((tb ? B->columns : B->rows) == C->rows && (tb ? B->rows : B->columns) == C->columns);
     CUDA_CPU_SUPPORT(A->type == compute && B->type == compute && C->type == compute &&
@@ -453,7 +448,7 @@ CUDA_CPU_FUNCTION(SpSM_solve, cusparseOperation_t opa, cusparseOperation_t opb, 
 // the arguments of the call between `op` and the algorithm.
 #define CUDA_CPU_PREPARE(NAME, PREPARE, algorithm, ...)                                                      \
     CUDA_CPU_FUNCTION(NAME##_bufferSize, __VA_ARGS__, cudaDataType, algorithm, size_t *size) {               \
-        CUDA_CPU_HANDLE(handle);                                                                             \
+        CUDA_CPU_HANDLE;                                                                                     \
         return cpu::no_buffer(size);                                                                         \
     }                                                                                                        \
     static inline cusparseStatus_t cusparse##NAME##_##PREPARE(cusparseHandle_t handle, __VA_ARGS__,          \
@@ -472,28 +467,17 @@ CUDA_CPU_PREPARE(SpSM, analysis, cusparseSpSMAlg_t CUDA_CPU_COMMA cusparseSpSMDe
                  cusparseDnMatDescr_t)
 #undef CUDA_CPU_COMMA
 #undef CUDA_CPU_PREPARE
-static inline cusparseStatus_t cusparseSpSV_createDescr(cusparseSpSVDescr_t *descriptor) {
-    CUDA_CPU_REQUIRE(descriptor);
-    *descriptor = new cusparseSpSVDescr;
-    return CUSPARSE_STATUS_SUCCESS;
-}
-static inline cusparseStatus_t cusparseSpSM_createDescr(cusparseSpSMDescr_t *descriptor) {
-    CUDA_CPU_REQUIRE(descriptor);
-    *descriptor = new cusparseSpSMDescr;
-    return CUSPARSE_STATUS_SUCCESS;
-}
 
 // ---- conversions ----
 
 CUDA_CPU_FUNCTION(SparseToDense_bufferSize, cusparseConstSpMatDescr_t, cusparseDnMatDescr_t,
                   cusparseSparseToDenseAlg_t, size_t *size) {
-    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_HANDLE;
     return cpu::no_buffer(size);
 }
 CUDA_CPU_FUNCTION(SparseToDense, cusparseConstSpMatDescr_t A, cusparseDnMatDescr_t D,
                   cusparseSparseToDenseAlg_t, void *) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(A && D && A->rows == D->rows && A->columns == D->columns);
+    CUDA_CPU_CHECK(A && D && A->rows == D->rows && A->columns == D->columns);
     CUDA_CPU_SUPPORT(A->type == D->type);
     return cpu::with_real(A->type, [&, call = __func__](auto number) {
         using T = decltype(number);
@@ -510,7 +494,7 @@ CUDA_CPU_FUNCTION(SparseToDense, cusparseConstSpMatDescr_t A, cusparseDnMatDescr
 }
 CUDA_CPU_FUNCTION(DenseToSparse_bufferSize, cusparseConstDnMatDescr_t, cusparseSpMatDescr_t,
                   cusparseDenseToSparseAlg_t, size_t *size) {
-    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_HANDLE;
     return cpu::no_buffer(size);
 }
 namespace cuda_cpu {
@@ -532,8 +516,7 @@ template <class T, class F> void for_nonzero(const cusparseDnMatDescr &D, cuspar
 // cusparseSpMatGetSize, allocates the other arrays, and sets their addresses.
 CUDA_CPU_FUNCTION(DenseToSparse_analysis, cusparseConstDnMatDescr_t D, cusparseSpMatDescr_t A,
                   cusparseDenseToSparseAlg_t, void *) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(A && D && A->rows == D->rows && A->columns == D->columns);
+    CUDA_CPU_CHECK(A && D && A->rows == D->rows && A->columns == D->columns);
     CUDA_CPU_SUPPORT(A->type == D->type);
     return cpu::with_real(A->type, [&, call = __func__](auto number) {
         using T = decltype(number);
@@ -555,8 +538,7 @@ CUDA_CPU_FUNCTION(DenseToSparse_analysis, cusparseConstDnMatDescr_t D, cusparseS
 }
 CUDA_CPU_FUNCTION(DenseToSparse_convert, cusparseConstDnMatDescr_t D, cusparseSpMatDescr_t A,
                   cusparseDenseToSparseAlg_t, void *) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(A && D && A->rows == D->rows && A->columns == D->columns);
+    CUDA_CPU_CHECK(A && D && A->rows == D->rows && A->columns == D->columns);
     CUDA_CPU_SUPPORT(A->type == D->type);
     return cpu::with_real(A->type, [&, call = __func__](auto number) {
         using T = decltype(number);
@@ -577,8 +559,7 @@ CUDA_CPU_FUNCTION(DenseToSparse_convert, cusparseConstDnMatDescr_t D, cusparseSp
 
 // Between the rows of sorted entries and the offset of each row
 CUDA_CPU_FUNCTION(Xcoo2csr, const int *rows, int count, int m, int *offsets, cusparseIndexBase_t base) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(m >= 0 && count >= 0 && offsets);
+    CUDA_CPU_CHECK(m >= 0 && count >= 0 && offsets);
     return cpu::run(__func__, handle, [=] {
         for (int row = 0, k = 0; row <= m; row++) {
             while (k < count && rows[k] - base < row)
@@ -588,8 +569,7 @@ CUDA_CPU_FUNCTION(Xcoo2csr, const int *rows, int count, int m, int *offsets, cus
     });
 }
 CUDA_CPU_FUNCTION(Xcsr2coo, const int *offsets, int count, int m, int *rows, cusparseIndexBase_t base) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(m >= 0 && count >= 0 && offsets);
+    CUDA_CPU_CHECK(m >= 0 && count >= 0 && offsets);
     return cpu::run(__func__, handle, [=] {
         for (int row = 0; row < m; row++)
             for (int k = offsets[row] - base; k < offsets[row + 1] - base; k++)
@@ -599,14 +579,13 @@ CUDA_CPU_FUNCTION(Xcsr2coo, const int *offsets, int count, int m, int *rows, cus
 CUDA_CPU_FUNCTION(Csr2cscEx2_bufferSize, int, int, int, const void *, const int *, const int *, void *, int *,
                   int *, cudaDataType, cusparseAction_t, cusparseIndexBase_t, cusparseCsr2CscAlg_t,
                   size_t *size) {
-    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_HANDLE;
     return cpu::no_buffer(size);
 }
 CUDA_CPU_FUNCTION(Csr2cscEx2, int m, int n, int count, const void *values, const int *offsets,
                   const int *columns, void *csc_values, int *csc_offsets, int *csc_rows, cudaDataType type,
                   cusparseAction_t action, cusparseIndexBase_t base, cusparseCsr2CscAlg_t, void *) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(m >= 0 && n >= 0 && count >= 0);
+    CUDA_CPU_CHECK(m >= 0 && n >= 0 && count >= 0);
     CUDA_CPU_SUPPORT(cpu::is_real(type));
     return cpu::with_real(type, [&, call = __func__](auto number) {
         using T = decltype(number);
@@ -631,16 +610,10 @@ CUDA_CPU_FUNCTION(Csr2cscEx2, int m, int n, int count, const void *values, const
 
 // ---- incomplete LU factorization ----
 
-static inline cusparseStatus_t cusparseCreateCsrilu02Info(csrilu02Info_t *info) {
-    CUDA_CPU_REQUIRE(info);
-    *info = new csrilu02Info;
-    return CUSPARSE_STATUS_SUCCESS;
-}
 #define CUDA_CPU_ILU(S, number)                                                                              \
     CUDA_CPU_FUNCTION(S##csrilu02_bufferSize, int, int, const cusparseMatDescr_t, number *, const int *,     \
                       const int *, csrilu02Info_t, int *size) {                                              \
-        CUDA_CPU_HANDLE(handle);                                                                             \
-        CUDA_CPU_REQUIRE(size);                                                                              \
+        CUDA_CPU_CHECK(size);                                                                                \
         *size = 8;                                                                                           \
         return CUSPARSE_STATUS_SUCCESS;                                                                      \
     }                                                                                                        \
@@ -651,8 +624,7 @@ static inline cusparseStatus_t cusparseCreateCsrilu02Info(csrilu02Info_t *info) 
     CUDA_CPU_FUNCTION(S##csrilu02, int m, int count, const cusparseMatDescr_t matrix, number *values,        \
                       const int *offsets, const int *indices, csrilu02Info_t info, cusparseSolvePolicy_t,    \
                       void *) {                                                                              \
-        CUDA_CPU_HANDLE(handle);                                                                             \
-        CUDA_CPU_REQUIRE(m >= 0 && count >= 0 && matrix && info);                                            \
+        CUDA_CPU_CHECK(m >= 0 && count >= 0 && matrix && info);                                              \
         return cpu::run(__func__, handle, [=, base = matrix->base, zero_pivot = info->zero_pivot] {          \
             *zero_pivot = cpu::incomplete_lu(m, base, values, offsets, indices);                             \
         });                                                                                                  \
@@ -661,8 +633,7 @@ CUDA_CPU_ILU(S, float)
 CUDA_CPU_ILU(D, double)
 #undef CUDA_CPU_ILU
 CUDA_CPU_FUNCTION(Xcsrilu02_zeroPivot, csrilu02Info_t info, int *position) {
-    CUDA_CPU_HANDLE(handle);
-    CUDA_CPU_REQUIRE(info && position);
+    CUDA_CPU_CHECK(info && position);
     const auto work = [position, zero_pivot = info->zero_pivot] { *position = *zero_pivot; };
     const cusparseStatus_t status = cpu::run(__func__, handle, work, true);
     return status == CUSPARSE_STATUS_SUCCESS && handle->pointers == CUSPARSE_POINTER_MODE_HOST &&
@@ -672,6 +643,7 @@ CUDA_CPU_FUNCTION(Xcsrilu02_zeroPivot, csrilu02Info_t info, int *position) {
 }
 #undef CUDA_CPU_FUNCTION
 #undef CUDA_CPU_HANDLE
+#undef CUDA_CPU_CHECK
 #undef CUDA_CPU_REQUIRE
 #undef CUDA_CPU_SUPPORT
 #include "cuda_cpu/letters_on.h"

@@ -186,39 +186,13 @@ inline cudaError_t cudaGetSymbolAddress(void **address, const char *name) {
 
 // ---- warp operations of compute capability 1.2 to 6.x: the lanes that are active together ----
 
-namespace legacy {
-
-inline __device__ int any(int predicate) {
-    return __any_sync(__activemask(), predicate);
-}
-inline __device__ int all(int predicate) {
-    return __all_sync(__activemask(), predicate);
-}
-inline __device__ unsigned ballot(int predicate) {
-    return __ballot_sync(__activemask(), predicate);
-}
-template <class T> inline __device__ T shfl(T value, int lane, int width = 32) {
-    return __shfl_sync(__activemask(), value, lane, width);
-}
-template <class T> inline __device__ T shfl_up(T value, unsigned delta, int width = 32) {
-    return __shfl_up_sync(__activemask(), value, delta, width);
-}
-template <class T> inline __device__ T shfl_down(T value, unsigned delta, int width = 32) {
-    return __shfl_down_sync(__activemask(), value, delta, width);
-}
-template <class T> inline __device__ T shfl_xor(T value, int lanes, int width = 32) {
-    return __shfl_xor_sync(__activemask(), value, lanes, width);
-}
-
-} // namespace legacy
-
-#define __any(predicate)    ::legacy::any(predicate)
-#define __all(predicate)    ::legacy::all(predicate)
-#define __ballot(predicate) ::legacy::ballot(predicate)
-#define __shfl(...)         ::legacy::shfl(__VA_ARGS__)
-#define __shfl_up(...)      ::legacy::shfl_up(__VA_ARGS__)
-#define __shfl_down(...)    ::legacy::shfl_down(__VA_ARGS__)
-#define __shfl_xor(...)     ::legacy::shfl_xor(__VA_ARGS__)
+#define __any(predicate)    __any_sync(__activemask(), predicate)
+#define __all(predicate)    __all_sync(__activemask(), predicate)
+#define __ballot(predicate) __ballot_sync(__activemask(), predicate)
+#define __shfl(...)         __shfl_sync(__activemask(), __VA_ARGS__)
+#define __shfl_up(...)      __shfl_up_sync(__activemask(), __VA_ARGS__)
+#define __shfl_down(...)    __shfl_down_sync(__activemask(), __VA_ARGS__)
+#define __shfl_xor(...)     __shfl_xor_sync(__activemask(), __VA_ARGS__)
 
 #include "textures.h"
 

@@ -261,8 +261,7 @@ cudaError_t cuda_cpu::transfer_of(const char *call, const cudaMemcpy3DParms &p, 
 static cudaError_t copy_3d(const char *call, const cudaMemcpy3DParms *params, cudaStream_t stream,
                            bool asynchronous) {
     TRY(begin(call));
-    if (!params)
-        return fail(cudaErrorInvalidValue, "%s: params is NULL", call);
+    NOT_NULL_IN(call, params);
     Transfer t;
     TRY(transfer_of(call, *params, t));
     return transfer(call, t, stream, asynchronous);
@@ -288,21 +287,16 @@ cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChan
     return {x, y, z, w, kind};
 }
 
-// For C. In C++ the overloads in api.h also pass the caller's file and line.
-cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
-                            size_t height, unsigned flags) {
-    return malloc_array(__func__, array, desc, {width, height, 0}, flags, nullptr, 0);
-}
-
-cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
-                              unsigned flags) {
-    return malloc_array(__func__, array, desc, extent, flags, nullptr, 0);
-}
-
-cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
-                                     cudaExtent extent, unsigned levels, unsigned flags) {
-    return malloc_mipmapped(array, desc, extent, levels, flags, nullptr, 0);
-}
+FOR_C(cudaMallocArray,
+      (cudaArray_t * array, const cudaChannelFormatDesc *desc, size_t width, size_t height, unsigned flags),
+      malloc_array(__func__, array, desc, {width, height, 0}, flags, nullptr, 0))
+FOR_C(cudaMalloc3DArray,
+      (cudaArray_t * array, const cudaChannelFormatDesc *desc, cudaExtent extent, unsigned flags),
+      malloc_array(__func__, array, desc, extent, flags, nullptr, 0))
+FOR_C(cudaMallocMipmappedArray,
+      (cudaMipmappedArray_t * array, const cudaChannelFormatDesc *desc, cudaExtent extent, unsigned levels,
+       unsigned flags),
+      malloc_mipmapped(array, desc, extent, levels, flags, nullptr, 0))
 
 cudaError_t cudaFreeArray(cudaArray_t array) {
     BEGIN();
@@ -372,45 +366,19 @@ cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, un
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *params) {
-    return copy_3d(__func__, params, nullptr, false);
-}
-
-cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *params, cudaStream_t stream) {
-    return copy_3d(__func__, params, stream, true);
-}
-
-cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms *params) {
-    return copy_3d_peer(__func__, params, nullptr, false);
-}
-
-cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms *params, cudaStream_t stream) {
-    return copy_3d_peer(__func__, params, stream, true);
-}
-
-cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
-                                size_t width, size_t rows, cudaMemcpyKind kind) {
-    return copy_rows(__func__, to, {corner(to, x, y), memory(from, pitch, rows), width, rows, 1, kind},
-                     nullptr, false);
-}
-
-cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
-                                     size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
-    return copy_rows(__func__, to, {corner(to, x, y), memory(from, pitch, rows), width, rows, 1, kind},
-                     stream, true);
-}
-
-cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
-                                  size_t width, size_t rows, cudaMemcpyKind kind) {
-    return copy_rows(__func__, from, {memory(to, pitch, rows), corner(from, x, y), width, rows, 1, kind},
-                     nullptr, false);
-}
-
-cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
-                                       size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
-    return copy_rows(__func__, from, {memory(to, pitch, rows), corner(from, x, y), width, rows, 1, kind},
-                     stream, true);
-}
+AND_ASYNC(cudaMemcpy3D, (const cudaMemcpy3DParms *params), copy_3d(__func__, params, stream, asynchronous))
+AND_ASYNC(cudaMemcpy3DPeer, (const cudaMemcpy3DPeerParms *params),
+          copy_3d_peer(__func__, params, stream, asynchronous))
+AND_ASYNC(cudaMemcpy2DToArray,
+          (cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t rows,
+           cudaMemcpyKind kind),
+          copy_rows(__func__, to, {corner(to, x, y), memory(from, pitch, rows), width, rows, 1, kind}, stream,
+                    asynchronous))
+AND_ASYNC(cudaMemcpy2DFromArray,
+          (void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width, size_t rows,
+           cudaMemcpyKind kind),
+          copy_rows(__func__, from, {memory(to, pitch, rows), corner(from, x, y), width, rows, 1, kind},
+                    stream, asynchronous))
 
 cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
                                      size_t from_x, size_t from_y, size_t width, size_t rows,
@@ -428,24 +396,11 @@ cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cud
     return copy_bytes(__func__, true, to, to_x, to_y, inside.pointer, bytes, kind, nullptr, false);
 }
 
-cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
-                              cudaMemcpyKind kind) {
-    return copy_bytes(__func__, true, to, x, y, from, bytes, kind, nullptr, false);
-}
-
-cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
-                                cudaMemcpyKind kind) {
-    return copy_bytes(__func__, false, from, x, y, to, bytes, kind, nullptr, false);
-}
-
-cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
-                                   cudaMemcpyKind kind, cudaStream_t stream) {
-    return copy_bytes(__func__, true, to, x, y, from, bytes, kind, stream, true);
-}
-
-cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
-                                     cudaMemcpyKind kind, cudaStream_t stream) {
-    return copy_bytes(__func__, false, from, x, y, to, bytes, kind, stream, true);
-}
+AND_ASYNC(cudaMemcpyToArray,
+          (cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes, cudaMemcpyKind kind),
+          copy_bytes(__func__, true, to, x, y, from, bytes, kind, stream, asynchronous))
+AND_ASYNC(cudaMemcpyFromArray,
+          (void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes, cudaMemcpyKind kind),
+          copy_bytes(__func__, false, from, x, y, to, bytes, kind, stream, asynchronous))
 
 } // extern "C"

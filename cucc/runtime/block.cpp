@@ -12,11 +12,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <numeric>
 #include <sched.h>
 #include <string>
-#include <unistd.h>
 
 __thread uint3 threadIdx; // of units that are linked with others (kernel.h)
 __thread uint3 blockIdx, blockDim, gridDim;
@@ -32,14 +30,6 @@ __thread Block *current_block = &no_block;
 
 namespace {
 
-std::string coordinates(uint3 i) {
-    return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
-}
-
-std::string place(Site site) {
-    return cuda_cpu::place(site.file, site.line);
-}
-
 // The value of Worker::running while the common loop runs.
 constexpr unsigned in_loop = ~0u;
 
@@ -53,6 +43,19 @@ const uint16_t *ascending() {
 }
 
 } // namespace
+
+std::string coordinates(uint3 i) {
+    return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
+}
+
+std::string coordinates(uint64_t i, uint3 size) {
+    return coordinates(
+        {(unsigned)(i % size.x), (unsigned)(i / size.x % size.y), (unsigned)(i / size.x / size.y)});
+}
+
+std::string place(Site site) {
+    return place(site.file, site.line);
+}
 
 uint3 thread_index(unsigned t) {
     return {t % blockDim.x, t / blockDim.x % blockDim.y, t / (blockDim.x * blockDim.y)};

@@ -225,7 +225,7 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph
     BEGIN();
     TRY(check_stream(__func__, stream));
     LOCK();
-    FIND_GRAPH(into, graph);
+    FIND_GRAPH(__func__, into, graph);
     TRY(check_nodes(__func__, *into, dependencies, count));
     return begin_capture(__func__, stream, into,
                          std::vector<cudaGraphNode_t>(dependencies, dependencies + count), mode);

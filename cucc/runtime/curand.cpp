@@ -447,38 +447,22 @@ curandStatus_t curandGenerateSeeds(curandGenerator_t generator) {
     return CURAND_STATUS_SUCCESS;
 }
 
-curandStatus_t curandGenerate(curandGenerator_t generator, unsigned *out, size_t count) {
-    REQUIRE_GENERATOR;
-    return generate(__func__, generator, out, count, Integers());
-}
-curandStatus_t curandGenerateUniform(curandGenerator_t generator, float *out, size_t count) {
-    REQUIRE_GENERATOR;
-    return generate(__func__, generator, out, count, Uniform());
-}
-curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double *out, size_t count) {
-    REQUIRE_GENERATOR;
-    return generate(__func__, generator, out, count, UniformDouble());
-}
-curandStatus_t curandGenerateNormal(curandGenerator_t generator, float *out, size_t count, float mean,
-                                    float deviation) {
-    REQUIRE_GENERATOR;
-    return generate(__func__, generator, out, count, Normal<float, false>{mean, deviation});
-}
-curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double *out, size_t count, double mean,
-                                          double deviation) {
-    REQUIRE_GENERATOR;
-    return generate(__func__, generator, out, count, Normal<double, false>{mean, deviation});
-}
-curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float *out, size_t count, float mean,
-                                       float deviation) {
-    REQUIRE_GENERATOR;
-    return generate(__func__, generator, out, count, Normal<float, true>{mean, deviation});
-}
-curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double *out, size_t count,
-                                             double mean, double deviation) {
-    REQUIRE_GENERATOR;
-    return generate(__func__, generator, out, count, Normal<double, true>{mean, deviation});
-}
+#define GENERATE(Name, parameters, ...)                                                                      \
+    curandStatus_t curandGenerate##Name parameters {                                                         \
+        REQUIRE_GENERATOR;                                                                                   \
+        return generate(__func__, generator, out, count, __VA_ARGS__);                                       \
+    }
+#define OUTPUT(T) curandGenerator_t generator, T *out, size_t count
+GENERATE(, (OUTPUT(unsigned)), Integers())
+GENERATE(Uniform, (OUTPUT(float)), Uniform())
+GENERATE(UniformDouble, (OUTPUT(double)), UniformDouble())
+GENERATE(Normal, (OUTPUT(float), float mean, float deviation), Normal<float, false>{mean, deviation})
+GENERATE(NormalDouble, (OUTPUT(double), double mean, double deviation),
+         Normal<double, false>{mean, deviation})
+GENERATE(LogNormal, (OUTPUT(float), float mean, float deviation), Normal<float, true>{mean, deviation})
+GENERATE(LogNormalDouble, (OUTPUT(double), double mean, double deviation),
+         Normal<double, true>{mean, deviation})
+
 curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned *out, size_t count, double mean) {
     REQUIRE_GENERATOR;
     if (!(mean > 0))

@@ -8,7 +8,6 @@
 #include "operation.h"
 #include <cuda.h>
 
-#include <cstring>
 #include <set>
 
 struct CUctx_st {
@@ -112,6 +111,21 @@ using namespace cuda_cpu;
 #define DEVICE(device)                                                                                       \
     if (const CUresult error = device_of(__func__, device))                                                  \
     return error
+// The calls that ask for one value: of a device, and of the current context
+#define GET_OF_DEVICE(name, T, result, value)                                                                \
+    CUresult name(T *result, CUdevice device) {                                                              \
+        NEEDS(result);                                                                                       \
+        DEVICE(device);                                                                                      \
+        *result = value;                                                                                     \
+        return CUDA_SUCCESS;                                                                                 \
+    }
+#define GET(name, parameters, result, value)                                                                 \
+    CUresult name parameters {                                                                               \
+        DRIVER();                                                                                            \
+        NEEDS(result);                                                                                       \
+        *result = value;                                                                                     \
+        return CUDA_SUCCESS;                                                                                 \
+    }
 
 extern "C" {
 
@@ -136,47 +150,20 @@ CUresult cuDriverGetVersion(int *version) {
 
 CUresult cuGetErrorName(CUresult error, const char **name) {
     NEEDS(name);
-#define NAME(error)                                                                                          \
-    case CUDA_ERROR_##error:                                                                                 \
-        *name = "CUDA_ERROR_" #error;                                                                        \
-        return CUDA_SUCCESS;
     switch (error) {
     case CUDA_SUCCESS:
         *name = "CUDA_SUCCESS";
         return CUDA_SUCCESS;
-        // clang-format off
-        NAME(INVALID_VALUE) NAME(OUT_OF_MEMORY) NAME(NOT_INITIALIZED) NAME(DEINITIALIZED)
-        NAME(PROFILER_DISABLED) NAME(PROFILER_NOT_INITIALIZED) NAME(PROFILER_ALREADY_STARTED)
-        NAME(PROFILER_ALREADY_STOPPED) NAME(STUB_LIBRARY) NAME(CALL_REQUIRES_NEWER_DRIVER)
-        NAME(DEVICE_UNAVAILABLE) NAME(NO_DEVICE) NAME(INVALID_DEVICE) NAME(DEVICE_NOT_LICENSED)
-        NAME(INVALID_IMAGE) NAME(INVALID_CONTEXT) NAME(CONTEXT_ALREADY_CURRENT) NAME(MAP_FAILED)
-        NAME(UNMAP_FAILED) NAME(ARRAY_IS_MAPPED) NAME(ALREADY_MAPPED) NAME(NO_BINARY_FOR_GPU)
-        NAME(ALREADY_ACQUIRED) NAME(NOT_MAPPED) NAME(NOT_MAPPED_AS_ARRAY) NAME(NOT_MAPPED_AS_POINTER)
-        NAME(ECC_UNCORRECTABLE) NAME(UNSUPPORTED_LIMIT) NAME(CONTEXT_ALREADY_IN_USE)
-        NAME(PEER_ACCESS_UNSUPPORTED) NAME(INVALID_PTX) NAME(INVALID_GRAPHICS_CONTEXT)
-        NAME(NVLINK_UNCORRECTABLE) NAME(JIT_COMPILER_NOT_FOUND) NAME(UNSUPPORTED_PTX_VERSION)
-        NAME(JIT_COMPILATION_DISABLED) NAME(UNSUPPORTED_EXEC_AFFINITY) NAME(UNSUPPORTED_DEVSIDE_SYNC)
-        NAME(CONTAINED) NAME(INVALID_SOURCE) NAME(FILE_NOT_FOUND) NAME(SHARED_OBJECT_SYMBOL_NOT_FOUND)
-        NAME(SHARED_OBJECT_INIT_FAILED) NAME(OPERATING_SYSTEM) NAME(INVALID_HANDLE) NAME(ILLEGAL_STATE)
-        NAME(LOSSY_QUERY) NAME(NOT_FOUND) NAME(NOT_READY) NAME(ILLEGAL_ADDRESS) NAME(LAUNCH_OUT_OF_RESOURCES)
-        NAME(LAUNCH_TIMEOUT) NAME(LAUNCH_INCOMPATIBLE_TEXTURING) NAME(PEER_ACCESS_ALREADY_ENABLED)
-        NAME(PEER_ACCESS_NOT_ENABLED) NAME(PRIMARY_CONTEXT_ACTIVE) NAME(CONTEXT_IS_DESTROYED) NAME(ASSERT)
-        NAME(TOO_MANY_PEERS) NAME(HOST_MEMORY_ALREADY_REGISTERED) NAME(HOST_MEMORY_NOT_REGISTERED)
-        NAME(HARDWARE_STACK_ERROR) NAME(ILLEGAL_INSTRUCTION) NAME(MISALIGNED_ADDRESS)
-        NAME(INVALID_ADDRESS_SPACE) NAME(INVALID_PC) NAME(LAUNCH_FAILED) NAME(COOPERATIVE_LAUNCH_TOO_LARGE)
-        NAME(TENSOR_MEMORY_LEAK) NAME(NOT_PERMITTED) NAME(NOT_SUPPORTED) NAME(SYSTEM_NOT_READY)
-        NAME(SYSTEM_DRIVER_MISMATCH) NAME(COMPAT_NOT_SUPPORTED_ON_DEVICE) NAME(MPS_CONNECTION_FAILED)
-        NAME(MPS_RPC_FAILURE) NAME(MPS_SERVER_NOT_READY) NAME(MPS_MAX_CLIENTS_REACHED)
-        NAME(MPS_MAX_CONNECTIONS_REACHED) NAME(MPS_CLIENT_TERMINATED) NAME(CDP_NOT_SUPPORTED)
-        NAME(CDP_VERSION_MISMATCH) NAME(STREAM_CAPTURE_UNSUPPORTED) NAME(STREAM_CAPTURE_INVALIDATED)
-        NAME(STREAM_CAPTURE_MERGE) NAME(STREAM_CAPTURE_UNMATCHED) NAME(STREAM_CAPTURE_UNJOINED)
-        NAME(STREAM_CAPTURE_ISOLATION) NAME(STREAM_CAPTURE_IMPLICIT) NAME(CAPTURED_EVENT)
-        NAME(STREAM_CAPTURE_WRONG_THREAD) NAME(TIMEOUT) NAME(GRAPH_EXEC_UPDATE_FAILURE) NAME(EXTERNAL_DEVICE)
-        NAME(INVALID_CLUSTER_SIZE) NAME(FUNCTION_NOT_LOADED) NAME(INVALID_RESOURCE_TYPE)
-        NAME(INVALID_RESOURCE_CONFIGURATION) NAME(KEY_ROTATION) NAME(UNKNOWN)
-        // clang-format on
+#define NONE(...)
+#define DRIVER_ONLY(NAME, value)                                                                             \
+    case CUDA_ERROR_##NAME:                                                                                  \
+        *name = "CUDA_ERROR_" #NAME;                                                                         \
+        return CUDA_SUCCESS;
+#define BOTH(name, NAME, value, text) DRIVER_ONLY(NAME, value)
+        CUDA_CPU_ERRORS(BOTH, NONE, DRIVER_ONLY)
     }
-#undef NAME
+#undef BOTH
+#undef DRIVER_ONLY
     *name = nullptr;
     return CUDA_ERROR_INVALID_VALUE;
 }
@@ -200,12 +187,9 @@ CUresult cuDeviceGet(CUdevice *device, int number) {
     return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetCount(int *count) {
-    DRIVER();
-    NEEDS(count);
-    *count = device_count();
-    return CUDA_SUCCESS;
-}
+GET_OF_DEVICE(cuDeviceGetUuid, CUuuid, uuid, properties(device).uuid)
+GET_OF_DEVICE(cuDeviceTotalMem, size_t, bytes, properties(device).totalGlobalMem)
+GET(cuDeviceGetCount, (int *count), count, device_count())
 
 CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
     NEEDS(name);
@@ -216,31 +200,20 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
     return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
-    NEEDS(uuid);
-    DEVICE(device);
-    *uuid = properties(device).uuid;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device) {
-    NEEDS(bytes);
-    DEVICE(device);
-    *bytes = properties(device).totalGlobalMem;
-    return CUDA_SUCCESS;
-}
-
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
     NEEDS(value);
     DEVICE(device);
-    // Attributes that only the driver API has: one, and those of features that do not exist here
-    const std::set<int> missing = {92,  93,  94,  96,  102, 103, 104, 105, 107, 110, 122,
-                                   123, 124, 127, 128, 129, 132, 136, 137, 141, 145, 146};
-    if (attribute == CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER || missing.count(attribute)) {
-        *value = !missing.count(attribute);
+    switch (attribute) {
+#define DRIVER_ONLY(NAME, number, answer)                                                                    \
+    case CU_DEVICE_ATTRIBUTE_##NAME:                                                                         \
+        *value = answer;                                                                                     \
         return CUDA_SUCCESS;
+        CUDA_CPU_ATTRIBUTES(NONE, DRIVER_ONLY)
+    default:
+        return code(cudaDeviceGetAttribute(value, (cudaDeviceAttr)attribute, device)); // numbers are equal
     }
-    return code(cudaDeviceGetAttribute(value, (cudaDeviceAttr)attribute, device)); // numbers are equal
+#undef DRIVER_ONLY
+#undef NONE
 }
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
@@ -250,21 +223,6 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
     *major = properties(device).major;
     *minor = properties(device).minor;
     return CUDA_SUCCESS;
-}
-
-CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device) {
-    DRIVER();
-    return code(cudaDeviceGetPCIBusId(id, length, device));
-}
-
-CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id) {
-    DRIVER();
-    return code(cudaDeviceGetByPCIBusId(device, id));
-}
-
-CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
-    DRIVER();
-    return code(cudaDeviceCanAccessPeer(can, device, peer));
 }
 
 // ---- contexts ----
@@ -375,33 +333,10 @@ CUresult cuCtxSetCurrent(CUcontext context) {
     return context ? cuCtxPushCurrent(context) : CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetCurrent(CUcontext *context) {
-    DRIVER();
-    NEEDS(context);
-    *context = stack().empty() ? nullptr : stack().back();
-    return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetDevice(CUdevice *device) {
-    DRIVER();
-    NEEDS(device);
-    *device = current_device();
-    return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetFlags(unsigned *flags) {
-    DRIVER();
-    NEEDS(flags);
-    *flags = stack().empty() ? 0 : stack().back()->flags;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetApiVersion(CUcontext, unsigned *version) {
-    DRIVER();
-    NEEDS(version);
-    *version = CUDA_VERSION;
-    return CUDA_SUCCESS;
-}
+GET(cuCtxGetCurrent, (CUcontext * context), context, stack().empty() ? nullptr : stack().back())
+GET(cuCtxGetDevice, (CUdevice * device), device, current_device())
+GET(cuCtxGetFlags, (unsigned *flags), flags, stack().empty() ? 0 : stack().back()->flags)
+GET(cuCtxGetApiVersion, (CUcontext, unsigned *version), version, CUDA_VERSION)
 
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
     DRIVER();
@@ -505,6 +440,10 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *d
         return code(call);                                                                                   \
     }
 #define P(p) pointer_of(p)
+SAME(cuDeviceGetPCIBusId, (char *id, int length, CUdevice device), cudaDeviceGetPCIBusId(id, length, device))
+SAME(cuDeviceGetByPCIBusId, (CUdevice * device, const char *id), cudaDeviceGetByPCIBusId(device, id))
+SAME(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer),
+     cudaDeviceCanAccessPeer(can, device, peer))
 SAME(cuCtxSynchronize, (), cudaDeviceSynchronize())
 SAME(cuCtxSetLimit, (CUlimit limit, size_t value), cudaDeviceSetLimit((cudaLimit)limit, value))
 SAME(cuCtxGetLimit, (size_t * value, CUlimit limit), cudaDeviceGetLimit(value, (cudaLimit)limit))

@@ -24,6 +24,19 @@ thread_local bool in_library = false;
 
 namespace {
 
+struct ErrorText {
+    cudaError_t error;
+    const char *number, *name, *text;
+};
+#define NONE(...)
+#define BOTH(name, NAME, value, text) {cudaError##name, #value, "cudaError" #name, text},
+#define RUNTIME(name, value, text)    BOTH(name, , value, text)
+constexpr ErrorText error_texts[] = {{cudaSuccess, "0", "cudaSuccess", "no error"},
+                                     CUDA_CPU_ERRORS(BOTH, RUNTIME, NONE)};
+#undef NONE
+#undef BOTH
+#undef RUNTIME
+
 thread_local cudaError_t last_error_of_host = cudaSuccess;
 std::atomic<cudaError_t> for_good[max_devices];
 
@@ -70,11 +83,9 @@ struct Failure {
 
     // The error of that name or number; cudaSuccess if there is none.
     static cudaError_t error_of(const std::string &name) {
-#define IS(error, value, text)                                                                               \
-    if (name == #error || name == #value)                                                                    \
-        return error;
-        CUDA_CPU_ERRORS(IS)
-#undef IS
+        for (const ErrorText &known : error_texts)
+            if (name == known.name || name == known.number)
+                return known.error;
         return cudaSuccess;
     }
 } failure; // initialized before main
@@ -240,23 +251,15 @@ extern "C" cudaError_t cudaGetLastError() {
 }
 
 extern "C" const char *cudaGetErrorName(cudaError_t error) {
-    switch (error) {
-#define NAME(name, value, text)                                                                              \
-    case name:                                                                                               \
-        return #name;
-        CUDA_CPU_ERRORS(NAME)
-#undef NAME
-    }
+    for (const ErrorText &known : error_texts)
+        if (known.error == error)
+            return known.name;
     return "unrecognized error code";
 }
 
 extern "C" const char *cudaGetErrorString(cudaError_t error) {
-    switch (error) {
-#define TEXT(name, value, text)                                                                              \
-    case name:                                                                                               \
-        return text;
-        CUDA_CPU_ERRORS(TEXT)
-#undef TEXT
-    }
+    for (const ErrorText &known : error_texts)
+        if (known.error == error)
+            return known.text;
     return "unrecognized error code";
 }

@@ -104,12 +104,15 @@ int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t share
 
 using namespace cuda_cpu;
 
+#define FIND_FUNCTION(function, kernel)                                                                      \
+    Function *const function = find_function(__func__, kernel);                                              \
+    if (!function)                                                                                           \
+    return cudaErrorInvalidDeviceFunction
+
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel) {
     BEGIN();
     NOT_NULL(attributes);
-    const Function *const function = find_function(__func__, kernel);
-    if (!function)
-        return cudaErrorInvalidDeviceFunction;
+    FIND_FUNCTION(function, kernel);
     const cudaDeviceProp &device = properties(current_device());
     *attributes = {};
     attributes->sharedSizeBytes = *function->shared_bytes;
@@ -127,9 +130,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *ke
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value) {
     BEGIN();
-    Function *const function = find_function(__func__, kernel);
-    if (!function)
-        return cudaErrorInvalidDeviceFunction;
+    FIND_FUNCTION(function, kernel);
     const cudaDeviceProp &device = properties(current_device());
     switch (attribute) {
     case cudaFuncAttributeMaxDynamicSharedMemorySize: {
@@ -165,9 +166,7 @@ cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, cudaSharedMemConfig) 
 cudaError_t cudaFuncGetName(const char **name, const void *kernel) {
     BEGIN();
     NOT_NULL(name);
-    const Function *const function = find_function(__func__, kernel);
-    if (!function)
-        return cudaErrorInvalidDeviceFunction;
+    FIND_FUNCTION(function, kernel);
     *name = function->name;
     return cudaSuccess;
 }
@@ -199,9 +198,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void 
                                                       int threads) {
     BEGIN();
     NOT_NULL(bytes);
-    const Function *const function = find_function(__func__, kernel);
-    if (!function)
-        return cudaErrorInvalidDeviceFunction;
+    FIND_FUNCTION(function, kernel);
     const cudaDeviceProp &device = properties(current_device());
     if (blocks < 1 || threads < 1 || blocks * threads > device.maxThreadsPerMultiProcessor)
         return fail(cudaErrorInvalidValue, "%s: %d blocks of %d threads do not fit on a multiprocessor",
@@ -216,9 +213,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
                                                           size_t dynamic_bytes) {
     BEGIN();
     NOT_NULL(blocks);
-    const Function *const function = find_function(__func__, kernel);
-    if (!function)
-        return cudaErrorInvalidDeviceFunction;
+    FIND_FUNCTION(function, kernel);
     const cudaDeviceProp &device = properties(current_device());
     if (threads < 1)
         return fail(cudaErrorInvalidValue,

@@ -480,8 +480,7 @@ bool one_access(unsigned flags) {
 cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags,
                             const char *file, int line) {
     TRY(begin(call));
-    if (!resource)
-        return fail(cudaErrorInvalidValue, "%s: resource is NULL", call);
+    NOT_NULL_IN(call, resource);
     if (flags > cudaGraphicsRegisterFlagsWriteDiscard)
         return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag for a buffer", call, flags);
     TRY(check_context(call));
@@ -505,8 +504,7 @@ cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenu
                            const char *file, int line) {
     static const char call[] = "cudaGraphicsGLRegisterImage";
     TRY(begin(call));
-    if (!resource)
-        return fail(cudaErrorInvalidValue, "%s: resource is NULL", call);
+    NOT_NULL_IN(call, resource);
     if (flags > 15 || !one_access(flags))
         return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
     if (target == GL_TEXTURE_3D || target == GL_TEXTURE_2D_ARRAY || target == GL_TEXTURE_CUBE_MAP ||
@@ -682,19 +680,13 @@ cudaError_t cudaGLSetBufferObjectMapFlags(GLuint buffer, unsigned flags) {
     return cudaGraphicsResourceSetMapFlags(r, flags);
 }
 
-// For C. In C++ the overloads in cuda_gl_interop.h and api.h also pass the caller's file and line.
-cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
-    return map_resources(__func__, count, list, stream, nullptr, 0);
-}
-
-cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags) {
-    return register_buffer(__func__, resource, buffer, flags, nullptr, 0);
-}
-
-cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
-                                        unsigned flags) {
-    return register_image(resource, image, target, flags, nullptr, 0);
-}
+FOR_C(cudaGraphicsMapResources, (int count, cudaGraphicsResource_t *list, cudaStream_t stream),
+      map_resources(__func__, count, list, stream, nullptr, 0))
+FOR_C(cudaGraphicsGLRegisterBuffer, (cudaGraphicsResource_t * resource, GLuint buffer, unsigned flags),
+      register_buffer(__func__, resource, buffer, flags, nullptr, 0))
+FOR_C(cudaGraphicsGLRegisterImage,
+      (cudaGraphicsResource_t * resource, GLuint image, GLenum target, unsigned flags),
+      register_image(resource, image, target, flags, nullptr, 0))
 
 } // extern "C"
 #endif

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <string>
 #include <unistd.h>
 
 namespace cuda_cpu {
@@ -106,12 +105,9 @@ template <class T> cudaError_t give(const std::vector<T> &list, T *to, size_t *c
 
 cudaError_t list_nodes(const char *call, cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count,
                        bool roots) {
-    if (!count)
-        return fail(cudaErrorInvalidValue, "%s: count is NULL", call);
+    NOT_NULL_IN(call, count);
     LOCK();
-    const auto found = find_graph(call, graph);
-    if (!found)
-        return cudaErrorInvalidValue;
+    FIND_GRAPH(call, found, graph);
     std::vector<cudaGraphNode_t> list;
     for (const auto &node : found->nodes)
         if (!roots || node->before.empty())
@@ -124,9 +120,7 @@ cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNod
                          const cudaGraphNode_t *to, size_t count, bool add) {
     TRY(begin(call));
     LOCK();
-    const auto found = find_graph(call, graph);
-    if (!found)
-        return cudaErrorInvalidValue;
+    FIND_GRAPH(call, found, graph);
     for (size_t i = 0; i < count; ++i) {
         TRY(check_nodes(call, *found, from + i, 1));
         TRY(check_nodes(call, *found, to + i, 1));
@@ -189,7 +183,7 @@ cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     BEGIN();
     LOCK();
-    FIND_GRAPH(found, graph);
+    FIND_GRAPH(__func__, found, graph);
     graphs().graphs.erase(graph);
     return cudaSuccess;
 }
@@ -198,7 +192,7 @@ cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {
     BEGIN();
     NOT_NULL(copy);
     LOCK();
-    FIND_GRAPH(found, graph);
+    FIND_GRAPH(__func__, found, graph);
     *copy = enter(clone(*found));
     return cudaSuccess;
 }
@@ -242,7 +236,7 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
                                       unsigned flags) {
     BEGIN();
     LOCK();
-    FIND_GRAPH(found, graph);
+    FIND_GRAPH(__func__, found, graph);
     TRY(check_object(__func__, object));
     if (count == 0 || flags & ~(unsigned)cudaGraphUserObjectMove)
         return fail(cudaErrorInvalidValue,
@@ -258,7 +252,7 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
 cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count) {
     BEGIN();
     LOCK();
-    FIND_GRAPH(found, graph);
+    FIND_GRAPH(__func__, found, graph);
     TRY(check_object(__func__, object));
     const auto held = found->objects.counts.find(object);
     if (held == found->objects.counts.end() || count == 0 || count > held->second)
@@ -285,7 +279,7 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGrap
     BEGIN();
     NOT_NULL(count);
     LOCK();
-    FIND_GRAPH(found, graph);
+    FIND_GRAPH(__func__, found, graph);
     std::vector<cudaGraphNode_t> sources, targets;
     for (const auto &node : found->nodes)
         for (const cudaGraphNode_t before : node->before) {
@@ -329,7 +323,7 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *found, cudaGraphNode_t ori
     BEGIN();
     NOT_NULL(found);
     LOCK();
-    FIND_GRAPH(graph, copy);
+    FIND_GRAPH(__func__, graph, copy);
     for (const auto &node : graph->nodes)
         if (node->original == original) {
             *found = node.get();
@@ -368,7 +362,7 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
     BEGIN();
     NOT_NULL(path);
     LOCK();
-    FIND_GRAPH(found, graph);
+    FIND_GRAPH(__func__, found, graph);
     FILE *const file = fopen(path, "w");
     if (!file)
         return fail(cudaErrorOperatingSystem, "%s: cannot write %s: %s", __func__, path, strerror(errno));

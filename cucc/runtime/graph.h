@@ -89,8 +89,8 @@ Graphs &graphs();
 #define LOCK() std::lock_guard lock(graphs().mutex)
 
 // In a call of the program: finds the graph of a handle, or returns from the call.
-#define FIND_GRAPH(found, graph)                                                                             \
-    const auto found = find_graph(__func__, graph);                                                          \
+#define FIND_GRAPH(call, found, graph)                                                                       \
+    const auto found = find_graph(call, graph);                                                              \
     if (!found)                                                                                              \
     return cudaErrorInvalidValue
 

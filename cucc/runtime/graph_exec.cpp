@@ -3,7 +3,6 @@
 // updates.
 #include "graph.h"
 
-#include <algorithm>
 #include <functional>
 #include <queue>
 
@@ -23,12 +22,9 @@ std::shared_ptr<CUgraphExec_st> find_executable(const char *call, cudaGraphExec_
 cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph_t graph,
                         unsigned long long flags) {
     TRY(begin(call));
-    if (!executable)
-        return fail(cudaErrorInvalidValue, "%s: executable is NULL", call);
+    NOT_NULL_IN(call, executable);
     LOCK();
-    const auto found = find_graph(call, graph);
-    if (!found)
-        return cudaErrorInvalidValue;
+    FIND_GRAPH(call, found, graph);
     if (flags & ~15ull)
         return fail(cudaErrorInvalidValue, "%s: 0x%llx is not a valid combination of flags", call, flags);
     if (flags & cudaGraphInstantiateFlagDeviceLaunch)

@@ -3,8 +3,6 @@
 // executable graph, and the calls that set and get its parameters.
 #include "graph.h"
 
-#include <algorithm>
-
 namespace cuda_cpu {
 
 cudaGraphNodeType type_of(const Operation &o) {
@@ -51,12 +49,9 @@ template <class Set, class... A>
 cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                      size_t count, Set set, A... a) {
     TRY(begin(call));
-    if (!node)
-        return fail(cudaErrorInvalidValue, "%s: node is NULL", call);
+    NOT_NULL_IN(call, node);
     LOCK();
-    const auto into = find_graph(call, graph);
-    if (!into)
-        return cudaErrorInvalidValue;
+    FIND_GRAPH(call, into, graph);
     TRY(check_nodes(call, *into, after, count));
     Operation operation = {call, {}, current_device()};
     TRY(set(call, operation, a...));
@@ -174,9 +169,7 @@ cudaError_t set_host(const char *call, Operation &o, const cudaHostNodeParams *p
 }
 
 cudaError_t set_child(const char *call, Operation &o, cudaGraph_t child) {
-    const auto found = find_graph(call, child);
-    if (!found)
-        return cudaErrorInvalidValue;
+    FIND_GRAPH(call, found, child);
     auto copy = clone(*found);
     enter(copy); // so that the program may change it (cudaGraphChildGraphNodeGetGraph)
     return put(call, o, Subgraph{copy, nullptr});
@@ -228,73 +221,59 @@ using namespace cuda_cpu;
 
 extern "C" {
 
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                   size_t count, const cudaKernelNodeParams *params) {
-    return add_node(__func__, node, graph, after, count, set_kernel, params);
+// The calls that add a node, and that set its parameters in a graph and in an executable graph
+#define ADD_ARGUMENTS   node, graph, after, count
+#define ADD_PARAMETERS  cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count
+#define EXEC_ARGUMENTS  executable, node
+#define EXEC_PARAMETERS cudaGraphExec_t executable, cudaGraphNode_t node
+#define NODE(Kind, Value, T, set)                                                                            \
+    cudaError_t cudaGraphAdd##Kind##Node(ADD_PARAMETERS, T value) {                                          \
+        return add_node(__func__, ADD_ARGUMENTS, set, value);                                                \
+    }                                                                                                        \
+    cudaError_t cudaGraph##Kind##NodeSet##Value(cudaGraphNode_t node, T value) {                             \
+        return set_node(__func__, node, set, value);                                                         \
+    }                                                                                                        \
+    cudaError_t cudaGraphExec##Kind##NodeSet##Value(EXEC_PARAMETERS, T value) {                              \
+        return set_step(__func__, EXEC_ARGUMENTS, set, value);                                               \
+    }
+NODE(Kernel, Params, const cudaKernelNodeParams *, set_kernel)
+NODE(Memcpy, Params, const cudaMemcpy3DParms *, set_copy)
+NODE(Memset, Params, const cudaMemsetParams *, set_fill)
+NODE(Host, Params, const cudaHostNodeParams *, set_host)
+NODE(EventRecord, Event, cudaEvent_t, set_event<RecordEvent>)
+NODE(EventWait, Event, cudaEvent_t, set_event<WaitEvent>)
+#undef NODE
+
+// The same for nodes that copy bytes. A symbol is its own address.
+#define COPY(name, change, PARAMETERS, ARGUMENTS)                                                            \
+    cudaError_t name##1D(PARAMETERS, void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {        \
+        const cudaMemcpy3DParms params = params_1d(to, from, bytes, kind);                                   \
+        return change(__func__, ARGUMENTS, set_copy, &params);                                               \
+    }                                                                                                        \
+    cudaError_t name##ToSymbol(PARAMETERS, const void *symbol, const void *from, size_t bytes,               \
+                               size_t offset, cudaMemcpyKind kind) {                                         \
+        return name##1D(ARGUMENTS, (char *)const_cast<void *>(symbol) + offset, from, bytes, kind);          \
+    }                                                                                                        \
+    cudaError_t name##FromSymbol(PARAMETERS, void *to, const void *symbol, size_t bytes, size_t offset,      \
+                                 cudaMemcpyKind kind) {                                                      \
+        return name##1D(ARGUMENTS, to, (const char *)symbol + offset, bytes, kind);                          \
+    }
+COPY(cudaGraphAddMemcpyNode, add_node, ADD_PARAMETERS, ADD_ARGUMENTS)
+COPY(cudaGraphMemcpyNodeSetParams, set_node, cudaGraphNode_t node, node)
+COPY(cudaGraphExecMemcpyNodeSetParams, set_step, EXEC_PARAMETERS, EXEC_ARGUMENTS)
+#undef COPY
+
+cudaError_t cudaGraphAddChildGraphNode(ADD_PARAMETERS, cudaGraph_t child) {
+    return add_node(__func__, ADD_ARGUMENTS, set_child, child);
 }
 
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                   size_t count, const cudaMemcpy3DParms *params) {
-    return add_node(__func__, node, graph, after, count, set_copy, params);
+cudaError_t cudaGraphAddEmptyNode(ADD_PARAMETERS) {
+    return add_node(__func__, ADD_ARGUMENTS, [](auto...) { return cudaSuccess; });
 }
 
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                     size_t count, void *to, const void *from, size_t bytes,
-                                     cudaMemcpyKind kind) {
-    const cudaMemcpy3DParms params = params_1d(to, from, bytes, kind);
-    return add_node(__func__, node, graph, after, count, set_copy, &params);
-}
-
-cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
-                                           const cudaGraphNode_t *after, size_t count, const void *symbol,
-                                           const void *from, size_t bytes, size_t offset,
-                                           cudaMemcpyKind kind) {
-    return cudaGraphAddMemcpyNode1D(node, graph, after, count, (char *)const_cast<void *>(symbol) + offset,
-                                    from, bytes, kind);
-}
-
-cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
-                                             const cudaGraphNode_t *after, size_t count, void *to,
-                                             const void *symbol, size_t bytes, size_t offset,
-                                             cudaMemcpyKind kind) {
-    return cudaGraphAddMemcpyNode1D(node, graph, after, count, to, (const char *)symbol + offset, bytes,
-                                    kind);
-}
-
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                   size_t count, const cudaMemsetParams *params) {
-    return add_node(__func__, node, graph, after, count, set_fill, params);
-}
-
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                 size_t count, const cudaHostNodeParams *params) {
-    return add_node(__func__, node, graph, after, count, set_host, params);
-}
-
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                       size_t count, cudaGraph_t child) {
-    return add_node(__func__, node, graph, after, count, set_child, child);
-}
-
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                  size_t count) {
-    return add_node(__func__, node, graph, after, count, [](auto...) { return cudaSuccess; });
-}
-
-cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph,
-                                        const cudaGraphNode_t *after, size_t count, cudaEvent_t event) {
-    return add_node(__func__, node, graph, after, count, set_event<RecordEvent>, event);
-}
-
-cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                      size_t count, cudaEvent_t event) {
-    return add_node(__func__, node, graph, after, count, set_event<WaitEvent>, event);
-}
-
-cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                     size_t count, cudaMemAllocNodeParams *params) {
+cudaError_t cudaGraphAddMemAllocNode(ADD_PARAMETERS, cudaMemAllocNodeParams *params) {
     NOT_NULL(params);
-    return add_node(__func__, node, graph, after, count, [&](const char *call, Operation &o) {
+    return add_node(__func__, ADD_ARGUMENTS, [&](const char *call, Operation &o) {
         if (params->bytesize == 0 || params->poolProps.allocType != cudaMemAllocationTypePinned ||
             params->poolProps.location.type != cudaMemLocationTypeDevice)
             return fail(cudaErrorInvalidValue, "%s: needs a size, and pinned memory on a device", call);
@@ -308,9 +287,8 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, c
     });
 }
 
-cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                    size_t count, void *pointer) {
-    return add_node(__func__, node, graph, after, count, [&](const char *call, Operation &o) {
+cudaError_t cudaGraphAddMemFreeNode(ADD_PARAMETERS, void *pointer) {
+    return add_node(__func__, ADD_ARGUMENTS, [&](const char *call, Operation &o) {
         if (!graphs().memory.count(pointer))
             return fail(cudaErrorInvalidValue, "%s: %p was not allocated by a node of a graph", call,
                         pointer);
@@ -325,7 +303,7 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cud
         return cudaGraphAddMemAllocNode(node, graph, after, count, &params->alloc);
     if (params && params->type == cudaGraphNodeTypeMemFree)
         return cudaGraphAddMemFreeNode(node, graph, after, count, params->free.dptr);
-    return add_node(__func__, node, graph, after, count, set_any, params);
+    return add_node(__func__, ADD_ARGUMENTS, set_any, params);
 }
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type) {
@@ -378,33 +356,8 @@ cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_
     return error ? error : cudaGraphKernelNodeSetAttribute(to, cudaLaunchAttributeCooperative, &value);
 }
 
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams *params) {
-    return set_node(__func__, node, set_kernel, params);
-}
-
 cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms *params) {
     return get_node<Transfer>(__func__, node, params, params_of);
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms *params) {
-    return set_node(__func__, node, set_copy, params);
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from, size_t bytes,
-                                           cudaMemcpyKind kind) {
-    const cudaMemcpy3DParms params = params_1d(to, from, bytes, kind);
-    return set_node(__func__, node, set_copy, &params);
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void *symbol, const void *from,
-                                                 size_t bytes, size_t offset, cudaMemcpyKind kind) {
-    return cudaGraphMemcpyNodeSetParams1D(node, (char *)const_cast<void *>(symbol) + offset, from, bytes,
-                                          kind);
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void *to, const void *symbol,
-                                                   size_t bytes, size_t offset, cudaMemcpyKind kind) {
-    return cudaGraphMemcpyNodeSetParams1D(node, to, (const char *)symbol + offset, bytes, kind);
 }
 
 cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams *params) {
@@ -413,18 +366,10 @@ cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams 
     });
 }
 
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams *params) {
-    return set_node(__func__, node, set_fill, params);
-}
-
 cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams *params) {
     return get_node<HostCall>(__func__, node, params, [](const HostCall &h) {
         return cudaHostNodeParams{h.function, h.data};
     });
-}
-
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams *params) {
-    return set_node(__func__, node, set_host, params);
 }
 
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph) {
@@ -435,16 +380,8 @@ cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *
     return get_node<RecordEvent>(__func__, node, event, [](const RecordEvent &r) { return r.event; });
 }
 
-cudaError_t cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
-    return set_node(__func__, node, set_event<RecordEvent>, event);
-}
-
 cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
     return get_node<WaitEvent>(__func__, node, event, [](const WaitEvent &w) { return w.event; });
-}
-
-cudaError_t cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
-    return set_node(__func__, node, set_event<WaitEvent>, event);
 }
 
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams *params) {
@@ -466,50 +403,7 @@ cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams *pa
     return set_node(__func__, node, set_any, params);
 }
 
-// ---- in executable graphs ----
-
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const cudaKernelNodeParams *params) {
-    return set_step(__func__, executable, node, set_kernel, params);
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const cudaMemcpy3DParms *params) {
-    return set_step(__func__, executable, node, set_copy, params);
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaGraphNode_t node, void *to,
-                                               const void *from, size_t bytes, cudaMemcpyKind kind) {
-    const cudaMemcpy3DParms params = params_1d(to, from, bytes, kind);
-    return set_step(__func__, executable, node, set_copy, &params);
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                     const void *symbol, const void *from, size_t bytes,
-                                                     size_t offset, cudaMemcpyKind kind) {
-    return cudaGraphExecMemcpyNodeSetParams1D(executable, node, (char *)const_cast<void *>(symbol) + offset,
-                                              from, bytes, kind);
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                       void *to, const void *symbol, size_t bytes,
-                                                       size_t offset, cudaMemcpyKind kind) {
-    return cudaGraphExecMemcpyNodeSetParams1D(executable, node, to, (const char *)symbol + offset, bytes,
-                                              kind);
-}
-
-cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const cudaMemsetParams *params) {
-    return set_step(__func__, executable, node, set_fill, params);
-}
-
-cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                           const cudaHostNodeParams *params) {
-    return set_step(__func__, executable, node, set_host, params);
-}
-
-cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                 cudaGraph_t child) {
+cudaError_t cudaGraphExecChildGraphNodeSetParams(EXEC_PARAMETERS, cudaGraph_t child) {
     return set_step(__func__, executable, node, [&](const char *call, Operation &o) {
         const auto found = find_graph(call, child);
         Subgraph *const old = found ? part<Subgraph>(call, o) : nullptr;
@@ -526,18 +420,7 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t executable, cud
     });
 }
 
-cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                 cudaEvent_t event) {
-    return set_step(__func__, executable, node, set_event<RecordEvent>, event);
-}
-
-cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                               cudaEvent_t event) {
-    return set_step(__func__, executable, node, set_event<WaitEvent>, event);
-}
-
-cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                       cudaGraphNodeParams *params) {
+cudaError_t cudaGraphExecNodeSetParams(EXEC_PARAMETERS, cudaGraphNodeParams *params) {
     return set_step(__func__, executable, node, set_any, params);
 }
 

@@ -10,7 +10,6 @@
 #include "block.h"
 #include "internal.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>

@@ -76,12 +76,18 @@ cudaError_t begin(const char *call);
         if (const cudaError_t failed = (call))                                                               \
             return failed;                                                                                   \
     } while (0)
-#define MAY_FAIL()    TRY(::cuda_cpu::failure_of(__func__))
-#define BEGIN()       TRY(::cuda_cpu::begin(__func__))
-#define BEGIN_QUERY() TRY(::cuda_cpu::begin_query(__func__))
-#define NOT_NULL(pointer)                                                                                    \
+#define MAY_FAIL()        TRY(::cuda_cpu::failure_of(__func__))
+#define BEGIN()           TRY(::cuda_cpu::begin(__func__))
+#define BEGIN_QUERY()     TRY(::cuda_cpu::begin_query(__func__))
+#define NOT_NULL(pointer) NOT_NULL_IN(__func__, pointer)
+#define NOT_NULL_IN(call, pointer)                                                                           \
     if (!(pointer))                                                                                          \
-    return ::cuda_cpu::fail(cudaErrorInvalidValue, "%s: %s is NULL", __func__, #pointer)
+    return ::cuda_cpu::fail(cudaErrorInvalidValue, "%s: %s is NULL", call, #pointer)
+// A call of the runtime that only C uses. In C++ an overload in api.h also passes the caller's file and line.
+#define FOR_C(name, parameters, ...)                                                                         \
+    extern "C" cudaError_t name parameters {                                                                 \
+        return __VA_ARGS__;                                                                                  \
+    }
 
 // Runs a callback of the program. The callback must not call the runtime.
 extern thread_local bool in_callback;
@@ -183,6 +189,7 @@ struct Allocation {
 };
 
 bool find_allocation(const void *pointer, Allocation &found);
+const char *name_of(MemoryKind kind); // for messages: "managed memory"
 
 enum class Side { device, host, either };
 

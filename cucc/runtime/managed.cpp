@@ -114,32 +114,29 @@ cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, cudaMemRan
         (attribute != cudaMemRangeAttributeAccessedBy && count != 1))
         return fail(cudaErrorInvalidValue, "%s: the value has %zu bytes, must have %s", __func__, value_bytes,
                     attribute == cudaMemRangeAttributeAccessedBy ? "4 for each device" : "4");
+    const auto give = [numbers](int number) {
+        *numbers = number;
+        return cudaSuccess;
+    };
     switch (attribute) {
     case cudaMemRangeAttributeReadMostly:
-        *numbers = kept.read_mostly;
-        return cudaSuccess;
+        return give(kept.read_mostly);
     case cudaMemRangeAttributePreferredLocation:
-        *numbers = number_of(kept.preferred);
-        return cudaSuccess;
+        return give(number_of(kept.preferred));
     case cudaMemRangeAttributeAccessedBy:
         std::fill(numbers, numbers + count, (int)cudaInvalidDeviceId);
         std::copy_n(kept.accessed_by.begin(), std::min(count, kept.accessed_by.size()), numbers);
         return cudaSuccess;
     case cudaMemRangeAttributeLastPrefetchLocation:
-        *numbers = number_of(kept.prefetched);
-        return cudaSuccess;
+        return give(number_of(kept.prefetched));
     case cudaMemRangeAttributePreferredLocationType:
-        *numbers = kept.preferred.type;
-        return cudaSuccess;
+        return give(kept.preferred.type);
     case cudaMemRangeAttributePreferredLocationId:
-        *numbers = kept.preferred.id;
-        return cudaSuccess;
+        return give(kept.preferred.id);
     case cudaMemRangeAttributeLastPrefetchLocationType:
-        *numbers = kept.prefetched.type;
-        return cudaSuccess;
+        return give(kept.prefetched.type);
     case cudaMemRangeAttributeLastPrefetchLocationId:
-        *numbers = kept.prefetched.id;
-        return cudaSuccess;
+        return give(kept.prefetched.id);
     }
     return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", __func__, (int)attribute);
 }

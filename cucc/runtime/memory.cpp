@@ -11,8 +11,7 @@ namespace cuda_cpu {
 
 cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int line) {
     TRY(begin("cudaMalloc"));
-    if (!pointer)
-        return fail(cudaErrorInvalidValue, "cudaMalloc: pointer is NULL");
+    NOT_NULL_IN("cudaMalloc", pointer);
     return allocate("cudaMalloc", pointer, bytes, MemoryKind::device, 0, file, line);
 }
 
@@ -25,8 +24,7 @@ static cudaError_t malloc_from(cudaMemPool_t pool, void **pointer, size_t bytes,
 
 cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file, int line) {
     TRY(begin("cudaMallocAsync"));
-    if (!pointer)
-        return fail(cudaErrorInvalidValue, "cudaMallocAsync: pointer is NULL");
+    NOT_NULL_IN("cudaMallocAsync", pointer);
     TRY(check_stream("cudaMallocAsync", stream));
     if (!at_once() && captures(stream))
         return allocate_captured("cudaMallocAsync", pointer, bytes, stream);
@@ -49,8 +47,7 @@ cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t row
 
 cudaError_t malloc_3d(cudaPitchedPtr *pointer, cudaExtent extent, const char *file, int line) {
     TRY(begin("cudaMalloc3D"));
-    if (!pointer)
-        return fail(cudaErrorInvalidValue, "cudaMalloc3D: pointer is NULL");
+    NOT_NULL_IN("cudaMalloc3D", pointer);
     const size_t align = properties(current_device()).textureAlignment;
     const size_t padded = (extent.width + align - 1) / align * align;
     size_t rows, bytes;
@@ -65,8 +62,7 @@ cudaError_t malloc_3d(cudaPitchedPtr *pointer, cudaExtent extent, const char *fi
 
 cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file, int line) {
     TRY(begin("cudaMallocManaged"));
-    if (!pointer)
-        return fail(cudaErrorInvalidValue, "cudaMallocManaged: pointer is NULL");
+    NOT_NULL_IN("cudaMallocManaged", pointer);
     if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
         return fail(cudaErrorInvalidValue,
                     "cudaMallocManaged: flags are 0x%x, must be cudaMemAttachGlobal or cudaMemAttachHost",
@@ -77,8 +73,7 @@ cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const c
 cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags, const char *file,
                         int line) {
     TRY(begin(call));
-    if (!pointer)
-        return fail(cudaErrorInvalidValue, "%s: pointer is NULL", call);
+    NOT_NULL_IN(call, pointer);
     if (flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
         return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
     return allocate(call, pointer, bytes, MemoryKind::pinned, flags, file, line);
@@ -128,38 +123,20 @@ static cudaError_t wait_for_devices(const char *call) {
     return finish_device(-1);
 }
 
-// For C. In C++ the overloads in api.h also pass the caller's file and line.
-cudaError_t cudaMalloc(void **pointer, size_t bytes) {
-    return malloc_device(pointer, bytes, nullptr, 0);
-}
-
-cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
-    return malloc_async(pointer, bytes, stream, nullptr, 0);
-}
-
-cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t rows) {
-    return malloc_pitch(pointer, pitch, width, rows, nullptr, 0);
-}
-
-cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent) {
-    return malloc_3d(pointer, extent, nullptr, 0);
-}
-
-cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags) {
-    return malloc_managed(pointer, bytes, flags, nullptr, 0);
-}
-
-cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
-    return malloc_host("cudaMallocHost", pointer, bytes, cudaHostAllocDefault, nullptr, 0);
-}
-
-cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) {
-    return malloc_host("cudaHostAlloc", pointer, bytes, flags, nullptr, 0);
-}
-
-cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
-    return register_host(pointer, bytes, flags, nullptr, 0);
-}
+FOR_C(cudaMalloc, (void **pointer, size_t bytes), malloc_device(pointer, bytes, nullptr, 0))
+FOR_C(cudaMallocAsync, (void **pointer, size_t bytes, cudaStream_t stream),
+      malloc_async(pointer, bytes, stream, nullptr, 0))
+FOR_C(cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t rows),
+      malloc_pitch(pointer, pitch, width, rows, nullptr, 0))
+FOR_C(cudaMalloc3D, (cudaPitchedPtr * pointer, cudaExtent extent), malloc_3d(pointer, extent, nullptr, 0))
+FOR_C(cudaMallocManaged, (void **pointer, size_t bytes, unsigned flags),
+      malloc_managed(pointer, bytes, flags, nullptr, 0))
+FOR_C(cudaMallocHost, (void **pointer, size_t bytes),
+      malloc_host("cudaMallocHost", pointer, bytes, cudaHostAllocDefault, nullptr, 0))
+FOR_C(cudaHostAlloc, (void **pointer, size_t bytes, unsigned flags),
+      malloc_host("cudaHostAlloc", pointer, bytes, flags, nullptr, 0))
+FOR_C(cudaHostRegister, (void *pointer, size_t bytes, unsigned flags),
+      register_host(pointer, bytes, flags, nullptr, 0))
 
 cudaError_t cudaFree(void *pointer) {
     BEGIN();

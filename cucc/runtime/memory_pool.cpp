@@ -194,6 +194,10 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
     NOT_NULL(value);
     TRY(check_pool(__func__, pool));
     std::lock_guard lock(pools().mutex);
+    const auto give = [value](uint64_t number) {
+        *(uint64_t *)value = number;
+        return cudaSuccess;
+    };
     switch (attribute) {
     case cudaMemPoolReuseFollowEventDependencies:
     case cudaMemPoolReuseAllowOpportunistic:
@@ -201,20 +205,15 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
         *(int *)value = pool->reuse[attribute - 1];
         return cudaSuccess;
     case cudaMemPoolAttrReleaseThreshold:
-        *(uint64_t *)value = pool->threshold;
-        return cudaSuccess;
+        return give(pool->threshold);
     case cudaMemPoolAttrReservedMemCurrent:
-        *(uint64_t *)value = pool->used + pool->kept;
-        return cudaSuccess;
+        return give(pool->used + pool->kept);
     case cudaMemPoolAttrReservedMemHigh:
-        *(uint64_t *)value = pool->most_reserved;
-        return cudaSuccess;
+        return give(pool->most_reserved);
     case cudaMemPoolAttrUsedMemCurrent:
-        *(uint64_t *)value = pool->used;
-        return cudaSuccess;
+        return give(pool->used);
     case cudaMemPoolAttrUsedMemHigh:
-        *(uint64_t *)value = pool->most_used;
-        return cudaSuccess;
+        return give(pool->most_used);
     }
     return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", __func__, (int)attribute);
 }

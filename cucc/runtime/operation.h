@@ -10,7 +10,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -43,6 +42,20 @@ inline End memory(const void *pointer, size_t pitch, size_t rows) {
 inline Transfer bytes(void *to, const void *from, size_t count, cudaMemcpyKind kind) {
     return {memory(to, count, 1), memory(from, count, 1), count, 1, 1, kind};
 }
+
+// Defines a call, and the same call with Async in its name and a stream as its last parameter. The expression
+// may use `stream` and `asynchronous`.
+#define AND_ASYNC(name, parameters, ...)                                                                     \
+    cudaError_t name parameters {                                                                            \
+        [[maybe_unused]] const bool asynchronous = false;                                                    \
+        const cudaStream_t stream = nullptr;                                                                 \
+        return __VA_ARGS__;                                                                                  \
+    }                                                                                                        \
+    cudaError_t name##Async(EACH parameters, cudaStream_t stream) {                                          \
+        [[maybe_unused]] const bool asynchronous = true;                                                     \
+        return __VA_ARGS__;                                                                                  \
+    }
+#define EACH(...) __VA_ARGS__
 
 struct Fill {
     char *to;

@@ -258,12 +258,14 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
     TRY(check_device(__func__, device));
     const cudaDeviceProp &p = properties(device);
     switch (attribute) {
-#define ATTRIBUTE(name, number, answer)                                                                      \
-    case name:                                                                                               \
+#define NONE(...)
+#define ATTRIBUTE(name, NAME, number, answer)                                                                \
+    case cudaDevAttr##name:                                                                                  \
         *value = (int)(answer);                                                                              \
         return cudaSuccess;
-        CUDA_CPU_ATTRIBUTES(ATTRIBUTE)
+        CUDA_CPU_ATTRIBUTES(ATTRIBUTE, NONE)
 #undef ATTRIBUTE
+#undef NONE
     }
     return fail(cudaErrorInvalidValue, "cudaDeviceGetAttribute: there is no attribute %d", (int)attribute);
 }

@@ -12,11 +12,6 @@ namespace cuda_cpu::race {
 
 namespace {
 
-std::string coordinates(uint64_t i, uint3 size) {
-    return "(" + std::to_string(i % size.x) + "," + std::to_string(i / size.x % size.y) + "," +
-           std::to_string(i / size.x / size.y) + ")";
-}
-
 // Finds the program's source line for a call stack. Functions of the back end's headers, such as atomicAdd,
 // are skipped: the line that calls them counts.
 std::string line_of(const std::vector<uintptr_t> &addresses) {
@@ -48,13 +43,9 @@ std::string name_memory(uintptr_t address, const Access &a, std::string &allocat
     Allocation m;
     if (!find_allocation(p, m))
         return "";
-    const char *const kind = m.kind == MemoryKind::device    ? "device memory"
-                             : m.kind == MemoryKind::managed ? "managed memory"
-                             : m.kind == MemoryKind::pinned  ? "pinned host memory"
-                                                             : "registered host memory";
     if (m.file)
         allocated = " (allocated at " + place(m.file, m.line) + ")";
-    return kind;
+    return name_of(m.kind);
 }
 
 struct Reports {

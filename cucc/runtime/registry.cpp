@@ -22,19 +22,18 @@ Registry &registry() {
     return only<Registry>();
 }
 
+const char *name_of(MemoryKind kind) {
+    return kind == MemoryKind::device    ? "device memory"
+           : kind == MemoryKind::managed ? "managed memory"
+           : kind == MemoryKind::pinned  ? "pinned host memory"
+                                         : "registered host memory";
+}
+
 std::string describe(const Allocation &a) {
-    const std::string bytes = std::to_string(a.size) + " bytes of ";
-    switch (a.kind) {
-    case MemoryKind::device:
-        return bytes + "device " + std::to_string(a.device) + told_at("allocated", a.file, a.line);
-    case MemoryKind::managed:
-        return bytes + "managed memory" + told_at("allocated", a.file, a.line);
-    case MemoryKind::pinned:
-        return bytes + "pinned host memory" + told_at("allocated", a.file, a.line);
-    case MemoryKind::registered:
-        return bytes + "registered host memory" + told_at("registered", a.file, a.line);
-    }
-    return bytes;
+    const bool device = a.kind == MemoryKind::device, registered = a.kind == MemoryKind::registered;
+    return std::to_string(a.size) + " bytes of " +
+           (device ? "device " + std::to_string(a.device) : std::string(name_of(a.kind))) +
+           told_at(registered ? "registered" : "allocated", a.file, a.line);
 }
 
 namespace {

@@ -12,7 +12,6 @@
 #include "race.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #ifdef __SANITIZE_ADDRESS__

@@ -193,32 +193,19 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
-    BEGIN();
-    NOT_NULL(priority);
-    Stream s;
-    TRY(find(__func__, stream, s));
-    *priority = s.priority;
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
-    BEGIN();
-    NOT_NULL(flags);
-    Stream s;
-    TRY(find(__func__, stream, s));
-    *flags = s.flags;
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
-    BEGIN();
-    NOT_NULL(device);
-    Stream s;
-    TRY(find(__func__, stream, s));
-    *device = s.device;
-    return cudaSuccess;
-}
+#define GET(name, T, member)                                                                                 \
+    cudaError_t cudaStreamGet##name(cudaStream_t stream, T *member) {                                        \
+        BEGIN();                                                                                             \
+        NOT_NULL(member);                                                                                    \
+        Stream s;                                                                                            \
+        TRY(find(__func__, stream, s));                                                                      \
+        *member = s.member;                                                                                  \
+        return cudaSuccess;                                                                                  \
+    }
+GET(Priority, int, priority)
+GET(Flags, unsigned, flags)
+GET(Device, int, device)
+#undef GET
 
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
     BEGIN();

@@ -261,8 +261,7 @@ cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, siz
 
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size) {
     TRY(begin("cudaGetSymbolSize"));
-    if (!bytes)
-        return fail(cudaErrorInvalidValue, "cudaGetSymbolSize: bytes is NULL");
+    NOT_NULL_IN("cudaGetSymbolSize", bytes);
     if (!check_symbol("cudaGetSymbolSize", symbol, size, 0, 0))
         return cudaErrorInvalidSymbol;
     if (!size)
@@ -278,25 +277,12 @@ using namespace cuda_cpu;
 
 extern "C" {
 
-cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
-                               cudaMemcpyKind kind) {
-    return copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, nullptr, false);
-}
-
-cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
-                                 cudaMemcpyKind kind) {
-    return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, nullptr, false);
-}
-
-cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
-                                    cudaMemcpyKind kind, cudaStream_t stream) {
-    return copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, stream, true);
-}
-
-cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
-                                      cudaMemcpyKind kind, cudaStream_t stream) {
-    return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, stream, true);
-}
+AND_ASYNC(cudaMemcpyToSymbol,
+          (const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind),
+          copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, stream, asynchronous))
+AND_ASYNC(cudaMemcpyFromSymbol,
+          (void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind),
+          copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, stream, asynchronous))
 
 // The address is the same for every device. In a copy it means the variable of the current device, and in a
 // kernel that of the launching device.

@@ -277,25 +277,29 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaReso
     return cudaSuccess;
 }
 
-cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
-    BEGIN();
-    if (!texture)
-        return cudaSuccess;
-    finish_device(-1); // deferred work may use the object
-    const TextureObject *const object = find_texture(__func__, texture, true);
-    delete object;
-    return object ? cudaSuccess : cudaErrorInvalidValue;
-}
-
-cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *resource, cudaTextureObject_t texture) {
-    BEGIN();
-    NOT_NULL(resource);
-    const TextureObject *const object = find_texture(__func__, texture);
-    if (!object)
-        return cudaErrorInvalidValue;
-    *resource = object->resource;
-    return cudaSuccess;
-}
+#define OBJECT(Texture, texture)                                                                             \
+    cudaError_t cudaDestroy##Texture##Object(cuda##Texture##Object_t texture) {                              \
+        BEGIN();                                                                                             \
+        if (!texture)                                                                                        \
+            return cudaSuccess;                                                                              \
+        finish_device(-1); /* deferred work may use the object */                                            \
+        const Texture##Object *const object = find_##texture(__func__, texture, true);                       \
+        delete object;                                                                                       \
+        return object ? cudaSuccess : cudaErrorInvalidValue;                                                 \
+    }                                                                                                        \
+    cudaError_t cudaGet##Texture##ObjectResourceDesc(cudaResourceDesc *resource,                             \
+                                                     cuda##Texture##Object_t texture) {                      \
+        BEGIN();                                                                                             \
+        NOT_NULL(resource);                                                                                  \
+        const Texture##Object *const object = find_##texture(__func__, texture);                             \
+        if (!object)                                                                                         \
+            return cudaErrorInvalidValue;                                                                    \
+        *resource = object->resource;                                                                        \
+        return cudaSuccess;                                                                                  \
+    }
+OBJECT(Texture, texture)
+OBJECT(Surface, surface)
+#undef OBJECT
 
 cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc *view, cudaTextureObject_t texture) {
     BEGIN();
@@ -338,26 +342,6 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaReso
     Objects &all = objects();
     std::lock_guard lock(all.mutex);
     all.surfaces.insert(object);
-    return cudaSuccess;
-}
-
-cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface) {
-    BEGIN();
-    if (!surface)
-        return cudaSuccess;
-    finish_device(-1); // deferred work may use the object
-    const SurfaceObject *const object = find_surface(__func__, surface, true);
-    delete object;
-    return object ? cudaSuccess : cudaErrorInvalidValue;
-}
-
-cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *resource, cudaSurfaceObject_t surface) {
-    BEGIN();
-    NOT_NULL(resource);
-    const SurfaceObject *const object = find_surface(__func__, surface);
-    if (!object)
-        return cudaErrorInvalidValue;
-    *resource = object->resource;
     return cudaSuccess;
 }
 

@@ -3,35 +3,23 @@
 // cubemaps.
 #include "block.h"
 #include "internal.h"
+#include "cuda_cpu/numbers.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 
 namespace cuda_cpu {
 
 namespace {
 
-template <class C> C load(const char *from) {
-    C value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-}
-
 uint32_t load_integer(const char *from, int kind, int bits) {
     const bool is_signed = kind == cudaChannelFormatKindSigned;
     if (bits == 8)
-        return is_signed ? (uint32_t)load<int8_t>(from) : load<uint8_t>(from);
+        return is_signed ? (uint32_t)read_texel<int8_t>(from) : read_texel<uint8_t>(from);
     if (bits == 16)
-        return is_signed ? (uint32_t)load<int16_t>(from) : load<uint16_t>(from);
-    return load<uint32_t>(from); // the bits of a float
-}
-
-uint32_t bits_of(float value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    return bits;
+        return is_signed ? (uint32_t)read_texel<int16_t>(from) : read_texel<uint16_t>(from);
+    return read_texel<uint32_t>(from); // the bits of a float
 }
 
 bool gives_floats(const Texture &t) {
@@ -87,15 +75,6 @@ int address(long long texel, int size, cudaTextureAddressMode mode) {
     }
 }
 
-float half_value(uint16_t bits) {
-    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const float sign = bits & 0x8000 ? -1.0f : 1.0f;
-    if (exponent == 31)
-        return fraction ? NAN : sign * INFINITY;
-    return sign * (exponent ? std::ldexp((float)(1024 + fraction), exponent - 25)
-                            : std::ldexp((float)fraction, -24));
-}
-
 double linear_value(double srgb) {
     return srgb <= 0.04045 ? srgb / 12.92 : std::pow((srgb + 0.055) / 1.055, 2.4);
 }
@@ -104,7 +83,7 @@ double linear_value(double srgb) {
 // slightly less than -1 at this point, as on a GPU (measured with 8 bits).
 double value_from(const Texture &t, const char *from, int c) {
     if (t.kind == cudaChannelFormatKindFloat)
-        return t.bits == 32 ? load<float>(from) : half_value(load<uint16_t>(from));
+        return t.bits == 32 ? read_texel<float>(from) : widen<10>(read_texel<uint16_t>(from));
     const uint32_t bits = load_integer(from, t.kind, t.bits);
     if (t.srgb && c < 3)
         return linear_value(bits / 255.0);
@@ -121,7 +100,7 @@ double value_at(const Texture &t, int x, int y, int c) {
 
 // The bits of a float result. A normalised result is limited to -1 only here, after filtering.
 uint32_t float_bits(const Texture &t, double value) {
-    return bits_of((float)(t.normalized_values ? std::max(value, -1.0) : value));
+    return bits_as<uint32_t>((float)(t.normalized_values ? std::max(value, -1.0) : value));
 }
 
 uint32_t integer_at(const Texture &t, int x, int y, int c) {
@@ -141,10 +120,6 @@ const char *shape_name(Shape shape) {
            : shape == Shape::two_layers ? "layers of two dimensions"
            : shape == Shape::cube       ? "a cubemap"
                                         : "layers of cubemaps";
-}
-
-std::string place(Site site) {
-    return cuda_cpu::place(site.file, site.line);
 }
 
 void check_shape(const char *call, Shape wanted, Shape is, Site site) {

@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <set>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -291,12 +290,6 @@ static std::string list(const std::vector<std::string> &members) {
     return result + "]";
 }
 
-static std::string block_name(const Trace &trace, uint64_t i) {
-    return format("(%llu,%llu,%llu)", (unsigned long long)i % trace.grid.x,
-                  (unsigned long long)i / trace.grid.x % trace.grid.y,
-                  (unsigned long long)i / trace.grid.x / trace.grid.y);
-}
-
 // What happens when, as events of Chrome's format: the blocks on the workers, and the threads of a block
 static std::string time_events(const Trace &trace) {
     std::vector<std::string> events;
@@ -318,13 +311,13 @@ static std::string time_events(const Trace &trace) {
         name("thread_name", 1, w, "worker " + std::to_string(w));
         for (const TraceSpan &s : trace.workers[w])
             span(1, w, s.begin, s.end,
-                 "block " + block_name(trace, s.first) +
-                     (s.last != s.first ? " to " + block_name(trace, s.last) : ""),
+                 "block " + coordinates(s.first, trace.grid) +
+                     (s.last != s.first ? " to " + coordinates(s.last, trace.grid) : ""),
                  format("\"first\": %llu, \"last\": %llu, \"blocks\": %llu", (unsigned long long)s.first,
                         (unsigned long long)s.last, (unsigned long long)s.count));
     }
     const BlockTrace &b = *trace.recorded;
-    name("process_name", 2, 0, "threads of block " + block_name(trace, setting.block));
+    name("process_name", 2, 0, "threads of block " + coordinates(setting.block, trace.grid));
     for (size_t t = 0; t < b.threads.size(); ++t)
         name("thread_name", 2, t, "thread " + std::to_string(t));
     for (const BlockTrace::Phase &p : b.phases)
@@ -404,7 +397,7 @@ void finish_trace(Trace *trace) {
         end_program("cannot write %s: %s", setting.file.c_str(), strerror(errno));
     print_line("%s describes the launch of %s at %s%s", setting.file.c_str(), trace->kernel.c_str(),
                trace->launched_at.c_str(),
-               race_launch ? (", and block " + block_name(*trace, setting.block) + " of it").c_str()
+               race_launch ? (", and block " + coordinates(setting.block, trace->grid) + " of it").c_str()
                            : "; lanes and accesses need a program built for checking (cucc --check)");
     delete trace->recorded;
     delete trace;

@@ -10,7 +10,6 @@
 #pragma once
 #include "block.h"
 
-#include <atomic>
 #include <chrono>
 #include <deque>
 #include <mutex>

@@ -245,60 +245,22 @@ using namespace cuda_cpu;
 
 extern "C" {
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
-    return copy(__func__, to, from, bytes, kind, nullptr, false);
-}
-
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t stream) {
-    return copy(__func__, to, from, bytes, kind, stream, true);
-}
-
-cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                         size_t rows, cudaMemcpyKind kind) {
-    return copy_2d(__func__, to, to_pitch, from, from_pitch, width, rows, kind, nullptr, false);
-}
-
-cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                              size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
-    return copy_2d(__func__, to, to_pitch, from, from_pitch, width, rows, kind, stream, true);
-}
-
-cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
-    return copy_peer(__func__, to, to_device, from, from_device, bytes, nullptr, false);
-}
-
-cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
-                                cudaStream_t stream) {
-    return copy_peer(__func__, to, to_device, from, from_device, bytes, stream, true);
-}
-
-cudaError_t cudaMemset(void *to, int byte, size_t bytes) {
-    return fill_bytes(__func__, to, bytes, byte, bytes, 1, nullptr);
-}
-
-cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream) {
-    return fill_bytes(__func__, to, bytes, byte, bytes, 1, stream);
-}
-
-cudaError_t cudaMemset2D(void *to, size_t pitch, int byte, size_t width, size_t rows) {
-    return fill_bytes(__func__, to, pitch, byte, width, rows, nullptr);
-}
-
-cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, size_t rows,
-                              cudaStream_t stream) {
-    return fill_bytes(__func__, to, pitch, byte, width, rows, stream);
-}
-
-cudaError_t cudaMemset3D(cudaPitchedPtr to, int byte, cudaExtent extent) {
-    return cudaMemset3DAsync(to, byte, extent, nullptr);
-}
-
-cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int byte, cudaExtent extent, cudaStream_t stream) {
-    return fill(__func__,
-                {(char *)to.ptr, to.pitch, to.ysize, (unsigned)byte & 255, 1, extent.width, extent.height,
-                 extent.depth},
-                stream);
-}
+AND_ASYNC(cudaMemcpy, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind),
+          copy(__func__, to, from, bytes, kind, stream, asynchronous))
+AND_ASYNC(cudaMemcpy2D,
+          (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows,
+           cudaMemcpyKind kind),
+          copy_2d(__func__, to, to_pitch, from, from_pitch, width, rows, kind, stream, asynchronous))
+AND_ASYNC(cudaMemcpyPeer, (void *to, int to_device, const void *from, int from_device, size_t bytes),
+          copy_peer(__func__, to, to_device, from, from_device, bytes, stream, asynchronous))
+AND_ASYNC(cudaMemset, (void *to, int byte, size_t bytes),
+          fill_bytes(__func__, to, bytes, byte, bytes, 1, stream))
+AND_ASYNC(cudaMemset2D, (void *to, size_t pitch, int byte, size_t width, size_t rows),
+          fill_bytes(__func__, to, pitch, byte, width, rows, stream))
+AND_ASYNC(cudaMemset3D, (cudaPitchedPtr to, int byte, cudaExtent extent),
+          fill(__func__,
+               {(char *)to.ptr, to.pitch, to.ysize, (unsigned)byte & 255, 1, extent.width, extent.height,
+                extent.depth},
+               stream))
 
 } // extern "C"

@@ -3,8 +3,6 @@
 #include "grid.h"
 #include "race.h"
 
-#include <algorithm>
-
 namespace cuda_cpu {
 
 namespace {

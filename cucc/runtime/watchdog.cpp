@@ -128,10 +128,9 @@ void Watch::only_polling() {
                  "started, set "
                  "CUDA_CPU_WORKERS=%llu",
                  running, blocks, std::min(blocks, 1024ull));
-    const std::string place = spin.site.file
-                                  ? std::string("with atomics that change nothing, such as at ") +
-                                        base_name(spin.site.file) + ":" + std::to_string(spin.site.line)
-                                  : "with reads through volatile";
+    const std::string place =
+        spin.site.file ? "with atomics that change nothing, such as at " + cuda_cpu::place(spin.site)
+                       : "with reads through volatile";
     kernel_error("no progress for %g s: every thread that can run polls, %s: is a lock never released?%s",
                  limit, place.c_str(), hint);
 }

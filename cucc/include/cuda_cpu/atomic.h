@@ -134,6 +134,16 @@ template <class T, class Self> class AtomicOperations {
     CUDA_CPU_FETCH(min, T, x < old ? x : old)
     CUDA_CPU_FETCH(max, T, old < x ? x : old)
 #undef CUDA_CPU_FETCH
+#define CUDA_CPU_ASSIGN(sign, fetch, Argument)                                                               \
+    T operator sign##=(Argument x) const volatile {                                                          \
+        return fetch(x) sign x;                                                                              \
+    }
+    CUDA_CPU_ASSIGN(+, fetch_add, Difference)
+    CUDA_CPU_ASSIGN(-, fetch_sub, Difference)
+    CUDA_CPU_ASSIGN(&, fetch_and, T)
+    CUDA_CPU_ASSIGN(|, fetch_or, T)
+    CUDA_CPU_ASSIGN(^, fetch_xor, T)
+#undef CUDA_CPU_ASSIGN
     T operator++() const volatile {
         return fetch_add(1) + 1;
     }
@@ -145,21 +155,6 @@ template <class T, class Self> class AtomicOperations {
     }
     T operator--(int) const volatile {
         return fetch_sub(1);
-    }
-    T operator+=(Difference x) const volatile {
-        return fetch_add(x) + x;
-    }
-    T operator-=(Difference x) const volatile {
-        return fetch_sub(x) - x;
-    }
-    T operator&=(T x) const volatile {
-        return fetch_and(x) & x;
-    }
-    T operator|=(T x) const volatile {
-        return fetch_or(x) | x;
-    }
-    T operator^=(T x) const volatile {
-        return fetch_xor(x) ^ x;
     }
 };
 

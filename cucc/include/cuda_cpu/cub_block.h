@@ -144,37 +144,16 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
         InclusiveScan(in, out, Sum(), callback);
     }
 
-    // Forms with one item per thread.
-    template <class Op> void ExclusiveScan(T in, T &out, Op op) { ExclusiveScan((One)in, (One)out, op); }
-    template <class Op> void ExclusiveScan(T in, T &out, Op op, T &aggregate) {
-        ExclusiveScan((One)in, (One)out, op, aggregate);
+    // Forms with one item per thread
+#define CUDA_CPU_CUB_ONE(Scan)                                                                               \
+    template <class... More> void Scan(T in, T &out, More &&...more) {                                       \
+        Scan((One)in, (One)out, std::forward<More>(more)...);                                                \
     }
-    template <class Op> void ExclusiveScan(T in, T &out, T initial, Op op) {
-        ExclusiveScan((One)in, (One)out, initial, op);
-    }
-    template <class Op> void ExclusiveScan(T in, T &out, T initial, Op op, T &aggregate) {
-        ExclusiveScan((One)in, (One)out, initial, op, aggregate);
-    }
-    template <class Op, class Callback> void ExclusiveScan(T in, T &out, Op op, Callback &callback) {
-        ExclusiveScan((One)in, (One)out, op, callback);
-    }
-    template <class Op> void InclusiveScan(T in, T &out, Op op) { InclusiveScan((One)in, (One)out, op); }
-    template <class Op> void InclusiveScan(T in, T &out, Op op, T &aggregate) {
-        InclusiveScan((One)in, (One)out, op, aggregate);
-    }
-    template <class Op, class Callback> void InclusiveScan(T in, T &out, Op op, Callback &callback) {
-        InclusiveScan((One)in, (One)out, op, callback);
-    }
-    void ExclusiveSum(T in, T &out) { ExclusiveSum((One)in, (One)out); }
-    void ExclusiveSum(T in, T &out, T &aggregate) { ExclusiveSum((One)in, (One)out, aggregate); }
-    template <class Callback> void ExclusiveSum(T in, T &out, Callback &callback) {
-        ExclusiveSum((One)in, (One)out, callback);
-    }
-    void InclusiveSum(T in, T &out) { InclusiveSum((One)in, (One)out); }
-    void InclusiveSum(T in, T &out, T &aggregate) { InclusiveSum((One)in, (One)out, aggregate); }
-    template <class Callback> void InclusiveSum(T in, T &out, Callback &callback) {
-        InclusiveSum((One)in, (One)out, callback);
-    }
+    CUDA_CPU_CUB_ONE(ExclusiveScan)
+    CUDA_CPU_CUB_ONE(InclusiveScan)
+    CUDA_CPU_CUB_ONE(ExclusiveSum)
+    CUDA_CPU_CUB_ONE(InclusiveSum)
+#undef CUDA_CPU_CUB_ONE
 };
 
 // ---- loads and stores ----
@@ -356,41 +335,25 @@ class BlockRadixSort : public cu_block_sort<Key, X * Y * Z, N, Value> {
     typedef cu_block_sort<Key, X * Y * Z, N, Value> Base;
     static constexpr int threads = X * Y * Z, all_bits = 8 * sizeof(Key);
     template <bool STRIPED> void sort(Key (&keys)[N], Value (*values)[N], int begin, int end, bool up) {
-        Base::template sort<STRIPED>(keys, values, threads * N, [=](const Key &a, const Key &b) {
-            return up ? cu_digits(a, begin, end) < cu_digits(b, begin, end)
-                      : cu_digits(b, begin, end) < cu_digits(a, begin, end);
-        });
+        Base::template sort<STRIPED>(keys, values, threads * N, cu_by_bits<Key>{begin, end, up});
     }
 
   public:
     explicit BlockRadixSort(CUDA_CPU_SITE) : Base(CUDA_CPU_HERE) {}
     explicit BlockRadixSort(typename Base::TempStorage &storage, CUDA_CPU_SITE)
         : Base(storage, CUDA_CPU_HERE) {}
-    void Sort(Key (&keys)[N], int begin = 0, int end = all_bits) {
-        sort<false>(keys, nullptr, begin, end, true);
+#define CUDA_CPU_CUB_SORT(NAME, STRIPED, UP)                                                                 \
+    void NAME(Key(&keys)[N], int begin = 0, int end = all_bits) {                                            \
+        sort<STRIPED>(keys, nullptr, begin, end, UP);                                                        \
+    }                                                                                                        \
+    void NAME(Key(&keys)[N], Value(&values)[N], int begin = 0, int end = all_bits) {                         \
+        sort<STRIPED>(keys, &values, begin, end, UP);                                                        \
     }
-    void Sort(Key (&keys)[N], Value (&values)[N], int begin = 0, int end = all_bits) {
-        sort<false>(keys, &values, begin, end, true);
-    }
-    void SortDescending(Key (&keys)[N], int begin = 0, int end = all_bits) {
-        sort<false>(keys, nullptr, begin, end, false);
-    }
-    void SortDescending(Key (&keys)[N], Value (&values)[N], int begin = 0, int end = all_bits) {
-        sort<false>(keys, &values, begin, end, false);
-    }
-    void SortBlockedToStriped(Key (&keys)[N], int begin = 0, int end = all_bits) {
-        sort<true>(keys, nullptr, begin, end, true);
-    }
-    void SortBlockedToStriped(Key (&keys)[N], Value (&values)[N], int begin = 0, int end = all_bits) {
-        sort<true>(keys, &values, begin, end, true);
-    }
-    void SortDescendingBlockedToStriped(Key (&keys)[N], int begin = 0, int end = all_bits) {
-        sort<true>(keys, nullptr, begin, end, false);
-    }
-    void SortDescendingBlockedToStriped(Key (&keys)[N], Value (&values)[N], int begin = 0,
-                                        int end = all_bits) {
-        sort<true>(keys, &values, begin, end, false);
-    }
+    CUDA_CPU_CUB_SORT(Sort, false, true)
+    CUDA_CPU_CUB_SORT(SortDescending, false, false)
+    CUDA_CPU_CUB_SORT(SortBlockedToStriped, true, true)
+    CUDA_CPU_CUB_SORT(SortDescendingBlockedToStriped, true, false)
+#undef CUDA_CPU_CUB_SORT
 };
 
 template <class Key, int X, int N, class Value = NullType, int Y = 1, int Z = 1>
@@ -465,26 +428,19 @@ class BlockAdjacentDifference : public cu_neighbours<T, X, Y, Z> {
     explicit BlockAdjacentDifference(CUDA_CPU_SITE) : Base(CUDA_CPU_HERE) {}
     explicit BlockAdjacentDifference(typename Base::TempStorage &storage, CUDA_CPU_SITE)
         : Base(storage, CUDA_CPU_HERE) {}
-    template <int N, class U, class Op> void SubtractLeft(T (&in)[N], U (&out)[N], Op op) {
-        subtract(in, out, op, true, nullptr, cu_all);
+#define CUDA_CPU_CUB_SUBTRACT(NAME, LEFT)                                                                    \
+    template <int N, class U, class Op> void NAME(T(&in)[N], U(&out)[N], Op op) {                            \
+        subtract(in, out, op, LEFT, nullptr, cu_all);                                                        \
+    }                                                                                                        \
+    template <int N, class U, class Op> void NAME(T(&in)[N], U(&out)[N], Op op, T beyond) {                  \
+        subtract(in, out, op, LEFT, &beyond, cu_all);                                                        \
+    }                                                                                                        \
+    template <int N, class U, class Op> void NAME##PartialTile(T(&in)[N], U(&out)[N], Op op, int valid) {    \
+        subtract(in, out, op, LEFT, nullptr, valid);                                                         \
     }
-    template <int N, class U, class Op> void SubtractLeft(T (&in)[N], U (&out)[N], Op op, T before_all) {
-        subtract(in, out, op, true, &before_all, cu_all);
-    }
-    template <int N, class U, class Op>
-    void SubtractLeftPartialTile(T (&in)[N], U (&out)[N], Op op, int valid) {
-        subtract(in, out, op, true, nullptr, valid);
-    }
-    template <int N, class U, class Op> void SubtractRight(T (&in)[N], U (&out)[N], Op op) {
-        subtract(in, out, op, false, nullptr, cu_all);
-    }
-    template <int N, class U, class Op> void SubtractRight(T (&in)[N], U (&out)[N], Op op, T after_all) {
-        subtract(in, out, op, false, &after_all, cu_all);
-    }
-    template <int N, class U, class Op>
-    void SubtractRightPartialTile(T (&in)[N], U (&out)[N], Op op, int valid) {
-        subtract(in, out, op, false, nullptr, valid);
-    }
+    CUDA_CPU_CUB_SUBTRACT(SubtractLeft, true)
+    CUDA_CPU_CUB_SUBTRACT(SubtractRight, false)
+#undef CUDA_CPU_CUB_SUBTRACT
 };
 
 template <class T, int X, int Y = 1, int Z = 1, int = 0>

@@ -57,11 +57,13 @@ template <class T, class It, class Op> T cu_combine(It in, cu_size first, cu_siz
     T all = cu_combine<T>(in, first, end, op);
     return op(initial, all);
 }
-template <class T> T cu_largest() {
-    return Traits<T>::Max();
-}
-template <class T> T cu_lowest() {
-    return Traits<T>::Lowest();
+// The best of n numbered values; {1, worst} if there are none
+template <class It, class Op>
+KeyValuePair<int, cu_value<It>> cu_best(It in, cu_size n, Op op, cu_value<It> worst) {
+    KeyValuePair<int, cu_value<It>> best{1, worst};
+    for (cu_size i = 0; i < n; ++i)
+        best = i == 0 ? decltype(best){0, in[0]} : op(best, decltype(best){(int)i, in[i]});
+    return best;
 }
 
 // ---- reductions ----
@@ -72,37 +74,24 @@ struct DeviceReduce {
                               CUDA_CPU_CUB_STREAM) {
         return cu_run(storage, bytes, stream, [=]() mutable { *out = cu_combine<T>(in, 0, n, op, initial); });
     }
-    template <class In, class Out>
-    static cudaError_t Sum(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, in, out, n, cub::Sum(), typename cu_output<Out, In>::type{}, stream);
+#define CUDA_CPU_CUB_REDUCTION(NAME, initial)                                                                \
+    template <class In, class Out>                                                                           \
+    static cudaError_t NAME(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {          \
+        return Reduce(storage, bytes, in, out, n, cub::NAME(), initial, stream);                             \
     }
-    template <class In, class Out>
-    static cudaError_t Min(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, in, out, n, cub::Min(), cu_largest<cu_value<In>>(), stream);
-    }
-    template <class In, class Out>
-    static cudaError_t Max(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, in, out, n, cub::Max(), cu_lowest<cu_value<In>>(), stream);
-    }
+    CUDA_CPU_CUB_REDUCTION(Sum, (typename cu_output<Out, In>::type{}))
+    CUDA_CPU_CUB_REDUCTION(Min, Traits<cu_value<In>>::Max())
+    CUDA_CPU_CUB_REDUCTION(Max, Traits<cu_value<In>>::Lowest())
+#undef CUDA_CPU_CUB_REDUCTION
     template <class In, class Out>
     static cudaError_t ArgMin(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
-        typedef KeyValuePair<int, cu_value<In>> Pair;
-        return cu_run(storage, bytes, stream, [=] {
-            Pair best{1, cu_largest<cu_value<In>>()}; // the result for an empty array
-            for (cu_size i = 0; i < n; ++i)
-                best = i == 0 ? Pair{0, in[0]} : ArgMin_(best, Pair{(int)i, in[i]});
-            *out = best;
-        });
+        return cu_run(storage, bytes, stream,
+                      [=] { *out = cu_best(in, n, cub::ArgMin(), Traits<cu_value<In>>::Max()); });
     }
     template <class In, class Out>
     static cudaError_t ArgMax(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
-        typedef KeyValuePair<int, cu_value<In>> Pair;
-        return cu_run(storage, bytes, stream, [=] {
-            Pair best{1, cu_lowest<cu_value<In>>()};
-            for (cu_size i = 0; i < n; ++i)
-                best = i == 0 ? Pair{0, in[0]} : ArgMax_(best, Pair{(int)i, in[i]});
-            *out = best;
-        });
+        return cu_run(storage, bytes, stream,
+                      [=] { *out = cu_best(in, n, cub::ArgMax(), Traits<cu_value<In>>::Lowest()); });
     }
     template <class In, class Out, class Op, class Transform, class T>
     static cudaError_t TransformReduce(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, Op op,
@@ -125,10 +114,6 @@ struct DeviceReduce {
             *count = (int)runs;
         });
     }
-
-  private:
-    static constexpr cub::ArgMin ArgMin_{};
-    static constexpr cub::ArgMax ArgMax_{};
 };
 
 struct DeviceSegmentedReduce {
@@ -140,24 +125,16 @@ struct DeviceSegmentedReduce {
                 out[i] = cu_combine<T>(in, begin[i], end[i], op, initial);
         });
     }
-    template <class In, class Out, class Begin, class End>
-    static cudaError_t Sum(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,
-                           CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, in, out, segments, begin, end, cub::Sum(),
-                      typename cu_output<Out, In>::type{}, stream);
+#define CUDA_CPU_CUB_REDUCTION(NAME, initial)                                                                \
+    template <class In, class Out, class Begin, class End>                                                   \
+    static cudaError_t NAME(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,    \
+                            CUDA_CPU_CUB_STREAM) {                                                           \
+        return Reduce(storage, bytes, in, out, segments, begin, end, cub::NAME(), initial, stream);          \
     }
-    template <class In, class Out, class Begin, class End>
-    static cudaError_t Min(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,
-                           CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, in, out, segments, begin, end, cub::Min(), cu_largest<cu_value<In>>(),
-                      stream);
-    }
-    template <class In, class Out, class Begin, class End>
-    static cudaError_t Max(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,
-                           CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, in, out, segments, begin, end, cub::Max(), cu_lowest<cu_value<In>>(),
-                      stream);
-    }
+    CUDA_CPU_CUB_REDUCTION(Sum, (typename cu_output<Out, In>::type{}))
+    CUDA_CPU_CUB_REDUCTION(Min, Traits<cu_value<In>>::Max())
+    CUDA_CPU_CUB_REDUCTION(Max, Traits<cu_value<In>>::Lowest())
+#undef CUDA_CPU_CUB_REDUCTION
 };
 
 // ---- scans ----
@@ -363,16 +340,6 @@ void cu_sort(K keys, KOut keys_out, V values, VOut values_out, cu_size first, cu
             values_out[i] = old[items[i - first].from];
     }
 }
-// Compares keys by their bits begin to end - 1.
-template <class K> struct cu_by_bits {
-    int begin, end;
-    bool up;
-    bool operator()(const K &a, const K &b) const {
-        return up ? cu_digits(a, begin, end) < cu_digits(b, begin, end)
-                  : cu_digits(b, begin, end) < cu_digits(a, begin, end);
-    }
-};
-
 // Sorts one segment, or the segments begins[i] to ends[i] - 1.
 template <class K, class V, class Begins, class Ends>
 cudaError_t cu_radix_sort(CUDA_CPU_CUB_STORAGE, const K *keys, K *keys_out, const V *values, V *values_out,

@@ -61,31 +61,20 @@ template <class T> struct DoubleBuffer {
 
 // ---- operators ----
 
-struct Sum {
-    template <class T, class U> auto operator()(const T &a, const U &b) const { return a + b; }
-};
-struct Difference {
-    template <class T, class U> auto operator()(const T &a, const U &b) const { return a - b; }
-};
-struct Division {
-    template <class T, class U> auto operator()(const T &a, const U &b) const { return a / b; }
-};
-struct Max {
-    template <class T, class U> std::common_type_t<T, U> operator()(const T &a, const U &b) const {
-        return a < b ? b : a;
-    }
-};
-struct Min {
-    template <class T, class U> std::common_type_t<T, U> operator()(const T &a, const U &b) const {
-        return b < a ? b : a;
-    }
-};
-struct Equality {
-    template <class T, class U> bool operator()(const T &a, const U &b) const { return a == b; }
-};
-struct Inequality {
-    template <class T, class U> bool operator()(const T &a, const U &b) const { return a != b; }
-};
+#define CUDA_CPU_CUB_OPERATION(Name, Result, expression)                                                     \
+    struct Name {                                                                                            \
+        template <class T, class U> Result operator()(const T &a, const U &b) const { return expression; }   \
+    };
+CUDA_CPU_CUB_OPERATION(Sum, auto, a + b)
+CUDA_CPU_CUB_OPERATION(Difference, auto, a - b)
+CUDA_CPU_CUB_OPERATION(Division, auto, a / b)
+#define CUDA_CPU_CUB_COMMON std::common_type_t<T, U>
+CUDA_CPU_CUB_OPERATION(Max, CUDA_CPU_CUB_COMMON, a < b ? b : a)
+CUDA_CPU_CUB_OPERATION(Min, CUDA_CPU_CUB_COMMON, b < a ? b : a)
+CUDA_CPU_CUB_OPERATION(Equality, bool, a == b)
+CUDA_CPU_CUB_OPERATION(Inequality, bool, a != b)
+#undef CUDA_CPU_CUB_COMMON
+#undef CUDA_CPU_CUB_OPERATION
 template <class E> struct InequalityWrapper {
     E op;
     explicit InequalityWrapper(E e) : op(e) {}
@@ -175,6 +164,15 @@ template <class T> typename Traits<T>::UnsignedBits cu_digits(const T &key, int 
     bits >>= begin;
     return end - begin < all ? bits & ((typename As::UnsignedBits(1) << (end - begin)) - 1) : bits;
 }
+// Compares keys by their bits begin to end - 1.
+template <class K> struct cu_by_bits {
+    int begin, end;
+    bool up;
+    bool operator()(const K &a, const K &b) const {
+        return up ? cu_digits(a, begin, end) < cu_digits(b, begin, end)
+                  : cu_digits(b, begin, end) < cu_digits(a, begin, end);
+    }
+};
 
 // ---- loads, stores and iterators ----
 

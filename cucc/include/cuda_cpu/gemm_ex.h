@@ -42,8 +42,7 @@ cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t opa, cublasO
                            long long stride_a, const void *B, cudaDataType type_b, int ldb,
                            long long stride_b, const void *beta, void *C, cudaDataType type_c, int ldc,
                            long long stride_c, int count, cublasComputeType_t compute, cublasGemmAlgo_t) {
-    CUDA_CPU_HANDLE;
-    CUDA_CPU_REQUIRE(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));
+    CUDA_CPU_CHECK(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));
     if (type_a == CUDA_R_64F && type_b == CUDA_R_64F && type_c == CUDA_R_64F &&
         (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC))
         return cublasDgemmStridedBatched(handle, opa, opb, m, n, k, (const double *)alpha, (const double *)A,

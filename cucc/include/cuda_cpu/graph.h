@@ -404,50 +404,29 @@ inline cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cuda
                                                        size_t count, unsigned int flags = 0) {
     return cudaStreamUpdateCaptureDependencies(stream, dependencies, nullptr, count, flags);
 }
-template <class T>
-inline cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
-                                                  const cudaGraphNode_t *after, size_t count, const T &symbol,
-                                                  const void *from, size_t bytes, size_t offset,
-                                                  cudaMemcpyKind kind) {
-    return cudaGraphAddMemcpyNodeToSymbol(
-        node, graph, after, count, (const void *)__builtin_addressof(symbol), from, bytes, offset, kind);
-}
-template <class T>
-inline cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
-                                                    const cudaGraphNode_t *after, size_t count, void *to,
-                                                    const T &symbol, size_t bytes, size_t offset,
-                                                    cudaMemcpyKind kind) {
-    return cudaGraphAddMemcpyNodeFromSymbol(node, graph, after, count, to,
-                                            (const void *)__builtin_addressof(symbol), bytes, offset, kind);
-}
-template <class T>
-inline cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const T &symbol,
-                                                        const void *from, size_t bytes, size_t offset,
-                                                        cudaMemcpyKind kind) {
-    return cudaGraphMemcpyNodeSetParamsToSymbol(node, (const void *)__builtin_addressof(symbol), from, bytes,
-                                                offset, kind);
-}
-template <class T>
-inline cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void *to, const T &symbol,
-                                                          size_t bytes, size_t offset, cudaMemcpyKind kind) {
-    return cudaGraphMemcpyNodeSetParamsFromSymbol(node, to, (const void *)__builtin_addressof(symbol), bytes,
-                                                  offset, kind);
-}
-template <class T>
-inline cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                            const T &symbol, const void *from, size_t bytes,
-                                                            size_t offset, cudaMemcpyKind kind) {
-    return cudaGraphExecMemcpyNodeSetParamsToSymbol(
-        executable, node, (const void *)__builtin_addressof(symbol), from, bytes, offset, kind);
-}
-template <class T>
-inline cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t executable,
-                                                              cudaGraphNode_t node, void *to, const T &symbol,
-                                                              size_t bytes, size_t offset,
-                                                              cudaMemcpyKind kind) {
-    return cudaGraphExecMemcpyNodeSetParamsFromSymbol(
-        executable, node, to, (const void *)__builtin_addressof(symbol), bytes, offset, kind);
-}
+// The calls for symbols, with the variable itself in the place of its address
+#define CUDA_CPU_LIST(...) __VA_ARGS__
+#define CUDA_CPU_COPY_NODE(name, PARAMETERS, ARGUMENTS)                                                      \
+    template <class T>                                                                                       \
+    inline cudaError_t name##ToSymbol(CUDA_CPU_LIST PARAMETERS, const T &symbol, const void *from,           \
+                                      size_t bytes, size_t offset, cudaMemcpyKind kind) {                    \
+        return name##ToSymbol(CUDA_CPU_LIST ARGUMENTS, (const void *)__builtin_addressof(symbol), from,      \
+                              bytes, offset, kind);                                                          \
+    }                                                                                                        \
+    template <class T>                                                                                       \
+    inline cudaError_t name##FromSymbol(CUDA_CPU_LIST PARAMETERS, void *to, const T &symbol, size_t bytes,   \
+                                        size_t offset, cudaMemcpyKind kind) {                                \
+        return name##FromSymbol(CUDA_CPU_LIST ARGUMENTS, to, (const void *)__builtin_addressof(symbol),      \
+                                bytes, offset, kind);                                                        \
+    }
+CUDA_CPU_COPY_NODE(cudaGraphAddMemcpyNode,
+                   (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count),
+                   (node, graph, after, count))
+CUDA_CPU_COPY_NODE(cudaGraphMemcpyNodeSetParams, (cudaGraphNode_t node), (node))
+CUDA_CPU_COPY_NODE(cudaGraphExecMemcpyNodeSetParams, (cudaGraphExec_t executable, cudaGraphNode_t node),
+                   (executable, node))
+#undef CUDA_CPU_COPY_NODE
+#undef CUDA_CPU_LIST
 // Makes a user object from a C++ object, which is deleted with the last reference.
 template <class T>
 inline cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, T *wrapped, unsigned int references,

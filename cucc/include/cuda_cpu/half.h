@@ -140,24 +140,22 @@ inline unsigned char CUDA_CPU_NAME(__, 2uchar_rz)(CUDA_CPU_H a) {
 
 // ---- pairs ----
 
-inline CUDA_CPU_H2 CUDA_CPU_NAME2(make_, )(CUDA_CPU_H x, CUDA_CPU_H y) {
-    return {x, y};
-}
-inline CUDA_CPU_H2 CUDA_CPU_NAME2(__halves2, )(CUDA_CPU_H x, CUDA_CPU_H y) {
-    return {x, y};
-}
-inline CUDA_CPU_H2 CUDA_CPU_PASTE(CUDA_CPU_NAME(__, 2), CUDA_CPU_F2)(CUDA_CPU_H a) {
-    return {a, a};
-}
-inline CUDA_CPU_H2 CUDA_CPU_NAME2(__float2, _rn)(float a) {
-    return {a, a};
-}
-inline CUDA_CPU_H2 CUDA_CPU_NAME2(__floats2, _rn)(float x, float y) {
-    return {x, y};
-}
-inline CUDA_CPU_H2 CUDA_CPU_NAME2(__float22, _rn)(float2 a) {
-    return {a.x, a.y};
-}
+#define CUDA_CPU_PAIR(name, parameters, x, y)                                                                \
+    inline CUDA_CPU_H2 name parameters {                                                                     \
+        return {x, y};                                                                                       \
+    }
+CUDA_CPU_PAIR(CUDA_CPU_NAME2(make_, ), (CUDA_CPU_H x, CUDA_CPU_H y), x, y)
+CUDA_CPU_PAIR(CUDA_CPU_NAME2(__halves2, ), (CUDA_CPU_H x, CUDA_CPU_H y), x, y)
+CUDA_CPU_PAIR(CUDA_CPU_PASTE(CUDA_CPU_NAME(__, 2), CUDA_CPU_F2), (CUDA_CPU_H a), a, a)
+CUDA_CPU_PAIR(CUDA_CPU_NAME2(__float2, _rn), (float a), a, a)
+CUDA_CPU_PAIR(CUDA_CPU_NAME2(__floats2, _rn), (float x, float y), x, y)
+CUDA_CPU_PAIR(CUDA_CPU_NAME2(__float22, _rn), (float2 a), a.x, a.y)
+CUDA_CPU_PAIR(CUDA_CPU_NAME2(__low2, ), (CUDA_CPU_H2 a), a.x, a.x)
+CUDA_CPU_PAIR(CUDA_CPU_NAME2(__high2, ), (CUDA_CPU_H2 a), a.y, a.y)
+CUDA_CPU_PAIR(CUDA_CPU_NAME2(__lows2, ), (CUDA_CPU_H2 a, CUDA_CPU_H2 b), a.x, b.x)
+CUDA_CPU_PAIR(CUDA_CPU_NAME2(__highs2, ), (CUDA_CPU_H2 a, CUDA_CPU_H2 b), a.y, b.y)
+CUDA_CPU_PAIR(__lowhigh2highlow, (CUDA_CPU_H2 a), a.y, a.x)
+#undef CUDA_CPU_PAIR
 inline float2 CUDA_CPU_NAME2(__, 2float2)(CUDA_CPU_H2 a) {
     return {(float)a.x, (float)a.y};
 }
@@ -172,21 +170,6 @@ inline CUDA_CPU_H CUDA_CPU_NAME(__low2, )(CUDA_CPU_H2 a) {
 }
 inline CUDA_CPU_H CUDA_CPU_NAME(__high2, )(CUDA_CPU_H2 a) {
     return a.y;
-}
-inline CUDA_CPU_H2 CUDA_CPU_NAME2(__low2, )(CUDA_CPU_H2 a) {
-    return {a.x, a.x};
-}
-inline CUDA_CPU_H2 CUDA_CPU_NAME2(__high2, )(CUDA_CPU_H2 a) {
-    return {a.y, a.y};
-}
-inline CUDA_CPU_H2 CUDA_CPU_NAME2(__lows2, )(CUDA_CPU_H2 a, CUDA_CPU_H2 b) {
-    return {a.x, b.x};
-}
-inline CUDA_CPU_H2 CUDA_CPU_NAME2(__highs2, )(CUDA_CPU_H2 a, CUDA_CPU_H2 b) {
-    return {a.y, b.y};
-}
-inline CUDA_CPU_H2 __lowhigh2highlow(CUDA_CPU_H2 a) {
-    return {a.y, a.x};
 }
 
 // ---- comparisons ----
@@ -318,61 +301,42 @@ inline CUDA_CPU_H2 __hcmadd(CUDA_CPU_H2 a, CUDA_CPU_H2 b, CUDA_CPU_H2 c) { // co
     return {__hfma(__hneg(a.y), b.y, __hfma(a.x, b.x, c.x)), __hfma(a.y, b.x, __hfma(a.x, b.y, c.y))};
 }
 
+#define CUDA_CPU_OPERATOR(T, sign, function)                                                                 \
+    inline T operator sign(const T &a, const T &b) {                                                         \
+        return function(a, b);                                                                               \
+    }                                                                                                        \
+    inline T &operator sign##=(T &a, const T &b) {                                                           \
+        return a = function(a, b);                                                                           \
+    }
 #define CUDA_CPU_OPERATORS(T, add, sub, mul, div, neg)                                                       \
-    inline T operator+(const T &a, const T &b) {                                                             \
-        return add(a, b);                                                                                    \
-    }                                                                                                        \
-    inline T operator-(const T &a, const T &b) {                                                             \
-        return sub(a, b);                                                                                    \
-    }                                                                                                        \
-    inline T operator*(const T &a, const T &b) {                                                             \
-        return mul(a, b);                                                                                    \
-    }                                                                                                        \
-    inline T operator/(const T &a, const T &b) {                                                             \
-        return div(a, b);                                                                                    \
-    }                                                                                                        \
-    inline T &operator+=(T &a, const T &b) {                                                                 \
-        return a = add(a, b);                                                                                \
-    }                                                                                                        \
-    inline T &operator-=(T &a, const T &b) {                                                                 \
-        return a = sub(a, b);                                                                                \
-    }                                                                                                        \
-    inline T &operator*=(T &a, const T &b) {                                                                 \
-        return a = mul(a, b);                                                                                \
-    }                                                                                                        \
-    inline T &operator/=(T &a, const T &b) {                                                                 \
-        return a = div(a, b);                                                                                \
-    }                                                                                                        \
+    CUDA_CPU_OPERATOR(T, +, add)                                                                             \
+    CUDA_CPU_OPERATOR(T, -, sub)                                                                             \
+    CUDA_CPU_OPERATOR(T, *, mul)                                                                             \
+    CUDA_CPU_OPERATOR(T, /, div)                                                                             \
     inline T operator+(const T &a) {                                                                         \
         return a;                                                                                            \
     }                                                                                                        \
     inline T operator-(const T &a) {                                                                         \
         return neg(a);                                                                                       \
     }
-#define CUDA_CPU_RELATIONS(T, eq, neu, lt, le, gt, ge)                                                       \
-    inline bool operator==(const T &a, const T &b) {                                                         \
-        return eq(a, b);                                                                                     \
-    }                                                                                                        \
-    inline bool operator!=(const T &a, const T &b) {                                                         \
-        return neu(a, b);                                                                                    \
-    }                                                                                                        \
-    inline bool operator<(const T &a, const T &b) {                                                          \
-        return lt(a, b);                                                                                     \
-    }                                                                                                        \
-    inline bool operator<=(const T &a, const T &b) {                                                         \
-        return le(a, b);                                                                                     \
-    }                                                                                                        \
-    inline bool operator>(const T &a, const T &b) {                                                          \
-        return gt(a, b);                                                                                     \
-    }                                                                                                        \
-    inline bool operator>=(const T &a, const T &b) {                                                         \
-        return ge(a, b);                                                                                     \
+#define CUDA_CPU_RELATION(T, sign, function)                                                                 \
+    inline bool operator sign(const T &a, const T &b) {                                                      \
+        return function(a, b);                                                                               \
     }
+#define CUDA_CPU_RELATIONS(T, eq, neu, lt, le, gt, ge)                                                       \
+    CUDA_CPU_RELATION(T, ==, eq)                                                                             \
+    CUDA_CPU_RELATION(T, !=, neu)                                                                            \
+    CUDA_CPU_RELATION(T, <, lt)                                                                              \
+    CUDA_CPU_RELATION(T, <=, le)                                                                             \
+    CUDA_CPU_RELATION(T, >, gt)                                                                              \
+    CUDA_CPU_RELATION(T, >=, ge)
 CUDA_CPU_OPERATORS(CUDA_CPU_H, __hadd, __hsub, __hmul, __hdiv, __hneg)
 CUDA_CPU_RELATIONS(CUDA_CPU_H, __heq, __hneu, __hlt, __hle, __hgt, __hge)
 CUDA_CPU_OPERATORS(CUDA_CPU_H2, __hadd2, __hsub2, __hmul2, __h2div, __hneg2)
 CUDA_CPU_RELATIONS(CUDA_CPU_H2, __hbeq2, __hbneu2, __hblt2, __hble2, __hbgt2, __hbge2)
+#undef CUDA_CPU_OPERATOR
 #undef CUDA_CPU_OPERATORS
+#undef CUDA_CPU_RELATION
 #undef CUDA_CPU_RELATIONS
 inline CUDA_CPU_H &operator++(CUDA_CPU_H &a) {
     return a += CUDA_CPU_H(1.0f);

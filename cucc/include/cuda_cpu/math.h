@@ -64,6 +64,16 @@ template <int mode, class F, class... T> inline auto rounded(F f, T... x) {
 [[noreturn]] void trap(const char *file, int line);
 } // namespace cuda_cpu
 
+// The same function under another name
+#define CUDA_CPU_SAME(T, name, same)                                                                         \
+    inline T name(T x) {                                                                                     \
+        return same(x);                                                                                      \
+    }
+#define CUDA_CPU_SAME2(T, name, same)                                                                        \
+    inline T name(T x, T y) {                                                                                \
+        return same(x, y);                                                                                   \
+    }
+
 // ---- functions that the C library lacks ----
 
 inline float rsqrtf(float x) {
@@ -72,17 +82,11 @@ inline float rsqrtf(float x) {
 inline double rsqrt(double x) {
     return 1.0 / sqrt(x);
 }
-inline float rsqrt(float x) {
-    return rsqrtf(x);
-}
 inline float rcbrtf(float x) {
     return 1.0f / cbrtf(x);
 }
 inline double rcbrt(double x) {
     return 1.0 / cbrt(x);
-}
-inline float rcbrt(float x) {
-    return rcbrtf(x);
 }
 
 // sin(pi x) and cos(pi x), exact where x is a multiple of one half.
@@ -119,12 +123,10 @@ inline float sinpif(float x) {
 inline float cospif(float x) {
     return (float)cospi((double)x);
 }
-inline float sinpi(float x) {
-    return sinpif(x);
-}
-inline float cospi(float x) {
-    return cospif(x);
-}
+CUDA_CPU_SAME(float, rsqrt, rsqrtf)
+CUDA_CPU_SAME(float, rcbrt, rcbrtf)
+CUDA_CPU_SAME(float, sinpi, sinpif)
+CUDA_CPU_SAME(float, cospi, cospif)
 inline void sincospi(float x, float *sine, float *cosine) {
     sincospif(x, sine, cosine);
 }
@@ -148,38 +150,20 @@ inline double fdivide(double x, double y) {
 
 // ---- fast versions ----
 
-inline float __sinf(float x) {
-    return sinf(x);
-}
-inline float __cosf(float x) {
-    return cosf(x);
-}
-inline float __tanf(float x) {
-    return tanf(x);
-}
-inline float __tanhf(float x) {
-    return tanhf(x);
-}
+CUDA_CPU_SAME(float, __sinf, sinf)
+CUDA_CPU_SAME(float, __cosf, cosf)
+CUDA_CPU_SAME(float, __tanf, tanf)
+CUDA_CPU_SAME(float, __tanhf, tanhf)
+CUDA_CPU_SAME(float, __expf, expf)
+CUDA_CPU_SAME(float, __logf, logf)
+CUDA_CPU_SAME(float, __log2f, log2f)
+CUDA_CPU_SAME(float, __log10f, log10f)
+CUDA_CPU_SAME2(float, __powf, powf)
 inline void __sincosf(float x, float *sine, float *cosine) {
     sincos(x, sine, cosine);
 }
-inline float __expf(float x) {
-    return expf(x);
-}
 inline float __exp10f(float x) {
     return (float)pow(10.0, (double)x);
-}
-inline float __logf(float x) {
-    return logf(x);
-}
-inline float __log2f(float x) {
-    return log2f(x);
-}
-inline float __log10f(float x) {
-    return log10f(x);
-}
-inline float __powf(float x, float y) {
-    return powf(x, y);
 }
 inline float __fdividef(float x, float y) {
     return x / y;
@@ -190,75 +174,53 @@ inline float __saturatef(float x) {
 
 // ---- arithmetic in a rounding mode: nearest even, towards zero, up, down ----
 
+// f is the letter for the type.
+#define CUDA_CPU_ROUNDED_OPERATION(name, T, operation, mode)                                                 \
+    inline T name(T x, T y) {                                                                                \
+        return cuda_cpu::rounded<mode>([](T a, T b) { return a operation b; }, x, y);                        \
+    }
+#define CUDA_CPU_ROUNDED_FLOAT(f, T, suffix, mode)                                                           \
+    CUDA_CPU_ROUNDED_OPERATION(__##f##add_##suffix, T, +, mode)                                              \
+    CUDA_CPU_ROUNDED_OPERATION(__##f##sub_##suffix, T, -, mode)                                              \
+    CUDA_CPU_ROUNDED_OPERATION(__##f##mul_##suffix, T, *, mode)                                              \
+    CUDA_CPU_ROUNDED_OPERATION(__##f##div_##suffix, T, /, mode)                                              \
+    inline T __##f##rcp_##suffix(T x) {                                                                      \
+        return __##f##div_##suffix(T(1), x);                                                                 \
+    }                                                                                                        \
+    inline T __##f##sqrt_##suffix(T x) {                                                                     \
+        return cuda_cpu::rounded<mode>([](T a) { return std::sqrt(a); }, x);                                 \
+    }
 #define CUDA_CPU_ROUNDED(suffix, mode)                                                                       \
-    inline float __fadd_##suffix(float x, float y) {                                                         \
-        return cuda_cpu::rounded<mode>([](float a, float b) { return a + b; }, x, y);                        \
-    }                                                                                                        \
-    inline float __fsub_##suffix(float x, float y) {                                                         \
-        return cuda_cpu::rounded<mode>([](float a, float b) { return a - b; }, x, y);                        \
-    }                                                                                                        \
-    inline float __fmul_##suffix(float x, float y) {                                                         \
-        return cuda_cpu::rounded<mode>([](float a, float b) { return a * b; }, x, y);                        \
-    }                                                                                                        \
-    inline float __fdiv_##suffix(float x, float y) {                                                         \
-        return cuda_cpu::rounded<mode>([](float a, float b) { return a / b; }, x, y);                        \
-    }                                                                                                        \
-    inline float __frcp_##suffix(float x) {                                                                  \
-        return __fdiv_##suffix(1.0f, x);                                                                     \
-    }                                                                                                        \
-    inline float __fsqrt_##suffix(float x) {                                                                 \
-        return cuda_cpu::rounded<mode>([](float a) { return sqrtf(a); }, x);                                 \
-    }                                                                                                        \
+    CUDA_CPU_ROUNDED_FLOAT(f, float, suffix, mode)                                                           \
+    CUDA_CPU_ROUNDED_FLOAT(d, double, suffix, mode)                                                          \
     inline float __fmaf_##suffix(float x, float y, float z) {                                                \
         return cuda_cpu::rounded<mode>([](float a, float b, float c) { return fmaf(a, b, c); }, x, y, z);    \
     }                                                                                                        \
     inline float __fmaf_ieee_##suffix(float x, float y, float z) {                                           \
         return __fmaf_##suffix(x, y, z);                                                                     \
     }                                                                                                        \
-    inline double __dadd_##suffix(double x, double y) {                                                      \
-        return cuda_cpu::rounded<mode>([](double a, double b) { return a + b; }, x, y);                      \
-    }                                                                                                        \
-    inline double __dsub_##suffix(double x, double y) {                                                      \
-        return cuda_cpu::rounded<mode>([](double a, double b) { return a - b; }, x, y);                      \
-    }                                                                                                        \
-    inline double __dmul_##suffix(double x, double y) {                                                      \
-        return cuda_cpu::rounded<mode>([](double a, double b) { return a * b; }, x, y);                      \
-    }                                                                                                        \
-    inline double __ddiv_##suffix(double x, double y) {                                                      \
-        return cuda_cpu::rounded<mode>([](double a, double b) { return a / b; }, x, y);                      \
-    }                                                                                                        \
-    inline double __drcp_##suffix(double x) {                                                                \
-        return __ddiv_##suffix(1.0, x);                                                                      \
-    }                                                                                                        \
-    inline double __dsqrt_##suffix(double x) {                                                               \
-        return cuda_cpu::rounded<mode>([](double a) { return sqrt(a); }, x);                                 \
-    }                                                                                                        \
     inline double __fma_##suffix(double x, double y, double z) {                                             \
         return cuda_cpu::rounded<mode>([](double a, double b, double c) { return fma(a, b, c); }, x, y, z);  \
     }                                                                                                        \
-    CUDA_CPU_FROM_INTEGER(int, int, suffix, mode)                                                            \
-    CUDA_CPU_FROM_INTEGER(uint, unsigned int, suffix, mode)                                                  \
-    CUDA_CPU_FROM_INTEGER(ll, long long, suffix, mode)                                                       \
-    CUDA_CPU_FROM_INTEGER(ull, unsigned long long, suffix, mode)                                             \
-    inline double __ll2double_##suffix(long long x) {                                                        \
-        return cuda_cpu::rounded<mode>([](long long a) { return (double)a; }, x);                            \
-    }                                                                                                        \
-    inline double __ull2double_##suffix(unsigned long long x) {                                              \
-        return cuda_cpu::rounded<mode>([](unsigned long long a) { return (double)a; }, x);                   \
-    }                                                                                                        \
-    inline float __double2float_##suffix(double x) {                                                         \
-        return cuda_cpu::rounded<mode>([](double a) { return (float)a; }, x);                                \
-    }
-#define CUDA_CPU_FROM_INTEGER(name, T, suffix, mode)                                                         \
-    inline float __##name##2float_##suffix(T x) {                                                            \
-        return cuda_cpu::rounded<mode>([](T a) { return (float)a; }, x);                                     \
+    CUDA_CPU_CONVERT(int, float, int, suffix, mode)                                                          \
+    CUDA_CPU_CONVERT(uint, float, unsigned int, suffix, mode)                                                \
+    CUDA_CPU_CONVERT(ll, float, long long, suffix, mode)                                                     \
+    CUDA_CPU_CONVERT(ull, float, unsigned long long, suffix, mode)                                           \
+    CUDA_CPU_CONVERT(ll, double, long long, suffix, mode)                                                    \
+    CUDA_CPU_CONVERT(ull, double, unsigned long long, suffix, mode)                                          \
+    CUDA_CPU_CONVERT(double, float, double, suffix, mode)
+#define CUDA_CPU_CONVERT(from, to, T, suffix, mode)                                                          \
+    inline to __##from##2##to##_##suffix(T x) {                                                              \
+        return cuda_cpu::rounded<mode>([](T a) { return (to)a; }, x);                                        \
     }
 CUDA_CPU_ROUNDED(rn, FE_TONEAREST)
 CUDA_CPU_ROUNDED(rz, FE_TOWARDZERO)
 CUDA_CPU_ROUNDED(ru, FE_UPWARD)
 CUDA_CPU_ROUNDED(rd, FE_DOWNWARD)
 #undef CUDA_CPU_ROUNDED
-#undef CUDA_CPU_FROM_INTEGER
+#undef CUDA_CPU_ROUNDED_FLOAT
+#undef CUDA_CPU_ROUNDED_OPERATION
+#undef CUDA_CPU_CONVERT
 inline float __frsqrt_rn(float x) {
     return (float)(1.0 / sqrt((double)x));
 }
@@ -296,24 +258,17 @@ CUDA_CPU_TO_INTEGER(double, double, ull, unsigned long long)
 
 // ---- reinterpreting bits ----
 
-inline int __float_as_int(float x) {
-    return cuda_cpu::bits_as<int>(x);
-}
-inline unsigned int __float_as_uint(float x) {
-    return cuda_cpu::bits_as<unsigned int>(x);
-}
-inline float __int_as_float(int x) {
-    return cuda_cpu::bits_as<float>(x);
-}
-inline float __uint_as_float(unsigned int x) {
-    return cuda_cpu::bits_as<float>(x);
-}
-inline long long __double_as_longlong(double x) {
-    return cuda_cpu::bits_as<long long>(x);
-}
-inline double __longlong_as_double(long long x) {
-    return cuda_cpu::bits_as<double>(x);
-}
+#define CUDA_CPU_BITS_AS(To, name, From)                                                                     \
+    inline To name(From x) {                                                                                 \
+        return cuda_cpu::bits_as<To>(x);                                                                     \
+    }
+CUDA_CPU_BITS_AS(int, __float_as_int, float)
+CUDA_CPU_BITS_AS(unsigned int, __float_as_uint, float)
+CUDA_CPU_BITS_AS(float, __int_as_float, int)
+CUDA_CPU_BITS_AS(float, __uint_as_float, unsigned int)
+CUDA_CPU_BITS_AS(long long, __double_as_longlong, double)
+CUDA_CPU_BITS_AS(double, __longlong_as_double, long long)
+#undef CUDA_CPU_BITS_AS
 inline int __double2hiint(double x) {
     return (int)(__double_as_longlong(x) >> 32);
 }
@@ -442,24 +397,12 @@ CUDA_CPU_MIN_MAX_FLOATS(double, double, float)
 #undef CUDA_CPU_MIN_MAX
 #undef CUDA_CPU_MIN_MAX_INTEGERS
 #undef CUDA_CPU_MIN_MAX_FLOATS
-inline unsigned int umin(unsigned int a, unsigned int b) {
-    return min(a, b);
-}
-inline unsigned int umax(unsigned int a, unsigned int b) {
-    return max(a, b);
-}
-inline long long llmin(long long a, long long b) {
-    return min(a, b);
-}
-inline long long llmax(long long a, long long b) {
-    return max(a, b);
-}
-inline unsigned long long ullmin(unsigned long long a, unsigned long long b) {
-    return min(a, b);
-}
-inline unsigned long long ullmax(unsigned long long a, unsigned long long b) {
-    return max(a, b);
-}
+CUDA_CPU_SAME2(unsigned int, umin, min)
+CUDA_CPU_SAME2(unsigned int, umax, max)
+CUDA_CPU_SAME2(long long, llmin, min)
+CUDA_CPU_SAME2(long long, llmax, max)
+CUDA_CPU_SAME2(unsigned long long, ullmin, min)
+CUDA_CPU_SAME2(unsigned long long, ullmax, max)
 
 // ---- loads and stores with cache hints, which have no effect here ----
 
@@ -516,4 +459,6 @@ inline long long clock64() {
 
 #include "special.h"
 #include "simd.h"
+#undef CUDA_CPU_SAME
+#undef CUDA_CPU_SAME2
 #endif // __cplusplus

@@ -163,25 +163,19 @@ CUDA_CPU_DPX(u16x2, unsigned int, unsigned short)
 #undef CUDA_CPU_DPX_RELU
 
 // These also return whether the first number was chosen. Of equal numbers it is chosen.
-#define CUDA_CPU_DPX_CHOICE(s, R, W)                                                                         \
-    inline R __vibmax_##s##32(R a, R b, bool *first) {                                                       \
-        return (*first = a >= b) ? a : b;                                                                    \
+#define CUDA_CPU_DPX_CHOICE(name, operation, R, W)                                                           \
+    inline R name##32(R a, R b, bool *first) {                                                               \
+        return (*first = a operation b) ? a : b;                                                             \
     }                                                                                                        \
-    inline R __vibmin_##s##32(R a, R b, bool *first) {                                                       \
-        return (*first = a <= b) ? a : b;                                                                    \
-    }                                                                                                        \
-    inline unsigned int __vibmax_##s##16x2(unsigned int a, unsigned int b, bool *high, bool *low) {          \
-        *high = (W)(a >> 16) >= (W)(b >> 16);                                                                \
-        *low = (W)a >= (W)b;                                                                                 \
-        return (*high ? a : b) >> 16 << 16 | ((*low ? a : b) & 0xffff);                                      \
-    }                                                                                                        \
-    inline unsigned int __vibmin_##s##16x2(unsigned int a, unsigned int b, bool *high, bool *low) {          \
-        *high = (W)(a >> 16) <= (W)(b >> 16);                                                                \
-        *low = (W)a <= (W)b;                                                                                 \
+    inline unsigned int name##16x2(unsigned int a, unsigned int b, bool *high, bool *low) {                  \
+        *high = (W)(a >> 16) operation(W)(b >> 16);                                                          \
+        *low = (W)a operation(W) b;                                                                          \
         return (*high ? a : b) >> 16 << 16 | ((*low ? a : b) & 0xffff);                                      \
     }
-CUDA_CPU_DPX_CHOICE(s, int, short)
-CUDA_CPU_DPX_CHOICE(u, unsigned int, unsigned short)
+CUDA_CPU_DPX_CHOICE(__vibmax_s, >=, int, short)
+CUDA_CPU_DPX_CHOICE(__vibmin_s, <=, int, short)
+CUDA_CPU_DPX_CHOICE(__vibmax_u, >=, unsigned int, unsigned short)
+CUDA_CPU_DPX_CHOICE(__vibmin_u, <=, unsigned int, unsigned short)
 #undef CUDA_CPU_DPX_CHOICE
 
 // The position of the n-th set bit of the mask, counted upwards from bit `base`, or downwards for negative n.

@@ -137,13 +137,16 @@ typedef cusparseSpSVDescr *cusparseSpSVDescr_t;
 typedef cusparseSpSMDescr *cusparseSpSMDescr_t;
 typedef csrilu02Info *csrilu02Info_t;
 
-#define CUDA_CPU_HANDLE(handle)                                                                              \
+#define CUDA_CPU_HANDLE                                                                                      \
     namespace cpu = cuda_cpu::sparse;                                                                        \
     if (!handle)                                                                                             \
     return CUSPARSE_STATUS_NOT_INITIALIZED
 #define CUDA_CPU_REQUIRE(condition)                                                                          \
     if (!(condition))                                                                                        \
     return CUSPARSE_STATUS_INVALID_VALUE
+#define CUDA_CPU_CHECK(condition)                                                                            \
+    CUDA_CPU_HANDLE;                                                                                         \
+    CUDA_CPU_REQUIRE(condition)
 #define CUDA_CPU_SUPPORT(condition)                                                                          \
     if (!(condition))                                                                                        \
     return CUSPARSE_STATUS_NOT_SUPPORTED

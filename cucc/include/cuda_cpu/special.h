@@ -85,37 +85,24 @@ inline long double inverse_erfc(long double y) { // 0 < y < 2
 
 } // namespace cuda_cpu
 
-inline double norm(int n, const double *x) {
-    return (double)cuda_cpu::norm(n, x);
-}
-inline float normf(int n, const float *x) {
-    return (float)cuda_cpu::norm(n, x);
-}
-inline double rnorm(int n, const double *x) {
-    return (double)(1 / cuda_cpu::norm(n, x));
-}
-inline float rnormf(int n, const float *x) {
-    return (float)(1 / cuda_cpu::norm(n, x));
-}
-#define CUDA_CPU_NORM(T, suffix)                                                                             \
-    inline T norm3d##suffix(T a, T b, T c) {                                                                 \
+// The length of a vector, and with the prefix r its inverse
+#define CUDA_CPU_NORM(T, r, suffix, expression)                                                              \
+    inline T r##norm##suffix(int n, const T *x) {                                                            \
+        const long double length = cuda_cpu::norm(n, x);                                                     \
+        return (T)(expression);                                                                              \
+    }                                                                                                        \
+    inline T r##norm3d##suffix(T a, T b, T c) {                                                              \
         const T x[] = {a, b, c};                                                                             \
-        return norm##suffix(3, x);                                                                           \
+        return r##norm##suffix(3, x);                                                                        \
     }                                                                                                        \
-    inline T rnorm3d##suffix(T a, T b, T c) {                                                                \
-        const T x[] = {a, b, c};                                                                             \
-        return rnorm##suffix(3, x);                                                                          \
-    }                                                                                                        \
-    inline T norm4d##suffix(T a, T b, T c, T d) {                                                            \
+    inline T r##norm4d##suffix(T a, T b, T c, T d) {                                                         \
         const T x[] = {a, b, c, d};                                                                          \
-        return norm##suffix(4, x);                                                                           \
-    }                                                                                                        \
-    inline T rnorm4d##suffix(T a, T b, T c, T d) {                                                           \
-        const T x[] = {a, b, c, d};                                                                          \
-        return rnorm##suffix(4, x);                                                                          \
+        return r##norm##suffix(4, x);                                                                        \
     }
-CUDA_CPU_NORM(double, )
-CUDA_CPU_NORM(float, f)
+CUDA_CPU_NORM(double, , , length)
+CUDA_CPU_NORM(double, r, , 1 / length)
+CUDA_CPU_NORM(float, , f, length)
+CUDA_CPU_NORM(float, r, f, 1 / length)
 #undef CUDA_CPU_NORM
 
 inline double cyl_bessel_i0(double x) {
@@ -148,10 +135,12 @@ inline double normcdf(double x) {
     return (double)(0.5L * erfcl(x * -0.70710678118654752440L));
 }
 
+// The functions of float, and the overloads without the suffix f, as CUDA has them
 #define CUDA_CPU_FLOAT_OF(name)                                                                              \
     inline float name##f(float x) {                                                                          \
         return (float)name((double)x);                                                                       \
-    }
+    }                                                                                                        \
+    CUDA_CPU_SAME(float, name, name##f)
 CUDA_CPU_FLOAT_OF(cyl_bessel_i0)
 CUDA_CPU_FLOAT_OF(cyl_bessel_i1)
 CUDA_CPU_FLOAT_OF(erfcx)
@@ -160,37 +149,13 @@ CUDA_CPU_FLOAT_OF(erfinv)
 CUDA_CPU_FLOAT_OF(normcdfinv)
 CUDA_CPU_FLOAT_OF(normcdf)
 #undef CUDA_CPU_FLOAT_OF
-
-// The overloads for float without the suffix f, as CUDA has them.
-#define CUDA_CPU_OVERLOAD(name)                                                                              \
-    inline float name(float x) {                                                                             \
-        return name##f(x);                                                                                   \
-    }
-CUDA_CPU_OVERLOAD(cyl_bessel_i0)
-CUDA_CPU_OVERLOAD(cyl_bessel_i1)
-CUDA_CPU_OVERLOAD(erfcx)
-CUDA_CPU_OVERLOAD(erfcinv)
-CUDA_CPU_OVERLOAD(erfinv)
-CUDA_CPU_OVERLOAD(normcdfinv)
-CUDA_CPU_OVERLOAD(normcdf)
-#undef CUDA_CPU_OVERLOAD
-inline float exp10(float x) {
-    return exp10f(x);
-}
-inline float j0(float x) {
-    return j0f(x);
-}
-inline float j1(float x) {
-    return j1f(x);
-}
+CUDA_CPU_SAME(float, exp10, exp10f)
+CUDA_CPU_SAME(float, j0, j0f)
+CUDA_CPU_SAME(float, j1, j1f)
+CUDA_CPU_SAME(float, y0, y0f)
+CUDA_CPU_SAME(float, y1, y1f)
 inline float jn(int n, float x) {
     return jnf(n, x);
-}
-inline float y0(float x) {
-    return y0f(x);
-}
-inline float y1(float x) {
-    return y1f(x);
 }
 inline float yn(int n, float x) {
     return ynf(n, x);

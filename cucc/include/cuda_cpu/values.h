@@ -15,12 +15,18 @@
 
 // ---- values ----
 
-#define CUDA_CPU_ENUMERATOR(name, value, ...) name = value,
-enum cudaError { CUDA_CPU_ERRORS(CUDA_CPU_ENUMERATOR) };
+#define CUDA_CPU_NONE(...)
+#define CUDA_CPU_BOTH(name, NAME, value, text) cudaError##name = value,
+#define CUDA_CPU_RUNTIME(name, value, text)    cudaError##name = value,
+enum cudaError { cudaSuccess = 0, CUDA_CPU_ERRORS(CUDA_CPU_BOTH, CUDA_CPU_RUNTIME, CUDA_CPU_NONE) };
 typedef enum cudaError cudaError_t;
+#undef CUDA_CPU_BOTH
+#undef CUDA_CPU_RUNTIME
 
-enum cudaDeviceAttr { CUDA_CPU_ATTRIBUTES(CUDA_CPU_ENUMERATOR) };
-#undef CUDA_CPU_ENUMERATOR
+#define CUDA_CPU_BOTH(name, NAME, value, answer) cudaDevAttr##name = value,
+enum cudaDeviceAttr { CUDA_CPU_ATTRIBUTES(CUDA_CPU_BOTH, CUDA_CPU_NONE) };
+#undef CUDA_CPU_BOTH
+#undef CUDA_CPU_NONE
 
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0,

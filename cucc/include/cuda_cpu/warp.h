@@ -36,25 +36,17 @@ inline int __all_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
     return __ballot_sync(mask, !predicate, cu_file, cu_line) == 0;
 }
 
-template <class T> inline T __shfl_sync(unsigned mask, T value, int lane, int width = 32, CUDA_CPU_SITE) {
-    static_assert(cuda_cpu::shuffled<T>, "__shfl_sync takes numbers");
-    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, lane, width, CUDA_CPU_HERE);
-}
-template <class T>
-inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDA_CPU_SITE) {
-    static_assert(cuda_cpu::shuffled<T>, "__shfl_up_sync takes numbers");
-    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_up, mask, value, (int)delta, width, CUDA_CPU_HERE);
-}
-template <class T>
-inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDA_CPU_SITE) {
-    static_assert(cuda_cpu::shuffled<T>, "__shfl_down_sync takes numbers");
-    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_down, mask, value, (int)delta, width, CUDA_CPU_HERE);
-}
-template <class T>
-inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, CUDA_CPU_SITE) {
-    static_assert(cuda_cpu::shuffled<T>, "__shfl_xor_sync takes numbers");
-    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_xor, mask, value, lanes, width, CUDA_CPU_HERE);
-}
+#define CUDA_CPU_SHUFFLE(name, op, Operand, operand)                                                         \
+    template <class T>                                                                                       \
+    inline T name(unsigned mask, T value, Operand operand, int width = 32, CUDA_CPU_SITE) {                  \
+        static_assert(cuda_cpu::shuffled<T>, #name " takes numbers");                                        \
+        return cuda_cpu::shuffle(cuda_cpu::WarpOp::op, mask, value, (int)operand, width, CUDA_CPU_HERE);     \
+    }
+CUDA_CPU_SHUFFLE(__shfl_sync, shuffle_index, int, lane)
+CUDA_CPU_SHUFFLE(__shfl_up_sync, shuffle_up, unsigned, delta)
+CUDA_CPU_SHUFFLE(__shfl_down_sync, shuffle_down, unsigned, delta)
+CUDA_CPU_SHUFFLE(__shfl_xor_sync, shuffle_xor, int, lanes)
+#undef CUDA_CPU_SHUFFLE
 
 template <class T> inline unsigned __match_any_sync(unsigned mask, T value, CUDA_CPU_SITE) {
     return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::match_any, mask, cuda_cpu::to_bits(value), 0,
@@ -85,31 +77,22 @@ CUDA_CPU_REDUCE(unsigned, xor, xor)
 
 // ---- address spaces ----
 
-inline unsigned __isGlobal(const void *p) {
-    return cuda_cpu::space_of(p) == cuda_cpu::Space::global;
-}
-inline unsigned __isShared(const void *p) {
-    return cuda_cpu::space_of(p) == cuda_cpu::Space::shared;
-}
-inline unsigned __isConstant(const void *p) {
-    return cuda_cpu::space_of(p) == cuda_cpu::Space::constant;
-}
-inline unsigned __isLocal(const void *p) {
-    return cuda_cpu::space_of(p) == cuda_cpu::Space::local;
-}
 // The CPU has a single address space, so conversions return the address unchanged.
-#define CUDA_CPU_CONVERT_ADDRESS(space)                                                                      \
+#define CUDA_CPU_SPACE(Name, space)                                                                          \
+    inline unsigned __is##Name(const void *p) {                                                              \
+        return cuda_cpu::space_of(p) == cuda_cpu::Space::space;                                              \
+    }                                                                                                        \
     inline size_t __cvta_generic_to_##space(const void *p) {                                                 \
         return (size_t)p;                                                                                    \
     }                                                                                                        \
     inline void *__cvta_##space##_to_generic(size_t address) {                                               \
         return (void *)address;                                                                              \
     }
-CUDA_CPU_CONVERT_ADDRESS(global)
-CUDA_CPU_CONVERT_ADDRESS(shared)
-CUDA_CPU_CONVERT_ADDRESS(constant)
-CUDA_CPU_CONVERT_ADDRESS(local)
-#undef CUDA_CPU_CONVERT_ADDRESS
+CUDA_CPU_SPACE(Global, global)
+CUDA_CPU_SPACE(Shared, shared)
+CUDA_CPU_SPACE(Constant, constant)
+CUDA_CPU_SPACE(Local, local)
+#undef CUDA_CPU_SPACE
 
 // ---- fences ----
 

@@ -77,12 +77,6 @@ static inline int nvtxRangePushEx(const nvtxEventAttributes_t *attributes) {
 static inline int nvtxRangePop(void) {
     return NVTX_NO_PUSH_POP_TRACKING;
 }
-static inline void nvtxNameCategoryA(uint32_t category, const char *name) {
-    (void)category, (void)name;
-}
-static inline void nvtxNameCategoryW(uint32_t category, const wchar_t *name) {
-    (void)category, (void)name;
-}
 static inline void nvtxDomainMarkEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes) {
     (void)domain, (void)attributes;
 }
@@ -102,57 +96,41 @@ static inline int nvtxDomainRangePop(nvtxDomainHandle_t domain) {
     (void)domain;
     return NVTX_NO_PUSH_POP_TRACKING;
 }
-static inline void nvtxDomainNameCategoryA(nvtxDomainHandle_t domain, uint32_t category, const char *name) {
-    (void)domain, (void)category, (void)name;
-}
-static inline void nvtxDomainNameCategoryW(nvtxDomainHandle_t domain, uint32_t category,
-                                           const wchar_t *name) {
-    (void)domain, (void)category, (void)name;
-}
-static inline void nvtxMarkA(const char *message) {
-    (void)message;
-}
-static inline nvtxRangeId_t nvtxRangeStartA(const char *message) {
-    (void)message;
-    return 0;
-}
-static inline int nvtxRangePushA(const char *message) {
-    (void)message;
-    return NVTX_NO_PUSH_POP_TRACKING;
-}
-static inline void nvtxNameOsThreadA(uint32_t thread, const char *name) {
-    (void)thread, (void)name;
-}
-static inline nvtxDomainHandle_t nvtxDomainCreateA(const char *name) {
-    (void)name;
-    return NULL;
-}
-static inline nvtxStringHandle_t nvtxDomainRegisterStringA(nvtxDomainHandle_t domain, const char *text) {
-    (void)domain, (void)text;
-    return NULL;
-}
-static inline void nvtxMarkW(const wchar_t *message) {
-    (void)message;
-}
-static inline nvtxRangeId_t nvtxRangeStartW(const wchar_t *message) {
-    (void)message;
-    return 0;
-}
-static inline int nvtxRangePushW(const wchar_t *message) {
-    (void)message;
-    return NVTX_NO_PUSH_POP_TRACKING;
-}
-static inline void nvtxNameOsThreadW(uint32_t thread, const wchar_t *name) {
-    (void)thread, (void)name;
-}
-static inline nvtxDomainHandle_t nvtxDomainCreateW(const wchar_t *name) {
-    (void)name;
-    return NULL;
-}
-static inline nvtxStringHandle_t nvtxDomainRegisterStringW(nvtxDomainHandle_t domain, const wchar_t *text) {
-    (void)domain, (void)text;
-    return NULL;
-}
+// The functions with a text, which is of char (A) or of wchar_t (W)
+#define NVTX_TEXT_FUNCTIONS(A, Char)                                                                         \
+    static inline void nvtxMark##A(const Char *message) {                                                    \
+        (void)message;                                                                                       \
+    }                                                                                                        \
+    static inline nvtxRangeId_t nvtxRangeStart##A(const Char *message) {                                     \
+        (void)message;                                                                                       \
+        return 0;                                                                                            \
+    }                                                                                                        \
+    static inline int nvtxRangePush##A(const Char *message) {                                                \
+        (void)message;                                                                                       \
+        return NVTX_NO_PUSH_POP_TRACKING;                                                                    \
+    }                                                                                                        \
+    static inline void nvtxNameOsThread##A(uint32_t thread, const Char *name) {                              \
+        (void)thread, (void)name;                                                                            \
+    }                                                                                                        \
+    static inline nvtxDomainHandle_t nvtxDomainCreate##A(const Char *name) {                                 \
+        (void)name;                                                                                          \
+        return NULL;                                                                                         \
+    }                                                                                                        \
+    static inline nvtxStringHandle_t nvtxDomainRegisterString##A(nvtxDomainHandle_t domain,                  \
+                                                                 const Char *text) {                         \
+        (void)domain, (void)text;                                                                            \
+        return NULL;                                                                                         \
+    }                                                                                                        \
+    static inline void nvtxNameCategory##A(uint32_t category, const Char *name) {                            \
+        (void)category, (void)name;                                                                          \
+    }                                                                                                        \
+    static inline void nvtxDomainNameCategory##A(nvtxDomainHandle_t domain, uint32_t category,               \
+                                                 const Char *name) {                                         \
+        (void)domain, (void)category, (void)name;                                                            \
+    }
+NVTX_TEXT_FUNCTIONS(A, char)
+NVTX_TEXT_FUNCTIONS(W, wchar_t)
+#undef NVTX_TEXT_FUNCTIONS
 static inline void nvtxDomainDestroy(nvtxDomainHandle_t domain) {
     (void)domain;
 }
