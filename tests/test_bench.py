@@ -207,6 +207,7 @@ def test_make_bench(tmp_path):
     assert status == 0 and "1 of 1 ladders measured, 0 failed" in output, output
 
 
+@pytest.mark.skipif(not shutil.which("git"), reason="needs git")
 def test_facts_of_the_run(bench):
     """Driver, clocks, toolkit and commit are recorded. Results do not count as changes of the commit."""
     bench.add("dot_ladder")

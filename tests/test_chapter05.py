@@ -184,7 +184,7 @@ def test_trace_of_the_dot_product(run, rng):
                 values[b] = [x + y for x, y in zip(values[b][:half], values[b][half:])]
                 expected.append(f"step {step}, block {b}:" + "".join(f" {x:g}" for x in values[b]))
         assert [line for line in out.splitlines() if re.match("thread |step ", line)] == expected
-        if size == 48:  # the figures of the course text
+        if (size, blocks, threads) == (48, 2, 8):  # the figures of the course text
             assert sums[0] == 2560 and sums[8] == 4480 and values == [[26696], [44744]]
             assert dot_rows(out) == [("2", "71440")]
     for options in ["--size=257"], ["--size=10", "--blocks=2", "--threads=256"]:

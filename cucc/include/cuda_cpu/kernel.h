@@ -346,7 +346,9 @@ extern __thread Launch *current_launch;
 Launch::Launch(const char *name, const LaunchConfig &config, Site site, bool cooperative, Function **wanted)
     : name(name), config(config), site(site), cooperative(cooperative), wanted(wanted),
       outer(current_launch) {
-    current_launch = this;
+    Launch *self = this;
+    __asm__("" : "+r"(self)); // g++ 14 warns when it sees that current_launch points to a temporary
+    current_launch = self;
     // Dynamic parallelism: atomics in the arguments of the launch must not switch to another thread of the
     // block, whose launch would change current_launch. launch_grid() permits the switch again.
     if (__builtin_expect(current_block != &no_block, 0))
