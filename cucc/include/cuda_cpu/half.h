@@ -74,54 +74,28 @@ struct __attribute__((aligned(4))) CUDA_CPU_H2 {
 
 // ---- conversions ----
 
-inline unsigned short CUDA_CPU_NAME(__, _as_ushort)(CUDA_CPU_H a) {
-    return CUDA_CPU_RAW(a).x;
-}
-inline short CUDA_CPU_NAME(__, _as_short)(CUDA_CPU_H a) {
-    return (short)CUDA_CPU_RAW(a).x;
-}
-inline CUDA_CPU_H CUDA_CPU_NAME(__ushort_as_, )(unsigned short a) {
-    return CUDA_CPU_RAW{a};
-}
-inline CUDA_CPU_H CUDA_CPU_NAME(__short_as_, )(short a) {
-    return CUDA_CPU_RAW{(unsigned short)a};
-}
-inline float CUDA_CPU_NAME(__, 2float)(CUDA_CPU_H a) {
-    return (float)a;
-}
-inline CUDA_CPU_H CUDA_CPU_NAME(__float2, )(float a) {
-    return a;
-}
-inline CUDA_CPU_H CUDA_CPU_NAME(__double2, )(double a) {
-    return a;
-}
+CUDA_CPU_RETURN(unsigned short, CUDA_CPU_NAME(__, _as_ushort), (CUDA_CPU_H a), CUDA_CPU_RAW(a).x)
+CUDA_CPU_RETURN(short, CUDA_CPU_NAME(__, _as_short), (CUDA_CPU_H a), (short)CUDA_CPU_RAW(a).x)
+CUDA_CPU_RETURN(CUDA_CPU_H, CUDA_CPU_NAME(__ushort_as_, ), (unsigned short a), CUDA_CPU_RAW{a})
+CUDA_CPU_RETURN(CUDA_CPU_H, CUDA_CPU_NAME(__short_as_, ), (short a), CUDA_CPU_RAW{(unsigned short)a})
+CUDA_CPU_RETURN(float, CUDA_CPU_NAME(__, 2float), (CUDA_CPU_H a), (float)a)
+CUDA_CPU_RETURN(CUDA_CPU_H, CUDA_CPU_NAME(__float2, ), (float a), a)
+CUDA_CPU_RETURN(CUDA_CPU_H, CUDA_CPU_NAME(__double2, ), (double a), a)
 #define CUDA_CPU_CONVERT(T, word, value)                                                                     \
-    inline CUDA_CPU_H CUDA_CPU_NAME(__##word##2, _rn)(T a) {                                                 \
-        return {value, cuda_cpu::Rounding::nearest};                                                         \
-    }                                                                                                        \
-    inline CUDA_CPU_H CUDA_CPU_NAME(__##word##2, _rz)(T a) {                                                 \
-        return {value, cuda_cpu::Rounding::zero};                                                            \
-    }                                                                                                        \
-    inline CUDA_CPU_H CUDA_CPU_NAME(__##word##2, _ru)(T a) {                                                 \
-        return {value, cuda_cpu::Rounding::up};                                                              \
-    }                                                                                                        \
-    inline CUDA_CPU_H CUDA_CPU_NAME(__##word##2, _rd)(T a) {                                                 \
-        return {value, cuda_cpu::Rounding::down};                                                            \
-    }
+    CUDA_CPU_RETURN(CUDA_CPU_H, CUDA_CPU_NAME(__##word##2, _rn), (T a),                                      \
+                    {value, cuda_cpu::Rounding::nearest})                                                    \
+    CUDA_CPU_RETURN(CUDA_CPU_H, CUDA_CPU_NAME(__##word##2, _rz), (T a), {value, cuda_cpu::Rounding::zero})   \
+    CUDA_CPU_RETURN(CUDA_CPU_H, CUDA_CPU_NAME(__##word##2, _ru), (T a), {value, cuda_cpu::Rounding::up})     \
+    CUDA_CPU_RETURN(CUDA_CPU_H, CUDA_CPU_NAME(__##word##2, _rd), (T a), {value, cuda_cpu::Rounding::down})
 #define CUDA_CPU_CONVERT_INTEGER(T, word)                                                                    \
     CUDA_CPU_CONVERT(T, word, cuda_cpu::odd_double(a))                                                       \
-    inline T CUDA_CPU_NAME(__, 2##word##_rn)(CUDA_CPU_H a) {                                                 \
-        return cuda_cpu::saturate<T>(std::nearbyint((float)a));                                              \
-    }                                                                                                        \
-    inline T CUDA_CPU_NAME(__, 2##word##_rz)(CUDA_CPU_H a) {                                                 \
-        return (T)a;                                                                                         \
-    }                                                                                                        \
-    inline T CUDA_CPU_NAME(__, 2##word##_ru)(CUDA_CPU_H a) {                                                 \
-        return cuda_cpu::saturate<T>(std::ceil((float)a));                                                   \
-    }                                                                                                        \
-    inline T CUDA_CPU_NAME(__, 2##word##_rd)(CUDA_CPU_H a) {                                                 \
-        return cuda_cpu::saturate<T>(std::floor((float)a));                                                  \
-    }
+    CUDA_CPU_RETURN(T, CUDA_CPU_NAME(__, 2##word##_rn), (CUDA_CPU_H a),                                      \
+                    cuda_cpu::saturate<T>(std::nearbyint((float)a)))                                         \
+    CUDA_CPU_RETURN(T, CUDA_CPU_NAME(__, 2##word##_rz), (CUDA_CPU_H a), (T)a)                                \
+    CUDA_CPU_RETURN(T, CUDA_CPU_NAME(__, 2##word##_ru), (CUDA_CPU_H a),                                      \
+                    cuda_cpu::saturate<T>(std::ceil((float)a)))                                              \
+    CUDA_CPU_RETURN(T, CUDA_CPU_NAME(__, 2##word##_rd), (CUDA_CPU_H a),                                      \
+                    cuda_cpu::saturate<T>(std::floor((float)a)))
 CUDA_CPU_CONVERT(float, float, (double)a)
 CUDA_CPU_CONVERT_INTEGER(short, short)
 CUDA_CPU_CONVERT_INTEGER(unsigned short, ushort)
@@ -131,58 +105,34 @@ CUDA_CPU_CONVERT_INTEGER(long long, ll)
 CUDA_CPU_CONVERT_INTEGER(unsigned long long, ull)
 #undef CUDA_CPU_CONVERT
 #undef CUDA_CPU_CONVERT_INTEGER
-inline signed char CUDA_CPU_NAME(__, 2char_rz)(CUDA_CPU_H a) {
-    return (signed char)a;
-}
-inline unsigned char CUDA_CPU_NAME(__, 2uchar_rz)(CUDA_CPU_H a) {
-    return (unsigned char)a;
-}
+CUDA_CPU_RETURN(signed char, CUDA_CPU_NAME(__, 2char_rz), (CUDA_CPU_H a), (signed char)a)
+CUDA_CPU_RETURN(unsigned char, CUDA_CPU_NAME(__, 2uchar_rz), (CUDA_CPU_H a), (unsigned char)a)
 
 // ---- pairs ----
 
-#define CUDA_CPU_PAIR(name, parameters, x, y)                                                                \
-    inline CUDA_CPU_H2 name parameters {                                                                     \
-        return {x, y};                                                                                       \
-    }
-CUDA_CPU_PAIR(CUDA_CPU_NAME2(make_, ), (CUDA_CPU_H x, CUDA_CPU_H y), x, y)
-CUDA_CPU_PAIR(CUDA_CPU_NAME2(__halves2, ), (CUDA_CPU_H x, CUDA_CPU_H y), x, y)
-CUDA_CPU_PAIR(CUDA_CPU_PASTE(CUDA_CPU_NAME(__, 2), CUDA_CPU_F2), (CUDA_CPU_H a), a, a)
-CUDA_CPU_PAIR(CUDA_CPU_NAME2(__float2, _rn), (float a), a, a)
-CUDA_CPU_PAIR(CUDA_CPU_NAME2(__floats2, _rn), (float x, float y), x, y)
-CUDA_CPU_PAIR(CUDA_CPU_NAME2(__float22, _rn), (float2 a), a.x, a.y)
-CUDA_CPU_PAIR(CUDA_CPU_NAME2(__low2, ), (CUDA_CPU_H2 a), a.x, a.x)
-CUDA_CPU_PAIR(CUDA_CPU_NAME2(__high2, ), (CUDA_CPU_H2 a), a.y, a.y)
-CUDA_CPU_PAIR(CUDA_CPU_NAME2(__lows2, ), (CUDA_CPU_H2 a, CUDA_CPU_H2 b), a.x, b.x)
-CUDA_CPU_PAIR(CUDA_CPU_NAME2(__highs2, ), (CUDA_CPU_H2 a, CUDA_CPU_H2 b), a.y, b.y)
-CUDA_CPU_PAIR(__lowhigh2highlow, (CUDA_CPU_H2 a), a.y, a.x)
-#undef CUDA_CPU_PAIR
-inline float2 CUDA_CPU_NAME2(__, 2float2)(CUDA_CPU_H2 a) {
-    return {(float)a.x, (float)a.y};
-}
-inline float __low2float(CUDA_CPU_H2 a) {
-    return (float)a.x;
-}
-inline float __high2float(CUDA_CPU_H2 a) {
-    return (float)a.y;
-}
-inline CUDA_CPU_H CUDA_CPU_NAME(__low2, )(CUDA_CPU_H2 a) {
-    return a.x;
-}
-inline CUDA_CPU_H CUDA_CPU_NAME(__high2, )(CUDA_CPU_H2 a) {
-    return a.y;
-}
+CUDA_CPU_RETURN(CUDA_CPU_H2, CUDA_CPU_NAME2(make_, ), (CUDA_CPU_H x, CUDA_CPU_H y), {x, y})
+CUDA_CPU_RETURN(CUDA_CPU_H2, CUDA_CPU_NAME2(__halves2, ), (CUDA_CPU_H x, CUDA_CPU_H y), {x, y})
+CUDA_CPU_RETURN(CUDA_CPU_H2, CUDA_CPU_PASTE(CUDA_CPU_NAME(__, 2), CUDA_CPU_F2), (CUDA_CPU_H a), {a, a})
+CUDA_CPU_RETURN(CUDA_CPU_H2, CUDA_CPU_NAME2(__float2, _rn), (float a), {a, a})
+CUDA_CPU_RETURN(CUDA_CPU_H2, CUDA_CPU_NAME2(__floats2, _rn), (float x, float y), {x, y})
+CUDA_CPU_RETURN(CUDA_CPU_H2, CUDA_CPU_NAME2(__float22, _rn), (float2 a), {a.x, a.y})
+CUDA_CPU_RETURN(CUDA_CPU_H2, CUDA_CPU_NAME2(__low2, ), (CUDA_CPU_H2 a), {a.x, a.x})
+CUDA_CPU_RETURN(CUDA_CPU_H2, CUDA_CPU_NAME2(__high2, ), (CUDA_CPU_H2 a), {a.y, a.y})
+CUDA_CPU_RETURN(CUDA_CPU_H2, CUDA_CPU_NAME2(__lows2, ), (CUDA_CPU_H2 a, CUDA_CPU_H2 b), {a.x, b.x})
+CUDA_CPU_RETURN(CUDA_CPU_H2, CUDA_CPU_NAME2(__highs2, ), (CUDA_CPU_H2 a, CUDA_CPU_H2 b), {a.y, b.y})
+CUDA_CPU_RETURN(CUDA_CPU_H2, __lowhigh2highlow, (CUDA_CPU_H2 a), {a.y, a.x})
+CUDA_CPU_RETURN(float2, CUDA_CPU_NAME2(__, 2float2), (CUDA_CPU_H2 a), {(float)a.x, (float)a.y})
+CUDA_CPU_RETURN(float, __low2float, (CUDA_CPU_H2 a), (float)a.x)
+CUDA_CPU_RETURN(float, __high2float, (CUDA_CPU_H2 a), (float)a.y)
+CUDA_CPU_RETURN(CUDA_CPU_H, CUDA_CPU_NAME(__low2, ), (CUDA_CPU_H2 a), a.x)
+CUDA_CPU_RETURN(CUDA_CPU_H, CUDA_CPU_NAME(__high2, ), (CUDA_CPU_H2 a), a.y)
 
 // ---- comparisons ----
 
-inline bool __hisnan(CUDA_CPU_H a) {
-    return std::isnan((float)a);
-}
-inline int __hisinf(CUDA_CPU_H a) {
-    return std::isinf((float)a) ? ((float)a > 0 ? 1 : -1) : 0;
-}
-inline CUDA_CPU_H2 __hisnan2(CUDA_CPU_H2 a) {
-    return {__hisnan(a.x) ? 1.0f : 0.0f, __hisnan(a.y) ? 1.0f : 0.0f};
-}
+CUDA_CPU_RETURN(bool, __hisnan, (CUDA_CPU_H a), std::isnan((float)a))
+CUDA_CPU_RETURN(int, __hisinf, (CUDA_CPU_H a), std::isinf((float)a) ? ((float)a > 0 ? 1 : -1) : 0)
+CUDA_CPU_RETURN(CUDA_CPU_H2, __hisnan2, (CUDA_CPU_H2 a),
+                {__hisnan(a.x) ? 1.0f : 0.0f, __hisnan(a.y) ? 1.0f : 0.0f})
 
 // `u` is true where a number is NaN; without NaN, both forms agree.
 #define CUDA_CPU_COMPARE(name, expression)                                                                   \
@@ -190,15 +140,12 @@ inline CUDA_CPU_H2 __hisnan2(CUDA_CPU_H2 a) {
         const float a = p, b = q;                                                                            \
         return expression;                                                                                   \
     }                                                                                                        \
-    inline CUDA_CPU_H2 __h##name##2(CUDA_CPU_H2 a, CUDA_CPU_H2 b) {                                          \
-        return {__h##name(a.x, b.x) ? 1.0f : 0.0f, __h##name(a.y, b.y) ? 1.0f : 0.0f};                       \
-    }                                                                                                        \
-    inline bool __hb##name##2(CUDA_CPU_H2 a, CUDA_CPU_H2 b) {                                                \
-        return __h##name(a.x, b.x) && __h##name(a.y, b.y);                                                   \
-    }                                                                                                        \
-    inline unsigned int __h##name##2_mask(CUDA_CPU_H2 a, CUDA_CPU_H2 b) {                                    \
-        return (__h##name(a.x, b.x) ? 0xffffu : 0u) | (__h##name(a.y, b.y) ? 0xffff0000u : 0u);              \
-    }
+    CUDA_CPU_RETURN(CUDA_CPU_H2, __h##name##2, (CUDA_CPU_H2 a, CUDA_CPU_H2 b),                               \
+                    {__h##name(a.x, b.x) ? 1.0f : 0.0f, __h##name(a.y, b.y) ? 1.0f : 0.0f})                  \
+    CUDA_CPU_RETURN(bool, __hb##name##2, (CUDA_CPU_H2 a, CUDA_CPU_H2 b),                                     \
+                    __h##name(a.x, b.x) && __h##name(a.y, b.y))                                              \
+    CUDA_CPU_RETURN(unsigned int, __h##name##2_mask, (CUDA_CPU_H2 a, CUDA_CPU_H2 b),                         \
+                    (__h##name(a.x, b.x) ? 0xffffu : 0u) | (__h##name(a.y, b.y) ? 0xffff0000u : 0u))
 CUDA_CPU_COMPARE(eq, a == b)
 CUDA_CPU_COMPARE(ne, a<b || a> b)
 CUDA_CPU_COMPARE(lt, a < b)
@@ -215,12 +162,10 @@ CUDA_CPU_COMPARE(geu, !(a < b))
 
 // ---- arithmetic ----
 
-inline CUDA_CPU_H __hneg(CUDA_CPU_H a) {
-    return CUDA_CPU_RAW{(unsigned short)(CUDA_CPU_RAW(a).x ^ 0x8000)};
-}
-inline CUDA_CPU_H __habs(CUDA_CPU_H a) {
-    return CUDA_CPU_RAW{(unsigned short)(CUDA_CPU_RAW(a).x & 0x7fff)};
-}
+CUDA_CPU_RETURN(CUDA_CPU_H, __hneg, (CUDA_CPU_H a),
+                CUDA_CPU_RAW{(unsigned short)(CUDA_CPU_RAW(a).x ^ 0x8000)})
+CUDA_CPU_RETURN(CUDA_CPU_H, __habs, (CUDA_CPU_H a),
+                CUDA_CPU_RAW{(unsigned short)(CUDA_CPU_RAW(a).x & 0x7fff)})
 namespace cuda_cpu {
 inline CUDA_CPU_H limit_to_1(CUDA_CPU_H a) { // NaN: 0
     return (float)a > 0 ? (float)a < 1 ? a : CUDA_CPU_H(1.0f) : CUDA_CPU_H(0.0f);
@@ -228,28 +173,19 @@ inline CUDA_CPU_H limit_to_1(CUDA_CPU_H a) { // NaN: 0
 } // namespace cuda_cpu
 
 #define CUDA_CPU_BOTH1(name, name2)                                                                          \
-    inline CUDA_CPU_H2 name2(CUDA_CPU_H2 a) {                                                                \
-        return {name(a.x), name(a.y)};                                                                       \
-    }
+    CUDA_CPU_RETURN(CUDA_CPU_H2, name2, (CUDA_CPU_H2 a), {name(a.x), name(a.y)})
 #define CUDA_CPU_BOTH2(name, name2)                                                                          \
-    inline CUDA_CPU_H2 name2(CUDA_CPU_H2 a, CUDA_CPU_H2 b) {                                                 \
-        return {name(a.x, b.x), name(a.y, b.y)};                                                             \
-    }
+    CUDA_CPU_RETURN(CUDA_CPU_H2, name2, (CUDA_CPU_H2 a, CUDA_CPU_H2 b), {name(a.x, b.x), name(a.y, b.y)})
 #define CUDA_CPU_BOTH3(name, name2)                                                                          \
-    inline CUDA_CPU_H2 name2(CUDA_CPU_H2 a, CUDA_CPU_H2 b, CUDA_CPU_H2 c) {                                  \
-        return {name(a.x, b.x, c.x), name(a.y, b.y, c.y)};                                                   \
-    }
+    CUDA_CPU_RETURN(CUDA_CPU_H2, name2, (CUDA_CPU_H2 a, CUDA_CPU_H2 b, CUDA_CPU_H2 c),                       \
+                    {name(a.x, b.x, c.x), name(a.y, b.y, c.y)})
 // The _rn forms must not be contracted to fused operations; here no form is.
 #define CUDA_CPU_ARITHMETIC(name, operation)                                                                 \
-    inline CUDA_CPU_H __h##name(CUDA_CPU_H a, CUDA_CPU_H b) {                                                \
-        return (double)(float)a operation(double)(float) b;                                                  \
-    }                                                                                                        \
-    inline CUDA_CPU_H __h##name##_rn(CUDA_CPU_H a, CUDA_CPU_H b) {                                           \
-        return __h##name(a, b);                                                                              \
-    }                                                                                                        \
-    inline CUDA_CPU_H __h##name##_sat(CUDA_CPU_H a, CUDA_CPU_H b) {                                          \
-        return cuda_cpu::limit_to_1(__h##name(a, b));                                                        \
-    }                                                                                                        \
+    CUDA_CPU_RETURN(CUDA_CPU_H, __h##name, (CUDA_CPU_H a, CUDA_CPU_H b),                                     \
+                    (double)(float)a operation(double)(float) b)                                             \
+    CUDA_CPU_RETURN(CUDA_CPU_H, __h##name##_rn, (CUDA_CPU_H a, CUDA_CPU_H b), __h##name(a, b))               \
+    CUDA_CPU_RETURN(CUDA_CPU_H, __h##name##_sat, (CUDA_CPU_H a, CUDA_CPU_H b),                               \
+                    cuda_cpu::limit_to_1(__h##name(a, b)))                                                   \
     CUDA_CPU_BOTH2(__h##name, __h##name##2)                                                                  \
     CUDA_CPU_BOTH2(__h##name, __h##name##2_rn)                                                               \
     CUDA_CPU_BOTH2(__h##name##_sat, __h##name##2_sat)
@@ -257,15 +193,11 @@ CUDA_CPU_ARITHMETIC(add, +)
 CUDA_CPU_ARITHMETIC(sub, -)
 CUDA_CPU_ARITHMETIC(mul, *)
 #undef CUDA_CPU_ARITHMETIC
-inline CUDA_CPU_H __hdiv(CUDA_CPU_H a, CUDA_CPU_H b) {
-    return (double)(float)a / (double)(float)b;
-}
-inline CUDA_CPU_H __hfma(CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H c) {
-    return cuda_cpu::multiply_add((float)a, (float)b, (float)c);
-}
-inline CUDA_CPU_H __hfma_sat(CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H c) {
-    return cuda_cpu::limit_to_1(__hfma(a, b, c));
-}
+CUDA_CPU_RETURN(CUDA_CPU_H, __hdiv, (CUDA_CPU_H a, CUDA_CPU_H b), (double)(float)a / (double)(float)b)
+CUDA_CPU_RETURN(CUDA_CPU_H, __hfma, (CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H c),
+                cuda_cpu::multiply_add((float)a, (float)b, (float)c))
+CUDA_CPU_RETURN(CUDA_CPU_H, __hfma_sat, (CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H c),
+                cuda_cpu::limit_to_1(__hfma(a, b, c)))
 
 // If one argument is NaN, the result is the other one; the _nan forms then give NaN. -0 is smaller than +0.
 inline CUDA_CPU_H __hmax_nan(CUDA_CPU_H a, CUDA_CPU_H b) {
@@ -278,15 +210,16 @@ inline CUDA_CPU_H __hmin_nan(CUDA_CPU_H a, CUDA_CPU_H b) {
         return CUDA_CPU_RAW{0x7fff};
     return __hlt(a, b) || (__heq(a, b) && std::signbit((float)a)) ? a : b;
 }
-inline CUDA_CPU_H __hmax(CUDA_CPU_H a, CUDA_CPU_H b) {
-    return __hisnan(a) && !__hisnan(b) ? b : __hisnan(b) && !__hisnan(a) ? a : __hmax_nan(a, b);
-}
-inline CUDA_CPU_H __hmin(CUDA_CPU_H a, CUDA_CPU_H b) {
-    return __hisnan(a) && !__hisnan(b) ? b : __hisnan(b) && !__hisnan(a) ? a : __hmin_nan(a, b);
-}
-inline CUDA_CPU_H __hfma_relu(CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H c) {
-    return __hmax_nan(__hfma(a, b, c), 0.0f);
-}
+CUDA_CPU_RETURN(CUDA_CPU_H, __hmax, (CUDA_CPU_H a, CUDA_CPU_H b),
+                __hisnan(a) == __hisnan(b) ? __hmax_nan(a, b)
+                : __hisnan(a)              ? b
+                                           : a)
+CUDA_CPU_RETURN(CUDA_CPU_H, __hmin, (CUDA_CPU_H a, CUDA_CPU_H b),
+                __hisnan(a) == __hisnan(b) ? __hmin_nan(a, b)
+                : __hisnan(a)              ? b
+                                           : a)
+CUDA_CPU_RETURN(CUDA_CPU_H, __hfma_relu, (CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H c),
+                __hmax_nan(__hfma(a, b, c), 0.0f))
 CUDA_CPU_BOTH1(__hneg, __hneg2)
 CUDA_CPU_BOTH1(__habs, __habs2)
 CUDA_CPU_BOTH2(__hdiv, __h2div)
@@ -302,27 +235,17 @@ inline CUDA_CPU_H2 __hcmadd(CUDA_CPU_H2 a, CUDA_CPU_H2 b, CUDA_CPU_H2 c) { // co
 }
 
 #define CUDA_CPU_OPERATOR(T, sign, function)                                                                 \
-    inline T operator sign(const T &a, const T &b) {                                                         \
-        return function(a, b);                                                                               \
-    }                                                                                                        \
-    inline T &operator sign##=(T &a, const T &b) {                                                           \
-        return a = function(a, b);                                                                           \
-    }
+    CUDA_CPU_RETURN(T, operator sign, (const T &a, const T &b), function(a, b))                              \
+    CUDA_CPU_RETURN(T &, operator sign##=, (T & a, const T &b), a = function(a, b))
 #define CUDA_CPU_OPERATORS(T, add, sub, mul, div, neg)                                                       \
     CUDA_CPU_OPERATOR(T, +, add)                                                                             \
     CUDA_CPU_OPERATOR(T, -, sub)                                                                             \
     CUDA_CPU_OPERATOR(T, *, mul)                                                                             \
     CUDA_CPU_OPERATOR(T, /, div)                                                                             \
-    inline T operator+(const T &a) {                                                                         \
-        return a;                                                                                            \
-    }                                                                                                        \
-    inline T operator-(const T &a) {                                                                         \
-        return neg(a);                                                                                       \
-    }
+    CUDA_CPU_RETURN(T, operator+, (const T &a), a)                                                           \
+    CUDA_CPU_RETURN(T, operator-, (const T &a), neg(a))
 #define CUDA_CPU_RELATION(T, sign, function)                                                                 \
-    inline bool operator sign(const T &a, const T &b) {                                                      \
-        return function(a, b);                                                                               \
-    }
+    CUDA_CPU_RETURN(bool, operator sign, (const T &a, const T &b), function(a, b))
 #define CUDA_CPU_RELATIONS(T, eq, neu, lt, le, gt, ge)                                                       \
     CUDA_CPU_RELATION(T, ==, eq)                                                                             \
     CUDA_CPU_RELATION(T, !=, neu)                                                                            \
@@ -338,22 +261,10 @@ CUDA_CPU_RELATIONS(CUDA_CPU_H2, __hbeq2, __hbneu2, __hblt2, __hble2, __hbgt2, __
 #undef CUDA_CPU_OPERATORS
 #undef CUDA_CPU_RELATION
 #undef CUDA_CPU_RELATIONS
-inline CUDA_CPU_H &operator++(CUDA_CPU_H &a) {
-    return a += CUDA_CPU_H(1.0f);
-}
-inline CUDA_CPU_H &operator--(CUDA_CPU_H &a) {
-    return a -= CUDA_CPU_H(1.0f);
-}
-inline CUDA_CPU_H operator++(CUDA_CPU_H &a, int) {
-    const CUDA_CPU_H before = a;
-    ++a;
-    return before;
-}
-inline CUDA_CPU_H operator--(CUDA_CPU_H &a, int) {
-    const CUDA_CPU_H before = a;
-    --a;
-    return before;
-}
+CUDA_CPU_RETURN(CUDA_CPU_H &, operator++, (CUDA_CPU_H & a), a += CUDA_CPU_H(1.0f))
+CUDA_CPU_RETURN(CUDA_CPU_H &, operator--, (CUDA_CPU_H & a), a -= CUDA_CPU_H(1.0f))
+CUDA_CPU_RETURN(CUDA_CPU_H, operator++, (CUDA_CPU_H & a, int), std::exchange(a, __hadd(a, CUDA_CPU_H(1.0f))))
+CUDA_CPU_RETURN(CUDA_CPU_H, operator--, (CUDA_CPU_H & a, int), std::exchange(a, __hsub(a, CUDA_CPU_H(1.0f))))
 
 #ifdef __CUDACC__ // functions for kernels only
 

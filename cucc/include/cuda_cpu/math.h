@@ -64,30 +64,12 @@ template <int mode, class F, class... T> inline auto rounded(F f, T... x) {
 [[noreturn]] void trap(const char *file, int line);
 } // namespace cuda_cpu
 
-// The same function under another name
-#define CUDA_CPU_SAME(T, name, same)                                                                         \
-    inline T name(T x) {                                                                                     \
-        return same(x);                                                                                      \
-    }
-#define CUDA_CPU_SAME2(T, name, same)                                                                        \
-    inline T name(T x, T y) {                                                                                \
-        return same(x, y);                                                                                   \
-    }
-
 // ---- functions that the C library lacks ----
 
-inline float rsqrtf(float x) {
-    return 1.0f / sqrtf(x);
-}
-inline double rsqrt(double x) {
-    return 1.0 / sqrt(x);
-}
-inline float rcbrtf(float x) {
-    return 1.0f / cbrtf(x);
-}
-inline double rcbrt(double x) {
-    return 1.0 / cbrt(x);
-}
+CUDA_CPU_RETURN(float, rsqrtf, (float x), 1.0f / sqrtf(x))
+CUDA_CPU_RETURN(double, rsqrt, (double x), 1.0 / sqrt(x))
+CUDA_CPU_RETURN(float, rcbrtf, (float x), 1.0f / cbrtf(x))
+CUDA_CPU_RETURN(double, rcbrt, (double x), 1.0 / cbrt(x))
 
 // sin(pi x) and cos(pi x), exact where x is a multiple of one half.
 inline void sincospi(double x, double *sine, double *cosine) {
@@ -117,16 +99,12 @@ inline void sincospif(float x, float *sine, float *cosine) {
     *sine = (float)s;
     *cosine = (float)c;
 }
-inline float sinpif(float x) {
-    return (float)sinpi((double)x);
-}
-inline float cospif(float x) {
-    return (float)cospi((double)x);
-}
-CUDA_CPU_SAME(float, rsqrt, rsqrtf)
-CUDA_CPU_SAME(float, rcbrt, rcbrtf)
-CUDA_CPU_SAME(float, sinpi, sinpif)
-CUDA_CPU_SAME(float, cospi, cospif)
+CUDA_CPU_RETURN(float, sinpif, (float x), (float)sinpi((double)x))
+CUDA_CPU_RETURN(float, cospif, (float x), (float)cospi((double)x))
+CUDA_CPU_RETURN(float, rsqrt, (float x), rsqrtf(x))
+CUDA_CPU_RETURN(float, rcbrt, (float x), rcbrtf(x))
+CUDA_CPU_RETURN(float, sinpi, (float x), sinpif(x))
+CUDA_CPU_RETURN(float, cospi, (float x), cospif(x))
 inline void sincospi(float x, float *sine, float *cosine) {
     sincospif(x, sine, cosine);
 }
@@ -135,70 +113,50 @@ inline void sincos(float x, float *sine, float *cosine) {
     *cosine = cosf(x);
 }
 
-inline double rhypot(double x, double y) {
-    return 1.0 / hypot(x, y);
-}
-inline float rhypotf(float x, float y) {
-    return 1.0f / hypotf(x, y);
-}
-inline float fdividef(float x, float y) {
-    return x / y;
-}
-inline double fdivide(double x, double y) {
-    return x / y;
-}
+CUDA_CPU_RETURN(double, rhypot, (double x, double y), 1.0 / hypot(x, y))
+CUDA_CPU_RETURN(float, rhypotf, (float x, float y), 1.0f / hypotf(x, y))
+CUDA_CPU_RETURN(float, fdividef, (float x, float y), x / y)
+CUDA_CPU_RETURN(double, fdivide, (double x, double y), x / y)
 
 // ---- fast versions ----
 
-CUDA_CPU_SAME(float, __sinf, sinf)
-CUDA_CPU_SAME(float, __cosf, cosf)
-CUDA_CPU_SAME(float, __tanf, tanf)
-CUDA_CPU_SAME(float, __tanhf, tanhf)
-CUDA_CPU_SAME(float, __expf, expf)
-CUDA_CPU_SAME(float, __logf, logf)
-CUDA_CPU_SAME(float, __log2f, log2f)
-CUDA_CPU_SAME(float, __log10f, log10f)
-CUDA_CPU_SAME2(float, __powf, powf)
+CUDA_CPU_RETURN(float, __sinf, (float x), sinf(x))
+CUDA_CPU_RETURN(float, __cosf, (float x), cosf(x))
+CUDA_CPU_RETURN(float, __tanf, (float x), tanf(x))
+CUDA_CPU_RETURN(float, __tanhf, (float x), tanhf(x))
+CUDA_CPU_RETURN(float, __expf, (float x), expf(x))
+CUDA_CPU_RETURN(float, __logf, (float x), logf(x))
+CUDA_CPU_RETURN(float, __log2f, (float x), log2f(x))
+CUDA_CPU_RETURN(float, __log10f, (float x), log10f(x))
+CUDA_CPU_RETURN(float, __powf, (float x, float y), powf(x, y))
 inline void __sincosf(float x, float *sine, float *cosine) {
     sincos(x, sine, cosine);
 }
-inline float __exp10f(float x) {
-    return (float)pow(10.0, (double)x);
-}
-inline float __fdividef(float x, float y) {
-    return x / y;
-}
-inline float __saturatef(float x) {
-    return x > 0.0f ? x < 1.0f ? x : 1.0f : 0.0f;
-} // NaN: 0
+CUDA_CPU_RETURN(float, __exp10f, (float x), (float)pow(10.0, (double)x))
+CUDA_CPU_RETURN(float, __fdividef, (float x, float y), x / y)
+CUDA_CPU_RETURN(float, __saturatef, (float x), x > 0.0f ? x < 1.0f ? x : 1.0f : 0.0f) // NaN: 0
 
 // ---- arithmetic in a rounding mode: nearest even, towards zero, up, down ----
 
 // f is the letter for the type.
 #define CUDA_CPU_ROUNDED_OPERATION(name, T, operation, mode)                                                 \
-    inline T name(T x, T y) {                                                                                \
-        return cuda_cpu::rounded<mode>([](T a, T b) { return a operation b; }, x, y);                        \
-    }
+    CUDA_CPU_RETURN(T, name, (T x, T y),                                                                     \
+                    cuda_cpu::rounded<mode>([](T a, T b) { return a operation b; }, x, y))
 #define CUDA_CPU_ROUNDED_FLOAT(f, T, suffix, mode)                                                           \
     CUDA_CPU_ROUNDED_OPERATION(__##f##add_##suffix, T, +, mode)                                              \
     CUDA_CPU_ROUNDED_OPERATION(__##f##sub_##suffix, T, -, mode)                                              \
     CUDA_CPU_ROUNDED_OPERATION(__##f##mul_##suffix, T, *, mode)                                              \
     CUDA_CPU_ROUNDED_OPERATION(__##f##div_##suffix, T, /, mode)                                              \
-    inline T __##f##rcp_##suffix(T x) {                                                                      \
-        return __##f##div_##suffix(T(1), x);                                                                 \
-    }                                                                                                        \
-    inline T __##f##sqrt_##suffix(T x) {                                                                     \
-        return cuda_cpu::rounded<mode>([](T a) { return std::sqrt(a); }, x);                                 \
-    }
+    CUDA_CPU_RETURN(T, __##f##rcp_##suffix, (T x), __##f##div_##suffix(T(1), x))                             \
+    CUDA_CPU_RETURN(T, __##f##sqrt_##suffix, (T x),                                                          \
+                    cuda_cpu::rounded<mode>([](T a) { return std::sqrt(a); }, x))
 #define CUDA_CPU_ROUNDED(suffix, mode)                                                                       \
     CUDA_CPU_ROUNDED_FLOAT(f, float, suffix, mode)                                                           \
     CUDA_CPU_ROUNDED_FLOAT(d, double, suffix, mode)                                                          \
     inline float __fmaf_##suffix(float x, float y, float z) {                                                \
         return cuda_cpu::rounded<mode>([](float a, float b, float c) { return fmaf(a, b, c); }, x, y, z);    \
     }                                                                                                        \
-    inline float __fmaf_ieee_##suffix(float x, float y, float z) {                                           \
-        return __fmaf_##suffix(x, y, z);                                                                     \
-    }                                                                                                        \
+    CUDA_CPU_RETURN(float, __fmaf_ieee_##suffix, (float x, float y, float z), __fmaf_##suffix(x, y, z))      \
     inline double __fma_##suffix(double x, double y, double z) {                                             \
         return cuda_cpu::rounded<mode>([](double a, double b, double c) { return fma(a, b, c); }, x, y, z);  \
     }                                                                                                        \
@@ -221,31 +179,17 @@ CUDA_CPU_ROUNDED(rd, FE_DOWNWARD)
 #undef CUDA_CPU_ROUNDED_FLOAT
 #undef CUDA_CPU_ROUNDED_OPERATION
 #undef CUDA_CPU_CONVERT
-inline float __frsqrt_rn(float x) {
-    return (float)(1.0 / sqrt((double)x));
-}
-inline double __int2double_rn(int x) {
-    return x;
-}
-inline double __uint2double_rn(unsigned int x) {
-    return x;
-}
+CUDA_CPU_RETURN(float, __frsqrt_rn, (float x), (float)(1.0 / sqrt((double)x)))
+CUDA_CPU_RETURN(double, __int2double_rn, (int x), x)
+CUDA_CPU_RETURN(double, __uint2double_rn, (unsigned int x), x)
 
 // ---- floating point to integers ----
 
 #define CUDA_CPU_TO_INTEGER(from, Float, to, Int)                                                            \
-    inline Int __##from##2##to##_rn(Float x) {                                                               \
-        return cuda_cpu::saturate<Int>(std::nearbyint(x));                                                   \
-    }                                                                                                        \
-    inline Int __##from##2##to##_rz(Float x) {                                                               \
-        return cuda_cpu::saturate<Int>(std::trunc(x));                                                       \
-    }                                                                                                        \
-    inline Int __##from##2##to##_ru(Float x) {                                                               \
-        return cuda_cpu::saturate<Int>(std::ceil(x));                                                        \
-    }                                                                                                        \
-    inline Int __##from##2##to##_rd(Float x) {                                                               \
-        return cuda_cpu::saturate<Int>(std::floor(x));                                                       \
-    }
+    CUDA_CPU_RETURN(Int, __##from##2##to##_rn, (Float x), cuda_cpu::saturate<Int>(std::nearbyint(x)))        \
+    CUDA_CPU_RETURN(Int, __##from##2##to##_rz, (Float x), cuda_cpu::saturate<Int>(std::trunc(x)))            \
+    CUDA_CPU_RETURN(Int, __##from##2##to##_ru, (Float x), cuda_cpu::saturate<Int>(std::ceil(x)))             \
+    CUDA_CPU_RETURN(Int, __##from##2##to##_rd, (Float x), cuda_cpu::saturate<Int>(std::floor(x)))
 CUDA_CPU_TO_INTEGER(float, float, int, int)
 CUDA_CPU_TO_INTEGER(float, float, uint, unsigned int)
 CUDA_CPU_TO_INTEGER(float, float, ll, long long)
@@ -258,23 +202,14 @@ CUDA_CPU_TO_INTEGER(double, double, ull, unsigned long long)
 
 // ---- reinterpreting bits ----
 
-#define CUDA_CPU_BITS_AS(To, name, From)                                                                     \
-    inline To name(From x) {                                                                                 \
-        return cuda_cpu::bits_as<To>(x);                                                                     \
-    }
-CUDA_CPU_BITS_AS(int, __float_as_int, float)
-CUDA_CPU_BITS_AS(unsigned int, __float_as_uint, float)
-CUDA_CPU_BITS_AS(float, __int_as_float, int)
-CUDA_CPU_BITS_AS(float, __uint_as_float, unsigned int)
-CUDA_CPU_BITS_AS(long long, __double_as_longlong, double)
-CUDA_CPU_BITS_AS(double, __longlong_as_double, long long)
-#undef CUDA_CPU_BITS_AS
-inline int __double2hiint(double x) {
-    return (int)(__double_as_longlong(x) >> 32);
-}
-inline int __double2loint(double x) {
-    return (int)__double_as_longlong(x);
-}
+CUDA_CPU_RETURN(int, __float_as_int, (float x), cuda_cpu::bits_as<int>(x))
+CUDA_CPU_RETURN(unsigned int, __float_as_uint, (float x), cuda_cpu::bits_as<unsigned int>(x))
+CUDA_CPU_RETURN(float, __int_as_float, (int x), cuda_cpu::bits_as<float>(x))
+CUDA_CPU_RETURN(float, __uint_as_float, (unsigned int x), cuda_cpu::bits_as<float>(x))
+CUDA_CPU_RETURN(long long, __double_as_longlong, (double x), cuda_cpu::bits_as<long long>(x))
+CUDA_CPU_RETURN(double, __longlong_as_double, (long long x), cuda_cpu::bits_as<double>(x))
+CUDA_CPU_RETURN(int, __double2hiint, (double x), (int)(__double_as_longlong(x) >> 32))
+CUDA_CPU_RETURN(int, __double2loint, (double x), (int)__double_as_longlong(x))
 inline double __hiloint2double(int high, int low) {
     return cuda_cpu::bits_as<double>((unsigned long long)(unsigned)high << 32 | (unsigned)low);
 }
@@ -284,39 +219,21 @@ inline double __hiloint2double(int high, int low) {
 inline int __mul24(int x, int y) { // product of the low 24 bits
     return (int)((unsigned)((int)((unsigned)x << 8) >> 8) * (unsigned)((int)((unsigned)y << 8) >> 8));
 }
-inline unsigned int __umul24(unsigned int x, unsigned int y) {
-    return (x & 0xffffff) * (y & 0xffffff);
-}
-inline int __mulhi(int x, int y) {
-    return (int)((long long)x * y >> 32);
-}
+CUDA_CPU_RETURN(unsigned int, __umul24, (unsigned int x, unsigned int y), (x & 0xffffff) * (y & 0xffffff))
+CUDA_CPU_RETURN(int, __mulhi, (int x, int y), (int)((long long)x *y >> 32))
 inline unsigned int __umulhi(unsigned int x, unsigned int y) {
     return (unsigned int)((unsigned long long)x * y >> 32);
 }
-inline long long __mul64hi(long long x, long long y) {
-    return (long long)((__int128)x * y >> 64);
-}
+CUDA_CPU_RETURN(long long, __mul64hi, (long long x, long long y), (long long)((__int128)x *y >> 64))
 inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
     return (unsigned long long)((unsigned __int128)x * y >> 64);
 }
-inline int __popc(unsigned int x) {
-    return __builtin_popcount(x);
-}
-inline int __popcll(unsigned long long x) {
-    return __builtin_popcountll(x);
-}
-inline int __clz(int x) {
-    return x ? __builtin_clz((unsigned)x) : 32;
-}
-inline int __clzll(long long x) {
-    return x ? __builtin_clzll((unsigned long long)x) : 64;
-}
-inline int __ffs(int x) {
-    return __builtin_ffs(x);
-}
-inline int __ffsll(long long x) {
-    return __builtin_ffsll(x);
-}
+CUDA_CPU_RETURN(int, __popc, (unsigned int x), __builtin_popcount(x))
+CUDA_CPU_RETURN(int, __popcll, (unsigned long long x), __builtin_popcountll(x))
+CUDA_CPU_RETURN(int, __clz, (int x), x ? __builtin_clz((unsigned)x) : 32)
+CUDA_CPU_RETURN(int, __clzll, (long long x), x ? __builtin_clzll((unsigned long long)x) : 64)
+CUDA_CPU_RETURN(int, __ffs, (int x), __builtin_ffs(x))
+CUDA_CPU_RETURN(int, __ffsll, (long long x), __builtin_ffsll(x))
 inline unsigned int __brev(unsigned int x) {
     x = __builtin_bswap32(x);
     x = (x >> 4 & 0x0f0f0f0f) | (x & 0x0f0f0f0f) << 4;
@@ -347,12 +264,8 @@ inline unsigned int __funnelshift_r(unsigned int low, unsigned int high, unsigne
 inline unsigned int __funnelshift_rc(unsigned int low, unsigned int high, unsigned int shift) {
     return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
-inline int __hadd(int x, int y) {
-    return (int)(((long long)x + y) >> 1);
-}
-inline int __rhadd(int x, int y) {
-    return (int)(((long long)x + y + 1) >> 1);
-}
+CUDA_CPU_RETURN(int, __hadd, (int x, int y), (int)(((long long)x + y) >> 1))
+CUDA_CPU_RETURN(int, __rhadd, (int x, int y), (int)(((long long)x + y + 1) >> 1))
 inline unsigned int __uhadd(unsigned int x, unsigned int y) {
     return (unsigned int)(((unsigned long long)x + y) >> 1);
 }
@@ -369,24 +282,16 @@ inline unsigned int __usad(unsigned int x, unsigned int y, unsigned int z) {
 // ---- min and max, for the mixed types that CUDA accepts ----
 
 #define CUDA_CPU_MIN_MAX(R, A, B)                                                                            \
-    inline R min(A a, B b) {                                                                                 \
-        return (R)a < (R)b ? (R)a : (R)b;                                                                    \
-    }                                                                                                        \
-    inline R max(A a, B b) {                                                                                 \
-        return (R)a > (R)b ? (R)a : (R)b;                                                                    \
-    }
+    CUDA_CPU_RETURN(R, min, (A a, B b), (R)a < (R)b ? (R)a : (R)b)                                           \
+    CUDA_CPU_RETURN(R, max, (A a, B b), (R)a > (R)b ? (R)a : (R)b)
 #define CUDA_CPU_MIN_MAX_INTEGERS(T)                                                                         \
     CUDA_CPU_MIN_MAX(T, T, T)                                                                                \
     CUDA_CPU_MIN_MAX(unsigned T, unsigned T, unsigned T)                                                     \
     CUDA_CPU_MIN_MAX(unsigned T, T, unsigned T)                                                              \
     CUDA_CPU_MIN_MAX(unsigned T, unsigned T, T)
 #define CUDA_CPU_MIN_MAX_FLOATS(R, A, B) /* a number wins over NaN */                                        \
-    inline R min(A a, B b) {                                                                                 \
-        return (R)a < (R)b || b != b ? (R)a : (R)b;                                                          \
-    }                                                                                                        \
-    inline R max(A a, B b) {                                                                                 \
-        return (R)a > (R)b || b != b ? (R)a : (R)b;                                                          \
-    }
+    CUDA_CPU_RETURN(R, min, (A a, B b), (R)a < (R)b || b != b ? (R)a : (R)b)                                 \
+    CUDA_CPU_RETURN(R, max, (A a, B b), (R)a > (R)b || b != b ? (R)a : (R)b)
 CUDA_CPU_MIN_MAX_INTEGERS(int)
 CUDA_CPU_MIN_MAX_INTEGERS(long)
 CUDA_CPU_MIN_MAX_INTEGERS(long long)
@@ -397,12 +302,12 @@ CUDA_CPU_MIN_MAX_FLOATS(double, double, float)
 #undef CUDA_CPU_MIN_MAX
 #undef CUDA_CPU_MIN_MAX_INTEGERS
 #undef CUDA_CPU_MIN_MAX_FLOATS
-CUDA_CPU_SAME2(unsigned int, umin, min)
-CUDA_CPU_SAME2(unsigned int, umax, max)
-CUDA_CPU_SAME2(long long, llmin, min)
-CUDA_CPU_SAME2(long long, llmax, max)
-CUDA_CPU_SAME2(unsigned long long, ullmin, min)
-CUDA_CPU_SAME2(unsigned long long, ullmax, max)
+CUDA_CPU_RETURN(unsigned int, umin, (unsigned int x, unsigned int y), min(x, y))
+CUDA_CPU_RETURN(unsigned int, umax, (unsigned int x, unsigned int y), max(x, y))
+CUDA_CPU_RETURN(long long, llmin, (long long x, long long y), min(x, y))
+CUDA_CPU_RETURN(long long, llmax, (long long x, long long y), max(x, y))
+CUDA_CPU_RETURN(unsigned long long, ullmin, (unsigned long long x, unsigned long long y), min(x, y))
+CUDA_CPU_RETURN(unsigned long long, ullmax, (unsigned long long x, unsigned long long y), max(x, y))
 
 // ---- loads and stores with cache hints, which have no effect here ----
 
@@ -459,6 +364,4 @@ inline long long clock64() {
 
 #include "special.h"
 #include "simd.h"
-#undef CUDA_CPU_SAME
-#undef CUDA_CPU_SAME2
 #endif // __cplusplus

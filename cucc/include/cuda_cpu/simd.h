@@ -113,9 +113,7 @@ CUDA_CPU_PACKED(4, signed char, unsigned char)
         return (R)((unsigned int)sum + (unsigned int)((S)a * (B)b) +                                         \
                    (unsigned int)((S)((unsigned int)a >> 16) * (B)((unsigned int)b >> 8)));                  \
     }                                                                                                        \
-    inline R __dp2a_hi(R a, R b, R sum) {                                                                    \
-        return __dp2a_lo(a, (R)((unsigned int)b >> 16), sum);                                                \
-    }                                                                                                        \
+    CUDA_CPU_RETURN(R, __dp2a_hi, (R a, R b, R sum), __dp2a_lo(a, (R)((unsigned int)b >> 16), sum))          \
     inline R __dp4a(B4 a, B4 b, R sum) {                                                                     \
         return __dp4a(cuda_cpu::bits_as<R>(a), cuda_cpu::bits_as<R>(b), sum);                                \
     }                                                                                                        \
@@ -148,12 +146,8 @@ CUDA_CPU_DOT(unsigned int, unsigned short, unsigned char, ushort2, uchar4)
     CUDA_CPU_DPX3(__vimin3_##s##_relu, R, W, larger(smaller(smaller(x, y), z), W(0)))                        \
     CUDA_CPU_DPX3(__viaddmax_##s##_relu, R, W, larger(larger(wrapped_sum(x, y), z), W(0)))                   \
     CUDA_CPU_DPX3(__viaddmin_##s##_relu, R, W, larger(smaller(wrapped_sum(x, y), z), W(0)))                  \
-    inline R __vimax_##s##_relu(R a, R b) {                                                                  \
-        return __vimax3_##s##_relu(a, b, b);                                                                 \
-    }                                                                                                        \
-    inline R __vimin_##s##_relu(R a, R b) {                                                                  \
-        return __vimin3_##s##_relu(a, b, b);                                                                 \
-    }
+    CUDA_CPU_RETURN(R, __vimax_##s##_relu, (R a, R b), __vimax3_##s##_relu(a, b, b))                         \
+    CUDA_CPU_RETURN(R, __vimin_##s##_relu, (R a, R b), __vimin3_##s##_relu(a, b, b))
 CUDA_CPU_DPX_RELU(s32, int, int)
 CUDA_CPU_DPX_RELU(s16x2, unsigned int, short)
 CUDA_CPU_DPX(u32, unsigned int, unsigned int)
@@ -164,9 +158,7 @@ CUDA_CPU_DPX(u16x2, unsigned int, unsigned short)
 
 // These also return whether the first number was chosen. Of equal numbers it is chosen.
 #define CUDA_CPU_DPX_CHOICE(name, operation, R, W)                                                           \
-    inline R name##32(R a, R b, bool *first) {                                                               \
-        return (*first = a operation b) ? a : b;                                                             \
-    }                                                                                                        \
+    CUDA_CPU_RETURN(R, name##32, (R a, R b, bool *first), (*first = a operation b) ? a : b)                  \
     inline unsigned int name##16x2(unsigned int a, unsigned int b, bool *high, bool *low) {                  \
         *high = (W)(a >> 16) operation(W)(b >> 16);                                                          \
         *low = (W)a operation(W) b;                                                                          \

@@ -105,15 +105,9 @@ CUDA_CPU_NORM(float, , f, length)
 CUDA_CPU_NORM(float, r, f, 1 / length)
 #undef CUDA_CPU_NORM
 
-inline double cyl_bessel_i0(double x) {
-    return cuda_cpu::bessel_i(0, x);
-}
-inline double cyl_bessel_i1(double x) {
-    return cuda_cpu::bessel_i(1, x);
-}
-inline double erfcx(double x) {
-    return cuda_cpu::scaled_erfc(x);
-}
+CUDA_CPU_RETURN(double, cyl_bessel_i0, (double x), cuda_cpu::bessel_i(0, x))
+CUDA_CPU_RETURN(double, cyl_bessel_i1, (double x), cuda_cpu::bessel_i(1, x))
+CUDA_CPU_RETURN(double, erfcx, (double x), cuda_cpu::scaled_erfc(x))
 inline double erfcinv(double y) {
     if (!(y > 0 && y < 2))
         return y == 0 ? (double)INFINITY : y == 2 ? -(double)INFINITY : (double)NAN;
@@ -131,16 +125,12 @@ inline double normcdfinv(double y) {
         return y == 0 ? -(double)INFINITY : y == 1 ? (double)INFINITY : (double)NAN;
     return (double)(0 - 1.4142135623730950488L * cuda_cpu::inverse_erfc(2 * (long double)y)); // never -0
 }
-inline double normcdf(double x) {
-    return (double)(0.5L * erfcl(x * -0.70710678118654752440L));
-}
+CUDA_CPU_RETURN(double, normcdf, (double x), (double)(0.5L * erfcl(x * -0.70710678118654752440L)))
 
 // The functions of float, and the overloads without the suffix f, as CUDA has them
 #define CUDA_CPU_FLOAT_OF(name)                                                                              \
-    inline float name##f(float x) {                                                                          \
-        return (float)name((double)x);                                                                       \
-    }                                                                                                        \
-    CUDA_CPU_SAME(float, name, name##f)
+    CUDA_CPU_RETURN(float, name##f, (float x), (float)name((double)x))                                       \
+    CUDA_CPU_RETURN(float, name, (float x), name##f(x))
 CUDA_CPU_FLOAT_OF(cyl_bessel_i0)
 CUDA_CPU_FLOAT_OF(cyl_bessel_i1)
 CUDA_CPU_FLOAT_OF(erfcx)
@@ -149,14 +139,10 @@ CUDA_CPU_FLOAT_OF(erfinv)
 CUDA_CPU_FLOAT_OF(normcdfinv)
 CUDA_CPU_FLOAT_OF(normcdf)
 #undef CUDA_CPU_FLOAT_OF
-CUDA_CPU_SAME(float, exp10, exp10f)
-CUDA_CPU_SAME(float, j0, j0f)
-CUDA_CPU_SAME(float, j1, j1f)
-CUDA_CPU_SAME(float, y0, y0f)
-CUDA_CPU_SAME(float, y1, y1f)
-inline float jn(int n, float x) {
-    return jnf(n, x);
-}
-inline float yn(int n, float x) {
-    return ynf(n, x);
-}
+CUDA_CPU_RETURN(float, exp10, (float x), exp10f(x))
+CUDA_CPU_RETURN(float, j0, (float x), j0f(x))
+CUDA_CPU_RETURN(float, j1, (float x), j1f(x))
+CUDA_CPU_RETURN(float, y0, (float x), y0f(x))
+CUDA_CPU_RETURN(float, y1, (float x), y1f(x))
+CUDA_CPU_RETURN(float, jn, (int n, float x), jnf(n, x))
+CUDA_CPU_RETURN(float, yn, (int n, float x), ynf(n, x))
