@@ -82,68 +82,6 @@ struct cublasContext {
 };
 typedef struct cublasContext *cublasHandle_t;
 
-// ---- settings ----
-
-#define CUDA_CPU_FUNCTION(name, ...)                                                                         \
-    static inline cublasStatus_t cublas##name(cublasHandle_t handle, __VA_ARGS__)
-
-static inline cublasStatus_t cublasCreate(cublasHandle_t *handle) {
-    if (!handle)
-        return CUBLAS_STATUS_INVALID_VALUE;
-    *handle = nullptr;
-    if (cudaFree(nullptr) != cudaSuccess) // no device
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    *handle = new cublasContext;
-    return CUBLAS_STATUS_SUCCESS;
-}
-static inline cublasStatus_t cublasDestroy(cublasHandle_t handle) {
-    if (!handle)
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    delete handle;
-    return CUBLAS_STATUS_SUCCESS;
-}
-#define CUDA_CPU_SETTING(NAME, type, member)                                                                 \
-    CUDA_CPU_FUNCTION(Set##NAME, type value) {                                                               \
-        if (!handle)                                                                                         \
-            return CUBLAS_STATUS_NOT_INITIALIZED;                                                            \
-        handle->member = value;                                                                              \
-        return CUBLAS_STATUS_SUCCESS;                                                                        \
-    }                                                                                                        \
-    CUDA_CPU_FUNCTION(Get##NAME, type *value) {                                                              \
-        if (!handle)                                                                                         \
-            return CUBLAS_STATUS_NOT_INITIALIZED;                                                            \
-        if (!value)                                                                                          \
-            return CUBLAS_STATUS_INVALID_VALUE;                                                              \
-        *value = handle->member;                                                                             \
-        return CUBLAS_STATUS_SUCCESS;                                                                        \
-    }
-CUDA_CPU_SETTING(Stream, cudaStream_t, stream)
-CUDA_CPU_SETTING(PointerMode, cublasPointerMode_t, pointers)
-CUDA_CPU_SETTING(MathMode, cublasMath_t, math)
-CUDA_CPU_SETTING(AtomicsMode, cublasAtomicsMode_t, atomics)
-#undef CUDA_CPU_SETTING
-static inline cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *, size_t) {
-    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
-}
-static inline cublasStatus_t cublasGetVersion(cublasHandle_t, int *version) {
-    *version = 130000; // the interface is that of CUDA 13.0
-    return CUBLAS_STATUS_SUCCESS;
-}
-static inline const char *cublasGetStatusName(cublasStatus_t status) {
-    switch (status) {
-#define CUDA_CPU_NAME(name, value)                                                                           \
-    case value:                                                                                              \
-        return "CUBLAS_STATUS_" #name;
-        CUDA_CPU_STATUSES(CUDA_CPU_NAME)
-#undef CUDA_CPU_NAME
-#undef CUDA_CPU_STATUSES
-    }
-    return "CUBLAS_STATUS_UNKNOWN";
-}
-static inline const char *cublasGetStatusString(cublasStatus_t status) {
-    return cublasGetStatusName(status);
-}
-
 // ---- how the calls work ----
 
 namespace cuda_cpu {
@@ -171,10 +109,9 @@ template <class Work> cublasStatus_t run(const char *call, cublasHandle_t handle
 // Like run() for a function with a result, which work() returns. A result in host memory is valid on return.
 template <class T, class Work>
 cublasStatus_t run_for(const char *call, cublasHandle_t handle, T *result, Work work) {
-    if (handle->pointers == CUBLAS_POINTER_MODE_DEVICE)
-        return status_of(library_call(call, handle->stream, [=] { *result = work(); }));
+    const bool on_host = handle->pointers == CUBLAS_POINTER_MODE_HOST;
     return status_of(library_call(
-        call, handle->stream, [=] { *result = work(); }, true));
+        call, handle->stream, [=] { *result = work(); }, on_host));
 }
 
 inline CBLAS_TRANSPOSE trans(cublasOperation_t o) {
@@ -210,6 +147,13 @@ inline bool product_fits(cublasOperation_t opa, cublasOperation_t opb, int m, in
     return n >= 0 && k >= 0 && fits(rows_of(opa, m, k), lda, rows_of(opb, k, n), ldb, m, ldc);
 }
 
+template <class T> auto magnitude(T x) {
+    if constexpr (std::is_floating_point_v<T>)
+        return std::fabs(x);
+    else
+        return std::fabs(x.x) + std::fabs(x.y);
+}
+
 // OpenBLAS counts in int. Longer vectors are processed in parts by f(offset, length).
 template <class F> void in_parts(int64_t n, F f) {
     const int64_t most = 1 << 30;
@@ -229,6 +173,14 @@ template <class X, class Y, class F> void in_parts(int64_t n, X *x, int64_t incx
 } // namespace blas
 } // namespace cuda_cpu
 
+// ---- settings ----
+
+// A function, also by its name in version 2 of the interface
+#define CUDA_CPU_V2(name, ...)                                                                               \
+    static inline cublasStatus_t name(__VA_ARGS__);                                                          \
+    [[maybe_unused]] static constexpr auto &name##_v2 = name;                                                \
+    static inline cublasStatus_t name(__VA_ARGS__)
+#define CUDA_CPU_FUNCTION(name, ...) CUDA_CPU_V2(cublas##name, cublasHandle_t handle, __VA_ARGS__)
 #define CUDA_CPU_HANDLE                                                                                      \
     namespace cpu = cuda_cpu::blas;                                                                          \
     if (!handle)                                                                                             \
@@ -239,7 +191,61 @@ template <class X, class Y, class F> void in_parts(int64_t n, X *x, int64_t incx
 #define CUDA_CPU_CHECK(condition)                                                                            \
     CUDA_CPU_HANDLE;                                                                                         \
     CUDA_CPU_REQUIRE(condition)
-#define CUDA_CPU_RUN(work) return cpu::run(__func__, handle, [=] { work; })
+
+CUDA_CPU_V2(cublasCreate, cublasHandle_t *handle) {
+    CUDA_CPU_REQUIRE(handle);
+    *handle = nullptr;
+    if (cudaFree(nullptr) != cudaSuccess) // no device
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    *handle = new cublasContext;
+    return CUBLAS_STATUS_SUCCESS;
+}
+CUDA_CPU_V2(cublasDestroy, cublasHandle_t handle) {
+    delete handle;
+    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+#define CUDA_CPU_SETTING(NAME, type, member)                                                                 \
+    CUDA_CPU_FUNCTION(Set##NAME, type value) {                                                               \
+        CUDA_CPU_HANDLE;                                                                                     \
+        handle->member = value;                                                                              \
+        return CUBLAS_STATUS_SUCCESS;                                                                        \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(Get##NAME, type *value) {                                                              \
+        CUDA_CPU_CHECK(value);                                                                               \
+        *value = handle->member;                                                                             \
+        return CUBLAS_STATUS_SUCCESS;                                                                        \
+    }
+CUDA_CPU_SETTING(Stream, cudaStream_t, stream)
+CUDA_CPU_SETTING(PointerMode, cublasPointerMode_t, pointers)
+CUDA_CPU_SETTING(MathMode, cublasMath_t, math)
+CUDA_CPU_SETTING(AtomicsMode, cublasAtomicsMode_t, atomics)
+#undef CUDA_CPU_SETTING
+CUDA_CPU_FUNCTION(SetWorkspace, void *, size_t) {
+    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+CUDA_CPU_V2(cublasGetVersion, cublasHandle_t, int *version) {
+    *version = 130000; // the interface is that of CUDA 13.0
+    return CUBLAS_STATUS_SUCCESS;
+}
+static inline const char *cublasGetStatusName(cublasStatus_t status) {
+    switch (status) {
+#define CUDA_CPU_NAME(name, value)                                                                           \
+    case value:                                                                                              \
+        return "CUBLAS_STATUS_" #name;
+        CUDA_CPU_STATUSES(CUDA_CPU_NAME)
+#undef CUDA_CPU_NAME
+#undef CUDA_CPU_STATUSES
+    }
+    return "CUBLAS_STATUS_UNKNOWN";
+}
+static inline const char *cublasGetStatusString(cublasStatus_t status) {
+    return cublasGetStatusName(status);
+}
+
+#define CUDA_CPU_RUN(...) return cpu::run(__func__, handle, [=] { __VA_ARGS__; })
+// For the vectors x and y: calls of CBLAS for the m numbers of a part of each
+#define CUDA_CPU_RUN_IN_PARTS(...)                                                                           \
+    CUDA_CPU_RUN(cpu::in_parts(n, x, incx, y, incy, [&](int m, auto *x, auto *y) { __VA_ARGS__; }))
 
 // Each function of level 1 also exists with 64-bit numbers.
 #define CUDA_CPU_BOTH(MACRO, ...)                                                                            \
@@ -282,11 +288,7 @@ template <class X, class Y, class F> void in_parts(int64_t n, X *x, int64_t incx
                       const T *sine) {                                                                       \
         CUDA_CPU_HANDLE;                                                                                     \
         const cpu::Scalar<T> cosine(handle, c), sin(handle, sine);                                           \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cpu::in_parts(n, x, incx, y, incy, [&](int m, auto *x, auto *y) {                                \
-                cblas_##s##rot(m, x, incx, y, incy, *cosine, *sin);                                          \
-            });                                                                                              \
-        });                                                                                                  \
+        CUDA_CPU_RUN_IN_PARTS(cblas_##s##rot(m, x, incx, y, incy, *cosine, *sin));                           \
     }
 
 #define CUDA_CPU_AXPY(suffix, integer, S, s, T)                                                              \
@@ -294,61 +296,40 @@ template <class X, class Y, class F> void in_parts(int64_t n, X *x, int64_t incx
                       integer incy) {                                                                        \
         CUDA_CPU_HANDLE;                                                                                     \
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cpu::in_parts(n, x, incx, y, incy,                                                               \
-                          [&](int m, auto *x, auto *y) { cblas_##s##axpy(m, scale(), x, incx, y, incy); });  \
-        });                                                                                                  \
+        CUDA_CPU_RUN_IN_PARTS(cblas_##s##axpy(m, scale(), x, incx, y, incy));                                \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##scal##suffix, integer n, const T *alpha, T *x, integer incx) {                      \
         CUDA_CPU_HANDLE;                                                                                     \
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cpu::in_parts(n, [&](int64_t i, int m) { cblas_##s##scal(m, scale(), x + i * incx, incx); });    \
-        });                                                                                                  \
+        CUDA_CPU_RUN(                                                                                        \
+            cpu::in_parts(n, [&](int64_t i, int m) { cblas_##s##scal(m, scale(), x + i * incx, incx); }));   \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##copy##suffix, integer n, const T *x, integer incx, T *y, integer incy) {            \
         CUDA_CPU_HANDLE;                                                                                     \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cpu::in_parts(n, x, incx, y, incy,                                                               \
-                          [&](int m, auto *x, auto *y) { cblas_##s##copy(m, x, incx, y, incy); });           \
-        });                                                                                                  \
+        CUDA_CPU_RUN_IN_PARTS(cblas_##s##copy(m, x, incx, y, incy));                                         \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##swap##suffix, integer n, T *x, integer incx, T *y, integer incy) {                  \
         CUDA_CPU_HANDLE;                                                                                     \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cpu::in_parts(n, x, incx, y, incy,                                                               \
-                          [&](int m, auto *x, auto *y) { cblas_##s##swap(m, x, incx, y, incy); });           \
-        });                                                                                                  \
+        CUDA_CPU_RUN_IN_PARTS(cblas_##s##swap(m, x, incx, y, incy));                                         \
     }
 
 // The index, from 1, of the first element with the largest or smallest magnitude; 0 if there are no elements.
-#define CUDA_CPU_INDEX(suffix, integer, S, T, MAGNITUDE, amax, BETTER)                                       \
+#define CUDA_CPU_INDEX(suffix, integer, S, T, amax, BETTER)                                                  \
     CUDA_CPU_FUNCTION(I##S##amax##suffix, integer n, const T *x, integer incx, integer *result) {            \
         CUDA_CPU_HANDLE;                                                                                     \
         return cpu::run_for(__func__, handle, result, [=] {                                                  \
             integer best = 0;                                                                                \
             for (integer i = 1; i < n && incx > 0; i++)                                                      \
-                if (MAGNITUDE(x[i * incx]) BETTER MAGNITUDE(x[best * incx]))                                 \
+                if (cpu::magnitude(x[i * incx]) BETTER cpu::magnitude(x[best * incx]))                       \
                     best = i;                                                                                \
             return n > 0 && incx > 0 ? best + 1 : 0;                                                         \
         });                                                                                                  \
     }
 
-namespace cuda_cpu {
-namespace blas {
-template <class T> auto magnitude(T x) {
-    if constexpr (std::is_floating_point_v<T>)
-        return std::fabs(x);
-    else
-        return std::fabs(x.x) + std::fabs(x.y);
-}
-} // namespace blas
-} // namespace cuda_cpu
-
 #define CUDA_CPU_LEVEL1(S, s, T)                                                                             \
     CUDA_CPU_BOTH(CUDA_CPU_AXPY, S, s, T)                                                                    \
-    CUDA_CPU_BOTH(CUDA_CPU_INDEX, s, T, cpu::magnitude, amax, >)                                             \
-    CUDA_CPU_BOTH(CUDA_CPU_INDEX, s, T, cpu::magnitude, amin, <)
+    CUDA_CPU_BOTH(CUDA_CPU_INDEX, s, T, amax, >)                                                             \
+    CUDA_CPU_BOTH(CUDA_CPU_INDEX, s, T, amin, <)
 CUDA_CPU_LEVEL1(S, s, float)
 CUDA_CPU_LEVEL1(D, d, double)
 CUDA_CPU_LEVEL1(C, c, cuComplex)
@@ -616,7 +597,7 @@ CUDA_CPU_COPIES(Get, cudaMemcpyDeviceToHost)
 #undef CUDA_CPU_CHECK
 #undef CUDA_CPU_RUN
 #undef CUDA_CPU_FUNCTION
+#undef CUDA_CPU_V2
 #undef CUDA_CPU_REQUIRE
 
-#include "cuda_cpu/blas_names.h"
 #include "cuda_cpu/letters_on.h"

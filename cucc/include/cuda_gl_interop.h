@@ -24,13 +24,13 @@ cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenu
 } // namespace cuda_cpu
 
 inline cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer,
-                                                unsigned int flags, CUDA_CPU_CALLER) {
+                                                unsigned int flags, CUDA_CPU_SITE) {
     return cuda_cpu::register_buffer("cudaGraphicsGLRegisterBuffer", resource, buffer, flags, cu_file,
                                      cu_line);
 }
 // `target` must be GL_TEXTURE_2D or GL_TEXTURE_RECTANGLE; others give cudaErrorNotSupported here.
 inline cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
-                                               unsigned int flags, CUDA_CPU_CALLER) {
+                                               unsigned int flags, CUDA_CPU_SITE) {
     return cuda_cpu::register_image(resource, image, target, flags, cu_file, cu_line);
 }
 

@@ -296,7 +296,6 @@ static inline cufftResult cufftDestroy(cufftHandle handle) {
 
 // The functions for plans of one kind: for an empty plan, with a new plan, and two that only ask for the size
 // of the work area.
-#define CUDA_CPU_LIST(...) __VA_ARGS__
 #define CUDA_CPU_PLAN(Name, PARAMETERS, ARGUMENTS)                                                           \
     static inline cufftResult cufftMakePlan##Name(cufftHandle plan, CUDA_CPU_LIST PARAMETERS,                \
                                                   size_t *size) {                                            \
@@ -349,7 +348,6 @@ CUDA_CPU_PLAN(Many64,
               (rank, n, inembed, istride, idist, onembed, ostride, odist, type, batch))
 #undef CUDA_CPU_NEW_PLAN
 #undef CUDA_CPU_PLAN
-#undef CUDA_CPU_LIST
 
 static inline cufftResult cufftGetSize(cufftHandle plan, size_t *size) {
     if (!cuda_cpu::fft::find(plan))

@@ -26,6 +26,7 @@ extern "C" {
 #else
 #define CUDA_CPU_OR(value)
 #endif
+#define CUDA_CPU_STREAM cudaStream_t stream CUDA_CPU_OR(0)
 
 // Errors. Each host thread has its own last error. cudaGetLastError resets it to cudaSuccess,
 // cudaPeekAtLastError does not.
@@ -38,9 +39,9 @@ const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDevice(int device);
-cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wanted);
-cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
+cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device);
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device);
 cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id);
 cudaError_t cudaSetDeviceFlags(unsigned int flags);
@@ -58,7 +59,7 @@ cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config);
 cudaError_t cudaSetValidDevices(int *devices, int count);
 cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags);
 cudaError_t cudaCtxResetPersistingL2Cache(void);
-cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const struct cudaChannelFormatDesc *format,
+cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const cudaChannelFormatDesc *format,
                                                  int device);
 cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
                                     enum cudaDriverEntryPointQueryResult *result CUDA_CPU_OR(NULL));
@@ -81,35 +82,31 @@ cudaError_t cudaHostGetDevicePointer(void **device_pointer, void *host, unsigned
 cudaError_t cudaHostGetFlags(unsigned int *flags, void *host);
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer);
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-                            cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, CUDA_CPU_STREAM);
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width_bytes,
-                         size_t rows, enum cudaMemcpyKind kind);
+                         size_t rows, cudaMemcpyKind kind);
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                              size_t width_bytes, size_t rows, enum cudaMemcpyKind kind,
-                              cudaStream_t stream CUDA_CPU_OR(0));
+                              size_t width_bytes, size_t rows, cudaMemcpyKind kind, CUDA_CPU_STREAM);
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes);
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
-                                cudaStream_t stream CUDA_CPU_OR(0));
+                                CUDA_CPU_STREAM);
 cudaError_t cudaMemset(void *to, int byte, size_t bytes);
-cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, CUDA_CPU_STREAM);
 cudaError_t cudaMemset2D(void *to, size_t pitch, int byte, size_t width_bytes, size_t rows);
 cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width_bytes, size_t rows,
-                              cudaStream_t stream CUDA_CPU_OR(0));
+                              CUDA_CPU_STREAM);
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvise advice,
                           struct cudaMemLocation location);
 cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, struct cudaMemLocation location,
-                                 unsigned int flags, cudaStream_t stream CUDA_CPU_OR(0));
+                                 unsigned int flags, CUDA_CPU_STREAM);
 
-cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *params);
-cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *params, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *params);
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *params, CUDA_CPU_STREAM);
 cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *params);
-cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *params,
-                                  cudaStream_t stream CUDA_CPU_OR(0));
-cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int byte, struct cudaExtent extent);
-cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int byte, struct cudaExtent extent,
-                              cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *params, CUDA_CPU_STREAM);
+cudaError_t cudaMemset3D(cudaPitchedPtr to, int byte, cudaExtent extent);
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int byte, cudaExtent extent, CUDA_CPU_STREAM);
 
 cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, enum cudaMemRangeAttribute attribute,
                                      const void *pointer, size_t bytes);
@@ -120,7 +117,7 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t 
                                      unsigned int flags CUDA_CPU_OR(cudaMemAttachSingle));
 
 // Memory pools. They only count the allocated bytes; all memory comes from the same heap.
-cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties);
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *properties);
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device);
@@ -148,78 +145,72 @@ cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t even
 cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle);
 
 // External memory and external semaphores (of Vulkan, Direct3D): not supported.
-cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *memory,
-                                     const struct cudaExternalMemoryHandleDesc *desc);
+cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *memory, const cudaExternalMemoryHandleDesc *desc);
 cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t memory);
 cudaError_t cudaExternalMemoryGetMappedBuffer(void **pointer, cudaExternalMemory_t memory,
-                                              const struct cudaExternalMemoryBufferDesc *desc);
-cudaError_t
-cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *array, cudaExternalMemory_t memory,
-                                          const struct cudaExternalMemoryMipmappedArrayDesc *desc);
+                                              const cudaExternalMemoryBufferDesc *desc);
+cudaError_t cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *array,
+                                                      cudaExternalMemory_t memory,
+                                                      const cudaExternalMemoryMipmappedArrayDesc *desc);
 cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t *semaphore,
-                                        const struct cudaExternalSemaphoreHandleDesc *desc);
+                                        const cudaExternalSemaphoreHandleDesc *desc);
 cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t semaphore);
 cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
-                                              const struct cudaExternalSemaphoreSignalParams *params,
-                                              unsigned int count, cudaStream_t stream CUDA_CPU_OR(NULL));
+                                              const cudaExternalSemaphoreSignalParams *params,
+                                              unsigned int count, CUDA_CPU_STREAM);
 cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
-                                            const struct cudaExternalSemaphoreWaitParams *params,
-                                            unsigned int count, cudaStream_t stream CUDA_CPU_OR(NULL));
+                                            const cudaExternalSemaphoreWaitParams *params, unsigned int count,
+                                            CUDA_CPU_STREAM);
 
 // Arrays. Offsets in x and widths of copies are in bytes, heights in rows. An array of height 0 is
 // 1-D and has one row; a depth counts slices, layers, or the faces of cubes.
-struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
-                                                   enum cudaChannelFormatKind kind);
+cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind kind);
 cudaError_t cudaFreeArray(cudaArray_t array);
-cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_const_t array);
-cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent,
-                             unsigned int *flags, cudaArray_t array);
+cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const_t array);
+cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned int *flags,
+                             cudaArray_t array);
 cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array);
 cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *array, cudaMipmappedArray_t of, unsigned int level);
 cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
-                                size_t width_bytes, size_t rows, enum cudaMemcpyKind kind);
+                                size_t width_bytes, size_t rows, cudaMemcpyKind kind);
 cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
-                                     size_t width_bytes, size_t rows, enum cudaMemcpyKind kind,
-                                     cudaStream_t stream CUDA_CPU_OR(0));
+                                     size_t width_bytes, size_t rows, cudaMemcpyKind kind, CUDA_CPU_STREAM);
 cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
-                                  size_t width_bytes, size_t rows, enum cudaMemcpyKind kind);
+                                  size_t width_bytes, size_t rows, cudaMemcpyKind kind);
 cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
-                                       size_t width_bytes, size_t rows, enum cudaMemcpyKind kind,
-                                       cudaStream_t stream CUDA_CPU_OR(0));
+                                       size_t width_bytes, size_t rows, cudaMemcpyKind kind, CUDA_CPU_STREAM);
 cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
                                      size_t from_x, size_t from_y, size_t width_bytes, size_t rows,
-                                     enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
+                                     cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
 // Deprecated copies of consecutive bytes, which continue across the ends of rows.
 cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
                                    size_t from_x, size_t from_y, size_t bytes,
-                                   enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
+                                   cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
 cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
-                                   enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
+                                   cudaMemcpyKind kind, CUDA_CPU_STREAM);
 cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
-                                     enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
+                                     cudaMemcpyKind kind, CUDA_CPU_STREAM);
 cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
-                              enum cudaMemcpyKind kind);
+                              cudaMemcpyKind kind);
 cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
-                                enum cudaMemcpyKind kind);
+                                cudaMemcpyKind kind);
 
 // Textures and surfaces. The functions for kernels are in texture.h.
-cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const struct cudaResourceDesc *resource,
-                                    const struct cudaTextureDesc *desc,
-                                    const struct cudaResourceViewDesc *view);
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
+                                    const cudaTextureDesc *desc, const struct cudaResourceViewDesc *view);
 cudaError_t cudaGetTextureObjectResourceViewDesc(struct cudaResourceViewDesc *view,
                                                  cudaTextureObject_t texture);
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
-cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc *resource, cudaTextureObject_t texture);
-cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *desc, cudaTextureObject_t texture);
-cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const struct cudaResourceDesc *resource);
+cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *resource, cudaTextureObject_t texture);
+cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *desc, cudaTextureObject_t texture);
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaResourceDesc *resource);
 cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface);
-cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *resource, cudaSurfaceObject_t surface);
+cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *resource, cudaSurfaceObject_t surface);
 
 // Buffers and textures of a graphics library. cuda_gl_interop.h registers those of OpenGL.
 cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource);
 cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned int flags);
-cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *resources,
-                                       cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *resources, CUDA_CPU_STREAM);
 cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
                                                  cudaGraphicsResource_t resource);
 cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource,
@@ -229,13 +220,13 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphi
 // that a copy ends within the linker section.
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
                                size_t offset CUDA_CPU_OR(0),
-                               enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyHostToDevice));
+                               cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyHostToDevice));
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset CUDA_CPU_OR(0),
-                                 enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToHost));
+                                 cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToHost));
 cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
-                                    enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
+                                    cudaMemcpyKind kind, CUDA_CPU_STREAM);
 cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
-                                      enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
+                                      cudaMemcpyKind kind, CUDA_CPU_STREAM);
 cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol);
 
 // Streams and events.
@@ -261,9 +252,8 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data);
 cudaError_t cudaEventCreate(cudaEvent_t *event);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream CUDA_CPU_OR(0));
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream CUDA_CPU_OR(0),
-                                     unsigned int flags CUDA_CPU_OR(0));
+cudaError_t cudaEventRecord(cudaEvent_t event, CUDA_CPU_STREAM);
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, CUDA_CPU_STREAM, unsigned int flags CUDA_CPU_OR(0));
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end);
@@ -295,13 +285,13 @@ cudaError_t cudaMalloc(void **pointer, size_t bytes);
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream);
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, size_t rows);
 cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags);
-cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, size_t width,
+cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
                             size_t height, unsigned int flags);
-cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pointer, struct cudaExtent extent);
-cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
-                              struct cudaExtent extent, unsigned int flags);
-cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const struct cudaChannelFormatDesc *desc,
-                                     struct cudaExtent extent, unsigned int levels, unsigned int flags);
+cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent);
+cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
+                              unsigned int flags);
+cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
+                                     cudaExtent extent, unsigned int levels, unsigned int flags);
 cudaError_t cudaMallocHost(void **pointer, size_t bytes);
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags);
@@ -311,9 +301,18 @@ cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resource
 
 // Default arguments are evaluated at the call, so messages can name the line of the program that allocated
 // memory.
-#define CUDA_CPU_CALLER const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
+#define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
+#define CUDA_CPU_HERE                                                                                        \
+    ::cuda_cpu::Site {                                                                                       \
+        cu_file, cu_line                                                                                     \
+    }
 
 namespace cuda_cpu {
+struct Site { // a line of the program's source
+    const char *file;
+    int line;
+};
+
 cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int line);
 cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file, int line);
 cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
@@ -351,36 +350,50 @@ template <class T> inline const void *address_of(T &symbol) {
 }
 } // namespace cuda_cpu
 
-inline cudaError_t cudaMalloc(void **pointer, size_t bytes, CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_device(pointer, bytes, cu_file, cu_line);
-}
-template <class T> inline cudaError_t cudaMalloc(T **pointer, size_t bytes, CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_device((void **)pointer, bytes, cu_file, cu_line);
-}
-inline cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream, CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_async(pointer, bytes, stream, cu_file, cu_line);
-}
-template <class T>
-inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream, CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_async((void **)pointer, bytes, stream, cu_file, cu_line);
-}
+// Functions that store an address in a pointer to any type
+#define CUDA_CPU_LIST(...) __VA_ARGS__
+#define CUDA_CPU_ALLOCATE(name, PARAMETERS, ...)                                                             \
+    inline cudaError_t name(void **pointer, CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {                       \
+        return cuda_cpu::__VA_ARGS__;                                                                        \
+    }                                                                                                        \
+    template <class T> inline cudaError_t name(T **typed, CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {         \
+        void **const pointer = (void **)typed;                                                               \
+        return cuda_cpu::__VA_ARGS__;                                                                        \
+    }
+CUDA_CPU_ALLOCATE(cudaMalloc, (size_t bytes), malloc_device(pointer, bytes, cu_file, cu_line))
+CUDA_CPU_ALLOCATE(cudaMallocAsync, (size_t bytes, cudaStream_t stream),
+                  malloc_async(pointer, bytes, stream, cu_file, cu_line))
+CUDA_CPU_ALLOCATE(cudaMallocPitch, (size_t * pitch, size_t width_bytes, size_t rows),
+                  malloc_pitch(pointer, pitch, width_bytes, rows, cu_file, cu_line))
+CUDA_CPU_ALLOCATE(cudaMallocManaged, (size_t bytes, unsigned int flags = cudaMemAttachGlobal),
+                  malloc_managed(pointer, bytes, flags, cu_file, cu_line))
+CUDA_CPU_ALLOCATE(cudaMallocHost, (size_t bytes, unsigned int flags = cudaHostAllocDefault),
+                  malloc_host("cudaMallocHost", pointer, bytes, flags, cu_file, cu_line))
+CUDA_CPU_ALLOCATE(cudaHostAlloc, (size_t bytes, unsigned int flags),
+                  malloc_host("cudaHostAlloc", pointer, bytes, flags, cu_file, cu_line))
+#undef CUDA_CPU_ALLOCATE
 inline cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
     return cudaMallocFromPoolAsync(pointer, bytes, pool, stream);
 }
-template <class T>
-inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
-    return cudaMallocFromPoolAsync((void **)pointer, bytes, pool, stream);
-}
-template <class T>
-inline cudaError_t cudaMallocFromPoolAsync(T **pointer, size_t bytes, cudaMemPool_t pool,
-                                           cudaStream_t stream) {
-    return cudaMallocFromPoolAsync((void **)pointer, bytes, pool, stream);
-}
-template <class T>
-inline cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, T *pointer, size_t bytes = 0,
-                                            unsigned int flags = cudaMemAttachSingle) {
-    return cudaStreamAttachMemAsync(stream, (void *)pointer, bytes, flags);
-}
+// Overloads that take a pointer, a variable or a kernel of any type in place of its address
+#define CUDA_CPU_ANY(name, PARAMETERS, ...)                                                                  \
+    template <class T> inline cudaError_t name PARAMETERS {                                                  \
+        return name(__VA_ARGS__);                                                                            \
+    }
+CUDA_CPU_ANY(cudaMallocAsync, (T * *pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
+             (void **)pointer, bytes, pool, stream)
+CUDA_CPU_ANY(cudaMallocFromPoolAsync, (T * *pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
+             (void **)pointer, bytes, pool, stream)
+CUDA_CPU_ANY(cudaStreamAttachMemAsync,
+             (cudaStream_t stream, T *pointer, size_t bytes = 0, unsigned int flags = cudaMemAttachSingle),
+             stream, (void *)pointer, bytes, flags)
+CUDA_CPU_ANY(cudaHostGetDevicePointer, (T * *pointer, void *host, unsigned flags), (void **)pointer, host,
+             flags)
+CUDA_CPU_ANY(cudaGetSymbolAddress, (void **address, const T &symbol), address, cuda_cpu::address_of(symbol))
+CUDA_CPU_ANY(cudaFuncGetAttributes, (cudaFuncAttributes * a, T *kernel), a, (const void *)kernel)
+CUDA_CPU_ANY(cudaFuncSetAttribute, (T * kernel, cudaFuncAttribute attribute, int value), (const void *)kernel,
+             attribute, value)
+CUDA_CPU_ANY(cudaFuncSetCacheConfig, (T * kernel, cudaFuncCache config), (const void *)kernel, config)
 // The signatures of CUDA 12, which take the number of a device, or cudaCpuDeviceId.
 inline cudaMemLocation cuda_cpu_location(int device) {
     if (device == cudaCpuDeviceId)
@@ -394,68 +407,29 @@ inline cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int d
                                         cudaStream_t stream = 0) {
     return cudaMemPrefetchAsync(pointer, bytes, cuda_cpu_location(device), 0, stream);
 }
-inline cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, size_t rows,
-                                   CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_pitch(pointer, pitch, width_bytes, rows, cu_file, cu_line);
-}
-template <class T>
-inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width_bytes, size_t rows,
-                                   CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_pitch((void **)pointer, pitch, width_bytes, rows, cu_file, cu_line);
-}
-inline cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags = cudaMemAttachGlobal,
-                                     CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_managed(pointer, bytes, flags, cu_file, cu_line);
-}
-template <class T>
-inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes, unsigned int flags = cudaMemAttachGlobal,
-                                     CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_managed((void **)pointer, bytes, flags, cu_file, cu_line);
-}
 inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
-                                   size_t height = 0, unsigned int flags = cudaArrayDefault,
-                                   CUDA_CPU_CALLER) {
+                                   size_t height = 0, unsigned int flags = cudaArrayDefault, CUDA_CPU_SITE) {
     return cuda_cpu::malloc_array("cudaMallocArray", array, desc, {width, height, 0}, flags, cu_file,
                                   cu_line);
 }
-inline cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent, CUDA_CPU_CALLER) {
+inline cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent, CUDA_CPU_SITE) {
     return cuda_cpu::malloc_3d(pointer, extent, cu_file, cu_line);
 }
 inline cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
-                                     unsigned int flags = cudaArrayDefault, CUDA_CPU_CALLER) {
+                                     unsigned int flags = cudaArrayDefault, CUDA_CPU_SITE) {
     return cuda_cpu::malloc_array("cudaMalloc3DArray", array, desc, extent, flags, cu_file, cu_line);
 }
 inline cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
                                             cudaExtent extent, unsigned int levels,
-                                            unsigned int flags = cudaArrayDefault, CUDA_CPU_CALLER) {
+                                            unsigned int flags = cudaArrayDefault, CUDA_CPU_SITE) {
     return cuda_cpu::malloc_mipmapped(array, desc, extent, levels, flags, cu_file, cu_line);
 }
 inline cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources,
-                                            cudaStream_t stream = 0, CUDA_CPU_CALLER) {
+                                            cudaStream_t stream = 0, CUDA_CPU_SITE) {
     return cuda_cpu::map_resources("cudaGraphicsMapResources", count, resources, stream, cu_file, cu_line);
 }
-inline cudaError_t cudaMallocHost(void **pointer, size_t bytes, unsigned int flags = cudaHostAllocDefault,
-                                  CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_host("cudaMallocHost", pointer, bytes, flags, cu_file, cu_line);
-}
-template <class T>
-inline cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned int flags = cudaHostAllocDefault,
-                                  CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_host("cudaMallocHost", (void **)pointer, bytes, flags, cu_file, cu_line);
-}
-inline cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags, CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_host("cudaHostAlloc", pointer, bytes, flags, cu_file, cu_line);
-}
-template <class T>
-inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned int flags, CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_host("cudaHostAlloc", (void **)pointer, bytes, flags, cu_file, cu_line);
-}
-inline cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags, CUDA_CPU_CALLER) {
+inline cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags, CUDA_CPU_SITE) {
     return cuda_cpu::register_host(pointer, bytes, flags, cu_file, cu_line);
-}
-template <class T>
-inline cudaError_t cudaHostGetDevicePointer(T **device_pointer, void *host, unsigned int flags) {
-    return cudaHostGetDevicePointer((void **)device_pointer, host, flags);
 }
 
 template <class T>
@@ -482,38 +456,24 @@ inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t b
     return cuda_cpu::copy_from_symbol("cudaMemcpyFromSymbolAsync", to, cuda_cpu::address_of(symbol),
                                       cuda_cpu::SizeOf<T>::value, bytes, offset, kind, stream, true);
 }
-template <class T> inline cudaError_t cudaGetSymbolAddress(void **device_pointer, const T &symbol) {
-    return cudaGetSymbolAddress(device_pointer, cuda_cpu::address_of(symbol));
-}
 template <class T> inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &symbol) {
     return cuda_cpu::symbol_size(bytes, cuda_cpu::address_of(symbol), cuda_cpu::SizeOf<T>::value);
 }
 inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) {
     return cudaEventCreateWithFlags(event, flags);
 }
-template <class T> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, T *kernel) {
-    return cudaFuncGetAttributes(attributes, (const void *)kernel);
-}
-template <class T>
-inline cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute attribute, int value) {
-    return cudaFuncSetAttribute((const void *)kernel, attribute, value);
-}
-template <class T> inline cudaError_t cudaFuncSetCacheConfig(T *kernel, cudaFuncCache config) {
-    return cudaFuncSetCacheConfig((const void *)kernel, config);
-}
 #endif
 
-static inline struct cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
-    struct cudaExtent extent = {width, height, depth};
+static inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
+    cudaExtent extent = {width, height, depth};
     return extent;
 }
-static inline struct cudaPos make_cudaPos(size_t x, size_t y, size_t z) {
-    struct cudaPos position = {x, y, z};
+static inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) {
+    cudaPos position = {x, y, z};
     return position;
 }
-static inline struct cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pitch, size_t width,
-                                                        size_t rows) {
-    struct cudaPitchedPtr pitched = {pointer, pitch, width, rows};
+static inline cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pitch, size_t width, size_t rows) {
+    cudaPitchedPtr pitched = {pointer, pitch, width, rows};
     return pitched;
 }
 

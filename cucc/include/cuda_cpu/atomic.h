@@ -22,19 +22,8 @@ namespace cuda_cpu {
 template <class T> inline void polled(T *p, T seen, Site site) {
     atomic_without_effect(p, seen, site);
 }
-#define CUDA_CPU_POLL_SITE CUDA_CPU_SITE
-#define CUDA_CPU_POLL_HERE CUDA_CPU_HERE
 #else // a host source: the threads are those of the operating system
-struct Site {
-    const char *file;
-    int line;
-};
 template <class T> inline void polled(T *, T, Site) {}
-#define CUDA_CPU_POLL_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
-#define CUDA_CPU_POLL_HERE                                                                                   \
-    ::cuda_cpu::Site {                                                                                       \
-        cu_file, cu_line                                                                                     \
-    }
 #endif
 
 // Waits (polls) while holds(*p) is true.
@@ -80,42 +69,41 @@ template <class T, class Self> class AtomicOperations {
     bool is_lock_free() const volatile { return true; }
 
     void store(T value, Order = strongest) const volatile { __atomic_store(p(), &value, __ATOMIC_SEQ_CST); }
-    T load(Order = strongest, CUDA_CPU_POLL_SITE) const volatile {
+    T load(Order = strongest, CUDA_CPU_SITE) const volatile {
         T value;
         __atomic_load(p(), &value, __ATOMIC_SEQ_CST);
-        polled(p(), value, CUDA_CPU_POLL_HERE);
+        polled(p(), value, CUDA_CPU_HERE);
         return value;
     }
     operator T() const volatile { return load(); }
-    T exchange(T value, Order = strongest, CUDA_CPU_POLL_SITE) const volatile {
+    T exchange(T value, Order = strongest, CUDA_CPU_SITE) const volatile {
         T old;
         __atomic_exchange(p(), &value, &old, __ATOMIC_SEQ_CST);
         if (same(old, value))
-            polled(p(), old, CUDA_CPU_POLL_HERE);
+            polled(p(), old, CUDA_CPU_HERE);
         return old;
     }
-    bool compare_exchange_strong(T &expected, T value, Order, Order, CUDA_CPU_POLL_SITE) const volatile {
+    bool compare_exchange_strong(T &expected, T value, Order, Order, CUDA_CPU_SITE) const volatile {
         const bool done =
             __atomic_compare_exchange(p(), &expected, &value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
         if (!done || same(expected, value))
-            polled(p(), expected, CUDA_CPU_POLL_HERE);
+            polled(p(), expected, CUDA_CPU_HERE);
         return done;
     }
-    bool compare_exchange_strong(T &expected, T value, Order order = strongest, CUDA_CPU_POLL_SITE) const
+    bool compare_exchange_strong(T &expected, T value, Order order = strongest, CUDA_CPU_SITE) const
         volatile {
         return compare_exchange_strong(expected, value, order, order, cu_file, cu_line);
     }
-    bool compare_exchange_weak(T &expected, T value, Order success, Order failure, CUDA_CPU_POLL_SITE) const
+    bool compare_exchange_weak(T &expected, T value, Order success, Order failure, CUDA_CPU_SITE) const
         volatile {
         return compare_exchange_strong(expected, value, success, failure, cu_file, cu_line);
     }
-    bool compare_exchange_weak(T &expected, T value, Order order = strongest, CUDA_CPU_POLL_SITE) const
-        volatile {
+    bool compare_exchange_weak(T &expected, T value, Order order = strongest, CUDA_CPU_SITE) const volatile {
         return compare_exchange_strong(expected, value, order, order, cu_file, cu_line);
     }
-    void wait(T old, Order = strongest, CUDA_CPU_POLL_SITE) const volatile {
+    void wait(T old, Order = strongest, CUDA_CPU_SITE) const volatile {
         wait_while(
-            p(), [=](const T &seen) { return same(seen, old); }, CUDA_CPU_POLL_HERE);
+            p(), [=](const T &seen) { return same(seen, old); }, CUDA_CPU_HERE);
     }
     void notify_one() const volatile {}
     void notify_all() const volatile {}
@@ -123,8 +111,8 @@ template <class T, class Self> class AtomicOperations {
     // For numbers and pointers; a difference to a pointer counts elements.
     typedef std::conditional_t<std::is_pointer_v<T>, ptrdiff_t, T> Difference;
 #define CUDA_CPU_FETCH(name, Argument, expression)                                                           \
-    T fetch_##name(Argument x, Order = strongest, CUDA_CPU_POLL_SITE) const volatile {                       \
-        return change([=](T old) -> T { return expression; }, CUDA_CPU_POLL_HERE);                           \
+    T fetch_##name(Argument x, Order = strongest, CUDA_CPU_SITE) const volatile {                            \
+        return change([=](T old) -> T { return expression; }, CUDA_CPU_HERE);                                \
     }
     CUDA_CPU_FETCH(add, Difference, old + x)
     CUDA_CPU_FETCH(sub, Difference, old - x)
@@ -230,10 +218,10 @@ typedef atomic<unsigned long long> atomic_ullong;
 typedef atomic<size_t> atomic_size_t;
 
 struct atomic_flag {
-    bool test_and_set(memory_order = memory_order_seq_cst, CUDA_CPU_POLL_SITE) {
+    bool test_and_set(memory_order = memory_order_seq_cst, CUDA_CPU_SITE) {
         return value.exchange(true, memory_order_seq_cst, cu_file, cu_line);
     }
-    bool test(memory_order = memory_order_seq_cst, CUDA_CPU_POLL_SITE) const {
+    bool test(memory_order = memory_order_seq_cst, CUDA_CPU_SITE) const {
         return value.load(memory_order_seq_cst, cu_file, cu_line);
     }
     void clear(memory_order = memory_order_seq_cst) { value.store(false); }

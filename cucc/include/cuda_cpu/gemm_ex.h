@@ -36,12 +36,11 @@ inline std::vector<float> as_float(const void *p, cudaDataType type, int rows, i
 } // namespace blas
 } // namespace cuda_cpu
 
-static inline cublasStatus_t
-cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n,
-                           int k, const void *alpha, const void *A, cudaDataType type_a, int lda,
-                           long long stride_a, const void *B, cudaDataType type_b, int ldb,
-                           long long stride_b, const void *beta, void *C, cudaDataType type_c, int ldc,
-                           long long stride_c, int count, cublasComputeType_t compute, cublasGemmAlgo_t) {
+CUDA_CPU_FUNCTION(GemmStridedBatchedEx, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+                  const void *alpha, const void *A, cudaDataType type_a, int lda, long long stride_a,
+                  const void *B, cudaDataType type_b, int ldb, long long stride_b, const void *beta, void *C,
+                  cudaDataType type_c, int ldc, long long stride_c, int count, cublasComputeType_t compute,
+                  cublasGemmAlgo_t) {
     CUDA_CPU_CHECK(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));
     if (type_a == CUDA_R_64F && type_b == CUDA_R_64F && type_c == CUDA_R_64F &&
         (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC))
@@ -79,19 +78,16 @@ cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t opa, cublasO
         }
     });
 }
-static inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb,
-                                          int m, int n, int k, const void *alpha, const void *A,
-                                          cudaDataType type_a, int lda, const void *B, cudaDataType type_b,
-                                          int ldb, const void *beta, void *C, cudaDataType type_c, int ldc,
-                                          cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+CUDA_CPU_FUNCTION(GemmEx, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+                  const void *alpha, const void *A, cudaDataType type_a, int lda, const void *B,
+                  cudaDataType type_b, int ldb, const void *beta, void *C, cudaDataType type_c, int ldc,
+                  cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
     return cublasGemmStridedBatchedEx(handle, opa, opb, m, n, k, alpha, A, type_a, lda, 0, B, type_b, ldb, 0,
                                       beta, C, type_c, ldc, 0, 1, compute, algorithm);
 }
-static inline cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t opa,
-                                           cublasOperation_t opb, int m, int n, int k, const float *alpha,
-                                           const void *A, cudaDataType type_a, int lda, const void *B,
-                                           cudaDataType type_b, int ldb, const float *beta, void *C,
-                                           cudaDataType type_c, int ldc) {
+CUDA_CPU_FUNCTION(SgemmEx, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+                  const float *alpha, const void *A, cudaDataType type_a, int lda, const void *B,
+                  cudaDataType type_b, int ldb, const float *beta, void *C, cudaDataType type_c, int ldc) {
     return cublasGemmEx(handle, opa, opb, m, n, k, alpha, A, type_a, lda, B, type_b, ldb, beta, C, type_c,
                         ldc, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }

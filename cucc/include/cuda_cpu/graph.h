@@ -236,67 +236,54 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t objec
                                        unsigned int count CUDA_CPU_OR(1));
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned int flags);
 
-// Nodes
+// Nodes. Parameters that several functions share: those of a new node, which runs after the `count` nodes of
+// `after`; a node of an executable graph; and a copy from or to a variable.
+#define CUDA_CPU_NEW_NODE  cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count
+#define CUDA_CPU_EXEC_NODE cudaGraphExec_t executable, cudaGraphNode_t node
+#define CUDA_CPU_TO_SYMBOL                                                                                   \
+    const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind
+#define CUDA_CPU_FROM_SYMBOL void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                              const cudaGraphEdgeData *edges, size_t count,
                              struct cudaGraphNodeParams *params);
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                   size_t count, const struct cudaKernelNodeParams *params);
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                   size_t count, const struct cudaMemcpy3DParms *params);
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                     size_t count, void *to, const void *from, size_t bytes,
-                                     enum cudaMemcpyKind kind);
-cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
-                                           const cudaGraphNode_t *after, size_t count, const void *symbol,
-                                           const void *from, size_t bytes, size_t offset,
-                                           enum cudaMemcpyKind kind);
-cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
-                                             const cudaGraphNode_t *after, size_t count, void *to,
-                                             const void *symbol, size_t bytes, size_t offset,
-                                             enum cudaMemcpyKind kind);
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                   size_t count, const struct cudaMemsetParams *params);
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                 size_t count, const struct cudaHostNodeParams *params);
-cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                       size_t count, cudaGraph_t child);
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                  size_t count);
-cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph,
-                                        const cudaGraphNode_t *after, size_t count, cudaEvent_t event);
-cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                      size_t count, cudaEvent_t event);
-cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                     size_t count, struct cudaMemAllocNodeParams *params);
-cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                    size_t count, void *pointer);
+cudaError_t cudaGraphAddKernelNode(CUDA_CPU_NEW_NODE, const cudaKernelNodeParams *params);
+cudaError_t cudaGraphAddMemcpyNode(CUDA_CPU_NEW_NODE, const cudaMemcpy3DParms *params);
+cudaError_t cudaGraphAddMemcpyNode1D(CUDA_CPU_NEW_NODE, void *to, const void *from, size_t bytes,
+                                     cudaMemcpyKind kind);
+cudaError_t cudaGraphAddMemcpyNodeToSymbol(CUDA_CPU_NEW_NODE, CUDA_CPU_TO_SYMBOL);
+cudaError_t cudaGraphAddMemcpyNodeFromSymbol(CUDA_CPU_NEW_NODE, CUDA_CPU_FROM_SYMBOL);
+cudaError_t cudaGraphAddMemsetNode(CUDA_CPU_NEW_NODE, const cudaMemsetParams *params);
+cudaError_t cudaGraphAddHostNode(CUDA_CPU_NEW_NODE, const cudaHostNodeParams *params);
+cudaError_t cudaGraphAddChildGraphNode(CUDA_CPU_NEW_NODE, cudaGraph_t child);
+cudaError_t cudaGraphAddEmptyNode(CUDA_CPU_NEW_NODE);
+cudaError_t cudaGraphAddEventRecordNode(CUDA_CPU_NEW_NODE, cudaEvent_t event);
+cudaError_t cudaGraphAddEventWaitNode(CUDA_CPU_NEW_NODE, cudaEvent_t event);
+cudaError_t cudaGraphAddMemAllocNode(CUDA_CPU_NEW_NODE, struct cudaMemAllocNodeParams *params);
+cudaError_t cudaGraphAddMemFreeNode(CUDA_CPU_NEW_NODE, void *pointer);
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node);
-cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type);
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type);
 cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *found, cudaGraphNode_t original, cudaGraph_t clone);
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *before,
                                          cudaGraphEdgeData *edges, size_t *count);
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *after,
                                            cudaGraphEdgeData *edges, size_t *count);
-cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *params);
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const struct cudaKernelNodeParams *params);
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams *params);
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams *params);
 cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
                                             cudaLaunchAttributeValue *value);
 cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
                                             const cudaLaunchAttributeValue *value);
 cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from);
-cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *params);
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const struct cudaMemcpy3DParms *params);
+cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms *params);
+cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms *params);
 cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from, size_t bytes,
-                                           enum cudaMemcpyKind kind);
-cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void *symbol, const void *from,
-                                                 size_t bytes, size_t offset, enum cudaMemcpyKind kind);
-cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void *to, const void *symbol,
-                                                   size_t bytes, size_t offset, enum cudaMemcpyKind kind);
-cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemsetParams *params);
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const struct cudaMemsetParams *params);
-cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, struct cudaHostNodeParams *params);
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const struct cudaHostNodeParams *params);
+                                           cudaMemcpyKind kind);
+cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, CUDA_CPU_TO_SYMBOL);
+cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, CUDA_CPU_FROM_SYMBOL);
+cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams *params);
+cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams *params);
+cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams *params);
+cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams *params);
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph);
 cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event);
 cudaError_t cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event);
@@ -319,30 +306,18 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo *info);
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const struct cudaKernelNodeParams *params);
-cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const struct cudaMemcpy3DParms *params);
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaGraphNode_t node, void *to,
-                                               const void *from, size_t bytes, enum cudaMemcpyKind kind);
-cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                     const void *symbol, const void *from, size_t bytes,
-                                                     size_t offset, enum cudaMemcpyKind kind);
-cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                       void *to, const void *symbol, size_t bytes,
-                                                       size_t offset, enum cudaMemcpyKind kind);
-cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const struct cudaMemsetParams *params);
-cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                           const struct cudaHostNodeParams *params);
-cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                 cudaGraph_t child);
-cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                 cudaEvent_t event);
-cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                               cudaEvent_t event);
-cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                       struct cudaGraphNodeParams *params);
+cudaError_t cudaGraphExecKernelNodeSetParams(CUDA_CPU_EXEC_NODE, const cudaKernelNodeParams *params);
+cudaError_t cudaGraphExecMemcpyNodeSetParams(CUDA_CPU_EXEC_NODE, const cudaMemcpy3DParms *params);
+cudaError_t cudaGraphExecMemcpyNodeSetParams1D(CUDA_CPU_EXEC_NODE, void *to, const void *from, size_t bytes,
+                                               cudaMemcpyKind kind);
+cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(CUDA_CPU_EXEC_NODE, CUDA_CPU_TO_SYMBOL);
+cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(CUDA_CPU_EXEC_NODE, CUDA_CPU_FROM_SYMBOL);
+cudaError_t cudaGraphExecMemsetNodeSetParams(CUDA_CPU_EXEC_NODE, const cudaMemsetParams *params);
+cudaError_t cudaGraphExecHostNodeSetParams(CUDA_CPU_EXEC_NODE, const cudaHostNodeParams *params);
+cudaError_t cudaGraphExecChildGraphNodeSetParams(CUDA_CPU_EXEC_NODE, cudaGraph_t child);
+cudaError_t cudaGraphExecEventRecordNodeSetEvent(CUDA_CPU_EXEC_NODE, cudaEvent_t event);
+cudaError_t cudaGraphExecEventWaitNodeSetEvent(CUDA_CPU_EXEC_NODE, cudaEvent_t event);
+cudaError_t cudaGraphExecNodeSetParams(CUDA_CPU_EXEC_NODE, struct cudaGraphNodeParams *params);
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int enabled);
 cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int *enabled);
 
@@ -405,28 +380,23 @@ inline cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cuda
     return cudaStreamUpdateCaptureDependencies(stream, dependencies, nullptr, count, flags);
 }
 // The calls for symbols, with the variable itself in the place of its address
-#define CUDA_CPU_LIST(...) __VA_ARGS__
 #define CUDA_CPU_COPY_NODE(name, PARAMETERS, ARGUMENTS)                                                      \
     template <class T>                                                                                       \
     inline cudaError_t name##ToSymbol(CUDA_CPU_LIST PARAMETERS, const T &symbol, const void *from,           \
                                       size_t bytes, size_t offset, cudaMemcpyKind kind) {                    \
-        return name##ToSymbol(CUDA_CPU_LIST ARGUMENTS, (const void *)__builtin_addressof(symbol), from,      \
-                              bytes, offset, kind);                                                          \
+        return name##ToSymbol(CUDA_CPU_LIST ARGUMENTS, cuda_cpu::address_of(symbol), from, bytes, offset,    \
+                              kind);                                                                         \
     }                                                                                                        \
     template <class T>                                                                                       \
     inline cudaError_t name##FromSymbol(CUDA_CPU_LIST PARAMETERS, void *to, const T &symbol, size_t bytes,   \
                                         size_t offset, cudaMemcpyKind kind) {                                \
-        return name##FromSymbol(CUDA_CPU_LIST ARGUMENTS, to, (const void *)__builtin_addressof(symbol),      \
-                                bytes, offset, kind);                                                        \
+        return name##FromSymbol(CUDA_CPU_LIST ARGUMENTS, to, cuda_cpu::address_of(symbol), bytes, offset,    \
+                                kind);                                                                       \
     }
-CUDA_CPU_COPY_NODE(cudaGraphAddMemcpyNode,
-                   (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count),
-                   (node, graph, after, count))
+CUDA_CPU_COPY_NODE(cudaGraphAddMemcpyNode, (CUDA_CPU_NEW_NODE), (node, graph, after, count))
 CUDA_CPU_COPY_NODE(cudaGraphMemcpyNodeSetParams, (cudaGraphNode_t node), (node))
-CUDA_CPU_COPY_NODE(cudaGraphExecMemcpyNodeSetParams, (cudaGraphExec_t executable, cudaGraphNode_t node),
-                   (executable, node))
+CUDA_CPU_COPY_NODE(cudaGraphExecMemcpyNodeSetParams, (CUDA_CPU_EXEC_NODE), (executable, node))
 #undef CUDA_CPU_COPY_NODE
-#undef CUDA_CPU_LIST
 // Makes a user object from a C++ object, which is deleted with the last reference.
 template <class T>
 inline cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, T *wrapped, unsigned int references,

@@ -46,14 +46,6 @@ extern __thread const uint3 blockIdx, blockDim, gridDim;
 #endif
 constexpr int warpSize = 32;
 
-// A default argument is evaluated at the call, so these give a function the file and line of its
-// caller.
-#define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
-#define CUDA_CPU_HERE                                                                                        \
-    ::cuda_cpu::Site {                                                                                       \
-        cu_file, cu_line                                                                                     \
-    }
-
 // Declared here for __device__ functions. Each kernel declares a local type of the same name, so that
 // shared(), which takes it as a template argument, knows which kernel it is called in.
 struct cu_owner;
@@ -83,11 +75,6 @@ const struct Unit {
 } unit;
 } // namespace
 #endif
-
-struct Site { // a line of the program's source
-    const char *file;
-    int line;
-};
 
 // ---- launches ----
 

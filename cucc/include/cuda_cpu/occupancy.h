@@ -43,24 +43,18 @@ inline cudaError_t cudaLaunchKernelEx(cuda_cpu::LaunchConfigAt config, void (*ke
         return cuda_cpu::launch_by_config(config, (const void *)kernel, addresses);
     }(std::forward<A>(arguments)...);
 }
-template <class T>
-inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, T *kernel, int threads,
-                                                                          size_t dynamic_bytes,
-                                                                          unsigned flags) {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, (const void *)kernel, threads,
-                                                                  dynamic_bytes, flags);
-}
-template <class T>
-inline cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, T *kernel, int blocks,
-                                                             int threads) {
-    return cudaOccupancyAvailableDynamicSMemPerBlock(bytes, (const void *)kernel, blocks, threads);
-}
-template <class T>
-inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T *kernel, int threads,
-                                                                 size_t dynamic_bytes) {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)kernel, threads,
-                                                         dynamic_bytes);
-}
+CUDA_CPU_ANY(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+             (int *blocks, T *kernel, int threads, size_t dynamic_bytes, unsigned flags), blocks,
+             (const void *)kernel, threads, dynamic_bytes, flags)
+CUDA_CPU_ANY(cudaOccupancyAvailableDynamicSMemPerBlock, (size_t * bytes, T *kernel, int blocks, int threads),
+             bytes, (const void *)kernel, blocks, threads)
+CUDA_CPU_ANY(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
+             (int *blocks, T *kernel, int threads, size_t dynamic_bytes), blocks, (const void *)kernel,
+             threads, dynamic_bytes)
+CUDA_CPU_ANY(cudaOccupancyMaxActiveClusters, (int *clusters, T *kernel, const cudaLaunchConfig_t *config),
+             clusters, (const void *)kernel, config)
+CUDA_CPU_ANY(cudaOccupancyMaxPotentialClusterSize, (int *blocks, T *kernel, const cudaLaunchConfig_t *config),
+             blocks, (const void *)kernel, config)
 // Finds the largest block size among those with the highest occupancy, and the number of blocks that fill the
 // device. shared_bytes(threads) is the dynamic shared memory of a block, in bytes.
 template <class T, class F>
@@ -100,16 +94,6 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *b
                                                                unsigned = 0) {
     return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
         grid, block, kernel, [=](int) { return dynamic_bytes; }, limit);
-}
-template <class T>
-inline cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, T *kernel,
-                                                  const cudaLaunchConfig_t *config) {
-    return cudaOccupancyMaxActiveClusters(clusters, (const void *)kernel, config);
-}
-template <class T>
-inline cudaError_t cudaOccupancyMaxPotentialClusterSize(int *blocks, T *kernel,
-                                                        const cudaLaunchConfig_t *config) {
-    return cudaOccupancyMaxPotentialClusterSize(blocks, (const void *)kernel, config);
 }
 template <class T>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T *kernel,

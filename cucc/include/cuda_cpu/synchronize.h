@@ -46,29 +46,25 @@ class barrier {
         }
         return token;
     }
-    void wait(arrival_token &&token, CUDA_CPU_POLL_SITE) const {
+    void wait(arrival_token &&token, CUDA_CPU_SITE) const {
         ::cuda_cpu::wait_while(
-            &phase, [=](unsigned now) { return now == token.phase; }, CUDA_CPU_POLL_HERE);
+            &phase, [=](unsigned now) { return now == token.phase; }, CUDA_CPU_HERE);
     }
-    bool try_wait(arrival_token &&token, CUDA_CPU_POLL_SITE) const {
-        return passed(token.phase, CUDA_CPU_POLL_HERE);
-    }
-    void wait_parity(bool parity, CUDA_CPU_POLL_SITE) const {
+    bool try_wait(arrival_token &&token, CUDA_CPU_SITE) const { return passed(token.phase, CUDA_CPU_HERE); }
+    void wait_parity(bool parity, CUDA_CPU_SITE) const {
         ::cuda_cpu::wait_while(
-            &phase, [=](unsigned now) { return (now & 1) == parity; }, CUDA_CPU_POLL_HERE);
+            &phase, [=](unsigned now) { return (now & 1) == parity; }, CUDA_CPU_HERE);
     }
-    bool try_wait_parity(bool parity, CUDA_CPU_POLL_SITE) const {
-        return passed(parity, CUDA_CPU_POLL_HERE, 1);
-    }
-    void arrive_and_wait(CUDA_CPU_POLL_SITE) { wait(arrive(), cu_file, cu_line); }
+    bool try_wait_parity(bool parity, CUDA_CPU_SITE) const { return passed(parity, CUDA_CPU_HERE, 1); }
+    void arrive_and_wait(CUDA_CPU_SITE) { wait(arrive(), cu_file, cu_line); }
     void arrive_and_drop() {
         __atomic_sub_fetch(&expected, 1, __ATOMIC_SEQ_CST);
         (void)arrive();
     }
     // Waits until the barrier has completed more than `count` phases.
-    void wait_for_phase(unsigned count, CUDA_CPU_POLL_SITE) const {
+    void wait_for_phase(unsigned count, CUDA_CPU_SITE) const {
         ::cuda_cpu::wait_while(
-            &phase, [=](unsigned now) { return (int)(now - count) <= 0; }, CUDA_CPU_POLL_HERE);
+            &phase, [=](unsigned now) { return (int)(now - count) <= 0; }, CUDA_CPU_HERE);
     }
 
   private:
@@ -95,17 +91,17 @@ template <thread_scope Scope = thread_scope_system> class latch {
   public:
     explicit constexpr latch(ptrdiff_t n) : left(n) {}
     void count_down(ptrdiff_t n = 1) { __atomic_sub_fetch(&left, n, __ATOMIC_SEQ_CST); }
-    bool try_wait(CUDA_CPU_POLL_SITE) const {
+    bool try_wait(CUDA_CPU_SITE) const {
         const ptrdiff_t now = __atomic_load_n(&left, __ATOMIC_SEQ_CST);
         if (now)
-            ::cuda_cpu::polled(&left, now, CUDA_CPU_POLL_HERE);
+            ::cuda_cpu::polled(&left, now, CUDA_CPU_HERE);
         return now == 0;
     }
-    void wait(CUDA_CPU_POLL_SITE) const {
+    void wait(CUDA_CPU_SITE) const {
         ::cuda_cpu::wait_while(
-            &left, [](ptrdiff_t now) { return now != 0; }, CUDA_CPU_POLL_HERE);
+            &left, [](ptrdiff_t now) { return now != 0; }, CUDA_CPU_HERE);
     }
-    void arrive_and_wait(ptrdiff_t n = 1, CUDA_CPU_POLL_SITE) {
+    void arrive_and_wait(ptrdiff_t n = 1, CUDA_CPU_SITE) {
         count_down(n);
         wait(cu_file, cu_line);
     }
@@ -123,18 +119,18 @@ template <thread_scope Scope = thread_scope_system, ptrdiff_t Max = 0x7fffffff> 
     explicit constexpr counting_semaphore(ptrdiff_t n) : count(n) {}
     static constexpr ptrdiff_t(max)() { return Max; }
     void release(ptrdiff_t n = 1) { __atomic_add_fetch(&count, n, __ATOMIC_SEQ_CST); }
-    bool try_acquire(CUDA_CPU_POLL_SITE) {
+    bool try_acquire(CUDA_CPU_SITE) {
         ptrdiff_t now = __atomic_load_n(&count, __ATOMIC_SEQ_CST);
         while (now > 0)
             if (__atomic_compare_exchange_n(&count, &now, now - 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
                 return true;
-        ::cuda_cpu::polled(&count, now, CUDA_CPU_POLL_HERE);
+        ::cuda_cpu::polled(&count, now, CUDA_CPU_HERE);
         return false;
     }
-    void acquire(CUDA_CPU_POLL_SITE) {
+    void acquire(CUDA_CPU_SITE) {
         while (!try_acquire(cu_file, cu_line))
             ::cuda_cpu::wait_while(
-                &count, [](ptrdiff_t now) { return now <= 0; }, CUDA_CPU_POLL_HERE);
+                &count, [](ptrdiff_t now) { return now <= 0; }, CUDA_CPU_HERE);
     }
 
   private:
@@ -178,7 +174,7 @@ template <thread_scope Scope, unsigned char Stages> class pipeline_shared_state 
 // needs no state, because its copies are complete on return.
 template <thread_scope Scope> class pipeline {
   public:
-    void producer_acquire(CUDA_CPU_POLL_SITE) {
+    void producer_acquire(CUDA_CPU_SITE) {
         if (stages && head >= stages)
             consumed[head % stages].wait_for_phase(head / stages - 1, cu_file, cu_line);
     }
@@ -187,12 +183,12 @@ template <thread_scope Scope> class pipeline {
             (void)produced[head % stages].arrive();
         ++head;
     }
-    void consumer_wait(CUDA_CPU_POLL_SITE) {
+    void consumer_wait(CUDA_CPU_SITE) {
         if (stages)
             produced[tail % stages].wait_for_phase(tail / stages, cu_file, cu_line);
     }
     template <class Rep, class Period>
-    bool consumer_wait_for(const ::std::chrono::duration<Rep, Period> &, CUDA_CPU_POLL_SITE) {
+    bool consumer_wait_for(const ::std::chrono::duration<Rep, Period> &, CUDA_CPU_SITE) {
         consumer_wait(cu_file, cu_line);
         return true;
     }
@@ -213,7 +209,7 @@ inline pipeline<thread_scope_thread> make_pipeline() {
 namespace cuda_cpu_detail {
 template <class Group, thread_scope Scope, unsigned char Stages>
 pipeline<Scope> shared_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
-                                ptrdiff_t producers, ptrdiff_t consumers, CUDA_CPU_POLL_SITE) {
+                                ptrdiff_t producers, ptrdiff_t consumers, CUDA_CPU_SITE) {
     if (group.thread_rank() == 0) {
         state->producers = producers;
         state->consumers = consumers;
@@ -229,20 +225,20 @@ pipeline<Scope> shared_pipeline(const Group &group, pipeline_shared_state<Scope,
 } // namespace cuda_cpu_detail
 template <class Group, thread_scope Scope, unsigned char Stages>
 pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
-                              CUDA_CPU_POLL_SITE) {
+                              CUDA_CPU_SITE) {
     return cuda_cpu_detail::shared_pipeline(group, state, (ptrdiff_t)group.size(), (ptrdiff_t)group.size(),
                                             cu_file, cu_line);
 }
 // The first threads are producers, the others consumers.
 template <class Group, thread_scope Scope, unsigned char Stages>
 pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
-                              size_t producers, CUDA_CPU_POLL_SITE) {
+                              size_t producers, CUDA_CPU_SITE) {
     return cuda_cpu_detail::shared_pipeline(group, state, (ptrdiff_t)producers,
                                             (ptrdiff_t)(group.size() - producers), cu_file, cu_line);
 }
 template <class Group, thread_scope Scope, unsigned char Stages>
 pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
-                              pipeline_role role, CUDA_CPU_POLL_SITE) {
+                              pipeline_role role, CUDA_CPU_SITE) {
     if (group.thread_rank() == 0)
         state->producers = 0;
     group.sync(cu_file, cu_line);
@@ -256,7 +252,7 @@ pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, S
 
 // Waits for all stages that the caller has committed except the last N.
 template <unsigned char N, thread_scope Scope>
-void pipeline_consumer_wait_prior(pipeline<Scope> &p, CUDA_CPU_POLL_SITE) {
+void pipeline_consumer_wait_prior(pipeline<Scope> &p, CUDA_CPU_SITE) {
     for (unsigned i = p.tail; p.stages && i + N < p.head; ++i)
         p.produced[i % p.stages].wait_for_phase(i / p.stages, cu_file, cu_line);
 }

@@ -235,7 +235,6 @@ inline void tex2D(T *value, cudaTextureObject_t texture, X x, Y y, CUDA_CPU_SITE
 
 // The functions for arrays of more dimensions and for mipmapped arrays, in both forms. `parameters` are
 // in parentheses; after them come the members of Coordinates after `call`.
-#define CUDA_CPU_LIST(...) __VA_ARGS__
 #define CUDA_CPU_FETCH(name, parameters, ...)                                                                \
     template <class T> inline T name(cudaTextureObject_t texture, CUDA_CPU_LIST parameters, CUDA_CPU_SITE) { \
         return cuda_cpu::texture_any<T>(texture, {#name, cuda_cpu::Shape::__VA_ARGS__}, CUDA_CPU_HERE);      \
@@ -296,5 +295,4 @@ CUDA_CPU_SURFACE(surf2DLayered, (int x, int y, int layer), two_layers, x, y, lay
 CUDA_CPU_SURFACE(surfCubemap, (int x, int y, int face), cube, x, y, face)
 CUDA_CPU_SURFACE(surfCubemapLayered, (int x, int y, int layer_face), cube_layers, x, y, layer_face)
 #undef CUDA_CPU_SURFACE
-#undef CUDA_CPU_LIST
 #endif // __cplusplus
