@@ -254,35 +254,25 @@ static inline const char *cublasGetStatusString(cublasStatus_t status) {
 
 // ---- level 1 ----
 
-// Functions with a result: the sums of the parts are added.
+// Functions with a result. `total` is that of the parts before, 0 for the first one.
+#define CUDA_CPU_TOTAL(T, ...)                                                                               \
+    CUDA_CPU_HANDLE;                                                                                         \
+    return cpu::run_for(__func__, handle, result, [=] {                                                      \
+        T total = 0;                                                                                         \
+        cpu::in_parts(n, [&](int64_t i, int m) { total = __VA_ARGS__; });                                    \
+        return total;                                                                                        \
+    })
 #define CUDA_CPU_DOT(suffix, integer, S, s, T)                                                               \
     CUDA_CPU_FUNCTION(S##dot##suffix, integer n, const T *x, integer incx, const T *y, integer incy,         \
                       T *result) {                                                                           \
-        CUDA_CPU_HANDLE;                                                                                     \
-        return cpu::run_for(__func__, handle, result, [=] {                                                  \
-            T sum = 0;                                                                                       \
-            cpu::in_parts(n, x, incx, y, incy,                                                               \
-                          [&](int m, auto *x, auto *y) { sum += cblas_##s##dot(m, x, incx, y, incy); });     \
-            return sum;                                                                                      \
-        });                                                                                                  \
+        CUDA_CPU_TOTAL(T, total + cblas_##s##dot(m, cpu::part(x, n, incx, i, m), incx,                       \
+                                                 cpu::part(y, n, incy, i, m), incy));                        \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##asum##suffix, integer n, const T *x, integer incx, T *result) {                     \
-        CUDA_CPU_HANDLE;                                                                                     \
-        return cpu::run_for(__func__, handle, result, [=] {                                                  \
-            T sum = 0;                                                                                       \
-            cpu::in_parts(n, [&](int64_t i, int m) { sum += cblas_##s##asum(m, x + i * incx, incx); });      \
-            return sum;                                                                                      \
-        });                                                                                                  \
+        CUDA_CPU_TOTAL(T, total + cblas_##s##asum(m, x + i * incx, incx));                                   \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##nrm2##suffix, integer n, const T *x, integer incx, T *result) {                     \
-        CUDA_CPU_HANDLE;                                                                                     \
-        return cpu::run_for(__func__, handle, result, [=] {                                                  \
-            T norm = 0;                                                                                      \
-            cpu::in_parts(n, [&](int64_t i, int m) {                                                         \
-                norm = std::hypot(norm, cblas_##s##nrm2(m, x + i * incx, incx));                             \
-            });                                                                                              \
-            return norm;                                                                                     \
-        });                                                                                                  \
+        CUDA_CPU_TOTAL(T, std::hypot(total, cblas_##s##nrm2(m, x + i * incx, incx)));                        \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##rot##suffix, integer n, T *x, integer incx, T *y, integer incy, const T *c,         \
                       const T *sine) {                                                                       \
@@ -340,6 +330,7 @@ CUDA_CPU_BOTH(CUDA_CPU_DOT, D, d, double)
 #undef CUDA_CPU_INDEX
 #undef CUDA_CPU_AXPY
 #undef CUDA_CPU_DOT
+#undef CUDA_CPU_TOTAL
 #undef CUDA_CPU_BOTH
 
 #define CUDA_CPU_COMPLEX_DOT(C, c, T, dotu)                                                                  \
@@ -502,10 +493,7 @@ CUDA_CPU_MATRIX(Z, z, cuDoubleComplex)
                       int incx, T *C, int ldc) {                                                             \
         CUDA_CPU_CHECK(n >= 0 && cpu::fits(m, lda, m, ldc));                                                 \
         return cpu::run(__func__, handle, [=] {                                                              \
-            const int length = cpu::rows_of(side, m, n);                                                     \
-            const T *first = cpu::part(x, length, incx, 0, length);                                          \
-            if (incx < 0)                                                                                    \
-                first = x - (ptrdiff_t)(length - 1) * incx;                                                  \
+            const T *const first = incx < 0 ? x - (ptrdiff_t)(cpu::rows_of(side, m, n) - 1) * incx : x;      \
             for (int j = 0; j < n; j++)                                                                      \
                 for (int i = 0; i < m; i++)                                                                  \
                     C[i + (size_t)j * ldc] = A[i + (size_t)j * lda] *                                        \

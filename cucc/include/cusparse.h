@@ -24,6 +24,10 @@
 
 // ---- settings ----
 
+// A function whose first parameter is the handle
+#define CUDA_CPU_FUNCTION(name, ...)                                                                         \
+    static inline cusparseStatus_t cusparse##name(cusparseHandle_t handle, __VA_ARGS__)
+
 static inline cusparseStatus_t cusparseCreate(cusparseHandle_t *handle) {
     CUDA_CPU_REQUIRE(handle);
     *handle = nullptr;
@@ -36,22 +40,19 @@ static inline cusparseStatus_t cusparseDestroy(cusparseHandle_t handle) {
     delete handle;
     return handle ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;
 }
-static inline cusparseStatus_t cusparseGetVersion(cusparseHandle_t handle, int *version) {
+CUDA_CPU_FUNCTION(GetVersion, int *version) {
     CUDA_CPU_REQUIRE(version);
     *version = CUSPARSE_VERSION;
     return handle ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;
 }
 #define CUDA_CPU_SETTING(NAME, value_type, member)                                                           \
-    static inline cusparseStatus_t cusparseSet##NAME(cusparseHandle_t handle, value_type value) {            \
-        if (!handle)                                                                                         \
-            return CUSPARSE_STATUS_NOT_INITIALIZED;                                                          \
+    CUDA_CPU_FUNCTION(Set##NAME, value_type value) {                                                         \
+        CUDA_CPU_HANDLE;                                                                                     \
         handle->member = value;                                                                              \
         return CUSPARSE_STATUS_SUCCESS;                                                                      \
     }                                                                                                        \
-    static inline cusparseStatus_t cusparseGet##NAME(cusparseHandle_t handle, value_type *value) {           \
-        if (!handle)                                                                                         \
-            return CUSPARSE_STATUS_NOT_INITIALIZED;                                                          \
-        CUDA_CPU_REQUIRE(value);                                                                             \
+    CUDA_CPU_FUNCTION(Get##NAME, value_type *value) {                                                        \
+        CUDA_CPU_CHECK(value);                                                                               \
         *value = handle->member;                                                                             \
         return CUSPARSE_STATUS_SUCCESS;                                                                      \
     }
@@ -113,26 +114,16 @@ CUDA_CPU_ATTRIBUTE(IndexBase, cusparseIndexBase_t, base)
 
 namespace cuda_cpu {
 namespace sparse {
-// Descriptor is cusparseSpMatDescr_t or the same for a constant matrix.
-template <class Descriptor>
-cusparseStatus_t create(Descriptor *matrix, cusparseFormat_t format, int64_t rows, int64_t columns,
-                        int64_t count, const void *offsets, const void *indices, const void *values,
-                        cusparseIndexType_t offsets_type, cusparseIndexType_t indices_type,
-                        cusparseIndexBase_t base, cudaDataType type) {
-    CUDA_CPU_REQUIRE(matrix && rows >= 0 && columns >= 0 && count >= 0);
-    CUDA_CPU_SUPPORT(is_real(type) && is_index(offsets_type) && is_index(indices_type));
-    *matrix = new cusparseSpMatDescr{format,
-                                     rows,
-                                     columns,
-                                     count,
-                                     const_cast<void *>(offsets),
-                                     const_cast<void *>(indices),
-                                     const_cast<void *>(values),
-                                     offsets_type,
-                                     indices_type,
-                                     base,
-                                     type};
+template <class To, class Descriptor>
+cusparseStatus_t create(To *to, bool valid, bool supported, const Descriptor &descriptor) {
+    CUDA_CPU_REQUIRE(to && valid);
+    CUDA_CPU_SUPPORT(supported && is_real(descriptor.type));
+    *to = new Descriptor(descriptor);
     return CUSPARSE_STATUS_SUCCESS;
+}
+template <class To> cusparseStatus_t create_matrix(To *to, const cusparseSpMatDescr &A) {
+    return create(to, A.rows >= 0 && A.columns >= 0 && A.count >= 0,
+                  is_index(A.offsets_type) && is_index(A.indices_type), A);
 }
 } // namespace sparse
 } // namespace cuda_cpu
@@ -147,8 +138,9 @@ cusparseStatus_t create(Descriptor *matrix, cusparseFormat_t format, int64_t row
         constant void *offsets, constant void *indices, constant void *values,                               \
         cusparseIndexType_t offsets_type, cusparseIndexType_t indices_type, cusparseIndexBase_t base,        \
         cudaDataType type) {                                                                                 \
-        return cuda_cpu::sparse::create(matrix, format, rows, columns, count, offsets, indices, values,      \
-                                        offsets_type, indices_type, base, type);                             \
+        return cuda_cpu::sparse::create_matrix(matrix, {format, rows, columns, count, (void *)offsets,       \
+                                                        (void *)indices, (void *)values, offsets_type,       \
+                                                        indices_type, base, type});                          \
     }                                                                                                        \
     static inline cusparseStatus_t cusparse##Const##NAME##Get(                                               \
         cusparse##Const##SpMatDescr_t matrix, int64_t *rows, int64_t *columns, int64_t *count,               \
@@ -170,40 +162,29 @@ CUDA_CPU_BOTH(CUDA_CPU_COMPRESSED, Csc, CUSPARSE_FORMAT_CSC)
         cusparse##Const##SpMatDescr_t *matrix, int64_t rows, int64_t columns, int64_t count,                 \
         constant void *row_indices, constant void *column_indices, constant void *values,                    \
         cusparseIndexType_t indices_type, cusparseIndexBase_t base, cudaDataType type) {                     \
-        return cuda_cpu::sparse::create(matrix, CUSPARSE_FORMAT_COO, rows, columns, count, row_indices,      \
-                                        column_indices, values, indices_type, indices_type, base, type);     \
+        return cuda_cpu::sparse::create_matrix(                                                              \
+            matrix, {CUSPARSE_FORMAT_COO, rows, columns, count, (void *)row_indices, (void *)column_indices, \
+                     (void *)values, indices_type, indices_type, base, type});                               \
     }                                                                                                        \
     static inline cusparseStatus_t cusparse##Create##SpVec(                                                  \
         cusparse##Const##SpVecDescr_t *vector, int64_t size, int64_t count, constant void *indices,          \
         constant void *values, cusparseIndexType_t indices_type, cusparseIndexBase_t base,                   \
         cudaDataType type) {                                                                                 \
-        CUDA_CPU_REQUIRE(vector &&size >= 0 && count >= 0 && count <= size);                                 \
-        CUDA_CPU_SUPPORT(cuda_cpu::sparse::is_real(type) && cuda_cpu::sparse::is_index(indices_type));       \
-        *vector = new cusparseSpVecDescr{size,                                                               \
-                                         count,                                                              \
-                                         const_cast<void *>((const void *)indices),                          \
-                                         const_cast<void *>((const void *)values),                           \
-                                         indices_type,                                                       \
-                                         base,                                                               \
-                                         type};                                                              \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+        return cuda_cpu::sparse::create(                                                                     \
+            vector, count >= 0 && count <= size, cuda_cpu::sparse::is_index(indices_type),                   \
+            cusparseSpVecDescr{size, count, (void *)indices, (void *)values, indices_type, base, type});     \
     }                                                                                                        \
     static inline cusparseStatus_t cusparse##Create##DnVec(                                                  \
         cusparse##Const##DnVecDescr_t *vector, int64_t size, constant void *values, cudaDataType type) {     \
-        CUDA_CPU_REQUIRE(vector &&size >= 0);                                                                \
-        CUDA_CPU_SUPPORT(cuda_cpu::sparse::is_real(type));                                                   \
-        *vector = new cusparseDnVecDescr{size, const_cast<void *>((const void *)values), type};              \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+        return cuda_cpu::sparse::create(vector, size >= 0, true,                                             \
+                                        cusparseDnVecDescr{size, (void *)values, type});                     \
     }                                                                                                        \
     static inline cusparseStatus_t cusparse##Create##DnMat(                                                  \
         cusparse##Const##DnMatDescr_t *matrix, int64_t rows, int64_t columns, int64_t ld,                    \
         constant void *values, cudaDataType type, cusparseOrder_t order) {                                   \
-        CUDA_CPU_REQUIRE(matrix &&rows >= 0 && columns >= 0 &&                                               \
-                         ld >= (order == CUSPARSE_ORDER_COL ? rows : columns));                              \
-        CUDA_CPU_SUPPORT(cuda_cpu::sparse::is_real(type));                                                   \
-        *matrix = new cusparseDnMatDescr{rows, columns, ld, const_cast<void *>((const void *)values),        \
-                                         type, order};                                                       \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+        return cuda_cpu::sparse::create(                                                                     \
+            matrix, rows >= 0 && columns >= 0 && ld >= (order == CUSPARSE_ORDER_COL ? rows : columns), true, \
+            cusparseDnMatDescr{rows, columns, ld, (void *)values, type, order});                             \
     }
 CUDA_CPU_BOTH(CUDA_CPU_OTHERS, )
 #undef CUDA_CPU_OTHERS
@@ -284,9 +265,13 @@ static inline cusparseStatus_t cusparseSpMatGetAttribute(cusparseConstSpMatDescr
     return CUSPARSE_STATUS_SUCCESS;
 }
 
-// A function whose first parameter is the handle
-#define CUDA_CPU_FUNCTION(name, ...)                                                                         \
-    static inline cusparseStatus_t cusparse##name(cusparseHandle_t handle, __VA_ARGS__)
+// The size of a buffer, which is not used here
+#define CUDA_CPU_BUFFER(name, ...)                                                                           \
+    CUDA_CPU_FUNCTION(name##_bufferSize, __VA_ARGS__, size_t *size) {                                        \
+        CUDA_CPU_CHECK(size);                                                                                \
+        *size = 8; /* programs allocate it, and may take a null pointer for a failure */                     \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }
 
 // ---- sparse vectors ----
 
@@ -295,63 +280,54 @@ CUDA_CPU_FUNCTION(Axpby, const void *alpha, cusparseConstSpVecDescr_t x, const v
                   cusparseDnVecDescr_t y) {
     CUDA_CPU_CHECK(alpha && x && beta && y && x->size == y->size);
     CUDA_CPU_SUPPORT(x->type == y->type);
-    return cpu::with_real(x->type, [&, call = __func__](auto number) {
+    const cpu::Scalar scale(handle, x->type, alpha), old(handle, x->type, beta);
+    return cpu::run_real(__func__, handle, x->type, [=, x = *x, y = *y](auto number) {
         using T = decltype(number);
-        return cpu::run(
-            call, handle,
-            [=, x = *x, y = *y, a = cpu::scalar<T>(handle, alpha), b = cpu::scalar<T>(handle, beta)] {
-                T *const to = (T *)y.values;
-                for (int64_t i = 0; i < y.size; i++)
-                    to[i] = *b == 0 ? 0 : *b * to[i];
-                cpu::with_index(x.indices_type, [&](auto i) {
-                    for (int64_t k = 0; k < x.count; k++)
-                        to[((const decltype(i) *)x.indices)[k] - x.base] += *a * ((const T *)x.values)[k];
-                });
-            });
+        const T a = scale, b = old;
+        T *const to = (T *)y.values;
+        for (int64_t i = 0; i < y.size; i++)
+            to[i] = b == 0 ? 0 : b * to[i];
+        cpu::with_index(x.indices_type, [&](auto i) {
+            for (int64_t k = 0; k < x.count; k++)
+                to[((const decltype(i) *)x.indices)[k] - x.base] += a * ((const T *)x.values)[k];
+        });
     });
 }
 #define CUDA_CPU_EXCHANGE(NAME, FIRST, first, SECOND, second, statement)                                     \
     CUDA_CPU_FUNCTION(NAME, FIRST first, SECOND second) {                                                    \
         CUDA_CPU_CHECK(x &&y && x->size == y->size);                                                         \
         CUDA_CPU_SUPPORT(x->type == y->type);                                                                \
-        return cpu::with_real(x->type, [&, call = __func__](auto number) {                                   \
+        return cpu::run_real(__func__, handle, x->type, [x = *x, y = *y](auto number) {                      \
             using T = decltype(number);                                                                      \
-            return cpu::run(call, handle, [x = *x, y = *y] {                                                 \
-                cpu::with_index(x.indices_type, [&](auto i) {                                                \
-                    for (int64_t k = 0; k < x.count; k++) {                                                  \
-                        T &sparse = ((T *)x.values)[k];                                                      \
-                        T &dense = ((T *)y.values)[((const decltype(i) *)x.indices)[k] - x.base];            \
-                        statement;                                                                           \
-                    }                                                                                        \
-                });                                                                                          \
+            cpu::with_index(x.indices_type, [&](auto i) {                                                    \
+                for (int64_t k = 0; k < x.count; k++) {                                                      \
+                    T &sparse = ((T *)x.values)[k];                                                          \
+                    T &dense = ((T *)y.values)[((const decltype(i) *)x.indices)[k] - x.base];                \
+                    statement;                                                                               \
+                }                                                                                            \
             });                                                                                              \
         });                                                                                                  \
     }
 CUDA_CPU_EXCHANGE(Gather, cusparseConstDnVecDescr_t, y, cusparseSpVecDescr_t, x, sparse = dense)
 CUDA_CPU_EXCHANGE(Scatter, cusparseConstSpVecDescr_t, x, cusparseDnVecDescr_t, y, dense = sparse)
 #undef CUDA_CPU_EXCHANGE
-CUDA_CPU_FUNCTION(SpVV_bufferSize, cusparseOperation_t, cusparseConstSpVecDescr_t, cusparseConstDnVecDescr_t,
-                  const void *, cudaDataType, size_t *size) {
-    CUDA_CPU_HANDLE;
-    return cpu::no_buffer(size);
-}
+CUDA_CPU_BUFFER(SpVV, cusparseOperation_t, cusparseConstSpVecDescr_t, cusparseConstDnVecDescr_t, const void *,
+                cudaDataType)
 CUDA_CPU_FUNCTION(SpVV, cusparseOperation_t, cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y,
                   void *result, cudaDataType compute, void *) {
     CUDA_CPU_CHECK(x && y && result && x->size == y->size);
     CUDA_CPU_SUPPORT(x->type == y->type && x->type == compute);
-    return cpu::with_real(compute, [&, call = __func__](auto number) {
+    const auto work = [=, x = *x, y = *y](auto number) {
         using T = decltype(number);
-        const auto work = [=, x = *x, y = *y] {
-            T sum = 0;
-            cpu::with_index(x.indices_type, [&](auto i) {
-                for (int64_t k = 0; k < x.count; k++)
-                    sum += ((const T *)x.values)[k] *
-                           ((const T *)y.values)[((const decltype(i) *)x.indices)[k] - x.base];
-            });
-            *(T *)result = sum;
-        };
-        return cpu::run(call, handle, work, handle->pointers == CUSPARSE_POINTER_MODE_HOST);
-    });
+        T sum = 0;
+        cpu::with_index(x.indices_type, [&](auto i) {
+            for (int64_t k = 0; k < x.count; k++)
+                sum += ((const T *)x.values)[k] *
+                       ((const T *)y.values)[((const decltype(i) *)x.indices)[k] - x.base];
+        });
+        *(T *)result = sum;
+    };
+    return cpu::run_real(__func__, handle, compute, work, handle->pointers == CUSPARSE_POINTER_MODE_HOST);
 }
 
 // ---- products ----
@@ -365,13 +341,10 @@ CUDA_CPU_FUNCTION(SpMV, cusparseOperation_t op, const void *alpha, cusparseConst
     CUDA_CPU_REQUIRE(x->size == (transposed ? A->rows : A->columns) &&
                      y->size == (transposed ? A->columns : A->rows));
     CUDA_CPU_SUPPORT(A->type == compute && x->type == compute && y->type == compute);
-    return cpu::with_real(compute, [&, call = __func__](auto number) {
+    const cpu::Scalar scale(handle, compute, alpha), old(handle, compute, beta);
+    return cpu::run_real(__func__, handle, compute, [=, A = *A, x = x->values, y = y->values](auto number) {
         using T = decltype(number);
-        return cpu::run(call, handle,
-                        [transposed, A = *A, x = (const T *)x->values, y = (T *)y->values,
-                         a = cpu::scalar<T>(handle, alpha), b = cpu::scalar<T>(handle, beta)] {
-                            cpu::multiply<T>(A, transposed, *a, x, *b, y);
-                        });
+        cpu::multiply<T>(A, transposed, scale, (const T *)x, old, (T *)y);
     });
 }
 // C = alpha op(A) op(B) + beta C
@@ -383,25 +356,21 @@ CUDA_CPU_FUNCTION(SpMM, cusparseOperation_t opa, cusparseOperation_t opb, const 
     CUDA_CPU_REQUIRE(C->rows == (ta ? A->columns : A->rows) && C->columns == (tb ? B->rows : B->columns) &&
                      (ta ? A->rows : A->columns) == (tb ? B->columns : B->rows));
     CUDA_CPU_SUPPORT(A->type == compute && B->type == compute && C->type == compute);
-    return cpu::with_real(compute, [&, call = __func__](auto number) {
+    const cpu::Scalar scale(handle, compute, alpha), old(handle, compute, beta);
+    return cpu::run_real(__func__, handle, compute, [=, A = *A, B = *B, C = *C](auto number) {
         using T = decltype(number);
-        return cpu::run(call, handle,
-                        [ta, tb, A = *A, B = *B, C = *C, a = cpu::scalar<T>(handle, alpha),
-                         b = cpu::scalar<T>(handle, beta)] {
-                            const T *const from = (const T *)B.values, factor = *a, old = *b;
-                            T *const to = (T *)C.values;
-                            for (int64_t i = 0; i < C.rows; i++)
-                                for (int64_t j = 0; j < C.columns; j++) {
-                                    T &c = to[cpu::place(C, i, j)];
-                                    c = old == 0 ? 0 : old * c;
-                                }
-                            cpu::for_entries(A, [&](int64_t i, int64_t l, int64_t k) {
-                                const T value = factor * ((const T *)A.values)[k];
-                                for (int64_t j = 0; j < C.columns; j++)
-                                    to[cpu::place(C, ta ? l : i, j)] +=
-                                        value * from[cpu::place(B, ta ? i : l, j, tb)];
-                            });
-                        });
+        const T *const from = (const T *)B.values, factor = scale, b = old;
+        T *const to = (T *)C.values;
+        for (int64_t i = 0; i < C.rows; i++)
+            for (int64_t j = 0; j < C.columns; j++) {
+                T &c = to[cpu::place(C, i, j)];
+                c = b == 0 ? 0 : b * c;
+            }
+        cpu::for_entries(A, [&](int64_t i, int64_t l, int64_t k) {
+            const T value = factor * ((const T *)A.values)[k];
+            for (int64_t j = 0; j < C.columns; j++)
+                to[cpu::place(C, ta ? l : i, j)] += value * from[cpu::place(B, ta ? i : l, j, tb)];
+        });
     });
 }
 
@@ -414,13 +383,10 @@ CUDA_CPU_FUNCTION(SpSV_solve, cusparseOperation_t op, const void *alpha, cuspars
     CUDA_CPU_CHECK(alpha && A && x && y && A->rows == A->columns && x->size == A->rows && y->size == A->rows);
     CUDA_CPU_SUPPORT(A->type == compute && x->type == compute && y->type == compute &&
                      A->format != CUSPARSE_FORMAT_CSC);
-    return cpu::with_real(compute, [&, call = __func__](auto number) {
+    const cpu::Scalar scale(handle, compute, alpha);
+    return cpu::run_real(__func__, handle, compute, [=, A = *A, x = x->values, y = y->values](auto number) {
         using T = decltype(number);
-        return cpu::run(
-            call, handle,
-            [op, A = *A, x = (const T *)x->values, y = (T *)y->values, a = cpu::scalar<T>(handle, alpha)] {
-                cpu::solve<T>(A, op != CUSPARSE_OPERATION_NON_TRANSPOSE, *a, x, 1, y, 1);
-            });
+        cpu::solve<T>(A, op != CUSPARSE_OPERATION_NON_TRANSPOSE, scale, (const T *)x, 1, (T *)y, 1);
     });
 }
 // op(A) C = alpha op(B)
@@ -432,27 +398,22 @@ CUDA_CPU_FUNCTION(SpSM_solve, cusparseOperation_t opa, cusparseOperation_t opb, 
     CUDA_CPU_REQUIRE((tb ? B->columns : B->rows) == C->rows && (tb ? B->rows : B->columns) == C->columns);
     CUDA_CPU_SUPPORT(A->type == compute && B->type == compute && C->type == compute &&
                      A->format != CUSPARSE_FORMAT_CSC);
-    return cpu::with_real(compute, [&, call = __func__](auto number) {
+    const cpu::Scalar scale(handle, compute, alpha);
+    return cpu::run_real(__func__, handle, compute, [=, A = *A, B = *B, C = *C](auto number) {
         using T = decltype(number);
-        return cpu::run(call, handle, [opa, tb, A = *A, B = *B, C = *C, a = cpu::scalar<T>(handle, alpha)] {
-            const T *const from = (const T *)B.values;
-            T *const to = (T *)C.values;
-            for (int64_t j = 0; j < C.columns; j++)
-                cpu::solve<T>(A, opa != CUSPARSE_OPERATION_NON_TRANSPOSE, *a, from + cpu::place(B, 0, j, tb),
-                              cpu::place(B, 1, 0, tb), to + cpu::place(C, 0, j), cpu::place(C, 1, 0));
-        });
+        const T *const from = (const T *)B.values;
+        T *const to = (T *)C.values;
+        for (int64_t j = 0; j < C.columns; j++)
+            cpu::solve<T>(A, opa != CUSPARSE_OPERATION_NON_TRANSPOSE, scale, from + cpu::place(B, 0, j, tb),
+                          cpu::place(B, 1, 0, tb), to + cpu::place(C, 0, j), cpu::place(C, 1, 0));
     });
 }
 
 // Functions that prepare a call: the size of its buffer, and an analysis, which is not needed here. They take
 // the arguments of the call between `op` and the algorithm.
 #define CUDA_CPU_PREPARE(NAME, PREPARE, algorithm, ...)                                                      \
-    CUDA_CPU_FUNCTION(NAME##_bufferSize, __VA_ARGS__, cudaDataType, algorithm, size_t *size) {               \
-        CUDA_CPU_HANDLE;                                                                                     \
-        return cpu::no_buffer(size);                                                                         \
-    }                                                                                                        \
-    static inline cusparseStatus_t cusparse##NAME##_##PREPARE(cusparseHandle_t handle, __VA_ARGS__,          \
-                                                              cudaDataType, algorithm, void *) {             \
+    CUDA_CPU_BUFFER(NAME, __VA_ARGS__, cudaDataType, algorithm)                                              \
+    CUDA_CPU_FUNCTION(NAME##_##PREPARE, __VA_ARGS__, cudaDataType, algorithm, void *) {                      \
         return handle ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;                           \
     }
 #define CUDA_CPU_COMMA ,
@@ -470,33 +431,22 @@ CUDA_CPU_PREPARE(SpSM, analysis, cusparseSpSMAlg_t CUDA_CPU_COMMA cusparseSpSMDe
 
 // ---- conversions ----
 
-CUDA_CPU_FUNCTION(SparseToDense_bufferSize, cusparseConstSpMatDescr_t, cusparseDnMatDescr_t,
-                  cusparseSparseToDenseAlg_t, size_t *size) {
-    CUDA_CPU_HANDLE;
-    return cpu::no_buffer(size);
-}
+CUDA_CPU_BUFFER(SparseToDense, cusparseConstSpMatDescr_t, cusparseDnMatDescr_t, cusparseSparseToDenseAlg_t)
 CUDA_CPU_FUNCTION(SparseToDense, cusparseConstSpMatDescr_t A, cusparseDnMatDescr_t D,
                   cusparseSparseToDenseAlg_t, void *) {
     CUDA_CPU_CHECK(A && D && A->rows == D->rows && A->columns == D->columns);
     CUDA_CPU_SUPPORT(A->type == D->type);
-    return cpu::with_real(A->type, [&, call = __func__](auto number) {
+    return cpu::run_real(__func__, handle, A->type, [A = *A, D = *D](auto number) {
         using T = decltype(number);
-        return cpu::run(call, handle, [A = *A, D = *D] {
-            T *const to = (T *)D.values;
-            for (int64_t i = 0; i < D.rows; i++)
-                for (int64_t j = 0; j < D.columns; j++)
-                    to[cpu::place(D, i, j)] = 0;
-            cpu::for_entries(A, [&](int64_t i, int64_t j, int64_t k) {
-                to[cpu::place(D, i, j)] = ((const T *)A.values)[k];
-            });
-        });
+        T *const to = (T *)D.values;
+        for (int64_t i = 0; i < D.rows; i++)
+            for (int64_t j = 0; j < D.columns; j++)
+                to[cpu::place(D, i, j)] = 0;
+        cpu::for_entries(
+            A, [&](int64_t i, int64_t j, int64_t k) { to[cpu::place(D, i, j)] = ((const T *)A.values)[k]; });
     });
 }
-CUDA_CPU_FUNCTION(DenseToSparse_bufferSize, cusparseConstDnMatDescr_t, cusparseSpMatDescr_t,
-                  cusparseDenseToSparseAlg_t, size_t *size) {
-    CUDA_CPU_HANDLE;
-    return cpu::no_buffer(size);
-}
+CUDA_CPU_BUFFER(DenseToSparse, cusparseConstDnMatDescr_t, cusparseSpMatDescr_t, cusparseDenseToSparseAlg_t)
 namespace cuda_cpu {
 namespace sparse {
 // Calls f(outer, inner, value) for the elements that are not zero, in the order of the format.
@@ -518,40 +468,36 @@ CUDA_CPU_FUNCTION(DenseToSparse_analysis, cusparseConstDnMatDescr_t D, cusparseS
                   cusparseDenseToSparseAlg_t, void *) {
     CUDA_CPU_CHECK(A && D && A->rows == D->rows && A->columns == D->columns);
     CUDA_CPU_SUPPORT(A->type == D->type);
-    return cpu::with_real(A->type, [&, call = __func__](auto number) {
+    const auto work = [A, D = *D](auto number) {
         using T = decltype(number);
-        const auto work = [A, D = *D] {
-            const int64_t outer = A->format == CUSPARSE_FORMAT_CSC ? D.columns : D.rows;
-            std::vector<int64_t> counts(outer + 1);
-            cpu::for_nonzero<T>(D, A->format, [&](int64_t i, int64_t, T) { counts[i + 1]++; });
-            for (int64_t i = 0; i < outer; i++)
-                counts[i + 1] += counts[i];
-            A->count = counts[outer];
-            if (A->format != CUSPARSE_FORMAT_COO)
-                cpu::with_index(A->offsets_type, [&](auto index) {
-                    for (int64_t i = 0; i <= outer; i++)
-                        ((decltype(index) *)A->offsets)[i] = counts[i] + A->base;
-                });
-        };
-        return cpu::run(call, handle, work, true);
-    });
+        const int64_t outer = A->format == CUSPARSE_FORMAT_CSC ? D.columns : D.rows;
+        std::vector<int64_t> counts(outer + 1);
+        cpu::for_nonzero<T>(D, A->format, [&](int64_t i, int64_t, T) { counts[i + 1]++; });
+        for (int64_t i = 0; i < outer; i++)
+            counts[i + 1] += counts[i];
+        A->count = counts[outer];
+        if (A->format != CUSPARSE_FORMAT_COO)
+            cpu::with_index(A->offsets_type, [&](auto index) {
+                for (int64_t i = 0; i <= outer; i++)
+                    ((decltype(index) *)A->offsets)[i] = counts[i] + A->base;
+            });
+    };
+    return cpu::run_real(__func__, handle, A->type, work, true);
 }
 CUDA_CPU_FUNCTION(DenseToSparse_convert, cusparseConstDnMatDescr_t D, cusparseSpMatDescr_t A,
                   cusparseDenseToSparseAlg_t, void *) {
     CUDA_CPU_CHECK(A && D && A->rows == D->rows && A->columns == D->columns);
     CUDA_CPU_SUPPORT(A->type == D->type);
-    return cpu::with_real(A->type, [&, call = __func__](auto number) {
+    return cpu::run_real(__func__, handle, A->type, [A = *A, D = *D](auto number) {
         using T = decltype(number);
-        return cpu::run(call, handle, [A = *A, D = *D] {
-            cpu::with_index(A.indices_type, [&](auto index) {
-                using I = decltype(index);
-                int64_t k = 0;
-                cpu::for_nonzero<T>(D, A.format, [&](int64_t i, int64_t j, T value) {
-                    if (A.format == CUSPARSE_FORMAT_COO)
-                        ((I *)A.offsets)[k] = i + A.base;
-                    ((I *)A.indices)[k] = j + A.base;
-                    ((T *)A.values)[k++] = value;
-                });
+        cpu::with_index(A.indices_type, [&](auto index) {
+            using I = decltype(index);
+            int64_t k = 0;
+            cpu::for_nonzero<T>(D, A.format, [&](int64_t i, int64_t j, T value) {
+                if (A.format == CUSPARSE_FORMAT_COO)
+                    ((I *)A.offsets)[k] = i + A.base;
+                ((I *)A.indices)[k] = j + A.base;
+                ((T *)A.values)[k++] = value;
             });
         });
     });
@@ -576,35 +522,29 @@ CUDA_CPU_FUNCTION(Xcsr2coo, const int *offsets, int count, int m, int *rows, cus
                 rows[k] = row + base;
     });
 }
-CUDA_CPU_FUNCTION(Csr2cscEx2_bufferSize, int, int, int, const void *, const int *, const int *, void *, int *,
-                  int *, cudaDataType, cusparseAction_t, cusparseIndexBase_t, cusparseCsr2CscAlg_t,
-                  size_t *size) {
-    CUDA_CPU_HANDLE;
-    return cpu::no_buffer(size);
-}
+CUDA_CPU_BUFFER(Csr2cscEx2, int, int, int, const void *, const int *, const int *, void *, int *, int *,
+                cudaDataType, cusparseAction_t, cusparseIndexBase_t, cusparseCsr2CscAlg_t)
 CUDA_CPU_FUNCTION(Csr2cscEx2, int m, int n, int count, const void *values, const int *offsets,
                   const int *columns, void *csc_values, int *csc_offsets, int *csc_rows, cudaDataType type,
                   cusparseAction_t action, cusparseIndexBase_t base, cusparseCsr2CscAlg_t, void *) {
     CUDA_CPU_CHECK(m >= 0 && n >= 0 && count >= 0);
     CUDA_CPU_SUPPORT(cpu::is_real(type));
-    return cpu::with_real(type, [&, call = __func__](auto number) {
+    return cpu::run_real(__func__, handle, type, [=](auto number) {
         using T = decltype(number);
-        return cpu::run(call, handle, [=] {
-            std::vector<int> next(n + 1);
-            for (int k = 0; k < count; k++)
-                next[columns[k] - base + 1]++;
-            for (int j = 0; j < n; j++)
-                next[j + 1] += next[j];
-            for (int j = 0; j <= n; j++)
-                csc_offsets[j] = next[j] + base;
-            for (int i = 0; i < m; i++)
-                for (int k = offsets[i] - base; k < offsets[i + 1] - base; k++) {
-                    const int to = next[columns[k] - base]++;
-                    csc_rows[to] = i + base;
-                    if (action == CUSPARSE_ACTION_NUMERIC)
-                        ((T *)csc_values)[to] = ((const T *)values)[k];
-                }
-        });
+        std::vector<int> next(n + 1);
+        for (int k = 0; k < count; k++)
+            next[columns[k] - base + 1]++;
+        for (int j = 0; j < n; j++)
+            next[j + 1] += next[j];
+        for (int j = 0; j <= n; j++)
+            csc_offsets[j] = next[j] + base;
+        for (int i = 0; i < m; i++)
+            for (int k = offsets[i] - base; k < offsets[i + 1] - base; k++) {
+                const int to = next[columns[k] - base]++;
+                csc_rows[to] = i + base;
+                if (action == CUSPARSE_ACTION_NUMERIC)
+                    ((T *)csc_values)[to] = ((const T *)values)[k];
+            }
     });
 }
 
@@ -642,6 +582,7 @@ CUDA_CPU_FUNCTION(Xcsrilu02_zeroPivot, csrilu02Info_t info, int *position) {
                : status;
 }
 #undef CUDA_CPU_FUNCTION
+#undef CUDA_CPU_BUFFER
 #undef CUDA_CPU_HANDLE
 #undef CUDA_CPU_CHECK
 #undef CUDA_CPU_REQUIRE

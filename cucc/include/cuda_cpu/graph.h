@@ -34,7 +34,7 @@ enum cudaStreamUpdateCaptureDependenciesFlags {
     cudaStreamSetCaptureDependencies = 1
 };
 
-enum cudaGraphNodeType {
+typedef enum cudaGraphNodeType {
     cudaGraphNodeTypeKernel = 0,
     cudaGraphNodeTypeMemcpy = 1,
     cudaGraphNodeTypeMemset = 2,
@@ -49,7 +49,7 @@ enum cudaGraphNodeType {
     cudaGraphNodeTypeMemFree = 11,
     cudaGraphNodeTypeConditional = 13,
     cudaGraphNodeTypeCount
-};
+} cudaGraphNodeType;
 
 enum cudaGraphExecUpdateResult {
     cudaGraphExecUpdateSuccess = 0,
@@ -116,25 +116,25 @@ typedef struct cudaGraphEdgeData_st { // all members 0: a full dependency, the o
     unsigned char from_port, to_port, type, reserved[5];
 } cudaGraphEdgeData;
 
-struct cudaKernelNodeParams {
+typedef struct cudaKernelNodeParams {
     void *func;
     dim3 gridDim, blockDim;
     unsigned int sharedMemBytes;
     void **kernelParams; // addresses of the arguments
     void **extra;
-};
+} cudaKernelNodeParams;
 
-struct cudaMemsetParams {
+typedef struct cudaMemsetParams {
     void *dst;
     size_t pitch;
     unsigned int value, elementSize; // the value; the size of an element: 1, 2 or 4 bytes
     size_t width, height;            // width in elements
-};
+} cudaMemsetParams;
 
-struct cudaHostNodeParams {
+typedef struct cudaHostNodeParams {
     cudaHostFn_t fn;
     void *userData;
-};
+} cudaHostNodeParams;
 
 struct cudaMemAllocNodeParams {
     struct cudaMemPoolProps poolProps;
@@ -162,14 +162,14 @@ struct cudaMemFreeNodeParams {
 };
 
 struct cudaGraphNodeParams {
-    enum cudaGraphNodeType type;
+    cudaGraphNodeType type;
     int reserved0[3];
     union {
         long long reserved1[29];
-        struct cudaKernelNodeParams kernel;
+        cudaKernelNodeParams kernel;
         struct cudaMemcpyNodeParams memcpy;
-        struct cudaMemsetParams memset;
-        struct cudaHostNodeParams host;
+        cudaMemsetParams memset;
+        cudaHostNodeParams host;
         struct cudaChildGraphNodeParams graph;
         struct cudaEventWaitNodeParams eventWait;
         struct cudaEventRecordNodeParams eventRecord;
@@ -181,13 +181,6 @@ struct cudaGraphNodeParams {
     cudaGraphNodeParams() : type(), reserved0(), reserved1(), reserved2() {}
 #endif
 };
-
-#ifndef __cplusplus
-typedef struct cudaKernelNodeParams cudaKernelNodeParams;
-typedef struct cudaMemsetParams cudaMemsetParams;
-typedef struct cudaHostNodeParams cudaHostNodeParams;
-typedef enum cudaGraphNodeType cudaGraphNodeType;
-#endif
 
 // ---- functions ----
 

@@ -159,10 +159,6 @@ cusparseStatus_t run(const char *call, cusparseHandle_t handle, Work work, bool 
     return library_call(call, handle->stream, work, wait) == cudaSuccess ? CUSPARSE_STATUS_SUCCESS
                                                                          : CUSPARSE_STATUS_EXECUTION_FAILED;
 }
-template <class T> LibraryScalar<T> scalar(cusparseHandle_t handle, const void *p) {
-    return LibraryScalar<T>(handle->pointers == CUSPARSE_POINTER_MODE_DEVICE, p);
-}
-
 inline bool is_real(cudaDataType type) {
     return type == CUDA_R_32F || type == CUDA_R_64F;
 }
@@ -170,9 +166,28 @@ inline bool is_index(cusparseIndexType_t type) {
     return type == CUSPARSE_INDEX_32I || type == CUSPARSE_INDEX_64I;
 }
 // Calls f with a number of the given type.
-template <class F> auto with_real(cudaDataType type, F f) {
-    return type == CUDA_R_32F ? f(float()) : f(double());
+template <class F> void with_real(cudaDataType type, F f) {
+    type == CUDA_R_32F ? f(float()) : f(double());
 }
+// Runs work(number), where the number has the given type.
+template <class Work>
+cusparseStatus_t run_real(const char *call, cusparseHandle_t handle, cudaDataType type, Work work,
+                          bool wait = false) {
+    return run(
+        call, handle, [=] { with_real(type, work); }, wait);
+}
+// A scalar argument. One in host memory is read when the function is called, one in device memory when the
+// work runs.
+struct Scalar {
+    const void *device;
+    double host;
+    Scalar(cusparseHandle_t handle, cudaDataType type, const void *p)
+        : device(handle->pointers == CUSPARSE_POINTER_MODE_DEVICE ? p : nullptr),
+          host(device               ? 0
+               : type == CUDA_R_32F ? *(const float *)p
+                                    : *(const double *)p) {}
+    template <class T> operator T() const { return device ? *(const T *)device : (T)host; }
+};
 template <class F> void with_index(cusparseIndexType_t type, F f) {
     if (type == CUSPARSE_INDEX_32I)
         f(int32_t());
@@ -299,12 +314,6 @@ template <class T> int incomplete_lu(int n, int base, T *values, const int *offs
             place[indices[k] - base] = -1;
     }
     return zero_pivot;
-}
-
-inline cusparseStatus_t no_buffer(size_t *size) {
-    CUDA_CPU_REQUIRE(size);
-    *size = 8; // programs allocate it, and may take a null pointer for a failure
-    return CUSPARSE_STATUS_SUCCESS;
 }
 
 } // namespace sparse

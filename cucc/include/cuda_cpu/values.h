@@ -24,17 +24,17 @@ typedef enum cudaError cudaError_t;
 #undef CUDA_CPU_RUNTIME
 
 #define CUDA_CPU_BOTH(name, NAME, value, answer) cudaDevAttr##name = value,
-enum cudaDeviceAttr { CUDA_CPU_ATTRIBUTES(CUDA_CPU_BOTH, CUDA_CPU_NONE) };
+typedef enum cudaDeviceAttr { CUDA_CPU_ATTRIBUTES(CUDA_CPU_BOTH, CUDA_CPU_NONE) } cudaDeviceAttr;
 #undef CUDA_CPU_BOTH
 #undef CUDA_CPU_NONE
 
-enum cudaMemcpyKind {
+typedef enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0,
     cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost = 2,
     cudaMemcpyDeviceToDevice = 3,
     cudaMemcpyDefault = 4 // the direction follows from the pointers
-};
+} cudaMemcpyKind;
 
 enum cudaMemoryType {
     cudaMemoryTypeUnregistered = 0,
@@ -215,7 +215,7 @@ typedef struct CUuuid_st {
     char bytes[16];
 } CUuuid, cudaUUID_t;
 
-struct cudaDeviceProp {
+typedef struct cudaDeviceProp {
     char name[256];
     cudaUUID_t uuid;
     char luid[8];
@@ -257,7 +257,7 @@ struct cudaDeviceProp {
     unsigned int gpuPciDeviceID, gpuPciSubsystemID;
     int hostNumaMultinodeIpcSupported;
     int reserved[56];
-};
+} cudaDeviceProp;
 
 struct cudaPointerAttributes {
     enum cudaMemoryType type;
@@ -280,33 +280,33 @@ struct cudaMemLocation {
     int id;
 };
 
-struct cudaChannelFormatDesc {
+typedef struct cudaChannelFormatDesc {
     int x, y, z, w; // bits of each component
     enum cudaChannelFormatKind f;
-};
+} cudaChannelFormatDesc;
 
-struct cudaExtent {
+typedef struct cudaExtent {
     size_t width, height, depth;
-};
+} cudaExtent;
 
-struct cudaPos {
+typedef struct cudaPos {
     size_t x, y, z;
-};
+} cudaPos;
 
 // Memory that consists of rows and slices. A copy uses only the pointer, the pitch in bytes, and ysize, the
 // number of rows per slice.
-struct cudaPitchedPtr {
+typedef struct cudaPitchedPtr {
     void *ptr;
     size_t pitch, xsize, ysize;
-};
+} cudaPitchedPtr;
 
-typedef struct cudaArray *cudaArray_t;
-typedef const struct cudaArray *cudaArray_const_t;
+typedef struct cudaArray cudaArray, *cudaArray_t;
+typedef const cudaArray *cudaArray_const_t;
 typedef struct cudaMipmappedArray *cudaMipmappedArray_t;
 typedef unsigned long long cudaTextureObject_t, cudaSurfaceObject_t;
 typedef struct cudaGraphicsResource *cudaGraphicsResource_t;
 
-struct cudaResourceDesc {
+typedef struct cudaResourceDesc {
     enum cudaResourceType resType;
     union {
         struct {
@@ -317,12 +317,12 @@ struct cudaResourceDesc {
         } mipmap;
         struct {
             void *devPtr;
-            struct cudaChannelFormatDesc desc;
+            cudaChannelFormatDesc desc;
             size_t sizeInBytes;
         } linear;
         struct {
             void *devPtr;
-            struct cudaChannelFormatDesc desc;
+            cudaChannelFormatDesc desc;
             size_t width, height, pitchInBytes; // width and height in elements
         } pitch2D;
         struct {
@@ -330,9 +330,9 @@ struct cudaResourceDesc {
         } reserved;
     } res;
     unsigned int flags;
-};
+} cudaResourceDesc;
 
-struct cudaTextureDesc {
+typedef struct cudaTextureDesc {
     enum cudaTextureAddressMode addressMode[3];
     enum cudaTextureFilterMode filterMode;
     enum cudaTextureReadMode readMode;
@@ -343,31 +343,31 @@ struct cudaTextureDesc {
     enum cudaTextureFilterMode mipmapFilterMode;
     float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
     int disableTrilinearOptimization, seamlessCubemap;
-};
+} cudaTextureDesc;
 
 // A 3-D copy between arrays or memory. If one side is an array, the extent counts elements, otherwise bytes.
 // Positions in arrays count elements.
-struct cudaMemcpy3DParms {
+typedef struct cudaMemcpy3DParms {
     cudaArray_t srcArray;
-    struct cudaPos srcPos;
-    struct cudaPitchedPtr srcPtr;
+    cudaPos srcPos;
+    cudaPitchedPtr srcPtr;
     cudaArray_t dstArray;
-    struct cudaPos dstPos;
-    struct cudaPitchedPtr dstPtr;
-    struct cudaExtent extent;
-    enum cudaMemcpyKind kind;
-};
+    cudaPos dstPos;
+    cudaPitchedPtr dstPtr;
+    cudaExtent extent;
+    cudaMemcpyKind kind;
+} cudaMemcpy3DParms;
 
 struct cudaMemcpy3DPeerParms {
     cudaArray_t srcArray;
-    struct cudaPos srcPos;
-    struct cudaPitchedPtr srcPtr;
+    cudaPos srcPos;
+    cudaPitchedPtr srcPtr;
     int srcDevice;
     cudaArray_t dstArray;
-    struct cudaPos dstPos;
-    struct cudaPitchedPtr dstPtr;
+    cudaPos dstPos;
+    cudaPitchedPtr dstPtr;
     int dstDevice;
-    struct cudaExtent extent;
+    cudaExtent extent;
 };
 
 typedef struct CUmemPoolHandle_st *cudaMemPool_t;
@@ -387,7 +387,7 @@ enum cudaMemAllocationHandleType {
     cudaMemHandleTypeFabric = 8
 };
 
-struct cudaMemPoolProps {
+typedef struct cudaMemPoolProps {
     enum cudaMemAllocationType allocType;
     enum cudaMemAllocationHandleType handleTypes;
     struct cudaMemLocation location;
@@ -395,7 +395,7 @@ struct cudaMemPoolProps {
     size_t maxSize;
     unsigned short usage;
     unsigned char reserved[54];
-};
+} cudaMemPoolProps;
 
 struct cudaMemPoolPtrExportData {
     unsigned char reserved[64];
@@ -541,7 +541,7 @@ enum cudaExternalMemoryHandleType {
 };
 #define cudaExternalMemoryDedicated 0x1
 
-struct cudaExternalMemoryHandleDesc {
+typedef struct cudaExternalMemoryHandleDesc {
     enum cudaExternalMemoryHandleType type;
     union {
         int fd;
@@ -553,19 +553,19 @@ struct cudaExternalMemoryHandleDesc {
     } handle;
     unsigned long long size;
     unsigned int flags, reserved[16];
-};
+} cudaExternalMemoryHandleDesc;
 
-struct cudaExternalMemoryBufferDesc {
+typedef struct cudaExternalMemoryBufferDesc {
     unsigned long long offset, size;
     unsigned int flags, reserved[16];
-};
+} cudaExternalMemoryBufferDesc;
 
-struct cudaExternalMemoryMipmappedArrayDesc {
+typedef struct cudaExternalMemoryMipmappedArrayDesc {
     unsigned long long offset;
-    struct cudaChannelFormatDesc formatDesc;
-    struct cudaExtent extent;
+    cudaChannelFormatDesc formatDesc;
+    cudaExtent extent;
     unsigned int flags, numLevels, reserved[16];
-};
+} cudaExternalMemoryMipmappedArrayDesc;
 
 enum cudaExternalSemaphoreHandleType {
     cudaExternalSemaphoreHandleTypeOpaqueFd = 1,
@@ -582,7 +582,7 @@ enum cudaExternalSemaphoreHandleType {
 #define cudaExternalSemaphoreSignalSkipNvSciBufMemSync 0x01
 #define cudaExternalSemaphoreWaitSkipNvSciBufMemSync   0x02
 
-struct cudaExternalSemaphoreHandleDesc {
+typedef struct cudaExternalSemaphoreHandleDesc {
     enum cudaExternalSemaphoreHandleType type;
     union {
         int fd;
@@ -593,9 +593,9 @@ struct cudaExternalSemaphoreHandleDesc {
         const void *nvSciSyncObj;
     } handle;
     unsigned int flags, reserved[16];
-};
+} cudaExternalSemaphoreHandleDesc;
 
-struct cudaExternalSemaphoreSignalParams {
+typedef struct cudaExternalSemaphoreSignalParams {
     struct {
         struct {
             unsigned long long value;
@@ -610,9 +610,9 @@ struct cudaExternalSemaphoreSignalParams {
         unsigned int reserved[12];
     } params;
     unsigned int flags, reserved[16];
-};
+} cudaExternalSemaphoreSignalParams;
 
-struct cudaExternalSemaphoreWaitParams {
+typedef struct cudaExternalSemaphoreWaitParams {
     struct {
         struct {
             unsigned long long value;
@@ -628,7 +628,7 @@ struct cudaExternalSemaphoreWaitParams {
         unsigned int reserved[10];
     } params;
     unsigned int flags, reserved[16];
-};
+} cudaExternalSemaphoreWaitParams;
 
 enum cudaDriverEntryPointQueryResult {
     cudaDriverEntryPointSuccess = 0,
@@ -643,26 +643,5 @@ struct cudaResourceViewDesc {
     size_t width, height, depth;
     unsigned int firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer, reserved[16];
 };
-
-#ifndef __cplusplus // in C++ the tags are type names already
-typedef struct cudaArray cudaArray;
-typedef struct cudaPos cudaPos;
-typedef struct cudaExtent cudaExtent;
-typedef struct cudaPitchedPtr cudaPitchedPtr;
-typedef struct cudaMemcpy3DParms cudaMemcpy3DParms;
-typedef struct cudaMemPoolProps cudaMemPoolProps;
-typedef struct cudaChannelFormatDesc cudaChannelFormatDesc;
-typedef struct cudaResourceDesc cudaResourceDesc;
-typedef struct cudaTextureDesc cudaTextureDesc;
-typedef struct cudaExternalMemoryHandleDesc cudaExternalMemoryHandleDesc;
-typedef struct cudaExternalMemoryBufferDesc cudaExternalMemoryBufferDesc;
-typedef struct cudaExternalMemoryMipmappedArrayDesc cudaExternalMemoryMipmappedArrayDesc;
-typedef struct cudaExternalSemaphoreHandleDesc cudaExternalSemaphoreHandleDesc;
-typedef struct cudaExternalSemaphoreSignalParams cudaExternalSemaphoreSignalParams;
-typedef struct cudaExternalSemaphoreWaitParams cudaExternalSemaphoreWaitParams;
-typedef enum cudaMemcpyKind cudaMemcpyKind;
-typedef enum cudaDeviceAttr cudaDeviceAttr;
-typedef struct cudaDeviceProp cudaDeviceProp;
-#endif
 
 #include "letters_on.h"
