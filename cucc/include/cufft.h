@@ -17,6 +17,7 @@
 #endif
 #include "cuda_cpu/letters_off.h"
 #include <fftw3.h>
+#include <algorithm>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -82,6 +83,7 @@ namespace fft {
     struct Name {                                                                                            \
         typedef T Real;                                                                                      \
         typedef prefix##complex Complex;                                                                     \
+        template <class N> using Number = std::conditional_t<std::is_same<N, T>::value, T, Complex>;         \
         typedef prefix##iodim64 Dim;                                                                         \
         typedef prefix##plan Plan;                                                                           \
         static Plan plan(int rank, const Dim *dims, const Dim *batch, Complex *in, Complex *out, int sign,   \
@@ -105,6 +107,8 @@ namespace fft {
 CUDA_CPU_FFTW(Single, fftwf_, float)
 CUDA_CPU_FFTW(Double, fftw_, double)
 #undef CUDA_CPU_FFTW
+Single precision(float), precision(cufftComplex); // of an array's elements
+Double precision(double), precision(cufftDoubleComplex);
 
 // Where element (i, j, k) of a batch's transform b is: b dist + ((i embed[1] + j) embed[2] + k) stride
 struct Layout {
@@ -148,16 +152,8 @@ inline std::shared_ptr<Plan> find(cufftHandle handle) {
 }
 
 inline bool valid(cufftType type) {
-    switch (type) {
-    case CUFFT_C2C:
-    case CUFFT_R2C:
-    case CUFFT_C2R:
-    case CUFFT_Z2Z:
-    case CUFFT_D2Z:
-    case CUFFT_Z2D:
-        return true;
-    }
-    return false;
+    const cufftType all[] = {CUFFT_C2C, CUFFT_R2C, CUFFT_C2R, CUFFT_Z2Z, CUFFT_D2Z, CUFFT_Z2D};
+    return std::find(std::begin(all), std::end(all), type) != std::end(all);
 }
 inline bool real_input(cufftType type) {
     return type == CUFFT_R2C || type == CUFFT_D2Z;
@@ -248,8 +244,12 @@ std::shared_ptr<void> planned(Plan &plan, In *in, Out *out, int direction) {
 }
 
 // Runs a plan, or returns why not. A graph keeps the plan of FFTW after cufftDestroy.
-template <class Fftw, class In, class Out>
-cufftResult execute(const char *call, cufftHandle handle, cufftType type, In *in, Out *out, int direction) {
+template <class In, class Out>
+cufftResult execute(const char *call, cufftHandle handle, cufftType type, In *in_array, Out *out_array,
+                    int direction) {
+    typedef decltype(precision(In())) Fftw;
+    const auto in = (typename Fftw::template Number<In> *)in_array;
+    const auto out = (typename Fftw::template Number<Out> *)out_array;
     const std::shared_ptr<Plan> plan = find(handle);
     if (!plan || !plan->made)
         return CUFFT_INVALID_PLAN;
@@ -387,25 +387,15 @@ static inline cufftResult cufftGetProperty(libraryPropertyType type, int *value)
 
 // ---- transforms ----
 
-#define CUDA_CPU_TRANSFORM(Name, Direction, Fftw, In, FftwIn, Out, FftwOut)                                  \
-    static inline cufftResult cufftExec##Name(cufftHandle plan, In *in, Out *out) {                          \
-        return cuda_cpu::fft::execute<Fftw>(__func__, plan, CUFFT_##Name, (FftwIn *)in, (FftwOut *)out,      \
-                                            Direction);                                                      \
+#define CUDA_CPU_TRANSFORM(Name, In, Out, direction, ...)                                                    \
+    static inline cufftResult cufftExec##Name(cufftHandle plan, In *in, Out *out __VA_ARGS__) {              \
+        return cuda_cpu::fft::execute(__func__, plan, CUFFT_##Name, in, out, direction);                     \
     }
-CUDA_CPU_TRANSFORM(R2C, CUFFT_FORWARD, cuda_cpu::fft::Single, cufftReal, float, cufftComplex, fftwf_complex)
-CUDA_CPU_TRANSFORM(C2R, CUFFT_INVERSE, cuda_cpu::fft::Single, cufftComplex, fftwf_complex, cufftReal, float)
-CUDA_CPU_TRANSFORM(D2Z, CUFFT_FORWARD, cuda_cpu::fft::Double, cufftDoubleReal, double, cufftDoubleComplex,
-                   fftw_complex)
-CUDA_CPU_TRANSFORM(Z2D, CUFFT_INVERSE, cuda_cpu::fft::Double, cufftDoubleComplex, fftw_complex,
-                   cufftDoubleReal, double)
+CUDA_CPU_TRANSFORM(R2C, cufftReal, cufftComplex, CUFFT_FORWARD)
+CUDA_CPU_TRANSFORM(C2R, cufftComplex, cufftReal, CUFFT_INVERSE)
+CUDA_CPU_TRANSFORM(D2Z, cufftDoubleReal, cufftDoubleComplex, CUFFT_FORWARD)
+CUDA_CPU_TRANSFORM(Z2D, cufftDoubleComplex, cufftDoubleReal, CUFFT_INVERSE)
+CUDA_CPU_TRANSFORM(C2C, cufftComplex, cufftComplex, sign, , int sign)
+CUDA_CPU_TRANSFORM(Z2Z, cufftDoubleComplex, cufftDoubleComplex, sign, , int sign)
 #undef CUDA_CPU_TRANSFORM
-static inline cufftResult cufftExecC2C(cufftHandle plan, cufftComplex *in, cufftComplex *out, int direction) {
-    return cuda_cpu::fft::execute<cuda_cpu::fft::Single>(__func__, plan, CUFFT_C2C, (fftwf_complex *)in,
-                                                         (fftwf_complex *)out, direction);
-}
-static inline cufftResult cufftExecZ2Z(cufftHandle plan, cufftDoubleComplex *in, cufftDoubleComplex *out,
-                                       int direction) {
-    return cuda_cpu::fft::execute<cuda_cpu::fft::Double>(__func__, plan, CUFFT_Z2Z, (fftw_complex *)in,
-                                                         (fftw_complex *)out, direction);
-}
 #include "cuda_cpu/letters_on.h"

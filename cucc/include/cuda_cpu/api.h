@@ -351,7 +351,6 @@ template <class T> inline const void *address_of(T &symbol) {
 } // namespace cuda_cpu
 
 // Functions that store an address in a pointer to any type
-#define CUDA_CPU_LIST(...) __VA_ARGS__
 #define CUDA_CPU_ALLOCATE(name, PARAMETERS, ...)                                                             \
     inline cudaError_t name(void **pointer, CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {                       \
         return cuda_cpu::__VA_ARGS__;                                                                        \

@@ -48,16 +48,12 @@ template <class T> inline cudaChannelFormatDesc cudaCreateChannelDesc() {
             cuda_cpu::channel_bits<T>(3), (cudaChannelFormatKind)cuda_cpu::Channels<T>::kind};
 }
 
-inline cudaChannelFormatDesc cudaCreateChannelDescHalf() {
-    return {16, 0, 0, 0, cudaChannelFormatKindFloat};
-}
-inline cudaChannelFormatDesc cudaCreateChannelDescHalf1() {
-    return {16, 0, 0, 0, cudaChannelFormatKindFloat};
-}
-inline cudaChannelFormatDesc cudaCreateChannelDescHalf2() {
-    return {16, 16, 0, 0, cudaChannelFormatKindFloat};
-}
-inline cudaChannelFormatDesc cudaCreateChannelDescHalf4() {
-    return {16, 16, 16, 16, cudaChannelFormatKindFloat};
-}
+CUDA_CPU_RETURN(cudaChannelFormatDesc, cudaCreateChannelDescHalf, (),
+                {16, 0, 0, 0, cudaChannelFormatKindFloat})
+CUDA_CPU_RETURN(cudaChannelFormatDesc, cudaCreateChannelDescHalf1, (),
+                {16, 0, 0, 0, cudaChannelFormatKindFloat})
+CUDA_CPU_RETURN(cudaChannelFormatDesc, cudaCreateChannelDescHalf2, (),
+                {16, 16, 0, 0, cudaChannelFormatKindFloat})
+CUDA_CPU_RETURN(cudaChannelFormatDesc, cudaCreateChannelDescHalf4, (),
+                {16, 16, 16, 16, cudaChannelFormatKindFloat})
 #endif // __cplusplus

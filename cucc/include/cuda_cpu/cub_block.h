@@ -136,14 +136,10 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
     template <int N, class Callback> void ExclusiveSum(T (&in)[N], T (&out)[N], Callback &callback) {
         ExclusiveScan(in, out, Sum(), callback);
     }
-    template <int N> void InclusiveSum(T (&in)[N], T (&out)[N]) { InclusiveScan(in, out, Sum()); }
-    template <int N> void InclusiveSum(T (&in)[N], T (&out)[N], T &aggregate) {
-        InclusiveScan(in, out, Sum(), aggregate);
+    // `aggregate` is an aggregate or a callback, or missing.
+    template <int N, class... Aggregate> void InclusiveSum(T (&in)[N], T (&out)[N], Aggregate &...aggregate) {
+        InclusiveScan(in, out, Sum(), aggregate...);
     }
-    template <int N, class Callback> void InclusiveSum(T (&in)[N], T (&out)[N], Callback &callback) {
-        InclusiveScan(in, out, Sum(), callback);
-    }
-
     // Forms with one item per thread
 #define CUDA_CPU_CUB_ONE(Scan)                                                                               \
     template <class... More> void Scan(T in, T &out, More &&...more) {                                       \
@@ -267,32 +263,29 @@ class BlockExchange : public cu_collective<cu_storage<T, X * Y * Z * N>> {
     }
 
   public:
-    template <class U> void StripedToBlocked(T (&in)[N], U (&out)[N]) { move(in, out, striped, blocked); }
-    template <class U> void BlockedToStriped(T (&in)[N], U (&out)[N]) { move(in, out, blocked, striped); }
-    template <class U> void WarpStripedToBlocked(T (&in)[N], U (&out)[N]) {
-        move(in, out, warp_striped, blocked);
+#define CUDA_CPU_CUB_MOVE(NAME, from, to)                                                                    \
+    template <class U> void NAME(T(&in)[N], U(&out)[N]) {                                                    \
+        move(in, out, from, to);                                                                             \
+    }                                                                                                        \
+    void NAME(T(&items)[N]) {                                                                                \
+        NAME(items, items);                                                                                  \
     }
-    template <class U> void BlockedToWarpStriped(T (&in)[N], U (&out)[N]) {
-        move(in, out, blocked, warp_striped);
+    CUDA_CPU_CUB_MOVE(StripedToBlocked, striped, blocked)
+    CUDA_CPU_CUB_MOVE(BlockedToStriped, blocked, striped)
+    CUDA_CPU_CUB_MOVE(WarpStripedToBlocked, warp_striped, blocked)
+    CUDA_CPU_CUB_MOVE(BlockedToWarpStriped, blocked, warp_striped)
+#undef CUDA_CPU_CUB_MOVE
+#define CUDA_CPU_CUB_SCATTER(NAME, to)                                                                       \
+    template <class U, class Rank> void NAME(T(&in)[N], U(&out)[N], Rank(&ranks)[N]) {                       \
+        const auto given = [&](int, int i) { return (int)ranks[i]; };                                        \
+        move(in, out, given, to);                                                                            \
+    }                                                                                                        \
+    template <class Rank> void NAME(T(&items)[N], Rank(&ranks)[N]) {                                         \
+        NAME(items, items, ranks);                                                                           \
     }
-    template <class U, class Rank> void ScatterToBlocked(T (&in)[N], U (&out)[N], Rank (&ranks)[N]) {
-        move(
-            in, out, [&](int, int i) { return (int)ranks[i]; }, blocked);
-    }
-    template <class U, class Rank> void ScatterToStriped(T (&in)[N], U (&out)[N], Rank (&ranks)[N]) {
-        move(
-            in, out, [&](int, int i) { return (int)ranks[i]; }, striped);
-    }
-    void StripedToBlocked(T (&items)[N]) { StripedToBlocked(items, items); }
-    void BlockedToStriped(T (&items)[N]) { BlockedToStriped(items, items); }
-    void WarpStripedToBlocked(T (&items)[N]) { WarpStripedToBlocked(items, items); }
-    void BlockedToWarpStriped(T (&items)[N]) { BlockedToWarpStriped(items, items); }
-    template <class Rank> void ScatterToBlocked(T (&items)[N], Rank (&ranks)[N]) {
-        ScatterToBlocked(items, items, ranks);
-    }
-    template <class Rank> void ScatterToStriped(T (&items)[N], Rank (&ranks)[N]) {
-        ScatterToStriped(items, items, ranks);
-    }
+    CUDA_CPU_CUB_SCATTER(ScatterToBlocked, blocked)
+    CUDA_CPU_CUB_SCATTER(ScatterToStriped, striped)
+#undef CUDA_CPU_CUB_SCATTER
 };
 
 // ---- sorting in a block ----
@@ -338,10 +331,7 @@ class BlockRadixSort : public cu_block_sort<Key, X * Y * Z, N, Value> {
         Base::template sort<STRIPED>(keys, values, threads * N, cu_by_bits<Key>{begin, end, up});
     }
 
-  public:
-    explicit BlockRadixSort(CUDA_CPU_SITE) : Base(CUDA_CPU_HERE) {}
-    explicit BlockRadixSort(typename Base::TempStorage &storage, CUDA_CPU_SITE)
-        : Base(storage, CUDA_CPU_HERE) {}
+    CUDA_CPU_CUB_FROM(BlockRadixSort, Base)
 #define CUDA_CPU_CUB_SORT(NAME, STRIPED, UP)                                                                 \
     void NAME(Key(&keys)[N], int begin = 0, int end = all_bits) {                                            \
         sort<STRIPED>(keys, nullptr, begin, end, UP);                                                        \
@@ -361,10 +351,7 @@ class BlockMergeSort : public cu_block_sort<Key, X * Y * Z, N, Value> {
     typedef cu_block_sort<Key, X * Y * Z, N, Value> Base;
     static constexpr int all = X * Y * Z * N;
 
-  public:
-    explicit BlockMergeSort(CUDA_CPU_SITE) : Base(CUDA_CPU_HERE) {}
-    explicit BlockMergeSort(typename Base::TempStorage &storage, CUDA_CPU_SITE)
-        : Base(storage, CUDA_CPU_HERE) {}
+    CUDA_CPU_CUB_FROM(BlockMergeSort, Base)
     template <class Less> void Sort(Key (&keys)[N], Less less) {
         Base::template sort<false>(keys, nullptr, all, less);
     }
@@ -424,10 +411,7 @@ class BlockAdjacentDifference : public cu_neighbours<T, X, Y, Z> {
         }
     }
 
-  public:
-    explicit BlockAdjacentDifference(CUDA_CPU_SITE) : Base(CUDA_CPU_HERE) {}
-    explicit BlockAdjacentDifference(typename Base::TempStorage &storage, CUDA_CPU_SITE)
-        : Base(storage, CUDA_CPU_HERE) {}
+    CUDA_CPU_CUB_FROM(BlockAdjacentDifference, Base)
 #define CUDA_CPU_CUB_SUBTRACT(NAME, LEFT)                                                                    \
     template <int N, class U, class Op> void NAME(T(&in)[N], U(&out)[N], Op op) {                            \
         subtract(in, out, op, LEFT, nullptr, cu_all);                                                        \
@@ -463,12 +447,9 @@ class BlockDiscontinuity : public cu_neighbours<T, X, Y, Z> {
                 tails[i] = op(items[i], i + 1 < N ? items[i + 1] : after);
     }
 
-  public:
-    explicit BlockDiscontinuity(CUDA_CPU_SITE) : Base(CUDA_CPU_HERE) {}
-    explicit BlockDiscontinuity(typename Base::TempStorage &storage, CUDA_CPU_SITE)
-        : Base(storage, CUDA_CPU_HERE) {}
+    CUDA_CPU_CUB_FROM(BlockDiscontinuity, Base)
     template <int N, class Flag, class Op> void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op) {
-        flag(heads, (Flag *)nullptr, items, op, nullptr, nullptr);
+        flag<N, Flag>(heads, nullptr, items, op, nullptr, nullptr);
     }
     template <int N, class Flag, class Op>
     void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op, T before_all) {
@@ -542,6 +523,7 @@ class BlockShuffle : public cu_collective<cu_storage<T, X * Y * Z>> {
 };
 
 #undef CUDA_CPU_CUB
+#undef CUDA_CPU_CUB_FROM
 
 } // namespace cub
 

@@ -139,30 +139,34 @@ struct DeviceSegmentedReduce {
 
 // ---- scans ----
 
-// `out` may equal `in`.
-struct DeviceScan {
+// `out` may equal `in`. A scan without keys is one with equal keys.
+class DeviceScan {
+    template <class Total, class Keys, class In, class Out, class Op, class Equal>
+    static cudaError_t inclusive(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, Op op, cu_size n,
+                                 Equal equal, cudaStream_t stream) {
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            Total all{};
+            for (cu_size i = 0; i < n; ++i) {
+                const bool first = i == 0 || !equal(keys[i - 1], keys[i]);
+                all = first ? Total(in[i]) : Total(op(all, in[i]));
+                out[i] = all;
+            }
+        });
+    }
+
+  public:
     template <class In, class Out, class Op, class T>
     static cudaError_t ExclusiveScan(CUDA_CPU_CUB_STORAGE, In in, Out out, Op op, T initial, cu_size n,
                                      CUDA_CPU_CUB_STREAM) {
-        return cu_run(storage, bytes, stream, [=]() mutable {
-            T all = initial;
-            for (cu_size i = 0; i < n; ++i) {
-                cu_value<In> item = in[i];
-                out[i] = all;
-                all = op(all, item);
-            }
-        });
+        return ExclusiveScanByKey(storage, bytes, ConstantInputIterator<int>(0), in, out, op, initial, n,
+                                  Equality(), stream);
     }
     template <class In, class Out, class Op>
     static cudaError_t InclusiveScan(CUDA_CPU_CUB_STORAGE, In in, Out out, Op op, cu_size n,
                                      CUDA_CPU_CUB_STREAM) {
-        return cu_run(storage, bytes, stream, [=]() mutable {
-            typename cu_output<Out, In>::type all{};
-            for (cu_size i = 0; i < n; ++i) {
-                all = i == 0 ? decltype(all)(in[0]) : decltype(all)(op(all, in[i]));
-                out[i] = all;
-            }
-        });
+        typedef typename cu_output<Out, In>::type Total;
+        return inclusive<Total>(storage, bytes, ConstantInputIterator<int>(0), in, out, op, n, Equality(),
+                                stream);
     }
     template <class In, class Out>
     static cudaError_t ExclusiveSum(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
@@ -197,14 +201,7 @@ struct DeviceScan {
     template <class Keys, class In, class Out, class Op, class Equal = Equality>
     static cudaError_t InclusiveScanByKey(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, Op op, cu_size n,
                                           Equal equal = Equal(), CUDA_CPU_CUB_STREAM) {
-        return cu_run(storage, bytes, stream, [=]() mutable {
-            cu_value<In> all{};
-            for (cu_size i = 0; i < n; ++i) {
-                const bool first = i == 0 || !equal(keys[i - 1], keys[i]);
-                all = first ? cu_value<In>(in[i]) : cu_value<In>(op(all, in[i]));
-                out[i] = all;
-            }
-        });
+        return inclusive<cu_value<In>>(storage, bytes, keys, in, out, op, n, equal, stream);
     }
     template <class Keys, class In, class Out, class Equal = Equality>
     static cudaError_t ExclusiveSumByKey(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, cu_size n,

@@ -68,12 +68,14 @@ template <class Storage> class cu_collective {
     cu_collective(Storage &storage, cuda_cpu::Site where) : s(storage), site(where) {}
     void barrier() const { __syncthreads(site.file, site.line); }
 };
-#define CUDA_CPU_CUB(NAME)                                                                                   \
+// The constructors of a collective with the base class Base
+#define CUDA_CPU_CUB_FROM(NAME, Base)                                                                        \
   public:                                                                                                    \
-    typedef typename NAME::cu_collective::TempStorage TempStorage;                                           \
-    explicit NAME(CUDA_CPU_SITE) : NAME::cu_collective(CUDA_CPU_HERE) {}                                     \
-    explicit NAME(TempStorage &storage, CUDA_CPU_SITE) : NAME::cu_collective(storage, CUDA_CPU_HERE) {}      \
-                                                                                                             \
+    typedef typename Base::TempStorage TempStorage;                                                          \
+    explicit NAME(CUDA_CPU_SITE) : Base(CUDA_CPU_HERE) {}                                                    \
+    explicit NAME(TempStorage &storage, CUDA_CPU_SITE) : Base(storage, CUDA_CPU_HERE) {}
+#define CUDA_CPU_CUB(NAME)                                                                                   \
+    CUDA_CPU_CUB_FROM(NAME, NAME::cu_collective)                                                             \
   private:                                                                                                   \
     using NAME::cu_collective::rank;                                                                         \
     using NAME::cu_collective::s;                                                                            \
@@ -182,9 +184,8 @@ template <class T, int W = 32, int = 0> class WarpScan : public cu_warp<T, W> {
         Scan(in, inclusive, out, op);
     }
     template <class Op> void ExclusiveScan(T in, T &out, T initial, Op op, T &aggregate) {
-        T inclusive;
-        InclusiveScan(in, inclusive, op, aggregate);
-        T before = this->from(inclusive, rank == 0 ? 0 : rank - 1);
+        InclusiveScan(in, out, op, aggregate);
+        T before = this->from(out, rank == 0 ? 0 : rank - 1);
         out = rank == 0 ? initial : T(op(initial, before));
     }
     void InclusiveSum(T in, T &out) { InclusiveScan(in, out, Sum()); }

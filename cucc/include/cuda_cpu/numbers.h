@@ -11,12 +11,6 @@
 #include <type_traits>
 #include <utility>
 
-// A function whose body is one expression
-#define CUDA_CPU_RETURN(T, name, parameters, ...)                                                            \
-    inline T name parameters {                                                                               \
-        return __VA_ARGS__;                                                                                  \
-    }
-
 namespace cuda_cpu {
 
 // The bits of a value as another type.

@@ -11,53 +11,35 @@
 #define __VECTOR_TYPES_H__
 #define __VECTOR_FUNCTIONS_H__
 
-#define CUDA_CPU_VECTOR1(name, T)                                                                            \
-    typedef struct name##1 {                                                                                 \
-        T x;                                                                                                 \
-    }                                                                                                        \
-    name##1;                                                                                                 \
-    static inline name##1 make_##name##1(T x) {                                                              \
-        name##1 v = {x};                                                                                     \
+// A function whose body is one expression
+#define CUDA_CPU_RETURN(T, name, parameters, ...)                                                            \
+    inline T name parameters {                                                                               \
+        return __VA_ARGS__;                                                                                  \
+    }
+
+#define CUDA_CPU_LIST(...) __VA_ARGS__ // so that an argument of a macro may be a list in parentheses
+
+#define CUDA_CPU_VECTOR(name, alignment, MEMBERS, parameters, ...)                                           \
+    typedef struct alignment name {                                                                          \
+        CUDA_CPU_LIST MEMBERS;                                                                               \
+    } name;                                                                                                  \
+    static inline name make_##name parameters {                                                              \
+        name v = {__VA_ARGS__};                                                                              \
         return v;                                                                                            \
     }
-#define CUDA_CPU_VECTOR2(name, T, align)                                                                     \
-    typedef struct __attribute__((aligned(align))) name##2 {                                                 \
-        T x, y;                                                                                              \
-    }                                                                                                        \
-    name##2;                                                                                                 \
-    static inline name##2 make_##name##2(T x, T y) {                                                         \
-        name##2 v = {x, y};                                                                                  \
-        return v;                                                                                            \
-    }
-#define CUDA_CPU_VECTOR3(name, T)                                                                            \
-    typedef struct name##3 {                                                                                 \
-        T x, y, z;                                                                                           \
-    }                                                                                                        \
-    name##3;                                                                                                 \
-    static inline name##3 make_##name##3(T x, T y, T z) {                                                    \
-        name##3 v = {x, y, z};                                                                               \
-        return v;                                                                                            \
-    }
+#define CUDA_CPU_VECTOR4(name, T, bytes)                                                                     \
+    CUDA_CPU_VECTOR(name, __attribute__((aligned(bytes))), (T x, y, z, w), (T x, T y, T z, T w), x, y, z, w)
+#define CUDA_CPU_VECTORS(name, T, align2, align4)                                                            \
+    CUDA_CPU_VECTOR(name##1, , (T x), (T x), x)                                                              \
+    CUDA_CPU_VECTOR(name##2, __attribute__((aligned(align2))), (T x, y), (T x, T y), x, y)                   \
+    CUDA_CPU_VECTOR(name##3, , (T x, y, z), (T x, T y, T z), x, y, z)                                        \
+    CUDA_CPU_VECTOR4(name##4, T, align4)
 // CUDA 13 also has the vectors of four 8-byte values with explicit alignment: double4_16a,
 // double4_32a.
-#define CUDA_CPU_VECTOR4(name, suffix, T, align)                                                             \
-    typedef struct __attribute__((aligned(align))) name##4##suffix {                                         \
-        T x, y, z, w;                                                                                        \
-    }                                                                                                        \
-    name##4##suffix;                                                                                         \
-    static inline name##4##suffix make_##name##4##suffix(T x, T y, T z, T w) {                               \
-        name##4##suffix v = {x, y, z, w};                                                                    \
-        return v;                                                                                            \
-    }
-#define CUDA_CPU_VECTORS(name, T, align2, align4)                                                            \
-    CUDA_CPU_VECTOR1(name, T)                                                                                \
-    CUDA_CPU_VECTOR2(name, T, align2)                                                                        \
-    CUDA_CPU_VECTOR3(name, T)                                                                                \
-    CUDA_CPU_VECTOR4(name, , T, align4)
 #define CUDA_CPU_WIDE_VECTORS(name, T, align2)                                                               \
     CUDA_CPU_VECTORS(name, T, align2, 16)                                                                    \
-    CUDA_CPU_VECTOR4(name, _16a, T, 16)                                                                      \
-    CUDA_CPU_VECTOR4(name, _32a, T, 32)
+    CUDA_CPU_VECTOR4(name##4_16a, T, 16)                                                                     \
+    CUDA_CPU_VECTOR4(name##4_32a, T, 32)
 
 CUDA_CPU_VECTORS(char, signed char, 2, 4)
 CUDA_CPU_VECTORS(uchar, unsigned char, 2, 4)
@@ -72,9 +54,7 @@ CUDA_CPU_WIDE_VECTORS(ulonglong, unsigned long long, 16)
 CUDA_CPU_VECTORS(float, float, 8, 16)
 CUDA_CPU_WIDE_VECTORS(double, double, 16)
 
-#undef CUDA_CPU_VECTOR1
-#undef CUDA_CPU_VECTOR2
-#undef CUDA_CPU_VECTOR3
+#undef CUDA_CPU_VECTOR
 #undef CUDA_CPU_VECTOR4
 #undef CUDA_CPU_VECTORS
 #undef CUDA_CPU_WIDE_VECTORS

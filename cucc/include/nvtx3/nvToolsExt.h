@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NVTX: marks and ranges for profilers. No profiler listens here, so the functions do nothing; pushing and
-// popping a range give its depth, as they do with a profiler. For C and C++.
+// NVTX: marks and ranges for profilers. No profiler listens here, so the functions do nothing. For C and C++.
 #pragma once
 
 #include <stddef.h>
@@ -57,83 +56,44 @@ typedef struct nvtxEventAttributes_v2 nvtxEventAttributes_t;
 
 #define NVTX_NO_PUSH_POP_TRACKING (-2)
 
-static inline void nvtxInitialize(const void *reserved) {
-    (void)reserved;
-}
-static inline void nvtxMarkEx(const nvtxEventAttributes_t *attributes) {
-    (void)attributes;
-}
-static inline nvtxRangeId_t nvtxRangeStartEx(const nvtxEventAttributes_t *attributes) {
-    (void)attributes;
-    return 0;
-}
-static inline void nvtxRangeEnd(nvtxRangeId_t id) {
-    (void)id;
-}
-static inline int nvtxRangePushEx(const nvtxEventAttributes_t *attributes) {
-    (void)attributes;
-    return NVTX_NO_PUSH_POP_TRACKING;
-}
-static inline int nvtxRangePop(void) {
-    return NVTX_NO_PUSH_POP_TRACKING;
-}
-static inline void nvtxDomainMarkEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes) {
-    (void)domain, (void)attributes;
-}
-static inline nvtxRangeId_t nvtxDomainRangeStartEx(nvtxDomainHandle_t domain,
-                                                   const nvtxEventAttributes_t *attributes) {
-    (void)domain, (void)attributes;
-    return 0;
-}
-static inline void nvtxDomainRangeEnd(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
-    (void)domain, (void)id;
-}
-static inline int nvtxDomainRangePushEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes) {
-    (void)domain, (void)attributes;
-    return NVTX_NO_PUSH_POP_TRACKING;
-}
-static inline int nvtxDomainRangePop(nvtxDomainHandle_t domain) {
-    (void)domain;
-    return NVTX_NO_PUSH_POP_TRACKING;
-}
+// A function that does nothing but return a value
+#define NVTX_FUNCTION(T, name, parameters, value)                                                            \
+    static inline T name parameters {                                                                        \
+        return value;                                                                                        \
+    }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+NVTX_FUNCTION(void, nvtxInitialize, (const void *reserved), )
+NVTX_FUNCTION(void, nvtxMarkEx, (const nvtxEventAttributes_t *attributes), )
+NVTX_FUNCTION(nvtxRangeId_t, nvtxRangeStartEx, (const nvtxEventAttributes_t *attributes), 0)
+NVTX_FUNCTION(void, nvtxRangeEnd, (nvtxRangeId_t id), )
+NVTX_FUNCTION(int, nvtxRangePushEx, (const nvtxEventAttributes_t *attributes), NVTX_NO_PUSH_POP_TRACKING)
+NVTX_FUNCTION(int, nvtxRangePop, (void), NVTX_NO_PUSH_POP_TRACKING)
+NVTX_FUNCTION(void, nvtxDomainMarkEx, (nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes), )
+NVTX_FUNCTION(nvtxRangeId_t, nvtxDomainRangeStartEx,
+              (nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes), 0)
+NVTX_FUNCTION(void, nvtxDomainRangeEnd, (nvtxDomainHandle_t domain, nvtxRangeId_t id), )
+NVTX_FUNCTION(int, nvtxDomainRangePushEx,
+              (nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes), NVTX_NO_PUSH_POP_TRACKING)
+NVTX_FUNCTION(int, nvtxDomainRangePop, (nvtxDomainHandle_t domain), NVTX_NO_PUSH_POP_TRACKING)
 // The functions with a text, which is of char (A) or of wchar_t (W)
 #define NVTX_TEXT_FUNCTIONS(A, Char)                                                                         \
-    static inline void nvtxMark##A(const Char *message) {                                                    \
-        (void)message;                                                                                       \
-    }                                                                                                        \
-    static inline nvtxRangeId_t nvtxRangeStart##A(const Char *message) {                                     \
-        (void)message;                                                                                       \
-        return 0;                                                                                            \
-    }                                                                                                        \
-    static inline int nvtxRangePush##A(const Char *message) {                                                \
-        (void)message;                                                                                       \
-        return NVTX_NO_PUSH_POP_TRACKING;                                                                    \
-    }                                                                                                        \
-    static inline void nvtxNameOsThread##A(uint32_t thread, const Char *name) {                              \
-        (void)thread, (void)name;                                                                            \
-    }                                                                                                        \
-    static inline nvtxDomainHandle_t nvtxDomainCreate##A(const Char *name) {                                 \
-        (void)name;                                                                                          \
-        return NULL;                                                                                         \
-    }                                                                                                        \
-    static inline nvtxStringHandle_t nvtxDomainRegisterString##A(nvtxDomainHandle_t domain,                  \
-                                                                 const Char *text) {                         \
-        (void)domain, (void)text;                                                                            \
-        return NULL;                                                                                         \
-    }                                                                                                        \
-    static inline void nvtxNameCategory##A(uint32_t category, const Char *name) {                            \
-        (void)category, (void)name;                                                                          \
-    }                                                                                                        \
-    static inline void nvtxDomainNameCategory##A(nvtxDomainHandle_t domain, uint32_t category,               \
-                                                 const Char *name) {                                         \
-        (void)domain, (void)category, (void)name;                                                            \
-    }
+    NVTX_FUNCTION(void, nvtxMark##A, (const Char *message), )                                                \
+    NVTX_FUNCTION(nvtxRangeId_t, nvtxRangeStart##A, (const Char *message), 0)                                \
+    NVTX_FUNCTION(int, nvtxRangePush##A, (const Char *message), NVTX_NO_PUSH_POP_TRACKING)                   \
+    NVTX_FUNCTION(void, nvtxNameOsThread##A, (uint32_t thread, const Char *name), )                          \
+    NVTX_FUNCTION(nvtxDomainHandle_t, nvtxDomainCreate##A, (const Char *name), NULL)                         \
+    NVTX_FUNCTION(nvtxStringHandle_t, nvtxDomainRegisterString##A,                                           \
+                  (nvtxDomainHandle_t domain, const Char *text), NULL)                                       \
+    NVTX_FUNCTION(void, nvtxNameCategory##A, (uint32_t category, const Char *name), )                        \
+    NVTX_FUNCTION(void, nvtxDomainNameCategory##A,                                                           \
+                  (nvtxDomainHandle_t domain, uint32_t category, const Char *name), )
 NVTX_TEXT_FUNCTIONS(A, char)
 NVTX_TEXT_FUNCTIONS(W, wchar_t)
 #undef NVTX_TEXT_FUNCTIONS
-static inline void nvtxDomainDestroy(nvtxDomainHandle_t domain) {
-    (void)domain;
-}
+NVTX_FUNCTION(void, nvtxDomainDestroy, (nvtxDomainHandle_t domain), )
+#pragma GCC diagnostic pop
+#undef NVTX_FUNCTION
 
 #define nvtxMark                 nvtxMarkA
 #define nvtxRangeStart           nvtxRangeStartA
