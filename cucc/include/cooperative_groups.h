@@ -39,10 +39,7 @@ class thread_group {
             return (unsigned)__builtin_popcount(mask & ((1u << cuda_cpu::lane()) - 1));
         if (kind == Kind::tile)
             return cuda_cpu::thread_rank() % mask;
-        const unsigned long long block =
-            blockIdx.x +
-            (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
-        return (kind == Kind::block ? 0 : block * blockDim.x * blockDim.y * blockDim.z) +
+        return (kind == Kind::block ? 0 : block_of_grid() * blockDim.x * blockDim.y * blockDim.z) +
                cuda_cpu::thread_rank();
     }
     bool is_valid() const { return kind != Kind::grid || cuda_cpu::in_cooperative_launch(); }
@@ -50,6 +47,9 @@ class thread_group {
   protected:
     enum class Kind { block, grid, lanes, tile };
     thread_group(Kind k, unsigned m) : kind(k), mask(m) {}
+    static unsigned long long block_of_grid() {
+        return blockIdx.x + gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
+    }
     friend thread_group tiled_partition(const thread_group &, unsigned);
 
     Kind kind;
@@ -94,10 +94,7 @@ class grid_group : public thread_group {
     struct arrival_token {};
 
     static unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
-    static unsigned long long block_rank() {
-        return blockIdx.x +
-               (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
-    }
+    static unsigned long long block_rank() { return block_of_grid(); }
     static dim3 block_index() { return blockIdx; }
     static dim3 thread_index() { return threadIdx; }
     static dim3 dim_blocks() { return gridDim; }

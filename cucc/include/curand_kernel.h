@@ -257,9 +257,7 @@ inline void curand_init(unsigned long long seed, unsigned long long sequence, un
 // ---- uniform numbers: greater than 0, at most 1 ----
 
 namespace cuda_cpu {
-inline float uniform(unsigned int x) {
-    return (float)x * 0x1p-32f + 0x1p-33f;
-}
+CUDA_CPU_RETURN(float, uniform, (unsigned int x), (float)x * 0x1p-32f + 0x1p-33f)
 inline double uniform(unsigned int x, unsigned int y) { // uses 53 bits
     return (double)(x ^ (unsigned long long)y << 21) * 0x1p-53 + 0x1p-54;
 }

@@ -9,8 +9,8 @@
 namespace cooperative_groups {
 
 // Combines the values of the ranks up to and including the caller's.
-template <class Group, class T, class Op>
-T inclusive_scan(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
+template <class Group, class T, class Op = plus<T>>
+T inclusive_scan(const Group &group, T value, Op &&op = Op(), CUDA_CPU_SITE) {
     if constexpr (!std::is_base_of_v<detail::lanes, Group>) // a tile of several warps
         return group.combine(value, group.thread_rank() + 1, op, cu_file, cu_line);
     else {
@@ -24,13 +24,10 @@ T inclusive_scan(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
         return value;
     }
 }
-template <class Group, class T> T inclusive_scan(const Group &group, T value, CUDA_CPU_SITE) {
-    return inclusive_scan(group, value, plus<T>(), cu_file, cu_line);
-}
 
 // Combines the values of the ranks before the caller's; rank 0 gets T().
-template <class Group, class T, class Op>
-T exclusive_scan(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
+template <class Group, class T, class Op = plus<T>>
+T exclusive_scan(const Group &group, T value, Op &&op = Op(), CUDA_CPU_SITE) {
     if constexpr (!std::is_base_of_v<detail::lanes, Group>) {
         value = group.combine(value, group.thread_rank(), op, cu_file, cu_line);
         return group.thread_rank() == 0 ? T() : value;
@@ -41,13 +38,10 @@ T exclusive_scan(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
         return lanes.thread_rank() == 0 ? T() : before;
     }
 }
-template <class Group, class T> T exclusive_scan(const Group &group, T value, CUDA_CPU_SITE) {
-    return exclusive_scan(group, value, plus<T>(), cu_file, cu_line);
-}
 
 // Scans that begin with a value in memory, to which the combined values of the group are added.
-template <class Group, class Atomic, class T, class Op>
-T exclusive_scan_update(const Group &group, Atomic &atomic, T value, Op &&op, CUDA_CPU_SITE) {
+template <class Group, class Atomic, class T, class Op = plus<T>>
+T exclusive_scan_update(const Group &group, Atomic &atomic, T value, Op &&op = Op(), CUDA_CPU_SITE) {
     const auto &lanes = static_cast<const detail::lanes &>(group);
     const T last = inclusive_scan(group, value, op, cu_file, cu_line),
             mine = exclusive_scan(group, value, op, cu_file, cu_line);
@@ -61,17 +55,9 @@ T exclusive_scan_update(const Group &group, Atomic &atomic, T value, Op &&op, CU
     start = lanes.shfl(start, n - 1, cu_file, cu_line);
     return rank == 0 ? start : op(start, mine);
 }
-template <class Group, class Atomic, class T>
-T exclusive_scan_update(const Group &group, Atomic &atomic, T value, CUDA_CPU_SITE) {
-    return exclusive_scan_update(group, atomic, value, plus<T>(), cu_file, cu_line);
-}
-template <class Group, class Atomic, class T, class Op>
-T inclusive_scan_update(const Group &group, Atomic &atomic, T value, Op &&op, CUDA_CPU_SITE) {
+template <class Group, class Atomic, class T, class Op = plus<T>>
+T inclusive_scan_update(const Group &group, Atomic &atomic, T value, Op &&op = Op(), CUDA_CPU_SITE) {
     return op(exclusive_scan_update(group, atomic, value, op, cu_file, cu_line), value);
-}
-template <class Group, class Atomic, class T>
-T inclusive_scan_update(const Group &group, Atomic &atomic, T value, CUDA_CPU_SITE) {
-    return inclusive_scan_update(group, atomic, value, plus<T>(), cu_file, cu_line);
 }
 
 } // namespace cooperative_groups

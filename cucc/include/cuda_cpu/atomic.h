@@ -105,6 +105,10 @@ template <class T, class Self> class AtomicOperations {
         wait_while(
             p(), [=](const T &seen) { return same(seen, old); }, CUDA_CPU_HERE);
     }
+    T operator++() const volatile { return fetch_add(1) + 1; }
+    T operator--() const volatile { return fetch_sub(1) - 1; }
+    T operator++(int) const volatile { return fetch_add(1); }
+    T operator--(int) const volatile { return fetch_sub(1); }
     void notify_one() const volatile {}
     void notify_all() const volatile {}
 
@@ -132,18 +136,6 @@ template <class T, class Self> class AtomicOperations {
     CUDA_CPU_ASSIGN(|, fetch_or, T)
     CUDA_CPU_ASSIGN(^, fetch_xor, T)
 #undef CUDA_CPU_ASSIGN
-    T operator++() const volatile {
-        return fetch_add(1) + 1;
-    }
-    T operator--() const volatile {
-        return fetch_sub(1) - 1;
-    }
-    T operator++(int) const volatile {
-        return fetch_add(1);
-    }
-    T operator--(int) const volatile {
-        return fetch_sub(1);
-    }
 };
 
 } // namespace cuda_cpu

@@ -173,18 +173,15 @@ CUDA_CPU_ATOMIC_CAS(unsigned short)
     CUDA_CPU_ATOMIC(T, Max,                                                                                  \
                     (cuda_cpu::poll_if(value == std::numeric_limits<T>::min(), p, CUDA_CPU_HERE),            \
                      cuda_cpu::atomic_update(p, [=](T old) { return old > value ? old : value; })))          \
-    CUDA_CPU_ATOMIC(T, And,                                                                                  \
-                    (cuda_cpu::poll_if(value == (T) ~(T)0, p, CUDA_CPU_HERE),                                \
-                     cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old & value; }) \
-                                            : __atomic_fetch_and(p, value, CUDA_CPU_ORDER)))                 \
-    CUDA_CPU_ATOMIC(T, Or,                                                                                   \
-                    (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE),                                        \
-                     cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old | value; }) \
-                                            : __atomic_fetch_or(p, value, CUDA_CPU_ORDER)))                  \
-    CUDA_CPU_ATOMIC(T, Xor,                                                                                  \
-                    (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE),                                        \
-                     cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old ^ value; }) \
-                                            : __atomic_fetch_xor(p, value, CUDA_CPU_ORDER)))
+    CUDA_CPU_ATOMIC_BITS(T, And, (T) ~(T)0, old &value, __atomic_fetch_and)                                  \
+    CUDA_CPU_ATOMIC_BITS(T, Or, 0, old | value, __atomic_fetch_or)                                           \
+    CUDA_CPU_ATOMIC_BITS(T, Xor, 0, old ^ value, __atomic_fetch_xor)
+// `neutral` is the operand that changes nothing.
+#define CUDA_CPU_ATOMIC_BITS(T, name, neutral, result, fetch)                                                \
+    CUDA_CPU_ATOMIC(T, name,                                                                                 \
+                    (cuda_cpu::poll_if(value == neutral, p, CUDA_CPU_HERE),                                  \
+                     cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return result; })      \
+                                            : fetch(p, value, CUDA_CPU_ORDER)))
 CUDA_CPU_ATOMIC_INTEGERS(int)
 CUDA_CPU_ATOMIC_INTEGERS(unsigned)
 CUDA_CPU_ATOMIC_INTEGERS(long long)

@@ -62,17 +62,11 @@ void cuda_cpu_several_units(const char *file);
 #define CUDA_CPU_UNIT __BASE_FILE__
 #endif
 namespace {
-const struct Unit {
 #ifdef CUDA_CPU_SEVERAL
-    Unit() {
-        cuda_cpu_several_units(CUDA_CPU_UNIT);
-    }
+[[maybe_unused]] const bool unit = (cuda_cpu_several_units(CUDA_CPU_UNIT), true);
 #else
-    Unit() {
-        cuda_cpu_one_unit(CUDA_CPU_UNIT);
-    }
+[[maybe_unused]] const bool unit = (cuda_cpu_one_unit(CUDA_CPU_UNIT), true);
 #endif
-} unit;
 } // namespace
 #endif
 
@@ -307,6 +301,10 @@ struct Caller {
     }
 };
 
+// The innermost Launch of this host thread whose kernel has not been called yet
+extern __thread struct Launch *current_launch;
+[[noreturn]] void launched_no_kernel(const char *name, Site site);
+
 // cu2cpp writes this before a call of a kernel, in place of <<<…>>>, so the arguments are those of a normal
 // call. The kernel is a function that begins with launch_body(), which takes the configuration from here.
 struct Launch {
@@ -319,36 +317,30 @@ struct Launch {
     Launch *outer; // launches nest when the evaluation of an argument launches another kernel
     Caller caller;
 
-    inline Launch(const char *name, const LaunchConfig &config, Site site, bool cooperative = false,
-                  Function **wanted = nullptr);
-    inline Launch(const char *name, const LaunchConfig &config, const char *file = __builtin_FILE(),
-                  int line = __builtin_LINE())
+    Launch(const char *name, const LaunchConfig &config, Site site, bool cooperative = false,
+           Function **wanted = nullptr)
+        : name(name), config(config), site(site), cooperative(cooperative), wanted(wanted),
+          outer(current_launch) {
+        Launch *self = this;
+        __asm__("" : "+r"(self)); // g++ 14 warns when it sees that current_launch points to a temporary
+        current_launch = self;
+        // Dynamic parallelism: atomics in the arguments of the launch must not switch to another thread of
+        // the block, whose launch would change current_launch. launch_grid() permits the switch again.
+        if (__builtin_expect(current_block != &no_block, 0))
+            current_block->slice = ~0u;
+    }
+    Launch(const char *name, const LaunchConfig &config, const char *file = __builtin_FILE(),
+           int line = __builtin_LINE())
         : Launch(name, config, Site{file, line}) {}
-    inline ~Launch();
+    ~Launch() {
+        if (__builtin_expect(taken, 1))
+            return;
+        current_launch = outer;
+        if (!wanted && std::uncaught_exceptions() == 0)
+            launched_no_kernel(name, site);
+    }
     Launch(const Launch &) = delete;
 };
-// The innermost Launch of this host thread whose kernel has not been called yet
-extern __thread Launch *current_launch;
-
-Launch::Launch(const char *name, const LaunchConfig &config, Site site, bool cooperative, Function **wanted)
-    : name(name), config(config), site(site), cooperative(cooperative), wanted(wanted),
-      outer(current_launch) {
-    Launch *self = this;
-    __asm__("" : "+r"(self)); // g++ 14 warns when it sees that current_launch points to a temporary
-    current_launch = self;
-    // Dynamic parallelism: atomics in the arguments of the launch must not switch to another thread of the
-    // block, whose launch would change current_launch. launch_grid() permits the switch again.
-    if (__builtin_expect(current_block != &no_block, 0))
-        current_block->slice = ~0u;
-}
-[[noreturn]] void launched_no_kernel(const char *name, Site site);
-Launch::~Launch() {
-    if (__builtin_expect(taken, 1))
-        return;
-    current_launch = outer;
-    if (!wanted && std::uncaught_exceptions() == 0)
-        launched_no_kernel(name, site);
-}
 
 extern const Function *all_functions;
 [[noreturn]] void called_without_launch(const char *kernel);
@@ -585,12 +577,18 @@ inline unsigned lane() {
     return thread_rank() % 32;
 }
 
+template <class T> inline uint64_t to_bits(T value) {
+    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>, "a number of 8 bytes at most");
+    uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+
 // Counts consecutive atomics that left the value at one address unchanged. After 16 of them the thread is
 // assumed to be polling, for example for a lock, and yields. Otherwise the thread that it waits for might
 // never run: threads of a block run on one worker and are not preempted.
 template <class T> inline void atomic_without_effect(T *p, T seen, Site site) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, &seen, sizeof seen);
+    const uint64_t bits = to_bits(seen);
     if (spin.address != p || spin.bits != bits)
         spin = {p, bits, 0, true, site, false};
     if (++spin.count < 16)
@@ -609,13 +607,6 @@ template <class T> inline void atomic_without_effect(T *p, T seen, Site site) {
 // Called after an atomic that changed its variable: the thread is not polling.
 inline void atomic_with_effect() {
     spin.address = nullptr;
-}
-
-template <class T> inline uint64_t to_bits(T value) {
-    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>, "a number of 8 bytes at most");
-    uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof value);
-    return bits;
 }
 
 template <class T> inline T from_bits(uint64_t bits) {

@@ -41,15 +41,9 @@ template <class T> inline void store(unsigned long long address, T value, size_t
     ((__volatile__ T *)address)[i] = value;
 }
 
-inline unsigned lanemask_lt() {
-    return (1u << lane()) - 1;
-}
-inline unsigned lanemask_eq() {
-    return 1u << lane();
-}
-inline unsigned warps() {
-    return (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
-}
+CUDA_CPU_RETURN(unsigned, lanemask_lt, (), (1u << lane()) - 1)
+CUDA_CPU_RETURN(unsigned, lanemask_eq, (), 1u << lane())
+CUDA_CPU_RETURN(unsigned, warps, (), (blockDim.x * blockDim.y * blockDim.z + 31) / 32)
 inline unsigned long long globaltimer() {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);

@@ -212,37 +212,28 @@ template <class V> inline float part(const V &v, int i) { // component i of a ve
 
 } // namespace cuda_cpu
 
-template <class T> inline T tex1Dfetch(cudaTextureObject_t texture, int x, CUDA_CPU_SITE) {
-    return cuda_cpu::texture_1d_fetch<T>(texture, x, CUDA_CPU_HERE);
-}
-template <class T> inline void tex1Dfetch(T *value, cudaTextureObject_t texture, int x, CUDA_CPU_SITE) {
-    *value = cuda_cpu::texture_1d_fetch<T>(texture, x, CUDA_CPU_HERE);
-}
-// X and Y are any arithmetic types; CUDA converts them to float.
-template <class T, class X> inline T tex1D(cudaTextureObject_t texture, X x, CUDA_CPU_SITE) {
-    return cuda_cpu::texture_1d<T>(texture, x, CUDA_CPU_HERE);
-}
-template <class T, class X> inline void tex1D(T *value, cudaTextureObject_t texture, X x, CUDA_CPU_SITE) {
-    *value = cuda_cpu::texture_1d<T>(texture, x, CUDA_CPU_HERE);
-}
-template <class T, class X, class Y> inline T tex2D(cudaTextureObject_t texture, X x, Y y, CUDA_CPU_SITE) {
-    return cuda_cpu::texture_2d<T>(texture, x, y, CUDA_CPU_HERE);
-}
-template <class T, class X, class Y>
-inline void tex2D(T *value, cudaTextureObject_t texture, X x, Y y, CUDA_CPU_SITE) {
-    *value = cuda_cpu::texture_2d<T>(texture, x, y, CUDA_CPU_HERE);
-}
-
-// The functions for arrays of more dimensions and for mipmapped arrays, in both forms. `parameters` are
-// in parentheses; after them come the members of Coordinates after `call`.
-#define CUDA_CPU_FETCH(name, parameters, ...)                                                                \
-    template <class T> inline T name(cudaTextureObject_t texture, CUDA_CPU_LIST parameters, CUDA_CPU_SITE) { \
-        return cuda_cpu::texture_any<T>(texture, {#name, cuda_cpu::Shape::__VA_ARGS__}, CUDA_CPU_HERE);      \
+// A function in both forms: it returns the value, or stores it through its first argument. TYPES and
+// PARAMETERS are lists in parentheses.
+#define CUDA_CPU_BOTH(name, TYPES, PARAMETERS, ...)                                                          \
+    template <CUDA_CPU_LIST TYPES> inline T name(CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {                  \
+        return cuda_cpu::__VA_ARGS__;                                                                        \
     }                                                                                                        \
-    template <class T>                                                                                       \
-    inline void name(T *value, cudaTextureObject_t texture, CUDA_CPU_LIST parameters, CUDA_CPU_SITE) {       \
-        *value = cuda_cpu::texture_any<T>(texture, {#name, cuda_cpu::Shape::__VA_ARGS__}, CUDA_CPU_HERE);    \
+    template <CUDA_CPU_LIST TYPES> inline void name(T *value, CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {     \
+        *value = cuda_cpu::__VA_ARGS__;                                                                      \
     }
+// X and Y are any arithmetic types; CUDA converts them to float.
+CUDA_CPU_BOTH(tex1Dfetch, (class T), (cudaTextureObject_t texture, int x),
+              texture_1d_fetch<T>(texture, x, CUDA_CPU_HERE))
+CUDA_CPU_BOTH(tex1D, (class T, class X), (cudaTextureObject_t texture, X x),
+              texture_1d<T>(texture, x, CUDA_CPU_HERE))
+CUDA_CPU_BOTH(tex2D, (class T, class X, class Y), (cudaTextureObject_t texture, X x, Y y),
+              texture_2d<T>(texture, x, y, CUDA_CPU_HERE))
+
+// The functions for arrays of more dimensions and for mipmapped arrays. `parameters` are in parentheses;
+// after them come the members of Coordinates after `call`.
+#define CUDA_CPU_FETCH(name, parameters, ...)                                                                \
+    CUDA_CPU_BOTH(name, (class T), (cudaTextureObject_t texture, CUDA_CPU_LIST parameters),                  \
+                  texture_any<T>(texture, {#name, cuda_cpu::Shape::__VA_ARGS__}, CUDA_CPU_HERE))
 #define CUDA_CPU_GRADIENT                                                                                    \
     true, 0, {cuda_cpu::part(dx, 0), cuda_cpu::part(dx, 1), cuda_cpu::part(dx, 2)}, {                        \
         cuda_cpu::part(dy, 0), cuda_cpu::part(dy, 1), cuda_cpu::part(dy, 2)                                  \
@@ -272,16 +263,10 @@ CUDA_CPU_FETCHES(texCubemapLayered, cube_layers, float4, x, y, z, layer, float x
 
 // Surfaces. x is an offset in bytes.
 #define CUDA_CPU_SURFACE(name, parameters, ...)                                                              \
-    template <class T>                                                                                       \
-    inline T name##read(cudaSurfaceObject_t surface, CUDA_CPU_LIST parameters,                               \
-                        cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {                \
-        return cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::__VA_ARGS__, mode, CUDA_CPU_HERE);        \
-    }                                                                                                        \
-    template <class T>                                                                                       \
-    inline void name##read(T *value, cudaSurfaceObject_t surface, CUDA_CPU_LIST parameters,                  \
-                           cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {             \
-        *value = cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::__VA_ARGS__, mode, CUDA_CPU_HERE);      \
-    }                                                                                                        \
+    CUDA_CPU_BOTH(name##read, (class T),                                                                     \
+                  (cudaSurfaceObject_t surface, CUDA_CPU_LIST parameters,                                    \
+                   cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap),                                     \
+                  surface_read<T>(surface, cuda_cpu::Shape::__VA_ARGS__, mode, CUDA_CPU_HERE))               \
     template <class T>                                                                                       \
     inline void name##write(T value, cudaSurfaceObject_t surface, CUDA_CPU_LIST parameters,                  \
                             cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {            \
@@ -295,4 +280,5 @@ CUDA_CPU_SURFACE(surf2DLayered, (int x, int y, int layer), two_layers, x, y, lay
 CUDA_CPU_SURFACE(surfCubemap, (int x, int y, int face), cube, x, y, face)
 CUDA_CPU_SURFACE(surfCubemapLayered, (int x, int y, int layer_face), cube_layers, x, y, layer_face)
 #undef CUDA_CPU_SURFACE
+#undef CUDA_CPU_BOTH
 #endif // __cplusplus

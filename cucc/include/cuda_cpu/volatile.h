@@ -75,6 +75,19 @@ template <class T> struct InStep {
     }
     CUDA_CPU_INLINE T operator=(Operand<T> o) { return store(o.value, o.site); }
     CUDA_CPU_INLINE T operator=(const InStep &other) { return store(other, {"", 0}); }
+    CUDA_CPU_INLINE T operator++() { return store((T)(*this + 1), {"", 0}); }
+    CUDA_CPU_INLINE T operator--() { return store((T)(*this - 1), {"", 0}); }
+    CUDA_CPU_INLINE T operator++(int) {
+        const T old = *this;
+        store((T)(old + 1), {"", 0});
+        return old;
+    }
+    CUDA_CPU_INLINE T operator--(int) {
+        const T old = *this;
+        store((T)(old - 1), {"", 0});
+        return old;
+    }
+    __volatile__ T *operator&() const { return (__volatile__ T *)__builtin_addressof(number); }
 #define CUDA_CPU_ASSIGN(op)                                                                                  \
     CUDA_CPU_INLINE T operator op##=(Operand<T> o) {                                                         \
         return store((T)(*this op o.value), o.site);                                                         \
@@ -90,25 +103,6 @@ template <class T> struct InStep {
     CUDA_CPU_ASSIGN(<<)
     CUDA_CPU_ASSIGN(>>)
 #undef CUDA_CPU_ASSIGN
-    CUDA_CPU_INLINE T operator++() {
-        return store((T)(*this + 1), {"", 0});
-    }
-    CUDA_CPU_INLINE T operator--() {
-        return store((T)(*this - 1), {"", 0});
-    }
-    CUDA_CPU_INLINE T operator++(int) {
-        const T old = *this;
-        store((T)(old + 1), {"", 0});
-        return old;
-    }
-    CUDA_CPU_INLINE T operator--(int) {
-        const T old = *this;
-        store((T)(old - 1), {"", 0});
-        return old;
-    }
-    __volatile__ T *operator&() const {
-        return (__volatile__ T *)__builtin_addressof(number);
-    }
 };
 
 #undef CUDA_CPU_INLINE

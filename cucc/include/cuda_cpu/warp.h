@@ -79,12 +79,8 @@ CUDA_CPU_REDUCE(unsigned, xor, xor)
 
 // The CPU has a single address space, so conversions return the address unchanged.
 #define CUDA_CPU_SPACE(Name, space)                                                                          \
-    inline unsigned __is##Name(const void *p) {                                                              \
-        return cuda_cpu::space_of(p) == cuda_cpu::Space::space;                                              \
-    }                                                                                                        \
-    inline size_t __cvta_generic_to_##space(const void *p) {                                                 \
-        return (size_t)p;                                                                                    \
-    }                                                                                                        \
+    CUDA_CPU_RETURN(unsigned, __is##Name, (const void *p), cuda_cpu::space_of(p) == cuda_cpu::Space::space)  \
+    CUDA_CPU_RETURN(size_t, __cvta_generic_to_##space, (const void *p), (size_t)p)                           \
     inline void *__cvta_##space##_to_generic(size_t address) {                                               \
         return (void *)address;                                                                              \
     }
