@@ -396,7 +396,6 @@ CUDA_CPU_OPERATION(greater, a < b ? b : a)
 CUDA_CPU_OPERATION(bit_and, a &b)
 CUDA_CPU_OPERATION(bit_or, a | b)
 CUDA_CPU_OPERATION(bit_xor, a ^ b)
-#undef CUDA_CPU_OPERATION
 
 } // namespace cooperative_groups
 #endif // __CUDACC__

@@ -87,19 +87,23 @@ typedef struct cublasContext *cublasHandle_t;
 namespace cuda_cpu {
 namespace blas {
 
-inline cublasStatus_t status_of(cudaError_t error) {
-    return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
-}
+CUDA_CPU_RETURN(cublasStatus_t, status_of, (cudaError_t error),
+                error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED)
 
-template <class T> struct Scalar : LibraryScalar<T> {
+// A scalar argument. One in host memory is read when the function is called, one in device memory when the
+// work runs.
+template <class T> struct Scalar {
+    const T *const device;
+    const T value;
     Scalar(cublasHandle_t handle, const T *p)
-        : LibraryScalar<T>(handle->pointers == CUBLAS_POINTER_MODE_DEVICE, p) {}
+        : device(handle->pointers == CUBLAS_POINTER_MODE_DEVICE ? p : nullptr), value(device ? T() : *p) {}
+    T operator*() const { return device ? *device : value; }
     // As an argument of CBLAS: real numbers are passed by value and complex ones by address.
     auto operator()() const {
         if constexpr (std::is_floating_point_v<T>)
             return **this;
         else
-            return this->device ? this->device : &this->value;
+            return device ? device : &value;
     }
 };
 
@@ -117,31 +121,19 @@ cublasStatus_t run_for(const char *call, cublasHandle_t handle, T *result, Work 
 inline CBLAS_TRANSPOSE trans(cublasOperation_t o) {
     return o == CUBLAS_OP_N ? CblasNoTrans : o == CUBLAS_OP_T ? CblasTrans : CblasConjTrans;
 }
-inline CBLAS_UPLO uplo(cublasFillMode_t f) {
-    return f == CUBLAS_FILL_MODE_LOWER ? CblasLower : CblasUpper;
-}
-inline CBLAS_DIAG diag(cublasDiagType_t d) {
-    return d == CUBLAS_DIAG_UNIT ? CblasUnit : CblasNonUnit;
-}
-inline CBLAS_SIDE side(cublasSideMode_t s) {
-    return s == CUBLAS_SIDE_LEFT ? CblasLeft : CblasRight;
-}
+CUDA_CPU_RETURN(CBLAS_UPLO, uplo, (cublasFillMode_t f), f == CUBLAS_FILL_MODE_LOWER ? CblasLower : CblasUpper)
+CUDA_CPU_RETURN(CBLAS_DIAG, diag, (cublasDiagType_t d), d == CUBLAS_DIAG_UNIT ? CblasUnit : CblasNonUnit)
+CUDA_CPU_RETURN(CBLAS_SIDE, side, (cublasSideMode_t s), s == CUBLAS_SIDE_LEFT ? CblasLeft : CblasRight)
 
 // Checks the leading dimension of a matrix with `rows` rows, and of further ones.
-inline bool fits(int64_t rows, int64_t ld) {
-    return rows >= 0 && ld >= 1 && ld >= rows;
-}
+CUDA_CPU_RETURN(bool, fits, (int64_t rows, int64_t ld), rows >= 0 && ld >= 1 && ld >= rows)
 template <class... More> bool fits(int64_t rows, int64_t ld, More... more) {
     return fits(rows, ld) && fits(more...);
 }
 // The rows of a matrix in memory whose op() has m rows and n columns
-inline int rows_of(cublasOperation_t op, int m, int n) {
-    return op == CUBLAS_OP_N ? m : n;
-}
+CUDA_CPU_RETURN(int, rows_of, (cublasOperation_t op, int m, int n), op == CUBLAS_OP_N ? m : n)
 // The rows of a square matrix that an m x n one is multiplied with
-inline int rows_of(cublasSideMode_t side, int m, int n) {
-    return side == CUBLAS_SIDE_LEFT ? m : n;
-}
+CUDA_CPU_RETURN(int, rows_of, (cublasSideMode_t side, int m, int n), side == CUBLAS_SIDE_LEFT ? m : n)
 inline bool product_fits(cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k, int lda, int ldb,
                          int ldc) {
     return n >= 0 && k >= 0 && fits(rows_of(opa, m, k), lda, rows_of(opb, k, n), ldb, m, ldc);
@@ -181,16 +173,8 @@ template <class X, class Y, class F> void in_parts(int64_t n, X *x, int64_t incx
     [[maybe_unused]] static constexpr auto &name##_v2 = name;                                                \
     static inline cublasStatus_t name(__VA_ARGS__)
 #define CUDA_CPU_FUNCTION(name, ...) CUDA_CPU_V2(cublas##name, cublasHandle_t handle, __VA_ARGS__)
-#define CUDA_CPU_HANDLE                                                                                      \
-    namespace cpu = cuda_cpu::blas;                                                                          \
-    if (!handle)                                                                                             \
-    return CUBLAS_STATUS_NOT_INITIALIZED
-#define CUDA_CPU_REQUIRE(condition)                                                                          \
-    if (!(condition))                                                                                        \
-    return CUBLAS_STATUS_INVALID_VALUE
-#define CUDA_CPU_CHECK(condition)                                                                            \
-    CUDA_CPU_HANDLE;                                                                                         \
-    CUDA_CPU_REQUIRE(condition)
+#define CUDA_CPU_LIBRARY             blas
+#define CUDA_CPU_RESULT(name)        CUBLAS_STATUS_##name
 
 CUDA_CPU_V2(cublasCreate, cublasHandle_t *handle) {
     CUDA_CPU_REQUIRE(handle);
@@ -211,7 +195,7 @@ CUDA_CPU_V2(cublasDestroy, cublasHandle_t handle) {
         return CUBLAS_STATUS_SUCCESS;                                                                        \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(Get##NAME, type *value) {                                                              \
-        CUDA_CPU_CHECK(value);                                                                               \
+        CUDA_CPU_VALID(value);                                                                               \
         *value = handle->member;                                                                             \
         return CUBLAS_STATUS_SUCCESS;                                                                        \
     }
@@ -326,11 +310,7 @@ CUDA_CPU_LEVEL1(C, c, cuComplex)
 CUDA_CPU_LEVEL1(Z, z, cuDoubleComplex)
 CUDA_CPU_BOTH(CUDA_CPU_DOT, S, s, float)
 CUDA_CPU_BOTH(CUDA_CPU_DOT, D, d, double)
-#undef CUDA_CPU_LEVEL1
-#undef CUDA_CPU_INDEX
-#undef CUDA_CPU_AXPY
 #undef CUDA_CPU_DOT
-#undef CUDA_CPU_TOTAL
 #undef CUDA_CPU_BOTH
 
 #define CUDA_CPU_COMPLEX_DOT(C, c, T, dotu)                                                                  \
@@ -356,7 +336,6 @@ CUDA_CPU_BOTH(CUDA_CPU_DOT, D, d, double)
 CUDA_CPU_COMPLEX(C, c, cuComplex, Sc, sc, float)
 CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
 #undef CUDA_CPU_COMPLEX
-#undef CUDA_CPU_COMPLEX_DOT
 
 // ---- levels 2 and 3 ----
 
@@ -364,7 +343,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
 #define CUDA_CPU_TRIANGLE(S, s, T, trmv)                                                                     \
     CUDA_CPU_FUNCTION(S##trmv, cublasFillMode_t fill, cublasOperation_t op, cublasDiagType_t diagonal,       \
                       int n, const T *A, int lda, T *x, int incx) {                                          \
-        CUDA_CPU_CHECK(cpu::fits(n, lda) && incx);                                                           \
+        CUDA_CPU_VALID(cpu::fits(n, lda) && incx);                                                           \
         CUDA_CPU_RUN(cblas_##s##trmv(CblasColMajor, cpu::uplo(fill), cpu::trans(op), cpu::diag(diagonal), n, \
                                      A, lda, x, incx));                                                      \
     }
@@ -374,7 +353,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
     CUDA_CPU_TRIANGLE(S, s, T, trsv)                                                                         \
     CUDA_CPU_FUNCTION(S##gemv, cublasOperation_t op, int m, int n, const T *alpha, const T *A, int lda,      \
                       const T *x, int incx, const T *beta, T *y, int incy) {                                 \
-        CUDA_CPU_CHECK(n >= 0 && cpu::fits(m, lda) && incx && incy);                                         \
+        CUDA_CPU_VALID(n >= 0 && cpu::fits(m, lda) && incx && incy);                                         \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         CUDA_CPU_RUN(                                                                                        \
             cblas_##s##gemv(CblasColMajor, cpu::trans(op), m, n, scale(), A, lda, x, incx, old(), y, incy)); \
@@ -382,7 +361,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
     CUDA_CPU_FUNCTION(S##gemm, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,            \
                       const T *alpha, const T *A, int lda, const T *B, int ldb, const T *beta, T *C,         \
                       int ldc) {                                                                             \
-        CUDA_CPU_CHECK(cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                                 \
+        CUDA_CPU_VALID(cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                                 \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         CUDA_CPU_RUN(cblas_##s##gemm(CblasColMajor, cpu::trans(opa), cpu::trans(opb), m, n, k, scale(), A,   \
                                      lda, B, ldb, old(), C, ldc));                                           \
@@ -390,7 +369,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
     CUDA_CPU_FUNCTION(S##gemmStridedBatched, cublasOperation_t opa, cublasOperation_t opb, int m, int n,     \
                       int k, const T *alpha, const T *A, int lda, long long stride_a, const T *B, int ldb,   \
                       long long stride_b, const T *beta, T *C, int ldc, long long stride_c, int count) {     \
-        CUDA_CPU_CHECK(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                   \
+        CUDA_CPU_VALID(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                   \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         return cpu::run(__func__, handle, [=] {                                                              \
             for (int i = 0; i < count; i++)                                                                  \
@@ -401,7 +380,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
     CUDA_CPU_FUNCTION(S##gemmBatched, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,     \
                       const T *alpha, const T *const A[], int lda, const T *const B[], int ldb,              \
                       const T *beta, T *const C[], int ldc, int count) {                                     \
-        CUDA_CPU_CHECK(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                   \
+        CUDA_CPU_VALID(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                   \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         return cpu::run(__func__, handle, [=] {                                                              \
             for (int i = 0; i < count; i++)                                                                  \
@@ -411,14 +390,14 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##symm, cublasSideMode_t side, cublasFillMode_t fill, int m, int n, const T *alpha,   \
                       const T *A, int lda, const T *B, int ldb, const T *beta, T *C, int ldc) {              \
-        CUDA_CPU_CHECK(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb, m, ldc));                  \
+        CUDA_CPU_VALID(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb, m, ldc));                  \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         CUDA_CPU_RUN(cblas_##s##symm(CblasColMajor, cpu::side(side), cpu::uplo(fill), m, n, scale(), A, lda, \
                                      B, ldb, old(), C, ldc));                                                \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##syrk, cublasFillMode_t fill, cublasOperation_t op, int n, int k, const T *alpha,    \
                       const T *A, int lda, const T *beta, T *C, int ldc) {                                   \
-        CUDA_CPU_CHECK(k >= 0 && cpu::fits(cpu::rows_of(op, n, k), lda, n, ldc));                            \
+        CUDA_CPU_VALID(k >= 0 && cpu::fits(cpu::rows_of(op, n, k), lda, n, ldc));                            \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         CUDA_CPU_RUN(cblas_##s##syrk(CblasColMajor, cpu::uplo(fill), cpu::trans(op), n, k, scale(), A, lda,  \
                                      old(), C, ldc));                                                        \
@@ -427,7 +406,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
     CUDA_CPU_FUNCTION(S##trmm, cublasSideMode_t side, cublasFillMode_t fill, cublasOperation_t op,           \
                       cublasDiagType_t diagonal, int m, int n, const T *alpha, const T *A, int lda,          \
                       const T *B, int ldb, T *C, int ldc) {                                                  \
-        CUDA_CPU_CHECK(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb, m, ldc));                  \
+        CUDA_CPU_VALID(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb, m, ldc));                  \
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
         return cpu::run(__func__, handle, [=] {                                                              \
             for (int j = 0; j < n && (C != B || ldc != ldb); j++)                                            \
@@ -439,7 +418,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
     CUDA_CPU_FUNCTION(S##trsm, cublasSideMode_t side, cublasFillMode_t fill, cublasOperation_t op,           \
                       cublasDiagType_t diagonal, int m, int n, const T *alpha, const T *A, int lda, T *B,    \
                       int ldb) {                                                                             \
-        CUDA_CPU_CHECK(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb));                          \
+        CUDA_CPU_VALID(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb));                          \
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
         CUDA_CPU_RUN(cblas_##s##trsm(CblasColMajor, cpu::side(side), cpu::uplo(fill), cpu::trans(op),        \
                                      cpu::diag(diagonal), m, n, scale(), A, lda, B, ldb));                   \
@@ -448,33 +427,31 @@ CUDA_CPU_MATRIX(S, s, float)
 CUDA_CPU_MATRIX(D, d, double)
 CUDA_CPU_MATRIX(C, c, cuComplex)
 CUDA_CPU_MATRIX(Z, z, cuDoubleComplex)
-#undef CUDA_CPU_MATRIX
-#undef CUDA_CPU_TRIANGLE
 
 #define CUDA_CPU_REAL_MATRIX(S, s, T)                                                                        \
     CUDA_CPU_FUNCTION(S##ger, int m, int n, const T *alpha, const T *x, int incx, const T *y, int incy,      \
                       T *A, int lda) {                                                                       \
-        CUDA_CPU_CHECK(n >= 0 && cpu::fits(m, lda) && incx && incy);                                         \
+        CUDA_CPU_VALID(n >= 0 && cpu::fits(m, lda) && incx && incy);                                         \
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
         CUDA_CPU_RUN(cblas_##s##ger(CblasColMajor, m, n, *scale, x, incx, y, incy, A, lda));                 \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##symv, cublasFillMode_t fill, int n, const T *alpha, const T *A, int lda,            \
                       const T *x, int incx, const T *beta, T *y, int incy) {                                 \
-        CUDA_CPU_CHECK(cpu::fits(n, lda) && incx && incy);                                                   \
+        CUDA_CPU_VALID(cpu::fits(n, lda) && incx && incy);                                                   \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         CUDA_CPU_RUN(                                                                                        \
             cblas_##s##symv(CblasColMajor, cpu::uplo(fill), n, *scale, A, lda, x, incx, *old, y, incy));     \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##syr, cublasFillMode_t fill, int n, const T *alpha, const T *x, int incx, T *A,      \
                       int lda) {                                                                             \
-        CUDA_CPU_CHECK(cpu::fits(n, lda) && incx);                                                           \
+        CUDA_CPU_VALID(cpu::fits(n, lda) && incx);                                                           \
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
         CUDA_CPU_RUN(cblas_##s##syr(CblasColMajor, cpu::uplo(fill), n, *scale, x, incx, A, lda));            \
     }                                                                                                        \
     /* C = alpha op(A) + beta op(B), where a matrix with the factor 0 is not read */                         \
     CUDA_CPU_FUNCTION(S##geam, cublasOperation_t opa, cublasOperation_t opb, int m, int n, const T *alpha,   \
                       const T *A, int lda, const T *beta, const T *B, int ldb, T *C, int ldc) {              \
-        CUDA_CPU_CHECK(m >= 0 && n >= 0 &&                                                                   \
+        CUDA_CPU_VALID(m >= 0 && n >= 0 &&                                                                   \
                        cpu::fits(cpu::rows_of(opa, m, n), lda, cpu::rows_of(opb, m, n), ldb, m, ldc));       \
         const cpu::Scalar<T> scale_a(handle, alpha), scale_b(handle, beta);                                  \
         return cpu::run(__func__, handle, [=] {                                                              \
@@ -491,7 +468,7 @@ CUDA_CPU_MATRIX(Z, z, cuDoubleComplex)
     /* C = A diag(x) or diag(x) A */                                                                         \
     CUDA_CPU_FUNCTION(S##dgmm, cublasSideMode_t side, int m, int n, const T *A, int lda, const T *x,         \
                       int incx, T *C, int ldc) {                                                             \
-        CUDA_CPU_CHECK(n >= 0 && cpu::fits(m, lda, m, ldc));                                                 \
+        CUDA_CPU_VALID(n >= 0 && cpu::fits(m, lda, m, ldc));                                                 \
         return cpu::run(__func__, handle, [=] {                                                              \
             const T *const first = incx < 0 ? x - (ptrdiff_t)(cpu::rows_of(side, m, n) - 1) * incx : x;      \
             for (int j = 0; j < n; j++)                                                                      \
@@ -502,7 +479,6 @@ CUDA_CPU_MATRIX(Z, z, cuDoubleComplex)
     }
 CUDA_CPU_REAL_MATRIX(S, s, float)
 CUDA_CPU_REAL_MATRIX(D, d, double)
-#undef CUDA_CPU_REAL_MATRIX
 
 #include "cuda_cpu/gemm_ex.h"
 
@@ -511,7 +487,7 @@ CUDA_CPU_REAL_MATRIX(D, d, double)
 // A, B and C are arrays of matrices, all in device memory; each matrix has n pivots, or none where P is null.
 #define CUDA_CPU_FACTORS(S, T)                                                                               \
     CUDA_CPU_FUNCTION(S##getrfBatched, int n, T *const A[], int lda, int *P, int *info, int count) {         \
-        CUDA_CPU_CHECK(count >= 0 && cpu::fits(n, lda));                                                     \
+        CUDA_CPU_VALID(count >= 0 && cpu::fits(n, lda));                                                     \
         return cpu::run(__func__, handle, [=] {                                                              \
             for (int i = 0; i < count; i++)                                                                  \
                 info[i] = cuda_cpu::lapack::factorize(n, n, A[i], lda, P ? P + (size_t)i * n : nullptr);     \
@@ -520,7 +496,7 @@ CUDA_CPU_REAL_MATRIX(D, d, double)
     /* *info is in host memory: 0, or which argument is wrong */                                             \
     CUDA_CPU_FUNCTION(S##getrsBatched, cublasOperation_t op, int n, int columns, const T *const A[],         \
                       int lda, const int *P, T *const B[], int ldb, int *info, int count) {                  \
-        CUDA_CPU_CHECK(columns >= 0 && count >= 0 && cpu::fits(n, lda, n, ldb) && info);                     \
+        CUDA_CPU_VALID(columns >= 0 && count >= 0 && cpu::fits(n, lda, n, ldb) && info);                     \
         *info = 0;                                                                                           \
         const char letter = op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C';                         \
         return cpu::run(__func__, handle, [=] {                                                              \
@@ -532,7 +508,7 @@ CUDA_CPU_REAL_MATRIX(D, d, double)
     /* The inverse, from L and U */                                                                          \
     CUDA_CPU_FUNCTION(S##getriBatched, int n, const T *const A[], int lda, const int *P, T *const C[],       \
                       int ldc, int *info, int count) {                                                       \
-        CUDA_CPU_CHECK(count >= 0 && cpu::fits(n, lda, n, ldc));                                             \
+        CUDA_CPU_VALID(count >= 0 && cpu::fits(n, lda, n, ldc));                                             \
         return cpu::run(__func__, handle, [=] {                                                              \
             for (int i = 0; i < count; i++) {                                                                \
                 info[i] = 0;                                                                                 \
@@ -548,7 +524,6 @@ CUDA_CPU_FACTORS(S, float)
 CUDA_CPU_FACTORS(D, double)
 CUDA_CPU_FACTORS(C, cuComplex)
 CUDA_CPU_FACTORS(Z, cuDoubleComplex)
-#undef CUDA_CPU_FACTORS
 
 // ---- copies between host and device ----
 
@@ -580,12 +555,8 @@ CUDA_CPU_FACTORS(Z, cuDoubleComplex)
     }
 CUDA_CPU_COPIES(Set, cudaMemcpyHostToDevice)
 CUDA_CPU_COPIES(Get, cudaMemcpyDeviceToHost)
-#undef CUDA_CPU_COPIES
-#undef CUDA_CPU_HANDLE
-#undef CUDA_CPU_CHECK
-#undef CUDA_CPU_RUN
+#undef CUDA_CPU_LIBRARY
 #undef CUDA_CPU_FUNCTION
-#undef CUDA_CPU_V2
-#undef CUDA_CPU_REQUIRE
+#undef CUDA_CPU_RESULT
 
 #include "cuda_cpu/letters_on.h"

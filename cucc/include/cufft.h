@@ -106,7 +106,6 @@ namespace fft {
     };
 CUDA_CPU_FFTW(Single, fftwf_, float)
 CUDA_CPU_FFTW(Double, fftw_, double)
-#undef CUDA_CPU_FFTW
 Single precision(float), precision(cufftComplex); // of an array's elements
 Double precision(double), precision(cufftDoubleComplex);
 
@@ -155,12 +154,8 @@ inline bool valid(cufftType type) {
     const cufftType all[] = {CUFFT_C2C, CUFFT_R2C, CUFFT_C2R, CUFFT_Z2Z, CUFFT_D2Z, CUFFT_Z2D};
     return std::find(std::begin(all), std::end(all), type) != std::end(all);
 }
-inline bool real_input(cufftType type) {
-    return type == CUFFT_R2C || type == CUFFT_D2Z;
-}
-inline bool real_output(cufftType type) {
-    return type == CUFFT_C2R || type == CUFFT_Z2D;
-}
+CUDA_CPU_RETURN(bool, real_input, (cufftType type), type == CUFFT_R2C || type == CUFFT_D2Z)
+CUDA_CPU_RETURN(bool, real_output, (cufftType type), type == CUFFT_C2R || type == CUFFT_Z2D)
 
 // A contiguous layout; rows have `row` elements.
 inline Layout contiguous(const Shape &shape, long long row) {
@@ -294,6 +289,15 @@ static inline cufftResult cufftDestroy(cufftHandle handle) {
     return CUFFT_SUCCESS;
 }
 
+static inline cufftResult cufftGetSize(cufftHandle plan, size_t *size) {
+    if (!cuda_cpu::fft::find(plan))
+        return CUFFT_INVALID_PLAN;
+    if (!size)
+        return CUFFT_INVALID_VALUE;
+    *size = 0;
+    return CUFFT_SUCCESS;
+}
+
 // The functions for plans of one kind: for an empty plan, with a new plan, and two that only ask for the size
 // of the work area.
 #define CUDA_CPU_PLAN(Name, PARAMETERS, ARGUMENTS)                                                           \
@@ -308,12 +312,8 @@ static inline cufftResult cufftDestroy(cufftHandle handle) {
     }                                                                                                        \
     static inline cufftResult cufftGetSize##Name(cufftHandle plan, CUDA_CPU_LIST PARAMETERS, size_t *size) { \
         cuda_cpu::fft::Plan tried;                                                                           \
-        if (!cuda_cpu::fft::find(plan))                                                                      \
-            return CUFFT_INVALID_PLAN;                                                                       \
-        if (!size)                                                                                           \
-            return CUFFT_INVALID_VALUE;                                                                      \
-        *size = 0;                                                                                           \
-        return cuda_cpu::fft::make(tried, CUDA_CPU_LIST ARGUMENTS);                                          \
+        const cufftResult result = cufftGetSize(plan, size);                                                 \
+        return result == CUFFT_SUCCESS ? cuda_cpu::fft::make(tried, CUDA_CPU_LIST ARGUMENTS) : result;       \
     }
 #define CUDA_CPU_NEW_PLAN(Name, PARAMETERS, ARGUMENTS)                                                       \
     CUDA_CPU_PLAN(Name, PARAMETERS, ARGUMENTS)                                                               \
@@ -346,17 +346,7 @@ CUDA_CPU_PLAN(Many64,
               (int rank, long long *n, long long *inembed, long long istride, long long idist,
                long long *onembed, long long ostride, long long odist, cufftType type, long long batch),
               (rank, n, inembed, istride, idist, onembed, ostride, odist, type, batch))
-#undef CUDA_CPU_NEW_PLAN
-#undef CUDA_CPU_PLAN
 
-static inline cufftResult cufftGetSize(cufftHandle plan, size_t *size) {
-    if (!cuda_cpu::fft::find(plan))
-        return CUFFT_INVALID_PLAN;
-    if (!size)
-        return CUFFT_INVALID_VALUE;
-    *size = 0;
-    return CUFFT_SUCCESS;
-}
 static inline cufftResult cufftSetAutoAllocation(cufftHandle plan, int) {
     return cuda_cpu::fft::find(plan) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
 }
@@ -397,5 +387,4 @@ CUDA_CPU_TRANSFORM(D2Z, cufftDoubleReal, cufftDoubleComplex, CUFFT_FORWARD)
 CUDA_CPU_TRANSFORM(Z2D, cufftDoubleComplex, cufftDoubleReal, CUFFT_INVERSE)
 CUDA_CPU_TRANSFORM(C2C, cufftComplex, cufftComplex, sign, , int sign)
 CUDA_CPU_TRANSFORM(Z2Z, cufftDoubleComplex, cufftDoubleComplex, sign, , int sign)
-#undef CUDA_CPU_TRANSFORM
 #include "cuda_cpu/letters_on.h"

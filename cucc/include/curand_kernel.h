@@ -372,7 +372,6 @@ inline bool take(Kept &kind, Kept wanted) {
     }
 CUDA_CPU_NORMAL(float, , f)
 CUDA_CPU_NORMAL(double, _double, )
-#undef CUDA_CPU_NORMAL
 
 // ---- Poisson numbers ----
 

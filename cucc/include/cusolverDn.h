@@ -34,41 +34,32 @@ cusolverStatus_t run(const char *call, cusolverDnHandle_t handle, int *dev_info,
                                                                   : CUSOLVER_STATUS_EXECUTION_FAILED;
 }
 
-inline char uplo(cublasFillMode_t fill) {
-    return fill == CUBLAS_FILL_MODE_LOWER ? 'L' : 'U';
-}
-inline char trans(cublasOperation_t op) {
-    return op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C';
-}
-inline char side(cublasSideMode_t side) {
-    return side == CUBLAS_SIDE_LEFT ? 'L' : 'R';
-}
-inline char job(cusolverEigMode_t mode) {
-    return mode == CUSOLVER_EIG_MODE_VECTOR ? 'V' : 'N';
-}
+CUDA_CPU_RETURN(char, uplo, (cublasFillMode_t fill), fill == CUBLAS_FILL_MODE_LOWER ? 'L' : 'U')
+CUDA_CPU_RETURN(char, trans, (cublasOperation_t op), op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C')
+CUDA_CPU_RETURN(char, side, (cublasSideMode_t side), side == CUBLAS_SIDE_LEFT ? 'L' : 'R')
+CUDA_CPU_RETURN(char, job, (cusolverEigMode_t mode), mode == CUSOLVER_EIG_MODE_VECTOR ? 'V' : 'N')
 
 } // namespace lapack
 } // namespace cuda_cpu
 
-#define CUDA_CPU_HANDLE                                                                                      \
-    namespace cpu = cuda_cpu::lapack;                                                                        \
-    if (!handle)                                                                                             \
-    return CUSOLVER_STATUS_NOT_INITIALIZED
-#define CUDA_CPU_REQUIRE(condition)                                                                          \
-    if (!(condition))                                                                                        \
-    return CUSOLVER_STATUS_INVALID_VALUE
+#define CUDA_CPU_LIBRARY        lapack
+#define CUDA_CPU_RESULT(name)   CUSOLVER_STATUS_##name
 #define CUDA_CPU_FITS(rows, ld) ((rows) >= 0 && (ld) >= 1 && (ld) >= (rows))
-// The size of a workspace; it is never 0, so that a program can allocate it.
-#define CUDA_CPU_SIZE(condition, size, n)                                                                    \
-    CUDA_CPU_HANDLE;                                                                                         \
-    CUDA_CPU_REQUIRE((condition) && size);                                                                   \
-    *size = std::max(1, n);                                                                                  \
-    return CUSOLVER_STATUS_SUCCESS
 
-// A function of the library, and the body of one: what its arguments must satisfy, and the work, which sets
-// `info`
+// A function of the library
 #define CUDA_CPU_FUNCTION(name, ...)                                                                         \
     static inline cusolverStatus_t cusolverDn##name(cusolverDnHandle_t handle, __VA_ARGS__)
+// The function that says how large a workspace is; the size is never 0, so that a program can allocate it.
+#define CUDA_CPU_SIZE(name, condition, n, ...)                                                               \
+    CUDA_CPU_FUNCTION(name##_bufferSize, __VA_ARGS__, int *size) {                                           \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE((condition) && size);                                                               \
+        *size = std::max(1, n);                                                                              \
+        return CUSOLVER_STATUS_SUCCESS;                                                                      \
+    }
+// Work that needs memory: `size` numbers at `work`
+#define CUDA_CPU_WORKSPACE(T, ...) cpu::with_workspace<T>([&](T *work, int size) { __VA_ARGS__; })
+// The body of a function: what its arguments must satisfy, and the work, which sets `info`
 #define CUDA_CPU_WORK(condition, ...)                                                                        \
     CUDA_CPU_HANDLE;                                                                                         \
     CUDA_CPU_REQUIRE(condition);                                                                             \
@@ -102,9 +93,7 @@ static inline cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cu
 
 // OR is or for real numbers (orthogonal) and un for complex ones (unitary).
 #define CUDA_CPU_SOLVER(S, s, T, OR)                                                                         \
-    CUDA_CPU_FUNCTION(S##potrf_bufferSize, cublasFillMode_t, int n, T *, int lda, int *size) {               \
-        CUDA_CPU_SIZE(CUDA_CPU_FITS(n, lda), size, n);                                                       \
-    }                                                                                                        \
+    CUDA_CPU_SIZE(S##potrf, CUDA_CPU_FITS(n, lda), n, cublasFillMode_t, int n, T *, int lda)                 \
     CUDA_CPU_FUNCTION(S##potrf, cublasFillMode_t fill, int n, T *A, int lda, T *, int, int *dev_info) {      \
         CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda), cpu::cuda_cpu_##s##potrf(cpu::uplo(fill), n, A, lda, info, 1)); \
     }                                                                                                        \
@@ -123,15 +112,11 @@ static inline cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cu
         CUDA_CPU_WORK(columns >= 0 && CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb),                        \
                       cpu::cuda_cpu_##s##potrs(cpu::uplo(fill), n, columns, A, lda, B, ldb, info, 1));       \
     }                                                                                                        \
-    CUDA_CPU_FUNCTION(S##potri_bufferSize, cublasFillMode_t, int n, T *, int lda, int *size) {               \
-        CUDA_CPU_SIZE(CUDA_CPU_FITS(n, lda), size, n);                                                       \
-    }                                                                                                        \
+    CUDA_CPU_SIZE(S##potri, CUDA_CPU_FITS(n, lda), n, cublasFillMode_t, int n, T *, int lda)                 \
     CUDA_CPU_FUNCTION(S##potri, cublasFillMode_t fill, int n, T *A, int lda, T *, int, int *dev_info) {      \
         CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda), cpu::cuda_cpu_##s##potri(cpu::uplo(fill), n, A, lda, info, 1)); \
     }                                                                                                        \
-    CUDA_CPU_FUNCTION(S##getrf_bufferSize, int m, int n, T *, int lda, int *size) {                          \
-        CUDA_CPU_SIZE(n >= 0 && CUDA_CPU_FITS(m, lda), size, n);                                             \
-    }                                                                                                        \
+    CUDA_CPU_SIZE(S##getrf, n >= 0 && CUDA_CPU_FITS(m, lda), n, int m, int n, T *, int lda)                  \
     CUDA_CPU_FUNCTION(S##getrf, int m, int n, T *A, int lda, T *, int *pivots, int *dev_info) {              \
         CUDA_CPU_WORK(n >= 0 && CUDA_CPU_FITS(m, lda), info = cpu::factorize(m, n, A, lda, pivots));         \
     }                                                                                                        \
@@ -140,89 +125,72 @@ static inline cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cu
         CUDA_CPU_WORK(columns >= 0 && CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb),                        \
                       info = cpu::substitute(cpu::trans(op), n, columns, A, lda, pivots, B, ldb));           \
     }                                                                                                        \
-    CUDA_CPU_FUNCTION(S##geqrf_bufferSize, int m, int n, T *, int lda, int *size) {                          \
-        CUDA_CPU_SIZE(n >= 0 && CUDA_CPU_FITS(m, lda), size, n);                                             \
-    }                                                                                                        \
+    CUDA_CPU_SIZE(S##geqrf, n >= 0 && CUDA_CPU_FITS(m, lda), n, int m, int n, T *, int lda)                  \
     CUDA_CPU_FUNCTION(S##geqrf, int m, int n, T *A, int lda, T *tau, T *, int, int *dev_info) {              \
-        CUDA_CPU_WORK(n >= 0 && CUDA_CPU_FITS(m, lda), cpu::with_workspace<T>([&](T *work, int size) {       \
-                          cpu::cuda_cpu_##s##geqrf(m, n, A, lda, tau, work, size, info);                     \
-                      }));                                                                                   \
+        CUDA_CPU_WORK(n >= 0 && CUDA_CPU_FITS(m, lda),                                                       \
+                      CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##geqrf(m, n, A, lda, tau, work, size, info))); \
     }                                                                                                        \
-    CUDA_CPU_FUNCTION(S##OR##mqr_bufferSize, cublasSideMode_t side, cublasOperation_t, int m, int n, int k,  \
-                      const T *, int lda, const T *, const T *, int ldc, int *size) {                        \
-        CUDA_CPU_SIZE(n >= 0 && k >= 0 && k <= (side == CUBLAS_SIDE_LEFT ? m : n) &&                         \
-                          CUDA_CPU_FITS(side == CUBLAS_SIDE_LEFT ? m : n, lda) && CUDA_CPU_FITS(m, ldc),     \
-                      size, side == CUBLAS_SIDE_LEFT ? n : m);                                               \
-    }                                                                                                        \
+    CUDA_CPU_SIZE(S##OR##mqr,                                                                                \
+                  n >= 0 && k >= 0 && k <= (side == CUBLAS_SIDE_LEFT ? m : n) &&                             \
+                      CUDA_CPU_FITS(side == CUBLAS_SIDE_LEFT ? m : n, lda) && CUDA_CPU_FITS(m, ldc),         \
+                  side == CUBLAS_SIDE_LEFT ? n : m, cublasSideMode_t side, cublasOperation_t, int m, int n,  \
+                  int k, const T *, int lda, const T *, const T *, int ldc)                                  \
     CUDA_CPU_FUNCTION(S##OR##mqr, cublasSideMode_t side, cublasOperation_t op, int m, int n, int k,          \
                       const T *A, int lda, const T *tau, T *C, int ldc, T *, int, int *dev_info) {           \
-        CUDA_CPU_WORK(n >= 0 && k >= 0 && k <= (side == CUBLAS_SIDE_LEFT ? m : n) &&                         \
-                          CUDA_CPU_FITS(side == CUBLAS_SIDE_LEFT ? m : n, lda) && CUDA_CPU_FITS(m, ldc),     \
-                      cpu::with_workspace<T>([&](T *work, int size) {                                        \
-                          cpu::cuda_cpu_##s##OR##mqr(cpu::side(side), cpu::trans(op), m, n, k, A, lda, tau,  \
-                                                     C, ldc, work, size, info, 1, 1);                        \
-                      }));                                                                                   \
+        CUDA_CPU_WORK(                                                                                       \
+            n >= 0 && k >= 0 && k <= (side == CUBLAS_SIDE_LEFT ? m : n) &&                                   \
+                CUDA_CPU_FITS(side == CUBLAS_SIDE_LEFT ? m : n, lda) && CUDA_CPU_FITS(m, ldc),               \
+            CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##OR##mqr(cpu::side(side), cpu::trans(op), m, n, k, A,    \
+                                                             lda, tau, C, ldc, work, size, info, 1, 1)));    \
     }                                                                                                        \
-    CUDA_CPU_FUNCTION(S##OR##gqr_bufferSize, int m, int n, int k, const T *, int lda, const T *,             \
-                      int *size) {                                                                           \
-        CUDA_CPU_SIZE(k >= 0 && k <= n && n <= m && CUDA_CPU_FITS(m, lda), size, n);                         \
-    }                                                                                                        \
+    CUDA_CPU_SIZE(S##OR##gqr, k >= 0 && k <= n && n <= m && CUDA_CPU_FITS(m, lda), n, int m, int n, int k,   \
+                  const T *, int lda, const T *)                                                             \
     CUDA_CPU_FUNCTION(S##OR##gqr, int m, int n, int k, T *A, int lda, const T *tau, T *, int,                \
                       int *dev_info) {                                                                       \
-        CUDA_CPU_WORK(k >= 0 && k <= n && n <= m && CUDA_CPU_FITS(m, lda),                                   \
-                      cpu::with_workspace<T>([&](T *work, int size) {                                        \
-                          cpu::cuda_cpu_##s##OR##gqr(m, n, k, A, lda, tau, work, size, info);                \
-                      }));                                                                                   \
+        CUDA_CPU_WORK(                                                                                       \
+            k >= 0 && k <= n && n <= m && CUDA_CPU_FITS(m, lda),                                             \
+            CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##OR##gqr(m, n, k, A, lda, tau, work, size, info)));      \
     }
 CUDA_CPU_SOLVER(S, s, float, or)
 CUDA_CPU_SOLVER(D, d, double, or)
 CUDA_CPU_SOLVER(C, c, cuComplex, un)
 CUDA_CPU_SOLVER(Z, z, cuDoubleComplex, un)
-#undef CUDA_CPU_SOLVER
 
 // ---- singular values ----
 
 // As in cuSOLVER, the matrix has at least as many rows as columns, and the result is V transposed. LAPACK of
 // complex numbers needs memory for 5 n real ones.
 #define CUDA_CPU_SVD(S, s, T, R, ...)                                                                        \
-    CUDA_CPU_FUNCTION(S##gesvd_bufferSize, int m, int n, int *size) {                                        \
-        CUDA_CPU_SIZE(n >= 0 && m >= n, size, n);                                                            \
-    }                                                                                                        \
+    CUDA_CPU_SIZE(S##gesvd, n >= 0 && m >= n, n, int m, int n)                                               \
     CUDA_CPU_FUNCTION(S##gesvd, signed char jobu, signed char jobvt, int m, int n, T *A, int lda, R *values, \
                       T *U, int ldu, T *VT, int ldvt, T *, int, R *, int *dev_info) {                        \
         CUDA_CPU_WORK(n >= 0 && m >= n && CUDA_CPU_FITS(m, lda) &&                                           \
                           ((jobu != 'A' && jobu != 'S') || CUDA_CPU_FITS(m, ldu)) &&                         \
                           ((jobvt != 'A' && jobvt != 'S') || CUDA_CPU_FITS(n, ldvt)),                        \
                       std::vector<R> real(5 * n + 1);                                                        \
-                      cpu::with_workspace<T>([&](T *work, int size) {                                        \
-                          cpu::cuda_cpu_##s##gesvd((char)jobu, (char)jobvt, m, n, A, lda, values, U, ldu,    \
-                                                   VT, ldvt, work, size, __VA_ARGS__ info, 1, 1);            \
-                      }));                                                                                   \
+                      CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##gesvd((char)jobu, (char)jobvt, m, n, A, lda,  \
+                                                                     values, U, ldu, VT, ldvt, work, size,   \
+                                                                     __VA_ARGS__ info, 1, 1)));              \
     }
 CUDA_CPU_SVD(S, s, float, float, )
 CUDA_CPU_SVD(D, d, double, double, )
 CUDA_CPU_SVD(C, c, cuComplex, float, real.data(), )
 CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
-#undef CUDA_CPU_SVD
 
 // ---- eigenvalues of symmetric matrices ----
 
 // The eigenvalues ascend, and the eigenvectors replace the matrix. The first run of LAPACK says how much
 // memory the second one needs.
 #define CUDA_CPU_EIGEN(S, s, T)                                                                              \
-    CUDA_CPU_FUNCTION(S##sytrf_bufferSize, int n, T *, int lda, int *size) {                                 \
-        CUDA_CPU_SIZE(CUDA_CPU_FITS(n, lda), size, n);                                                       \
-    }                                                                                                        \
+    CUDA_CPU_SIZE(S##sytrf, CUDA_CPU_FITS(n, lda), n, int n, T *, int lda)                                   \
     CUDA_CPU_FUNCTION(S##sytrf, cublasFillMode_t fill, int n, T *A, int lda, int *pivots, T *, int,          \
                       int *dev_info) {                                                                       \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && pivots, cpu::with_workspace<T>([&](T *work, int size) {       \
-                          cpu::cuda_cpu_##s##sytrf(cpu::uplo(fill), n, A, lda, pivots, work, size, info, 1); \
-                      }));                                                                                   \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && pivots,                                                       \
+                      CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##sytrf(cpu::uplo(fill), n, A, lda, pivots,     \
+                                                                     work, size, info, 1)));                 \
     }                                                                                                        \
-    CUDA_CPU_FUNCTION(S##syevd_bufferSize, cusolverEigMode_t, cublasFillMode_t, int n, const T *, int lda,   \
-                      const T *, int *size) {                                                                \
-        CUDA_CPU_SIZE(CUDA_CPU_FITS(n, lda), size, n);                                                       \
-    }                                                                                                        \
+    CUDA_CPU_SIZE(S##syevd, CUDA_CPU_FITS(n, lda), n, cusolverEigMode_t, cublasFillMode_t, int n, const T *, \
+                  int lda, const T *)                                                                        \
     CUDA_CPU_FUNCTION(S##syevd, cusolverEigMode_t mode, cublasFillMode_t fill, int n, T *A, int lda,         \
                       T *values, T *, int, int *dev_info) {                                                  \
         CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda), std::vector<int> whole(5 * n + 3);                              \
@@ -232,10 +200,9 @@ CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
                                                    info, 1, 1);                                              \
                       }));                                                                                   \
     }                                                                                                        \
-    CUDA_CPU_FUNCTION(S##sygvd_bufferSize, cusolverEigType_t, cusolverEigMode_t, cublasFillMode_t, int n,    \
-                      const T *, int lda, const T *, int ldb, const T *, int *size) {                        \
-        CUDA_CPU_SIZE(CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb), size, n);                              \
-    }                                                                                                        \
+    CUDA_CPU_SIZE(S##sygvd, CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb), n, cusolverEigType_t,            \
+                  cusolverEigMode_t, cublasFillMode_t, int n, const T *, int lda, const T *, int ldb,        \
+                  const T *)                                                                                 \
     CUDA_CPU_FUNCTION(S##sygvd, cusolverEigType_t type, cusolverEigMode_t mode, cublasFillMode_t fill,       \
                       int n, T *A, int lda, T *B, int ldb, T *values, T *, int, int *dev_info) {             \
         CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb), std::vector<int> whole(5 * n + 3);     \
@@ -249,10 +216,8 @@ CUDA_CPU_EIGEN(S, s, float)
 CUDA_CPU_EIGEN(D, d, double)
 #undef CUDA_CPU_EIGEN
 #define CUDA_CPU_EIGEN(C, c, T, R)                                                                           \
-    CUDA_CPU_FUNCTION(C##heevd_bufferSize, cusolverEigMode_t, cublasFillMode_t, int n, const T *, int lda,   \
-                      const R *, int *size) {                                                                \
-        CUDA_CPU_SIZE(CUDA_CPU_FITS(n, lda), size, n);                                                       \
-    }                                                                                                        \
+    CUDA_CPU_SIZE(C##heevd, CUDA_CPU_FITS(n, lda), n, cusolverEigMode_t, cublasFillMode_t, int n, const T *, \
+                  int lda, const R *)                                                                        \
     CUDA_CPU_FUNCTION(C##heevd, cusolverEigMode_t mode, cublasFillMode_t fill, int n, T *A, int lda,         \
                       R *values, T *, int, int *dev_info) {                                                  \
         CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda), std::vector<int> whole(5 * n + 3);                              \
@@ -267,10 +232,7 @@ CUDA_CPU_EIGEN(D, d, double)
 CUDA_CPU_EIGEN(C, c, cuComplex, float)
 CUDA_CPU_EIGEN(Z, z, cuDoubleComplex, double)
 #undef CUDA_CPU_EIGEN
-#undef CUDA_CPU_HANDLE
-#undef CUDA_CPU_REQUIRE
-#undef CUDA_CPU_FITS
-#undef CUDA_CPU_SIZE
+#undef CUDA_CPU_LIBRARY
+#undef CUDA_CPU_RESULT
 #undef CUDA_CPU_FUNCTION
-#undef CUDA_CPU_WORK
 #include "cuda_cpu/letters_on.h"

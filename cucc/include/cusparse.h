@@ -52,7 +52,7 @@ CUDA_CPU_FUNCTION(GetVersion, int *version) {
         return CUSPARSE_STATUS_SUCCESS;                                                                      \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(Get##NAME, value_type *value) {                                                        \
-        CUDA_CPU_CHECK(value);                                                                               \
+        CUDA_CPU_VALID(value);                                                                               \
         *value = handle->member;                                                                             \
         return CUSPARSE_STATUS_SUCCESS;                                                                      \
     }
@@ -82,7 +82,6 @@ CUDA_CPU_CREATE(CreateMatDescr, cusparseMatDescr)
 CUDA_CPU_CREATE(CreateCsrilu02Info, csrilu02Info)
 CUDA_CPU_CREATE(SpSV_createDescr, cusparseSpSVDescr)
 CUDA_CPU_CREATE(SpSM_createDescr, cusparseSpSMDescr)
-#undef CUDA_CPU_CREATE
 #define CUDA_CPU_DESTROY(NAME, Descriptor)                                                                   \
     static inline cusparseStatus_t cusparse##NAME(Descriptor descriptor) {                                   \
         delete descriptor;                                                                                   \
@@ -96,7 +95,6 @@ CUDA_CPU_DESTROY(DestroyDnMat, cusparseConstDnMatDescr_t)
 CUDA_CPU_DESTROY(DestroyCsrilu02Info, csrilu02Info_t)
 CUDA_CPU_DESTROY(SpSV_destroyDescr, cusparseSpSVDescr_t)
 CUDA_CPU_DESTROY(SpSM_destroyDescr, cusparseSpSMDescr_t)
-#undef CUDA_CPU_DESTROY
 #define CUDA_CPU_ATTRIBUTE(NAME, value_type, member)                                                         \
     static inline cusparseStatus_t cusparseSetMat##NAME(cusparseMatDescr_t matrix, value_type value) {       \
         CUDA_CPU_REQUIRE(matrix);                                                                            \
@@ -110,7 +108,6 @@ CUDA_CPU_ATTRIBUTE(Type, cusparseMatrixType_t, type)
 CUDA_CPU_ATTRIBUTE(FillMode, cusparseFillMode_t, fill)
 CUDA_CPU_ATTRIBUTE(DiagType, cusparseDiagType_t, diagonal)
 CUDA_CPU_ATTRIBUTE(IndexBase, cusparseIndexBase_t, base)
-#undef CUDA_CPU_ATTRIBUTE
 
 namespace cuda_cpu {
 namespace sparse {
@@ -156,7 +153,6 @@ template <class To> cusparseStatus_t create_matrix(To *to, const cusparseSpMatDe
     }
 CUDA_CPU_BOTH(CUDA_CPU_COMPRESSED, Csr, CUSPARSE_FORMAT_CSR)
 CUDA_CPU_BOTH(CUDA_CPU_COMPRESSED, Csc, CUSPARSE_FORMAT_CSC)
-#undef CUDA_CPU_COMPRESSED
 #define CUDA_CPU_OTHERS(Create, Const, constant, unused)                                                     \
     static inline cusparseStatus_t cusparse##Create##Coo(                                                    \
         cusparse##Const##SpMatDescr_t *matrix, int64_t rows, int64_t columns, int64_t count,                 \
@@ -187,7 +183,6 @@ CUDA_CPU_BOTH(CUDA_CPU_COMPRESSED, Csc, CUSPARSE_FORMAT_CSC)
             cusparseDnMatDescr{rows, columns, ld, (void *)values, type, order});                             \
     }
 CUDA_CPU_BOTH(CUDA_CPU_OTHERS, )
-#undef CUDA_CPU_OTHERS
 #undef CUDA_CPU_BOTH
 
 #define CUDA_CPU_VALUES(NAME)                                                                                \
@@ -205,7 +200,6 @@ CUDA_CPU_VALUES(SpMat)
 CUDA_CPU_VALUES(SpVec)
 CUDA_CPU_VALUES(DnVec)
 CUDA_CPU_VALUES(DnMat)
-#undef CUDA_CPU_VALUES
 #define CUDA_CPU_POINTERS(NAME)                                                                              \
     static inline cusparseStatus_t cusparse##NAME##SetPointers(cusparseSpMatDescr_t matrix, void *offsets,   \
                                                                void *indices, void *values) {                \
@@ -216,7 +210,6 @@ CUDA_CPU_VALUES(DnMat)
 CUDA_CPU_POINTERS(Csr)
 CUDA_CPU_POINTERS(Csc)
 CUDA_CPU_POINTERS(Coo)
-#undef CUDA_CPU_POINTERS
 
 static inline cusparseStatus_t cusparseDnVecGet(cusparseDnVecDescr_t vector, int64_t *size, void **values,
                                                 cudaDataType *type) {
@@ -246,7 +239,6 @@ static inline cusparseStatus_t cusparseSpMatGetSize(cusparseConstSpMatDescr_t ma
     }
 CUDA_CPU_GET(Format, cusparseFormat_t, format)
 CUDA_CPU_GET(IndexBase, cusparseIndexBase_t, base)
-#undef CUDA_CPU_GET
 static inline cusparseStatus_t cusparseSpMatSetAttribute(cusparseSpMatDescr_t matrix,
                                                          cusparseSpMatAttribute_t attribute, void *data,
                                                          size_t size) {
@@ -268,7 +260,7 @@ static inline cusparseStatus_t cusparseSpMatGetAttribute(cusparseConstSpMatDescr
 // The size of a buffer, which is not used here
 #define CUDA_CPU_BUFFER(name, ...)                                                                           \
     CUDA_CPU_FUNCTION(name##_bufferSize, __VA_ARGS__, size_t *size) {                                        \
-        CUDA_CPU_CHECK(size);                                                                                \
+        CUDA_CPU_VALID(size);                                                                                \
         *size = 8; /* programs allocate it, and may take a null pointer for a failure */                     \
         return CUSPARSE_STATUS_SUCCESS;                                                                      \
     }
@@ -278,7 +270,7 @@ static inline cusparseStatus_t cusparseSpMatGetAttribute(cusparseConstSpMatDescr
 // y = alpha x + beta y
 CUDA_CPU_FUNCTION(Axpby, const void *alpha, cusparseConstSpVecDescr_t x, const void *beta,
                   cusparseDnVecDescr_t y) {
-    CUDA_CPU_CHECK(alpha && x && beta && y && x->size == y->size);
+    CUDA_CPU_VALID(alpha && x && beta && y && x->size == y->size);
     CUDA_CPU_SUPPORT(x->type == y->type);
     const cpu::Scalar scale(handle, x->type, alpha), old(handle, x->type, beta);
     return cpu::run_real(__func__, handle, x->type, [=, x = *x, y = *y](auto number) {
@@ -295,7 +287,7 @@ CUDA_CPU_FUNCTION(Axpby, const void *alpha, cusparseConstSpVecDescr_t x, const v
 }
 #define CUDA_CPU_EXCHANGE(NAME, FIRST, first, SECOND, second, statement)                                     \
     CUDA_CPU_FUNCTION(NAME, FIRST first, SECOND second) {                                                    \
-        CUDA_CPU_CHECK(x &&y && x->size == y->size);                                                         \
+        CUDA_CPU_VALID(x &&y && x->size == y->size);                                                         \
         CUDA_CPU_SUPPORT(x->type == y->type);                                                                \
         return cpu::run_real(__func__, handle, x->type, [x = *x, y = *y](auto number) {                      \
             using T = decltype(number);                                                                      \
@@ -310,12 +302,11 @@ CUDA_CPU_FUNCTION(Axpby, const void *alpha, cusparseConstSpVecDescr_t x, const v
     }
 CUDA_CPU_EXCHANGE(Gather, cusparseConstDnVecDescr_t, y, cusparseSpVecDescr_t, x, sparse = dense)
 CUDA_CPU_EXCHANGE(Scatter, cusparseConstSpVecDescr_t, x, cusparseDnVecDescr_t, y, dense = sparse)
-#undef CUDA_CPU_EXCHANGE
 CUDA_CPU_BUFFER(SpVV, cusparseOperation_t, cusparseConstSpVecDescr_t, cusparseConstDnVecDescr_t, const void *,
                 cudaDataType)
 CUDA_CPU_FUNCTION(SpVV, cusparseOperation_t, cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y,
                   void *result, cudaDataType compute, void *) {
-    CUDA_CPU_CHECK(x && y && result && x->size == y->size);
+    CUDA_CPU_VALID(x && y && result && x->size == y->size);
     CUDA_CPU_SUPPORT(x->type == y->type && x->type == compute);
     const auto work = [=, x = *x, y = *y](auto number) {
         using T = decltype(number);
@@ -336,7 +327,7 @@ CUDA_CPU_FUNCTION(SpVV, cusparseOperation_t, cusparseConstSpVecDescr_t x, cuspar
 CUDA_CPU_FUNCTION(SpMV, cusparseOperation_t op, const void *alpha, cusparseConstSpMatDescr_t A,
                   cusparseConstDnVecDescr_t x, const void *beta, cusparseDnVecDescr_t y, cudaDataType compute,
                   cusparseSpMVAlg_t, void *) {
-    CUDA_CPU_CHECK(alpha && A && x && beta && y);
+    CUDA_CPU_VALID(alpha && A && x && beta && y);
     const bool transposed = op != CUSPARSE_OPERATION_NON_TRANSPOSE;
     CUDA_CPU_REQUIRE(x->size == (transposed ? A->rows : A->columns) &&
                      y->size == (transposed ? A->columns : A->rows));
@@ -351,7 +342,7 @@ CUDA_CPU_FUNCTION(SpMV, cusparseOperation_t op, const void *alpha, cusparseConst
 CUDA_CPU_FUNCTION(SpMM, cusparseOperation_t opa, cusparseOperation_t opb, const void *alpha,
                   cusparseConstSpMatDescr_t A, cusparseConstDnMatDescr_t B, const void *beta,
                   cusparseDnMatDescr_t C, cudaDataType compute, cusparseSpMMAlg_t, void *) {
-    CUDA_CPU_CHECK(alpha && A && B && beta && C);
+    CUDA_CPU_VALID(alpha && A && B && beta && C);
     const bool ta = opa != CUSPARSE_OPERATION_NON_TRANSPOSE, tb = opb != CUSPARSE_OPERATION_NON_TRANSPOSE;
     CUDA_CPU_REQUIRE(C->rows == (ta ? A->columns : A->rows) && C->columns == (tb ? B->rows : B->columns) &&
                      (ta ? A->rows : A->columns) == (tb ? B->columns : B->rows));
@@ -380,7 +371,7 @@ CUDA_CPU_FUNCTION(SpMM, cusparseOperation_t opa, cusparseOperation_t opb, const 
 CUDA_CPU_FUNCTION(SpSV_solve, cusparseOperation_t op, const void *alpha, cusparseConstSpMatDescr_t A,
                   cusparseConstDnVecDescr_t x, cusparseDnVecDescr_t y, cudaDataType compute,
                   cusparseSpSVAlg_t, cusparseSpSVDescr_t) {
-    CUDA_CPU_CHECK(alpha && A && x && y && A->rows == A->columns && x->size == A->rows && y->size == A->rows);
+    CUDA_CPU_VALID(alpha && A && x && y && A->rows == A->columns && x->size == A->rows && y->size == A->rows);
     CUDA_CPU_SUPPORT(A->type == compute && x->type == compute && y->type == compute &&
                      A->format != CUSPARSE_FORMAT_CSC);
     const cpu::Scalar scale(handle, compute, alpha);
@@ -393,7 +384,7 @@ CUDA_CPU_FUNCTION(SpSV_solve, cusparseOperation_t op, const void *alpha, cuspars
 CUDA_CPU_FUNCTION(SpSM_solve, cusparseOperation_t opa, cusparseOperation_t opb, const void *alpha,
                   cusparseConstSpMatDescr_t A, cusparseConstDnMatDescr_t B, cusparseDnMatDescr_t C,
                   cudaDataType compute, cusparseSpSMAlg_t, cusparseSpSMDescr_t) {
-    CUDA_CPU_CHECK(alpha && A && B && C && A->rows == A->columns && C->rows == A->rows);
+    CUDA_CPU_VALID(alpha && A && B && C && A->rows == A->columns && C->rows == A->rows);
     const bool tb = opb != CUSPARSE_OPERATION_NON_TRANSPOSE;
     CUDA_CPU_REQUIRE((tb ? B->columns : B->rows) == C->rows && (tb ? B->rows : B->columns) == C->columns);
     CUDA_CPU_SUPPORT(A->type == compute && B->type == compute && C->type == compute &&
@@ -426,15 +417,13 @@ CUDA_CPU_PREPARE(SpSV, analysis, cusparseSpSVAlg_t CUDA_CPU_COMMA cusparseSpSVDe
 CUDA_CPU_PREPARE(SpSM, analysis, cusparseSpSMAlg_t CUDA_CPU_COMMA cusparseSpSMDescr_t, cusparseOperation_t,
                  cusparseOperation_t, const void *, cusparseConstSpMatDescr_t, cusparseConstDnMatDescr_t,
                  cusparseDnMatDescr_t)
-#undef CUDA_CPU_COMMA
-#undef CUDA_CPU_PREPARE
 
 // ---- conversions ----
 
 CUDA_CPU_BUFFER(SparseToDense, cusparseConstSpMatDescr_t, cusparseDnMatDescr_t, cusparseSparseToDenseAlg_t)
 CUDA_CPU_FUNCTION(SparseToDense, cusparseConstSpMatDescr_t A, cusparseDnMatDescr_t D,
                   cusparseSparseToDenseAlg_t, void *) {
-    CUDA_CPU_CHECK(A && D && A->rows == D->rows && A->columns == D->columns);
+    CUDA_CPU_VALID(A && D && A->rows == D->rows && A->columns == D->columns);
     CUDA_CPU_SUPPORT(A->type == D->type);
     return cpu::run_real(__func__, handle, A->type, [A = *A, D = *D](auto number) {
         using T = decltype(number);
@@ -466,7 +455,7 @@ template <class T, class F> void for_nonzero(const cusparseDnMatDescr &D, cuspar
 // cusparseSpMatGetSize, allocates the other arrays, and sets their addresses.
 CUDA_CPU_FUNCTION(DenseToSparse_analysis, cusparseConstDnMatDescr_t D, cusparseSpMatDescr_t A,
                   cusparseDenseToSparseAlg_t, void *) {
-    CUDA_CPU_CHECK(A && D && A->rows == D->rows && A->columns == D->columns);
+    CUDA_CPU_VALID(A && D && A->rows == D->rows && A->columns == D->columns);
     CUDA_CPU_SUPPORT(A->type == D->type);
     const auto work = [A, D = *D](auto number) {
         using T = decltype(number);
@@ -486,7 +475,7 @@ CUDA_CPU_FUNCTION(DenseToSparse_analysis, cusparseConstDnMatDescr_t D, cusparseS
 }
 CUDA_CPU_FUNCTION(DenseToSparse_convert, cusparseConstDnMatDescr_t D, cusparseSpMatDescr_t A,
                   cusparseDenseToSparseAlg_t, void *) {
-    CUDA_CPU_CHECK(A && D && A->rows == D->rows && A->columns == D->columns);
+    CUDA_CPU_VALID(A && D && A->rows == D->rows && A->columns == D->columns);
     CUDA_CPU_SUPPORT(A->type == D->type);
     return cpu::run_real(__func__, handle, A->type, [A = *A, D = *D](auto number) {
         using T = decltype(number);
@@ -505,7 +494,7 @@ CUDA_CPU_FUNCTION(DenseToSparse_convert, cusparseConstDnMatDescr_t D, cusparseSp
 
 // Between the rows of sorted entries and the offset of each row
 CUDA_CPU_FUNCTION(Xcoo2csr, const int *rows, int count, int m, int *offsets, cusparseIndexBase_t base) {
-    CUDA_CPU_CHECK(m >= 0 && count >= 0 && offsets);
+    CUDA_CPU_VALID(m >= 0 && count >= 0 && offsets);
     return cpu::run(__func__, handle, [=] {
         for (int row = 0, k = 0; row <= m; row++) {
             while (k < count && rows[k] - base < row)
@@ -515,7 +504,7 @@ CUDA_CPU_FUNCTION(Xcoo2csr, const int *rows, int count, int m, int *offsets, cus
     });
 }
 CUDA_CPU_FUNCTION(Xcsr2coo, const int *offsets, int count, int m, int *rows, cusparseIndexBase_t base) {
-    CUDA_CPU_CHECK(m >= 0 && count >= 0 && offsets);
+    CUDA_CPU_VALID(m >= 0 && count >= 0 && offsets);
     return cpu::run(__func__, handle, [=] {
         for (int row = 0; row < m; row++)
             for (int k = offsets[row] - base; k < offsets[row + 1] - base; k++)
@@ -527,7 +516,7 @@ CUDA_CPU_BUFFER(Csr2cscEx2, int, int, int, const void *, const int *, const int 
 CUDA_CPU_FUNCTION(Csr2cscEx2, int m, int n, int count, const void *values, const int *offsets,
                   const int *columns, void *csc_values, int *csc_offsets, int *csc_rows, cudaDataType type,
                   cusparseAction_t action, cusparseIndexBase_t base, cusparseCsr2CscAlg_t, void *) {
-    CUDA_CPU_CHECK(m >= 0 && n >= 0 && count >= 0);
+    CUDA_CPU_VALID(m >= 0 && n >= 0 && count >= 0);
     CUDA_CPU_SUPPORT(cpu::is_real(type));
     return cpu::run_real(__func__, handle, type, [=](auto number) {
         using T = decltype(number);
@@ -553,7 +542,7 @@ CUDA_CPU_FUNCTION(Csr2cscEx2, int m, int n, int count, const void *values, const
 #define CUDA_CPU_ILU(S, number)                                                                              \
     CUDA_CPU_FUNCTION(S##csrilu02_bufferSize, int, int, const cusparseMatDescr_t, number *, const int *,     \
                       const int *, csrilu02Info_t, int *size) {                                              \
-        CUDA_CPU_CHECK(size);                                                                                \
+        CUDA_CPU_VALID(size);                                                                                \
         *size = 8;                                                                                           \
         return CUSPARSE_STATUS_SUCCESS;                                                                      \
     }                                                                                                        \
@@ -564,16 +553,15 @@ CUDA_CPU_FUNCTION(Csr2cscEx2, int m, int n, int count, const void *values, const
     CUDA_CPU_FUNCTION(S##csrilu02, int m, int count, const cusparseMatDescr_t matrix, number *values,        \
                       const int *offsets, const int *indices, csrilu02Info_t info, cusparseSolvePolicy_t,    \
                       void *) {                                                                              \
-        CUDA_CPU_CHECK(m >= 0 && count >= 0 && matrix && info);                                              \
+        CUDA_CPU_VALID(m >= 0 && count >= 0 && matrix && info);                                              \
         return cpu::run(__func__, handle, [=, base = matrix->base, zero_pivot = info->zero_pivot] {          \
             *zero_pivot = cpu::incomplete_lu(m, base, values, offsets, indices);                             \
         });                                                                                                  \
     }
 CUDA_CPU_ILU(S, float)
 CUDA_CPU_ILU(D, double)
-#undef CUDA_CPU_ILU
 CUDA_CPU_FUNCTION(Xcsrilu02_zeroPivot, csrilu02Info_t info, int *position) {
-    CUDA_CPU_CHECK(info && position);
+    CUDA_CPU_VALID(info && position);
     const auto work = [position, zero_pivot = info->zero_pivot] { *position = *zero_pivot; };
     const cusparseStatus_t status = cpu::run(__func__, handle, work, true);
     return status == CUSPARSE_STATUS_SUCCESS && handle->pointers == CUSPARSE_POINTER_MODE_HOST &&
@@ -582,9 +570,6 @@ CUDA_CPU_FUNCTION(Xcsrilu02_zeroPivot, csrilu02Info_t info, int *position) {
                : status;
 }
 #undef CUDA_CPU_FUNCTION
-#undef CUDA_CPU_BUFFER
-#undef CUDA_CPU_HANDLE
-#undef CUDA_CPU_CHECK
-#undef CUDA_CPU_REQUIRE
-#undef CUDA_CPU_SUPPORT
+#undef CUDA_CPU_LIBRARY
+#undef CUDA_CPU_RESULT
 #include "cuda_cpu/letters_on.h"

@@ -14,14 +14,16 @@
 #define __restrict__ __restrict
 #endif
 #ifndef __CU2CPP__
-#define __global__
-#define __host__
 #define __launch_bounds__(...)
 #define __maxnreg__(n)
 #define __cluster_dims__(...)
+#ifndef __CUDA__ // where clang parses CUDA, cuda_cpu/editor.h has defined these
+#define __global__
+#define __host__
 #define __device__
 #define __constant__
 #define __managed__
+#endif
 #else // macros, as with nvcc: some programs test whether they are defined
 #define __global__   __global__
 #define __host__     __host__

@@ -69,7 +69,7 @@ def test_all_headers_together(tmp_path):
     assert "cuda/std/span" in names and "curand_kernel.h" in names
     macros = "#define T 1\n#define N 2\n#define F 3\n"
     text = macros + "".join(f"#include <{n}>\n" for n in names) + "int main() { return T + N + F; }\n"
-    for options in [], IN_A_CU:
+    for options in [], IN_A_CU, [*IN_A_CU, "-DCUDA_CPU_CHECK"]:
         done = check(tmp_path, text, "-Wall", "-Wextra", "-Werror", *options)
         assert done.returncode == 0, done.stderr
 

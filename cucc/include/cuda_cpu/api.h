@@ -26,7 +26,7 @@ extern "C" {
 #else
 #define CUDA_CPU_OR(value)
 #endif
-#define CUDA_CPU_STREAM cudaStream_t stream CUDA_CPU_OR(0)
+#define CUDA_CPU_STREAM cudaStream_t stream CUDA_CPU_OR(0) // the last parameter of many functions
 
 // Errors. Each host thread has its own last error. cudaGetLastError resets it to cudaSuccess,
 // cudaPeekAtLastError does not.
@@ -367,10 +367,9 @@ CUDA_CPU_ALLOCATE(cudaMallocPitch, (size_t * pitch, size_t width_bytes, size_t r
 CUDA_CPU_ALLOCATE(cudaMallocManaged, (size_t bytes, unsigned int flags = cudaMemAttachGlobal),
                   malloc_managed(pointer, bytes, flags, cu_file, cu_line))
 CUDA_CPU_ALLOCATE(cudaMallocHost, (size_t bytes, unsigned int flags = cudaHostAllocDefault),
-                  malloc_host("cudaMallocHost", pointer, bytes, flags, cu_file, cu_line))
+                  malloc_host(__func__, pointer, bytes, flags, cu_file, cu_line))
 CUDA_CPU_ALLOCATE(cudaHostAlloc, (size_t bytes, unsigned int flags),
-                  malloc_host("cudaHostAlloc", pointer, bytes, flags, cu_file, cu_line))
-#undef CUDA_CPU_ALLOCATE
+                  malloc_host(__func__, pointer, bytes, flags, cu_file, cu_line))
 inline cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
     return cudaMallocFromPoolAsync(pointer, bytes, pool, stream);
 }
@@ -408,15 +407,14 @@ inline cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int d
 }
 inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
                                    size_t height = 0, unsigned int flags = cudaArrayDefault, CUDA_CPU_SITE) {
-    return cuda_cpu::malloc_array("cudaMallocArray", array, desc, {width, height, 0}, flags, cu_file,
-                                  cu_line);
+    return cuda_cpu::malloc_array(__func__, array, desc, {width, height, 0}, flags, cu_file, cu_line);
 }
 inline cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent, CUDA_CPU_SITE) {
     return cuda_cpu::malloc_3d(pointer, extent, cu_file, cu_line);
 }
 inline cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
                                      unsigned int flags = cudaArrayDefault, CUDA_CPU_SITE) {
-    return cuda_cpu::malloc_array("cudaMalloc3DArray", array, desc, extent, flags, cu_file, cu_line);
+    return cuda_cpu::malloc_array(__func__, array, desc, extent, flags, cu_file, cu_line);
 }
 inline cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
                                             cudaExtent extent, unsigned int levels,
@@ -425,38 +423,36 @@ inline cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const c
 }
 inline cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources,
                                             cudaStream_t stream = 0, CUDA_CPU_SITE) {
-    return cuda_cpu::map_resources("cudaGraphicsMapResources", count, resources, stream, cu_file, cu_line);
+    return cuda_cpu::map_resources(__func__, count, resources, stream, cu_file, cu_line);
 }
 inline cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags, CUDA_CPU_SITE) {
     return cuda_cpu::register_host(pointer, bytes, flags, cu_file, cu_line);
 }
 
+// The address and the size of `symbol`
+#define CUDA_CPU_SYMBOL cuda_cpu::address_of(symbol), cuda_cpu::SizeOf<T>::value
 template <class T>
 inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
                                       cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-    return cuda_cpu::copy_to_symbol("cudaMemcpyToSymbol", cuda_cpu::address_of(symbol),
-                                    cuda_cpu::SizeOf<T>::value, from, bytes, offset, kind, 0, false);
+    return cuda_cpu::copy_to_symbol(__func__, CUDA_CPU_SYMBOL, from, bytes, offset, kind, 0, false);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
                                         cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-    return cuda_cpu::copy_from_symbol("cudaMemcpyFromSymbol", to, cuda_cpu::address_of(symbol),
-                                      cuda_cpu::SizeOf<T>::value, bytes, offset, kind, 0, false);
+    return cuda_cpu::copy_from_symbol(__func__, to, CUDA_CPU_SYMBOL, bytes, offset, kind, 0, false);
 }
 template <class T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset,
                                            cudaMemcpyKind kind, cudaStream_t stream = 0) {
-    return cuda_cpu::copy_to_symbol("cudaMemcpyToSymbolAsync", cuda_cpu::address_of(symbol),
-                                    cuda_cpu::SizeOf<T>::value, from, bytes, offset, kind, stream, true);
+    return cuda_cpu::copy_to_symbol(__func__, CUDA_CPU_SYMBOL, from, bytes, offset, kind, stream, true);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset,
                                              cudaMemcpyKind kind, cudaStream_t stream = 0) {
-    return cuda_cpu::copy_from_symbol("cudaMemcpyFromSymbolAsync", to, cuda_cpu::address_of(symbol),
-                                      cuda_cpu::SizeOf<T>::value, bytes, offset, kind, stream, true);
+    return cuda_cpu::copy_from_symbol(__func__, to, CUDA_CPU_SYMBOL, bytes, offset, kind, stream, true);
 }
 template <class T> inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &symbol) {
-    return cuda_cpu::symbol_size(bytes, cuda_cpu::address_of(symbol), cuda_cpu::SizeOf<T>::value);
+    return cuda_cpu::symbol_size(bytes, CUDA_CPU_SYMBOL);
 }
 inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) {
     return cudaEventCreateWithFlags(event, flags);

@@ -83,23 +83,17 @@ template <class T, class Self> class AtomicOperations {
             polled(p(), old, CUDA_CPU_HERE);
         return old;
     }
-    bool compare_exchange_strong(T &expected, T value, Order, Order, CUDA_CPU_SITE) const volatile {
+    bool compare_exchange_strong(T &expected, T value, Order = strongest, Order = strongest,
+                                 CUDA_CPU_SITE) const volatile {
         const bool done =
             __atomic_compare_exchange(p(), &expected, &value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
         if (!done || same(expected, value))
             polled(p(), expected, CUDA_CPU_HERE);
         return done;
     }
-    bool compare_exchange_strong(T &expected, T value, Order order = strongest, CUDA_CPU_SITE) const
-        volatile {
-        return compare_exchange_strong(expected, value, order, order, cu_file, cu_line);
-    }
-    bool compare_exchange_weak(T &expected, T value, Order success, Order failure, CUDA_CPU_SITE) const
-        volatile {
-        return compare_exchange_strong(expected, value, success, failure, cu_file, cu_line);
-    }
-    bool compare_exchange_weak(T &expected, T value, Order order = strongest, CUDA_CPU_SITE) const volatile {
-        return compare_exchange_strong(expected, value, order, order, cu_file, cu_line);
+    bool compare_exchange_weak(T &expected, T value, Order = strongest, Order = strongest,
+                               CUDA_CPU_SITE) const volatile {
+        return compare_exchange_strong(expected, value, strongest, strongest, cu_file, cu_line);
     }
     void wait(T old, Order = strongest, CUDA_CPU_SITE) const volatile {
         wait_while(

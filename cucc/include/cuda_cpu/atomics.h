@@ -198,6 +198,3 @@ CUDA_CPU_ATOMIC(unsigned, Dec, cuda_cpu::atomic_update(p, [=](unsigned old) {
                 }))
 
 #undef CUDA_CPU_ORDER
-#undef CUDA_CPU_ATOMIC
-#undef CUDA_CPU_ATOMIC_CAS
-#undef CUDA_CPU_ATOMIC_INTEGERS

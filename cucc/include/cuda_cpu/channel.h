@@ -33,8 +33,6 @@ CUDA_CPU_CHANNELS_OF(ushort, unsigned short)
 CUDA_CPU_CHANNELS_OF(int, int)
 CUDA_CPU_CHANNELS_OF(uint, unsigned)
 CUDA_CPU_CHANNELS_OF(float, float)
-#undef CUDA_CPU_CHANNELS
-#undef CUDA_CPU_CHANNELS_OF
 
 template <class T> constexpr int channel_bits(int component) {
     return component < Channels<T>::components ? Channels<T>::bits : 0;

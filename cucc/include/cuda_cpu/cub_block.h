@@ -149,7 +149,6 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
     CUDA_CPU_CUB_ONE(InclusiveScan)
     CUDA_CPU_CUB_ONE(ExclusiveSum)
     CUDA_CPU_CUB_ONE(InclusiveSum)
-#undef CUDA_CPU_CUB_ONE
 };
 
 // ---- loads and stores ----
@@ -176,32 +175,23 @@ void cu_store(int rank, int threads, It it, T (&items)[N], int valid) {
 }
 constexpr int cu_all = std::numeric_limits<int>::max();
 
-template <class T, int N, class It>
-void LoadDirectBlocked(int rank, It it, T (&items)[N], int valid = cu_all) {
-    cu_load<false>(rank, 0, it, items, valid);
-}
-template <class T, int N, class It, class Default>
-void LoadDirectBlocked(int rank, It it, T (&items)[N], int valid, Default other) {
-    std::fill(items, items + N, T(other));
-    cu_load<false>(rank, 0, it, items, valid);
-}
-template <class T, int N, class It>
-void StoreDirectBlocked(int rank, It it, T (&items)[N], int valid = cu_all) {
-    cu_store<false>(rank, 0, it, items, valid);
-}
-template <int THREADS, class T, int N, class It>
-void LoadDirectStriped(int rank, It it, T (&items)[N], int valid = cu_all) {
-    cu_load<true>(rank, THREADS, it, items, valid);
-}
-template <int THREADS, class T, int N, class It, class Default>
-void LoadDirectStriped(int rank, It it, T (&items)[N], int valid, Default other) {
-    std::fill(items, items + N, T(other));
-    cu_load<true>(rank, THREADS, it, items, valid);
-}
-template <int THREADS, class T, int N, class It>
-void StoreDirectStriped(int rank, It it, T (&items)[N], int valid = cu_all) {
-    cu_store<true>(rank, THREADS, it, items, valid);
-}
+// TYPES are the template parameters before T; the items are those of `threads` threads.
+#define CUDA_CPU_CUB_DIRECT(Striped, STRIPED, TYPES, threads)                                                \
+    template <CUDA_CPU_LIST TYPES class T, int N, class It>                                                  \
+    void LoadDirect##Striped(int rank, It it, T(&items)[N], int valid = cu_all) {                            \
+        cu_load<STRIPED>(rank, threads, it, items, valid);                                                   \
+    }                                                                                                        \
+    template <CUDA_CPU_LIST TYPES class T, int N, class It, class Default>                                   \
+    void LoadDirect##Striped(int rank, It it, T(&items)[N], int valid, Default other) {                      \
+        std::fill(items, items + N, T(other));                                                               \
+        cu_load<STRIPED>(rank, threads, it, items, valid);                                                   \
+    }                                                                                                        \
+    template <CUDA_CPU_LIST TYPES class T, int N, class It>                                                  \
+    void StoreDirect##Striped(int rank, It it, T(&items)[N], int valid = cu_all) {                           \
+        cu_store<STRIPED>(rank, threads, it, items, valid);                                                  \
+    }
+CUDA_CPU_CUB_DIRECT(Blocked, false, (), 0)
+CUDA_CPU_CUB_DIRECT(Striped, true, (int THREADS, ), THREADS)
 
 template <class T, int N, bool STRIPED, int THREADS> class cu_load_store {
   public:
@@ -274,7 +264,6 @@ class BlockExchange : public cu_collective<cu_storage<T, X * Y * Z * N>> {
     CUDA_CPU_CUB_MOVE(BlockedToStriped, blocked, striped)
     CUDA_CPU_CUB_MOVE(WarpStripedToBlocked, warp_striped, blocked)
     CUDA_CPU_CUB_MOVE(BlockedToWarpStriped, blocked, warp_striped)
-#undef CUDA_CPU_CUB_MOVE
 #define CUDA_CPU_CUB_SCATTER(NAME, to)                                                                       \
     template <class U, class Rank> void NAME(T(&in)[N], U(&out)[N], Rank(&ranks)[N]) {                       \
         const auto given = [&](int, int i) { return (int)ranks[i]; };                                        \
@@ -285,7 +274,6 @@ class BlockExchange : public cu_collective<cu_storage<T, X * Y * Z * N>> {
     }
     CUDA_CPU_CUB_SCATTER(ScatterToBlocked, blocked)
     CUDA_CPU_CUB_SCATTER(ScatterToStriped, striped)
-#undef CUDA_CPU_CUB_SCATTER
 };
 
 // ---- sorting in a block ----
@@ -343,7 +331,6 @@ class BlockRadixSort : public cu_block_sort<Key, X * Y * Z, N, Value> {
     CUDA_CPU_CUB_SORT(SortDescending, false, false)
     CUDA_CPU_CUB_SORT(SortBlockedToStriped, true, true)
     CUDA_CPU_CUB_SORT(SortDescendingBlockedToStriped, true, false)
-#undef CUDA_CPU_CUB_SORT
 };
 
 template <class Key, int X, int N, class Value = NullType, int Y = 1, int Z = 1>
@@ -424,7 +411,6 @@ class BlockAdjacentDifference : public cu_neighbours<T, X, Y, Z> {
     }
     CUDA_CPU_CUB_SUBTRACT(SubtractLeft, true)
     CUDA_CPU_CUB_SUBTRACT(SubtractRight, false)
-#undef CUDA_CPU_CUB_SUBTRACT
 };
 
 template <class T, int X, int Y = 1, int Z = 1, int = 0>
@@ -521,9 +507,6 @@ class BlockShuffle : public cu_collective<cu_storage<T, X * Y * Z>> {
             out[N - 1] = s[rank + 1];
     }
 };
-
-#undef CUDA_CPU_CUB
-#undef CUDA_CPU_CUB_FROM
 
 } // namespace cub
 

@@ -83,16 +83,13 @@ struct DeviceReduce {
     CUDA_CPU_CUB_REDUCTION(Min, Traits<cu_value<In>>::Max())
     CUDA_CPU_CUB_REDUCTION(Max, Traits<cu_value<In>>::Lowest())
 #undef CUDA_CPU_CUB_REDUCTION
-    template <class In, class Out>
-    static cudaError_t ArgMin(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return cu_run(storage, bytes, stream,
-                      [=] { *out = cu_best(in, n, cub::ArgMin(), Traits<cu_value<In>>::Max()); });
+#define CUDA_CPU_CUB_ARG_REDUCTION(NAME, worst)                                                              \
+    template <class In, class Out>                                                                           \
+    static cudaError_t NAME(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {          \
+        return cu_run(storage, bytes, stream, [=] { *out = cu_best(in, n, cub::NAME(), worst); });           \
     }
-    template <class In, class Out>
-    static cudaError_t ArgMax(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return cu_run(storage, bytes, stream,
-                      [=] { *out = cu_best(in, n, cub::ArgMax(), Traits<cu_value<In>>::Lowest()); });
-    }
+    CUDA_CPU_CUB_ARG_REDUCTION(ArgMin, Traits<cu_value<In>>::Max())
+    CUDA_CPU_CUB_ARG_REDUCTION(ArgMax, Traits<cu_value<In>>::Lowest())
     template <class In, class Out, class Op, class Transform, class T>
     static cudaError_t TransformReduce(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, Op op,
                                        Transform transform, T initial, CUDA_CPU_CUB_STREAM) {
@@ -403,13 +400,6 @@ struct DeviceSegmentedRadixSort {
     CUDA_CPU_CUB_SORTS(SortKeys, SortPairs, true, PARTS, CUDA_CPU_CUB_PARTS_ARGUMENTS)
     CUDA_CPU_CUB_SORTS(SortKeysDescending, SortPairsDescending, false, PARTS, CUDA_CPU_CUB_PARTS_ARGUMENTS)
 };
-#undef CUDA_CPU_CUB_SORTS
-#undef CUDA_CPU_CUB_ALL_TYPES
-#undef CUDA_CPU_CUB_ALL
-#undef CUDA_CPU_CUB_ALL_PARTS
-#undef CUDA_CPU_CUB_PARTS_TYPES
-#undef CUDA_CPU_CUB_PARTS
-#undef CUDA_CPU_CUB_PARTS_ARGUMENTS
 
 struct DeviceMergeSort {
     template <class Keys, class Less>
@@ -495,9 +485,6 @@ struct DeviceFor {
         return ForEachN(CountingInputIterator<Count>(0), (cu_size)n, op, stream);
     }
 };
-
-#undef CUDA_CPU_CUB_STORAGE
-#undef CUDA_CPU_CUB_STREAM
 
 } // namespace cub
 

@@ -73,26 +73,20 @@ CUDA_CPU_CUB_OPERATION(Max, CUDA_CPU_CUB_COMMON, a < b ? b : a)
 CUDA_CPU_CUB_OPERATION(Min, CUDA_CPU_CUB_COMMON, b < a ? b : a)
 CUDA_CPU_CUB_OPERATION(Equality, bool, a == b)
 CUDA_CPU_CUB_OPERATION(Inequality, bool, a != b)
-#undef CUDA_CPU_CUB_COMMON
-#undef CUDA_CPU_CUB_OPERATION
 template <class E> struct InequalityWrapper {
     E op;
     explicit InequalityWrapper(E e) : op(e) {}
     template <class T, class U> bool operator()(const T &a, const U &b) const { return !op(a, b); }
 };
 // If values are equal, the smaller key is chosen.
-struct ArgMax {
-    template <class K, class T>
-    KeyValuePair<K, T> operator()(const KeyValuePair<K, T> &a, const KeyValuePair<K, T> &b) const {
-        return a.value < b.value || (a.value == b.value && b.key < a.key) ? b : a;
-    }
-};
-struct ArgMin {
-    template <class K, class T>
-    KeyValuePair<K, T> operator()(const KeyValuePair<K, T> &a, const KeyValuePair<K, T> &b) const {
-        return b.value < a.value || (a.value == b.value && b.key < a.key) ? b : a;
-    }
-};
+#define CUDA_CPU_CUB_ARG(Name, chosen, other)                                                                \
+    struct Name {                                                                                            \
+        template <class Pair> Pair operator()(const Pair &a, const Pair &b) const {                          \
+            return chosen.value < other.value || (a.value == b.value && b.key < a.key) ? b : a;              \
+        }                                                                                                    \
+    };
+CUDA_CPU_CUB_ARG(ArgMax, a, b)
+CUDA_CPU_CUB_ARG(ArgMin, b, a)
 template <class B> struct CastOp {
     template <class A> B operator()(const A &a) const { return (B)a; }
 };

@@ -40,17 +40,3 @@
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
 int cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
 #pragma clang force_cuda_host_device end
-
-// cuda_runtime.h of this folder has defined some of these macros as empty, so they are undefined.
-#undef __host__
-#undef __device__
-#undef __global__
-#undef __shared__
-#undef __constant__
-#undef __managed__
-#define __host__     __attribute__((host))
-#define __device__   __attribute__((device))
-#define __global__   __attribute__((global))
-#define __shared__   __attribute__((shared))
-#define __constant__ __attribute__((constant))
-#define __managed__  __attribute__((managed))

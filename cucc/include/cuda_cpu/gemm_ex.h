@@ -9,9 +9,7 @@ namespace blas {
 inline bool is_real(cudaDataType type) {
     return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F;
 }
-inline size_t size_of(cudaDataType type) {
-    return type == CUDA_R_32F ? 4 : 2;
-}
+CUDA_CPU_RETURN(size_t, size_of, (cudaDataType type), type == CUDA_R_32F ? 4 : 2)
 inline float load(const void *p, cudaDataType type, size_t i) {
     return type == CUDA_R_32F   ? ((const float *)p)[i]
            : type == CUDA_R_16F ? widen<10>(((const uint16_t *)p)[i])
@@ -41,7 +39,7 @@ CUDA_CPU_FUNCTION(GemmStridedBatchedEx, cublasOperation_t opa, cublasOperation_t
                   const void *B, cudaDataType type_b, int ldb, long long stride_b, const void *beta, void *C,
                   cudaDataType type_c, int ldc, long long stride_c, int count, cublasComputeType_t compute,
                   cublasGemmAlgo_t) {
-    CUDA_CPU_CHECK(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));
+    CUDA_CPU_VALID(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));
     if (type_a == CUDA_R_64F && type_b == CUDA_R_64F && type_c == CUDA_R_64F &&
         (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC))
         return cublasDgemmStridedBatched(handle, opa, opb, m, n, k, (const double *)alpha, (const double *)A,

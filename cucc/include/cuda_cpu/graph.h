@@ -230,9 +230,8 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t objec
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned int flags);
 
 // Nodes. Parameters that several functions share: those of a new node, which runs after the `count` nodes of
-// `after`; a node of an executable graph; and a copy from or to a variable.
-#define CUDA_CPU_NEW_NODE  cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count
-#define CUDA_CPU_EXEC_NODE cudaGraphExec_t executable, cudaGraphNode_t node
+// `after`, and of a copy to or from a variable.
+#define CUDA_CPU_NEW_NODE cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count
 #define CUDA_CPU_TO_SYMBOL                                                                                   \
     const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind
 #define CUDA_CPU_FROM_SYMBOL void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind
@@ -287,6 +286,7 @@ cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer);
 cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams *params);
 
 // Executable graphs
+#define CUDA_CPU_EXEC_NODE cudaGraphExec_t executable, cudaGraphNode_t node
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
                                  unsigned long long flags CUDA_CPU_OR(0));
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph,
@@ -389,7 +389,6 @@ inline cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cuda
 CUDA_CPU_COPY_NODE(cudaGraphAddMemcpyNode, (CUDA_CPU_NEW_NODE), (node, graph, after, count))
 CUDA_CPU_COPY_NODE(cudaGraphMemcpyNodeSetParams, (cudaGraphNode_t node), (node))
 CUDA_CPU_COPY_NODE(cudaGraphExecMemcpyNodeSetParams, (CUDA_CPU_EXEC_NODE), (executable, node))
-#undef CUDA_CPU_COPY_NODE
 // Makes a user object from a C++ object, which is deleted with the last reference.
 template <class T>
 inline cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, T *wrapped, unsigned int references,

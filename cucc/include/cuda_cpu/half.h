@@ -104,7 +104,6 @@ CUDA_CPU_CONVERT_INTEGER(unsigned int, uint)
 CUDA_CPU_CONVERT_INTEGER(long long, ll)
 CUDA_CPU_CONVERT_INTEGER(unsigned long long, ull)
 #undef CUDA_CPU_CONVERT
-#undef CUDA_CPU_CONVERT_INTEGER
 CUDA_CPU_RETURN(signed char, CUDA_CPU_NAME(__, 2char_rz), (CUDA_CPU_H a), (signed char)a)
 CUDA_CPU_RETURN(unsigned char, CUDA_CPU_NAME(__, 2uchar_rz), (CUDA_CPU_H a), (unsigned char)a)
 
@@ -192,7 +191,6 @@ inline CUDA_CPU_H limit_to_1(CUDA_CPU_H a) { // NaN: 0
 CUDA_CPU_ARITHMETIC(add, +)
 CUDA_CPU_ARITHMETIC(sub, -)
 CUDA_CPU_ARITHMETIC(mul, *)
-#undef CUDA_CPU_ARITHMETIC
 CUDA_CPU_RETURN(CUDA_CPU_H, __hdiv, (CUDA_CPU_H a, CUDA_CPU_H b), (double)(float)a / (double)(float)b)
 CUDA_CPU_RETURN(CUDA_CPU_H, __hfma, (CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H c),
                 cuda_cpu::multiply_add((float)a, (float)b, (float)c))
@@ -257,10 +255,6 @@ CUDA_CPU_OPERATORS(CUDA_CPU_H, __hadd, __hsub, __hmul, __hdiv, __hneg)
 CUDA_CPU_RELATIONS(CUDA_CPU_H, __heq, __hneu, __hlt, __hle, __hgt, __hge)
 CUDA_CPU_OPERATORS(CUDA_CPU_H2, __hadd2, __hsub2, __hmul2, __h2div, __hneg2)
 CUDA_CPU_RELATIONS(CUDA_CPU_H2, __hbeq2, __hbneu2, __hblt2, __hble2, __hbgt2, __hbge2)
-#undef CUDA_CPU_OPERATOR
-#undef CUDA_CPU_OPERATORS
-#undef CUDA_CPU_RELATION
-#undef CUDA_CPU_RELATIONS
 CUDA_CPU_RETURN(CUDA_CPU_H &, operator++, (CUDA_CPU_H & a), a += CUDA_CPU_H(1.0f))
 CUDA_CPU_RETURN(CUDA_CPU_H &, operator--, (CUDA_CPU_H & a), a -= CUDA_CPU_H(1.0f))
 CUDA_CPU_RETURN(CUDA_CPU_H, operator++, (CUDA_CPU_H & a, int), std::exchange(a, __hadd(a, CUDA_CPU_H(1.0f))))
@@ -304,15 +298,7 @@ template <> constexpr bool cuda_cpu::shuffled<CUDA_CPU_H2> = true;
 
 #endif // __CUDACC__
 
-#undef CUDA_CPU_PASTE_
-#undef CUDA_CPU_PASTE
 #undef CUDA_CPU_NAME
-#undef CUDA_CPU_NAME2
-#undef CUDA_CPU_RAW
-#undef CUDA_CPU_RAW2
-#undef CUDA_CPU_BOTH1
-#undef CUDA_CPU_BOTH2
-#undef CUDA_CPU_BOTH3
 #undef CUDA_CPU_H
 #undef CUDA_CPU_H2
 #undef CUDA_CPU_F

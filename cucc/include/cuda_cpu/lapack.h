@@ -52,10 +52,6 @@ CUDA_CPU_LAPACK_REAL(d, double)
 CUDA_CPU_LAPACK_COMPLEX(c, cuComplex, float)
 CUDA_CPU_LAPACK_COMPLEX(z, cuDoubleComplex, double)
 }
-#undef CUDA_CPU_LAPACK
-#undef CUDA_CPU_LAPACK_ALL
-#undef CUDA_CPU_LAPACK_REAL
-#undef CUDA_CPU_LAPACK_COMPLEX
 
 // The C++ type of a number
 template <class T> struct NumberOf { using type = T; };
@@ -127,7 +123,6 @@ CUDA_CPU_LU(s, float)
 CUDA_CPU_LU(d, double)
 CUDA_CPU_LU(c, cuComplex)
 CUDA_CPU_LU(z, cuDoubleComplex)
-#undef CUDA_CPU_LU
 
 // C, n x n, becomes the inverse of a matrix, whose L and U are in A, n x n, as factorize() leaves them.
 template <class T> void invert(int n, const T *A, int lda, const int *pivots, T *C, int ldc) {

@@ -12,16 +12,18 @@ namespace cuda_cpu {
 cudaError_t library_call(const char *call, cudaStream_t stream, std::function<void()> work,
                          bool wait = false);
 
-// A scalar argument of cuBLAS and cuSPARSE. A scalar in host memory is read when the function is called; one
-// in device memory is read when the work runs.
-template <class Number> struct LibraryScalar {
-    const Number *device;
-    Number value;
-    LibraryScalar(bool on_device, const void *p) : device(on_device ? (const Number *)p : nullptr), value() {
-        if (!device)
-            value = *(const Number *)p;
-    }
-    Number operator*() const { return device ? *device : value; }
-};
-
 } // namespace cuda_cpu
+
+// The first lines of a library's function: they return if there is no handle, or if its arguments are wrong.
+// The library's header defines CUDA_CPU_LIBRARY, the namespace of its parts, and CUDA_CPU_RESULT(name), its
+// status of that name.
+#define CUDA_CPU_HANDLE                                                                                      \
+    namespace cpu = cuda_cpu::CUDA_CPU_LIBRARY;                                                              \
+    if (!handle)                                                                                             \
+    return CUDA_CPU_RESULT(NOT_INITIALIZED)
+#define CUDA_CPU_REQUIRE(condition)                                                                          \
+    if (!(condition))                                                                                        \
+    return CUDA_CPU_RESULT(INVALID_VALUE)
+#define CUDA_CPU_VALID(condition)                                                                            \
+    CUDA_CPU_HANDLE;                                                                                         \
+    CUDA_CPU_REQUIRE(condition)

@@ -175,9 +175,6 @@ CUDA_CPU_ROUNDED(rn, FE_TONEAREST)
 CUDA_CPU_ROUNDED(rz, FE_TOWARDZERO)
 CUDA_CPU_ROUNDED(ru, FE_UPWARD)
 CUDA_CPU_ROUNDED(rd, FE_DOWNWARD)
-#undef CUDA_CPU_ROUNDED
-#undef CUDA_CPU_ROUNDED_FLOAT
-#undef CUDA_CPU_ROUNDED_OPERATION
 #undef CUDA_CPU_CONVERT
 CUDA_CPU_RETURN(float, __frsqrt_rn, (float x), (float)(1.0 / sqrt((double)x)))
 CUDA_CPU_RETURN(double, __int2double_rn, (int x), x)
@@ -198,7 +195,6 @@ CUDA_CPU_TO_INTEGER(double, double, int, int)
 CUDA_CPU_TO_INTEGER(double, double, uint, unsigned int)
 CUDA_CPU_TO_INTEGER(double, double, ll, long long)
 CUDA_CPU_TO_INTEGER(double, double, ull, unsigned long long)
-#undef CUDA_CPU_TO_INTEGER
 
 // ---- reinterpreting bits ----
 
@@ -210,9 +206,8 @@ CUDA_CPU_RETURN(long long, __double_as_longlong, (double x), cuda_cpu::bits_as<l
 CUDA_CPU_RETURN(double, __longlong_as_double, (long long x), cuda_cpu::bits_as<double>(x))
 CUDA_CPU_RETURN(int, __double2hiint, (double x), (int)(__double_as_longlong(x) >> 32))
 CUDA_CPU_RETURN(int, __double2loint, (double x), (int)__double_as_longlong(x))
-inline double __hiloint2double(int high, int low) {
-    return cuda_cpu::bits_as<double>((unsigned long long)(unsigned)high << 32 | (unsigned)low);
-}
+CUDA_CPU_RETURN(double, __hiloint2double, (int high, int low),
+                cuda_cpu::bits_as<double>((unsigned long long)(unsigned)high << 32 | (unsigned)low))
 
 // ---- integers ----
 
@@ -220,14 +215,11 @@ inline int __mul24(int x, int y) { // product of the low 24 bits
     return (int)((unsigned)((int)((unsigned)x << 8) >> 8) * (unsigned)((int)((unsigned)y << 8) >> 8));
 }
 CUDA_CPU_RETURN(unsigned int, __umul24, (unsigned int x, unsigned int y), (x & 0xffffff) * (y & 0xffffff))
-CUDA_CPU_RETURN(int, __mulhi, (int x, int y), (int)((long long)x *y >> 32))
-inline unsigned int __umulhi(unsigned int x, unsigned int y) {
-    return (unsigned int)((unsigned long long)x * y >> 32);
-}
-CUDA_CPU_RETURN(long long, __mul64hi, (long long x, long long y), (long long)((__int128)x *y >> 64))
-inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
-    return (unsigned long long)((unsigned __int128)x * y >> 64);
-}
+CUDA_CPU_RETURN(int, __mulhi, (int x, int y), (int)(1ll * x * y >> 32))
+CUDA_CPU_RETURN(unsigned int, __umulhi, (unsigned int x, unsigned int y), (unsigned int)(1ull * x * y >> 32))
+CUDA_CPU_RETURN(long long, __mul64hi, (long long x, long long y), (long long)(y *(__int128)x >> 64))
+CUDA_CPU_RETURN(unsigned long long, __umul64hi, (unsigned long long x, unsigned long long y),
+                (unsigned long long)(y *(unsigned __int128)x >> 64))
 CUDA_CPU_RETURN(int, __popc, (unsigned int x), __builtin_popcount(x))
 CUDA_CPU_RETURN(int, __popcll, (unsigned long long x), __builtin_popcountll(x))
 CUDA_CPU_RETURN(int, __clz, (int x), x ? __builtin_clz((unsigned)x) : 32)
@@ -240,9 +232,8 @@ inline unsigned int __brev(unsigned int x) {
     x = (x >> 2 & 0x33333333) | (x & 0x33333333) << 2;
     return (x >> 1 & 0x55555555) | (x & 0x55555555) << 1;
 }
-inline unsigned long long __brevll(unsigned long long x) {
-    return (unsigned long long)__brev((unsigned)x) << 32 | __brev((unsigned)(x >> 32));
-}
+CUDA_CPU_RETURN(unsigned long long, __brevll, (unsigned long long x),
+                (unsigned long long)__brev((unsigned)x) << 32 | __brev((unsigned)(x >> 32)))
 // Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector choose.
 inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
     const unsigned long long bytes = (unsigned long long)y << 32 | x;
@@ -252,32 +243,24 @@ inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int sel
     return result;
 }
 // Shifts high:low. The plain forms take the shift modulo 32; the _c forms clamp it to 32.
-inline unsigned int __funnelshift_l(unsigned int low, unsigned int high, unsigned int shift) {
-    return (unsigned int)(((unsigned long long)high << 32 | low) << (shift & 31) >> 32);
-}
-inline unsigned int __funnelshift_lc(unsigned int low, unsigned int high, unsigned int shift) {
-    return shift >= 32 ? low : __funnelshift_l(low, high, shift);
-}
-inline unsigned int __funnelshift_r(unsigned int low, unsigned int high, unsigned int shift) {
-    return (unsigned int)(((unsigned long long)high << 32 | low) >> (shift & 31));
-}
-inline unsigned int __funnelshift_rc(unsigned int low, unsigned int high, unsigned int shift) {
-    return shift >= 32 ? high : __funnelshift_r(low, high, shift);
-}
+CUDA_CPU_RETURN(unsigned int, __funnelshift_l, (unsigned int low, unsigned int high, unsigned int shift),
+                (unsigned int)(((unsigned long long)high << 32 | low) << (shift & 31) >> 32))
+CUDA_CPU_RETURN(unsigned int, __funnelshift_lc, (unsigned int low, unsigned int high, unsigned int shift),
+                shift >= 32 ? low : __funnelshift_l(low, high, shift))
+CUDA_CPU_RETURN(unsigned int, __funnelshift_r, (unsigned int low, unsigned int high, unsigned int shift),
+                (unsigned int)(((unsigned long long)high << 32 | low) >> (shift & 31)))
+CUDA_CPU_RETURN(unsigned int, __funnelshift_rc, (unsigned int low, unsigned int high, unsigned int shift),
+                shift >= 32 ? high : __funnelshift_r(low, high, shift))
 CUDA_CPU_RETURN(int, __hadd, (int x, int y), (int)(((long long)x + y) >> 1))
 CUDA_CPU_RETURN(int, __rhadd, (int x, int y), (int)(((long long)x + y + 1) >> 1))
-inline unsigned int __uhadd(unsigned int x, unsigned int y) {
-    return (unsigned int)(((unsigned long long)x + y) >> 1);
-}
-inline unsigned int __urhadd(unsigned int x, unsigned int y) {
-    return (unsigned int)(((unsigned long long)x + y + 1) >> 1);
-}
-inline unsigned int __sad(int x, int y, unsigned int z) {
-    return z + (x > y ? (unsigned)x - (unsigned)y : (unsigned)y - (unsigned)x);
-}
-inline unsigned int __usad(unsigned int x, unsigned int y, unsigned int z) {
-    return z + (x > y ? x - y : y - x);
-}
+CUDA_CPU_RETURN(unsigned int, __uhadd, (unsigned int x, unsigned int y),
+                (unsigned int)(((unsigned long long)x + y) >> 1))
+CUDA_CPU_RETURN(unsigned int, __urhadd, (unsigned int x, unsigned int y),
+                (unsigned int)(((unsigned long long)x + y + 1) >> 1))
+CUDA_CPU_RETURN(unsigned int, __sad, (int x, int y, unsigned int z),
+                z + (x > y ? (unsigned)x - (unsigned)y : (unsigned)y - (unsigned)x))
+CUDA_CPU_RETURN(unsigned int, __usad, (unsigned int x, unsigned int y, unsigned int z),
+                z + (x > y ? x - y : y - x))
 
 // ---- min and max, for the mixed types that CUDA accepts ----
 
@@ -299,9 +282,6 @@ CUDA_CPU_MIN_MAX_FLOATS(float, float, float)
 CUDA_CPU_MIN_MAX_FLOATS(double, double, double)
 CUDA_CPU_MIN_MAX_FLOATS(double, float, double)
 CUDA_CPU_MIN_MAX_FLOATS(double, double, float)
-#undef CUDA_CPU_MIN_MAX
-#undef CUDA_CPU_MIN_MAX_INTEGERS
-#undef CUDA_CPU_MIN_MAX_FLOATS
 CUDA_CPU_RETURN(unsigned int, umin, (unsigned int x, unsigned int y), min(x, y))
 CUDA_CPU_RETURN(unsigned int, umax, (unsigned int x, unsigned int y), max(x, y))
 CUDA_CPU_RETURN(long long, llmin, (long long x, long long y), min(x, y))
@@ -329,8 +309,6 @@ CUDA_CPU_STORE(__stwb)
 CUDA_CPU_STORE(__stcg)
 CUDA_CPU_STORE(__stcs)
 CUDA_CPU_STORE(__stwt)
-#undef CUDA_CPU_LOAD
-#undef CUDA_CPU_STORE
 
 // ---- hints to the compiler ----
 

@@ -87,18 +87,13 @@ template <class T> inline unsigned int sum_of_absolute_differences(unsigned int 
     CUDA_CPU_COMPARE(leu, n, U, <=)                                                                          \
     CUDA_CPU_COMPARE(lts, n, S, <)                                                                           \
     CUDA_CPU_COMPARE(ltu, n, U, <)                                                                           \
-    inline unsigned int __vsads##n(unsigned int a, unsigned int b) {                                         \
-        return cuda_cpu::sum_of_absolute_differences<S>(a, b);                                               \
-    }                                                                                                        \
-    inline unsigned int __vsadu##n(unsigned int a, unsigned int b) {                                         \
-        return cuda_cpu::sum_of_absolute_differences<U>(a, b);                                               \
-    }
+    CUDA_CPU_RETURN(unsigned int, __vsads##n, (unsigned int a, unsigned int b),                              \
+                    cuda_cpu::sum_of_absolute_differences<S>(a, b))                                          \
+    CUDA_CPU_RETURN(unsigned int, __vsadu##n, (unsigned int a, unsigned int b),                              \
+                    cuda_cpu::sum_of_absolute_differences<U>(a, b))
 CUDA_CPU_PACKED(2, short, unsigned short)
 CUDA_CPU_PACKED(4, signed char, unsigned char)
-#undef CUDA_CPU_PACKED
 #undef CUDA_CPU_COMPARE
-#undef CUDA_CPU_EACH1
-#undef CUDA_CPU_EACH2
 
 // ---- dot products of bytes, and of 16-bit numbers with bytes; the sum wraps ----
 
@@ -114,15 +109,12 @@ CUDA_CPU_PACKED(4, signed char, unsigned char)
                    (unsigned int)((S)((unsigned int)a >> 16) * (B)((unsigned int)b >> 8)));                  \
     }                                                                                                        \
     CUDA_CPU_RETURN(R, __dp2a_hi, (R a, R b, R sum), __dp2a_lo(a, (R)((unsigned int)b >> 16), sum))          \
-    inline R __dp4a(B4 a, B4 b, R sum) {                                                                     \
-        return __dp4a(cuda_cpu::bits_as<R>(a), cuda_cpu::bits_as<R>(b), sum);                                \
-    }                                                                                                        \
-    inline R __dp2a_lo(S2 a, B4 b, R sum) {                                                                  \
-        return __dp2a_lo(cuda_cpu::bits_as<R>(a), cuda_cpu::bits_as<R>(b), sum);                             \
-    }                                                                                                        \
-    inline R __dp2a_hi(S2 a, B4 b, R sum) {                                                                  \
-        return __dp2a_hi(cuda_cpu::bits_as<R>(a), cuda_cpu::bits_as<R>(b), sum);                             \
-    }
+    CUDA_CPU_RETURN(R, __dp4a, (B4 a, B4 b, R sum),                                                          \
+                    __dp4a(cuda_cpu::bits_as<R>(a), cuda_cpu::bits_as<R>(b), sum))                           \
+    CUDA_CPU_RETURN(R, __dp2a_lo, (S2 a, B4 b, R sum),                                                       \
+                    __dp2a_lo(cuda_cpu::bits_as<R>(a), cuda_cpu::bits_as<R>(b), sum))                        \
+    CUDA_CPU_RETURN(R, __dp2a_hi, (S2 a, B4 b, R sum),                                                       \
+                    __dp2a_hi(cuda_cpu::bits_as<R>(a), cuda_cpu::bits_as<R>(b), sum))
 CUDA_CPU_DOT(int, short, signed char, short2, char4)
 CUDA_CPU_DOT(unsigned int, unsigned short, unsigned char, ushort2, uchar4)
 #undef CUDA_CPU_DOT
@@ -152,9 +144,6 @@ CUDA_CPU_DPX_RELU(s32, int, int)
 CUDA_CPU_DPX_RELU(s16x2, unsigned int, short)
 CUDA_CPU_DPX(u32, unsigned int, unsigned int)
 CUDA_CPU_DPX(u16x2, unsigned int, unsigned short)
-#undef CUDA_CPU_DPX3
-#undef CUDA_CPU_DPX
-#undef CUDA_CPU_DPX_RELU
 
 // These also return whether the first number was chosen. Of equal numbers it is chosen.
 #define CUDA_CPU_DPX_CHOICE(name, operation, R, W)                                                           \
@@ -168,7 +157,6 @@ CUDA_CPU_DPX_CHOICE(__vibmax_s, >=, int, short)
 CUDA_CPU_DPX_CHOICE(__vibmin_s, <=, int, short)
 CUDA_CPU_DPX_CHOICE(__vibmax_u, >=, unsigned int, unsigned short)
 CUDA_CPU_DPX_CHOICE(__vibmin_u, <=, unsigned int, unsigned short)
-#undef CUDA_CPU_DPX_CHOICE
 
 // The position of the n-th set bit of the mask, counted upwards from bit `base`, or downwards for negative n.
 // If n is 0, tests bit `base` itself. Returns all ones if there is no such bit.

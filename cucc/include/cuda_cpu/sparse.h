@@ -137,16 +137,8 @@ typedef cusparseSpSVDescr *cusparseSpSVDescr_t;
 typedef cusparseSpSMDescr *cusparseSpSMDescr_t;
 typedef csrilu02Info *csrilu02Info_t;
 
-#define CUDA_CPU_HANDLE                                                                                      \
-    namespace cpu = cuda_cpu::sparse;                                                                        \
-    if (!handle)                                                                                             \
-    return CUSPARSE_STATUS_NOT_INITIALIZED
-#define CUDA_CPU_REQUIRE(condition)                                                                          \
-    if (!(condition))                                                                                        \
-    return CUSPARSE_STATUS_INVALID_VALUE
-#define CUDA_CPU_CHECK(condition)                                                                            \
-    CUDA_CPU_HANDLE;                                                                                         \
-    CUDA_CPU_REQUIRE(condition)
+#define CUDA_CPU_LIBRARY      sparse
+#define CUDA_CPU_RESULT(name) CUSPARSE_STATUS_##name
 #define CUDA_CPU_SUPPORT(condition)                                                                          \
     if (!(condition))                                                                                        \
     return CUSPARSE_STATUS_NOT_SUPPORTED
@@ -159,9 +151,7 @@ cusparseStatus_t run(const char *call, cusparseHandle_t handle, Work work, bool 
     return library_call(call, handle->stream, work, wait) == cudaSuccess ? CUSPARSE_STATUS_SUCCESS
                                                                          : CUSPARSE_STATUS_EXECUTION_FAILED;
 }
-inline bool is_real(cudaDataType type) {
-    return type == CUDA_R_32F || type == CUDA_R_64F;
-}
+CUDA_CPU_RETURN(bool, is_real, (cudaDataType type), type == CUDA_R_32F || type == CUDA_R_64F)
 inline bool is_index(cusparseIndexType_t type) {
     return type == CUSPARSE_INDEX_32I || type == CUSPARSE_INDEX_64I;
 }

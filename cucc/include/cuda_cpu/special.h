@@ -103,7 +103,6 @@ CUDA_CPU_NORM(double, , , length)
 CUDA_CPU_NORM(double, r, , 1 / length)
 CUDA_CPU_NORM(float, , f, length)
 CUDA_CPU_NORM(float, r, f, 1 / length)
-#undef CUDA_CPU_NORM
 
 CUDA_CPU_RETURN(double, cyl_bessel_i0, (double x), cuda_cpu::bessel_i(0, x))
 CUDA_CPU_RETURN(double, cyl_bessel_i1, (double x), cuda_cpu::bessel_i(1, x))
@@ -138,7 +137,6 @@ CUDA_CPU_FLOAT_OF(erfcinv)
 CUDA_CPU_FLOAT_OF(erfinv)
 CUDA_CPU_FLOAT_OF(normcdfinv)
 CUDA_CPU_FLOAT_OF(normcdf)
-#undef CUDA_CPU_FLOAT_OF
 CUDA_CPU_RETURN(float, exp10, (float x), exp10f(x))
 CUDA_CPU_RETURN(float, j0, (float x), j0f(x))
 CUDA_CPU_RETURN(float, j1, (float x), j1f(x))

@@ -257,9 +257,6 @@ CUDA_CPU_FETCHES(tex2DLayered, two_layers, float2, x, y, 0, layer, float x, floa
 CUDA_CPU_FETCHES(texCubemap, cube, float4, x, y, z, 0, float x, float y, float z)
 CUDA_CPU_FETCHES(texCubemapLayered, cube_layers, float4, x, y, z, layer, float x, float y, float z, int layer)
 #undef CUDA_CPU_FETCH
-#undef CUDA_CPU_FETCHES
-#undef CUDA_CPU_GRADIENT
-#undef CUDA_CPU_LEVEL
 
 // Surfaces. x is an offset in bytes.
 #define CUDA_CPU_SURFACE(name, parameters, ...)                                                              \
@@ -279,6 +276,5 @@ CUDA_CPU_SURFACE(surf1DLayered, (int x, int layer), one_layers, x, 0, layer)
 CUDA_CPU_SURFACE(surf2DLayered, (int x, int y, int layer), two_layers, x, y, layer)
 CUDA_CPU_SURFACE(surfCubemap, (int x, int y, int face), cube, x, y, face)
 CUDA_CPU_SURFACE(surfCubemapLayered, (int x, int y, int layer_face), cube_layers, x, y, layer_face)
-#undef CUDA_CPU_SURFACE
 #undef CUDA_CPU_BOTH
 #endif // __cplusplus

@@ -11,6 +11,9 @@
 #define __VECTOR_TYPES_H__
 #define __VECTOR_FUNCTIONS_H__
 
+// Macros of these headers begin with CUDA_CPU_. A header undefines only those whose names another header
+// gives another meaning.
+
 // A function whose body is one expression
 #define CUDA_CPU_RETURN(T, name, parameters, ...)                                                            \
     inline T name parameters {                                                                               \
@@ -53,11 +56,6 @@ CUDA_CPU_WIDE_VECTORS(longlong, long long, 16)
 CUDA_CPU_WIDE_VECTORS(ulonglong, unsigned long long, 16)
 CUDA_CPU_VECTORS(float, float, 8, 16)
 CUDA_CPU_WIDE_VECTORS(double, double, 16)
-
-#undef CUDA_CPU_VECTOR
-#undef CUDA_CPU_VECTOR4
-#undef CUDA_CPU_VECTORS
-#undef CUDA_CPU_WIDE_VECTORS
 
 // The size of a grid or block. Omitted dimensions are 1.
 struct dim3 {

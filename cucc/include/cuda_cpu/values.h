@@ -21,7 +21,6 @@
 enum cudaError { cudaSuccess = 0, CUDA_CPU_ERRORS(CUDA_CPU_BOTH, CUDA_CPU_RUNTIME, CUDA_CPU_NONE) };
 typedef enum cudaError cudaError_t;
 #undef CUDA_CPU_BOTH
-#undef CUDA_CPU_RUNTIME
 
 #define CUDA_CPU_BOTH(name, NAME, value, answer) cudaDevAttr##name = value,
 typedef enum cudaDeviceAttr { CUDA_CPU_ATTRIBUTES(CUDA_CPU_BOTH, CUDA_CPU_NONE) } cudaDeviceAttr;

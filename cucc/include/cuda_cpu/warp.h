@@ -5,36 +5,29 @@
 inline __attribute__((always_inline)) void __syncthreads(CUDA_CPU_SITE) {
     cuda_cpu::block_barrier(cuda_cpu::BlockVote::none, false, CUDA_CPU_HERE);
 }
-inline int __syncthreads_count(int predicate, CUDA_CPU_SITE) {
-    return cuda_cpu::block_barrier(cuda_cpu::BlockVote::count, predicate, CUDA_CPU_HERE);
-}
-inline int __syncthreads_and(int predicate, CUDA_CPU_SITE) {
-    return cuda_cpu::block_barrier(cuda_cpu::BlockVote::all, predicate, CUDA_CPU_HERE);
-}
-inline int __syncthreads_or(int predicate, CUDA_CPU_SITE) {
-    return cuda_cpu::block_barrier(cuda_cpu::BlockVote::any, predicate, CUDA_CPU_HERE);
-}
+CUDA_CPU_RETURN(int, __syncthreads_count, (int predicate, CUDA_CPU_SITE),
+                cuda_cpu::block_barrier(cuda_cpu::BlockVote::count, predicate, CUDA_CPU_HERE))
+CUDA_CPU_RETURN(int, __syncthreads_and, (int predicate, CUDA_CPU_SITE),
+                cuda_cpu::block_barrier(cuda_cpu::BlockVote::all, predicate, CUDA_CPU_HERE))
+CUDA_CPU_RETURN(int, __syncthreads_or, (int predicate, CUDA_CPU_SITE),
+                cuda_cpu::block_barrier(cuda_cpu::BlockVote::any, predicate, CUDA_CPU_HERE))
 
 inline void __syncwarp(unsigned mask = 0xffffffff, CUDA_CPU_SITE) {
     cuda_cpu::warp_operation(cuda_cpu::WarpOp::sync, mask, 0, 0, 32, CUDA_CPU_HERE);
 }
 // Returns the mask of the lanes that have reached this call. It waits until no other lane of the warp can
 // reach it.
-inline unsigned __activemask(CUDA_CPU_SITE) {
-    return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::active, 1u << cuda_cpu::lane(), 0, 0, 32,
-                                              CUDA_CPU_HERE);
-}
+CUDA_CPU_RETURN(unsigned, __activemask, (CUDA_CPU_SITE),
+                (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::active, 1u << cuda_cpu::lane(), 0, 0, 32,
+                                                   CUDA_CPU_HERE))
 
-inline unsigned __ballot_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
-    return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::ballot, mask, predicate != 0, 0, 32,
-                                              CUDA_CPU_HERE);
-}
-inline int __any_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
-    return __ballot_sync(mask, predicate, cu_file, cu_line) != 0;
-}
-inline int __all_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
-    return __ballot_sync(mask, !predicate, cu_file, cu_line) == 0;
-}
+CUDA_CPU_RETURN(unsigned, __ballot_sync, (unsigned mask, int predicate, CUDA_CPU_SITE),
+                (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::ballot, mask, predicate != 0, 0, 32,
+                                                   CUDA_CPU_HERE))
+CUDA_CPU_RETURN(int, __any_sync, (unsigned mask, int predicate, CUDA_CPU_SITE),
+                __ballot_sync(mask, predicate, cu_file, cu_line) != 0)
+CUDA_CPU_RETURN(int, __all_sync, (unsigned mask, int predicate, CUDA_CPU_SITE),
+                __ballot_sync(mask, !predicate, cu_file, cu_line) == 0)
 
 #define CUDA_CPU_SHUFFLE(name, op, Operand, operand)                                                         \
     template <class T>                                                                                       \
@@ -73,7 +66,6 @@ CUDA_CPU_REDUCE(unsigned, max, max_unsigned)
 CUDA_CPU_REDUCE(unsigned, and, and)
 CUDA_CPU_REDUCE(unsigned, or, or)
 CUDA_CPU_REDUCE(unsigned, xor, xor)
-#undef CUDA_CPU_REDUCE
 
 // ---- address spaces ----
 
@@ -81,14 +73,11 @@ CUDA_CPU_REDUCE(unsigned, xor, xor)
 #define CUDA_CPU_SPACE(Name, space)                                                                          \
     CUDA_CPU_RETURN(unsigned, __is##Name, (const void *p), cuda_cpu::space_of(p) == cuda_cpu::Space::space)  \
     CUDA_CPU_RETURN(size_t, __cvta_generic_to_##space, (const void *p), (size_t)p)                           \
-    inline void *__cvta_##space##_to_generic(size_t address) {                                               \
-        return (void *)address;                                                                              \
-    }
+    CUDA_CPU_RETURN(void *, __cvta_##space##_to_generic, (size_t address), (void *)address)
 CUDA_CPU_SPACE(Global, global)
 CUDA_CPU_SPACE(Shared, shared)
 CUDA_CPU_SPACE(Constant, constant)
 CUDA_CPU_SPACE(Local, local)
-#undef CUDA_CPU_SPACE
 
 // ---- fences ----
 
