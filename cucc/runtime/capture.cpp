@@ -59,10 +59,8 @@ cudaError_t begin_capture(const char *call, cudaStream_t stream, std::shared_ptr
     if ((unsigned)mode > cudaStreamCaptureModeRelaxed)
         return fail(cudaErrorInvalidValue, "%s: there is no mode %d", call, (int)mode);
     const StreamIdentity id = identity(stream);
-    if (id.legacy)
-        return fail(cudaErrorStreamCaptureUnsupported, "%s: the default stream cannot be captured", call);
-    if (captured(stream))
-        return fail(cudaErrorIllegalState, "%s: the stream is being captured already", call);
+    FAIL_IF(id.legacy, cudaErrorStreamCaptureUnsupported, "the default stream cannot be captured");
+    FAIL_IF(captured(stream), cudaErrorIllegalState, "the stream is being captured already");
     const auto capture = std::make_shared<Capture>();
     capture->into_existing = into != nullptr;
     capture->graph = into ? into : std::make_shared<CUgraph_st>();
@@ -213,43 +211,37 @@ using namespace cuda_cpu;
 extern "C" {
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
+    BEGIN(stream);
     LOCK();
-    return begin_capture(__func__, stream, nullptr, {}, mode);
+    return begin_capture(call, stream, nullptr, {}, mode);
 }
 
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
                                           const cudaGraphNode_t *dependencies, const cudaGraphEdgeData *,
                                           size_t count, cudaStreamCaptureMode mode) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
+    BEGIN(stream);
     LOCK();
-    FIND_GRAPH(__func__, into, graph);
-    TRY(check_nodes(__func__, *into, dependencies, count));
-    return begin_capture(__func__, stream, into,
-                         std::vector<cudaGraphNode_t>(dependencies, dependencies + count), mode);
+    FIND_GRAPH(call, into, graph);
+    TRY(check_nodes(call, *into, dependencies, count));
+    return begin_capture(call, stream, into, std::vector<cudaGraphNode_t>(dependencies, dependencies + count),
+                         mode);
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
-    BEGIN();
-    NOT_NULL(graph);
-    TRY(check_stream(__func__, stream));
+    BEGIN(graph, stream);
     LOCK();
     CapturedStream *const c = captured(stream);
     *graph = nullptr;
-    if (!c)
-        return fail(cudaErrorIllegalState, "%s: no capture of the stream was begun", __func__);
+    FAIL_IF(!c, cudaErrorIllegalState, "no capture of the stream was begun");
     const CapturePointer capture = c->capture;
     if (capture->origin != c->stream.number) {
         spoil(capture);
-        return fail(cudaErrorStreamCaptureUnmatched, "%s: the capture was begun with another stream",
-                    __func__);
+        return fail(cudaErrorStreamCaptureUnmatched, "%s: the capture was begun with another stream", call);
     }
     if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id()) {
         end(capture); // as on an H200: its graph is lost, and the stream is no longer captured
         return fail(cudaErrorStreamCaptureWrongThread,
-                    "%s: another host thread began the capture, which is not relaxed", __func__);
+                    "%s: another host thread began the capture, which is not relaxed", call);
     }
     std::vector<cudaGraphNode_t> others = capture->of_gone; // the last nodes of the other streams
     for (const auto &[number, other] : known_captures().streams)
@@ -259,11 +251,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     const bool valid = capture->status == cudaStreamCaptureStatusActive;
     end(capture);
     if (!valid)
-        return spoilt(__func__);
-    if (!all_joined)
-        return fail(cudaErrorStreamCaptureUnjoined,
-                    "%s: a stream that joined the capture has work for which the first stream does not wait",
-                    __func__);
+        return spoilt(call);
+    FAIL_IF(!all_joined, cudaErrorStreamCaptureUnjoined,
+            "a stream that joined the capture has work for which the first stream does not wait");
     *graph = capture->into_existing ? capture->graph.get() : enter(capture->graph);
     return cudaSuccess;
 }
@@ -276,9 +266,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
                                      unsigned long long *id, cudaGraph_t *graph,
                                      const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
                                      size_t *count) {
-    BEGIN();
-    NOT_NULL(status);
-    TRY(check_stream(__func__, stream));
+    BEGIN(status, stream);
     LOCK();
     const CapturedStream *const c = captured(stream);
     *status = c ? c->capture->status : cudaStreamCaptureStatusNone;
@@ -301,13 +289,11 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
 
 cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
                                                 const cudaGraphEdgeData *, size_t count, unsigned flags) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
+    BEGIN(stream);
     LOCK();
     CapturedStream *const c = captured(stream);
-    if (!c)
-        return fail(cudaErrorIllegalState, "%s: no graph captures the stream", __func__);
-    TRY(check_nodes(__func__, *c->capture->graph, dependencies, count));
+    FAIL_IF(!c, cudaErrorIllegalState, "no graph captures the stream");
+    TRY(check_nodes(call, *c->capture->graph, dependencies, count));
     if (flags & cudaStreamSetCaptureDependencies)
         c->last.clear();
     for (size_t i = 0; i < count; ++i)
@@ -317,10 +303,9 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNo
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
-    MAY_FAIL();
-    NOT_NULL(mode);
-    if ((unsigned)*mode > cudaStreamCaptureModeRelaxed)
-        return fail(cudaErrorInvalidValue, "%s: there is no mode %d", __func__, (int)*mode);
+    MAY_FAIL(mode);
+    FAIL_IF((unsigned)*mode > cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue, "there is no mode %d",
+            (int)*mode);
     std::swap(*mode, thread_mode);
     return cudaSuccess;
 }

@@ -207,10 +207,8 @@ cudaError_t check_context(const char *call) {
     if (const char *set = getenv("CUDA_CPU_GL"); set && strcmp(set, "refuse") == 0)
         return fail(cudaErrorOperatingSystem, "%s: refused, because CUDA_CPU_GL=refuse", call);
     const char *version = (const char *)glGetString(GL_VERSION);
-    if (!version)
-        return fail(cudaErrorInvalidGraphicsContext, "%s: no OpenGL context is current in this thread", call);
-    if (atof(version) < 3.1)
-        return fail(cudaErrorNotSupported, "%s: needs OpenGL 3.1, this context has %s", call, version);
+    FAIL_IF(!version, cudaErrorInvalidGraphicsContext, "no OpenGL context is current in this thread");
+    FAIL_IF(atof(version) < 3.1, cudaErrorNotSupported, "needs OpenGL 3.1, this context has %s", version);
     return cudaSuccess;
 }
 
@@ -260,19 +258,17 @@ cudaError_t check_mapped(const char *call, Resource *r) {
 
 // Checks a whole list of resources before any of them is mapped or unmapped. Fails if one is invalid.
 cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_t stream, bool mapped) {
-    TRY(begin(call));
-    if (count < 1 || !list)
-        return fail(cudaErrorInvalidValue, "%s: invalid list of %d resources at %p", call, count,
-                    (void *)list);
+    BEGIN_IN();
+    FAIL_IF(count < 1 || !list, cudaErrorInvalidValue, "invalid list of %d resources at %p", count,
+            (void *)list);
     TRY(check_stream(call, stream));
     for (int i = 0; i < count; ++i) {
         TRY(check_known(call, list[i]));
         const Resource &r = *list[i];
-        if (!mapped && std::count(list, list + i, list[i]))
-            return fail(cudaErrorAlreadyMapped, "%s: %s is in the list twice", call, describe(r).c_str());
-        if (r.mapped && !mapped)
-            return fail(cudaErrorAlreadyMapped, "%s: %s is mapped already%s", call, describe(r).c_str(),
-                        told_at("mapped", r.map_file, r.map_line).c_str());
+        FAIL_IF(!mapped && std::count(list, list + i, list[i]), cudaErrorAlreadyMapped,
+                "%s is in the list twice", describe(r).c_str());
+        FAIL_IF(r.mapped && !mapped, cudaErrorAlreadyMapped, "%s is mapped already%s", describe(r).c_str(),
+                told_at("mapped", r.map_file, r.map_line).c_str());
         if (mapped)
             TRY(check_mapped(call, list[i]));
     }
@@ -287,16 +283,14 @@ cudaError_t map_buffer(const char *call, Resource &r, const char *file, int line
     GLint in_use = 0;
     gl().GetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
     gl().GetBufferParameteriv(GL_COPY_READ_BUFFER, GL_BUFFER_MAPPED, &in_use);
-    if ((size_t)bytes != r.bytes)
-        return fail(cudaErrorUnknown, "%s: %s had %zu bytes when it was registered, now it has %lld", call,
-                    describe(r).c_str(), r.bytes, (long long)bytes);
-    if (in_use)
-        return fail(cudaErrorUnknown, "%s: the program has mapped %s in OpenGL", call, describe(r).c_str());
+    FAIL_IF((size_t)bytes != r.bytes, cudaErrorUnknown,
+            "%s had %zu bytes when it was registered, now it has %lld", describe(r).c_str(), r.bytes,
+            (long long)bytes);
+    FAIL_IF(in_use, cudaErrorUnknown, "the program has mapped %s in OpenGL", describe(r).c_str());
     const void *const content =
         gl().MapBufferRange(GL_COPY_READ_BUFFER, 0, bytes, GL_MAP_READ_BIT | GL_MAP_WRITE_BIT);
-    if (!content)
-        return fail(cudaErrorUnknown, "%s: OpenGL cannot map %s: error 0x%04x", call, describe(r).c_str(),
-                    take_gl_errors());
+    FAIL_IF(!content, cudaErrorUnknown, "OpenGL cannot map %s: error 0x%04x", describe(r).c_str(),
+            take_gl_errors());
     cudaError_t error =
         allocate(call, &r.memory, r.bytes, MemoryKind::device, memory_of_graphics, file, line);
     if (error)
@@ -385,9 +379,8 @@ cudaError_t map_image(Resource &r, const char *file, int line) {
 cudaError_t unmap_image(const char *call, Resource &r) {
     std::vector<char> pixels(r.bytes);
     const size_t row = r.bytes / r.height;
-    if (cudaMemcpy2DFromArray(pixels.data(), row, r.array, 0, 0, row, r.height, cudaMemcpyDeviceToHost))
-        return fail(cudaErrorUnknown, "%s: the array of %s was freed while it was mapped", call,
-                    describe(r).c_str());
+    FAIL_IF(cudaMemcpy2DFromArray(pixels.data(), row, r.array, 0, 0, row, r.height, cudaMemcpyDeviceToHost),
+            cudaErrorUnknown, "the array of %s was freed while it was mapped", describe(r).c_str());
     if (!r.reads_only()) {
         const Bound bound(r.target, r.name);
         const PackedRows packed;
@@ -408,9 +401,9 @@ cudaError_t unmap(const char *call, Resource &r) {
     }
     const GLenum used = take_gl_errors();
     const cudaError_t error = r.target ? unmap_image(call, r) : unmap_buffer(call, r);
-    if (!error && used == GL_INVALID_OPERATION)
-        return fail(cudaErrorUnknown, "%s: OpenGL was asked to use %s while it was mapped%s", call,
-                    describe(r).c_str(), told_at("mapped", r.map_file, r.map_line).c_str());
+    FAIL_IF(!error && used == GL_INVALID_OPERATION, cudaErrorUnknown,
+            "OpenGL was asked to use %s while it was mapped%s", describe(r).c_str(),
+            told_at("mapped", r.map_file, r.map_line).c_str());
     if (!error && used)
         fprintf(stderr, "cuda on the CPU: %s: OpenGL reported an error while %s was mapped: 0x%04x\n", call,
                 describe(r).c_str(), used);
@@ -434,11 +427,10 @@ cudaError_t unmap_resources(const char *call, int count, cudaGraphicsResource_t 
 }
 
 cudaError_t unregister(const char *call, Resource *r) {
-    TRY(begin(call));
+    BEGIN_IN();
     TRY(check_known(call, r));
-    if (r->mapped)
-        return fail(cudaErrorAlreadyMapped, "%s: %s is still mapped%s", call, describe(*r).c_str(),
-                    told_at("mapped", r->map_file, r->map_line).c_str());
+    FAIL_IF(r->mapped, cudaErrorAlreadyMapped, "%s is still mapped%s", describe(*r).c_str(),
+            told_at("mapped", r->map_file, r->map_line).c_str());
     std::lock_guard lock(resources().mutex);
     resources().known.erase(r);
     delete r;
@@ -447,12 +439,11 @@ cudaError_t unregister(const char *call, Resource *r) {
 
 // Finds the resource of a buffer that a deprecated call registered.
 cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
-    TRY(begin(call));
+    BEGIN_IN();
     std::lock_guard lock(resources().mutex);
     const auto at = resources().by_buffer.find(buffer);
-    if (at == resources().by_buffer.end())
-        return fail(cudaErrorInvalidValue, "%s: buffer %u was not registered by cudaGLRegisterBufferObject",
-                    call, buffer);
+    FAIL_IF(at == resources().by_buffer.end(), cudaErrorInvalidValue,
+            "buffer %u was not registered by cudaGLRegisterBufferObject", buffer);
     found = at->second;
     return cudaSuccess;
 }
@@ -479,23 +470,20 @@ bool one_access(unsigned flags) {
 
 cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags,
                             const char *file, int line) {
-    TRY(begin(call));
-    NOT_NULL_IN(call, resource);
-    if (flags > cudaGraphicsRegisterFlagsWriteDiscard)
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag for a buffer", call, flags);
+    BEGIN_IN(resource);
+    FAIL_IF(flags > cudaGraphicsRegisterFlagsWriteDiscard, cudaErrorInvalidValue,
+            "0x%x is not a valid flag for a buffer", flags);
     TRY(check_context(call));
     tell_earlier_errors(call);
-    if (!gl().IsBuffer(buffer))
-        return fail(buffer ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
-                    "%s: OpenGL has no buffer %u: it was deleted, or never bound", call, buffer);
+    FAIL_IF(!gl().IsBuffer(buffer), buffer ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
+            "OpenGL has no buffer %u: it was deleted, or never bound", buffer);
     Resource made = {buffer, 0, flags, current_device(), file, line};
     GLint64 bytes = 0;
     {
         const Bound bound(GL_COPY_READ_BUFFER, buffer);
         gl().GetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
     }
-    if (bytes == 0)
-        return fail(cudaErrorMemoryAllocation, "%s: buffer %u has no storage", call, buffer);
+    FAIL_IF(bytes == 0, cudaErrorMemoryAllocation, "buffer %u has no storage", buffer);
     made.bytes = (size_t)bytes;
     return add(resource, made);
 }
@@ -503,38 +491,33 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
 cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenum target, unsigned flags,
                            const char *file, int line) {
     static const char call[] = "cudaGraphicsGLRegisterImage";
-    TRY(begin(call));
-    NOT_NULL_IN(call, resource);
-    if (flags > 15 || !one_access(flags))
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
-    if (target == GL_TEXTURE_3D || target == GL_TEXTURE_2D_ARRAY || target == GL_TEXTURE_CUBE_MAP ||
-        target == GL_RENDERBUFFER)
-        return fail(cudaErrorNotSupported, "%s: images of target 0x%04x are not supported", call, target);
-    if (target != GL_TEXTURE_2D && target != GL_TEXTURE_RECTANGLE)
-        return fail(cudaErrorInvalidValue, "%s: CUDA does not support images of target 0x%04x", call, target);
+    BEGIN_IN(resource);
+    FAIL_IF(flags > 15 || !one_access(flags), cudaErrorInvalidValue,
+            "0x%x is not a valid combination of flags", flags);
+    FAIL_IF(target == GL_TEXTURE_3D || target == GL_TEXTURE_2D_ARRAY || target == GL_TEXTURE_CUBE_MAP ||
+                target == GL_RENDERBUFFER,
+            cudaErrorNotSupported, "images of target 0x%04x are not supported", target);
+    FAIL_IF(target != GL_TEXTURE_2D && target != GL_TEXTURE_RECTANGLE, cudaErrorInvalidValue,
+            "CUDA does not support images of target 0x%04x", target);
     TRY(check_context(call));
     tell_earlier_errors(call);
-    if (!glIsTexture(image))
-        return fail(image ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
-                    "%s: OpenGL has no texture %u: it was deleted, or never bound", call, image);
+    FAIL_IF(!glIsTexture(image), image ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
+            "OpenGL has no texture %u: it was deleted, or never bound", image);
     GLint width = 0, height = 0, internal = 0;
     {
         const Bound bound(target, image);
-        if (const GLenum error = take_gl_errors())
-            return fail(cudaErrorInvalidValue, "%s: texture %u is not of target 0x%04x (0x%04x)", call, image,
-                        target, error);
+        FAIL_IF(const GLenum error = take_gl_errors(), cudaErrorInvalidValue,
+                "texture %u is not of target 0x%04x (0x%04x)", image, target, error);
         glGetTexLevelParameteriv(target, 0, GL_TEXTURE_WIDTH, &width);
         glGetTexLevelParameteriv(target, 0, GL_TEXTURE_HEIGHT, &height);
         glGetTexLevelParameteriv(target, 0, GL_TEXTURE_INTERNAL_FORMAT, &internal);
     }
-    if (width == 0 || height == 0)
-        return fail(cudaErrorInvalidValue, "%s: texture %u has no storage", call, image);
+    FAIL_IF(width == 0 || height == 0, cudaErrorInvalidValue, "texture %u has no storage", image);
     const Format *const format = std::find_if(std::begin(formats), std::end(formats), [&](const Format &f) {
         return f.internal == (GLenum)internal;
     });
-    if (format == std::end(formats))
-        return fail(cudaErrorInvalidValue, "%s: texture %u has a format that CUDA does not support: 0x%04x",
-                    call, image, (unsigned)internal);
+    FAIL_IF(format == std::end(formats), cudaErrorInvalidValue,
+            "texture %u has a format that CUDA does not support: 0x%04x", image, (unsigned)internal);
     Resource made = {image, target, flags, current_device(), file, line};
     made.width = (size_t)width;
     made.height = (size_t)height;
@@ -580,12 +563,11 @@ cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource) {
 
 cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned flags) {
     BEGIN();
-    TRY(check_known(__func__, resource));
-    if (flags > cudaGraphicsMapFlagsWriteDiscard)
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag", __func__, flags);
-    if (resource->mapped)
-        return fail(cudaErrorAlreadyMapped, "%s: %s is mapped%s", __func__, describe(*resource).c_str(),
-                    told_at("mapped", resource->map_file, resource->map_line).c_str());
+    TRY(check_known(call, resource));
+    FAIL_IF(flags > cudaGraphicsMapFlagsWriteDiscard, cudaErrorInvalidValue, "0x%x is not a valid flag",
+            flags);
+    FAIL_IF(resource->mapped, cudaErrorAlreadyMapped, "%s is mapped%s", describe(*resource).c_str(),
+            told_at("mapped", resource->map_file, resource->map_line).c_str());
     resource->map_flags = flags;
     return cudaSuccess;
 }
@@ -596,12 +578,10 @@ cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *list, 
 
 cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
                                                  cudaGraphicsResource_t resource) {
-    BEGIN();
-    NOT_NULL(pointer);
-    TRY(check_mapped(__func__, resource));
-    if (resource->target)
-        return fail(cudaErrorNotMappedAsPointer, "%s: %s has an array, no pointer", __func__,
-                    describe(*resource).c_str());
+    BEGIN(pointer);
+    TRY(check_mapped(call, resource));
+    FAIL_IF(resource->target, cudaErrorNotMappedAsPointer, "%s has an array, no pointer",
+            describe(*resource).c_str());
     *pointer = resource->memory;
     if (bytes)
         *bytes = resource->bytes;
@@ -610,25 +590,21 @@ cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
 
 cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource,
                                                   unsigned index, unsigned level) {
-    BEGIN();
-    NOT_NULL(array);
-    TRY(check_mapped(__func__, resource));
-    if (!resource->target)
-        return fail(cudaErrorNotMappedAsArray, "%s: %s has a pointer, no array", __func__,
-                    describe(*resource).c_str());
-    if (index != 0 || level != 0)
-        return fail(cudaErrorInvalidValue, "%s: %s has no array %u of level %u", __func__,
-                    describe(*resource).c_str(), index, level);
+    BEGIN(array);
+    TRY(check_mapped(call, resource));
+    FAIL_IF(!resource->target, cudaErrorNotMappedAsArray, "%s has a pointer, no array",
+            describe(*resource).c_str());
+    FAIL_IF(index != 0 || level != 0, cudaErrorInvalidValue, "%s has no array %u of level %u",
+            describe(*resource).c_str(), index, level);
     *array = resource->array;
     return cudaSuccess;
 }
 
 cudaError_t cudaGLGetDevices(unsigned *count, int *devices, unsigned most, cudaGLDeviceList list) {
-    BEGIN();
-    NOT_NULL(count);
-    if (list < cudaGLDeviceListAll || list > cudaGLDeviceListNextFrame)
-        return fail(cudaErrorInvalidValue, "%s: there is no list %d", __func__, (int)list);
-    TRY(check_context(__func__));
+    BEGIN(count);
+    FAIL_IF(list < cudaGLDeviceListAll || list > cudaGLDeviceListNextFrame, cudaErrorInvalidValue,
+            "there is no list %d", (int)list);
+    TRY(check_context(call));
     *count = 1;
     if (most > 0) {
         NOT_NULL(devices);

@@ -43,10 +43,10 @@ cudaError_t check_nodes(const char *call, const CUgraph_st &graph, const cudaGra
         return fail(cudaErrorInvalidValue, "%s: the list of %zu dependencies is NULL", call, count);
     for (size_t i = 0; i < count; ++i) {
         TRY(check_node(call, nodes[i]));
-        if (nodes[i]->graph != &graph)
-            return fail(cudaErrorInvalidValue, "%s: dependency %zu is a node of another graph", call, i);
-        if (std::count(nodes, nodes + i, nodes[i]))
-            return fail(cudaErrorInvalidValue, "%s: dependency %zu occurs twice", call, i);
+        FAIL_IF(nodes[i]->graph != &graph, cudaErrorInvalidValue, "dependency %zu is a node of another graph",
+                i);
+        FAIL_IF(std::count(nodes, nodes + i, nodes[i]), cudaErrorInvalidValue, "dependency %zu occurs twice",
+                i);
     }
     return cudaSuccess;
 }
@@ -105,7 +105,7 @@ template <class T> cudaError_t give(const std::vector<T> &list, T *to, size_t *c
 
 cudaError_t list_nodes(const char *call, cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count,
                        bool roots) {
-    NOT_NULL_IN(call, count);
+    FAIL_IF(!count, cudaErrorInvalidValue, "count is NULL");
     LOCK();
     FIND_GRAPH(call, found, graph);
     std::vector<cudaGraphNode_t> list;
@@ -118,7 +118,7 @@ cudaError_t list_nodes(const char *call, cudaGraph_t graph, cudaGraphNode_t *nod
 // Adds or removes dependencies, after a check of all nodes.
 cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNode_t *from,
                          const cudaGraphNode_t *to, size_t count, bool add) {
-    TRY(begin(call));
+    BEGIN_IN();
     LOCK();
     FIND_GRAPH(call, found, graph);
     for (size_t i = 0; i < count; ++i) {
@@ -128,11 +128,9 @@ cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNod
     for (size_t i = 0; i < count; ++i) {
         std::vector<cudaGraphNode_t> &before = to[i]->before;
         const auto edge = std::find(before.begin(), before.end(), from[i]);
-        if (add && (from[i] == to[i] || edge != before.end()))
-            return fail(cudaErrorInvalidValue, "%s: dependency %zu %s", call, i,
-                        from[i] == to[i] ? "is of a node on itself" : "is there already");
-        if (!add && edge == before.end())
-            return fail(cudaErrorInvalidValue, "%s: there is no dependency %zu", call, i);
+        FAIL_IF(add && (from[i] == to[i] || edge != before.end()), cudaErrorInvalidValue, "dependency %zu %s",
+                i, from[i] == to[i] ? "is of a node on itself" : "is there already");
+        FAIL_IF(!add && edge == before.end(), cudaErrorInvalidValue, "there is no dependency %zu", i);
         if (add)
             before.push_back(from[i]);
         else
@@ -171,10 +169,8 @@ CUgraph_st::~CUgraph_st() {
 extern "C" {
 
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
-    BEGIN();
-    NOT_NULL(graph);
-    if (flags)
-        return fail(cudaErrorInvalidValue, "%s: flags are 0x%x, must be 0", __func__, flags);
+    BEGIN(graph);
+    FAIL_IF(flags, cudaErrorInvalidValue, "flags are 0x%x, must be 0", flags);
     LOCK();
     *graph = enter(std::make_shared<CUgraph_st>());
     return cudaSuccess;
@@ -183,28 +179,24 @@ cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     BEGIN();
     LOCK();
-    FIND_GRAPH(__func__, found, graph);
+    FIND_GRAPH(call, found, graph);
     graphs().graphs.erase(graph);
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {
-    BEGIN();
-    NOT_NULL(copy);
+    BEGIN(copy);
     LOCK();
-    FIND_GRAPH(__func__, found, graph);
+    FIND_GRAPH(call, found, graph);
     *copy = enter(clone(*found));
     return cudaSuccess;
 }
 
 cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostFn_t destroy,
                                  unsigned references, unsigned flags) {
-    BEGIN();
-    NOT_NULL(object);
-    NOT_NULL(destroy);
-    if (references == 0 || flags != cudaUserObjectNoDestructorSync)
-        return fail(cudaErrorInvalidValue,
-                    "%s: needs a reference, and the flag cudaUserObjectNoDestructorSync", __func__);
+    BEGIN(object, destroy);
+    FAIL_IF(references == 0 || flags != cudaUserObjectNoDestructorSync, cudaErrorInvalidValue,
+            "needs a reference, and the flag cudaUserObjectNoDestructorSync");
     LOCK();
     *object = new CUuserObject_st{data, destroy, references};
     graphs().objects.insert(*object);
@@ -214,9 +206,8 @@ cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostF
 cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
     BEGIN();
     LOCK();
-    TRY(check_object(__func__, object));
-    if (count == 0)
-        return fail(cudaErrorInvalidValue, "%s: the number of references is 0, must be at least 1", __func__);
+    TRY(check_object(call, object));
+    FAIL_IF(count == 0, cudaErrorInvalidValue, "the number of references is 0, must be at least 1");
     object->references += count;
     return cudaSuccess;
 }
@@ -224,10 +215,9 @@ cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
 cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
     BEGIN();
     LOCK();
-    TRY(check_object(__func__, object));
-    if (count == 0 || count > object->references)
-        return fail(cudaErrorInvalidValue, "%s: cannot release %u references, must be from 1 to %u", __func__,
-                    count, object->references);
+    TRY(check_object(call, object));
+    FAIL_IF(count == 0 || count > object->references, cudaErrorInvalidValue,
+            "cannot release %u references, must be from 1 to %u", count, object->references);
     release_object(object, count);
     return cudaSuccess;
 }
@@ -236,13 +226,12 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
                                       unsigned flags) {
     BEGIN();
     LOCK();
-    FIND_GRAPH(__func__, found, graph);
-    TRY(check_object(__func__, object));
-    if (count == 0 || flags & ~(unsigned)cudaGraphUserObjectMove)
-        return fail(cudaErrorInvalidValue,
-                    "%s: the number of references is %u, must be at least 1; the flags are 0x%x, must be 0 "
-                    "or cudaGraphUserObjectMove",
-                    __func__, count, flags);
+    FIND_GRAPH(call, found, graph);
+    TRY(check_object(call, object));
+    FAIL_IF(count == 0 || flags & ~(unsigned)cudaGraphUserObjectMove, cudaErrorInvalidValue,
+            "the number of references is %u, must be at least 1; the flags are 0x%x, must be 0 "
+            "or cudaGraphUserObjectMove",
+            count, flags);
     found->objects.counts[object] += count;
     if (!(flags & cudaGraphUserObjectMove)) // with the flag, the graph takes over the caller's references
         object->references += count;
@@ -252,12 +241,11 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
 cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count) {
     BEGIN();
     LOCK();
-    FIND_GRAPH(__func__, found, graph);
-    TRY(check_object(__func__, object));
+    FIND_GRAPH(call, found, graph);
+    TRY(check_object(call, object));
     const auto held = found->objects.counts.find(object);
-    if (held == found->objects.counts.end() || count == 0 || count > held->second)
-        return fail(cudaErrorInvalidValue, "%s: the graph does not have %u references to the object",
-                    __func__, count);
+    FAIL_IF(held == found->objects.counts.end() || count == 0 || count > held->second, cudaErrorInvalidValue,
+            "the graph does not have %u references to the object", count);
     if ((held->second -= count) == 0)
         found->objects.counts.erase(held);
     release_object(object, count);
@@ -266,20 +254,19 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t objec
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
     BEGIN();
-    return list_nodes(__func__, graph, nodes, count, false);
+    return list_nodes(call, graph, nodes, count, false);
 }
 
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
     BEGIN();
-    return list_nodes(__func__, graph, nodes, count, true);
+    return list_nodes(call, graph, nodes, count, true);
 }
 
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
                               cudaGraphEdgeData *edges, size_t *count) {
-    BEGIN();
-    NOT_NULL(count);
+    BEGIN(count);
     LOCK();
-    FIND_GRAPH(__func__, found, graph);
+    FIND_GRAPH(call, found, graph);
     std::vector<cudaGraphNode_t> sources, targets;
     for (const auto &node : found->nodes)
         for (const cudaGraphNode_t before : node->before) {
@@ -306,7 +293,7 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
     BEGIN();
     LOCK();
-    TRY(check_node(__func__, node));
+    TRY(check_node(call, node));
     CUgraph_st &graph = *node->graph;
     for (const auto &other : graph.nodes) {
         const auto edge = std::find(other->before.begin(), other->before.end(), node);
@@ -320,24 +307,22 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
 }
 
 cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *found, cudaGraphNode_t original, cudaGraph_t copy) {
-    BEGIN();
-    NOT_NULL(found);
+    BEGIN(found);
     LOCK();
-    FIND_GRAPH(__func__, graph, copy);
+    FIND_GRAPH(call, graph, copy);
     for (const auto &node : graph->nodes)
         if (node->original == original) {
             *found = node.get();
             return cudaSuccess;
         }
-    return fail(cudaErrorInvalidValue, "%s: the graph has no clone of the node", __func__);
+    return fail(cudaErrorInvalidValue, "%s: the graph has no clone of the node", call);
 }
 
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *before,
                                          cudaGraphEdgeData *edges, size_t *count) {
-    BEGIN();
-    NOT_NULL(count);
+    BEGIN(count);
     LOCK();
-    TRY(check_node(__func__, node));
+    TRY(check_node(call, node));
     if (edges)
         std::fill(edges, edges + *count, cudaGraphEdgeData{});
     return give(node->before, before, count);
@@ -345,10 +330,9 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *
 
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *after,
                                            cudaGraphEdgeData *edges, size_t *count) {
-    BEGIN();
-    NOT_NULL(count);
+    BEGIN(count);
     LOCK();
-    TRY(check_node(__func__, node));
+    TRY(check_node(call, node));
     std::vector<cudaGraphNode_t> list;
     for (const auto &other : node->graph->nodes)
         if (std::count(other->before.begin(), other->before.end(), node))
@@ -359,13 +343,11 @@ cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t
 }
 
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned) {
-    BEGIN();
-    NOT_NULL(path);
+    BEGIN(path);
     LOCK();
-    FIND_GRAPH(__func__, found, graph);
+    FIND_GRAPH(call, found, graph);
     FILE *const file = fopen(path, "w");
-    if (!file)
-        return fail(cudaErrorOperatingSystem, "%s: cannot write %s: %s", __func__, path, strerror(errno));
+    FAIL_IF(!file, cudaErrorOperatingSystem, "cannot write %s: %s", path, strerror(errno));
     fprintf(file, "digraph cuda_graph {\n");
     std::map<cudaGraphNode_t, size_t> number;
     for (const auto &node : found->nodes) {
@@ -384,7 +366,7 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
     const bool failed = ferror(file);
     if (fclose(file) != 0 || failed) {
         unlink(path);
-        return fail(cudaErrorOperatingSystem, "%s: cannot write %s", __func__, path);
+        return fail(cudaErrorOperatingSystem, "%s: cannot write %s", call, path);
     }
     return cudaSuccess;
 }

@@ -21,19 +21,16 @@ std::shared_ptr<CUgraphExec_st> find_executable(const char *call, cudaGraphExec_
 
 cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph_t graph,
                         unsigned long long flags) {
-    TRY(begin(call));
-    NOT_NULL_IN(call, executable);
+    BEGIN_IN(executable);
     LOCK();
     FIND_GRAPH(call, found, graph);
-    if (flags & ~15ull)
-        return fail(cudaErrorInvalidValue, "%s: 0x%llx is not a valid combination of flags", call, flags);
-    if (flags & cudaGraphInstantiateFlagDeviceLaunch)
-        return fail(cudaErrorNotSupported, "%s: kernels cannot launch graphs here", call);
+    FAIL_IF(flags & ~15ull, cudaErrorInvalidValue, "0x%llx is not a valid combination of flags", flags);
+    FAIL_IF(flags & cudaGraphInstantiateFlagDeviceLaunch, cudaErrorNotSupported,
+            "kernels cannot launch graphs here");
     const auto made = std::make_shared<CUgraphExec_st>();
     made->run = order(*found);
     made->flags = flags;
-    if (!made->run)
-        return fail(cudaErrorInvalidValue, "%s: the dependencies of the graph form a cycle", call);
+    FAIL_IF(!made->run, cudaErrorInvalidValue, "the dependencies of the graph form a cycle");
     *executable = made.get();
     graphs().executables[*executable] = made;
     return cudaSuccess;
@@ -148,29 +145,26 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGrap
 }
 
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long *flags) {
-    BEGIN();
-    NOT_NULL(flags);
+    BEGIN(flags);
     LOCK();
-    const auto found = find_executable(__func__, executable);
+    const auto found = find_executable(call, executable);
     if (found)
         *flags = found->flags;
     return found ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
+    BEGIN(stream);
     LOCK();
-    return find_executable(__func__, executable) ? cudaSuccess : cudaErrorInvalidValue;
+    return find_executable(call, executable) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
+    BEGIN(stream);
     std::shared_ptr<const GraphRun> run;
     {
         LOCK();
-        const auto found = find_executable(__func__, executable);
+        const auto found = find_executable(call, executable);
         if (!found)
             return cudaErrorInvalidValue;
         run = found->run;
@@ -178,33 +172,32 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (at_once())
         return run_graph(*run);
     if (captures(stream)) // not permitted on a GPU either; programs use a child graph node
-        return refuse_in_capture(__func__, stream);
-    return submit(stream, {__func__, Subgraph{nullptr, run}});
+        return refuse_in_capture(call, stream);
+    return submit(stream, {call, Subgraph{nullptr, run}});
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     BEGIN();
-    TRY(refuse_unsafe(__func__));
+    TRY(refuse_unsafe(call));
     LOCK();
-    const auto found = find_executable(__func__, executable);
+    const auto found = find_executable(call, executable);
     graphs().executables.erase(executable);
     return found ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo *info) {
-    BEGIN();
-    NOT_NULL(info);
+    BEGIN(info);
     LOCK();
     *info = {cudaGraphExecUpdateError, nullptr, nullptr};
-    const auto target = find_executable(__func__, executable);
-    const auto source = target ? find_graph(__func__, graph) : nullptr;
+    const auto target = find_executable(call, executable);
+    const auto source = target ? find_graph(call, graph) : nullptr;
     if (!source)
         return cudaErrorInvalidValue;
     const auto run = order(*source);
     const auto refuse = [&](cudaGraphExecUpdateResult result, cudaGraphNode_t node, const char *why) {
         *info = {result, node, nullptr};
-        return fail(cudaErrorGraphExecUpdateFailure, "%s: %s", "cudaGraphExecUpdate", why);
+        return fail(cudaErrorGraphExecUpdateFailure, "%s: %s", call, why);
     };
     if (!run || run->steps.size() != target->run->steps.size())
         return refuse(cudaGraphExecUpdateErrorTopologyChanged, nullptr,
@@ -229,21 +222,21 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned enabled) {
     BEGIN();
     LOCK();
-    Step *const step = find_step(__func__, executable, node);
+    Step *const step = find_step(call, executable, node);
     if (!step)
         return cudaErrorInvalidValue;
     const cudaGraphNodeType type = type_of(step->operation);
-    if (type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemcpy && type != cudaGraphNodeTypeMemset)
-        return fail(cudaErrorInvalidValue, "%s: only kernels, copies and fills can be disabled", __func__);
+    FAIL_IF(type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemcpy &&
+                type != cudaGraphNodeTypeMemset,
+            cudaErrorInvalidValue, "only kernels, copies and fills can be disabled");
     step->enabled = enabled != 0;
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned *enabled) {
-    BEGIN();
-    NOT_NULL(enabled);
+    BEGIN(enabled);
     LOCK();
-    const Step *const step = find_step(__func__, executable, node);
+    const Step *const step = find_step(call, executable, node);
     if (!step)
         return cudaErrorInvalidValue;
     *enabled = step->enabled;

@@ -48,8 +48,7 @@ template <class T> T *part(const char *call, cudaGraphNode_t node) {
 template <class Set, class... A>
 cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                      size_t count, Set set, A... a) {
-    TRY(begin(call));
-    NOT_NULL_IN(call, node);
+    BEGIN_IN(node);
     LOCK();
     FIND_GRAPH(call, into, graph);
     TRY(check_nodes(call, *into, after, count));
@@ -62,7 +61,7 @@ cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph,
 // Sets the operation of a node, or of the step of an executable graph that was made from the node.
 template <class Set, class... A>
 cudaError_t set_node(const char *call, cudaGraphNode_t node, Set set, A... a) {
-    TRY(begin(call));
+    BEGIN_IN();
     LOCK();
     TRY(check_node(call, node));
     return set(call, node->operation, a...);
@@ -70,7 +69,7 @@ cudaError_t set_node(const char *call, cudaGraphNode_t node, Set set, A... a) {
 
 template <class Set, class... A>
 cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node, Set set, A... a) {
-    TRY(begin(call));
+    BEGIN_IN();
     LOCK();
     Step *const step = find_step(call, executable, node);
     return step ? set(call, step->operation, a...) : cudaErrorInvalidValue;
@@ -79,9 +78,8 @@ cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode
 // Common part of every call that returns parameters of a node. `get` computes them from the operation.
 template <class T, class Result, class Get>
 cudaError_t get_node(const char *call, cudaGraphNode_t node, Result *result, Get get) {
-    TRY(begin(call));
-    if (!result)
-        return fail(cudaErrorInvalidValue, "%s: the second argument is NULL", call);
+    BEGIN_IN();
+    FAIL_IF(!result, cudaErrorInvalidValue, "the second argument is NULL");
     LOCK();
     const T *const found = part<T>(call, node);
     if (!found)
@@ -102,9 +100,7 @@ template <class T> cudaError_t put(const char *call, Operation &o, T value) {
 cudaError_t set_kernel(const char *call, Operation &o, const cudaKernelNodeParams *p) {
     if (!p || !p->func)
         return fail(cudaErrorInvalidValue, "%s: the parameters or the kernel are NULL", call);
-    if (p->extra)
-        return fail(cudaErrorNotSupported, "%s: arguments in `extra` are not supported, only kernelParams",
-                    call);
+    FAIL_IF(p->extra, cudaErrorNotSupported, "arguments in `extra` are not supported, only kernelParams");
     const Function *function = all_functions; // `func` may be a value of cudaGraphKernelNodeGetParams
     while (function && function != p->func)
         function = function->next;
@@ -152,9 +148,8 @@ cudaMemcpy3DParms params_1d(void *to, const void *from, size_t bytes, cudaMemcpy
 cudaError_t set_fill(const char *call, Operation &o, const cudaMemsetParams *p) {
     if (!p)
         return fail(cudaErrorInvalidValue, "%s: the parameters are NULL", call);
-    if (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4)
-        return fail(cudaErrorInvalidValue, "%s: elements of %u bytes, must be 1, 2 or 4", call,
-                    p->elementSize);
+    FAIL_IF(p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4, cudaErrorInvalidValue,
+            "elements of %u bytes, must be 1, 2 or 4", p->elementSize);
     const Fill f = {(char *)p->dst, p->pitch, p->height, p->value, p->elementSize, p->width * p->elementSize,
                     p->height,      1};
     if (f.width && f.rows)
@@ -307,10 +302,9 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cud
 }
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type) {
-    BEGIN();
-    NOT_NULL(type);
+    BEGIN(type);
     LOCK();
-    TRY(check_node(__func__, node));
+    TRY(check_node(call, node));
     *type = type_of(node->operation);
     return cudaSuccess;
 }
@@ -410,11 +404,10 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(EXEC_PARAMETERS, cudaGraph_t ch
         if (!old)
             return cudaErrorInvalidValue;
         const auto run = order(*found);
-        if (!run || run->steps.size() != old->run->steps.size())
-            return fail(cudaErrorInvalidValue,
-                        "%s: the dependencies of the graph form a cycle, or it has another number of nodes "
-                        "than the graph that it replaces (%zu)",
-                        call, old->run->steps.size());
+        FAIL_IF(!run || run->steps.size() != old->run->steps.size(), cudaErrorInvalidValue,
+                "the dependencies of the graph form a cycle, or it has another number of nodes "
+                "than the graph that it replaces (%zu)",
+                old->run->steps.size());
         old->run = run;
         return cudaSuccess;
     });

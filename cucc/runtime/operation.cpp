@@ -363,8 +363,7 @@ cudaError_t submit(cudaStream_t stream, Operation operation, bool wait) {
 }
 
 cudaError_t library_call(const char *call, cudaStream_t stream, std::function<void()> work, bool wait) {
-    TRY(begin(call));
-    TRY(check_stream(call, stream));
+    BEGIN_IN(stream);
     return submit(stream, {call, LibraryWork{std::move(work)}}, wait);
 }
 

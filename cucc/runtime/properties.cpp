@@ -211,9 +211,7 @@ extern "C" {
 // Chooses the device that has most of the requested properties; of equal ones, the first. A field that is 0
 // requests nothing.
 cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
-    BEGIN_QUERY();
-    NOT_NULL(device);
-    NOT_NULL(wanted);
+    BEGIN_QUERY(device, wanted);
     int best = -1;
     for (int i = 0; i < device_count(); ++i) {
         const cudaDeviceProp &p = properties(i);
@@ -245,17 +243,13 @@ cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
-    BEGIN_QUERY();
-    NOT_NULL(properties);
-    TRY(check_device(__func__, device));
+    BEGIN_QUERY(properties, device);
     *properties = cuda_cpu::properties(device);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
-    BEGIN_QUERY();
-    NOT_NULL(value);
-    TRY(check_device(__func__, device));
+    BEGIN_QUERY(value, device);
     const cudaDeviceProp &p = properties(device);
     switch (attribute) {
 #define NONE(...)
@@ -267,14 +261,12 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
 #undef ATTRIBUTE
 #undef NONE
     }
-    return fail(cudaErrorInvalidValue, "cudaDeviceGetAttribute: there is no attribute %d", (int)attribute);
+    return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", call, (int)attribute);
 }
 
 cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const cudaChannelFormatDesc *format,
                                                  int device) {
-    BEGIN();
-    NOT_NULL(width);
-    NOT_NULL(format);
+    BEGIN(width, format);
     int limit;
     TRY(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxTexture1DLinearWidth, device));
     *width = (size_t)limit;

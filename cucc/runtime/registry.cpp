@@ -268,18 +268,17 @@ cudaError_t check_range(const char *call, const char *role, const void *pointer,
     }
     const char *const p = (const char *)pointer;
     const bool device_only = symbols ? symbols->per_device : known && a.kind == MemoryKind::device;
-    if (side == Side::host && device_only)
-        return fail(cudaErrorInvalidValue, "%s: the %s %p is not host memory, it is %s", call, role, pointer,
-                    symbols ? "a __device__ or __constant__ variable" : describe(a).c_str());
-    if (side == Side::device && !known && !symbols)
-        return fail(cudaErrorInvalidValue, "%s: the %s %p is not device memory%s", call, role, pointer,
-                    unknown.empty() ? ", it is host memory" : unknown.c_str());
-    if (symbols && bytes > (size_t)(symbols->end - p))
-        return fail(cudaErrorInvalidValue, "%s: %zu bytes at %p extend past the last variable", call, bytes,
-                    pointer);
-    if (known && bytes > (size_t)(a.base + a.size - p))
-        return fail(cudaErrorInvalidValue, "%s: the %s needs %zu bytes at byte %zu, but is %s", call, role,
-                    bytes, (size_t)(p - a.base), describe(a).c_str());
+    FAIL_IF(side == Side::host && device_only, cudaErrorInvalidValue,
+            "the %s %p is not host memory, it is %s", role, pointer,
+            symbols ? "a __device__ or __constant__ variable" : describe(a).c_str());
+    FAIL_IF(side == Side::device && !known && !symbols, cudaErrorInvalidValue,
+            "the %s %p is not device memory%s", role, pointer,
+            unknown.empty() ? ", it is host memory" : unknown.c_str());
+    FAIL_IF(symbols && bytes > (size_t)(symbols->end - p), cudaErrorInvalidValue,
+            "%zu bytes at %p extend past the last variable", bytes, pointer);
+    FAIL_IF(known && bytes > (size_t)(a.base + a.size - p), cudaErrorInvalidValue,
+            "the %s needs %zu bytes at byte %zu, but is %s", role, bytes, (size_t)(p - a.base),
+            describe(a).c_str());
     return cudaSuccess;
 }
 
@@ -287,9 +286,9 @@ cudaError_t free_device(const char *call, void *pointer, unsigned flags) {
     if (!pointer)
         return cudaSuccess;
     Allocation a;
-    if (find_allocation(pointer, a) && a.kind == MemoryKind::device && a.flags != flags)
-        return fail(cudaErrorInvalidValue, "%s: %p belongs to a mapped OpenGL resource: %s", call, pointer,
-                    describe(a).c_str());
+    FAIL_IF(find_allocation(pointer, a) && a.kind == MemoryKind::device && a.flags != flags,
+            cudaErrorInvalidValue, "%p belongs to a mapped OpenGL resource: %s", pointer,
+            describe(a).c_str());
     const cudaError_t error =
         take_out(call, pointer, a, "allocated by cudaMalloc", MemoryKind::device, MemoryKind::managed);
     if (!error) {

@@ -176,8 +176,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
-    BEGIN();
-    NOT_NULL(stream);
+    BEGIN(stream);
     if (flags & ~(unsigned)cudaStreamNonBlocking)
         return fail(cudaErrorInvalidValue, "cudaStreamCreate: 0x%x is not a valid flag", flags);
     *stream = streams().add({current_device(), flags, std::clamp(priority, greatest_priority, 0)});
@@ -208,9 +207,7 @@ GET(Device, int, device)
 #undef GET
 
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
-    BEGIN();
-    NOT_NULL(id);
-    TRY(check_stream(__func__, stream));
+    BEGIN(id, stream);
     *id = stream ? (uintptr_t)stream : (uintptr_t)cudaStreamLegacy;
     return cudaSuccess;
 }
@@ -218,17 +215,15 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
 // Attributes are hints for caches and scheduling. Only the priority can be read back.
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID,
                                    const cudaLaunchAttributeValue *value) {
-    BEGIN();
-    NOT_NULL(value);
-    return check_stream(__func__, stream);
+    BEGIN(value);
+    return check_stream(call, stream);
 }
 
 cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
                                    cudaLaunchAttributeValue *value) {
-    BEGIN();
-    NOT_NULL(value);
+    BEGIN(value);
     Stream s;
-    TRY(find(__func__, stream, s));
+    TRY(find(call, stream, s));
     *value = {};
     if (attribute == cudaLaunchAttributePriority)
         value->priority = s.priority;
@@ -236,17 +231,14 @@ cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID at
 }
 
 cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
-    BEGIN();
-    TRY(check_stream(__func__, to));
-    return check_stream(__func__, from);
+    BEGIN(to);
+    return check_stream(call, from);
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     BEGIN();
-    if (is_default(stream))
-        return fail(cudaErrorInvalidResourceHandle,
-                    "cudaStreamDestroy: the default stream cannot be destroyed");
-    TRY(check_stream(__func__, stream));
+    FAIL_IF(is_default(stream), cudaErrorInvalidResourceHandle, "the default stream cannot be destroyed");
+    TRY(check_stream(call, stream));
     forget_capture(stream);
     forget_queue(stream);
     streams().remove(stream);
@@ -254,60 +246,53 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
+    BEGIN(stream);
     if (at_once())
         return cudaSuccess;
-    return captures(stream) ? refuse_in_capture(__func__, stream) : finish(last_work(stream));
+    return captures(stream) ? refuse_in_capture(call, stream) : finish(last_work(stream));
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
+    BEGIN(stream);
     if (at_once())
         return cudaSuccess;
     if (captures(stream))
-        return refuse_in_capture(__func__, stream);
+        return refuse_in_capture(call, stream);
     return completed(last_work(stream)) ? cudaSuccess : not_ready();
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
-    if (flags & ~(unsigned)cudaEventWaitExternal)
-        return fail(cudaErrorInvalidValue, "cudaStreamWaitEvent: 0x%x is not a valid flag", flags);
+    BEGIN(stream);
+    FAIL_IF(flags & ~(unsigned)cudaEventWaitExternal, cudaErrorInvalidValue, "0x%x is not a valid flag",
+            flags);
     Event e;
-    TRY(find(__func__, event, e));
+    TRY(find(call, event, e));
     if (at_once())
         return cudaSuccess;
     if (captures(stream) && (flags & cudaEventWaitExternal))
-        return add_captured(stream, {__func__, WaitEvent{event}});
+        return add_captured(stream, {call, WaitEvent{event}});
     if (captures(stream) || e.point.capture)
-        return wait_in_capture(__func__, stream, e.point);
+        return wait_in_capture(call, stream, e.point);
     order_after(stream, e.work);
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
                                   unsigned flags) {
-    BEGIN();
-    NOT_NULL(callback);
-    if (flags)
-        return fail(cudaErrorInvalidValue, "cudaStreamAddCallback: flags are 0x%x, must be 0", flags);
-    TRY(check_stream(__func__, stream));
+    BEGIN(callback);
+    FAIL_IF(flags, cudaErrorInvalidValue, "flags are 0x%x, must be 0", flags);
+    TRY(check_stream(call, stream));
     if (!at_once())
-        return captures(stream) ? refuse_in_capture(__func__, stream)
-                                : submit(stream, {__func__, HostCall{nullptr, callback, stream, data}});
+        return captures(stream) ? refuse_in_capture(call, stream)
+                                : submit(stream, {call, HostCall{nullptr, callback, stream, data}});
     run_callback([=] { callback(stream, cudaSuccess, data); });
     return cudaSuccess;
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
-    BEGIN();
-    NOT_NULL(function);
-    TRY(check_stream(__func__, stream));
+    BEGIN(function, stream);
     if (!at_once())
-        return submit(stream, {__func__, HostCall{function, nullptr, stream, data}});
+        return submit(stream, {call, HostCall{function, nullptr, stream, data}});
     run_callback([=] { function(data); });
     return cudaSuccess;
 }
@@ -319,8 +304,7 @@ cudaError_t cudaEventCreate(cudaEvent_t *event) {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
-    BEGIN();
-    NOT_NULL(event);
+    BEGIN(event);
     if (flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
         return fail(cudaErrorInvalidValue, "cudaEventCreate: 0x%x is not a valid combination of flags",
                     flags);
@@ -381,25 +365,24 @@ static cudaError_t refuse_captured(const char *call, const Event &e) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     BEGIN();
     Event e;
-    TRY(find(__func__, event, e));
-    TRY(refuse_captured(__func__, e));
+    TRY(find(call, event, e));
+    TRY(refuse_captured(call, e));
     return at_once() || completed(e.work) ? cudaSuccess : not_ready();
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     BEGIN();
     Event e;
-    TRY(find(__func__, event, e));
-    TRY(refuse_captured(__func__, e));
+    TRY(find(call, event, e));
+    TRY(refuse_captured(call, e));
     return at_once() ? cudaSuccess : finish(e.work);
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
-    BEGIN();
-    NOT_NULL(milliseconds);
+    BEGIN(milliseconds);
     Event a, b;
-    TRY(find(__func__, start, a));
-    TRY(find(__func__, end, b));
+    TRY(find(call, start, a));
+    TRY(find(call, end, b));
     const char *why = nullptr;
     if ((a.flags | b.flags) & cudaEventDisableTiming)
         why = "an event was created with cudaEventDisableTiming";
@@ -411,15 +394,14 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
         why = a.recorded ? "the end was never recorded" : "the start was never recorded";
     else if (a.device != b.device)
         why = "the events belong to different devices";
-    if (why)
-        return fail(cudaErrorInvalidResourceHandle, "cudaEventElapsedTime: %s", why);
+    FAIL_IF(why, cudaErrorInvalidResourceHandle, "%s", why);
     *milliseconds = (float)((double)(b.nanoseconds - a.nanoseconds) / 1e6);
     return cudaSuccess;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
     BEGIN();
-    return events().remove(event) ? cudaSuccess : no_event(__func__, event);
+    return events().remove(event) ? cudaSuccess : no_event(call, event);
 }
 
 } // extern "C"

@@ -117,11 +117,12 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
             return too_large(limit[0], limit[1]);
         if ((uintptr_t)t.data % device.textureAlignment)
             return misaligned(t.data);
-        if (t.pitch < width * size || t.pitch > (size_t)limit[2] || t.pitch % device.texturePitchAlignment)
-            return fail(cudaErrorInvalidValue,
-                        "%s: the pitch is %zu: it must be a multiple of texturePitchAlignment, "
-                        "which is %zu, from a row's %zu bytes to %d",
-                        call, t.pitch, device.texturePitchAlignment, width * size, limit[2]);
+        FAIL_IF(t.pitch < width * size || t.pitch > (size_t)limit[2] ||
+                    t.pitch % device.texturePitchAlignment,
+                cudaErrorInvalidValue,
+                "the pitch is %zu: it must be a multiple of texturePitchAlignment, "
+                "which is %zu, from a row's %zu bytes to %d",
+                t.pitch, device.texturePitchAlignment, width * size, limit[2]);
         TRY(check_range(call, "pitched memory", t.data, t.pitch * (height - 1) + width * size, Side::device));
         break;
     }
@@ -179,18 +180,16 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
     t.level_bias = d.mipmapLevelBias;
     t.least_level = d.minMipmapLevelClamp;
     t.most_level = d.maxMipmapLevelClamp;
-    if (t.level_count > 1 && !d.normalizedCoords)
-        return fail(cudaErrorInvalidValue, "%s: a mipmapped array needs normalised coordinates", call);
-    if (t.normalized_values && t.bits == 32)
-        return fail(cudaErrorInvalidNormSetting,
-                    "%s: only integers of 8 and 16 bits can be read as normalised floats", call);
+    FAIL_IF(t.level_count > 1 && !d.normalizedCoords, cudaErrorInvalidValue,
+            "a mipmapped array needs normalised coordinates");
+    FAIL_IF(t.normalized_values && t.bits == 32, cudaErrorInvalidNormSetting,
+            "only integers of 8 and 16 bits can be read as normalised floats");
     if (t.kind == cudaChannelFormatKindFloat)
         t.normalized_values = false; // half floats need no conversion
     const bool floats = t.normalized_values || t.kind == cudaChannelFormatKindFloat;
-    if (t.shape != Shape::linear && d.filterMode == cudaFilterModeLinear && !floats)
-        return fail(cudaErrorInvalidFilterSetting,
-                    "%s: only texels read as floats can be filtered, these are integers of %d bits", call,
-                    t.bits);
+    FAIL_IF(t.shape != Shape::linear && d.filterMode == cudaFilterModeLinear && !floats,
+            cudaErrorInvalidFilterSetting,
+            "only texels read as floats can be filtered, these are integers of %d bits", t.bits);
     t.filtered = d.filterMode == cudaFilterModeLinear;
     t.normalized_coordinates = d.normalizedCoords;
     for (int i = 0; i < 3; ++i) {
@@ -254,20 +253,16 @@ extern "C" {
 
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
                                     const cudaTextureDesc *desc, const cudaResourceViewDesc *view) {
-    BEGIN();
-    NOT_NULL(texture);
-    NOT_NULL(resource);
-    if (!desc)
-        return fail(cudaErrorInvalidResourceHandle, "%s: desc is NULL", __func__);
-    if (view && view->format != cudaResViewFormatNone)
-        return fail(cudaErrorNotSupported, "%s: resource views with another format are not supported",
-                    __func__);
+    BEGIN(texture, resource);
+    FAIL_IF(!desc, cudaErrorInvalidResourceHandle, "desc is NULL");
+    FAIL_IF(view && view->format != cudaResViewFormatNone, cudaErrorNotSupported,
+            "resource views with another format are not supported");
     TextureObject made = {};
     made.resource = *resource;
     made.desc = *desc;
     made.device = current_device();
-    TRY(look_at(__func__, *resource, made));
-    TRY(set_modes(__func__, *desc, made));
+    TRY(look_at(call, *resource, made));
+    TRY(set_modes(call, *desc, made));
     TextureObject *const object = new TextureObject(made);
     object->levels = object->level_count ? object->level_table : nullptr;
     *texture = (cudaTextureObject_t) static_cast<const Texture *>(object);
@@ -302,17 +297,15 @@ OBJECT(Surface, surface)
 #undef OBJECT
 
 cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc *view, cudaTextureObject_t texture) {
-    BEGIN();
-    NOT_NULL(view);
-    if (!find_texture(__func__, texture))
+    BEGIN(view);
+    if (!find_texture(call, texture))
         return cudaErrorInvalidValue;
-    return fail(cudaErrorInvalidValue, "%s: the texture has no view with another format", __func__);
+    return fail(cudaErrorInvalidValue, "%s: the texture has no view with another format", call);
 }
 
 cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *desc, cudaTextureObject_t texture) {
-    BEGIN();
-    NOT_NULL(desc);
-    const TextureObject *const object = find_texture(__func__, texture);
+    BEGIN(desc);
+    const TextureObject *const object = find_texture(call, texture);
     if (!object)
         return cudaErrorInvalidValue;
     *desc = object->desc;
@@ -320,13 +313,11 @@ cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *desc, cudaTextureOb
 }
 
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaResourceDesc *resource) {
-    BEGIN();
-    NOT_NULL(surface);
-    NOT_NULL(resource);
-    if (resource->resType != cudaResourceTypeArray)
-        return fail(cudaErrorInvalidValue, "%s: only an array can be a surface", __func__);
+    BEGIN(surface, resource);
+    FAIL_IF(resource->resType != cudaResourceTypeArray, cudaErrorInvalidValue,
+            "only an array can be a surface");
     const cudaArray *array = resource->res.array.array;
-    TRY(check_array(__func__, array));
+    TRY(check_array(call, array));
     SurfaceObject made = {};
     made.data = array->data;
     made.pitch = array->row_bytes;

@@ -37,17 +37,13 @@ bool span_of(const End &e, size_t width, size_t rows, size_t slices, Span &span)
 cudaError_t check_end(const char *call, const char *role, const char *place, const End &e, const Transfer &t,
                       Side side) {
     if (!e.array) {
-        if ((t.rows > 1 || t.slices > 1) && t.width > e.pitch)
-            return fail(cudaErrorInvalidPitchValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call,
-                        t.width, e.pitch);
-        if (t.slices > 1 && t.rows > e.rows)
-            return fail(cudaErrorInvalidValue, "%s: slices of %zu rows, the %s has %zu in each slice", call,
-                        t.rows, place, e.rows);
+        FAIL_IF((t.rows > 1 || t.slices > 1) && t.width > e.pitch, cudaErrorInvalidPitchValue,
+                "rows of %zu bytes do not fit a pitch of %zu", t.width, e.pitch);
+        FAIL_IF(t.slices > 1 && t.rows > e.rows, cudaErrorInvalidValue,
+                "slices of %zu rows, the %s has %zu in each slice", t.rows, place, e.rows);
         Span span;
-        if (!span_of(e, t.width, t.rows, t.slices, span))
-            return fail(cudaErrorInvalidValue,
-                        "%s: %zu rows with a pitch of %zu bytes exceed the address space", call, t.rows,
-                        e.pitch);
+        FAIL_IF(!span_of(e, t.width, t.rows, t.slices, span), cudaErrorInvalidValue,
+                "%zu rows with a pitch of %zu bytes exceed the address space", t.rows, e.pitch);
         return check_range(call, role, span.start, span.bytes, side);
     }
     TRY(check_array(call, e.array));
@@ -57,18 +53,16 @@ cudaError_t check_end(const char *call, const char *role, const char *place, con
     };
     if (outside(e.x, t.width, a.row_bytes) || outside(e.y, t.rows, a.rows()) ||
         outside(e.z, t.slices, a.slices())) {
-        if (a.slices() == 1 && t.slices == 1 && e.z == 0)
-            return fail(cudaErrorInvalidValue,
-                        "%s: %zu bytes x %zu rows at (%zu, %zu), the %s is an array of %zu bytes x %zu rows",
-                        call, t.width, t.rows, e.x, e.y, place, a.row_bytes, a.rows());
+        FAIL_IF(a.slices() == 1 && t.slices == 1 && e.z == 0, cudaErrorInvalidValue,
+                "%zu bytes x %zu rows at (%zu, %zu), the %s is an array of %zu bytes x %zu rows", t.width,
+                t.rows, e.x, e.y, place, a.row_bytes, a.rows());
         return fail(cudaErrorInvalidValue,
                     "%s: %zu bytes x %zu rows x %zu slices at (%zu, %zu, %zu), the %s is an array of %zu "
                     "bytes x %zu rows x %zu slices",
                     call, t.width, t.rows, t.slices, e.x, e.y, e.z, place, a.row_bytes, a.rows(), a.slices());
     }
-    if (side == Side::host)
-        return fail(cudaErrorInvalidMemcpyDirection, "%s: the %s is an array, which is on the device", call,
-                    role);
+    FAIL_IF(side == Side::host, cudaErrorInvalidMemcpyDirection, "the %s is an array, which is on the device",
+            role);
     return cudaSuccess;
 }
 
@@ -86,21 +80,17 @@ cudaError_t copy(const char *call, void *to, const void *from, size_t bytes, cud
 
 cudaError_t copy_2d(const char *call, void *to, size_t to_pitch, const void *from, size_t from_pitch,
                     size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous) {
-    TRY(begin(call));
-    if (width && rows && (width > to_pitch || width > from_pitch))
-        return fail(cudaErrorInvalidPitchValue,
-                    "%s: rows of %zu bytes do not fit pitches of %zu (destination) and %zu (source)", call,
-                    width, to_pitch, from_pitch);
+    BEGIN_IN();
+    FAIL_IF(width && rows && (width > to_pitch || width > from_pitch), cudaErrorInvalidPitchValue,
+            "rows of %zu bytes do not fit pitches of %zu (destination) and %zu (source)", width, to_pitch,
+            from_pitch);
     return transfer(call, {memory(to, to_pitch, rows), memory(from, from_pitch, rows), width, rows, 1, kind},
                     stream, asynchronous);
 }
 
 cudaError_t copy_peer(const char *call, void *to, int to_device, const void *from, int from_device,
                       size_t bytes, cudaStream_t stream, bool asynchronous) {
-    TRY(begin(call));
-    TRY(check_device(call, to_device));
-    TRY(check_device(call, from_device));
-    TRY(check_stream(call, stream));
+    BEGIN_IN(to_device, from_device, stream);
     if (bytes == 0)
         return cudaSuccess;
     TRY(check_range(call, "destination", to, bytes, Side::device));
@@ -164,8 +154,7 @@ void move(const Transfer &t) {
 }
 
 cudaError_t fill(const char *call, const Fill &f, cudaStream_t stream) {
-    TRY(begin(call));
-    TRY(check_stream(call, stream));
+    BEGIN_IN(stream);
     if (f.width == 0 || f.rows == 0 || f.slices == 0)
         return cudaSuccess;
     TRY(check_fill(call, f));
@@ -176,8 +165,7 @@ cudaError_t fill(const char *call, const Fill &f, cudaStream_t stream) {
 }
 
 cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, bool asynchronous) {
-    TRY(begin(call));
-    TRY(check_stream(call, stream));
+    BEGIN_IN(stream);
     if (t.width == 0 || t.rows == 0 || t.slices == 0)
         return cudaSuccess;
     TRY(check_transfer(call, t));
@@ -213,13 +201,12 @@ cudaError_t check_fill(const char *call, const Fill &f) {
     if (f.rows > 1 && f.width > f.pitch)
         return fail(cudaErrorInvalidValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call, f.width,
                     f.pitch);
-    if (f.slices > 1 && f.rows > f.slice_rows)
-        return fail(cudaErrorInvalidValue, "%s: slices of %zu rows, the memory has %zu in each slice", call,
-                    f.rows, f.slice_rows);
+    FAIL_IF(f.slices > 1 && f.rows > f.slice_rows, cudaErrorInvalidValue,
+            "slices of %zu rows, the memory has %zu in each slice", f.rows, f.slice_rows);
     Span span;
-    if (!span_of({nullptr, f.to, f.pitch, f.slice_rows, 0, 0, 0}, f.width, f.rows, f.slices, span))
-        return fail(cudaErrorInvalidValue, "%s: %zu rows with a pitch of %zu bytes exceed the address space",
-                    call, f.rows, f.pitch);
+    FAIL_IF(!span_of({nullptr, f.to, f.pitch, f.slice_rows, 0, 0, 0}, f.width, f.rows, f.slices, span),
+            cudaErrorInvalidValue, "%zu rows with a pitch of %zu bytes exceed the address space", f.rows,
+            f.pitch);
     return check_range(call, "destination", f.to, span.bytes, Side::device);
 }
 
