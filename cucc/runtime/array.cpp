@@ -230,9 +230,8 @@ using namespace cuda_cpu;
 // Checks the parameters of a 3-D copy and converts them to a Transfer.
 cudaError_t cuda_cpu::transfer_of(const char *call, const cudaMemcpy3DParms &p, Transfer &t) {
     const auto one_of_two = [&](const char *role, const cudaArray *array, const void *pointer) {
-        if (!array == !pointer)
-            return fail(cudaErrorInvalidValue, "%s: the %s must be either an array or memory, it is %s", call,
-                        role, array ? "both" : "neither");
+        FAIL_IF(!array == !pointer, cudaErrorInvalidValue,
+                "the %s must be either an array or memory, it is %s", role, array ? "both" : "neither");
         return array ? check_array(call, array) : cudaSuccess;
     };
     TRY(one_of_two("source", p.srcArray, p.srcPtr.ptr));
@@ -346,12 +345,10 @@ cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, un
                              cudaArray_t array) {
     BEGIN();
     TRY(check_array(call, array));
-    if (desc)
-        *desc = array->desc;
+    store(desc, array->desc);
     if (extent)
         *extent = {array->width, array->height, array->depth};
-    if (flags)
-        *flags = array->flags;
+    store(flags, array->flags);
     return cudaSuccess;
 }
 

@@ -258,15 +258,10 @@ cudaError_t cudaDeviceReset() {
 
 // Limits and cache preferences are stored for queries. Only cudaLimitDevRuntimePendingLaunchCount has an
 // effect.
-static cudaError_t check_limit(const char *call, cudaLimit limit) {
-    if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
-        return fail(cudaErrorInvalidValue, "%s: there is no limit %d", call, (int)limit);
-    return cudaSuccess;
-}
-
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     BEGIN();
-    TRY(check_limit(call, limit));
+    FAIL_IF((unsigned)limit > cudaLimitPersistingL2CacheSize, cudaErrorInvalidValue, "there is no limit %d",
+            (int)limit);
     if (limit == cudaLimitDevRuntimePendingLaunchCount)
         value = std::max<size_t>(value, 32); // as on an H200 with CUDA 13.0
     state_of(current).limits[limit] = value;
@@ -275,7 +270,8 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
 
 cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
     BEGIN(value);
-    TRY(check_limit(call, limit));
+    FAIL_IF((unsigned)limit > cudaLimitPersistingL2CacheSize, cudaErrorInvalidValue, "there is no limit %d",
+            (int)limit);
     *value = state_of(current).limits[limit];
     return cudaSuccess;
 }
@@ -326,10 +322,8 @@ cudaError_t cudaCtxResetPersistingL2Cache() {
 
 static cudaError_t no_entry_point(const char *call, const char *symbol, void **function,
                                   cudaDriverEntryPointQueryResult *result) {
-    if (function)
-        *function = nullptr;
-    if (result)
-        *result = cudaDriverEntryPointSymbolNotFound;
+    store(function, nullptr);
+    store(result, cudaDriverEntryPointSymbolNotFound);
     return fail(cudaErrorNotSupported, "%s: there is no driver here in which to look up %s", call,
                 symbol ? symbol : "a function");
 }

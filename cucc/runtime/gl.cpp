@@ -9,7 +9,7 @@
  */
 #if HAVE_GL
 #include "cuda_gl_interop.h"
-#include "internal.h"
+#include "operation.h"
 
 #include <GL/glext.h>
 #include <algorithm>
@@ -57,6 +57,7 @@ struct cudaGraphicsResource {
     const char *map_file = nullptr;
     int map_line = 0;
 
+    std::string mapped_at() const { return cuda_cpu::told_at("mapped", map_file, map_line); }
     bool discards() const {
         return map_flags == cudaGraphicsMapFlagsWriteDiscard ||
                register_flags & cudaGraphicsRegisterFlagsWriteDiscard;
@@ -76,40 +77,34 @@ using Resource = cudaGraphicsResource;
 // The functions that are newer than OpenGL 1.1. Many programs define variables with their names, as pointers
 // to the functions, and the linker would bind calls here to these variables. So the functions are looked up
 // in the library.
-struct Functions {
-    PFNGLISBUFFERPROC IsBuffer;
-    PFNGLBINDBUFFERPROC BindBuffer;
-    PFNGLGETBUFFERPARAMETERIVPROC GetBufferParameteriv;
-    PFNGLGETBUFFERPARAMETERI64VPROC GetBufferParameteri64v;
-    PFNGLMAPBUFFERRANGEPROC MapBufferRange;
-    PFNGLUNMAPBUFFERPROC UnmapBuffer;
-    PFNGLGETBUFFERPOINTERVPROC GetBufferPointerv;
-};
+#define FUNCTIONS(USE)                                                                                       \
+    USE(PFNGLISBUFFERPROC, IsBuffer)                                                                         \
+    USE(PFNGLBINDBUFFERPROC, BindBuffer)                                                                     \
+    USE(PFNGLGETBUFFERPARAMETERIVPROC, GetBufferParameteriv)                                                 \
+    USE(PFNGLGETBUFFERPARAMETERI64VPROC, GetBufferParameteri64v)                                             \
+    USE(PFNGLMAPBUFFERRANGEPROC, MapBufferRange)                                                             \
+    USE(PFNGLUNMAPBUFFERPROC, UnmapBuffer)                                                                   \
+    USE(PFNGLGETBUFFERPOINTERVPROC, GetBufferPointerv)
 
-template <class F> void look_up(F &function, void *library, const char *name) {
-    function = library ? (F)dlsym(library, name) : nullptr;
-    if (function)
-        return;
+void *look_up(const char *name) {
+    void *library = dlopen("libGL.so.1", RTLD_LAZY | RTLD_NOLOAD); // the one that the program is linked with
+    if (!library)
+        library = dlopen("libOpenGL.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    if (void *const function = library ? dlsym(library, name) : nullptr)
+        return function;
     fprintf(stderr, "cuda on the CPU: the OpenGL library has no %s\n", name);
     exit(EXIT_FAILURE);
 }
 
+struct Functions {
+#define MEMBER(Type, name) Type name = (Type)look_up("gl" #name);
+    FUNCTIONS(MEMBER)
+#undef MEMBER
+};
+#undef FUNCTIONS
+
 const Functions &gl() {
-    static const Functions all = [] {
-        void *library = nullptr;
-        for (const char *name : {"libGL.so.1", "libOpenGL.so.0"}) // the one that the program is linked with
-            if (!library)
-                library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-        Functions f;
-        look_up(f.IsBuffer, library, "glIsBuffer");
-        look_up(f.BindBuffer, library, "glBindBuffer");
-        look_up(f.GetBufferParameteriv, library, "glGetBufferParameteriv");
-        look_up(f.GetBufferParameteri64v, library, "glGetBufferParameteri64v");
-        look_up(f.MapBufferRange, library, "glMapBufferRange");
-        look_up(f.UnmapBuffer, library, "glUnmapBuffer");
-        look_up(f.GetBufferPointerv, library, "glGetBufferPointerv");
-        return f;
-    }();
+    static const Functions all;
     return all;
 }
 
@@ -219,7 +214,7 @@ void tell_what_is_left(int status, void *) {
     std::lock_guard lock(resources().mutex);
     for (const Resource *r : resources().known)
         fprintf(stderr, "cuda on the CPU: at exit %s is still %s\n", describe(*r).c_str(),
-                r->mapped ? ("mapped" + told_at("mapped", r->map_file, r->map_line)).c_str() : "registered");
+                r->mapped ? ("mapped" + r->mapped_at()).c_str() : "registered");
 }
 
 void forget_of(int device) {
@@ -268,7 +263,7 @@ cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_
         FAIL_IF(!mapped && std::count(list, list + i, list[i]), cudaErrorAlreadyMapped,
                 "%s is in the list twice", describe(r).c_str());
         FAIL_IF(r.mapped && !mapped, cudaErrorAlreadyMapped, "%s is mapped already%s", describe(r).c_str(),
-                told_at("mapped", r.map_file, r.map_line).c_str());
+                r.mapped_at().c_str());
         if (mapped)
             TRY(check_mapped(call, list[i]));
     }
@@ -326,39 +321,25 @@ cudaError_t unmap_buffer(const char *call, Resource &r) {
 
 constexpr cudaChannelFormatKind sint = cudaChannelFormatKindSigned, uint = cudaChannelFormatKindUnsigned,
                                 real = cudaChannelFormatKindFloat;
+#define FORMATS(suffix, INTEGER, type, bits, kind)                                                           \
+    {GL_R##suffix, GL_RED##INTEGER, type, 1, bits, kind},                                                    \
+        {GL_RG##suffix, GL_RG##INTEGER, type, 2, bits, kind}, {                                              \
+        GL_RGBA##suffix, GL_RGBA##INTEGER, type, 4, bits, kind                                               \
+    }
 const Format formats[] = {
-    {GL_R8, GL_RED, GL_UNSIGNED_BYTE, 1, 8, uint},
-    {GL_RG8, GL_RG, GL_UNSIGNED_BYTE, 2, 8, uint},
-    {GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, 4, 8, uint},
     {GL_RGBA, GL_RGBA, GL_UNSIGNED_BYTE, 4, 8, uint},
-    {GL_R16, GL_RED, GL_UNSIGNED_SHORT, 1, 16, uint},
-    {GL_RG16, GL_RG, GL_UNSIGNED_SHORT, 2, 16, uint},
-    {GL_RGBA16, GL_RGBA, GL_UNSIGNED_SHORT, 4, 16, uint},
-    {GL_R16F, GL_RED, GL_HALF_FLOAT, 1, 16, real},
-    {GL_RG16F, GL_RG, GL_HALF_FLOAT, 2, 16, real},
-    {GL_RGBA16F, GL_RGBA, GL_HALF_FLOAT, 4, 16, real},
-    {GL_R32F, GL_RED, GL_FLOAT, 1, 32, real},
-    {GL_RG32F, GL_RG, GL_FLOAT, 2, 32, real},
-    {GL_RGBA32F, GL_RGBA, GL_FLOAT, 4, 32, real},
-    {GL_R8UI, GL_RED_INTEGER, GL_UNSIGNED_BYTE, 1, 8, uint},
-    {GL_RG8UI, GL_RG_INTEGER, GL_UNSIGNED_BYTE, 2, 8, uint},
-    {GL_RGBA8UI, GL_RGBA_INTEGER, GL_UNSIGNED_BYTE, 4, 8, uint},
-    {GL_R8I, GL_RED_INTEGER, GL_BYTE, 1, 8, sint},
-    {GL_RG8I, GL_RG_INTEGER, GL_BYTE, 2, 8, sint},
-    {GL_RGBA8I, GL_RGBA_INTEGER, GL_BYTE, 4, 8, sint},
-    {GL_R16UI, GL_RED_INTEGER, GL_UNSIGNED_SHORT, 1, 16, uint},
-    {GL_RG16UI, GL_RG_INTEGER, GL_UNSIGNED_SHORT, 2, 16, uint},
-    {GL_RGBA16UI, GL_RGBA_INTEGER, GL_UNSIGNED_SHORT, 4, 16, uint},
-    {GL_R16I, GL_RED_INTEGER, GL_SHORT, 1, 16, sint},
-    {GL_RG16I, GL_RG_INTEGER, GL_SHORT, 2, 16, sint},
-    {GL_RGBA16I, GL_RGBA_INTEGER, GL_SHORT, 4, 16, sint},
-    {GL_R32UI, GL_RED_INTEGER, GL_UNSIGNED_INT, 1, 32, uint},
-    {GL_RG32UI, GL_RG_INTEGER, GL_UNSIGNED_INT, 2, 32, uint},
-    {GL_RGBA32UI, GL_RGBA_INTEGER, GL_UNSIGNED_INT, 4, 32, uint},
-    {GL_R32I, GL_RED_INTEGER, GL_INT, 1, 32, sint},
-    {GL_RG32I, GL_RG_INTEGER, GL_INT, 2, 32, sint},
-    {GL_RGBA32I, GL_RGBA_INTEGER, GL_INT, 4, 32, sint},
+    FORMATS(8, , GL_UNSIGNED_BYTE, 8, uint),
+    FORMATS(16, , GL_UNSIGNED_SHORT, 16, uint),
+    FORMATS(16F, , GL_HALF_FLOAT, 16, real),
+    FORMATS(32F, , GL_FLOAT, 32, real),
+    FORMATS(8UI, _INTEGER, GL_UNSIGNED_BYTE, 8, uint),
+    FORMATS(8I, _INTEGER, GL_BYTE, 8, sint),
+    FORMATS(16UI, _INTEGER, GL_UNSIGNED_SHORT, 16, uint),
+    FORMATS(16I, _INTEGER, GL_SHORT, 16, sint),
+    FORMATS(32UI, _INTEGER, GL_UNSIGNED_INT, 32, uint),
+    FORMATS(32I, _INTEGER, GL_INT, 32, sint),
 };
+#undef FORMATS
 
 cudaError_t map_image(Resource &r, const char *file, int line) {
     const cudaChannelFormatDesc desc = r.format.desc();
@@ -402,8 +383,7 @@ cudaError_t unmap(const char *call, Resource &r) {
     const GLenum used = take_gl_errors();
     const cudaError_t error = r.target ? unmap_image(call, r) : unmap_buffer(call, r);
     FAIL_IF(!error && used == GL_INVALID_OPERATION, cudaErrorUnknown,
-            "OpenGL was asked to use %s while it was mapped%s", describe(r).c_str(),
-            told_at("mapped", r.map_file, r.map_line).c_str());
+            "OpenGL was asked to use %s while it was mapped%s", describe(r).c_str(), r.mapped_at().c_str());
     if (!error && used)
         fprintf(stderr, "cuda on the CPU: %s: OpenGL reported an error while %s was mapped: 0x%04x\n", call,
                 describe(r).c_str(), used);
@@ -430,7 +410,7 @@ cudaError_t unregister(const char *call, Resource *r) {
     BEGIN_IN();
     TRY(check_known(call, r));
     FAIL_IF(r->mapped, cudaErrorAlreadyMapped, "%s is still mapped%s", describe(*r).c_str(),
-            told_at("mapped", r->map_file, r->map_line).c_str());
+            r->mapped_at().c_str());
     std::lock_guard lock(resources().mutex);
     resources().known.erase(r);
     delete r;
@@ -567,7 +547,7 @@ cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, uns
     FAIL_IF(flags > cudaGraphicsMapFlagsWriteDiscard, cudaErrorInvalidValue, "0x%x is not a valid flag",
             flags);
     FAIL_IF(resource->mapped, cudaErrorAlreadyMapped, "%s is mapped%s", describe(*resource).c_str(),
-            told_at("mapped", resource->map_file, resource->map_line).c_str());
+            resource->mapped_at().c_str());
     resource->map_flags = flags;
     return cudaSuccess;
 }
@@ -583,8 +563,7 @@ cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
     FAIL_IF(resource->target, cudaErrorNotMappedAsPointer, "%s has an array, no pointer",
             describe(*resource).c_str());
     *pointer = resource->memory;
-    if (bytes)
-        *bytes = resource->bytes;
+    store(bytes, resource->bytes);
     return cudaSuccess;
 }
 
@@ -625,21 +604,9 @@ cudaError_t cudaGLRegisterBufferObject(GLuint buffer) {
     return cudaSuccess;
 }
 
-cudaError_t cudaGLMapBufferObject(void **pointer, GLuint buffer) {
-    return map_object(__func__, pointer, buffer, nullptr);
-}
-
-cudaError_t cudaGLMapBufferObjectAsync(void **pointer, GLuint buffer, cudaStream_t stream) {
-    return map_object(__func__, pointer, buffer, stream);
-}
-
-cudaError_t cudaGLUnmapBufferObject(GLuint buffer) {
-    return unmap_object(__func__, buffer, nullptr);
-}
-
-cudaError_t cudaGLUnmapBufferObjectAsync(GLuint buffer, cudaStream_t stream) {
-    return unmap_object(__func__, buffer, stream);
-}
+AND_ASYNC(cudaGLMapBufferObject, (void **pointer, GLuint buffer),
+          map_object(__func__, pointer, buffer, stream))
+AND_ASYNC(cudaGLUnmapBufferObject, (GLuint buffer), unmap_object(__func__, buffer, stream))
 
 cudaError_t cudaGLUnregisterBufferObject(GLuint buffer) {
     Resource *r;

@@ -44,7 +44,8 @@ std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
     const size_t total = graph.nodes.size();
     std::map<cudaGraphNode_t, size_t> open;
     std::map<cudaGraphNode_t, std::vector<size_t>> after;
-    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready; // in order of creation
+    const auto later = [](size_t a, size_t b) { return order_backwards() ? a < b : a > b; };
+    std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
     for (size_t i = 0; i < total; ++i) {
         const auto &node = graph.nodes[i];
         open[node.get()] = node->before.size();
@@ -89,33 +90,9 @@ Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t no
 
 cudaError_t run_graph(const GraphRun &run) {
     cudaError_t first = cudaSuccess;
-    const auto step = [&](const Step &s) {
+    for (const Step &s : run.steps) {
         const cudaError_t error = s.enabled ? perform(s.operation) : cudaSuccess;
         first = first ? first : error;
-    };
-    if (!order_backwards()) {
-        for (const Step &s : run.steps)
-            step(s);
-        return first;
-    }
-    // Of the steps that are ready, takes the last one, so that a missing dependency changes the result.
-    std::vector<size_t> open(run.steps.size());
-    std::vector<std::vector<size_t>> after(run.steps.size());
-    std::priority_queue<size_t> ready;
-    for (size_t i = 0; i < run.steps.size(); ++i) {
-        open[i] = run.steps[i].before.size();
-        for (const size_t before : run.steps[i].before)
-            after[before].push_back(i);
-        if (open[i] == 0)
-            ready.push(i);
-    }
-    while (!ready.empty()) {
-        const size_t i = ready.top();
-        ready.pop();
-        step(run.steps[i]);
-        for (const size_t next : after[i])
-            if (--open[next] == 0)
-                ready.push(next);
     }
     return first;
 }
@@ -145,8 +122,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGrap
 }
 
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long *flags) {
-    BEGIN(flags);
-    LOCK();
+    BEGIN_LOCKED(flags);
     const auto found = find_executable(call, executable);
     if (found)
         *flags = found->flags;
@@ -154,8 +130,7 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
-    BEGIN(stream);
-    LOCK();
+    BEGIN_LOCKED(stream);
     return find_executable(call, executable) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -187,8 +162,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
 
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo *info) {
-    BEGIN(info);
-    LOCK();
+    BEGIN_LOCKED(info);
     *info = {cudaGraphExecUpdateError, nullptr, nullptr};
     const auto target = find_executable(call, executable);
     const auto source = target ? find_graph(call, graph) : nullptr;
@@ -220,8 +194,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
 }
 
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned enabled) {
-    BEGIN();
-    LOCK();
+    BEGIN_LOCKED();
     Step *const step = find_step(call, executable, node);
     if (!step)
         return cudaErrorInvalidValue;
@@ -234,8 +207,7 @@ cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t 
 }
 
 cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned *enabled) {
-    BEGIN(enabled);
-    LOCK();
+    BEGIN_LOCKED(enabled);
     const Step *const step = find_step(call, executable, node);
     if (!step)
         return cudaErrorInvalidValue;

@@ -32,7 +32,13 @@ cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((form
 // Prints "cuda on the CPU: NAME=value: must be …" for a variable of the environment, and ends the program.
 [[noreturn]] void refuse_setting(const char *name, const char *value, const char *wanted);
 
-// Sets the last error after the message was printed, and returns it.
+// The index of an environment variable's value in this list, 0 if it is not set. Refuses any other value. The
+// value random:SEED stands for random: and a number, which is stored in `seed`.
+size_t setting_of(const char *name, const std::vector<std::string> &values, uint64_t *seed = nullptr);
+
+// Sets the last error, and returns it: without a message, or after the message was printed. It has none for
+// cudaErrorNotReady, which is a normal result, and for cudaErrorMemoryAllocation, after which a program may
+// try with less; how much is free it can ask cudaMemGetInfo.
 cudaError_t set_last_error(cudaError_t error);
 // Device code: a pointer to the last error of the calling thread, which is cudaSuccess when the thread
 // starts. Host code: null. In the common loop the calling thread is known only while a Caller exists
@@ -40,15 +46,9 @@ cudaError_t set_last_error(cudaError_t error);
 // cudaMalloc, becomes the last error of the thread that makes the next of these three calls.
 cudaError_t *error_of_thread();
 
-// Records and returns cudaErrorNotReady. Prints nothing, because this is a normal result.
-cudaError_t not_ready();
-// Records and returns cudaErrorMemoryAllocation. Prints nothing, because a program may then try with less;
-// how much is free it can ask cudaMemGetInfo.
-cudaError_t out_of_memory();
-
-// Like fail(), for a sticky error: every later call on this device returns it, because a GPU does not recover
-// from it.
-cudaError_t fail_for_good(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// A sticky error, which every later call on this device returns, because a GPU does not recover from it. The
+// first one stays.
+void set_sticky_error(cudaError_t error);
 cudaError_t sticky_error(int device); // cudaSuccess if there is none
 // After a reset, a device with a sticky error is unavailable to this process.
 void lose_failed_device();
@@ -77,7 +77,8 @@ cudaError_t check_device(const char *call, int device);
 cudaError_t check_pool(const char *call, cudaMemPool_t pool, int *device = nullptr);
 cudaError_t check_stream(const char *call, cudaStream_t stream, int *device = nullptr);
 
-// Fails if an argument of a call is a null pointer, or a stream, memory pool or device that does not exist.
+// Fails if an argument of a call is a null pointer, or a stream, memory pool, device, node of a
+// graph or user object that does not exist.
 // `names` begins with its name.
 inline cudaError_t check_argument(const char *call, const char *, cudaStream_t stream) {
     return check_stream(call, stream);
@@ -88,6 +89,8 @@ inline cudaError_t check_argument(const char *call, const char *, cudaMemPool_t 
 inline cudaError_t check_argument(const char *call, const char *, int device) {
     return check_device(call, device);
 }
+cudaError_t check_argument(const char *call, const char *, cudaGraphNode_t node);    // graph.cpp
+cudaError_t check_argument(const char *call, const char *, cudaUserObject_t object); // graph.cpp
 template <class T> cudaError_t check_argument(const char *call, const char *names, T *pointer) {
     return pointer ? cudaSuccess
                    : fail(cudaErrorInvalidValue, "%s: %.*s is NULL", call, (int)strcspn(names, ","), names);
@@ -138,6 +141,12 @@ cudaError_t begin_with(cudaError_t begin(const char *), const char *call, const 
     extern "C" cudaError_t name parameters {                                                                 \
         return __VA_ARGS__;                                                                                  \
     }
+
+// Stores a result, unless the program passed a null pointer because it does not need it.
+template <class T, class Value> void store(T *to, Value value) {
+    if (to)
+        *to = value;
+}
 
 // Runs a callback of the program. The callback must not call the runtime.
 extern thread_local bool in_callback;

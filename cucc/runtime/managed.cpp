@@ -32,8 +32,8 @@ int number_of(const cudaMemLocation &l) {
 
 cudaError_t check_managed(const char *call, const void *pointer, size_t bytes, cudaMemLocation location,
                           Allocation &a) {
-    if (!find_allocation(pointer, a) || a.kind != MemoryKind::managed)
-        return fail(cudaErrorInvalidValue, "%s: %p is not managed memory", call, pointer);
+    FAIL_IF(!find_allocation(pointer, a) || a.kind != MemoryKind::managed, cudaErrorInvalidValue,
+            "%p is not managed memory", pointer);
     TRY(check_range(call, "range", pointer, bytes, Side::either));
     return location.type == cudaMemLocationTypeDevice ? check_device(call, location.id) : cudaSuccess;
 }

@@ -28,30 +28,31 @@ cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, cons
     return malloc_from(nullptr, pointer, bytes, file, line);
 }
 
-cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
-                         int line) {
-    BEGIN_AS("cudaMallocPitch");
-    FAIL_IF(!pointer || !pitch, cudaErrorInvalidValue, "pointer or pitch is NULL");
+// Allocates rows that are padded to the alignment of textures.
+static cudaError_t malloc_rows(const char *call, void **pointer, size_t *pitch, size_t width, size_t rows,
+                               size_t slices, const char *file, int line) {
     const size_t align = properties(current_device()).textureAlignment;
     const size_t padded = (width + align - 1) / align * align;
-    size_t bytes;
-    if (padded < width || __builtin_mul_overflow(padded, rows, &bytes))
-        return out_of_memory();
+    size_t all, bytes;
+    if (padded < width || __builtin_mul_overflow(rows, slices, &all) ||
+        __builtin_mul_overflow(padded, all, &bytes))
+        return set_last_error(cudaErrorMemoryAllocation);
     *pitch = bytes ? padded : 0;
     return allocate(call, pointer, bytes, MemoryKind::device, 0, file, line);
 }
 
+cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
+                         int line) {
+    BEGIN_AS("cudaMallocPitch");
+    FAIL_IF(!pointer || !pitch, cudaErrorInvalidValue, "pointer or pitch is NULL");
+    return malloc_rows(call, pointer, pitch, width, rows, 1, file, line);
+}
+
 cudaError_t malloc_3d(cudaPitchedPtr *pointer, cudaExtent extent, const char *file, int line) {
     BEGIN_AS("cudaMalloc3D", pointer);
-    const size_t align = properties(current_device()).textureAlignment;
-    const size_t padded = (extent.width + align - 1) / align * align;
-    size_t rows, bytes;
-    if (padded < extent.width || __builtin_mul_overflow(extent.height, extent.depth, &rows) ||
-        __builtin_mul_overflow(padded, rows, &bytes))
-        return out_of_memory();
-    void *memory;
-    TRY(allocate(call, &memory, bytes, MemoryKind::device, 0, file, line));
-    *pointer = {memory, bytes ? padded : 0, extent.width, extent.height};
+    cudaPitchedPtr made = {nullptr, 0, extent.width, extent.height};
+    TRY(malloc_rows(call, &made.ptr, &made.pitch, extent.width, extent.height, extent.depth, file, line));
+    *pointer = made;
     return cudaSuccess;
 }
 

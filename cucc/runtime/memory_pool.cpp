@@ -50,8 +50,7 @@ cudaError_t check_pool(const char *call, cudaMemPool_t pool, int *device) {
     std::lock_guard lock(pools().mutex);
     FAIL_IF(!pools().live.count(pool), cudaErrorInvalidValue, "%p is not a memory pool, or was destroyed",
             (void *)pool);
-    if (device)
-        *device = pool->device;
+    store(device, pool->device);
     return cudaSuccess;
 }
 

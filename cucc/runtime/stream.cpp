@@ -114,8 +114,7 @@ int64_t now() {
 cudaError_t check_stream(const char *call, cudaStream_t stream, int *device) {
     Stream s;
     TRY(find(call, stream, s));
-    if (device)
-        *device = s.device;
+    store(device, s.device);
     return cudaSuccess;
 }
 
@@ -150,8 +149,8 @@ void record_event(cudaEvent_t event) {
     });
 }
 
-bool event_flags(cudaEvent_t event, unsigned &flags) {
-    return events().with(event, [&](Event &e) { flags = e.flags; });
+bool event_exists(cudaEvent_t event) {
+    return events().with(event, [](Event &) {});
 }
 
 void destroy_streams_of(int device) {
@@ -176,19 +175,17 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
-    BEGIN(stream);
-    if (flags & ~(unsigned)cudaStreamNonBlocking)
-        return fail(cudaErrorInvalidValue, "cudaStreamCreate: 0x%x is not a valid flag", flags);
+    BEGIN_AS("cudaStreamCreate", stream);
+    FAIL_IF(flags & ~(unsigned)cudaStreamNonBlocking, cudaErrorInvalidValue, "0x%x is not a valid flag",
+            flags);
     *stream = streams().add({current_device(), flags, std::clamp(priority, greatest_priority, 0)});
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     BEGIN();
-    if (least)
-        *least = 0;
-    if (greatest)
-        *greatest = greatest_priority;
+    store(least, 0);
+    store(greatest, greatest_priority);
     return cudaSuccess;
 }
 
@@ -258,7 +255,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
         return cudaSuccess;
     if (captures(stream))
         return refuse_in_capture(call, stream);
-    return completed(last_work(stream)) ? cudaSuccess : not_ready();
+    return completed(last_work(stream)) ? cudaSuccess : set_last_error(cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
@@ -304,17 +301,13 @@ cudaError_t cudaEventCreate(cudaEvent_t *event) {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
-    BEGIN(event);
-    if (flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
-        return fail(cudaErrorInvalidValue, "cudaEventCreate: 0x%x is not a valid combination of flags",
-                    flags);
-    if (flags & cudaEventInterprocess) {
-        if (!(flags & cudaEventDisableTiming))
-            return fail(cudaErrorInvalidValue,
-                        "cudaEventCreate: cudaEventInterprocess needs cudaEventDisableTiming");
-        return fail(cudaErrorNotSupported,
-                    "cudaEventCreate: events shared between processes are not supported");
-    }
+    BEGIN_AS("cudaEventCreate", event);
+    FAIL_IF(flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess),
+            cudaErrorInvalidValue, "0x%x is not a valid combination of flags", flags);
+    FAIL_IF(flags & cudaEventInterprocess && !(flags & cudaEventDisableTiming), cudaErrorInvalidValue,
+            "cudaEventInterprocess needs cudaEventDisableTiming");
+    FAIL_IF(flags & cudaEventInterprocess, cudaErrorNotSupported,
+            "events shared between processes are not supported");
     *event = events().add({current_device(), flags, false, 0, nullptr, {}});
     return cudaSuccess;
 }
@@ -324,29 +317,27 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-    BEGIN();
-    if (flags & ~(unsigned)cudaEventRecordExternal)
-        return fail(cudaErrorInvalidValue, "cudaEventRecord: 0x%x is not a valid flag", flags);
+    BEGIN_AS("cudaEventRecord");
+    FAIL_IF(flags & ~(unsigned)cudaEventRecordExternal, cudaErrorInvalidValue, "0x%x is not a valid flag",
+            flags);
     int device;
-    TRY(check_stream("cudaEventRecord", stream, &device));
+    TRY(check_stream(call, stream, &device));
     Event e;
-    TRY(find("cudaEventRecord", event, e));
-    if (e.device != device)
-        return fail(cudaErrorInvalidResourceHandle,
-                    "cudaEventRecord: the event belongs to device %d, the stream to device %d", e.device,
-                    device);
+    TRY(find(call, event, e));
+    FAIL_IF(e.device != device, cudaErrorInvalidResourceHandle,
+            "the event belongs to device %d, the stream to device %d", e.device, device);
     if (at_once()) {
         record_event(event);
         return cudaSuccess;
     }
     if (captures(stream)) {
         if (flags & cudaEventRecordExternal)
-            return add_captured(stream, {"cudaEventRecord", RecordEvent{event}});
+            return add_captured(stream, {call, RecordEvent{event}});
         const CapturePoint point = capture_point(stream);
         events().with(event, [&](Event &known) { known.point = point; });
         return cudaSuccess;
     }
-    TRY(submit(stream, {"cudaEventRecord", RecordEvent{event}}));
+    TRY(submit(stream, {call, RecordEvent{event}}));
     const WorkPointer work = last_work(stream);
     events().with(event, [&](Event &known) {
         known.work = work;
@@ -367,7 +358,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     Event e;
     TRY(find(call, event, e));
     TRY(refuse_captured(call, e));
-    return at_once() || completed(e.work) ? cudaSuccess : not_ready();
+    return at_once() || completed(e.work) ? cudaSuccess : set_last_error(cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
@@ -389,7 +380,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
     else if (a.point.capture || b.point.capture)
         why = "an event was recorded in a stream that a graph captures";
     else if (!is_done(a.work) || !is_done(b.work))
-        return not_ready();
+        return set_last_error(cudaErrorNotReady);
     else if (!a.recorded || !b.recorded)
         why = a.recorded ? "the end was never recorded" : "the start was never recorded";
     else if (a.device != b.device)

@@ -76,23 +76,15 @@ size_t image_size() {
     return bytes;
 }
 
-void save(Image &image) {
+// Copies the values of these sections into the image, or from it.
+void copy_image(Image &image, bool save) {
     if (!image)
         image.reset(new char[image_size()]);
-    char *to = image.get();
+    char *in_image = image.get();
     for (const SymbolSection &s : all_sections())
         if (s.per_device) {
-            copy_section(to, s.begin, size_of(s));
-            to += size_of(s);
-        }
-}
-
-void load(const Image &image) {
-    const char *from = image.get();
-    for (const SymbolSection &s : all_sections())
-        if (s.per_device) {
-            copy_section(s.begin, from, size_of(s));
-            from += size_of(s);
+            copy_section(save ? in_image : s.begin, save ? s.begin : in_image, size_of(s));
+            in_image += size_of(s);
         }
 }
 
@@ -162,10 +154,10 @@ void symbols_for_device(int device) {
         return;
     if (image_size() > 0) {
         if (v.in_place < 0) {
-            save(v.initial);
+            copy_image(v.initial, true);
         } else {
-            save(v.images[v.in_place]);
-            load(v.images[device] ? v.images[device] : v.initial);
+            copy_image(v.images[v.in_place], true);
+            copy_image(v.images[device] ? v.images[device] : v.initial, false);
             v.images[device].reset();
         }
     }
@@ -177,7 +169,7 @@ void reset_symbols_of(int device) {
     Values &v = values();
     v.images[device].reset();
     if (v.in_place == device && v.initial)
-        load(v.initial);
+        copy_image(v.initial, false);
 }
 
 const SymbolSection *symbol_section(const void *address) {

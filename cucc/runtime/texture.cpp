@@ -8,6 +8,7 @@
 #include "block.h"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -64,75 +65,58 @@ void look_at_levels(TextureObject &t, const cudaArray *const *levels, unsigned c
 cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &t) {
     const cudaDeviceProp &device = properties(current_device());
     cudaChannelFormatDesc format;
-    size_t width, height = 1;
-    const auto misaligned = [&](const void *pointer) {
-        return fail(cudaErrorInvalidValue, "%s: %p is not a multiple of textureAlignment, which is %zu", call,
-                    pointer, device.textureAlignment);
-    };
-    const auto too_large = [&](size_t limit_x, size_t limit_y) {
-        return fail(cudaErrorInvalidValue, "%s: %zu x %zu texels, the limit is %zu x %zu", call, width,
-                    height, limit_x, limit_y);
-    };
+    size_t width, height;
     switch (r.resType) {
-    case cudaResourceTypeArray: {
-        const cudaArray *array = r.res.array.array;
-        TRY(check_array(call, array));
-        look_at_levels(t, &array, 1);
-        format = array->desc;
-        width = array->width;
-        height = array->rows();
+    case cudaResourceTypeArray:
+    case cudaResourceTypeMipmappedArray: {
+        const cudaArray *one = r.res.array.array, *const *levels = &one;
+        unsigned count = 1;
+        if (r.resType == cudaResourceTypeArray) {
+            TRY(check_array(call, one));
+        } else {
+            TRY(check_mipmapped_array(call, r.res.mipmap.mipmap));
+            levels = r.res.mipmap.mipmap->levels;
+            count = r.res.mipmap.mipmap->count;
+        }
+        look_at_levels(t, levels, count);
+        format = levels[0]->desc;
+        width = levels[0]->width;
+        height = levels[0]->rows();
         break;
     }
-    case cudaResourceTypeLinear: {
-        format = r.res.linear.desc;
-        const size_t size = texel_bytes(format);
-        if (!size)
-            return bad_format(call, format);
-        t.shape = Shape::linear;
-        t.data = (const char *)r.res.linear.devPtr;
-        t.pitch = 0;
-        width = r.res.linear.sizeInBytes / size;
-        int limit;
-        cudaDeviceGetAttribute(&limit, cudaDevAttrMaxTexture1DLinearWidth, current_device());
-        if (width == 0 || width > (size_t)limit)
-            return too_large(limit, 1);
-        if ((uintptr_t)t.data % device.textureAlignment)
-            return misaligned(t.data);
-        TRY(check_range(call, "linear memory", t.data, r.res.linear.sizeInBytes, Side::device));
-        break;
-    }
+    case cudaResourceTypeLinear:
     case cudaResourceTypePitch2D: {
-        const auto &p = r.res.pitch2D;
+        const bool linear = r.resType == cudaResourceTypeLinear;
+        const auto &p = r.res.pitch2D; // begins with the same members as r.res.linear
         format = p.desc;
         const size_t size = texel_bytes(format);
         if (!size)
             return bad_format(call, format);
-        t.shape = Shape::two;
+        t.shape = linear ? Shape::linear : Shape::two;
         t.data = (const char *)p.devPtr;
-        t.pitch = p.pitchInBytes;
-        width = p.width;
-        height = p.height;
-        const int *limit = device.maxTexture2DLinear;
-        if (width == 0 || height == 0 || width > (size_t)limit[0] || height > (size_t)limit[1])
-            return too_large(limit[0], limit[1]);
-        if ((uintptr_t)t.data % device.textureAlignment)
-            return misaligned(t.data);
-        FAIL_IF(t.pitch < width * size || t.pitch > (size_t)limit[2] ||
-                    t.pitch % device.texturePitchAlignment,
+        t.pitch = linear ? 0 : p.pitchInBytes;
+        width = linear ? r.res.linear.sizeInBytes / size : p.width;
+        height = linear ? 1 : p.height;
+        int limit[3] = {0, 1, INT_MAX};
+        if (linear)
+            cudaDeviceGetAttribute(limit, cudaDevAttrMaxTexture1DLinearWidth, current_device());
+        else
+            std::copy_n(device.maxTexture2DLinear, 3, limit);
+        FAIL_IF(width == 0 || height == 0 || width > (size_t)limit[0] || height > (size_t)limit[1],
+                cudaErrorInvalidValue, "%zu x %zu texels, the limit is %d x %d", width, height, limit[0],
+                limit[1]);
+        FAIL_IF((uintptr_t)t.data % device.textureAlignment, cudaErrorInvalidValue,
+                "%p is not a multiple of textureAlignment, which is %zu", (const void *)t.data,
+                device.textureAlignment);
+        FAIL_IF(!linear && (t.pitch < width * size || t.pitch > (size_t)limit[2] ||
+                            t.pitch % device.texturePitchAlignment),
                 cudaErrorInvalidValue,
                 "the pitch is %zu: it must be a multiple of texturePitchAlignment, "
                 "which is %zu, from a row's %zu bytes to %d",
                 t.pitch, device.texturePitchAlignment, width * size, limit[2]);
-        TRY(check_range(call, "pitched memory", t.data, t.pitch * (height - 1) + width * size, Side::device));
-        break;
-    }
-    case cudaResourceTypeMipmappedArray: {
-        const cudaMipmappedArray *array = r.res.mipmap.mipmap;
-        TRY(check_mipmapped_array(call, array));
-        look_at_levels(t, array->levels, array->count);
-        format = array->levels[0]->desc;
-        width = array->levels[0]->width;
-        height = array->levels[0]->rows();
+        TRY(check_range(call, linear ? "linear memory" : "pitched memory", t.data,
+                        linear ? r.res.linear.sizeInBytes : t.pitch * (height - 1) + width * size,
+                        Side::device));
         break;
     }
     default:
