@@ -185,8 +185,7 @@ cudaError_t malloc_array(const char *call, cudaArray_t *array, const cudaChannel
 
 cudaError_t malloc_mipmapped(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
                              cudaExtent extent, unsigned levels, unsigned flags, const char *file, int line) {
-    static const char call[] = "cudaMallocMipmappedArray";
-    BEGIN_IN();
+    BEGIN_AS("cudaMallocMipmappedArray");
     FAIL_IF(!array || !desc, cudaErrorInvalidValue, "array or format is NULL");
     TRY(check_new_array(call, *desc, extent, flags));
     const bool layers = flags & (cudaArrayLayered | cudaArrayCubemap); // same number at each level

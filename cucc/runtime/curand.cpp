@@ -286,21 +286,13 @@ curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool h
     if (!generator)
         return CURAND_STATUS_OUT_OF_RANGE;
     *generator = nullptr;
-    switch (type) {
-    case CURAND_RNG_PSEUDO_DEFAULT:
+    if (type == CURAND_RNG_PSEUDO_DEFAULT)
         type = CURAND_RNG_PSEUDO_XORWOW;
-        break;
-    case CURAND_RNG_QUASI_DEFAULT:
+    if (type == CURAND_RNG_QUASI_DEFAULT)
         type = CURAND_RNG_QUASI_SOBOL32;
-        break;
-    case CURAND_RNG_PSEUDO_XORWOW:
-    case CURAND_RNG_PSEUDO_MRG32K3A:
-    case CURAND_RNG_PSEUDO_PHILOX4_32_10:
-    case CURAND_RNG_QUASI_SOBOL32:
-        break;
-    default:
+    if (type != CURAND_RNG_PSEUDO_XORWOW && type != CURAND_RNG_PSEUDO_MRG32K3A &&
+        type != CURAND_RNG_PSEUDO_PHILOX4_32_10 && type != CURAND_RNG_QUASI_SOBOL32)
         return CURAND_STATUS_TYPE_ERROR;
-    }
     if (!host && cudaFree(nullptr) != cudaSuccess) // no device
         return CURAND_STATUS_INITIALIZATION_FAILED;
     *generator = new curandGenerator_st{type, host};

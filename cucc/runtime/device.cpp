@@ -85,14 +85,11 @@ struct Devices {
 
     static size_t find(const std::vector<cudaDeviceProp> &all, const std::string &entry) {
         if (entry.rfind("GPU-", 0) == 0) { // any prefix of a UUID that identifies one device
-            size_t found = all.size();
-            for (size_t i = 0; i < all.size(); ++i)
-                if (uuid_text(all[i].uuid).rfind(entry, 0) == 0) {
-                    if (found != all.size())
-                        return all.size();
-                    found = i;
-                }
-            return found;
+            const auto matches = [&](const cudaDeviceProp &d) {
+                return uuid_text(d.uuid).rfind(entry, 0) == 0;
+            };
+            const auto found = std::find_if(all.begin(), all.end(), matches);
+            return std::count_if(found, all.end(), matches) == 1 ? (size_t)(found - all.begin()) : all.size();
         }
         char *end;
         const long index = strtol(entry.c_str(), &end, 10); // text after the number is ignored

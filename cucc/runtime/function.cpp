@@ -77,8 +77,7 @@ cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &a, bool 
 }
 
 cudaError_t launch_by_config(const LaunchConfigAt &at, const void *kernel, void **arguments) {
-    const char *const call = "cudaLaunchKernelEx";
-    BEGIN_IN();
+    BEGIN_AS("cudaLaunchKernelEx");
     FAIL_IF(!at.config, cudaErrorInvalidValue, "config is NULL");
     const cudaLaunchConfig_t &c = *at.config;
     bool cooperative = false;

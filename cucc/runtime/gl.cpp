@@ -470,8 +470,7 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
 
 cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenum target, unsigned flags,
                            const char *file, int line) {
-    static const char call[] = "cudaGraphicsGLRegisterImage";
-    BEGIN_IN(resource);
+    BEGIN_AS("cudaGraphicsGLRegisterImage", resource);
     FAIL_IF(flags > 15 || !one_access(flags), cudaErrorInvalidValue,
             "0x%x is not a valid combination of flags", flags);
     FAIL_IF(target == GL_TEXTURE_3D || target == GL_TEXTURE_2D_ARRAY || target == GL_TEXTURE_CUBE_MAP ||

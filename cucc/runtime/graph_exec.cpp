@@ -3,7 +3,6 @@
 // updates.
 #include "graph.h"
 
-#include <functional>
 #include <queue>
 
 namespace cuda_cpu {

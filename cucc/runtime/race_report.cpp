@@ -21,7 +21,7 @@ std::string line_of(const std::vector<uintptr_t> &addresses) {
     return "an unknown line (is addr2line installed, and the program compiled with -g?)";
 }
 
-std::string shared_memory(const Name &n) {
+std::string shared_memory(const SharedName &n) {
     return strcmp(n.name, "the launch") == 0 ? "dynamic shared memory"
                                              : std::string("shared memory ") + n.name;
 }
@@ -31,7 +31,7 @@ std::string shared_memory(const Name &n) {
 std::string name_memory(uintptr_t address, const Access &a, std::string &allocated) {
     const char *const p = (const char *)address;
     if (a.block < a_copy && is_shared_memory(address)) {
-        for (const Name &n : threads().names)
+        for (const SharedName &n : threads().names)
             if (p >= n.begin && p < n.begin + n.bytes)
                 return shared_memory(n);
         return "shared memory";
@@ -185,9 +185,9 @@ bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
     intptr_t offset;
     size_t size;
     if (is_shared_memory(address)) {
-        const Name none{"the launch", (const char *)address, 0}, *nearest = &none;
+        const SharedName none{"the launch", (const char *)address, 0}, *nearest = &none;
         uintptr_t least = ~(uintptr_t)0;
-        for (const Name &n : threads().names) {
+        for (const SharedName &n : threads().names) {
             const uintptr_t from = address - (uintptr_t)n.begin; // wraps around for a lower address
             const uintptr_t distance = from < n.bytes ? 0 : std::min(from - n.bytes, -from);
             if (distance < least || (distance == least && n.bytes)) {

@@ -22,8 +22,8 @@ static TraceMemory memory_of(const BlockTrace &b, uint64_t address, std::string 
     static thread_local Allocation found{}; // the last one, in which the next address may be too
     const char *const p = (const char *)address;
     if (b.arena && address - (uint64_t)b.arena < arena_size) {
-        for (const BlockTrace::Array &a : b.arrays)
-            if (name && address - a.begin < a.bytes)
+        for (const SharedName &a : b.arrays)
+            if (name && address - (uint64_t)a.begin < a.bytes)
                 *name = strcmp(a.name, "the launch") == 0 ? "dynamic shared memory" : a.name;
         return TraceMemory::shared;
     }
@@ -274,9 +274,9 @@ void WarpJoin::execute(uint32_t mask, unsigned node) {
     const TraceMemory kind = memory_of(b, first, a.count ? nullptr : &object);
     if (kind == TraceMemory::shared) { // as if each array began at bank 0, like the first one on a GPU
         uint64_t begin = (uint64_t)b.arena;
-        for (const BlockTrace::Array &array : b.arrays)
-            if (first - array.begin < array.bytes)
-                begin = array.begin;
+        for (const SharedName &array : b.arrays)
+            if (first - (uint64_t)array.begin < array.bytes)
+                begin = (uint64_t)array.begin;
         for (uint64_t &one : address)
             one -= begin;
     }
