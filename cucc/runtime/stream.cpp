@@ -191,10 +191,9 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 
 #define GET(name, T, member)                                                                                 \
     cudaError_t cudaStreamGet##name(cudaStream_t stream, T *member) {                                        \
-        BEGIN();                                                                                             \
-        NOT_NULL(member);                                                                                    \
+        BEGIN(member);                                                                                       \
         Stream s;                                                                                            \
-        TRY(find(__func__, stream, s));                                                                      \
+        TRY(find(call, stream, s));                                                                          \
         *member = s.member;                                                                                  \
         return cudaSuccess;                                                                                  \
     }

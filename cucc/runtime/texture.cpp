@@ -256,44 +256,38 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaReso
     return cudaSuccess;
 }
 
-#define OBJECT(Texture, texture)                                                                             \
+#define DESTROY(Texture, texture)                                                                            \
     cudaError_t cudaDestroy##Texture##Object(cuda##Texture##Object_t texture) {                              \
         BEGIN();                                                                                             \
         if (!texture)                                                                                        \
             return cudaSuccess;                                                                              \
         finish_device(-1); /* deferred work may use the object */                                            \
-        const Texture##Object *const object = find_##texture(__func__, texture, true);                       \
+        const Texture##Object *const object = find_##texture(call, texture, true);                           \
         delete object;                                                                                       \
         return object ? cudaSuccess : cudaErrorInvalidValue;                                                 \
-    }                                                                                                        \
-    cudaError_t cudaGet##Texture##ObjectResourceDesc(cudaResourceDesc *resource,                             \
-                                                     cuda##Texture##Object_t texture) {                      \
-        BEGIN();                                                                                             \
-        NOT_NULL(resource);                                                                                  \
-        const Texture##Object *const object = find_##texture(__func__, texture);                             \
-        if (!object)                                                                                         \
-            return cudaErrorInvalidValue;                                                                    \
-        *resource = object->resource;                                                                        \
-        return cudaSuccess;                                                                                  \
     }
-OBJECT(Texture, texture)
-OBJECT(Surface, surface)
-#undef OBJECT
+#define GET(Texture, texture, Type, member)                                                                  \
+    cudaError_t cudaGet##Texture##Object##Type##Desc(cuda##Type##Desc *member,                               \
+                                                     cuda##Texture##Object_t texture) {                      \
+        BEGIN(member);                                                                                       \
+        const Texture##Object *const object = find_##texture(call, texture);                                 \
+        if (object)                                                                                          \
+            *member = object->member;                                                                        \
+        return object ? cudaSuccess : cudaErrorInvalidValue;                                                 \
+    }
+DESTROY(Texture, texture)
+DESTROY(Surface, surface)
+GET(Texture, texture, Resource, resource)
+GET(Texture, texture, Texture, desc)
+GET(Surface, surface, Resource, resource)
+#undef DESTROY
+#undef GET
 
 cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc *view, cudaTextureObject_t texture) {
     BEGIN(view);
     if (!find_texture(call, texture))
         return cudaErrorInvalidValue;
     return fail(cudaErrorInvalidValue, "%s: the texture has no view with another format", call);
-}
-
-cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *desc, cudaTextureObject_t texture) {
-    BEGIN(desc);
-    const TextureObject *const object = find_texture(call, texture);
-    if (!object)
-        return cudaErrorInvalidValue;
-    *desc = object->desc;
-    return cudaSuccess;
 }
 
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaResourceDesc *resource) {
