@@ -186,7 +186,7 @@ struct LevelSampler {
         weigh_corners(i.next, j.next, k.next, weights);
         for (int c = 0; c < t.components; ++c) {
             values[c] = -0.0; // adding to it keeps the sign of 0
-            for (int corner = 0; corner < 8; ++corner)
+            for (int corner = 0; corner < 1 << dimensions; ++corner)
                 if (weights[corner]) // so that infinity in the other texels does not count, as on a GPU
                     values[c] += weights[corner] / 256.0 *
                                  component(t, l, i.texels[corner & 1], j.texels[corner >> 1 & 1],
