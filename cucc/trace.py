@@ -108,9 +108,8 @@ class Drawing:
         for name, marks in rows:
             self.text(LEFT - 8, self.y + height / 2 + 3, "t e", name)
             for x, width, css, tip, words, tall in marks:
-                y = self.y + (height - gap - tall) * (
-                    0 < tall < height
-                )  # bars stand on the ground of the row
+                # bars stand on the ground of the row
+                y = self.y + (height - gap - tall) * (0 < tall < height)
                 self.rect(x, y, width, tall or height - gap, css, tip)
                 if words != "":
                     self.text(x + width / 2, self.y + height / 2 + 3, "i m", words)
@@ -143,9 +142,8 @@ class Times:
         step = 10 ** math.floor(math.log10(length))
         while length / step < 5:
             step /= 5 if length / step < 2.5 else 2
-        ticks = range(
-            math.ceil(begin / self.unit / step), math.floor((begin / self.unit + length) / step) + 1
-        )
+        first, last = begin / self.unit / step, (begin / self.unit + length) / step
+        ticks = range(math.ceil(first), math.floor(last) + 1)
         self.ticks = [(self.x(n * step * self.unit), f"{n * step:.6g}") for n in ticks]
 
     def x(self, time):
@@ -235,9 +233,8 @@ class Picture:
         self.d.heading("blocks")
         self.d.panel(rows, 26 if len(rows) <= 16 else 17, 6, times.ticks, times.label)
         if math.prod(self.grid) > 1:
-            self.d.legend(
-                a="a block, or several that are too short to draw", b="the next one; the label is its number"
-            )
+            short = "a block, or several that are too short to draw"
+            self.d.legend(a=short, b="the next one; the label is its number")
 
     def draw_waits(self):
         """A thread has in each phase an event in which it runs, and one in which it waits for the barrier at its end."""
@@ -262,10 +259,8 @@ class Picture:
         passed = self.launch["barriers_passed"]
         more = " A warp begins with its first lane and waits from the arrival of its last lane." * many
         more += " The first 24 are drawn." * (passed > 23)
-        things = "warps" if many else "threads"
-        self.d.heading(
-            "waits", block=self.block, things=things, passed=count_of(passed, "barrier"), more=more
-        )
+        things, passed = "warps" if many else "threads", count_of(passed, "barrier")
+        self.d.heading("waits", block=self.block, things=things, passed=passed, more=more)
         lines = [times.x(end) for end in ends.values() if end <= max(every)]
         self.d.panel(rows, 18 if len(rows) <= 16 else 13, 4, times.ticks, times.label, lines)
         self.d.legend(a="runs", w="waits at a barrier", k="the barrier is passed")
@@ -273,10 +268,9 @@ class Picture:
     def draw_warps(self):
         height, rows = 26 if len(self.warps) <= 8 else 17, []
         for warp, barriers in enumerate(self.launch["warp_barriers"]):
-            marks = [
-                Mark(self.x(at), self.wide, "a", height=(height - 4) * step["active"] / 32)
-                for at, step in self.shown_steps(warp)
-            ]
+            marks = []
+            for at, step in self.shown_steps(warp):
+                marks.append(Mark(self.x(at), self.wide, "a", height=(height - 4) * step["active"] / 32))
             used = collections.Counter(step["phase"] for step in self.warps[warp])
             for phase in range(barriers):
                 begin, end = self.starts[phase] + used[phase], self.starts[phase + 1]
@@ -320,9 +314,8 @@ class Picture:
                 for word in range(address // 4, (address + a["bytes"] - 1) // 4 + 1):
                     lanes_of[word].append(int(lane))
             atomic, lanes = a["kind"] == "atomic", count_of(len(a["addresses"]), "lane")
-            words = dict(
-                a, what="atomic operation" if atomic else a["kind"], object=a["object"] or "an array"
-            )
+            what = "atomic operation" if atomic else a["kind"]
+            words = dict(a, what=what, object=a["object"] or "an array")
             words["who"] = f"warp {a['warp']}, {lanes} of {count_of(a['bytes'], 'byte')} each"
             words["allocated"] = f"The memory was {a['object']}. " if a["object"] else ""
             words["conflicts"] = "no bank conflict" if a["most"] == 1 else f"{a['most']} turns of the banks"
@@ -354,13 +347,9 @@ class Picture:
 
     def draw_sectors(self, lanes_of, _):
         column, lines, rows = PLOT / 32, sorted({word // 32 for word in lanes_of}), []
-        self.head(
-            "offset",
-            [
-                (LEFT + column * b / 4, f"byte {b}" + " of the cache line" * (b == 0))
-                for b in range(0, 128, 32)
-            ],
-        )
+        bytes_at = [(LEFT + column * b / 4, f"byte {b}") for b in range(0, 128, 32)]
+        bytes_at[0] = (LEFT, "byte 0 of the cache line")
+        self.head("offset", bytes_at)
         for line in lines[:32]:
             marks = []
             for sector in range(line * 4, line * 4 + 4):
@@ -377,11 +366,8 @@ class Picture:
         if len(lines) > 32:
             self.d.y += 12
             self.d.text(LEFT, self.d.y, "s", f"and {len(lines) - 32} more cache lines")
-        used, unused = (
-            "4 bytes and the lane that accesses them (×4: so many lanes)",
-            "moved with the sector, not used",
-        )
-        self.d.legend(a=used, w=unused, n="sector that is not moved")
+        used = "4 bytes and the lane that accesses them (×4: so many lanes)"
+        self.d.legend(a=used, w="moved with the sector, not used", n="sector that is not moved")
 
     def draw_table(self):
         def short(text):
@@ -399,26 +385,16 @@ class Picture:
         self.d.y += 5
         self.d.line(LEFT, self.d.y, LEFT + PLOT, self.d.y, "l")
         for a in self.accesses[:40]:
-            memory, times, (place, _, at) = (
-                a["memory"],
-                a["warp_accesses"],
-                a["object"].partition("allocated at "),
-            )
+            memory, times = a["memory"], a["warp_accesses"]
+            place, _, at = a["object"].partition("allocated at ")
             if at:  # in the same file "allocated in line 62", else "lock.h:16"
                 file, _, line = at.rpartition(":")
                 place = f"allocated in line {line}" if a["line"].startswith(file + ":") else short(at)
             each = f"{a['turns'] / times:.3g} {ONE_OF[memory]}{'s' * (a['turns'] != times)}"
             access, lanes = f"{a['kind']} of {count_of(a['bytes'], 'byte')}", f"{a['lanes'] / times:.3g}"
             self.d.y += 17
-            cells = (
-                short(a["line"]),
-                memory + f" ({place})" * bool(place),
-                access,
-                times,
-                lanes,
-                each,
-                a["most"],
-            )
+            where = memory + f" ({place})" * bool(place)
+            cells = short(a["line"]), where, access, times, lanes, each, a["most"]
             row("vc" if a["line"] == self.line else "cc", cells)
         if len(self.accesses) > 40:
             self.d.y += 17

@@ -37,24 +37,12 @@
 
 // ---- calls that CUDA 4 renamed from cudaThread… to cudaDevice… ----
 
-inline cudaError_t cudaThreadSynchronize() {
-    return cudaDeviceSynchronize();
-}
-inline cudaError_t cudaThreadExit() {
-    return cudaDeviceReset();
-}
-inline cudaError_t cudaThreadSetLimit(cudaLimit limit, size_t value) {
-    return cudaDeviceSetLimit(limit, value);
-}
-inline cudaError_t cudaThreadGetLimit(size_t *value, cudaLimit limit) {
-    return cudaDeviceGetLimit(value, limit);
-}
-inline cudaError_t cudaThreadSetCacheConfig(cudaFuncCache config) {
-    return cudaDeviceSetCacheConfig(config);
-}
-inline cudaError_t cudaThreadGetCacheConfig(cudaFuncCache *config) {
-    return cudaDeviceGetCacheConfig(config);
-}
+#define cudaThreadSynchronize    cudaDeviceSynchronize
+#define cudaThreadExit           cudaDeviceReset
+#define cudaThreadSetLimit       cudaDeviceSetLimit
+#define cudaThreadGetLimit       cudaDeviceGetLimit
+#define cudaThreadSetCacheConfig cudaDeviceSetCacheConfig
+#define cudaThreadGetCacheConfig cudaDeviceGetCacheConfig
 
 // ---- fields of cudaDeviceProp that CUDA 13 removed ----
 

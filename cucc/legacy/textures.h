@@ -291,15 +291,14 @@ inline size_t most_bytes(const void *pointer, const cudaChannelFormatDesc &desc)
 
 } // namespace legacy
 
-// ---- binding: the forms with a pointer are those of C ----
+// ---- binding: the forms with a pointer to the reference are those of C ----
 
 inline cudaError_t cudaBindTexture(size_t *offset, const textureReference *reference, const void *pointer,
                                    const cudaChannelFormatDesc *desc, size_t bytes = UINT_MAX) {
     size_t apart;
     if (const cudaError_t error = legacy::align(pointer, offset, apart))
         return error;
-    cudaResourceDesc resource;
-    memset(&resource, 0, sizeof resource);
+    cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeLinear;
     resource.res.linear.devPtr = const_cast<void *>(pointer);
     resource.res.linear.desc = *desc;
@@ -315,8 +314,7 @@ inline cudaError_t cudaBindTexture2D(size_t *offset, const textureReference *ref
     if (const cudaError_t error = legacy::align(pointer, offset, apart))
         return error;
     const size_t texel = (size_t)(desc->x + desc->y + desc->z + desc->w) / 8;
-    cudaResourceDesc resource;
-    memset(&resource, 0, sizeof resource);
+    cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypePitch2D;
     resource.res.pitch2D.devPtr = const_cast<void *>(pointer);
     resource.res.pitch2D.desc = *desc;
@@ -328,8 +326,7 @@ inline cudaError_t cudaBindTexture2D(size_t *offset, const textureReference *ref
 
 inline cudaError_t cudaBindTextureToArray(const textureReference *reference, cudaArray_const_t array,
                                           const cudaChannelFormatDesc * = nullptr) {
-    cudaResourceDesc resource;
-    memset(&resource, 0, sizeof resource);
+    cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeArray;
     resource.res.array.array = const_cast<cudaArray_t>(array);
     return legacy::bind(reference, resource, 0);
@@ -376,45 +373,36 @@ inline cudaError_t cudaGetTextureReference(const textureReference **reference,
     return cudaSuccess;
 }
 
-#define LEGACY_TEXTURE   template <class T, int dimensions, cudaTextureReadMode mode>
-#define LEGACY_REFERENCE const legacy::TextureReference<T, dimensions, mode> &reference
-
-LEGACY_TEXTURE inline cudaError_t cudaBindTexture(size_t *offset, LEGACY_REFERENCE, const void *pointer,
-                                                  const cudaChannelFormatDesc &desc,
-                                                  size_t bytes = UINT_MAX) {
-    return cudaBindTexture(offset, (const textureReference *)&reference, pointer, &desc, bytes);
+inline cudaError_t cudaBindTexture(size_t *offset, const textureReference &reference, const void *pointer,
+                                   const cudaChannelFormatDesc &desc, size_t bytes = UINT_MAX) {
+    return cudaBindTexture(offset, &reference, pointer, &desc, bytes);
 }
-LEGACY_TEXTURE inline cudaError_t cudaBindTexture(size_t *offset, LEGACY_REFERENCE, const void *pointer,
-                                                  size_t bytes = UINT_MAX) {
-    return cudaBindTexture(offset, (const textureReference *)&reference, pointer, &reference.channelDesc,
-                           bytes);
+inline cudaError_t cudaBindTexture(size_t *offset, const textureReference &reference, const void *pointer,
+                                   size_t bytes = UINT_MAX) {
+    return cudaBindTexture(offset, &reference, pointer, &reference.channelDesc, bytes);
 }
-LEGACY_TEXTURE inline cudaError_t cudaBindTexture2D(size_t *offset, LEGACY_REFERENCE, const void *pointer,
-                                                    const cudaChannelFormatDesc &desc, size_t width,
-                                                    size_t height, size_t pitch) {
-    return cudaBindTexture2D(offset, (const textureReference *)&reference, pointer, &desc, width, height,
-                             pitch);
+inline cudaError_t cudaBindTexture2D(size_t *offset, const textureReference &reference, const void *pointer,
+                                     const cudaChannelFormatDesc &desc, size_t width, size_t height,
+                                     size_t pitch) {
+    return cudaBindTexture2D(offset, &reference, pointer, &desc, width, height, pitch);
 }
-LEGACY_TEXTURE inline cudaError_t cudaBindTexture2D(size_t *offset, LEGACY_REFERENCE, const void *pointer,
-                                                    size_t width, size_t height, size_t pitch) {
-    return cudaBindTexture2D(offset, (const textureReference *)&reference, pointer, &reference.channelDesc,
-                             width, height, pitch);
+inline cudaError_t cudaBindTexture2D(size_t *offset, const textureReference &reference, const void *pointer,
+                                     size_t width, size_t height, size_t pitch) {
+    return cudaBindTexture2D(offset, &reference, pointer, &reference.channelDesc, width, height, pitch);
 }
-LEGACY_TEXTURE inline cudaError_t cudaBindTextureToArray(LEGACY_REFERENCE, cudaArray_const_t array) {
-    return cudaBindTextureToArray((const textureReference *)&reference, array);
+inline cudaError_t cudaBindTextureToArray(const textureReference &reference, cudaArray_const_t array) {
+    return cudaBindTextureToArray(&reference, array);
 }
-LEGACY_TEXTURE inline cudaError_t cudaBindTextureToArray(LEGACY_REFERENCE, cudaArray_const_t array,
-                                                         const cudaChannelFormatDesc &) {
-    return cudaBindTextureToArray((const textureReference *)&reference, array);
+inline cudaError_t cudaBindTextureToArray(const textureReference &reference, cudaArray_const_t array,
+                                          const cudaChannelFormatDesc &) {
+    return cudaBindTextureToArray(&reference, array);
 }
-LEGACY_TEXTURE inline cudaError_t cudaUnbindTexture(LEGACY_REFERENCE) {
-    return cudaUnbindTexture((const textureReference *)&reference);
+inline cudaError_t cudaUnbindTexture(const textureReference &reference) {
+    return cudaUnbindTexture(&reference);
 }
-LEGACY_TEXTURE inline cudaError_t cudaGetTextureAlignmentOffset(size_t *offset, LEGACY_REFERENCE) {
-    return cudaGetTextureAlignmentOffset(offset, (const textureReference *)&reference);
+inline cudaError_t cudaGetTextureAlignmentOffset(size_t *offset, const textureReference &reference) {
+    return cudaGetTextureAlignmentOffset(offset, &reference);
 }
-#undef LEGACY_TEXTURE
-#undef LEGACY_REFERENCE
 
 // ---- fetches ----
 

@@ -41,22 +41,21 @@ cudaError_t check_extent(const char *call, const cudaExtent &e, unsigned flags) 
     else
         limit(d.maxTexture1D, 0, 0);
     if (e.width == 0 || e.width > most[0] || e.height > most[1] || e.depth > most[2]) {
-        if (e.depth == 0 && !layers && !cube)
-            return fail(cudaErrorInvalidValue, "%s: %zu x %zu texels, must be 1 to %zu x 0 to %zu", call,
-                        e.width, e.height, most[0], e.height ? most[1] : (size_t)d.maxTexture2D[1]);
+        FAIL_IF(e.depth == 0 && !layers && !cube, cudaErrorInvalidValue,
+                "%zu x %zu texels, must be 1 to %zu x 0 to %zu", e.width, e.height, most[0],
+                e.height ? most[1] : (size_t)d.maxTexture2D[1]);
         return fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu texels, the limits are %zu x %zu x %zu", call,
                     e.width, e.height, e.depth, most[0], most[1], most[2]);
     }
-    if (layers && e.depth == 0)
-        return fail(cudaErrorInvalidValue, "%s: a layered array needs its number of layers as depth", call);
-    if (!layers && !cube && e.depth && !e.height)
-        return fail(cudaErrorInvalidValue, "%s: an array with a depth needs a height", call);
-    if (cube && (e.width != e.height || e.depth == 0 || e.depth % 6 || (!layers && e.depth != 6)))
-        return fail(
+    FAIL_IF(layers && e.depth == 0, cudaErrorInvalidValue,
+            "a layered array needs its number of layers as depth");
+    FAIL_IF(!layers && !cube && e.depth && !e.height, cudaErrorInvalidValue,
+            "an array with a depth needs a height");
+    FAIL_IF(cube && (e.width != e.height || e.depth == 0 || e.depth % 6 || (!layers && e.depth != 6)),
             cudaErrorInvalidValue,
-            "%s: %zu x %zu x %zu texels: the faces of a cubemap are square, and its depth is 6 (6 for "
+            "%zu x %zu x %zu texels: the faces of a cubemap are square, and its depth is 6 (6 for "
             "each layer)",
-            call, e.width, e.height, e.depth);
+            e.width, e.height, e.depth);
     return cudaSuccess;
 }
 
@@ -64,9 +63,9 @@ cudaError_t check_new_array(const char *call, const cudaChannelFormatDesc &desc,
                             unsigned flags) {
     if (!texel_bytes(desc))
         return bad_format(call, desc);
-    if (flags &
-        ~(unsigned)(cudaArraySurfaceLoadStore | cudaArrayTextureGather | cudaArrayLayered | cudaArrayCubemap))
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
+    FAIL_IF(flags & ~(unsigned)(cudaArraySurfaceLoadStore | cudaArrayTextureGather | cudaArrayLayered |
+                                cudaArrayCubemap),
+            cudaErrorInvalidValue, "0x%x is not a valid combination of flags", flags);
     return check_extent(call, extent, flags);
 }
 
@@ -88,12 +87,11 @@ End corner(const cudaArray *array, size_t x, size_t y) {
 
 // The memory of an array as consecutive bytes, from (x, y) on. Fails when fewer than `bytes` bytes follow.
 cudaError_t bytes_of(const char *call, const cudaArray *array, size_t x, size_t y, size_t bytes, End &end) {
-    TRY(begin(call));
+    BEGIN_IN();
     TRY(check_array(call, array));
     const size_t first = y * array->row_bytes + x, all = array->slice_bytes();
-    if (x > array->row_bytes || first > all || bytes > all - first)
-        return fail(cudaErrorInvalidValue, "%s: %zu bytes at byte %zu, the array has %zu bytes", call, bytes,
-                    first, all);
+    FAIL_IF(x > array->row_bytes || first > all || bytes > all - first, cudaErrorInvalidValue,
+            "%zu bytes at byte %zu, the array has %zu bytes", bytes, first, all);
     end = memory(array->data + first, bytes, 1);
     return cudaSuccess;
 }
@@ -104,14 +102,14 @@ cudaError_t copy_bytes(const char *call, bool to_array, cudaArray_const_t array,
     End inside{};
     TRY(bytes_of(call, array, x, y, bytes, inside));
     const End outside = memory(other, bytes, 1);
-    if (kind != cudaMemcpyDefault &&
-        (kind == cudaMemcpyHostToHost || (kind == cudaMemcpyHostToDevice && !to_array) ||
-         (kind == cudaMemcpyDeviceToHost && to_array)))
-        return fail(cudaErrorInvalidMemcpyDirection,
-                    "%s: the %s is an array, which is on the device, so the direction must be %s, "
-                    "cudaMemcpyDeviceToDevice or cudaMemcpyDefault",
-                    call, to_array ? "destination" : "source",
-                    to_array ? "cudaMemcpyHostToDevice" : "cudaMemcpyDeviceToHost");
+    FAIL_IF(kind != cudaMemcpyDefault &&
+                (kind == cudaMemcpyHostToHost || (kind == cudaMemcpyHostToDevice && !to_array) ||
+                 (kind == cudaMemcpyDeviceToHost && to_array)),
+            cudaErrorInvalidMemcpyDirection,
+            "the %s is an array, which is on the device, so the direction must be %s, "
+            "cudaMemcpyDeviceToDevice or cudaMemcpyDefault",
+            to_array ? "destination" : "source",
+            to_array ? "cudaMemcpyHostToDevice" : "cudaMemcpyDeviceToHost");
     return transfer(call, {to_array ? inside : outside, to_array ? outside : inside, bytes, 1, 1, kind},
                     stream, asynchronous);
 }
@@ -119,7 +117,7 @@ cudaError_t copy_bytes(const char *call, bool to_array, cudaArray_const_t array,
 // Copies rows between arrays, or between an array and memory.
 cudaError_t copy_rows(const char *call, const cudaArray *array, const Transfer &t, cudaStream_t stream,
                       bool asynchronous) {
-    TRY(begin(call));
+    BEGIN_IN();
     TRY(check_array(call, array));
     return transfer(call, t, stream, asynchronous);
 }
@@ -173,9 +171,8 @@ void forget_arrays_of(int device) {
 
 cudaError_t malloc_array(const char *call, cudaArray_t *array, const cudaChannelFormatDesc *desc,
                          cudaExtent extent, unsigned flags, const char *file, int line) {
-    TRY(begin(call));
-    if (!array || !desc)
-        return fail(cudaErrorInvalidValue, "%s: array or format is NULL", call);
+    BEGIN_IN();
+    FAIL_IF(!array || !desc, cudaErrorInvalidValue, "array or format is NULL");
     TRY(check_new_array(call, *desc, extent, flags));
     cudaArray made = make_array(*desc, extent, flags);
     void *data;
@@ -188,10 +185,8 @@ cudaError_t malloc_array(const char *call, cudaArray_t *array, const cudaChannel
 
 cudaError_t malloc_mipmapped(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
                              cudaExtent extent, unsigned levels, unsigned flags, const char *file, int line) {
-    static const char call[] = "cudaMallocMipmappedArray";
-    TRY(begin(call));
-    if (!array || !desc)
-        return fail(cudaErrorInvalidValue, "%s: array or format is NULL", call);
+    BEGIN_AS("cudaMallocMipmappedArray");
+    FAIL_IF(!array || !desc, cudaErrorInvalidValue, "array or format is NULL");
     TRY(check_new_array(call, *desc, extent, flags));
     const bool layers = flags & (cudaArrayLayered | cudaArrayCubemap); // same number at each level
     unsigned most = 1;
@@ -234,18 +229,16 @@ using namespace cuda_cpu;
 // Checks the parameters of a 3-D copy and converts them to a Transfer.
 cudaError_t cuda_cpu::transfer_of(const char *call, const cudaMemcpy3DParms &p, Transfer &t) {
     const auto one_of_two = [&](const char *role, const cudaArray *array, const void *pointer) {
-        if (!array == !pointer)
-            return fail(cudaErrorInvalidValue, "%s: the %s must be either an array or memory, it is %s", call,
-                        role, array ? "both" : "neither");
+        FAIL_IF(!array == !pointer, cudaErrorInvalidValue,
+                "the %s must be either an array or memory, it is %s", role, array ? "both" : "neither");
         return array ? check_array(call, array) : cudaSuccess;
     };
     TRY(one_of_two("source", p.srcArray, p.srcPtr.ptr));
     TRY(one_of_two("destination", p.dstArray, p.dstPtr.ptr));
     const cudaArray *const array = p.srcArray ? p.srcArray : p.dstArray;
     const size_t element = array ? texel_bytes(array->desc) : 1;
-    if (p.srcArray && p.dstArray && texel_bytes(p.dstArray->desc) != element)
-        return fail(cudaErrorInvalidValue, "%s: the texels of the arrays have %zu and %zu bytes", call,
-                    element, texel_bytes(p.dstArray->desc));
+    FAIL_IF(p.srcArray && p.dstArray && texel_bytes(p.dstArray->desc) != element, cudaErrorInvalidValue,
+            "the texels of the arrays have %zu and %zu bytes", element, texel_bytes(p.dstArray->desc));
     const auto end = [&](const cudaArray *a, const cudaPitchedPtr &m, const cudaPos &at) {
         return End{a, (char *)m.ptr, m.pitch, m.ysize, a ? at.x * element : at.x, at.y, at.z};
     };
@@ -260,8 +253,7 @@ cudaError_t cuda_cpu::transfer_of(const char *call, const cudaMemcpy3DParms &p, 
 
 static cudaError_t copy_3d(const char *call, const cudaMemcpy3DParms *params, cudaStream_t stream,
                            bool asynchronous) {
-    TRY(begin(call));
-    NOT_NULL_IN(call, params);
+    BEGIN_IN(params);
     Transfer t;
     TRY(transfer_of(call, *params, t));
     return transfer(call, t, stream, asynchronous);
@@ -269,9 +261,8 @@ static cudaError_t copy_3d(const char *call, const cudaMemcpy3DParms *params, cu
 
 static cudaError_t copy_3d_peer(const char *call, const cudaMemcpy3DPeerParms *p, cudaStream_t stream,
                                 bool asynchronous) {
-    TRY(begin(call));
-    if (!p)
-        return fail(cudaErrorInvalidValue, "%s: params is NULL", call);
+    BEGIN_IN();
+    FAIL_IF(!p, cudaErrorInvalidValue, "params is NULL");
     TRY(check_device(call, p->srcDevice));
     TRY(check_device(call, p->dstDevice));
     const cudaMemcpy3DParms params = {p->srcArray, p->srcPos, p->srcPtr, p->dstArray,
@@ -302,15 +293,14 @@ cudaError_t cudaFreeArray(cudaArray_t array) {
     BEGIN();
     if (!array)
         return cudaSuccess;
-    TRY(check_array(__func__, array));
-    if (array->levels_of)
-        return fail(cudaErrorInvalidValue, "%s: the array is a level of a mipmapped array", __func__);
+    TRY(check_array(call, array));
+    FAIL_IF(array->levels_of, cudaErrorInvalidValue, "the array is a level of a mipmapped array");
     finish_device(-1);
     {
         std::lock_guard lock(arrays().mutex);
         arrays().arrays.erase(array);
     }
-    const cudaError_t error = free_device(__func__, array->data);
+    const cudaError_t error = free_device(call, array->data);
     delete array;
     return error;
 }
@@ -319,7 +309,7 @@ cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array) {
     BEGIN();
     if (!array)
         return cudaSuccess;
-    TRY(check_mipmapped_array(__func__, array));
+    TRY(check_mipmapped_array(call, array));
     finish_device(-1);
     {
         std::lock_guard lock(arrays().mutex);
@@ -329,26 +319,23 @@ cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array) {
     }
     for (unsigned l = 0; l < array->count; ++l)
         delete array->levels[l];
-    const cudaError_t error = free_device(__func__, array->data);
+    const cudaError_t error = free_device(call, array->data);
     delete array;
     return error;
 }
 
 cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *array, cudaMipmappedArray_t of, unsigned level) {
-    BEGIN();
-    NOT_NULL(array);
-    TRY(check_mipmapped_array(__func__, of));
-    if (level >= of->count)
-        return fail(cudaErrorInvalidValue, "%s: there is no level %u, only 0 to %u", __func__, level,
-                    of->count - 1);
+    BEGIN(array);
+    TRY(check_mipmapped_array(call, of));
+    FAIL_IF(level >= of->count, cudaErrorInvalidValue, "there is no level %u, only 0 to %u", level,
+            of->count - 1);
     *array = of->levels[level];
     return cudaSuccess;
 }
 
 cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const_t array) {
-    BEGIN();
-    NOT_NULL(desc);
-    TRY(check_array(__func__, array));
+    BEGIN(desc);
+    TRY(check_array(call, array));
     *desc = array->desc;
     return cudaSuccess;
 }
@@ -356,13 +343,11 @@ cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const_t ar
 cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned *flags,
                              cudaArray_t array) {
     BEGIN();
-    TRY(check_array(__func__, array));
-    if (desc)
-        *desc = array->desc;
+    TRY(check_array(call, array));
+    store(desc, array->desc);
     if (extent)
         *extent = {array->width, array->height, array->depth};
-    if (flags)
-        *flags = array->flags;
+    store(flags, array->flags);
     return cudaSuccess;
 }
 

@@ -49,8 +49,7 @@ std::string coordinates(uint3 i) {
 }
 
 std::string coordinates(uint64_t i, uint3 size) {
-    return coordinates(
-        {(unsigned)(i % size.x), (unsigned)(i / size.x % size.y), (unsigned)(i / size.x / size.y)});
+    return coordinates(index_in(i, size));
 }
 
 std::string place(Site site) {
@@ -58,7 +57,7 @@ std::string place(Site site) {
 }
 
 uint3 thread_index(unsigned t) {
-    return {t % blockDim.x, t / blockDim.x % blockDim.y, t / (blockDim.x * blockDim.y)};
+    return index_in(t, blockDim);
 }
 
 bool same_site(Site a, Site b) {
@@ -427,6 +426,9 @@ void Worker::stuck() {
     for (unsigned w = 0; w * warpSize < count; ++w)
         complete_warp_operation(w, true);
     enum State { at_the_barrier, in_warp_operation, at_the_tile, returned };
+    static const char *const kinds[] = {"barrier", "warp operation", "barrier of a tile"};
+    static const char *const states[] = {"", "waiting in a warp operation at ",
+                                         "waiting at the barrier of a tile at ", "returned after passing "};
     std::vector<State> state(count, returned);
     for (unsigned i = 0; i < at_barrier; ++i)
         state[arrived[i]] = at_the_barrier;
@@ -450,22 +452,13 @@ void Worker::stuck() {
         std::vector<unsigned> alike, rest;
         for (unsigned t : others)
             (state[t] == state[first] && site(t).line == site(first).line ? alike : rest).push_back(t);
-        text += "\n    ";
-        if (state[first] == in_warp_operation)
-            text += "waiting in a warp operation at " + place(site(first)) + ": " + name_threads(alike);
-        else if (state[first] == at_the_tile)
-            text += "waiting at the barrier of a tile at " + place(site(first)) + ": " + name_threads(alike);
-        else if (site(first).file)
-            text += "returned after passing " + place(site(first)) + ": " + name_threads(alike);
-        else
-            text += "returned without reaching a barrier: " + name_threads(alike);
+        text += "\n    " +
+                (site(first).file ? states[state[first]] + place(site(first))
+                                  : "returned without reaching a barrier") +
+                ": " + name_threads(alike);
         others = rest;
     }
-    kernel_error("divergent %s: %s",
-                 what == at_the_barrier ? "barrier"
-                 : what == at_the_tile  ? "barrier of a tile"
-                                        : "warp operation",
-                 text.c_str());
+    kernel_error("divergent %s: %s", kinds[what], text.c_str());
 }
 
 } // namespace cuda_cpu

@@ -155,6 +155,10 @@ Worker &in_kernel(const char *what);
 // because each needs a signal stack.
 void watch_faults();
 
+// The element i of a box of this size, and the index of a thread
+inline uint3 index_in(uint64_t i, uint3 size) {
+    return {(unsigned)(i % size.x), (unsigned)(i / size.x % size.y), (unsigned)(i / size.x / size.y)};
+}
 uint3 thread_index(unsigned linear);
 // For messages: "(3,0,0)", that of element i of a box of this size, and "sum.cu:12"
 std::string coordinates(uint3 i);

@@ -56,13 +56,11 @@ void end(const CapturePointer &capture) {
 
 cudaError_t begin_capture(const char *call, cudaStream_t stream, std::shared_ptr<CUgraph_st> into,
                           std::vector<cudaGraphNode_t> last, cudaStreamCaptureMode mode) {
-    if ((unsigned)mode > cudaStreamCaptureModeRelaxed)
-        return fail(cudaErrorInvalidValue, "%s: there is no mode %d", call, (int)mode);
+    FAIL_IF((unsigned)mode > cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue, "there is no mode %d",
+            (int)mode);
     const StreamIdentity id = identity(stream);
-    if (id.legacy)
-        return fail(cudaErrorStreamCaptureUnsupported, "%s: the default stream cannot be captured", call);
-    if (captured(stream))
-        return fail(cudaErrorIllegalState, "%s: the stream is being captured already", call);
+    FAIL_IF(id.legacy, cudaErrorStreamCaptureUnsupported, "the default stream cannot be captured");
+    FAIL_IF(captured(stream), cudaErrorIllegalState, "the stream is being captured already");
     const auto capture = std::make_shared<Capture>();
     capture->into_existing = into != nullptr;
     capture->graph = into ? into : std::make_shared<CUgraph_st>();
@@ -119,31 +117,34 @@ void spoil(const CapturePointer &capture) {
         capture->status = cudaStreamCaptureStatusInvalidated;
 }
 
+// Makes the capture invalid, and fails.
+static cudaError_t refuse(const CapturePointer &capture, cudaError_t error, const char *call,
+                          const char *why) {
+    spoil(capture);
+    return fail(error, "%s: %s", call, why);
+}
+
 cudaError_t wait_in_capture(const char *call, cudaStream_t stream, const CapturePoint &point) {
     LOCK();
     CapturedStream *const c = captured(stream);
     const bool live = point.capture && point.capture->status != cudaStreamCaptureStatusNone;
     if (!c && !live)
         return cudaSuccess;
-    if (c && !live) {
-        spoil(c->capture);
-        return fail(cudaErrorStreamCaptureIsolation,
-                    "%s: a graph captures the stream, but the event was not recorded in this capture", call);
-    }
+    if (c && !live)
+        return refuse(c->capture, cudaErrorStreamCaptureIsolation, call,
+                      "a graph captures the stream, but the event was not recorded in this capture");
     if (c && c->capture != point.capture) {
         spoil(c->capture);
-        spoil(point.capture);
-        return fail(cudaErrorStreamCaptureMerge, "%s: the stream and the event belong to different captures",
-                    call);
+        return refuse(point.capture, cudaErrorStreamCaptureMerge, call,
+                      "the stream and the event belong to different captures");
     }
     if (point.capture->status != cudaStreamCaptureStatusActive)
         return spoilt(call);
     if (!c) {
         const StreamIdentity id = identity(stream);
-        if (id.legacy) {
-            spoil(point.capture);
-            return fail(cudaErrorStreamCaptureImplicit, "%s: the default stream cannot join a capture", call);
-        }
+        if (id.legacy)
+            return refuse(point.capture, cudaErrorStreamCaptureImplicit, call,
+                          "the default stream cannot join a capture");
         known_captures().streams[id.number] = {id, point.capture, point.nodes};
         return cudaSuccess;
     }
@@ -155,19 +156,16 @@ cudaError_t wait_in_capture(const char *call, cudaStream_t stream, const Capture
 
 cudaError_t refuse_in_capture(const char *call, cudaStream_t stream) {
     LOCK();
-    spoil(captured(stream)->capture);
-    return fail(cudaErrorStreamCaptureUnsupported, "%s: not permitted while a graph captures the stream",
-                call);
+    return refuse(captured(stream)->capture, cudaErrorStreamCaptureUnsupported, call,
+                  "not permitted while a graph captures the stream");
 }
 
 cudaError_t refuse_legacy(const char *call) {
     LOCK();
     for (auto &[number, c] : known_captures().streams)
-        if (c.stream.blocking && c.stream.device == current_device()) {
-            spoil(c.capture);
-            return fail(cudaErrorStreamCaptureImplicit,
-                        "%s: the default stream would have to wait for a stream that a graph captures", call);
-        }
+        if (c.stream.blocking && c.stream.device == current_device())
+            return refuse(c.capture, cudaErrorStreamCaptureImplicit, call,
+                          "the default stream would have to wait for a stream that a graph captures");
     return cudaSuccess;
 }
 
@@ -179,12 +177,9 @@ cudaError_t refuse_unsafe(const char *call) {
         const Capture &capture = *c.capture;
         const bool own = capture.thread == std::this_thread::get_id();
         if (own ? capture.mode != cudaStreamCaptureModeRelaxed
-                : capture.mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal) {
-            spoil(c.capture);
-            return fail(cudaErrorStreamCaptureUnsupported,
-                        "%s: not permitted while a graph captures a stream, unless the capture is relaxed",
-                        call);
-        }
+                : capture.mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal)
+            return refuse(c.capture, cudaErrorStreamCaptureUnsupported, call,
+                          "not permitted while a graph captures a stream, unless the capture is relaxed");
     }
     return cudaSuccess;
 }
@@ -213,43 +208,33 @@ using namespace cuda_cpu;
 extern "C" {
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
-    LOCK();
-    return begin_capture(__func__, stream, nullptr, {}, mode);
+    BEGIN_LOCKED(stream);
+    return begin_capture(call, stream, nullptr, {}, mode);
 }
 
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
                                           const cudaGraphNode_t *dependencies, const cudaGraphEdgeData *,
                                           size_t count, cudaStreamCaptureMode mode) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
-    LOCK();
-    FIND_GRAPH(__func__, into, graph);
-    TRY(check_nodes(__func__, *into, dependencies, count));
-    return begin_capture(__func__, stream, into,
-                         std::vector<cudaGraphNode_t>(dependencies, dependencies + count), mode);
+    BEGIN_LOCKED(stream);
+    FIND_GRAPH(call, into, graph);
+    TRY(check_nodes(call, *into, dependencies, count));
+    return begin_capture(call, stream, into, std::vector<cudaGraphNode_t>(dependencies, dependencies + count),
+                         mode);
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
-    BEGIN();
-    NOT_NULL(graph);
-    TRY(check_stream(__func__, stream));
-    LOCK();
+    BEGIN_LOCKED(graph, stream);
     CapturedStream *const c = captured(stream);
     *graph = nullptr;
-    if (!c)
-        return fail(cudaErrorIllegalState, "%s: no capture of the stream was begun", __func__);
+    FAIL_IF(!c, cudaErrorIllegalState, "no capture of the stream was begun");
     const CapturePointer capture = c->capture;
-    if (capture->origin != c->stream.number) {
-        spoil(capture);
-        return fail(cudaErrorStreamCaptureUnmatched, "%s: the capture was begun with another stream",
-                    __func__);
-    }
+    if (capture->origin != c->stream.number)
+        return refuse(capture, cudaErrorStreamCaptureUnmatched, call,
+                      "the capture was begun with another stream");
     if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id()) {
         end(capture); // as on an H200: its graph is lost, and the stream is no longer captured
         return fail(cudaErrorStreamCaptureWrongThread,
-                    "%s: another host thread began the capture, which is not relaxed", __func__);
+                    "%s: another host thread began the capture, which is not relaxed", call);
     }
     std::vector<cudaGraphNode_t> others = capture->of_gone; // the last nodes of the other streams
     for (const auto &[number, other] : known_captures().streams)
@@ -259,11 +244,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     const bool valid = capture->status == cudaStreamCaptureStatusActive;
     end(capture);
     if (!valid)
-        return spoilt(__func__);
-    if (!all_joined)
-        return fail(cudaErrorStreamCaptureUnjoined,
-                    "%s: a stream that joined the capture has work for which the first stream does not wait",
-                    __func__);
+        return spoilt(call);
+    FAIL_IF(!all_joined, cudaErrorStreamCaptureUnjoined,
+            "a stream that joined the capture has work for which the first stream does not wait");
     *graph = capture->into_existing ? capture->graph.get() : enter(capture->graph);
     return cudaSuccess;
 }
@@ -276,38 +259,28 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
                                      unsigned long long *id, cudaGraph_t *graph,
                                      const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
                                      size_t *count) {
-    BEGIN();
-    NOT_NULL(status);
-    TRY(check_stream(__func__, stream));
-    LOCK();
+    BEGIN_LOCKED(status, stream);
     const CapturedStream *const c = captured(stream);
     *status = c ? c->capture->status : cudaStreamCaptureStatusNone;
     if (*status != cudaStreamCaptureStatusActive)
         return cudaSuccess;
-    if (id)
-        *id = c->capture->id;
+    store(id, c->capture->id);
     if (graph) { // the pointers stay valid until the capture ends
         *graph = c->capture->graph.get();
         graphs().graphs.emplace(*graph, c->capture->graph);
     }
-    if (dependencies)
-        *dependencies = c->last.data();
-    if (edges)
-        *edges = nullptr;
-    if (count)
-        *count = c->last.size();
+    store(dependencies, c->last.data());
+    store(edges, nullptr);
+    store(count, c->last.size());
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
                                                 const cudaGraphEdgeData *, size_t count, unsigned flags) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
-    LOCK();
+    BEGIN_LOCKED(stream);
     CapturedStream *const c = captured(stream);
-    if (!c)
-        return fail(cudaErrorIllegalState, "%s: no graph captures the stream", __func__);
-    TRY(check_nodes(__func__, *c->capture->graph, dependencies, count));
+    FAIL_IF(!c, cudaErrorIllegalState, "no graph captures the stream");
+    TRY(check_nodes(call, *c->capture->graph, dependencies, count));
     if (flags & cudaStreamSetCaptureDependencies)
         c->last.clear();
     for (size_t i = 0; i < count; ++i)
@@ -317,10 +290,9 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNo
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
-    MAY_FAIL();
-    NOT_NULL(mode);
-    if ((unsigned)*mode > cudaStreamCaptureModeRelaxed)
-        return fail(cudaErrorInvalidValue, "%s: there is no mode %d", __func__, (int)*mode);
+    MAY_FAIL(mode);
+    FAIL_IF((unsigned)*mode > cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue, "there is no mode %d",
+            (int)*mode);
     std::swap(*mode, thread_mode);
     return cudaSuccess;
 }

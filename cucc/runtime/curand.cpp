@@ -15,6 +15,7 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <variant>
 #include <vector>
 
 namespace cuda_cpu {
@@ -26,29 +27,17 @@ namespace {
 // Each has: Out; one(state), or two(state) if `pairs`, which return the next numbers; four(state) for Philox;
 // and quasi(x) for a Sobol' integer. If `pairs`, generate() refuses an odd count, except for Philox.
 
-struct Integers {
-    typedef unsigned Out;
-    static constexpr bool pairs = false;
-    template <class State> Out one(State &s) const { return curand(&s); }
-    uint4 four(curandStatePhilox4_32_10_t &s) const { return curand4(&s); }
-    Out quasi(unsigned x) const { return x; }
-};
-
-struct Uniform {
-    typedef float Out;
-    static constexpr bool pairs = false;
-    template <class State> Out one(State &s) const { return curand_uniform(&s); }
-    float4 four(curandStatePhilox4_32_10_t &s) const { return curand_uniform4(&s); }
-    Out quasi(unsigned x) const { return uniform(x); }
-};
-
-struct UniformDouble {
-    typedef double Out;
-    static constexpr bool pairs = false;
-    template <class State> Out one(State &s) const { return curand_uniform_double(&s); }
-    double4 four(curandStatePhilox4_32_10_t &s) const { return curand_uniform4_double(&s); }
-    Out quasi(unsigned x) const { return x * 0x1p-32 + 0x1p-32; }
-};
+#define DISTRIBUTION(Name, T, number, numbers, of_integer)                                                   \
+    struct Name {                                                                                            \
+        typedef T Out;                                                                                       \
+        static constexpr bool pairs = false;                                                                 \
+        template <class State> T one(State &s) const { return number(&s); }                                  \
+        auto four(curandStatePhilox4_32_10_t &s) const { return numbers(&s); }                               \
+        T quasi(unsigned x) const { return of_integer; }                                                     \
+    };
+DISTRIBUTION(Integers, unsigned, curand, curand4, x)
+DISTRIBUTION(Uniform, float, curand_uniform, curand_uniform4, uniform(x))
+DISTRIBUTION(UniformDouble, double, curand_uniform_double, curand_uniform4_double, x * 0x1p-32 + 0x1p-32)
 
 // Normal and log-normal numbers. The mean and deviation of log-normal numbers are those of their logarithms.
 template <class T, bool log> struct Normal {
@@ -261,40 +250,18 @@ struct Sobol {
 
 // ---- generators ----
 
-// The numbers of a generator with one seed and ordering. It is made by the first work that needs it, and work
-// that waits in a stream or is in a graph keeps it after the generator's settings change.
+// The numbers of a generator with one seed and ordering. Made by the first call that needs them; work that
+// waits in a stream or is in a graph keeps them after the generator's settings change.
 struct Numbers {
-    curandRngType_t type;
-    bool legacy;
-    unsigned long long seed, position;
-    unsigned dimensions;
     std::mutex mutex;
-    std::unique_ptr<Turns<curandStateXORWOW_t>> xorwow;
-    std::unique_ptr<Turns<curandStateMRG32k3a_t>> mrg;
-    std::unique_ptr<Fours> philox;
-    std::unique_ptr<Sobol> sobol;
+    std::variant<Turns<curandStateXORWOW_t>, Turns<curandStateMRG32k3a_t>, Fours, Sobol> sequences;
+
+    template <class Sequences> explicit Numbers(Sequences made) : sequences(std::move(made)) {}
 
     template <class Distribution>
     void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
         std::lock_guard lock(mutex);
-        switch (type) {
-        case CURAND_RNG_PSEUDO_XORWOW:
-            if (!xorwow)
-                xorwow = std::make_unique<Turns<curandStateXORWOW_t>>(seed, 4096, position);
-            return xorwow->fill(out, count, distribution);
-        case CURAND_RNG_PSEUDO_MRG32K3A:
-            if (!mrg)
-                mrg = std::make_unique<Turns<curandStateMRG32k3a_t>>(seed, legacy ? 4096 : 81920, position);
-            return mrg->fill(out, count, distribution);
-        case CURAND_RNG_PSEUDO_PHILOX4_32_10:
-            if (!philox)
-                philox = std::make_unique<Fours>(seed, 65536, position);
-            return philox->fill(out, count, distribution);
-        default:
-            if (!sobol)
-                sobol = std::make_unique<Sobol>(Sobol{dimensions, position});
-            return sobol->fill(out, count, distribution);
-        }
+        std::visit([&](auto &one) { one.fill(out, count, distribution); }, sequences);
     }
 };
 
@@ -319,46 +286,46 @@ curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool h
     if (!generator)
         return CURAND_STATUS_OUT_OF_RANGE;
     *generator = nullptr;
-    switch (type) {
-    case CURAND_RNG_PSEUDO_DEFAULT:
+    if (type == CURAND_RNG_PSEUDO_DEFAULT)
         type = CURAND_RNG_PSEUDO_XORWOW;
-        break;
-    case CURAND_RNG_QUASI_DEFAULT:
+    if (type == CURAND_RNG_QUASI_DEFAULT)
         type = CURAND_RNG_QUASI_SOBOL32;
-        break;
-    case CURAND_RNG_PSEUDO_XORWOW:
-    case CURAND_RNG_PSEUDO_MRG32K3A:
-    case CURAND_RNG_PSEUDO_PHILOX4_32_10:
-    case CURAND_RNG_QUASI_SOBOL32:
-        break;
-    default:
+    if (type != CURAND_RNG_PSEUDO_XORWOW && type != CURAND_RNG_PSEUDO_MRG32K3A &&
+        type != CURAND_RNG_PSEUDO_PHILOX4_32_10 && type != CURAND_RNG_QUASI_SOBOL32)
         return CURAND_STATUS_TYPE_ERROR;
-    }
     if (!host && cudaFree(nullptr) != cudaSuccess) // no device
         return CURAND_STATUS_INITIALIZATION_FAILED;
     *generator = new curandGenerator_st{type, host};
     return CURAND_STATUS_SUCCESS;
 }
 
+std::shared_ptr<Numbers> new_numbers(const curandGenerator_st &g) {
+    switch (g.type) {
+    case CURAND_RNG_PSEUDO_XORWOW:
+        return std::make_shared<Numbers>(Turns<curandStateXORWOW_t>(g.seed, 4096, g.position));
+    case CURAND_RNG_PSEUDO_MRG32K3A:
+        return std::make_shared<Numbers>(
+            Turns<curandStateMRG32k3a_t>(g.seed, g.legacy ? 4096 : 81920, g.position));
+    case CURAND_RNG_PSEUDO_PHILOX4_32_10:
+        return std::make_shared<Numbers>(Fours(g.seed, 65536, g.position));
+    default:
+        return std::make_shared<Numbers>(Sobol{g.dimensions, g.position});
+    }
+}
+
 template <class Distribution>
 curandStatus_t generate(const char *call, curandGenerator_t generator, typename Distribution::Out *out,
                         size_t count, Distribution distribution) {
-    if (generator->quasi()
-            ? count % generator->dimensions != 0
-            : Distribution::pairs && count % 2 && generator->type != CURAND_RNG_PSEUDO_PHILOX4_32_10)
+    const bool pairs = Distribution::pairs && generator->type != CURAND_RNG_PSEUDO_PHILOX4_32_10;
+    const unsigned whole = generator->quasi() ? generator->dimensions : pairs ? 2 : 1;
+    if (count % whole)
         return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
     if (count == 0)
         return CURAND_STATUS_SUCCESS;
     std::shared_ptr<Numbers> &numbers = generator->numbers;
-    if (!numbers) {
-        numbers = std::make_shared<Numbers>();
-        numbers->type = generator->type, numbers->legacy = generator->legacy, numbers->seed = generator->seed;
-        numbers->position = generator->position, numbers->dimensions = generator->dimensions;
-    }
-    generator->position += generator->quasi() ? count / generator->dimensions
-                           : Distribution::pairs && generator->type != CURAND_RNG_PSEUDO_PHILOX4_32_10
-                               ? count / 2
-                               : count;
+    if (!numbers)
+        numbers = new_numbers(*generator);
+    generator->position += count / whole;
     const auto work = [numbers = numbers, out, count, distribution] {
         numbers->fill(out, count, distribution);
     };

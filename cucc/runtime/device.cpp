@@ -85,14 +85,11 @@ struct Devices {
 
     static size_t find(const std::vector<cudaDeviceProp> &all, const std::string &entry) {
         if (entry.rfind("GPU-", 0) == 0) { // any prefix of a UUID that identifies one device
-            size_t found = all.size();
-            for (size_t i = 0; i < all.size(); ++i)
-                if (uuid_text(all[i].uuid).rfind(entry, 0) == 0) {
-                    if (found != all.size())
-                        return all.size();
-                    found = i;
-                }
-            return found;
+            const auto matches = [&](const cudaDeviceProp &d) {
+                return uuid_text(d.uuid).rfind(entry, 0) == 0;
+            };
+            const auto found = std::find_if(all.begin(), all.end(), matches);
+            return std::count_if(found, all.end(), matches) == 1 ? (size_t)(found - all.begin()) : all.size();
         }
         char *end;
         const long index = strtol(entry.c_str(), &end, 10); // text after the number is ignored
@@ -179,69 +176,58 @@ extern "C" {
 
 // Prints no message when there is no device, because programs call this to find that out.
 cudaError_t cudaGetDeviceCount(int *count) {
-    MAY_FAIL();
-    NOT_NULL(count);
+    MAY_FAIL(count);
     *count = device_count();
     if (*count == 0 && devices().none != cudaErrorNoDevice)
-        return no_device(__func__);
+        return no_device(call);
     return *count ? cudaSuccess : cudaErrorNoDevice;
 }
 
 cudaError_t cudaGetDevice(int *device) {
-    BEGIN_QUERY();
-    NOT_NULL(device);
+    BEGIN_QUERY(device);
     *device = current;
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device) {
-    BEGIN_QUERY();
-    TRY(check_device(__func__, device));
+    BEGIN_QUERY(device);
     current = device;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device) {
-    BEGIN_QUERY();
-    NOT_NULL(id);
-    TRY(check_device(__func__, device));
-    if (length < 13)
-        return fail(cudaErrorInvalidValue, "cudaDeviceGetPCIBusId: an ID needs 13 bytes, the buffer has %d",
-                    length);
+    BEGIN_QUERY(id, device);
+    FAIL_IF(length < 13, cudaErrorInvalidValue, "an ID needs 13 bytes, the buffer has %d", length);
     const cudaDeviceProp &p = properties(device);
     snprintf(id, (size_t)length, "%04x:%02x:%02x.0", p.pciDomainID, p.pciBusID, p.pciDeviceID);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
-    BEGIN_QUERY();
-    NOT_NULL(device);
-    NOT_NULL(id);
+    BEGIN_QUERY(device, id);
     unsigned domain = 0, bus, slot;
-    if (sscanf(id, "%x:%x:%x", &domain, &bus, &slot) != 3 &&
-        (domain = 0, sscanf(id, "%x:%x", &bus, &slot) != 2))
-        return fail(cudaErrorInvalidValue, "cudaDeviceGetByPCIBusId: %s is not a PCI bus ID", id);
+    FAIL_IF(sscanf(id, "%x:%x:%x", &domain, &bus, &slot) != 3 &&
+                (domain = 0, sscanf(id, "%x:%x", &bus, &slot) != 2),
+            cudaErrorInvalidValue, "%s is not a PCI bus ID", id);
     for (int i = 0; i < device_count(); ++i)
         if (domain == 0 && slot == 0 && bus == (unsigned)properties(i).pciBusID) {
             *device = i;
             return cudaSuccess;
         }
-    return fail(cudaErrorInvalidDevice, "cudaDeviceGetByPCIBusId: there is no device %s", id);
+    return fail(cudaErrorInvalidDevice, "%s: there is no device %s", call, id);
 }
 
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
     BEGIN();
     const unsigned schedule = flags & cudaDeviceScheduleMask;
-    if (flags & ~(unsigned)cudaDeviceMask || (schedule & (schedule - 1)))
-        return fail(cudaErrorInvalidValue, "cudaSetDeviceFlags: 0x%x is not a valid combination of flags",
-                    flags);
+    FAIL_IF(flags & ~(unsigned)cudaDeviceMask || (schedule & (schedule - 1)), cudaErrorInvalidValue,
+            "0x%x is not a valid combination of flags", flags);
     state_of(current).flags = flags;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceFlags(unsigned *flags) {
-    BEGIN();
-    NOT_NULL(flags);
+    BEGIN(flags);
     *flags = state_of(current).flags | cudaDeviceMapHost; // cudaDeviceMapHost is always in effect
     return cudaSuccess;
 }
@@ -252,7 +238,7 @@ cudaError_t cudaDeviceSynchronize() {
     if (in_kernel_now())
         return finish_children();
     BEGIN();
-    TRY(refuse_unsafe(__func__));
+    TRY(refuse_unsafe(call));
     return finish_device(current);
 }
 
@@ -269,15 +255,10 @@ cudaError_t cudaDeviceReset() {
 
 // Limits and cache preferences are stored for queries. Only cudaLimitDevRuntimePendingLaunchCount has an
 // effect.
-static cudaError_t check_limit(const char *call, cudaLimit limit) {
-    if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
-        return fail(cudaErrorInvalidValue, "%s: there is no limit %d", call, (int)limit);
-    return cudaSuccess;
-}
-
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     BEGIN();
-    TRY(check_limit(__func__, limit));
+    FAIL_IF((unsigned)limit > cudaLimitPersistingL2CacheSize, cudaErrorInvalidValue, "there is no limit %d",
+            (int)limit);
     if (limit == cudaLimitDevRuntimePendingLaunchCount)
         value = std::max<size_t>(value, 32); // as on an H200 with CUDA 13.0
     state_of(current).limits[limit] = value;
@@ -285,54 +266,50 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
 }
 
 cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
-    BEGIN();
-    NOT_NULL(value);
-    TRY(check_limit(__func__, limit));
+    BEGIN(value);
+    FAIL_IF((unsigned)limit > cudaLimitPersistingL2CacheSize, cudaErrorInvalidValue, "there is no limit %d",
+            (int)limit);
     *value = state_of(current).limits[limit];
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
     BEGIN();
-    if ((unsigned)config > cudaFuncCachePreferEqual)
-        return fail(cudaErrorInvalidValue, "cudaDeviceSetCacheConfig: there is no preference %d",
-                    (int)config);
+    FAIL_IF((unsigned)config > cudaFuncCachePreferEqual, cudaErrorInvalidValue, "there is no preference %d",
+            (int)config);
     state_of(current).cache = config;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache *config) {
-    BEGIN();
-    NOT_NULL(config);
+    BEGIN(config);
     *config = (cudaFuncCache)state_of(current).cache.load();
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config) {
-    BEGIN();
-    NOT_NULL(config);
+    BEGIN(config);
     *config = cudaSharedMemBankSizeFourByte;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
     BEGIN();
-    if ((unsigned)config > cudaSharedMemBankSizeEightByte)
-        return fail(cudaErrorInvalidValue, "%s: there is no bank size %d", __func__, (int)config);
+    FAIL_IF((unsigned)config > cudaSharedMemBankSizeEightByte, cudaErrorInvalidValue,
+            "there is no bank size %d", (int)config);
     return cudaSuccess;
 }
 
 cudaError_t cudaSetValidDevices(int *list, int count) {
-    BEGIN_QUERY();
-    NOT_NULL(list);
+    BEGIN_QUERY(list);
     for (int i = 0; i < count; ++i)
-        TRY(check_device(__func__, list[i]));
+        TRY(check_device(call, list[i]));
     return cudaSuccess;
 }
 
 cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
     BEGIN_QUERY();
-    return check_device(__func__, device);
+    return check_device(call, device);
 }
 
 cudaError_t cudaCtxResetPersistingL2Cache() {
@@ -342,10 +319,8 @@ cudaError_t cudaCtxResetPersistingL2Cache() {
 
 static cudaError_t no_entry_point(const char *call, const char *symbol, void **function,
                                   cudaDriverEntryPointQueryResult *result) {
-    if (function)
-        *function = nullptr;
-    if (result)
-        *result = cudaDriverEntryPointSymbolNotFound;
+    store(function, nullptr);
+    store(result, cudaDriverEntryPointSymbolNotFound);
     return fail(cudaErrorNotSupported, "%s: there is no driver here in which to look up %s", call,
                 symbol ? symbol : "a function");
 }
@@ -361,63 +336,46 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
 }
 
 cudaError_t cudaDriverGetVersion(int *version) {
-    MAY_FAIL();
-    NOT_NULL(version);
+    MAY_FAIL(version);
     *version = CUDART_VERSION;
     return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int *version) {
-    MAY_FAIL();
-    NOT_NULL(version);
+    MAY_FAIL(version);
     *version = CUDART_VERSION;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
-    BEGIN_QUERY();
-    NOT_NULL(can);
-    TRY(check_device(__func__, device));
-    TRY(check_device(__func__, peer));
+    BEGIN_QUERY(can, device, peer);
     *can = device != peer;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     BEGIN();
-    if (flags)
-        return fail(cudaErrorInvalidValue, "cudaDeviceEnablePeerAccess: flags are 0x%x, must be 0", flags);
-    TRY(check_device(__func__, peer));
-    if (peer == current)
-        return fail(cudaErrorPeerAccessUnsupported,
-                    "cudaDeviceEnablePeerAccess: device %d is not a peer of itself", peer);
-    if (state_of(current).peers[peer].exchange(true))
-        return fail(cudaErrorPeerAccessAlreadyEnabled,
-                    "cudaDeviceEnablePeerAccess: device %d already has access to device %d", current, peer);
+    FAIL_IF(flags, cudaErrorInvalidValue, "flags are 0x%x, must be 0", flags);
+    TRY(check_device(call, peer));
+    FAIL_IF(peer == current, cudaErrorPeerAccessUnsupported, "device %d is not a peer of itself", peer);
+    FAIL_IF(state_of(current).peers[peer].exchange(true), cudaErrorPeerAccessAlreadyEnabled,
+            "device %d already has access to device %d", current, peer);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-    BEGIN();
-    TRY(check_device(__func__, peer));
-    if (!state_of(current).peers[peer].exchange(false))
-        return fail(cudaErrorPeerAccessNotEnabled,
-                    "cudaDeviceDisablePeerAccess: device %d has no access to device %d", current, peer);
+    BEGIN(peer);
+    FAIL_IF(!state_of(current).peers[peer].exchange(false), cudaErrorPeerAccessNotEnabled,
+            "device %d has no access to device %d", current, peer);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr attribute, int device, int peer) {
-    BEGIN_QUERY();
-    NOT_NULL(value);
-    TRY(check_device(__func__, device));
-    TRY(check_device(__func__, peer));
-    if (device == peer)
-        return fail(cudaErrorInvalidDevice, "cudaDeviceGetP2PAttribute: device %d is not a peer of itself",
-                    peer);
-    if (attribute < cudaDevP2PAttrPerformanceRank ||
-        attribute > cudaDevP2PAttrOnlyPartialNativeAtomicSupported)
-        return fail(cudaErrorInvalidValue, "cudaDeviceGetP2PAttribute: there is no attribute %d",
-                    (int)attribute);
+    BEGIN_QUERY(value, device, peer);
+    FAIL_IF(device == peer, cudaErrorInvalidDevice, "device %d is not a peer of itself", peer);
+    FAIL_IF(attribute < cudaDevP2PAttrPerformanceRank ||
+                attribute > cudaDevP2PAttrOnlyPartialNativeAtomicSupported,
+            cudaErrorInvalidValue, "there is no attribute %d", (int)attribute);
     *value = attribute == cudaDevP2PAttrAccessSupported || attribute == cudaDevP2PAttrNativeAtomicSupported;
     return cudaSuccess;
 }

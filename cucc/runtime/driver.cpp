@@ -53,17 +53,16 @@ CUresult refuse(CUresult error, const char *call, const char *why) {
     return error;
 }
 
-CUresult begin_driver(const char *call) {
-    if (const cudaError_t error = failure_of(call))
-        return code(error);
-    return initialized ? CUDA_SUCCESS
-                       : refuse(CUDA_ERROR_NOT_INITIALIZED, call, "the program has not called cuInit");
+cudaError_t check_initialized(const char *call) {
+    TRY(failure_of(call));
+    return initialized ? cudaSuccess
+                       : fail(cudaErrorInitializationError, "%s: the program has not called cuInit", call);
 }
 
-CUresult device_of(const char *call, CUdevice device) {
-    if (const CUresult error = begin_driver(call))
-        return error;
-    return code(check_device(call, device));
+CUresult begun(cudaError_t error) {
+    if (error)
+        set_last_error(cudaSuccess); // a call of the driver API must not set the runtime's last error
+    return code(error);
 }
 
 // Checks that the context exists. Null stands for the context that the runtime uses.
@@ -82,18 +81,12 @@ void *pointer_of(CUdeviceptr p) {
     return (void *)(uintptr_t)p;
 }
 
-CUresult not_supported(const char *call, const char *what) {
-    fail(cudaErrorNotSupported, "%s: %s", call, what);
-    (void)cudaGetLastError();
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
 CUresult set(const char *call, CUdeviceptr to, unsigned value, unsigned element, size_t count,
              CUstream stream) {
-    if (const CUresult error = begin_driver(call))
+    if (const CUresult error = begun(begin_with(check_initialized, call, "")))
         return error;
     const size_t bytes = count * element;
-    return code(fill(call, {(char *)pointer_of(to), bytes, 1, value, element, bytes, 1, 1}, stream));
+    return code(fill(call, {memory(pointer_of(to), bytes, 1), value, element, bytes, 1, 1}, stream));
 }
 
 } // namespace
@@ -102,27 +95,23 @@ CUresult set(const char *call, CUdeviceptr to, unsigned value, unsigned element,
 
 using namespace cuda_cpu;
 
-#define DRIVER()                                                                                             \
-    if (const CUresult error = begin_driver(__func__))                                                       \
+// Begins a call, as BEGIN() does in the runtime: pointers must not be null, and devices must exist.
+#define DRIVER(...)                                                                                          \
+    if (const CUresult error = begun(begin_with(check_initialized, __func__, #__VA_ARGS__, ##__VA_ARGS__)))  \
     return error
 #define NEEDS(pointer)                                                                                       \
     if (!(pointer))                                                                                          \
     return refuse(CUDA_ERROR_INVALID_VALUE, __func__, #pointer " is NULL")
-#define DEVICE(device)                                                                                       \
-    if (const CUresult error = device_of(__func__, device))                                                  \
-    return error
 // The calls that ask for one value: of a device, and of the current context
 #define GET_OF_DEVICE(name, T, result, value)                                                                \
     CUresult name(T *result, CUdevice device) {                                                              \
-        NEEDS(result);                                                                                       \
-        DEVICE(device);                                                                                      \
+        DRIVER(result, device);                                                                              \
         *result = value;                                                                                     \
         return CUDA_SUCCESS;                                                                                 \
     }
 #define GET(name, parameters, result, value)                                                                 \
     CUresult name parameters {                                                                               \
-        DRIVER();                                                                                            \
-        NEEDS(result);                                                                                       \
+        DRIVER(result);                                                                                      \
         *result = value;                                                                                     \
         return CUDA_SUCCESS;                                                                                 \
     }
@@ -181,8 +170,7 @@ CUresult cuGetErrorString(CUresult error, const char **text) {
 // ---- devices ----
 
 CUresult cuDeviceGet(CUdevice *device, int number) {
-    NEEDS(device);
-    DEVICE(number);
+    DRIVER(device, number);
     *device = number;
     return CUDA_SUCCESS;
 }
@@ -192,8 +180,7 @@ GET_OF_DEVICE(cuDeviceTotalMem, size_t, bytes, properties(device).totalGlobalMem
 GET(cuDeviceGetCount, (int *count), count, device_count())
 
 CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
-    NEEDS(name);
-    DEVICE(device);
+    DRIVER(name, device);
     if (length < 1)
         return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "there is no room for the name");
     snprintf(name, (size_t)length, "%s", properties(device).name);
@@ -201,8 +188,7 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
 }
 
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
-    NEEDS(value);
-    DEVICE(device);
+    DRIVER(value, device);
     switch (attribute) {
 #define DRIVER_ONLY(NAME, number, answer)                                                                    \
     case CU_DEVICE_ATTRIBUTE_##NAME:                                                                         \
@@ -217,9 +203,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 }
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
-    NEEDS(major);
-    NEEDS(minor);
-    DEVICE(device);
+    DRIVER(major, minor, device);
     *major = properties(device).major;
     *minor = properties(device).minor;
     return CUDA_SUCCESS;
@@ -234,8 +218,7 @@ static CUcontext new_context(int device, bool primary, unsigned flags) {
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
-    NEEDS(context);
-    DEVICE(device);
+    DRIVER(context, device);
     Contexts &c = contexts();
     std::lock_guard lock(c.mutex);
     if (!c.primary[device])
@@ -246,7 +229,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 }
 
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
-    DEVICE(device);
+    DRIVER(device);
     std::lock_guard lock(contexts().mutex);
     if (contexts().retained[device] == 0)
         return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__, "the primary context is not retained");
@@ -255,22 +238,20 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
 }
 
 CUresult cuDevicePrimaryCtxReset(CUdevice device) {
-    DEVICE(device);
+    DRIVER(device);
     const OnDevice on(device);
     return code(cudaDeviceReset());
 }
 
 CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) {
-    DEVICE(device);
+    DRIVER(device);
     std::lock_guard lock(contexts().mutex);
     contexts().primary_flags[device] = flags;
     return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
-    NEEDS(flags);
-    NEEDS(active);
-    DEVICE(device);
+    DRIVER(flags, active, device);
     std::lock_guard lock(contexts().mutex);
     *flags = contexts().primary_flags[device];
     *active = contexts().retained[device] > 0;
@@ -278,10 +259,10 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *activ
 }
 
 CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned flags, CUdevice device) {
-    NEEDS(context);
-    DEVICE(device);
+    DRIVER(context, device);
     if (params && (params->execAffinityParams || params->cigParams))
-        return not_supported(__func__, "parameters of contexts are not supported: pass NULL as params");
+        return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__,
+                      "parameters of contexts are not supported: pass NULL as params");
     {
         std::lock_guard lock(contexts().mutex);
         *context = new_context(device, false, flags);
@@ -308,8 +289,7 @@ CUresult cuCtxDestroy(CUcontext context) {
 }
 
 CUresult cuCtxPushCurrent(CUcontext context) {
-    DRIVER();
-    NEEDS(context);
+    DRIVER(context);
     if (const CUresult error = use(__func__, context))
         return error;
     stack().push_back(context);
@@ -320,8 +300,7 @@ CUresult cuCtxPopCurrent(CUcontext *context) {
     DRIVER();
     if (stack().empty())
         return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__, "no context is current");
-    if (context)
-        *context = stack().back();
+    store(context, stack().back());
     stack().pop_back();
     return stack().empty() ? CUDA_SUCCESS : use(__func__, stack().back());
 }
@@ -339,22 +318,18 @@ GET(cuCtxGetFlags, (unsigned *flags), flags, stack().empty() ? 0 : stack().back(
 GET(cuCtxGetApiVersion, (CUcontext, unsigned *version), version, CUDA_VERSION)
 
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
-    DRIVER();
-    NEEDS(peer);
+    DRIVER(peer);
     return code(cudaDeviceEnablePeerAccess(peer->device, flags));
 }
 
 CUresult cuCtxDisablePeerAccess(CUcontext peer) {
-    DRIVER();
-    NEEDS(peer);
+    DRIVER(peer);
     return code(cudaDeviceDisablePeerAccess(peer->device));
 }
 
 CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                       size_t bytes) {
-    DRIVER();
-    NEEDS(to_context);
-    NEEDS(from_context);
+    DRIVER(to_context, from_context);
     return code(
         cudaMemcpyPeer(pointer_of(to), to_context->device, pointer_of(from), from_context->device, bytes));
 }
@@ -364,10 +339,8 @@ CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr poin
     Allocation a;
     if (!find_allocation(pointer_of(pointer), a))
         return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the pointer is not of device memory");
-    if (base)
-        *base = (CUdeviceptr)(uintptr_t)a.base;
-    if (bytes)
-        *bytes = a.size;
+    store(base, (CUdeviceptr)(uintptr_t)a.base);
+    store(bytes, a.size);
     return CUDA_SUCCESS;
 }
 
@@ -386,8 +359,7 @@ CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes) {
 }
 
 CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer) {
-    DRIVER();
-    NEEDS(value);
+    DRIVER(value);
     cudaPointerAttributes found;
     Allocation a = {};
     if (const cudaError_t error = cudaPointerGetAttributes(&found, pointer_of(pointer)))
@@ -396,33 +368,21 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
         return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the pointer is not known to CUDA");
     find_allocation(pointer_of(pointer), a);
     switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-        *(CUcontext *)value = stack().empty() ? nullptr : stack().back();
+#define ANSWER(name, T, answer)                                                                              \
+    case CU_POINTER_ATTRIBUTE_##name:                                                                        \
+        *(T *)value = answer;                                                                                \
         return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        *(unsigned *)value = found.type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        *(CUdeviceptr *)value = (CUdeviceptr)(uintptr_t)found.devicePointer;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        *(void **)value = found.hostPointer;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        *(unsigned *)value = found.type == cudaMemoryTypeManaged;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *(int *)value = found.device;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        *(CUdeviceptr *)value = (CUdeviceptr)(uintptr_t)a.base;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        *(size_t *)value = a.size;
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MAPPED:
-        *(unsigned *)value = found.devicePointer != nullptr;
-        return CUDA_SUCCESS;
+        ANSWER(CONTEXT, CUcontext, stack().empty() ? nullptr : stack().back())
+        ANSWER(MEMORY_TYPE, unsigned,
+               found.type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE)
+        ANSWER(DEVICE_POINTER, CUdeviceptr, (CUdeviceptr)(uintptr_t)found.devicePointer)
+        ANSWER(HOST_POINTER, void *, found.hostPointer)
+        ANSWER(IS_MANAGED, unsigned, found.type == cudaMemoryTypeManaged)
+        ANSWER(DEVICE_ORDINAL, int, found.device)
+        ANSWER(RANGE_START_ADDR, CUdeviceptr, (CUdeviceptr)(uintptr_t)a.base)
+        ANSWER(RANGE_SIZE, size_t, a.size)
+        ANSWER(MAPPED, unsigned, found.devicePointer != nullptr)
+#undef ANSWER
     }
     return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__, "the attribute is not supported");
 }
@@ -439,7 +399,7 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *d
         DRIVER();                                                                                            \
         return code(call);                                                                                   \
     }
-#define P(p) pointer_of(p)
+#define P(p) (void *)(uintptr_t)(p)
 SAME(cuDeviceGetPCIBusId, (char *id, int length, CUdevice device), cudaDeviceGetPCIBusId(id, length, device))
 SAME(cuDeviceGetByPCIBusId, (CUdevice * device, const char *id), cudaDeviceGetByPCIBusId(device, id))
 SAME(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer),
@@ -467,22 +427,15 @@ SAME(cuMemHostUnregister, (void *pointer), cudaHostUnregister(pointer))
 SAME(cuMemHostGetDevicePointer, (CUdeviceptr * pointer, void *host, unsigned flags),
      cudaHostGetDevicePointer((void **)pointer, host, flags))
 SAME(cuMemHostGetFlags, (unsigned *flags, void *host), cudaHostGetFlags(flags, host))
-SAME(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
-     cudaMemcpy(P(to), P(from), bytes, cudaMemcpyDefault))
-SAME(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
-     cudaMemcpyAsync(P(to), P(from), bytes, cudaMemcpyDefault, stream))
-SAME(cuMemcpyHtoD, (CUdeviceptr to, const void *from, size_t bytes),
-     cudaMemcpy(P(to), from, bytes, cudaMemcpyHostToDevice))
-SAME(cuMemcpyHtoDAsync, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream),
-     cudaMemcpyAsync(P(to), from, bytes, cudaMemcpyHostToDevice, stream))
-SAME(cuMemcpyDtoH, (void *to, CUdeviceptr from, size_t bytes),
-     cudaMemcpy(to, P(from), bytes, cudaMemcpyDeviceToHost))
-SAME(cuMemcpyDtoHAsync, (void *to, CUdeviceptr from, size_t bytes, CUstream stream),
-     cudaMemcpyAsync(to, P(from), bytes, cudaMemcpyDeviceToHost, stream))
-SAME(cuMemcpyDtoD, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
-     cudaMemcpy(P(to), P(from), bytes, cudaMemcpyDeviceToDevice))
-SAME(cuMemcpyDtoDAsync, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
-     cudaMemcpyAsync(P(to), P(from), bytes, cudaMemcpyDeviceToDevice, stream))
+#define COPY(name, To, From, kind)                                                                           \
+    SAME(name, (To to, From from, size_t bytes), cudaMemcpy(P(to), P(from), bytes, kind))                    \
+    SAME(name##Async, (To to, From from, size_t bytes, CUstream stream),                                     \
+         cudaMemcpyAsync(P(to), P(from), bytes, kind, stream))
+COPY(cuMemcpy, CUdeviceptr, CUdeviceptr, cudaMemcpyDefault)
+COPY(cuMemcpyHtoD, CUdeviceptr, const void *, cudaMemcpyHostToDevice)
+COPY(cuMemcpyDtoH, void *, CUdeviceptr, cudaMemcpyDeviceToHost)
+COPY(cuMemcpyDtoD, CUdeviceptr, CUdeviceptr, cudaMemcpyDeviceToDevice)
+#undef COPY
 SAME(cuStreamCreate, (CUstream * stream, unsigned flags), cudaStreamCreateWithFlags(stream, flags))
 SAME(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int priority),
      cudaStreamCreateWithPriority(stream, flags, priority))
@@ -521,8 +474,9 @@ SET(32, unsigned)
 
 #define REFUSED(name, ...)                                                                                   \
     CUresult name(__VA_ARGS__) {                                                                             \
-        return not_supported(__func__, "modules are not supported: kernels are compiled into the program "   \
-                                       "here, launch them with <<<grid, block>>>");                          \
+        return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__,                                                    \
+                      "modules are not supported: kernels are compiled into the program "                    \
+                      "here, launch them with <<<grid, block>>>");                                           \
     }
 REFUSED(cuModuleLoad, CUmodule *, const char *)
 REFUSED(cuModuleLoadData, CUmodule *, const void *)

@@ -7,6 +7,7 @@
 #include "cuda_cpu/math.h"
 
 #include <atomic>
+#include <cctype>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -89,10 +90,6 @@ struct Failure {
         return cudaSuccess;
     }
 } failure; // initialized before main
-
-} // namespace
-
-namespace {
 
 std::terminate_handler terminate_before;
 
@@ -186,22 +183,25 @@ void refuse_setting(const char *name, const char *value, const char *wanted) {
     end_program("%s=%s: must be %s", name, value, wanted);
 }
 
-cudaError_t not_ready() {
-    return last_error() = cudaErrorNotReady;
+size_t setting_of(const char *name, const std::vector<std::string> &values, uint64_t *seed) {
+    const char *const value = getenv(name);
+    std::string list;
+    for (size_t i = 0; i < values.size(); ++i) {
+        const size_t seed_at = values[i].find("SEED");
+        char *end = nullptr;
+        if (!value || (seed_at == std::string::npos && value == values[i]))
+            return i;
+        if (strncmp(value, values[i].c_str(), seed_at) == 0 && isdigit((unsigned char)value[seed_at]) &&
+            (*seed = strtoull(value + seed_at, &end, 10), *end == 0))
+            return i;
+        list += (i == 0 ? "" : i + 1 == values.size() ? " or " : ", ") + values[i];
+    }
+    refuse_setting(name, value, list.c_str());
 }
 
-cudaError_t out_of_memory() {
-    return last_error() = cudaErrorMemoryAllocation;
-}
-
-cudaError_t fail_for_good(cudaError_t error, const char *format, ...) {
-    va_list values;
-    va_start(values, format);
-    say(format, values);
-    va_end(values);
+void set_sticky_error(cudaError_t error) {
     cudaError_t none = cudaSuccess;
-    for_good[current_device()].compare_exchange_strong(none, error); // the first sticky error stays
-    return last_error() = error;
+    for_good[current_device()].compare_exchange_strong(none, error);
 }
 
 cudaError_t sticky_error(int device) {
@@ -214,8 +214,7 @@ void lose_failed_device() {
 }
 
 cudaError_t begin_query(const char *call) {
-    if (in_callback)
-        return fail(cudaErrorNotPermitted, "%s: a stream's callback must not call the runtime", call);
+    FAIL_IF(in_callback, cudaErrorNotPermitted, "a stream's callback must not call the runtime");
     if (const cudaError_t error = failure_of(call))
         return last_error() = error;
     return device_count() == 0 ? no_device(call) : cudaSuccess;

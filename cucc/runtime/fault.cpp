@@ -112,10 +112,10 @@ void on_fault(int signal, siginfo_t *info, void *context) {
                                       [&](const Fiber *fiber) { return overflows(*fiber, info->si_addr); });
     char text[1000];
     snprintf(text, sizeof text,
-             "cuda on the CPU: %s %p%s\n    in kernel %s, block (%u,%u,%u), launched at %s:%d\n",
+             "cuda on the CPU: %s %p%s\n    in kernel %s, block (%u,%u,%u), launched at %s\n",
              overflow ? "stack overflow at" : "illegal address", info->si_addr,
              in_guarded(info->si_addr) ? describe_address(info->si_addr).c_str() : "", kernel.name,
-             blockIdx.x, blockIdx.y, blockIdx.z, base_name(kernel.file), kernel.line);
+             blockIdx.x, blockIdx.y, blockIdx.z, place(kernel.file, kernel.line).c_str());
     end_with(text);
 }
 

@@ -77,10 +77,8 @@ cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &a, bool 
 }
 
 cudaError_t launch_by_config(const LaunchConfigAt &at, const void *kernel, void **arguments) {
-    const char *const call = "cudaLaunchKernelEx";
-    TRY(begin(call));
-    if (!at.config)
-        return fail(cudaErrorInvalidValue, "%s: config is NULL", call);
+    BEGIN_AS("cudaLaunchKernelEx");
+    FAIL_IF(!at.config, cudaErrorInvalidValue, "config is NULL");
     const cudaLaunchConfig_t &c = *at.config;
     bool cooperative = false;
     std::string place = call;
@@ -110,8 +108,7 @@ using namespace cuda_cpu;
     return cudaErrorInvalidDeviceFunction
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel) {
-    BEGIN();
-    NOT_NULL(attributes);
+    BEGIN(attributes);
     FIND_FUNCTION(function, kernel);
     const cudaDeviceProp &device = properties(current_device());
     *attributes = {};
@@ -135,37 +132,33 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
     switch (attribute) {
     case cudaFuncAttributeMaxDynamicSharedMemorySize: {
         const size_t most = device.sharedMemPerBlockOptin - *function->shared_bytes;
-        if (value < 0 || (size_t)value > most)
-            return fail(cudaErrorInvalidValue,
-                        "cudaFuncSetAttribute: %d bytes of dynamic shared memory, the limit is %zu", value,
-                        most);
+        FAIL_IF(value < 0 || (size_t)value > most, cudaErrorInvalidValue,
+                "%d bytes of dynamic shared memory, the limit is %zu", value, most);
         function->dynamic_limit = (size_t)value;
         return cudaSuccess;
     }
     case cudaFuncAttributePreferredSharedMemoryCarveout:
-        if (value < -1 || value > 100)
-            return fail(cudaErrorInvalidValue, "cudaFuncSetAttribute: a carveout of %d %%, must be -1 to 100",
-                        value);
+        FAIL_IF(value < -1 || value > 100, cudaErrorInvalidValue, "a carveout of %d %%, must be -1 to 100",
+                value);
         return cudaSuccess;
     default:
-        return fail(cudaErrorNotSupported,
-                    "cudaFuncSetAttribute: attribute %d is for clusters, which are not supported", attribute);
+        return fail(cudaErrorNotSupported, "%s: attribute %d is for clusters, which are not supported", call,
+                    attribute);
     }
 }
 
 cudaError_t cudaFuncSetCacheConfig(const void *kernel, cudaFuncCache) {
     BEGIN();
-    return find_function(__func__, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+    return find_function(call, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
 cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, cudaSharedMemConfig) {
     BEGIN();
-    return find_function(__func__, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+    return find_function(call, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
 cudaError_t cudaFuncGetName(const char **name, const void *kernel) {
-    BEGIN();
-    NOT_NULL(name);
+    BEGIN(name);
     FIND_FUNCTION(function, kernel);
     *name = function->name;
     return cudaSuccess;
@@ -196,13 +189,11 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, 
 
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel, int blocks,
                                                       int threads) {
-    BEGIN();
-    NOT_NULL(bytes);
+    BEGIN(bytes);
     FIND_FUNCTION(function, kernel);
     const cudaDeviceProp &device = properties(current_device());
-    if (blocks < 1 || threads < 1 || blocks * threads > device.maxThreadsPerMultiProcessor)
-        return fail(cudaErrorInvalidValue, "%s: %d blocks of %d threads do not fit on a multiprocessor",
-                    __func__, blocks, threads);
+    FAIL_IF(blocks < 1 || threads < 1 || blocks * threads > device.maxThreadsPerMultiProcessor,
+            cudaErrorInvalidValue, "%d blocks of %d threads do not fit on a multiprocessor", blocks, threads);
     const size_t each = device.sharedMemPerMultiprocessor / (size_t)blocks;
     const size_t own = *function->shared_bytes + device.reservedSharedMemPerBlock;
     *bytes = std::min(each > own ? each - own : 0, device.sharedMemPerBlock - *function->shared_bytes);
@@ -211,14 +202,10 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void 
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,
                                                           size_t dynamic_bytes) {
-    BEGIN();
-    NOT_NULL(blocks);
+    BEGIN(blocks);
     FIND_FUNCTION(function, kernel);
     const cudaDeviceProp &device = properties(current_device());
-    if (threads < 1)
-        return fail(cudaErrorInvalidValue,
-                    "cudaOccupancyMaxActiveBlocksPerMultiprocessor: blocks of %d threads are impossible",
-                    threads);
+    FAIL_IF(threads < 1, cudaErrorInvalidValue, "blocks of %d threads are impossible", threads);
     const size_t shared = *function->shared_bytes + dynamic_bytes;
     *blocks = threads > device.maxThreadsPerBlock || shared > device.sharedMemPerBlockOptin
                   ? 0

@@ -9,7 +9,7 @@
  */
 #if HAVE_GL
 #include "cuda_gl_interop.h"
-#include "internal.h"
+#include "operation.h"
 
 #include <GL/glext.h>
 #include <algorithm>
@@ -57,6 +57,7 @@ struct cudaGraphicsResource {
     const char *map_file = nullptr;
     int map_line = 0;
 
+    std::string mapped_at() const { return cuda_cpu::told_at("mapped", map_file, map_line); }
     bool discards() const {
         return map_flags == cudaGraphicsMapFlagsWriteDiscard ||
                register_flags & cudaGraphicsRegisterFlagsWriteDiscard;
@@ -76,40 +77,34 @@ using Resource = cudaGraphicsResource;
 // The functions that are newer than OpenGL 1.1. Many programs define variables with their names, as pointers
 // to the functions, and the linker would bind calls here to these variables. So the functions are looked up
 // in the library.
-struct Functions {
-    PFNGLISBUFFERPROC IsBuffer;
-    PFNGLBINDBUFFERPROC BindBuffer;
-    PFNGLGETBUFFERPARAMETERIVPROC GetBufferParameteriv;
-    PFNGLGETBUFFERPARAMETERI64VPROC GetBufferParameteri64v;
-    PFNGLMAPBUFFERRANGEPROC MapBufferRange;
-    PFNGLUNMAPBUFFERPROC UnmapBuffer;
-    PFNGLGETBUFFERPOINTERVPROC GetBufferPointerv;
-};
+#define FUNCTIONS(USE)                                                                                       \
+    USE(PFNGLISBUFFERPROC, IsBuffer)                                                                         \
+    USE(PFNGLBINDBUFFERPROC, BindBuffer)                                                                     \
+    USE(PFNGLGETBUFFERPARAMETERIVPROC, GetBufferParameteriv)                                                 \
+    USE(PFNGLGETBUFFERPARAMETERI64VPROC, GetBufferParameteri64v)                                             \
+    USE(PFNGLMAPBUFFERRANGEPROC, MapBufferRange)                                                             \
+    USE(PFNGLUNMAPBUFFERPROC, UnmapBuffer)                                                                   \
+    USE(PFNGLGETBUFFERPOINTERVPROC, GetBufferPointerv)
 
-template <class F> void look_up(F &function, void *library, const char *name) {
-    function = library ? (F)dlsym(library, name) : nullptr;
-    if (function)
-        return;
+void *look_up(const char *name) {
+    void *library = dlopen("libGL.so.1", RTLD_LAZY | RTLD_NOLOAD); // the one that the program is linked with
+    if (!library)
+        library = dlopen("libOpenGL.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    if (void *const function = library ? dlsym(library, name) : nullptr)
+        return function;
     fprintf(stderr, "cuda on the CPU: the OpenGL library has no %s\n", name);
     exit(EXIT_FAILURE);
 }
 
+struct Functions {
+#define MEMBER(Type, name) Type name = (Type)look_up("gl" #name);
+    FUNCTIONS(MEMBER)
+#undef MEMBER
+};
+#undef FUNCTIONS
+
 const Functions &gl() {
-    static const Functions all = [] {
-        void *library = nullptr;
-        for (const char *name : {"libGL.so.1", "libOpenGL.so.0"}) // the one that the program is linked with
-            if (!library)
-                library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-        Functions f;
-        look_up(f.IsBuffer, library, "glIsBuffer");
-        look_up(f.BindBuffer, library, "glBindBuffer");
-        look_up(f.GetBufferParameteriv, library, "glGetBufferParameteriv");
-        look_up(f.GetBufferParameteri64v, library, "glGetBufferParameteri64v");
-        look_up(f.MapBufferRange, library, "glMapBufferRange");
-        look_up(f.UnmapBuffer, library, "glUnmapBuffer");
-        look_up(f.GetBufferPointerv, library, "glGetBufferPointerv");
-        return f;
-    }();
+    static const Functions all;
     return all;
 }
 
@@ -207,10 +202,8 @@ cudaError_t check_context(const char *call) {
     if (const char *set = getenv("CUDA_CPU_GL"); set && strcmp(set, "refuse") == 0)
         return fail(cudaErrorOperatingSystem, "%s: refused, because CUDA_CPU_GL=refuse", call);
     const char *version = (const char *)glGetString(GL_VERSION);
-    if (!version)
-        return fail(cudaErrorInvalidGraphicsContext, "%s: no OpenGL context is current in this thread", call);
-    if (atof(version) < 3.1)
-        return fail(cudaErrorNotSupported, "%s: needs OpenGL 3.1, this context has %s", call, version);
+    FAIL_IF(!version, cudaErrorInvalidGraphicsContext, "no OpenGL context is current in this thread");
+    FAIL_IF(atof(version) < 3.1, cudaErrorNotSupported, "needs OpenGL 3.1, this context has %s", version);
     return cudaSuccess;
 }
 
@@ -221,7 +214,7 @@ void tell_what_is_left(int status, void *) {
     std::lock_guard lock(resources().mutex);
     for (const Resource *r : resources().known)
         fprintf(stderr, "cuda on the CPU: at exit %s is still %s\n", describe(*r).c_str(),
-                r->mapped ? ("mapped" + told_at("mapped", r->map_file, r->map_line)).c_str() : "registered");
+                r->mapped ? ("mapped" + r->mapped_at()).c_str() : "registered");
 }
 
 void forget_of(int device) {
@@ -260,19 +253,17 @@ cudaError_t check_mapped(const char *call, Resource *r) {
 
 // Checks a whole list of resources before any of them is mapped or unmapped. Fails if one is invalid.
 cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_t stream, bool mapped) {
-    TRY(begin(call));
-    if (count < 1 || !list)
-        return fail(cudaErrorInvalidValue, "%s: invalid list of %d resources at %p", call, count,
-                    (void *)list);
+    BEGIN_IN();
+    FAIL_IF(count < 1 || !list, cudaErrorInvalidValue, "invalid list of %d resources at %p", count,
+            (void *)list);
     TRY(check_stream(call, stream));
     for (int i = 0; i < count; ++i) {
         TRY(check_known(call, list[i]));
         const Resource &r = *list[i];
-        if (!mapped && std::count(list, list + i, list[i]))
-            return fail(cudaErrorAlreadyMapped, "%s: %s is in the list twice", call, describe(r).c_str());
-        if (r.mapped && !mapped)
-            return fail(cudaErrorAlreadyMapped, "%s: %s is mapped already%s", call, describe(r).c_str(),
-                        told_at("mapped", r.map_file, r.map_line).c_str());
+        FAIL_IF(!mapped && std::count(list, list + i, list[i]), cudaErrorAlreadyMapped,
+                "%s is in the list twice", describe(r).c_str());
+        FAIL_IF(r.mapped && !mapped, cudaErrorAlreadyMapped, "%s is mapped already%s", describe(r).c_str(),
+                r.mapped_at().c_str());
         if (mapped)
             TRY(check_mapped(call, list[i]));
     }
@@ -287,16 +278,14 @@ cudaError_t map_buffer(const char *call, Resource &r, const char *file, int line
     GLint in_use = 0;
     gl().GetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
     gl().GetBufferParameteriv(GL_COPY_READ_BUFFER, GL_BUFFER_MAPPED, &in_use);
-    if ((size_t)bytes != r.bytes)
-        return fail(cudaErrorUnknown, "%s: %s had %zu bytes when it was registered, now it has %lld", call,
-                    describe(r).c_str(), r.bytes, (long long)bytes);
-    if (in_use)
-        return fail(cudaErrorUnknown, "%s: the program has mapped %s in OpenGL", call, describe(r).c_str());
+    FAIL_IF((size_t)bytes != r.bytes, cudaErrorUnknown,
+            "%s had %zu bytes when it was registered, now it has %lld", describe(r).c_str(), r.bytes,
+            (long long)bytes);
+    FAIL_IF(in_use, cudaErrorUnknown, "the program has mapped %s in OpenGL", describe(r).c_str());
     const void *const content =
         gl().MapBufferRange(GL_COPY_READ_BUFFER, 0, bytes, GL_MAP_READ_BIT | GL_MAP_WRITE_BIT);
-    if (!content)
-        return fail(cudaErrorUnknown, "%s: OpenGL cannot map %s: error 0x%04x", call, describe(r).c_str(),
-                    take_gl_errors());
+    FAIL_IF(!content, cudaErrorUnknown, "OpenGL cannot map %s: error 0x%04x", describe(r).c_str(),
+            take_gl_errors());
     cudaError_t error =
         allocate(call, &r.memory, r.bytes, MemoryKind::device, memory_of_graphics, file, line);
     if (error)
@@ -332,39 +321,25 @@ cudaError_t unmap_buffer(const char *call, Resource &r) {
 
 constexpr cudaChannelFormatKind sint = cudaChannelFormatKindSigned, uint = cudaChannelFormatKindUnsigned,
                                 real = cudaChannelFormatKindFloat;
+#define FORMATS(suffix, INTEGER, type, bits, kind)                                                           \
+    {GL_R##suffix, GL_RED##INTEGER, type, 1, bits, kind},                                                    \
+        {GL_RG##suffix, GL_RG##INTEGER, type, 2, bits, kind}, {                                              \
+        GL_RGBA##suffix, GL_RGBA##INTEGER, type, 4, bits, kind                                               \
+    }
 const Format formats[] = {
-    {GL_R8, GL_RED, GL_UNSIGNED_BYTE, 1, 8, uint},
-    {GL_RG8, GL_RG, GL_UNSIGNED_BYTE, 2, 8, uint},
-    {GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, 4, 8, uint},
     {GL_RGBA, GL_RGBA, GL_UNSIGNED_BYTE, 4, 8, uint},
-    {GL_R16, GL_RED, GL_UNSIGNED_SHORT, 1, 16, uint},
-    {GL_RG16, GL_RG, GL_UNSIGNED_SHORT, 2, 16, uint},
-    {GL_RGBA16, GL_RGBA, GL_UNSIGNED_SHORT, 4, 16, uint},
-    {GL_R16F, GL_RED, GL_HALF_FLOAT, 1, 16, real},
-    {GL_RG16F, GL_RG, GL_HALF_FLOAT, 2, 16, real},
-    {GL_RGBA16F, GL_RGBA, GL_HALF_FLOAT, 4, 16, real},
-    {GL_R32F, GL_RED, GL_FLOAT, 1, 32, real},
-    {GL_RG32F, GL_RG, GL_FLOAT, 2, 32, real},
-    {GL_RGBA32F, GL_RGBA, GL_FLOAT, 4, 32, real},
-    {GL_R8UI, GL_RED_INTEGER, GL_UNSIGNED_BYTE, 1, 8, uint},
-    {GL_RG8UI, GL_RG_INTEGER, GL_UNSIGNED_BYTE, 2, 8, uint},
-    {GL_RGBA8UI, GL_RGBA_INTEGER, GL_UNSIGNED_BYTE, 4, 8, uint},
-    {GL_R8I, GL_RED_INTEGER, GL_BYTE, 1, 8, sint},
-    {GL_RG8I, GL_RG_INTEGER, GL_BYTE, 2, 8, sint},
-    {GL_RGBA8I, GL_RGBA_INTEGER, GL_BYTE, 4, 8, sint},
-    {GL_R16UI, GL_RED_INTEGER, GL_UNSIGNED_SHORT, 1, 16, uint},
-    {GL_RG16UI, GL_RG_INTEGER, GL_UNSIGNED_SHORT, 2, 16, uint},
-    {GL_RGBA16UI, GL_RGBA_INTEGER, GL_UNSIGNED_SHORT, 4, 16, uint},
-    {GL_R16I, GL_RED_INTEGER, GL_SHORT, 1, 16, sint},
-    {GL_RG16I, GL_RG_INTEGER, GL_SHORT, 2, 16, sint},
-    {GL_RGBA16I, GL_RGBA_INTEGER, GL_SHORT, 4, 16, sint},
-    {GL_R32UI, GL_RED_INTEGER, GL_UNSIGNED_INT, 1, 32, uint},
-    {GL_RG32UI, GL_RG_INTEGER, GL_UNSIGNED_INT, 2, 32, uint},
-    {GL_RGBA32UI, GL_RGBA_INTEGER, GL_UNSIGNED_INT, 4, 32, uint},
-    {GL_R32I, GL_RED_INTEGER, GL_INT, 1, 32, sint},
-    {GL_RG32I, GL_RG_INTEGER, GL_INT, 2, 32, sint},
-    {GL_RGBA32I, GL_RGBA_INTEGER, GL_INT, 4, 32, sint},
+    FORMATS(8, , GL_UNSIGNED_BYTE, 8, uint),
+    FORMATS(16, , GL_UNSIGNED_SHORT, 16, uint),
+    FORMATS(16F, , GL_HALF_FLOAT, 16, real),
+    FORMATS(32F, , GL_FLOAT, 32, real),
+    FORMATS(8UI, _INTEGER, GL_UNSIGNED_BYTE, 8, uint),
+    FORMATS(8I, _INTEGER, GL_BYTE, 8, sint),
+    FORMATS(16UI, _INTEGER, GL_UNSIGNED_SHORT, 16, uint),
+    FORMATS(16I, _INTEGER, GL_SHORT, 16, sint),
+    FORMATS(32UI, _INTEGER, GL_UNSIGNED_INT, 32, uint),
+    FORMATS(32I, _INTEGER, GL_INT, 32, sint),
 };
+#undef FORMATS
 
 cudaError_t map_image(Resource &r, const char *file, int line) {
     const cudaChannelFormatDesc desc = r.format.desc();
@@ -385,9 +360,8 @@ cudaError_t map_image(Resource &r, const char *file, int line) {
 cudaError_t unmap_image(const char *call, Resource &r) {
     std::vector<char> pixels(r.bytes);
     const size_t row = r.bytes / r.height;
-    if (cudaMemcpy2DFromArray(pixels.data(), row, r.array, 0, 0, row, r.height, cudaMemcpyDeviceToHost))
-        return fail(cudaErrorUnknown, "%s: the array of %s was freed while it was mapped", call,
-                    describe(r).c_str());
+    FAIL_IF(cudaMemcpy2DFromArray(pixels.data(), row, r.array, 0, 0, row, r.height, cudaMemcpyDeviceToHost),
+            cudaErrorUnknown, "the array of %s was freed while it was mapped", describe(r).c_str());
     if (!r.reads_only()) {
         const Bound bound(r.target, r.name);
         const PackedRows packed;
@@ -408,9 +382,8 @@ cudaError_t unmap(const char *call, Resource &r) {
     }
     const GLenum used = take_gl_errors();
     const cudaError_t error = r.target ? unmap_image(call, r) : unmap_buffer(call, r);
-    if (!error && used == GL_INVALID_OPERATION)
-        return fail(cudaErrorUnknown, "%s: OpenGL was asked to use %s while it was mapped%s", call,
-                    describe(r).c_str(), told_at("mapped", r.map_file, r.map_line).c_str());
+    FAIL_IF(!error && used == GL_INVALID_OPERATION, cudaErrorUnknown,
+            "OpenGL was asked to use %s while it was mapped%s", describe(r).c_str(), r.mapped_at().c_str());
     if (!error && used)
         fprintf(stderr, "cuda on the CPU: %s: OpenGL reported an error while %s was mapped: 0x%04x\n", call,
                 describe(r).c_str(), used);
@@ -434,11 +407,10 @@ cudaError_t unmap_resources(const char *call, int count, cudaGraphicsResource_t 
 }
 
 cudaError_t unregister(const char *call, Resource *r) {
-    TRY(begin(call));
+    BEGIN_IN();
     TRY(check_known(call, r));
-    if (r->mapped)
-        return fail(cudaErrorAlreadyMapped, "%s: %s is still mapped%s", call, describe(*r).c_str(),
-                    told_at("mapped", r->map_file, r->map_line).c_str());
+    FAIL_IF(r->mapped, cudaErrorAlreadyMapped, "%s is still mapped%s", describe(*r).c_str(),
+            r->mapped_at().c_str());
     std::lock_guard lock(resources().mutex);
     resources().known.erase(r);
     delete r;
@@ -447,12 +419,11 @@ cudaError_t unregister(const char *call, Resource *r) {
 
 // Finds the resource of a buffer that a deprecated call registered.
 cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
-    TRY(begin(call));
+    BEGIN_IN();
     std::lock_guard lock(resources().mutex);
     const auto at = resources().by_buffer.find(buffer);
-    if (at == resources().by_buffer.end())
-        return fail(cudaErrorInvalidValue, "%s: buffer %u was not registered by cudaGLRegisterBufferObject",
-                    call, buffer);
+    FAIL_IF(at == resources().by_buffer.end(), cudaErrorInvalidValue,
+            "buffer %u was not registered by cudaGLRegisterBufferObject", buffer);
     found = at->second;
     return cudaSuccess;
 }
@@ -479,62 +450,53 @@ bool one_access(unsigned flags) {
 
 cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags,
                             const char *file, int line) {
-    TRY(begin(call));
-    NOT_NULL_IN(call, resource);
-    if (flags > cudaGraphicsRegisterFlagsWriteDiscard)
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag for a buffer", call, flags);
+    BEGIN_IN(resource);
+    FAIL_IF(flags > cudaGraphicsRegisterFlagsWriteDiscard, cudaErrorInvalidValue,
+            "0x%x is not a valid flag for a buffer", flags);
     TRY(check_context(call));
     tell_earlier_errors(call);
-    if (!gl().IsBuffer(buffer))
-        return fail(buffer ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
-                    "%s: OpenGL has no buffer %u: it was deleted, or never bound", call, buffer);
+    FAIL_IF(!gl().IsBuffer(buffer), buffer ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
+            "OpenGL has no buffer %u: it was deleted, or never bound", buffer);
     Resource made = {buffer, 0, flags, current_device(), file, line};
     GLint64 bytes = 0;
     {
         const Bound bound(GL_COPY_READ_BUFFER, buffer);
         gl().GetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
     }
-    if (bytes == 0)
-        return fail(cudaErrorMemoryAllocation, "%s: buffer %u has no storage", call, buffer);
+    FAIL_IF(bytes == 0, cudaErrorMemoryAllocation, "buffer %u has no storage", buffer);
     made.bytes = (size_t)bytes;
     return add(resource, made);
 }
 
 cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenum target, unsigned flags,
                            const char *file, int line) {
-    static const char call[] = "cudaGraphicsGLRegisterImage";
-    TRY(begin(call));
-    NOT_NULL_IN(call, resource);
-    if (flags > 15 || !one_access(flags))
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
-    if (target == GL_TEXTURE_3D || target == GL_TEXTURE_2D_ARRAY || target == GL_TEXTURE_CUBE_MAP ||
-        target == GL_RENDERBUFFER)
-        return fail(cudaErrorNotSupported, "%s: images of target 0x%04x are not supported", call, target);
-    if (target != GL_TEXTURE_2D && target != GL_TEXTURE_RECTANGLE)
-        return fail(cudaErrorInvalidValue, "%s: CUDA does not support images of target 0x%04x", call, target);
+    BEGIN_AS("cudaGraphicsGLRegisterImage", resource);
+    FAIL_IF(flags > 15 || !one_access(flags), cudaErrorInvalidValue,
+            "0x%x is not a valid combination of flags", flags);
+    FAIL_IF(target == GL_TEXTURE_3D || target == GL_TEXTURE_2D_ARRAY || target == GL_TEXTURE_CUBE_MAP ||
+                target == GL_RENDERBUFFER,
+            cudaErrorNotSupported, "images of target 0x%04x are not supported", target);
+    FAIL_IF(target != GL_TEXTURE_2D && target != GL_TEXTURE_RECTANGLE, cudaErrorInvalidValue,
+            "CUDA does not support images of target 0x%04x", target);
     TRY(check_context(call));
     tell_earlier_errors(call);
-    if (!glIsTexture(image))
-        return fail(image ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
-                    "%s: OpenGL has no texture %u: it was deleted, or never bound", call, image);
+    FAIL_IF(!glIsTexture(image), image ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
+            "OpenGL has no texture %u: it was deleted, or never bound", image);
     GLint width = 0, height = 0, internal = 0;
     {
         const Bound bound(target, image);
-        if (const GLenum error = take_gl_errors())
-            return fail(cudaErrorInvalidValue, "%s: texture %u is not of target 0x%04x (0x%04x)", call, image,
-                        target, error);
+        FAIL_IF(const GLenum error = take_gl_errors(), cudaErrorInvalidValue,
+                "texture %u is not of target 0x%04x (0x%04x)", image, target, error);
         glGetTexLevelParameteriv(target, 0, GL_TEXTURE_WIDTH, &width);
         glGetTexLevelParameteriv(target, 0, GL_TEXTURE_HEIGHT, &height);
         glGetTexLevelParameteriv(target, 0, GL_TEXTURE_INTERNAL_FORMAT, &internal);
     }
-    if (width == 0 || height == 0)
-        return fail(cudaErrorInvalidValue, "%s: texture %u has no storage", call, image);
+    FAIL_IF(width == 0 || height == 0, cudaErrorInvalidValue, "texture %u has no storage", image);
     const Format *const format = std::find_if(std::begin(formats), std::end(formats), [&](const Format &f) {
         return f.internal == (GLenum)internal;
     });
-    if (format == std::end(formats))
-        return fail(cudaErrorInvalidValue, "%s: texture %u has a format that CUDA does not support: 0x%04x",
-                    call, image, (unsigned)internal);
+    FAIL_IF(format == std::end(formats), cudaErrorInvalidValue,
+            "texture %u has a format that CUDA does not support: 0x%04x", image, (unsigned)internal);
     Resource made = {image, target, flags, current_device(), file, line};
     made.width = (size_t)width;
     made.height = (size_t)height;
@@ -580,12 +542,11 @@ cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource) {
 
 cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned flags) {
     BEGIN();
-    TRY(check_known(__func__, resource));
-    if (flags > cudaGraphicsMapFlagsWriteDiscard)
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag", __func__, flags);
-    if (resource->mapped)
-        return fail(cudaErrorAlreadyMapped, "%s: %s is mapped%s", __func__, describe(*resource).c_str(),
-                    told_at("mapped", resource->map_file, resource->map_line).c_str());
+    TRY(check_known(call, resource));
+    FAIL_IF(flags > cudaGraphicsMapFlagsWriteDiscard, cudaErrorInvalidValue, "0x%x is not a valid flag",
+            flags);
+    FAIL_IF(resource->mapped, cudaErrorAlreadyMapped, "%s is mapped%s", describe(*resource).c_str(),
+            resource->mapped_at().c_str());
     resource->map_flags = flags;
     return cudaSuccess;
 }
@@ -596,39 +557,32 @@ cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *list, 
 
 cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
                                                  cudaGraphicsResource_t resource) {
-    BEGIN();
-    NOT_NULL(pointer);
-    TRY(check_mapped(__func__, resource));
-    if (resource->target)
-        return fail(cudaErrorNotMappedAsPointer, "%s: %s has an array, no pointer", __func__,
-                    describe(*resource).c_str());
+    BEGIN(pointer);
+    TRY(check_mapped(call, resource));
+    FAIL_IF(resource->target, cudaErrorNotMappedAsPointer, "%s has an array, no pointer",
+            describe(*resource).c_str());
     *pointer = resource->memory;
-    if (bytes)
-        *bytes = resource->bytes;
+    store(bytes, resource->bytes);
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource,
                                                   unsigned index, unsigned level) {
-    BEGIN();
-    NOT_NULL(array);
-    TRY(check_mapped(__func__, resource));
-    if (!resource->target)
-        return fail(cudaErrorNotMappedAsArray, "%s: %s has a pointer, no array", __func__,
-                    describe(*resource).c_str());
-    if (index != 0 || level != 0)
-        return fail(cudaErrorInvalidValue, "%s: %s has no array %u of level %u", __func__,
-                    describe(*resource).c_str(), index, level);
+    BEGIN(array);
+    TRY(check_mapped(call, resource));
+    FAIL_IF(!resource->target, cudaErrorNotMappedAsArray, "%s has a pointer, no array",
+            describe(*resource).c_str());
+    FAIL_IF(index != 0 || level != 0, cudaErrorInvalidValue, "%s has no array %u of level %u",
+            describe(*resource).c_str(), index, level);
     *array = resource->array;
     return cudaSuccess;
 }
 
 cudaError_t cudaGLGetDevices(unsigned *count, int *devices, unsigned most, cudaGLDeviceList list) {
-    BEGIN();
-    NOT_NULL(count);
-    if (list < cudaGLDeviceListAll || list > cudaGLDeviceListNextFrame)
-        return fail(cudaErrorInvalidValue, "%s: there is no list %d", __func__, (int)list);
-    TRY(check_context(__func__));
+    BEGIN(count);
+    FAIL_IF(list < cudaGLDeviceListAll || list > cudaGLDeviceListNextFrame, cudaErrorInvalidValue,
+            "there is no list %d", (int)list);
+    TRY(check_context(call));
     *count = 1;
     if (most > 0) {
         NOT_NULL(devices);
@@ -649,21 +603,9 @@ cudaError_t cudaGLRegisterBufferObject(GLuint buffer) {
     return cudaSuccess;
 }
 
-cudaError_t cudaGLMapBufferObject(void **pointer, GLuint buffer) {
-    return map_object(__func__, pointer, buffer, nullptr);
-}
-
-cudaError_t cudaGLMapBufferObjectAsync(void **pointer, GLuint buffer, cudaStream_t stream) {
-    return map_object(__func__, pointer, buffer, stream);
-}
-
-cudaError_t cudaGLUnmapBufferObject(GLuint buffer) {
-    return unmap_object(__func__, buffer, nullptr);
-}
-
-cudaError_t cudaGLUnmapBufferObjectAsync(GLuint buffer, cudaStream_t stream) {
-    return unmap_object(__func__, buffer, stream);
-}
+AND_ASYNC(cudaGLMapBufferObject, (void **pointer, GLuint buffer),
+          map_object(__func__, pointer, buffer, stream))
+AND_ASYNC(cudaGLUnmapBufferObject, (GLuint buffer), unmap_object(__func__, buffer, stream))
 
 cudaError_t cudaGLUnregisterBufferObject(GLuint buffer) {
     Resource *r;

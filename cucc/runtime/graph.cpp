@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <unistd.h>
 
 namespace cuda_cpu {
@@ -22,11 +22,17 @@ std::shared_ptr<CUgraph_st> find_graph(const char *call, cudaGraph_t graph) {
     return nullptr;
 }
 
-cudaError_t check_node(const char *call, cudaGraphNode_t node) {
+cudaError_t check_argument(const char *call, const char *, cudaGraphNode_t node) {
     if (graphs().nodes.count(node))
         return cudaSuccess;
     return fail(cudaErrorInvalidValue, "%s: %p is not a node of a graph, or was destroyed", call,
                 (void *)node);
+}
+
+cudaError_t check_argument(const char *call, const char *, cudaUserObject_t object) {
+    if (graphs().objects.count(object))
+        return cudaSuccess;
+    return fail(cudaErrorInvalidValue, "%s: %p is not a user object, or was destroyed", call, (void *)object);
 }
 
 cudaGraphNode_t new_node(CUgraph_st &graph, Operation operation, std::vector<cudaGraphNode_t> before) {
@@ -39,14 +45,13 @@ cudaGraphNode_t new_node(CUgraph_st &graph, Operation operation, std::vector<cud
 
 cudaError_t check_nodes(const char *call, const CUgraph_st &graph, const cudaGraphNode_t *nodes,
                         size_t count) {
-    if (count && !nodes)
-        return fail(cudaErrorInvalidValue, "%s: the list of %zu dependencies is NULL", call, count);
+    FAIL_IF(count && !nodes, cudaErrorInvalidValue, "the list of %zu dependencies is NULL", count);
     for (size_t i = 0; i < count; ++i) {
-        TRY(check_node(call, nodes[i]));
-        if (nodes[i]->graph != &graph)
-            return fail(cudaErrorInvalidValue, "%s: dependency %zu is a node of another graph", call, i);
-        if (std::count(nodes, nodes + i, nodes[i]))
-            return fail(cudaErrorInvalidValue, "%s: dependency %zu occurs twice", call, i);
+        TRY(check_argument(call, "node", nodes[i]));
+        FAIL_IF(nodes[i]->graph != &graph, cudaErrorInvalidValue, "dependency %zu is a node of another graph",
+                i);
+        FAIL_IF(std::count(nodes, nodes + i, nodes[i]), cudaErrorInvalidValue, "dependency %zu occurs twice",
+                i);
     }
     return cudaSuccess;
 }
@@ -75,12 +80,6 @@ cudaGraph_t enter(std::shared_ptr<CUgraph_st> graph) {
 
 namespace {
 
-cudaError_t check_object(const char *call, cudaUserObject_t object) {
-    if (graphs().objects.count(object))
-        return cudaSuccess;
-    return fail(cudaErrorInvalidValue, "%s: %p is not a user object, or was destroyed", call, (void *)object);
-}
-
 void release_object(cudaUserObject_t object, unsigned count) {
     object->references -= std::min(count, object->references);
     if (object->references)
@@ -91,12 +90,15 @@ void release_object(cudaUserObject_t object, unsigned count) {
 }
 
 // Copies a list to an array of the program. On entry `count` is the capacity of the array, on return the
-// number of elements. Without an array only the count is set.
-template <class T> cudaError_t give(const std::vector<T> &list, T *to, size_t *count) {
+// number of elements. Without an array only the count is set. `edges` gets the data of as many edges.
+template <class T>
+cudaError_t give(const std::vector<T> &list, T *to, size_t *count, cudaGraphEdgeData *edges = nullptr) {
     if (to) {
         for (size_t i = 0; i < *count; ++i)
             to[i] = i < list.size() ? list[i] : T{};
         *count = std::min(*count, list.size());
+        if (edges)
+            std::fill(edges, edges + *count, cudaGraphEdgeData{});
     } else {
         *count = list.size();
     }
@@ -105,7 +107,7 @@ template <class T> cudaError_t give(const std::vector<T> &list, T *to, size_t *c
 
 cudaError_t list_nodes(const char *call, cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count,
                        bool roots) {
-    NOT_NULL_IN(call, count);
+    FAIL_IF(!count, cudaErrorInvalidValue, "count is NULL");
     LOCK();
     FIND_GRAPH(call, found, graph);
     std::vector<cudaGraphNode_t> list;
@@ -118,7 +120,7 @@ cudaError_t list_nodes(const char *call, cudaGraph_t graph, cudaGraphNode_t *nod
 // Adds or removes dependencies, after a check of all nodes.
 cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNode_t *from,
                          const cudaGraphNode_t *to, size_t count, bool add) {
-    TRY(begin(call));
+    BEGIN_IN();
     LOCK();
     FIND_GRAPH(call, found, graph);
     for (size_t i = 0; i < count; ++i) {
@@ -128,11 +130,9 @@ cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNod
     for (size_t i = 0; i < count; ++i) {
         std::vector<cudaGraphNode_t> &before = to[i]->before;
         const auto edge = std::find(before.begin(), before.end(), from[i]);
-        if (add && (from[i] == to[i] || edge != before.end()))
-            return fail(cudaErrorInvalidValue, "%s: dependency %zu %s", call, i,
-                        from[i] == to[i] ? "is of a node on itself" : "is there already");
-        if (!add && edge == before.end())
-            return fail(cudaErrorInvalidValue, "%s: there is no dependency %zu", call, i);
+        FAIL_IF(add && (from[i] == to[i] || edge != before.end()), cudaErrorInvalidValue, "dependency %zu %s",
+                i, from[i] == to[i] ? "is of a node on itself" : "is there already");
+        FAIL_IF(!add && edge == before.end(), cudaErrorInvalidValue, "there is no dependency %zu", i);
         if (add)
             before.push_back(from[i]);
         else
@@ -171,40 +171,32 @@ CUgraph_st::~CUgraph_st() {
 extern "C" {
 
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
-    BEGIN();
-    NOT_NULL(graph);
-    if (flags)
-        return fail(cudaErrorInvalidValue, "%s: flags are 0x%x, must be 0", __func__, flags);
+    BEGIN(graph);
+    FAIL_IF(flags, cudaErrorInvalidValue, "flags are 0x%x, must be 0", flags);
     LOCK();
     *graph = enter(std::make_shared<CUgraph_st>());
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-    BEGIN();
-    LOCK();
-    FIND_GRAPH(__func__, found, graph);
+    BEGIN_LOCKED();
+    FIND_GRAPH(call, found, graph);
     graphs().graphs.erase(graph);
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {
-    BEGIN();
-    NOT_NULL(copy);
-    LOCK();
-    FIND_GRAPH(__func__, found, graph);
+    BEGIN_LOCKED(copy);
+    FIND_GRAPH(call, found, graph);
     *copy = enter(clone(*found));
     return cudaSuccess;
 }
 
 cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostFn_t destroy,
                                  unsigned references, unsigned flags) {
-    BEGIN();
-    NOT_NULL(object);
-    NOT_NULL(destroy);
-    if (references == 0 || flags != cudaUserObjectNoDestructorSync)
-        return fail(cudaErrorInvalidValue,
-                    "%s: needs a reference, and the flag cudaUserObjectNoDestructorSync", __func__);
+    BEGIN(object, destroy);
+    FAIL_IF(references == 0 || flags != cudaUserObjectNoDestructorSync, cudaErrorInvalidValue,
+            "needs a reference, and the flag cudaUserObjectNoDestructorSync");
     LOCK();
     *object = new CUuserObject_st{data, destroy, references};
     graphs().objects.insert(*object);
@@ -212,37 +204,29 @@ cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostF
 }
 
 cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
-    BEGIN();
-    LOCK();
-    TRY(check_object(__func__, object));
-    if (count == 0)
-        return fail(cudaErrorInvalidValue, "%s: the number of references is 0, must be at least 1", __func__);
+    BEGIN_LOCKED(object);
+    FAIL_IF(count == 0, cudaErrorInvalidValue, "the number of references is 0, must be at least 1");
     object->references += count;
     return cudaSuccess;
 }
 
 cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
-    BEGIN();
-    LOCK();
-    TRY(check_object(__func__, object));
-    if (count == 0 || count > object->references)
-        return fail(cudaErrorInvalidValue, "%s: cannot release %u references, must be from 1 to %u", __func__,
-                    count, object->references);
+    BEGIN_LOCKED(object);
+    FAIL_IF(count == 0 || count > object->references, cudaErrorInvalidValue,
+            "cannot release %u references, must be from 1 to %u", count, object->references);
     release_object(object, count);
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count,
                                       unsigned flags) {
-    BEGIN();
-    LOCK();
-    FIND_GRAPH(__func__, found, graph);
-    TRY(check_object(__func__, object));
-    if (count == 0 || flags & ~(unsigned)cudaGraphUserObjectMove)
-        return fail(cudaErrorInvalidValue,
-                    "%s: the number of references is %u, must be at least 1; the flags are 0x%x, must be 0 "
-                    "or cudaGraphUserObjectMove",
-                    __func__, count, flags);
+    BEGIN_LOCKED();
+    FIND_GRAPH(call, found, graph);
+    TRY(check_argument(call, "object", object));
+    FAIL_IF(count == 0 || flags & ~(unsigned)cudaGraphUserObjectMove, cudaErrorInvalidValue,
+            "the number of references is %u, must be at least 1; the flags are 0x%x, must be 0 "
+            "or cudaGraphUserObjectMove",
+            count, flags);
     found->objects.counts[object] += count;
     if (!(flags & cudaGraphUserObjectMove)) // with the flag, the graph takes over the caller's references
         object->references += count;
@@ -250,14 +234,12 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
 }
 
 cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count) {
-    BEGIN();
-    LOCK();
-    FIND_GRAPH(__func__, found, graph);
-    TRY(check_object(__func__, object));
+    BEGIN_LOCKED();
+    FIND_GRAPH(call, found, graph);
+    TRY(check_argument(call, "object", object));
     const auto held = found->objects.counts.find(object);
-    if (held == found->objects.counts.end() || count == 0 || count > held->second)
-        return fail(cudaErrorInvalidValue, "%s: the graph does not have %u references to the object",
-                    __func__, count);
+    FAIL_IF(held == found->objects.counts.end() || count == 0 || count > held->second, cudaErrorInvalidValue,
+            "the graph does not have %u references to the object", count);
     if ((held->second -= count) == 0)
         found->objects.counts.erase(held);
     release_object(object, count);
@@ -266,20 +248,18 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t objec
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
     BEGIN();
-    return list_nodes(__func__, graph, nodes, count, false);
+    return list_nodes(call, graph, nodes, count, false);
 }
 
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
     BEGIN();
-    return list_nodes(__func__, graph, nodes, count, true);
+    return list_nodes(call, graph, nodes, count, true);
 }
 
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
                               cudaGraphEdgeData *edges, size_t *count) {
-    BEGIN();
-    NOT_NULL(count);
-    LOCK();
-    FIND_GRAPH(__func__, found, graph);
+    BEGIN_LOCKED(count);
+    FIND_GRAPH(call, found, graph);
     std::vector<cudaGraphNode_t> sources, targets;
     for (const auto &node : found->nodes)
         for (const cudaGraphNode_t before : node->before) {
@@ -287,9 +267,7 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGrap
             targets.push_back(node.get());
         }
     size_t same = *count;
-    give(sources, from, count);
-    if (edges && from)
-        std::fill(edges, edges + *count, cudaGraphEdgeData{});
+    give(sources, from, count, edges);
     return to ? give(targets, to, &same) : cudaSuccess;
 }
 
@@ -304,9 +282,7 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
 }
 
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
-    BEGIN();
-    LOCK();
-    TRY(check_node(__func__, node));
+    BEGIN_LOCKED(node);
     CUgraph_st &graph = *node->graph;
     for (const auto &other : graph.nodes) {
         const auto edge = std::find(other->before.begin(), other->before.end(), node);
@@ -320,73 +296,56 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
 }
 
 cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *found, cudaGraphNode_t original, cudaGraph_t copy) {
-    BEGIN();
-    NOT_NULL(found);
-    LOCK();
-    FIND_GRAPH(__func__, graph, copy);
+    BEGIN_LOCKED(found);
+    FIND_GRAPH(call, graph, copy);
     for (const auto &node : graph->nodes)
         if (node->original == original) {
             *found = node.get();
             return cudaSuccess;
         }
-    return fail(cudaErrorInvalidValue, "%s: the graph has no clone of the node", __func__);
+    return fail(cudaErrorInvalidValue, "%s: the graph has no clone of the node", call);
 }
 
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *before,
                                          cudaGraphEdgeData *edges, size_t *count) {
-    BEGIN();
-    NOT_NULL(count);
-    LOCK();
-    TRY(check_node(__func__, node));
-    if (edges)
-        std::fill(edges, edges + *count, cudaGraphEdgeData{});
-    return give(node->before, before, count);
+    BEGIN_LOCKED(count, node);
+    return give(node->before, before, count, edges);
 }
 
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *after,
                                            cudaGraphEdgeData *edges, size_t *count) {
-    BEGIN();
-    NOT_NULL(count);
-    LOCK();
-    TRY(check_node(__func__, node));
+    BEGIN_LOCKED(count, node);
     std::vector<cudaGraphNode_t> list;
     for (const auto &other : node->graph->nodes)
         if (std::count(other->before.begin(), other->before.end(), node))
             list.push_back(other.get());
-    if (edges)
-        std::fill(edges, edges + *count, cudaGraphEdgeData{});
-    return give(list, after, count);
+    return give(list, after, count, edges);
 }
 
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned) {
-    BEGIN();
-    NOT_NULL(path);
-    LOCK();
-    FIND_GRAPH(__func__, found, graph);
-    FILE *const file = fopen(path, "w");
-    if (!file)
-        return fail(cudaErrorOperatingSystem, "%s: cannot write %s: %s", __func__, path, strerror(errno));
-    fprintf(file, "digraph cuda_graph {\n");
+    BEGIN_LOCKED(path);
+    FIND_GRAPH(call, found, graph);
+    std::ofstream file(path);
+    FAIL_IF(!file, cudaErrorOperatingSystem, "cannot write %s: %s", path, strerror(errno));
+    file << "digraph cuda_graph {\n";
     std::map<cudaGraphNode_t, size_t> number;
     for (const auto &node : found->nodes) {
         const size_t n = number.size();
         number[node.get()] = n;
         const StoredLaunch *const launch = std::get_if<StoredLaunch>(&node->operation.what);
-        fprintf(file, "    n%zu [label=\"%zu: %s%s%s\"];\n", n, n,
-                type_name(type_of(node->operation)) +
-                    (strncmp(type_name(type_of(node->operation)), "an ", 3) ? 2 : 3),
-                launch ? " " : "", launch ? launch->kernel.name : "");
+        const char *const kind = strchr(type_name(type_of(node->operation)), ' ');
+        file << "    n" << n << " [label=\"" << n << ":" << kind << (launch ? " " : "")
+             << (launch ? launch->kernel.name : "") << "\"];\n";
     }
     for (const auto &node : found->nodes)
         for (const cudaGraphNode_t before : node->before)
-            fprintf(file, "    n%zu -> n%zu;\n", number[before], number[node.get()]);
-    fprintf(file, "}\n");
-    const bool failed = ferror(file);
-    if (fclose(file) != 0 || failed) {
-        unlink(path);
-        return fail(cudaErrorOperatingSystem, "%s: cannot write %s", __func__, path);
-    }
-    return cudaSuccess;
+            file << "    n" << number[before] << " -> n" << number[node.get()] << ";\n";
+    file << "}\n";
+    file.close();
+    if (file)
+        return cudaSuccess;
+    unlink(path);
+    return fail(cudaErrorOperatingSystem, "%s: cannot write %s", call, path);
 }
 
 } // extern "C"

@@ -88,6 +88,11 @@ Graphs &graphs();
 // Also protects what capture.cpp keeps.
 #define LOCK() std::lock_guard lock(graphs().mutex)
 
+// Begins a call with the lock.
+#define BEGIN_LOCKED(...)                                                                                    \
+    LOCK();                                                                                                  \
+    BEGIN(__VA_ARGS__)
+
 // In a call of the program: finds the graph of a handle, or returns from the call.
 #define FIND_GRAPH(call, found, graph)                                                                       \
     const auto found = find_graph(call, graph);                                                              \
@@ -102,7 +107,6 @@ cudaGraph_t enter(std::shared_ptr<CUgraph_st> graph); // makes the graph known b
 // Copies a graph. Each node of the copy refers to its original.
 std::shared_ptr<CUgraph_st> clone(const CUgraph_st &graph);
 cudaGraphNode_t new_node(CUgraph_st &graph, Operation operation, std::vector<cudaGraphNode_t> before);
-cudaError_t check_node(const char *call, cudaGraphNode_t node); // fails if there is no such node
 // Checks a list of dependencies: different nodes of this graph.
 cudaError_t check_nodes(const char *call, const CUgraph_st &graph, const cudaGraphNode_t *nodes,
                         size_t count);

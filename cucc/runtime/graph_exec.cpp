@@ -3,7 +3,6 @@
 // updates.
 #include "graph.h"
 
-#include <functional>
 #include <queue>
 
 namespace cuda_cpu {
@@ -21,19 +20,16 @@ std::shared_ptr<CUgraphExec_st> find_executable(const char *call, cudaGraphExec_
 
 cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph_t graph,
                         unsigned long long flags) {
-    TRY(begin(call));
-    NOT_NULL_IN(call, executable);
+    BEGIN_IN(executable);
     LOCK();
     FIND_GRAPH(call, found, graph);
-    if (flags & ~15ull)
-        return fail(cudaErrorInvalidValue, "%s: 0x%llx is not a valid combination of flags", call, flags);
-    if (flags & cudaGraphInstantiateFlagDeviceLaunch)
-        return fail(cudaErrorNotSupported, "%s: kernels cannot launch graphs here", call);
+    FAIL_IF(flags & ~15ull, cudaErrorInvalidValue, "0x%llx is not a valid combination of flags", flags);
+    FAIL_IF(flags & cudaGraphInstantiateFlagDeviceLaunch, cudaErrorNotSupported,
+            "kernels cannot launch graphs here");
     const auto made = std::make_shared<CUgraphExec_st>();
     made->run = order(*found);
     made->flags = flags;
-    if (!made->run)
-        return fail(cudaErrorInvalidValue, "%s: the dependencies of the graph form a cycle", call);
+    FAIL_IF(!made->run, cudaErrorInvalidValue, "the dependencies of the graph form a cycle");
     *executable = made.get();
     graphs().executables[*executable] = made;
     return cudaSuccess;
@@ -47,7 +43,8 @@ std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
     const size_t total = graph.nodes.size();
     std::map<cudaGraphNode_t, size_t> open;
     std::map<cudaGraphNode_t, std::vector<size_t>> after;
-    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready; // in order of creation
+    const auto later = [](size_t a, size_t b) { return order_backwards() ? a < b : a > b; };
+    std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
     for (size_t i = 0; i < total; ++i) {
         const auto &node = graph.nodes[i];
         open[node.get()] = node->before.size();
@@ -92,33 +89,9 @@ Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t no
 
 cudaError_t run_graph(const GraphRun &run) {
     cudaError_t first = cudaSuccess;
-    const auto step = [&](const Step &s) {
+    for (const Step &s : run.steps) {
         const cudaError_t error = s.enabled ? perform(s.operation) : cudaSuccess;
         first = first ? first : error;
-    };
-    if (!order_backwards()) {
-        for (const Step &s : run.steps)
-            step(s);
-        return first;
-    }
-    // Of the steps that are ready, takes the last one, so that a missing dependency changes the result.
-    std::vector<size_t> open(run.steps.size());
-    std::vector<std::vector<size_t>> after(run.steps.size());
-    std::priority_queue<size_t> ready;
-    for (size_t i = 0; i < run.steps.size(); ++i) {
-        open[i] = run.steps[i].before.size();
-        for (const size_t before : run.steps[i].before)
-            after[before].push_back(i);
-        if (open[i] == 0)
-            ready.push(i);
-    }
-    while (!ready.empty()) {
-        const size_t i = ready.top();
-        ready.pop();
-        step(run.steps[i]);
-        for (const size_t next : after[i])
-            if (--open[next] == 0)
-                ready.push(next);
     }
     return first;
 }
@@ -148,29 +121,24 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGrap
 }
 
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long *flags) {
-    BEGIN();
-    NOT_NULL(flags);
-    LOCK();
-    const auto found = find_executable(__func__, executable);
+    BEGIN_LOCKED(flags);
+    const auto found = find_executable(call, executable);
     if (found)
         *flags = found->flags;
     return found ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
-    LOCK();
-    return find_executable(__func__, executable) ? cudaSuccess : cudaErrorInvalidValue;
+    BEGIN_LOCKED(stream);
+    return find_executable(call, executable) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
+    BEGIN(stream);
     std::shared_ptr<const GraphRun> run;
     {
         LOCK();
-        const auto found = find_executable(__func__, executable);
+        const auto found = find_executable(call, executable);
         if (!found)
             return cudaErrorInvalidValue;
         run = found->run;
@@ -178,33 +146,31 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (at_once())
         return run_graph(*run);
     if (captures(stream)) // not permitted on a GPU either; programs use a child graph node
-        return refuse_in_capture(__func__, stream);
-    return submit(stream, {__func__, Subgraph{nullptr, run}});
+        return refuse_in_capture(call, stream);
+    return submit(stream, {call, Subgraph{nullptr, run}});
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     BEGIN();
-    TRY(refuse_unsafe(__func__));
+    TRY(refuse_unsafe(call));
     LOCK();
-    const auto found = find_executable(__func__, executable);
+    const auto found = find_executable(call, executable);
     graphs().executables.erase(executable);
     return found ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo *info) {
-    BEGIN();
-    NOT_NULL(info);
-    LOCK();
+    BEGIN_LOCKED(info);
     *info = {cudaGraphExecUpdateError, nullptr, nullptr};
-    const auto target = find_executable(__func__, executable);
-    const auto source = target ? find_graph(__func__, graph) : nullptr;
+    const auto target = find_executable(call, executable);
+    const auto source = target ? find_graph(call, graph) : nullptr;
     if (!source)
         return cudaErrorInvalidValue;
     const auto run = order(*source);
     const auto refuse = [&](cudaGraphExecUpdateResult result, cudaGraphNode_t node, const char *why) {
         *info = {result, node, nullptr};
-        return fail(cudaErrorGraphExecUpdateFailure, "%s: %s", "cudaGraphExecUpdate", why);
+        return fail(cudaErrorGraphExecUpdateFailure, "%s: %s", call, why);
     };
     if (!run || run->steps.size() != target->run->steps.size())
         return refuse(cudaGraphExecUpdateErrorTopologyChanged, nullptr,
@@ -227,23 +193,21 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
 }
 
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned enabled) {
-    BEGIN();
-    LOCK();
-    Step *const step = find_step(__func__, executable, node);
+    BEGIN_LOCKED();
+    Step *const step = find_step(call, executable, node);
     if (!step)
         return cudaErrorInvalidValue;
     const cudaGraphNodeType type = type_of(step->operation);
-    if (type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemcpy && type != cudaGraphNodeTypeMemset)
-        return fail(cudaErrorInvalidValue, "%s: only kernels, copies and fills can be disabled", __func__);
+    FAIL_IF(type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemcpy &&
+                type != cudaGraphNodeTypeMemset,
+            cudaErrorInvalidValue, "only kernels, copies and fills can be disabled");
     step->enabled = enabled != 0;
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned *enabled) {
-    BEGIN();
-    NOT_NULL(enabled);
-    LOCK();
-    const Step *const step = find_step(__func__, executable, node);
+    BEGIN_LOCKED(enabled);
+    const Step *const step = find_step(call, executable, node);
     if (!step)
         return cudaErrorInvalidValue;
     *enabled = step->enabled;

@@ -45,15 +45,13 @@ extern "C" {
 
 cudaError_t cudaDeviceGraphMemTrim(int device) {
     BEGIN();
-    return check_device(__func__, device);
+    return check_device(call, device);
 }
 
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void *value) {
-    BEGIN();
-    NOT_NULL(value);
-    TRY(check_device(__func__, device));
-    if ((unsigned)attribute > cudaGraphMemAttrReservedMemHigh)
-        return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", __func__, (int)attribute);
+    BEGIN(value, device);
+    FAIL_IF((unsigned)attribute > cudaGraphMemAttrReservedMemHigh, cudaErrorInvalidValue,
+            "there is no attribute %d", (int)attribute);
     LOCK();
     uint64_t bytes = 0;
     for (const auto &[pointer, size] : graphs().memory) {
@@ -65,11 +63,9 @@ cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType
 }
 
 cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void *value) {
-    BEGIN();
-    NOT_NULL(value);
-    TRY(check_device(__func__, device));
-    if (attribute != cudaGraphMemAttrUsedMemHigh && attribute != cudaGraphMemAttrReservedMemHigh)
-        return fail(cudaErrorInvalidValue, "%s: only the high-water marks can be reset", __func__);
+    BEGIN(value, device);
+    FAIL_IF(attribute != cudaGraphMemAttrUsedMemHigh && attribute != cudaGraphMemAttrReservedMemHigh,
+            cudaErrorInvalidValue, "only the high-water marks can be reset");
     return cudaSuccess;
 }
 

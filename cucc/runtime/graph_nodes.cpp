@@ -6,21 +6,15 @@
 namespace cuda_cpu {
 
 cudaGraphNodeType type_of(const Operation &o) {
-    struct Visitor {
-        cudaGraphNodeType operator()(const std::monostate &) { return cudaGraphNodeTypeEmpty; }
-        cudaGraphNodeType operator()(const StoredLaunch &) { return cudaGraphNodeTypeKernel; }
-        cudaGraphNodeType operator()(const Transfer &) { return cudaGraphNodeTypeMemcpy; }
-        cudaGraphNodeType operator()(const Fill &) { return cudaGraphNodeTypeMemset; }
-        cudaGraphNodeType operator()(const HostCall &) { return cudaGraphNodeTypeHost; }
-        // The work of a library counts as a kernel node, as on a GPU. Programs do not read its parameters.
-        cudaGraphNodeType operator()(const LibraryWork &) { return cudaGraphNodeTypeKernel; }
-        cudaGraphNodeType operator()(const RecordEvent &) { return cudaGraphNodeTypeEventRecord; }
-        cudaGraphNodeType operator()(const WaitEvent &) { return cudaGraphNodeTypeWaitEvent; }
-        cudaGraphNodeType operator()(const Allocate &) { return cudaGraphNodeTypeMemAlloc; }
-        cudaGraphNodeType operator()(const Release &) { return cudaGraphNodeTypeMemFree; }
-        cudaGraphNodeType operator()(const Subgraph &) { return cudaGraphNodeTypeGraph; }
-    };
-    return std::visit(Visitor{}, o.what);
+    // By Operation::what. The work of a library counts as a kernel node, as on a GPU; programs do not read
+    // its parameters.
+    static const cudaGraphNodeType types[] = {
+        cudaGraphNodeTypeEmpty,       cudaGraphNodeTypeKernel,    cudaGraphNodeTypeMemcpy,
+        cudaGraphNodeTypeMemset,      cudaGraphNodeTypeHost,      cudaGraphNodeTypeKernel,
+        cudaGraphNodeTypeEventRecord, cudaGraphNodeTypeWaitEvent, cudaGraphNodeTypeMemAlloc,
+        cudaGraphNodeTypeMemFree,     cudaGraphNodeTypeGraph};
+    static_assert(std::size(types) == std::variant_size_v<decltype(o.what)>);
+    return types[o.what.index()];
 }
 
 const char *type_name(cudaGraphNodeType type) {
@@ -41,15 +35,14 @@ template <class T> T *part(const char *call, Operation &o) {
 }
 
 template <class T> T *part(const char *call, cudaGraphNode_t node) {
-    return check_node(call, node) ? nullptr : part<T>(call, node->operation);
+    return check_argument(call, "node", node) ? nullptr : part<T>(call, node->operation);
 }
 
 // Common part of every cudaGraphAdd…Node call. `set` makes the operation from the call's other arguments.
 template <class Set, class... A>
 cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                      size_t count, Set set, A... a) {
-    TRY(begin(call));
-    NOT_NULL_IN(call, node);
+    BEGIN_IN(node);
     LOCK();
     FIND_GRAPH(call, into, graph);
     TRY(check_nodes(call, *into, after, count));
@@ -62,15 +55,15 @@ cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph,
 // Sets the operation of a node, or of the step of an executable graph that was made from the node.
 template <class Set, class... A>
 cudaError_t set_node(const char *call, cudaGraphNode_t node, Set set, A... a) {
-    TRY(begin(call));
+    BEGIN_IN();
     LOCK();
-    TRY(check_node(call, node));
+    TRY(check_argument(call, "node", node));
     return set(call, node->operation, a...);
 }
 
 template <class Set, class... A>
 cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node, Set set, A... a) {
-    TRY(begin(call));
+    BEGIN_IN();
     LOCK();
     Step *const step = find_step(call, executable, node);
     return step ? set(call, step->operation, a...) : cudaErrorInvalidValue;
@@ -79,9 +72,8 @@ cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode
 // Common part of every call that returns parameters of a node. `get` computes them from the operation.
 template <class T, class Result, class Get>
 cudaError_t get_node(const char *call, cudaGraphNode_t node, Result *result, Get get) {
-    TRY(begin(call));
-    if (!result)
-        return fail(cudaErrorInvalidValue, "%s: the second argument is NULL", call);
+    BEGIN_IN();
+    FAIL_IF(!result, cudaErrorInvalidValue, "the second argument is NULL");
     LOCK();
     const T *const found = part<T>(call, node);
     if (!found)
@@ -100,11 +92,8 @@ template <class T> cudaError_t put(const char *call, Operation &o, T value) {
 }
 
 cudaError_t set_kernel(const char *call, Operation &o, const cudaKernelNodeParams *p) {
-    if (!p || !p->func)
-        return fail(cudaErrorInvalidValue, "%s: the parameters or the kernel are NULL", call);
-    if (p->extra)
-        return fail(cudaErrorNotSupported, "%s: arguments in `extra` are not supported, only kernelParams",
-                    call);
+    FAIL_IF(!p || !p->func, cudaErrorInvalidValue, "the parameters or the kernel are NULL");
+    FAIL_IF(p->extra, cudaErrorNotSupported, "arguments in `extra` are not supported, only kernelParams");
     const Function *function = all_functions; // `func` may be a value of cudaGraphKernelNodeGetParams
     while (function && function != p->func)
         function = function->next;
@@ -121,8 +110,7 @@ cudaError_t set_kernel(const char *call, Operation &o, const cudaKernelNodeParam
 }
 
 cudaError_t set_copy(const char *call, Operation &o, const cudaMemcpy3DParms *p) {
-    if (!p)
-        return fail(cudaErrorInvalidValue, "%s: the parameters are NULL", call);
+    FAIL_IF(!p, cudaErrorInvalidValue, "the parameters are NULL");
     Transfer t;
     TRY(transfer_of(call, *p, t));
     if (t.width && t.rows && t.slices)
@@ -150,21 +138,18 @@ cudaMemcpy3DParms params_1d(void *to, const void *from, size_t bytes, cudaMemcpy
 }
 
 cudaError_t set_fill(const char *call, Operation &o, const cudaMemsetParams *p) {
-    if (!p)
-        return fail(cudaErrorInvalidValue, "%s: the parameters are NULL", call);
-    if (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4)
-        return fail(cudaErrorInvalidValue, "%s: elements of %u bytes, must be 1, 2 or 4", call,
-                    p->elementSize);
-    const Fill f = {(char *)p->dst, p->pitch, p->height, p->value, p->elementSize, p->width * p->elementSize,
-                    p->height,      1};
+    FAIL_IF(!p, cudaErrorInvalidValue, "the parameters are NULL");
+    FAIL_IF(p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4, cudaErrorInvalidValue,
+            "elements of %u bytes, must be 1, 2 or 4", p->elementSize);
+    const Fill f = {memory(p->dst, p->pitch, p->height), p->value,  p->elementSize,
+                    p->width * p->elementSize,           p->height, 1};
     if (f.width && f.rows)
         TRY(check_fill(call, f));
     return put(call, o, f);
 }
 
 cudaError_t set_host(const char *call, Operation &o, const cudaHostNodeParams *p) {
-    if (!p || !p->fn)
-        return fail(cudaErrorInvalidValue, "%s: the parameters or the function are NULL", call);
+    FAIL_IF(!p || !p->fn, cudaErrorInvalidValue, "the parameters or the function are NULL");
     return put(call, o, HostCall{p->fn, nullptr, nullptr, p->userData});
 }
 
@@ -175,22 +160,15 @@ cudaError_t set_child(const char *call, Operation &o, cudaGraph_t child) {
     return put(call, o, Subgraph{copy, nullptr});
 }
 
-cudaError_t event_known(const char *call, cudaEvent_t event) {
-    unsigned flags;
-    return event_flags(event, flags)
-               ? cudaSuccess
-               : fail(cudaErrorInvalidValue, "%s: %p is not an event, or was destroyed", call, (void *)event);
-}
-
 template <class T> cudaError_t set_event(const char *call, Operation &o, cudaEvent_t event) {
-    const cudaError_t error = event_known(call, event);
-    return error ? error : put(call, o, T{event});
+    FAIL_IF(!event_exists(event), cudaErrorInvalidValue, "%p is not an event, or was destroyed",
+            (void *)event);
+    return put(call, o, T{event});
 }
 
 // Makes an operation from the parameters of any kind of node.
 cudaError_t set_any(const char *call, Operation &o, const cudaGraphNodeParams *p) {
-    if (!p)
-        return fail(cudaErrorInvalidValue, "%s: the parameters are NULL", call);
+    FAIL_IF(!p, cudaErrorInvalidValue, "the parameters are NULL");
     switch (p->type) {
     case cudaGraphNodeTypeKernel:
         return set_kernel(call, o, &p->kernel);
@@ -274,9 +252,9 @@ cudaError_t cudaGraphAddEmptyNode(ADD_PARAMETERS) {
 cudaError_t cudaGraphAddMemAllocNode(ADD_PARAMETERS, cudaMemAllocNodeParams *params) {
     NOT_NULL(params);
     return add_node(__func__, ADD_ARGUMENTS, [&](const char *call, Operation &o) {
-        if (params->bytesize == 0 || params->poolProps.allocType != cudaMemAllocationTypePinned ||
-            params->poolProps.location.type != cudaMemLocationTypeDevice)
-            return fail(cudaErrorInvalidValue, "%s: needs a size, and pinned memory on a device", call);
+        FAIL_IF(params->bytesize == 0 || params->poolProps.allocType != cudaMemAllocationTypePinned ||
+                    params->poolProps.location.type != cudaMemLocationTypeDevice,
+                cudaErrorInvalidValue, "needs a size, and pinned memory on a device");
         if (check_device(call, params->poolProps.location.id))
             return cudaErrorInvalidValue;
         o.device = params->poolProps.location.id;
@@ -289,9 +267,8 @@ cudaError_t cudaGraphAddMemAllocNode(ADD_PARAMETERS, cudaMemAllocNodeParams *par
 
 cudaError_t cudaGraphAddMemFreeNode(ADD_PARAMETERS, void *pointer) {
     return add_node(__func__, ADD_ARGUMENTS, [&](const char *call, Operation &o) {
-        if (!graphs().memory.count(pointer))
-            return fail(cudaErrorInvalidValue, "%s: %p was not allocated by a node of a graph", call,
-                        pointer);
+        FAIL_IF(!graphs().memory.count(pointer), cudaErrorInvalidValue,
+                "%p was not allocated by a node of a graph", pointer);
         o.what = Release{pointer, true};
         return cudaSuccess;
     });
@@ -307,10 +284,7 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cud
 }
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type) {
-    BEGIN();
-    NOT_NULL(type);
-    LOCK();
-    TRY(check_node(__func__, node));
+    BEGIN_LOCKED(type, node);
     *type = type_of(node->operation);
     return cudaSuccess;
 }
@@ -362,7 +336,7 @@ cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms
 
 cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams *params) {
     return get_node<Fill>(__func__, node, params, [](const Fill &f) {
-        return cudaMemsetParams{f.to, f.pitch, f.value, f.element, f.width / f.element, f.rows};
+        return cudaMemsetParams{f.to.pointer, f.to.pitch, f.value, f.element, f.width / f.element, f.rows};
     });
 }
 
@@ -410,11 +384,10 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(EXEC_PARAMETERS, cudaGraph_t ch
         if (!old)
             return cudaErrorInvalidValue;
         const auto run = order(*found);
-        if (!run || run->steps.size() != old->run->steps.size())
-            return fail(cudaErrorInvalidValue,
-                        "%s: the dependencies of the graph form a cycle, or it has another number of nodes "
-                        "than the graph that it replaces (%zu)",
-                        call, old->run->steps.size());
+        FAIL_IF(!run || run->steps.size() != old->run->steps.size(), cudaErrorInvalidValue,
+                "the dependencies of the graph form a cycle, or it has another number of nodes "
+                "than the graph that it replaces (%zu)",
+                old->run->steps.size());
         old->run = run;
         return cudaSuccess;
     });

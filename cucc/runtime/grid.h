@@ -10,7 +10,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -22,22 +21,10 @@ namespace cuda_cpu {
 // The order in which blocks, and the threads of a block, run. If a result depends on the order, the program
 // has a data race, or depends on the order of atomic operations.
 struct Schedule {
-    enum { forward, reverse, random } kind = forward;
+    enum Kind { forward, reverse, random } kind;
     uint64_t seed = 0;
 
-    Schedule() {
-        const char *value = getenv("CUDA_CPU_SCHEDULE");
-        if (!value || strcmp(value, "forward") == 0)
-            return;
-        char *end = nullptr;
-        if (strcmp(value, "reverse") == 0)
-            kind = reverse;
-        else if (strncmp(value, "random:", 7) == 0 && (seed = strtoull(value + 7, &end, 10), *end == 0) &&
-                 end != value + 7)
-            kind = random;
-        else
-            refuse_setting("CUDA_CPU_SCHEDULE", value, "forward, reverse or random:SEED");
-    }
+    Schedule() { kind = (Kind)setting_of("CUDA_CPU_SCHEDULE", {"forward", "reverse", "random:SEED"}, &seed); }
 
     uint64_t block(uint64_t i, uint64_t n) const {
         if (kind == reverse)

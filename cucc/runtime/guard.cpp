@@ -43,13 +43,11 @@ Range &range() {
 
 // True if the program runs with CUDA_CPU_CHECK=1 and the address range is reserved.
 bool reserve() {
-    const char *const value = getenv("CUDA_CPU_CHECK");
-    if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
-        refuse_setting("CUDA_CPU_CHECK", value, "0 or 1");
+    const bool wanted = setting_of("CUDA_CPU_CHECK", {"0", "1"});
 #ifdef CUDA_CPU_WATCHED // the sanitizers need access to all memory
     return false;
 #endif
-    if (!value || *value == '0')
+    if (!wanted)
         return false;
     Range &r = range();
     for (size_t bytes = (size_t)1 << 40; bytes >= huge_page; bytes /= 2) { // ulimit -v may limit it

@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <mutex>
@@ -31,7 +32,13 @@ cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((form
 // Prints "cuda on the CPU: NAME=value: must be …" for a variable of the environment, and ends the program.
 [[noreturn]] void refuse_setting(const char *name, const char *value, const char *wanted);
 
-// Sets the last error after the message was printed, and returns it.
+// The index of an environment variable's value in this list, 0 if it is not set. Refuses any other value. The
+// value random:SEED stands for random: and a number, which is stored in `seed`.
+size_t setting_of(const char *name, const std::vector<std::string> &values, uint64_t *seed = nullptr);
+
+// Sets the last error, and returns it: without a message, or after the message was printed. It has none for
+// cudaErrorNotReady, which is a normal result, and for cudaErrorMemoryAllocation, after which a program may
+// try with less; how much is free it can ask cudaMemGetInfo.
 cudaError_t set_last_error(cudaError_t error);
 // Device code: a pointer to the last error of the calling thread, which is cudaSuccess when the thread
 // starts. Host code: null. In the common loop the calling thread is known only while a Caller exists
@@ -39,15 +46,9 @@ cudaError_t set_last_error(cudaError_t error);
 // cudaMalloc, becomes the last error of the thread that makes the next of these three calls.
 cudaError_t *error_of_thread();
 
-// Records and returns cudaErrorNotReady. Prints nothing, because this is a normal result.
-cudaError_t not_ready();
-// Records and returns cudaErrorMemoryAllocation. Prints nothing, because a program may then try with less;
-// how much is free it can ask cudaMemGetInfo.
-cudaError_t out_of_memory();
-
-// Like fail(), for a sticky error: every later call on this device returns it, because a GPU does not recover
-// from it.
-cudaError_t fail_for_good(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// A sticky error, which every later call on this device returns, because a GPU does not recover from it. The
+// first one stays.
+void set_sticky_error(cudaError_t error);
 cudaError_t sticky_error(int device); // cudaSuccess if there is none
 // After a reset, a device with a sticky error is unavailable to this process.
 void lose_failed_device();
@@ -70,24 +71,82 @@ cudaError_t failure_of(const char *call);
 cudaError_t begin_query(const char *call);
 cudaError_t begin(const char *call);
 
+// Fail if there is no such device, memory pool or stream; the last two set `device`, if it is not null, to
+// the one that the pool or stream belongs to.
+cudaError_t check_device(const char *call, int device);
+cudaError_t check_pool(const char *call, cudaMemPool_t pool, int *device = nullptr);
+cudaError_t check_stream(const char *call, cudaStream_t stream, int *device = nullptr);
+
+// Fails if an argument of a call is a null pointer, or a stream, memory pool, device, node of a
+// graph or user object that does not exist.
+// `names` begins with its name.
+inline cudaError_t check_argument(const char *call, const char *, cudaStream_t stream) {
+    return check_stream(call, stream);
+}
+inline cudaError_t check_argument(const char *call, const char *, cudaMemPool_t pool) {
+    return check_pool(call, pool);
+}
+inline cudaError_t check_argument(const char *call, const char *, int device) {
+    return check_device(call, device);
+}
+cudaError_t check_argument(const char *call, const char *, cudaGraphNode_t node);    // graph.cpp
+cudaError_t check_argument(const char *call, const char *, cudaUserObject_t object); // graph.cpp
+template <class T> cudaError_t check_argument(const char *call, const char *names, T *pointer) {
+    return pointer ? cudaSuccess
+                   : fail(cudaErrorInvalidValue, "%s: %.*s is NULL", call, (int)strcspn(names, ","), names);
+}
+
+template <class... T>
+cudaError_t begin_with(cudaError_t begin(const char *), const char *call, const char *names, T... arguments) {
+    cudaError_t error = begin(call);
+    [[maybe_unused]] const auto check = [&](auto argument) {
+        error = error ? error : check_argument(call, names, argument);
+        names += strcspn(names, ",");
+        names += strspn(names, ", ");
+    };
+    (check(arguments), ...);
+    return error;
+}
+
 // Returns from the caller with the error of this call, if it has one.
 #define TRY(call)                                                                                            \
     do {                                                                                                     \
         if (const cudaError_t failed = (call))                                                               \
             return failed;                                                                                   \
     } while (0)
-#define MAY_FAIL()        TRY(::cuda_cpu::failure_of(__func__))
-#define BEGIN()           TRY(::cuda_cpu::begin(__func__))
-#define BEGIN_QUERY()     TRY(::cuda_cpu::begin_query(__func__))
-#define NOT_NULL(pointer) NOT_NULL_IN(__func__, pointer)
-#define NOT_NULL_IN(call, pointer)                                                                           \
+
+// These begin a call: BEGIN(pointer, stream) declares `call`, its name for messages, makes the checks of
+// begin(), and checks the arguments in this order (check_argument). BEGIN_AS is for a call with another name
+// than the function, and BEGIN_IN for a function with the parameter `call`.
+#define BEGIN(...)       BEGIN_AS(__func__, ##__VA_ARGS__)
+#define BEGIN_QUERY(...) BEGIN_WITH(::cuda_cpu::begin_query, __func__, ##__VA_ARGS__)
+#define MAY_FAIL(...)    BEGIN_WITH(::cuda_cpu::failure_of, __func__, ##__VA_ARGS__)
+#define BEGIN_AS(...)    BEGIN_WITH(::cuda_cpu::begin, __VA_ARGS__)
+#define BEGIN_WITH(begin, name, ...)                                                                         \
+    [[maybe_unused]] const char *const call = name;                                                          \
+    TRY(::cuda_cpu::begin_with(begin, call, #__VA_ARGS__, ##__VA_ARGS__))
+#define BEGIN_IN(...) TRY(::cuda_cpu::begin_with(::cuda_cpu::begin, call, #__VA_ARGS__, ##__VA_ARGS__))
+#define NOT_NULL(pointer)                                                                                    \
     if (!(pointer))                                                                                          \
-    return ::cuda_cpu::fail(cudaErrorInvalidValue, "%s: %s is NULL", call, #pointer)
+    return ::cuda_cpu::fail(cudaErrorInvalidValue, "%s: %s is NULL", __func__, #pointer)
+// Ends a call with an error and a message if the condition is true.
+#define FAIL_IF(condition, error, format, ...)                                                               \
+    do {                                                                                                     \
+        if (condition)                                                                                       \
+            return ::cuda_cpu::fail(error, "%s: " format, call, ##__VA_ARGS__);                              \
+    } while (0)
+
 // A call of the runtime that only C uses. In C++ an overload in api.h also passes the caller's file and line.
 #define FOR_C(name, parameters, ...)                                                                         \
     extern "C" cudaError_t name parameters {                                                                 \
         return __VA_ARGS__;                                                                                  \
     }
+
+// Stores a result, unless the program passed a null pointer because it does not need it.
+template <class T, class Value> void store(T *to, Value value) {
+    if (to)
+        *to = value;
+}
 
 // Runs a callback of the program. The callback must not call the runtime.
 extern thread_local bool in_callback;
@@ -159,7 +218,6 @@ int device_count();                           // number of visible devices
 int current_device();                         // the current device of this host thread
 size_t limit_of(int device, cudaLimit limit); // the value that cudaDeviceSetLimit has set, or the default
 const cudaDeviceProp &properties(int device);
-cudaError_t check_device(const char *call, int device); // fails if there is no such device
 cudaError_t no_device(const char *call);    // fails, with a message that says why there is no device
 cudaDeviceProp describe_device(int device); // this machine as a device (properties.cpp)
 size_t available_memory();                  // bytes that this process can still allocate
@@ -243,7 +301,6 @@ struct DeviceAccess {
 
 // ---- memory pools (memory_pool.cpp) ----
 
-cudaError_t check_pool(const char *call, cudaMemPool_t pool, int *device = nullptr);
 void enter_in_pool(cudaMemPool_t pool, void *pointer, size_t bytes); // pool null: the device's current pool
 void leave_pool(void *pointer);
 
@@ -259,9 +316,8 @@ extern void (*forget_graphics_of)(int device);
 
 // ---- streams (stream.cpp) ----
 
-// Fails if there is no such stream; else sets `device`, if not null, to the stream's device.
-cudaError_t check_stream(const char *call, cudaStream_t stream, int *device = nullptr);
-// Also fails if the stream belongs to another device than the current one. Launches need this.
+// Fails if there is no such stream, or if it belongs to another device than the current one. Launches need
+// this.
 cudaError_t check_stream_here(const char *call, cudaStream_t stream);
 void destroy_streams_of(int device);
 // Runs the deferred work of a device's streams (-1: of all devices); see operation.cpp.

@@ -14,28 +14,14 @@
 
 namespace cuda_cpu {
 
-namespace {
-
-// Since compute capability 7.0, threads that have returned count as arrived at a barrier. This option selects
-// the strict rule: every thread of the block must reach the barrier.
-bool strict_barriers() {
-    const char *value = getenv("CUDA_CPU_STRICT");
-    if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
-        refuse_setting("CUDA_CPU_STRICT", value, "0 or 1");
-    return value && *value == '1';
-}
-
-} // namespace
-
 cudaError_t check_launch(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
                          size_t &shared_limit) {
     const cudaDeviceProp &device = properties(current_device());
     const unsigned grid[3] = {c.grid.x, c.grid.y, c.grid.z};
     const unsigned block[3] = {c.block.x, c.block.y, c.block.z};
     const auto refuse = [&](cudaError_t error, const char *what, uint64_t value, uint64_t limit) {
-        const std::string line = kernel.line ? ":" + std::to_string(kernel.line) : ""; // 0: not known
-        return fail(error, "launch of %s at %s%s: %s is %llu, must be from 1 to %llu", kernel.name,
-                    base_name(kernel.file), line.c_str(), what, (unsigned long long)value,
+        return fail(error, "launch of %s at %s: %s is %llu, must be from 1 to %llu", kernel.name,
+                    place(kernel.file, kernel.line).c_str(), what, (unsigned long long)value,
                     (unsigned long long)limit);
     };
     static const char *const grid_names[] = {"gridDim.x", "gridDim.y", "gridDim.z"};
@@ -79,8 +65,8 @@ cudaError_t check_launch(const LaunchConfig &c, const Kernel &kernel, bool coope
 __thread Launch *current_launch;
 
 void launched_no_kernel(const char *name, Site site) {
-    fprintf(stderr, "cuda on the CPU: %s:%d: %s<<<…>>> is not the launch of a kernel: %s is not __global__\n",
-            base_name(site.file), site.line, name, name);
+    fprintf(stderr, "cuda on the CPU: %s: %s<<<…>>> is not the launch of a kernel: %s is not __global__\n",
+            place(site).c_str(), name, name);
     exit(EXIT_FAILURE);
 }
 
@@ -127,8 +113,8 @@ void assertion_failed(uint3 thread, const char *expression, const char *file, un
 }
 
 cudaError_t refuse_without_arguments(const char *kernel, Site site) {
-    return fail(cudaErrorInvalidValue, "launch of %s at %s:%d: the list of arguments is NULL", kernel,
-                base_name(site.file), site.line);
+    return fail(cudaErrorInvalidValue, "launch of %s at %s: the list of arguments is NULL", kernel,
+                place(site).c_str());
 }
 
 bool in_cooperative_launch() {
@@ -138,7 +124,9 @@ bool in_cooperative_launch() {
 Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative, size_t shared_limit,
               unsigned workers) {
     static const Schedule schedule;
-    static const bool strict = strict_barriers();
+    // Since compute capability 7.0, threads that have returned count as arrived at a barrier. With this
+    // option every thread of the block must reach the barrier.
+    static const bool strict = setting_of("CUDA_CPU_STRICT", {"0", "1"});
     guards(); // before DeviceAccess is created: the kernel itself may make the first cudaMalloc
     const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
     const uint64_t chunk =
@@ -159,10 +147,11 @@ Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative
 void report_end(const Kernel &kernel, const Grid &grid) {
     finish_trace(grid.trace);
     const cudaError_t ended = grid.ended;
-    if (ended != cudaSuccess)
-        fail_for_good(ended, "kernel %s, launched at %s:%d, was ended by %s", kernel.name,
-                      base_name(kernel.file), kernel.line,
-                      ended == cudaErrorAssert ? "an assertion" : "__trap()");
+    if (ended == cudaSuccess)
+        return;
+    set_sticky_error(ended);
+    fail(ended, "kernel %s, launched at %s, was ended by %s", kernel.name,
+         place(kernel.file, kernel.line).c_str(), ended == cudaErrorAssert ? "an assertion" : "__trap()");
 }
 
 // Runs a grid whose launch configuration is valid, and afterwards its child grids.

@@ -32,8 +32,8 @@ int number_of(const cudaMemLocation &l) {
 
 cudaError_t check_managed(const char *call, const void *pointer, size_t bytes, cudaMemLocation location,
                           Allocation &a) {
-    if (!find_allocation(pointer, a) || a.kind != MemoryKind::managed)
-        return fail(cudaErrorInvalidValue, "%s: %p is not managed memory", call, pointer);
+    FAIL_IF(!find_allocation(pointer, a) || a.kind != MemoryKind::managed, cudaErrorInvalidValue,
+            "%p is not managed memory", pointer);
     TRY(check_range(call, "range", pointer, bytes, Side::either));
     return location.type == cudaMemLocationTypeDevice ? check_device(call, location.id) : cudaSuccess;
 }
@@ -56,13 +56,13 @@ extern "C" {
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice,
                           cudaMemLocation location) {
     BEGIN();
-    if (advice < cudaMemAdviseSetReadMostly || advice > cudaMemAdviseUnsetAccessedBy)
-        return fail(cudaErrorInvalidValue, "cudaMemAdvise: there is no advice %d", (int)advice);
+    FAIL_IF(advice < cudaMemAdviseSetReadMostly || advice > cudaMemAdviseUnsetAccessedBy,
+            cudaErrorInvalidValue, "there is no advice %d", (int)advice);
     Allocation a;
     if (advice == cudaMemAdviseSetReadMostly || advice == cudaMemAdviseUnsetReadMostly ||
         advice == cudaMemAdviseUnsetPreferredLocation)
         location = {cudaMemLocationTypeHost, 0}; // ignored
-    TRY(check_managed(__func__, pointer, bytes, location, a));
+    TRY(check_managed(call, pointer, bytes, location, a));
     std::lock_guard lock(advice_lock);
     Advice &kept = advices()[a.base];
     switch (advice) {
@@ -89,11 +89,10 @@ cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise ad
 cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags,
                                  cudaStream_t stream) {
     BEGIN();
-    if (flags)
-        return fail(cudaErrorInvalidValue, "cudaMemPrefetchAsync: flags are 0x%x, must be 0", flags);
-    TRY(check_stream(__func__, stream));
+    FAIL_IF(flags, cudaErrorInvalidValue, "flags are 0x%x, must be 0", flags);
+    TRY(check_stream(call, stream));
     Allocation a;
-    TRY(check_managed(__func__, pointer, bytes, location, a));
+    TRY(check_managed(call, pointer, bytes, location, a));
     std::lock_guard lock(advice_lock);
     advices()[a.base].prefetched = location;
     return cudaSuccess;
@@ -101,19 +100,18 @@ cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, cudaMemLocat
 
 cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, cudaMemRangeAttribute attribute,
                                      const void *pointer, size_t bytes) {
-    BEGIN();
-    NOT_NULL(value);
+    BEGIN(value);
     Allocation a;
-    TRY(check_managed(__func__, pointer, bytes, {cudaMemLocationTypeHost, 0}, a));
+    TRY(check_managed(call, pointer, bytes, {cudaMemLocationTypeHost, 0}, a));
     std::lock_guard lock(advice_lock);
     const auto found = advices().find(a.base);
     const Advice kept = found == advices().end() ? Advice() : found->second;
     int *const numbers = (int *)value;
     const size_t count = value_bytes / sizeof(int);
-    if (count == 0 || value_bytes % sizeof(int) ||
-        (attribute != cudaMemRangeAttributeAccessedBy && count != 1))
-        return fail(cudaErrorInvalidValue, "%s: the value has %zu bytes, must have %s", __func__, value_bytes,
-                    attribute == cudaMemRangeAttributeAccessedBy ? "4 for each device" : "4");
+    FAIL_IF(count == 0 || value_bytes % sizeof(int) ||
+                (attribute != cudaMemRangeAttributeAccessedBy && count != 1),
+            cudaErrorInvalidValue, "the value has %zu bytes, must have %s", value_bytes,
+            attribute == cudaMemRangeAttributeAccessedBy ? "4 for each device" : "4");
     const auto give = [numbers](int number) {
         *numbers = number;
         return cudaSuccess;
@@ -138,7 +136,7 @@ cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, cudaMemRan
     case cudaMemRangeAttributeLastPrefetchLocationId:
         return give(kept.prefetched.id);
     }
-    return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", __func__, (int)attribute);
+    return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", call, (int)attribute);
 }
 
 cudaError_t cudaMemRangeGetAttributes(void **values, size_t *value_bytes, cudaMemRangeAttribute *attributes,
@@ -153,11 +151,11 @@ cudaError_t cudaMemRangeGetAttributes(void **values, size_t *value_bytes, cudaMe
 
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t, unsigned flags) {
     BEGIN();
-    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle)
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag", __func__, flags);
-    TRY(check_stream(__func__, stream));
+    FAIL_IF(flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle,
+            cudaErrorInvalidValue, "0x%x is not a valid flag", flags);
+    TRY(check_stream(call, stream));
     Allocation a;
-    return check_managed(__func__, pointer, 0, {cudaMemLocationTypeHost, 0}, a);
+    return check_managed(call, pointer, 0, {cudaMemLocationTypeHost, 0}, a);
 }
 
 } // extern "C"

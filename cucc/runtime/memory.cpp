@@ -10,9 +10,8 @@
 namespace cuda_cpu {
 
 cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int line) {
-    TRY(begin("cudaMalloc"));
-    NOT_NULL_IN("cudaMalloc", pointer);
-    return allocate("cudaMalloc", pointer, bytes, MemoryKind::device, 0, file, line);
+    BEGIN_AS("cudaMalloc", pointer);
+    return allocate(call, pointer, bytes, MemoryKind::device, 0, file, line);
 }
 
 // Common part of cudaMallocAsync and the like. A null `pool` stands for the device's current pool.
@@ -23,73 +22,62 @@ static cudaError_t malloc_from(cudaMemPool_t pool, void **pointer, size_t bytes,
 }
 
 cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file, int line) {
-    TRY(begin("cudaMallocAsync"));
-    NOT_NULL_IN("cudaMallocAsync", pointer);
-    TRY(check_stream("cudaMallocAsync", stream));
+    BEGIN_AS("cudaMallocAsync", pointer, stream);
     if (!at_once() && captures(stream))
-        return allocate_captured("cudaMallocAsync", pointer, bytes, stream);
+        return allocate_captured(call, pointer, bytes, stream);
     return malloc_from(nullptr, pointer, bytes, file, line);
+}
+
+// Allocates rows that are padded to the alignment of textures.
+static cudaError_t malloc_rows(const char *call, void **pointer, size_t *pitch, size_t width, size_t rows,
+                               size_t slices, const char *file, int line) {
+    const size_t align = properties(current_device()).textureAlignment;
+    const size_t padded = (width + align - 1) / align * align;
+    size_t all, bytes;
+    if (padded < width || __builtin_mul_overflow(rows, slices, &all) ||
+        __builtin_mul_overflow(padded, all, &bytes))
+        return set_last_error(cudaErrorMemoryAllocation);
+    *pitch = bytes ? padded : 0;
+    return allocate(call, pointer, bytes, MemoryKind::device, 0, file, line);
 }
 
 cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
                          int line) {
-    TRY(begin("cudaMallocPitch"));
-    if (!pointer || !pitch)
-        return fail(cudaErrorInvalidValue, "cudaMallocPitch: pointer or pitch is NULL");
-    const size_t align = properties(current_device()).textureAlignment;
-    const size_t padded = (width + align - 1) / align * align;
-    size_t bytes;
-    if (padded < width || __builtin_mul_overflow(padded, rows, &bytes))
-        return out_of_memory();
-    *pitch = bytes ? padded : 0;
-    return allocate("cudaMallocPitch", pointer, bytes, MemoryKind::device, 0, file, line);
+    BEGIN_AS("cudaMallocPitch");
+    FAIL_IF(!pointer || !pitch, cudaErrorInvalidValue, "pointer or pitch is NULL");
+    return malloc_rows(call, pointer, pitch, width, rows, 1, file, line);
 }
 
 cudaError_t malloc_3d(cudaPitchedPtr *pointer, cudaExtent extent, const char *file, int line) {
-    TRY(begin("cudaMalloc3D"));
-    NOT_NULL_IN("cudaMalloc3D", pointer);
-    const size_t align = properties(current_device()).textureAlignment;
-    const size_t padded = (extent.width + align - 1) / align * align;
-    size_t rows, bytes;
-    if (padded < extent.width || __builtin_mul_overflow(extent.height, extent.depth, &rows) ||
-        __builtin_mul_overflow(padded, rows, &bytes))
-        return out_of_memory();
-    void *memory;
-    TRY(allocate("cudaMalloc3D", &memory, bytes, MemoryKind::device, 0, file, line));
-    *pointer = {memory, bytes ? padded : 0, extent.width, extent.height};
+    BEGIN_AS("cudaMalloc3D", pointer);
+    cudaPitchedPtr made = {nullptr, 0, extent.width, extent.height};
+    TRY(malloc_rows(call, &made.ptr, &made.pitch, extent.width, extent.height, extent.depth, file, line));
+    *pointer = made;
     return cudaSuccess;
 }
 
 cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file, int line) {
-    TRY(begin("cudaMallocManaged"));
-    NOT_NULL_IN("cudaMallocManaged", pointer);
-    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
-        return fail(cudaErrorInvalidValue,
-                    "cudaMallocManaged: flags are 0x%x, must be cudaMemAttachGlobal or cudaMemAttachHost",
-                    flags);
-    return allocate("cudaMallocManaged", pointer, bytes, MemoryKind::managed, flags, file, line);
+    BEGIN_AS("cudaMallocManaged", pointer);
+    FAIL_IF(flags != cudaMemAttachGlobal && flags != cudaMemAttachHost, cudaErrorInvalidValue,
+            "flags are 0x%x, must be cudaMemAttachGlobal or cudaMemAttachHost", flags);
+    return allocate(call, pointer, bytes, MemoryKind::managed, flags, file, line);
 }
 
 cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags, const char *file,
                         int line) {
-    TRY(begin(call));
-    NOT_NULL_IN(call, pointer);
-    if (flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
+    BEGIN_IN(pointer);
+    FAIL_IF(flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined),
+            cudaErrorInvalidValue, "0x%x is not a valid combination of flags", flags);
     return allocate(call, pointer, bytes, MemoryKind::pinned, flags, file, line);
 }
 
 cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const char *file, int line) {
-    TRY(begin("cudaHostRegister"));
-    if (!pointer || bytes == 0)
-        return fail(cudaErrorInvalidValue, "cudaHostRegister: cannot register %zu bytes at %p", bytes,
-                    pointer);
-    if (flags & ~(cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory |
-                  cudaHostRegisterReadOnly))
-        return fail(cudaErrorInvalidValue, "cudaHostRegister: 0x%x is not a valid combination of flags",
-                    flags);
-    if (flags & cudaHostRegisterIoMemory)
-        return fail(cudaErrorInvalidValue, "cudaHostRegister: I/O memory is not supported");
+    BEGIN_AS("cudaHostRegister");
+    FAIL_IF(!pointer || bytes == 0, cudaErrorInvalidValue, "cannot register %zu bytes at %p", bytes, pointer);
+    FAIL_IF(flags & ~(cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory |
+                      cudaHostRegisterReadOnly),
+            cudaErrorInvalidValue, "0x%x is not a valid combination of flags", flags);
+    FAIL_IF(flags & cudaHostRegisterIoMemory, cudaErrorInvalidValue, "I/O memory is not supported");
     Registry &r = registry();
     std::unique_lock lock(r.mutex);
     const auto next = r.live.lower_bound((char *)pointer + bytes);
@@ -99,7 +87,7 @@ cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const cha
             lock.unlock();
             return fail(a.kind == MemoryKind::registered ? cudaErrorHostMemoryAlreadyRegistered
                                                          : cudaErrorInvalidValue,
-                        "cudaHostRegister: %zu bytes at %p overlap %s", bytes, pointer, describe(a).c_str());
+                        "%s: %zu bytes at %p overlap %s", call, bytes, pointer, describe(a).c_str());
         }
     }
     if (race_track)
@@ -142,26 +130,24 @@ cudaError_t cudaFree(void *pointer) {
     BEGIN();
     if (!pointer)
         return cudaSuccess;
-    TRY(wait_for_devices(__func__));
-    return graph_owns(pointer) ? cudaSuccess : free_device(__func__, pointer);
+    TRY(wait_for_devices(call));
+    return graph_owns(pointer) ? cudaSuccess : free_device(call, pointer);
 }
 
 cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
+    BEGIN(stream);
     if (!at_once())
-        return release(__func__, pointer, stream);
-    return graph_owns(pointer) ? cudaSuccess : free_device(__func__, pointer);
+        return release(call, pointer, stream);
+    return graph_owns(pointer) ? cudaSuccess : free_device(call, pointer);
 }
 
 cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
-    BEGIN();
-    NOT_NULL(pointer);
+    BEGIN(pointer);
     int device;
-    TRY(check_pool(__func__, pool, &device));
-    TRY(check_stream(__func__, stream));
+    TRY(check_pool(call, pool, &device));
+    TRY(check_stream(call, stream));
     if (!at_once() && captures(stream))
-        return allocate_captured(__func__, pointer, bytes, stream);
+        return allocate_captured(call, pointer, bytes, stream);
     const OnDevice on(device);
     return malloc_from(pool, pointer, bytes, nullptr, 0);
 }
@@ -170,9 +156,9 @@ cudaError_t cudaFreeHost(void *pointer) {
     BEGIN();
     if (!pointer)
         return cudaSuccess;
-    TRY(wait_for_devices(__func__));
+    TRY(wait_for_devices(call));
     Allocation a;
-    const cudaError_t error = take_out(__func__, pointer, a, "allocated by cudaMallocHost or cudaHostAlloc",
+    const cudaError_t error = take_out(call, pointer, a, "allocated by cudaMallocHost or cudaHostAlloc",
                                        MemoryKind::pinned, MemoryKind::pinned);
     if (!error)
         free(a.base);
@@ -180,42 +166,34 @@ cudaError_t cudaFreeHost(void *pointer) {
 }
 
 cudaError_t cudaHostUnregister(void *pointer) {
-    BEGIN();
-    NOT_NULL(pointer);
+    BEGIN(pointer);
     Allocation a;
-    TRY(wait_for_devices(__func__));
-    if (!find_allocation(pointer, a))
-        return fail(cudaErrorHostMemoryNotRegistered, "cudaHostUnregister: %p is not registered", pointer);
-    return take_out(__func__, pointer, a, "registered", MemoryKind::registered, MemoryKind::registered);
+    TRY(wait_for_devices(call));
+    FAIL_IF(!find_allocation(pointer, a), cudaErrorHostMemoryNotRegistered, "%p is not registered", pointer);
+    return take_out(call, pointer, a, "registered", MemoryKind::registered, MemoryKind::registered);
 }
 
 cudaError_t cudaHostGetDevicePointer(void **device_pointer, void *host, unsigned flags) {
-    BEGIN();
-    NOT_NULL(device_pointer);
-    if (flags)
-        return fail(cudaErrorInvalidValue, "cudaHostGetDevicePointer: flags are 0x%x, must be 0", flags);
+    BEGIN(device_pointer);
+    FAIL_IF(flags, cudaErrorInvalidValue, "flags are 0x%x, must be 0", flags);
     Allocation a;
-    if (!find_allocation(host, a) || a.kind == MemoryKind::device || a.kind == MemoryKind::managed)
-        return fail(cudaErrorInvalidValue,
-                    "cudaHostGetDevicePointer: %p is not from cudaHostAlloc or cudaHostRegister", host);
+    FAIL_IF(!find_allocation(host, a) || a.kind == MemoryKind::device || a.kind == MemoryKind::managed,
+            cudaErrorInvalidValue, "%p is not from cudaHostAlloc or cudaHostRegister", host);
     *device_pointer = host; // with unified addressing all pinned memory is mapped, whatever its flags are
     return cudaSuccess;
 }
 
 cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
-    BEGIN();
-    NOT_NULL(flags);
+    BEGIN(flags);
     Allocation a;
-    if (!find_allocation(host, a) || (a.kind != MemoryKind::pinned && a.kind != MemoryKind::registered))
-        return fail(cudaErrorInvalidValue, "cudaHostGetFlags: %p is not pinned host memory", host);
+    FAIL_IF(!find_allocation(host, a) || (a.kind != MemoryKind::pinned && a.kind != MemoryKind::registered),
+            cudaErrorInvalidValue, "%p is not pinned host memory", host);
     *flags = a.flags;
     return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
-    BEGIN();
-    NOT_NULL(free_bytes);
-    NOT_NULL(total_bytes);
+    BEGIN(free_bytes, total_bytes);
     *total_bytes = properties(current_device()).totalGlobalMem;
     Registry &r = registry();
     const size_t available = available_memory();
@@ -225,8 +203,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer) {
-    BEGIN();
-    NOT_NULL(attributes);
+    BEGIN(attributes);
     void *const p = const_cast<void *>(pointer);
     const auto set = [&](cudaMemoryType type, int device, bool on_device, bool on_host) {
         *attributes = {};

@@ -48,11 +48,9 @@ cudaMemPool_t default_pool(int device) {
 
 cudaError_t check_pool(const char *call, cudaMemPool_t pool, int *device) {
     std::lock_guard lock(pools().mutex);
-    if (!pools().live.count(pool))
-        return fail(cudaErrorInvalidValue, "%s: %p is not a memory pool, or was destroyed", call,
-                    (void *)pool);
-    if (device)
-        *device = pool->device;
+    FAIL_IF(!pools().live.count(pool), cudaErrorInvalidValue, "%p is not a memory pool, or was destroyed",
+            (void *)pool);
+    store(device, pool->device);
     return cudaSuccess;
 }
 
@@ -94,16 +92,14 @@ using namespace cuda_cpu;
 extern "C" {
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *properties) {
-    BEGIN();
-    NOT_NULL(pool);
-    NOT_NULL(properties);
-    if (properties->allocType != cudaMemAllocationTypePinned ||
-        properties->location.type != cudaMemLocationTypeDevice)
-        return fail(cudaErrorInvalidValue, "%s: a pool is of pinned memory on a device", __func__);
-    if (check_device(__func__, properties->location.id))
+    BEGIN(pool, properties);
+    FAIL_IF(properties->allocType != cudaMemAllocationTypePinned ||
+                properties->location.type != cudaMemLocationTypeDevice,
+            cudaErrorInvalidValue, "a pool is of pinned memory on a device");
+    if (check_device(call, properties->location.id))
         return cudaErrorInvalidValue;
-    if (properties->handleTypes != cudaMemHandleTypeNone)
-        return fail(cudaErrorNotSupported, "%s: memory shared between processes is not supported", __func__);
+    FAIL_IF(properties->handleTypes != cudaMemHandleTypeNone, cudaErrorNotSupported,
+            "memory shared between processes is not supported");
     std::lock_guard lock(pools().mutex);
     *pool = new CUmemPoolHandle_st{properties->location.id, false};
     pools().live.insert(*pool);
@@ -111,11 +107,9 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *prope
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-    BEGIN();
-    TRY(check_pool(__func__, pool));
+    BEGIN(pool);
     std::lock_guard lock(pools().mutex);
-    if (pool->is_default)
-        return fail(cudaErrorInvalidValue, "%s: the default pool cannot be destroyed", __func__);
+    FAIL_IF(pool->is_default, cudaErrorInvalidValue, "the default pool cannot be destroyed");
     if (pools().current[pool->device] == pool)
         pools().current[pool->device] = pools().defaults[pool->device];
     pools().live.erase(pool);
@@ -124,18 +118,14 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
 }
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
-    BEGIN();
-    NOT_NULL(pool);
-    TRY(check_device(__func__, device));
+    BEGIN(pool, device);
     std::lock_guard lock(pools().mutex);
     *pool = default_pool(device);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
-    BEGIN();
-    NOT_NULL(pool);
-    TRY(check_device(__func__, device));
+    BEGIN(pool, device);
     std::lock_guard lock(pools().mutex);
     default_pool(device);
     *pool = pools().current[device];
@@ -145,10 +135,9 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
     BEGIN();
     int of;
-    TRY(check_device(__func__, device));
-    TRY(check_pool(__func__, pool, &of));
-    if (of != device)
-        return fail(cudaErrorInvalidValue, "%s: the pool belongs to device %d", __func__, of);
+    TRY(check_device(call, device));
+    TRY(check_pool(call, pool, &of));
+    FAIL_IF(of != device, cudaErrorInvalidValue, "the pool belongs to device %d", of);
     std::lock_guard lock(pools().mutex);
     default_pool(device);
     pools().current[device] = pool;
@@ -156,17 +145,14 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
-    BEGIN();
-    TRY(check_pool(__func__, pool));
+    BEGIN(pool);
     std::lock_guard lock(pools().mutex);
     pool->kept = std::min<uint64_t>(pool->kept, keep - std::min<uint64_t>(keep, pool->used));
     return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value) {
-    BEGIN();
-    NOT_NULL(value);
-    TRY(check_pool(__func__, pool));
+    BEGIN(value, pool);
     std::lock_guard lock(pools().mutex);
     switch (attribute) {
     case cudaMemPoolReuseFollowEventDependencies:
@@ -179,20 +165,17 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
         return cudaSuccess;
     case cudaMemPoolAttrReservedMemHigh:
     case cudaMemPoolAttrUsedMemHigh:
-        if (*(uint64_t *)value)
-            return fail(cudaErrorInvalidValue, "%s: a high-water mark can only be set to 0", __func__);
+        FAIL_IF(*(uint64_t *)value, cudaErrorInvalidValue, "a high-water mark can only be set to 0");
         (attribute == cudaMemPoolAttrUsedMemHigh ? pool->most_used : pool->most_reserved) =
             attribute == cudaMemPoolAttrUsedMemHigh ? pool->used : pool->used + pool->kept;
         return cudaSuccess;
     default:
-        return fail(cudaErrorInvalidValue, "%s: attribute %d cannot be set", __func__, (int)attribute);
+        return fail(cudaErrorInvalidValue, "%s: attribute %d cannot be set", call, (int)attribute);
     }
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value) {
-    BEGIN();
-    NOT_NULL(value);
-    TRY(check_pool(__func__, pool));
+    BEGIN(value, pool);
     std::lock_guard lock(pools().mutex);
     const auto give = [value](uint64_t number) {
         *(uint64_t *)value = number;
@@ -215,32 +198,27 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
     case cudaMemPoolAttrUsedMemHigh:
         return give(pool->most_used);
     }
-    return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", __func__, (int)attribute);
+    return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", call, (int)attribute);
 }
 
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *list, size_t count) {
-    BEGIN();
-    NOT_NULL(list);
-    TRY(check_pool(__func__, pool));
+    BEGIN(list, pool);
     std::lock_guard lock(pools().mutex);
     for (size_t i = 0; i < count; ++i) {
         const cudaMemLocation &at = list[i].location;
-        if (at.type != cudaMemLocationTypeDevice || check_device(__func__, at.id))
-            return fail(cudaErrorInvalidValue, "%s: entry %zu names no device", __func__, i);
-        if (at.id == pool->device && list[i].flags != cudaMemAccessFlagsProtReadWrite)
-            return fail(cudaErrorInvalidValue, "%s: a device keeps access to its own pool", __func__);
+        FAIL_IF(at.type != cudaMemLocationTypeDevice || check_device(call, at.id), cudaErrorInvalidValue,
+                "entry %zu names no device", i);
+        FAIL_IF(at.id == pool->device && list[i].flags != cudaMemAccessFlagsProtReadWrite,
+                cudaErrorInvalidValue, "a device keeps access to its own pool");
         pool->access[at.id] = list[i].flags;
     }
     return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags *flags, cudaMemPool_t pool, cudaMemLocation *location) {
-    BEGIN();
-    NOT_NULL(flags);
-    NOT_NULL(location);
-    TRY(check_pool(__func__, pool));
-    if (location->type != cudaMemLocationTypeDevice || check_device(__func__, location->id))
-        return fail(cudaErrorInvalidValue, "%s: the location is no device", __func__);
+    BEGIN(flags, location, pool);
+    FAIL_IF(location->type != cudaMemLocationTypeDevice || check_device(call, location->id),
+            cudaErrorInvalidValue, "the location is no device");
     std::lock_guard lock(pools().mutex);
     const auto found = pool->access.find(location->id);
     *flags = found != pool->access.end()    ? found->second

@@ -51,19 +51,13 @@ struct Queues {
     std::minstd_rand random;
 
     Queues() {
-        const char *value = getenv("CUDA_CPU_STREAMS");
-        if (!value && race_enqueue) // null unless the program is built for race checking
-            value = "late";
-        if (!value || strcmp(value, "eager") == 0)
-            return;
-        char *end = nullptr;
-        if (strcmp(value, "late") == 0)
+        uint64_t seed = 0;
+        order = (Order)setting_of("CUDA_CPU_STREAMS", {"eager", "late", "random:SEED"}, &seed);
+        if (!getenv("CUDA_CPU_STREAMS") && race_enqueue) // null unless the program is built for race checking
             order = Order::late;
-        else if (strncmp(value, "random:", 7) == 0 && value[7] >= '0' && value[7] <= '9' &&
-                 (random.seed((unsigned)strtoul(value + 7, &end, 10) + 1), *end == 0))
-            order = Order::random;
-        else
-            refuse_setting("CUDA_CPU_STREAMS", value, "eager, late or random:SEED");
+        if (order == Order::eager)
+            return;
+        random.seed((unsigned)seed + 1);
         ++storing;
         atexit([] { tell_of_unfinished(); });
     }
@@ -87,20 +81,16 @@ void Queues::tell_of_unfinished() {
     if (!last)
         return;
     const StoredLaunch *const launch = std::get_if<StoredLaunch>(&last->what);
-    if (launch)
-        fprintf(
-            stderr,
-            "cuda on the CPU: the program ended without waiting for its streams: %s, launched at %s:%d, %s\n",
-            launch->kernel.name, base_name(launch->kernel.file), launch->kernel.line,
-            runs ? "still ran" : "did not run");
-    else
-        fprintf(stderr,
-                "cuda on the CPU: the program ended without waiting for its streams: a %s did not run\n",
-                last->call);
+    const std::string name =
+        launch
+            ? launch->kernel.name + (", launched at " + place(launch->kernel.file, launch->kernel.line) + ",")
+            : std::string("a ") + last->call;
+    fprintf(stderr, "cuda on the CPU: the program ended without waiting for its streams: %s %s\n",
+            name.c_str(), runs ? "still ran" : "did not run");
 }
 
-// Removes completed work from a vector of dependencies.
-void drop_done(std::vector<WorkPointer> &work) {
+// Removes completed work from a list.
+template <class Works> void drop_done(Works &work) {
     work.erase(std::remove_if(work.begin(), work.end(), [](const WorkPointer &w) { return w->done; }),
                work.end());
 }
@@ -247,9 +237,7 @@ cudaError_t run_all(const std::vector<WorkPointer> &targets, bool wait = true) {
             race_waited(target->number);
     }
     std::lock_guard lock(q.mutex);
-    q.pending.erase(std::remove_if(q.pending.begin(), q.pending.end(),
-                                   [](const WorkPointer &work) { return work->done; }),
-                    q.pending.end());
+    drop_done(q.pending);
     if (q.late_for_async && q.pending.empty()) {
         q.late_for_async = false;
         q.order = Order::eager;
@@ -258,56 +246,48 @@ cudaError_t run_all(const std::vector<WorkPointer> &targets, bool wait = true) {
     return first;
 }
 
-void do_host_call(const HostCall &h) {
-    run_callback([&] { h.function ? h.function(h.data) : h.callback(h.stream, cudaSuccess, h.data); });
-}
-
 cudaError_t perform_here(const Operation &o) {
     struct Visitor {
         const char *call;
+        cudaError_t error = cudaSuccess;
 
-        cudaError_t operator()(const std::monostate &) { return cudaSuccess; }
-        cudaError_t operator()(const StoredLaunch &l) {
-            return run_launch(l.config, l.kernel, l.cooperative);
+        void operator()(const std::monostate &) {}
+        void operator()(const StoredLaunch &l) { error = run_launch(l.config, l.kernel, l.cooperative); }
+        void operator()(const Transfer &t) {
+            error = check_transfer(call, t); // memory may have been freed meanwhile
+            if (!error)
+                move(t);
         }
-        cudaError_t operator()(const Transfer &t) {
-            if (const cudaError_t error = check_transfer(call, t)) // memory may have been freed meanwhile
-                return error;
-            move(t);
-            return cudaSuccess;
+        void operator()(const Fill &f) {
+            error = check_fill(call, f);
+            if (!error)
+                fill_now(f);
         }
-        cudaError_t operator()(const Fill &f) {
-            TRY(check_fill(call, f));
-            fill_now(f);
-            return cudaSuccess;
+        void operator()(const HostCall &h) {
+            run_callback(
+                [&] { h.function ? h.function(h.data) : h.callback(h.stream, cudaSuccess, h.data); });
         }
-        cudaError_t operator()(const HostCall &h) {
-            do_host_call(h);
-            return cudaSuccess;
-        }
-        cudaError_t operator()(const LibraryWork &l) {
+        void operator()(const LibraryWork &l) {
             const DeviceAccess access;
             in_library = true;
             l.work();
             in_library = false;
-            return cudaSuccess;
         }
-        cudaError_t operator()(const RecordEvent &r) {
-            record_event(r.event);
-            return cudaSuccess;
-        }
-        cudaError_t operator()(const WaitEvent &) { return cudaSuccess; }
-        cudaError_t operator()(const Allocate &a) {
+        void operator()(const RecordEvent &r) { record_event(r.event); }
+        void operator()(const WaitEvent &) {}
+        void operator()(const Allocate &a) {
             const DeviceAccess access;
             memset(a.pointer, fresh_byte(), a.bytes);
-            return cudaSuccess;
         }
-        cudaError_t operator()(const Release &r) {
-            return r.of_graph ? cudaSuccess : free_device(call, r.pointer);
+        void operator()(const Release &r) {
+            if (!r.of_graph)
+                error = free_device(call, r.pointer);
         }
-        cudaError_t operator()(const Subgraph &s) { return run_graph(*s.run); }
+        void operator()(const Subgraph &s) { error = run_graph(*s.run); }
     };
-    return std::visit(Visitor{o.call}, o.what);
+    Visitor visitor{o.call};
+    std::visit(visitor, o.what);
+    return visitor.error;
 }
 
 } // namespace
@@ -318,7 +298,7 @@ std::atomic<int> storing{0};
 [[maybe_unused]] static const bool queues_made = (queues(), true);
 
 bool order_backwards() {
-    return queues().order == Order::late;
+    return queues().order == Order::late && !queues().late_for_async;
 }
 
 cudaError_t perform(const Operation &operation, AsyncLaunchPointer *async) {
@@ -363,8 +343,7 @@ cudaError_t submit(cudaStream_t stream, Operation operation, bool wait) {
 }
 
 cudaError_t library_call(const char *call, cudaStream_t stream, std::function<void()> work, bool wait) {
-    TRY(begin(call));
-    TRY(check_stream(call, stream));
+    BEGIN_IN(stream);
     return submit(stream, {call, LibraryWork{std::move(work)}}, wait);
 }
 

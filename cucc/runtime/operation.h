@@ -58,8 +58,7 @@ inline Transfer bytes(void *to, const void *from, size_t count, cudaMemcpyKind k
 #define EACH(...) __VA_ARGS__
 
 struct Fill {
-    char *to;
-    size_t pitch, slice_rows;   // bytes per row, and rows per slice
+    End to;
     unsigned value, element;    // the value; the size of an element: 1, 2 or 4 bytes
     size_t width, rows, slices; // width in bytes
 };
@@ -245,7 +244,9 @@ bool graph_owns(void *pointer);
 // ---- graph_exec.cpp ----
 
 cudaError_t run_graph(const GraphRun &run);
-bool order_backwards(); // true if the steps of a graph run in the reverse of the usual order
+// The steps of a graph run in the order in which the nodes were made. With CUDA_CPU_STREAMS=late, of the
+// steps that are ready the last one runs first, so that a missing dependency changes the result.
+bool order_backwards();
 
 // ---- stream.cpp ----
 
@@ -258,6 +259,6 @@ struct StreamIdentity {
 };
 StreamIdentity identity(cudaStream_t stream);
 void record_event(cudaEvent_t event);
-bool event_flags(cudaEvent_t event, unsigned &flags); // false if the event is unknown
+bool event_exists(cudaEvent_t event);
 
 } // namespace cuda_cpu

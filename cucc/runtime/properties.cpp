@@ -84,25 +84,18 @@ int ticks_per_millisecond() {
     return (int)((clock64() - start_ticks) * 1000000 / (end - start));
 }
 
-struct {
-    // Measured on first use, because it takes 10 ms.
-    struct {
-        operator int() const {
-            static const int khz = ticks_per_millisecond();
-            return khz;
-        }
-    } clock_khz;
-} const machine;
+// Measured on first use, because it takes 10 ms.
+int clock_khz() {
+    static const int khz = ticks_per_millisecond();
+    return khz;
+}
 
 // CUDA_CPU_PROPERTIES=distinct: numbers that are equal on this device, such as the largest height and depth
 // of a texture, are made smaller by 1 until all differ. So a test sees whether a program prints the property
 // that it names. The limits of launches change with them.
 void make_distinct(cudaDeviceProp &p) {
-    const char *value = getenv("CUDA_CPU_PROPERTIES");
-    if (!value || strcmp(value, "usual") == 0)
+    if (!setting_of("CUDA_CPU_PROPERTIES", {"usual", "distinct"}))
         return;
-    if (strcmp(value, "distinct") != 0)
-        refuse_setting("CUDA_CPU_PROPERTIES", value, "usual or distinct");
     std::set<long long> seen;
     const auto one = [&seen](auto &number) {
         while (!seen.insert((long long)number).second)
@@ -211,9 +204,7 @@ extern "C" {
 // Chooses the device that has most of the requested properties; of equal ones, the first. A field that is 0
 // requests nothing.
 cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
-    BEGIN_QUERY();
-    NOT_NULL(device);
-    NOT_NULL(wanted);
+    BEGIN_QUERY(device, wanted);
     int best = -1;
     for (int i = 0; i < device_count(); ++i) {
         const cudaDeviceProp &p = properties(i);
@@ -221,21 +212,15 @@ cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
         const auto compare = [&](auto has, auto asked) { score += asked && has >= asked; };
         score += wanted->name[0] && strncmp(wanted->name, p.name, sizeof p.name) == 0;
         compare(p.major * 10 + p.minor, wanted->major * 10 + wanted->minor);
-        compare(p.totalGlobalMem, wanted->totalGlobalMem);
-        compare(p.sharedMemPerBlock, wanted->sharedMemPerBlock);
-        compare(p.regsPerBlock, wanted->regsPerBlock);
-        compare(p.maxThreadsPerBlock, wanted->maxThreadsPerBlock);
-        compare(p.totalConstMem, wanted->totalConstMem);
-        compare(p.memPitch, wanted->memPitch);
-        compare(p.multiProcessorCount, wanted->multiProcessorCount);
-        compare(p.integrated, wanted->integrated);
-        compare(p.canMapHostMemory, wanted->canMapHostMemory);
-        compare(p.concurrentKernels, wanted->concurrentKernels);
-        compare(p.asyncEngineCount, wanted->asyncEngineCount);
-        compare(p.ECCEnabled, wanted->ECCEnabled);
-        compare(p.cooperativeLaunch, wanted->cooperativeLaunch);
-        compare(p.managedMemory, wanted->managedMemory);
-        compare(p.sharedMemPerBlockOptin, wanted->sharedMemPerBlockOptin);
+        using P = cudaDeviceProp;
+        for (const auto size : {&P::totalGlobalMem, &P::sharedMemPerBlock, &P::totalConstMem, &P::memPitch,
+                                &P::sharedMemPerBlockOptin})
+            compare(p.*size, wanted->*size);
+        for (const auto number :
+             {&P::regsPerBlock, &P::maxThreadsPerBlock, &P::multiProcessorCount, &P::integrated,
+              &P::canMapHostMemory, &P::concurrentKernels, &P::asyncEngineCount, &P::ECCEnabled,
+              &P::cooperativeLaunch, &P::managedMemory})
+            compare(p.*number, wanted->*number);
         if (score > best) {
             best = score;
             *device = i;
@@ -245,17 +230,13 @@ cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
-    BEGIN_QUERY();
-    NOT_NULL(properties);
-    TRY(check_device(__func__, device));
+    BEGIN_QUERY(properties, device);
     *properties = cuda_cpu::properties(device);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
-    BEGIN_QUERY();
-    NOT_NULL(value);
-    TRY(check_device(__func__, device));
+    BEGIN_QUERY(value, device);
     const cudaDeviceProp &p = properties(device);
     switch (attribute) {
 #define NONE(...)
@@ -267,14 +248,12 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
 #undef ATTRIBUTE
 #undef NONE
     }
-    return fail(cudaErrorInvalidValue, "cudaDeviceGetAttribute: there is no attribute %d", (int)attribute);
+    return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", call, (int)attribute);
 }
 
 cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const cudaChannelFormatDesc *format,
                                                  int device) {
-    BEGIN();
-    NOT_NULL(width);
-    NOT_NULL(format);
+    BEGIN(width, format);
     int limit;
     TRY(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxTexture1DLinearWidth, device));
     *width = (size_t)limit;

@@ -30,8 +30,8 @@ namespace cuda_cpu::race {
 
 namespace {
 
-struct Cell { // last accesses of a word, or of a byte
-    Access write, reads[2];
+struct Cell {       // of a word, or of a byte
+    Access last[3]; // the last write and two reads
 };
 
 struct Page {
@@ -100,15 +100,11 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
     if (page.shift == 2 && me.write && ((begin | bytes) & 3)) {
         Cell *const fine = static_cast<Cell *>(reserve(race_page * sizeof(Cell)));
         for (size_t i = 0; i < cells; ++i) {
-            Cell &from = page.cells[i];
-            for (Access *a : {&from.write, &from.reads[0], &from.reads[1]})
-                for (unsigned byte = 0; a->time && byte < 4; ++byte)
-                    if (a->bytes >> byte & 1) {
-                        Access &to = a == &from.write      ? fine[4 * i + byte].write
-                                     : a == &from.reads[0] ? fine[4 * i + byte].reads[0]
-                                                           : fine[4 * i + byte].reads[1];
-                        to = *a;
-                        to.bytes = 15;
+            for (unsigned n = 0; n < 3; ++n)
+                for (unsigned byte = 0; byte < 4; ++byte)
+                    if (const Access &a = page.cells[i].last[n]; a.time && a.bytes >> byte & 1) {
+                        fine[4 * i + byte].last[n] = a;
+                        fine[4 * i + byte].last[n].bytes = 15;
                     }
         }
         munmap(page.cells, cells * sizeof(Cell));
@@ -116,7 +112,7 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
         page.shift = 0;
     }
     for (uintptr_t i = begin >> page.shift; i <= (end - 1) >> page.shift; ++i) {
-        Cell &cell = page.cells[i];
+        Access &last_write = page.cells[i].last[0], *const reads = page.cells[i].last + 1;
         me.bytes = 15;
         if (page.shift == 2) {
             if (4 * i < begin)
@@ -137,14 +133,14 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
             other = a;
             where = std::max(address, (address & ~(race_page - 1)) + (i << page.shift));
         };
-        note(cell.write);
-        written |= cell.write.time != 0;
+        note(last_write);
+        written |= last_write.time != 0;
         if (me.write) {
-            for (const Access &read : cell.reads)
-                note(read);
-            cell.write = me;
+            note(reads[0]);
+            note(reads[1]);
+            last_write = me;
             if (!other.time)
-                cell.reads[0].time = cell.reads[1].time = 0;
+                reads[0].time = reads[1].time = 0;
             continue;
         }
         // Keeps two reads, preferably of different warps. A read that is ordered before the new one is
@@ -153,16 +149,16 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
             return !a.time || (shared && a.block != me.block) ||
                    (a.atomic >= me.atomic && ordered(a, me, block));
         };
-        if (done(cell.reads[0]))
-            cell.reads[0] = me;
-        else if (done(cell.reads[1]))
-            cell.reads[1] = me;
+        if (done(reads[0]))
+            reads[0] = me;
+        else if (done(reads[1]))
+            reads[1] = me;
         else {
             const auto apart = [&](const Access &a) {
-                return a.block != cell.reads[0].block ? 2 : a.thread / 32 != cell.reads[0].thread / 32;
+                return a.block != reads[0].block ? 2 : a.thread / 32 != reads[0].thread / 32;
             };
-            if (apart(me) >= apart(cell.reads[1]))
-                cell.reads[1] = me;
+            if (apart(me) >= apart(reads[1]))
+                reads[1] = me;
         }
     }
     const unsigned shift = page.shift;

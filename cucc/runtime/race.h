@@ -22,6 +22,11 @@ struct SourceLine {
 };
 std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresses) __attribute__((weak));
 
+struct SharedName { // an array in shared memory
+    const char *name, *begin;
+    size_t bytes;
+};
+
 struct StreamIdentity;
 struct Transfer;
 struct Fill;

@@ -83,11 +83,6 @@ extern std::atomic<uint32_t> host_settled; // accesses before this time happened
 
 // ---- the block of a worker ----
 
-struct Name {
-    const char *name, *begin;
-    size_t bytes;
-};
-
 struct Threads {
     uint64_t number = ~0ull; // block_number
     uint32_t block, count, epoch;
@@ -98,7 +93,7 @@ struct Threads {
     uint32_t warp_epoch[max_threads / 32]; // the members below are valid if this equals `epoch`
     uint16_t clock[max_threads];
     uint16_t known[max_threads / 32][32][32];
-    std::vector<Name> names;
+    std::vector<SharedName> names;
 
     void begin() {
         number = block_number;
@@ -115,7 +110,7 @@ struct Threads {
     }
     // Whether all these bytes belong to one variable in shared memory.
     bool has_shared(uintptr_t address, size_t bytes) const {
-        for (const Name &n : names)
+        for (const SharedName &n : names)
             if (address - (uintptr_t)n.begin < n.bytes)
                 return address - (uintptr_t)n.begin + bytes <= n.bytes;
         return false;

@@ -76,16 +76,14 @@ void __tsan_write_range(void *p, unsigned long n) {
     access((uintptr_t)p, n, true, false, false, CALLER);
 }
 // clang++ calls these instead of the functions of the C library.
-void *__tsan_memcpy(void *to, const void *from, size_t n) {
-    access((uintptr_t)from, n, false, false, true, CALLER);
-    access((uintptr_t)to, n, true, false, false, CALLER);
-    return memcpy(to, from, n);
-}
-void *__tsan_memmove(void *to, const void *from, size_t n) {
-    access((uintptr_t)from, n, false, false, true, CALLER);
-    access((uintptr_t)to, n, true, false, false, CALLER);
-    return memmove(to, from, n);
-}
+#define MOVE(function)                                                                                       \
+    void *__tsan_##function(void *to, const void *from, size_t n) {                                          \
+        access((uintptr_t)from, n, false, false, true, CALLER);                                              \
+        access((uintptr_t)to, n, true, false, false, CALLER);                                                \
+        return function(to, from, n);                                                                        \
+    }
+MOVE(memcpy)
+MOVE(memmove)
 void *__tsan_memset(void *to, int value, size_t n) {
     access((uintptr_t)to, n, true, false, false, CALLER);
     return memset(to, value, n);

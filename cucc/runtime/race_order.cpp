@@ -244,7 +244,7 @@ void race_warp_barrier(unsigned w, unsigned lanes) {
 void race_name_shared(const char *name, const void *memory, size_t bytes) {
     threads().names.push_back({name, (const char *)memory, bytes});
     if (traced_block)
-        traced_block->arrays.push_back({name, (uint64_t)memory, bytes});
+        traced_block->arrays.push_back(threads().names.back());
 }
 
 void race_enqueue(uint64_t number, const StreamIdentity &stream, const std::vector<uint64_t> &after,

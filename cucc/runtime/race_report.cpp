@@ -21,7 +21,7 @@ std::string line_of(const std::vector<uintptr_t> &addresses) {
     return "an unknown line (is addr2line installed, and the program compiled with -g?)";
 }
 
-std::string shared_memory(const Name &n) {
+std::string shared_memory(const SharedName &n) {
     return strcmp(n.name, "the launch") == 0 ? "dynamic shared memory"
                                              : std::string("shared memory ") + n.name;
 }
@@ -31,7 +31,7 @@ std::string shared_memory(const Name &n) {
 std::string name_memory(uintptr_t address, const Access &a, std::string &allocated) {
     const char *const p = (const char *)address;
     if (a.block < a_copy && is_shared_memory(address)) {
-        for (const Name &n : threads().names)
+        for (const SharedName &n : threads().names)
             if (p >= n.begin && p < n.begin + n.bytes)
                 return shared_memory(n);
         return "shared memory";
@@ -89,6 +89,24 @@ std::string in_kernel_by(const Access &me) {
            coordinates(me.thread, {blockDim.x, blockDim.y, blockDim.z});
 }
 
+std::string verb(const Access &a) {
+    return a.atomic ? a.write ? "atomically changes" : "atomically reads" : a.write ? "writes" : "reads";
+}
+
+// For a report about one instruction: true if there has been none of this kind about its line, which becomes
+// `line`. The caller holds the mutex.
+bool is_first(const Access &me, uint32_t kind, const char *name, std::string &line) {
+    Reports &r = reports();
+    if (!r.seen.insert({me.place, kind}).second)
+        return false;
+    line = line_of({me.place});
+    if (!r.lines.insert({name, line}).second)
+        return false;
+    ++r.shown;
+    fflush(stdout);
+    return true;
+}
+
 } // namespace
 
 void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
@@ -117,10 +135,6 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
     } else
         first = second;
     const bool same = !host && first == second && a.block != a_copy && b.block != a_copy;
-    const auto verb = [](const Access &x) {
-        return std::string(x.atomic ? "atomically " : "") +
-               (x.write ? x.atomic ? "changes" : "writes" : "reads");
-    };
     const auto size = std::to_string(bytes) + (bytes == 1 ? " byte of " : " bytes of ") + memory;
     const auto at = [&](const Access &x) {
         return x.place ? " at " + (&x == &a ? line_a : line_b) : std::string();
@@ -171,9 +185,9 @@ bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
     intptr_t offset;
     size_t size;
     if (is_shared_memory(address)) {
-        const Name none{"the launch", (const char *)address, 0}, *nearest = &none;
+        const SharedName none{"the launch", (const char *)address, 0}, *nearest = &none;
         uintptr_t least = ~(uintptr_t)0;
-        for (const Name &n : threads().names) {
+        for (const SharedName &n : threads().names) {
             const uintptr_t from = address - (uintptr_t)n.begin; // wraps around for a lower address
             const uintptr_t distance = from < n.bytes ? 0 : std::min(from - n.bytes, -from);
             if (distance < least || (distance == least && n.bytes)) {
@@ -197,24 +211,15 @@ bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
         offset = (const char *)address - m.base;
         size = m.size;
     }
-    Reports &r = reports();
-    std::lock_guard lock(r.mutex);
-    if (!r.seen.insert({me.place, 0}).second)
+    std::lock_guard lock(reports().mutex);
+    std::string line;
+    if (!is_first(me, 0, "out of bounds", line))
         return true;
-    const std::string line = line_of({me.place});
-    if (!r.lines.insert({"out of bounds", line}).second)
-        return true;
-    ++r.shown;
-    fflush(stdout);
     fprintf(stderr,
             "cuda on the CPU: out of bounds %s %s %zu %s at %s,\n"
             "    at offset %td of %s%s, which has %zu bytes\n",
-            in_kernel_by(me).c_str(),
-            me.atomic  ? "atomically changes"
-            : me.write ? "writes"
-                       : "reads",
-            bytes, bytes == 1 ? "byte" : "bytes", line.c_str(), offset, name.c_str(), allocated.c_str(),
-            size);
+            in_kernel_by(me).c_str(), verb(me).c_str(), bytes, bytes == 1 ? "byte" : "bytes", line.c_str(),
+            offset, name.c_str(), allocated.c_str(), size);
     return true;
 }
 
@@ -225,17 +230,11 @@ void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
         !std::all_of(at, at + bytes, [](unsigned char b) { return b == 0xff; }) ||
         !find_allocation(at, memory) || memory.kind != MemoryKind::device)
         return;
-    Reports &r = reports();
-    std::lock_guard lock(r.mutex);
-    if (!r.seen.insert({me.place, me.place}).second)
+    std::lock_guard lock(reports().mutex);
+    std::string line, allocated;
+    if (!is_first(me, me.place, "", line))
         return;
-    const std::string line = line_of({me.place});
-    if (!r.lines.insert({"", line}).second)
-        return;
-    ++r.shown;
-    std::string allocated;
     const std::string name = name_memory(address, me, allocated);
-    fflush(stdout);
     fprintf(stderr,
             "cuda on the CPU: uninitialized memory %s reads %zu %s of %s at %s%s,\n"
             "    which nothing has written\n",

@@ -94,13 +94,6 @@ void free_memory(void *memory) {
         free(memory);
 }
 
-int byte_for_fresh_memory() {
-    const char *value = getenv("CUDA_CPU_FILL");
-    if (value && strcmp(value, "nan") != 0 && strcmp(value, "zero") != 0)
-        refuse_setting("CUDA_CPU_FILL", value, "nan or zero");
-    return value && *value == 'z' ? 0 : 0xff;
-}
-
 void remember_freed(Registry &r, const Allocation &a) {
     r.freed.push_back(a);
     if (r.freed.size() > 1000)
@@ -131,7 +124,7 @@ void tell_of_leaks(int status, void *) {
 } // namespace
 
 int fresh_byte() {
-    static const int byte = byte_for_fresh_memory();
+    static const int byte = setting_of("CUDA_CPU_FILL", {"nan", "zero"}) ? 0 : 0xff;
     return byte;
 }
 
@@ -148,33 +141,22 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
     }
     Registry &r = registry();
     const size_t total = properties(device).totalGlobalMem;
-    size_t left;
-    {
-        std::lock_guard lock(r.mutex);
-        left = on_device ? total - std::min(total, r.used[device]) : total;
-        if (bytes <= left && on_device)
-            r.used[device] += bytes; // reserved, so that no other thread gets these bytes
-    }
-    const auto give_back = [&] {
-        std::lock_guard lock(r.mutex);
-        if (on_device)
-            r.used[device] -= bytes;
-    };
-    if (bytes > left)
-        return out_of_memory();
     // Writing to more memory than is available would kill the process, so a large request is checked first.
-    if (bytes >= 16 << 20)
-        if (bytes > available_memory()) {
-            give_back();
-            return out_of_memory();
-        }
-    void *memory = get_memory(bytes, kind);
-    if (!memory) {
-        give_back();
-        return out_of_memory();
+    if (bytes > total || (bytes >= 16 << 20 && bytes > available_memory()))
+        return set_last_error(cudaErrorMemoryAllocation);
+    if (on_device) { // reserves the bytes, so that no other thread gets them
+        std::lock_guard lock(r.mutex);
+        if (bytes > total - std::min(total, r.used[device]))
+            return set_last_error(cudaErrorMemoryAllocation);
+        r.used[device] += bytes;
     }
+    void *memory = get_memory(bytes, kind);
     {
         std::lock_guard lock(r.mutex);
+        if (!memory) {
+            r.used[device] -= on_device ? bytes : 0;
+            return set_last_error(cudaErrorMemoryAllocation);
+        }
         r.live[(char *)memory] = {(char *)memory, bytes, kind, device, flags, file, line};
         if (race_track_new)
             race_track_new(memory, bytes);
@@ -250,8 +232,7 @@ std::string describe_address(const void *address) {
 }
 
 cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes, Side side) {
-    if (!pointer)
-        return fail(cudaErrorInvalidValue, "%s: the %s is NULL", call, role);
+    FAIL_IF(!pointer, cudaErrorInvalidValue, "the %s is NULL", role);
     const SymbolSection *symbols = symbol_section(pointer);
     Allocation a = {};
     std::string unknown;
@@ -268,18 +249,17 @@ cudaError_t check_range(const char *call, const char *role, const void *pointer,
     }
     const char *const p = (const char *)pointer;
     const bool device_only = symbols ? symbols->per_device : known && a.kind == MemoryKind::device;
-    if (side == Side::host && device_only)
-        return fail(cudaErrorInvalidValue, "%s: the %s %p is not host memory, it is %s", call, role, pointer,
-                    symbols ? "a __device__ or __constant__ variable" : describe(a).c_str());
-    if (side == Side::device && !known && !symbols)
-        return fail(cudaErrorInvalidValue, "%s: the %s %p is not device memory%s", call, role, pointer,
-                    unknown.empty() ? ", it is host memory" : unknown.c_str());
-    if (symbols && bytes > (size_t)(symbols->end - p))
-        return fail(cudaErrorInvalidValue, "%s: %zu bytes at %p extend past the last variable", call, bytes,
-                    pointer);
-    if (known && bytes > (size_t)(a.base + a.size - p))
-        return fail(cudaErrorInvalidValue, "%s: the %s needs %zu bytes at byte %zu, but is %s", call, role,
-                    bytes, (size_t)(p - a.base), describe(a).c_str());
+    FAIL_IF(side == Side::host && device_only, cudaErrorInvalidValue,
+            "the %s %p is not host memory, it is %s", role, pointer,
+            symbols ? "a __device__ or __constant__ variable" : describe(a).c_str());
+    FAIL_IF(side == Side::device && !known && !symbols, cudaErrorInvalidValue,
+            "the %s %p is not device memory%s", role, pointer,
+            unknown.empty() ? ", it is host memory" : unknown.c_str());
+    FAIL_IF(symbols && bytes > (size_t)(symbols->end - p), cudaErrorInvalidValue,
+            "%zu bytes at %p extend past the last variable", bytes, pointer);
+    FAIL_IF(known && bytes > (size_t)(a.base + a.size - p), cudaErrorInvalidValue,
+            "the %s needs %zu bytes at byte %zu, but is %s", role, bytes, (size_t)(p - a.base),
+            describe(a).c_str());
     return cudaSuccess;
 }
 
@@ -287,9 +267,9 @@ cudaError_t free_device(const char *call, void *pointer, unsigned flags) {
     if (!pointer)
         return cudaSuccess;
     Allocation a;
-    if (find_allocation(pointer, a) && a.kind == MemoryKind::device && a.flags != flags)
-        return fail(cudaErrorInvalidValue, "%s: %p belongs to a mapped OpenGL resource: %s", call, pointer,
-                    describe(a).c_str());
+    FAIL_IF(find_allocation(pointer, a) && a.kind == MemoryKind::device && a.flags != flags,
+            cudaErrorInvalidValue, "%p belongs to a mapped OpenGL resource: %s", pointer,
+            describe(a).c_str());
     const cudaError_t error =
         take_out(call, pointer, a, "allocated by cudaMalloc", MemoryKind::device, MemoryKind::managed);
     if (!error) {

@@ -43,10 +43,6 @@ char *hand_out(Worker &worker, size_t size, size_t align, const char *name) {
     return memory;
 }
 
-} // namespace
-
-namespace {
-
 // Entry 0 of the table is for declarations whose SharedSlot::index has not been initialized yet. That occurs
 // when the constructor of a static object launches a kernel before main.
 unsigned slots = 1;

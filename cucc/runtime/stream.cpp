@@ -114,8 +114,7 @@ int64_t now() {
 cudaError_t check_stream(const char *call, cudaStream_t stream, int *device) {
     Stream s;
     TRY(find(call, stream, s));
-    if (device)
-        *device = s.device;
+    store(device, s.device);
     return cudaSuccess;
 }
 
@@ -150,8 +149,8 @@ void record_event(cudaEvent_t event) {
     });
 }
 
-bool event_flags(cudaEvent_t event, unsigned &flags) {
-    return events().with(event, [&](Event &e) { flags = e.flags; });
+bool event_exists(cudaEvent_t event) {
+    return events().with(event, [](Event &) {});
 }
 
 void destroy_streams_of(int device) {
@@ -176,29 +175,25 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
-    BEGIN();
-    NOT_NULL(stream);
-    if (flags & ~(unsigned)cudaStreamNonBlocking)
-        return fail(cudaErrorInvalidValue, "cudaStreamCreate: 0x%x is not a valid flag", flags);
+    BEGIN_AS("cudaStreamCreate", stream);
+    FAIL_IF(flags & ~(unsigned)cudaStreamNonBlocking, cudaErrorInvalidValue, "0x%x is not a valid flag",
+            flags);
     *stream = streams().add({current_device(), flags, std::clamp(priority, greatest_priority, 0)});
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     BEGIN();
-    if (least)
-        *least = 0;
-    if (greatest)
-        *greatest = greatest_priority;
+    store(least, 0);
+    store(greatest, greatest_priority);
     return cudaSuccess;
 }
 
 #define GET(name, T, member)                                                                                 \
     cudaError_t cudaStreamGet##name(cudaStream_t stream, T *member) {                                        \
-        BEGIN();                                                                                             \
-        NOT_NULL(member);                                                                                    \
+        BEGIN(member);                                                                                       \
         Stream s;                                                                                            \
-        TRY(find(__func__, stream, s));                                                                      \
+        TRY(find(call, stream, s));                                                                          \
         *member = s.member;                                                                                  \
         return cudaSuccess;                                                                                  \
     }
@@ -208,9 +203,7 @@ GET(Device, int, device)
 #undef GET
 
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
-    BEGIN();
-    NOT_NULL(id);
-    TRY(check_stream(__func__, stream));
+    BEGIN(id, stream);
     *id = stream ? (uintptr_t)stream : (uintptr_t)cudaStreamLegacy;
     return cudaSuccess;
 }
@@ -218,17 +211,15 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
 // Attributes are hints for caches and scheduling. Only the priority can be read back.
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID,
                                    const cudaLaunchAttributeValue *value) {
-    BEGIN();
-    NOT_NULL(value);
-    return check_stream(__func__, stream);
+    BEGIN(value);
+    return check_stream(call, stream);
 }
 
 cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
                                    cudaLaunchAttributeValue *value) {
-    BEGIN();
-    NOT_NULL(value);
+    BEGIN(value);
     Stream s;
-    TRY(find(__func__, stream, s));
+    TRY(find(call, stream, s));
     *value = {};
     if (attribute == cudaLaunchAttributePriority)
         value->priority = s.priority;
@@ -236,17 +227,14 @@ cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID at
 }
 
 cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
-    BEGIN();
-    TRY(check_stream(__func__, to));
-    return check_stream(__func__, from);
+    BEGIN(to);
+    return check_stream(call, from);
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     BEGIN();
-    if (is_default(stream))
-        return fail(cudaErrorInvalidResourceHandle,
-                    "cudaStreamDestroy: the default stream cannot be destroyed");
-    TRY(check_stream(__func__, stream));
+    FAIL_IF(is_default(stream), cudaErrorInvalidResourceHandle, "the default stream cannot be destroyed");
+    TRY(check_stream(call, stream));
     forget_capture(stream);
     forget_queue(stream);
     streams().remove(stream);
@@ -254,60 +242,53 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
+    BEGIN(stream);
     if (at_once())
         return cudaSuccess;
-    return captures(stream) ? refuse_in_capture(__func__, stream) : finish(last_work(stream));
+    return captures(stream) ? refuse_in_capture(call, stream) : finish(last_work(stream));
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
+    BEGIN(stream);
     if (at_once())
         return cudaSuccess;
     if (captures(stream))
-        return refuse_in_capture(__func__, stream);
-    return completed(last_work(stream)) ? cudaSuccess : not_ready();
+        return refuse_in_capture(call, stream);
+    return completed(last_work(stream)) ? cudaSuccess : set_last_error(cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-    BEGIN();
-    TRY(check_stream(__func__, stream));
-    if (flags & ~(unsigned)cudaEventWaitExternal)
-        return fail(cudaErrorInvalidValue, "cudaStreamWaitEvent: 0x%x is not a valid flag", flags);
+    BEGIN(stream);
+    FAIL_IF(flags & ~(unsigned)cudaEventWaitExternal, cudaErrorInvalidValue, "0x%x is not a valid flag",
+            flags);
     Event e;
-    TRY(find(__func__, event, e));
+    TRY(find(call, event, e));
     if (at_once())
         return cudaSuccess;
     if (captures(stream) && (flags & cudaEventWaitExternal))
-        return add_captured(stream, {__func__, WaitEvent{event}});
+        return add_captured(stream, {call, WaitEvent{event}});
     if (captures(stream) || e.point.capture)
-        return wait_in_capture(__func__, stream, e.point);
+        return wait_in_capture(call, stream, e.point);
     order_after(stream, e.work);
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
                                   unsigned flags) {
-    BEGIN();
-    NOT_NULL(callback);
-    if (flags)
-        return fail(cudaErrorInvalidValue, "cudaStreamAddCallback: flags are 0x%x, must be 0", flags);
-    TRY(check_stream(__func__, stream));
+    BEGIN(callback);
+    FAIL_IF(flags, cudaErrorInvalidValue, "flags are 0x%x, must be 0", flags);
+    TRY(check_stream(call, stream));
     if (!at_once())
-        return captures(stream) ? refuse_in_capture(__func__, stream)
-                                : submit(stream, {__func__, HostCall{nullptr, callback, stream, data}});
+        return captures(stream) ? refuse_in_capture(call, stream)
+                                : submit(stream, {call, HostCall{nullptr, callback, stream, data}});
     run_callback([=] { callback(stream, cudaSuccess, data); });
     return cudaSuccess;
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
-    BEGIN();
-    NOT_NULL(function);
-    TRY(check_stream(__func__, stream));
+    BEGIN(function, stream);
     if (!at_once())
-        return submit(stream, {__func__, HostCall{function, nullptr, stream, data}});
+        return submit(stream, {call, HostCall{function, nullptr, stream, data}});
     run_callback([=] { function(data); });
     return cudaSuccess;
 }
@@ -319,18 +300,13 @@ cudaError_t cudaEventCreate(cudaEvent_t *event) {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
-    BEGIN();
-    NOT_NULL(event);
-    if (flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
-        return fail(cudaErrorInvalidValue, "cudaEventCreate: 0x%x is not a valid combination of flags",
-                    flags);
-    if (flags & cudaEventInterprocess) {
-        if (!(flags & cudaEventDisableTiming))
-            return fail(cudaErrorInvalidValue,
-                        "cudaEventCreate: cudaEventInterprocess needs cudaEventDisableTiming");
-        return fail(cudaErrorNotSupported,
-                    "cudaEventCreate: events shared between processes are not supported");
-    }
+    BEGIN_AS("cudaEventCreate", event);
+    FAIL_IF(flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess),
+            cudaErrorInvalidValue, "0x%x is not a valid combination of flags", flags);
+    FAIL_IF(flags & cudaEventInterprocess && !(flags & cudaEventDisableTiming), cudaErrorInvalidValue,
+            "cudaEventInterprocess needs cudaEventDisableTiming");
+    FAIL_IF(flags & cudaEventInterprocess, cudaErrorNotSupported,
+            "events shared between processes are not supported");
     *event = events().add({current_device(), flags, false, 0, nullptr, {}});
     return cudaSuccess;
 }
@@ -340,29 +316,27 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-    BEGIN();
-    if (flags & ~(unsigned)cudaEventRecordExternal)
-        return fail(cudaErrorInvalidValue, "cudaEventRecord: 0x%x is not a valid flag", flags);
+    BEGIN_AS("cudaEventRecord");
+    FAIL_IF(flags & ~(unsigned)cudaEventRecordExternal, cudaErrorInvalidValue, "0x%x is not a valid flag",
+            flags);
     int device;
-    TRY(check_stream("cudaEventRecord", stream, &device));
+    TRY(check_stream(call, stream, &device));
     Event e;
-    TRY(find("cudaEventRecord", event, e));
-    if (e.device != device)
-        return fail(cudaErrorInvalidResourceHandle,
-                    "cudaEventRecord: the event belongs to device %d, the stream to device %d", e.device,
-                    device);
+    TRY(find(call, event, e));
+    FAIL_IF(e.device != device, cudaErrorInvalidResourceHandle,
+            "the event belongs to device %d, the stream to device %d", e.device, device);
     if (at_once()) {
         record_event(event);
         return cudaSuccess;
     }
     if (captures(stream)) {
         if (flags & cudaEventRecordExternal)
-            return add_captured(stream, {"cudaEventRecord", RecordEvent{event}});
+            return add_captured(stream, {call, RecordEvent{event}});
         const CapturePoint point = capture_point(stream);
         events().with(event, [&](Event &known) { known.point = point; });
         return cudaSuccess;
     }
-    TRY(submit(stream, {"cudaEventRecord", RecordEvent{event}}));
+    TRY(submit(stream, {call, RecordEvent{event}}));
     const WorkPointer work = last_work(stream);
     events().with(event, [&](Event &known) {
         known.work = work;
@@ -381,45 +355,43 @@ static cudaError_t refuse_captured(const char *call, const Event &e) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     BEGIN();
     Event e;
-    TRY(find(__func__, event, e));
-    TRY(refuse_captured(__func__, e));
-    return at_once() || completed(e.work) ? cudaSuccess : not_ready();
+    TRY(find(call, event, e));
+    TRY(refuse_captured(call, e));
+    return at_once() || completed(e.work) ? cudaSuccess : set_last_error(cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     BEGIN();
     Event e;
-    TRY(find(__func__, event, e));
-    TRY(refuse_captured(__func__, e));
+    TRY(find(call, event, e));
+    TRY(refuse_captured(call, e));
     return at_once() ? cudaSuccess : finish(e.work);
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
-    BEGIN();
-    NOT_NULL(milliseconds);
+    BEGIN(milliseconds);
     Event a, b;
-    TRY(find(__func__, start, a));
-    TRY(find(__func__, end, b));
+    TRY(find(call, start, a));
+    TRY(find(call, end, b));
     const char *why = nullptr;
     if ((a.flags | b.flags) & cudaEventDisableTiming)
         why = "an event was created with cudaEventDisableTiming";
     else if (a.point.capture || b.point.capture)
         why = "an event was recorded in a stream that a graph captures";
     else if (!is_done(a.work) || !is_done(b.work))
-        return not_ready();
+        return set_last_error(cudaErrorNotReady);
     else if (!a.recorded || !b.recorded)
         why = a.recorded ? "the end was never recorded" : "the start was never recorded";
     else if (a.device != b.device)
         why = "the events belong to different devices";
-    if (why)
-        return fail(cudaErrorInvalidResourceHandle, "cudaEventElapsedTime: %s", why);
+    FAIL_IF(why, cudaErrorInvalidResourceHandle, "%s", why);
     *milliseconds = (float)((double)(b.nanoseconds - a.nanoseconds) / 1e6);
     return cudaSuccess;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
     BEGIN();
-    return events().remove(event) ? cudaSuccess : no_event(__func__, event);
+    return events().remove(event) ? cudaSuccess : no_event(call, event);
 }
 
 } // extern "C"

@@ -76,23 +76,15 @@ size_t image_size() {
     return bytes;
 }
 
-void save(Image &image) {
+// Copies the values of these sections into the image, or from it.
+void copy_image(Image &image, bool save) {
     if (!image)
         image.reset(new char[image_size()]);
-    char *to = image.get();
+    char *in_image = image.get();
     for (const SymbolSection &s : all_sections())
         if (s.per_device) {
-            copy_section(to, s.begin, size_of(s));
-            to += size_of(s);
-        }
-}
-
-void load(const Image &image) {
-    const char *from = image.get();
-    for (const SymbolSection &s : all_sections())
-        if (s.per_device) {
-            copy_section(s.begin, from, size_of(s));
-            from += size_of(s);
+            copy_section(save ? in_image : s.begin, save ? s.begin : in_image, size_of(s));
+            in_image += size_of(s);
         }
 }
 
@@ -162,10 +154,10 @@ void symbols_for_device(int device) {
         return;
     if (image_size() > 0) {
         if (v.in_place < 0) {
-            save(v.initial);
+            copy_image(v.initial, true);
         } else {
-            save(v.images[v.in_place]);
-            load(v.images[device] ? v.images[device] : v.initial);
+            copy_image(v.images[v.in_place], true);
+            copy_image(v.images[device] ? v.images[device] : v.initial, false);
             v.images[device].reset();
         }
     }
@@ -177,7 +169,7 @@ void reset_symbols_of(int device) {
     Values &v = values();
     v.images[device].reset();
     if (v.in_place == device && v.initial)
-        load(v.initial);
+        copy_image(v.initial, false);
 }
 
 const SymbolSection *symbol_section(const void *address) {
@@ -221,23 +213,21 @@ void check_constant_limit() {
 static cudaError_t copy_symbol(const char *call, bool to_symbol, const void *symbol, size_t size,
                                const void *other, size_t count, size_t offset, cudaMemcpyKind kind,
                                cudaStream_t stream, bool asynchronous) {
-    TRY(begin(call));
-    TRY(check_stream(call, stream));
+    BEGIN_IN(stream);
     const SymbolSection *section = check_symbol(call, symbol, size, count, offset);
     if (!section)
         return symbol_section(symbol) ? cudaErrorInvalidValue : cudaErrorInvalidSymbol;
     const cudaMemcpyKind host_kind = to_symbol ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
-    if (kind != host_kind && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
-        return fail(cudaErrorInvalidMemcpyDirection,
-                    "%s: the direction %d does not %s at a device, as %s, cudaMemcpyDeviceToDevice and "
-                    "cudaMemcpyDefault do",
-                    call, (int)kind, to_symbol ? "end" : "start",
-                    to_symbol ? "cudaMemcpyHostToDevice" : "cudaMemcpyDeviceToHost");
+    FAIL_IF(kind != host_kind && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault,
+            cudaErrorInvalidMemcpyDirection,
+            "the direction %d does not %s at a device, as %s, cudaMemcpyDeviceToDevice and "
+            "cudaMemcpyDefault do",
+            (int)kind, to_symbol ? "end" : "start",
+            to_symbol ? "cudaMemcpyHostToDevice" : "cudaMemcpyDeviceToHost");
     if (count == 0)
         return cudaSuccess;
-    if (to_symbol && !section->writable)
-        return fail(cudaErrorInvalidSymbol,
-                    "%s: the variable is const, so the compiler may have used its value already", call);
+    FAIL_IF(to_symbol && !section->writable, cudaErrorInvalidSymbol,
+            "the variable is const, so the compiler may have used its value already");
     TRY(check_range(call, to_symbol ? "source" : "destination", other, count,
                     kind == host_kind                  ? Side::host
                     : kind == cudaMemcpyDeviceToDevice ? Side::device
@@ -260,13 +250,10 @@ cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, siz
 }
 
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size) {
-    TRY(begin("cudaGetSymbolSize"));
-    NOT_NULL_IN("cudaGetSymbolSize", bytes);
-    if (!check_symbol("cudaGetSymbolSize", symbol, size, 0, 0))
+    BEGIN_AS("cudaGetSymbolSize", bytes);
+    if (!check_symbol(call, symbol, size, 0, 0))
         return cudaErrorInvalidSymbol;
-    if (!size)
-        return fail(cudaErrorInvalidSymbol,
-                    "cudaGetSymbolSize: the type of the variable does not tell its size");
+    FAIL_IF(!size, cudaErrorInvalidSymbol, "the type of the variable does not tell its size");
     *bytes = size;
     return cudaSuccess;
 }
@@ -287,9 +274,8 @@ AND_ASYNC(cudaMemcpyFromSymbol,
 // The address is the same for every device. In a copy it means the variable of the current device, and in a
 // kernel that of the launching device.
 cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol) {
-    BEGIN();
-    NOT_NULL(device_pointer);
-    if (!check_symbol(__func__, symbol, 0, 0, 0))
+    BEGIN(device_pointer);
+    if (!check_symbol(call, symbol, 0, 0, 0))
         return cudaErrorInvalidSymbol;
     *device_pointer = const_cast<void *>(symbol);
     return cudaSuccess;

@@ -8,6 +8,7 @@
 #include "block.h"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -64,74 +65,58 @@ void look_at_levels(TextureObject &t, const cudaArray *const *levels, unsigned c
 cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &t) {
     const cudaDeviceProp &device = properties(current_device());
     cudaChannelFormatDesc format;
-    size_t width, height = 1;
-    const auto misaligned = [&](const void *pointer) {
-        return fail(cudaErrorInvalidValue, "%s: %p is not a multiple of textureAlignment, which is %zu", call,
-                    pointer, device.textureAlignment);
-    };
-    const auto too_large = [&](size_t limit_x, size_t limit_y) {
-        return fail(cudaErrorInvalidValue, "%s: %zu x %zu texels, the limit is %zu x %zu", call, width,
-                    height, limit_x, limit_y);
-    };
+    size_t width, height;
     switch (r.resType) {
-    case cudaResourceTypeArray: {
-        const cudaArray *array = r.res.array.array;
-        TRY(check_array(call, array));
-        look_at_levels(t, &array, 1);
-        format = array->desc;
-        width = array->width;
-        height = array->rows();
+    case cudaResourceTypeArray:
+    case cudaResourceTypeMipmappedArray: {
+        const cudaArray *one = r.res.array.array, *const *levels = &one;
+        unsigned count = 1;
+        if (r.resType == cudaResourceTypeArray) {
+            TRY(check_array(call, one));
+        } else {
+            TRY(check_mipmapped_array(call, r.res.mipmap.mipmap));
+            levels = r.res.mipmap.mipmap->levels;
+            count = r.res.mipmap.mipmap->count;
+        }
+        look_at_levels(t, levels, count);
+        format = levels[0]->desc;
+        width = levels[0]->width;
+        height = levels[0]->rows();
         break;
     }
-    case cudaResourceTypeLinear: {
-        format = r.res.linear.desc;
-        const size_t size = texel_bytes(format);
-        if (!size)
-            return bad_format(call, format);
-        t.shape = Shape::linear;
-        t.data = (const char *)r.res.linear.devPtr;
-        t.pitch = 0;
-        width = r.res.linear.sizeInBytes / size;
-        int limit;
-        cudaDeviceGetAttribute(&limit, cudaDevAttrMaxTexture1DLinearWidth, current_device());
-        if (width == 0 || width > (size_t)limit)
-            return too_large(limit, 1);
-        if ((uintptr_t)t.data % device.textureAlignment)
-            return misaligned(t.data);
-        TRY(check_range(call, "linear memory", t.data, r.res.linear.sizeInBytes, Side::device));
-        break;
-    }
+    case cudaResourceTypeLinear:
     case cudaResourceTypePitch2D: {
-        const auto &p = r.res.pitch2D;
+        const bool linear = r.resType == cudaResourceTypeLinear;
+        const auto &p = r.res.pitch2D; // begins with the same members as r.res.linear
         format = p.desc;
         const size_t size = texel_bytes(format);
         if (!size)
             return bad_format(call, format);
-        t.shape = Shape::two;
+        t.shape = linear ? Shape::linear : Shape::two;
         t.data = (const char *)p.devPtr;
-        t.pitch = p.pitchInBytes;
-        width = p.width;
-        height = p.height;
-        const int *limit = device.maxTexture2DLinear;
-        if (width == 0 || height == 0 || width > (size_t)limit[0] || height > (size_t)limit[1])
-            return too_large(limit[0], limit[1]);
-        if ((uintptr_t)t.data % device.textureAlignment)
-            return misaligned(t.data);
-        if (t.pitch < width * size || t.pitch > (size_t)limit[2] || t.pitch % device.texturePitchAlignment)
-            return fail(cudaErrorInvalidValue,
-                        "%s: the pitch is %zu: it must be a multiple of texturePitchAlignment, "
-                        "which is %zu, from a row's %zu bytes to %d",
-                        call, t.pitch, device.texturePitchAlignment, width * size, limit[2]);
-        TRY(check_range(call, "pitched memory", t.data, t.pitch * (height - 1) + width * size, Side::device));
-        break;
-    }
-    case cudaResourceTypeMipmappedArray: {
-        const cudaMipmappedArray *array = r.res.mipmap.mipmap;
-        TRY(check_mipmapped_array(call, array));
-        look_at_levels(t, array->levels, array->count);
-        format = array->levels[0]->desc;
-        width = array->levels[0]->width;
-        height = array->levels[0]->rows();
+        t.pitch = linear ? 0 : p.pitchInBytes;
+        width = linear ? r.res.linear.sizeInBytes / size : p.width;
+        height = linear ? 1 : p.height;
+        int limit[3] = {0, 1, INT_MAX};
+        if (linear)
+            cudaDeviceGetAttribute(limit, cudaDevAttrMaxTexture1DLinearWidth, current_device());
+        else
+            std::copy_n(device.maxTexture2DLinear, 3, limit);
+        FAIL_IF(width == 0 || height == 0 || width > (size_t)limit[0] || height > (size_t)limit[1],
+                cudaErrorInvalidValue, "%zu x %zu texels, the limit is %d x %d", width, height, limit[0],
+                limit[1]);
+        FAIL_IF((uintptr_t)t.data % device.textureAlignment, cudaErrorInvalidValue,
+                "%p is not a multiple of textureAlignment, which is %zu", (const void *)t.data,
+                device.textureAlignment);
+        FAIL_IF(!linear && (t.pitch < width * size || t.pitch > (size_t)limit[2] ||
+                            t.pitch % device.texturePitchAlignment),
+                cudaErrorInvalidValue,
+                "the pitch is %zu: it must be a multiple of texturePitchAlignment, "
+                "which is %zu, from a row's %zu bytes to %d",
+                t.pitch, device.texturePitchAlignment, width * size, limit[2]);
+        TRY(check_range(call, linear ? "linear memory" : "pitched memory", t.data,
+                        linear ? r.res.linear.sizeInBytes : t.pitch * (height - 1) + width * size,
+                        Side::device));
         break;
     }
     default:
@@ -179,18 +164,16 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
     t.level_bias = d.mipmapLevelBias;
     t.least_level = d.minMipmapLevelClamp;
     t.most_level = d.maxMipmapLevelClamp;
-    if (t.level_count > 1 && !d.normalizedCoords)
-        return fail(cudaErrorInvalidValue, "%s: a mipmapped array needs normalised coordinates", call);
-    if (t.normalized_values && t.bits == 32)
-        return fail(cudaErrorInvalidNormSetting,
-                    "%s: only integers of 8 and 16 bits can be read as normalised floats", call);
+    FAIL_IF(t.level_count > 1 && !d.normalizedCoords, cudaErrorInvalidValue,
+            "a mipmapped array needs normalised coordinates");
+    FAIL_IF(t.normalized_values && t.bits == 32, cudaErrorInvalidNormSetting,
+            "only integers of 8 and 16 bits can be read as normalised floats");
     if (t.kind == cudaChannelFormatKindFloat)
         t.normalized_values = false; // half floats need no conversion
     const bool floats = t.normalized_values || t.kind == cudaChannelFormatKindFloat;
-    if (t.shape != Shape::linear && d.filterMode == cudaFilterModeLinear && !floats)
-        return fail(cudaErrorInvalidFilterSetting,
-                    "%s: only texels read as floats can be filtered, these are integers of %d bits", call,
-                    t.bits);
+    FAIL_IF(t.shape != Shape::linear && d.filterMode == cudaFilterModeLinear && !floats,
+            cudaErrorInvalidFilterSetting,
+            "only texels read as floats can be filtered, these are integers of %d bits", t.bits);
     t.filtered = d.filterMode == cudaFilterModeLinear;
     t.normalized_coordinates = d.normalizedCoords;
     for (int i = 0; i < 3; ++i) {
@@ -254,20 +237,16 @@ extern "C" {
 
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
                                     const cudaTextureDesc *desc, const cudaResourceViewDesc *view) {
-    BEGIN();
-    NOT_NULL(texture);
-    NOT_NULL(resource);
-    if (!desc)
-        return fail(cudaErrorInvalidResourceHandle, "%s: desc is NULL", __func__);
-    if (view && view->format != cudaResViewFormatNone)
-        return fail(cudaErrorNotSupported, "%s: resource views with another format are not supported",
-                    __func__);
+    BEGIN(texture, resource);
+    FAIL_IF(!desc, cudaErrorInvalidResourceHandle, "desc is NULL");
+    FAIL_IF(view && view->format != cudaResViewFormatNone, cudaErrorNotSupported,
+            "resource views with another format are not supported");
     TextureObject made = {};
     made.resource = *resource;
     made.desc = *desc;
     made.device = current_device();
-    TRY(look_at(__func__, *resource, made));
-    TRY(set_modes(__func__, *desc, made));
+    TRY(look_at(call, *resource, made));
+    TRY(set_modes(call, *desc, made));
     TextureObject *const object = new TextureObject(made);
     object->levels = object->level_count ? object->level_table : nullptr;
     *texture = (cudaTextureObject_t) static_cast<const Texture *>(object);
@@ -277,56 +256,46 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaReso
     return cudaSuccess;
 }
 
-#define OBJECT(Texture, texture)                                                                             \
+#define DESTROY(Texture, texture)                                                                            \
     cudaError_t cudaDestroy##Texture##Object(cuda##Texture##Object_t texture) {                              \
         BEGIN();                                                                                             \
         if (!texture)                                                                                        \
             return cudaSuccess;                                                                              \
         finish_device(-1); /* deferred work may use the object */                                            \
-        const Texture##Object *const object = find_##texture(__func__, texture, true);                       \
+        const Texture##Object *const object = find_##texture(call, texture, true);                           \
         delete object;                                                                                       \
         return object ? cudaSuccess : cudaErrorInvalidValue;                                                 \
-    }                                                                                                        \
-    cudaError_t cudaGet##Texture##ObjectResourceDesc(cudaResourceDesc *resource,                             \
-                                                     cuda##Texture##Object_t texture) {                      \
-        BEGIN();                                                                                             \
-        NOT_NULL(resource);                                                                                  \
-        const Texture##Object *const object = find_##texture(__func__, texture);                             \
-        if (!object)                                                                                         \
-            return cudaErrorInvalidValue;                                                                    \
-        *resource = object->resource;                                                                        \
-        return cudaSuccess;                                                                                  \
     }
-OBJECT(Texture, texture)
-OBJECT(Surface, surface)
-#undef OBJECT
+#define GET(Texture, texture, Type, member)                                                                  \
+    cudaError_t cudaGet##Texture##Object##Type##Desc(cuda##Type##Desc *member,                               \
+                                                     cuda##Texture##Object_t texture) {                      \
+        BEGIN(member);                                                                                       \
+        const Texture##Object *const object = find_##texture(call, texture);                                 \
+        if (object)                                                                                          \
+            *member = object->member;                                                                        \
+        return object ? cudaSuccess : cudaErrorInvalidValue;                                                 \
+    }
+DESTROY(Texture, texture)
+DESTROY(Surface, surface)
+GET(Texture, texture, Resource, resource)
+GET(Texture, texture, Texture, desc)
+GET(Surface, surface, Resource, resource)
+#undef DESTROY
+#undef GET
 
 cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc *view, cudaTextureObject_t texture) {
-    BEGIN();
-    NOT_NULL(view);
-    if (!find_texture(__func__, texture))
+    BEGIN(view);
+    if (!find_texture(call, texture))
         return cudaErrorInvalidValue;
-    return fail(cudaErrorInvalidValue, "%s: the texture has no view with another format", __func__);
-}
-
-cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *desc, cudaTextureObject_t texture) {
-    BEGIN();
-    NOT_NULL(desc);
-    const TextureObject *const object = find_texture(__func__, texture);
-    if (!object)
-        return cudaErrorInvalidValue;
-    *desc = object->desc;
-    return cudaSuccess;
+    return fail(cudaErrorInvalidValue, "%s: the texture has no view with another format", call);
 }
 
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaResourceDesc *resource) {
-    BEGIN();
-    NOT_NULL(surface);
-    NOT_NULL(resource);
-    if (resource->resType != cudaResourceTypeArray)
-        return fail(cudaErrorInvalidValue, "%s: only an array can be a surface", __func__);
+    BEGIN(surface, resource);
+    FAIL_IF(resource->resType != cudaResourceTypeArray, cudaErrorInvalidValue,
+            "only an array can be a surface");
     const cudaArray *array = resource->res.array.array;
-    TRY(check_array(__func__, array));
+    TRY(check_array(call, array));
     SurfaceObject made = {};
     made.data = array->data;
     made.pitch = array->row_bytes;

@@ -92,73 +92,56 @@ double value_from(const Texture &t, const char *from, int c) {
     return (float)(int)bits / (float)((1 << (t.bits - 1)) - 1);
 }
 
-double value_at(const Texture &t, int x, int y, int c) {
-    if (x < 0 || y < 0)
-        return t.border[c];
-    return value_from(t, t.data + y * t.pitch + ((size_t)x * t.components + c) * (t.bits / 8), c);
-}
-
 // The bits of a float result. A normalised result is limited to -1 only here, after filtering.
 uint32_t float_bits(const Texture &t, double value) {
     return bits_as<uint32_t>((float)(t.normalized_values ? std::max(value, -1.0) : value));
 }
 
-uint32_t integer_at(const Texture &t, int x, int y, int c) {
-    // For an integer texture, borderColor holds the bits of integers, although its type is float.
-    const char *const from = x < 0 || y < 0
-                                 ? (const char *)&t.border[c]
-                                 : t.data + y * t.pitch + ((size_t)x * t.components + c) * (t.bits / 8);
-    return load_integer(from, t.kind, t.bits);
+// Linear and pitched memory, or the first level of an array, of which only the first slice is read
+Level level_of(const Texture &t) {
+    return {t.data, t.pitch, 0, t.width, t.height, 1};
 }
 
-const char *shape_name(Shape shape) {
-    return shape == Shape::linear       ? "linear memory, which tex1Dfetch reads"
-           : shape == Shape::one        ? "an array of one dimension"
-           : shape == Shape::two        ? "an array or pitched memory of two dimensions"
-           : shape == Shape::three      ? "an array of three dimensions"
-           : shape == Shape::one_layers ? "layers of one dimension"
-           : shape == Shape::two_layers ? "layers of two dimensions"
-           : shape == Shape::cube       ? "a cubemap"
-                                        : "layers of cubemaps";
+// A component of a texel; a negative index means the border colour. For an integer texture, the result is in
+// `bits`, and borderColor holds the bits of integers, although its type is float.
+double component(const Texture &t, const Level &l, int x, int y, int z, int c, uint32_t &bits) {
+    const bool border = x < 0 || y < 0 || z < 0;
+    const char *const from =
+        border ? (const char *)&t.border[c]
+               : l.data + z * l.slice_bytes + y * l.pitch + ((size_t)x * t.components + c) * (t.bits / 8);
+    if (gives_floats(t))
+        return border ? t.border[c] : value_from(t, from, c);
+    bits = load_integer(from, t.kind, t.bits);
+    return 0;
 }
+
+uint32_t register_of(const Texture &t, int x, int y, int c) {
+    uint32_t bits;
+    const double value = component(t, level_of(t), x, y, 0, c, bits);
+    return gives_floats(t) ? float_bits(t, value) : bits;
+}
+
+const struct {
+    const char *object, *surface_call;
+} shapes[] = {
+    {"linear memory, which tex1Dfetch reads", ""},
+    {"an array of one dimension", "surf1D"},
+    {"an array or pitched memory of two dimensions", "surf2D"},
+    {"an array of three dimensions", "surf3D"},
+    {"layers of one dimension", "surf1DLayered"},
+    {"layers of two dimensions", "surf2DLayered"},
+    {"a cubemap", "surfCubemap"},
+    {"layers of cubemaps", "surfCubemapLayered"},
+};
 
 void check_shape(const char *call, Shape wanted, Shape is, Site site) {
     if (wanted == is)
         return; // reached also by device code that Thrust's algorithms call outside a kernel
     in_kernel(call);
-    kernel_error("%s at %s: the object is of %s", call, place(site).c_str(), shape_name(is));
+    kernel_error("%s at %s: the object is of %s", call, place(site).c_str(), shapes[(int)is].object);
 }
 
 } // namespace
-
-void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[4], Site site) {
-    // An array of N x 1 texels may be read as a 1-D array.
-    const bool row = shape == Shape::one && t.shape == Shape::two && t.height == 1;
-    check_shape(shape == Shape::one ? "tex1D" : "tex2D", shape, row ? shape : t.shape, site);
-    // A 1-D texture is a row that is read at y = 0, the edge of its only texel row. So a filtered
-    // fetch averages the row and the row beyond the edge. With an address mode that stays within
-    // the texture this is the same row; with border as the second address mode the result is half
-    // border, as on a GPU.
-    const Place px = place_of(t, x, t.width), py = place_of(t, y, t.height);
-    const int x0 = address(px.texel, t.width, t.mode[0]);
-    const int y0 = address(py.texel, t.height, t.mode[1]);
-    std::fill(registers, registers + 4, 0u);
-    if (!t.filtered) {
-        const bool floats = gives_floats(t);
-        for (int c = 0; c < t.components; ++c)
-            registers[c] = floats ? float_bits(t, value_at(t, x0, y0, c)) : integer_at(t, x0, y0, c);
-        return;
-    }
-    const int x1 = address(px.texel + 1, t.width, t.mode[0]);
-    const int y1 = address(py.texel + 1, t.height, t.mode[1]);
-    int weights[8];
-    weigh_corners(px.next, py.next, 0, weights);
-    for (int c = 0; c < t.components; ++c)
-        registers[c] =
-            float_bits(t, (weights[0] * value_at(t, x0, y0, c) + weights[1] * value_at(t, x1, y0, c) +
-                           weights[2] * value_at(t, x0, y1, c) + weights[3] * value_at(t, x1, y1, c)) /
-                              256);
-}
 
 namespace {
 
@@ -179,52 +162,44 @@ void in_face(int face, const float d[3], double axes[3]) {
         axes[i] = table[face][i].sign * (double)d[table[face][i].axis];
 }
 
-// Fetches from one mipmap level. `values` gets the components as floats; for an integer texture, their bits.
+// Fetches from one mipmap level. `values` gets the components as floats; for an integer texture, `bits` gets
+// theirs.
 struct LevelSampler {
     const Texture &t;
-    const Coordinates &at;
     float x, y, z;
     int dimensions, slice; // slice: the layer or face
     bool cube;
 
-    double component(const Level &l, int i, int j, int k, int c, uint32_t *bits) const {
-        const bool border = i < 0 || j < 0 || k < 0;
-        const char *const from = l.data + (size_t)std::max(k, 0) * l.slice_bytes +
-                                 (size_t)std::max(j, 0) * l.pitch +
-                                 ((size_t)std::max(i, 0) * t.components + c) * (t.bits / 8);
-        if (bits) {
-            *bits = load_integer(border ? (const char *)&t.border[c] : from, t.kind, t.bits);
-            return 0;
-        }
-        return border ? t.border[c] : value_from(t, from, c);
-    }
-
     void operator()(const Level &l, double values[4], uint32_t bits[4]) const {
-        const auto mode = [&](int d) { return cube ? cudaAddressModeClamp : t.mode[d]; };
-        const Place px = place_of(t, x, l.width);
-        const Place py = dimensions > 1 ? place_of(t, y, l.height) : Place{0, 0};
-        const Place pz = dimensions > 2 ? place_of(t, z, l.slices) : Place{slice, 0};
-        const int i[2] = {address(px.texel, l.width, mode(0)), address(px.texel + 1, l.width, mode(0))};
-        const int j[2] = {dimensions > 1 ? address(py.texel, l.height, mode(1)) : 0,
-                          dimensions > 1 ? address(py.texel + 1, l.height, mode(1)) : 0};
-        const int k[2] = {dimensions > 2 ? address(pz.texel, l.slices, mode(2)) : slice,
-                          dimensions > 2 ? address(pz.texel + 1, l.slices, mode(2)) : slice};
+        struct Axis {
+            int texels[2], next;
+        };
+        const auto along = [&](int d, float position, int size) -> Axis {
+            if (d >= dimensions)
+                return {{d == 2 ? slice : 0, 0}, 0};
+            const Place p = place_of(t, position, size);
+            const cudaTextureAddressMode mode = cube ? cudaAddressModeClamp : t.mode[d];
+            return {{address(p.texel, size, mode), address(p.texel + 1, size, mode)}, p.next};
+        };
+        const Axis i = along(0, x, l.width), j = along(1, y, l.height), k = along(2, z, l.slices);
         int weights[8];
-        weigh_corners(px.next, py.next, pz.next, weights);
+        weigh_corners(i.next, j.next, k.next, weights);
         for (int c = 0; c < t.components; ++c) {
-            if (!t.filtered) {
-                values[c] = component(l, i[0], j[0], k[0], c, gives_floats(t) ? nullptr : &bits[c]);
-                continue;
-            }
-            values[c] = 0;
-            for (int corner = 0; corner < 8; ++corner) {
-                const int u = corner & 1, v = corner >> 1 & 1, w = corner >> 2;
-                if (weights[corner])
-                    values[c] += weights[corner] / 256.0 * component(l, i[u], j[v], k[w], c, nullptr);
-            }
+            values[c] = -0.0; // adding to it keeps the sign of 0
+            for (int corner = 0; corner < 1 << dimensions; ++corner)
+                if (weights[corner]) // so that infinity in the other texels does not count, as on a GPU
+                    values[c] += weights[corner] / 256.0 *
+                                 component(t, l, i.texels[corner & 1], j.texels[corner >> 1 & 1],
+                                           k.texels[corner >> 2], c, bits[c]);
         }
     }
 };
+
+// Sets the registers of a texture that gives floats; for an integer texture they are set already.
+void give_floats(const Texture &t, const double values[4], uint32_t registers[4]) {
+    for (int c = 0; c < t.components && gives_floats(t); ++c)
+        registers[c] = float_bits(t, values[c]);
+}
 
 // The mipmap level for a gradient: the base-2 logarithm of the longer of the two steps, in texels.
 float level_of_gradient(const Texture &t, const Coordinates &at, int dimensions) {
@@ -241,10 +216,23 @@ float level_of_gradient(const Texture &t, const Coordinates &at, int dimensions)
 
 } // namespace
 
+// A 1-D texture is a row that is read at y = 0, the edge of its only texel row. So a filtered fetch averages
+// the row and the row beyond the edge. With an address mode that stays within the texture this is the same
+// row; with border as the second address mode the result is half border, as on a GPU.
+void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[4], Site site) {
+    // An array of N x 1 texels may be read as a 1-D array.
+    const bool row = shape == Shape::one && t.shape == Shape::two && t.height == 1;
+    check_shape(shape == Shape::one ? "tex1D" : "tex2D", shape, row ? shape : t.shape, site);
+    double values[4];
+    std::fill(registers, registers + 4, 0u);
+    LevelSampler{t, x, y, 0, 2, 0, false}(level_of(t), values, registers);
+    give_floats(t, values, registers);
+}
+
 void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], Site site) {
     check_shape(at.call, at.shape, t.shape, site);
     const bool cube = at.shape == Shape::cube || at.shape == Shape::cube_layers;
-    LevelSampler sampler = {t, at, at.x, at.y, at.z, 2, 0, cube};
+    LevelSampler sampler = {t, at.x, at.y, at.z, 2, 0, cube};
     Coordinates on_face = at; // here the gradients are relative to the face
     if (cube) {
         const float direction[3] = {at.x, at.y, at.z};
@@ -264,12 +252,7 @@ void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], 
                              : at.shape == Shape::one || at.shape == Shape::one_layers ? 1
                                                                                        : 2;
     }
-    Level only; // linear memory has a single level
-    const Level *levels = t.levels;
-    if (!levels) {
-        only = {t.data, t.pitch, 0, t.width, t.height, 1};
-        levels = &only;
-    }
+    const Level only = level_of(t), *const levels = t.levels ? t.levels : &only;
     const auto layer = [&](int count) { // a negative index is a large unsigned one (measured)
         return (int)std::min((unsigned)at.layer, (unsigned)count - 1);
     };
@@ -291,8 +274,7 @@ void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], 
         for (int n = 0; n < 4; ++n) {
             const int x = address(i + steps[n][0], t.width, t.mode[0]);
             const int y = address(j + steps[n][1], t.height, t.mode[1]);
-            registers[n] = gives_floats(t) ? float_bits(t, value_at(t, x, y, at.gathered))
-                                           : integer_at(t, x, y, at.gathered);
+            registers[n] = register_of(t, x, y, at.gathered);
         }
         return;
     }
@@ -313,19 +295,14 @@ void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], 
     } else {
         sampler(levels[0], values, registers);
     }
-    if (gives_floats(t))
-        for (int c = 0; c < t.components; ++c)
-            registers[c] = float_bits(t, values[c]);
+    give_floats(t, values, registers);
 }
 
 void fetch(const Texture &t, int x, uint32_t registers[4], Site site) {
     check_shape("tex1Dfetch", Shape::linear, t.shape, site);
-    const bool floats = gives_floats(t), inside = x >= 0 && x < t.width;
     std::fill(registers, registers + 4, 0u);
-    if (!inside)
-        return;
-    for (int c = 0; c < t.components; ++c)
-        registers[c] = floats ? float_bits(t, value_at(t, x, 0, c)) : integer_at(t, x, 0, c);
+    for (int c = 0; c < t.components && x >= 0 && x < t.width; ++c)
+        registers[c] = register_of(t, x, 0, c);
 }
 
 void unbound_reference(const char *call, const char *file, int line) {
@@ -336,15 +313,7 @@ void unbound_reference(const char *call, const char *file, int line) {
 
 bool surface_boundary(const Surface &s, Shape shape, int &x, int &y, int &z, size_t bytes,
                       cudaSurfaceBoundaryMode mode, Site site) {
-    static const char *const calls[] = {"",
-                                        "surf1D",
-                                        "surf2D",
-                                        "surf3D",
-                                        "surf1DLayered",
-                                        "surf2DLayered",
-                                        "surfCubemap",
-                                        "surfCubemapLayered"};
-    const char *const call = calls[(int)shape];
+    const char *const call = shapes[(int)shape].surface_call;
     check_shape(call, shape, s.shape, site);
     const int last = s.width_bytes - (int)bytes;
     if (last < 0)

@@ -70,19 +70,6 @@ __attribute__((format(printf, 1, 2))) void print_line(const char *format, ...) {
     fprintf(stderr, "cuda on the CPU: %s\n", printable(text));
 }
 
-// Reports a setting that does not fit the launch, such as a block that it does not have. Prints one line and
-// ends the program.
-[[noreturn]] __attribute__((format(printf, 1, 2))) void refuse(const char *why, ...) {
-    only_error();
-    char text[1000];
-    va_list values;
-    va_start(values, why);
-    vsnprintf(text, sizeof text, why, values);
-    va_end(values);
-    print_line("the trace %s: %s", setting.text.c_str(), text);
-    quick_exit(exit_usage);
-}
-
 // Exit handler: prints a line if no launch was recorded, unless the program ends with an error.
 void report_missing(int status, void *) {
     if (!wanted || status)
@@ -90,15 +77,12 @@ void report_missing(int status, void *) {
     std::string names;
     for (const std::string &name : launched)
         names += (names.empty() ? "" : ", ") + name;
-    if (launched.empty())
-        print_line("the trace %s: nothing is written, because no kernel is launched", setting.text.c_str());
-    else if (setting.kernel.empty() || launched.count(setting.kernel))
-        print_line("the trace %s: nothing is written, the number of launches%s%s is %llu",
-                   setting.text.c_str(), setting.kernel.empty() ? "" : " of ", setting.kernel.c_str(),
-                   (unsigned long long)launches);
-    else
-        print_line("the trace %s: nothing is written, no kernel %s is launched, but %s", setting.text.c_str(),
-                   setting.kernel.c_str(), names.c_str());
+    const std::string of = setting.kernel.empty() ? "" : " of " + setting.kernel;
+    const std::string why = launched.empty() ? "because no kernel is launched"
+                            : of.empty() || launched.count(setting.kernel)
+                                ? "the number of launches" + of + " is " + std::to_string(launches)
+                                : "no kernel " + setting.kernel + " is launched, but " + names;
+    print_line("the trace %s: nothing is written, %s", setting.text.c_str(), why.c_str());
     fflush(nullptr);
     _exit(exit_usage);
 }
@@ -183,7 +167,7 @@ void trace_release(Site site) {
     b.last = b.now();
     if (b.barriers < recorded_phases) {
         b.phases.back().end = b.last;
-        b.phases.back().barrier = std::string(base_name(site.file)) + ":" + std::to_string(site.line);
+        b.phases.back().barrier = place(site);
     }
     if (++b.barriers < recorded_phases)
         b.phases.push_back({b.last, -1, {}, std::vector<BlockTrace::Run>(b.threads.size())});
@@ -221,14 +205,17 @@ Trace *trace_launch(const Kernel &kernel, const LaunchConfig &config) {
     wanted = false;
     Trace *const trace = new Trace;
     trace->kernel = name;
-    trace->launched_at = std::string(base_name(kernel.file)) + ":" + std::to_string(kernel.line);
+    trace->launched_at = place(kernel.file, kernel.line);
     trace->grid = config.grid;
     trace->block = config.block;
     trace->blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
     trace->group = (trace->blocks + 4095) / 4096;
-    if (setting.block >= trace->blocks)
-        refuse("the launch of %s at %s has the blocks 0 to %llu", name.c_str(), trace->launched_at.c_str(),
-               (unsigned long long)trace->blocks - 1);
+    if (setting.block >= trace->blocks) {
+        only_error();
+        print_line("the trace %s: the launch of %s at %s has the blocks 0 to %llu", setting.text.c_str(),
+                   name.c_str(), trace->launched_at.c_str(), (unsigned long long)trace->blocks - 1);
+        quick_exit(exit_usage);
+    }
     return trace;
 }
 
@@ -294,15 +281,13 @@ static std::string list(const std::vector<std::string> &members) {
 static std::string time_events(const Trace &trace) {
     std::vector<std::string> events;
     const auto name = [&](const char *what, int process, size_t thread, const std::string &text) {
-        events.push_back(
-            format("{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %d, \"tid\": %zu, \"args\": {\"name\": %s}}",
-                   what, process, thread, quoted(text).c_str()));
+        events.push_back(format(R"({"ph": "M", "name": "%s", "pid": %d, "tid": %zu, "args": {"name": %s}})",
+                                what, process, thread, quoted(text).c_str()));
     };
     const auto span = [&](int process, size_t thread, double begin, double end, const std::string &text,
                           const std::string &more) {
         events.push_back(
-            format("{\"ph\": \"X\", \"pid\": %d, \"tid\": %zu, \"ts\": %.3f, \"dur\": %.3f, \"name\": "
-                   "%s, \"args\": {%s}}",
+            format(R"({"ph": "X", "pid": %d, "tid": %zu, "ts": %.3f, "dur": %.3f, "name": %s, "args": {%s}})",
                    process, thread, begin * 1e6, std::max(0.0, end - begin) * 1e6, quoted(text).c_str(),
                    more.c_str()));
     };
@@ -313,7 +298,7 @@ static std::string time_events(const Trace &trace) {
             span(1, w, s.begin, s.end,
                  "block " + coordinates(s.first, trace.grid) +
                      (s.last != s.first ? " to " + coordinates(s.last, trace.grid) : ""),
-                 format("\"first\": %llu, \"last\": %llu, \"blocks\": %llu", (unsigned long long)s.first,
+                 format(R"("first": %llu, "last": %llu, "blocks": %llu)", (unsigned long long)s.first,
                         (unsigned long long)s.last, (unsigned long long)s.count));
     }
     const BlockTrace &b = *trace.recorded;
@@ -355,30 +340,26 @@ static std::string json(const Trace &trace) {
         const size_t most = std::max<size_t>(20000 / trace.warps.size(), 1000);
         for (size_t i = 0; i < std::min(most, trace.warps[w].steps.size()); ++i) {
             const TraceStep &s = trace.warps[w].steps[i];
-            steps.push_back(
-                format("{\"warp\": %zu, \"phase\": %u, \"line\": %s, \"lanes\": \"%08x\", \"active\": "
-                       "%d, \"memory\": %s}",
-                       w, s.phase, quoted(trace.lines[s.line]).c_str(), s.mask, __builtin_popcount(s.mask),
-                       s.memory ? "true" : "false"));
+            steps.push_back(format(
+                R"({"warp": %zu, "phase": %u, "line": %s, "lanes": "%08x", "active": %d, "memory": %s})", w,
+                s.phase, quoted(trace.lines[s.line]).c_str(), s.mask, __builtin_popcount(s.mask),
+                s.memory ? "true" : "false"));
         }
     }
-    static const char *const memories[] = {"shared", "global", "constant", "local"}, *const kinds[] = {
-                                                                                         "code", "read",
-                                                                                         "write", "atomic",
-                                                                                         "barrier"};
+    static const char *const memories[] = {"shared", "global", "constant", "local"};
+    static const char *const kinds[] = {"code", "read", "write", "atomic", "barrier"};
     for (const TraceAccess &a : trace.accesses) {
         std::string addresses;
         for (unsigned lane = 0; lane < 32; ++lane)
             if (a.mask >> lane & 1)
                 addresses += format("%s\"%u\": %llu", addresses.empty() ? "" : ", ", lane,
                                     (unsigned long long)a.address[lane]);
-        accesses.push_back(
-            format("{\"line\": %s, \"memory\": \"%s\", \"kind\": \"%s\", \"bytes\": %u, \"object\": %s, "
-                   "\"warp_accesses\": %llu, \"lanes\": %llu, \"turns\": %llu, \"most\": %u, \"warp\": %u, "
-                   "\"addresses\": {%s}}",
-                   quoted(a.line).c_str(), memories[(int)a.memory], kinds[(int)a.kind], a.bytes,
-                   quoted(a.object).c_str(), (unsigned long long)a.count, (unsigned long long)a.lanes,
-                   (unsigned long long)a.turns, a.most, a.warp, addresses.c_str()));
+        accesses.push_back(format(
+            R"({"line": %s, "memory": "%s", "kind": "%s", "bytes": %u, "object": %s, )"
+            R"("warp_accesses": %llu, "lanes": %llu, "turns": %llu, "most": %u, "warp": %u, "addresses": {%s}})",
+            quoted(a.line).c_str(), memories[(int)a.memory], kinds[(int)a.kind], a.bytes,
+            quoted(a.object).c_str(), (unsigned long long)a.count, (unsigned long long)a.lanes,
+            (unsigned long long)a.turns, a.most, a.warp, addresses.c_str()));
     }
     return out +
            format(",\n\"warp_barriers\": %s, \"all_steps\": %s,\n\"steps\": ", list(passed).c_str(),

@@ -9,6 +9,7 @@
  */
 #pragma once
 #include "block.h"
+#include "race.h"
 
 #include <chrono>
 #include <deque>
@@ -50,12 +51,7 @@ struct BlockTrace {
     };
     const std::chrono::steady_clock::time_point start;
     const char *arena = nullptr;
-    struct Array { // an array in shared memory
-        const char *name;
-        uint64_t begin;
-        size_t bytes;
-    };
-    std::vector<Array> arrays;
+    std::vector<SharedName> arrays;
     double last = 0; // the time of the last event
     unsigned barriers = 0;
     size_t most_events; // limit for each thread

@@ -16,26 +16,26 @@
 
 namespace cuda_cpu {
 
+// The memory of an address. `name`, if not null, becomes the name of the array, or says where it was
+// allocated.
 static TraceMemory memory_of(const BlockTrace &b, uint64_t address, std::string *name = nullptr) {
-    static thread_local Allocation found{};
-    if (name && b.arena && address - (uint64_t)b.arena < arena_size) {
-        for (const BlockTrace::Array &a : b.arrays)
-            if (address - a.begin < a.bytes)
-                *name = strcmp(a.name, "the launch") == 0 ? "dynamic shared memory" : a.name;
-    } else if (name && !symbol_section((const void *)address) &&
-               find_allocation((const void *)address, found) && found.file)
-        *name = std::string("allocated at ") + base_name(found.file) + ":" + std::to_string(found.line);
+    static thread_local Allocation found{}; // the last one, in which the next address may be too
     const char *const p = (const char *)address;
-    if (b.arena && address - (uint64_t)b.arena < arena_size)
+    if (b.arena && address - (uint64_t)b.arena < arena_size) {
+        for (const SharedName &a : b.arrays)
+            if (name && address - (uint64_t)a.begin < a.bytes)
+                *name = strcmp(a.name, "the launch") == 0 ? "dynamic shared memory" : a.name;
         return TraceMemory::shared;
-    if (found.base && p >= found.base && p < found.base + found.size)
-        return TraceMemory::global;
-    if (const SymbolSection *const section = symbol_section(p))
-        return section->constant ? TraceMemory::constant : TraceMemory::global;
-    if (find_allocation(p, found))
-        return TraceMemory::global;
-    found = {};
-    return TraceMemory::none;
+    }
+    if (p < found.base || p >= found.base + found.size) {
+        if (const SymbolSection *const section = symbol_section(p))
+            return section->constant ? TraceMemory::constant : TraceMemory::global;
+        if (!find_allocation(p, found))
+            return TraceMemory::none;
+    }
+    if (name && found.file)
+        *name = "allocated at " + place(found.file, found.line);
+    return TraceMemory::global;
 }
 
 // The number of turns (Nsight Compute: wavefronts) for an access of a warp to the 32 banks of shared memory;
@@ -274,9 +274,9 @@ void WarpJoin::execute(uint32_t mask, unsigned node) {
     const TraceMemory kind = memory_of(b, first, a.count ? nullptr : &object);
     if (kind == TraceMemory::shared) { // as if each array began at bank 0, like the first one on a GPU
         uint64_t begin = (uint64_t)b.arena;
-        for (const BlockTrace::Array &array : b.arrays)
-            if (first - array.begin < array.bytes)
-                begin = array.begin;
+        for (const SharedName &array : b.arrays)
+            if (first - (uint64_t)array.begin < array.bytes)
+                begin = (uint64_t)array.begin;
         for (uint64_t &one : address)
             one -= begin;
     }

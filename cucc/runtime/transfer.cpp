@@ -17,61 +17,6 @@ Side side_of(cudaMemcpyKind kind, cudaMemcpyKind host_too) {
                                                               : Side::device;
 }
 
-// The memory that one side of a copy covers: its start, and its size in bytes up to the end of the last row.
-struct Span {
-    char *start;
-    size_t bytes;
-};
-
-// Computes the span; returns false if its size overflows.
-bool span_of(const End &e, size_t width, size_t rows, size_t slices, Span &span) {
-    size_t last, slice;
-    if (__builtin_mul_overflow(slices - 1, e.rows, &slice) ||
-        __builtin_add_overflow(slice, rows - 1, &last) || __builtin_mul_overflow(last, e.pitch, &last) ||
-        __builtin_add_overflow(last, width, &span.bytes))
-        return false;
-    span.start = e.pointer + (e.z * e.rows + e.y) * e.pitch + e.x;
-    return true;
-}
-
-cudaError_t check_end(const char *call, const char *role, const char *place, const End &e, const Transfer &t,
-                      Side side) {
-    if (!e.array) {
-        if ((t.rows > 1 || t.slices > 1) && t.width > e.pitch)
-            return fail(cudaErrorInvalidPitchValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call,
-                        t.width, e.pitch);
-        if (t.slices > 1 && t.rows > e.rows)
-            return fail(cudaErrorInvalidValue, "%s: slices of %zu rows, the %s has %zu in each slice", call,
-                        t.rows, place, e.rows);
-        Span span;
-        if (!span_of(e, t.width, t.rows, t.slices, span))
-            return fail(cudaErrorInvalidValue,
-                        "%s: %zu rows with a pitch of %zu bytes exceed the address space", call, t.rows,
-                        e.pitch);
-        return check_range(call, role, span.start, span.bytes, side);
-    }
-    TRY(check_array(call, e.array));
-    const cudaArray &a = *e.array;
-    const auto outside = [](size_t first, size_t count, size_t all) {
-        return first > all || count > all - first;
-    };
-    if (outside(e.x, t.width, a.row_bytes) || outside(e.y, t.rows, a.rows()) ||
-        outside(e.z, t.slices, a.slices())) {
-        if (a.slices() == 1 && t.slices == 1 && e.z == 0)
-            return fail(cudaErrorInvalidValue,
-                        "%s: %zu bytes x %zu rows at (%zu, %zu), the %s is an array of %zu bytes x %zu rows",
-                        call, t.width, t.rows, e.x, e.y, place, a.row_bytes, a.rows());
-        return fail(cudaErrorInvalidValue,
-                    "%s: %zu bytes x %zu rows x %zu slices at (%zu, %zu, %zu), the %s is an array of %zu "
-                    "bytes x %zu rows x %zu slices",
-                    call, t.width, t.rows, t.slices, e.x, e.y, e.z, place, a.row_bytes, a.rows(), a.slices());
-    }
-    if (side == Side::host)
-        return fail(cudaErrorInvalidMemcpyDirection, "%s: the %s is an array, which is on the device", call,
-                    role);
-    return cudaSuccess;
-}
-
 // The address of a row of a slice.
 char *row_of(const End &e, size_t row, size_t slice) {
     return e.array ? e.array->data + (e.z + slice) * e.array->slice_bytes() +
@@ -79,28 +24,57 @@ char *row_of(const End &e, size_t row, size_t slice) {
                    : e.pointer + ((e.z + slice) * e.rows + e.y + row) * e.pitch + e.x;
 }
 
-cudaError_t copy(const char *call, void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
-                 cudaStream_t stream, bool asynchronous) {
-    return transfer(call, cuda_cpu::bytes(to, from, bytes, kind), stream, asynchronous);
+// Checks one side of a copy, or the memory of a fill; rows that do not fit the pitch are the error
+// `bad_pitch`.
+cudaError_t check_end(const char *call, const char *role, const char *place, const End &e, size_t width,
+                      size_t rows, size_t slices, Side side, cudaError_t bad_pitch) {
+    if (!e.array) {
+        FAIL_IF((rows > 1 || slices > 1) && width > e.pitch, bad_pitch,
+                "rows of %zu bytes do not fit a pitch of %zu", width, e.pitch);
+        FAIL_IF(slices > 1 && rows > e.rows, cudaErrorInvalidValue,
+                "slices of %zu rows, the %s has %zu in each slice", rows, place, e.rows);
+        size_t last, slice, bytes; // up to the end of the last row
+        FAIL_IF(__builtin_mul_overflow(slices - 1, e.rows, &slice) ||
+                    __builtin_add_overflow(slice, rows - 1, &last) ||
+                    __builtin_mul_overflow(last, e.pitch, &last) ||
+                    __builtin_add_overflow(last, width, &bytes),
+                cudaErrorInvalidValue, "%zu rows with a pitch of %zu bytes exceed the address space", rows,
+                e.pitch);
+        return check_range(call, role, row_of(e, 0, 0), bytes, side);
+    }
+    TRY(check_array(call, e.array));
+    const cudaArray &a = *e.array;
+    const auto outside = [](size_t first, size_t count, size_t all) {
+        return first > all || count > all - first;
+    };
+    if (outside(e.x, width, a.row_bytes) || outside(e.y, rows, a.rows()) ||
+        outside(e.z, slices, a.slices())) {
+        FAIL_IF(a.slices() == 1 && slices == 1 && e.z == 0, cudaErrorInvalidValue,
+                "%zu bytes x %zu rows at (%zu, %zu), the %s is an array of %zu bytes x %zu rows", width, rows,
+                e.x, e.y, place, a.row_bytes, a.rows());
+        return fail(cudaErrorInvalidValue,
+                    "%s: %zu bytes x %zu rows x %zu slices at (%zu, %zu, %zu), the %s is an array of %zu "
+                    "bytes x %zu rows x %zu slices",
+                    call, width, rows, slices, e.x, e.y, e.z, place, a.row_bytes, a.rows(), a.slices());
+    }
+    FAIL_IF(side == Side::host, cudaErrorInvalidMemcpyDirection, "the %s is an array, which is on the device",
+            role);
+    return cudaSuccess;
 }
 
 cudaError_t copy_2d(const char *call, void *to, size_t to_pitch, const void *from, size_t from_pitch,
                     size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous) {
-    TRY(begin(call));
-    if (width && rows && (width > to_pitch || width > from_pitch))
-        return fail(cudaErrorInvalidPitchValue,
-                    "%s: rows of %zu bytes do not fit pitches of %zu (destination) and %zu (source)", call,
-                    width, to_pitch, from_pitch);
+    BEGIN_IN();
+    FAIL_IF(width && rows && (width > to_pitch || width > from_pitch), cudaErrorInvalidPitchValue,
+            "rows of %zu bytes do not fit pitches of %zu (destination) and %zu (source)", width, to_pitch,
+            from_pitch);
     return transfer(call, {memory(to, to_pitch, rows), memory(from, from_pitch, rows), width, rows, 1, kind},
                     stream, asynchronous);
 }
 
 cudaError_t copy_peer(const char *call, void *to, int to_device, const void *from, int from_device,
                       size_t bytes, cudaStream_t stream, bool asynchronous) {
-    TRY(begin(call));
-    TRY(check_device(call, to_device));
-    TRY(check_device(call, from_device));
-    TRY(check_stream(call, stream));
+    BEGIN_IN(to_device, from_device, stream);
     if (bytes == 0)
         return cudaSuccess;
     TRY(check_range(call, "destination", to, bytes, Side::device));
@@ -123,7 +97,7 @@ cudaError_t copy_peer(const char *call, void *to, int to_device, const void *fro
 // Fills rows of `width` bytes.
 cudaError_t fill_bytes(const char *call, void *to, size_t pitch, int byte, size_t width, size_t rows,
                        cudaStream_t stream) {
-    return fill(call, {(char *)to, pitch, rows, (unsigned)byte & 255, 1, width, rows, 1}, stream);
+    return fill(call, {memory(to, pitch, rows), (unsigned)byte & 255, 1, width, rows, 1}, stream);
 }
 
 } // namespace
@@ -137,16 +111,18 @@ SymbolAccess::SymbolAccess(const void *a, const void *b) {
 }
 
 cudaError_t check_transfer(const char *call, const Transfer &t) {
-    if ((unsigned)t.kind > cudaMemcpyDefault)
-        return fail(cudaErrorInvalidMemcpyDirection, "%s: there is no direction %d", call, (int)t.kind);
+    FAIL_IF((unsigned)t.kind > cudaMemcpyDefault, cudaErrorInvalidMemcpyDirection, "there is no direction %d",
+            (int)t.kind);
 #define ROLES(kind)                                                                                          \
     { "destination of " #kind, "source of " #kind }
     static const char *const roles[][2] = {ROLES(cudaMemcpyHostToHost), ROLES(cudaMemcpyHostToDevice),
                                            ROLES(cudaMemcpyDeviceToHost), ROLES(cudaMemcpyDeviceToDevice),
                                            ROLES(cudaMemcpyDefault)};
 #undef ROLES
-    TRY(check_end(call, roles[t.kind][0], "destination", t.to, t, side_of(t.kind, cudaMemcpyDeviceToHost)));
-    return check_end(call, roles[t.kind][1], "source", t.from, t, side_of(t.kind, cudaMemcpyHostToDevice));
+    TRY(check_end(call, roles[t.kind][0], "destination", t.to, t.width, t.rows, t.slices,
+                  side_of(t.kind, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue));
+    return check_end(call, roles[t.kind][1], "source", t.from, t.width, t.rows, t.slices,
+                     side_of(t.kind, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
 }
 
 void move(const Transfer &t) {
@@ -164,8 +140,7 @@ void move(const Transfer &t) {
 }
 
 cudaError_t fill(const char *call, const Fill &f, cudaStream_t stream) {
-    TRY(begin(call));
-    TRY(check_stream(call, stream));
+    BEGIN_IN(stream);
     if (f.width == 0 || f.rows == 0 || f.slices == 0)
         return cudaSuccess;
     TRY(check_fill(call, f));
@@ -176,8 +151,7 @@ cudaError_t fill(const char *call, const Fill &f, cudaStream_t stream) {
 }
 
 cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, bool asynchronous) {
-    TRY(begin(call));
-    TRY(check_stream(call, stream));
+    BEGIN_IN(stream);
     if (t.width == 0 || t.rows == 0 || t.slices == 0)
         return cudaSuccess;
     TRY(check_transfer(call, t));
@@ -210,25 +184,16 @@ cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, b
 }
 
 cudaError_t check_fill(const char *call, const Fill &f) {
-    if (f.rows > 1 && f.width > f.pitch)
-        return fail(cudaErrorInvalidValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call, f.width,
-                    f.pitch);
-    if (f.slices > 1 && f.rows > f.slice_rows)
-        return fail(cudaErrorInvalidValue, "%s: slices of %zu rows, the memory has %zu in each slice", call,
-                    f.rows, f.slice_rows);
-    Span span;
-    if (!span_of({nullptr, f.to, f.pitch, f.slice_rows, 0, 0, 0}, f.width, f.rows, f.slices, span))
-        return fail(cudaErrorInvalidValue, "%s: %zu rows with a pitch of %zu bytes exceed the address space",
-                    call, f.rows, f.pitch);
-    return check_range(call, "destination", f.to, span.bytes, Side::device);
+    return check_end(call, "destination", "memory", f.to, f.width, f.rows, f.slices, Side::device,
+                     cudaErrorInvalidValue);
 }
 
 void fill_now(const Fill &f) {
-    SymbolAccess symbols(f.to);
+    SymbolAccess symbols(f.to.pointer);
     const DeviceAccess access;
     for (size_t slice = 0; slice < f.slices; ++slice)
         for (size_t row = 0; row < f.rows; ++row) {
-            char *const to = f.to + (slice * f.slice_rows + row) * f.pitch;
+            char *const to = row_of(f.to, row, slice);
             if (race_copy)
                 race_copy(to, f.width, true);
             if (f.element == 1)
@@ -246,7 +211,7 @@ using namespace cuda_cpu;
 extern "C" {
 
 AND_ASYNC(cudaMemcpy, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind),
-          copy(__func__, to, from, bytes, kind, stream, asynchronous))
+          transfer(__func__, cuda_cpu::bytes(to, from, bytes, kind), stream, asynchronous))
 AND_ASYNC(cudaMemcpy2D,
           (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows,
            cudaMemcpyKind kind),
@@ -259,7 +224,7 @@ AND_ASYNC(cudaMemset2D, (void *to, size_t pitch, int byte, size_t width, size_t 
           fill_bytes(__func__, to, pitch, byte, width, rows, stream))
 AND_ASYNC(cudaMemset3D, (cudaPitchedPtr to, int byte, cudaExtent extent),
           fill(__func__,
-               {(char *)to.ptr, to.pitch, to.ysize, (unsigned)byte & 255, 1, extent.width, extent.height,
+               {memory(to.ptr, to.pitch, to.ysize), (unsigned)byte & 255, 1, extent.width, extent.height,
                 extent.depth},
                stream))
 

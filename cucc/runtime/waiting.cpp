@@ -30,8 +30,8 @@ void enter_grid(Grid &grid) {
 void wait_at_grid_barrier() {
     Grid *const grid = current_grid;
     if (!grid->barrier)
-        kernel_error("this_grid().sync() at %s:%d needs a cooperative launch",
-                     base_name(self->barrier_site.file), self->barrier_site.line);
+        kernel_error("this_grid().sync() at %s needs a cooperative launch",
+                     place(self->barrier_site).c_str());
     GridBarrier &barrier = *grid->barrier;
     std::unique_lock<std::mutex> lock(barrier.mutex);
     if (++barrier.waiting == grid->blocks) {
@@ -49,10 +49,10 @@ void wait_at_grid_barrier() {
     while (generation == barrier.generation) {
         if (barrier.waiting + barrier.ended == grid->blocks) {
             lock.unlock();
-            kernel_error("divergent grid barrier: %llu of %llu blocks wait at %s:%d, the others "
+            kernel_error("divergent grid barrier: %llu of %llu blocks wait at %s, the others "
                          "have returned",
                          (unsigned long long)barrier.waiting, (unsigned long long)grid->blocks,
-                         base_name(self->barrier_site.file), self->barrier_site.line);
+                         place(self->barrier_site).c_str());
         }
         barrier.changed.wait(lock);
     }

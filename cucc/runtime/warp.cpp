@@ -19,32 +19,16 @@ namespace {
 constexpr uint64_t undefined = ~(uint64_t)0;
 
 const char *op_name(WarpOp op) {
-    switch (op) {
-    case WarpOp::sync:
-        return "__syncwarp";
-    case WarpOp::ballot:
-        return "__ballot_sync, __any_sync or __all_sync";
-    case WarpOp::shuffle_index:
-        return "__shfl_sync";
-    case WarpOp::shuffle_up:
-        return "__shfl_up_sync";
-    case WarpOp::shuffle_down:
-        return "__shfl_down_sync";
-    case WarpOp::shuffle_xor:
-        return "__shfl_xor_sync";
-    case WarpOp::match_any:
-        return "__match_any_sync";
-    case WarpOp::match_all:
-        return "__match_all_sync";
-    case WarpOp::matrix:
-        return "a function of nvcuda::wmma";
-    case WarpOp::active:
-        return "__activemask";
-    case WarpOp::step:
-        return "a store through volatile";
-    default:
-        return "__reduce_*_sync";
-    }
+    static const char *const before_reductions[] = {
+        "__syncwarp",       "__ballot_sync, __any_sync or __all_sync",
+        "__shfl_sync",      "__shfl_up_sync",
+        "__shfl_down_sync", "__shfl_xor_sync",
+        "__match_any_sync", "__match_all_sync"};
+    static const char *const after_reductions[] = {"a function of nvcuda::wmma", "__activemask",
+                                                   "a store through volatile"};
+    return op < WarpOp::reduce_add ? before_reductions[(int)op]
+           : op < WarpOp::matrix   ? "__reduce_*_sync"
+                                   : after_reductions[(int)op - (int)WarpOp::matrix];
 }
 
 // The source lane of a shuffle, as PTX's shfl instruction defines it: a warp is split into segments
@@ -199,10 +183,9 @@ void Worker::complete_warp_operation(unsigned w, bool diagnose) {
         if (stranger) {
             if (diagnose)
                 kernel_error("divergent warp operation: lanes that wait for each other call %s with mask "
-                             "0x%08x (%s:%d) and %s with mask 0x%08x (%s:%d)",
-                             op_name(first.op), first.mask, base_name(first.site.file), first.site.line,
-                             op_name(stranger->op), stranger->mask, base_name(stranger->site.file),
-                             stranger->site.line);
+                             "0x%08x (%s) and %s with mask 0x%08x (%s)",
+                             op_name(first.op), first.mask, place(first.site).c_str(), op_name(stranger->op),
+                             stranger->mask, place(stranger->site).c_str());
             continue;
         }
         if (first.op == WarpOp::matrix && present != first.mask)
@@ -224,11 +207,11 @@ Switch meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int op
     const unsigned t = worker.enter(thread);
     const unsigned w = t / warpSize, lane = t % warpSize;
     if (!(mask >> lane & 1))
-        kernel_error("%s at %s:%d: lane %u calls it with mask 0x%08x, which excludes that lane", op_name(op),
-                     base_name(site.file), site.line, lane, mask);
+        kernel_error("%s at %s: lane %u calls it with mask 0x%08x, which excludes that lane", op_name(op),
+                     place(site).c_str(), lane, mask);
     if (width < 1 || width > 32 || (width & (width - 1)))
-        kernel_error("%s at %s:%d: width %d is not a power of two up to 32", op_name(op),
-                     base_name(site.file), site.line, width);
+        kernel_error("%s at %s: width %d is not a power of two up to 32", op_name(op), place(site).c_str(),
+                     width);
     worker.lanes[t] = {op, (uint8_t)width, mask, operand, site, worker.barriers};
     worker.values[t] = value;
     Warp &warp = worker.warps[w];

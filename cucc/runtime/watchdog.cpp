@@ -163,9 +163,9 @@ Running &running_launch() {
             distributed = launch.kernel ? launch.distributed->load() : 0;
             waited = 0;
         } else if ((waited += step) > limit) {
-            end_program("kernel %s, launched at %s:%d, runs for ever or very slowly: no further block of "
+            end_program("kernel %s, launched at %s, runs for ever or very slowly: no further block of "
                         "it has started for %g s (CUDA_CPU_TIME_LIMIT)",
-                        launch.kernel->name, base_name(launch.kernel->file), launch.kernel->line, limit);
+                        launch.kernel->name, place(launch.kernel->file, launch.kernel->line).c_str(), limit);
         }
     }
 }

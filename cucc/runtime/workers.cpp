@@ -65,10 +65,7 @@ template <bool traced> __attribute__((noinline)) void run_chunks(Grid &grid, Wor
         if (first >= last)
             break;
         if (grid.schedule.kind == Schedule::forward) {
-            blockIdx = {};
-            if (first > 0)
-                blockIdx = {(unsigned)(first % size.x), (unsigned)(first / size.x % size.y),
-                            (unsigned)(first / size.x / size.y)};
+            blockIdx = first > 0 ? index_in(first, gridDim) : uint3{};
             for (uint64_t i = first; i < last; ++i) {
                 run(i);
                 if (++blockIdx.x == size.x) { // incremented, because divisions are slow
@@ -82,8 +79,7 @@ template <bool traced> __attribute__((noinline)) void run_chunks(Grid &grid, Wor
         } else {
             for (uint64_t i = first; i < last; ++i) {
                 const uint64_t b = grid.schedule.block(i, grid.blocks);
-                blockIdx = {(unsigned)(b % size.x), (unsigned)(b / size.x % size.y),
-                            (unsigned)(b / size.x / size.y)};
+                blockIdx = index_in(b, gridDim);
                 worker.order = grid.schedule.threads(worker.shuffled, worker.count, b);
                 run(b);
             }
@@ -111,8 +107,8 @@ template <class Event> bool spin_until(Event event) {
 
 cudaError_t too_few_threads(const Grid &grid, uint64_t needed, uint64_t there) {
     return fail(cudaErrorLaunchOutOfResources,
-                "launch of %s at %s:%d: needs %llu host threads, the system permits %llu", grid.kernel.name,
-                base_name(grid.kernel.file), grid.kernel.line, (unsigned long long)needed,
+                "launch of %s at %s: needs %llu host threads, the system permits %llu", grid.kernel.name,
+                place(grid.kernel.file, grid.kernel.line).c_str(), (unsigned long long)needed,
                 (unsigned long long)there);
 }
 

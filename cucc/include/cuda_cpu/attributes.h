@@ -20,7 +20,7 @@
     BOTH(WarpSize, WARP_SIZE, 10, p.warpSize)                                                                \
     BOTH(MaxPitch, MAX_PITCH, 11, p.memPitch)                                                                \
     BOTH(MaxRegistersPerBlock, MAX_REGISTERS_PER_BLOCK, 12, p.regsPerBlock)                                  \
-    BOTH(ClockRate, CLOCK_RATE, 13, machine.clock_khz)                                                       \
+    BOTH(ClockRate, CLOCK_RATE, 13, clock_khz())                                                             \
     BOTH(TextureAlignment, TEXTURE_ALIGNMENT, 14, p.textureAlignment)                                        \
     BOTH(GpuOverlap, GPU_OVERLAP, 15, p.asyncEngineCount > 0)                                                \
     BOTH(MultiProcessorCount, MULTIPROCESSOR_COUNT, 16, p.multiProcessorCount)                               \

@@ -77,13 +77,14 @@ TEST(a_launch_keeps_to_the_launch_bounds) {
 static void fail_for_good() {
     int device, count;
     void *p;
-    EXPECT(cuda_cpu::fail_for_good(cudaErrorAssert, "kernel: an assertion") == cudaErrorAssert);
+    cuda_cpu::set_sticky_error(cudaErrorAssert);
+    EXPECT(cuda_cpu::fail(cudaErrorAssert, "kernel: an assertion") == cudaErrorAssert);
     EXPECT(cudaGetLastError() == cudaErrorAssert);
     OK(cudaGetLastError()); // cleared, but the next call returns it again
     EXPECT(cudaMalloc(&p, 4) == cudaErrorAssert);
     EXPECT(cudaDeviceSynchronize() == cudaErrorAssert);
     EXPECT(cudaGetLastError() == cudaErrorAssert);
-    cuda_cpu::fail_for_good(cudaErrorIllegalAddress, "kernel: something else");
+    cuda_cpu::set_sticky_error(cudaErrorIllegalAddress);
     EXPECT(cudaFree(NULL) == cudaErrorAssert); // the first error stays
     std::thread([] {
         EXPECT(cudaDeviceSynchronize() == cudaErrorAssert); // for every host thread

@@ -275,6 +275,33 @@ __global__ void fetch_row(cudaTextureObject_t t, float *out) {
     out[threadIdx.x] = tex1D<float>(t, threadIdx.x + 0.5f);
 }
 
+__global__ void fetch_2d(cudaTextureObject_t t, float x, float y, float *out) {
+    *out = tex2D<float>(t, x, y);
+}
+
+TEST(a_texel_with_the_weight_0_does_not_count) { // as on an H200
+    const float in[2][2] = {{1, INFINITY}, {NAN, 3}};
+    cudaArray_t a;
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    OK(cudaMallocArray(&a, &format, 2, 2));
+    OK(cudaMemcpy2DToArray(a, 0, 0, in, sizeof in[0], sizeof in[0], 2, cudaMemcpyHostToDevice));
+    cudaTextureDesc desc = {};
+    desc.filterMode = cudaFilterModeLinear;
+    const cudaTextureObject_t t = texture_of(of_array(a), desc);
+    float *out;
+    OK(cudaMallocManaged(&out, sizeof *out));
+    const auto fetch = [&](float x, float y) {
+        fetch_2d<<<1, 1>>>(t, x, y, out);
+        OK(cudaDeviceSynchronize());
+        return *out;
+    };
+    EXPECT(fetch(0.5f, 0.5f) == 1 && fetch(1.5f, 1.5f) == 3 && std::isinf(fetch(1, 0.5f)));
+    EXPECT(std::isnan(fetch(0.5f, 1)));
+    OK(cudaFree(out));
+    OK(cudaDestroyTextureObject(t));
+    OK(cudaFreeArray(a));
+}
+
 TEST(an_array_of_n_by_1_is_read_in_one_dimension) {
     const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
     const std::vector<float> texels = {1, 2, 3, 4};
