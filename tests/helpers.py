@@ -281,6 +281,8 @@ def default_signals():
 
 def start(program, args, cwd, env=None, **more):
     """Starts bin/`program` (or the Path given) in a session of its own."""
+    if not isinstance(program, pathlib.Path):
+        build(str(program))
     settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     settings |= {"text": True, "errors": "replace", "start_new_session": True, "preexec_fn": default_signals}
     command = [str(program if isinstance(program, pathlib.Path) else BIN / str(program)), *map(str, args)]
@@ -289,8 +291,6 @@ def start(program, args, cwd, env=None, **more):
 
 def execute(program, args, cwd, env=None, timeout=None, limits=None, stdout=subprocess.PIPE):
     """Runs bin/`program` (or the Path given) to its end. `limits` maps resource.RLIMIT_… to bytes or seconds."""
-    if not isinstance(program, pathlib.Path):
-        build(str(program))
     timeout = timeout or (300 if sanitized() else 120)
 
     def before():

@@ -64,9 +64,10 @@ def test_every_rung_at_sizes_that_are_not_round(ladder, run):
         assert [row["number"] for row in rows if row["kind"] == "rung"][0] == 0
 
 
-@pytest.mark.parametrize("name", ["chapter05/dot_ladder", "chapter07/heat_ladder"])
+@pytest.mark.parametrize("name", ["chapter05/dot_ladder", "chapter07/heat_ladder", "chapter10/copy_ladder"])
 def test_one_rung(name, run):
-    """--kernel N runs rung N alone; with --inject-error every rung fails, and a wrong rung has no time."""
+    """--kernel N runs rung N alone, also where another table lacks it; with --inject-error every rung fails, and a wrong rung has no
+    time."""
     arguments = ("--size", 31, "--runs", 1, "--json")
     every = {row["number"]: row for row in json.loads(run(name, *arguments, status=0).out)["rows"]}
     every.pop(None)

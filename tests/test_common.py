@@ -76,10 +76,11 @@ def on_terminal(cwd, *args, lines=24, columns=80, env=None, stderr=False):
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     usual = dict(TERM="xterm", COLORTERM="truecolor", LC_ALL="C.UTF-8", NO_COLOR="", LINES="")
-    process = subprocess.Popen(
-        [helpers.BIN / PICTURE, "draw", "--", *map(str, args)],
-        cwd=cwd,
-        env=helpers.environment({**usual, **(env or {})}),
+    process = helpers.start(
+        PICTURE,
+        ["draw", "--", *args],
+        cwd,
+        {**usual, **(env or {})},
         stdout=subprocess.DEVNULL if stderr else slave,
         stderr=slave if stderr else subprocess.PIPE,
     )

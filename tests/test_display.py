@@ -297,6 +297,12 @@ def test_interrupt_of_a_window(window):
     assert w.end(1, says="(.*\n)*.*expected !wrong(.*\n)*") == "exit function\n"
 
 
+@needs_window
+def test_a_window_that_is_interrupted_at_once(run, screen):
+    env = {"DISPLAY": screen, "LSAN_OPTIONS": "detect_leaks=0"}  # leaks inside Mesa
+    run(PICTURE, "a_window_that_is_stopped_at_once_shows_a_frame", status=0, env=env)
+
+
 def test_no_window(draw, tmp_path):
     """Without a working display one line is printed and a file is written; with --window it is an error."""
     env = {"DISPLAY": ":9999"}

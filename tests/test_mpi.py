@@ -24,6 +24,7 @@ def ranks(run):
     of its own, and that of Open MPI 5 sometimes a null byte before the first line."""
 
     def ranks(number, program, *args, command=(), **more):
+        helpers.build(program)
         result = run(MPIRUN, "-np", number, *command, helpers.BIN / program, *args, **more)
         result.out, result.err = (text.replace("\0", "") for text in (result.out, result.err))
         own = r"(dot|heat|julia)_mpi|contiguous|round-robin|dynamic|MPI_Allreduce|cuda on the CPU|[\w/]+\.(cu|h):\d+"

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A program with a picture and an animation that needs no device. Its only case takes a program's
+// A program with a picture and an animation that needs no device. Its first case takes a program's
 // options:
 //     picture draw -- --output x.png --width 30
 // tests/test_common.py and tests/test_display.py check its output.
 #include "../../common/cpu_anim.h"
 #include "../../common/random.h"
 #include "../unit.h"
+extern "C" {
+#include "../../common/lib/window.h"
+}
 
 struct Scene {
     size_t width, height;
@@ -81,4 +84,17 @@ TEST(draw) {
         bitmap.display_and_exit(talk ? leave : NULL);
     }
     EXPECT(!wrong);
+}
+
+// With a display only
+TEST(a_window_that_is_stopped_at_once_shows_a_frame) {
+    const volatile sig_atomic_t stop = SIGINT;
+    unsigned char pixels[4 * 8 * 8] = {};
+    int frames = 0;
+    Canvas canvas = {};
+    canvas.pixels = pixels;
+    canvas.width = canvas.height = 8;
+    canvas.data = &frames;
+    canvas.frame = [](void *data, int) { ++*(int *)data; };
+    EXPECT(window_problem() || (!window_open(&canvas) && !window_show(&canvas, &stop) && frames == 1));
 }

@@ -6,12 +6,17 @@ import os
 import pathlib
 import re
 import shutil
+import sys
 
 import pytest
 
 import helpers
 from browser import needs_browser, violations
 from trees import ROOT, copy_sources, make, run
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from highlight import highlighted  # noqa: E402
 
 TEXT = "a <b> & \"c\" d|e __device__ </title></pre><script>alert('f')</script>"  # in place of a title
 HOSTILE = f"""// SPDX-License-Identifier: MIT
@@ -154,6 +159,16 @@ def test_what_a_page_shows(site):
     page = (site / "docs/tools.html").read_text()  # wide pictures and tables scroll
     assert len(re.findall('<figure tabindex="0"[^>]*><img src="trace/[a-z]+.svg"', page)) == 2
     assert page.count("<table>") == page.count('<div class="table text" tabindex="0"') > 3
+
+
+@pytest.mark.parametrize("quote", ["&quot;", '"'])
+def test_headers_are_links_with_any_pygments(monkeypatch, quote):
+    """Pygments 2.20 does not escape quotation marks, earlier versions do."""
+    pygments = pytest.importorskip("pygments")
+    usual, quoted = pygments.format, '(?<=<span class="cpf">)(?:&quot;|")(.*?)(?:&quot;|")'
+    monkeypatch.setattr(pygments, "format", lambda *all: re.sub(quoted, rf"{quote}\1{quote}", usual(*all)))
+    lines, _ = highlighted("chapter05/dot.cu", lambda file, page: file)
+    assert f'<a href="common/book.h">{quote}../common/book.h{quote}</a>' in "".join(lines)
 
 
 def test_hostile_text_is_text(site):

@@ -16,12 +16,17 @@ static std::vector<int> numbers(size_t n, int range) {
     return all;
 }
 
+static int larger(int a, int b) {
+    return std::max(a, b);
+}
+
 enum { THREADS = 96, ITEMS = 3, ALL = THREADS * ITEMS };
 
+// These two take references to variables that are not const.
 struct Larger {
-    __host__ __device__ int operator()(int a, int b) const { return a < b ? b : a; }
+    __host__ __device__ int operator()(int &a, int &b) const { return a < b ? b : a; }
 };
-struct Minus { // takes references to variables that are not const
+struct Minus {
     __host__ __device__ int operator()(int &a, int &b) const { return a - b; }
 };
 struct Affine { // not commutative
@@ -121,9 +126,9 @@ TEST(block_scan) {
         firsts.push_back(in[(size_t)i]);
     const auto end = std::back_inserter(expected);
     std::exclusive_scan(in.begin(), in.end(), end, 0);
-    std::inclusive_scan(in.begin(), in.end(), end, Larger());
+    std::inclusive_scan(in.begin(), in.end(), end, larger);
     std::inclusive_scan(firsts.begin(), firsts.end(), end, std::plus<int>(), 100);
-    std::exclusive_scan(firsts.begin(), firsts.end(), end, 7, Larger());
+    std::exclusive_scan(firsts.begin(), firsts.end(), end, 7, larger);
     expected.resize(3 * ALL);
     expected.push_back(std::accumulate(in.begin(), in.end(), 0) +
                        std::accumulate(firsts.begin(), firsts.end(), 100));
@@ -258,7 +263,7 @@ TEST(device_reduce_and_scan) {
     std::partial_sum(in.begin(), in.end(), expected.begin());
     CUB(DeviceScan::InclusiveSum, from.data, to.data, N);
     EXPECT(to.host() == expected);
-    std::exclusive_scan(in.begin(), in.end(), expected.begin(), 3, Larger());
+    std::exclusive_scan(in.begin(), in.end(), expected.begin(), 3, larger);
     CUB(DeviceScan::ExclusiveScan, from.data, to.data, Larger(), 3, N);
     EXPECT(to.host() == expected);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Calls that are made to fail with CUDA_CPU_FAIL, and failures of the operating system and of the program.
+#include <atomic>
 #include <cuda.h>
 #include <stdexcept>
 #include <sys/resource.h>
+#include <thread>
 #include "../unit.h"
 
 // What call `number` of this process must return.
@@ -13,15 +15,18 @@ static cudaError_t expected(int number) {
                                                                          : cudaSuccess;
 }
 
-// Runs the next case in this program anew: the setting is read before main.
+static const char *the_case;
+
+// Runs a case in this program anew: the setting is read before main.
 static void again(void *setting) {
     setenv("CUDA_CPU_FAIL", (const char *)setting, 1);
-    execl("/proc/self/exe", "failing_calls", "each_call_counts_once", NULL);
+    execl("/proc/self/exe", "failing_calls", the_case, NULL);
 }
 
 TEST(each_call_counts_once) {
     int device, version;
     if (!getenv("CUDA_CPU_FAIL")) {
+        the_case = "each_call_counts_once";
         for (const char *setting : {"1:700", "2:700", "3:700", "4:700", "5:cudaErrorIllegalAddress", "6:700",
                                     "2:cudaErrorIllegalAddress:sticky"}) {
             const unit_result result = unit_child(again, (void *)setting);
@@ -38,6 +43,36 @@ TEST(each_call_counts_once) {
     const cudaError_t last = expected(1) ? expected(1) : expected(4);
     EXPECT(cudaGetLastError() == (last ? last : expected(5)));
     EXPECT(cudaGetLastError() == expected(6));
+}
+
+static std::atomic<bool> writing, written;
+
+static ssize_t write_slowly(void *, const char *, size_t bytes) {
+    writing = true;
+    usleep(100000);
+    written = true;
+    return (ssize_t)bytes;
+}
+
+// The program may end as soon as a call fails, so no other thread may see a failure before its line is there.
+TEST(a_failure_is_announced_first) {
+    int device;
+    if (!getenv("CUDA_CPU_FAIL")) {
+        the_case = "a_failure_is_announced_first";
+        EXPECT(unit_child(again, (void *)"1:700:sticky").status == 0);
+        return;
+    }
+    FILE *const terminal = stderr;
+    stderr = fopencookie(NULL, "w", {NULL, write_slowly, NULL, NULL});
+    setvbuf(stderr, NULL, _IONBF, 0);
+    std::thread first([] { cudaFree(NULL); });
+    while (!writing)
+        usleep(1000);
+    const bool ok = cudaGetDevice(&device) == cudaErrorIllegalAddress && written;
+    first.join();
+    fclose(stderr);
+    stderr = terminal;
+    EXPECT(ok);
 }
 
 TEST(a_graph_is_written_whole_or_not_at_all) {
