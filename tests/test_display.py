@@ -31,7 +31,7 @@ VIDEOS = [pytest.param(ending, marks=needs_ffmpeg) for ending in ("mp4", "webm",
 
 def start(cwd, *args):
     """Starts tests/common/picture in the background."""
-    return helpers.start(PICTURE, ["draw", "--", *args], cwd)
+    return helpers.start(PICTURE, args, cwd)
 
 
 def frames(path):
@@ -186,7 +186,7 @@ def test_interrupted_sequence(tmp_path):
         out, err = process.communicate(timeout=60)
         count = len(os.listdir(tmp_path))
         assert sorted(os.listdir(tmp_path)) == sorted(f"{i}.ppm" for i in range(count))
-        assert process.returncode == status and bool(err) == bool(more)
+        assert process.returncode == status and not err
         assert more or out == f"wrote 0.ppm to {count - 1}.ppm (12x8)\nexit function\n"
         for path in tmp_path.iterdir():
             path.unlink()
@@ -294,7 +294,7 @@ def test_interrupt_of_a_window(window):
     assert w.end(130) == "exit function\n"
     w = window("--wrong", "--talk")
     w.close()
-    assert w.end(1, says="(.*\n)*.*expected !wrong(.*\n)*") == "exit function\n"
+    assert w.end(1) == "exit function\n"
 
 
 def test_no_window(draw, tmp_path):

@@ -41,9 +41,7 @@ def test_chapters_without_pictures(old, run):
     assert out.count("Name: ") == helpers.devices()
     assert re.search(r"^Clock rate: [1-9]", out, re.M) and "Device copy overlap: Enabled" in out
     rest = out.split("Max linear texture: 1\n")[-1].splitlines()
-    threads = [f"thread {i}" for i in range(16)]
-    summed = [f"Value calculated: {33 * 1024 * 2:.6f}", *threads, "decoded: HAL"]
-    assert rest == [*summed, f"{2 * 32 * 96} threads counted"]
+    assert rest == [*(f"thread {i}" for i in range(16)), "decoded: HAL", f"{2 * 32 * 96} threads counted"]
 
 
 def test_bitmap_and_a_constructor_without_device_and_void_main(old, run, tmp_path):

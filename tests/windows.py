@@ -72,7 +72,6 @@ def window(screen, tmp_path):
     with contextlib.ExitStack() as stack:
 
         def window(*args, program=PICTURE, name=screen):
-            args = ["draw", "--", *args] if program == PICTURE else args
             return stack.enter_context(Window(name, program, args, tmp_path))
 
         yield window

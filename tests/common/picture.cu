@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A program with a picture and an animation that needs no device. Its only case takes a program's
-// options:
-//     picture draw -- --output x.png --width 30
-// tests/test_common.py and tests/test_display.py check its output.
+// A program with a picture and an animation that needs no device. tests/test_common.py and
+// tests/test_display.py check its output.
+#include <unistd.h>
 #include "../../common/cpu_anim.h"
 #include "../../common/random.h"
-#include "../unit.h"
 
 struct Scene {
     size_t width, height;
@@ -50,9 +48,7 @@ static void leave(void *data) {
     puts("exit function");
 }
 
-TEST(draw) {
-    char *argv[32] = {(char *)"picture"};
-    int argc = 1;
+int main(int argc, char **argv) {
     bool animate = false, talk = false, wrong = false;
     Scene scene = {12, 8, NULL, 0, false, false, false, false};
     const Option own[] = {OPTION_SIZE("width", &scene.width, 1, 65536, "pixels a row"),
@@ -65,8 +61,6 @@ TEST(draw) {
                           OPTION_FLAG("talk", &talk, "say when the exit function runs"),
                           OPTION_FLAG("wrong", &wrong, "end with status 1"),
                           OPTION_END};
-    for (char **word = unit_arguments; *word && argc < 31; word++)
-        argv[argc++] = *word;
     parse_options(argc, argv, "Draws a test picture.", PICTURE | ANIMATION, own);
     if (animate) {
         CPUAnimBitmap bitmap(scene.width, scene.height, &scene);
@@ -80,5 +74,5 @@ TEST(draw) {
         frame(&scene, 0);
         bitmap.display_and_exit(talk ? leave : NULL);
     }
-    EXPECT(!wrong);
+    return wrong;
 }
