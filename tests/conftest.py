@@ -26,9 +26,10 @@ def pytest_configure(config):
     if hasattr(config, "workerinput") or config.option.help or config.option.version:
         return
     if "EVERYTHING_IS_BUILT" not in os.environ:
-        status, output = helpers.make("common")
-        if status != 0:
-            pytest.exit(f"the build failed:\n{output}", returncode=1)
+        try:
+            helpers.make("common")
+        except AssertionError as failed:
+            pytest.exit(f"the build failed:\n{failed}", returncode=1)
 
 
 def pytest_report_header():

@@ -4,11 +4,10 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
 
 import pytest
 
-from trees import ROOT, copy_sources, environment, make, run
+from trees import ROOT, copy_sources, make, run
 
 # A program of each kind: shared memory, textures, OpenGL, atomics in device functions, streams, cooperative groups, threads
 KINDS = [
@@ -40,41 +39,21 @@ def trees(once):
 
 def mistakes(tree, file):
     """The errors that clangd reports for a file."""
-    done = subprocess.run(
-        ["clangd", "--check=" + str(tree / file)],
-        cwd=tree,
-        env=environment(),
-        text=True,
-        check=False,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=300,
-    )
-    assert "config error" not in done.stdout and "All checks completed" in done.stdout, done.stdout
-    return re.findall(r"^E.*?(\[\w+\] Line .*)", done.stdout, re.M)
+    log = run(tree, "clangd", f"--check={tree / file}", status=None)
+    assert "config error" not in log and "All checks completed" in log, log
+    return re.findall(r"^E.*?(\[\w+\] Line .*)", log, re.M)
+
+
+PLAIN = [*(kind + ".cu" for kind in KINDS), "common/proofs/dot.h", "common/gpu_anim.h", "chapter06/spheres.h"]
+WITH_DATABASE = "chapter05/dot.cu", "common/gpu_anim.h", "common/lib/window.c", "common/lib/options.c"
 
 
 @needs_clangd
 @pytest.mark.parametrize(
-    "file",
-    [*(kind + ".cu" for kind in KINDS), "common/proofs/dot.h", "common/gpu_anim.h", "chapter06/spheres.h"],
+    "tree, file", [*((0, file) for file in PLAIN), *((1, file) for file in WITH_DATABASE)]
 )
-def test_clangd_finds_nothing_wrong(trees, file):
-    assert mistakes(trees[0], file) == []
-
-
-@needs_clangd
-@pytest.mark.parametrize(
-    "file",
-    [
-        "chapter05/dot.cu",
-        "common/gpu_anim.h",
-        "common/lib/window.c",
-        "common/lib/options.c",
-    ],
-)
-def test_clangd_finds_nothing_wrong_with_the_database(trees, file):
-    assert mistakes(trees[1], file) == []
+def test_clangd_finds_nothing_wrong(trees, tree, file):
+    assert mistakes(trees[tree], file) == []
 
 
 @needs_clangd

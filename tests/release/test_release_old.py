@@ -42,8 +42,7 @@ def test_a_path_with_a_blank_and_a_listing_beside_nothing(run, tmp_path):
     source.parent.mkdir()
     call = "HANDLE_ERROR(cudaThreadSynchronize());"
     source.write_text(f'#include "../common/book.h"\nint main(void) {{ {call} puts("hello"); }}\n')
-    status, output = helpers.make("old", f"FILE={source}")
-    assert status == 0, output
+    helpers.make("old", f"FILE={source}")
     assert [p.name for p in source.parent.iterdir()] == ["hello there.cu"]
     assert run(helpers.BIN.absolute() / "old/hello there", status=0).out == "hello\n"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What tests/test_programs.py tests with three programs, with all of them; more orders of threads, more sizes, large sizes."""
 import os
+import pathlib
 import re
-import subprocess
 
 import pytest
 
@@ -34,8 +34,8 @@ def test_no_device_and_no_memory(program, run):
     default.check_memory(program, run)
 
 
-def test_lost_output(sound_program, run, tmp_path):
-    default.check_lost_output(sound_program, run, tmp_path)
+def test_lost_output(sound_program, run):
+    default.check_lost_output(sound_program, run)
 
 
 @pytest.mark.backend("cpu")
@@ -129,13 +129,6 @@ def test_racecheck_sees_that_the_barrier_is_missing(tmp_path):
 
 def sanitized(folder, tool, *words):
     """The status and the output of a program, the word with a slash, under a tool of compute-sanitizer."""
-    words = [helpers.BIN / word if "/" in str(word) else word for word in words]
-    done = subprocess.run(
-        ["compute-sanitizer", "--tool", tool, *words],
-        cwd=folder,
-        env=helpers.environment(),
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    return done.returncode, done.stdout
+    words = ["--tool", tool, *(helpers.BIN / word if "/" in str(word) else word for word in words)]
+    result = helpers.execute(pathlib.Path("compute-sanitizer"), words, folder, timeout=3600)
+    return result.status, result.out + result.err
