@@ -4,7 +4,6 @@ import atexit
 import dataclasses
 import fcntl
 import functools
-import json
 import os
 import pathlib
 import re
@@ -12,6 +11,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -19,6 +19,9 @@ import pytest
 from PIL import Image
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "scripts"))
+import programs as headers  # noqa: E402
+
 BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = ROOT / os.environ.get("BUILD", "build")
 GALLERY = ROOT / "docs" / "gallery"
@@ -50,26 +53,18 @@ def devices():
 
 
 @functools.lru_cache
-def opencl_device():
-    """Whether this machine has an OpenCL device: a GPU's driver, or PoCL."""
-    return execute("chapter12/opencl_add", ["--size", 1], ROOT).status != 2
-
-
-@functools.lru_cache
-def vulkan_device():
-    """Whether Vulkan and CUDA can share memory here."""
+def waived(program):
+    """Whether a program says that this machine lacks what it needs."""
     with tempfile.TemporaryDirectory() as folder:
-        return execute("chapter08/ripple_vulkan", ["--size", 1, "--frames", 1], folder).status != 2
+        return execute(program, ["--size", 1], folder).status == 2
 
 
 def lacks(program):
     """The device that a program needs and this machine lacks, or None. Libraries are not checked."""
     if program.gpus > 1 and devices() < program.gpus:
         return f"needs {program.gpus} GPUs"
-    if "opencl" in program.needs and not opencl_device():
-        return "needs an OpenCL device"
-    if "vulkan" in program.needs and not vulkan_device():
-        return "needs a GPU whose driver has Vulkan"
+    if {"opencl", "vulkan"} & set(program.libraries) and waived(program.name):
+        return "needs an OpenCL device, or a GPU whose driver has Vulkan"
     return None
 
 
@@ -130,22 +125,8 @@ def sanitized(name=""):
     return any(s.startswith(name) for s in config()["VARIANT"].split("-")[1:] if s != "debug")
 
 
-@dataclasses.dataclass
-class Program:
-    """An object of scripts/programs.py."""
-
-    name: str
-    title: str
-    book: str
-    teaches: str
-    run: str
-    differs: str
-    needs: str
-    picture: str
-    expect: str
-    bench: str
-    terms: str
-    check: str
+class Program(headers.Program):
+    """A row of scripts/programs.py."""
 
     def __str__(self):
         return self.name
@@ -162,8 +143,8 @@ class Program:
     def settings(self):
         """The source together with the headers that may contain its options: those of its chapter and common/proofs, but not
         the options of other programs, when this one reads its own."""
-        headers = re.findall(r'#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', self.source)
-        texts = [(self.path.parent / header).read_text() for header in headers]
+        included = re.findall(r'#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', self.source)
+        texts = [(self.path.parent / header).read_text() for header in included]
         own = "parse_options(" in self.source
         return self.source + "".join(text for text in texts if not (own and "parse_options(" in text))
 
@@ -223,10 +204,7 @@ def gallery():
 
 @functools.lru_cache
 def programs():
-    listed = subprocess.run(
-        [ROOT / "scripts" / "programs.py"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE
-    ).stdout
-    return [Program(**fields) for fields in json.loads(listed)]
+    return [Program(*fields) for fields in headers.read_programs()]
 
 
 @dataclasses.dataclass

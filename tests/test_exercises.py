@@ -2,15 +2,12 @@
 """Exercises (make exercise, exercises, progress): scripts/task.py and scripts/exercise.py. release/test_exercises_built.py builds more."""
 import re
 import shutil
-import sys
 
 import pytest
 
 import helpers
 from trees import ROOT, make
-
-sys.path.insert(0, str(ROOT / "scripts"))
-import task  # noqa: E402
+import task  # scripts/, which helpers adds to the path
 
 ALL = [task.Exercise(program.name) for program in helpers.programs()]
 EXERCISES = [exercise for exercise in ALL if not exercise.why_none()]

@@ -299,7 +299,7 @@ def attack(task):
             done.update({"command lines": 1, "without a mistake": case.runs, f"status {status}": 1})
             if problem:
                 defects.append(f"case {number}: {program}: {case}: {problem}")
-    return program, done, defects
+    return f"{str(program):36} {done['command lines']:6} command lines", done, defects
 
 
 def main(words):
@@ -320,23 +320,11 @@ def main(words):
         elif "mpi" in program.needs:
             numbers = numbers[::10]  # MPI takes 0.1 s to start
         tasks += [(program, numbers, options.seed, options.runs)] if numbers else []
-    done, defects = collections.Counter(), 0
-    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
-        for ended in concurrent.futures.as_completed([pool.submit(attack, task) for task in tasks]):
-            program, theirs, found = ended.result()
-            done += theirs
-            defects += len(found)
-            line = f"{str(program):36} {theirs['command lines']:6} command lines"
-            print(line, *found, sep="\n    ", flush=True)
-    kinds = ["command lines", "without a mistake", *(f"status {status}" for status in (0, 1, 2, 64))]
-    figures = {
-        "programs": len(chosen),
-        **{kind: done[kind] for kind in kinds},
-        "defects": defects,
-        "seed": options.seed,
-    }
+    done = shared.collect(concurrent.futures.ProcessPoolExecutor(options.jobs), attack, tasks)
+    kinds = ["command lines", "without a mistake", *(f"status {n}" for n in (0, 1, 2, 64)), "defects"]
+    figures = {"programs": len(chosen), **{kind: done[kind] for kind in kinds}, "seed": options.seed}
     shared.report("command_lines.py", figures)
-    return 1 if defects else 0
+    return 1 if done["defects"] else 0
 
 
 if __name__ == "__main__":

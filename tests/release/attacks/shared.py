@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What the attacks share: their command line, how they report, libraries to preload, and changed copies of programs."""
 import argparse
+import collections
+import concurrent.futures
 import os
 import pathlib
 import random
@@ -35,8 +37,21 @@ def parse(doc, words, **options):
     return found
 
 
-def report(name, figures, line=""):
-    print(f"{line}{name}: " + ", ".join(f"{what} {value}" for what, value in figures.items()), flush=True)
+def collect(pool, function, tasks):
+    """Runs function(task) for each task. It returns a title or None, a Counter of what it has done, and a list of defects; prints
+    them. Returns the sum of all Counters, with the number of the defects."""
+    sum_of_all = collections.Counter()
+    with pool:
+        for ended in concurrent.futures.as_completed([pool.submit(function, task) for task in tasks]):
+            title, done, defects = ended.result()
+            sum_of_all.update(done, defects=len(defects))
+            if title or defects:
+                print(title or "defect", *defects, sep="\n    ", flush=True)
+    return sum_of_all
+
+
+def report(name, figures):
+    print(f"{name}: " + ", ".join(f"{what} {value}" for what, value in figures.items()), flush=True)
 
 
 def library(name):
