@@ -13,10 +13,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageSequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))
@@ -68,12 +69,14 @@ def lacks(program):
     return None
 
 
+# For subprocess.run: stdout and stderr in one text
+TOGETHER = {"text": True, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+
+
 def make(*goals, status=0):
     """Runs make with the settings of the tests: BACKEND, SANITIZE and so on, from the environment. Returns its output.
     Status None stands for any."""
-    done = subprocess.run(
-        ["make", *goals], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    done = subprocess.run(["make", *goals], cwd=ROOT, **TOGETHER)
     assert status in (None, done.returncode), done.stdout
     return done.stdout
 
@@ -287,6 +290,15 @@ def execute(program, args, cwd, env=None, timeout=None, limits=None, stdout=subp
     return Result(process.returncode, out or "", err, command)
 
 
+def wait_for(condition, seconds=60):
+    """Waits until condition() is true. Returns what it returned."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"not after {seconds} s"
+        time.sleep(0.005)
+    return found
+
+
 def children(parent):
     """The processes that a process has started, by their numbers, with their names. A minimal system has no ps."""
     found = {}
@@ -307,19 +319,16 @@ def pixels(path):
 
 
 def frames(path):
-    """The frames of an animation or a video, or the one picture, as arrays like those of pixels()."""
+    """A list of the frames of an animation or a video, or of the one picture, as arrays like those of pixels()."""
     if path.suffix in (".mp4", ".webm", ".mkv", ".mov", ".avi", ".mpg"):
         entries = "-v error -select_streams v:0 -show_entries stream=width,height -of csv=p=0".split()
         probe = subprocess.run(["ffprobe", *entries, path], check=True, stdout=subprocess.PIPE).stdout
         width, height = map(int, re.findall(rb"\d+", probe)[:2])
         decode = ["ffmpeg", "-v", "error", "-i", path, *"-f rawvideo -pix_fmt rgb24 pipe:1".split()]
         raw = subprocess.run(decode, check=True, stdout=subprocess.PIPE).stdout
-        yield from np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3).astype(int)
-        return
+        return list(np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3).astype(int))
     with Image.open(path) as animation:
-        for i in range(getattr(animation, "n_frames", 1)):
-            animation.seek(i)
-            yield np.asarray(animation.convert("RGB")).astype(int)
+        return [np.asarray(frame.convert("RGB")).astype(int) for frame in ImageSequence.Iterator(animation)]
 
 
 def compare(name, actual, expected, mean=0.0, worst=0, fraction=0.0):

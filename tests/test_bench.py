@@ -344,9 +344,8 @@ def test_interrupt_keeps_what_was_measured(bench, number):
     bench.add("dot_ladder", script=f"sleep 60 & echo $! >{bench.tree}/pid; wait")
     words = "bench/measure.py", "chapter05/add_ladder", "chapter05/dot_ladder"
     process = helpers.start(PYTHON, words, bench.tree, stderr=subprocess.STDOUT)
-    pid, limit = bench.tree / "pid", time.monotonic() + 30
-    while not (pid.exists() and pid.read_text()) and time.monotonic() < limit:
-        time.sleep(0.05)
+    pid = bench.tree / "pid"
+    helpers.wait_for(lambda: pid.exists() and pid.read_text())
     process.send_signal(number)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and "interrupted" in out and "Traceback" not in out, out

@@ -8,7 +8,6 @@ import signal
 import struct
 import subprocess
 import termios
-import time
 
 import numpy as np
 import pytest
@@ -195,10 +194,7 @@ def test_interrupted(tmp_path, number):
     options = ["--noise", "--width", "4000", "--height", "4000", "--output", "x.png"]
     ignored = {} if number else {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
     process = helpers.start(PICTURE, options, tmp_path, **ignored)
-    deadline = time.monotonic() + 60
-    while len(os.listdir(tmp_path)) < 2:
-        assert time.monotonic() < deadline and process.poll() is None, "no unfinished file was seen"
-        time.sleep(0.001)
+    helpers.wait_for(lambda: len(os.listdir(tmp_path)) == 2 or process.poll() is not None)
     process.send_signal(number or signal.SIGHUP)
     out, err = process.communicate(timeout=60)
     assert os.listdir(tmp_path) == ["x.png"]

@@ -13,9 +13,10 @@ import pytest
 
 import helpers
 from formulas import julia, red
+from helpers import frames
 from trees import stand_in
 from test_common import draw, gradient, on_terminal, preview  # noqa: F401
-from windows import PICTURE, deadline, enlarged, needs_window, screen, window, x_server  # noqa: F401
+from windows import PICTURE, enlarged, needs_window, screen, window, x_server  # noqa: F401
 
 needs_webp = pytest.mark.skipif(not helpers.has("WEBP"), reason="needs a build with libwebp")
 needs_ffmpeg = pytest.mark.skipif(not shutil.which("ffmpeg"), reason="needs ffmpeg, found none")
@@ -32,10 +33,6 @@ VIDEOS = [pytest.param(ending, marks=needs_ffmpeg) for ending in ("mp4", "webm",
 def start(cwd, *args):
     """Starts tests/common/picture in the background."""
     return helpers.start(PICTURE, args, cwd)
-
-
-def frames(path):
-    return list(helpers.frames(path))
 
 
 def padded(image):
@@ -179,9 +176,7 @@ def test_interrupted_sequence(tmp_path):
         process = start(
             tmp_path, "--animate", "--slow", "--talk", *more, "--frames", 100000, "--output", "%d.ppm"
         )
-        for _ in deadline():
-            if len(os.listdir(tmp_path)) > 3:
-                break
+        helpers.wait_for(lambda: len(os.listdir(tmp_path)) > 3)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         count = len(os.listdir(tmp_path))

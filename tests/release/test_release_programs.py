@@ -8,11 +8,8 @@ import pytest
 
 import helpers
 import test_programs as default
-from test_programs import numeric_options, one_line
-
-
-def test_default_run(program, default_run):
-    default.check_default_run(program, default_run)
+from test_programs import numeric_options, one_line, test_default_run, test_lost_output  # noqa: F401
+from test_programs import test_more_than_the_memory, test_no_device_at_all  # noqa: F401
 
 
 def test_every_option(program, run, rng):
@@ -27,15 +24,6 @@ def test_every_option(program, run, rng):
         result = run(program, *mistake)
         one_line(result, 64)
         assert not result.out and mistake[0].split("=")[0].strip("-") in result.err, str(result)
-
-
-def test_no_device_and_no_memory(program, run):
-    default.check_without_device(program, run)
-    default.check_memory(program, run)
-
-
-def test_lost_output(sound_program, run):
-    default.check_lost_output(sound_program, run)
 
 
 @pytest.mark.backend("cpu")

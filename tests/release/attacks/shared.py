@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
@@ -59,7 +60,7 @@ def library(name):
     source, made = HERE / f"{name}.c", helpers.BUILD / f"attacks/{name}.so"
     if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
         made.parent.mkdir(parents=True, exist_ok=True)
-        new = made.with_name(f"{name}.{os.getpid()}.so")
+        new = made.with_name(f"{name}.{threading.get_native_id()}.so")
         compiler = os.environ.get("CC", "cc").split()
         options = ["-std=gnu11", "-O1", "-shared", "-fPIC", source, "-o", new, "-ldl"]
         subprocess.run([*compiler, *options], check=True)
@@ -92,7 +93,5 @@ def compile_copy(program, command, folder, binary, changed=None):
     words[words.index("-o") + 1] = str(binary)
     words[words.index(f"{program}.cu")] = str(folder / f"{program}.cu")
     words[1:1] = ["-O1", "-w", "-Xcompiler=-pthread"]
-    done = subprocess.run(
-        words, cwd=helpers.ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    done = subprocess.run(words, cwd=helpers.ROOT, **helpers.TOGETHER)
     return done.stdout if done.returncode else None

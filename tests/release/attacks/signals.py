@@ -159,7 +159,7 @@ def check_files(job, folder, number, status, out, old):
             continue
         if job.early and "*" not in job.output and status == 128 + number:
             told = re.search(rf"wrote {name} \(.*, (\d+) frames?", out)
-            if told and len(list(helpers.frames(folder / name))) == int(told[1]):
+            if told and len(helpers.frames(folder / name)) == int(told[1]):
                 continue
         raise Defect(f"{name} has {len(data)} bytes, which are not those of a whole file")
     if "*" in job.output:
@@ -189,12 +189,10 @@ def attack(job, number, choice):
             os.killpg(process.pid, signal.SIGKILL)
             raise Defect(f"is still running {SECONDS} s after the signal") from None
         status = process.returncode
-        for _ in range(1000):  # ffmpeg ends when its standard input does
-            if not processes_in(folder):
-                break
-            time.sleep(0.01)
-        else:
-            raise Defect("a process is left")
+        try:  # ffmpeg ends when its standard input does
+            helpers.wait_for(lambda: not processes_in(folder), 10)
+        except AssertionError:
+            raise Defect("a process is left") from None
         allowed = {0, -number} | ({128 + number} if job.early else set())
         if status not in allowed:
             raise Defect(f"status {status}: {err}")
