@@ -73,11 +73,8 @@ LOSSY = dict(mean=2, worst=40, fraction=0.003)
 def one_line(result, status):
     """Expects that the run ended with this status and one line on stderr, which begins with the name of the program or of a
     source file."""
-    assert (
-        result.status == status
-        and len(result.errors) == 1
-        and re.match(r"[\w./-]+: |[\w./-]+:\d+: ", result.err)
-    ), f"expected status {status} and one line on stderr\n{result}"
+    line = len(result.errors) == 1 and re.match(r"[\w./-]+: |[\w./-]+:\d+: ", result.err)
+    assert result.status == status and line, f"expected status {status} and one line on stderr\n{result}"
 
 
 def contents(folder):

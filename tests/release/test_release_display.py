@@ -55,10 +55,8 @@ def test_a_still_is_lossless_at_any_size(draw, tmp_path):
         draw("--noise", "--width", 1300, "--height", 1300, "--output", f"x.{ending}")
     assert (tmp_path / "x.webp").stat().st_size > 5e6
     assert (helpers.pixels(tmp_path / "x.webp") == helpers.pixels(tmp_path / "x.ppm")).all()
-    assert (
-        draw("--animate", "--frames", 3, "--output", "f-%02d.webp").out
-        == "wrote f-00.webp to f-02.webp (12x8)\n"
-    )
+    out = draw("--animate", "--frames", 3, "--output", "f-%02d.webp").out
+    assert out == "wrote f-00.webp to f-02.webp (12x8)\n"
 
 
 @needs_ffmpeg
