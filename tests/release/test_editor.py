@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from trees import ROOT, copy_sources, make, run
+from trees import copy_sources, make, run
 
 # A program of each kind: shared memory, textures, OpenGL, atomics in device functions, streams, cooperative groups, threads
 KINDS = """chapter03/hello_world chapter05/dot chapter07/heat_2d chapter08/basic_interop

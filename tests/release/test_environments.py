@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import helpers
-from trees import PROGRAMS, ROOT, append, compiled, copy_sources, make, run, stand_in
+from trees import PROGRAMS, ROOT, append, compiled, copy_sources, run, stand_in
 
 README = (ROOT / "README.md").read_text()
 PHONY = re.findall(r"^\.PHONY: ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.M)
