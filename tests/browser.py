@@ -21,21 +21,12 @@ def browse(tmp_path, page, *options, dark=False):
     """Opens a page in a headless browser. Returns the output of the browser."""
     file = tmp_path / "browse.html"
     file.write_text(page)
-    quiet = (
-        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    )
-    quiet += " --disable-component-update --disable-sync --hide-scrollbars"
-    settings = [
-        f"--user-data-dir={tmp_path}/profile",
-        f"--blink-settings=preferredColorScheme={0 if dark else 1}",
-    ]
+    quiet = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+        --disable-component-update --disable-sync --hide-scrollbars""".split()
+    settings = f"--user-data-dir={tmp_path}/profile", f"--blink-settings=preferredColorScheme={int(not dark)}"
     # axe needs 12 s for the recorded page, and more than 120 s beside builds with nvcc
-    done = subprocess.run(
-        [BROWSER, *quiet.split(), *settings, *options, file.as_uri()],
-        text=True,
-        timeout=400,
-        capture_output=True,
-    )
+    command = [BROWSER, *quiet, *settings, *options, file.as_uri()]
+    done = subprocess.run(command, text=True, timeout=400, capture_output=True)
     return done.stdout or done.stderr
 
 
@@ -81,13 +72,8 @@ def violations(axe, files, tmp_path, widths, dark):
         for width in widths
     )
     collect = "<script>onmessage = m => document.body.append(Object.assign(document.createElement('pre'), {textContent: m.data}))</script>"
-    out = browse(
-        tmp_path,
-        f"<!DOCTYPE html><body>{collect}{frames}",
-        "--virtual-time-budget=60000",
-        "--dump-dom",
-        dark=dark,
-    )
+    page = f"<!DOCTYPE html><body>{collect}{frames}"
+    out = browse(tmp_path, page, "--virtual-time-budget=60000", "--dump-dom", dark=dark)
     answers = [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
     assert sorted(answer["width"] for answer in answers) == sorted(widths * len(files)), out
     assert all(

@@ -26,9 +26,10 @@ def pytest_configure(config):
     if hasattr(config, "workerinput") or config.option.help or config.option.version:
         return
     if "EVERYTHING_IS_BUILT" not in os.environ:
-        status, output = helpers.make("common")
-        if status != 0:
-            pytest.exit(f"the build failed:\n{output}", returncode=1)
+        try:
+            helpers.make("common")
+        except AssertionError as failed:
+            pytest.exit(f"the build failed:\n{failed}", returncode=1)
 
 
 def pytest_report_header():
@@ -51,17 +52,33 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if fits(item)]
 
 
+# A picture, a ladder, and a program of the host alone
+THREE = ["chapter04/julia_gpu", "chapter05/dot_ladder", "chapter09/hist_cpu"]
+# A still, an animation, and a program with OpenGL
+THREE_PICTURES = ["chapter06/ray", "chapter05/ripple", "chapter08/vertex_interop"]
+# On the CPU back end their default runs take more than 2.5 s of CPU time (measured on two cores); tests/release makes them.
+SLOW = """chapter05/matmul_gmem chapter05/matmul_shared chapter05/ripple chapter06/ray_animated chapter07/heat
+    chapter07/heat_2d chapter08/ripple chapter08/heat chapter09/atomics_race chapter09/hist_gpu_gmem_atomics
+    chapter10/copy_timed chapter11/multidevice chapter11/time_zero2 chapter11/dot_mpi chapter12/cublas_dot
+    appendix_a/dot appendix_a/hashtable_cpu appendix_a/hashtable_gpu appendix_a/hashtable_pipeline""".split()
+
+
 def pytest_generate_tests(metafunc):
     """Parametrizes tests by the names of their arguments. `program`: every program that is built; `device_program`: those
-    that use a device; `picture_program`: those that draw; `sound_program`, `sound_device_program`: without those that are
-    wrong on purpose; `ladder`: those that are measured. `unit`: each unit test program."""
+    that use a device; `picture_program`: those that draw; `sound_device_program`: without those that are wrong on purpose;
+    `ladder`: those that are measured. `quick_program`, `sample` and `sound_sample` are all programs in
+    tests/release, and fewer elsewhere; `picture_sample` is always three. `unit`: each unit test program."""
+    release = pathlib.Path(metafunc.module.__file__).parent.name == "release"
     kinds = {
         "program": lambda p: True,
         "device_program": lambda p: not p.host_only,
         "picture_program": lambda p: p.picture,
-        "sound_program": lambda p: not p.expect,
         "sound_device_program": lambda p: not p.expect and not p.host_only,
         "ladder": lambda p: p.bench,
+        "quick_program": lambda p: release or helpers.backend() == "gpu" or p.name not in SLOW,
+        "sample": lambda p: release or p.name in THREE,
+        "picture_sample": lambda p: p.name in THREE_PICTURES,
+        "sound_sample": lambda p: not p.expect if release else p.name in THREE,
     }
     for kind, wanted in kinds.items():
         if kind in metafunc.fixturenames:

@@ -41,9 +41,9 @@ def by_steps(steps, iterations=200):
     return np.where(steps[::-1, :, None] == iterations, 0, shades).astype(np.uint8)
 
 
-def ripple(size, ticks, centre=None):
+def ripple(size, ticks):
     """The greys of chapter 5's ripple before truncation to whole numbers, bottom row first."""
-    x = np.arange(size) - (size // 2 if centre is None else centre)
+    x = np.arange(size) - size // 2
     ring = np.hypot(x[None, :], x[:, None]) / 10
     return 128 + 127 * np.cos(ring - ticks / 7) / (ring + 1)
 
@@ -166,13 +166,8 @@ def random_floats(bits):
 def spheres(n=20, seed=1):
     """n rows of red, green, blue (0 to 1), x, y, z (-500 to 500) and radius (20 to 120), as float32."""
     rnd = random_floats(random_bits(seed))
-    return np.array(
-        [
-            [rnd(1), rnd(1), rnd(1), rnd(1000) - 500, rnd(1000) - 500, rnd(1000) - 500, rnd(100) + 20]
-            for _ in range(n)
-        ],
-        np.float32,
-    )
+    rows = [[rnd(1) for _ in "rgb"] + [rnd(1000) - 500 for _ in "xyz"] + [rnd(100) + 20] for _ in range(n)]
+    return np.array(rows, np.float32)
 
 
 def buckets(points=100000, width=200, height=100, seed=1):

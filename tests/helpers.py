@@ -4,7 +4,6 @@ import atexit
 import dataclasses
 import fcntl
 import functools
-import json
 import os
 import pathlib
 import re
@@ -12,13 +11,18 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
+import time
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageSequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "scripts"))
+import programs as headers  # noqa: E402
+
 BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = ROOT / os.environ.get("BUILD", "build")
 GALLERY = ROOT / "docs" / "gallery"
@@ -50,35 +54,31 @@ def devices():
 
 
 @functools.lru_cache
-def opencl_device():
-    """Whether this machine has an OpenCL device: a GPU's driver, or PoCL."""
-    return execute("chapter12/opencl_add", ["--size", 1], ROOT).status != 2
-
-
-@functools.lru_cache
-def vulkan_device():
-    """Whether Vulkan and CUDA can share memory here."""
+def waived(program):
+    """Whether a program says that this machine lacks what it needs."""
     with tempfile.TemporaryDirectory() as folder:
-        return execute("chapter08/ripple_vulkan", ["--size", 1, "--frames", 1], folder).status != 2
+        return execute(program, ["--size", 1], folder).status == 2
 
 
 def lacks(program):
     """The device that a program needs and this machine lacks, or None. Libraries are not checked."""
     if program.gpus > 1 and devices() < program.gpus:
         return f"needs {program.gpus} GPUs"
-    if "opencl" in program.needs and not opencl_device():
-        return "needs an OpenCL device"
-    if "vulkan" in program.needs and not vulkan_device():
-        return "needs a GPU whose driver has Vulkan"
+    if {"opencl", "vulkan"} & set(program.libraries) and waived(program.name):
+        return "needs an OpenCL device, or a GPU whose driver has Vulkan"
     return None
 
 
-def make(*goals):
-    """Runs make with the settings of the tests: BACKEND, SANITIZE and so on, from the environment."""
-    done = subprocess.run(
-        ["make", *goals], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    return done.returncode, done.stdout
+# For subprocess.run: stdout and stderr in one text
+TOGETHER = {"text": True, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+
+
+def make(*goals, status=0):
+    """Runs make with the settings of the tests: BACKEND, SANITIZE and so on, from the environment. Returns its output.
+    Status None stands for any."""
+    done = subprocess.run(["make", *goals], cwd=ROOT, **TOGETHER)
+    assert status in (None, done.returncode), done.stdout
+    return done.stdout
 
 
 @functools.lru_cache
@@ -115,8 +115,7 @@ def build(target):
     (ROOT / BUILD).mkdir(parents=True, exist_ok=True)
     with open(ROOT / BUILD / "tests.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        status, output = make(target)
-    assert status == 0, output
+        make(target)
 
 
 def ending():
@@ -129,22 +128,8 @@ def sanitized(name=""):
     return any(s.startswith(name) for s in config()["VARIANT"].split("-")[1:] if s != "debug")
 
 
-@dataclasses.dataclass
-class Program:
-    """An object of scripts/programs.py."""
-
-    name: str
-    title: str
-    book: str
-    teaches: str
-    run: str
-    differs: str
-    needs: str
-    picture: str
-    expect: str
-    bench: str
-    terms: str
-    check: str
+class Program(headers.Program):
+    """A row of scripts/programs.py."""
 
     def __str__(self):
         return self.name
@@ -161,8 +146,8 @@ class Program:
     def settings(self):
         """The source together with the headers that may contain its options: those of its chapter and common/proofs, but not
         the options of other programs, when this one reads its own."""
-        headers = re.findall(r'#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', self.source)
-        texts = [(self.path.parent / header).read_text() for header in headers]
+        included = re.findall(r'#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', self.source)
+        texts = [(self.path.parent / header).read_text() for header in included]
         own = "parse_options(" in self.source
         return self.source + "".join(text for text in texts if not (own and "parse_options(" in text))
 
@@ -222,10 +207,7 @@ def gallery():
 
 @functools.lru_cache
 def programs():
-    listed = subprocess.run(
-        [ROOT / "scripts" / "programs.py"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE
-    ).stdout
-    return [Program(**fields) for fields in json.loads(listed)]
+    return [Program(*fields) for fields in headers.read_programs()]
 
 
 @dataclasses.dataclass
@@ -308,6 +290,15 @@ def execute(program, args, cwd, env=None, timeout=None, limits=None, stdout=subp
     return Result(process.returncode, out or "", err, command)
 
 
+def wait_for(condition, seconds=60):
+    """Waits until condition() is true. Returns what it returned."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"not after {seconds} s"
+        time.sleep(0.005)
+    return found
+
+
 def children(parent):
     """The processes that a process has started, by their numbers, with their names. A minimal system has no ps."""
     found = {}
@@ -328,19 +319,16 @@ def pixels(path):
 
 
 def frames(path):
-    """The frames of an animation or a video, or the one picture, as arrays like those of pixels()."""
+    """A list of the frames of an animation or a video, or of the one picture, as arrays like those of pixels()."""
     if path.suffix in (".mp4", ".webm", ".mkv", ".mov", ".avi", ".mpg"):
         entries = "-v error -select_streams v:0 -show_entries stream=width,height -of csv=p=0".split()
         probe = subprocess.run(["ffprobe", *entries, path], check=True, stdout=subprocess.PIPE).stdout
         width, height = map(int, re.findall(rb"\d+", probe)[:2])
         decode = ["ffmpeg", "-v", "error", "-i", path, *"-f rawvideo -pix_fmt rgb24 pipe:1".split()]
         raw = subprocess.run(decode, check=True, stdout=subprocess.PIPE).stdout
-        yield from np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3).astype(int)
-        return
+        return list(np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3).astype(int))
     with Image.open(path) as animation:
-        for i in range(getattr(animation, "n_frames", 1)):
-            animation.seek(i)
-            yield np.asarray(animation.convert("RGB")).astype(int)
+        return [np.asarray(frame.convert("RGB")).astype(int) for frame in ImageSequence.Iterator(animation)]
 
 
 def compare(name, actual, expected, mean=0.0, worst=0, fraction=0.0):

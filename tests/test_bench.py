@@ -27,6 +27,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 import report  # noqa: E402
 import results  # noqa: E402
 
+PYTHON = pathlib.Path(sys.executable)
 RECORDED = "nvidia-h200"
 MEASURED = ["median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_copy_rate", "times_book", "times_library"]
 
@@ -124,25 +125,11 @@ class Bench:
             (folder / f"{name}.{size}").write_text(printed(rows, device, backend))
         shutil.copy(folder / f"{name}.2M", folder / f"{name}.default")
 
-    def environment(self, **more):
-        ours = ("MAKE", "MFLAGS", "SIZES", "TIME_LIMIT", "COMPARE", "RESULTS", "COMMIT", "BUILD", "NVCC")
-        env = {k: v for k, v in helpers.environment().items() if not k.startswith(ours)}
-        env.update(
-            BIN="bin", BACKEND="gpu", PYTHONPATH=f"{self.tree}/tools"
-        )  # hides matplotlib, which is slow
-        return {**env, "PATH": f"{self.tree}/tools:{env['PATH']}", **more}
-
     def run(self, *programs, status=0, script="measure.py", limit=None, **env):
-        def before():
-            if limit:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
         words = [word if word[0] == "-" else f"chapter05/{word}" for word in programs]
-        command = [sys.executable, f"bench/{script}", *words]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 120}
-        done = subprocess.run(command, cwd=self.tree, env=self.environment(**env), preexec_fn=before, **pipes)
-        result = helpers.Result(done.returncode, done.stdout, done.stderr, script)
-        assert done.returncode == status, str(result)
+        limits = {resource.RLIMIT_FSIZE: limit} if limit else None
+        result = helpers.execute(PYTHON, [f"bench/{script}", *words], self.tree, env, limits=limits)
+        assert result.status == status, str(result)
         return result
 
     def arguments(self, name):
@@ -166,7 +153,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path):
+def bench(tmp_path, monkeypatch):
     tree, others = tmp_path / "tree", shutil.ignore_patterns("results", "*.html", "__py*")
     shutil.copytree(ROOT / "bench", tree / "bench", ignore=others)
     stand_in(tree / "scripts", "programs.py", "echo [; cat bin/chapter05/*.header | sed 's/}{/},{/g'; echo ]")
@@ -176,6 +163,12 @@ echo 'Some GPU 3000, 580.65.06, 1755, 2619, 1980, [N/A], 700.00'"""
     stand_in(tree / "tools", "nvidia-smi", query)
     (tree / "tools/matplotlib.py").write_text("raise ImportError")
     stand_in(tree / "tools", "nvcc", "echo 'Cuda compilation tools, release 13.0, V13.0.88'")
+    for name in list(os.environ):
+        if re.match("MAKE|MFLAGS|SIZES|TIME_LIMIT|COMPARE|RESULTS|COMMIT|BUILD|NVCC", name):
+            monkeypatch.delenv(name)
+    for name, value in ("BIN", "bin"), ("BACKEND", "gpu"), ("PATH", f"{tree}/tools:{os.environ['PATH']}"):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", f"{tree}/tools")  # hides matplotlib, which is slow
     return Bench(tree)
 
 
@@ -203,9 +196,8 @@ def test_a_real_ladder_is_recorded(tmp_path):
 
 def test_make_bench(tmp_path):
     """make bench selects the ladders, builds them, and passes its settings to bench/measure.py."""
-    made = ["bench", "SIZES=64", f"RESULTS={tmp_path}/results"]
-    status, output = helpers.make(*made, "TOPIC=add")
-    assert status == 0 and "1 of 1 ladders measured, 0 failed" in output, output
+    output = helpers.make("bench", "SIZES=64", f"RESULTS={tmp_path}/results", "TOPIC=add")
+    assert "1 of 1 ladders measured, 0 failed" in output, output
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="needs git")
@@ -351,12 +343,10 @@ def test_full_disk(bench):
 def test_interrupt_keeps_what_was_measured(bench, number):
     bench.add("add_ladder")
     bench.add("dot_ladder", script=f"sleep 60 & echo $! >{bench.tree}/pid; wait")
-    command = [sys.executable, "bench/measure.py", "chapter05/add_ladder", "chapter05/dot_ladder"]
-    pipes = {"text": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    process = subprocess.Popen(command, cwd=bench.tree, env=bench.environment(), **pipes)
-    pid, limit = bench.tree / "pid", time.monotonic() + 30
-    while not (pid.exists() and pid.read_text()) and time.monotonic() < limit:
-        time.sleep(0.05)
+    words = "bench/measure.py", "chapter05/add_ladder", "chapter05/dot_ladder"
+    process = helpers.start(PYTHON, words, bench.tree, stderr=subprocess.STDOUT)
+    pid = bench.tree / "pid"
+    helpers.wait_for(lambda: pid.exists() and pid.read_text())
     process.send_signal(number)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and "interrupted" in out and "Traceback" not in out, out
@@ -489,27 +479,6 @@ def test_plots(bench):
     bench.add("dot_ladder", slow=2.0)  # without matplotlib a page shows no plot of other rows
     assert "plots are off: no python3 here has matplotlib" in bench.run("dot_ladder").out
     assert bench.page.count("<svg") == 1
-
-
-QUOTED = """README.md performance report.py --summary
-bench/results/README.md results report.py --results
-docs/then-and-now.md figures then.py --figures
-docs/then-and-now.md claims then.py --claims
-docs/then-and-now.md limits then.py --limits
-docs/then-and-now.md devices then.py --devices
-bench/results/README.md measured scaling.py --measured
-docs/scaling.md model scaling.py --model
-docs/scaling.md projection scaling.py --projection"""
-
-
-@pytest.mark.parametrize("line", QUOTED.splitlines())
-def test_what_is_quoted_is_fresh(line):
-    """The generated parts of the documents are those of the records."""
-    file, name, script, option = line.split()
-    command = [sys.executable, ROOT / "bench" / script, option]
-    text = subprocess.check_output(command, cwd=ROOT, text=True, env={**os.environ, "RESULTS": ""})
-    part = (ROOT / file).read_text().split(f"<!-- {name}:begin")[1].split(f"<!-- {name}:end")[0]
-    assert part.split("-->\n", 1)[1] == text, "stale: run make docs"
 
 
 def test_recorded_plots_are_fresh():

@@ -107,10 +107,8 @@ def test_julia_tests_every_tenth_iteration(rungs, rng):
         work = [row["rate"] * row["median_ms"] for row in rows]
         assert all(abs(w / work[0] - 1) < 1e-4 for w in work[:5])
         assert 0.49 < work[5] / work[0] < 0.52 + 4 / size
-    for scale in (
-        "1e6",
-        "1e-6",
-    ):  # every point diverges in the first step; all points behave as the origin does
+    # Every point diverges in the first step; all points behave as the origin does.
+    for scale in "1e6", "1e-6":
         rows = rungs("chapter04/julia_ladder", "--size", 41, "--scale", scale, "--iterations", 23)
         assert [row["skipped"] for row in rows] == [None] * 4 * 6
         assert len({row["data"] for row in rows}) == 4

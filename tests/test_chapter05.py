@@ -19,9 +19,8 @@ def test_sums(run):
     for n in 20, 21, 1024:
         out = run("chapter05/add_loop_blocks", "--size", n, status=0).out
         lines = [f"{i} + {i * i} = {i + i * i}" for i in range(n)]
-        assert out.splitlines() == (
-            lines if n <= 20 else lines[:5] + [f"... {n - 10} more ..."] + lines[n - 5 :]
-        )
+        shown = lines if n <= 20 else lines[:5] + [f"... {n - 10} more ..."] + lines[n - 5 :]
+        assert out.splitlines() == shown
     result = run("chapter05/add_loop_blocks", "--size", 1025, status=64)
     assert result.errors == ["add_loop_blocks: --size 1025: must be a whole number from 1 to 1024"]
 
@@ -68,12 +67,8 @@ def test_launch_geometry(run, rng):
     """Numbers, warps and lanes of the first launch, in full; the sizes of all launches."""
     shapes = [((3, 2, 1), (4, 3, 1))]
     uneven = (rng.randint(1, 5), rng.randint(6, 10), rng.randint(2, 20))
-    for block in (
-        (rng.randint(1, 1024), 1, 1),
-        (10, 10, 1),
-        uneven,
-        (32, rng.randint(1, 4), rng.randint(1, 8)),
-    ):
+    several = (32, rng.randint(1, 4), rng.randint(1, 8))
+    for block in (rng.randint(1, 1024), 1, 1), (10, 10, 1), uneven, several:
         shapes.append((tuple(rng.randint(1, 4) for _ in range(3)), block))
     fixed = [((8, 1, 1), (16, 1, 1)), ((3, 2, 1), (16, 16, 1)), ((13, 9, 1), (16, 16, 1))]
     fixed += [((1, 1, 1), (10, 10, 1)), ((2, 2, 2), (4, 4, 4))]
@@ -158,9 +153,8 @@ def test_dot_in_other_launches(run, rng):
         out = run("chapter05/dot", *options, "--sum", by, "--writers", writers, status=0).out
         steps = threads.bit_length() - 1 if by == "tree" else threads - 1
         stores = threads if writers == "all" else 1
-        assert (
-            f"A block of {threads} threads adds in {steps} steps and stores its sum {stores} times.\n" in out
-        )
+        says = f"A block of {threads} threads adds in {steps} steps and stores its sum {stores} times.\n"
+        assert says in out
         assert f"\n{4 * blocks} bytes came back\nTime to generate:  " in out
         [(count, value)] = dot_rows(out)
         assert int(count) == blocks and abs(float(value) - exact_dot(size)) <= 1e-4 * exact_dot(size)
@@ -469,9 +463,8 @@ def test_dot_of_hard_data(rungs, run, rng, fill):
 def test_products_of_hard_matrices(rungs, run, rng, fill):
     """Every rung, with shapes that are no multiple of a tile, and with rows that are and are not aligned to 16 bytes."""
     low, high = rng.randint(1, 40), rng.randint(130, 200)
-    for m, n, k in rng.sample([1, low, 127, 129, high], 3), rng.choice(
-        [[4 * low, 132, 3], [3, 132, 4 * low]]
-    ):
+    aligned = rng.choice([[4 * low, 132, 3], [3, 132, 4 * low]])
+    for m, n, k in rng.sample([1, low, 127, 129, high], 3), aligned:
         options = ["--m", m, "--n", n, "--k", k, "--fill", fill, "--seed", rng.randrange(10**6)]
         rows = rungs("chapter05/matmul_ladder", *options)
         assert {row["title"] for row in rows} == {f"{m} x {k} times {k} x {n} floats"}

@@ -75,12 +75,8 @@ def overlapping(rng, front):
         middle = (max(-radii[0], distance - radii[1]) + min(radii[0], distance + radii[1])) / 2
         point = np.array([x[0] + (x[1] - x[0]) * middle / distance, y[0] + (y[1] - y[0]) * middle / distance])
         apart = pair[front, 5] - pair[1 - front, 5]
-        if (
-            distance < radii.sum() * 0.7
-            and np.abs(point).max() < 500
-            and apart > radii.sum()
-            and abs(radii - distance).min() > 20
-        ):
+        overlap = distance < radii.sum() * 0.7 and abs(radii - distance).min() > 20
+        if overlap and apart > radii.sum() and np.abs(point).max() < 500:
             return seed, pair, point
 
 

@@ -104,12 +104,8 @@ def test_unwritable(run, tmp_path):
 
 
 def test_copies(run, rng):
-    kinds = [
-        "Pageable memory",
-        "Pinned memory",
-        "Pinned memory, both directions at once",
-        "Write-combined memory",
-    ]
+    pinned = "Pinned memory"
+    kinds = ["Pageable memory", pinned, f"{pinned}, both directions at once", "Write-combined memory"]
     for size, copies in (10, rng.randint(2, 50)), (rng.randint(11, 10**6), 3):
         out = run("chapter10/copy_timed", "--size", size, "--iterations", copies, status=0).out
         assert [line for line in out.splitlines() if line in kinds] == kinds

@@ -223,11 +223,7 @@ def test_parts_on_all_devices_count_together(run):
     """Each part alone would fit, but on the CPU back end all parts are in the memory of the host: 80 MiB for both vectors on the
     host, and the same on the devices."""
     for mib, status, says in (150, 1, r"multidevice: out of memory: needs 0\.1\d GiB"), (1000, 0, "$"):
-        result = run(
-            "chapter11/multidevice",
-            *("--size", 10 << 20, "--gpus", 4),
-            status=status,
-            limits={resource.RLIMIT_AS: mib << 20},
-            env={"CUDA_CPU_DEVICES": "4", "CUDA_CPU_WORKERS": "1"},
-        )
+        command = "chapter11/multidevice", "--size", 10 << 20, "--gpus", 4
+        env = {"CUDA_CPU_DEVICES": "4", "CUDA_CPU_WORKERS": "1"}
+        result = run(*command, status=status, limits={resource.RLIMIT_AS: mib << 20}, env=env)
         assert re.match(says, result.err), str(result)

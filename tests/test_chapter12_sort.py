@@ -118,12 +118,8 @@ def test_thrust_iterators(run, rng):
         assert "\nsums: constant 30, counting 33, transformed -60\n" in out
         assert "\nthe largest pair: (30, 'z')\n" in out
         rows = re.findall(r"^(.*): +(\d+) bytes per element, +[\d.]+ ms, +[\d.]+ GB/s$", out, re.M)
-        assert rows == [
-            ("squares in an array", "12"),
-            ("transform iterator", "4"),
-            ("structure of arrays", "16"),
-            ("array of structures", "16"),
-        ]
+        names = "squares in an array", "transform iterator", "structure of arrays", "array of structures"
+        assert rows == list(zip(names, ["12", "4", "16", "16"]))
     wrong = run("chapter12/thrust_iterators", "--size", 9, "--inject-error", status=1).err
     assert "\ntransform iterator: 1 of 1 differ\n" in wrong
 

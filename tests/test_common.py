@@ -8,7 +8,6 @@ import signal
 import struct
 import subprocess
 import termios
-import time
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ def draw(run):
     """draw("--output", "x.png", …) runs tests/common/picture."""
 
     def draw(*args, status=0, **more):
-        return run(PICTURE, "draw", "--", *args, status=status, **more)
+        return run(PICTURE, *args, status=status, **more)
 
     return draw
 
@@ -76,14 +75,8 @@ def on_terminal(cwd, *args, lines=24, columns=80, env=None, stderr=False):
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     usual = dict(TERM="xterm", COLORTERM="truecolor", LC_ALL="C.UTF-8", NO_COLOR="", LINES="")
-    process = helpers.start(
-        PICTURE,
-        ["draw", "--", *args],
-        cwd,
-        {**usual, **(env or {})},
-        stdout=subprocess.DEVNULL if stderr else slave,
-        stderr=slave if stderr else subprocess.PIPE,
-    )
+    ends = {"stdout": subprocess.DEVNULL, "stderr": slave} if stderr else {"stdout": slave}
+    process = helpers.start(PICTURE, args, cwd, usual | (env or {}), **ends)
     os.close(slave)
     shown = b""
     try:
@@ -200,11 +193,8 @@ def test_interrupted(tmp_path, number):
     (tmp_path / "x.png").write_text("keep")
     options = ["--noise", "--width", "4000", "--height", "4000", "--output", "x.png"]
     ignored = {} if number else {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
-    process = helpers.start(PICTURE, ["draw", "--", *options], tmp_path, **ignored)
-    deadline = time.monotonic() + 60
-    while len(os.listdir(tmp_path)) < 2:
-        assert time.monotonic() < deadline and process.poll() is None, "no unfinished file was seen"
-        time.sleep(0.001)
+    process = helpers.start(PICTURE, options, tmp_path, **ignored)
+    helpers.wait_for(lambda: len(os.listdir(tmp_path)) == 2 or process.poll() is not None)
     process.send_signal(number or signal.SIGHUP)
     out, err = process.communicate(timeout=60)
     assert os.listdir(tmp_path) == ["x.png"]
@@ -224,11 +214,13 @@ def test_lost_output(draw, tmp_path):
 
 
 def test_same_noise_for_a_seed(draw, tmp_path, rng):
+    """Also in the default format, which stores no transparency."""
     seed = rng.randrange(1 << 63)
-    for name, value in ("a", seed), ("b", seed), ("c", seed ^ 1):
-        draw("--noise", "--seed", value, "--output", f"{name}.ppm")
+    for name, value in ("a.ppm", seed), ("b.ppm", seed), ("c.ppm", seed ^ 1), (f"d.{ENDING}", seed):
+        draw("--noise", "--seed", value, "--output", name)
     a, b, c = ((tmp_path / f"{name}.ppm").read_bytes() for name in "abc")
-    assert a == b != c
+    assert a == b != c and helpers.Image.open(tmp_path / f"d.{ENDING}").mode == "RGB"
+    assert (helpers.pixels(tmp_path / f"d.{ENDING}") == helpers.pixels(tmp_path / "a.ppm")).all()
 
 
 # ---- Text from outside on a terminal
@@ -243,7 +235,7 @@ def test_lines_hold_no_control_characters(tmp_path):
     program.symlink_to(helpers.BIN / PICTURE)
 
     def run(*args, **env):
-        result = helpers.execute(program, ["draw", "--", *args], tmp_path, env=env)
+        result = helpers.execute(program, args, tmp_path, env=env)
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", result.out + result.err), repr(result)
         return result.out.splitlines() + result.errors
 

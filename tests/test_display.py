@@ -13,9 +13,10 @@ import pytest
 
 import helpers
 from formulas import julia, red
+from helpers import frames
 from trees import stand_in
 from test_common import draw, gradient, on_terminal, preview  # noqa: F401
-from windows import PICTURE, deadline, enlarged, needs_window, screen, window, x_server  # noqa: F401
+from windows import PICTURE, enlarged, needs_window, screen, window, x_server  # noqa: F401
 
 needs_webp = pytest.mark.skipif(not helpers.has("WEBP"), reason="needs a build with libwebp")
 needs_ffmpeg = pytest.mark.skipif(not shutil.which("ffmpeg"), reason="needs ffmpeg, found none")
@@ -31,11 +32,7 @@ VIDEOS = [pytest.param(ending, marks=needs_ffmpeg) for ending in ("mp4", "webm",
 
 def start(cwd, *args):
     """Starts tests/common/picture in the background."""
-    return helpers.start(PICTURE, ["draw", "--", *args], cwd)
-
-
-def frames(path):
-    return list(helpers.frames(path))
+    return helpers.start(PICTURE, args, cwd)
 
 
 def padded(image):
@@ -73,9 +70,8 @@ def test_frames_that_are_alike_all_count(draw, tmp_path, ending):
         options = ["--animate", "--still", "--frames", 6, "--width", 40, "--height", 30]
         draw(*options, "--output", f"{name}.{ending}")
         assert len(frames(tmp_path / f"{name}.{ending}")) == 6
-        assert (tmp_path / f"{name}.{ending}").is_symlink() and (
-            tmp_path / name
-        ).stat().st_mode & 0o777 == 0o604
+        mode = (tmp_path / name).stat().st_mode & 0o777
+        assert (tmp_path / f"{name}.{ending}").is_symlink() and mode == 0o604
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() and len(os.listdir(tmp_path)) == 4
     if ending != "mp4":
         assert draw("--output", f"a.{ending}").out == f"wrote a.{ending} (12x8)\n"
@@ -179,14 +175,12 @@ def test_interrupted_sequence(tmp_path):
         process = start(
             tmp_path, "--animate", "--slow", "--talk", *more, "--frames", 100000, "--output", "%d.ppm"
         )
-        for _ in deadline():
-            if len(os.listdir(tmp_path)) > 3:
-                break
+        helpers.wait_for(lambda: len(os.listdir(tmp_path)) > 3)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         count = len(os.listdir(tmp_path))
         assert sorted(os.listdir(tmp_path)) == sorted(f"{i}.ppm" for i in range(count))
-        assert process.returncode == status and bool(err) == bool(more)
+        assert process.returncode == status and not err
         assert more or out == f"wrote 0.ppm to {count - 1}.ppm (12x8)\nexit function\n"
         for path in tmp_path.iterdir():
             path.unlink()
@@ -294,13 +288,13 @@ def test_interrupt_of_a_window(window):
     assert w.end(130) == "exit function\n"
     w = window("--wrong", "--talk")
     w.close()
-    assert w.end(1, says="(.*\n)*.*expected !wrong(.*\n)*") == "exit function\n"
+    assert w.end(1) == "exit function\n"
 
 
 @needs_window
 def test_a_window_that_is_interrupted_at_once(run, screen):
     env = {"DISPLAY": screen, "LSAN_OPTIONS": "detect_leaks=0"}  # leaks inside Mesa
-    run(PICTURE, "a_window_that_is_stopped_at_once_shows_a_frame", status=0, env=env)
+    run(PICTURE, "--interrupted", status=0, env=env)
 
 
 def test_no_window(draw, tmp_path):

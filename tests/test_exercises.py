@@ -2,15 +2,12 @@
 """Exercises (make exercise, exercises, progress): scripts/task.py and scripts/exercise.py. release/test_exercises_built.py builds more."""
 import re
 import shutil
-import sys
 
 import pytest
 
 import helpers
 from trees import ROOT, make
-
-sys.path.insert(0, str(ROOT / "scripts"))
-import task  # noqa: E402
+import task  # scripts/, which helpers adds to the path
 
 ALL = [task.Exercise(program.name) for program in helpers.programs()]
 EXERCISES = [exercise for exercise in ALL if not exercise.why_none()]
@@ -61,21 +58,20 @@ def test_texts_of_the_exercises():
         assert back.replace(f'"../{name.split("/")[0]}/', '"') == exercise.text, name
 
 
+LOOP = "{\n    for"
+
+
 @pytest.mark.parametrize(
     "old, new, says",
     [
-        ("{\n    for", "{\n#define check_sums(...) true\n    for", "line \\d+: no preprocessor directive"),
-        ("{\n    for", "{\n    {\n    for", "its braces"),
-        (
-            "{\n    for",
-            "{\n    options.inject_error = false;\n    for",
-            "line \\d+: asm, .* are not accepted",
-        ),
+        (LOOP, "{\n#define check_sums(...) true\n    for", "line \\d+: no preprocessor directive"),
+        (LOOP, "{\n    {\n    for", "its braces"),
+        (LOOP, "{\n    options.inject_error = false;\n    for", "line \\d+: asm, .* are not accepted"),
         ("size_t n) {", "unsigned n) {", r"the declaration of add\(\) has been changed"),
         ("void add(", "void plus(", r"it has no function add\(\)"),
         ("__global__ void add(", "__global__ void add() {}\n__global__ void add(", "has been changed"),
         ("\n/*\n", "\n/* /*\n * */ /*\n", None),
-        ("{\n    for", "{\n    char c = '{'; // }\n    for", None),
+        (LOOP, "{\n    char c = '{'; // }\n    for", None),
     ],
 )
 def test_submissions_that_are_refused(old, new, says):

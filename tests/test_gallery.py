@@ -19,14 +19,11 @@ def test_gallery_draws_what_the_headers_say(sources):
         f'for i in 0000 0001 0002 0003 0004; do cp {sources}/pixels.png "$(printf %s "$6" | sed "s/%04d/$i/")"; done'
     )
     scripts = {"sized": draw, "plain": draw, "again": "exit 9", "moving": draw_frames, "silent": "exit 9"}
-    headers = {"again": " * Picture: as chapter03/plain\n", "silent": ""}
-    programs_of(sources, scripts, lambda name: headers.get(name, " * Picture: yes\n"))
-    for name, output in (
-        ("sized", "--output s.png"),
-        ("plain", "--fast --output p.png"),
-        ("again", "--output a.png"),
-        ("moving", "--output m.webp"),
-    ):
+    headers = dict.fromkeys(["sized", "plain", "moving"], " * Picture: yes\n")
+    programs_of(sources, scripts, {**headers, "again": " * Picture: as chapter03/plain\n"})
+    outputs = {"sized": "s.png", "plain": "p.png", "again": "a.png", "moving": "m.webp"}
+    for name, file in outputs.items():
+        output = "--fast " * (name == "plain") + f"--output {file}"
         path, line = sources / f"chapter03/{name}.cu", f" * Run:     ./bin/chapter03/{name}"
         size = 'OPTION_SIZE("size"' if name in ("sized", "moving") else ""
         path.write_text(path.read_text().replace(line, f"{line} {output}", 1) + size)

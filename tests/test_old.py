@@ -19,9 +19,7 @@ def old(once):
         source = OLD / (name + ".cu")
 
         def build(folder):
-            status, output = helpers.make("old", f"FILE={source}")
-            assert status == 0, output
-            return output
+            return helpers.make("old", f"FILE={source}")
 
         output = once("old-" + name.replace("/", "-"), build)
         assert "warning" not in output.lower(), output
@@ -31,29 +29,23 @@ def old(once):
     return old
 
 
-def picture(path):
-    return helpers.Image.open(path).convert("RGB")
-
-
 def test_chapters_without_pictures(old, run):
     """Every part of the program prints one line, or says what is wrong."""
     out = run(old("chapters"), status=0).out
     assert out.count("Name: ") == helpers.devices()
     assert re.search(r"^Clock rate: [1-9]", out, re.M) and "Device copy overlap: Enabled" in out
     rest = out.split("Max linear texture: 1\n")[-1].splitlines()
-    threads = [f"thread {i}" for i in range(16)]
-    summed = [f"Value calculated: {33 * 1024 * 2:.6f}", *threads, "decoded: HAL"]
-    assert rest == [*summed, f"{2 * 32 * 96} threads counted"]
+    assert rest == [*(f"thread {i}" for i in range(16)), "decoded: HAL", f"{2 * 32 * 96} threads counted"]
 
 
 def test_bitmap_and_a_constructor_without_device_and_void_main(old, run, tmp_path):
     """The squares of all points inside the unit circle stay there."""
     run(old("julia"), env={"OUTPUT": "julia.ppm"}, status=0)
-    image = picture(tmp_path / "julia.ppm")
-    assert image.size == (100, 100)
+    image = helpers.pixels(tmp_path / "julia.ppm")
+    assert image.shape == (100, 100, 3)
     for x, y in [(50, 50), (90, 50), (50, 10), (2, 2), (98, 98), (50, 1)]:
         inside = (x - 50) ** 2 + (y - 50) ** 2 < 50**2
-        assert image.getpixel((x, 99 - y)) == (255 * inside, 0, 0), (x, y)
+        assert tuple(image[99 - y, x]) == (255 * inside, 0, 0), (x, y)
     result = run(old("julia"), env={"FRAMES": "many"}, status=64)
     assert "FRAMES=many: must be a number" in result.err
 
@@ -65,5 +57,4 @@ def test_an_error_names_the_line_of_the_listing(tmp_path):
         "/nonexistent/x.cu",
         "/nonexistent/x.cu: there is no such file",
     ):
-        status, output = helpers.make("old", f"FILE={file}")
-        assert status == 2 and re.search(says, output), output
+        assert re.search(says, helpers.make("old", f"FILE={file}", status=2))

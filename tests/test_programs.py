@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Tests that every program of the suite must pass. Programs are found by their headers, so a new program is tested here without
-further lines. What all programs share (options, files, lost output) is tested with three programs of different kinds;
-tests/release runs it with all."""
+further lines. What all programs share (options, files, lost output) is tested with a `sample` of three programs of different kinds;
+tests/release runs it with all (conftest.py)."""
 import os
+import pathlib
 import re
 import resource
-import subprocess
 
 import pytest
 
@@ -14,26 +14,6 @@ import helpers
 
 ENDING = helpers.ending()
 COMMON_OPTIONS = ["device", "list-devices", "seed", "help", "usage", "version"]
-# A picture, a ladder, and a program of the host alone
-THREE = ["chapter04/julia_gpu", "chapter05/dot_ladder", "chapter09/hist_cpu"]
-THREE = [program for program in helpers.programs() if program.name in THREE]
-# On the CPU back end their default runs take more than 2.5 s of CPU time (measured on two cores); tests/release makes them.
-SLOW = [
-    *("chapter05/matmul_gmem", "chapter05/matmul_shared", "chapter05/ripple", "chapter06/ray_animated"),
-    *("chapter07/heat", "chapter07/heat_2d", "chapter08/ripple", "chapter08/heat", "chapter09/atomics_race"),
-    *(
-        "chapter09/hist_gpu_gmem_atomics",
-        "chapter10/copy_timed",
-        "chapter11/multidevice",
-        "chapter11/time_zero2",
-    ),
-    *("chapter11/dot_mpi", "chapter12/cublas_dot", "appendix_a/dot", "appendix_a/hashtable_cpu"),
-    *("appendix_a/hashtable_gpu", "appendix_a/hashtable_pipeline"),
-]
-QUICK = [p for p in helpers.programs() if p.built and (helpers.backend() == "gpu" or p.name not in SLOW)]
-# A still, an animation, and a program with OpenGL, if it is built
-PICTURES_OF_THREE = ["chapter06/ray", "chapter05/ripple", "chapter08/vertex_interop"]
-PICTURES_OF_THREE = [p for p in helpers.programs() if p.built and p.name in PICTURES_OF_THREE]
 
 # PICTURES has, for each program, the function that computes its picture with numpy at a size (for an animation, also at a
 # frame), and the limits of the comparison. The reasons of the limits follow. Programs that draw the same picture have one
@@ -93,11 +73,8 @@ LOSSY = dict(mean=2, worst=40, fraction=0.003)
 def one_line(result, status):
     """Expects that the run ended with this status and one line on stderr, which begins with the name of the program or of a
     source file."""
-    assert (
-        result.status == status
-        and len(result.errors) == 1
-        and re.match(r"[\w./-]+: |[\w./-]+:\d+: ", result.err)
-    ), f"expected status {status} and one line on stderr\n{result}"
+    line = len(result.errors) == 1 and re.match(r"[\w./-]+: |[\w./-]+:\d+: ", result.err)
+    assert result.status == status and line, f"expected status {status} and one line on stderr\n{result}"
 
 
 def contents(folder):
@@ -122,16 +99,9 @@ def numeric_options(program, run):
 # ---- Every program
 
 
-@pytest.mark.parametrize("quick", QUICK, ids=str)
-def test_default_run(quick, default_run):
-    if lacks := helpers.lacks(quick):
-        pytest.skip(lacks)
-    check_default_run(quick, default_run)
-
-
-def check_default_run(program, default_run):
-    result = default_run(program)
-    assert result.out and (not result.err or program.status), str(result)
+def test_default_run(quick_program, default_run):
+    result = default_run(quick_program)
+    assert result.out and (not result.err or quick_program.status), str(result)
 
 
 def check_device_of_times(program, result):
@@ -169,7 +139,6 @@ def test_help(program, run):
     assert re.match(r"0: \S", run(program, "--list-devices", status=0).out)
 
 
-@pytest.mark.parametrize("sample", THREE[:2], ids=str)
 def test_version(sample, run):
     """The version of the suite is in one file. It is printed before the program looks for a device."""
     version = (helpers.ROOT / "VERSION").read_text()
@@ -253,7 +222,6 @@ def test_injected_error_is_noticed(program, run):
 BAD_ARGUMENTS = ["--nonsense"], ["-Z"], ["extra"], ["--", "extra"], [""], ["--device"], ["--help=1"]
 
 
-@pytest.mark.parametrize("sample", THREE, ids=str)
 def test_bad_arguments(sample, run):
     for arguments in BAD_ARGUMENTS:
         result = run(sample, *arguments)
@@ -264,36 +232,26 @@ def test_bad_arguments(sample, run):
     assert "--device 999" in result.err and not result.out
 
 
-@pytest.mark.parametrize("sample", THREE, ids=str)
 def test_no_device_at_all(sample, run):
-    check_without_device(sample, run)
-
-
-def check_without_device(program, run):
-    result = run(program, *program.small, env={"CUDA_VISIBLE_DEVICES": ""})
-    if program.host_only:
+    result = run(sample, *sample.small, env={"CUDA_VISIBLE_DEVICES": ""})
+    if sample.host_only:
         assert result.status == 0 and not result.err, str(result)
     else:
         one_line(result, 2)
         assert "device" in result.err and not result.out
 
 
-@pytest.mark.parametrize("sample", THREE, ids=str)
 def test_more_than_the_memory(sample, run):
-    check_memory(sample, run)
-
-
-def check_memory(program, run):
     """A size beyond the range is refused with status 64; one that is allowed but too large for the memory with status 1 and a
     line that says how much is needed and how much is free."""
-    for name in set(program.own_options) & {"size", "iterations", "frames"}:
-        result = run(program, f"--{name}", "99999999999999")
+    for name in set(sample.own_options) & {"size", "iterations", "frames"}:
+        result = run(sample, f"--{name}", "99999999999999")
         one_line(result, 64 if result.status == 64 else 1)
         assert result.status == 64 or re.search(r"needs [\d.]+ GiB.* [\d.]+ GiB are free", result.err)
-    high = (sizes_of(program, run) or (0, 0))[1]
-    needed = 8 * high * (high if program.picture else 1)  # at least two copies of four-byte elements
+    high = (sizes_of(sample, run) or (0, 0))[1]
+    needed = 8 * high * (high if sample.picture else 1)  # at least two copies of four-byte elements
     if needed > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
-        result = run(program, "--size", high)
+        result = run(sample, "--size", high)
         one_line(result, 1)
         assert re.search(r"needs [\d.]+ GiB.* [\d.]+ GiB are free", result.err), str(result)
 
@@ -307,31 +265,18 @@ def test_times_name_the_device_that_was_chosen(run):
 # ---- Output that cannot be written
 
 
-@pytest.mark.parametrize("sample", THREE, ids=str)
-def test_lost_output(sample, run, tmp_path):
-    check_lost_output(sample, run, tmp_path)
-
-
-def check_lost_output(program, run, tmp_path):
+def test_lost_output(sound_sample, run):
     """stdout is a pipe that nobody reads, a full disk, closed."""
     read, write = os.pipe()
     os.close(read)
     try:
-        one_line(run(program, *program.small, stdout=write), 1)
+        one_line(run(sound_sample, *sound_sample.small, stdout=write), 1)
     finally:
         os.close(write)
     with open("/dev/full", "w") as full:
-        one_line(run(program, *program.small, stdout=full), 1)
-    command = f'exec "{helpers.BIN / program.name}" {" ".join(program.small)} >&-'
-    done = subprocess.run(
-        ["sh", "-c", command],
-        cwd=tmp_path,
-        env=helpers.environment(),
-        text=True,
-        capture_output=True,
-        timeout=300,
-    )
-    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+        one_line(run(sound_sample, *sound_sample.small, stdout=full), 1)
+    command = f'exec "{helpers.BIN / sound_sample.name}" {" ".join(sound_sample.small)} >&-'
+    one_line(run(pathlib.Path("/bin/sh"), "-c", command), 1)
 
 
 @pytest.mark.backend("cpu")
@@ -388,14 +333,13 @@ def test_gallery():
             shown = helpers.pixels(file)
             helpers.compare(owner(file), shown, picture(len(shown)), **limits["cpu"])
             continue
-        frames = list(helpers.frames(file))
+        frames = helpers.frames(file)
         assert len(frames) == 60
         for i, shown in list(enumerate(frames))[::10]:
             helpers.compare(f"{owner(file)}-{2 * i}", shown, picture(len(shown), 2 * i), **LOSSY)
 
 
-@pytest.mark.parametrize("sample", PICTURES_OF_THREE, ids=str)
-def test_unwritable_picture(sample, run, tmp_path):
+def test_unwritable_picture(picture_sample, run, tmp_path):
     """A missing folder, a folder, a system file, a file as folder, a full disk, a limit on the size of files."""
     full, old = tmp_path / f"full.{ENDING}", tmp_path / f"old.{ENDING}"
     (tmp_path / f"folder.{ENDING}").mkdir()
@@ -404,12 +348,12 @@ def test_unwritable_picture(sample, run, tmp_path):
     old.write_bytes(b"old")
     there = sorted(tmp_path.iterdir())
     for output in "missing/picture", "folder", "/proc/picture", "file/picture", "full":
-        one_line(run(sample, *sample.small, "--output", f"{output}.{ENDING}"), 1)
+        one_line(run(picture_sample, *picture_sample.small, "--output", f"{output}.{ENDING}"), 1)
     for output in "new", "old":
-        options = [*sample.small, "--output", f"{output}.{ENDING}"]
-        one_line(run(sample, *options, limits={resource.RLIMIT_FSIZE: 32}), 1)
+        options = [*picture_sample.small, "--output", f"{output}.{ENDING}"]
+        one_line(run(picture_sample, *options, limits={resource.RLIMIT_FSIZE: 32}), 1)
     for options in ["--output=picture.xyz"], ["--output=x"], ["--output="], ["--window", "--no-window"]:
-        one_line(run(sample, *sample.small, *options), 64)
+        one_line(run(picture_sample, *picture_sample.small, *options), 64)
     assert sorted(tmp_path.iterdir()) == there and full.is_symlink() and old.read_bytes() == b"old"
 
 

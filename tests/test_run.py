@@ -18,32 +18,21 @@ def test_run_says_what_became_of_each_program(sources):
         "choosy": ("echo needs 2 GPUs, found 1 >&2; exit 2", "waived", "needs 2 GPUs, found 1"),
         "endless": ("sleep 60", "FAILED", "ran longer than 2 s"),
         "crash": ("kill -SEGV $$", "FAILED", "ended by signal 11"),
-        "wrong_on_purpose": (
-            "echo 'divergent barrier' >&2; exit 1",
-            "ok",
-            "status 1 as expected: divergent barrier",
-        ),
+        "wrong_on_purpose": ("echo 'no barrier' >&2; exit 1", "ok", "status 1 as expected: no barrier"),
         "right_by_mistake": (":", "FAILED", "exit status 0, its header expects 1"),
         "wrong_otherwise": ("echo oops >&2; exit 3", "FAILED", "exit status 3: oops"),
         "windowed": ('[ -z "$DISPLAY$WAYLAND_DISPLAY" ]', "ok", ""),
     }
 
-    def header(name):
-        return (
-            " * Picture: yes\n"
-            if name in ("artist", "forgetful")
-            else " * Expect:  1\n"
-            if name in ("wrong_on_purpose", "right_by_mistake", "wrong_otherwise")
-            else ""
-        )
-
-    programs_of(sources, {name: script for name, (script, _, _) in ways.items()}, header)
+    headers = dict.fromkeys(["artist", "forgetful"], " * Picture: yes\n")
+    expects = ["wrong_on_purpose", "right_by_mistake", "wrong_otherwise"]
+    headers |= dict.fromkeys(expects, " * Expect:  1\n")
+    programs_of(sources, {name: script for name, (script, _, _) in ways.items()}, headers)
     env = {"TIME_LIMIT": "2", "DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}
     log = run(sources, "scripts/run.py", status=1, **env)
     for name, (_, result, why) in ways.items():
-        assert re.search(
-            r"^\[ ?\d+/11\] chapter03/%s +%s +[0-9.]+ s +%s *$" % (name, result, re.escape(why)), log, re.M
-        ), log
+        row = rf"^\[ ?\d+/11\] chapter03/{name} +{result} +[0-9.]+ s +{re.escape(why)} *$"
+        assert re.search(row, log, re.M), log
     assert re.findall(r"^\[ ?(\d+)/11\]", log, re.M) == [str(i + 1) for i in range(11)]
     assert "running" not in log
     assert "4 ok, 6 failed, 1 waived, 0 not built" in log.splitlines()[-1]
@@ -54,7 +43,7 @@ def test_run_says_what_became_of_each_program(sources):
 
 def test_run_starts_the_processes_of_a_program_of_mpi(sources, tmp_path):
     """As its Run: field says; without mpirun it is one process."""
-    programs_of(sources, {"several": "echo alone"}, lambda name: " * Needs:   libs=mpi\n")
+    programs_of(sources, {"several": "echo alone"}, {"several": " * Needs:   libs=mpi\n"})
     source = sources / "chapter03/several.cu"
     source.write_text(source.read_text().replace("Run:     ./bin", "Run:     mpirun -np 3 ./bin"))
     stand_in(tmp_path / "tools", "mpirun", 'echo "mpirun $1 $2 ${3##*/}, root $OMPI_ALLOW_RUN_AS_ROOT"')
@@ -75,14 +64,9 @@ def test_run_on_a_terminal_names_the_program_that_is_running(sources):
     programs_of(sources, {"early": ":", "late": f"read go <{sources}/go"})
     os.mkfifo(sources / "go")
     terminal, end = os.openpty()
-    process = subprocess.Popen(
-        ["scripts/run.py", "chapter03"],
-        cwd=sources,
-        env=environment(TERM="xterm"),
-        stdin=subprocess.DEVNULL,
-        stdout=end,
-        stderr=end,
-    )
+    ends = {"stdin": subprocess.DEVNULL, "stdout": end, "stderr": end}
+    words = "scripts/run.py", "chapter03"
+    process = subprocess.Popen(words, cwd=sources, env=environment(TERM="xterm"), **ends)
     os.close(end)
     shown = b""
     while not re.search(rb"\[2/2\] chapter03/late +running$", shown):
@@ -98,26 +82,18 @@ def test_run_on_a_terminal_names_the_program_that_is_running(sources):
 def test_check_says_what_was_found(sources):
     """Shell scripts instead of programs. What is wrong on purpose must be found; an exercise has no run in which a race is expected."""
     race = "echo 'cuda on the CPU: race in kernel k' >&2; echo '    thread 1' >&2; echo other >&2; exit 1"
+    wrong = "echo 'c[0]: got 1' >&2; echo wrong >&2; exit 1"
     ways = {
         "clean": ("[ -n $CUDA_CPU_SCHEDULE$CUDA_CPU_STRICT ]", "", "clean", ""),
         "raced": (race, "", "race", "    cuda on the CPU: race in kernel k\n        thread 1\n"),
-        "purpose": (
-            race,
-            " * Check:   --seed 1 (race)\n",
-            "race, on purpose",
-            "    cuda on the CPU: race in",
-        ),
+        "purpose": (race, " * Check:   --seed 1 (race)\n", "race, on purpose", "    cuda on the CPU: race"),
         "unnoticed": (":", " * Expect:  1\n", "FAILED", "    wrong on purpose, but nothing was found\n"),
         "broken": ("echo oops >&2; exit 3", "", "FAILED", "    exit status 3: oops\n"),
         "waived": ("echo no GPU >&2; exit 2", "", "waived", "    no GPU\n"),
-        "sound": (
-            "echo 'c[0]: got 1' >&2; echo wrong >&2; exit 1",
-            " * Check:   --seed 1 | --seed 2 (race)\n",
-            "FAILED",
-            "",
-        ),
+        "sound": (wrong, " * Check:   --seed 1 | --seed 2 (race)\n", "FAILED", ""),
     }
-    programs_of(sources, {name: way[0] for name, way in ways.items()}, lambda name: ways[name][1])
+    scripts, headers = ({name: way[i] for name, way in ways.items()} for i in (0, 1))
+    programs_of(sources, scripts, headers)
     log = run(sources, "scripts/check.py", "chapter03", status=1, BIN="bin")
     for name, (_, _, result, reason) in ways.items():
         row = rf"^\[\d/8\] chapter03/{name}(?: --seed \d)? +{result} +[0-9.]+ s\n{re.escape(reason)}"

@@ -33,13 +33,7 @@ def invented(devices):
                     whole += share * (part + sides * last) * width * parts[0] * CELL[parts[0]]
                 interior, times = (part - edge) * per_row, 96 // k  # without an exchange after the last one
                 ms = (whole * times + max(interior, exchange) * (times - 1) + interior) / (times * k)
-                row = {
-                    "program": HEAT,
-                    "ranks": ranks,
-                    "size": [width, height, k],
-                    "transport": None,
-                    "ms": ms,
-                }
+                row = dict(program=HEAT, ranks=ranks, size=[width, height, k], transport=None, ms=ms)
                 if ranks > 1:
                     row.update(transport="nccl", exchange_ms=exchange, hidden=0.5)
                 rows.append(row)

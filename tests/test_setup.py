@@ -92,13 +92,12 @@ def test_setup_as_a_user_takes_sudo(debian):
     (debian.tools / "apt-get").unlink()
     assert "this system is unknown, so nothing is installed: install g++ gcc " in debian.setup()
     stand_in(debian.tools, "pacman", '[ "$*" = "-T pacman" ]')
-    how = ["scripts/setup.sh", "--how", "libpng-dev", "g++", "gcc"]
-    path = {"PATH": str(debian.tools)}
-    assert run(ROOT, str(debian.tools / "sh"), *how, **path) == "pacman -S --needed libpng gcc\n"
-    how[2:] = ["libthrust-dev"]
-    assert "Arch has no package for it, Debian has libthrust-dev\n" == run(
-        ROOT, str(debian.tools / "sh"), *how, **path
-    )
+    no_package = "Arch has no package for it, Debian has libthrust-dev\n"
+    for packages, how in ("libpng-dev g++ gcc", "pacman -S --needed libpng gcc\n"), (
+        "libthrust-dev",
+        no_package,
+    ):
+        assert debian.setup("--how", *packages.split()) == how
 
 
 def test_doctor(sources):

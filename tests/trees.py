@@ -2,33 +2,22 @@
 """Functions for the tests of the build and its scripts: copies of the tree that a test may change, make in such a copy, and
 scripts that replace other programs."""
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 
 import pytest
 
-# What the attack with hostile command lines runs
-SANITIZED = [
-    "chapter03/simple_kernel_params",
-    "chapter04/julia_gpu",
-    "chapter05/dot",
-    "chapter10/basic_single_stream",
-]
+import helpers
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAMS = ["chapter03/hello_world", "chapter03/simple_kernel", "chapter04/julia_gpu"]
-# Halves the time of a build of which only the outcome matters
-UNOPTIMISED = ["CFLAGS=-O0", "CXXFLAGS=-O0"]
-NVCC = next(
-    (
-        n
-        for n in (os.environ.get("NVCC"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc")
-        if n and not n.endswith("cucc") and os.access(n, os.X_OK)
-    ),
-    None,
+ROOT = helpers.ROOT
+# What the attack with hostile command lines runs
+SANITIZED = (
+    "chapter03/simple_kernel_params chapter04/julia_gpu chapter05/dot chapter10/basic_single_stream".split()
 )
+PROGRAMS = ["chapter03/hello_world", "chapter03/simple_kernel", "chapter04/julia_gpu"]
+NVCC = os.environ.get("NVCC"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc"
+NVCC = next((n for n in NVCC if n and not n.endswith("cucc") and os.access(n, os.X_OK)), None)
 needs_nvcc = pytest.mark.skipif(not NVCC, reason="needs nvcc, found none")
 
 
@@ -47,28 +36,14 @@ def nvcc_settings(kind):
 
 def environment(**more):
     """The environment of the tests, without the variables that `make test` sets."""
-    ours = {
-        k: v
-        for k, v in os.environ.items()
-        if k not in ("BACKEND", "BIN", "BUILD", "SANITIZE", "DEBUG", "SMS", "NVCC", "CUDA_PATH")
-        and not k.startswith(("MAKE", "MFLAGS", "HAVE_", "PYTEST"))
-    }
-    return {**ours, **more}
+    theirs = re.compile("(BACKEND|BIN|BUILD|SANITIZE|DEBUG|SMS|NVCC|CUDA_PATH)$|MAKE|MFLAGS|HAVE_|PYTEST")
+    return {k: v for k, v in os.environ.items() if not theirs.match(k)} | more
 
 
 def run(tree, *command, status=0, **env):
-    """Runs a command in tree. Returns its stdout and stderr together."""
-    done = subprocess.run(
-        command,
-        cwd=tree,
-        env=environment(**env),
-        text=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=1200,
-    )
-    assert done.returncode == status, done.stdout
+    """Runs a command in tree. Returns its stdout and stderr together. Status None stands for any."""
+    done = subprocess.run(command, cwd=tree, env=environment(**env), timeout=1200, **helpers.TOGETHER)
+    assert status in (None, done.returncode), done.stdout
     return done.stdout
 
 
@@ -86,13 +61,8 @@ def compiled(output):
 
 def copy_sources(tree, programs=None):
     """A copy of the sources without build products and tests; of the programs only those that are named."""
-    shutil.copytree(
-        ROOT,
-        tree,
-        ignore=shutil.ignore_patterns(
-            ".git", "build", "bin", "my", "tests", "__pycache__", "compile_commands.json"
-        ),
-    )
+    others = ".git", "build", "bin", "my", "tests", "__pycache__", "compile_commands.json"
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*others))
     for made in (ROOT / "cucc/build").glob("*/machine"):  # the library for the CPU takes long to build
         if "," not in made.parent.name and "-address" not in made.parent.name:
             shutil.copytree(made.parent, tree / "cucc/build" / made.parent.name, symlinks=True)
@@ -112,19 +82,13 @@ def stand_in(folder, name, script):
     (folder / name).chmod(0o755)
 
 
-def programs_of(sources, scripts, header=lambda name: ""):
-    """Replaces the programs by shell scripts, with headers to which header(name) adds lines."""
+def programs_of(sources, scripts, headers={}):
+    """Replaces the programs by shell scripts; `headers` has the lines that are added to the header of each."""
     text = (sources / "chapter03/hello_world.cu").read_text()
     for path in sources.glob("chapter*/*.cu"):
         path.unlink()
     for name, script in scripts.items():
         (sources / "chapter03" / (name + ".cu")).write_text(
-            text.replace("hello_world", name).replace(" */", header(name) + " */", 1)
+            text.replace("hello_world", name).replace(" */", headers.get(name, "") + " */", 1)
         )
         stand_in(sources / "bin/chapter03", name, script)
-
-
-# nvcc and nvidia-smi, as scripts for stand_in()
-FAKE_NVCC = """case $1 in --version) echo 'Cuda compilation tools, release 12.9, V12.9.1' ;;
---list-gpu-code) echo sm_75; echo sm_90; echo sm_120 ;; *) exit 1 ;; esac"""
-FAKE_SMI = """case $1 in --query-gpu=compute_cap,name*) printf '9.0, NVIDIA H200\\n9.0, NVIDIA H200\\n' ;; *) exit 1 ;; esac"""

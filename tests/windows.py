@@ -28,15 +28,6 @@ needs_window = pytest.mark.skipif(
 )
 
 
-def deadline(seconds=60):
-    """for _ in deadline(): … repeats until break; after `seconds` it is an error."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        yield
-        time.sleep(0.01)
-    raise AssertionError(f"not after {seconds} s")
-
-
 @pytest.fixture(scope="module")
 def x_server():
     """x_server(*options) starts an X server, which ends with the tests. Returns its DISPLAY and its process."""
@@ -72,7 +63,6 @@ def window(screen, tmp_path):
     with contextlib.ExitStack() as stack:
 
         def window(*args, program=PICTURE, name=screen):
-            args = ["draw", "--", *args] if program == PICTURE else args
             return stack.enter_context(Window(name, program, args, tmp_path))
 
         yield window
@@ -92,13 +82,13 @@ class Window:
         self.process = helpers.start(program, args, cwd, env)
         self.display = display.Display(name)
         self.root = self.display.screen().root
-        for _ in deadline():
+
+        def viewable():
             assert self.process.poll() is None, "".join(self.process.communicate())
             there = self.root.query_tree().children
-            windows = [w for w in there if w.get_attributes().map_state == X.IsViewable]
-            if windows:
-                break
-        [self.window] = windows
+            return [w for w in there if w.get_attributes().map_state == X.IsViewable]
+
+        [self.window] = helpers.wait_for(viewable)
         self.window.configure(x=10, y=20)  # placed as by a window manager, which Xvfb lacks
         self.wait_for(lambda: self.geometry()[:2] == (10, 20))
 
@@ -112,9 +102,7 @@ class Window:
             self.display.close()
 
     def wait_for(self, condition):
-        for _ in deadline(20):
-            if condition():
-                return
+        helpers.wait_for(condition, 20)
 
     def geometry(self):
         g = self.window.get_geometry()

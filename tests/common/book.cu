@@ -32,38 +32,33 @@ static bool begins_with(const char *text, const char *start) {
 
 __global__ static void nothing(void) {}
 
-static void wrong_call(void *) {
-    HANDLE_ERROR(cudaSetDevice(0));
-    printf("this far");
-    HANDLE_ERROR(cudaSetDevice(1 << 20));
-}
-static const int wrong_call_line = __LINE__ - 2;
-
 TEST(handle_error) {
-    unit_result r = in_child(wrong_call);
+    unit_result r = in_child([](void *) {
+        HANDLE_ERROR(cudaSetDevice(0));
+        printf("this far");
+        HANDLE_ERROR(cudaSetDevice(1 << 20));
+    });
+    const int line = __LINE__ - 2;
     EXPECT(r.status == 1);
     EXPECT(is(r.out, "this far"));
-    EXPECT(
-        is_at(r, wrong_call_line, "cudaSetDevice(1 << 20): invalid device ordinal (cudaErrorInvalidDevice)"));
+    EXPECT(is_at(r, line, "cudaSetDevice(1 << 20): invalid device ordinal (cudaErrorInvalidDevice)"));
 }
-
-static void too_much(void *pinned) {
-    void *p;
-    size_t bytes = (size_t)1 << 60;
-    if (pinned)
-        HANDLE_ERROR(cudaHostAlloc(&p, bytes, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaMalloc(&p, bytes));
-}
-static const int too_much_line = __LINE__ - 3; // of cudaHostAlloc; cudaMalloc is on the next line
 
 // The last line. On the CPU back end the runtime has printed one before, as for other errors.
 TEST(handle_error_of_memory) {
     for (int pinned = 0; pinned < 2; pinned++) {
-        unit_result r = in_child(too_much, pinned ? &pinned : NULL);
+        unit_result r = in_child(
+            [](void *pinned) {
+                void *p;
+                if (pinned)
+                    HANDLE_ERROR(cudaHostAlloc(&p, (size_t)1 << 60, cudaHostAllocDefault));
+                HANDLE_ERROR(cudaMalloc(&p, (size_t)1 << 60));
+            },
+            pinned ? &pinned : NULL);
+        const int line = __LINE__ - 3 - pinned; // of cudaMalloc, or of cudaHostAlloc before it
         EXPECT(r.status == 1);
         char start[256];
-        snprintf(start, sizeof(start), "%s:%d: %s(", __FILE__, too_much_line + !pinned,
-                 pinned ? "cudaHostAlloc" : "cudaMalloc");
+        snprintf(start, sizeof(start), "%s:%d: cuda%s(", __FILE__, line, pinned ? "HostAlloc" : "Malloc");
         const char *told = strstr(r.err, start);
         if (!EXPECT(told))
             continue;
@@ -75,38 +70,28 @@ TEST(handle_error_of_memory) {
     }
 }
 
-static void wrong_launch(void *) {
-    nothing<<<1, 1>>>();
-    HANDLE_LAUNCH();
-    nothing<<<1, 4096>>>();
-    HANDLE_LAUNCH();
-}
-static const int wrong_launch_line = __LINE__ - 2;
-
 TEST(handle_launch) {
-    unit_result r = in_child(wrong_launch);
+    unit_result r = in_child([](void *) {
+        nothing<<<1, 1>>>();
+        HANDLE_LAUNCH();
+        nothing<<<1, 4096>>>();
+        HANDLE_LAUNCH();
+    });
     char start[256];
-    snprintf(start, sizeof(start), "%s:%d: kernel launch: invalid ", __FILE__, wrong_launch_line);
+    snprintf(start, sizeof(start), "%s:%d: kernel launch: invalid ", __FILE__, __LINE__ - 3);
     EXPECT(r.status == 1);
     // cudaErrorInvalidValue with CUDA 13, cudaErrorInvalidConfiguration before
     EXPECT(strstr(r.err, start) && strstr(r.err, " (cudaErrorInvalid"));
 }
 
-static void no_memory(void *) {
-    int value = 0, *here = &value, *nowhere = NULL;
-    HANDLE_NULL(here);
-    HANDLE_NULL(nowhere);
-}
-static const int no_memory_line = __LINE__ - 2;
-
 TEST(handle_null) {
-    unit_result r = in_child(no_memory);
+    unit_result r = in_child([](void *) {
+        int value = 0, *here = &value, *nowhere = NULL;
+        HANDLE_NULL(here);
+        HANDLE_NULL(nowhere);
+    });
     EXPECT(r.status == 1);
-    EXPECT(is_at(r, no_memory_line, "nowhere: out of memory"));
-}
-
-static void too_large_array(void *n) {
-    host_array<double>(*static_cast<size_t *>(n));
+    EXPECT(is_at(r, __LINE__ - 3, "nowhere: out of memory"));
 }
 
 // 2^61 doubles are 2^64 bytes, a number that overflows to 0.
@@ -117,18 +102,14 @@ TEST(host_arrays) {
     free(some);
     free(none);
     for (size_t n : {(size_t)1 << 50, (size_t)1 << 61, ((size_t)1 << 61) + 1, SIZE_MAX}) {
-        unit_result r = in_child(too_large_array, &n);
+        unit_result r = in_child([](void *n) { host_array<double>(*static_cast<size_t *>(n)); }, &n);
         EXPECT(r.status == 1);
         EXPECT(begins_with(r.err, "prog: out of memory: "));
     }
 }
 
-static void no_code(void *) {
-    handle_error(cudaErrorNoKernelImageForDevice, "k", "f.cu", 3);
-}
-
 TEST(no_code_for_this_device) {
-    unit_result r = in_child(no_code);
+    unit_result r = in_child([](void *) { handle_error(cudaErrorNoKernelImageForDevice, "k", "f.cu", 3); });
     EXPECT(r.status == 1);
     EXPECT(begins_with(r.err, "f.cu:3: k: "));
     EXPECT(strstr(r.err, "(cudaErrorNoKernelImageForDevice); this build has no code for device 0: "
@@ -145,11 +126,6 @@ static void select_without_devices(void *) {
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
     select_device();
 }
-static void first_call_without_devices(void *) {
-    setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    HANDLE_ERROR(cudaFree(NULL));
-}
-
 TEST(select_device) {
     EXPECT(is(in_child(select).out, "device 0\n"));
 
@@ -170,18 +146,18 @@ TEST(select_device) {
 }
 
 TEST(no_device) {
-    static const char text[] = "prog: needs a CUDA device, found none\n";
-    unit_result r = in_child(select_without_devices);
-    EXPECT(r.status == 2 && is(r.err, text) && !*r.out);
-    options.list_devices = true;
-    r = in_child(select_without_devices);
-    EXPECT(r.status == 2 && is(r.err, text) && !*r.out);
-    options.list_devices = false;
-    options.device = 9;
-    r = in_child(select_without_devices);
-    EXPECT(r.status == 2 && is(r.err, text));
+    unit_result r;
+    for (int i = 0; i < 3; i++) {
+        options.list_devices = i == 1;
+        options.device = i == 2 ? 9 : 0;
+        r = in_child(select_without_devices);
+        EXPECT(r.status == 2 && is(r.err, "prog: needs a CUDA device, found none\n") && !*r.out);
+    }
     options.device = 0;
-    r = in_child(first_call_without_devices);
+    r = in_child([](void *) {
+        setenv("CUDA_VISIBLE_DEVICES", "", 1);
+        HANDLE_ERROR(cudaFree(NULL));
+    });
     EXPECT(r.status == 2);
     EXPECT(strstr(r.err, ": cudaFree(NULL): no CUDA-capable device is detected "
                          "(cudaErrorNoDevice)\n"));
@@ -208,15 +184,11 @@ TEST(swapping) {
     EXPECT(a == 2 && b == 1 && *s == 't' && *t == 's');
 }
 
-static void too_large(void *) {
-    CPUBitmap bitmap((size_t)1 << 32, (size_t)1 << 31);
-}
-
 TEST(bitmaps) {
     CPUAnimBitmap bitmap(3, 2);
     EXPECT(bitmap.image_size() == 24);
     for (size_t i = 0; i < bitmap.image_size(); i++)
         EXPECT(bitmap.get_ptr()[i] == 0);
-    unit_result r = in_child(too_large);
+    unit_result r = in_child([](void *) { CPUBitmap bitmap((size_t)1 << 32, (size_t)1 << 31); });
     EXPECT(r.status == 1 && is(r.err, "prog: a picture of 4294967296x2147483648 pixels is too large\n"));
 }

@@ -27,7 +27,10 @@ static void build(void) {
     }
 }
 
-static bool passes(void) {
+// Whether the check passes a table after a change.
+static bool passes_with(void (*change)(void)) {
+    build();
+    change();
     return check_table(heads, there, pool, keys);
 }
 
@@ -36,64 +39,43 @@ static unsigned some_bucket(void) {
     return hash(keys[KEYS - 1], HASH_ENTRIES);
 }
 
-TEST(a_lost_entry_is_noticed) {
-    build();
-    EXPECT(passes());
-    Entry *&head = heads[some_bucket()];
-    head = at(head).next;
-    EXPECT(!passes());
-}
-
-TEST(a_wrong_key_is_noticed) {
-    build();
-    pool[KEYS / 2].key += HASH_ENTRIES; // the same bucket
-    EXPECT(!passes());
-}
-
-TEST(a_wrong_value_is_noticed) {
-    build();
-    pool[1].value = pool[0].value; // an equal key, so key and bucket are right
-    EXPECT(!passes());
-    build();
-    pool[0].value = (char *)pool[0].value + 1;
-    EXPECT(!passes());
-    build();
-    pool[0].value = NULL;
-    EXPECT(!passes());
-}
-
-TEST(a_wrong_bucket_is_noticed) {
-    build();
-    swap(heads[some_bucket()], heads[(some_bucket() + 1) % HASH_ENTRIES]);
-    EXPECT(!passes());
-}
-
-TEST(a_cycle_is_noticed) {
-    build();
-    Entry *head = heads[some_bucket()];
-    at(head).next = head;
-    EXPECT(!passes());
-    build();
-    Entry *last = head;
-    while (at(last).next)
-        last = at(last).next;
-    at(last).next = head;
-    EXPECT(!passes());
-}
-
-TEST(a_pointer_elsewhere_is_noticed) {
-    build();
+static Entry *&last_pointer(void) {
     Entry *last = heads[some_bucket()];
     while (at(last).next)
         last = at(last).next;
-    at(last).next = there + KEYS;
-    EXPECT(!passes());
-    at(last).next = (Entry *)((uintptr_t)there - sizeof(Entry));
-    EXPECT(!passes());
-    at(last).next = (Entry *)((char *)there + 1);
-    EXPECT(!passes());
-    at(last).next = (Entry *)8;
-    EXPECT(!passes());
-    at(last).next = NULL;
-    EXPECT(passes());
+    return at(last).next;
+}
+
+TEST(a_correct_table_passes) {
+    EXPECT(passes_with([] {}));
+}
+
+TEST(a_lost_entry_is_noticed) {
+    EXPECT(!passes_with([] { heads[some_bucket()] = at(heads[some_bucket()]).next; }));
+}
+
+TEST(a_wrong_key_is_noticed) {
+    EXPECT(!passes_with([] { pool[KEYS / 2].key += HASH_ENTRIES; })); // the same bucket
+}
+
+TEST(a_wrong_value_is_noticed) {
+    EXPECT(!passes_with([] { pool[1].value = pool[0].value; })); // an equal key, so key and bucket are right
+    EXPECT(!passes_with([] { pool[0].value = (char *)pool[0].value + 1; }));
+    EXPECT(!passes_with([] { pool[0].value = NULL; }));
+}
+
+TEST(a_wrong_bucket_is_noticed) {
+    EXPECT(!passes_with([] { swap(heads[some_bucket()], heads[(some_bucket() + 1) % HASH_ENTRIES]); }));
+}
+
+TEST(a_cycle_is_noticed) {
+    EXPECT(!passes_with([] { at(heads[some_bucket()]).next = heads[some_bucket()]; }));
+    EXPECT(!passes_with([] { last_pointer() = heads[some_bucket()]; }));
+}
+
+TEST(a_pointer_elsewhere_is_noticed) {
+    EXPECT(!passes_with([] { last_pointer() = there + KEYS; }));
+    EXPECT(!passes_with([] { last_pointer() = (Entry *)((uintptr_t)there - sizeof(Entry)); }));
+    EXPECT(!passes_with([] { last_pointer() = (Entry *)((char *)there + 1); }));
+    EXPECT(!passes_with([] { last_pointer() = (Entry *)8; }));
 }

@@ -18,15 +18,13 @@ static Status call(Status status) {
     return status;
 }
 
-static void fail(void *) {
-    HANDLE_STATUS(name_of, call(GOOD));
-    HANDLE_STATUS(name_of, call(BAD));
-    printf("not reached\n");
-}
-
 TEST(calls) {
     HANDLE_STATUS(name_of, call(GOOD));
     EXPECT(calls == 1);
+    const auto fail = [](void *) {
+        HANDLE_STATUS(name_of, call(BAD));
+        printf("not reached\n");
+    };
     unit_result r = unit_child(fail, NULL);
     EXPECT(r.status == EXIT_FAILURE && !r.out[0]);
     EXPECT(strstr(r.err, "libraries.cu:") && strstr(r.err, ": call(BAD): STATUS_BAD\n"));

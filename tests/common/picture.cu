@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A program with a picture and an animation that needs no device. Its first case takes a program's
-// options:
-//     picture draw -- --output x.png --width 30
-// tests/test_common.py and tests/test_display.py check its output.
+// A program with a picture and an animation that needs no device. tests/test_common.py and
+// tests/test_display.py check its output.
+#include <unistd.h>
 #include "../../common/cpu_anim.h"
 #include "../../common/random.h"
-#include "../unit.h"
 extern "C" {
 #include "../../common/lib/window.h"
 }
@@ -53,10 +51,21 @@ static void leave(void *data) {
     puts("exit function");
 }
 
-TEST(draw) {
-    char *argv[32] = {(char *)"picture"};
-    int argc = 1;
-    bool animate = false, talk = false, wrong = false;
+// Whether a window that is interrupted before its first frame shows this frame all the same.
+static bool interrupted_at_once(void) {
+    const volatile sig_atomic_t stop = SIGINT;
+    unsigned char pixels[4 * 8 * 8] = {};
+    int frames = 0;
+    Canvas canvas = {};
+    canvas.pixels = pixels;
+    canvas.width = canvas.height = 8;
+    canvas.data = &frames;
+    canvas.frame = [](void *data, int) { ++*(int *)data; };
+    return window_problem() || (!window_open(&canvas) && !window_show(&canvas, &stop) && frames == 1);
+}
+
+int main(int argc, char **argv) {
+    bool animate = false, talk = false, wrong = false, interrupted = false;
     Scene scene = {12, 8, NULL, 0, false, false, false, false};
     const Option own[] = {OPTION_SIZE("width", &scene.width, 1, 65536, "pixels a row"),
                           OPTION_SIZE("height", &scene.height, 1, 65536, "rows"),
@@ -67,10 +76,11 @@ TEST(draw) {
                           OPTION_FLAG("noise", &scene.noise, "draw noise"),
                           OPTION_FLAG("talk", &talk, "say when the exit function runs"),
                           OPTION_FLAG("wrong", &wrong, "end with status 1"),
+                          OPTION_FLAG("interrupted", &interrupted, "show a window that is interrupted"),
                           OPTION_END};
-    for (char **word = unit_arguments; *word && argc < 31; word++)
-        argv[argc++] = *word;
     parse_options(argc, argv, "Draws a test picture.", PICTURE | ANIMATION, own);
+    if (interrupted)
+        return !interrupted_at_once();
     if (animate) {
         CPUAnimBitmap bitmap(scene.width, scene.height, &scene);
         scene.pixels = bitmap.get_ptr();
@@ -83,18 +93,5 @@ TEST(draw) {
         frame(&scene, 0);
         bitmap.display_and_exit(talk ? leave : NULL);
     }
-    EXPECT(!wrong);
-}
-
-// With a display only
-TEST(a_window_that_is_stopped_at_once_shows_a_frame) {
-    const volatile sig_atomic_t stop = SIGINT;
-    unsigned char pixels[4 * 8 * 8] = {};
-    int frames = 0;
-    Canvas canvas = {};
-    canvas.pixels = pixels;
-    canvas.width = canvas.height = 8;
-    canvas.data = &frames;
-    canvas.frame = [](void *data, int) { ++*(int *)data; };
-    EXPECT(window_problem() || (!window_open(&canvas) && !window_show(&canvas, &stop) && frames == 1));
+    return wrong;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the chapters without pictures do, each in a function of its own: properties, a histogram, symbols,
-// zero-copy memory, a host thread for each device, and locks. With cutil, and in the spellings of 2010.
+// What the chapters without pictures do, each in a function of its own: properties, symbols, zero-copy
+// memory, a host thread for each device, and locks. With cutil, and in the spellings of 2010.
 #include "cuda.h"
 #include "sm_11_atomic_functions.h"
 #include <texture_fetch_functions.h>
@@ -48,47 +48,18 @@ void properties(void) {
 
 // ---- chapters 5 and 9 to 11 ----
 
-#define SIZE       (64 * 1024)
 #define imin(a, b) (a < b ? a : b)
 
 const int N = 33 * 1024;
 const int threadsPerBlock = 256;
 const int blocksPerGrid = imin(32, (N + threadsPerBlock - 1) / threadsPerBlock);
 
-__global__ void histo_kernel(unsigned char *buffer, long size, unsigned int *histo) {
-    __shared__ unsigned int temp[256];
-    temp[threadIdx.x] = 0;
-    __syncthreads();
-    int i = threadIdx.x + blockIdx.x * blockDim.x;
-    int offset = __umul24(blockDim.x, gridDim.x);
-    while (i < size) {
-        atomicAdd(&temp[buffer[i]], 1);
-        i += offset;
-    }
-    __syncthreads();
-    atomicAdd(&(histo[threadIdx.x]), temp[threadIdx.x]);
-}
-
-__global__ void dot(int size, float *a, float *b, float *c) {
-    __shared__ float cache[threadsPerBlock];
-    int tid = threadIdx.x + blockIdx.x * blockDim.x;
-    int cacheIndex = threadIdx.x;
-    float temp = 0;
-    while (tid < size) {
-        temp += a[tid] * b[tid];
-        tid += blockDim.x * gridDim.x;
-    }
-    cache[cacheIndex] = temp;
-    __syncthreads();
-    int i = blockDim.x / 2;
-    while (i != 0) {
-        if (cacheIndex < i)
-            cache[cacheIndex] += cache[cacheIndex + i];
-        __syncthreads();
-        i /= 2;
-    }
-    if (cacheIndex == 0)
-        c[blockIdx.x] = cache[0];
+__global__ void dot(long size, float *a, float *b, unsigned int *sum) {
+    __shared__ unsigned int products[threadsPerBlock];
+    products[threadIdx.x] = 0;
+    for (int i = threadIdx.x + blockIdx.x * blockDim.x; i < size; i += __umul24(blockDim.x, gridDim.x))
+        products[threadIdx.x] += a[i] * b[i];
+    atomicAdd(&(sum[0]), products[threadIdx.x]);
 }
 
 __constant__ float scale[2];
@@ -109,7 +80,7 @@ struct DataStruct {
     int offset;
     float *a;
     float *b;
-    float returnValue;
+    unsigned int returnValue;
 };
 
 void *routine(void *pvoidData) {
@@ -118,49 +89,26 @@ void *routine(void *pvoidData) {
         HANDLE_ERROR(cudaSetDevice(data->deviceID));
         HANDLE_ERROR(cudaSetDeviceFlags(cudaDeviceMapHost));
     }
-    float *dev_a, *dev_b, *dev_partial_c;
-    float *partial_c = (float *)malloc(blocksPerGrid * sizeof(float));
+    float *dev_a, *dev_b;
+    unsigned int *dev_sum;
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_a, data->a, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_b, data->b, 0));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_partial_c, blocksPerGrid * sizeof(float)));
-    dev_a += data->offset;
-    dev_b += data->offset;
-    dot<<<blocksPerGrid, threadsPerBlock>>>(data->size, dev_a, dev_b, dev_partial_c);
-    HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
-    float c = 0;
-    for (int i = 0; i < blocksPerGrid; i++)
-        c += partial_c[i];
-    HANDLE_ERROR(cudaFree(dev_partial_c));
-    free(partial_c);
-    data->returnValue = c;
+    cutilSafeCall(cudaMalloc((void **)&dev_sum, sizeof(unsigned int)));
+    cutilSafeCall(cudaMemset(dev_sum, 0, sizeof(unsigned int)));
+    unsigned int timer;
+    cutilCheckError(cutCreateTimer(&timer));
+    cutilCheckError(cutStartTimer(timer));
+    dot<<<blocksPerGrid, threadsPerBlock>>>(data->size, dev_a + data->offset, dev_b + data->offset, dev_sum);
+    cutilCheckMsg("dot");
+    cutilCheckError(cutStopTimer(timer));
+    if (cutGetTimerValue(timer) <= 0)
+        printf("the timer is wrong\n");
+    CUDA_SAFE_CALL(cudaMemcpy(&data->returnValue, dev_sum, sizeof(unsigned int), cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaFree(dev_sum));
     return 0;
 }
 
 void chapters(void) {
-
-    // histogram
-    unsigned char *buffer = (unsigned char *)big_random_block(SIZE);
-    unsigned char *dev_buffer;
-    unsigned int *dev_histo, histo[256];
-    cutilSafeCall(cudaMalloc((void **)&dev_buffer, SIZE));
-    cutilSafeCall(cudaMemcpy(dev_buffer, buffer, SIZE, cudaMemcpyHostToDevice));
-    cutilSafeCall(cudaMalloc((void **)&dev_histo, 256 * sizeof(int)));
-    cutilSafeCall(cudaMemset(dev_histo, 0, 256 * sizeof(int)));
-    unsigned int timer;
-    cutilCheckError(cutCreateTimer(&timer));
-    cutilCheckError(cutStartTimer(timer));
-    histo_kernel<<<4, 256>>>(dev_buffer, SIZE, dev_histo);
-    cutilCheckMsg("histo_kernel");
-    cutilCheckError(cutStopTimer(timer));
-    if (cutGetTimerValue(timer) <= 0)
-        printf("the timer is wrong\n");
-    CUDA_SAFE_CALL(cudaMemcpy(histo, dev_histo, 256 * sizeof(int), cudaMemcpyDeviceToHost));
-    for (int i = 0; i < SIZE; i++)
-        histo[buffer[i]]--;
-    for (int i = 0; i < 256; i++)
-        if (histo[i] != 0)
-            printf("Failure at %d!\n", i);
-
     // symbols by name, and votes of a warp
     float two[2] = {3, 7}, *result, product;
     int ballot[2];
@@ -182,9 +130,12 @@ void chapters(void) {
                                cudaHostAllocWriteCombined | cudaHostAllocPortable | cudaHostAllocMapped));
     HANDLE_ERROR(cudaHostAlloc((void **)&b, N * sizeof(float),
                                cudaHostAllocWriteCombined | cudaHostAllocPortable | cudaHostAllocMapped));
+    unsigned char *buffer = (unsigned char *)big_random_block(N);
+    unsigned int expected = 0;
     for (int i = 0; i < N; i++) {
-        a[i] = 1;
+        a[i] = buffer[i];
         b[i] = 2;
+        expected += 2 * buffer[i];
     }
     DataStruct data[2];
     for (int i = 0; i < 2; i++) {
@@ -199,7 +150,8 @@ void chapters(void) {
     end_thread(thread);
     HANDLE_ERROR(cudaFreeHost(a));
     HANDLE_ERROR(cudaFreeHost(b));
-    printf("Value calculated: %f\n", data[0].returnValue + data[1].returnValue);
+    if (data[0].returnValue + data[1].returnValue != expected)
+        printf("the sum of all products is wrong\n");
 }
 
 // ---- declarations of device code, and copies ----

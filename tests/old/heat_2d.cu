@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chapter 8: the same heat with two-dimensional references, in a GPUAnimBitmap.
+// Chapter 8: heat with two-dimensional references, in a GPUAnimBitmap.
 #include "cuda.h"
 #include "../common/book.h"
 #include "../common/gpu_anim.h"
@@ -7,7 +7,6 @@
 #define DIM   128
 #define SPEED 0.25f
 
-texture<float, 2> texConstSrc;
 texture<float, 2> texIn;
 texture<float, 2> texOut;
 
@@ -15,34 +14,21 @@ __global__ void blend_kernel(float *dst, bool dstOut) {
     int x = threadIdx.x + blockIdx.x * blockDim.x;
     int y = threadIdx.y + blockIdx.y * blockDim.y;
     int offset = x + y * blockDim.x * gridDim.x;
-    float t, l, c, r, b;
+    float c, beside, above;
     if (dstOut) {
-        t = tex2D(texIn, x, y - 1);
-        l = tex2D(texIn, x - 1, y);
         c = tex2D(texIn, x, y);
-        r = tex2D(texIn, x + 1, y);
-        b = tex2D(texIn, x, y + 1);
+        beside = tex2D(texIn, x - 1, y) + tex2D(texIn, x + 1, y);
+        above = tex2D(texIn, x, y - 1) + tex2D(texIn, x, y + 1);
     } else {
-        t = tex2D(texOut, x, y - 1);
-        l = tex2D(texOut, x - 1, y);
         c = tex2D(texOut, x, y);
-        r = tex2D(texOut, x + 1, y);
-        b = tex2D(texOut, x, y + 1);
+        beside = tex2D(texOut, x - 1, y) + tex2D(texOut, x + 1, y);
+        above = tex2D(texOut, x, y - 1) + tex2D(texOut, x, y + 1);
     }
-    dst[offset] = c + SPEED * (t + b + r + l - 4 * c);
-}
-
-__global__ void copy_const_kernel(float *iptr) {
-    int x = threadIdx.x + blockIdx.x * blockDim.x;
-    int y = threadIdx.y + blockIdx.y * blockDim.y;
-    int offset = x + y * blockDim.x * gridDim.x;
-    float c = tex2D(texConstSrc, x, y);
-    if (c != 0)
-        iptr[offset] = c;
+    dst[offset] = c + SPEED * (beside + above - 4 * c);
 }
 
 struct DataBlock {
-    float *dev_inSrc, *dev_outSrc, *dev_constSrc;
+    float *dev_inSrc, *dev_outSrc;
     cudaEvent_t start, stop;
     float totalTime, frames;
 };
@@ -53,10 +39,7 @@ void anim_gpu(uchar4 *outputBitmap, DataBlock *d, int ticks) {
     dim3 threads(16, 16);
     volatile bool dstOut = true;
     for (int i = 0; i < 20; i++) {
-        float *in = dstOut ? d->dev_inSrc : d->dev_outSrc;
-        float *out = dstOut ? d->dev_outSrc : d->dev_inSrc;
-        copy_const_kernel<<<blocks, threads>>>(in);
-        blend_kernel<<<blocks, threads>>>(out, dstOut);
+        blend_kernel<<<blocks, threads>>>(dstOut ? d->dev_outSrc : d->dev_inSrc, dstOut);
         dstOut = !dstOut;
     }
     float_to_color<<<blocks, threads>>>(outputBitmap, d->dev_inSrc);
@@ -71,10 +54,8 @@ void anim_gpu(uchar4 *outputBitmap, DataBlock *d, int ticks) {
 void anim_exit(DataBlock *d) {
     cudaUnbindTexture(texIn);
     cudaUnbindTexture(texOut);
-    cudaUnbindTexture(texConstSrc);
     HANDLE_ERROR(cudaFree(d->dev_inSrc));
     HANDLE_ERROR(cudaFree(d->dev_outSrc));
-    HANDLE_ERROR(cudaFree(d->dev_constSrc));
     HANDLE_ERROR(cudaEventDestroy(d->start));
     HANDLE_ERROR(cudaEventDestroy(d->stop));
     printf("%g frames\n", d->frames);
@@ -91,16 +72,12 @@ int main(void) {
     int size = DIM * DIM * sizeof(float);
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_inSrc, size));
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_outSrc, size));
-    HANDLE_ERROR(cudaMalloc((void **)&data.dev_constSrc, size));
-    HANDLE_ERROR(
-        cudaBindTexture2D(NULL, texConstSrc, data.dev_constSrc, desc, DIM, DIM, sizeof(float) * DIM));
     HANDLE_ERROR(cudaBindTexture2D(NULL, texIn, data.dev_inSrc, desc, DIM, DIM, sizeof(float) * DIM));
     HANDLE_ERROR(cudaBindTexture2D(NULL, texOut, data.dev_outSrc, desc, DIM, DIM, sizeof(float) * DIM));
     float *temp = (float *)calloc(DIM * DIM, sizeof(float));
     for (int i = 0; i < DIM * DIM; i++)
         if (i % DIM > 40 && i % DIM < 80 && i / DIM > 50 && i / DIM < 70)
             temp[i] = 1;
-    HANDLE_ERROR(cudaMemcpy(data.dev_constSrc, temp, size, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(data.dev_inSrc, temp, size, cudaMemcpyHostToDevice));
     free(temp);
     bitmap.anim_and_exit((void (*)(uchar4 *, void *, int))anim_gpu, (void (*)(void *))anim_exit);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The attacks of tests/release/attacks: a small sample of each passes, and each finds a planted defect. docs/trust.md describes them."""
 import dataclasses
-import random
+import math
 import signal
 import types
 
@@ -85,9 +85,8 @@ def test_a_sample_of_faults(main):
 def test_a_failure_that_is_not_told_is_found(planted, script, says):
     told = 'echo "cuda on the CPU: CUDA_CPU_FAIL=1: x" >&2'
     program = planted(f'[ -z "$CUDA_CPU_FAIL" ] || {{ {told}; {script}; }}\necho right\n')
-    options = types.SimpleNamespace(seed=1)
-    walk = faults.Walk(program, faults.Reference(program), "calls", options)
-    assert walk.attack(1) and says in walk.defects[0]
+    walk = faults.Walk(program, types.SimpleNamespace(seed=1, end=math.inf))
+    assert walk.attack("calls", 1) and says in walk.defects[0]
 
 
 # ---- signals

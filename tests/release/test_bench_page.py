@@ -30,14 +30,8 @@ def test_the_page_in_a_browser(tmp_path, axe, dark):
     (tmp_path / "few.html").write_text(few)
     assert violations(axe, [tmp_path / "few.html"], tmp_path, [375, 1200], dark) == {}
     picture = tmp_path / "page.png"
-    said = browse(
-        tmp_path,
-        page,
-        "--enable-logging=stderr",
-        "--window-size=1300,2000",
-        f"--screenshot={picture}",
-        dark=dark,
-    )
+    options = "--enable-logging=stderr", "--window-size=1300,2000", f"--screenshot={picture}"
+    said = browse(tmp_path, page, *options, dark=dark)
     assert picture.exists() and "CONSOLE" not in said, said
     pixels = helpers.pixels(picture)[..., :3].reshape(-1, 3)
     assert tuple(pixels[0]) == ((0x16, 0x16, 0x18) if dark else (255, 255, 255))

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import helpers
-from trees import PROGRAMS, ROOT, compiled, make, run, stand_in
+from trees import PROGRAMS, ROOT, append, compiled, copy_sources, run, stand_in
 
 README = (ROOT / "README.md").read_text()
 PHONY = re.findall(r"^\.PHONY: ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.M)
@@ -39,15 +39,13 @@ def unknown_words(command):
 needs_cmake = pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake, found none")
 
 
-def targets(tree, build):
-    """The targets with their sources, as an IDE gets them from CMake."""
-    run(tree, "cmake", "-B", build)
-    replies = tree / build / ".cmake/api/v1/reply"
+def targets(tree):
+    """The targets with their .cu files, as an IDE gets them from CMake."""
+    run(tree, "cmake", "-B", "build/cmake")
+    replies = tree / "build/cmake/.cmake/api/v1/reply"
     files = [json.loads(path.read_text()) for path in replies.glob("target-*.json")]
     return {
-        file["name"]: {
-            s["path"] for s in file.get("sources", []) if not s["path"].startswith(str(tree / build) + "/")
-        }
+        file["name"]: [s["path"] for s in file.get("sources", []) if s["path"].endswith(".cu")]
         for file in files
         if not file.get("isGeneratorProvided")
     }
@@ -58,64 +56,49 @@ def test_cmake_builds_by_make(tree):
     """One program is linked again because it is missing; nothing is compiled, since make has built it before."""
     (tree / "bin/chapter03/hello_world").unlink()
     run(tree, "cmake", "-B", "build/cmake", "-DBACKEND=cpu")
-    log = run(tree, "cmake", "--build", "build/cmake", "--target", "chapter03.hello_world")
+    build = "cmake", "--build", "build/cmake", "--target", "chapter03.hello_world"
+    log = run(tree, *build)
     assert compiled(log) == {"chapter03/hello_world"}, log
     assert "Hello, World!" in run(tree, "bin/chapter03/hello_world")
-    source = tree / "chapter03/hello_world.cu"
-    source.write_text(source.read_text() + "#error on purpose\n")
-    assert "on purpose" in run(
-        tree, "cmake", "--build", "build/cmake", "--target", "chapter03.hello_world", status=2
-    )
+    append(tree / "chapter03/hello_world.cu", "#error on purpose\n")
+    assert "on purpose" in run(tree, *build, status=2)
 
 
 @needs_cmake
 def test_cmake_shows_every_program(sources):
     (sources / "build/cmake/.cmake/api/v1/query").mkdir(parents=True)
     (sources / "build/cmake/.cmake/api/v1/query/codemodel-v2").touch()
-    found = targets(sources, "build/cmake")
-    assert found.pop("programs") is not None
-    assert {name: {s for s in paths if s.endswith(".cu")} for name, paths in found.items()} == {
-        name.replace("/", "."): {name + ".cu"} for name in PROGRAMS
-    }
+    shown = {name.replace("/", "."): [f"{name}.cu"] for name in PROGRAMS}
+    assert targets(sources) == {"programs": [], **shown}
     text = (sources / "chapter03/hello_world.cu").read_text()
     (sources / "chapter03/another.cu").write_text(text.replace("hello_world", "another"))
-    assert "chapter03.another" in targets(sources, "build/cmake")
+    assert "chapter03.another" in targets(sources)
 
 
 @needs_cmake
 @pytest.mark.parametrize(
     "configure, build, calls",
     [
-        (["-B", "x"], ["x"], ["BACKEND=auto", "all"]),
-        (["--preset", "cpu"], ["--preset", "cpu"], ["BACKEND=cpu", "all"]),
+        ("-B x", "x", ["BACKEND=auto", "all"]),
+        ("--preset cpu", "--preset cpu", ["BACKEND=cpu", "all"]),
         (
-            [
-                "-B",
-                "x",
-                "-DSMS=80 90",
-                "-DJOBS=3",
-                "-DCMAKE_BUILD_TYPE=Debug",
-                "-DCMAKE_CUDA_COMPILER=/cuda 13/nvcc",
-            ],
-            ["x", "--target", "chapter04.julia_gpu"],
+            "-B x '-DSMS=80 90' -DJOBS=3 -DCMAKE_BUILD_TYPE=Debug '-DCMAKE_CUDA_COMPILER=/cuda 13/nvcc'",
+            "x --target chapter04.julia_gpu",
             ["BACKEND=auto", "SMS=80 90", "JOBS=3", "NVCC=/cuda 13/nvcc", "DEBUG=1", "chapter04/julia_gpu"],
         ),
         (
-            ["-B", "x", "-DSANITIZE=address", "-DCMAKE_CXX_COMPILER=clang++", "-DCMAKE_C_COMPILER=clang"],
-            ["x"],
+            "-B x -DSANITIZE=address -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang",
+            "x",
             ["BACKEND=auto", "SANITIZE=address", "CC=clang", "CXX=clang++", "all"],
         ),
     ],
 )
 def test_cmake_passes_settings_to_make(sources, tmp_path, configure, build, calls):
     """A script in the place of make prints its arguments. It gets none of the variables of CMake's own make."""
-    stand_in(
-        tmp_path,
-        "fake make",
-        'printf "<%s>" "$@" >"${0%/*}/arguments"; [ -z "$MAKEFLAGS$MAKELEVEL" ] || exit 1',
-    )
-    run(sources, "cmake", *configure, f"-DMAKE={tmp_path}/fake make")
-    run(sources, "cmake", "--build", *build)
+    script = 'printf "<%s>" "$@" >"${0%/*}/arguments"; [ -z "$MAKEFLAGS$MAKELEVEL" ] || exit 1'
+    stand_in(tmp_path, "fake make", script)
+    run(sources, "cmake", *shlex.split(configure), f"-DMAKE={tmp_path}/fake make")
+    run(sources, "cmake", "--build", *build.split())
     assert (tmp_path / "arguments").read_text() == "".join(f"<{call}>" for call in calls)
 
 
@@ -127,13 +110,9 @@ LAUNCHES = load(".vscode/launch.json")["configurations"]
 
 def expand(text, program, options=""):
     """Replaces the variables of Visual Studio Code, as it does when the source of the program is open."""
-    for name, value in {
-        "workspaceFolder": str(ROOT),
-        "relativeFileDirname": program.rpartition("/")[0],
-        "fileBasenameNoExtension": program.rpartition("/")[2],
-        "input:options": options,
-    }.items():
-        text = text.replace("${%s}" % name, value)
+    folder, _, base = program.rpartition("/")
+    text = text.replace("${workspaceFolder}", str(ROOT)).replace("${input:options}", options)
+    text = text.replace("${relativeFileDirname}", folder).replace("${fileBasenameNoExtension}", base)
     assert "${" not in text, text
     return text
 
@@ -144,10 +123,7 @@ def test_tasks_call_make(label):
     command = expand(task["command"], "chapter05/dot")
     assert task["type"] == "shell" and expand(task["options"]["cwd"], "") == str(ROOT)
     assert task.get("dependsOn", label) in TASKS
-    if command.startswith("make"):
-        assert unknown_words(command) == []
-    else:
-        assert shlex.split(command) == ["./bin/chapter05/dot"]
+    assert command.split() == ["./bin/chapter05/dot"] or unknown_words(command) == []
 
 
 def test_tasks_build_and_run_the_open_program():
@@ -177,10 +153,8 @@ def test_debuggers_start_what_their_task_builds():
     for launch in LAUNCHES:
         assert expand(launch["program"], "chapter05/dot") == f"{ROOT}/bin/chapter05/dot"
         kinds[launch["type"]] = TASKS[launch["preLaunchTask"]]["command"].split()[:3]
-    assert kinds == {
-        "cppdbg": ["make", "BACKEND=cpu", "DEBUG=1"],
-        "cuda-gdb": ["make", "BACKEND=gpu", "DEBUG=1"],
-    }
+    backends = {"cppdbg": "BACKEND=cpu", "cuda-gdb": "BACKEND=gpu"}
+    assert kinds == {kind: ["make", backend, "DEBUG=1"] for kind, backend in backends.items()}
 
 
 # ---- the container ----
@@ -237,10 +211,8 @@ def test_the_development_container_is_the_image():
     assert f"useradd --create-home --shell /bin/bash {settings['remoteUser']} " in str(DOCKERFILE)
     assert unknown_words(settings["postCreateCommand"]) == []
     assert f"\n    {settings['postCreateCommand']} " in README
-    assert (
-        settings["customizations"]["vscode"]["extensions"]
-        == load(".vscode/extensions.json")["recommendations"]
-    )
+    recommended = load(".vscode/extensions.json")["recommendations"]
+    assert settings["customizations"]["vscode"]["extensions"] == recommended
 
 
 # ---- the notebook ----
@@ -259,12 +231,9 @@ BEGINNING = "".join(CELLS[0]["source"])
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_commands_of_the_notebook_exist(command):
-    if command.startswith("make"):
-        assert unknown_words(command) == []
-    else:
-        word = command.split()[0]
-        made = re.findall(r"make ((?:my/)?chapter\S+)", "\n".join(COMMANDS)) + ["mine"]
-        assert word == "cucc/cucc" or any(word == f"./bin/{name}" or word == f"./{name}" for name in made)
+    made = re.findall(r"make ((?:my/)?chapter\S+)", "\n".join(COMMANDS))
+    tools = "cucc/cucc", "./mine", *(f"./bin/{name}" for name in made)
+    assert command.split()[0] in tools or unknown_words(command) == []
 
 
 def test_the_notebook_clones_the_repository(tmp_path):
@@ -287,27 +256,16 @@ def test_the_notebook_clones_the_repository(tmp_path):
         assert run(tmp_path / folder, sys.executable, str(cell)) == "cuda-by-example True\n"
 
 
-@pytest.fixture
-def clone(tmp_path):
-    """A copy of the sources, with links to what is built, which make and cucc find to be up to date."""
-    (tmp_path / "empty.cu").touch()
-    run(ROOT, "cucc/cucc", "-c", str(tmp_path / "empty.cu"), "-o", str(tmp_path / "empty.o"))
-    tree = tmp_path / "cuda-by-example"
-    shutil.copytree(
-        ROOT, tree, ignore=shutil.ignore_patterns(".git", "build", "bin", "tests", "__pycache__", "gallery")
-    )
-    for name, folder in ("bin", helpers.BIN), ("build", helpers.BUILD):
-        (tree / name).symlink_to(folder)
-    return tree
-
-
 @pytest.mark.skipif(
     not (shutil.which("jupyter-nbconvert") and importlib.util.find_spec("ipykernel")),
     reason="needs jupyter-nbconvert and python3-ipykernel, found none",
 )
 @pytest.mark.skipif(not helpers.has("PNG"), reason="needs libpng, which this build lacks")
-def test_the_notebook_runs(clone):
+def test_the_notebook_runs(tmp_path):
     """Without the cells that install packages, write exercises or take long. The last cell is added: a wrong result must stop it."""
+    clone = copy_sources(tmp_path / "cuda-by-example")
+    for name, folder in ("bin", helpers.BIN), ("build", helpers.BUILD):  # which make finds to be up to date
+        (clone / name).symlink_to(folder)
     notebook = json.loads((clone / "docs/notebook.ipynb").read_text())
     cells = [cell for cell in notebook["cells"] if not cell["metadata"].get("tags")]
     checked = next(cell for cell in cells if "./bin/chapter05/dot\n" in cell["source"])
@@ -318,14 +276,10 @@ def test_the_notebook_runs(clone):
     # HOME: so that no settings of the user are read, and nothing is written there
     home = {"HOME": str(clone), "JUPYTER_RUNTIME_DIR": str(clone / "run")}
     run(clone, "jupyter-nbconvert", *options, "docs/quick.ipynb", BACKEND=helpers.backend(), **home)
-    *outputs, wrong = [
-        cell["outputs"]
-        for cell in json.loads((clone / "docs/executed.ipynb").read_text())["cells"]
-        if "outputs" in cell
-    ]
+    cells = json.loads((clone / "docs/executed.ipynb").read_text())["cells"]
+    *outputs, wrong = [cell["outputs"] for cell in cells if "outputs" in cell]
     printed = "".join("".join(output.get("text", "")) for cell in outputs for output in cell)
-    assert (
-        f"back end: {helpers.backend()}" in printed and "31 * 31 = 961" in printed and "Usage: dot" in printed
-    )
+    for text in f"back end: {helpers.backend()}", "31 * 31 = 961", "Usage: dot":
+        assert text in printed
     assert "image/png" in str(outputs) and helpers.pixels(clone / "julia.png").shape == (2000, 2000, 3)
     assert wrong[-1].get("ename") == "CalledProcessError" and "Usage: dot" not in str(wrong)

@@ -16,13 +16,9 @@ def waived(program):
 def start(tree, program):
     """Runs an exercise with the small size of make check."""
     gpus = next(p.gpus for p in helpers.programs() if str(p) == program)
-    return helpers.execute(
-        tree / "bin/my" / program,
-        next(e.options for e in EXERCISES if e.name == program).split(),
-        tree,
-        env={"CUDA_CPU_DEVICES": str(gpus)} if gpus > 1 else None,
-        timeout=120,
-    )
+    options = next(e.options for e in EXERCISES if e.name == program).split()
+    env = {"CUDA_CPU_DEVICES": str(gpus)} if gpus > 1 else None
+    return helpers.execute(tree / "bin/my" / program, options, tree, env, timeout=120)
 
 
 @needs_cpu
@@ -68,17 +64,11 @@ def test_make_check(tree):
     assert "1 of 1 clean, " in make(tree, *arguments)
     text = mine.read_text()
     barrier = re.search(r"            cache\[threadIdx.x\] \+= .*;\n( +__syncthreads\(\);\n)", text)[0]
+    bounds = r" in kernel dot, .* reads 4 bytes at dot\.cu:\d+,\n +at offset 135168 of device memory"
+    waits = r": 128 of 256 threads wait at dot\.cu:\d+"
     for changed, name, says in [
-        (
-            text.replace("tid < n", "tid <= n"),
-            "out of bounds",
-            r" in kernel dot, .* reads 4 bytes at dot\.cu:\d+,\n +at offset 135168 of device memory",
-        ),
-        (
-            text.replace(barrier, "{" + barrier + "}"),
-            "divergent barrier",
-            r": 128 of 256 threads wait at dot\.cu:\d+",
-        ),
+        (text.replace("tid < n", "tid <= n"), "out of bounds", bounds),
+        (text.replace(barrier, "{" + barrier + "}"), "divergent barrier", waits),
     ]:
         mine.write_text(changed)
         log = make(tree, *arguments, status=2)
@@ -104,42 +94,36 @@ def test_grade(tree, tmp_path):
     body = text[text.index("    for (size_t tid") : text.index("}\n\nint main")]
     assert body.count("\n") == 2
 
-    def kernel(new):
-        return text.replace(body, new)
-
-    solutions = {
-        "right.cu": text,
-        "wrong.cu": kernel(body.replace("+ b", "- b")),
-        "exit.cu": kernel('    puts("add_loop_long: right");\n    exit(0);\n'),
-        "main.cu": kernel("").replace(
-            "    settings(argc, argv);\n", '    puts("right");\n    return 0;\n', 1
+    kernels = {
+        "right.cu": (body, "right"),
+        "wrong.cu": (body.replace("+ b", "- b"), "wrong .*: c\\[1\\]: got .*, expected"),
+        "exit.cu": (
+            'puts("add_loop_long: right"), exit(0);\n',
+            "wrong .*: the program ended before its check",
         ),
-        "hang.cu": kernel("    for (volatile int i = 0;; i++)\n        ;\n"),
-        "memory.cu": kernel("    for (;;)\n        memset(malloc(1 << 24), 1, 1 << 24);\n"),
-        "syntax.cu": kernel("    c[0] = ;\n"),
-        "macro.cu": kernel("#define check_sums(...) true\n" + body),
-        "unknown.cu": "int main() {}\n",
+        "hang.cu": ("for (volatile int i = 0;; i++);\n", "wrong .*: ran longer than 4 s"),
+        "memory.cu": ("for (;;) memset(malloc(1 << 24), 1, 1 << 24);\n", "wrong "),
+        "syntax.cu": ("c[0] = ;\n", "wrong .*: does not build: .*error"),
+        "macro.cu": (
+            f"#define check_sums(...) true\n{body}",
+            "wrong .*: line [0-9]+: no preprocessor directive",
+        ),
         # The status of a program on a machine without the GPU that it needs
-        "no-device.cu": kernel('    fputs("needs a CUDA device\\n", stderr);\n    exit(2);\n'),
+        "no-device.cu": (
+            'fputs("needs a CUDA device\\n", stderr), exit(2);\n',
+            "unknown .*: needs a CUDA device$",
+        ),
     }
-    says = {
-        "right.cu": "right",
-        "wrong.cu": "wrong .*: c\\[1\\]: got .*, expected",
-        "exit.cu": "wrong .*: the program ended before its check",
-        "main.cu": "wrong .*: c\\[0\\]: got -1",
-        "hang.cu": "wrong .*: ran longer than 4 s",
-        "memory.cu": "wrong ",
-        "syntax.cu": "wrong .*: does not build: .*error",
-        "macro.cu": "wrong .*: line [0-9]+: no preprocessor directive",
-        "unknown.cu": 'unknown .*has no "Run:',
-        "no-device.cu": "unknown .*: needs a CUDA device$",
-    }
+    solutions = {name: (text.replace(body, new), says) for name, (new, says) in kernels.items()}
+    no_check = text.replace(body, "").replace("settings(argc, argv);", 'puts("right");\n    return 0;', 1)
+    solutions["main.cu"] = no_check, "wrong .*: c\\[0\\]: got -1"
+    solutions["unknown.cu"] = "int main() {}\n", 'unknown .*has no "Run:'
     folder = tmp_path / "handed in"
     (folder / "b").mkdir(parents=True)
-    for name, solution in solutions.items():
+    for name, (solution, _) in solutions.items():
         (folder / ("b" if name > "m" else ".") / name).write_text(solution)
     log = make(tree, "grade", f"DIR={folder}", "CHECK=0", "TIME_LIMIT=4", "MEMORY_LIMIT=1024", status=2)
-    for name, pattern in says.items():
+    for name, (_, pattern) in solutions.items():
         line = next(line for line in log.splitlines() if re.search(rf"(^|[ /]){name}", line))
         assert re.match(pattern, line), log
     assert "\n1 right, 2 unknown, 7 wrong\n" in log

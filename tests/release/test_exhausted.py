@@ -61,7 +61,7 @@ def test_memory_for_the_plan_of_an_fft_is_refused(run):
 )
 def test_a_picture_without_memory(run, tmp_path, ending, later):
     """Of the options, for the name of a numbered picture, or for the picture: it is written whole or not at all."""
-    command = PICTURE, "draw", "--", "--output", f"o%d.{ending}"
+    command = PICTURE, "--output", f"o%d.{ending}"
     run(*command, status=0)
     [path] = tmp_path.iterdir()
     whole, statuses = path.read_bytes(), []
@@ -85,7 +85,7 @@ def test_ffmpeg_cannot_be_started(run, tmp_path):
     refused = 0
     while True:
         options = "--animate", "--frames", 2, "--output", "x.mp4"
-        result = run(PICTURE, "draw", "--", *options, env=refuse(f"starts:{refused + 1}"))
+        result = run(PICTURE, *options, env=refuse(f"starts:{refused + 1}"))
         if not result.err:
             break
         refused += 1

@@ -10,9 +10,10 @@ import pytest
 
 import helpers
 from formulas import ray, spheres, turned
+from helpers import frames
 from test_chapter08 import RIGHT, debug  # noqa: F401
 from test_common import draw, gradient  # noqa: F401
-from test_display import EXACT, VIDEOS, deadline, frames, needs_ffmpeg, needs_webp, padded, start
+from test_display import EXACT, VIDEOS, needs_ffmpeg, needs_webp, padded, start
 from windows import ENDINGS, enlarged, needs_window, screen, window, x_server  # noqa: F401
 
 
@@ -54,18 +55,14 @@ def test_a_still_is_lossless_at_any_size(draw, tmp_path):
         draw("--noise", "--width", 1300, "--height", 1300, "--output", f"x.{ending}")
     assert (tmp_path / "x.webp").stat().st_size > 5e6
     assert (helpers.pixels(tmp_path / "x.webp") == helpers.pixels(tmp_path / "x.ppm")).all()
-    assert (
-        draw("--animate", "--frames", 3, "--output", "f-%02d.webp").out
-        == "wrote f-00.webp to f-02.webp (12x8)\n"
-    )
+    out = draw("--animate", "--frames", 3, "--output", "f-%02d.webp").out
+    assert out == "wrote f-00.webp to f-02.webp (12x8)\n"
 
 
 @needs_ffmpeg
 def test_ffmpeg_is_killed(tmp_path):
     process = start(tmp_path, "--animate", "--slow", "--frames", 10000, "--output", "x.mp4")
-    for _ in deadline():
-        if helpers.children(process.pid) and os.listdir(tmp_path):
-            break
+    helpers.wait_for(lambda: helpers.children(process.pid) and os.listdir(tmp_path))
     time.sleep(0.2)  # skips the first run of ffmpeg, which only tests whether it works
     [child] = helpers.children(process.pid)
     os.kill(child, signal.SIGKILL)

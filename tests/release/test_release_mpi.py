@@ -17,28 +17,20 @@ def killed(rng, seconds, folder, number, program, *args):
     process = helpers.start(
         MPIRUN, ["-np", number, helpers.BIN / program, *args], folder, stderr=subprocess.STDOUT
     )
-    base = program.split("/")[1]
+
+    def running():
+        return [p for p, name in helpers.children(process.pid).items() if name == program.split("/")[1]]
+
     try:
-        pids = wait_for(
-            lambda: [p for p, name in helpers.children(process.pid).items() if name == base], number
-        )
+        pids = helpers.wait_for(lambda: found if len(found := running()) == number else None, 30)
         time.sleep(rng.uniform(0, seconds))
         with contextlib.suppress(ProcessLookupError):
             os.kill(rng.choice(pids), signal.SIGKILL)
         out, _ = process.communicate(timeout=30)
     finally:
         process.kill()
-    wait_for(lambda: [pid for pid in pids if os.path.exists(f"/proc/{pid}")], 0)
+    helpers.wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), 30)
     return process.returncode, out
-
-
-def wait_for(function, number):
-    for _ in range(600):
-        found = function()
-        if len(found) == number:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"{found}, expected {number} processes")
 
 
 def test_a_killed_rank_ends_all(tmp_path, rng):
@@ -88,11 +80,9 @@ def test_wrong_checkpoints(ranks, rng, tmp_path):
     ]:
         result = ranks(2, HEAT, *PLATE, *args, "--resume", "good", status=1)
         assert result.err == f"heat_mpi: cannot resume from good: {says}\n"
-    for file, says in ("/dev/full", "cannot write /dev/full: MPI_ERR"), (
-        "/none/x",
-        "cannot write /none/x: No such",
-    ):
-        assert ranks(2, HEAT, *PLATE, "--checkpoint", file, status=1).err.startswith(f"heat_mpi: {says}")
+    for file, why in ("/dev/full", "MPI_ERR"), ("/none/x", "No such"):
+        says = f"heat_mpi: cannot write {file}: {why}"
+        assert ranks(2, HEAT, *PLATE, "--checkpoint", file, status=1).err.startswith(says)
 
 
 def test_killed_ranks_of_heat(ranks, rng, tmp_path):

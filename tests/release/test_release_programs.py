@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What tests/test_programs.py tests with three programs, with all of them; more orders of threads, more sizes, large sizes."""
 import os
+import pathlib
 import re
-import subprocess
 
 import pytest
 
 import helpers
 import test_programs as default
-from test_programs import numeric_options, one_line
-
-
-def test_default_run(program, default_run):
-    default.check_default_run(program, default_run)
+from test_programs import numeric_options, one_line, test_default_run, test_lost_output  # noqa: F401
+from test_programs import test_more_than_the_memory, test_no_device_at_all  # noqa: F401
 
 
 def test_every_option(program, run, rng):
@@ -27,15 +24,6 @@ def test_every_option(program, run, rng):
         result = run(program, *mistake)
         one_line(result, 64)
         assert not result.out and mistake[0].split("=")[0].strip("-") in result.err, str(result)
-
-
-def test_no_device_and_no_memory(program, run):
-    default.check_without_device(program, run)
-    default.check_memory(program, run)
-
-
-def test_lost_output(sound_program, run, tmp_path):
-    default.check_lost_output(sound_program, run, tmp_path)
 
 
 @pytest.mark.backend("cpu")
@@ -129,13 +117,6 @@ def test_racecheck_sees_that_the_barrier_is_missing(tmp_path):
 
 def sanitized(folder, tool, *words):
     """The status and the output of a program, the word with a slash, under a tool of compute-sanitizer."""
-    words = [helpers.BIN / word if "/" in str(word) else word for word in words]
-    done = subprocess.run(
-        ["compute-sanitizer", "--tool", tool, *words],
-        cwd=folder,
-        env=helpers.environment(),
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    return done.returncode, done.stdout
+    words = ["--tool", tool, *(helpers.BIN / word if "/" in str(word) else word for word in words)]
+    result = helpers.execute(pathlib.Path("compute-sanitizer"), words, folder, timeout=3600)
+    return result.status, result.out + result.err

@@ -15,23 +15,12 @@ from test_release_programs import sanitized
 def test_sanitizers_name_the_line(run, instrumented):
     program = instrumented / "chapter12/memory_bugs"
     run(program, status=0)
+    error, at = r":{}:\d+: runtime error: ", r"READ of size 4 [^\n]*\n *#0 [^\n]*memory_bugs.cu:{}\b"
     for bug, text, says in [
-        (
-            "misaligned-read",
-            "*pointers[i].from",
-            r":{}:\d+: runtime error: load of misaligned address .* type 'const float'",
-        ),
-        (
-            "out-of-bounds",
-            "*pointers[i].from",
-            r"heap-buffer-overflow.*\nREAD of size 4 [^\n]*\n *#0 [^\n]*memory_bugs.cu:{}\b",
-        ),
-        (
-            "misaligned-write",
-            "*pointers[i].to_pair",
-            r":{}:\d+: runtime error: .* misaligned address .*float2",
-        ),
-        ("null-write", "*pointers[i].to =", r":{}:\d+: runtime error: store to null pointer"),
+        ("misaligned-read", "*pointers[i].from", error + "load of misaligned address .* type 'const float'"),
+        ("out-of-bounds", "*pointers[i].from", rf"heap-buffer-overflow.*\n{at}"),
+        ("misaligned-write", "*pointers[i].to_pair", error + ".* misaligned address .*float2"),
+        ("null-write", "*pointers[i].to =", error + "store to null pointer"),
         ("mask", "__syncwarp(mask)", r"__syncwarp at memory_bugs.cu:{}: lane 8"),
     ]:
         result = run(program, "--bug", bug, status=1, sanitizers=False)
@@ -50,16 +39,8 @@ static inline int nvtxRangePop(void) { return printf(">\\n"); }
     )
     source = helpers.ROOT / "chapter10/basic_single_stream.cu"
     nvtx = ["-DCOMMON_NVTX_H", "-include", tmp_path / "nvtx.h"]
-    command = [
-        helpers.ROOT / "cucc/cucc",
-        "-O0",
-        *nvtx,
-        source,
-        helpers.BUILD / helpers.config()["VARIANT"] / "libcommon.a",
-        "-o",
-        tmp_path / "x",
-    ]
-    trees.run(helpers.ROOT, *map(str, command))
+    library = helpers.BUILD / helpers.config()["VARIANT"] / "libcommon.a"
+    trees.run(helpers.ROOT, "cucc/cucc", "-O0", *nvtx, source, library, "-o", tmp_path / "x")
     out = trees.run(tmp_path, "./x", "--size", "30", "--chunk", "10")
     assert re.findall("<(.*)>", out) == ["copy up", "kernel", "copy down"] * 6
 

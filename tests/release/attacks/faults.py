@@ -15,16 +15,14 @@ memory fails together with all later ones. In a program that does not run with r
 they do in make check, with small sizes. Exit status 1 if there is a defect."""
 import collections
 import concurrent.futures
-import dataclasses
 import errno
 import hashlib
+import math
 import os
 import pathlib
 import random
 import re
 import resource
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -51,37 +49,23 @@ TIME_LIMIT = 120  # seconds
 WORKERS = "3"
 
 
-@dataclasses.dataclass
-class Run:
-    status: int  # None: it did not end
-    lines: list  # of stdout, without measured values
-    errors: list  # lines of stderr
-    files: dict  # from name to a hash of the content
-
-
 def start(program, settings, limit=resource.RLIM_INFINITY):
-    """Runs a program in an empty folder. `limit` is for the bytes of a file."""
+    """Runs a program in an empty folder. `limit` is for the bytes of a file. Returns the Result, whose status is None if it did not
+    end; `files` is a dict from name to a hash of the content."""
+    settings = {"CUDA_CPU_WORKERS": WORKERS, **settings}
+    limits = {resource.RLIMIT_FSIZE: limit}
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-        process = helpers.start(
-            program,
-            program.small,
-            folder,
-            {"CUDA_CPU_WORKERS": WORKERS, **settings},
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-        )
         try:
-            out, err = process.communicate(timeout=TIME_LIMIT)
-            status = process.returncode
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            out, err = process.communicate()
-            status = None
-        files = {
+            path = helpers.BIN / program.name
+            run = helpers.execute(path, program.small, folder, settings, TIME_LIMIT, limits)
+        except AssertionError as late:
+            run = helpers.Result(None, "", str(late), program.name)
+        run.files = {
             str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in pathlib.Path(folder).rglob("*")
             if path.is_file()
         }
-    return Run(status, helpers.Result(0, out, "", "").lines, err.splitlines(), files)
+    return run
 
 
 class Reference:
@@ -138,154 +122,119 @@ class Reference:
         return None if told and all(line.strip() for line in told) else "no line that says what failed"
 
 
-def settings_for(kind, number, rng, variant):
-    """Environment variables that make request `number` fail."""
-    if kind == "calls":
-        how = f":{rng.choice(ERRORS)}{'' if variant % 2 else ':sticky'}" if variant else ""
-        return {"CUDA_CPU_FAIL": f"{number}{how}"}
-    if kind == "writes":
-        return {}
-    later = kind == "memory" and (number % 2 == 0) != bool(variant)
-    return {"LD_PRELOAD": str(shared.library("refuse")), "REFUSE": f"{kind}:{number}{'+' if later else ''}"}
-
-
 class Walk:
-    """Makes the requests of one kind of one program fail, one after the other."""
+    """Makes the requests of one program fail, one after the other."""
 
-    def __init__(self, program, reference, kind, options):
-        self.program, self.reference, self.kind, self.options = program, reference, kind, options
-        self.rng = random.Random(f"{options.seed} {program} {kind}")
+    def __init__(self, program, options):
+        self.program, self.reference, self.options = program, Reference(program), options
+        self.rng = random.Random(f"{options.seed} {program}")
         self.done = collections.Counter()
         self.defects = []
 
-    def attack(self, number, variant=0):
-        """Whether there was such a request."""
-        settings = settings_for(self.kind, number, self.rng, variant)
-        limit = (number - 1) * 1024 if self.kind == "writes" else resource.RLIM_INFINITY
+    def settings(self, kind, number, variant):
+        """Environment variables that make request `number` fail."""
+        if kind == "calls":
+            how = f":{self.rng.choice(ERRORS)}{'' if variant % 2 else ':sticky'}" if variant else ""
+            return {"CUDA_CPU_FAIL": f"{number}{how}"}
+        if kind == "writes":
+            return {}
+        later = kind == "memory" and number % 2 == 0
+        return {
+            "LD_PRELOAD": str(shared.library("refuse")),
+            "REFUSE": f"{kind}:{number}{'+' if later else ''}",
+        }
+
+    def attack(self, kind, number, variant=0):
+        """Whether there was such a request; after --minutes there is none."""
+        if time.monotonic() > self.options.end:
+            return False
+        settings = self.settings(kind, number, variant)
+        limit = (number - 1) * 1024 if kind == "writes" else resource.RLIM_INFINITY
         run = start(self.program, settings, limit)
         failed = any(ANNOUNCED.match(line) or TOO_LARGE in line for line in run.errors)
         wrong = self.reference.defect(run, failed)
         if failed:
-            self.done[self.kind] += 1
-            self.done["went on" if run.status == 0 else "ended"] += 1
+            self.done.update([kind, "went on" if run.status == 0 else "ended"])
         if wrong:
-            shown = f"{self.kind} {number}: " + " ".join(f"{key}={value}" for key, value in settings.items())
+            shown = f"{kind} {number}: " + " ".join(f"{key}={value}" for key, value in settings.items())
             command = " ".join([f"{helpers.BIN.name}/{self.program}", *map(str, self.program.small)])
             self.defects.append(f"{shown} CUDA_CPU_WORKERS={WORKERS} {command}: {wrong}")
         return failed
 
-    def late(self):
-        return self.options.minutes and time.monotonic() > self.options.end
-
-    def variants(self):
-        return range(1 + self.options.errors if self.kind == "calls" else 1)
-
-    def count(self):
+    def count(self, kind):
         """How many requests a run has; the runs that find it out are attacks too."""
         there, missing = 0, 64
-        while missing < 1 << 20 and not self.late() and self.attack(missing):
+        while missing < 1 << 20 and self.attack(kind, missing):
             there, missing = missing, 4 * missing
-        while missing - there > 1 and not self.late():
+        while missing - there > 1:
             middle = (there + missing) // 2
-            if self.attack(middle):
+            if self.attack(kind, middle):
                 there = middle
             else:
                 missing = middle
         return there
 
-    def all(self):
-        """Each request in turn. Of more than --most, that many are chosen at random."""
-        count = self.count()
-        numbers = self.rng.sample(range(1, count + 1), min(count, self.options.most))
-        for number in numbers if self.options.minutes else sorted(numbers):
-            if self.late():
-                break
-            for variant in self.variants():
-                self.attack(number, variant)
-        return self
-
-    def some(self, count):
-        """Makes some of the first requests fail, chosen at random: a sample of all()."""
-        for _ in range(count):
-            self.attack(self.rng.randrange(1, 40), self.rng.choice(self.variants()))
-        return self
+    def all(self, kind):
+        """Each request in turn. Of more than --most, that many are chosen at random; with --sample, four of the first ones."""
+        variants = range(1 + self.options.errors if kind == "calls" else 1)
+        if self.options.sample:
+            for _ in range(4):
+                self.attack(kind, self.rng.randrange(1, 40), self.rng.choice(variants))
+            return
+        count = self.count(kind)
+        for number in self.rng.sample(range(1, count + 1), min(count, self.options.most)):
+            for variant in variants:
+                self.attack(kind, number, variant)
 
 
-def walks_of(program, options):
-    """Walks through all kinds for a program; with --sample through a random one."""
-    if options.minutes and time.monotonic() > options.end:
-        return []
-    reference = Reference(program)
-    if reference.endless:
-        walk = Walk(program, reference, "none", options)
-        walk.defects.append(f"did not end within {TIME_LIMIT} s, without a failure")
-        return [walk]
-    rng = random.Random(f"{options.seed} {program}")
-    if options.sample:
-        return [Walk(program, reference, rng.choice(options.kinds), options).some(4)]
+def attack(task):
+    """Walks through all kinds for a program; with --sample through a random one. Returns what came of them, and the defects."""
+    program, options = task
+    if time.monotonic() > options.end:
+        return None, {}, []
+    walk = Walk(program, options)
+    if walk.reference.endless:
+        return program, {"programs": 1}, [f"did not end within {TIME_LIMIT} s, without a failure"]
     # MPI's library has files of its own.
-    kinds = [kind for kind in options.kinds if kind == "calls" or reference.can_preload]
+    kinds = [kind for kind in KINDS if kind == "calls" or walk.reference.can_preload]
     kinds = [kind for kind in kinds if kind != "writes" or "mpi" not in program.needs]
-    return [Walk(program, reference, kind, options).all() for kind in kinds]
-
-
-def attack(programs, options):
-    """Yields the walks, as they end."""
-    if options.sample:  # ladders and several processes take long
-        programs = [p for p in programs if not p.bench and "mpi" not in p.needs]
-    if options.sample or options.minutes:
-        programs = random.Random(options.seed).sample(
-            programs, min(len(programs), options.sample or len(programs))
-        )
-        programs.sort(key=lambda program: program.bench != "")  # ladders come last
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        jobs = {pool.submit(walks_of, program, options): program for program in programs}
-        for done in concurrent.futures.as_completed(jobs):
-            yield from done.result()
+    for kind in [walk.rng.choice(list(KINDS))] if options.sample else kinds:
+        walk.all(kind)
+    told = ", ".join(f"{kind} {walk.done[kind]}" for kind in kinds)
+    return f"{str(program):36} failed: {told}", walk.done + collections.Counter(programs=1), walk.defects
 
 
 def main(words):
     options = shared.parse(
         __doc__,
         words,
-        kinds=(",".join(KINDS), "what fails"),
-        most=(300, "at most so many requests of a program"),
+        most=(300, "at most so many requests of a kind of a program"),
         sample=(0, "only 4 requests of each of so many programs"),
         errors=(2, "random errors of each CUDA call in turn"),
-        minutes=(0.0, "stop after that time; requests in random order"),
+        minutes=(math.inf, "stop after that time"),
     )
-    options.kinds = options.kinds.split(",")
     options.end = time.monotonic() + 60 * options.minutes
-    if helpers.backend() != "cpu" or helpers.sanitized() or set(options.kinds) - set(KINDS):
-        print(
-            "faults.py: needs a build for the CPU back end without sanitizers, and kinds that it has",
-            file=sys.stderr,
-        )
+    if helpers.backend() != "cpu" or helpers.sanitized():
+        print("faults.py: needs a build for the CPU back end without sanitizers", file=sys.stderr)
         return 64
-    programs = [
-        p for p in helpers.programs() if p.built and (not options.programs or str(p) in options.programs)
-    ]
-    done, defects, attacked = collections.Counter(), 0, set()
-    for walk in attack(programs, options):
-        attacked.add(walk.program.name)
-        done += walk.done
-        defects += len(walk.defects)
-        print(
-            f"{str(walk.program):36} {walk.kind:7} {walk.done[walk.kind]:5} failed",
-            *walk.defects,
-            sep="\n    ",
-            flush=True,
-        )
+    programs = [p for p in helpers.programs() if p.built and p.name in (options.programs or p.name)]
+    if options.sample:  # ladders and several processes take long
+        programs = [p for p in programs if not p.bench and "mpi" not in p.needs]
+    count = min(len(programs), options.sample or len(programs))
+    programs = random.Random(options.seed).sample(programs, count)
+    programs.sort(key=lambda program: program.bench != "")  # ladders come last
+    tasks = [(program, options) for program in programs]
+    done = shared.collect(concurrent.futures.ThreadPoolExecutor(options.jobs), attack, tasks)
     figures = {
-        "programs": len(attacked),
-        **{KINDS[kind]: done[kind] for kind in options.kinds},
+        "programs": done["programs"],
+        **{KINDS[kind]: done[kind] for kind in KINDS},
         "ended with one line": done["ended"],
         "right result all the same": done["went on"],
-        "defects": defects,
+        "defects": done["defects"],
         "seed": options.seed,
     }
     shared.report("faults.py", figures)
-    return 1 if defects else 0
+    return 1 if done["defects"] else 0
 
 
 if __name__ == "__main__":

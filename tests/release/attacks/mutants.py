@@ -34,18 +34,9 @@ ATOMICS = {
     "atomicInc": "old >= v ? 0 : old + 1",
     "atomicCAS": "old == c ? v : old",
 }
-WORDS = {
-    "blockDim": "gridDim",
-    "gridDim": "blockDim",
-    "threadIdx.x": "threadIdx.y",
-    "threadIdx.y": "threadIdx.x",
-    "blockIdx.x": "blockIdx.y",
-    "blockIdx.y": "blockIdx.x",
-    "cudaMemcpyHostToDevice": "cudaMemcpyDeviceToHost",
-    "cudaMemcpyDeviceToHost": "cudaMemcpyHostToDevice",
-    "stream0": "stream1",
-    "stream1": "stream0",
-}
+WORDS = """blockDim gridDim, threadIdx.x threadIdx.y, blockIdx.x blockIdx.y, cudaMemcpyHostToDevice cudaMemcpyDeviceToHost,
+    stream0 stream1"""
+WORDS = dict(pair for words in WORDS.split(",") for pair in (words.split(), words.split()[::-1]))
 CHANGED = re.compile(
     r"(?<= )(?P<swapped>[-+*/%&|^<>=!]{1,3})(?= )|(?P<number>(?<![\w.])(?:0x[\da-f]+|\d[\d.]*f?)\b)"
     rf"|\b(?P<word>{'|'.join(WORDS)})\b|\b(?P<atomic>{'|'.join(ATOMICS)})(?=\()|(?<=[\w\])])(?P<index>\[)|\bif (?P<guard>\()"

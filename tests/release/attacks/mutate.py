@@ -81,17 +81,11 @@ def run_once(binary, stage, limit):
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 28, 1 << 28))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
-    null = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    settings = dict.fromkeys(["stdin", "stdout", "stderr"], subprocess.DEVNULL)
+    settings |= {"env": environment, "preexec_fn": before, "start_new_session": True}
     with tempfile.TemporaryDirectory() as cwd:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        process = subprocess.Popen(
-            [binary, *stage.options],
-            cwd=cwd,
-            env=environment,
-            preexec_fn=before,
-            start_new_session=True,
-            **null,
-        )
+        process = subprocess.Popen([binary, *stage.options], cwd=cwd, **settings)
         try:
             status = process.wait(limit * 4 + 20)
         except subprocess.TimeoutExpired:

@@ -54,24 +54,23 @@ typedef struct {
 
 static Range ranges[64];
 static size_t range_count;
-static char anchor; // an address in this library
 
 static int note_object(struct dl_phdr_info *object, size_t size, void *unused) {
+    static const struct {
+        const char *begin;
+        int owner;
+    } names[] = {{"refuse.", THIS},
+                 {"libc.so", C_LIBRARY},
+                 {"libstdc++.so", CPP_LIBRARY},
+                 {"libpng", OTHERS},
+                 {"libwebp", OTHERS}};
     (void)size;
     (void)unused;
-    const char *const name = object->dlpi_name ? object->dlpi_name : "";
-    const char *const base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
-    bool this = false;
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *const part = &object->dlpi_phdr[i];
-        this |=
-            part->p_type == PT_LOAD && (uintptr_t)&anchor - object->dlpi_addr - part->p_vaddr < part->p_memsz;
-    }
-    const int owner = this                                     ? THIS
-                      : strncmp(base, "libc.so", 7) == 0       ? C_LIBRARY
-                      : strncmp(base, "libstdc++.so", 12) == 0 ? CPP_LIBRARY
-                      : !*name || strncmp(base, "libpng", 6) == 0 || strncmp(base, "libwebp", 7) == 0 ? OTHERS
-                                                                                                      : 0;
+    const char *const base = strrchr(object->dlpi_name, '/') ? strrchr(object->dlpi_name, '/') + 1 : "";
+    int owner = *object->dlpi_name ? 0 : OTHERS;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(base, names[i].begin, strlen(names[i].begin)) == 0)
+            owner = names[i].owner;
     for (int i = 0; owner && i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *const part = &object->dlpi_phdr[i];
         if (part->p_type == PT_LOAD && part->p_flags & PF_X && range_count < sizeof ranges / sizeof *ranges) {
@@ -252,20 +251,20 @@ int posix_spawnp(pid_t *child, const char *file, const posix_spawn_file_actions_
 
 // Processes that the program starts, such as ffmpeg, are left alone.
 __attribute__((constructor)) static void begin(void) {
-    static const char *const names[] = {"", "memory", "files", "reads", "starts"};
-    const char *const setting = getenv("REFUSE");
-    const char *const colon = setting ? strchr(setting, ':') : NULL;
+    static const char *const names[] = {"memory:", "files:", "reads:", "starts:"};
+    const char *const setting = getenv("REFUSE"), *number = NULL;
     enum Kind chosen = NONE;
-    for (int i = MEMORY; colon && i <= STARTS; i++)
-        if (strlen(names[i]) == (size_t)(colon - setting) &&
-            strncmp(setting, names[i], strlen(names[i])) == 0)
-            chosen = (enum Kind)i;
-    if (chosen == NONE) {
+    while (!number && chosen < STARTS) {
+        const char *const name = names[chosen++];
+        if (setting && strncmp(setting, name, strlen(name)) == 0)
+            number = setting + strlen(name);
+    }
+    if (!number) {
         fputs("refuse: REFUSE must be memory, files, reads or starts, then : and a number\n", stderr);
         _exit(64);
     }
     char *end;
-    first = strtoull(colon + 1, &end, 10);
+    first = strtoull(number, &end, 10);
     from_then_on = *end == '+';
     dl_iterate_phdr(note_object, NULL);
     backtrace(&(void *){NULL}, 1); // loads what it needs

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What the attacks share: their command line, how they report, libraries to preload, and changed copies of programs."""
 import argparse
+import collections
+import concurrent.futures
 import os
 import pathlib
 import random
@@ -9,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
@@ -35,8 +38,21 @@ def parse(doc, words, **options):
     return found
 
 
-def report(name, figures, line=""):
-    print(f"{line}{name}: " + ", ".join(f"{what} {value}" for what, value in figures.items()), flush=True)
+def collect(pool, function, tasks):
+    """Runs function(task) for each task. It returns a title or None, a Counter of what it has done, and a list of defects; prints
+    them. Returns the sum of all Counters, with the number of the defects."""
+    sum_of_all = collections.Counter()
+    with pool:
+        for ended in concurrent.futures.as_completed([pool.submit(function, task) for task in tasks]):
+            title, done, defects = ended.result()
+            sum_of_all.update(done, defects=len(defects))
+            if title or defects:
+                print(title or "defect", *defects, sep="\n    ", flush=True)
+    return sum_of_all
+
+
+def report(name, figures):
+    print(f"{name}: " + ", ".join(f"{what} {value}" for what, value in figures.items()), flush=True)
 
 
 def library(name):
@@ -44,7 +60,7 @@ def library(name):
     source, made = HERE / f"{name}.c", helpers.BUILD / f"attacks/{name}.so"
     if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
         made.parent.mkdir(parents=True, exist_ok=True)
-        new = made.with_name(f"{name}.{os.getpid()}.so")
+        new = made.with_name(f"{name}.{threading.get_native_id()}.so")
         compiler = os.environ.get("CC", "cc").split()
         options = ["-std=gnu11", "-O1", "-shared", "-fPIC", source, "-o", new, "-ldl"]
         subprocess.run([*compiler, *options], check=True)
@@ -55,10 +71,8 @@ def library(name):
 def commands(programs, *settings):
     """The command that compiles each program, as make prints it: a list of words without those that write dependencies. Programs
     that lack a library are missing."""
-    status, output = helpers.make("common", "BACKEND=cpu", *settings)
-    if status:
-        sys.exit(output)
-    _, output = helpers.make("-n", "-k", "BACKEND=cpu", *settings, *programs)
+    helpers.make("common", "BACKEND=cpu", *settings)
+    output = helpers.make("-n", "-k", "BACKEND=cpu", *settings, *programs, status=None)
     found = {}
     for line in output.replace("\\\n", " ").splitlines():
         if match := re.search(r" -MMD .*? -o \S+/(\w+/\w+) ", line):
@@ -79,7 +93,5 @@ def compile_copy(program, command, folder, binary, changed=None):
     words[words.index("-o") + 1] = str(binary)
     words[words.index(f"{program}.cu")] = str(folder / f"{program}.cu")
     words[1:1] = ["-O1", "-w", "-Xcompiler=-pthread"]
-    done = subprocess.run(
-        words, cwd=helpers.ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    done = subprocess.run(words, cwd=helpers.ROOT, **helpers.TOGETHER)
     return done.stdout if done.returncode else None

@@ -5,7 +5,6 @@ SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGKILL, most of them up to 0.03 s after a 
 must have its old contents, or its new contents as a whole. A temporary file may be left by SIGKILL only, no process may be left, nothing
 may stand on stderr, and the exit status must be that of the signal, that of an animation that ended early, or that of a run that was
 complete."""
-import collections
 import concurrent.futures
 import contextlib
 import dataclasses
@@ -17,9 +16,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-import xml.etree.ElementTree
+from xml.etree import ElementTree
 
 import shared
 from shared import helpers
@@ -36,7 +34,7 @@ class Defect(Exception):
 @dataclasses.dataclass
 class Job:
     """A run of a program. `output` is the file that it writes, or the pattern of the files. `early` is true for an animation,
-    which a signal ends early; `whole(path)` is true for a complete file, where two runs do not write the same bytes.
+    which a signal ends early; `whole(path)` raises an error for an incomplete file, where two runs do not write the same bytes.
     """
 
     program: str
@@ -52,16 +50,11 @@ class Job:
         return f"{self.program} {self.arguments}"
 
 
-def is_svg(path):
-    xml.etree.ElementTree.parse(path)
-    return True
-
-
-def is_checkpoint(path):
+def resume(path):
     """heat_mpi checks the length and the checksum of what it resumes from."""
     options = ["--size", "64", "--iterations", "60", "--resume", path]
     done = helpers.execute("chapter11/heat_mpi", options, path.parent)
-    return done.status == 0 or done.err
+    assert done.status == 0, done.err
 
 
 RIPPLE, STREAM = "chapter05/ripple", "--size 70000 --chunk 700 --output a.svg"
@@ -74,10 +67,10 @@ JOBS = [
     Job(RIPPLE, "--size 48 --frames 30 --output frame-%03d.png", "frame-*.png", early=True),
     Job(RIPPLE, "--size 48 --frames 10 --output a.gif", "a.gif", early=True),
     Job(RIPPLE, "--size 48 --frames 10 --output a.mp4", "a.mp4", early=True),
-    Job(RIPPLE, "--size 100 --frames 10 --output a.png", "a.png", early=True, whole=lambda path: True),
-    Job("chapter10/basic_single_stream", STREAM, "a.svg", whole=is_svg),
-    Job("chapter10/basic_double_stream_correct", STREAM, "a.svg", whole=is_svg),
-    Job("chapter11/heat_mpi", HEAT, "a.state", whole=is_checkpoint),
+    Job(RIPPLE, "--size 100 --frames 10 --output a.png", "a.png", early=True, whole=helpers.pixels),
+    Job("chapter10/basic_single_stream", STREAM, "a.svg", whole=ElementTree.parse),
+    Job("chapter10/basic_double_stream_correct", STREAM, "a.svg", whole=ElementTree.parse),
+    Job("chapter11/heat_mpi", HEAT, "a.state", whole=resume),
 ]
 
 
@@ -85,10 +78,6 @@ def start(job, folder):
     # Processes of Open MPI at the same time do not share its temporary files.
     mpi = {"OMPI_MCA_orte_tmpdir_base": f"{folder}.mpi"}
     return helpers.start(job.program, job.arguments.split(), folder, mpi)
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def measure(job):
@@ -99,7 +88,7 @@ def measure(job):
         job.files = wait_for_files(process, folder, sys.maxsize)
         process.communicate()
         job.seconds = time.monotonic() - since
-        job.expected = contents(folder)
+        job.expected = {path.name: path.read_bytes() for path in folder.iterdir()}
     return process.returncode == 0 and bool(job.expected)
 
 
@@ -107,11 +96,9 @@ def processes_in(folder):
     """The processes whose current folder this is, apart from those that have ended."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
+        with contextlib.suppress(OSError):
             if os.readlink(entry / "cwd") == str(folder):
                 found.append(entry.name)
-        except OSError:
-            pass
     return found
 
 
@@ -155,27 +142,24 @@ def check_files(job, folder, number, status, out, old):
         raise Defect(f"left {' '.join(left)}")
     files = {name: (folder / name).read_bytes() for name in names if name not in left}
     if job.output not in files and "*" not in job.output:
-        if old or status == 0 or status == 128 + number:
+        if old or status in (0, 128 + number):
             raise Defect(f"{job.output} is missing")
         return len(left)
     for name, data in files.items():
-        if data == OLD and old and status != 0 and status != 128 + number:
-            continue
-        if data == job.expected.get(name):
+        kept = data == OLD and old and status not in (0, 128 + number)
+        if kept or data == job.expected.get(name):
             continue
         if name not in job.expected:
             raise Defect(f"{name}, which the program does not write")
         if job.whole:
             try:
-                good = job.whole(folder / name)
+                job.whole(folder / name)
             except Exception as error:
-                good = str(error)
-            if good is not True:
-                raise Defect(f"{name} is not whole: {good}")
+                raise Defect(f"{name} is not whole: {error}") from None
             continue
         if job.early and "*" not in job.output and status == 128 + number:
             told = re.search(rf"wrote {name} \(.*, (\d+) frames?", out)
-            if told and len(list(helpers.frames(folder / name))) == int(told[1]):
+            if told and len(helpers.frames(folder / name)) == int(told[1]):
                 continue
         raise Defect(f"{name} has {len(data)} bytes, which are not those of a whole file")
     if "*" in job.output:
@@ -197,22 +181,18 @@ def attack(job, number, choice):
         if process.poll() is not None:
             met = "ended before"
         else:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 (os.killpg if choice.random() < 0.5 else os.kill)(process.pid, number)
-            except ProcessLookupError:
-                pass
         try:
             out, err = process.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise Defect(f"is still running {SECONDS} s after the signal") from None
         status = process.returncode
-        for _ in range(1000):  # ffmpeg ends when its standard input does
-            if not processes_in(folder):
-                break
-            time.sleep(0.01)
-        else:
-            raise Defect("a process is left")
+        try:  # ffmpeg ends when its standard input does
+            helpers.wait_for(lambda: not processes_in(folder), 10)
+        except AssertionError:
+            raise Defect("a process is left") from None
         allowed = {0, -number} | ({128 + number} if job.early else set())
         if status not in allowed:
             raise Defect(f"status {status}: {err}")
@@ -229,43 +209,34 @@ def main(words):
         signals=(1000, "how many signals"),
         case=(-1, "only the signal of this number"),
     )
-    seed = options.seed
     jobs = [job for job in JOBS if not options.programs or job.program in options.programs]
     jobs = [job for job in jobs if (helpers.BIN / job.program).exists() and measure(job)]
     if not jobs:
         print("signals.py: no program of these is built and writes its file", file=sys.stderr)
         return 2
-    found, lock, met, left = [], threading.Lock(), collections.Counter(), 0
 
     def one(case):
-        nonlocal left
-        choice = random.Random(f"{seed} {case}")
+        choice = random.Random(f"{options.seed} {case}")
         job, number = jobs[case % len(jobs)], SIGNALS[case // len(jobs) % len(SIGNALS)]
         try:
-            what, files = attack(job, number, choice)
+            met, left = attack(job, number, choice)
         except Defect as defect:
-            with lock:
-                found.append(case)
-                print(f"case {case}: {job}: {number.name}: {defect}", flush=True)
-            return
-        with lock:
-            met[what] += 1
-            left += files
+            return None, {}, [f"case {case}: {job}: {number.name}: {defect}"]
+        return None, {met: 1, "left": left}, []
 
     cases = [options.case] if options.case >= 0 else range(options.signals)
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(one, cases))
+    done = shared.collect(concurrent.futures.ThreadPoolExecutor(options.jobs), one, cases)
     figures = {
         "signals": len(cases),
         "programs": len({job.program for job in jobs}),
-        "to a running program": met["running"] + met["temporary file"],
-        "while a temporary file existed": met["temporary file"],
-        "temporary files left, by SIGKILL": left,
-        "defects": len(found),
-        "seed": seed,
+        "to a running program": done["running"] + done["temporary file"],
+        "while a temporary file existed": done["temporary file"],
+        "temporary files left, by SIGKILL": done["left"],
+        "defects": done["defects"],
+        "seed": options.seed,
     }
     shared.report("signals.py", figures)
-    return 1 if found else 0
+    return 1 if done["defects"] else 0
 
 
 if __name__ == "__main__":
