@@ -5,9 +5,7 @@
 #include <cuda/functional>
 #include <limits>
 #include <numeric>
-#include "capture.h"
 #include "device.h"
-#include "random.h"
 
 static std::vector<int> numbers(size_t n, int range) {
     std::vector<int> all(n);

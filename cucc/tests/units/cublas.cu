@@ -24,7 +24,7 @@ TYPED(gemm)
 
 typedef HandleOf<cublasHandle_t, cublasCreate, cublasDestroy> Handle;
 
-template <class T> static void vectors() {
+TEST_OF(vectors, float, double) {
     const Handle h;
     for (int n : {0, 1, 2, 1000}) {
         const int incx = pick(1, 3), incy = pick(0, 1) ? pick(1, 3) : -pick(1, 3);
@@ -45,10 +45,6 @@ template <class T> static void vectors() {
         EXPECT(x.holds(2, [&](int row, int i) { return x.at(row, i) * (row || !n ? 1 : (double)alpha); }));
     }
 }
-TEST(vectors) {
-    vectors<float>(), vectors<double>();
-}
-
 TEST(index_of_the_largest_and_smallest) {
     const Handle h;
     const Array<float> x(std::vector<float>{1, -5, 0.5f, 5, -0.25f, 0.25f});
@@ -64,7 +60,7 @@ TEST(index_of_the_largest_and_smallest) {
     }
 }
 
-template <class T> static void products() {
+TEST_OF(products, float, double) {
     const Handle h;
     for (int round = 0; round < 12; round++) {
         const int m = pick(1, 40), n = pick(1, 40), k = pick(1, 40), more = pick(0, 3);
@@ -90,10 +86,6 @@ template <class T> static void products() {
         EXPECT(D.holds(8, [&](int i, int j) { return D.at(i, j) + alpha * u.at(i, 0) * v.at(j, 0); }));
     }
 }
-TEST(products) {
-    products<float>(), products<double>();
-}
-
 TEST(batches_of_products) {
     const Handle h;
     const int m = 3, n = 4, k = 5, count = 6;

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include "device.h"
-#include "random.h"
 
 typedef unsigned long long Seed;
 

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include "capture.h"
-#include "random.h"
+#include "device.h"
 
 typedef unsigned long long Seed;
 

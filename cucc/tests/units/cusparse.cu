@@ -189,7 +189,7 @@ static T triangle(const Entries<T> &e, int i, int j, cusparseFillMode_t fill, cu
         return diagonal == CUSPARSE_DIAG_TYPE_UNIT ? 1 : e.at(i, i);
     return (t ? j > i : i > j) == lower ? e.at(i, j, t) : 0;
 }
-template <class T> static void triangles() {
+TEST_OF(triangular_systems, float, double) {
     const Handle h;
     for (int round = 0; round < 16; round++) {
         const int n = pick(1, 20), columns = pick(1, 3);
@@ -236,10 +236,6 @@ template <class T> static void triangles() {
         CALL(cusparseSpSM_destroyDescr(many));
     }
 }
-TEST(triangular_systems) {
-    triangles<float>(), triangles<double>();
-}
-
 TEST(dense_to_sparse_and_back) {
     const Handle h;
     for (cusparseFormat_t format : formats)

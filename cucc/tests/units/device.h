@@ -1,21 +1,33 @@
 // SPDX-License-Identifier: MIT
-// An array in device memory, for unit tests.
-#ifndef TESTS_DEVICE_H
-#define TESTS_DEVICE_H
+// For unit tests: memory of the device, streams, graphs, and random numbers, which repeat with the
+// environment's TEST_SEED.
+#pragma once
 
 #include <cuda_runtime.h>
+#include <random>
 #include <vector>
 #include "../unit.h"
 
+#define CALL(call) EXPECT((call) == 0)
+
+inline std::mt19937 &engine() {
+    static std::mt19937 rng(getenv("TEST_SEED") ? (unsigned)atol(getenv("TEST_SEED")) : 1);
+    return rng;
+}
+inline int pick(int from, int to) {
+    return std::uniform_int_distribution<int>(from, to)(engine());
+}
+
+// An array in device memory
 template <class T> struct Device {
     T *data;
     size_t n;
     explicit Device(const std::vector<T> &from) : n(from.size()) {
-        OK(cudaMalloc(&data, (n + 1) * sizeof(T)));
+        OK(cudaMalloc(&data, n * sizeof(T) + 1));
         OK(cudaMemcpy(data, from.data(), n * sizeof(T), cudaMemcpyHostToDevice));
     }
     explicit Device(size_t count) : n(count) { // zeros
-        OK(cudaMalloc(&data, (n + 1) * sizeof(T)));
+        OK(cudaMalloc(&data, n * sizeof(T) + 1));
         OK(cudaMemset(data, 0, n * sizeof(T)));
     }
     ~Device() { OK(cudaFree(data)); }
@@ -30,11 +42,58 @@ template <class T> struct Device {
 };
 
 // The kernel has set all values to 1.
-[[maybe_unused]] static bool all_good(const Device<int> &good) {
-    int wrong = 0;
-    for (const int value : good.host())
-        wrong += value != 1;
-    return EXPECT(wrong == 0);
+inline bool all_good(const Device<int> &good) {
+    return EXPECT(good.host() == std::vector<int>(good.n, 1));
 }
 
-#endif
+// One value of device memory
+template <class T> static T value_at(const T *p) {
+    T value = {};
+    OK(cudaMemcpy(&value, p, sizeof value, cudaMemcpyDeviceToHost));
+    return value;
+}
+
+// Zeros in managed memory
+template <class T> static T *managed(size_t count = 1) {
+    T *memory;
+    OK(cudaMallocManaged(&memory, count * sizeof(T)));
+    memset((void *)memory, 0, count * sizeof(T));
+    return memory;
+}
+
+inline cudaStream_t new_stream(unsigned flags = cudaStreamDefault) {
+    cudaStream_t stream;
+    OK(cudaStreamCreateWithFlags(&stream, flags));
+    return stream;
+}
+inline cudaEvent_t new_event(unsigned flags = cudaEventDefault) {
+    cudaEvent_t event;
+    OK(cudaEventCreateWithFlags(&event, flags));
+    return event;
+}
+
+inline cudaResourceDesc of_array(cudaArray_t array) {
+    cudaResourceDesc r = {};
+    r.resType = cudaResourceTypeArray;
+    r.res.array.array = array;
+    return r;
+}
+
+// A stream, and a graph of what `work` puts into it
+struct Captured {
+    cudaStream_t stream = new_stream();
+    cudaGraphExec_t runs;
+
+    template <class Work> void capture(Work work) {
+        cudaGraph_t graph;
+        OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        work();
+        OK(cudaStreamEndCapture(stream, &graph));
+        OK(cudaGraphInstantiate(&runs, graph, 0));
+        OK(cudaGraphDestroy(graph));
+    }
+    void run() const {
+        OK(cudaGraphLaunch(runs, stream));
+        OK(cudaStreamSynchronize(stream));
+    }
+};

@@ -14,8 +14,8 @@ static cudaError_t expected(int number) {
 }
 
 // Runs the next case in this program anew: the setting is read before main.
-static void again(void *setting) {
-    setenv("CUDA_CPU_FAIL", (const char *)setting, 1);
+static void again(const char *setting) {
+    setenv("CUDA_CPU_FAIL", setting, 1);
     execl("/proc/self/exe", "failing_calls", "each_call_counts_once", NULL);
 }
 
@@ -24,9 +24,8 @@ TEST(each_call_counts_once) {
     if (!getenv("CUDA_CPU_FAIL")) {
         for (const char *setting : {"1:700", "2:700", "3:700", "4:700", "5:cudaErrorIllegalAddress", "6:700",
                                     "2:cudaErrorIllegalAddress:sticky"}) {
-            const unit_result result = unit_child(again, (void *)setting);
-            if (!EXPECT(result.status == 0 && strstr(result.err, "fails with cudaErrorIllegalAddress")))
-                fprintf(stderr, "CUDA_CPU_FAIL=%s:\n%s", setting, result.err);
+            fprintf(stderr, "CUDA_CPU_FAIL=%s\n", setting);
+            ends_with(in_child([=] { again(setting); }), {"fails with cudaErrorIllegalAddress"}, 0);
         }
         return;
     }
@@ -58,23 +57,14 @@ TEST(a_graph_is_written_whole_or_not_at_all) {
     }
 }
 
-static void throw_another(void *) {
-    throw std::runtime_error("not of memory");
-}
-
 // Only an exception that says that memory is exhausted ends in one line; others are left to the C++ library.
 TEST(other_exceptions_are_reported_as_usual) {
-    const struct unit_result result = unit_child(throw_another, NULL);
-    EXPECT(result.status == 128 + SIGABRT && strstr(result.err, "not of memory"));
-}
-
-static void terminate_program(void *) {
-    std::terminate();
+    ends_with(in_child([] { throw std::runtime_error("not of memory"); }), {"not of memory"}, 128 + SIGABRT);
 }
 
 // With RLIMIT_AS = 0 the system gives no more memory, and the loop allocates what malloc still has. Not with
 // sanitizers, which replace malloc.
-static void terminate_without_memory(void *) {
+static void terminate_without_memory() {
     const struct rlimit none = {0, 0};
     void *volatile memory;
     setrlimit(RLIMIT_AS, &none);
@@ -86,11 +76,9 @@ static void terminate_without_memory(void *) {
 
 // The exception object must be allocated. If that fails, the C++ library calls std::terminate().
 TEST(no_memory_for_an_exception) {
-    struct unit_result result = unit_child(terminate_program, NULL);
-    EXPECT(result.status == 128 + SIGABRT && strstr(result.err, "without an active exception"));
+    ends_with(in_child([] { std::terminate(); }), {"without an active exception"}, 128 + SIGABRT);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    result = unit_child(terminate_without_memory, NULL);
-    EXPECT(result.status == 1);
-    EXPECT(strcmp(result.err, "cuda on the CPU: out of memory: an allocation of host memory failed\n") == 0);
+    ends_with(in_child(terminate_without_memory),
+              {"cuda on the CPU: out of memory: an allocation of host memory failed\n"});
 #endif
 }

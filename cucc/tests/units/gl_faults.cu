@@ -7,7 +7,6 @@
 #include <GL/gl.h>
 #include <GL/glext.h>
 #include <cuda_gl_interop.h>
-#include <vector>
 #include "messages.h"
 
 // An OpenGL context of EGL, without a window
@@ -79,33 +78,24 @@ __global__ void twice(int *numbers, int n) {
 
 // ---- At exit. These cases fork, so they come first.
 
-static void leave(void *how) {
-    static Scene *const scene = new Scene; // deleted only on request
-    if (strchr((char *)how, 'm'))
+static unit_result leave(bool unmap, bool destroy, int status) {
+    return in_child([=] {
+        static Scene *const scene = new Scene; // deleted only on request
         OK(scene->map());
-    if (strchr((char *)how, 'u'))
-        OK(scene->unmap());
-    if (strchr((char *)how, 'r')) {
-        OK(cudaGraphicsUnregisterResource(scene->resource));
-        scene->resource = nullptr;
-    }
-    if (strchr((char *)how, 'd'))
-        delete scene;
-    if (strchr((char *)how, 'x'))
-        exit(3);
+        if (unmap)
+            OK(scene->unmap());
+        if (destroy)
+            delete scene;
+        exit(unit_failures ? 1 : status);
+    });
 }
 
 TEST(what_is_left_at_the_end_is_told) {
-    const unit_result mapped = unit_child(leave, (void *)"m");
-    EXPECT(mapped.status == 0 && strstr(mapped.err, "at exit buffer 1, registered at gl_faults.cu:") &&
-           strstr(mapped.err, " is still mapped, mapped at gl_faults.cu:"));
-    const unit_result registered = unit_child(leave, (void *)"mu");
-    EXPECT(strstr(registered.err, "at exit buffer 1, registered at gl_faults.cu:") &&
-           strstr(registered.err, " is still registered\n"));
-    const unit_result clean = unit_child(leave, (void *)"murd");
-    EXPECT(clean.status == 0 && clean.err[0] == '\0');
-    // A program that fails gets no further lines.
-    const unit_result failed = unit_child(leave, (void *)"mx");
+    const char *const where = "at exit buffer 1, registered at gl_faults.cu:";
+    ends_with(leave(false, false, 0), {where, " is still mapped, mapped at gl_faults.cu:"}, 0);
+    ends_with(leave(true, false, 0), {where, " is still registered\n"}, 0);
+    ends_well(leave(true, true, 0));
+    const unit_result failed = leave(false, false, 3); // a program that fails gets no further lines
     EXPECT(failed.status == 3 && failed.err[0] == '\0');
 }
 
@@ -342,9 +332,7 @@ TEST(a_kernel_uses_a_texture) {
     FAILS(cudaErrorInvalidValue, "no array 1 of level 0",
           cudaGraphicsSubResourceGetMappedArray(&array, resource, 1, 0));
     OK(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
-    cudaResourceDesc desc = {};
-    desc.resType = cudaResourceTypeArray;
-    desc.res.array.array = array;
+    const cudaResourceDesc desc = of_array(array);
     cudaSurfaceObject_t surface;
     OK(cudaCreateSurfaceObject(&surface, &desc));
     next<<<height, 64>>>(surface, width, height);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Graphs and stream capture. Everything is legal CUDA and gives the same on a GPU.
-#include <cuda_runtime.h>
-#include <cstdio>
-#include <cstring>
-#include <thread>
-#include <vector>
-#include "../unit.h"
+#include "device.h"
 
 __global__ void scale_add(int *x, int n, int factor, int summand) {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -17,13 +12,11 @@ constexpr int N = 1000;
 
 struct Buffers { // n ints on the device, and pinned on the host
     int *device, *host;
-    cudaStream_t a, b;
+    cudaStream_t a = new_stream(), b = new_stream();
 
     Buffers() {
         OK(cudaMalloc(&device, N * sizeof(int)));
         OK(cudaMallocHost(&host, N * sizeof(int)));
-        OK(cudaStreamCreate(&a));
-        OK(cudaStreamCreate(&b));
         reset();
     }
     ~Buffers() {
@@ -124,9 +117,7 @@ TEST(a_captured_stream_does_nothing_until_the_graph_is_launched) {
 TEST(events_fork_and_join_a_capture) {
     Buffers m;
     cudaGraphExec_t executable;
-    cudaEvent_t fork, join;
-    OK(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
-    OK(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
+    const cudaEvent_t fork = new_event(cudaEventDisableTiming), join = new_event(cudaEventDisableTiming);
     const cudaGraph_t graph = captured(m, [&] {
         OK(cudaMemcpyAsync(m.device, m.host, N * sizeof(int), cudaMemcpyHostToDevice, m.a));
         OK(cudaEventRecord(fork, m.a));
@@ -161,11 +152,9 @@ static bool ends_with(cudaError_t error, cudaStream_t stream) {
 TEST(what_a_capture_does_not_permit_makes_it_invalid) {
     Buffers m;
     void *p = NULL;
-    cudaEvent_t before, inside;
+    const cudaEvent_t before = new_event(), inside = new_event();
     cudaGraph_t graph;
     cudaGraphExec_t executable;
-    OK(cudaEventCreate(&before));
-    OK(cudaEventCreate(&inside));
     OK(cudaEventRecord(before, m.b));
     OK(cudaStreamSynchronize(m.b));
     OK(cudaGraphCreate(&graph, 0));
@@ -229,13 +218,12 @@ TEST(what_a_capture_does_not_permit_makes_it_invalid) {
     });
 
     // Another stream takes part and is destroyed before the end.
-    cudaStream_t other;
-    OK(cudaStreamCreate(&other));
+    cudaStream_t other = new_stream();
     during(relaxed, cudaSuccess, cudaErrorStreamCaptureUnjoined, [&] {
         OK(takes_part(other));
         return cudaStreamDestroy(other);
     });
-    OK(cudaStreamCreate(&other));
+    other = new_stream();
     const auto joined = [&] {
         OK(takes_part(other));
         OK(cudaStreamWaitEvent(m.a, inside, 0));
@@ -245,10 +233,6 @@ TEST(what_a_capture_does_not_permit_makes_it_invalid) {
 
     const auto allocates = [&] { OK(cudaMalloc(&p, 4)); };
     EXPECT(node_count(captured(m, allocates, relaxed)) == 0); // permitted
-    OK(cudaFree(p));
-    OK(cudaGraphExecDestroy(executable));
-    OK(cudaEventDestroy(before));
-    OK(cudaEventDestroy(inside));
 }
 
 static void count_up(void *counter) {
@@ -478,7 +462,6 @@ TEST(nodes_copy_to_and_from_variables) {
                                                   cudaMemcpyDeviceToHost));
     run_again(executable, m.a);
     EXPECT(m.host[0] == 5 && m.host[1] == 7);
-    OK(cudaGraphExecDestroy(executable));
 }
 
 #ifdef __CU2CPP__ // using a destroyed handle is undefined in CUDA, and an error here

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // For the unit tests of cuBLAS, cuSPARSE, cuSOLVER and cuFFT.
-#ifndef TESTS_CPU_LINEAR_H
-#define TESTS_CPU_LINEAR_H
+#pragma once
 
 #include <cmath>
-#include "capture.h"
-#include "random.h"
+#include "device.h"
 
 // A handle of a library
 template <class H, auto create, auto destroy> struct HandleOf {
@@ -29,25 +27,18 @@ template <class F> static double sum(int n, F f) {
 }
 
 // Values on the host and in device memory
-template <class T> struct Array {
+template <class T> struct Array : Device<T> {
     std::vector<T> host;
-    T *device;
+    T *const device = this->data;
 
-    explicit Array(std::vector<T> values) : host(std::move(values)) {
-        CALL(cudaMalloc(&device, host.size() * sizeof(T) + 1));
-        to_device();
-    }
+    explicit Array(const std::vector<T> &values) : Device<T>(values), host(values) {}
     explicit Array(size_t n) : Array(std::vector<T>(n)) {}
-    ~Array() { CALL(cudaFree(device)); }
-    Array(const Array &) = delete;
     void to_device() const {
         CALL(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
     }
     std::vector<T> back() const {
-        std::vector<T> result(host.size());
         CALL(cudaDeviceSynchronize());
-        CALL(cudaMemcpy(result.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost));
-        return result;
+        return Device<T>::host();
     }
     // Whether each element in device memory is near expected(index).
     template <class F> bool holds(double scale, F expected) const {
@@ -87,5 +78,3 @@ template <class T> struct Matrix : Array<T> {
         });
     }
 };
-
-#endif

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // For unit tests of faults: what calls and programs write to stderr.
-#ifndef TESTS_MESSAGES_H
-#define TESTS_MESSAGES_H
+#pragma once
 
-#include <cuda_runtime.h>
-#include <initializer_list>
-#include <string>
-#include "../unit.h"
+#include "device.h"
 
 // The call's output on stderr
 template <class Call> static std::string said(Call call, cudaError_t &error) {
@@ -50,18 +46,8 @@ template <class Call> static bool works(Call call) {
 #define FAILS(error, why, call) EXPECT(fails(error, why, [&] { return call; }))
 #define WORKS(call)             EXPECT(works([&] { return call; }))
 
-// A program that ended with status 1, and a message with all these words
-[[maybe_unused]] static void ends_with(const unit_result &result, std::initializer_list<std::string> words) {
-    EXPECT(result.status == 1);
-    for (const std::string &word : words)
-        if (!EXPECT(strstr(result.err, word.c_str()) != NULL))
-            fprintf(stderr, "  missing \"%s\" in: %s\n", word.c_str(), result.err);
-}
-
 // A program that ended with status 0 and said nothing
 [[maybe_unused]] static void ends_well(const unit_result &result) {
     if (!EXPECT(result.status == 0 && result.err[0] == '\0'))
         fprintf(stderr, "  status %d: %s%s\n", result.status, result.out, result.err);
 }
-
-#endif

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include "device.h"
-#include "random.h"
 
 typedef unsigned (*Reference)(unsigned, unsigned, unsigned);
 

@@ -67,13 +67,11 @@ TEST(blocks_that_wait_for_one_that_has_not_started) {
 }
 
 TEST(zero_switches_it_off) {
-    const unit_result result = run(
-        [] {
-            alarm(1);
-            wait_for<<<1, 1>>>(1);
-        },
-        "CUDA_CPU_WATCHDOG", "0");
-    EXPECT(result.status == 128 + SIGALRM);
+    const auto wait = [] {
+        alarm(1);
+        wait_for<<<1, 1>>>(1);
+    };
+    EXPECT(run(wait, "CUDA_CPU_WATCHDOG", "0").status == 128 + SIGALRM);
 }
 
 // Two blocks, each on its own worker, hold the lock in turn, at last for much longer than the watchdog waits.
@@ -99,9 +97,7 @@ __global__ void wait_for_host(volatile int *flag) {
 #ifndef __SANITIZE_THREAD__                        // the flag is a data race of two host threads
 TEST(the_host_sets_a_flag_long_after_the_launch) { // the host does not wait for the kernel meanwhile
     ends_well(run([] {
-        int *flag;
-        cudaMallocHost((void **)&flag, sizeof(int));
-        *flag = 0;
+        int *const flag = managed<int>();
         wait_for_host<<<1, 1>>>(flag);
         work(0.6);
         *flag = 1;
@@ -110,17 +106,11 @@ TEST(the_host_sets_a_flag_long_after_the_launch) { // the host does not wait for
 #endif
 
 TEST(many_threads_wait_for_a_flag_through_volatile) {
-    ends_with(run([] {
-                  int *flag;
-                  cudaMallocHost((void **)&flag, sizeof(int));
-                  *flag = 0;
-                  wait_for_host<<<3, 64>>>(flag);
-              }),
+    ends_with(run([] { wait_for_host<<<3, 64>>>(managed<int>()); }),
               {"with reads through volatile", "in kernel wait_for_host"});
 }
 
 #ifndef __SANITIZE_THREAD__ // accesses through volatile are data races of the workers
-
 // The blocks hand on a number. Only the value that the waiting one sees shows the progress.
 __global__ void hand_on() {
     for (int i = 0; i < 15; ++i) {
