@@ -18,11 +18,6 @@ def pytest_configure(config):
     os.environ.setdefault("TEST_SEED", str(random.SystemRandom().randrange(1 << 31)))
 
 
-def pytest_ignore_collect(collection_path, config):
-    """The tests in release/ run only if the command line names them."""
-    return (collection_path.name == "release" and not any("release" in arg for arg in config.args)) or None
-
-
 def pytest_report_header():
     return f"{tools.CUCC}, TEST_SEED={os.environ['TEST_SEED']}"
 

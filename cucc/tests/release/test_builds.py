@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import test_cucc
 import tools
 
 needs_clang = pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
@@ -173,10 +174,8 @@ def test_the_manual_lists_every_option():
 
 @needs_cmake
 def test_cmake(installed, tmp_path):
-    for name in "KERNELS", "HEADER", "MAIN":
-        text = re.search(rf'^{name} = """(.*?)"""', (tools.HERE / "test_cucc.py").read_text(), re.S | re.M)[1]
-        file = {"KERNELS": "k.cu", "HEADER": "k.h", "MAIN": "main.cu"}[name]
-        (tmp_path / file).write_text(text.replace("\\\\n", "\\n"))
+    for name, text in test_cucc.LIBRARY.items():
+        (tmp_path / ".".join(name.rsplit("_", 1))).write_text(text)
     (tmp_path / "CMakeLists.txt").write_text(
         """
 cmake_minimum_required(VERSION 3.18)
