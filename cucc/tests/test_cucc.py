@@ -409,6 +409,7 @@ def test_what_cannot_differ_is_refused(cucc, write):
 
 # ---- programs of 2010 ----
 
+
 def test_old_programs(cucc, write, output):
     """Texture references: all types, read modes and ways to bind; members that change while bound; two devices."""
     old = tools.HERE / "old_textures.cu"

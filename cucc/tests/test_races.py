@@ -11,9 +11,7 @@ LINES = SOURCE.read_text().splitlines()
 CASES = re.findall(r"(?<!define )(?:KERNEL|HOST)\((\w+)", SOURCE.read_text())
 UNINITIALIZED = {"uninitialized": ("add_to", "// read of sum"), "unset_bins": ("count", "// count in memory")}
 BEYOND = {  # the comment of each line, and parts of its report
-    "beyond_allocation": {
-        "// read beyond in": ("thread (255,0,0) reads 4", "65536 of device memory", 65536),
-    },
+    "beyond_allocation": {"// read beyond in": ("thread (255,0,0) reads 4", "65536 of device memory", 65536)},
     "beyond_shared": {
         "// write beyond small": ("thread (255,0,0) writes 4", "1020 of shared memory small", 1020),
         "// write beyond dynamic": ("thread (5,0,0) writes 4", "1024 of dynamic shared memory", 1024),

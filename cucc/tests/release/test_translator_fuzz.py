@@ -46,7 +46,9 @@ def build(folder):
 
 def seeds():
     """The sources, without comments, so that mutations change code"""
-    files = [path for folder in ("constructs", "units") for path in sorted((tools.HERE / folder).glob("*.cu"))]
+    files = [
+        path for folder in ("constructs", "units") for path in sorted((tools.HERE / folder).glob("*.cu"))
+    ]
     texts = (re.sub(rb"(?m)/\*(?s:.*?)\*/|(?<!:)//.*$", b"", path.read_bytes()) for path in files)
     return [re.sub(rb"\n\s*\n+", b"\n", text) for text in texts]
 

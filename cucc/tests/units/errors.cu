@@ -39,35 +39,6 @@ TEST(the_last_error_is_kept_until_it_is_fetched) {
     OK(cudaGetLastError());
 }
 
-__global__ void nothing() {}
-
-TEST(a_bad_launch_shows_at_the_next_check) {
-    // The manual says this; CUDA 13 on a GPU gives cudaErrorInvalidValue.
-    nothing<<<1, 1025>>>();
-    EXPECT(cudaPeekAtLastError() == cudaErrorInvalidConfiguration);
-    OK(cudaDeviceSynchronize());
-    EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);
-    nothing<<<1, 1>>>();
-    OK(cudaGetLastError());
-    OK(cudaDeviceSynchronize());
-}
-
-template <class T> __global__ void __launch_bounds__(16 * sizeof(T)) bounded(T *ran) {
-    *ran = 1;
-}
-
-TEST(a_launch_keeps_to_the_launch_bounds) {
-    int *const ran = managed<int>();
-    bounded<<<1, dim3(5, 13)>>>(ran);
-    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
-    OK(cudaDeviceSynchronize());
-    EXPECT(*ran == 0);
-    bounded<<<1, dim3(4, 16)>>>(ran);
-    OK(cudaGetLastError());
-    OK(cudaDeviceSynchronize());
-    EXPECT(*ran == 1);
-}
-
 static void fail_for_good() {
     int device, count;
     void *p;
