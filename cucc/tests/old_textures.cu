@@ -75,17 +75,10 @@ static int forgotten_includes(pthread_t thread) {
 const int N = 1000;
 static const cudaChannelFormatDesc desc = cudaCreateChannelDesc<float>();
 
-static const std::vector<float> values = [] {
-    std::vector<float> all;
-    for (int i = 0; i < N; i++)
-        all.push_back(0.25f * i);
-    return all;
-}();
+static const std::vector<float> values = made(N, [](int i) { return 0.25f * i; });
 
 TEST(linear_memory_with_and_without_a_size_and_a_format) {
-    std::vector<int> ints(N);
-    for (int i = 0; i < N; i++)
-        ints[i] = i % 50;
+    const std::vector<int> ints = made(N, [](int i) { return i % 50; });
     const Device<float> dev(values), out(N);
     const Device<int> dev_ints(ints);
     size_t offset = 77;
@@ -120,9 +113,7 @@ TEST(normalised_floats) {
 
 TEST(memory_of_two_dimensions_with_coordinates_outside) { // they are clamped
     const int W = 32, H = 16;
-    std::vector<uchar4> pixels;
-    for (int i = 0; i < W * H; i++)
-        pixels.push_back(make_uchar4(1, i % 200, i % 100, 4));
+    const auto pixels = made(W * H, [](int i) { return make_uchar4(1, i % 200, i % 100, 4); });
     const Device<float> dev(values), out((W + 2) * (H + 2));
     const Device<uchar4> dev_pixels(pixels);
     const cudaChannelFormatDesc pixel = cudaCreateChannelDesc<uchar4>();

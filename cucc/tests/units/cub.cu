@@ -8,10 +8,7 @@
 #include "device.h"
 
 static std::vector<int> numbers(size_t n, int range) {
-    std::vector<int> all(n);
-    for (int &x : all)
-        x = pick(0, range - 1) - range / 4;
-    return all;
+    return made(n, [=](int) { return pick(0, range - 1) - range / 4; });
 }
 
 enum { THREADS = 96, ITEMS = 3, ALL = THREADS * ITEMS };

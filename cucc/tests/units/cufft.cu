@@ -55,16 +55,11 @@ static Shape random_shape() {
     return s;
 }
 static std::vector<Complex> random_numbers(size_t n) {
-    std::vector<Complex> x(n);
-    for (Complex &z : x)
-        z = {pick(-1000, 1000) / 1000.0, pick(-1000, 1000) / 1000.0};
-    return x;
+    return made(n, [](int) { return Complex(pick(-1000, 1000) / 1000.0, pick(-1000, 1000) / 1000.0); });
 }
 template <class Pair> static std::vector<Pair> pairs_of(const std::vector<Complex> &x) {
-    std::vector<Pair> pairs;
-    for (const Complex &z : x)
-        pairs.push_back({(decltype(Pair::x))z.real(), (decltype(Pair::x))z.imag()});
-    return pairs;
+    typedef decltype(Pair::x) Real;
+    return made(x.size(), [&](int i) { return Pair{(Real)x[i].real(), (Real)x[i].imag()}; });
 }
 template <class Library, class Pair> static bool close(const Pair &got, const Complex &expected, size_t n) {
     return std::abs(Complex(got.x, got.y) - expected) <=

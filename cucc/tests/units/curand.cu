@@ -3,8 +3,6 @@
 // tested in curand_host.cu, for the same functions.
 #include <curand_kernel.h>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include "device.h"
 
 typedef unsigned long long Seed;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // cuRAND's host API: the numbers that cuRAND gives, in the same order, with offsets and calls in turn; and
 // the distributions. With nvcc (-lcurand) the same cases run against NVIDIA's cuRAND.
-#include <cuda_runtime.h>
 #include <curand.h>
 #include <algorithm>
 #include <cmath>

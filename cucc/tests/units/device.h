@@ -18,6 +18,14 @@ inline int pick(int from, int to) {
     return std::uniform_int_distribution<int>(from, to)(engine());
 }
 
+// f(0), f(1) … f(n - 1)
+template <class F> static auto made(size_t n, F f) {
+    std::vector<decltype(f(0))> values;
+    for (size_t i = 0; i < n; i++)
+        values.push_back(f((int)i));
+    return values;
+}
+
 // An array in device memory
 template <class T> struct Device {
     T *data;

@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include "device.h"
 
 #ifdef __SIZEOF_FLOAT128__

@@ -40,9 +40,7 @@ struct Scene {
     cudaGraphicsResource_t resource = nullptr;
 
     explicit Scene(unsigned flags = cudaGraphicsRegisterFlagsNone) {
-        std::vector<int> numbers(n);
-        for (int i = 0; i < n; i++)
-            numbers[i] = i;
+        const std::vector<int> numbers = made(n, [](int i) { return i; });
         glGenBuffers(1, &buffer);
         glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer);
         glBufferData(GL_PIXEL_UNPACK_BUFFER, n * sizeof(int), numbers.data(), GL_DYNAMIC_DRAW);
@@ -298,9 +296,8 @@ __global__ void next(cudaSurfaceObject_t surface, int width, int height) {
 TEST(a_kernel_uses_a_texture) {
     Scene scene;
     const int width = 37, height = 5;
-    std::vector<unsigned char> texels(width * height * 4), got(texels.size());
-    for (size_t i = 0; i < texels.size(); i++)
-        texels[i] = (unsigned char)(i * 7);
+    const auto texels = made(width * height * 4, [](int i) { return (unsigned char)(i * 7); });
+    std::vector<unsigned char> got(texels.size());
     GLuint texture;
     cudaGraphicsResource_t resource;
     const auto enroll = [&](unsigned flags) {

@@ -146,18 +146,11 @@ TEST(grid_barrier) {
     for (int threads : {1, 33, 1024}) {
         OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, pass_on, threads, 0));
         const int blocks = processors * per_processor, n = blocks * threads;
-        std::vector<int> start(n);
-        for (int i = 0; i < n; ++i)
-            start[i] = i;
-        Device<int> cells(start), valid(1);
+        const Device<int> cells(made(n, [](int i) { return i; })), valid(1);
         int rounds = 7;
-        void *arguments[] = {&cells.data, &rounds, &valid.data};
+        void *arguments[] = {(void *)&cells.data, &rounds, (void *)&valid.data};
         OK(cudaLaunchCooperativeKernel(pass_on, blocks, threads, arguments));
-        const auto got = cells.host();
-        int wrong = 0;
-        for (int i = 0; i < n; ++i)
-            wrong += got[i] != (i + rounds) % n;
-        EXPECT(wrong == 0);
+        EXPECT(cells.host() == made(n, [=](int i) { return (i + rounds) % n; }));
         EXPECT(valid.host()[0] == 1);
         EXPECT(cudaLaunchCooperativeKernel(pass_on, blocks + 1, threads, arguments) ==
                cudaErrorCooperativeLaunchTooLarge);
@@ -339,10 +332,7 @@ __global__ void copies(const int *in, int n, int *out) {
 
 TEST(copies_by_a_group) {
     const int n = 999;
-    std::vector<int> in(n);
-    for (int i = 0; i < n; ++i)
-        in[i] = 3 * i;
-    const Device<int> device_in(in), out(n + 65);
+    const Device<int> device_in(made(n, [](int i) { return 3 * i; })), out(n + 65);
     copies<<<1, 32, n * sizeof(int)>>>(device_in.data, n, out.data);
     const auto got = out.host();
     for (int i = 0; i < n; ++i)

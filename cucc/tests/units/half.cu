@@ -3,8 +3,6 @@
 // ones.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
-#include <cstdio>
 #include <limits>
 #include "exact.h"
 

@@ -54,10 +54,7 @@ template <class T> struct Array : Device<T> {
 
 // Random numbers from -1 to 1
 template <class T> static std::vector<T> noise(size_t n) {
-    std::vector<T> values(n);
-    for (T &x : values)
-        x = pick(-1000, 1000) / (T)1000;
-    return values;
+    return made(n, [](int) { return pick(-1000, 1000) / (T)1000; });
 }
 
 // A matrix of random numbers, stored by columns. `more` is what the leading dimension exceeds the rows by.

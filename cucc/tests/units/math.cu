@@ -214,9 +214,7 @@ __global__ void loads_kernel(const float4 *in, float4 *out, int *numbers) {
 }
 
 TEST(loads_and_stores_with_hints) {
-    std::vector<float4> in;
-    for (int i = 0; i < 4; i++)
-        in.push_back(make_float4((float)i, 1, 2, (float)-i));
+    const auto in = made(4, [](int i) { return make_float4((float)i, 1, 2, (float)-i); });
     const Device<float4> from(in), to(4);
     const Device<int> numbers(4);
     loads_kernel<<<1, 1>>>(from.data, to.data, numbers.data);

@@ -4,12 +4,8 @@
 #include <cstdint>
 #include "device.h"
 
-// 0, 1, 2 …
 static std::vector<unsigned char> counted(size_t n) {
-    std::vector<unsigned char> v(n);
-    for (size_t i = 0; i < n; i++)
-        v[i] = (unsigned char)(i * 7 + 1);
-    return v;
+    return made(n, [](int i) { return (unsigned char)(i * 7 + 1); });
 }
 
 #ifdef __CU2CPP__

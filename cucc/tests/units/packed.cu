@@ -2,9 +2,6 @@
 // Operations on the bytes and 16-bit halves of words, on random words, beside arithmetic on arrays.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include "device.h"
 
 typedef unsigned (*Reference)(unsigned, unsigned, unsigned);

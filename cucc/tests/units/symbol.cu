@@ -46,12 +46,11 @@ __global__ void write() {
 }
 
 TEST(symbols_are_copied_both_ways) {
-    int in[64], out[64] = {};
-    for (int i = 0; i < 64; i++)
-        in[i] = i * i;
-    OK(cudaMemcpyToSymbol(numbers, in, sizeof in));
+    const std::vector<int> in = made(64, [](int i) { return i * i; });
+    int out[64] = {};
+    OK(cudaMemcpyToSymbol(numbers, in.data(), sizeof out));
     OK(cudaMemcpyFromSymbol(out, numbers, sizeof out));
-    EXPECT(memcmp(in, out, sizeof in) == 0);
+    EXPECT(memcmp(in.data(), out, sizeof out) == 0);
     OK(cudaMemcpyFromSymbol(out, numbers, 8, 16)); // the offset is in bytes
     EXPECT(out[0] == 16 && out[1] == 25);
     const int two[2] = {-1, -2};
@@ -59,7 +58,7 @@ TEST(symbols_are_copied_both_ways) {
     OK(cudaMemcpyFromSymbol(out, numbers, sizeof out));
     EXPECT(out[61] == 61 * 61 && out[62] == -1 && out[63] == -2);
     EXPECT(copied<float>(scale) == 2.5f);
-    OK(cudaMemcpyToSymbol(numbers, in, 0, sizeof numbers)); // 0 bytes at the end
+    OK(cudaMemcpyToSymbol(numbers, in.data(), 0, sizeof numbers)); // 0 bytes at the end
     const cudaStream_t s = new_stream();
     OK(cudaMemcpyToSymbolAsync(counter, &in[3], sizeof(int), 0, cudaMemcpyHostToDevice, s));
     OK(cudaMemcpyFromSymbolAsync(&out[0], counter, sizeof(int), 0, cudaMemcpyDeviceToHost, s));
@@ -68,16 +67,12 @@ TEST(symbols_are_copied_both_ways) {
 }
 
 TEST(kernels_see_symbols) {
-    int in[64];
     const Device<int> device(32);
-    for (int i = 0; i < 64; i++)
-        in[i] = 1000 * i;
-    set(numbers, in);
+    OK(cudaMemcpyToSymbol(numbers, made(64, [](int i) { return 1000 * i; }).data(), sizeof numbers));
     set(counter, 7);
     read<<<1, 32>>>(device.data);
-    const auto out = device.host();
-    for (int i = 0; i < 32; i++)
-        EXPECT(out[i] == 1000 * i + 7 + 2 + 10 * (i % 4 + 1) + i % 3 + 1);
+    const auto expected = [](int i) { return 1000 * i + 7 + 2 + 10 * (i % 4 + 1) + i % 3 + 1; };
+    EXPECT(device.host() == made(32, expected));
     shared_by_all = 21;
     write<<<1, 1>>>();
     OK(cudaDeviceSynchronize());

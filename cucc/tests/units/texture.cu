@@ -2,7 +2,6 @@
 // Arrays, and the errors of texture and surface objects. More results of fetches are in volume.cu.
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include "device.h"
 
 // Checks that the call's error is also the last error, clears it, and returns it.
@@ -19,9 +18,7 @@ static cudaArray_t make_array(size_t width, size_t height, unsigned flags = 0) {
 }
 
 static std::vector<int> counted(size_t n) {
-    std::vector<int> v(n);
-    std::iota(v.begin(), v.end(), 1);
-    return v;
+    return made(n, [](int i) { return i + 1; });
 }
 
 TEST(arrays_are_copied_by_rows_and_bytes) {

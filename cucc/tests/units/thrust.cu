@@ -15,7 +15,6 @@
 #include <thrust/sequence.h>
 #include <thrust/sort.h>
 #include <thrust/system/cuda/execution_policy.h>
-#include <vector>
 
 #ifdef __CUDA_ARCH__ // tested in a program of Thrust's: the headers are preprocessed twice
 #define ON_DEVICE 1

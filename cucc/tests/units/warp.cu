@@ -141,9 +141,7 @@ __global__ void halves(int *out) {
 TEST(masks_and_lanes_that_left) {
     const Device<int> lanes(64);
     halves<<<1, 64>>>(lanes.data);
-    const auto out = lanes.host();
-    for (int t = 0; t < 64; ++t)
-        EXPECT(out[t] == (t % 32 >= 24 ? 0 : t % 2 ? t + 12 : t));
+    EXPECT(lanes.host() == made(64, [](int t) { return t % 32 >= 24 ? 0 : t % 2 ? t + 12 : t; }));
 }
 
 // A warp that polls in a loop with warp operations does not keep a warp from starting, or from
