@@ -207,9 +207,7 @@ TEST(bound_again_and_on_each_device) {
     (void)cudaGetLastError();
     OK(cudaBindTexture(NULL, tex_float, dev.data, N * sizeof(float)));
 
-    int count;
-    OK(cudaGetDeviceCount(&count));
-    if (count > 1) {
+    if (device_count() > 1) {
         OK(cudaSetDevice(1));
         const Device<float> other(std::vector<float>{7, 8, 9});
         OK(cudaBindTexture(NULL, tex_float, other.data, 3 * sizeof(float)));

@@ -22,16 +22,12 @@ BEYOND = {  # the comment of each line, and parts of its report
 RACES = [case for case in CASES if case not in {**UNINITIALIZED, **BEYOND}]
 
 
-@pytest.fixture(scope="module")
-def run(once):
+@pytest.fixture
+def run(program):
     """run("tile", "1", CUDA_CPU_STREAMS="eager") -> the Result of the case with its mistake"""
-
-    def build(folder):
-        built = tools.cucc("--check", SOURCE, "-o", folder / "cases")
-        assert built.status == 0, str(built)
-        return folder / "cases"
-
-    return lambda *arguments, **env: tools.execute(once("races", build), *arguments, env=env, timeout=60)
+    return lambda *arguments, **env: tools.execute(
+        program(SOURCE, "--check"), *arguments, env=env, timeout=60
+    )
 
 
 def reported(run, case):

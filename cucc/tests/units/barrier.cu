@@ -74,9 +74,7 @@ __global__ void votes(int *good) {
 }
 
 TEST(barriers_that_vote) {
-    const Device<int> good(100);
-    votes<<<1, 100>>>(good.data);
-    all_good(good);
+    EXPECT(good(votes, 100));
 }
 
 // Threads that have returned count as arrived. Of n threads, n - 1 - i are left in round i, and thread i is
@@ -119,7 +117,5 @@ __global__ void recurse(int *good) {
 }
 
 TEST(barrier_deep_in_calls) {
-    const Device<int> good(512);
-    recurse<<<1, 512>>>(good.data);
-    all_good(good);
+    EXPECT(good(recurse, 512));
 }

@@ -347,35 +347,34 @@ TEST(bad_arguments) {
 #endif
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-static void sparse_vectors(int base) {
-    const Handle h;
-    const int n = 9, count = 3;
-    const Array<int> indices(with_base<int>({1, 4, 8}, base));
-    const Array<float> values(noise<float>(count)), fetched(count);
-    const Vector<float> y(n), z(n), w(n);
-    const float alpha = 3, beta = 2;
-    float dot = 0;
-    cusparseSpVecDescr_t x, x2;
-    for (auto [vector, data] : {std::pair(&x, values.device), {&x2, fetched.device}})
-        CALL(cusparseCreateSpVec(vector, n, count, indices.device, data, CUSPARSE_INDEX_32I,
-                                 (cusparseIndexBase_t)base, CUDA_R_32F));
-    CALL(cusparseScatter(h, x, y.vector));
-    CALL(cusparseGather(h, z.vector, x2));
-    CALL(cusparseAxpby(h, &alpha, x, &beta, w.vector));
-    BUFFERED(cusparseSpVV, h, operation(false), x, z.vector, &dot, CUDA_R_32F);
-    std::vector<float> scattered = y.host, added(n);
-    for (int k = 0; k < count; k++) {
-        scattered[indices.host[k] - base] = values.host[k];
-        added[indices.host[k] - base] = alpha * values.host[k];
-    }
-    const auto gathered = [&](int k) { return (double)z.host[indices.host[k] - base]; };
-    EXPECT(y.back() == scattered && fetched.holds(0, gathered));
-    EXPECT(w.holds(5, [&](int i) { return beta * w.host[i] + added[i]; }));
-    EXPECT(near<float>(dot, sum(count, [&](int k) { return values.host[k] * gathered(k); }), count));
-    CALL(cusparseDestroySpVec(x));
-}
 TEST(sparse_vectors) {
-    sparse_vectors(0), sparse_vectors(1);
+    for (int base : {0, 1}) {
+        const Handle h;
+        const int n = 9, count = 3;
+        const Array<int> indices(with_base<int>({1, 4, 8}, base));
+        const Array<float> values(noise<float>(count)), fetched(count);
+        const Vector<float> y(n), z(n), w(n);
+        const float alpha = 3, beta = 2;
+        float dot = 0;
+        cusparseSpVecDescr_t x, x2;
+        for (auto [vector, data] : {std::pair(&x, values.device), {&x2, fetched.device}})
+            CALL(cusparseCreateSpVec(vector, n, count, indices.device, data, CUSPARSE_INDEX_32I,
+                                     (cusparseIndexBase_t)base, CUDA_R_32F));
+        CALL(cusparseScatter(h, x, y.vector));
+        CALL(cusparseGather(h, z.vector, x2));
+        CALL(cusparseAxpby(h, &alpha, x, &beta, w.vector));
+        BUFFERED(cusparseSpVV, h, operation(false), x, z.vector, &dot, CUDA_R_32F);
+        std::vector<float> scattered = y.host, added(n);
+        for (int k = 0; k < count; k++) {
+            scattered[indices.host[k] - base] = values.host[k];
+            added[indices.host[k] - base] = alpha * values.host[k];
+        }
+        const auto gathered = [&](int k) { return (double)z.host[indices.host[k] - base]; };
+        EXPECT(y.back() == scattered && fetched.holds(0, gathered));
+        EXPECT(w.holds(5, [&](int i) { return beta * w.host[i] + added[i]; }));
+        EXPECT(near<float>(dot, sum(count, [&](int k) { return values.host[k] * gathered(k); }), count));
+        CALL(cusparseDestroySpVec(x));
+    }
 }
 
 // L and U of the incomplete factorization have a product that agrees with A where A has entries.

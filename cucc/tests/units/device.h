@@ -49,9 +49,11 @@ template <class T> struct Device {
     }
 };
 
-// The kernel has set all values to 1.
-inline bool all_good(const Device<int> &good) {
-    return EXPECT(good.host() == std::vector<int>(good.n, 1));
+// Whether a block of the kernel sets a number for each of its threads to 1: EXPECT(good(kernel, 32, x, y))
+template <class... A, class... B> static bool good(void (*kernel)(int *, A...), unsigned threads, B... more) {
+    const Device<int> all(threads);
+    kernel<<<1, threads>>>(all.data, (A)more...);
+    return all.host() == std::vector<int>(threads, 1);
 }
 
 // One value of device memory
@@ -69,6 +71,11 @@ template <class T> static T *managed(size_t count = 1) {
     return memory;
 }
 
+inline int device_count() {
+    int count = 0;
+    OK(cudaGetDeviceCount(&count));
+    return count;
+}
 inline cudaStream_t new_stream(unsigned flags = cudaStreamDefault) {
     cudaStream_t stream;
     OK(cudaStreamCreateWithFlags(&stream, flags));

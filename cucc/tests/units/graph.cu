@@ -69,6 +69,12 @@ static bool captures(cudaStream_t stream) {
     return status == cudaStreamCaptureStatusActive;
 }
 
+static cudaGraph_t new_graph() {
+    cudaGraph_t graph;
+    OK(cudaGraphCreate(&graph, 0));
+    return graph;
+}
+
 static size_t node_count(cudaGraph_t graph) {
     size_t count = 0;
     OK(cudaGraphGetNodes(graph, NULL, &count));
@@ -146,11 +152,10 @@ TEST(what_a_capture_does_not_permit_makes_it_invalid) {
     Buffers m;
     void *p = NULL;
     const cudaEvent_t before = new_event(), inside = new_event();
-    cudaGraph_t graph;
+    cudaGraph_t graph = new_graph();
     cudaGraphExec_t executable;
     OK(cudaEventRecord(before, m.b));
     OK(cudaStreamSynchronize(m.b));
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphInstantiate(&executable, graph, 0));
     OK(cudaGraphDestroy(graph));
     EXPECT(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal) == cudaErrorStreamCaptureUnsupported);
@@ -234,10 +239,9 @@ static void count_up(void *counter) {
 
 TEST(a_graph_is_built_from_nodes) {
     Buffers m;
-    cudaGraph_t graph;
+    const cudaGraph_t graph = new_graph();
     cudaGraphNode_t fill, copy, host, empty, out;
     int calls = 0;
-    OK(cudaGraphCreate(&graph, 0));
     cudaMemsetParams zero = {};
     zero.dst = m.device;
     zero.value = 0x01020304;
@@ -286,10 +290,9 @@ TEST(a_graph_is_built_from_nodes) {
 }
 
 TEST(a_cycle_is_refused) {
-    cudaGraph_t graph;
+    const cudaGraph_t graph = new_graph();
     cudaGraphNode_t a, b;
     cudaGraphExec_t executable;
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddEmptyNode(&a, graph, NULL, 0));
     OK(cudaGraphAddEmptyNode(&b, graph, &a, 1));
     const cudaError_t added = cudaGraphAddDependencies(graph, &b, &a, NULL, 1);
@@ -299,9 +302,8 @@ TEST(a_cycle_is_refused) {
 TEST(a_child_graph_runs_in_its_place) {
     Buffers m;
     const cudaGraph_t child = captured(m, [&] { pass(m); });
-    cudaGraph_t graph, inner;
+    cudaGraph_t graph = new_graph(), inner;
     cudaGraphNode_t first, second;
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddChildGraphNode(&first, graph, NULL, 0, child));
     OK(cudaGraphAddChildGraphNode(&second, graph, &first, 1, child));
     OK(cudaGraphChildGraphNodeGetGraph(first, &inner));
@@ -313,7 +315,7 @@ TEST(a_child_graph_runs_in_its_place) {
 
 TEST(kernel_nodes_have_parameters_and_attributes) {
     Buffers m;
-    cudaGraph_t graph;
+    const cudaGraph_t graph = new_graph();
     cudaGraphNode_t up, kernel, down;
     int n = N, factor = 6, summand = 2;
     void *arguments[] = {&m.device, &n, &factor, &summand};
@@ -322,7 +324,6 @@ TEST(kernel_nodes_have_parameters_and_attributes) {
     params.gridDim = dim3(8, 1, 1);
     params.blockDim = dim3(128, 1, 1);
     params.kernelParams = arguments;
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddMemcpyNode1D(&up, graph, NULL, 0, m.device, m.host, N * sizeof(int),
                                 cudaMemcpyHostToDevice));
     OK(cudaGraphAddKernelNode(&kernel, graph, &up, 1, &params));
@@ -354,9 +355,8 @@ TEST(kernel_nodes_have_parameters_and_attributes) {
     run_again(executable, m.a);
     EXPECT(m.holds(1, 0));
 
-    cudaGraph_t empty;
+    const cudaGraph_t empty = new_graph();
     cudaGraphNode_t other;
-    OK(cudaGraphCreate(&empty, 0));
     EXPECT(cudaGraphExecUpdate(executable, empty, &info) == cudaErrorGraphExecUpdateFailure);
     EXPECT(info.result == cudaGraphExecUpdateErrorTopologyChanged);
 
@@ -411,14 +411,13 @@ TEST(memory_is_allocated_and_freed_in_a_capture) {
 TEST(user_objects_live_as_long_as_a_graph_refers_to_them) {
     int destroyed = 0;
     cudaUserObject_t object;
-    cudaGraph_t graph, twin;
+    cudaGraph_t graph = new_graph(), twin;
     cudaGraphExec_t executable;
     EXPECT(cudaUserObjectCreate(&object, &destroyed, count_up, 1, 0) == cudaErrorInvalidValue);
     (void)cudaGetLastError();
     OK(cudaUserObjectCreate(&object, &destroyed, count_up, 1, cudaUserObjectNoDestructorSync));
     OK(cudaUserObjectRetain(object, 2));
     OK(cudaUserObjectRelease(object, 2));
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove)); // the only reference
     OK(cudaGraphRetainUserObject(graph, object, 2));
     OK(cudaGraphReleaseUserObject(graph, object, 2));
@@ -439,9 +438,8 @@ __device__ int variable[2];
 
 TEST(nodes_copy_to_and_from_variables) {
     Buffers m;
-    cudaGraph_t graph;
+    const cudaGraph_t graph = new_graph();
     cudaGraphNode_t in, out;
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddMemcpyNodeToSymbol(&in, graph, NULL, 0, variable, m.host, 4, 0, cudaMemcpyHostToDevice));
     OK(cudaGraphAddMemcpyNodeFromSymbol(&out, graph, &in, 1, m.host + 10, variable, 8, 0,
                                         cudaMemcpyDeviceToHost));
@@ -459,10 +457,9 @@ TEST(nodes_copy_to_and_from_variables) {
 
 #ifdef __CU2CPP__ // using a destroyed handle is undefined in CUDA, and an error here
 TEST(destroyed_graphs_are_known) {
-    cudaGraph_t graph;
+    const cudaGraph_t graph = new_graph();
     cudaGraphNode_t node;
     cudaGraphExec_t executable;
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
     OK(cudaGraphInstantiate(&executable, graph));
     OK(cudaGraphDestroy(graph));

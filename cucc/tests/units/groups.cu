@@ -25,14 +25,9 @@ template <unsigned SIZE> __global__ void tiles(int *good) {
     tile.sync();
 }
 
-template <unsigned SIZE> static void check_tiles() {
-    Device<int> good(256);
-    tiles<SIZE><<<1, 256>>>(good.data);
-    all_good(good);
-}
-
 TEST(tiles) {
-    check_tiles<1>(), check_tiles<2>(), check_tiles<8>(), check_tiles<16>(), check_tiles<32>();
+    EXPECT(good(tiles<1>, 256) && good(tiles<2>, 256) && good(tiles<8>, 256) && good(tiles<16>, 256));
+    EXPECT(good(tiles<32>, 256));
 }
 
 __global__ void count_active(unsigned *counter, unsigned *sizes) {
@@ -101,17 +96,9 @@ template <int SIZE> __global__ void block_tiles(int *good, bool diverge) {
     good[t] = right;
 }
 
-template <int SIZE> static void check_block_tiles(bool diverge) {
-    Device<int> good(192);
-    block_tiles<SIZE><<<1, 192>>>(good.data, diverge);
-    all_good(good);
-}
-
 TEST(tiles_of_several_warps) {
-    check_block_tiles<64>(false);
-    check_block_tiles<64>(true);
-    check_block_tiles<128>(false);
-    check_block_tiles<256>(false);
+    EXPECT(good(block_tiles<64>, 192, false) && good(block_tiles<64>, 192, true));
+    EXPECT(good(block_tiles<128>, 192, false) && good(block_tiles<256>, 192, false));
 }
 
 __global__ void leave_a_tile() {
@@ -225,9 +212,7 @@ __global__ void sums_of_any_group(int *good) {
 }
 
 TEST(groups_as_parameters) {
-    Device<int> good(128);
-    sums_of_any_group<<<1, 128>>>(good.data);
-    all_good(good);
+    EXPECT(good(sums_of_any_group, 128));
 }
 
 __global__ void partitions(int *good) {
@@ -249,9 +234,7 @@ __global__ void partitions(int *good) {
 }
 
 TEST(parts_by_predicate_and_label) {
-    Device<int> good(32);
-    partitions<<<1, 32>>>(good.data);
-    all_good(good);
+    EXPECT(good(partitions, 32));
 }
 
 // ---- values of any type ----
@@ -285,9 +268,7 @@ __global__ void big_values(int *out) {
 }
 
 TEST(groups_move_values_of_any_type) {
-    Device<int> good(32);
-    big_values<<<1, 32>>>(good.data);
-    all_good(good);
+    EXPECT(good(big_values, 32));
 }
 
 __global__ void scans(int *good) {
@@ -306,9 +287,7 @@ __global__ void scans(int *good) {
 }
 
 TEST(prefix_sums) {
-    Device<int> good(32);
-    scans<<<1, 32>>>(good.data);
-    all_good(good);
+    EXPECT(good(scans, 32));
 }
 
 // ---- copies, and one thread of a group ----

@@ -238,9 +238,7 @@ TEST(host_threads_allocate_and_copy_at_once) {
 }
 
 TEST(devices_copy_between_each_other) {
-    int count;
-    OK(cudaGetDeviceCount(&count));
-    if (count < 2)
+    if (device_count() < 2)
         return;
     int *a, *b;
     const int value = 42;

@@ -137,8 +137,7 @@ TEST(symbols_used_wrongly) {
 
 TEST(devices_that_are_not_there) {
     Memory m;
-    int count;
-    OK(cudaGetDeviceCount(&count));
+    const int count = device_count();
     const std::string why =
         "there is no device " + std::to_string(count) + ", only 0 to " + std::to_string(count - 1);
     WORKS(cudaSetDevice(count - 1));

@@ -111,10 +111,8 @@ __global__ void read_level(float *out) {
 }
 
 TEST(kernels_read_values_that_only_copies_change) {
-    int count;
-    OK(cudaGetDeviceCount(&count));
     for (int pass = 0; pass < 2; pass++)
-        for (int d = 0; d < count; d++) {
+        for (int d = 0; d < device_count(); d++) {
             OK(cudaSetDevice(d));
             const Device<float> out(1);
             read_level<<<1, 1>>>(out.data);

@@ -29,7 +29,7 @@ __device__ int source(int kind, int lane, int operand, int width, int lanes) {
     return from < lanes ? from : -1;
 }
 
-template <class T> __global__ void shuffle(const T *in, int *good, int kind, int operand, int width) {
+template <class T> __global__ void shuffle(int *good, const T *in, int kind, int operand, int width) {
     const int lane = threadIdx.x % 32, first = threadIdx.x - lane;
     const T value = in[threadIdx.x];
     const T got = kind == INDEX  ? __shfl_sync(~0u, value, operand, width)
@@ -52,9 +52,7 @@ template <class T> static void shuffles() {
                     for (T &value : values) // bits in every byte
                         value = std::is_integral<T>::value ? (T)(value * 0x0101010101010101ull) : value / 3;
                     const Device<T> in(values);
-                    const Device<int> good(threads);
-                    shuffle<<<1, threads>>>(in.data, good.data, kind, operand, width);
-                    if (!all_good(good))
+                    if (!EXPECT(good(shuffle<T>, threads, in.data, kind, operand, width)))
                         fprintf(stderr, "  %u threads, kind %d, operand %d, width %d\n", threads, kind,
                                 operand, width);
                 }
@@ -65,7 +63,7 @@ TEST(lanes_that_shuffles_read) {
     shuffles<long long>(), shuffles<unsigned long long>(), shuffles<float>(), shuffles<double>();
 }
 
-__global__ void vote(const int *in, int *good) {
+__global__ void vote(int *good, const int *in) {
     const unsigned t = threadIdx.x, first = t / 32 * 32, end = min(first + 32, blockDim.x);
     unsigned positive = 0, three = 0, above4 = 0, equal = 0, present = 0;
     const int value = in[t];
@@ -87,13 +85,12 @@ __global__ void vote(const int *in, int *good) {
 TEST(votes_and_matches) {
     for (unsigned threads : {1u, 7u, 32u, 50u, 96u, 1024u})
         for (unsigned seed = 0; seed < 8; ++seed) {
-            const Device<int> in(some<int>(threads, seed, seed == 0 ? 1 : 8)), good(threads);
-            vote<<<1, threads>>>(in.data, good.data);
-            all_good(good);
+            const Device<int> in(some<int>(threads, seed, seed == 0 ? 1 : 8));
+            EXPECT(good(vote, threads, in.data));
         }
 }
 
-__global__ void reduce(const int *in, int *good) {
+__global__ void reduce(int *good, const int *in) {
     const unsigned t = threadIdx.x, first = t / 32 * 32, end = min(first + 32, blockDim.x);
     const int value = in[t];
     int sum = 0, low = value, high = value;
@@ -115,9 +112,8 @@ __global__ void reduce(const int *in, int *good) {
 
 TEST(reductions) {
     for (unsigned threads : {1u, 5u, 32u, 61u, 1024u}) {
-        const Device<int> in(some<int>(threads, threads, 1 << 20)), good(threads);
-        reduce<<<1, threads>>>(in.data, good.data);
-        all_good(good);
+        const Device<int> in(some<int>(threads, threads, 1 << 20));
+        EXPECT(good(reduce, threads, in.data));
     }
 }
 
@@ -160,7 +156,7 @@ __global__ void poll_with_a_warp(volatile int *flags) {
 TEST(warp_that_polls_with_warp_operations) {
     const Device<int> flags(2);
     poll_with_a_warp<<<1, 96>>>(flags.data);
-    all_good(flags);
+    EXPECT(flags.host() == std::vector<int>(2, 1));
 }
 
 // Every thread reads total[0] after the barrier, and a warp writes it after a shuffle: a race, which has
