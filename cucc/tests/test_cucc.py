@@ -145,6 +145,7 @@ def test_what_is_refused_is_named_in_one_line(cucc, write):
         ("-c main.cu second.cu -o both.o", "-o names one file, but there are 2 sources"),
         ("main.cu -lnppc", "-lnppc: this library of NVIDIA's is not part of the CPU back end"),
         ("main.cu -ccbin no-such-compiler", "no C++ compiler: no-such-compiler"),
+        ("main.cu --check -Xcompiler -fsanitize=address", "--check does not go with -fsanitize"),
         ("@gone", "gone: cannot read this file of options"),
     ]:
         message = cucc(*arguments.split(), status=1)
@@ -398,12 +399,11 @@ def test_cuda_arch(cucc, write, output, options, arch, version):
 
 
 def test_what_cannot_differ_is_refused(cucc, write):
-    for text in (
-        "#ifdef __CUDA_ARCH__\nconst int N = 4;\n#else\n\nconst int N = 5;\n#endif\n",
-        "void f() { auto l = [=] __device__ () { int x = 1;\n#ifdef __CUDA_ARCH__\nx = 2;\n#endif\nreturn x; }; }\n",
-    ):
-        write(main_cu=text + "int main() { }\n")
-        message = cucc("-cuda", "main.cu", status=1)
+    write(
+        main_cu="#ifdef __CUDA_ARCH__\nconst int N = 4;\n#else\n\nconst int N = 5;\n#endif\nint main() { }\n"
+    )
+    for mode in "-cuda", "-c":
+        message = cucc(mode, "main.cu", status=1)
         assert message.startswith("main.cu:") and message.count("\n") == 1 and "__CUDA_ARCH__" in message
 
 

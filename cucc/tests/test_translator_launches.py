@@ -23,12 +23,6 @@ def test_constructs(source, tmp_path):
     assert names and (ran.status, ran.err) == (0, "")
 
 
-def test_messages_of_the_compiler_name_the_line(tmp_path):
-    (tmp_path / "a.cu").write_text("\n\nvoid f() {\n  __shared__ int x[3];\n  missing<<<1, 1>>>(x);\n}\n")
-    built = cucc("-c", "a.cu", cwd=tmp_path)
-    assert built.status == 1 and "a.cu:5:" in built.err and "missing" in built.err
-
-
 # ---- launches ----
 
 

@@ -115,11 +115,6 @@ def test_address_sanitizer_names_the_line(unit, what):
     ), str(result)
 
 
-def test_a_sanitizer_does_not_go_with_check(tmp_path):
-    done = compiled(tmp_path, "int main() { }", "--check", *SANITIZERS)
-    assert done.status == 1 and done.err == "cucc: --check does not go with -fsanitize\n"
-
-
 # ---- CMake, the installed files ----
 
 

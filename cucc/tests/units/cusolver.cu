@@ -6,19 +6,11 @@
 #include <algorithm>
 #include "linear.h"
 
-// The library's functions for both types, by overloading
-#define TYPED(name)                                                                                          \
-    template <class... A> static cusolverStatus_t name(float, A &&...a) {                                    \
-        return cusolverDnS##name(a...);                                                                      \
-    }                                                                                                        \
-    template <class... A> static cusolverStatus_t name(double, A &&...a) {                                   \
-        return cusolverDnD##name(a...);                                                                      \
-    }
-#define TYPED_WITH_WORKSPACE(name) TYPED(name) TYPED(name##_bufferSize)
+#define TYPED_WITH_WORKSPACE(name) TYPED(cusolverDn, name) TYPED(cusolverDn, name##_bufferSize)
 TYPED_WITH_WORKSPACE(potrf)
-TYPED(potrs)
+TYPED(cusolverDn, potrs)
 TYPED_WITH_WORKSPACE(getrf)
-TYPED(getrs)
+TYPED(cusolverDn, getrs)
 TYPED_WITH_WORKSPACE(geqrf)
 TYPED_WITH_WORKSPACE(ormqr)
 TYPED_WITH_WORKSPACE(orgqr)

@@ -5,6 +5,15 @@
 #include <cmath>
 #include "device.h"
 
+// A library's functions for both types, by overloading
+#define TYPED(library, name)                                                                                 \
+    template <class... A> static auto name(float, A &&...a) {                                                \
+        return library##S##name(a...);                                                                       \
+    }                                                                                                        \
+    template <class... A> static auto name(double, A &&...a) {                                               \
+        return library##D##name(a...);                                                                       \
+    }
+
 // A handle of a library
 template <class H, auto create, auto destroy> struct HandleOf {
     H h;

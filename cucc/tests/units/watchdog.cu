@@ -60,9 +60,7 @@ TEST(deadlocks) {
               {"no progress", "kernel poll_before_the_grid_barrier, block (1,0,0)"});
     ends_with(run([] { never_released<<<2, 2>>>(); }, "CUDA_CPU_WATCHDOG", "soon"),
               {"CUDA_CPU_WATCHDOG=soon: must be a number of seconds"});
-}
-
-TEST(blocks_that_wait_for_one_that_has_not_started) {
+    // for a block that has not started
     ends_with(run([] { wait_for<<<5, 1>>>(1); }), {"2 of 5 blocks run", "CUDA_CPU_WORKERS=5"});
 }
 
