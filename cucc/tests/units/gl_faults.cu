@@ -7,7 +7,7 @@
 #include <GL/gl.h>
 #include <GL/glext.h>
 #include <cuda_gl_interop.h>
-#include "messages.h"
+#include "device.h"
 
 // An OpenGL context of EGL, without a window
 struct Context {

@@ -147,11 +147,6 @@ TEST(grid_barrier) {
 
 // ---- attributes and occupancy ----
 
-__global__ void add_scaled(float *out, int n, float factor) {
-    if ((int)threadIdx.x < n)
-        out[threadIdx.x] += factor;
-}
-
 template <int N> __global__ void with_shared(float *out) {
     __shared__ float cells[N];
     __shared__ int flag;
@@ -169,15 +164,15 @@ TEST(occupancy) {
         return n;
     };
     OK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
-    EXPECT(blocks(add_scaled, 256, 0) == 8);       // 2048 threads
-    EXPECT(blocks(add_scaled, 33, 0) == 32);       // 64 warps
-    EXPECT(blocks(add_scaled, 1, 0) == 32);        // the limit of blocks
-    EXPECT(blocks(add_scaled, 32, 40 << 10) == 4); // 164 KiB of shared memory
+    EXPECT(blocks(count_active, 256, 0) == 8);       // 2048 threads
+    EXPECT(blocks(count_active, 33, 0) == 32);       // 64 warps
+    EXPECT(blocks(count_active, 1, 0) == 32);        // the limit of blocks
+    EXPECT(blocks(count_active, 32, 40 << 10) == 4); // 164 KiB of shared memory
     EXPECT(blocks(with_shared<10000>, 32, 0) == 4);
-    EXPECT(blocks(add_scaled, 2000, 0) == 0);
-    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 0));
+    EXPECT(blocks(count_active, 2000, 0) == 0);
+    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, count_active, 0, 0));
     EXPECT(block == 1024 && grid == 2 * processors);
-    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 200));
+    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, count_active, 0, 200));
     EXPECT(block == 128); // 16 blocks of 4 warps fill all 64 warps, 9 blocks of 7 do not
 }
 

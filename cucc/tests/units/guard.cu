@@ -2,7 +2,7 @@
 // CUDA_CPU_CHECK=1: host code that reads or writes device memory ends the program with a line that names the
 // memory. A correct twin of each prints nothing.
 #include <sys/resource.h>
-#include "messages.h"
+#include "device.h"
 
 static unit_result run(void (*body)(), const char *check = "1") {
     return in_child([=] {

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cooperative_groups.h>
 #include <mma.h>
-#include "messages.h"
+#include "device.h"
 
 static unit_result run(void (*launch)(), bool strict = false) {
     return in_child([=] {

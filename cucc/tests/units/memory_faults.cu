@@ -2,7 +2,7 @@
 // Wrong uses of memory, copies and symbols. Each gives the error that CUDA gives, and on the CPU
 // back end also a line that says why. Correct twins give no error and print nothing.
 #include <cstdint>
-#include "messages.h"
+#include "device.h"
 
 // 100 ints in each kind of memory.
 struct Memory {

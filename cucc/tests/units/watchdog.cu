@@ -2,7 +2,7 @@
 // The watchdog ends the program with a message when a kernel is in a deadlock. A slow kernel is not affected.
 #include <chrono>
 #include <cooperative_groups.h>
-#include "messages.h"
+#include "device.h"
 
 static void work(double seconds) { // keeps its processor busy
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
