@@ -155,6 +155,7 @@ template <class Call> static bool works(Call call) {
 }
 
 #define FAILS(error, why, call) EXPECT(fails(error, why, [&] { return call; }))
+#define INVALID(why, call)      FAILS(cudaErrorInvalidValue, why, call)
 #define WORKS(call)             EXPECT(works([&] { return call; }))
 
 // A program that ended with status 0 and said nothing

@@ -185,15 +185,15 @@ TEST(freed_or_unregistered_while_mapped) {
     Scene scene;
     OK(scene.map());
     int *const mapped = scene.pointer(), one;
-    FAILS(cudaErrorInvalidValue, "belongs to a mapped OpenGL resource", cudaFree(mapped));
-    FAILS(cudaErrorInvalidValue, "belongs to a mapped OpenGL resource", cudaFreeAsync(mapped, 0));
+    INVALID("belongs to a mapped OpenGL resource", cudaFree(mapped));
+    INVALID("belongs to a mapped OpenGL resource", cudaFreeAsync(mapped, 0));
     FAILS(cudaErrorAlreadyMapped, "still mapped", cudaGraphicsUnregisterResource(scene.resource));
     twice<<<4, 256>>>(mapped, scene.n);
     WORKS(cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
     WORKS(scene.unmap());
     EXPECT(scene.content()[999] == 2 * 999);
-    FAILS(cudaErrorInvalidValue, "freed", cudaFree(mapped));
-    FAILS(cudaErrorInvalidValue, "freed", cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
+    INVALID("freed", cudaFree(mapped));
+    INVALID("freed", cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
 }
 
 TEST(deleted_buffers) {
@@ -215,12 +215,12 @@ TEST(deleted_buffers) {
     other = 12345;
     FAILS(cudaErrorInvalidResourceHandle, "has no buffer 12345", enroll());
     other = 0;
-    FAILS(cudaErrorInvalidValue, "has no buffer 0", enroll());
+    INVALID("has no buffer 0", enroll());
     OK(scene.map());
     int *const mapped = scene.pointer(), one;
     glDeleteBuffers(1, &scene.buffer);
     FAILS(cudaErrorUnknown, "was deleted while", scene.unmap());
-    FAILS(cudaErrorInvalidValue, "freed", cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
+    INVALID("freed", cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
 }
 
 TEST(storage_that_changes) {
@@ -250,10 +250,9 @@ TEST(without_a_context) {
 TEST(flags_that_there_are_not_and_a_reset) {
     Scene scene;
     cudaGraphicsResource_t resource;
-    FAILS(cudaErrorInvalidValue, "not a valid flag",
-          cudaGraphicsGLRegisterBuffer(&resource, scene.buffer, 3));
-    FAILS(cudaErrorInvalidValue, "not a valid flag", cudaGraphicsResourceSetMapFlags(scene.resource, 3));
-    FAILS(cudaErrorInvalidValue, "invalid list of 0", cudaGraphicsMapResources(0, &scene.resource, 0));
+    INVALID("not a valid flag", cudaGraphicsGLRegisterBuffer(&resource, scene.buffer, 3));
+    INVALID("not a valid flag", cudaGraphicsResourceSetMapFlags(scene.resource, 3));
+    INVALID("invalid list of 0", cudaGraphicsMapResources(0, &scene.resource, 0));
     OK(cudaDeviceReset());
     FAILS(cudaErrorInvalidResourceHandle, "not a graphics resource", scene.map());
     scene.resource = nullptr;
@@ -262,7 +261,7 @@ TEST(flags_that_there_are_not_and_a_reset) {
 TEST(deprecated_calls) {
     Scene scene;
     int *p;
-    FAILS(cudaErrorInvalidValue, "was not registered", cudaGLMapBufferObject((void **)&p, scene.buffer));
+    INVALID("was not registered", cudaGLMapBufferObject((void **)&p, scene.buffer));
     OK(cudaGLSetGLDevice(0));
     OK(cudaGLRegisterBufferObject(scene.buffer));
     OK(cudaGLSetBufferObjectMapFlags(scene.buffer, cudaGLMapFlagsNone));
@@ -278,7 +277,7 @@ TEST(deprecated_calls) {
     FAILS(cudaErrorAlreadyMapped, "still mapped", cudaGLUnregisterBufferObject(scene.buffer));
     OK(cudaGLUnmapBufferObject(scene.buffer));
     OK(cudaGLUnregisterBufferObject(scene.buffer));
-    FAILS(cudaErrorInvalidValue, "was not registered", cudaGLUnregisterBufferObject(scene.buffer));
+    INVALID("was not registered", cudaGLUnregisterBufferObject(scene.buffer));
 }
 
 // ---- Textures
@@ -306,14 +305,14 @@ TEST(a_kernel_uses_a_texture) {
     glGenTextures(1, &texture);
     FAILS(cudaErrorInvalidResourceHandle, "never bound", enroll(0));
     glBindTexture(GL_TEXTURE_2D, texture);
-    FAILS(cudaErrorInvalidValue, "no storage", enroll(0));
+    INVALID("no storage", enroll(0));
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGB8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
-    FAILS(cudaErrorInvalidValue, "a format that CUDA does not support", enroll(0));
+    INVALID("a format that CUDA does not support", enroll(0));
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, texels.data());
-    FAILS(cudaErrorInvalidValue, "not a valid combination", enroll(3));
+    INVALID("not a valid combination", enroll(3));
     FAILS(cudaErrorNotSupported, "target", cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_3D, 0));
-    FAILS(cudaErrorInvalidValue, "target", cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_1D, 0));
+    INVALID("target", cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_1D, 0));
     WORKS(enroll(cudaGraphicsRegisterFlagsSurfaceLoadStore));
 
     // The program's pixel-store settings and bound buffers must have no effect.
@@ -326,8 +325,7 @@ TEST(a_kernel_uses_a_texture) {
     WORKS(cudaGraphicsMapResources(1, &resource, 0));
     FAILS(cudaErrorNotMappedAsPointer, "no pointer",
           cudaGraphicsResourceGetMappedPointer(&p, &bytes, resource));
-    FAILS(cudaErrorInvalidValue, "no array 1 of level 0",
-          cudaGraphicsSubResourceGetMappedArray(&array, resource, 1, 0));
+    INVALID("no array 1 of level 0", cudaGraphicsSubResourceGetMappedArray(&array, resource, 1, 0));
     OK(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
     const cudaResourceDesc desc = of_array(array);
     cudaSurfaceObject_t surface;

@@ -33,6 +33,11 @@ __global__ void wait_for(int n) {
         ;
 }
 
+__global__ void wait_for_host(volatile int *flag) {
+    while (*flag == 0)
+        ;
+}
+
 // Some threads wait at a barrier for others that poll.
 __global__ void barrier_and_poll() {
     if (threadIdx.x % 2)
@@ -60,6 +65,8 @@ TEST(deadlocks) {
               {"no progress", "kernel poll_before_the_grid_barrier, block (1,0,0)"});
     ends_with(run([] { never_released<<<2, 2>>>(); }, "CUDA_CPU_WATCHDOG", "soon"),
               {"CUDA_CPU_WATCHDOG=soon: must be a number of seconds"});
+    ends_with(run([] { wait_for_host<<<3, 64>>>(managed<int>()); }),
+              {"with reads through volatile", "in kernel wait_for_host"});
     // for a block that has not started
     ends_with(run([] { wait_for<<<5, 1>>>(1); }), {"2 of 5 blocks run", "CUDA_CPU_WORKERS=5"});
 }
@@ -87,11 +94,6 @@ TEST(a_slow_holder_of_a_lock) {
     ends_well(run([] { slow_holder<<<2, 1>>>(); }));
 }
 
-__global__ void wait_for_host(volatile int *flag) {
-    while (*flag == 0)
-        ;
-}
-
 #ifndef __SANITIZE_THREAD__                        // the flag is a data race of two host threads
 TEST(the_host_sets_a_flag_long_after_the_launch) { // the host does not wait for the kernel meanwhile
     ends_well(run([] {
@@ -102,11 +104,6 @@ TEST(the_host_sets_a_flag_long_after_the_launch) { // the host does not wait for
     }));
 }
 #endif
-
-TEST(many_threads_wait_for_a_flag_through_volatile) {
-    ends_with(run([] { wait_for_host<<<3, 64>>>(managed<int>()); }),
-              {"with reads through volatile", "in kernel wait_for_host"});
-}
 
 #ifndef __SANITIZE_THREAD__ // accesses through volatile are data races of the workers
 // The blocks hand on a number. Only the value that the waiting one sees shows the progress.
