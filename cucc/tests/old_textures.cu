@@ -96,6 +96,7 @@ TEST(linear_memory_with_and_without_a_size_and_a_format) {
 }
 
 TEST(normalised_floats) {
+    OK(cudaThreadExit()); // resets the device
     const std::vector<unsigned char> bytes = {0, 1, 128, 255};
     const std::vector<short> shorts = {0, 1, 32767, -32768};
     const Device<unsigned char> dev_bytes(bytes);

@@ -215,11 +215,9 @@ __global__ void arithmetic(const unsigned short *in, unsigned short *out, unsign
         __hmin_nan(a, b), __hadd_sat(a, b), __hfma_relu(a, b, c), __hfma_sat(a, b, c),
         __hadd2(F::pair(b, a), F::pair(a, b)).x, __hfma2(F::pair(b, a), F::pair(a, b), F::pair(b, c)).y,
         fresh, product};
-    // clang-format on
     for (int j = 0; j < n_results; j++)
         out[n_results * i + j] = F::raw(r[j]);
     const typename F::Pair p = F::pair(a, b), q = F::pair(b, b);
-    // clang-format off
     const bool all[] = {
         a == b, a != b, a < b, a <= b, a > b, a >= b, __hne(a, b), __hequ(a, b), __hltu(a, b), __hleu(a, b),
         __hgtu(a, b), __hgeu(a, b), __hbeq2(p, q), __hbltu2(p, q), (bool)(__heq2_mask(p, q) & 0xffff),

@@ -12,9 +12,8 @@ TEST(kernels_print) { // first, because it forks, which needs a process without 
     EXPECT(result.status == 0);
     for (int block = 0; block < 2; ++block)
         for (int thread = 0; thread < 3; ++thread) {
-            char line[40];
-            snprintf(line, sizeof line, "block %d thread %d\n", block, thread);
-            EXPECT(strstr(result.out, line) != NULL);
+            const std::string place = std::to_string(block) + " thread " + std::to_string(thread);
+            EXPECT(strstr(result.out, ("block " + place + "\n").c_str()) != NULL);
         }
 }
 

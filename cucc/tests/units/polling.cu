@@ -172,7 +172,6 @@ TEST(a_copy_in_another_stream) {
         OK(cudaStreamSynchronize(kernels));
     }
 }
-
 #endif
 
 __global__ void add_one(int *sum) {

@@ -163,9 +163,8 @@ TEST(memory_and_semaphores_of_vulkan_are_refused) {
 }
 
 TEST(a_launch_of_clusters_is_refused_with_its_line) {
+    const std::string where = "cudaLaunchKernelEx at pool.cu:" + std::to_string(cluster_line);
     ends_with(in_child(launch_a_cluster),
-              {"cudaLaunchKernelEx at pool.cu:" + std::to_string(cluster_line),
-               ": clusters of 2 x 1 x 1 blocks", "cudaOccupancyMaxActiveClusters: clusters"},
-              0);
+              {where + ": clusters of 2 x 1 x 1 blocks", "cudaOccupancyMaxActiveClusters: clusters"}, 0);
 }
 #endif
