@@ -49,12 +49,11 @@ def once(tmp_path_factory):
     return once
 
 
-@pytest.fixture
-def unit(once):
-    """unit("memory", "-O0") -> the Path of units/memory.cu's program, compiled with these options."""
+@pytest.fixture(scope="session")
+def program(once):
+    """program(path, "-O0") -> the Path of the program of this source, compiled with these options."""
 
-    def unit(name, *options):
-        source = tools.HERE / "units" / f"{name}.cu"
+    def program(source, *options):
         libraries = tools.needs(source)
         for library in libraries:
             if not tools.has(library):
@@ -62,16 +61,23 @@ def unit(once):
 
         def compile(folder):
             linked = [option for library in libraries for option in tools.LIBRARIES[library][2]]
-            built = tools.cucc("-O1", "-Wall", "-Wextra", *options, source, "-o", folder / name, *linked)
+            built = tools.cucc(*options, source, "-o", folder / source.stem, *linked)
             warnings = re.sub("^cucc: building .*\n", "", built.err)  # of the library with sanitizers
-            assert built.status == 0 and not warnings, str(built)
-            return folder / name
+            assert built.status == 0 and not (warnings and "-Wall" in options), str(built)
+            return folder / source.stem
 
-        return once(
-            "-".join(["unit", name, *(option.strip("-").replace("/", "_") for option in options)]), compile
-        )
+        names = (option.strip("-").replace("/", "_") for option in options)
+        return once("-".join([source.stem, *names]), compile)
 
-    return unit
+    return program
+
+
+@pytest.fixture
+def unit(program):
+    """unit("memory", "-O0") -> the Path of units/memory.cu's program, compiled with these options."""
+    return lambda name, *options: program(
+        tools.HERE / f"units/{name}.cu", "-O1", "-Wall", "-Wextra", *options
+    )
 
 
 @pytest.fixture(scope="session")

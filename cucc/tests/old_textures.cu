@@ -1,17 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Texture references in every form that CUDA 2 to 11 had: types, read modes, dimensions, ways to bind.
-#include <cuda.h>
-
-#define CHECK(what)                                                                                          \
-    do {                                                                                                     \
-        if (!(what)) {                                                                                       \
-            printf("%s:%d: wrong: %s\n", __FILE__, __LINE__, #what);                                         \
-            exit(1);                                                                                         \
-        }                                                                                                    \
-    } while (0)
-#define SAFE(call) CHECK((call) == cudaSuccess)
-
-const int N = 1000;
+#include <cutil_inline.h>
 
 texture<float> tex_float;
 static texture<int, 1> tex_int;
@@ -71,165 +60,165 @@ __global__ void one(float *out, int i) {
 
 static void bind_by_reference(texture<float> &reference, const float *memory) {
     reference.normalized = false;
-    SAFE(cudaBindTexture(NULL, reference, memory));
+    cutilSafeCall(cudaBindTexture(NULL, reference, memory));
 }
 
-template <class T> static T *upload(const T *from, size_t n) {
-    T *memory;
-    SAFE(cudaMalloc((void **)&memory, n * sizeof(T)));
-    SAFE(cudaMemcpy(memory, from, n * sizeof(T), cudaMemcpyHostToDevice));
-    return memory;
+// The headers of the C library that `cucc --legacy` includes first: programs of 2010 do not name them.
+static int forgotten_includes(pthread_t thread) {
+    printf("%s", "");
+    assert(isnan(NAN) && FLT_MAX > INT_MAX && strlen("four") == 4 && time(NULL) > 0);
+    return pthread_equal(thread, pthread_self());
 }
 
-static float fetch_one(float *dev_out, int i) {
-    float value;
-    one<<<1, 1>>>(dev_out, i);
-    SAFE(cudaThreadSynchronize());
-    SAFE(cudaMemcpy(&value, dev_out, sizeof(float), cudaMemcpyDeviceToHost));
-    return value;
-}
+#include "units/device.h"
 
-int main(void) {
-    float values[N], out[2 * N];
-    int ints[N];
-    for (int i = 0; i < N; i++) {
-        values[i] = 0.25f * i;
-        ints[i] = i % 50;
-    }
-    float *dev = upload(values, N), *dev_out = upload(out, 2 * N);
-    int *dev_ints = upload(ints, N);
+const int N = 1000;
+static const cudaChannelFormatDesc desc = cudaCreateChannelDesc<float>();
 
-    // linear memory, with and without a size and a format
-    cudaChannelFormatDesc desc = cudaCreateChannelDesc<float>();
+static const std::vector<float> values = made(N, [](int i) { return 0.25f * i; });
+
+TEST(linear_memory_with_and_without_a_size_and_a_format) {
+    const std::vector<int> ints = made(N, [](int i) { return i % 50; });
+    const Device<float> dev(values), out(N);
+    const Device<int> dev_ints(ints);
     size_t offset = 77;
-    SAFE(cudaBindTexture(&offset, tex_float, dev, desc, N * sizeof(float)));
-    CHECK(offset == 0);
-    SAFE(cudaBindTexture(NULL, tex_int, dev_ints, N * sizeof(int)));
-    SAFE(cudaBindTexture(NULL, tex_uint, dev_ints));
-    SAFE(cudaBindTexture(0, tex_float2, dev, N * sizeof(float)));
-    SAFE(cudaBindTexture(0, tex_float4, dev, N * sizeof(float)));
-    linear<<<(N + 127) / 128, 128>>>(dev_out, N);
-    SAFE(cudaMemcpy(out, dev_out, N * sizeof(float), cudaMemcpyDeviceToHost));
+    EXPECT(forgotten_includes(pthread_self()));
+    OK(cudaBindTexture(&offset, tex_float, dev.data, desc, N * sizeof(float)));
+    EXPECT(offset == 0);
+    OK(cudaBindTexture(NULL, tex_int, dev_ints.data, N * sizeof(int)));
+    OK(cudaBindTexture(NULL, tex_uint, dev_ints.data));
+    OK(cudaBindTexture(0, tex_float2, dev.data, N * sizeof(float)));
+    OK(cudaBindTexture(0, tex_float4, dev.data, N * sizeof(float)));
+    linear<<<(N + 127) / 128, 128>>>(out.data, N);
+    const std::vector<float> got = out.host();
     for (int i = 0; i < N; i++)
-        CHECK(out[i] == 3 * values[i] + 10001.0f * ints[i]);
+        EXPECT(got[i] == 3 * values[i] + 10001.0f * ints[i]);
+}
 
-    // normalised floats
-    unsigned char bytes[] = {0, 1, 128, 255};
-    short shorts[] = {0, 1, 32767, -32768};
-    unsigned char *dev_bytes = upload(bytes, 4);
-    short *dev_shorts = upload(shorts, 4);
-    SAFE(cudaBindTexture(NULL, tex_bytes, dev_bytes, 4));
-    SAFE(cudaBindTexture(NULL, tex_short, dev_shorts, 8));
-    normalized<<<1, 4>>>(dev_out);
-    SAFE(cudaMemcpy(out, dev_out, 8 * sizeof(float), cudaMemcpyDeviceToHost));
+TEST(normalised_floats) {
+    OK(cudaThreadExit()); // resets the device
+    const std::vector<unsigned char> bytes = {0, 1, 128, 255};
+    const std::vector<short> shorts = {0, 1, 32767, -32768};
+    const Device<unsigned char> dev_bytes(bytes);
+    const Device<short> dev_shorts(shorts);
+    const Device<float> out(8);
+    OK(cudaBindTexture(NULL, tex_bytes, dev_bytes.data, 4));
+    OK(cudaBindTexture(NULL, tex_short, dev_shorts.data, 8));
+    normalized<<<1, 4>>>(out.data);
+    const std::vector<float> got = out.host();
     for (int i = 0; i < 4; i++) {
-        CHECK(fabs(out[2 * i] - bytes[i] / 255.0f) < 1e-6);
-        CHECK(fabs(out[2 * i + 1] - (i == 3 ? -1.0f : shorts[i] / 32767.0f)) < 1e-6);
+        EXPECT(fabs(got[2 * i] - bytes[i] / 255.0f) < 1e-6);
+        EXPECT(fabs(got[2 * i + 1] - (i == 3 ? -1.0f : shorts[i] / 32767.0f)) < 1e-6);
     }
+}
 
-    // memory of two dimensions; coordinates outside are clamped
+TEST(memory_of_two_dimensions_with_coordinates_outside) { // they are clamped
     const int W = 32, H = 16;
-    uchar4 pixels[W * H];
-    for (int i = 0; i < W * H; i++)
-        pixels[i] = make_uchar4(1, i % 200, i % 100, 4);
-    uchar4 *dev_pixels = upload(pixels, W * H);
-    cudaChannelFormatDesc pixel = cudaCreateChannelDesc<uchar4>();
-    SAFE(cudaBindTexture2D(NULL, tex_plane, dev, desc, W, H, W * sizeof(float)));
-    SAFE(cudaBindTexture2D(&offset, tex_pixels, dev_pixels, pixel, W, H, W * sizeof(uchar4)));
-    SAFE(cudaBindTexture2D(NULL, tex_colors, dev_pixels, W, H, W * sizeof(uchar4)));
-    plane<<<dim3(1, H + 2), W + 2>>>(dev_out, W + 2);
-    SAFE(cudaMemcpy(out, dev_out, (W + 2) * (H + 2) * sizeof(float), cudaMemcpyDeviceToHost));
+    const auto pixels = made(W * H, [](int i) { return make_uchar4(1, i % 200, i % 100, 4); });
+    const Device<float> dev(values), out((W + 2) * (H + 2));
+    const Device<uchar4> dev_pixels(pixels);
+    const cudaChannelFormatDesc pixel = cudaCreateChannelDesc<uchar4>();
+    size_t offset;
+    OK(cudaBindTexture2D(NULL, tex_plane, dev.data, desc, W, H, W * sizeof(float)));
+    OK(cudaBindTexture2D(&offset, tex_pixels, dev_pixels.data, pixel, W, H, W * sizeof(uchar4)));
+    OK(cudaBindTexture2D(NULL, tex_colors, dev_pixels.data, W, H, W * sizeof(uchar4)));
+    plane<<<dim3(1, H + 2), W + 2>>>(out.data, W + 2);
+    const std::vector<float> got = out.host();
     for (int y = -1; y <= H; y++)
         for (int x = -1; x <= W; x++) {
-            int i = max(0, min(x, W - 1)) + W * max(0, min(y, H - 1));
-            CHECK(fabs(out[(y + 1) * (W + 2) + x + 1] - (values[i] + i % 200 + i % 100)) < 1e-3);
+            const int i = max(0, min(x, W - 1)) + W * max(0, min(y, H - 1));
+            EXPECT(fabs(got[(y + 1) * (W + 2) + x + 1] - (values[i] + i % 200 + i % 100)) < 1e-3);
         }
+}
 
-    // an array, modes set before and after it is bound
-    float four[] = {0, 1, 2, 3};
-    cudaArray *memory;
-    SAFE(cudaMallocArray(&memory, &desc, 4, 1));
-    SAFE(cudaMemcpyToArray(memory, 0, 0, four, sizeof(four), cudaMemcpyHostToDevice));
+TEST(arrays_with_modes_set_before_and_after_they_are_bound) {
+    const float four[] = {0, 1, 2, 3};
+    const Device<float> out(16);
+    cudaArray *memory, *line;
+    OK(cudaMallocArray(&memory, &desc, 4, 1));
+    OK(cudaMemcpyToArray(memory, 0, 0, four, sizeof(four), cudaMemcpyHostToDevice));
     tex_array.addressMode[0] = cudaAddressModeWrap;
     tex_array.addressMode[1] = cudaAddressModeClamp;
     tex_array.filterMode = cudaFilterModePoint;
     tex_array.normalized = true;
-    SAFE(cudaBindTextureToArray(tex_array, memory, desc));
-    array<<<1, 16>>>(dev_out);
-    SAFE(cudaMemcpy(out, dev_out, 16 * sizeof(float), cudaMemcpyDeviceToHost));
+    OK(cudaBindTextureToArray(tex_array, memory, desc));
+    array<<<1, 16>>>(out.data);
     for (int i = 0; i < 16; i++)
-        CHECK(out[i] == i / 2 % 4);
+        EXPECT(out.host()[i] == i / 2 % 4);
     tex_array.filterMode = cudaFilterModeLinear;
-    array<<<1, 8>>>(dev_out);
-    SAFE(cudaMemcpy(out, dev_out, 8 * sizeof(float), cudaMemcpyDeviceToHost));
-    CHECK(out[2] == 0.5f && out[3] == 1 && out[4] == 1.5f);
-    CHECK(tex_array.filterMode == cudaFilterModeLinear);
+    array<<<1, 8>>>(out.data);
+    std::vector<float> got = out.host();
+    EXPECT(got[2] == 0.5f && got[3] == 1 && got[4] == 1.5f);
+    EXPECT(tex_array.filterMode == cudaFilterModeLinear);
 
-    cudaArray *line;
-    SAFE(cudaMallocArray(&line, &desc, 4));
-    SAFE(cudaMemcpyToArray(line, 0, 0, four, sizeof(four), cudaMemcpyHostToDevice));
-    SAFE(cudaBindTextureToArray(tex_row, line));
-    row<<<1, 8>>>(dev_out);
-    SAFE(cudaMemcpy(out, dev_out, 8 * sizeof(float), cudaMemcpyDeviceToHost));
-    CHECK(out[0] == 0 && out[2] == 0.5f && out[3] == 1 && out[7] == 3);
+    OK(cudaMallocArray(&line, &desc, 4));
+    OK(cudaMemcpyToArray(line, 0, 0, four, sizeof(four), cudaMemcpyHostToDevice));
+    OK(cudaBindTextureToArray(tex_row, line));
+    row<<<1, 8>>>(out.data);
+    got = out.host();
+    EXPECT(got[0] == 0 && got[2] == 0.5f && got[3] == 1 && got[7] == 3);
+}
 
-    // a volume and its layers
-    cudaExtent extent = make_cudaExtent(4, 3, 2);
-    cudaArray *solid, *layers;
-    SAFE(cudaMalloc3DArray(&solid, &desc, extent));
-    SAFE(cudaMalloc3DArray(&layers, &desc, extent, cudaArrayLayered));
-    cudaMemcpy3DParms copy = {0};
-    copy.extent = extent;
-    copy.kind = cudaMemcpyHostToDevice;
-    copy.srcPtr = make_cudaPitchedPtr(values, 4 * sizeof(float), 4, 3);
-    copy.dstArray = solid;
-    SAFE(cudaMemcpy3D(&copy));
-    copy.srcPtr = make_cudaPitchedPtr(values + 100, 4 * sizeof(float), 4, 3);
-    copy.dstArray = layers;
-    SAFE(cudaMemcpy3D(&copy));
-    SAFE(cudaBindTextureToArray(tex_volume, solid, desc));
-    SAFE(cudaBindTextureToArray(tex_layers, layers));
-    volume<<<1, dim3(4, 3, 2)>>>(dev_out);
-    SAFE(cudaMemcpy(out, dev_out, 24 * sizeof(float), cudaMemcpyDeviceToHost));
-    for (int i = 0; i < 24; i++)
-        CHECK(out[i] == values[i] - values[100 + i]);
-
-    // bound again, by reference, by the C interface, at an address that is not aligned
-    bind_by_reference(tex_float, dev + 512);
-    CHECK(fetch_one(dev_out, 3) == values[515]);
-    const textureReference *reference;
-    SAFE(cudaGetTextureReference(&reference, &tex_float));
-    SAFE(cudaBindTexture(NULL, reference, dev, &reference->channelDesc, N * sizeof(float)));
-    CHECK(fetch_one(dev_out, 3) == values[3]);
-    CHECK(cudaBindTexture(NULL, tex_float, dev + 1, 4 * sizeof(float)) == cudaErrorInvalidValue);
-    SAFE(cudaBindTexture(&offset, tex_float, dev + 1, 4 * sizeof(float)));
-    CHECK(offset == sizeof(float));
-    CHECK(fetch_one(dev_out, 2 + offset / sizeof(float)) == values[3]);
-    offset = 0;
-    SAFE(cudaGetTextureAlignmentOffset(&offset, tex_float));
-    CHECK(offset == sizeof(float));
-    SAFE(cudaUnbindTexture(tex_float));
-    CHECK(cudaGetTextureAlignmentOffset(&offset, tex_float) == cudaErrorInvalidTextureBinding);
-    SAFE(cudaBindTexture(NULL, tex_float, dev, N * sizeof(float)));
-
-    // each device has its own binding
-    int count;
-    SAFE(cudaGetDeviceCount(&count));
-    if (count > 1) {
-        SAFE(cudaSetDevice(1));
-        float other[] = {7, 8, 9};
-        float *dev_other = upload(other, 3), *dev_value = upload(other, 1);
-        SAFE(cudaBindTexture(NULL, tex_float, dev_other, sizeof(other)));
-        CHECK(fetch_one(dev_value, 2) == 9);
-        SAFE(cudaSetDevice(0));
-        CHECK(fetch_one(dev_out, 2) == values[2]);
-        SAFE(cudaSetDevice(1));
-        CHECK(fetch_one(dev_value, 1) == 8);
-        SAFE(cudaUnbindTexture(tex_float));
-        SAFE(cudaSetDevice(0));
-        CHECK(fetch_one(dev_out, 7) == values[7]);
+TEST(a_volume_and_its_layers) {
+    const cudaExtent extent = make_cudaExtent(4, 3, 2);
+    const Device<float> out(24);
+    cudaArray *arrays[2]; // of values[0] … and of values[100] …
+    for (int i = 0; i < 2; i++) {
+        cudaMemcpy3DParms copy = {0};
+        OK(cudaMalloc3DArray(&arrays[i], &desc, extent, i ? cudaArrayLayered : 0));
+        copy.extent = extent;
+        copy.kind = cudaMemcpyHostToDevice;
+        copy.srcPtr = make_cudaPitchedPtr((void *)&values[100 * i], 4 * sizeof(float), 4, 3);
+        copy.dstArray = arrays[i];
+        OK(cudaMemcpy3D(&copy));
     }
-    SAFE(cudaThreadExit());
-    printf("textures: right\n");
-    return 0;
+    OK(cudaBindTextureToArray(tex_volume, arrays[0], desc));
+    OK(cudaBindTextureToArray(tex_layers, arrays[1]));
+    volume<<<1, dim3(4, 3, 2)>>>(out.data);
+    for (int i = 0; i < 24; i++)
+        EXPECT(out.host()[i] == values[i] - values[100 + i]);
+}
+
+static float fetch_one(int i) {
+    const Device<float> out(1);
+    one<<<1, 1>>>(out.data, i);
+    OK(cudaThreadSynchronize());
+    return out.host()[0];
+}
+
+TEST(bound_again_and_on_each_device) {
+    const Device<float> dev(values);
+    size_t offset;
+    bind_by_reference(tex_float, dev.data + 512);
+    EXPECT(fetch_one(3) == values[515]);
+    const textureReference *reference; // the C interface
+    OK(cudaGetTextureReference(&reference, &tex_float));
+    OK(cudaBindTexture(NULL, reference, dev.data, &reference->channelDesc, N * sizeof(float)));
+    EXPECT(fetch_one(3) == values[3]);
+    EXPECT(cudaBindTexture(NULL, tex_float, dev.data + 1, 4 * sizeof(float)) == cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+    OK(cudaBindTexture(&offset, tex_float, dev.data + 1, 4 * sizeof(float))); // not aligned
+    EXPECT(offset == sizeof(float));
+    EXPECT(fetch_one(2 + offset / sizeof(float)) == values[3]);
+    offset = 0;
+    OK(cudaGetTextureAlignmentOffset(&offset, tex_float));
+    EXPECT(offset == sizeof(float));
+    OK(cudaUnbindTexture(tex_float));
+    EXPECT(cudaGetTextureAlignmentOffset(&offset, tex_float) == cudaErrorInvalidTextureBinding);
+    (void)cudaGetLastError();
+    OK(cudaBindTexture(NULL, tex_float, dev.data, N * sizeof(float)));
+
+    if (device_count() > 1) {
+        OK(cudaSetDevice(1));
+        const Device<float> other(std::vector<float>{7, 8, 9});
+        OK(cudaBindTexture(NULL, tex_float, other.data, 3 * sizeof(float)));
+        EXPECT(fetch_one(2) == 9);
+        OK(cudaSetDevice(0));
+        EXPECT(fetch_one(2) == values[2]);
+        OK(cudaSetDevice(1));
+        EXPECT(fetch_one(1) == 8);
+        OK(cudaUnbindTexture(tex_float));
+        OK(cudaSetDevice(0));
+        EXPECT(fetch_one(7) == values[7]);
+    }
 }

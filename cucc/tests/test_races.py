@@ -11,9 +11,7 @@ LINES = SOURCE.read_text().splitlines()
 CASES = re.findall(r"(?<!define )(?:KERNEL|HOST)\((\w+)", SOURCE.read_text())
 UNINITIALIZED = {"uninitialized": ("add_to", "// read of sum"), "unset_bins": ("count", "// count in memory")}
 BEYOND = {  # the comment of each line, and parts of its report
-    "beyond_allocation": {
-        "// read beyond in": ("thread (255,0,0) reads 4", "65536 of device memory", 65536),
-    },
+    "beyond_allocation": {"// read beyond in": ("thread (255,0,0) reads 4", "65536 of device memory", 65536)},
     "beyond_shared": {
         "// write beyond small": ("thread (255,0,0) writes 4", "1020 of shared memory small", 1020),
         "// write beyond dynamic": ("thread (5,0,0) writes 4", "1024 of dynamic shared memory", 1024),
@@ -24,16 +22,12 @@ BEYOND = {  # the comment of each line, and parts of its report
 RACES = [case for case in CASES if case not in {**UNINITIALIZED, **BEYOND}]
 
 
-@pytest.fixture(scope="module")
-def run(once):
+@pytest.fixture
+def run(program):
     """run("tile", "1", CUDA_CPU_STREAMS="eager") -> the Result of the case with its mistake"""
-
-    def build(folder):
-        built = tools.cucc("--check", SOURCE, "-o", folder / "cases")
-        assert built.status == 0, str(built)
-        return folder / "cases"
-
-    return lambda *arguments, **env: tools.execute(once("races", build), *arguments, env=env, timeout=60)
+    return lambda *arguments, **env: tools.execute(
+        program(SOURCE, "--check"), *arguments, env=env, timeout=60
+    )
 
 
 def reported(run, case):

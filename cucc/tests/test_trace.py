@@ -25,27 +25,18 @@ LAUNCH = f"the launch of sum at {line('launch of sum')}"
 
 
 @pytest.fixture
-def program(once):
-    """program(check) -> traced.cu, compiled for checking or not"""
-
-    def program(check):
-        def build(folder):
-            built = tools.cucc(*["--check"] * check, SOURCE, "-o", folder / "traced")
-            assert built.status == 0, str(built)
-            return folder / "traced"
-
-        return once("checked" if check else "traced", build)
-
-    return program
+def traced(program):
+    """traced(check) -> traced.cu, compiled for checking or not"""
+    return lambda check: program(SOURCE, *["--check"] * check)
 
 
 @pytest.fixture
-def trace(program, tmp_path):
+def trace(traced, tmp_path):
     """trace("kernel=sum,block=3") -> the recorded data."""
 
     def trace(choice, check=True, **settings):
         settings["CUDA_CPU_TRACE"] = f"x.json,{choice}"
-        done = tools.execute(program(check), cwd=tmp_path, env=settings)
+        done = tools.execute(traced(check), cwd=tmp_path, env=settings)
         assert done.status == 0, str(done)
         return json.loads((tmp_path / "x.json").read_text())
 
@@ -172,8 +163,8 @@ BAD = ["", "x.png", ".json", "x.json,block=", "x.json,block=-1", "x.json,launch=
         ("x.json,launch=99", 64, ": nothing is written, the number of launches is 11"),
     ],
 )
-def test_bad_choices(program, tmp_path, setting, status, says):
-    done = tools.execute(program(False), cwd=tmp_path, env={"CUDA_CPU_TRACE": setting})
+def test_bad_choices(traced, tmp_path, setting, status, says):
+    done = tools.execute(traced(False), cwd=tmp_path, env={"CUDA_CPU_TRACE": setting})
     shown = re.escape(setting.replace("\n", "?") + says)
     assert done.status == status and re.match(
         f"cuda on the CPU: (CUDA_CPU_TRACE=|the trace ){shown}", done.err
@@ -181,22 +172,22 @@ def test_bad_choices(program, tmp_path, setting, status, says):
     assert done.err.count("\n") == 1 and list(tmp_path.iterdir()) == []
 
 
-def test_a_file_is_written_whole_or_not_at_all(program, tmp_path):
+def test_a_file_is_written_whole_or_not_at_all(traced, tmp_path):
     """If the new file cannot be written, the old one is kept. A program without the setting writes nothing."""
     (tmp_path / "x.json").write_text("old")
-    command = ["bash", "-c", f'trap "" XFSZ; ulimit -f 1; exec {program(False)}']
+    command = ["bash", "-c", f'trap "" XFSZ; ulimit -f 1; exec {traced(False)}']
     done = tools.execute(*command, cwd=tmp_path, env={"CUDA_CPU_TRACE": "x.json"})
     assert done.status == 1 and done.err.startswith("cuda on the CPU: cannot write x.json: "), str(done)
     assert (tmp_path / "x.json").read_text() == "old" and len(list(tmp_path.iterdir())) == 1
-    assert tools.execute(program(False), cwd=tmp_path).err == ""
+    assert tools.execute(traced(False), cwd=tmp_path).err == ""
 
 
 def draw(tmp_path, *arguments):
     return tools.execute(sys.executable, DRAW, *arguments, cwd=tmp_path)
 
 
-def test_a_picture_has_titles_axes_and_legends(program, tmp_path):
-    done = draw(tmp_path, "x.svg,kernel=sum", program(True))
+def test_a_picture_has_titles_axes_and_legends(traced, tmp_path):
+    done = draw(tmp_path, "x.svg,kernel=sum", traced(True))
     assert done.status == 0 and f"x.json describes {LAUNCH}, and block (0,0,0) of it" in done.err, str(done)
     root, space = ElementTree.parse(tmp_path / "x.svg").getroot(), "{http://www.w3.org/2000/svg}"
     assert root.get("role") == "img" and root.get("aria-labelledby") == "title desc"
@@ -218,7 +209,7 @@ def test_a_picture_has_titles_axes_and_legends(program, tmp_path):
     for setting, source, said in (
         (f"y.svg,warp=7,line={add}", "x.json", "read of cache in shared memory: no bank"),
         ("y.svg", "x.json", "read of global memory: 4 sectors"),
-        ("y.svg,kernel=stride,launch=3", program(True), ">turn 32<"),
+        ("y.svg,kernel=stride,launch=3", traced(True), ">turn 32<"),
     ):
         assert draw(tmp_path, setting, source).status == 0
         assert said in (tmp_path / "y.svg").read_text()
@@ -233,7 +224,7 @@ def test_a_picture_has_titles_axes_and_legends(program, tmp_path):
         (False, "x.svg,line=9", "x.svg,line=9: lanes and accesses need a program built for checking"),
     ],
 )
-def test_bad_choices_of_a_picture(program, tmp_path, check, setting, says):
-    done = draw(tmp_path, setting, program(check))
+def test_bad_choices_of_a_picture(traced, tmp_path, check, setting, says):
+    done = draw(tmp_path, setting, traced(check))
     assert done.status == 64 and re.search(f"^trace.py: {says}", done.err, re.M), str(done)
     assert not (tmp_path / "x.svg").exists()

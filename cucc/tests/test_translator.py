@@ -222,6 +222,9 @@ CAPTURES = pairs(
     [] { decltype(x) z; } -> [&x] { cu_t_x z; }
     [](auto a) requires A<int> { x; } -> [&x](auto a) requires A<int> { x; }
     []<class T>(T a) { x; } -> [&x]<class T>(T a) { x; }
+    [=]() mutable { x; } -> [=, &x]() mutable { x; }
+    [=] { return [=] { return x; }(); } -> [=, &x] { return [=, &x] { return x; }(); }
+    [&] { return [] { return x; }; } -> [&] { return [&x] { return x; }; }
     [&] { x; } -> [&] { x; }
     [&, a] { x; } -> [&, a] { x; }
     [x] { x; } -> [x] { x; }

@@ -6,40 +6,43 @@
 // prog runs each case in a child process and shows the output of those that fail. prog NAME… runs these cases
 // in its own process, for a debugger; arguments after `--` are in unit_arguments, up to NULL. The exit status
 // is 0 or 1; each failed expectation is a line `file:line: text` on stderr.
-#ifndef TESTS_UNIT_H
-#define TESTS_UNIT_H
+#pragma once
 
+#include <initializer_list>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string>
 #include <string.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
-
-#ifndef UNIT_SECONDS
-#define UNIT_SECONDS 100 // time limit of a case
-#endif
+#include <vector>
 
 struct unit_case {
+    static std::vector<unit_case> all;
     const char *name;
-    void (*run)(void);
-    struct unit_case *next;
+    void (*run)();
+    unit_case(const char *name, void (*run)()) : name(name), run(run) { all.push_back(*this); }
 };
+inline std::vector<unit_case> unit_case::all;
 
-static struct unit_case *unit_first, **unit_end = &unit_first;
 static int unit_failures;
 static char **unit_arguments;
 
 // Defines a case. Cases run in the order of the source.
 #define TEST(name)                                                                                           \
-    static void name##_case(void);                                                                           \
-    __attribute__((constructor)) static void name##_add(void) {                                              \
-        static struct unit_case self = {#name, name##_case, NULL};                                           \
-        *unit_end = &self;                                                                                   \
-        unit_end = &self.next;                                                                               \
+    static void name##_case();                                                                               \
+    static const unit_case name##_self(#name, name##_case);                                                  \
+    static void name##_case()
+
+// A case for two types T: TEST_OF(adds, float, double) { EXPECT(T(1) + T(1) == T(2)); }
+#define TEST_OF(name, A, B)                                                                                  \
+    template <class T> static void name##_of();                                                              \
+    TEST(name) {                                                                                             \
+        name##_of<A>(), name##_of<B>();                                                                      \
     }                                                                                                        \
-    static void name##_case(void)
+    template <class T> static void name##_of()
 
 // Records a failure and continues. Returns whether the expectation holds: if (!EXPECT(p)) return;
 #define EXPECT(...) unit_expect((__VA_ARGS__) ? true : false, #__VA_ARGS__, __FILE__, __LINE__)
@@ -67,24 +70,24 @@ static inline void unit_slurp(FILE *file, char *text, size_t size) {
     fclose(file);
 }
 
-// Runs body(arg), then exit(0), in a child process; for code that ends the program. Must be called
-// before this process has started threads.
-static inline struct unit_result unit_child_within(unsigned seconds, void (*body)(void *), void *arg) {
-    struct unit_result result;
+// Runs body(), then exit(0), or exit(1) after a failed expectation, in a child process; for code that ends
+// the program. Must be called before this process has started threads.
+template <class Body> static unit_result in_child(Body body, unsigned seconds = 60) {
+    unit_result result;
     FILE *out = tmpfile(), *err = tmpfile();
     int status = 0;
     pid_t child;
     fflush(NULL);
     if (!out || !err || (child = fork()) < 0) {
-        perror("unit_child");
+        perror("in_child");
         abort();
     }
     if (child == 0) {
         dup2(fileno(out), STDOUT_FILENO);
         dup2(fileno(err), STDERR_FILENO);
         alarm(seconds);
-        body(arg);
-        exit(EXIT_SUCCESS);
+        body();
+        exit(unit_failures ? EXIT_FAILURE : EXIT_SUCCESS);
     }
     waitpid(child, &status, 0);
     result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -93,54 +96,57 @@ static inline struct unit_result unit_child_within(unsigned seconds, void (*body
     return result;
 }
 
-static inline struct unit_result unit_child(void (*body)(void *), void *arg) {
-    return unit_child_within(60, body, arg);
+// A program that ended with this status, and a message with all these words; `cuda on the CPU: …` begins it
+static inline void ends_with(const unit_result &result, std::initializer_list<std::string> words,
+                             int status = EXIT_FAILURE) {
+    if (!EXPECT(result.status == status))
+        fprintf(stderr, "  status %d, not %d: %s\n", result.status, status, result.err);
+    for (const std::string &word : words) {
+        const char *const at = strstr(result.err, word.c_str());
+        if (!EXPECT(at && (at == result.err || word.find("cuda on the CPU: ") != 0)))
+            fprintf(stderr, "  missing \"%s\" in: %s\n", word.c_str(), result.err);
+    }
 }
 
-#ifdef __cplusplus
-// The same for a lambda: in_child([&] { … })
-template <class Body> static unit_result in_child(Body body) {
-    return unit_child([](void *arg) { (*static_cast<Body *>(arg))(); }, &body);
-}
-#endif
-
-static inline void unit_body(void *test) {
-    ((struct unit_case *)test)->run();
-    exit(unit_failures ? EXIT_FAILURE : EXIT_SUCCESS);
+// Runs body(0) … body(n - 1) in threads, at the same time.
+template <class Body> static void in_threads(int n, Body body) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < n; i++)
+        threads.emplace_back(body, i);
+    for (std::thread &thread : threads)
+        thread.join();
 }
 
 int main(int argc, char **argv) {
-    struct unit_case *test;
-    int i, names = 1, cases = 0, failed = 0;
+    int names = 1, failed = 0;
     while (names < argc && strcmp(argv[names], "--") != 0)
         names++;
     unit_arguments = argv + names + (names < argc);
-    for (i = 1; i < names; i++) {
-        for (test = unit_first; test && strcmp(test->name, argv[i]) != 0;)
-            test = test->next;
-        if (!test) {
+    for (int i = 1; i < names; i++) {
+        const unit_case *found = NULL;
+        for (const unit_case &test : unit_case::all)
+            found = strcmp(test.name, argv[i]) == 0 ? &test : found;
+        if (!found) {
             fprintf(stderr, "%s: no such case: %s\n", argv[0], argv[i]);
             return 64;
         }
-        test->run();
+        found->run();
     }
     if (names > 1)
         return unit_failures ? EXIT_FAILURE : EXIT_SUCCESS;
-    for (test = unit_first; test; test = test->next) {
-        const struct unit_result result = unit_child_within(UNIT_SECONDS, unit_body, test);
-        cases++;
+    for (const unit_case &test : unit_case::all) {
+        const unsigned seconds = 100;
+        const unit_result result = in_child(test.run, seconds);
         if (result.status == EXIT_SUCCESS)
             continue;
         failed++;
-        fprintf(stderr, "%s%s%s: failed", result.out, result.err, test->name);
+        fprintf(stderr, "%s%s%s: failed", result.out, result.err, test.name);
         if (result.status == 128 + SIGALRM)
-            fprintf(stderr, ", not done after %d s", UNIT_SECONDS);
+            fprintf(stderr, ", not done after %u s", seconds);
         else if (result.status != EXIT_FAILURE)
             fprintf(stderr, ", status %d", result.status);
         fputs("\n", stderr);
     }
-    printf("%d cases, %d failed\n", cases, failed);
+    printf("%zu cases, %d failed\n", unit_case::all.size(), failed);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
-
-#endif

@@ -69,34 +69,6 @@ TEST(shared_variables_after_labels) {
         EXPECT(result() == expected[w + 2] && (w < 0 || result(1) == 8));
     }
 }
-__global__ void shared_in_lambdas() {
-    __shared__ int x[32];
-    extern __shared__ int y[];
-    const int i = threadIdx.x, n = blockDim.x;
-    x[i] = y[i] = 0;
-    auto none = [](int k) { return x[k] + y[k]; };
-    auto by_copy = [=](int k) { return x[k] + y[k] + i; };
-    auto by_reference = [&](int k) { x[k]++, y[k]++; };
-    auto listed = [n](int k) { return x[n - 1 - k]; };
-    auto nested = [=] { return [=] { return x[i] + n; }(); };
-    auto set = [=]() mutable { x[i] = 10 * i; };
-    auto hidden = [](int x) { return x; };
-    auto generic = [](auto k) { return y[k]; };
-    __syncthreads();
-    x[i] = i, y[i] = 2 * i;
-    __syncthreads();
-    by_reference(i);
-    __syncthreads();
-    int v = none(i) + by_copy(i) + listed(i) + nested() + hidden(1) + generic(i);
-    __syncthreads();
-    set();
-    out[i] = v + x[i];
-}
-TEST(lambdas_use_shared_variables_without_captures) {
-    shared_in_lambdas<<<1, 4, 16>>>();
-    for (int i = 0; i < 4; i++)
-        EXPECT(result(i) == (i + 1 + 2 * i + 1) + (i + 1 + 2 * i + 1 + i) + (4 - i) + (i + 1 + 4) + 1 + (2 * i + 1) + 10 * i);
-}
 __global__ void dynamic() {
     extern __shared__ __align__(16) unsigned char bytes[];
     extern __shared__ double doubles[];

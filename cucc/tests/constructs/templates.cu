@@ -136,15 +136,3 @@ end:
 TEST(features_of_cxx17_in_device_code) {
     GIVES(3 + 4 + 15 + 24 + 10 + 8 + 2 + (36 - 3) + 3 + 6 + 1 + 5 + 0 + 1 + 6 + 1, features<<<1, 1>>>());
 }
-__global__ void device_asm(int n) {
-    int r;
-    asm volatile("add.s32 %0, %1, %2;" : "=r"(r) : "r"(n), "r"(1));
-    if (n)
-        asm("{ .reg .u32 t; mov.u32 t, %%laneid; add.u32 %0, %0, t; }" : "+r"(r));
-    else
-        asm volatile("" ::: "memory");
-    out[0] = r;
-}
-TEST(inline_ptx) {
-    GIVES(6, device_asm<<<1, 1>>>(5));
-}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import test_cucc
 import tools
 
 needs_clang = pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
@@ -114,11 +115,6 @@ def test_address_sanitizer_names_the_line(unit, what):
     ), str(result)
 
 
-def test_a_sanitizer_does_not_go_with_check(tmp_path):
-    done = compiled(tmp_path, "int main() { }", "--check", *SANITIZERS)
-    assert done.status == 1 and done.err == "cucc: --check does not go with -fsanitize\n"
-
-
 # ---- CMake, the installed files ----
 
 
@@ -173,10 +169,8 @@ def test_the_manual_lists_every_option():
 
 @needs_cmake
 def test_cmake(installed, tmp_path):
-    for name in "KERNELS", "HEADER", "MAIN":
-        text = re.search(rf'^{name} = """(.*?)"""', (tools.HERE / "test_cucc.py").read_text(), re.S | re.M)[1]
-        file = {"KERNELS": "k.cu", "HEADER": "k.h", "MAIN": "main.cu"}[name]
-        (tmp_path / file).write_text(text.replace("\\\\n", "\\n"))
+    for name, text in test_cucc.LIBRARY.items():
+        (tmp_path / ".".join(name.rsplit("_", 1))).write_text(text)
     (tmp_path / "CMakeLists.txt").write_text(
         """
 cmake_minimum_required(VERSION 3.18)

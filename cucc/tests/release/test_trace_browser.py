@@ -20,13 +20,11 @@ document.body.dataset.seen = JSON.stringify([document.querySelectorAll("text").l
 </script>"""
 
 
-@pytest.fixture(scope="module")
-def svg(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("traced")
-    assert tools.cucc("--check", tools.HERE / "traced.cu", "-o", folder / "traced").status == 0
-    draw = tools.ROOM / "trace.py"
-    assert tools.execute(sys.executable, draw, "x.svg,kernel=sum", "./traced", cwd=folder).status == 0
-    return (folder / "x.svg").read_text()
+@pytest.fixture
+def svg(program, tmp_path):
+    traced, draw = program(tools.HERE / "traced.cu", "--check"), tools.ROOM / "trace.py"
+    assert tools.execute(sys.executable, draw, "x.svg,kernel=sum", traced, cwd=tmp_path).status == 0
+    return (tmp_path / "x.svg").read_text()
 
 
 def browse(folder, page, *options, dark=False):

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Arguments of kernels that have constructors and destructors, and launches by address. The forms of a launch
 // are in constructs/launches.cu.
-#include <cuda_runtime.h>
-#include "../unit.h"
+#include "device.h"
 
 __managed__ float seen[16];
 
@@ -21,11 +20,8 @@ static bool saw(float a, float b = 0, float c = 0) {
 __global__ void called(int) {}
 static void not_global(int) {}
 TEST(only_a_kernel_is_launched_and_only_by_a_launch) { // first, because it forks
-    const unit_result as_a_function = in_child([] { called(1); });
-    EXPECT(as_a_function.status == 1 &&
-           strstr(as_a_function.err, "the kernel called is called as a function"));
-    const unit_result launched = in_child([] { not_global<<<1, 1>>>(1); });
-    EXPECT(launched.status == 1 && strstr(launched.err, "not_global is not __global__"));
+    ends_with(in_child([] { called(1); }), {"the kernel called is called as a function"});
+    ends_with(in_child([] { not_global<<<1, 1>>>(1); }), {"not_global is not __global__"});
 }
 
 struct Pair {
@@ -114,11 +110,10 @@ static int no_kernel() {
 }
 
 TEST(launches_by_address) {
-    int *out, value = 4, n = 30, result[2];
+    int *out = managed<int>(2), value = 4, n = 30;
     Pair pair = {1, 2};
     void *one[] = {&value}, *three[] = {&out, &pair, &n};
     const void *variable = (const void *)with_shared;
-    cudaMalloc(&out, 8);
     OK(cudaLaunchKernel((void *)outer::internal, 1, 1, one));
     EXPECT(saw(40));
     OK(cudaLaunchKernel((const void *)with_c_linkage, dim3(1), dim3(1), one, 0, 0));
@@ -126,8 +121,7 @@ TEST(launches_by_address) {
     OK(cudaLaunchCooperativeKernel((void *)declared_first<int>, 1, 1, one));
     EXPECT(saw(4));
     OK(cudaLaunchKernel(variable, 1, 2, three, 64));
-    cudaMemcpy(result, out, 8, cudaMemcpyDeviceToHost);
-    EXPECT(result[0] == 32 && result[1] == 32);
+    EXPECT(value_at(out) == 32 && value_at(out + 1) == 32);
     Counted c(5), d(6);
     void *two[] = {&c, &d};
     copies = destructions = 0;
@@ -149,8 +143,7 @@ TEST(attributes_by_address) {
     EXPECT(cudaFuncGetAttributes(&a, bounded) == cudaSuccess && a.maxThreadsPerBlock == 128);
     EXPECT(cudaFuncGetAttributes(&a, declared_first<int>) == cudaSuccess && a.maxThreadsPerBlock == 256);
     // The limit of dynamic shared memory belongs to one kernel. Its static shared memory is in addition.
-    int *out;
-    cudaMalloc(&out, 4);
+    int *const out = managed<int>();
     with_shared<<<1, 1, 60000>>>(out, {}, 1);
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
     EXPECT(cudaFuncSetAttribute(with_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20) ==

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Barriers and shared memory on the CPU back end.
-#include <thread>
 #include "device.h"
 
 // A tree reduction for any number of threads, used with static and with dynamic shared memory.
@@ -44,13 +43,8 @@ static void check_sums(unsigned blocks, unsigned threads) {
 // The stacks of a host thread's kernels are freed when the thread ends, and later allocations reuse
 // their addresses. No poisoned memory of AddressSanitizer may be left there.
 TEST(host_threads_come_and_go) {
-    for (int round = 0; round < 100; ++round) {
-        std::vector<std::thread> threads;
-        for (unsigned i = 0; i < 3; ++i)
-            threads.emplace_back([] { check_sums(2, 97); });
-        for (std::thread &thread : threads)
-            thread.join();
-    }
+    for (int round = 0; round < 100; ++round)
+        in_threads(3, [](int) { check_sums(2, 97); });
 }
 
 TEST(reductions_on_odd_grids) {
@@ -80,9 +74,7 @@ __global__ void votes(int *good) {
 }
 
 TEST(barriers_that_vote) {
-    const Device<int> good(100);
-    votes<<<1, 100>>>(good.data);
-    all_good(good);
+    EXPECT(good(votes, 100));
 }
 
 // Threads that have returned count as arrived. Of n threads, n - 1 - i are left in round i, and thread i is
@@ -125,7 +117,5 @@ __global__ void recurse(int *good) {
 }
 
 TEST(barrier_deep_in_calls) {
-    const Device<int> good(512);
-    recurse<<<1, 512>>>(good.data);
-    all_good(good);
+    EXPECT(good(recurse, 512));
 }

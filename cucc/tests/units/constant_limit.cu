@@ -8,20 +8,13 @@
 __constant__ char first[65536];
 __constant__ char one_too_many = 1;
 
-static void call(void *) {
-    int count;
-    cudaGetDeviceCount(&count);
-}
-
 TEST(too_many_constants_end_the_program) {
     EXPECT(first != &one_too_many);
-    const unit_result r = unit_child(call, NULL);
+    const unit_result r = in_child([] { cudaFree(NULL); });
 #ifdef __SANITIZE_ADDRESS__ // its red zones make variables longer, so there is no limit
     EXPECT(r.status == 0);
 #else
-    EXPECT(r.status == 1);
-    EXPECT(strstr(r.err, "cuda on the CPU: the __constant__ variables take 65") == r.err &&
-           strstr(r.err, " bytes, a device has 65536\n"));
+    ends_with(r, {"cuda on the CPU: the __constant__ variables take 65", " bytes, a device has 65536\n"});
 #endif
 }
 #endif

@@ -5,15 +5,10 @@
 #include <cuda/functional>
 #include <limits>
 #include <numeric>
-#include "capture.h"
 #include "device.h"
-#include "random.h"
 
 static std::vector<int> numbers(size_t n, int range) {
-    std::vector<int> all(n);
-    for (int &x : all)
-        x = pick(0, range - 1) - range / 4;
-    return all;
+    return made(n, [=](int) { return pick(0, range - 1) - range / 4; });
 }
 
 static int larger(int a, int b) {

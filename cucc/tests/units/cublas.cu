@@ -5,26 +5,18 @@
 #include <cublas_v2.h>
 #include "linear.h"
 
-// The library's functions for both types, by overloading
-#define TYPED(name)                                                                                          \
-    template <class... A> static cublasStatus_t name(cublasHandle_t h, float, A... a) {                      \
-        return cublasS##name(h, a...);                                                                       \
-    }                                                                                                        \
-    template <class... A> static cublasStatus_t name(cublasHandle_t h, double, A... a) {                     \
-        return cublasD##name(h, a...);                                                                       \
-    }
-TYPED(dot)
-TYPED(axpy)
-TYPED(scal)
-TYPED(nrm2)
-TYPED(asum)
-TYPED(gemv)
-TYPED(ger)
-TYPED(gemm)
+TYPED(cublas, dot)
+TYPED(cublas, axpy)
+TYPED(cublas, scal)
+TYPED(cublas, nrm2)
+TYPED(cublas, asum)
+TYPED(cublas, gemv)
+TYPED(cublas, ger)
+TYPED(cublas, gemm)
 
 typedef HandleOf<cublasHandle_t, cublasCreate, cublasDestroy> Handle;
 
-template <class T> static void vectors() {
+TEST_OF(vectors, float, double) {
     const Handle h;
     for (int n : {0, 1, 2, 1000}) {
         const int incx = pick(1, 3), incy = pick(0, 1) ? pick(1, 3) : -pick(1, 3);
@@ -32,23 +24,19 @@ template <class T> static void vectors() {
         const auto column = [=](int i) { return incy > 0 ? i : n - 1 - i; }; // of y, for element i of x
         const T alpha = 0.75;
         T result = -1;
-        CALL(dot(h, T(), n, x.device, incx, y.device, incy, &result));
+        CALL(dot(T(), h, n, x.device, incx, y.device, incy, &result));
         EXPECT(near<T>(result, sum(n, [&](int i) { return x.at(0, i) * y.at(0, column(i)); }), n + 1));
-        CALL(nrm2(h, T(), n, x.device, incx, &result));
+        CALL(nrm2(T(), h, n, x.device, incx, &result));
         EXPECT(near<T>(result, sqrt(sum(n, [&](int i) { return x.at(0, i) * x.at(0, i); })), n + 1));
-        CALL(asum(h, T(), n, x.device, incx, &result));
+        CALL(asum(T(), h, n, x.device, incx, &result));
         EXPECT(near<T>(result, sum(n, [&](int i) { return fabs(x.at(0, i)); }), n + 1));
-        CALL(axpy(h, T(), n, &alpha, x.device, incx, y.device, incy));
+        CALL(axpy(T(), h, n, &alpha, x.device, incx, y.device, incy));
         EXPECT(y.holds(
             2, [&](int row, int i) { return y.at(row, i) + (row || !n ? 0 : alpha * x.at(0, column(i))); }));
-        CALL(scal(h, T(), n, &alpha, x.device, incx));
+        CALL(scal(T(), h, n, &alpha, x.device, incx));
         EXPECT(x.holds(2, [&](int row, int i) { return x.at(row, i) * (row || !n ? 1 : (double)alpha); }));
     }
 }
-TEST(vectors) {
-    vectors<float>(), vectors<double>();
-}
-
 TEST(index_of_the_largest_and_smallest) {
     const Handle h;
     const Array<float> x(std::vector<float>{1, -5, 0.5f, 5, -0.25f, 0.25f});
@@ -64,14 +52,14 @@ TEST(index_of_the_largest_and_smallest) {
     }
 }
 
-template <class T> static void products() {
+TEST_OF(products, float, double) {
     const Handle h;
     for (int round = 0; round < 12; round++) {
         const int m = pick(1, 40), n = pick(1, 40), k = pick(1, 40), more = pick(0, 3);
         const cublasOperation_t opa = (cublasOperation_t)pick(0, 1), opb = (cublasOperation_t)pick(0, 1);
         Matrix<T> A(opa ? k : m, opa ? m : k, more), B(opb ? n : k, opb ? k : n, more), C(m, n, more);
         const T alpha = pick(-4, 4), beta = pick(-1, 1);
-        CALL(gemm(h, T(), opa, opb, m, n, k, &alpha, A.device, A.ld, B.device, B.ld, &beta, C.device, C.ld));
+        CALL(gemm(T(), h, opa, opb, m, n, k, &alpha, A.device, A.ld, B.device, B.ld, &beta, C.device, C.ld));
         EXPECT(C.holds(5 * k + 1, [&](int i, int j) {
             return alpha * sum(k, [&](int l) { return A.at(i, l, opa) * B.at(l, j, opb); }) +
                    beta * C.at(i, j);
@@ -79,21 +67,17 @@ template <class T> static void products() {
 
         Matrix<T> in(opa ? A.rows : A.columns, 1), out(opa ? A.columns : A.rows, 1);
         CALL(
-            gemv(h, T(), opa, A.rows, A.columns, &alpha, A.device, A.ld, in.device, 1, &beta, out.device, 1));
+            gemv(T(), h, opa, A.rows, A.columns, &alpha, A.device, A.ld, in.device, 1, &beta, out.device, 1));
         EXPECT(out.holds(5 * in.rows + 1, [&](int i, int) {
             return alpha * sum(in.rows, [&](int l) { return A.at(i, l, opa) * in.at(l, 0); }) +
                    beta * out.at(i, 0);
         }));
 
         Matrix<T> u(m, 1), v(n, 1), D(m, n, more);
-        CALL(ger(h, T(), m, n, &alpha, u.device, 1, v.device, 1, D.device, D.ld));
+        CALL(ger(T(), h, m, n, &alpha, u.device, 1, v.device, 1, D.device, D.ld));
         EXPECT(D.holds(8, [&](int i, int j) { return D.at(i, j) + alpha * u.at(i, 0) * v.at(j, 0); }));
     }
 }
-TEST(products) {
-    products<float>(), products<double>();
-}
-
 TEST(batches_of_products) {
     const Handle h;
     const int m = 3, n = 4, k = 5, count = 6;

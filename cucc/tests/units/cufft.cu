@@ -4,7 +4,6 @@
 // and layouts. With nvcc (-lcufft) the same cases run against NVIDIA's cuFFT.
 #include <cufft.h>
 #include <complex>
-#include <thread>
 #include "linear.h"
 
 typedef std::complex<double> Complex;
@@ -56,16 +55,11 @@ static Shape random_shape() {
     return s;
 }
 static std::vector<Complex> random_numbers(size_t n) {
-    std::vector<Complex> x(n);
-    for (Complex &z : x)
-        z = {pick(-1000, 1000) / 1000.0, pick(-1000, 1000) / 1000.0};
-    return x;
+    return made(n, [](int) { return Complex(pick(-1000, 1000) / 1000.0, pick(-1000, 1000) / 1000.0); });
 }
 template <class Pair> static std::vector<Pair> pairs_of(const std::vector<Complex> &x) {
-    std::vector<Pair> pairs;
-    for (const Complex &z : x)
-        pairs.push_back({(decltype(Pair::x))z.real(), (decltype(Pair::x))z.imag()});
-    return pairs;
+    typedef decltype(Pair::x) Real;
+    return made(x.size(), [&](int i) { return Pair{(Real)x[i].real(), (Real)x[i].imag()}; });
 }
 template <class Library, class Pair> static bool close(const Pair &got, const Complex &expected, size_t n) {
     return std::abs(Complex(got.x, got.y) - expected) <=
@@ -93,37 +87,34 @@ static cufftHandle plan_of(const Shape &s, cufftType type, int batch) {
     return plan;
 }
 
-template <class Library> static void complex_transforms() {
-    typedef typename Library::Pair Pair;
+TEST_OF(complex_numbers, Floats, Doubles) {
+    typedef typename T::Pair Pair;
     for (int round = 0; round < 30; round++) {
         const Shape s = random_shape();
         const int batch = pick(1, 3), sign = pick(0, 1) ? CUFFT_FORWARD : CUFFT_INVERSE, n = s.size();
-        const cufftHandle plan = plan_of(s, Library::c2c, batch);
+        const cufftHandle plan = plan_of(s, T::c2c, batch);
         for (int skip : {pick(0, 3), pick(0, 3)}) { // a plan works for arrays at any address
             const std::vector<Complex> x = random_numbers(skip + (size_t)n * batch);
             const Array<Pair> in(pairs_of<Pair>(x)), out(x.size());
-            CALL(Library::run(plan, in.device + skip, out.device + skip, sign));
+            CALL(T::run(plan, in.device + skip, out.device + skip, sign));
             EXPECT(memcmp(in.back().data(), in.host.data(), x.size() * sizeof(Pair)) ==
                    0); // the input is kept
-            CALL(Library::run(plan, in.device + skip, in.device + skip, sign));
+            CALL(T::run(plan, in.device + skip, in.device + skip, sign));
             const std::vector<Pair> got = out.back(), in_place = in.back();
             const std::vector<Complex> expected = dft(s, &x[skip], sign, batch);
             for (int i = 0; i < n * batch; i++)
-                if (!EXPECT(close<Library>(got[skip + i], expected[i], n) &&
-                            close<Library>(in_place[skip + i], expected[i], n)))
+                if (!EXPECT(close<T>(got[skip + i], expected[i], n) &&
+                            close<T>(in_place[skip + i], expected[i], n)))
                     return;
         }
         CALL(cufftDestroy(plan));
     }
 }
-TEST(complex_numbers) {
-    complex_transforms<Floats>(), complex_transforms<Doubles>();
-}
 
 // Real to complex and back. In place, each row of real numbers is padded to the length of the complex ones.
-template <class Library> static void real_transforms() {
-    typedef typename Library::Real Real;
-    typedef typename Library::Pair Pair;
+TEST_OF(real_numbers, Floats, Doubles) {
+    typedef typename T::Real Real;
+    typedef typename T::Pair Pair;
     for (int round = 0; round < 30; round++) {
         const Shape s = random_shape();
         const int batch = pick(1, 3), n = s.size(), half = s.last() / 2 + 1;
@@ -139,29 +130,26 @@ template <class Library> static void real_transforms() {
         const Array<Real> in(host);
         const Array<Pair> separate(pairs * batch);
         Pair *const middle = in_place ? (Pair *)(in.device + skip) : separate.device;
-        const cufftHandle plan = plan_of(s, Library::r2c, batch), back = plan_of(s, Library::c2r, batch);
-        CALL(Library::run(plan, in.device + skip, middle));
+        const cufftHandle plan = plan_of(s, T::r2c, batch), back = plan_of(s, T::c2r, batch);
+        CALL(T::run(plan, in.device + skip, middle));
         std::vector<Pair> got(pairs * batch);
         CALL(cudaMemcpy(got.data(), middle, got.size() * sizeof(Pair), cudaMemcpyDeviceToHost));
         const std::vector<Complex> expected = dft(s, x.data(), -1, batch);
         for (int i = 0; i < n * batch; i++)
             if (i % s.last() < half &&
-                !EXPECT(close<Library>(got[i / n * pairs + s.at(i % n, half)], expected[i], n)))
+                !EXPECT(close<T>(got[i / n * pairs + s.at(i % n, half)], expected[i], n)))
                 return;
         CALL(cudaMemset(in.device, 0, in_place ? 0 : host.size() * sizeof(Real)));
-        CALL(Library::run(back, middle, in.device + skip));
+        CALL(T::run(back, middle, in.device + skip));
         const std::vector<Real> again = in.back();
         for (int i = 0; i < n * batch; i++)
-            if (!EXPECT(close<Library>(Pair{again[place(i)], 0}, x[i] * (double)n, 2 * n)))
+            if (!EXPECT(close<T>(Pair{again[place(i)], 0}, x[i] * (double)n, 2 * n)))
                 return;
         if (s.rank == 1 && !in_place) // one dimension back to real numbers keeps the input
             EXPECT(memcmp(separate.back().data(), got.data(), got.size() * sizeof(Pair)) == 0);
         CALL(cufftDestroy(plan));
         CALL(cufftDestroy(back));
     }
-}
-TEST(real_numbers) {
-    real_transforms<Floats>(), real_transforms<Doubles>();
 }
 
 // Two matrices of 8 x 13 numbers, one number of each in turn; of each a rectangle of 6 x 10 is transformed.
@@ -263,20 +251,16 @@ TEST(transforms_are_captured) {
 }
 
 TEST(threads_plan_at_the_same_time) {
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; t++)
-        threads.emplace_back([t] {
-            for (int n = 50 + t; n < 250; n += 4) {
-                cufftHandle plan;
-                const Array<cufftComplex> x(std::vector<cufftComplex>(n, make_cuComplex(1, 0)));
-                CALL(cufftPlan1d(&plan, n, CUFFT_C2C, 1));
-                CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
-                const std::vector<cufftComplex> got = x.back();
-                for (int i = 0; i < n; i++)
-                    EXPECT(close<Floats>(got[i], i == 0 ? n : 0, n));
-                CALL(cufftDestroy(plan));
-            }
-        });
-    for (std::thread &thread : threads)
-        thread.join();
+    in_threads(4, [](int t) {
+        for (int n = 50 + t; n < 250; n += 4) {
+            cufftHandle plan;
+            const Array<cufftComplex> x(std::vector<cufftComplex>(n, make_cuComplex(1, 0)));
+            CALL(cufftPlan1d(&plan, n, CUFFT_C2C, 1));
+            CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
+            const std::vector<cufftComplex> got = x.back();
+            for (int i = 0; i < n; i++)
+                EXPECT(close<Floats>(got[i], i == 0 ? n : 0, n));
+            CALL(cufftDestroy(plan));
+        }
+    });
 }

@@ -3,10 +3,7 @@
 // tested in curand_host.cu, for the same functions.
 #include <curand_kernel.h>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include "device.h"
-#include "random.h"
 
 typedef unsigned long long Seed;
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 // cuRAND's host API: the numbers that cuRAND gives, in the same order, with offsets and calls in turn; and
 // the distributions. With nvcc (-lcurand) the same cases run against NVIDIA's cuRAND.
-#include <cuda_runtime.h>
 #include <curand.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include "capture.h"
-#include "random.h"
+#include "device.h"
 
 typedef unsigned long long Seed;
 
@@ -77,32 +75,30 @@ static const Known known[] = {
 };
 // clang-format on
 
-static void check_known(bool host) {
-    const size_t n = 170000;
-    for (const Known &k : known) {
-        Source source(host, k.type, k.seed, n);
-        Known got = {k.type, k.seed, k.offset, 0, 0, 0, 0, 0};
-        source.restart(k.offset);
-        got.integers = hash(source.numbers(curandGenerate, n));
-        source.restart(k.offset);
-        got.uniform = hash(source.numbers(curandGenerateUniform, n));
-        source.restart(k.offset);
-        got.uniform_double = hash(source.numbers(curandGenerateUniformDouble, n));
-        source.restart(k.offset);
-        got.normal = mixed(source.numbers(curandGenerateNormal, n, 0, 1));
-        source.restart(k.offset);
-        got.normal_double = mixed(source.numbers(curandGenerateNormalDouble, n, 0, 1));
-        if (!EXPECT(got.integers == k.integers && got.uniform == k.uniform &&
-                    got.uniform_double == k.uniform_double && fabs(got.normal - k.normal) < 1e-5 &&
-                    fabs(got.normal_double - k.normal_double) < 1e-9))
-            fprintf(stderr,
-                    "{(curandRngType_t)%d, %lluull, %lluull, %lluull, %lluull, %lluull, %.9g, %.14g},\n",
-                    k.type, k.seed, k.offset, (Seed)got.integers, (Seed)got.uniform, (Seed)got.uniform_double,
-                    got.normal, got.normal_double);
-    }
-}
 TEST(numbers_are_curands) {
-    check_known(true), check_known(false);
+    const size_t n = 170000;
+    for (bool host : {true, false})
+        for (const Known &k : known) {
+            Source source(host, k.type, k.seed, n);
+            Known got = {k.type, k.seed, k.offset, 0, 0, 0, 0, 0};
+            source.restart(k.offset);
+            got.integers = hash(source.numbers(curandGenerate, n));
+            source.restart(k.offset);
+            got.uniform = hash(source.numbers(curandGenerateUniform, n));
+            source.restart(k.offset);
+            got.uniform_double = hash(source.numbers(curandGenerateUniformDouble, n));
+            source.restart(k.offset);
+            got.normal = mixed(source.numbers(curandGenerateNormal, n, 0, 1));
+            source.restart(k.offset);
+            got.normal_double = mixed(source.numbers(curandGenerateNormalDouble, n, 0, 1));
+            if (!EXPECT(got.integers == k.integers && got.uniform == k.uniform &&
+                        got.uniform_double == k.uniform_double && fabs(got.normal - k.normal) < 1e-5 &&
+                        fabs(got.normal_double - k.normal_double) < 1e-9))
+                fprintf(stderr,
+                        "{(curandRngType_t)%d, %lluull, %lluull, %lluull, %lluull, %lluull, %.9g, %.14g},\n",
+                        k.type, k.seed, k.offset, (Seed)got.integers, (Seed)got.uniform,
+                        (Seed)got.uniform_double, got.normal, got.normal_double);
+        }
 }
 
 // Each generator: the hash of calls of all lengths and types in turn, and of the legacy ordering

@@ -6,19 +6,11 @@
 #include <algorithm>
 #include "linear.h"
 
-// The library's functions for both types, by overloading
-#define TYPED(name)                                                                                          \
-    template <class... A> static cusolverStatus_t name(float, A &&...a) {                                    \
-        return cusolverDnS##name(a...);                                                                      \
-    }                                                                                                        \
-    template <class... A> static cusolverStatus_t name(double, A &&...a) {                                   \
-        return cusolverDnD##name(a...);                                                                      \
-    }
-#define TYPED_WITH_WORKSPACE(name) TYPED(name) TYPED(name##_bufferSize)
+#define TYPED_WITH_WORKSPACE(name) TYPED(cusolverDn, name) TYPED(cusolverDn, name##_bufferSize)
 TYPED_WITH_WORKSPACE(potrf)
-TYPED(potrs)
+TYPED(cusolverDn, potrs)
 TYPED_WITH_WORKSPACE(getrf)
-TYPED(getrs)
+TYPED(cusolverDn, getrs)
 TYPED_WITH_WORKSPACE(geqrf)
 TYPED_WITH_WORKSPACE(ormqr)
 TYPED_WITH_WORKSPACE(orgqr)
@@ -76,7 +68,7 @@ template <class T> static void make_symmetric(Matrix<T> &A, T value) {
     A.to_device();
 }
 
-template <class T> static void lu() {
+TEST_OF(lu, float, double) {
     const Handle h;
     for (int round = 0; round < 8; round++) {
         const int n = pick(1, 40), columns = pick(1, 4);
@@ -104,11 +96,7 @@ template <class T> static void lu() {
         EXPECT(work.result() == n);
     }
 }
-TEST(lu) {
-    lu<float>(), lu<double>();
-}
-
-template <class T> static void cholesky() {
+TEST_OF(cholesky, float, double) {
     const Handle h;
     for (int round = 0; round < 6; round++) {
         const int n = pick(1, 40), columns = pick(1, 4);
@@ -132,12 +120,8 @@ template <class T> static void cholesky() {
         EXPECT(work.result() == 1);
     }
 }
-TEST(cholesky) {
-    cholesky<float>(), cholesky<double>();
-}
-
 // Q R = A by applying Q to R, and Q with orthonormal columns
-template <class T> static void qr() {
+TEST_OF(qr, float, double) {
     const Handle h;
     for (int round = 0; round < 6; round++) {
         const int n = pick(1, 20), m = n + pick(0, 20);
@@ -165,12 +149,8 @@ template <class T> static void qr() {
         EXPECT(orthonormal(A)); // Q is in its place
     }
 }
-TEST(qr) {
-    qr<float>(), qr<double>();
-}
-
 // U S V^T = A, singular values that descend, orthonormal columns of U and V
-template <class T> static void svd() {
+TEST_OF(svd, float, double) {
     const Handle h;
     for (int round = 0; round < 6; round++) {
         const int n = pick(1, 20), m = n + pick(0, 20);
@@ -195,12 +175,8 @@ template <class T> static void svd() {
             EXPECT(s[i] >= 0 && (i == 0 || s[i] <= s[i - 1]));
     }
 }
-TEST(svd) {
-    svd<float>(), svd<double>();
-}
-
 // A v = lambda B v, where B is the identity for syevd; eigenvalues that ascend
-template <class T> static void eigenvalues() {
+TEST_OF(eigenvalues, float, double) {
     const Handle h;
     for (int round = 0; round < 8; round++) {
         const int n = pick(1, 30);
@@ -237,10 +213,6 @@ template <class T> static void eigenvalues() {
         }
     }
 }
-TEST(eigenvalues) {
-    eigenvalues<float>(), eigenvalues<double>();
-}
-
 // A complex Hermitian matrix [[2, i], [-i, 2]] has the eigenvalues 1 and 3, and these are its singular
 // values.
 TEST(complex_numbers) {

@@ -189,7 +189,7 @@ static T triangle(const Entries<T> &e, int i, int j, cusparseFillMode_t fill, cu
         return diagonal == CUSPARSE_DIAG_TYPE_UNIT ? 1 : e.at(i, i);
     return (t ? j > i : i > j) == lower ? e.at(i, j, t) : 0;
 }
-template <class T> static void triangles() {
+TEST_OF(triangular_systems, float, double) {
     const Handle h;
     for (int round = 0; round < 16; round++) {
         const int n = pick(1, 20), columns = pick(1, 3);
@@ -236,10 +236,6 @@ template <class T> static void triangles() {
         CALL(cusparseSpSM_destroyDescr(many));
     }
 }
-TEST(triangular_systems) {
-    triangles<float>(), triangles<double>();
-}
-
 TEST(dense_to_sparse_and_back) {
     const Handle h;
     for (cusparseFormat_t format : formats)
@@ -351,35 +347,34 @@ TEST(bad_arguments) {
 #endif
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-static void sparse_vectors(int base) {
-    const Handle h;
-    const int n = 9, count = 3;
-    const Array<int> indices(with_base<int>({1, 4, 8}, base));
-    const Array<float> values(noise<float>(count)), fetched(count);
-    const Vector<float> y(n), z(n), w(n);
-    const float alpha = 3, beta = 2;
-    float dot = 0;
-    cusparseSpVecDescr_t x, x2;
-    for (auto [vector, data] : {std::pair(&x, values.device), {&x2, fetched.device}})
-        CALL(cusparseCreateSpVec(vector, n, count, indices.device, data, CUSPARSE_INDEX_32I,
-                                 (cusparseIndexBase_t)base, CUDA_R_32F));
-    CALL(cusparseScatter(h, x, y.vector));
-    CALL(cusparseGather(h, z.vector, x2));
-    CALL(cusparseAxpby(h, &alpha, x, &beta, w.vector));
-    BUFFERED(cusparseSpVV, h, operation(false), x, z.vector, &dot, CUDA_R_32F);
-    std::vector<float> scattered = y.host, added(n);
-    for (int k = 0; k < count; k++) {
-        scattered[indices.host[k] - base] = values.host[k];
-        added[indices.host[k] - base] = alpha * values.host[k];
-    }
-    const auto gathered = [&](int k) { return (double)z.host[indices.host[k] - base]; };
-    EXPECT(y.back() == scattered && fetched.holds(0, gathered));
-    EXPECT(w.holds(5, [&](int i) { return beta * w.host[i] + added[i]; }));
-    EXPECT(near<float>(dot, sum(count, [&](int k) { return values.host[k] * gathered(k); }), count));
-    CALL(cusparseDestroySpVec(x));
-}
 TEST(sparse_vectors) {
-    sparse_vectors(0), sparse_vectors(1);
+    for (int base : {0, 1}) {
+        const Handle h;
+        const int n = 9, count = 3;
+        const Array<int> indices(with_base<int>({1, 4, 8}, base));
+        const Array<float> values(noise<float>(count)), fetched(count);
+        const Vector<float> y(n), z(n), w(n);
+        const float alpha = 3, beta = 2;
+        float dot = 0;
+        cusparseSpVecDescr_t x, x2;
+        for (auto [vector, data] : {std::pair(&x, values.device), {&x2, fetched.device}})
+            CALL(cusparseCreateSpVec(vector, n, count, indices.device, data, CUSPARSE_INDEX_32I,
+                                     (cusparseIndexBase_t)base, CUDA_R_32F));
+        CALL(cusparseScatter(h, x, y.vector));
+        CALL(cusparseGather(h, z.vector, x2));
+        CALL(cusparseAxpby(h, &alpha, x, &beta, w.vector));
+        BUFFERED(cusparseSpVV, h, operation(false), x, z.vector, &dot, CUDA_R_32F);
+        std::vector<float> scattered = y.host, added(n);
+        for (int k = 0; k < count; k++) {
+            scattered[indices.host[k] - base] = values.host[k];
+            added[indices.host[k] - base] = alpha * values.host[k];
+        }
+        const auto gathered = [&](int k) { return (double)z.host[indices.host[k] - base]; };
+        EXPECT(y.back() == scattered && fetched.holds(0, gathered));
+        EXPECT(w.holds(5, [&](int i) { return beta * w.host[i] + added[i]; }));
+        EXPECT(near<float>(dot, sum(count, [&](int k) { return values.host[k] * gathered(k); }), count));
+        CALL(cusparseDestroySpVec(x));
+    }
 }
 
 // L and U of the incomplete factorization have a product that agrees with A where A has entries.

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Devices: number, choice, properties, visibility.
-#include <cuda_runtime.h>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <thread>
-#include "../unit.h"
+#include "device.h"
 
 // Several cases fork a child in which the runtime must not be initialised yet, so they come first.
 // When the suite runs the cases one at a time, each has its own process.
@@ -66,10 +61,8 @@ TEST(bad_devices_are_told) {
     EXPECT(strcmp(twice.out, "-101") == 0); // cudaErrorInvalidDevice
     EXPECT(strcmp(twice.err, "cuda on the CPU: cudaGetDeviceCount: no device: CUDA_VISIBLE_DEVICES=0,0 "
                              "names a device twice\n") == 0);
-    for (const char *bad : {"", "two", "-1", "1000", "2x", " 2"}) {
-        const unit_result r = devices_when(bad, NULL);
-        EXPECT(r.status == 1 && strstr(r.err, "must be a number from 0 to 64\n"));
-    }
+    for (const char *bad : {"", "two", "-1", "1000", "2x", " 2"})
+        ends_with(devices_when(bad, NULL), {"must be a number from 0 to 64\n"});
 }
 
 TEST(calls_without_a_device_say_so) {
@@ -81,16 +74,13 @@ TEST(calls_without_a_device_say_so) {
         OK(cudaGetLastError());
         EXPECT(cudaSetDevice(0) == cudaErrorNoDevice && cudaGetDevice(&device) == cudaErrorNoDevice);
         EXPECT(cudaDeviceSynchronize() == cudaErrorNoDevice && cudaFree(NULL) == cudaErrorNoDevice);
-        exit(unit_failures);
     });
-    EXPECT(r.status == 0);
-    EXPECT(
-        strstr(r.err, "cuda on the CPU: cudaMalloc: no device: CUDA_VISIBLE_DEVICES= selects no device\n"));
+    ends_with(r, {"cuda on the CPU: cudaMalloc: no device: CUDA_VISIBLE_DEVICES= selects no device\n"}, 0);
 }
 
 TEST(the_current_device_is_each_threads_own) {
-    int count, device = -1;
-    OK(cudaGetDeviceCount(&count));
+    int device = -1;
+    const int count = device_count();
     OK(cudaGetDevice(&device));
     EXPECT(device == 0);
     OK(cudaSetDevice(count - 1));
@@ -150,21 +140,19 @@ TEST(properties_and_attributes_agree) {
 
 TEST(a_device_is_chosen_by_what_it_has) {
     cudaDeviceProp wanted;
-    int device = -1, count;
-    OK(cudaGetDeviceCount(&count));
+    int device = -1;
     memset(&wanted, 0, sizeof wanted);
     wanted.major = 1;
     wanted.minor = 3;
     OK(cudaChooseDevice(&device, &wanted));
-    EXPECT(device >= 0 && device < count);
+    EXPECT(device >= 0 && device < device_count());
     EXPECT(cudaChooseDevice(NULL, &wanted) == cudaErrorInvalidValue);
 }
 
 TEST(a_device_has_a_place_on_the_bus) {
     char id[32];
-    int device = -1, count;
-    OK(cudaGetDeviceCount(&count));
-    for (int i = 0; i < count; i++) {
+    int device = -1;
+    for (int i = 0; i < device_count(); i++) {
         OK(cudaDeviceGetPCIBusId(id, sizeof id, i));
         EXPECT(strlen(id) == 12 && id[4] == ':' && id[7] == ':' && id[10] == '.');
         OK(cudaDeviceGetByPCIBusId(&device, id));
@@ -202,16 +190,12 @@ TEST(limits_and_cache_preferences_are_kept) {
 }
 
 TEST(peers) {
-    int count, can = -1;
-    OK(cudaGetDeviceCount(&count));
+    int can = -1;
     OK(cudaDeviceCanAccessPeer(&can, 0, 0));
     EXPECT(can == 0);
     EXPECT(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorPeerAccessUnsupported);
-    EXPECT(cudaDeviceEnablePeerAccess(count, 0) == cudaErrorInvalidDevice);
-    if (count < 2)
-        return;
-    OK(cudaDeviceCanAccessPeer(&can, 0, 1));
-    if (!can)
+    EXPECT(cudaDeviceEnablePeerAccess(device_count(), 0) == cudaErrorInvalidDevice);
+    if (device_count() < 2 || cudaDeviceCanAccessPeer(&can, 0, 1) != cudaSuccess || !can)
         return;
     EXPECT(cudaDeviceDisablePeerAccess(1) == cudaErrorPeerAccessNotEnabled);
     EXPECT(cudaDeviceEnablePeerAccess(1, 1) == cudaErrorInvalidValue);

@@ -1,21 +1,41 @@
 // SPDX-License-Identifier: MIT
-// An array in device memory, for unit tests.
-#ifndef TESTS_DEVICE_H
-#define TESTS_DEVICE_H
+// For unit tests: memory of the device, streams, graphs, messages, and random numbers, which repeat with the
+// environment's TEST_SEED.
+#pragma once
 
 #include <cuda_runtime.h>
+#include <random>
 #include <vector>
 #include "../unit.h"
 
+#define CALL(call) EXPECT((call) == 0)
+
+inline std::mt19937 &engine() {
+    static std::mt19937 rng(getenv("TEST_SEED") ? (unsigned)atol(getenv("TEST_SEED")) : 1);
+    return rng;
+}
+inline int pick(int from, int to) {
+    return std::uniform_int_distribution<int>(from, to)(engine());
+}
+
+// f(0), f(1) … f(n - 1)
+template <class F> static auto made(size_t n, F f) {
+    std::vector<decltype(f(0))> values;
+    for (size_t i = 0; i < n; i++)
+        values.push_back(f((int)i));
+    return values;
+}
+
+// An array in device memory
 template <class T> struct Device {
     T *data;
     size_t n;
     explicit Device(const std::vector<T> &from) : n(from.size()) {
-        OK(cudaMalloc(&data, (n + 1) * sizeof(T)));
+        OK(cudaMalloc(&data, n * sizeof(T) + 1));
         OK(cudaMemcpy(data, from.data(), n * sizeof(T), cudaMemcpyHostToDevice));
     }
     explicit Device(size_t count) : n(count) { // zeros
-        OK(cudaMalloc(&data, (n + 1) * sizeof(T)));
+        OK(cudaMalloc(&data, n * sizeof(T) + 1));
         OK(cudaMemset(data, 0, n * sizeof(T)));
     }
     ~Device() { OK(cudaFree(data)); }
@@ -29,12 +49,117 @@ template <class T> struct Device {
     }
 };
 
-// The kernel has set all values to 1.
-[[maybe_unused]] static bool all_good(const Device<int> &good) {
-    int wrong = 0;
-    for (const int value : good.host())
-        wrong += value != 1;
-    return EXPECT(wrong == 0);
+// Whether a block of the kernel sets a number for each of its threads to 1: EXPECT(good(kernel, 32, x, y))
+template <class... A, class... B> static bool good(void (*kernel)(int *, A...), unsigned threads, B... more) {
+    const Device<int> all(threads);
+    kernel<<<1, threads>>>(all.data, (A)more...);
+    return all.host() == std::vector<int>(threads, 1);
 }
 
-#endif
+// One value of device memory
+template <class T> static T value_at(const T *p) {
+    T value = {};
+    OK(cudaMemcpy(&value, p, sizeof value, cudaMemcpyDeviceToHost));
+    return value;
+}
+
+// Zeros in managed memory
+template <class T> static T *managed(size_t count = 1) {
+    T *memory;
+    OK(cudaMallocManaged(&memory, count * sizeof(T)));
+    memset((void *)memory, 0, count * sizeof(T));
+    return memory;
+}
+
+inline int device_count() {
+    int count = 0;
+    OK(cudaGetDeviceCount(&count));
+    return count;
+}
+inline cudaStream_t new_stream(unsigned flags = cudaStreamDefault) {
+    cudaStream_t stream;
+    OK(cudaStreamCreateWithFlags(&stream, flags));
+    return stream;
+}
+inline cudaEvent_t new_event(unsigned flags = cudaEventDefault) {
+    cudaEvent_t event;
+    OK(cudaEventCreateWithFlags(&event, flags));
+    return event;
+}
+
+inline cudaResourceDesc of_array(cudaArray_t array) {
+    cudaResourceDesc r = {};
+    r.resType = cudaResourceTypeArray;
+    r.res.array.array = array;
+    return r;
+}
+
+// A stream, and a graph of what `work` puts into it
+struct Captured {
+    cudaStream_t stream = new_stream();
+    cudaGraphExec_t runs;
+
+    template <class Work> void capture(Work work) {
+        cudaGraph_t graph;
+        OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        work();
+        OK(cudaStreamEndCapture(stream, &graph));
+        OK(cudaGraphInstantiate(&runs, graph, 0));
+        OK(cudaGraphDestroy(graph));
+    }
+    void run() const {
+        OK(cudaGraphLaunch(runs, stream));
+        OK(cudaStreamSynchronize(stream));
+    }
+};
+
+// ---- tests of faults: what calls and programs write to stderr ----
+
+// The call's output on stderr
+template <class Call> static std::string said(Call call, cudaError_t &error) {
+    FILE *file = tmpfile();
+    fflush(stderr);
+    const int before = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    error = call();
+    fflush(stderr);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    char text[4096];
+    unit_slurp(file, text, sizeof text);
+    return text;
+}
+
+// The call fails with this error, cudaGetLastError() then returns the same, and on the CPU back end one line
+// says why.
+template <class Call> static bool fails(cudaError_t error, const char *why, Call call) {
+    cudaError_t got;
+    const std::string text = said(call, got);
+    bool ok = got == error && cudaGetLastError() == error && cudaGetLastError() == cudaSuccess;
+    ok = ok && text.find("cuda on the CPU: cuda") == 0 && text.find(why) != std::string::npos &&
+         text.find('\n') == text.size() - 1;
+    if (!ok)
+        fprintf(stderr, "%s, expected %s (%s)\n%s", cudaGetErrorName(got), cudaGetErrorName(error), why,
+                text.c_str());
+    return ok;
+}
+
+// A correct call: no error and no output
+template <class Call> static bool works(Call call) {
+    cudaError_t got;
+    const std::string text = said(call, got);
+    const bool ok = got == cudaSuccess && text.empty();
+    if (!ok)
+        fprintf(stderr, "%s\n%s", cudaGetErrorName(got), text.c_str());
+    return ok;
+}
+
+#define FAILS(error, why, call) EXPECT(fails(error, why, [&] { return call; }))
+#define INVALID(why, call)      FAILS(cudaErrorInvalidValue, why, call)
+#define WORKS(call)             EXPECT(works([&] { return call; }))
+
+// A program that ended with status 0 and said nothing
+[[maybe_unused]] static void ends_well(const unit_result &result) {
+    if (!EXPECT(result.status == 0 && result.err[0] == '\0'))
+        fprintf(stderr, "  status %d: %s%s\n", result.status, result.out, result.err);
+}

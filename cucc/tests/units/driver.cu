@@ -3,8 +3,6 @@
 // -lcuda.
 #include <cuda.h>
 #include <cuda_runtime.h>
-#include <cstring>
-#include <vector>
 #include "../unit.h"
 
 #undef OK // of the runtime

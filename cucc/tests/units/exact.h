@@ -2,14 +2,11 @@
 // Correct rounding, for unit tests. Results are compared with the exact value as far as that is possible
 // without rounding: a number of up to 64 bits beside it, and the middle between two of them, are exact in 128
 // bits.
-#ifndef TESTS_EXACT_H
-#define TESTS_EXACT_H
+#pragma once
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include "device.h"
-#include "random.h"
 
 #ifdef __SIZEOF_FLOAT128__
 typedef __float128 Wide;
@@ -68,5 +65,3 @@ template <class F, class Compare> static uint64_t rounded(Compare compare, int m
     }
     return low | sign_bit;
 }
-
-#endif

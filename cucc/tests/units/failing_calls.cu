@@ -15,23 +15,20 @@ static cudaError_t expected(int number) {
                                                                          : cudaSuccess;
 }
 
-static const char *the_case;
-
 // Runs a case in this program anew: the setting is read before main.
-static void again(void *setting) {
-    setenv("CUDA_CPU_FAIL", (const char *)setting, 1);
+static void again(const char *the_case, const char *setting) {
+    setenv("CUDA_CPU_FAIL", setting, 1);
     execl("/proc/self/exe", "failing_calls", the_case, NULL);
 }
 
 TEST(each_call_counts_once) {
     int device, version;
     if (!getenv("CUDA_CPU_FAIL")) {
-        the_case = "each_call_counts_once";
         for (const char *setting : {"1:700", "2:700", "3:700", "4:700", "5:cudaErrorIllegalAddress", "6:700",
                                     "2:cudaErrorIllegalAddress:sticky"}) {
-            const unit_result result = unit_child(again, (void *)setting);
-            if (!EXPECT(result.status == 0 && strstr(result.err, "fails with cudaErrorIllegalAddress")))
-                fprintf(stderr, "CUDA_CPU_FAIL=%s:\n%s", setting, result.err);
+            fprintf(stderr, "CUDA_CPU_FAIL=%s\n", setting);
+            ends_with(in_child([=] { again("each_call_counts_once", setting); }),
+                      {"fails with cudaErrorIllegalAddress"}, 0);
         }
         return;
     }
@@ -58,8 +55,8 @@ static ssize_t write_slowly(void *, const char *, size_t bytes) {
 TEST(a_failure_is_announced_first) {
     int device;
     if (!getenv("CUDA_CPU_FAIL")) {
-        the_case = "a_failure_is_announced_first";
-        EXPECT(unit_child(again, (void *)"1:700:sticky").status == 0);
+        ends_with(in_child([] { again("a_failure_is_announced_first", "1:700:sticky"); }),
+                  {"fails with cudaErrorIllegalAddress"}, 0);
         return;
     }
     FILE *const terminal = stderr;
@@ -93,23 +90,14 @@ TEST(a_graph_is_written_whole_or_not_at_all) {
     }
 }
 
-static void throw_another(void *) {
-    throw std::runtime_error("not of memory");
-}
-
 // Only an exception that says that memory is exhausted ends in one line; others are left to the C++ library.
 TEST(other_exceptions_are_reported_as_usual) {
-    const struct unit_result result = unit_child(throw_another, NULL);
-    EXPECT(result.status == 128 + SIGABRT && strstr(result.err, "not of memory"));
-}
-
-static void terminate_program(void *) {
-    std::terminate();
+    ends_with(in_child([] { throw std::runtime_error("not of memory"); }), {"not of memory"}, 128 + SIGABRT);
 }
 
 // With RLIMIT_AS = 0 the system gives no more memory, and the loop allocates what malloc still has. Not with
 // sanitizers, which replace malloc.
-static void terminate_without_memory(void *) {
+static void terminate_without_memory() {
     const struct rlimit none = {0, 0};
     void *volatile memory;
     setrlimit(RLIMIT_AS, &none);
@@ -121,10 +109,9 @@ static void terminate_without_memory(void *) {
 
 // The exception object must be allocated. If that fails, the C++ library calls std::terminate().
 TEST(no_memory_for_an_exception) {
-    struct unit_result result = unit_child(terminate_program, NULL);
-    EXPECT(result.status == 128 + SIGABRT && strstr(result.err, "without an active exception"));
+    ends_with(in_child([] { std::terminate(); }), {"without an active exception"}, 128 + SIGABRT);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    result = unit_child(terminate_without_memory, NULL);
+    const unit_result result = in_child(terminate_without_memory);
     EXPECT(result.status == 1);
     EXPECT(strcmp(result.err, "cuda on the CPU: out of memory: an allocation of host memory failed\n") == 0);
 #endif

@@ -7,8 +7,7 @@
 #include <GL/gl.h>
 #include <GL/glext.h>
 #include <cuda_gl_interop.h>
-#include <vector>
-#include "messages.h"
+#include "device.h"
 
 // An OpenGL context of EGL, without a window
 struct Context {
@@ -41,9 +40,7 @@ struct Scene {
     cudaGraphicsResource_t resource = nullptr;
 
     explicit Scene(unsigned flags = cudaGraphicsRegisterFlagsNone) {
-        std::vector<int> numbers(n);
-        for (int i = 0; i < n; i++)
-            numbers[i] = i;
+        const std::vector<int> numbers = made(n, [](int i) { return i; });
         glGenBuffers(1, &buffer);
         glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer);
         glBufferData(GL_PIXEL_UNPACK_BUFFER, n * sizeof(int), numbers.data(), GL_DYNAMIC_DRAW);
@@ -79,33 +76,24 @@ __global__ void twice(int *numbers, int n) {
 
 // ---- At exit. These cases fork, so they come first.
 
-static void leave(void *how) {
-    static Scene *const scene = new Scene; // deleted only on request
-    if (strchr((char *)how, 'm'))
+static unit_result leave(bool unmap, bool destroy, int status) {
+    return in_child([=] {
+        static Scene *const scene = new Scene; // deleted only on request
         OK(scene->map());
-    if (strchr((char *)how, 'u'))
-        OK(scene->unmap());
-    if (strchr((char *)how, 'r')) {
-        OK(cudaGraphicsUnregisterResource(scene->resource));
-        scene->resource = nullptr;
-    }
-    if (strchr((char *)how, 'd'))
-        delete scene;
-    if (strchr((char *)how, 'x'))
-        exit(3);
+        if (unmap)
+            OK(scene->unmap());
+        if (destroy)
+            delete scene;
+        exit(unit_failures ? 1 : status);
+    });
 }
 
 TEST(what_is_left_at_the_end_is_told) {
-    const unit_result mapped = unit_child(leave, (void *)"m");
-    EXPECT(mapped.status == 0 && strstr(mapped.err, "at exit buffer 1, registered at gl_faults.cu:") &&
-           strstr(mapped.err, " is still mapped, mapped at gl_faults.cu:"));
-    const unit_result registered = unit_child(leave, (void *)"mu");
-    EXPECT(strstr(registered.err, "at exit buffer 1, registered at gl_faults.cu:") &&
-           strstr(registered.err, " is still registered\n"));
-    const unit_result clean = unit_child(leave, (void *)"murd");
-    EXPECT(clean.status == 0 && clean.err[0] == '\0');
-    // A program that fails gets no further lines.
-    const unit_result failed = unit_child(leave, (void *)"mx");
+    const char *const where = "at exit buffer 1, registered at gl_faults.cu:";
+    ends_with(leave(false, false, 0), {where, " is still mapped, mapped at gl_faults.cu:"}, 0);
+    ends_with(leave(true, false, 0), {where, " is still registered\n"}, 0);
+    ends_well(leave(true, true, 0));
+    const unit_result failed = leave(false, false, 3); // a program that fails gets no further lines
     EXPECT(failed.status == 3 && failed.err[0] == '\0');
 }
 
@@ -197,15 +185,15 @@ TEST(freed_or_unregistered_while_mapped) {
     Scene scene;
     OK(scene.map());
     int *const mapped = scene.pointer(), one;
-    FAILS(cudaErrorInvalidValue, "belongs to a mapped OpenGL resource", cudaFree(mapped));
-    FAILS(cudaErrorInvalidValue, "belongs to a mapped OpenGL resource", cudaFreeAsync(mapped, 0));
+    INVALID("belongs to a mapped OpenGL resource", cudaFree(mapped));
+    INVALID("belongs to a mapped OpenGL resource", cudaFreeAsync(mapped, 0));
     FAILS(cudaErrorAlreadyMapped, "still mapped", cudaGraphicsUnregisterResource(scene.resource));
     twice<<<4, 256>>>(mapped, scene.n);
     WORKS(cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
     WORKS(scene.unmap());
     EXPECT(scene.content()[999] == 2 * 999);
-    FAILS(cudaErrorInvalidValue, "freed", cudaFree(mapped));
-    FAILS(cudaErrorInvalidValue, "freed", cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
+    INVALID("freed", cudaFree(mapped));
+    INVALID("freed", cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
 }
 
 TEST(deleted_buffers) {
@@ -227,12 +215,12 @@ TEST(deleted_buffers) {
     other = 12345;
     FAILS(cudaErrorInvalidResourceHandle, "has no buffer 12345", enroll());
     other = 0;
-    FAILS(cudaErrorInvalidValue, "has no buffer 0", enroll());
+    INVALID("has no buffer 0", enroll());
     OK(scene.map());
     int *const mapped = scene.pointer(), one;
     glDeleteBuffers(1, &scene.buffer);
     FAILS(cudaErrorUnknown, "was deleted while", scene.unmap());
-    FAILS(cudaErrorInvalidValue, "freed", cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
+    INVALID("freed", cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
 }
 
 TEST(storage_that_changes) {
@@ -262,10 +250,9 @@ TEST(without_a_context) {
 TEST(flags_that_there_are_not_and_a_reset) {
     Scene scene;
     cudaGraphicsResource_t resource;
-    FAILS(cudaErrorInvalidValue, "not a valid flag",
-          cudaGraphicsGLRegisterBuffer(&resource, scene.buffer, 3));
-    FAILS(cudaErrorInvalidValue, "not a valid flag", cudaGraphicsResourceSetMapFlags(scene.resource, 3));
-    FAILS(cudaErrorInvalidValue, "invalid list of 0", cudaGraphicsMapResources(0, &scene.resource, 0));
+    INVALID("not a valid flag", cudaGraphicsGLRegisterBuffer(&resource, scene.buffer, 3));
+    INVALID("not a valid flag", cudaGraphicsResourceSetMapFlags(scene.resource, 3));
+    INVALID("invalid list of 0", cudaGraphicsMapResources(0, &scene.resource, 0));
     OK(cudaDeviceReset());
     FAILS(cudaErrorInvalidResourceHandle, "not a graphics resource", scene.map());
     scene.resource = nullptr;
@@ -274,7 +261,7 @@ TEST(flags_that_there_are_not_and_a_reset) {
 TEST(deprecated_calls) {
     Scene scene;
     int *p;
-    FAILS(cudaErrorInvalidValue, "was not registered", cudaGLMapBufferObject((void **)&p, scene.buffer));
+    INVALID("was not registered", cudaGLMapBufferObject((void **)&p, scene.buffer));
     OK(cudaGLSetGLDevice(0));
     OK(cudaGLRegisterBufferObject(scene.buffer));
     OK(cudaGLSetBufferObjectMapFlags(scene.buffer, cudaGLMapFlagsNone));
@@ -290,7 +277,7 @@ TEST(deprecated_calls) {
     FAILS(cudaErrorAlreadyMapped, "still mapped", cudaGLUnregisterBufferObject(scene.buffer));
     OK(cudaGLUnmapBufferObject(scene.buffer));
     OK(cudaGLUnregisterBufferObject(scene.buffer));
-    FAILS(cudaErrorInvalidValue, "was not registered", cudaGLUnregisterBufferObject(scene.buffer));
+    INVALID("was not registered", cudaGLUnregisterBufferObject(scene.buffer));
 }
 
 // ---- Textures
@@ -308,9 +295,8 @@ __global__ void next(cudaSurfaceObject_t surface, int width, int height) {
 TEST(a_kernel_uses_a_texture) {
     Scene scene;
     const int width = 37, height = 5;
-    std::vector<unsigned char> texels(width * height * 4), got(texels.size());
-    for (size_t i = 0; i < texels.size(); i++)
-        texels[i] = (unsigned char)(i * 7);
+    const auto texels = made(width * height * 4, [](int i) { return (unsigned char)(i * 7); });
+    std::vector<unsigned char> got(texels.size());
     GLuint texture;
     cudaGraphicsResource_t resource;
     const auto enroll = [&](unsigned flags) {
@@ -319,14 +305,14 @@ TEST(a_kernel_uses_a_texture) {
     glGenTextures(1, &texture);
     FAILS(cudaErrorInvalidResourceHandle, "never bound", enroll(0));
     glBindTexture(GL_TEXTURE_2D, texture);
-    FAILS(cudaErrorInvalidValue, "no storage", enroll(0));
+    INVALID("no storage", enroll(0));
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGB8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
-    FAILS(cudaErrorInvalidValue, "a format that CUDA does not support", enroll(0));
+    INVALID("a format that CUDA does not support", enroll(0));
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, texels.data());
-    FAILS(cudaErrorInvalidValue, "not a valid combination", enroll(3));
+    INVALID("not a valid combination", enroll(3));
     FAILS(cudaErrorNotSupported, "target", cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_3D, 0));
-    FAILS(cudaErrorInvalidValue, "target", cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_1D, 0));
+    INVALID("target", cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_1D, 0));
     WORKS(enroll(cudaGraphicsRegisterFlagsSurfaceLoadStore));
 
     // The program's pixel-store settings and bound buffers must have no effect.
@@ -339,12 +325,9 @@ TEST(a_kernel_uses_a_texture) {
     WORKS(cudaGraphicsMapResources(1, &resource, 0));
     FAILS(cudaErrorNotMappedAsPointer, "no pointer",
           cudaGraphicsResourceGetMappedPointer(&p, &bytes, resource));
-    FAILS(cudaErrorInvalidValue, "no array 1 of level 0",
-          cudaGraphicsSubResourceGetMappedArray(&array, resource, 1, 0));
+    INVALID("no array 1 of level 0", cudaGraphicsSubResourceGetMappedArray(&array, resource, 1, 0));
     OK(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
-    cudaResourceDesc desc = {};
-    desc.resType = cudaResourceTypeArray;
-    desc.res.array.array = array;
+    const cudaResourceDesc desc = of_array(array);
     cudaSurfaceObject_t surface;
     OK(cudaCreateSurfaceObject(&surface, &desc));
     next<<<height, 64>>>(surface, width, height);

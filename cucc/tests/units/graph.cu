@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Graphs and stream capture. Everything is legal CUDA and gives the same on a GPU.
-#include <cuda_runtime.h>
-#include <cstdio>
-#include <cstring>
-#include <thread>
-#include <vector>
-#include "../unit.h"
+#include "device.h"
 
 __global__ void scale_add(int *x, int n, int factor, int summand) {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -17,21 +12,12 @@ constexpr int N = 1000;
 
 struct Buffers { // n ints on the device, and pinned on the host
     int *device, *host;
-    cudaStream_t a, b;
+    cudaStream_t a = new_stream(), b = new_stream();
 
     Buffers() {
         OK(cudaMalloc(&device, N * sizeof(int)));
         OK(cudaMallocHost(&host, N * sizeof(int)));
-        OK(cudaStreamCreate(&a));
-        OK(cudaStreamCreate(&b));
         reset();
-    }
-    ~Buffers() {
-        OK(cudaDeviceSynchronize());
-        OK(cudaStreamDestroy(a));
-        OK(cudaStreamDestroy(b));
-        OK(cudaFree(device));
-        OK(cudaFreeHost(host));
     }
     bool holds(int factor, int summand) const {
         for (int i = 0; i < N; i++)
@@ -83,6 +69,12 @@ static bool captures(cudaStream_t stream) {
     return status == cudaStreamCaptureStatusActive;
 }
 
+static cudaGraph_t new_graph() {
+    cudaGraph_t graph;
+    OK(cudaGraphCreate(&graph, 0));
+    return graph;
+}
+
 static size_t node_count(cudaGraph_t graph) {
     size_t count = 0;
     OK(cudaGraphGetNodes(graph, NULL, &count));
@@ -124,9 +116,7 @@ TEST(a_captured_stream_does_nothing_until_the_graph_is_launched) {
 TEST(events_fork_and_join_a_capture) {
     Buffers m;
     cudaGraphExec_t executable;
-    cudaEvent_t fork, join;
-    OK(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
-    OK(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
+    const cudaEvent_t fork = new_event(cudaEventDisableTiming), join = new_event(cudaEventDisableTiming);
     const cudaGraph_t graph = captured(m, [&] {
         OK(cudaMemcpyAsync(m.device, m.host, N * sizeof(int), cudaMemcpyHostToDevice, m.a));
         OK(cudaEventRecord(fork, m.a));
@@ -161,14 +151,11 @@ static bool ends_with(cudaError_t error, cudaStream_t stream) {
 TEST(what_a_capture_does_not_permit_makes_it_invalid) {
     Buffers m;
     void *p = NULL;
-    cudaEvent_t before, inside;
-    cudaGraph_t graph;
+    const cudaEvent_t before = new_event(), inside = new_event();
+    cudaGraph_t graph = new_graph();
     cudaGraphExec_t executable;
-    OK(cudaEventCreate(&before));
-    OK(cudaEventCreate(&inside));
     OK(cudaEventRecord(before, m.b));
     OK(cudaStreamSynchronize(m.b));
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphInstantiate(&executable, graph, 0));
     OK(cudaGraphDestroy(graph));
     EXPECT(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal) == cudaErrorStreamCaptureUnsupported);
@@ -229,13 +216,12 @@ TEST(what_a_capture_does_not_permit_makes_it_invalid) {
     });
 
     // Another stream takes part and is destroyed before the end.
-    cudaStream_t other;
-    OK(cudaStreamCreate(&other));
+    cudaStream_t other = new_stream();
     during(relaxed, cudaSuccess, cudaErrorStreamCaptureUnjoined, [&] {
         OK(takes_part(other));
         return cudaStreamDestroy(other);
     });
-    OK(cudaStreamCreate(&other));
+    other = new_stream();
     const auto joined = [&] {
         OK(takes_part(other));
         OK(cudaStreamWaitEvent(m.a, inside, 0));
@@ -245,10 +231,6 @@ TEST(what_a_capture_does_not_permit_makes_it_invalid) {
 
     const auto allocates = [&] { OK(cudaMalloc(&p, 4)); };
     EXPECT(node_count(captured(m, allocates, relaxed)) == 0); // permitted
-    OK(cudaFree(p));
-    OK(cudaGraphExecDestroy(executable));
-    OK(cudaEventDestroy(before));
-    OK(cudaEventDestroy(inside));
 }
 
 static void count_up(void *counter) {
@@ -257,10 +239,9 @@ static void count_up(void *counter) {
 
 TEST(a_graph_is_built_from_nodes) {
     Buffers m;
-    cudaGraph_t graph;
+    const cudaGraph_t graph = new_graph();
     cudaGraphNode_t fill, copy, host, empty, out;
     int calls = 0;
-    OK(cudaGraphCreate(&graph, 0));
     cudaMemsetParams zero = {};
     zero.dst = m.device;
     zero.value = 0x01020304;
@@ -309,10 +290,9 @@ TEST(a_graph_is_built_from_nodes) {
 }
 
 TEST(a_cycle_is_refused) {
-    cudaGraph_t graph;
+    const cudaGraph_t graph = new_graph();
     cudaGraphNode_t a, b;
     cudaGraphExec_t executable;
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddEmptyNode(&a, graph, NULL, 0));
     OK(cudaGraphAddEmptyNode(&b, graph, &a, 1));
     const cudaError_t added = cudaGraphAddDependencies(graph, &b, &a, NULL, 1);
@@ -322,9 +302,8 @@ TEST(a_cycle_is_refused) {
 TEST(a_child_graph_runs_in_its_place) {
     Buffers m;
     const cudaGraph_t child = captured(m, [&] { pass(m); });
-    cudaGraph_t graph, inner;
+    cudaGraph_t graph = new_graph(), inner;
     cudaGraphNode_t first, second;
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddChildGraphNode(&first, graph, NULL, 0, child));
     OK(cudaGraphAddChildGraphNode(&second, graph, &first, 1, child));
     OK(cudaGraphChildGraphNodeGetGraph(first, &inner));
@@ -336,7 +315,7 @@ TEST(a_child_graph_runs_in_its_place) {
 
 TEST(kernel_nodes_have_parameters_and_attributes) {
     Buffers m;
-    cudaGraph_t graph;
+    const cudaGraph_t graph = new_graph();
     cudaGraphNode_t up, kernel, down;
     int n = N, factor = 6, summand = 2;
     void *arguments[] = {&m.device, &n, &factor, &summand};
@@ -345,7 +324,6 @@ TEST(kernel_nodes_have_parameters_and_attributes) {
     params.gridDim = dim3(8, 1, 1);
     params.blockDim = dim3(128, 1, 1);
     params.kernelParams = arguments;
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddMemcpyNode1D(&up, graph, NULL, 0, m.device, m.host, N * sizeof(int),
                                 cudaMemcpyHostToDevice));
     OK(cudaGraphAddKernelNode(&kernel, graph, &up, 1, &params));
@@ -377,9 +355,8 @@ TEST(kernel_nodes_have_parameters_and_attributes) {
     run_again(executable, m.a);
     EXPECT(m.holds(1, 0));
 
-    cudaGraph_t empty;
+    const cudaGraph_t empty = new_graph();
     cudaGraphNode_t other;
-    OK(cudaGraphCreate(&empty, 0));
     EXPECT(cudaGraphExecUpdate(executable, empty, &info) == cudaErrorGraphExecUpdateFailure);
     EXPECT(info.result == cudaGraphExecUpdateErrorTopologyChanged);
 
@@ -434,14 +411,13 @@ TEST(memory_is_allocated_and_freed_in_a_capture) {
 TEST(user_objects_live_as_long_as_a_graph_refers_to_them) {
     int destroyed = 0;
     cudaUserObject_t object;
-    cudaGraph_t graph, twin;
+    cudaGraph_t graph = new_graph(), twin;
     cudaGraphExec_t executable;
     EXPECT(cudaUserObjectCreate(&object, &destroyed, count_up, 1, 0) == cudaErrorInvalidValue);
     (void)cudaGetLastError();
     OK(cudaUserObjectCreate(&object, &destroyed, count_up, 1, cudaUserObjectNoDestructorSync));
     OK(cudaUserObjectRetain(object, 2));
     OK(cudaUserObjectRelease(object, 2));
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove)); // the only reference
     OK(cudaGraphRetainUserObject(graph, object, 2));
     OK(cudaGraphReleaseUserObject(graph, object, 2));
@@ -462,9 +438,8 @@ __device__ int variable[2];
 
 TEST(nodes_copy_to_and_from_variables) {
     Buffers m;
-    cudaGraph_t graph;
+    const cudaGraph_t graph = new_graph();
     cudaGraphNode_t in, out;
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddMemcpyNodeToSymbol(&in, graph, NULL, 0, variable, m.host, 4, 0, cudaMemcpyHostToDevice));
     OK(cudaGraphAddMemcpyNodeFromSymbol(&out, graph, &in, 1, m.host + 10, variable, 8, 0,
                                         cudaMemcpyDeviceToHost));
@@ -478,15 +453,13 @@ TEST(nodes_copy_to_and_from_variables) {
                                                   cudaMemcpyDeviceToHost));
     run_again(executable, m.a);
     EXPECT(m.host[0] == 5 && m.host[1] == 7);
-    OK(cudaGraphExecDestroy(executable));
 }
 
 #ifdef __CU2CPP__ // using a destroyed handle is undefined in CUDA, and an error here
 TEST(destroyed_graphs_are_known) {
-    cudaGraph_t graph;
+    const cudaGraph_t graph = new_graph();
     cudaGraphNode_t node;
     cudaGraphExec_t executable;
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
     OK(cudaGraphInstantiate(&executable, graph));
     OK(cudaGraphDestroy(graph));

@@ -25,14 +25,9 @@ template <unsigned SIZE> __global__ void tiles(int *good) {
     tile.sync();
 }
 
-template <unsigned SIZE> static void check_tiles() {
-    Device<int> good(256);
-    tiles<SIZE><<<1, 256>>>(good.data);
-    all_good(good);
-}
-
 TEST(tiles) {
-    check_tiles<1>(), check_tiles<2>(), check_tiles<8>(), check_tiles<16>(), check_tiles<32>();
+    EXPECT(good(tiles<1>, 256) && good(tiles<2>, 256) && good(tiles<8>, 256) && good(tiles<16>, 256));
+    EXPECT(good(tiles<32>, 256));
 }
 
 __global__ void count_active(unsigned *counter, unsigned *sizes) {
@@ -101,17 +96,9 @@ template <int SIZE> __global__ void block_tiles(int *good, bool diverge) {
     good[t] = right;
 }
 
-template <int SIZE> static void check_block_tiles(bool diverge) {
-    Device<int> good(192);
-    block_tiles<SIZE><<<1, 192>>>(good.data, diverge);
-    all_good(good);
-}
-
 TEST(tiles_of_several_warps) {
-    check_block_tiles<64>(false);
-    check_block_tiles<64>(true);
-    check_block_tiles<128>(false);
-    check_block_tiles<256>(false);
+    EXPECT(good(block_tiles<64>, 192, false) && good(block_tiles<64>, 192, true));
+    EXPECT(good(block_tiles<128>, 192, false) && good(block_tiles<256>, 192, false));
 }
 
 __global__ void leave_a_tile() {
@@ -121,12 +108,8 @@ __global__ void leave_a_tile() {
 }
 
 TEST(divergent_tile) {
-    const unit_result r = in_child([] {
-        leave_a_tile<<<1, 128>>>();
-        cudaDeviceSynchronize();
-    });
-    EXPECT(r.status == 1);
-    EXPECT(strstr(r.err, "divergent barrier of a tile: 63 of 128 threads wait at groups.cu:"));
+    ends_with(in_child([] { leave_a_tile<<<1, 128>>>(); }),
+              {"divergent barrier of a tile: 63 of 128 threads wait at groups.cu:"});
 }
 
 // ---- cooperative launches ----
@@ -150,19 +133,11 @@ TEST(grid_barrier) {
     for (int threads : {1, 33, 1024}) {
         OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, pass_on, threads, 0));
         const int blocks = processors * per_processor, n = blocks * threads;
-        std::vector<int> start(n);
-        for (int i = 0; i < n; ++i)
-            start[i] = i;
-        Device<int> cells(n), valid(1);
-        cudaMemcpy(cells.data, start.data(), n * sizeof(int), cudaMemcpyHostToDevice);
+        const Device<int> cells(made(n, [](int i) { return i; })), valid(1);
         int rounds = 7;
-        void *arguments[] = {&cells.data, &rounds, &valid.data};
+        void *arguments[] = {(void *)&cells.data, &rounds, (void *)&valid.data};
         OK(cudaLaunchCooperativeKernel(pass_on, blocks, threads, arguments));
-        const auto got = cells.host();
-        int wrong = 0;
-        for (int i = 0; i < n; ++i)
-            wrong += got[i] != (i + rounds) % n;
-        EXPECT(wrong == 0);
+        EXPECT(cells.host() == made(n, [=](int i) { return (i + rounds) % n; }));
         EXPECT(valid.host()[0] == 1);
         EXPECT(cudaLaunchCooperativeKernel(pass_on, blocks + 1, threads, arguments) ==
                cudaErrorCooperativeLaunchTooLarge);
@@ -171,11 +146,6 @@ TEST(grid_barrier) {
 }
 
 // ---- attributes and occupancy ----
-
-__global__ void add_scaled(float *out, int n, float factor) {
-    if ((int)threadIdx.x < n)
-        out[threadIdx.x] += factor;
-}
 
 template <int N> __global__ void with_shared(float *out) {
     __shared__ float cells[N];
@@ -194,15 +164,15 @@ TEST(occupancy) {
         return n;
     };
     OK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
-    EXPECT(blocks(add_scaled, 256, 0) == 8);       // 2048 threads
-    EXPECT(blocks(add_scaled, 33, 0) == 32);       // 64 warps
-    EXPECT(blocks(add_scaled, 1, 0) == 32);        // the limit of blocks
-    EXPECT(blocks(add_scaled, 32, 40 << 10) == 4); // 164 KiB of shared memory
+    EXPECT(blocks(count_active, 256, 0) == 8);       // 2048 threads
+    EXPECT(blocks(count_active, 33, 0) == 32);       // 64 warps
+    EXPECT(blocks(count_active, 1, 0) == 32);        // the limit of blocks
+    EXPECT(blocks(count_active, 32, 40 << 10) == 4); // 164 KiB of shared memory
     EXPECT(blocks(with_shared<10000>, 32, 0) == 4);
-    EXPECT(blocks(add_scaled, 2000, 0) == 0);
-    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 0));
+    EXPECT(blocks(count_active, 2000, 0) == 0);
+    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, count_active, 0, 0));
     EXPECT(block == 1024 && grid == 2 * processors);
-    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 200));
+    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, count_active, 0, 200));
     EXPECT(block == 128); // 16 blocks of 4 warps fill all 64 warps, 9 blocks of 7 do not
 }
 
@@ -237,9 +207,7 @@ __global__ void sums_of_any_group(int *good) {
 }
 
 TEST(groups_as_parameters) {
-    Device<int> good(128);
-    sums_of_any_group<<<1, 128>>>(good.data);
-    all_good(good);
+    EXPECT(good(sums_of_any_group, 128));
 }
 
 __global__ void partitions(int *good) {
@@ -261,9 +229,7 @@ __global__ void partitions(int *good) {
 }
 
 TEST(parts_by_predicate_and_label) {
-    Device<int> good(32);
-    partitions<<<1, 32>>>(good.data);
-    all_good(good);
+    EXPECT(good(partitions, 32));
 }
 
 // ---- values of any type ----
@@ -297,9 +263,7 @@ __global__ void big_values(int *out) {
 }
 
 TEST(groups_move_values_of_any_type) {
-    Device<int> good(32);
-    big_values<<<1, 32>>>(good.data);
-    all_good(good);
+    EXPECT(good(big_values, 32));
 }
 
 __global__ void scans(int *good) {
@@ -318,9 +282,7 @@ __global__ void scans(int *good) {
 }
 
 TEST(prefix_sums) {
-    Device<int> good(32);
-    scans<<<1, 32>>>(good.data);
-    all_good(good);
+    EXPECT(good(scans, 32));
 }
 
 // ---- copies, and one thread of a group ----
@@ -344,11 +306,7 @@ __global__ void copies(const int *in, int n, int *out) {
 
 TEST(copies_by_a_group) {
     const int n = 999;
-    std::vector<int> in(n);
-    for (int i = 0; i < n; ++i)
-        in[i] = 3 * i;
-    Device<int> device_in(n), out(n + 65);
-    OK(cudaMemcpy(device_in.data, in.data(), n * sizeof(int), cudaMemcpyHostToDevice));
+    const Device<int> device_in(made(n, [](int i) { return 3 * i; })), out(n + 65);
     copies<<<1, 32, n * sizeof(int)>>>(device_in.data, n, out.data);
     const auto got = out.host();
     for (int i = 0; i < n; ++i)

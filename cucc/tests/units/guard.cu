@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 // CUDA_CPU_CHECK=1: host code that reads or writes device memory ends the program with a line that names the
 // memory. A correct twin of each prints nothing.
-#include <cstring>
 #include <sys/resource.h>
-#include <thread>
-#include <vector>
-#include "messages.h"
+#include "device.h"
 
 static unit_result run(void (*body)(), const char *check = "1") {
     return in_child([=] {
         setenv("CUDA_CPU_CHECK", check, 1);
         body();
-        exit(unit_failures ? EXIT_FAILURE : EXIT_SUCCESS);
     });
 }
 
@@ -69,7 +65,7 @@ TEST(host_accesses_after_a_kernel_and_in_the_c_library) {
             int values[100];
             count_up<<<2, 64>>>((int *)p, 100);
             OK(cudaDeviceSynchronize());
-            memcpy(values, (int *)p, unit_first ? 400 : 4);
+            memcpy(values, (int *)p, unit_case::all.empty() ? 4 : 400);
             exit(values[0]);
         },
         {"the host reads", "guard+0x", "400 bytes of device 0"});
@@ -136,10 +132,9 @@ TEST(freed_memory) {
         count_up<<<1, 1>>>((int *)third, 100);
         count_up<<<1, 1>>>((int *)p, 100);
     });
-    EXPECT(result.status == 1);
-    EXPECT(strstr(result.err, "cuda on the CPU: illegal address 0x") == result.err);
-    EXPECT(strstr(result.err, ", which was freed already: 400 bytes of device 0") != NULL);
-    EXPECT(strstr(result.err, "in kernel count_up, block (0,0,0), launched at guard.cu:") != NULL);
+    ends_with(result,
+              {"cuda on the CPU: illegal address 0x", ", which was freed already: 400 bytes of device 0",
+               "in kernel count_up, block (0,0,0), launched at guard.cu:"});
 }
 
 // With few addresses, those of freed memory are used again.
@@ -155,16 +150,13 @@ TEST(addresses_are_used_again) {
             EXPECT(p != (int *)kept);
             OK(cudaFree(p));
         }
-        int value = 1;
-        OK(cudaMemcpy(&value, (int *)kept, 4, cudaMemcpyDeviceToHost));
-        EXPECT(value == 0);
+        EXPECT(value_at((int *)kept) == 0);
     });
 }
 
 TEST(memory_that_the_host_may_use) {
     silent([] {
-        int *managed, *pinned, *device;
-        OK(cudaMallocManaged(&managed, 400));
+        int *const managed = ::managed<int>(100), *pinned, *device;
         OK(cudaHostAlloc(&pinned, 400, cudaHostAllocMapped));
         OK(cudaHostGetDevicePointer(&device, pinned, 0));
         managed[3] = pinned[3] = 7;
@@ -181,23 +173,18 @@ TEST(graphs) {
     silent([] {
         volatile int *const p = zeros();
         int values[100];
-        cudaStream_t stream;
-        cudaGraph_t graph;
-        cudaGraphExec_t run;
-        OK(cudaStreamCreate(&stream));
-        OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-        count_up<<<1, 100, 0, stream>>>((int *)p, 100);
-        int *temporary;
-        OK(cudaMallocAsync(&temporary, 400, stream));
-        OK(cudaMemcpyAsync(temporary, (int *)p, 400, cudaMemcpyDeviceToDevice, stream));
-        count_up<<<1, 100, 0, stream>>>(temporary, 100);
-        OK(cudaMemcpyAsync(values, temporary, 400, cudaMemcpyDeviceToHost, stream));
-        OK(cudaFreeAsync(temporary, stream));
-        OK(cudaStreamEndCapture(stream, &graph));
-        OK(cudaGraphInstantiate(&run, graph, 0));
-        OK(cudaGraphLaunch(run, stream));
-        OK(cudaGraphLaunch(run, stream));
-        OK(cudaStreamSynchronize(stream));
+        Captured graph;
+        graph.capture([&] {
+            int *temporary;
+            count_up<<<1, 100, 0, graph.stream>>>((int *)p, 100);
+            OK(cudaMallocAsync(&temporary, 400, graph.stream));
+            OK(cudaMemcpyAsync(temporary, (int *)p, 400, cudaMemcpyDeviceToDevice, graph.stream));
+            count_up<<<1, 100, 0, graph.stream>>>(temporary, 100);
+            OK(cudaMemcpyAsync(values, temporary, 400, cudaMemcpyDeviceToHost, graph.stream));
+            OK(cudaFreeAsync(temporary, graph.stream));
+        });
+        graph.run();
+        graph.run();
         EXPECT(values[99] == 3 * 99);
     });
 }
@@ -213,31 +200,23 @@ TEST(copies_between_devices_and_of_symbols) {
         OK(cudaSetDevice(1));
         OK(cudaMalloc(&other, 400));
         OK(cudaMemcpyPeer(other, 1, (int *)p, 0, 400));
-        OK(cudaMemcpy(&value, other + 1, 4, cudaMemcpyDeviceToHost));
-        EXPECT(value == 5);
+        EXPECT(value_at(other + 1) == 5);
         OK(cudaDeviceReset());
         OK(cudaSetDevice(0));
-        OK(cudaMemcpy(&value, (int *)p, 4, cudaMemcpyDeviceToHost));
-        EXPECT(value == 0);
+        EXPECT(value_at((int *)p) == 0);
     });
 }
 
 TEST(several_host_threads) {
     silent([] {
-        std::vector<std::thread> threads;
-        for (int t = 0; t < 4; ++t)
-            threads.emplace_back([] {
-                for (int round = 0; round < 50; ++round) {
-                    volatile int *const p = zeros();
-                    int values[100];
-                    count_up<<<2, 64>>>((int *)p, 100);
-                    OK(cudaMemcpy(values, (int *)p, 400, cudaMemcpyDeviceToHost));
-                    EXPECT(values[99] == 99);
-                    OK(cudaFree((int *)p));
-                }
-            });
-        for (std::thread &thread : threads)
-            thread.join();
+        in_threads(4, [](int) {
+            for (int round = 0; round < 50; ++round) {
+                volatile int *const p = zeros();
+                count_up<<<2, 64>>>((int *)p, 100);
+                EXPECT(value_at((int *)p + 99) == 99);
+                OK(cudaFree((int *)p));
+            }
+        });
     });
 }
 

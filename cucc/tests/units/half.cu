@@ -3,8 +3,6 @@
 // ones.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
-#include <cstdio>
 #include <limits>
 #include "exact.h"
 
@@ -93,14 +91,14 @@ template <class F> static bool close_to(unsigned got, double x, int distance) {
     return (got ^ want) < 0x8000 && abs((int)got - (int)want) <= distance;
 }
 
-template <class F> static void check_unary() {
+TEST_OF(functions_of_all_numbers, Half, Bfloat) {
     const Device<Unary> device(65536);
-    unary<F><<<256, 256>>>(device.data);
+    unary<T><<<256, 256>>>(device.data);
     const std::vector<Unary> all = device.host();
     int wrong = 0;
     for (unsigned i = 0; i < 65536; i++) {
         const Unary &r = all[i];
-        const double x = value_of<F>(i);
+        const double x = value_of<T>(i);
         // clang-format off
         const long long integers[] = {
             limited(nearbyint(x), INT32_MIN, INT32_MAX, false), limited(trunc(x), INT32_MIN, INT32_MAX, false),
@@ -115,22 +113,18 @@ template <class F> static void check_unary() {
             memcmp(r.integers, integers, sizeof integers) == 0 && r.nan == std::isnan(x) &&
             r.truth == (x != 0) && r.inf == (std::isinf(x) ? (x > 0 ? 1 : -1) : 0) &&
             (std::isnan(x) || (r.neg == (i ^ 0x8000) && r.abs == (i & 0x7fff))) &&
-            close_to<F>(r.rint, nearbyint(x), 0) && close_to<F>(r.floor, floor(x), 0) &&
-            close_to<F>(r.ceil, ceil(x), 0) && close_to<F>(r.trunc, trunc(x), 0) &&
-            close_to<F>(r.sqrt, sqrt(x), 0) && close_to<F>(r.rcp, 1 / x, 1) &&
-            close_to<F>(r.rsqrt, 1 / sqrt(x), 1) && close_to<F>(r.exp, exp(x), 1) &&
-            close_to<F>(r.exp2, exp2(x), 1) && close_to<F>(r.exp10, pow(10, x), 1) &&
-            close_to<F>(r.log, log(x), 1) && close_to<F>(r.log2, log2(x), 1) &&
-            close_to<F>(r.log10, log10(x), 1) && close_to<F>(r.tanh, tanh(x), 1) &&
-            (fabs(x) > 100 || (close_to<F>(r.sin, sin(x), 2) && close_to<F>(r.cos, cos(x), 2)));
+            close_to<T>(r.rint, nearbyint(x), 0) && close_to<T>(r.floor, floor(x), 0) &&
+            close_to<T>(r.ceil, ceil(x), 0) && close_to<T>(r.trunc, trunc(x), 0) &&
+            close_to<T>(r.sqrt, sqrt(x), 0) && close_to<T>(r.rcp, 1 / x, 1) &&
+            close_to<T>(r.rsqrt, 1 / sqrt(x), 1) && close_to<T>(r.exp, exp(x), 1) &&
+            close_to<T>(r.exp2, exp2(x), 1) && close_to<T>(r.exp10, pow(10, x), 1) &&
+            close_to<T>(r.log, log(x), 1) && close_to<T>(r.log2, log2(x), 1) &&
+            close_to<T>(r.log10, log10(x), 1) && close_to<T>(r.tanh, tanh(x), 1) &&
+            (fabs(x) > 100 || (close_to<T>(r.sin, sin(x), 2) && close_to<T>(r.cos, cos(x), 2)));
         if (!good && wrong++ < 3)
             fprintf(stderr, "functions of %g, 0x%04x\n", x, i);
     }
     EXPECT(wrong == 0);
-}
-
-TEST(functions_of_all_numbers) {
-    check_unary<Half>(), check_unary<Bfloat>();
 }
 
 // ---- conversions ----
@@ -147,13 +141,13 @@ __global__ void convert(const float *in, const long long *integers, unsigned sho
         out[12 * i + j] = F::raw(r[j]);
 }
 
-template <class F> static void check_conversions() {
+TEST_OF(conversions, Half, Bfloat) {
     constexpr int n = 4 * 65536;
     std::vector<float> in(n);
     std::vector<long long> integers(n);
     for (unsigned i = 0; i < n / 4; i++) { // every number, the middle after it, and that middle's neighbours
         const unsigned next = (i & 0x7fff) == 0x7fff ? i : i + 1;
-        const float x = (float)value_of<F>(i), middle = (float)((value_of<F>(i) + value_of<F>(next)) / 2);
+        const float x = (float)value_of<T>(i), middle = (float)((value_of<T>(i) + value_of<T>(next)) / 2);
         in[4 * i] = x, in[4 * i + 1] = middle;
         in[4 * i + 2] = nextafterf(middle, INFINITY), in[4 * i + 3] = nextafterf(middle, -INFINITY);
     }
@@ -169,7 +163,7 @@ template <class F> static void check_conversions() {
     const Device<float> device_in(in);
     const Device<long long> device_integers(integers);
     const Device<unsigned short> device_out(12 * n);
-    convert<F><<<n / 256, 256>>>(device_in.data, device_integers.data, device_out.data, n);
+    convert<T><<<n / 256, 256>>>(device_in.data, device_integers.data, device_out.data, n);
     const std::vector<unsigned short> out = device_out.host();
     int wrong = 0;
     for (int i = 0; i < n; i++) {
@@ -180,9 +174,9 @@ template <class F> static void check_conversions() {
             if (std::isnan(x))
                 good &= r[mode] == 0x7fff;
             else if (std::isinf(x))
-                good &= value_of<F>(r[mode]) == x;
+                good &= value_of<T>(r[mode]) == x;
             else
-                good &= r[mode] == (rounded<F>([=](double y) { return (x > y) - (x < y); }, mode) |
+                good &= r[mode] == (rounded<T>([=](double y) { return (x > y) - (x < y); }, mode) |
                                     (std::signbit(x) ? 0x8000u : 0u));
         }
         const long long k = integers[i];
@@ -194,16 +188,12 @@ template <class F> static void check_conversions() {
         const int modes[] = {nearest, zero, up, down, nearest, zero, up, down};
         if (i % 8 == 0)
             for (int j = 0; j < 8; j++)
-                good &= r[4 + j] == rounded<F>([&](Wide y) { return sign(values[j] - y); }, modes[j]);
+                good &= r[4 + j] == rounded<T>([&](Wide y) { return sign(values[j] - y); }, modes[j]);
         if (!good && wrong++ < 3)
             fprintf(stderr, "%a: %04x %04x %04x %04x; %lld: %04x %04x %04x %04x, %04x %04x %04x %04x\n", x,
                     r[0], r[1], r[2], r[3], k, r[4], r[5], r[6], r[7], r[8], r[9], r[10], r[11]);
     }
     EXPECT(wrong == 0);
-}
-
-TEST(conversions) {
-    check_conversions<Half>(), check_conversions<Bfloat>();
 }
 
 // ---- arithmetic ----
@@ -225,11 +215,9 @@ __global__ void arithmetic(const unsigned short *in, unsigned short *out, unsign
         __hmin_nan(a, b), __hadd_sat(a, b), __hfma_relu(a, b, c), __hfma_sat(a, b, c),
         __hadd2(F::pair(b, a), F::pair(a, b)).x, __hfma2(F::pair(b, a), F::pair(a, b), F::pair(b, c)).y,
         fresh, product};
-    // clang-format on
     for (int j = 0; j < n_results; j++)
         out[n_results * i + j] = F::raw(r[j]);
     const typename F::Pair p = F::pair(a, b), q = F::pair(b, b);
-    // clang-format off
     const bool all[] = {
         a == b, a != b, a < b, a <= b, a > b, a >= b, __hne(a, b), __hequ(a, b), __hltu(a, b), __hleu(a, b),
         __hgtu(a, b), __hgeu(a, b), __hbeq2(p, q), __hbltu2(p, q), (bool)(__heq2_mask(p, q) & 0xffff),
@@ -241,12 +229,12 @@ __global__ void arithmetic(const unsigned short *in, unsigned short *out, unsign
     relations[i] = bits;
 }
 
-template <class F> static void check_arithmetic() {
+TEST_OF(arithmetic_is_correctly_rounded, Half, Bfloat) {
     constexpr int n = 20000;
     // clang-format off
     const unsigned short special[] = {
-        0, 0x8000, 1, 0x8001, F::raw(F::from_double(1)), F::raw(F::from_double(INFINITY)),
-        F::raw(F::from_double(-INFINITY)), 0x7fff};
+        0, 0x8000, 1, 0x8001, T::raw(T::from_double(1)), T::raw(T::from_double(INFINITY)),
+        T::raw(T::from_double(-INFINITY)), 0x7fff};
     // clang-format on
     std::vector<unsigned short> in(3 * n);
     for (int i = 0; i < n; i++) {
@@ -261,23 +249,23 @@ template <class F> static void check_arithmetic() {
     }
     const Device<unsigned short> device_in(in), device_out(n_results * n);
     const Device<unsigned> device_relations(n);
-    arithmetic<F><<<(n + 127) / 128, 128>>>(device_in.data, device_out.data, device_relations.data, n);
+    arithmetic<T><<<(n + 127) / 128, 128>>>(device_in.data, device_out.data, device_relations.data, n);
     const std::vector<unsigned short> out = device_out.host();
     const std::vector<unsigned> relations = device_relations.host();
     int wrong = 0;
     for (int i = 0; i < n; i++) {
-        const double a = value_of<F>(in[3 * i]), b = value_of<F>(in[3 * i + 1]),
-                     c = value_of<F>(in[3 * i + 2]);
+        const double a = value_of<T>(in[3 * i]), b = value_of<T>(in[3 * i + 1]),
+                     c = value_of<T>(in[3 * i + 2]);
         const unsigned short *r = &out[n_results * i];
         bool good = true;
         const auto check = [&](int j, double plain,
                                auto compare) { // plain: in double, for NaN and infinite operands
             if (std::isnan(plain))
-                good &= is_nan<F>(r[j]);
+                good &= is_nan<T>(r[j]);
             else if (!std::isfinite(a) || !std::isfinite(b) || !std::isfinite(c) || std::isinf(plain))
-                good &= value_of<F>(r[j]) == (double)F::value(F::from_double(plain));
+                good &= value_of<T>(r[j]) == (double)T::value(T::from_double(plain));
             else
-                good &= value_of<F>(r[j]) == value_of<F>(rounded<F>(compare, nearest));
+                good &= value_of<T>(r[j]) == value_of<T>(rounded<T>(compare, nearest));
         };
         const auto sum = [=](Wide x) { return compare_sum(a, b, x); };
         const auto product = [=](Wide x) { return sign((Wide)a * b - x); };
@@ -290,16 +278,16 @@ template <class F> static void check_arithmetic() {
         const auto same = [&](int j, double want) {
             good &= std::isnan(want)
                         ? r[j] == 0x7fff
-                        : value_of<F>(r[j]) == want && std::signbit(value_of<F>(r[j])) == std::signbit(want);
+                        : value_of<T>(r[j]) == want && std::signbit(value_of<T>(r[j])) == std::signbit(want);
         };
         const double larger = a == b ? (std::signbit(a) ? b : a) : fmax(a, b),
                      smaller = a == b ? (std::signbit(a) ? a : b) : fmin(a, b);
         const bool nan = std::isnan(a) || std::isnan(b);
         same(5, larger), same(6, smaller), same(7, nan ? NAN : larger), same(8, nan ? NAN : smaller);
         const auto limited_to_1 = [](double x) { return x > 0 ? fmin(x, 1) : 0; };
-        good &= value_of<F>(r[9]) == limited_to_1(value_of<F>(r[0])) &&
-                value_of<F>(r[11]) == limited_to_1(value_of<F>(r[4]));
-        good &= is_nan<F>(r[4]) ? r[10] == 0x7fff : value_of<F>(r[10]) == fmax(value_of<F>(r[4]), 0);
+        good &= value_of<T>(r[9]) == limited_to_1(value_of<T>(r[0])) &&
+                value_of<T>(r[11]) == limited_to_1(value_of<T>(r[4]));
+        good &= is_nan<T>(r[4]) ? r[10] == 0x7fff : value_of<T>(r[10]) == fmax(value_of<T>(r[4]), 0);
         const bool all[] = {a == b,         a != b,        a<b, a <= b, a> b, a >= b,
                             a < b || a > b, a == b || nan, a < b || nan,      a <= b || nan,
                             a > b || nan,   a >= b || nan, a == b && b == b,  false,
@@ -308,14 +296,10 @@ template <class F> static void check_arithmetic() {
             good &= j == 13 || (relations[i] >> j & 1) == all[j];
         if (!good && wrong++ < 3)
             fprintf(stderr, "%g, %g, %g: sum %g, product %g, quotient %g, fused %g, max %g, relations %04x\n",
-                    a, b, c, value_of<F>(r[0]), value_of<F>(r[2]), value_of<F>(r[3]), value_of<F>(r[4]),
-                    value_of<F>(r[5]), relations[i]);
+                    a, b, c, value_of<T>(r[0]), value_of<T>(r[2]), value_of<T>(r[3]), value_of<T>(r[4]),
+                    value_of<T>(r[5]), relations[i]);
     }
     EXPECT(wrong == 0);
-}
-
-TEST(arithmetic_is_correctly_rounded) {
-    check_arithmetic<Half>(), check_arithmetic<Bfloat>();
 }
 
 // ---- warps, atomics, and what programs write ----
@@ -335,22 +319,18 @@ __global__ void together(const typename F::Number *in, typename F::Number *sum, 
         out[0] = F::value(total), out[1] = __low2float(p), out[2] = __high2float(p);
 }
 
-template <class F> static void check_together() {
-    typedef typename F::Number H;
-    typedef typename F::Pair H2;
+TEST_OF(warps_and_atomics, Half, Bfloat) {
+    typedef typename T::Number H;
+    typedef typename T::Pair H2;
     std::vector<H> numbers;
     for (int i = 0; i < 32; i++)
         numbers.push_back(H((float)(i % 4 + 1))); // sums up to 80 are exact in both formats
     const Device<H> in(numbers), sum(std::vector<H>{H(0.0f)});
     const Device<H2> pairs(std::vector<H2>{H2(H(0.0f), H(1.0f))});
     const Device<float> out(3);
-    together<F><<<1, 32>>>(in.data, sum.data, pairs.data, out.data);
+    together<T><<<1, 32>>>(in.data, sum.data, pairs.data, out.data);
     EXPECT(out.host() == (std::vector<float>{80, 2, -2}) && (float)sum.host()[0] == 80);
     EXPECT((float)pairs.host()[0].x == 80 && (float)pairs.host()[0].y == -79);
-}
-
-TEST(warps_and_atomics) {
-    check_together<Half>(), check_together<Bfloat>();
 }
 
 TEST(on_the_host_as_in_kernels) {

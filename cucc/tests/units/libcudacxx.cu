@@ -90,9 +90,7 @@ __global__ void rounds(int *out, int n) {
 TEST(barriers) {
     Device<int> out(100);
     rounds<<<1, 100>>>(out.data, 7);
-    const auto got = out.host();
-    for (int i = 0; i < 100; i++)
-        EXPECT(got[i] == (i + 7) % 100 + 7 + i % 2 * 1000);
+    EXPECT(out.host() == made(100, [](int i) { return (i + 7) % 100 + 7 + i % 2 * 1000; }));
 }
 
 __global__ void copies(const int *in, int *out, int) {

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
 // For the unit tests of cuBLAS, cuSPARSE, cuSOLVER and cuFFT.
-#ifndef TESTS_CPU_LINEAR_H
-#define TESTS_CPU_LINEAR_H
+#pragma once
 
 #include <cmath>
-#include "capture.h"
-#include "random.h"
+#include "device.h"
+
+// A library's functions for both types, by overloading
+#define TYPED(library, name)                                                                                 \
+    template <class... A> static auto name(float, A &&...a) {                                                \
+        return library##S##name(a...);                                                                       \
+    }                                                                                                        \
+    template <class... A> static auto name(double, A &&...a) {                                               \
+        return library##D##name(a...);                                                                       \
+    }
 
 // A handle of a library
 template <class H, auto create, auto destroy> struct HandleOf {
@@ -29,25 +36,18 @@ template <class F> static double sum(int n, F f) {
 }
 
 // Values on the host and in device memory
-template <class T> struct Array {
+template <class T> struct Array : Device<T> {
     std::vector<T> host;
-    T *device;
+    T *const device = this->data;
 
-    explicit Array(std::vector<T> values) : host(std::move(values)) {
-        CALL(cudaMalloc(&device, host.size() * sizeof(T) + 1));
-        to_device();
-    }
+    explicit Array(const std::vector<T> &values) : Device<T>(values), host(values) {}
     explicit Array(size_t n) : Array(std::vector<T>(n)) {}
-    ~Array() { CALL(cudaFree(device)); }
-    Array(const Array &) = delete;
     void to_device() const {
         CALL(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
     }
     std::vector<T> back() const {
-        std::vector<T> result(host.size());
         CALL(cudaDeviceSynchronize());
-        CALL(cudaMemcpy(result.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost));
-        return result;
+        return Device<T>::host();
     }
     // Whether each element in device memory is near expected(index).
     template <class F> bool holds(double scale, F expected) const {
@@ -63,10 +63,7 @@ template <class T> struct Array {
 
 // Random numbers from -1 to 1
 template <class T> static std::vector<T> noise(size_t n) {
-    std::vector<T> values(n);
-    for (T &x : values)
-        x = pick(-1000, 1000) / (T)1000;
-    return values;
+    return made(n, [](int) { return pick(-1000, 1000) / (T)1000; });
 }
 
 // A matrix of random numbers, stored by columns. `more` is what the leading dimension exceeds the rows by.
@@ -87,5 +84,3 @@ template <class T> struct Matrix : Array<T> {
         });
     }
 };
-
-#endif

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Memory: allocation, copies, fills. Errors are tested in memory_faults.cu.
-#include <cuda_runtime.h>
 #include <atomic>
 #include <cstdint>
-#include <thread>
-#include <vector>
-#include "../unit.h"
+#include "device.h"
 
-// 0, 1, 2 …
 static std::vector<unsigned char> counted(size_t n) {
-    std::vector<unsigned char> v(n);
-    for (size_t i = 0; i < n; i++)
-        v[i] = (unsigned char)(i * 7 + 1);
-    return v;
+    return made(n, [](int i) { return (unsigned char)(i * 7 + 1); });
 }
 
 #ifdef __CU2CPP__
@@ -28,13 +21,12 @@ static int filled(const int *p, size_t n) {
     return p[0] == p[n / 2] && p[0] == p[n - 1] ? p[0] : 7;
 }
 
-static void print_fresh(void *) {
+static void print_fresh() {
     const size_t n = (18 << 20) + 3; // of more than one huge page
-    int *p, *q, *r, *seen;
+    int *p, *q, *r, *const seen = managed<int>();
     OK(cudaMalloc(&p, n * sizeof(int)));
     OK(cudaMallocManaged(&q, 1000 * sizeof(int)));
     OK(cudaMallocHost(&r, 1000 * sizeof(int)));
-    OK(cudaMallocManaged(&seen, sizeof(int)));
     read_fresh_shared<<<1, 1, 2 * sizeof(int)>>>(seen);
     OK(cudaDeviceSynchronize());
     printf("%d %d %d %d", filled(p, n), filled(q, 1000), filled(r, 1000), *seen);
@@ -49,7 +41,7 @@ TEST(fresh_memory_holds_what_the_environment_says) {
                 {"0", "", "cuda on the CPU: CUDA_CPU_FILL=0: must be nan or zero\n", 1}};
     for (const auto &run : runs) {
         setenv("CUDA_CPU_FILL", run.value, 1);
-        const unit_result r = unit_child(print_fresh, NULL);
+        const unit_result r = in_child(print_fresh);
         unsetenv("CUDA_CPU_FILL");
         EXPECT(r.status == run.status && strcmp(r.out, run.out) == 0 && strcmp(r.err, run.err) == 0);
     }
@@ -137,9 +129,8 @@ TEST(copies_and_fills_rows) {
 TEST(asynchronous_forms_are_done_after_synchronizing) {
     const std::vector<unsigned char> in = counted(5000);
     std::vector<unsigned char> out(5000);
-    cudaStream_t s;
+    const cudaStream_t s = new_stream();
     unsigned char *a;
-    OK(cudaStreamCreate(&s));
     OK(cudaMallocAsync(&a, 5000, s));
     OK(cudaMemsetAsync(a, 3, 5000, s));
     OK(cudaMemcpyAsync(a + 1000, in.data(), 4000, cudaMemcpyHostToDevice, s));
@@ -162,9 +153,7 @@ TEST(pinned_memory_and_its_flags) {
         EXPECT((got & flags) == flags);
         memset(p, 1, 1000);
         OK(cudaHostGetDevicePointer(&device, p, 0)); // mapped without the flag, too
-        int value = 0;
-        OK(cudaMemcpy(&value, device, sizeof value, cudaMemcpyDefault));
-        EXPECT(value == 0x01010101);
+        EXPECT(value_at(device) == 0x01010101);
         OK(cudaFreeHost(p));
     }
 }
@@ -184,15 +173,14 @@ TEST(registered_memory) {
 }
 
 TEST(managed_memory_belongs_to_both_sides) {
-    int *p, *a, back = 0;
-    OK(cudaMallocManaged(&p, sizeof back));
-    OK(cudaMalloc(&a, sizeof back));
+    int *const p = managed<int>();
+    const Device<int> a(1);
     *p = 3;
-    OK(cudaMemcpy(a, p, sizeof back, cudaMemcpyHostToDevice));
-    OK(cudaMemcpy(&back, a, sizeof back, cudaMemcpyDeviceToHost));
-    OK(cudaMemset(p, 0, sizeof back));
-    OK(cudaMemcpy(a, p, sizeof back, cudaMemcpyDeviceToDevice));
-    EXPECT(back == 3 && *p == 0);
+    OK(cudaMemcpy(a.data, p, sizeof(int), cudaMemcpyHostToDevice));
+    EXPECT(value_at(a.data) == 3);
+    OK(cudaMemset(p, 0, sizeof(int)));
+    OK(cudaMemcpy(a.data, p, sizeof(int), cudaMemcpyDeviceToDevice));
+    EXPECT(value_at(a.data) == 0 && *p == 0);
 }
 
 TEST(pointers_tell_what_they_are) {
@@ -234,32 +222,25 @@ TEST(memory_is_counted_and_too_much_is_refused) {
 
 TEST(host_threads_allocate_and_copy_at_once) {
     std::atomic<int> wrong{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 8; t++)
-        threads.emplace_back([t, &wrong] {
-            for (int i = 0; i < 200; i++) {
-                int *p = NULL, *q = NULL;
-                std::vector<int> in(100 + i, t * 1000 + i), out(in.size());
-                const size_t n = in.size() * sizeof(int);
-                if (cudaMalloc(&p, n) || cudaMallocHost(&q, n) ||
-                    cudaMemcpy(p, in.data(), n, cudaMemcpyHostToDevice) ||
-                    cudaMemcpy(q, p, n, cudaMemcpyDeviceToHost) ||
-                    cudaMemcpy(out.data(), q, n, cudaMemcpyHostToHost) || in != out || cudaFree(p) ||
-                    cudaFreeHost(q))
-                    ++wrong;
-            }
-        });
-    for (std::thread &t : threads)
-        t.join();
+    in_threads(8, [&](int t) {
+        for (int i = 0; i < 200; i++) {
+            int *p = NULL, *q = NULL;
+            std::vector<int> in(100 + i, t * 1000 + i), out(in.size());
+            const size_t n = in.size() * sizeof(int);
+            wrong += cudaMalloc(&p, n) || cudaMallocHost(&q, n) ||
+                     cudaMemcpy(p, in.data(), n, cudaMemcpyHostToDevice) ||
+                     cudaMemcpy(q, p, n, cudaMemcpyDeviceToHost) ||
+                     cudaMemcpy(out.data(), q, n, cudaMemcpyHostToHost) || in != out || cudaFree(p) ||
+                     cudaFreeHost(q);
+        }
+    });
     EXPECT(wrong == 0);
 }
 
 TEST(devices_copy_between_each_other) {
-    int count;
-    OK(cudaGetDeviceCount(&count));
-    if (count < 2)
+    if (device_count() < 2)
         return;
-    int *a, *b, back = 0;
+    int *a, *b;
     const int value = 42;
     OK(cudaSetDevice(0));
     OK(cudaMalloc(&a, sizeof(int)));
@@ -273,11 +254,9 @@ TEST(devices_copy_between_each_other) {
     OK(cudaMemset(a, 0, sizeof(int)));
     OK(cudaMemcpyPeerAsync(a, 0, b, 1, sizeof(int), 0));
     OK(cudaDeviceSynchronize());
-    OK(cudaMemcpy(&back, a, sizeof(int), cudaMemcpyDefault));
-    EXPECT(back == 42);
+    EXPECT(value_at(a) == 42);
     OK(cudaMemset(b, 0, sizeof(int)));
     OK(cudaMemcpy(b, a, sizeof(int), cudaMemcpyDeviceToDevice));
-    OK(cudaMemcpy(&back, b, sizeof(int), cudaMemcpyDeviceToHost));
-    EXPECT(back == 42);
+    EXPECT(value_at(b) == 42);
     OK(cudaFree(a)); // belongs to another device
 }

@@ -2,9 +2,7 @@
 // Wrong uses of memory, copies and symbols. Each gives the error that CUDA gives, and on the CPU
 // back end also a line that says why. Correct twins give no error and print nothing.
 #include <cstdint>
-#include <cstring>
-#include <vector>
-#include "messages.h"
+#include "device.h"
 
 // 100 ints in each kind of memory.
 struct Memory {
@@ -19,52 +17,33 @@ struct Memory {
     }
 };
 
-TEST(correct_copies_and_fills) {
-    Memory m;
-    int *h = m.host.data(), *d = m.device;
-    WORKS(cudaMemcpy(d, h, 400, cudaMemcpyHostToDevice));
-    WORKS(cudaMemcpy(h, (char *)d + 396, 4, cudaMemcpyDeviceToHost));
-    WORKS(cudaMemcpy(h, d, 400, cudaMemcpyDefault));
-    WORKS(cudaMemcpy(m.other, d, 400, cudaMemcpyDeviceToDevice));
-    WORKS(cudaMemcpy2D(h, 80, d, 50, 50, 2, cudaMemcpyDeviceToHost));
-    WORKS(cudaMemcpy2D(d, 40, h, 40, 40, 10, cudaMemcpyHostToDevice));
-    WORKS(cudaMemcpyPeer(d, 0, m.other, 0, 4));
-    WORKS(cudaMemset(d, 0, 400));
-    WORKS(cudaMemset(m.managed, 0, 4));
-}
-
 TEST(copy_in_the_wrong_direction) {
     Memory m;
     int *h = m.host.data(), *d = m.device;
-    FAILS(cudaErrorInvalidValue, "the destination of cudaMemcpyDeviceToHost",
-          cudaMemcpy(d, h, 400, cudaMemcpyDeviceToHost));
-    FAILS(cudaErrorInvalidValue, "the destination of cudaMemcpyHostToDevice",
-          cudaMemcpy(h, d, 400, cudaMemcpyHostToDevice));
+    INVALID("the destination of cudaMemcpyDeviceToHost", cudaMemcpy(d, h, 400, cudaMemcpyDeviceToHost));
+    INVALID("the destination of cudaMemcpyHostToDevice", cudaMemcpy(h, d, 400, cudaMemcpyHostToDevice));
     FAILS(cudaErrorInvalidMemcpyDirection, "there is no direction 5",
           cudaMemcpy(h, d, 400, (cudaMemcpyKind)5));
-    FAILS(cudaErrorInvalidValue, "the destination of cudaMemcpyHostToDevice is NULL",
-          cudaMemcpy(NULL, h, 4, cudaMemcpyHostToDevice));
-    FAILS(cudaErrorInvalidValue, "is NULL", cudaMemset(NULL, 0, 4));
-    FAILS(cudaErrorInvalidValue, "is not device memory", cudaMemset(h, 0, 4));
+    INVALID("the destination of cudaMemcpyHostToDevice is NULL",
+            cudaMemcpy(NULL, h, 4, cudaMemcpyHostToDevice));
+    INVALID("is NULL", cudaMemset(NULL, 0, 4));
+    INVALID("is not device memory", cudaMemset(h, 0, 4));
 }
 
 TEST(copy_past_the_end_or_the_pitch) {
     Memory m;
     int *h = m.host.data(), *d = m.device;
-    FAILS(cudaErrorInvalidValue,
-          "needs 401 bytes at byte 0, but is 400 bytes of device 0, allocated at memory_faults.cu:",
-          cudaMemcpy(d, h, 401, cudaMemcpyHostToDevice));
-    FAILS(cudaErrorInvalidValue, "needs 4 bytes at byte 397",
-          cudaMemcpy(h, (char *)d + 397, 4, cudaMemcpyDeviceToHost));
-    FAILS(cudaErrorInvalidValue, "the source of cudaMemcpyDeviceToDevice needs 400 bytes at byte 4",
-          cudaMemcpy(m.other, d + 1, 400, cudaMemcpyDeviceToDevice));
-    FAILS(cudaErrorInvalidValue, "needs 401 bytes at byte 0", cudaMemset(d, 0, 401));
+    INVALID("needs 401 bytes at byte 0, but is 400 bytes of device 0, allocated at memory_faults.cu:",
+            cudaMemcpy(d, h, 401, cudaMemcpyHostToDevice));
+    INVALID("needs 4 bytes at byte 397", cudaMemcpy(h, (char *)d + 397, 4, cudaMemcpyDeviceToHost));
+    INVALID("the source of cudaMemcpyDeviceToDevice needs 400 bytes at byte 4",
+            cudaMemcpy(m.other, d + 1, 400, cudaMemcpyDeviceToDevice));
+    INVALID("needs 401 bytes at byte 0", cudaMemset(d, 0, 401));
     FAILS(cudaErrorInvalidPitchValue, "rows of 50 bytes do not fit pitches of 80 (destination) and 40",
           cudaMemcpy2D(h, 80, d, 40, 50, 2, cudaMemcpyDeviceToHost));
     FAILS(cudaErrorInvalidPitchValue, "rows of 50 bytes do not fit pitches of 40",
           cudaMemcpy2D(d, 40, h, 80, 50, 2, cudaMemcpyHostToDevice));
-    FAILS(cudaErrorInvalidValue, "needs 440 bytes",
-          cudaMemcpy2D(d, 40, h, 40, 40, 11, cudaMemcpyHostToDevice));
+    INVALID("needs 440 bytes", cudaMemcpy2D(d, 40, h, 40, 40, 11, cudaMemcpyHostToDevice));
 }
 
 TEST(memory_freed_wrongly) {
@@ -72,19 +51,17 @@ TEST(memory_freed_wrongly) {
     int value = 1;
     WORKS(cudaFree(NULL));
     WORKS(cudaFreeHost(NULL));
-    FAILS(cudaErrorInvalidValue, "pointer is NULL", cudaMalloc((void **)NULL, 4));
-    FAILS(cudaErrorInvalidValue, "was not allocated by cudaMalloc", cudaFree(m.host.data()));
-    FAILS(cudaErrorInvalidValue,
-          "it is 400 bytes of device 0, allocated at memory_faults.cu:", cudaFreeHost(m.device));
-    FAILS(cudaErrorInvalidValue, "it is 400 bytes of pinned host memory", cudaFree(m.pinned));
-    FAILS(cudaErrorInvalidValue, "is 4 bytes into 400 bytes of device 0", cudaFree(m.device + 1));
+    INVALID("pointer is NULL", cudaMalloc((void **)NULL, 4));
+    INVALID("was not allocated by cudaMalloc", cudaFree(m.host.data()));
+    INVALID("it is 400 bytes of device 0, allocated at memory_faults.cu:", cudaFreeHost(m.device));
+    INVALID("it is 400 bytes of pinned host memory", cudaFree(m.pinned));
+    INVALID("is 4 bytes into 400 bytes of device 0", cudaFree(m.device + 1));
     WORKS(cudaFree(m.device));
     WORKS(cudaFreeHost(m.pinned));
-    FAILS(cudaErrorInvalidValue,
-          "freed already: 400 bytes of device 0, allocated at memory_faults.cu:", cudaFree(m.device));
-    FAILS(cudaErrorInvalidValue, "freed already: 400 bytes of pinned host memory", cudaFreeHost(m.pinned));
-    FAILS(cudaErrorInvalidValue, "and was freed already: 400 bytes of device 0",
-          cudaMemcpy(m.device, &value, 4, cudaMemcpyHostToDevice));
+    INVALID("freed already: 400 bytes of device 0, allocated at memory_faults.cu:", cudaFree(m.device));
+    INVALID("freed already: 400 bytes of pinned host memory", cudaFreeHost(m.pinned));
+    INVALID("and was freed already: 400 bytes of device 0",
+            cudaMemcpy(m.device, &value, 4, cudaMemcpyHostToDevice));
 }
 
 TEST(pinned_registered_and_managed_memory_used_wrongly) {
@@ -92,17 +69,17 @@ TEST(pinned_registered_and_managed_memory_used_wrongly) {
     std::vector<int> host(5000);
     OK(cudaHostAlloc(&mapped, 40, cudaHostAllocMapped));
     WORKS(cudaHostGetDevicePointer(&p, mapped, 0));
-    FAILS(cudaErrorInvalidValue, "is not from cudaHostAlloc", cudaHostGetDevicePointer(&p, host.data(), 0));
-    FAILS(cudaErrorInvalidValue, "flags", cudaHostGetDevicePointer(&p, mapped, 1));
-    FAILS(cudaErrorInvalidValue, "not a valid combination of flags", cudaHostAlloc(&p, 4, 0x100));
+    INVALID("is not from cudaHostAlloc", cudaHostGetDevicePointer(&p, host.data(), 0));
+    INVALID("flags", cudaHostGetDevicePointer(&p, mapped, 1));
+    INVALID("not a valid combination of flags", cudaHostAlloc(&p, 4, 0x100));
     WORKS(cudaHostRegister(host.data(), 20000, 0));
     FAILS(cudaErrorHostMemoryAlreadyRegistered, "overlap 20000 bytes of registered host memory",
           cudaHostRegister(&host[10], 40, 0));
     WORKS(cudaHostUnregister(host.data()));
     FAILS(cudaErrorHostMemoryNotRegistered, "is not registered", cudaHostUnregister(host.data()));
-    FAILS(cudaErrorInvalidValue, "0 bytes", cudaHostRegister(host.data(), 0, 0));
+    INVALID("0 bytes", cudaHostRegister(host.data(), 0, 0));
     WORKS(cudaMallocManaged(&p, 4, cudaMemAttachHost));
-    FAILS(cudaErrorInvalidValue, "flags are 0x10", cudaMallocManaged(&p, 4, 0x10));
+    INVALID("flags are 0x10", cudaMallocManaged(&p, 4, 0x10));
 }
 
 // This error has no message: a program may try with less memory.
@@ -131,14 +108,10 @@ TEST(symbols_used_wrongly) {
     WORKS(cudaMemcpyFromSymbol(out, result, 0, 4));
     WORKS(cudaMemcpyFromSymbol(&value, result, 4, 0, cudaMemcpyDefault));
     WORKS(cudaMemcpyFromSymbol(&value, fixed, 4));
-    FAILS(cudaErrorInvalidValue, "65 bytes at offset 0 do not fit in a variable of 64",
-          cudaMemcpyToSymbol(coefficients, in, 65));
-    FAILS(cudaErrorInvalidValue, "4 bytes at offset 61 do not fit",
-          cudaMemcpyToSymbol(coefficients, in, 4, 61));
-    FAILS(cudaErrorInvalidValue, "8 bytes at offset 0 do not fit in a variable of 4",
-          cudaMemcpyFromSymbol(out, result, 8));
-    FAILS(cudaErrorInvalidValue, "at offset 18446744073709551612 do not fit",
-          cudaMemcpyFromSymbol(out, result, 8, SIZE_MAX - 3));
+    INVALID("65 bytes at offset 0 do not fit in a variable of 64", cudaMemcpyToSymbol(coefficients, in, 65));
+    INVALID("4 bytes at offset 61 do not fit", cudaMemcpyToSymbol(coefficients, in, 4, 61));
+    INVALID("8 bytes at offset 0 do not fit in a variable of 4", cudaMemcpyFromSymbol(out, result, 8));
+    INVALID("at offset 18446744073709551612 do not fit", cudaMemcpyFromSymbol(out, result, 8, SIZE_MAX - 3));
     FAILS(cudaErrorInvalidSymbol, "is not a __device__ or __constant__ variable",
           cudaMemcpyToSymbol(on_the_host, &value, 4));
     FAILS(cudaErrorInvalidSymbol, "pass the variable itself, not its address",
@@ -153,11 +126,11 @@ TEST(symbols_used_wrongly) {
 
 TEST(devices_that_are_not_there) {
     Memory m;
-    int count;
-    OK(cudaGetDeviceCount(&count));
+    const int count = device_count();
     const std::string why =
         "there is no device " + std::to_string(count) + ", only 0 to " + std::to_string(count - 1);
     WORKS(cudaSetDevice(count - 1));
     FAILS(cudaErrorInvalidDevice, why.c_str(), cudaSetDevice(count));
+    WORKS(cudaMemcpyPeer(m.device, 0, m.other, 0, 4));
     FAILS(cudaErrorInvalidDevice, why.c_str(), cudaMemcpyPeer(m.device, 0, m.other, count, 4));
 }

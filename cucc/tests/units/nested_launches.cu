@@ -2,15 +2,7 @@
 // Dynamic parallelism: kernels that launch kernels. Child grids run after their parent grid has ended, and
 // before the host's launch is complete. cudaDeviceSynchronize() in device code waits for child grids, as
 // before CUDA 12.
-#include <cuda_runtime.h>
-#include "random.h"
-
-template <class T> static T *managed(size_t count) {
-    T *memory;
-    OK(cudaMallocManaged(&memory, count * sizeof(T)));
-    memset(memory, 0, count * sizeof(T));
-    return memory;
-}
+#include "device.h"
 
 __global__ void put(int *to, int value) {
     *to = value;
@@ -77,8 +69,7 @@ TEST(configuration_and_arguments_are_those_of_each_thread) {
         if (EXPECT(i >= 0 && i < n && numbers[k] % 64 == (int)(1 + i % 31)))
             ++times[(size_t)i];
     }
-    for (int i = 0; i < n; ++i)
-        EXPECT(times[(size_t)i] == 1);
+    EXPECT(times == std::vector<int>(n, 1));
 }
 
 __global__ void append(int *list, int value) {
@@ -237,18 +228,13 @@ TEST(grids_run_on_the_device_of_the_kernel) {
 
 TEST(a_graph_contains_what_its_kernels_launch) {
     int *list = managed<int>(16), *next = managed<int>(2);
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    OK(cudaStreamCreate(&stream));
-    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    put_all<<<1, 8, 0, stream>>>(next, list + 1, 8);
-    append<<<1, 1, 0, stream>>>(list + 9, 77);
-    OK(cudaStreamEndCapture(stream, &graph));
+    Captured graph;
+    graph.capture([&] {
+        put_all<<<1, 8, 0, graph.stream>>>(next, list + 1, 8);
+        append<<<1, 1, 0, graph.stream>>>(list + 9, 77);
+    });
     EXPECT(*next == 0 && list[9] == 0);
-    OK(cudaGraphInstantiate(&exec, graph, 0));
-    OK(cudaGraphLaunch(exec, stream));
-    OK(cudaStreamSynchronize(stream));
+    graph.run();
     int sum = 0;
     for (int i = 1; i <= 8; ++i)
         sum += list[i] / 64;

@@ -2,11 +2,7 @@
 // Operations on the bytes and 16-bit halves of words, on random words, beside arithmetic on arrays.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include "device.h"
-#include "random.h"
 
 typedef unsigned (*Reference)(unsigned, unsigned, unsigned);
 

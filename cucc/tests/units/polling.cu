@@ -2,9 +2,7 @@
 // Kernels that poll: they wait for the host, for a copy in another stream, or for another kernel. Their
 // launches become asynchronous.
 #include <cooperative_groups.h>
-#include <cuda_runtime.h>
-#include <thread>
-#include "../unit.h"
+#include "device.h"
 
 enum { DEVICES = 2, ROUNDS = 40 };
 
@@ -20,13 +18,6 @@ static int rounds_of(int device) {
     OK(cudaMemcpyToSymbol(rounds, &none, sizeof none));
     OK(cudaSetDevice(0));
     return n;
-}
-
-static int *managed_number(int value) {
-    int *number;
-    OK(cudaMallocManaged(&number, sizeof(int)));
-    *number = value;
-    return number;
 }
 
 // Waits until *ball is its own number, then sets it to the number of the other kernel.
@@ -50,9 +41,7 @@ __global__ void fail_after(const volatile int *flag) {
 
 TEST(an_error_of_a_kernel_that_has_waited) {
     const unit_result result = in_child([] {
-        int *flag;
-        cudaMallocManaged(&flag, sizeof *flag);
-        *flag = 0;
+        int *const flag = managed<int>();
         fail_after<<<1, 1>>>(flag);
         const bool runs = cudaGetLastError() == cudaSuccess;
         *(volatile int *)flag = 1;
@@ -65,9 +54,8 @@ TEST(an_error_of_a_kernel_that_has_waited) {
 // A deadlock of two kernels
 TEST(each_waits_for_the_other) {
     const unit_result result = in_child([] {
-        int *ball = NULL;
         setenv("CUDA_CPU_WATCHDOG", "0.3", 1);
-        cudaMallocManaged(&ball, sizeof *ball);
+        int *const ball = managed<int>();
         *ball = 7;
         for (int d = 0; d < DEVICES; ++d) {
             cudaSetDevice(d);
@@ -75,17 +63,15 @@ TEST(each_waits_for_the_other) {
         }
         exit(cudaDeviceSynchronize() == cudaSuccess ? 0 : 2);
     });
-    EXPECT(result.status == 1);
-    EXPECT(strstr(result.err, "no progress for 0.3 s") && strstr(result.err, "in kernel play"));
+    ends_with(result, {"no progress for 0.3 s", "in kernel play"});
 }
 
 TEST(kernels_of_two_streams) {
-    int *ball = managed_number(2);
-    cudaStream_t streams[3];
-    for (int i = 0; i < 3; ++i) {
-        OK(cudaStreamCreate(&streams[i]));
+    int *const ball = managed<int>();
+    const cudaStream_t streams[3] = {new_stream(), new_stream(), new_stream()};
+    *ball = 2;
+    for (int i = 0; i < 3; ++i)
         play<<<1, 1, 0, streams[i]>>>(ball, i, (i + 1) % 3);
-    }
     for (cudaStream_t stream : streams)
         OK(cudaStreamSynchronize(stream));
     EXPECT(rounds_of(0) == 3 * ROUNDS && *ball == 2);
@@ -110,8 +96,8 @@ __global__ void meet(unsigned *arrived, int *sum) {
 }
 
 TEST(cooperative_kernels_of_two_devices) {
-    unsigned *arrived = (unsigned *)managed_number(0);
-    int *sum = managed_number(0);
+    unsigned *arrived = managed<unsigned>();
+    int *sum = managed<int>();
     void *arguments[] = {&arrived, &sum};
     for (int d = 0; d < DEVICES; ++d) {
         OK(cudaSetDevice(d));
@@ -124,15 +110,13 @@ TEST(cooperative_kernels_of_two_devices) {
 
 #ifndef __SANITIZE_THREAD__ // accesses through volatile are data races of the host threads
 TEST(kernels_of_two_host_threads) {
-    int *ball = managed_number(1);
-    const auto host = [=](int d) {
+    int *const ball = managed<int>();
+    *ball = 1;
+    in_threads(DEVICES, [=](int d) {
         OK(cudaSetDevice(d));
         play<<<1, 1>>>(ball, d, 1 - d);
         OK(cudaDeviceSynchronize());
-    };
-    std::thread second(host, 1);
-    host(0);
-    second.join();
+    });
     EXPECT(rounds_of(0) == ROUNDS && rounds_of(1) == ROUNDS);
 }
 
@@ -143,9 +127,9 @@ __global__ void wait_for(const volatile int *flag, int *answer) {
 }
 
 TEST(the_host_polls_what_the_kernel_writes) {
-    int *flag = managed_number(0), *answer = managed_number(0), *copy = managed_number(-1);
-    cudaEvent_t end;
-    OK(cudaEventCreate(&end));
+    int *flag = managed<int>(), *answer = managed<int>(), *copy = managed<int>();
+    const cudaEvent_t end = new_event();
+    *copy = -1;
     wait_for<<<1, 1>>>(flag, answer);
     OK(cudaMemcpyAsync(copy, answer, sizeof *copy, cudaMemcpyDefault, 0)); // waits for the kernel
     OK(cudaEventRecord(end));
@@ -176,9 +160,8 @@ __global__ void sleep_until(unsigned *flag) {
 TEST(a_copy_in_another_stream) {
     unsigned *flag;
     const unsigned one = 1;
-    cudaStream_t kernels, copies;
-    OK(cudaStreamCreateWithFlags(&kernels, cudaStreamNonBlocking));
-    OK(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking));
+    const cudaStream_t kernels = new_stream(cudaStreamNonBlocking),
+                       copies = new_stream(cudaStreamNonBlocking);
     OK(cudaMalloc(&flag, sizeof *flag));
     for (bool wait : {false, true}) {
         OK(cudaMemset(flag, 0, sizeof *flag));
@@ -189,7 +172,6 @@ TEST(a_copy_in_another_stream) {
         OK(cudaStreamSynchronize(kernels));
     }
 }
-
 #endif
 
 __global__ void add_one(int *sum) {
@@ -204,7 +186,7 @@ __global__ void launch_before_and_after(const volatile int *flag, int *sum) {
 }
 
 TEST(a_kernel_that_has_waited_launches_kernels) {
-    int *flag = managed_number(0), *sum = managed_number(0);
+    int *flag = managed<int>(), *sum = managed<int>();
     launch_before_and_after<<<2, 1>>>(flag, sum);
     EXPECT(*(volatile int *)sum == 0);
     *(volatile int *)flag = 1;

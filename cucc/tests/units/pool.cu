@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Memory pools, hints about managed memory, and calls that programs make beside their work. Everything is
 // legal CUDA, apart from what is marked.
-#include <cuda_runtime.h>
 #include <cstdint>
-#include <cstring>
-#include "../unit.h"
+#include "device.h"
 
 static uint64_t attribute(cudaMemPool_t pool, cudaMemPoolAttr which) {
     uint64_t value = ~0ull;
@@ -18,9 +16,8 @@ __global__ void set(int *x, int value) {
 
 TEST(memory_comes_from_pools) {
     cudaMemPool_t standard, pool, current;
-    cudaStream_t s;
-    int *a, *b, got = 0;
-    OK(cudaStreamCreate(&s));
+    const cudaStream_t s = new_stream();
+    int *a, *b;
     OK(cudaDeviceGetDefaultMemPool(&standard, 0));
     OK(cudaDeviceGetMemPool(&current, 0));
     EXPECT(standard == current);
@@ -34,9 +31,8 @@ TEST(memory_comes_from_pools) {
     OK(cudaMallocFromPoolAsync(&a, 1000000, pool, s));
     OK(cudaMallocAsync(&b, 1000000, pool, s));
     set<<<1, 1, 0, s>>>(a, 5);
-    OK(cudaMemcpyAsync(&got, a, sizeof got, cudaMemcpyDeviceToHost, s));
     OK(cudaStreamSynchronize(s));
-    EXPECT(got == 5);
+    EXPECT(value_at(a) == 5);
     const uint64_t used = attribute(pool, cudaMemPoolAttrUsedMemCurrent);
     EXPECT(used >= 2000000 && attribute(pool, cudaMemPoolAttrUsedMemHigh) == used);
     OK(cudaFreeAsync(a, s));
@@ -105,15 +101,13 @@ __global__ void add(int *x, long y, char z) {
 }
 
 TEST(launches_with_a_configuration) {
-    int *x, got = 0;
-    OK(cudaMalloc(&x, sizeof(int)));
+    int *x = managed<int>();
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute cooperative;
     config.gridDim = dim3(1);
     config.blockDim = dim3(1);
     OK(cudaLaunchKernelEx(&config, add, x, 40, 2)); // converts to long and char
-    OK(cudaMemcpy(&got, x, sizeof got, cudaMemcpyDeviceToHost));
-    EXPECT(got == 42);
+    EXPECT(value_at(x) == 42);
     cooperative.id = cudaLaunchAttributeCooperative;
     cooperative.val.cooperative = 1;
     config.attrs = &cooperative;
@@ -121,8 +115,7 @@ TEST(launches_with_a_configuration) {
     int value = 7;
     void *arguments[] = {&x, &value};
     OK(cudaLaunchKernelExC(&config, (const void *)set, arguments));
-    OK(cudaMemcpy(&got, x, sizeof got, cudaMemcpyDeviceToHost));
-    EXPECT(got == 7);
+    EXPECT(value_at(x) == 7);
     size_t bytes = 0;
     OK(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, add, 2, 256));
     EXPECT(bytes >= 16384);
@@ -163,20 +156,15 @@ TEST(memory_and_semaphores_of_vulkan_are_refused) {
         cudaExternalSemaphore_t semaphore;
         exit(!refused(cudaImportExternalSemaphore(&semaphore, &desc)));
     });
-    EXPECT(
-        r.status == 0 &&
-        strstr(r.err, "cudaImportExternalSemaphore: memory and semaphores of Vulkan and Direct3D are not"));
+    ends_with(r, {"cudaImportExternalSemaphore: memory and semaphores of Vulkan and Direct3D are not"}, 0);
     cudaDeviceProp properties;
     OK(cudaGetDeviceProperties(&properties, 0));
     EXPECT(!properties.timelineSemaphoreInteropSupported);
 }
 
 TEST(a_launch_of_clusters_is_refused_with_its_line) {
-    char expected[100];
-    const unit_result r = in_child(launch_a_cluster);
-    snprintf(expected, sizeof expected, "cudaLaunchKernelEx at pool.cu:%d: clusters of 2 x 1 x 1 blocks",
-             cluster_line);
-    EXPECT(r.status == 0 && strstr(r.err, expected) &&
-           strstr(r.err, "cudaOccupancyMaxActiveClusters: clusters"));
+    const std::string where = "cudaLaunchKernelEx at pool.cu:" + std::to_string(cluster_line);
+    ends_with(in_child(launch_a_cluster),
+              {where + ": clusters of 2 x 1 x 1 blocks", "cudaOccupancyMaxActiveClusters: clusters"}, 0);
 }
 #endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Inline PTX: the instructions and registers that the translator turns into C++.
-#include <cuda_runtime.h>
-#include <initializer_list>
-#include "../unit.h"
+#include "device.h"
 
 __managed__ unsigned words[64];
 __managed__ unsigned long long longs[16];
@@ -82,10 +80,8 @@ __global__ void memory(unsigned *p, float4 *f, const double *d) {
 }
 
 TEST(loads_and_stores) {
-    float4 *f;
-    double *d;
-    cudaMallocManaged(&f, 2 * sizeof *f);
-    cudaMallocManaged(&d, sizeof *d);
+    float4 *const f = managed<float4>(2);
+    double *const d = managed<double>();
     f[0] = make_float4(1, 2, 3, 4);
     *d = 100;
     words[0] = 5, words[1] = 6;
@@ -118,11 +114,9 @@ __global__ void wait_for_other(unsigned char *flags, int form) {
 }
 
 TEST(a_loop_that_polls) {
-    unsigned char *flags;
-    OK(cudaMalloc(&flags, 2));
     for (int form = 0; form < 3; ++form) {
-        OK(cudaMemset(flags, 0, 2));
-        wait_for_other<<<1, 2>>>(flags, form);
+        const Device<unsigned char> flags(2);
+        wait_for_other<<<1, 2>>>(flags.data, form);
         OK(cudaDeviceSynchronize());
     }
 }

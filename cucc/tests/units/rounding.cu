@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Arithmetic and conversions of float and double in the four rounding modes.
-#include <cstdio>
 #include "exact.h"
 
 template <class T> struct Format; // numbers of bits

@@ -44,9 +44,7 @@ __global__ void copy_kernel(const int4 *in, int4 *out) {
 }
 
 TEST(copies_to_shared_memory) {
-    std::vector<int4> in;
-    for (int i = 0; i < 32; i++)
-        in.push_back(make_int4(i, i + 1, i + 2, i + 3));
+    auto in = made(32, [](int i) { return make_int4(i, i + 1, i + 2, i + 3); });
     const Device<int4> from(in), to(32);
     copy_kernel<<<1, 32>>>(from.data, to.data);
     const auto out = to.host();

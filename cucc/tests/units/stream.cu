@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Streams and events.
-#include <cuda_runtime.h>
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <thread>
-#include <vector>
-#include "../unit.h"
+#include "device.h"
 
 TEST(streams_are_made_and_destroyed) {
     cudaStream_t a, b, c;
@@ -48,23 +45,19 @@ TEST(priorities_are_clamped) {
 }
 
 TEST(the_default_streams_are_there) {
-    cudaEvent_t e;
-    OK(cudaEventCreate(&e));
+    const cudaEvent_t e = new_event();
     for (cudaStream_t s : {(cudaStream_t)0, cudaStreamLegacy, cudaStreamPerThread}) {
         OK(cudaStreamSynchronize(s));
         OK(cudaStreamQuery(s));
         OK(cudaEventRecord(e, s));
         OK(cudaStreamWaitEvent(s, e, 0));
     }
-    OK(cudaEventDestroy(e));
     EXPECT(cudaStreamDestroy(0) == cudaErrorInvalidResourceHandle);
 }
 
 TEST(events_measure_time) {
-    cudaEvent_t start, stop;
+    const cudaEvent_t start = new_event(), stop = new_event();
     float ms = -1, none = -1;
-    OK(cudaEventCreate(&start));
-    OK(cudaEventCreate(&stop));
     OK(cudaEventRecord(start));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     OK(cudaEventRecord(stop, 0));
@@ -83,11 +76,11 @@ TEST(events_measure_time) {
 }
 
 TEST(elapsed_time_needs_two_recorded_timing_events) {
-    cudaEvent_t recorded, fresh, untimed, bad;
+    cudaEvent_t fresh, bad;
+    const cudaEvent_t recorded = new_event(cudaEventBlockingSync),
+                      untimed = new_event(cudaEventDisableTiming);
     float ms;
-    OK(cudaEventCreate(&recorded, cudaEventBlockingSync));
     OK(cudaEventCreate(&fresh));
-    OK(cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming));
     OK(cudaEventRecord(recorded));
     OK(cudaEventRecord(untimed));
     OK(cudaDeviceSynchronize());
@@ -114,8 +107,7 @@ static void note_stream(cudaStream_t, cudaError_t status, void *order) {
 
 TEST(callbacks_run_in_order) {
     std::vector<int> order;
-    cudaStream_t s;
-    OK(cudaStreamCreate(&s));
+    const cudaStream_t s = new_stream();
     OK(cudaLaunchHostFunc(s, note, &order));
     OK(cudaStreamAddCallback(s, note_stream, &order, 0));
     OK(cudaLaunchHostFunc(s, note, &order));
@@ -140,14 +132,12 @@ TEST(a_callback_must_not_call_the_runtime) {
 
 #ifdef __CU2CPP__ // using a destroyed handle is undefined in CUDA, and an error here
 TEST(destroyed_handles_are_known) {
-    cudaStream_t s, t;
-    cudaEvent_t e, f;
-    OK(cudaStreamCreate(&s));
-    OK(cudaEventCreate(&e));
+    const cudaStream_t s = new_stream();
+    const cudaEvent_t e = new_event();
     OK(cudaStreamDestroy(s));
     OK(cudaEventDestroy(e));
-    OK(cudaStreamCreate(&t));
-    OK(cudaEventCreate(&f));
+    const cudaStream_t t = new_stream();
+    const cudaEvent_t f = new_event();
     EXPECT(s != t && e != f);
     EXPECT(cudaStreamSynchronize(s) == cudaErrorInvalidResourceHandle);
     EXPECT(cudaStreamDestroy(s) == cudaErrorInvalidResourceHandle);
@@ -160,20 +150,15 @@ TEST(destroyed_handles_are_known) {
 #endif
 
 TEST(events_and_streams_belong_to_devices) {
-    int count;
-    OK(cudaGetDeviceCount(&count));
-    if (count < 2)
+    if (device_count() < 2)
         return;
-    cudaStream_t s0, s1;
-    cudaEvent_t e0, e1, e2;
     float ms;
-    OK(cudaStreamCreate(&s0));
-    OK(cudaEventCreate(&e0));
-    OK(cudaEventCreate(&e2));
+    const cudaStream_t s0 = new_stream();
+    const cudaEvent_t e0 = new_event(), e2 = new_event();
     OK(cudaEventRecord(e0, s0));
     OK(cudaSetDevice(1));
-    OK(cudaStreamCreate(&s1));
-    OK(cudaEventCreate(&e1));
+    const cudaStream_t s1 = new_stream();
+    const cudaEvent_t e1 = new_event();
     OK(cudaEventRecord(e1, s1));
     OK(cudaStreamWaitEvent(s1, e0)); // waiting across devices is allowed
     OK(cudaStreamSynchronize(s1));
@@ -186,17 +171,13 @@ TEST(events_and_streams_belong_to_devices) {
 
 TEST(host_threads_use_streams_at_once) {
     std::atomic<int> wrong{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 8; t++)
-        threads.emplace_back([&wrong] {
-            for (int i = 0; i < 100; i++) {
-                cudaStream_t s;
-                cudaEvent_t e;
-                wrong += cudaStreamCreate(&s) || cudaEventCreate(&e) || cudaEventRecord(e, s) ||
-                         cudaStreamSynchronize(s) || cudaEventDestroy(e) || cudaStreamDestroy(s);
-            }
-        });
-    for (std::thread &t : threads)
-        t.join();
+    in_threads(8, [&](int) {
+        for (int i = 0; i < 100; i++) {
+            cudaStream_t s;
+            cudaEvent_t e;
+            wrong += cudaStreamCreate(&s) || cudaEventCreate(&e) || cudaEventRecord(e, s) ||
+                     cudaStreamSynchronize(s) || cudaEventDestroy(e) || cudaStreamDestroy(s);
+        }
+    });
     EXPECT(wrong == 0);
 }

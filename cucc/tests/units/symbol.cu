@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // __device__ and __constant__ variables: copies, addresses, use in kernels, several devices.
-#include <cstring>
 #include "device.h"
 
 struct Sphere {
@@ -22,6 +21,16 @@ __device__ short small[5];
 }
 __device__ char odd[3];
 
+// A variable, or an element of it
+template <class T, class S> static T copied(const S &symbol, size_t i = 0) {
+    T value = {};
+    OK(cudaMemcpyFromSymbol(&value, symbol, sizeof value, i * sizeof value));
+    return value;
+}
+template <class S, class T> static void set(S &symbol, const T &value) {
+    OK(cudaMemcpyToSymbol(symbol, &value, sizeof value));
+}
+
 __global__ void read(int *out) {
     const int i = threadIdx.x;
     out[i] = numbers[i] + counter + (int)scale + fixed_numbers[i % 4] + hidden[i % 3];
@@ -37,24 +46,20 @@ __global__ void write() {
 }
 
 TEST(symbols_are_copied_both_ways) {
-    int in[64], out[64] = {};
-    for (int i = 0; i < 64; i++)
-        in[i] = i * i;
-    OK(cudaMemcpyToSymbol(numbers, in, sizeof in));
+    const std::vector<int> in = made(64, [](int i) { return i * i; });
+    int out[64] = {};
+    OK(cudaMemcpyToSymbol(numbers, in.data(), sizeof out));
     OK(cudaMemcpyFromSymbol(out, numbers, sizeof out));
-    EXPECT(memcmp(in, out, sizeof in) == 0);
+    EXPECT(memcmp(in.data(), out, sizeof out) == 0);
     OK(cudaMemcpyFromSymbol(out, numbers, 8, 16)); // the offset is in bytes
     EXPECT(out[0] == 16 && out[1] == 25);
     const int two[2] = {-1, -2};
     OK(cudaMemcpyToSymbol(numbers, two, sizeof two, 62 * sizeof(int)));
     OK(cudaMemcpyFromSymbol(out, numbers, sizeof out));
     EXPECT(out[61] == 61 * 61 && out[62] == -1 && out[63] == -2);
-    float f = 0;
-    OK(cudaMemcpyFromSymbol(&f, scale, sizeof f));
-    EXPECT(f == 2.5f);
-    OK(cudaMemcpyToSymbol(numbers, in, 0, sizeof numbers)); // 0 bytes at the end
-    cudaStream_t s;
-    OK(cudaStreamCreate(&s));
+    EXPECT(copied<float>(scale) == 2.5f);
+    OK(cudaMemcpyToSymbol(numbers, in.data(), 0, sizeof numbers)); // 0 bytes at the end
+    const cudaStream_t s = new_stream();
     OK(cudaMemcpyToSymbolAsync(counter, &in[3], sizeof(int), 0, cudaMemcpyHostToDevice, s));
     OK(cudaMemcpyFromSymbolAsync(&out[0], counter, sizeof(int), 0, cudaMemcpyDeviceToHost, s));
     OK(cudaStreamSynchronize(s));
@@ -62,58 +67,40 @@ TEST(symbols_are_copied_both_ways) {
 }
 
 TEST(kernels_see_symbols) {
-    int in[64];
     const Device<int> device(32);
-    for (int i = 0; i < 64; i++)
-        in[i] = 1000 * i;
-    const int seven = 7;
-    OK(cudaMemcpyToSymbol(numbers, in, sizeof in));
-    OK(cudaMemcpyToSymbol(counter, &seven, sizeof seven));
+    OK(cudaMemcpyToSymbol(numbers, made(64, [](int i) { return 1000 * i; }).data(), sizeof numbers));
+    set(counter, 7);
     read<<<1, 32>>>(device.data);
-    const auto out = device.host();
-    for (int i = 0; i < 32; i++)
-        EXPECT(out[i] == 1000 * i + 7 + 2 + 10 * (i % 4 + 1) + i % 3 + 1);
+    const auto expected = [](int i) { return 1000 * i + 7 + 2 + 10 * (i % 4 + 1) + i % 3 + 1; };
+    EXPECT(device.host() == made(32, expected));
     shared_by_all = 21;
     write<<<1, 1>>>();
     OK(cudaDeviceSynchronize());
     EXPECT(shared_by_all == 42); // managed, so it belongs to both sides
-    double t[3][5];
-    Sphere s[4];
-    short small[5];
-    char c[3];
-    OK(cudaMemcpyFromSymbol(t, table, sizeof t));
-    OK(cudaMemcpyFromSymbol(s, spheres, sizeof s));
-    OK(cudaMemcpyFromSymbol(small, inner::small, sizeof small));
-    OK(cudaMemcpyFromSymbol(c, odd, sizeof c));
-    EXPECT(t[2][4] == 8 && s[3].id == 99 && small[4] == -5 && c[2] == 'z');
+    EXPECT(copied<double>(table, 14) == 8 && copied<Sphere>(spheres, 3).id == 99);
+    EXPECT(copied<short>(inner::small, 4) == -5 && copied<char>(odd, 2) == 'z');
 }
 
 TEST(symbols_have_addresses_and_sizes) {
     size_t size = 0;
-    double *address, value = 4.5, back = 0;
+    double *address, value = 4.5;
     OK(cudaGetSymbolSize(&size, table));
     EXPECT(size == 15 * sizeof(double));
     OK(cudaGetSymbolSize(&size, flag));
     EXPECT(size == sizeof(int));
     OK(cudaGetSymbolAddress((void **)&address, table));
     OK(cudaMemcpy(address + 7, &value, sizeof value, cudaMemcpyHostToDevice));
-    OK(cudaMemcpyFromSymbol(&back, table, sizeof back, 7 * sizeof back));
-    EXPECT(back == 4.5);
+    EXPECT(copied<double>(table, 7) == 4.5);
     OK(cudaMemset(address, 0, sizeof table));
-    OK(cudaMemcpyFromSymbol(&back, table, sizeof back, 7 * sizeof back));
-    EXPECT(back == 0);
+    EXPECT(copied<double>(table, 7) == 0);
     cudaPointerAttributes of;
     OK(cudaPointerGetAttributes(&of, address));
     EXPECT(of.type == cudaMemoryTypeDevice);
-    int *device; // from a variable to memory and back, on the device
-    OK(cudaMalloc(&device, sizeof(int)));
-    const int in = 31;
-    int out = 0;
-    OK(cudaMemcpyToSymbol(counter, &in, sizeof in));
-    OK(cudaMemcpyFromSymbol(device, counter, sizeof(int), 0, cudaMemcpyDeviceToDevice));
-    OK(cudaMemcpyToSymbol(hidden, device, sizeof(int), 4, cudaMemcpyDeviceToDevice));
-    OK(cudaMemcpyFromSymbol(&out, hidden, sizeof out, 4));
-    EXPECT(out == 31);
+    const Device<int> device(1); // from a variable to memory and back, on the device
+    set(counter, 31);
+    OK(cudaMemcpyFromSymbol(device.data, counter, sizeof(int), 0, cudaMemcpyDeviceToDevice));
+    OK(cudaMemcpyToSymbol(hidden, device.data, sizeof(int), 4, cudaMemcpyDeviceToDevice));
+    EXPECT(copied<int>(hidden, 1) == 31);
 }
 
 // No code of this file writes these by name, so a compiler could take them for constants.
@@ -124,29 +111,19 @@ __global__ void read_level(float *out) {
 }
 
 TEST(kernels_read_values_that_only_copies_change) {
-    int count;
-    OK(cudaGetDeviceCount(&count));
-    float *out, back = 0;
     for (int pass = 0; pass < 2; pass++)
-        for (int d = 0; d < count; d++) {
+        for (int d = 0; d < device_count(); d++) {
             OK(cudaSetDevice(d));
-            OK(cudaMalloc(&out, sizeof *out));
-            read_level<<<1, 1>>>(out);
-            OK(cudaMemcpy(&back, out, sizeof back, cudaMemcpyDeviceToHost));
-            EXPECT(back == (pass ? (8 + d) * (d + 1.5f) : 2.5f));
-            const int value = 8 + d;
-            const float by = d + 1.5f;
-            OK(cudaMemcpyToSymbol(level, &value, sizeof value));
-            OK(cudaMemcpyToSymbol(factor, &by, sizeof by));
-            OK(cudaFree(out));
+            const Device<float> out(1);
+            read_level<<<1, 1>>>(out.data);
+            EXPECT(out.host()[0] == (pass ? (8 + d) * (d + 1.5f) : 2.5f));
+            set(level, 8 + d);
+            set(factor, d + 1.5f);
         }
 }
 
 TEST(a_reset_brings_the_first_values_back) {
-    const float changed = 7;
-    float f = 0;
-    OK(cudaMemcpyToSymbol(scale, &changed, sizeof changed));
+    set(scale, 7.0f);
     OK(cudaDeviceReset());
-    OK(cudaMemcpyFromSymbol(&f, scale, sizeof f));
-    EXPECT(f == 2.5f);
+    EXPECT(copied<float>(scale) == 2.5f);
 }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Arrays, and the errors of texture and surface objects. More results of fetches are in volume.cu.
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <numeric>
-#include <vector>
 #include "device.h"
 
 // Checks that the call's error is also the last error, clears it, and returns it.
@@ -22,9 +18,7 @@ static cudaArray_t make_array(size_t width, size_t height, unsigned flags = 0) {
 }
 
 static std::vector<int> counted(size_t n) {
-    std::vector<int> v(n);
-    std::iota(v.begin(), v.end(), 1);
-    return v;
+    return made(n, [](int i) { return i + 1; });
 }
 
 TEST(arrays_are_copied_by_rows_and_bytes) {
@@ -44,12 +38,9 @@ TEST(arrays_are_copied_by_rows_and_bytes) {
                              cudaMemcpyDefault));
     EXPECT(part[0][0] == in[8] && part[0][1] == in[9] && part[2][1] == in[23]);
 
-    int *device;
-    OK(cudaMalloc(&device, row * 5));
-    OK(cudaMemcpy2DFromArray(device, row, b, 0, 0, row, 5, cudaMemcpyDeviceToDevice));
-    OK(cudaMemcpy(out.data(), device, row * 5, cudaMemcpyDeviceToHost));
-    EXPECT(in == out);
-    OK(cudaFree(device));
+    const Device<int> device(7 * 5);
+    OK(cudaMemcpy2DFromArray(device.data, row, b, 0, 0, row, 5, cudaMemcpyDeviceToDevice));
+    EXPECT(in == device.host());
 
     // Consecutive bytes, across the ends of rows
     OK(cudaMemcpyFromArray(out.data(), b, 4, 1, 60, cudaMemcpyDeviceToHost));
@@ -116,13 +107,6 @@ static cudaResourceDesc pitched(void *memory, size_t width, size_t height, size_
     r.res.pitch2D.width = width;
     r.res.pitch2D.height = height;
     r.res.pitch2D.pitchInBytes = pitch;
-    return r;
-}
-
-static cudaResourceDesc of_array(cudaArray_t array) {
-    cudaResourceDesc r = {};
-    r.resType = cudaResourceTypeArray;
-    r.res.array.array = array;
     return r;
 }
 
@@ -226,14 +210,11 @@ template <class C> static std::vector<float> fetch_texel(C texel, float border, 
     return got.host();
 }
 
-template <class C> static void check_smallest(int least) {
-    const std::vector<float> plain = fetch_texel<C>(least, 1), filtered = fetch_texel<C>(least, 1, true);
+TEST_OF(the_smallest_value_is_less_than_minus_1_until_it_is_filtered, signed char, short) {
+    const int least = std::numeric_limits<T>::min();
+    const std::vector<float> plain = fetch_texel<T>(least, 1), filtered = fetch_texel<T>(least, 1, true);
     EXPECT(plain[0] == -1 && plain[1] == 1 && filtered[0] == -1 && filtered[1] == 1);
     EXPECT(filtered[2] == (float)(0.5 + 0.5 * (least / (float)(-least - 1))));
-}
-
-TEST(the_smallest_value_is_less_than_minus_1_until_it_is_filtered) {
-    check_smallest<signed char>(-128), check_smallest<short>(-32768);
 }
 
 template <class C> static float border_of(float colour) {
@@ -397,25 +378,15 @@ static cudaSurfaceObject_t surface_4_by_4() {
 }
 
 TEST(what_ends_a_kernel) {
-    const struct {
-        void (*body)(void *);
-        const char *kernel, *text;
-    } cases[] = {
-        {[](void *) { write_at<<<1, 1>>>(surface_4_by_4(), 16, 0); }, "write_at",
-         "byte 16 of row 0 is outside 4 rows of 16 bytes"},
-        {[](void *) { write_at<<<1, 1>>>(surface_4_by_4(), 2, 0); }, "write_at",
-         "misaligned: byte 2 of a row for a value of 4 bytes"},
-        {[](void *) {
-             const Device<float> memory(256);
-             fetch_wrong<<<1, 1>>>(texture_of(linear(memory.data, 1024)), memory.data);
-         },
-         "fetch_wrong", "the object is of linear memory, which tex1Dfetch reads"},
-    };
-    for (const auto &c : cases) {
-        const struct unit_result r = unit_child(c.body, nullptr);
-        EXPECT(r.status == 1);
-        EXPECT(strstr(r.err, c.text) && strstr(r.err, c.kernel) && strstr(r.err, "texture.cu:"));
-    }
+    ends_with(in_child([] { write_at<<<1, 1>>>(surface_4_by_4(), 16, 0); }),
+              {"byte 16 of row 0 is outside 4 rows of 16 bytes", "write_at", "texture.cu:"});
+    ends_with(in_child([] { write_at<<<1, 1>>>(surface_4_by_4(), 2, 0); }),
+              {"misaligned: byte 2 of a row for a value of 4 bytes", "write_at", "texture.cu:"});
+    ends_with(in_child([] {
+                  const Device<float> memory(256);
+                  fetch_wrong<<<1, 1>>>(texture_of(linear(memory.data, 1024)), memory.data);
+              }),
+              {"the object is of linear memory, which tex1Dfetch reads", "fetch_wrong", "texture.cu:"});
 }
 
 TEST(a_reset_takes_everything) {

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Needs: thrust
 // Thrust from the system's package: memory, policies, streams and kernels. The algorithms are Thrust's own.
-#include "../unit.h"
+#include "device.h"
 #include <algorithm>
-#include <numeric>
 #include <thrust/copy.h>
 #include <thrust/device_free.h>
 #include <thrust/device_malloc.h>
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 #include <thrust/fill.h>
-#include <thrust/random.h>
 #include <thrust/reduce.h>
 #include <thrust/sequence.h>
 #include <thrust/sort.h>
 #include <thrust/system/cuda/execution_policy.h>
-#include <vector>
 
 #ifdef __CUDA_ARCH__ // tested in a program of Thrust's: the headers are preprocessed twice
 #define ON_DEVICE 1
@@ -29,11 +26,7 @@ static const int N = 1000;
 
 // The same numbers for both sides
 static std::vector<int> numbers(int range) {
-    thrust::minstd_rand random(7);
-    thrust::uniform_int_distribution<int> any(0, range - 1);
-    std::vector<int> all(N);
-    std::generate(all.begin(), all.end(), [&] { return any(random); });
-    return all;
+    return made(N, [=](int) { return pick(0, range - 1); });
 }
 
 template <class T> static std::vector<T> host(const thrust::device_vector<T> &v) {
@@ -99,8 +92,7 @@ TEST(memory_that_is_used_up) {
 TEST(policies) {
     std::vector<int> all = numbers(1000);
     Ints v(all.begin(), all.end());
-    cudaStream_t stream;
-    OK(cudaStreamCreate(&stream));
+    const cudaStream_t stream = new_stream();
     int *p = thrust::raw_pointer_cast(v.data());
     twice<<<(N + 127) / 128, 128, 0, stream>>>(p, N);
     thrust::sort(thrust::cuda::par.on(stream), v.begin(), v.end());
@@ -128,7 +120,6 @@ TEST(policies) {
     EXPECT(refused && host(v) == all);
     cudaStreamEndCapture(stream, &graph);
     cudaGetLastError();
-    OK(cudaStreamDestroy(stream));
 }
 
 TEST(in_kernels) {

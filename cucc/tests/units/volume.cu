@@ -186,13 +186,10 @@ struct Scene {
     }
     void view(bool linear, bool normalized, cudaTextureAddressMode mode, cudaTextureDesc desc = {}) {
         OK(cudaDestroyTextureObject(texture));
-        cudaResourceDesc resource = {};
+        cudaResourceDesc resource = of_array(array);
         if (mipmapped) {
             resource.resType = cudaResourceTypeMipmappedArray;
             resource.res.mipmap.mipmap = mipmapped;
-        } else {
-            resource.resType = cudaResourceTypeArray;
-            resource.res.array.array = array;
         }
         for (auto &m : desc.addressMode)
             m = mode;
@@ -499,9 +496,7 @@ TEST(surfaces) {
         cudaArray_t array;
         OK(cudaMalloc3DArray(&array, &floats, e, kinds[kind].flags | cudaArraySurfaceLoadStore));
         fill(array, e.width, rows, e.depth, texel);
-        cudaResourceDesc resource = {};
-        resource.resType = cudaResourceTypeArray;
-        resource.res.array.array = array;
+        const cudaResourceDesc resource = of_array(array);
         cudaSurfaceObject_t surface;
         OK(cudaCreateSurfaceObject(&surface, &resource));
         shift<<<1, dim3((unsigned)e.width, (unsigned)rows, (unsigned)e.depth)>>>(surface, kind);

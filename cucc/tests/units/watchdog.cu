@@ -2,7 +2,7 @@
 // The watchdog ends the program with a message when a kernel is in a deadlock. A slow kernel is not affected.
 #include <chrono>
 #include <cooperative_groups.h>
-#include "messages.h"
+#include "device.h"
 
 static void work(double seconds) { // keeps its processor busy
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
@@ -33,6 +33,11 @@ __global__ void wait_for(int n) {
         ;
 }
 
+__global__ void wait_for_host(volatile int *flag) {
+    while (*flag == 0)
+        ;
+}
+
 // Some threads wait at a barrier for others that poll.
 __global__ void barrier_and_poll() {
     if (threadIdx.x % 2)
@@ -60,20 +65,18 @@ TEST(deadlocks) {
               {"no progress", "kernel poll_before_the_grid_barrier, block (1,0,0)"});
     ends_with(run([] { never_released<<<2, 2>>>(); }, "CUDA_CPU_WATCHDOG", "soon"),
               {"CUDA_CPU_WATCHDOG=soon: must be a number of seconds"});
-}
-
-TEST(blocks_that_wait_for_one_that_has_not_started) {
+    ends_with(run([] { wait_for_host<<<3, 64>>>(managed<int>()); }),
+              {"with reads through volatile", "in kernel wait_for_host"});
+    // for a block that has not started
     ends_with(run([] { wait_for<<<5, 1>>>(1); }), {"2 of 5 blocks run", "CUDA_CPU_WORKERS=5"});
 }
 
 TEST(zero_switches_it_off) {
-    const unit_result result = run(
-        [] {
-            alarm(1);
-            wait_for<<<1, 1>>>(1);
-        },
-        "CUDA_CPU_WATCHDOG", "0");
-    EXPECT(result.status == 128 + SIGALRM);
+    const auto wait = [] {
+        alarm(1);
+        wait_for<<<1, 1>>>(1);
+    };
+    EXPECT(run(wait, "CUDA_CPU_WATCHDOG", "0").status == 128 + SIGALRM);
 }
 
 // Two blocks, each on its own worker, hold the lock in turn, at last for much longer than the watchdog waits.
@@ -91,17 +94,10 @@ TEST(a_slow_holder_of_a_lock) {
     ends_well(run([] { slow_holder<<<2, 1>>>(); }));
 }
 
-__global__ void wait_for_host(volatile int *flag) {
-    while (*flag == 0)
-        ;
-}
-
 #ifndef __SANITIZE_THREAD__                        // the flag is a data race of two host threads
 TEST(the_host_sets_a_flag_long_after_the_launch) { // the host does not wait for the kernel meanwhile
     ends_well(run([] {
-        int *flag;
-        cudaMallocHost((void **)&flag, sizeof(int));
-        *flag = 0;
+        int *const flag = managed<int>();
         wait_for_host<<<1, 1>>>(flag);
         work(0.6);
         *flag = 1;
@@ -109,18 +105,7 @@ TEST(the_host_sets_a_flag_long_after_the_launch) { // the host does not wait for
 }
 #endif
 
-TEST(many_threads_wait_for_a_flag_through_volatile) {
-    ends_with(run([] {
-                  int *flag;
-                  cudaMallocHost((void **)&flag, sizeof(int));
-                  *flag = 0;
-                  wait_for_host<<<3, 64>>>(flag);
-              }),
-              {"with reads through volatile", "in kernel wait_for_host"});
-}
-
 #ifndef __SANITIZE_THREAD__ // accesses through volatile are data races of the workers
-
 // The blocks hand on a number. Only the value that the waiting one sees shows the progress.
 __global__ void hand_on() {
     for (int i = 0; i < 15; ++i) {

@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <mma.h>
 #include <type_traits>
-#include <vector>
-#include "random.h"
+#include "device.h"
 
 using namespace nvcuda::wmma;
 using nvcuda::wmma::precision::tf32;
@@ -49,9 +47,7 @@ template <class T> struct Matrices {
           ld(((by_rows ? columns : rows) * Type<T>::bits + 127) / 128 * 128 / Type<T>::bits +
              padding * 128 / Type<T>::bits),
           size(ld * ((by_rows ? rows : columns) + 4)), start(2 * ld), values(WARPS * BLOCKS * size) {
-        const size_t bytes = values.size() / packed * sizeof(Storage);
-        OK(cudaMallocManaged(&memory, bytes));
-        memset((void *)memory, 0, bytes);
+        memory = managed<Storage>(values.size() / packed);
         for (size_t i = 0; i < values.size(); i++) {
             values[i] = pick(Type<T>::low, Type<T>::high);
             if constexpr (packed == 1)
@@ -184,13 +180,9 @@ template <class T, class C> __global__ void dot(T a, T b, C c, C *result) {
         *result = out[255];
 }
 template <class T, class C> static C dot_of(T a, T b, C c) {
-    C *result, value;
-    OK(cudaMallocManaged(&result, sizeof *result));
-    dot<<<1, 32>>>(a, b, c, result);
-    OK(cudaDeviceSynchronize());
-    value = *result;
-    OK(cudaFree(result));
-    return value;
+    const Device<C> result(1);
+    dot<<<1, 32>>>(a, b, c, result.data);
+    return result.host()[0];
 }
 
 TEST(rounding) {
@@ -216,14 +208,13 @@ template <class T> __global__ void saturating(T a, T b, int c, bool satf, int *r
 }
 
 TEST(saturation) {
-    int *result;
+    int *const result = managed<int>(32);
     const auto last = [&](auto a, auto b, int c, bool satf) {
         saturating<<<1, 32>>>(a, b, c, satf, result);
         OK(cudaDeviceSynchronize());
         EXPECT(std::count(result, result + 32, result[0]) == 32);
         return result[0];
     };
-    OK(cudaMallocManaged(&result, 32 * sizeof *result));
     const unsigned char u = 255;
     const signed char low = -128, high = 127;
     EXPECT(last(u, u, INT32_MAX - 5, true) == INT32_MAX);
@@ -267,9 +258,7 @@ TEST(tf32_has_19_bits) {
                  {3, 3, 3},
                  {largest, HUGE_VALF, NAN}, // infinity times 0 is NaN
                  {NAN, NAN, NAN}};
-    float *memory;
-    OK(cudaMallocManaged(&memory, 3 * 128 * sizeof *memory));
-    memset(memory, 0, 128 * sizeof *memory);
+    float *const memory = managed<float>(3 * 128);
     for (int i = 0; i < 9; i++)
         memory[8 * i] = known[i].in; // a row for each
     tf32_numbers<<<1, 32>>>(memory, memory + 128, memory + 256);
@@ -303,8 +292,7 @@ __global__ void filled(unsigned *out) {
 }
 
 TEST(fragments) {
-    unsigned *out;
-    OK(cudaMallocManaged(&out, 32 * 5 * sizeof *out));
+    unsigned *const out = managed<unsigned>(32 * 5);
     filled<<<1, 32>>>(out);
     OK(cudaDeviceSynchronize());
     for (int lane = 0; lane < 32; lane++) {
@@ -312,7 +300,6 @@ TEST(fragments) {
         EXPECT(its[0] == 0x33333333 && its[1] == 0xeeeeeeee && its[2] == 0xffffffff);
         EXPECT(its[3] == 4 * 8 + 1 && its[4] == 4 * 24 + 1);
     }
-    OK(cudaFree(out));
     using Tf32 = fragment<matrix_a, 16, 16, 8, tf32, row_major>;
     static_assert(std::is_same_v<Tf32::element_type, tf32> &&
                   std::is_same_v<Tf32::storage_element_type, float>);
