@@ -210,13 +210,11 @@ static int compare_orders(void) {
 // With --ordered the program ends here.
 void settings(int argc, char **argv) {
     bool ordered = false;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-        OPTION_FLAG("ordered", &ordered, "count the different sums of many runs, also in a fixed order"),
-        OPTION_INT("blocks", &blocks, 0, 65536, "blocks; 0 stands for one per 256 elements, at most 32"),
-        OPTION_END};
-    parse_options(argc, argv, "Dot product on the device, under a lock.", TIMES, own);
-    select_device();
+    configure(
+        argc, argv, "Dot product on the device, under a lock.", TIMES,
+        {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+         OPTION_FLAG("ordered", &ordered, "count the different sums of many runs, also in a fixed order"),
+         OPTION_INT("blocks", &blocks, 0, 65536, "blocks; 0 stands for one per 256 elements, at most 32")});
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
     if (ordered)
         exit(compare_orders());

@@ -612,14 +612,11 @@ __global__ void count_full(const Slot *slots, size_t n, unsigned long long *coun
 const double LEAST_LOAD = 0.5;
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &elements, 1, 1LL << 30, "keys"),
-        OPTION_WORD("fill", &only_fill, "all|random|sequential|adversarial|repeated",
-                    "keys: random bits, 0 1 2 …, multiples of 16, or 100 different ones"),
-        OPTION_WORD("load", &only_load, "all|0.5|0.8|0.95", "load factor: keys divided by slots"),
-        OPTION_END};
-    parse_options(argc, argv, "Hash table, from the book's kernel to the fastest.", LADDER, own);
-    select_device();
+    configure(argc, argv, "Hash table, from the book's kernel to the fastest.", LADDER,
+              {OPTION_SIZE("size", &elements, 1, 1LL << 30, "keys"),
+               OPTION_WORD("fill", &only_fill, "all|random|sequential|adversarial|repeated",
+                           "keys: random bits, 0 1 2 …, multiples of 16, or 100 different ones"),
+               OPTION_WORD("load", &only_load, "all|0.5|0.8|0.95", "load factor: keys divided by slots")});
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     shared_bytes = prop.sharedMemPerBlockOptin - 1024;       // kernels also have static shared memory

@@ -164,11 +164,9 @@ static int show_wrong_index(void) {
 void settings(int argc, char **argv) {
     bool wrong_index = false;
     // A grid has at most INT_MAX blocks in x.
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
-                          OPTION_FLAG("wrong-index", &wrong_index, "counts what a wrong index leaves out"),
-                          OPTION_END};
-    parse_options(argc, argv, "Adds two vectors with launches of different shapes.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Adds two vectors with launches of different shapes.", TIMES,
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
+               OPTION_FLAG("wrong-index", &wrong_index, "counts what a wrong index leaves out")});
     size_t bytes = max_of(n, FEW) * sizeof(int);
     require_memory(4 * bytes, 6 * bytes);
     if (wrong_index)

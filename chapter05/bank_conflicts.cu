@@ -106,8 +106,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Times reads of shared memory, with and without bank conflicts.", TIMES, NULL);
-    select_device();
+    configure(argc, argv, "Times reads of shared memory, with and without bank conflicts.", TIMES);
 }
 
 // How many different values of key(lane) the first `lanes` lanes have.

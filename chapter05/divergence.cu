@@ -130,9 +130,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_INT("steps", &steps, 1, 1000000, "multiplications in a path"), OPTION_END};
-    parse_options(argc, argv, "Times warps whose lanes take different branches.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Times warps whose lanes take different branches.", TIMES,
+              {OPTION_INT("steps", &steps, 1, 1000000, "multiplications in a path")});
 }
 
 // Compares with the closed form: k steps of f(x) = a x + b give a^k x + b (a^(k-1) + … + a + 1). Both factors

@@ -272,12 +272,10 @@ enum { RANDOM, EQUAL, SORTED, SIGNED, DENORMAL, NANS };
 static int fill = RANDOM; // --fill
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
-        OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan", "distribution of the numbers"),
-        OPTION_END};
-    parse_options(argc, argv, "Dot product, from the book's kernel to the fastest.", LADDER, own);
-    select_device();
+    configure(argc, argv, "Dot product, from the book's kernel to the fastest.", LADDER,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
+               OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan",
+                           "distribution of the numbers")});
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     multiprocessors = prop.multiProcessorCount;

@@ -78,9 +78,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 20, "elements in each array"), OPTION_END};
-    parse_options(argc, argv, "Reverses two arrays in dynamic shared memory.", 0, own);
-    select_device();
+    configure(argc, argv, "Reverses two arrays in dynamic shared memory.", 0,
+              {OPTION_SIZE("size", &n, 1, 1 << 20, "elements in each array")});
     size_t needed = n * sizeof(int) + n * sizeof(char);
     int most; // bytes per block that a kernel can request
     HANDLE_ERROR(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device));

@@ -169,13 +169,11 @@ static int show_truncated(size_t width) {
 
 void settings(int argc, char **argv) {
     bool truncate = false;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
-        OPTION_FLAG("cpu", &with_cpu, "compares with three loops on the host, which are slow"),
-        OPTION_WORD("tile", &tile, "8|16|25|32", "width of a tile"),
-        OPTION_FLAG("truncate", &truncate, "wrong at sizes that the tile does not divide"), OPTION_END};
-    parse_options(argc, argv, "Multiplies two matrices by tiles in shared memory.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Multiplies two matrices by tiles in shared memory.", TIMES,
+              {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
+               OPTION_FLAG("cpu", &with_cpu, "compares with three loops on the host, which are slow"),
+               OPTION_WORD("tile", &tile, "8|16|25|32", "width of a tile"),
+               OPTION_FLAG("truncate", &truncate, "wrong at sizes that the tile does not divide")});
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));
     if (truncate)
         exit(show_truncated(tiles[tile].width));

@@ -208,8 +208,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Shows the kinds of memory, and times reads of each.", TIMES, NULL);
-    select_device();
+    configure(argc, argv, "Shows the kinds of memory, and times reads of each.", TIMES);
 }
 
 static cudaTextureObject_t make_texture(int *data) {

@@ -123,11 +123,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("shared", &shared, 0, 48 << 10, "bytes of shared memory in a block of the fourth table"),
-        OPTION_END};
-    parse_options(argc, argv, "Shows how many blocks a multiprocessor holds, and why.", 0, own);
-    select_device();
+    configure(argc, argv, "Shows how many blocks a multiprocessor holds, and why.", 0,
+              {OPTION_SIZE("shared", &shared, 0, 48 << 10,
+                           "bytes of shared memory in a block of the fourth table")});
 }
 
 // N numbers from 0 to 1023, in host memory

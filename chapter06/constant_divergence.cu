@@ -97,8 +97,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Times reads of constant memory at one and at several addresses.", TIMES, NULL);
-    select_device();
+    configure(argc, argv, "Times reads of constant memory at one and at several addresses.", TIMES);
 }
 
 // Selects `different` random words, and assigns them to the lanes in turn.

@@ -78,11 +78,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements of a"),
-                          OPTION_FLOAT("g", &host_g, -1e6, 1e6, "the constant g"),
-                          OPTION_FLOAT("m", &host_m, -1e6, 1e6, "the constant m"), OPTION_END};
-    parse_options(argc, argv, "Computes a[x] = m * a[x] * g with m and g in constant memory.", 0, own);
-    select_device();
+    configure(argc, argv, "Computes a[x] = m * a[x] * g with m and g in constant memory.", 0,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements of a"),
+               OPTION_FLOAT("g", &host_g, -1e6, 1e6, "the constant g"),
+               OPTION_FLOAT("m", &host_m, -1e6, 1e6, "the constant m")});
     require_memory(3 * n * sizeof(float) + n * sizeof(double), n * sizeof(float));
 }
 

@@ -65,10 +65,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("columns", &columns, 1, 1 << 24, "floats in a row"),
-                          OPTION_SIZE("rows", &rows, 1, 1 << 24, "number of rows"), OPTION_END};
-    parse_options(argc, argv, "Shows the pitch of a two-dimensional array.", 0, own);
-    select_device();
+    configure(argc, argv, "Shows the pitch of a two-dimensional array.", 0,
+              {OPTION_SIZE("columns", &columns, 1, 1 << 24, "floats in a row"),
+               OPTION_SIZE("rows", &rows, 1, 1 << 24, "number of rows")});
     // On all devices so far the padding of a row is less than 1 KB.
     size_t bytes = columns * sizeof(float) * rows;
     require_memory(bytes, bytes + rows * 1024);

@@ -215,12 +215,10 @@ static bool check_slice(const unsigned char *pixels) {
 
 void settings(int argc, char **argv) {
     options.frames = 31; // of an animation in a file; the last one is the middle of the volume
-    const Option own[] = {OPTION_SIZE("size", &side, 1, 16384, "pixels a side"),
-                          OPTION_SIZE("texels", &n, 1, 1024, "texels of a row"),
-                          OPTION_SIZE("points", &points, 1, 1 << 24, "points at which the texture is read"),
-                          OPTION_END};
-    parse_options(argc, argv, "Reads a volume through a three-dimensional texture.", ANIMATION, own);
-    select_device();
+    configure(argc, argv, "Reads a volume through a three-dimensional texture.", ANIMATION,
+              {OPTION_SIZE("size", &side, 1, 16384, "pixels a side"),
+               OPTION_SIZE("texels", &n, 1, 1024, "texels of a row"),
+               OPTION_SIZE("points", &points, 1, 1 << 24, "points at which the texture is read")});
     size_t bytes = n * (n + 1) * (n + 2) * sizeof(float), of_points = points * 4 * sizeof(float);
     require_memory(3 * bytes + 2 * of_points + 2 * side * side * 4,
                    2 * bytes + 512 * (n + 1) * (n + 2) + of_points + side * side * 4);

@@ -113,8 +113,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Reads textures of small whole numbers as floats.", 0, NULL);
-    select_device();
+    configure(argc, argv, "Reads textures of small whole numbers as floats.");
 }
 
 // Returns the normalized value of a texel: the texel divided by the largest value of its type, but at least

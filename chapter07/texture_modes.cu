@@ -120,9 +120,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"), OPTION_END};
-    parse_options(argc, argv, "Shows what the address modes return outside a texture.", PICTURE, own);
-    select_device();
+    configure(argc, argv, "Shows what the address modes return outside a texture.", PICTURE,
+              {OPTION_SIZE("size", &size, 1, 65535, "pixels a side")});
     require_memory(size * size * sizeof(uchar4), size * size * sizeof(uchar4));
 }
 

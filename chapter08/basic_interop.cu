@@ -98,9 +98,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"), OPTION_END};
-    parse_options(argc, argv, "Draws a picture that a kernel writes into OpenGL's memory.", PICTURE, own);
-    select_device();
+    configure(argc, argv, "Draws a picture that a kernel writes into OpenGL's memory.", PICTURE,
+              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
     require_memory(4 * size * size * 4, size * size * 4);
 }
 

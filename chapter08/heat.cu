@@ -139,10 +139,9 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     options.frames = 5; // of an animation in a file
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 16384, "cells a side"),
-                          OPTION_INT("iterations", &steps, 1, 10000, "steps in a frame"), OPTION_END};
-    parse_options(argc, argv, "Heat that spreads over a plate, in OpenGL's memory.", ANIMATION | TIMES, own);
-    select_device();
+    configure(argc, argv, "Heat that spreads over a plate, in OpenGL's memory.", ANIMATION | TIMES,
+              {OPTION_SIZE("size", &size, 1, 16384, "cells a side"),
+               OPTION_INT("iterations", &steps, 1, 10000, "steps in a frame")});
     require_memory(11 * size * size * sizeof(float), 6 * size * size * sizeof(float));
 }
 

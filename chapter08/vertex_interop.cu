@@ -173,11 +173,9 @@ static bool check_strips(const unsigned char *pixels) {
 
 void settings(int argc, char **argv) {
     options.frames = 45; // of an animation in a file; in the last one the middle is highest
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"),
-                          OPTION_SIZE("vertices", &n, 2, 4096, "vertices of a side of the surface"),
-                          OPTION_END};
-    parse_options(argc, argv, "Animates a surface whose vertices a kernel moves.", ANIMATION, own);
-    select_device();
+    configure(argc, argv, "Animates a surface whose vertices a kernel moves.", ANIMATION,
+              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"),
+               OPTION_SIZE("vertices", &n, 2, 4096, "vertices of a side of the surface")});
     require_memory(5 * size * size * 4 + 10 * n * n * sizeof(float4), 2 * n * n * sizeof(float4));
 }
 

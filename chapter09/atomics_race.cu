@@ -127,10 +127,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_INT("iterations", &iterations, 1, 10000, "additions of each thread"),
-                          OPTION_INT("blocks", &blocks, 1, 1024, "blocks of 256 threads"), OPTION_END};
-    parse_options(argc, argv, "Shows additions that are lost.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Shows additions that are lost.", TIMES,
+              {OPTION_INT("iterations", &iterations, 1, 10000, "additions of each thread"),
+               OPTION_INT("blocks", &blocks, 1, 1024, "blocks of 256 threads")});
 }
 
 // Each thread had an x of its own, so nothing can be lost: every x is the number of iterations.

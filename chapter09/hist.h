@@ -20,11 +20,10 @@ static int fill = RANDOM; // --fill
 // `first` and `second` are options that only some of the programs have.
 static inline void hist_settings(int argc, char **argv, const char *doc, unsigned uses, Option first,
                                  Option second = OPTION_END) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 44, "bytes to count"),
-                          OPTION_WORD("fill", &fill, "random|equal|skewed", "distribution of the bytes"),
-                          first, second, OPTION_END};
-    parse_options(argc, argv, doc, uses, own);
-    select_device();
+    configure(argc, argv, doc, uses,
+              {OPTION_SIZE("size", &size, 1, 1LL << 44, "bytes to count"),
+               OPTION_WORD("fill", &fill, "random|equal|skewed", "distribution of the bytes"), first,
+               second});
     require_memory(size, uses & HOST_ONLY ? 0 : size);
 }
 

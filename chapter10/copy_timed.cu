@@ -132,11 +132,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &size, 1, 1LL << 40, "ints to copy"),
-        OPTION_INT("iterations", &copies, 1, 1000000, "copies that are timed, if time allows"), OPTION_END};
-    parse_options(argc, argv, "Times copies to the device and back.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Times copies to the device and back.", TIMES,
+              {OPTION_SIZE("size", &size, 1, 1LL << 40, "ints to copy"),
+               OPTION_INT("iterations", &copies, 1, 1000000, "copies that are timed, if time allows")});
     require_memory(3 * size * sizeof(int), 2 * size * sizeof(int));
 }
 

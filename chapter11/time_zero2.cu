@@ -256,12 +256,10 @@ static int compare_reads(int most) {
 // With --reads the program ends in this function, and main, which has the book's version, does not run.
 void settings(int argc, char **argv) {
     int reads = 0;
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-                          OPTION_INT("reads", &reads, 1, 1024,
-                                     "compare kernels that read the vectors once, twice, … up to N times"),
-                          OPTION_END};
-    parse_options(argc, argv, "Dot product of vectors in host memory.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Dot product of vectors in host memory.", TIMES,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+               OPTION_INT("reads", &reads, 1, 1024,
+                          "compare kernels that read the vectors once, twice, … up to N times")});
     require_memory((reads ? 6 : 2) * n * sizeof(float), 2 * n * sizeof(float));
     if (reads)
         exit(compare_reads(reads));

@@ -312,16 +312,14 @@ static bool check_grid(const float *x, const float *b, size_t side, int steps) {
 }
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, 65535, "unknowns of the dense system"),
-        OPTION_SIZE("grid", &side, 1, 16384, "rows and columns of the grid of the sparse system"),
-        OPTION_FLOAT("condition", &condition, 1, 1e6, "condition number of the dense matrix"),
-        OPTION_FLOAT("limit", &limit, 1e-8, 1, "ends when the residual is so small, relative to b"),
-        OPTION_INT("iterations", &most_steps, 0, INT_MAX, "largest number of steps"),
-        OPTION_INT("recompute", &recompute, 0, INT_MAX, "steps from one b - A x to the next, 0: never"),
-        OPTION_END};
-    parse_options(argc, argv, "Solves two linear systems by the conjugate gradient method.", 0, own);
-    select_device();
+    configure(
+        argc, argv, "Solves two linear systems by the conjugate gradient method.", 0,
+        {OPTION_SIZE("size", &n, 1, 65535, "unknowns of the dense system"),
+         OPTION_SIZE("grid", &side, 1, 16384, "rows and columns of the grid of the sparse system"),
+         OPTION_FLOAT("condition", &condition, 1, 1e6, "condition number of the dense matrix"),
+         OPTION_FLOAT("limit", &limit, 1e-8, 1, "ends when the residual is so small, relative to b"),
+         OPTION_INT("iterations", &most_steps, 0, INT_MAX, "largest number of steps"),
+         OPTION_INT("recompute", &recompute, 0, INT_MAX, "steps from one b - A x to the next, 0: never")});
     size_t unknowns = side * side, sparse = unknowns * (10 * sizeof(float) + 5 * sizeof(int));
     require_memory(max_of(n * n * sizeof(float), sparse + 5 * unknowns * sizeof(double)),
                    max_of((n + 5) * n * sizeof(float), sparse));

@@ -122,9 +122,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv, "Dot product and saxpy by cuBLAS and by kernels.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Dot product and saxpy by cuBLAS and by kernels.", TIMES,
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector")});
     require_memory(3 * n * sizeof(float), 3 * n * sizeof(float));
 }
 

@@ -140,13 +140,11 @@ static int show_wrong_call(void) {
 
 void settings(int argc, char **argv) {
     bool as_if_rows = false;
-    const Option own[] = {OPTION_SIZE("m", &m, 1, 65535, "rows of a and of the product"),
-                          OPTION_SIZE("n", &n, 1, 65535, "columns of b and of the product"),
-                          OPTION_SIZE("k", &k, 1, 65535, "columns of a, rows of b"),
-                          OPTION_FLAG("as-if-rows", &as_if_rows, "wrong: calls cuBLAS as if it read by rows"),
-                          OPTION_END};
-    parse_options(argc, argv, "Multiplies two matrices by cuBLAS and by a kernel.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Multiplies two matrices by cuBLAS and by a kernel.", TIMES,
+              {OPTION_SIZE("m", &m, 1, 65535, "rows of a and of the product"),
+               OPTION_SIZE("n", &n, 1, 65535, "columns of b and of the product"),
+               OPTION_SIZE("k", &k, 1, 65535, "columns of a, rows of b"),
+               OPTION_FLAG("as-if-rows", &as_if_rows, "wrong: calls cuBLAS as if it read by rows")});
     size_t bytes = (m * k + k * n + m * n) * sizeof(float);
     require_memory(bytes, bytes);
     if (as_if_rows)

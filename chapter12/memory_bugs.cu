@@ -171,10 +171,9 @@ static void hang(void) {
 }
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_WORD("bug", &bug, bugs, "the mistake to make"),
-                          OPTION_INT("seconds", &seconds, 1, 3600, "how long --bug hang waits"), OPTION_END};
-    parse_options(argc, argv, "Makes a mistake with memory, for tools that find such mistakes.", 0, own);
-    select_device();
+    configure(argc, argv, "Makes a mistake with memory, for tools that find such mistakes.", 0,
+              {OPTION_WORD("bug", &bug, bugs, "the mistake to make"),
+               OPTION_INT("seconds", &seconds, 1, 3600, "how long --bug hang waits")});
     if (bug == HANG)
         hang();
 }

@@ -83,10 +83,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 32768, "pixels a side"),
-                          OPTION_INT("radius", &radius, 0, 100, "radius of the filter"), OPTION_END};
-    parse_options(argc, argv, "Blurs a picture by NPP and by a kernel.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Blurs a picture by NPP and by a kernel.", TIMES,
+              {OPTION_SIZE("size", &size, 1, 32768, "pixels a side"),
+               OPTION_INT("radius", &radius, 0, 100, "radius of the filter")});
     require_memory(8 * size * size,
                    2 * size * size + 1024 * size); // rows are padded to at most 512 bytes more
 }

@@ -107,12 +107,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements"),
-                          OPTION_INT("keep", &keep, 0, 100,
-                                     "compact: keep the elements whose remainder by 100 is less than this"),
-                          OPTION_END};
-    parse_options(argc, argv, "Prefix sums on the device; stream compaction.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Prefix sums on the device; stream compaction.", TIMES,
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements"),
+               OPTION_INT("keep", &keep, 0, 100,
+                          "compact: keep the elements whose remainder by 100 is less than this")});
     require_memory((keep >= 0 ? 4 : 3) * n * sizeof(unsigned), 4 * n * sizeof(unsigned));
 }
 

@@ -106,11 +106,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &width, 1, 1 << 20, "elements in a row"),
-                          OPTION_SIZE("height", &height, 0, 1 << 20, "rows; 0: as many as elements in a row"),
-                          OPTION_END};
-    parse_options(argc, argv, "Transposes a matrix in three ways, beside a copy.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Transposes a matrix in three ways, beside a copy.", TIMES,
+              {OPTION_SIZE("size", &width, 1, 1 << 20, "elements in a row"),
+               OPTION_SIZE("height", &height, 0, 1 << 20, "rows; 0: as many as elements in a row")});
     height = height ? height : width;
     if ((height + TILE - 1) / TILE > 65535) // blocks in y, on every device
         quit(EXIT_USAGE, "--height %zu: at most %d", height, 65535 * TILE);
