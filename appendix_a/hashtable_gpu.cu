@@ -202,11 +202,9 @@ void settings(int argc, char **argv) {
 
 // Copies the table to the host. The pointers in it stay device addresses.
 static bool check(const Table &table, const unsigned *keys) {
-    Entry *entries[HASH_ENTRIES], *pool = host_array<Entry>(elements);
-    HANDLE_ERROR(cudaMemcpy(entries, table.entries, sizeof(entries), cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaMemcpy(pool, table.pool, elements * sizeof(Entry), cudaMemcpyDeviceToHost));
+    HostArray<Entry *> entries(table.entries, HASH_ENTRIES);
+    HostArray<Entry> pool(table.pool, elements);
     bool ok = check_table(entries, table.pool, pool, keys);
-    free(pool);
     if (ok && no_lock) { // the data race is an error even when it has no effect
         fprintf(stderr, "nothing was lost, this time and on this device\n");
         ok = false;

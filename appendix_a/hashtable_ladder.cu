@@ -637,7 +637,7 @@ void settings(int argc, char **argv) {
 
 // Multiples of 16 belong to 64 of the book's buckets.
 static void fill_keys(int fill) {
-    unsigned *keys = host_array<unsigned>(elements);
+    HostArray<unsigned> keys(elements);
     for (size_t i = 0; i < elements; i++) {
         uint64_t bits = random_bits();
         keys[i] = fill == 0 ? bits : fill == 1 ? i : fill == 2 ? 16 * i : bits % 100 * 0x9e3779b9;
@@ -646,7 +646,6 @@ static void fill_keys(int fill) {
     for (size_t i = 0; i < elements; i++)
         keys[i] = i;
     HANDLE_ERROR(cudaMemcpy(dev_values, keys, elements * sizeof(unsigned), cudaMemcpyHostToDevice));
-    free(keys);
 }
 
 static std::vector<void *> allocated;

@@ -64,8 +64,8 @@ static inline void julia_settings(int argc, char **argv, const char *doc, unsign
 // Compares the picture with the reference (common/proofs/julia.h).
 static inline bool check_julia(const unsigned char *pixels) {
     size_t count = view.size * view.size;
-    int *steps = host_array<int>(count);
-    unsigned char *expected = host_array<unsigned char>(count * 4);
+    HostArray<int> steps(count);
+    HostArray<unsigned char> expected(count * 4);
     double allowed = reference_steps(view, view.colors == STEPS, steps);
     for (size_t i = 0; i < count; i++) {
         expected[4 * i + 0] = steps[i] == view.iterations ? 255 : 0;
@@ -73,10 +73,7 @@ static inline bool check_julia(const unsigned char *pixels) {
         expected[4 * i + 3] = 255;
         color_by_steps(expected + 4 * i, steps[i], view);
     }
-    bool ok = check_pixels("pixel", pixels, expected, count, allowed);
-    free(steps);
-    free(expected);
-    return ok;
+    return check_pixels("pixel", pixels, expected, count, allowed);
 }
 
 // For --animate: the function that draws a frame, and its data.

@@ -158,10 +158,9 @@ static bool check_lanes(const unsigned *x, int paths, long long cycles) {
 // adds there. Adding neighbours, all warps add in those steps, and later lane 0 of every 2nd, 4th and 8th
 // warp.
 static bool check_diverged(const int *diverged, bool halves) {
-    int expected[THREADS / LANES];
-    for (int w = 0; w < THREADS / LANES; w++)
-        expected[w] = halves ? 5 * (w == 0) : 5 + (w % 2 == 0) + (w % 4 == 0) + (w % 8 == 0);
-    return check_ints("steps in which a warp diverges", diverged, expected, THREADS / LANES);
+    return check_ints("steps in which a warp diverges", diverged, THREADS / LANES, [=](int w) {
+        return halves ? 5 * (w == 0) : 5 + (w % 2 == 0) + (w % 4 == 0) + (w % 8 == 0);
+    });
 }
 
 // Task: diverge(): The grid has one block, which is one warp. Lane l calls take<0>(l % paths, l, steps) and

@@ -141,28 +141,20 @@ static void print_launch(const Launch &launch, const Place *places, size_t n) {
 // threads, so if all are right, each index was written by one thread.
 static bool check_places(const Launch &launch, const Place *places, size_t n) {
     const dim3 &g = launch.grid, &b = launch.block;
-    unsigned size = b.x * b.y * b.z, *rank = host_array<unsigned>(size), count = 0;
-    for (unsigned z = 0; z < b.z; z++)
-        for (unsigned y = 0; y < b.y; y++)
-            for (unsigned x = 0; x < b.x; x++)
-                rank[(z * b.y + y) * b.x + x] = count++;
-
-    Place *expected = host_array<Place>(n), *next = expected;
+    unsigned size = b.x * b.y * b.z;
+    HostArray<Place> expected(n);
+    Place *next = expected;
     for (unsigned z = 0; z < g.z * b.z; z++)
         for (unsigned y = 0; y < g.y * b.y; y++)
             for (unsigned x = 0; x < g.x * b.x; x++) {
                 uint3 block = make_uint3(x / b.x, y / b.y, z / b.z);
                 uint3 thread = make_uint3(x % b.x, y % b.y, z % b.z);
-                unsigned in_block = rank[(thread.z * b.y + thread.y) * b.x + thread.x];
+                unsigned in_block = (thread.z * b.y + thread.y) * b.x + thread.x;
                 unsigned first = in_block - in_block % 32, lanes = min_of(32u, size - first);
                 *next++ = {
                     g, b, block, thread, in_block, first, lanes == 32 ? 0xffffffff : (1u << lanes) - 1};
             }
-    bool ok =
-        check_ints("places", (const int *)places, (const int *)expected, n * sizeof(Place) / sizeof(int));
-    free(rank);
-    free(expected);
-    return ok;
+    return check_ints("places", (const int *)places, (const int *)+expected, n * sizeof(Place) / sizeof(int));
 }
 
 // Task: record(): Each thread stores its position in places[x + y * width + z * width * height], where x, y

@@ -767,7 +767,7 @@ static float *make_matrix(int fill, size_t rows, size_t cols, bool scale_rows) {
     float *x = host_array<float>(rows * cols);
     random_floats(x, rows * cols, 1);
     size_t lines = scale_rows ? rows : cols;
-    float *scale = host_array<float>(lines);
+    HostArray<float> scale(lines);
     for (size_t i = 0; i < lines; i++)
         scale[i] = random_bits() % 2 ? 0x1p40f : 0x1p-40f;
     for (size_t i = 0; i < rows * cols && fill != POSITIVE; i++) {
@@ -777,7 +777,6 @@ static float *make_matrix(int fill, size_t rows, size_t cols, bool scale_rows) {
         if (fill == SCALED)
             x[i] *= scale[scale_rows ? i / cols : i % cols];
     }
-    free(scale);
     return x;
 }
 

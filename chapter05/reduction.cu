@@ -371,7 +371,7 @@ static bool check(const char *name, BenchError *) {
 // The sums of the first element, of the first two, of the first three, …; or their minima: before each, the
 // new minimum is put at a random place. It is above the elements beyond the end.
 static bool check_every_size(void) {
-    int *got = host_array<int>(n), *wanted = host_array<int>(n);
+    HostArray<int> got(n), wanted(n);
     for (size_t i = 0; i < n; i++)
         wanted[i] = in[i] + (i > 0 && !minimum ? wanted[i - 1] : 0);
     bool ok = true;
@@ -398,7 +398,5 @@ static bool check_every_size(void) {
         else
             ok = false;
     }
-    free(got);
-    free(wanted);
     return ok;
 }

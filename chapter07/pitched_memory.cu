@@ -11,6 +11,7 @@
  * Run:     ./bin/chapter07/pitched_memory
  * Check:   --columns 101 --rows 45
  */
+#include <string>
 #include "../common/book.h"
 
 static size_t columns = 100, rows = 64; // --columns, --rows
@@ -79,15 +80,9 @@ static bool check(const float *got, size_t pitch, size_t pitch_of_one) {
     bool ok = pitch >= columns * sizeof(float) && pitch % pitch_of_one == 0;
     if (!ok)
         fprintf(stderr, "a pitch of %zu is impossible\n", pitch);
-    double *expected = host_array<double>(columns);
-    for (size_t row = 0; row < rows && ok; row++) {
-        for (size_t column = 0; column < columns; column++)
-            expected[column] = row * 1000.0 + column;
-        char name[32];
-        snprintf(name, sizeof name, "row %zu", row);
-        ok = check_floats(name, got + row * columns, expected, columns, 0x1p-22);
-    }
-    free(expected);
+    for (size_t row = 0; row < rows && ok; row++)
+        ok = check_floats(("row " + std::to_string(row)).c_str(), got + row * columns, columns, 0x1p-22,
+                          [=](size_t column) { return row * 1000.0 + column; });
     return ok;
 }
 

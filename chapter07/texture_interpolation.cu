@@ -150,33 +150,26 @@ static int read_in_two_dimensions(void) {
 
     int points = (SIDE + 2) * per_texel;
     size_t count = (size_t)points * points;
-    float *values = host_array<float>(count), *dev_values;
-    double *expected = host_array<double>(count);
-    HANDLE_ERROR(cudaMalloc(&dev_values, count * sizeof(float)));
+    DeviceArray<float> dev_values(count);
     printf("Texel (i, j) is i * i + 10 * j, for i and j from 0 to %d.\n", SIDE - 1);
     for (int kind : {POINT, LINEAR}) {
         cudaTextureObject_t texture = make_texture(array, kind);
         dim3 blocks((points + 15) / 16, (points + 15) / 16), threads(16, 16);
         kernel_2d<<<blocks, threads>>>(dev_values, texture, points, per_texel);
         HANDLE_LAUNCH();
-        HANDLE_ERROR(cudaMemcpy(values, dev_values, count * sizeof(float), cudaMemcpyDeviceToHost));
+        HostArray<float> values(dev_values, count);
         HANDLE_ERROR(cudaDestroyTextureObject(texture));
-        printf("%s\n", kind == POINT ? "point" : "linear");
-        for (int j = 0; j < points; j++) {
-            for (int i = 0; i < points; i++) {
-                size_t at = i + (size_t)j * points;
-                expected[at] = expected_2d(values[at], texels, (i + 0.5) / per_texel - 1,
-                                           (j + 0.5) / per_texel - 1, kind == LINEAR);
-                printf(" %7.3f", values[at]);
-            }
-            printf("\n");
-        }
-        ok = check_floats(kind == POINT ? "point" : "linear", values, expected, count, 0) && ok;
+        const char *name = kind == POINT ? "point" : "linear";
+        printf("%s\n", name);
+        for (size_t at = 0; at < count; at++)
+            printf(" %7.3f%s", values[at], (at + 1) % points ? "" : "\n");
+        auto expected = [&](size_t at) {
+            return expected_2d(values[at], texels, (at % points + 0.5) / per_texel - 1,
+                               (at / points + 0.5) / per_texel - 1, kind == LINEAR);
+        };
+        ok = check_floats(name, values, count, 0, expected) && ok;
     }
-    HANDLE_ERROR(cudaFree(dev_values));
     HANDLE_ERROR(cudaFreeArray(array));
-    free(values);
-    free(expected);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -214,11 +207,10 @@ static double expected_value(float got, const float *texels, double x, bool line
 static bool check(const float *values, const float *texels, int kind, int points) {
     const char *const names[KINDS] = {"point", "linear", "normalized, point", "normalized, linear"};
     bool linear = kind == LINEAR || kind == NORMALIZED_LINEAR;
-    double *expected = host_array<double>(points);
-    for (int k = 0; k < points; k++)
-        expected[k] = expected_value(values[k], texels, (k + 0.5) / per_texel - 1, linear);
-    bool ok = check_floats(names[kind], values, expected, points, 0);
-    free(expected);
+    auto expected = [=](int k) {
+        return expected_value(values[k], texels, (k + 0.5) / per_texel - 1, linear);
+    };
+    bool ok = check_floats(names[kind], values, points, 0, expected);
     static const float *first; // the values of the first kind; those of the others are printed from behind it
     first = kind == POINT ? values : first;
     return ok && values == first + kind * points;

@@ -170,26 +170,15 @@ static bool check_host_access(const char *name, int *host, const int *source) {
 // Compares device memory with the source, and then overwrites it: memory that is allocated later can have
 // the same addresses, and must not hold right data before anything is copied to it.
 static bool check_device(const char *name, int *dev, const int *source) {
-    size_t bytes = size * sizeof(int);
-    int *result = host_array<int>(size);
-    memset(result, 0xff, bytes);
-    HANDLE_ERROR(cudaMemcpy(result, dev, bytes, cudaMemcpyDeviceToHost));
-    bool ok = check_ints(name, result, source, size);
-    HANDLE_ERROR(cudaMemset(dev, 0xff, bytes));
-    free(result);
+    bool ok = check_ints(name, HostArray<int>(dev, size), source, size);
+    HANDLE_ERROR(cudaMemset(dev, 0xff, size * sizeof(int)));
     return ok;
 }
 
 // Compares host memory with the source. The device reads the host memory, because the host reads
 // write-combined memory slowly.
 static bool check_copy(const char *name, const int *host, const int *source) {
-    int *dev;
-    HANDLE_ERROR(cudaMalloc(&dev, size * sizeof(int)));
-    HANDLE_ERROR(cudaMemset(dev, 0xff, size * sizeof(int)));
-    HANDLE_ERROR(cudaMemcpy(dev, host, size * sizeof(int), cudaMemcpyHostToDevice));
-    bool ok = check_device(name, dev, source);
-    HANDLE_ERROR(cudaFree(dev));
-    return ok;
+    return check_device(name, DeviceArray<int>(host, size), source);
 }
 
 // Task: test(): Print the name. Copy `size` ints from source to host with memcpy, set all bytes of dev to

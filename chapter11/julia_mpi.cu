@@ -158,14 +158,12 @@ void settings(int argc, char **argv) {
 // On rank 0: whether every tile was drawn, in the color of the rank that counts it as its own.
 static bool check(const char *name) {
     size_t count = view.size * view.size;
-    uchar4 *expected = host_array<uchar4>(count);
+    HostArray<uchar4> expected(count);
     for (size_t i = 0; i < count; i++) {
         int drawn_by = rank_of_tile[i % view.size / side + i / view.size / side * tiles_per_row];
         expected[i] = steps[i] == view.iterations ? make_uchar4(255, 0, 0, 255) : color_of_rank(drawn_by);
     }
-    bool ok = check_pixels(name, (unsigned char *)picture, (unsigned char *)expected, count, allowed);
-    free(expected);
-    return ok;
+    return check_pixels(name, (unsigned char *)picture, (unsigned char *)+expected, count, allowed);
 }
 
 // Runs a distribution twice, first to warm up, and prints its row: the time of the slowest rank, and the load

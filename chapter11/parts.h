@@ -63,6 +63,23 @@ static inline void dot_settings(int argc, char **argv, const char *doc,
     }
 }
 
+// For --balance: the time of each device for a part of so many zeros, while all devices work.
+template <class Data>
+static inline void measure_parts(CUTThreadRoutine routine, float *zeros, size_t elements, float *ms) {
+    std::fill(zeros, zeros + elements, 0.0f);
+    Data data[MAX_GPUS] = {};
+    CUTThread threads[MAX_GPUS];
+    for (int i = 0; i < gpus; i++) {
+        data[i].deviceID = device_id[i];
+        data[i].size = elements;
+        data[i].a = data[i].b = zeros;
+        threads[i] = start_thread(routine, &data[i]);
+    }
+    wait_for_threads(threads, gpus);
+    for (int i = 0; i < gpus; i++)
+        ms[i] = data[i].ms;
+}
+
 // Prints the ratio of the slowest GPU's time to the fastest one's. The GPUs work at the same time, so the
 // slowest one determines the total time.
 template <class Data> static inline void print_slowest(const Data *data) {

@@ -234,7 +234,7 @@ static inline void select_device_of_rank(void) {
     // 0, so the identifiers are compared.
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    cudaUUID_t *of_rank = host_array<cudaUUID_t>(ranks_of_node);
+    HostArray<cudaUUID_t> of_rank(ranks_of_node);
     HANDLE_MPI(MPI_Allgather(&prop.uuid, sizeof(prop.uuid), MPI_BYTE, of_rank, sizeof(prop.uuid), MPI_BYTE,
                              node_comm));
     bool first = true;
@@ -243,7 +243,6 @@ static inline void select_device_of_rank(void) {
             ranks_of_device++;
             first = first && i >= rank_of_node;
         }
-    free(of_rank);
     int mine[] = {first, rank_of_node == 0}, all[2];
     HANDLE_MPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     devices_shared = all[0] < ranks;

@@ -180,12 +180,7 @@ void settings(int argc, char **argv) {
 
 // Elements are only moved, or added to 0, so they must be equal.
 template <class Expect> static bool check(const char *name, const void *dev_got, size_t n, Expect expect) {
-    float got[2 * N];
-    double expected[2 * N];
-    HANDLE_ERROR(cudaMemcpy(got, dev_got, n * sizeof(float), cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < n; i++)
-        expected[i] = expect((int)i);
-    return check_floats(name, got, expected, n, 0);
+    return check_floats(name, HostArray<float>((const float *)dev_got, n), n, 0, expect);
 }
 
 // Task: none: the lesson is the errors in its kernels and what the tools report about them
