@@ -181,25 +181,13 @@ static inline void options_of_all_ranks(int argc, char **argv, const char *doc, 
     options.program = mine.program;
     options.output = mine.output;
     broadcast_text(&options.output);
+    const size_t bytes[] = {sizeof(bool), sizeof(int), sizeof(size_t), sizeof(float),
+                            sizeof(int)}; // by OptionType
     for (; own && own->name; own++)
-        switch (own->type) {
-        case TYPE_FLAG:
-            broadcast(own->value, sizeof(bool));
-            break;
-        case TYPE_INT:
-        case TYPE_WORD:
-            broadcast(own->value, sizeof(int));
-            break;
-        case TYPE_SIZE:
-            broadcast(own->value, sizeof(size_t));
-            break;
-        case TYPE_FLOAT:
-            broadcast(own->value, sizeof(float));
-            break;
-        case TYPE_FILE:
-        case TYPE_TEXT:
+        if (own->type < TYPE_FILE)
+            broadcast(own->value, bytes[own->type]);
+        else
             broadcast_text((const char **)own->value);
-        }
     static char name[64]; // the beginning of the messages of this rank
     if (rank != 0) {
         snprintf(name, sizeof(name), "%s: rank %d", options.program, rank);
