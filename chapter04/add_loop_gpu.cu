@@ -70,6 +70,7 @@ __global__ void fill(int *a, int *b, size_t n) {
 // Times two ways to initialize vectors in device memory: a loop on the host with two copies to the device,
 // and a kernel. Then adds the vectors of the kernel, as main does. Returns the exit status.
 static int fill_on_device(void) {
+    print_device(options.device);
     size_t bytes = n * sizeof(int);
     HostArray<int> a(n), b(n);
     DeviceArray<int> dev_a(n), dev_b(n), dev_c(n);
@@ -98,13 +99,9 @@ static int fill_on_device(void) {
 void settings(int argc, char **argv) {
     int fill_by = 0;
     // A grid has at most INT_MAX blocks in x.
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
-                          OPTION_WORD("fill", &fill_by, "host|device", "where the inputs are made"),
-                          OPTION_END};
-    parse_options(argc, argv, "Adds two vectors on the device, one block for each element.", 0, own);
-    if (fill_by == 1)
-        options.uses |= TIMES;
-    select_device();
+    configure(argc, argv, "Adds two vectors on the device, one block for each element.", 0,
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
+               OPTION_WORD("fill", &fill_by, "host|device", "where the inputs are made")});
     require_memory((fill_by == 1 ? 6 : 4) * n * sizeof(int), 3 * n * sizeof(int));
     if (fill_by == 1)
         exit(fill_on_device());

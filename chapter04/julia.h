@@ -42,18 +42,17 @@ __host__ __device__ static inline void color_by_steps(unsigned char *pixel, int 
 }
 
 static inline void julia_settings(int argc, char **argv, const char *doc, unsigned uses) {
-    const Option own[] = {
-        OPTION_SIZE("size", &view.size, 1, 65535, "pixels a side"), // a grid has at most 65535 blocks in y
-        OPTION_FLOAT("scale", &view.scale, 1e-6, 1e6, "shows -scale to scale on both axes"),
-        OPTION_FLOAT("real", &view.real, -2, 2, "real part of c"),
-        OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
-        OPTION_INT("iterations", &view.iterations, 1, 1000000,
-                   "iterations after which a point counts as part of the set"),
-        OPTION_WORD("colors", &view.colors, "book|steps",
-                    "red and black as in the book, or by the number of steps until a point diverges"),
-        OPTION_FLAG("animate", &animate, "move c towards the origin and back"),
-        OPTION_END};
-    parse_options(argc, argv, doc, uses | PICTURE | ANIMATION, own);
+    parse_options(
+        argc, argv, doc, uses | PICTURE | ANIMATION,
+        {OPTION_SIZE("size", &view.size, 1, 65535, "pixels a side"), // a grid has at most 65535 blocks in y
+         OPTION_FLOAT("scale", &view.scale, 1e-6, 1e6, "shows -scale to scale on both axes"),
+         OPTION_FLOAT("real", &view.real, -2, 2, "real part of c"),
+         OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
+         OPTION_INT("iterations", &view.iterations, 1, 1000000,
+                    "iterations after which a point counts as part of the set"),
+         OPTION_WORD("colors", &view.colors, "book|steps",
+                     "red and black as in the book, or by the number of steps until a point diverges"),
+         OPTION_FLAG("animate", &animate, "move c towards the origin and back")});
     if (!animate && options.frames_given)
         quit(EXIT_USAGE, "--frames needs --animate");
     select_device();

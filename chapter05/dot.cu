@@ -186,16 +186,15 @@ static int run_variants(bool sweep, bool trace) {
 // does not run.
 void settings(int argc, char **argv) {
     bool sweep = false, additions = false;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-        OPTION_INT("blocks", &blocks, 1, 1 << 24, "blocks, instead of at most 32"),
-        OPTION_INT("threads", &threads, 1, MAX_THREADS, "threads of a block, instead of 256: a power of two"),
-        OPTION_WORD("sum", &one_thread, "tree|one-thread", "how a block adds"),
-        OPTION_WORD("writers", &all_write, "one|all", "which threads store the sum of a block"),
-        OPTION_FLAG("sweep", &sweep, "times 1, 2, 4, 8, ... blocks"),
-        OPTION_FLAG("additions", &additions, "prints what each thread of a small launch adds"),
-        OPTION_END};
-    parse_options(argc, argv, "Dot product of two vectors on the device.", 0, own);
+    parse_options(argc, argv, "Dot product of two vectors on the device.", 0,
+                  {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+                   OPTION_INT("blocks", &blocks, 1, 1 << 24, "blocks, instead of at most 32"),
+                   OPTION_INT("threads", &threads, 1, MAX_THREADS,
+                              "threads of a block, instead of 256: a power of two"),
+                   OPTION_WORD("sum", &one_thread, "tree|one-thread", "how a block adds"),
+                   OPTION_WORD("writers", &all_write, "one|all", "which threads store the sum of a block"),
+                   OPTION_FLAG("sweep", &sweep, "times 1, 2, 4, 8, ... blocks"),
+                   OPTION_FLAG("additions", &additions, "prints what each thread of a small launch adds")});
     bool variant = blocks > 0 || threads > 0 || one_thread || all_write || sweep || additions;
     threads = threads > 0 ? threads : threadsPerBlock;
     blocks = blocks > 0 ? blocks : min_of(32, (n + threads - 1) / threads);

@@ -90,14 +90,13 @@ int main(int argc, char **argv) {
 #define MOST  (1 << 20) // threads of a launch
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_INT("grid-x", &grid_x, 1, 65535, "blocks of the grid in x"),
-                          OPTION_INT("grid-y", &grid_y, 1, 65535, "blocks of the grid in y"),
-                          OPTION_INT("grid-z", &grid_z, 1, 65535, "blocks of the grid in z"),
-                          OPTION_INT("block-x", &block_x, 1, 1024, "threads of a block in x"),
-                          OPTION_INT("block-y", &block_y, 1, 1024, "threads of a block in y"),
-                          OPTION_INT("block-z", &block_z, 1, 64, "threads of a block in z"),
-                          OPTION_END};
-    parse_options(argc, argv, "Shows how the threads of a launch are numbered and put into warps.", 0, own);
+    parse_options(argc, argv, "Shows how the threads of a launch are numbered and put into warps.", 0,
+                  {OPTION_INT("grid-x", &grid_x, 1, 65535, "blocks of the grid in x"),
+                   OPTION_INT("grid-y", &grid_y, 1, 65535, "blocks of the grid in y"),
+                   OPTION_INT("grid-z", &grid_z, 1, 65535, "blocks of the grid in z"),
+                   OPTION_INT("block-x", &block_x, 1, 1024, "threads of a block in x"),
+                   OPTION_INT("block-y", &block_y, 1, 1024, "threads of a block in y"),
+                   OPTION_INT("block-z", &block_z, 1, 64, "threads of a block in z")});
     int threads = block_x * block_y * block_z;
     if (threads > 1024)
         quit(EXIT_USAGE, "a block has at most 1024 threads, and %d x %d x %d are %d", block_x, block_y,

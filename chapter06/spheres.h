@@ -53,16 +53,12 @@ static inline void place_spheres(Sphere *s, int n) {
 static inline void sphere_settings(int argc, char **argv, const char *doc, unsigned uses,
                                    Option more = OPTION_END) {
     int block_side = 0;
-    const Option own[] = {
-        OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
-        OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres"),
-        OPTION_WORD("block", &block_side, "16|32", "threads of a block in each direction"),
-        OPTION_WORD("background", &background, "black|white|sky", "colour behind the spheres"),
-        more,
-        OPTION_END};
-    parse_options(argc, argv, doc, uses, own);
+    configure(argc, argv, doc, uses,
+              {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
+               OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres"),
+               OPTION_WORD("block", &block_side, "16|32", "threads of a block in each direction"),
+               OPTION_WORD("background", &background, "black|white|sky", "colour behind the spheres"), more});
     block = block_side == 0 ? 16 : 32;
-    select_device();
     require_memory(2 * size * size * 4, size * size * 4);
 }
 

@@ -228,11 +228,10 @@ static inline void check_svg(const char *path) {
 // `own_option` is one that only this program has.
 static inline void stream_settings(int argc, char **argv, const char *doc, int streams,
                                    Option own_option = OPTION_END) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 40, "elements in all"),
-                          OPTION_SIZE("chunk", &chunk, 1, 1 << 30, "elements at a time"),
-                          OPTION_FILE("output", &output, "write the timeline to FILE, an .svg"), own_option,
-                          OPTION_END};
-    parse_options(argc, argv, doc, TIMES, own);
+    parse_options(argc, argv, doc, TIMES,
+                  {OPTION_SIZE("size", &size, 1, 1LL << 40, "elements in all"),
+                   OPTION_SIZE("chunk", &chunk, 1, 1 << 30, "elements at a time"),
+                   OPTION_FILE("output", &output, "write the timeline to FILE, an .svg"), own_option});
     check_svg(output);
     select_device();
     chunk = min_of(chunk, size);

@@ -970,21 +970,18 @@ static void print_checks(bool ok, int steps) {
 // ---- options, and the run of a transport ----
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &width, 1, 1 << 20, "columns of the plate"),
-        OPTION_INT("rows", &height, 1, 1 << 20, "rows of the plate; as many as columns if not given"),
-        OPTION_INT("iterations", &steps, 1, 1000000, "steps"),
-        OPTION_INT("steps-per-exchange", &k, 1, 64, "k: rows of a halo; 12 if each rank has them"),
-        OPTION_WORD("transport", &chosen, "host|cuda-aware|nccl|peer|all", "how halos are exchanged"),
-        OPTION_SIZE("picture-size", &picture_size, 1, 8192, "largest width and height of the picture"),
-        OPTION_FLAG("timeline", &timeline, "show what rank 0 does at which time"),
-        OPTION_FILE("checkpoint", &checkpoint, "write checkpoints to FILE"),
-        OPTION_INT("every", &every, 1, 1000000, "steps from one checkpoint to the next; one at the end"),
-        OPTION_FILE("resume", &resume, "continue from the checkpoint FILE"),
-        OPTION_EXCLUSIVE,
-        OPTION_END};
-    options_of_all_ranks(argc, argv, "Heat simulation on the GPUs of several processes.", PICTURE | TIMES,
-                         own);
+    options_of_all_ranks(
+        argc, argv, "Heat simulation on the GPUs of several processes.", PICTURE | TIMES,
+        {OPTION_SIZE("size", &width, 1, 1 << 20, "columns of the plate"),
+         OPTION_INT("rows", &height, 1, 1 << 20, "rows of the plate; as many as columns if not given"),
+         OPTION_INT("iterations", &steps, 1, 1000000, "steps"),
+         OPTION_INT("steps-per-exchange", &k, 1, 64, "k: rows of a halo; 12 if each rank has them"),
+         OPTION_WORD("transport", &chosen, "host|cuda-aware|nccl|peer|all", "how halos are exchanged"),
+         OPTION_SIZE("picture-size", &picture_size, 1, 8192, "largest width and height of the picture"),
+         OPTION_FLAG("timeline", &timeline, "show what rank 0 does at which time"),
+         OPTION_FILE("checkpoint", &checkpoint, "write checkpoints to FILE"),
+         OPTION_INT("every", &every, 1, 1000000, "steps from one checkpoint to the next; one at the end"),
+         OPTION_FILE("resume", &resume, "continue from the checkpoint FILE"), OPTION_EXCLUSIVE});
     height = height ? height : width;
     int fewest = height / ranks; // rows of a rank
     const char *file = checkpoint ? "--checkpoint" : resume ? "--resume" : NULL;

@@ -132,14 +132,13 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &view.size, 1, 32768, "pixels a side"),
-        OPTION_INT("iterations", &view.iterations, 1, 1000000, "iterations for a point of the set"),
-        OPTION_INT("tile", &side, 1, 8192, "pixels a side of a tile"),
-        OPTION_INT("slower", &slower, 1, 1000, "the last rank takes as many times as long for a tile"),
-        OPTION_EXCLUSIVE,
-        OPTION_END};
-    options_of_all_ranks(argc, argv, "Draws a Julia set on one GPU per MPI process.", PICTURE | TIMES, own);
+    options_of_all_ranks(
+        argc, argv, "Draws a Julia set on one GPU per MPI process.", PICTURE | TIMES,
+        {OPTION_SIZE("size", &view.size, 1, 32768, "pixels a side"),
+         OPTION_INT("iterations", &view.iterations, 1, 1000000, "iterations for a point of the set"),
+         OPTION_INT("tile", &side, 1, 8192, "pixels a side of a tile"),
+         OPTION_INT("slower", &slower, 1, 1000, "the last rank takes as many times as long for a tile"),
+         OPTION_EXCLUSIVE});
     select_device_of_rank();
     side = min_of(side, view.size);
     tiles_per_row = (view.size + side - 1) / side;

@@ -34,7 +34,7 @@ static inline void handle_mpi(int error, const char *call, const char *file, int
 // different ones. After this call, every rank that ends with a status other than 0 ends all ranks with that
 // status.
 static inline void options_of_all_ranks(int argc, char **argv, const char *doc, unsigned uses,
-                                        const Option *own);
+                                        std::initializer_list<Option> own);
 
 // Selects a device of the rank's node, by cudaSetDevice(). The devices are assigned round-robin to the ranks
 // of the node, from --device on. If there are more ranks than devices, ranks share devices and rank 0 prints
@@ -163,7 +163,7 @@ static void broadcast_text(const char **text) {
 }
 
 static inline void options_of_all_ranks(int argc, char **argv, const char *doc, unsigned uses,
-                                        const Option *own) {
+                                        std::initializer_list<Option> own) {
     HANDLE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)); // HANDLE_MPI reports errors
     on_exit(end_all_ranks, NULL);
     if (ranks > 1) {
@@ -183,11 +183,11 @@ static inline void options_of_all_ranks(int argc, char **argv, const char *doc, 
     broadcast_text(&options.output);
     const size_t bytes[] = {sizeof(bool), sizeof(int), sizeof(size_t), sizeof(float),
                             sizeof(int)}; // by OptionType
-    for (; own && own->name; own++)
-        if (own->type < TYPE_FILE)
-            broadcast(own->value, bytes[own->type]);
+    for (const Option &option : own)
+        if (option.type < TYPE_FILE)
+            broadcast(option.value, bytes[option.type]);
         else
-            broadcast_text((const char **)own->value);
+            broadcast_text((const char **)option.value);
     static char name[64]; // the beginning of the messages of this rank
     if (rank != 0) {
         snprintf(name, sizeof(name), "%s: rank %d", options.program, rank);

@@ -249,15 +249,14 @@ void settings(int argc, char **argv) {
     int batch = 0;
     bool real = false;
     size_t points = 0;
-    const Option own[] = {
-        OPTION_INT("nx", &nx, 1, largest, "points of the first dimension"),
-        OPTION_INT("ny", &ny, 1, largest, "points of the second, contiguous dimension"),
-        OPTION_INT("batch", &batch, 1, 1 << 20,
-                   "transforms so many rows of NY points, with one call and one by one"),
-        OPTION_FLAG("real", &real, "transforms real numbers, which have half the spectrum"),
-        OPTION_SIZE("long", &points, 2, 1 << 27, "transforms one row of so many points, such as 16M"),
-        OPTION_END};
-    parse_options(argc, argv, "Fourier transforms by cuFFT, forward and back.", 0, own);
+    parse_options(
+        argc, argv, "Fourier transforms by cuFFT, forward and back.", 0,
+        {OPTION_INT("nx", &nx, 1, largest, "points of the first dimension"),
+         OPTION_INT("ny", &ny, 1, largest, "points of the second, contiguous dimension"),
+         OPTION_INT("batch", &batch, 1, 1 << 20,
+                    "transforms so many rows of NY points, with one call and one by one"),
+         OPTION_FLAG("real", &real, "transforms real numbers, which have half the spectrum"),
+         OPTION_SIZE("long", &points, 2, 1 << 27, "transforms one row of so many points, such as 16M")});
     if ((batch > 0) + real + (points > 0) > 1)
         quit(EXIT_USAGE, "only one of --batch, --real and --long");
     options.uses |= batch > 0 || points > 0 ? TIMES : 0;

@@ -181,6 +181,7 @@ static int sweep(int size) {
     const int radii[] = {1, 2, 4, 8, 16, 32};
     bool ok = true;
     wrap = 0;
+    print_device(options.device);
     printf("%6s %8s %12s %12s\n", "radius", "weights", "direct sum", "transforms");
     for (int r : radii) {
         radius = r;
@@ -226,14 +227,11 @@ static int sweep(int size) {
 
 void settings(int argc, char **argv) {
     bool all = false;
-    const Option own[] = {
-        OPTION_SIZE("size", &size, 1, 8192, "pixels a side"),
-        OPTION_INT("radius", &radius, 0, 1000, "radius of the filter, a disc"),
-        OPTION_WORD("border", &wrap, "zero|wrap", "beside the picture: zeros, or its other side"),
-        OPTION_FLAG("sweep", &all, "times filters of several radii, also as a direct sum"), OPTION_END};
-    parse_options(argc, argv, "Blurs a picture by Fourier transforms.", PICTURE, own);
-    options.uses |= all ? TIMES : 0;
-    select_device();
+    configure(argc, argv, "Blurs a picture by Fourier transforms.", PICTURE,
+              {OPTION_SIZE("size", &size, 1, 8192, "pixels a side"),
+               OPTION_INT("radius", &radius, 0, 1000, "radius of the filter, a disc"),
+               OPTION_WORD("border", &wrap, "zero|wrap", "beside the picture: zeros, or its other side"),
+               OPTION_FLAG("sweep", &all, "times filters of several radii, also as a direct sum")});
     size_t n = (size + radius) * (size + radius);
     require_memory((2 * sizeof(float) + 4) * n, 6 * sizeof(float) * n); // with work areas of cuFFT
     if (all)

@@ -292,13 +292,12 @@ static bool check_singular_values(const double *A, const double *dev_S, const do
 }
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, 46340, "unknowns of the square system"),
-        OPTION_SIZE("rows", &rows, 1, 1 << 20, "rows of the tall matrix, at least as many as columns"),
-        OPTION_SIZE("columns", &columns, 1, 46340, "columns of the tall matrix"),
-        OPTION_FLAG("singular", &singular, "a column of the square matrix is zero: no solution"), OPTION_END};
-    parse_options(argc, argv,
-                  "Solves dense systems and a least-squares problem, and computes singular values.", 0, own);
+    parse_options(
+        argc, argv, "Solves dense systems and a least-squares problem, and computes singular values.", 0,
+        {OPTION_SIZE("size", &n, 1, 46340, "unknowns of the square system"),
+         OPTION_SIZE("rows", &rows, 1, 1 << 20, "rows of the tall matrix, at least as many as columns"),
+         OPTION_SIZE("columns", &columns, 1, 46340, "columns of the tall matrix"),
+         OPTION_FLAG("singular", &singular, "a column of the square matrix is zero: no solution")});
     if (rows < columns)
         quit(EXIT_USAGE, "--rows %zu: must be at least --columns %zu", rows, columns);
     if (rows * columns > INT_MAX)

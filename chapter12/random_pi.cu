@@ -193,6 +193,7 @@ __global__ void estimate_with_own_numbers(unsigned long long seed, size_t n, Sum
 }
 
 static int estimate_in_kernel(void) {
+    print_device(options.device);
     Sums partial[blocksPerGrid], total = {0, 0};
     DeviceArray<float> dev_numbers(2 * n);
     DeviceArray<Sums> dev_partial(blocksPerGrid);
@@ -233,17 +234,15 @@ static int estimate_in_kernel(void) {
 void settings(int argc, char **argv) {
     int generator = 0;
     bool in_kernel = false;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 31, "points; the table begins with a small part of them"),
-        OPTION_WORD("generator", &generator, "xorwow|mrg32k3a|philox", "the pseudorandom generator"),
-        OPTION_FLAG("in-kernel", &in_kernel, "makes the random numbers in the kernel, and times both ways"),
-        OPTION_END};
-    parse_options(argc, argv, "Estimates pi with random numbers.", 0, own);
+    configure(
+        argc, argv, "Estimates pi with random numbers.", 0,
+        {OPTION_SIZE("size", &n, 1, (size_t)1 << 31, "points; the table begins with a small part of them"),
+         OPTION_WORD("generator", &generator, "xorwow|mrg32k3a|philox", "the pseudorandom generator"),
+         OPTION_FLAG("in-kernel", &in_kernel,
+                     "makes the random numbers in the kernel, and times both ways")});
     const curandRngType_t types[] = {CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A,
                                      CURAND_RNG_PSEUDO_PHILOX4_32_10};
     generator_type = types[generator];
-    options.uses |= in_kernel ? TIMES : 0;
-    select_device();
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
     if (in_kernel)
         exit(estimate_in_kernel());

@@ -48,12 +48,18 @@ using std::swap;
 // asked for. In a program with TIMES it also prints which device the times are measured on.
 static inline void select_device(void);
 
-// For settings(): parse_options with these options of the program, then select_device.
-static inline void configure(int argc, char **argv, const char *doc, unsigned uses = 0,
-                             std::initializer_list<Option> own = {}) {
+// The same as parse_options in options.h, with a list of options that needs no OPTION_END.
+static inline void parse_options(int argc, char **argv, const char *doc, unsigned uses,
+                                 std::initializer_list<Option> own) {
     std::vector<Option> table(own);
     table.push_back(OPTION_END);
     parse_options(argc, argv, doc, uses, table.data());
+}
+
+// Calls parse_options, then select_device.
+static inline void configure(int argc, char **argv, const char *doc, unsigned uses = 0,
+                             std::initializer_list<Option> own = {}) {
+    parse_options(argc, argv, doc, uses, own);
     select_device();
 }
 
