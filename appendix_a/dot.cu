@@ -164,11 +164,13 @@ static int compare_orders(void) {
         for (float &sum : sums) {
             HANDLE_ERROR(cudaMemset(dev_c, 0, sizeof(float)));
             HANDLE_ERROR(cudaMemset(dev_counters, 0, 2 * sizeof(unsigned)));
-            if (ordered)
+            if (ordered) {
                 dot_ordered<<<blocksPerGrid, threadsPerBlock>>>(dev_counters, dev_a, dev_b, dev_c, n);
-            else
+                HANDLE_LAUNCH();
+            } else {
                 dot<<<blocksPerGrid, threadsPerBlock>>>(lock, dev_a, dev_b, dev_c, n);
-            HANDLE_LAUNCH();
+                HANDLE_LAUNCH();
+            }
             HANDLE_ERROR(cudaMemcpy(&sum, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
         }
         int bits[RUNS], expected; // compared as ints: every bit must be equal
