@@ -19,6 +19,7 @@
  *          lock and with blocks that add in a fixed order, which the book leaves to the reader.
  * Check:   --size 100000 | --size 9000 --ordered
  */
+#include <numeric>
 #include "../common/book.h"
 #include "../common/proofs/dot.h"
 #include "../common/timing.h"
@@ -141,29 +142,20 @@ __global__ void partial_sums(const float *a, const float *b, float *partial_c, s
 // the host gets when it adds the partial sums one after the other, as in chapter 5. Returns the exit status.
 static int compare_orders(void) {
     int blocksPerGrid = blocks ? blocks : min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
-    float *a = host_array<float>(n), *b = host_array<float>(n), *partial_c = host_array<float>(blocksPerGrid);
+    HostArray<float> a(n), b(n);
     for (size_t i = 0; i < n; i++) {
         a[i] = i;
         b[i] = i * 2;
     }
-    float *dev_a, *dev_b, *dev_c, *dev_partial_c;
-    unsigned *dev_counters;
-    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_counters, 2 * sizeof(unsigned)));
-    HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
+    DeviceArray<float> dev_a(a, n), dev_b(b, n), dev_c(1), dev_partial_c(blocksPerGrid);
+    DeviceArray<unsigned> dev_counters(2);
     Lock lock;
     lock.init();
 
     partial_sums<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
-    float of_host = 0;
-    for (int i = 0; i < blocksPerGrid; i++)
-        of_host += partial_c[i];
+    HostArray<float> partial_c(dev_partial_c, blocksPerGrid);
+    float of_host = std::accumulate(+partial_c, partial_c + blocksPerGrid, 0.0f);
     printf("Added by the host: %.9g\n", of_host);
 
     bool ok = true;
@@ -181,12 +173,11 @@ static int compare_orders(void) {
             }
             HANDLE_ERROR(cudaMemcpy(&sum, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
         }
-        int bits[RUNS], expected[RUNS]; // compared as ints: every bit must be equal
+        int bits[RUNS], expected; // compared as ints: every bit must be equal
         memcpy(bits, sums, sizeof(bits));
-        for (int &each : expected)
-            memcpy(&each, &of_host, sizeof(each));
+        memcpy(&expected, &of_host, sizeof(expected));
         if (ordered)
-            ok = check_ints("sum in order", bits, expected, RUNS) && ok;
+            ok = check_ints("sum in order", bits, RUNS, [=](int) { return expected; }) && ok;
         for (float sum : sums)
             ok = ok && check_dot("sum", sum, n, tree_additions(n, blocksPerGrid, threadsPerBlock));
         std::sort(bits, bits + RUNS);
@@ -196,27 +187,17 @@ static int compare_orders(void) {
     }
 
     lock.release();
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-    HANDLE_ERROR(cudaFree(dev_counters));
-    HANDLE_ERROR(cudaFree(dev_partial_c));
-    free(a);
-    free(b);
-    free(partial_c);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // With --ordered the program ends here.
 void settings(int argc, char **argv) {
     bool ordered = false;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-        OPTION_FLAG("ordered", &ordered, "count the different sums of many runs, also in a fixed order"),
-        OPTION_INT("blocks", &blocks, 0, 65536, "blocks; 0 stands for one per 256 elements, at most 32"),
-        OPTION_END};
-    parse_options(argc, argv, "Dot product on the device, under a lock.", TIMES, own);
-    select_device();
+    configure(
+        argc, argv, "Dot product on the device, under a lock.", TIMES,
+        {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+         OPTION_FLAG("ordered", &ordered, "count the different sums of many runs, also in a fixed order"),
+         OPTION_INT("blocks", &blocks, 0, 65536, "blocks; 0 stands for one per 256 elements, at most 32")});
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
     if (ordered)
         exit(compare_orders());

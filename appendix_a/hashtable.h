@@ -104,9 +104,8 @@ static inline unsigned expected_bucket(unsigned key) {
 // this is faster than one chain after the other.
 static inline bool check_table(const Entry *const *entries, const Entry *from, const Entry *pool,
                                const unsigned *keys) {
-    int *found = host_array<int>(elements), *once = host_array<int>(elements);
-    std::fill(found, found + elements, 0);
-    std::fill(once, once + elements, 1);
+    HostArray<int> found(elements);
+    std::fill(+found, found + elements, 0);
     const Entry *next[HASH_ENTRIES];
     std::copy(entries, entries + HASH_ENTRIES, next);
 
@@ -147,11 +146,8 @@ static inline bool check_table(const Entry *const *entries, const Entry *from, c
     printf("Longest chain %llu, mean %.3f; %u of %d buckets are empty\n", longest,
            (double)elements / HASH_ENTRIES, empty, HASH_ENTRIES);
     const unsigned long long none = 0;
-    bool ok = check_ints("found", found, once, elements);
-    ok = check_counts("wrong entries", &wrong, &none, 1) && ok;
-    free(found);
-    free(once);
-    return ok;
+    bool ok = check_ints("found", found, elements, [](size_t) { return 1; });
+    return check_counts("wrong entries", &wrong, &none, 1) && ok;
 }
 
 #endif

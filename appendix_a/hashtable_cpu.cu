@@ -72,9 +72,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {TABLE_OPTIONS, OPTION_END};
-    parse_options(argc, argv, "Builds a hash table.", HOST_ONLY | TIMES, own);
-    select_device();
+    configure(argc, argv, "Builds a hash table.", HOST_ONLY | TIMES, {TABLE_OPTIONS});
     require_memory(elements * (sizeof(unsigned) + sizeof(void *) + sizeof(Entry) + 2 * sizeof(int)), 0);
 }
 

@@ -182,15 +182,13 @@ __global__ void add_all_lanes_at_once(const unsigned *keys, void *const *values,
 
 void settings(int argc, char **argv) {
     int time_limit = 60;
-    const Option own[] = {TABLE_OPTIONS,
-                          OPTION_INT("blocks", &blocks, 1, 65536, "blocks of 256 threads"),
-                          OPTION_INT("locks", &locks, 1, HASH_ENTRIES, "locks that the buckets share"),
-                          OPTION_FLAG("no-lock", &no_lock, "show how many entries are lost without locks"),
-                          OPTION_FLAG("no-turns", &no_turns, "all lanes of a warp insert at once"),
-                          OPTION_INT("time-limit", &time_limit, 1, 3600,
-                                     "seconds after which the kernel is ended, with --no-turns"),
-                          OPTION_END};
-    parse_options(argc, argv, "Builds a hash table on the device.", TIMES, own);
+    parse_options(argc, argv, "Builds a hash table on the device.", TIMES,
+                  {TABLE_OPTIONS, OPTION_INT("blocks", &blocks, 1, 65536, "blocks of 256 threads"),
+                   OPTION_INT("locks", &locks, 1, HASH_ENTRIES, "locks that the buckets share"),
+                   OPTION_FLAG("no-lock", &no_lock, "show how many entries are lost without locks"),
+                   OPTION_FLAG("no-turns", &no_turns, "all lanes of a warp insert at once"),
+                   OPTION_INT("time-limit", &time_limit, 1, 3600,
+                              "seconds after which the kernel is ended, with --no-turns")});
     if (no_lock && no_turns)
         quit(EXIT_USAGE, "--no-lock and --no-turns exclude each other");
     if (no_turns && !options.list_devices)
@@ -202,11 +200,9 @@ void settings(int argc, char **argv) {
 
 // Copies the table to the host. The pointers in it stay device addresses.
 static bool check(const Table &table, const unsigned *keys) {
-    Entry *entries[HASH_ENTRIES], *pool = host_array<Entry>(elements);
-    HANDLE_ERROR(cudaMemcpy(entries, table.entries, sizeof(entries), cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaMemcpy(pool, table.pool, elements * sizeof(Entry), cudaMemcpyDeviceToHost));
+    HostArray<Entry *> entries(table.entries, HASH_ENTRIES);
+    HostArray<Entry> pool(table.pool, elements);
     bool ok = check_table(entries, table.pool, pool, keys);
-    free(pool);
     if (ok && no_lock) { // the data race is an error even when it has no effect
         fprintf(stderr, "nothing was lost, this time and on this device\n");
         ok = false;

@@ -612,14 +612,11 @@ __global__ void count_full(const Slot *slots, size_t n, unsigned long long *coun
 const double LEAST_LOAD = 0.5;
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &elements, 1, 1LL << 30, "keys"),
-        OPTION_WORD("fill", &only_fill, "all|random|sequential|adversarial|repeated",
-                    "keys: random bits, 0 1 2 …, multiples of 16, or 100 different ones"),
-        OPTION_WORD("load", &only_load, "all|0.5|0.8|0.95", "load factor: keys divided by slots"),
-        OPTION_END};
-    parse_options(argc, argv, "Hash table, from the book's kernel to the fastest.", LADDER, own);
-    select_device();
+    configure(argc, argv, "Hash table, from the book's kernel to the fastest.", LADDER,
+              {OPTION_SIZE("size", &elements, 1, 1LL << 30, "keys"),
+               OPTION_WORD("fill", &only_fill, "all|random|sequential|adversarial|repeated",
+                           "keys: random bits, 0 1 2 …, multiples of 16, or 100 different ones"),
+               OPTION_WORD("load", &only_load, "all|0.5|0.8|0.95", "load factor: keys divided by slots")});
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     shared_bytes = prop.sharedMemPerBlockOptin - 1024;       // kernels also have static shared memory
@@ -640,7 +637,7 @@ void settings(int argc, char **argv) {
 
 // Multiples of 16 belong to 64 of the book's buckets.
 static void fill_keys(int fill) {
-    unsigned *keys = host_array<unsigned>(elements);
+    HostArray<unsigned> keys(elements);
     for (size_t i = 0; i < elements; i++) {
         uint64_t bits = random_bits();
         keys[i] = fill == 0 ? bits : fill == 1 ? i : fill == 2 ? 16 * i : bits % 100 * 0x9e3779b9;
@@ -649,7 +646,6 @@ static void fill_keys(int fill) {
     for (size_t i = 0; i < elements; i++)
         keys[i] = i;
     HANDLE_ERROR(cudaMemcpy(dev_values, keys, elements * sizeof(unsigned), cudaMemcpyHostToDevice));
-    free(keys);
 }
 
 static std::vector<void *> allocated;

@@ -173,11 +173,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &elements, 1, 1 << 30, "keys"),
-                          OPTION_WORD("where", &only, "all|gpu|cpu|mixed", "where the stages run"),
-                          OPTION_END};
-    parse_options(argc, argv, "Makes keys, builds a hash table and looks all keys up.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Makes keys, builds a hash table and looks all keys up.", TIMES,
+              {OPTION_SIZE("size", &elements, 1, 1 << 30, "keys"),
+               OPTION_WORD("where", &only, "all|gpu|cpu|mixed", "where the stages run")});
     size_t bytes = (2 * elements + elements / 4 + 1) * sizeof(unsigned);
     require_memory(bytes, bytes);
 }

@@ -144,8 +144,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Lists the devices and their properties.", 0, NULL);
-    select_device();
+    configure(argc, argv, "Lists the devices and their properties.");
 }
 
 // Compares the values that are both a property and an attribute.

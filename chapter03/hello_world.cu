@@ -20,8 +20,8 @@ int main(int argc, char **argv) {
 
 // In every program, the part below this line has the options, the limits and the check of the result.
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Prints a greeting from the host.", HOST_ONLY, NULL);
-    select_device(); // HOST_ONLY: uses no device unless --device asks for one
+    // HOST_ONLY: uses no device unless --device asks for one
+    configure(argc, argv, "Prints a greeting from the host.", HOST_ONLY);
 }
 
 // Task: none: it computes nothing and prints one line from the host

@@ -57,12 +57,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_INT("major", &major, 1, 99, "required compute capability, before the point"),
-        OPTION_INT("minor", &minor, 0, 9, "required compute capability, after the point"),
-        OPTION_SIZE("memory", &memory, 0, (size_t)1 << 50, "required bytes of device memory"), OPTION_END};
-    parse_options(argc, argv, "Chooses the device that comes closest to the requirements.", 0, own);
-    select_device();
+    configure(argc, argv, "Chooses the device that comes closest to the requirements.", 0,
+              {OPTION_INT("major", &major, 1, 99, "required compute capability, before the point"),
+               OPTION_INT("minor", &minor, 0, 9, "required compute capability, after the point"),
+               OPTION_SIZE("memory", &memory, 0, (size_t)1 << 50, "required bytes of device memory")});
 }
 
 // Prints for each device whether it meets the requirements. Returns how many do.

@@ -66,12 +66,11 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     // Each number is between minus and plus one billion, so that the sum fits an int.
-    const Option own[] = {
-        OPTION_INT("a", &a, -1000000000, 1000000000, "first number"),
-        OPTION_INT("b", &b, -1000000000, 1000000000, "second number"),
-        OPTION_WORD("via", &via, "direct|pointer|recursion", "how the kernel calls the function"),
-        OPTION_END};
-    parse_options(argc, argv, "Adds two numbers on the device, in a function that the kernel calls.", 0, own);
+    parse_options(
+        argc, argv, "Adds two numbers on the device, in a function that the kernel calls.", 0,
+        {OPTION_INT("a", &a, -1000000000, 1000000000, "first number"),
+         OPTION_INT("b", &b, -1000000000, 1000000000, "second number"),
+         OPTION_WORD("via", &via, "direct|pointer|recursion", "how the kernel calls the function")});
     if (via == RECURSION && (b < 0 || b > DEEPEST))
         quit(EXIT_USAGE, "--via recursion nests b calls, so --b must be from 0 to %d", DEEPEST);
     select_device();

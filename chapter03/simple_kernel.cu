@@ -27,8 +27,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Launches an empty kernel, then prints a greeting.", 0, NULL);
-    select_device();
+    configure(argc, argv, "Launches an empty kernel, then prints a greeting.");
 }
 
 // Task: none: its kernel is empty

@@ -37,10 +37,9 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     // Each number is between minus and plus one billion, so that the sum fits an int.
-    const Option own[] = {OPTION_INT("a", &a, -1000000000, 1000000000, "first number"),
-                          OPTION_INT("b", &b, -1000000000, 1000000000, "second number"), OPTION_END};
-    parse_options(argc, argv, "Adds two numbers on the device.", 0, own);
-    select_device();
+    configure(argc, argv, "Adds two numbers on the device.", 0,
+              {OPTION_INT("a", &a, -1000000000, 1000000000, "first number"),
+               OPTION_INT("b", &b, -1000000000, 1000000000, "second number")});
 }
 
 // Task: add(): The grid has one block of one thread. The thread stores the sum of a and b in *c, an int in

@@ -64,9 +64,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 32, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv, "Adds two vectors in a loop on the host.", HOST_ONLY, own);
-    select_device();
+    configure(argc, argv, "Adds two vectors in a loop on the host.", HOST_ONLY,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 32, "elements in a vector")});
     require_memory(4 * n * sizeof(int), 0);
 }
 

@@ -70,12 +70,10 @@ __global__ void fill(int *a, int *b, size_t n) {
 // Times two ways to initialize vectors in device memory: a loop on the host with two copies to the device,
 // and a kernel. Then adds the vectors of the kernel, as main does. Returns the exit status.
 static int fill_on_device(void) {
+    print_device(options.device);
     size_t bytes = n * sizeof(int);
-    int *a = host_array<int>(n), *b = host_array<int>(n), *c = host_array<int>(n);
-    int *dev_a, *dev_b, *dev_c;
-    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
+    HostArray<int> a(n), b(n);
+    DeviceArray<int> dev_a(n), dev_b(n), dev_c(n);
 
     auto start = std::chrono::steady_clock::now();
     fill_vectors(a, b, n, -1);
@@ -91,21 +89,9 @@ static int fill_on_device(void) {
 
     add<<<n, 1>>>(dev_a, dev_b, dev_c, n);
     HANDLE_LAUNCH();
-    int *made_a = host_array<int>(n), *made_b = host_array<int>(n);
-    HANDLE_ERROR(cudaMemcpy(made_a, dev_a, bytes, cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaMemcpy(made_b, dev_b, bytes, cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
+    HostArray<int> made_a(dev_a, n), made_b(dev_b, n), c(dev_c, n);
     print_sums(made_a, made_b, c, n);
     bool ok = check_ints("a", made_a, a, n) && check_ints("b", made_b, b, n) && check_sums("c", c, n, -1);
-
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-    free(a);
-    free(b);
-    free(c);
-    free(made_a);
-    free(made_b);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -113,13 +99,9 @@ static int fill_on_device(void) {
 void settings(int argc, char **argv) {
     int fill_by = 0;
     // A grid has at most INT_MAX blocks in x.
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
-                          OPTION_WORD("fill", &fill_by, "host|device", "where the inputs are made"),
-                          OPTION_END};
-    parse_options(argc, argv, "Adds two vectors on the device, one block for each element.", 0, own);
-    if (fill_by == 1)
-        options.uses |= TIMES;
-    select_device();
+    configure(argc, argv, "Adds two vectors on the device, one block for each element.", 0,
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
+               OPTION_WORD("fill", &fill_by, "host|device", "where the inputs are made")});
     require_memory((fill_by == 1 ? 6 : 4) * n * sizeof(int), 3 * n * sizeof(int));
     if (fill_by == 1)
         exit(fill_on_device());

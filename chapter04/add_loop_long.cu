@@ -56,9 +56,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv, "Adds two long vectors on the device with 128 blocks.", 0, own);
-    select_device();
+    configure(argc, argv, "Adds two long vectors on the device with 128 blocks.", 0,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector")});
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
 }
 

@@ -42,18 +42,17 @@ __host__ __device__ static inline void color_by_steps(unsigned char *pixel, int 
 }
 
 static inline void julia_settings(int argc, char **argv, const char *doc, unsigned uses) {
-    const Option own[] = {
-        OPTION_SIZE("size", &view.size, 1, 65535, "pixels a side"), // a grid has at most 65535 blocks in y
-        OPTION_FLOAT("scale", &view.scale, 1e-6, 1e6, "shows -scale to scale on both axes"),
-        OPTION_FLOAT("real", &view.real, -2, 2, "real part of c"),
-        OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
-        OPTION_INT("iterations", &view.iterations, 1, 1000000,
-                   "iterations after which a point counts as part of the set"),
-        OPTION_WORD("colors", &view.colors, "book|steps",
-                    "red and black as in the book, or by the number of steps until a point diverges"),
-        OPTION_FLAG("animate", &animate, "move c towards the origin and back"),
-        OPTION_END};
-    parse_options(argc, argv, doc, uses | PICTURE | ANIMATION, own);
+    parse_options(
+        argc, argv, doc, uses | PICTURE | ANIMATION,
+        {OPTION_SIZE("size", &view.size, 1, 65535, "pixels a side"), // a grid has at most 65535 blocks in y
+         OPTION_FLOAT("scale", &view.scale, 1e-6, 1e6, "shows -scale to scale on both axes"),
+         OPTION_FLOAT("real", &view.real, -2, 2, "real part of c"),
+         OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
+         OPTION_INT("iterations", &view.iterations, 1, 1000000,
+                    "iterations after which a point counts as part of the set"),
+         OPTION_WORD("colors", &view.colors, "book|steps",
+                     "red and black as in the book, or by the number of steps until a point diverges"),
+         OPTION_FLAG("animate", &animate, "move c towards the origin and back")});
     if (!animate && options.frames_given)
         quit(EXIT_USAGE, "--frames needs --animate");
     select_device();
@@ -64,8 +63,8 @@ static inline void julia_settings(int argc, char **argv, const char *doc, unsign
 // Compares the picture with the reference (common/proofs/julia.h).
 static inline bool check_julia(const unsigned char *pixels) {
     size_t count = view.size * view.size;
-    int *steps = host_array<int>(count);
-    unsigned char *expected = host_array<unsigned char>(count * 4);
+    HostArray<int> steps(count);
+    HostArray<unsigned char> expected(count * 4);
     double allowed = reference_steps(view, view.colors == STEPS, steps);
     for (size_t i = 0; i < count; i++) {
         expected[4 * i + 0] = steps[i] == view.iterations ? 255 : 0;
@@ -73,10 +72,7 @@ static inline bool check_julia(const unsigned char *pixels) {
         expected[4 * i + 3] = 255;
         color_by_steps(expected + 4 * i, steps[i], view);
     }
-    bool ok = check_pixels("pixel", pixels, expected, count, allowed);
-    free(steps);
-    free(expected);
-    return ok;
+    return check_pixels("pixel", pixels, expected, count, allowed);
 }
 
 // For --animate: the function that draws a frame, and its data.

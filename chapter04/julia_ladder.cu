@@ -225,16 +225,13 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     view.size = BENCH_SIZE(DIM, 160);
-    const Option own[] = {
-        OPTION_SIZE("size", &view.size, 1, 65535, "pixels a side"),
-        OPTION_FLOAT("scale", &view.scale, 1e-6, 1e6, "shows -scale to scale on both axes"),
-        OPTION_FLOAT("real", &view.real, -2, 2, "real part of c; not the book's c: only this set"),
-        OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
-        OPTION_INT("iterations", &view.iterations, 1, 1000000,
-                   "iterations after which a point counts as part of the set"),
-        OPTION_END};
-    parse_options(argc, argv, "The Julia set, from the book's kernel to the fastest.", LADDER, own);
-    select_device();
+    configure(argc, argv, "The Julia set, from the book's kernel to the fastest.", LADDER,
+              {OPTION_SIZE("size", &view.size, 1, 65535, "pixels a side"),
+               OPTION_FLOAT("scale", &view.scale, 1e-6, 1e6, "shows -scale to scale on both axes"),
+               OPTION_FLOAT("real", &view.real, -2, 2, "real part of c; not the book's c: only this set"),
+               OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
+               OPTION_INT("iterations", &view.iterations, 1, 1000000,
+                          "iterations after which a point counts as part of the set")});
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     multiprocessors = prop.multiProcessorCount;

@@ -128,9 +128,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv, "Vector addition, from the book's kernel to the fastest.", LADDER, own);
-    select_device();
+    configure(argc, argv, "Vector addition, from the book's kernel to the fastest.", LADDER,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector")});
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int) + bench_memory(3 * n * sizeof(int)));
 }
 

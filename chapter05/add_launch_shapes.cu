@@ -118,22 +118,12 @@ int main(int argc, char **argv) {
 
 // The time as the course measures it, from before the allocations until the sums are on the host.
 static float whole_ms(const Launch &l, const int *a, const int *b, int *c) {
-    int *dev_a, *dev_b, *dev_c;
-    size_t bytes = l.n * sizeof(int);
     auto start = std::chrono::steady_clock::now();
-    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
+    DeviceArray<int> dev_a(a, l.n), dev_b(b, l.n), dev_c(l.n);
     l.kernel<<<l.blocks, l.threads>>>(dev_a, dev_b, dev_c, l.n);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
-    std::chrono::duration<float, std::milli> elapsed = std::chrono::steady_clock::now() - start;
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-    return elapsed.count();
+    HANDLE_ERROR(cudaMemcpy(c, dev_c, l.n * sizeof(int), cudaMemcpyDeviceToHost));
+    return std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
 // Wrong on purpose: the index must have blockDim.x in place of the first gridDim.x.
@@ -147,16 +137,13 @@ static int show_wrong_index(void) {
     const struct { int blocks, threads; } shapes[] = {{64, 128}, {128, 64}, {128, 128}};
     for (auto [blocks, threads] : shapes) {
         size_t count = (size_t)blocks * threads, missed;
-        int *visited = host_array<int>(count), *dev_visited;
-        HANDLE_ERROR(cudaMalloc(&dev_visited, count * sizeof(int)));
+        DeviceArray<int> dev_visited(count);
         HANDLE_ERROR(cudaMemset(dev_visited, 0, count * sizeof(int)));
         visit_wrong<<<blocks, threads>>>(dev_visited, count);
         HANDLE_LAUNCH();
-        HANDLE_ERROR(cudaMemcpy(visited, dev_visited, count * sizeof(int), cudaMemcpyDeviceToHost));
-        missed = std::count(visited, visited + count, 0);
+        HostArray<int> visited(dev_visited, count);
+        missed = std::count(+visited, visited + count, 0);
         printf("<<<%d, %d>>>: %zu of %zu elements are never added\n", blocks, threads, missed, count);
-        HANDLE_ERROR(cudaFree(dev_visited));
-        free(visited);
     }
     return EXIT_FAILURE;
 }
@@ -164,11 +151,9 @@ static int show_wrong_index(void) {
 void settings(int argc, char **argv) {
     bool wrong_index = false;
     // A grid has at most INT_MAX blocks in x.
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
-                          OPTION_FLAG("wrong-index", &wrong_index, "counts what a wrong index leaves out"),
-                          OPTION_END};
-    parse_options(argc, argv, "Adds two vectors with launches of different shapes.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Adds two vectors with launches of different shapes.", TIMES,
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
+               OPTION_FLAG("wrong-index", &wrong_index, "counts what a wrong index leaves out")});
     size_t bytes = max_of(n, FEW) * sizeof(int);
     require_memory(4 * bytes, 6 * bytes);
     if (wrong_index)

@@ -54,10 +54,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 1024, "elements in a vector, and threads in the block"),
-                          OPTION_END};
-    parse_options(argc, argv, "Adds two vectors on the device, one thread for each element.", 0, own);
-    select_device();
+    configure(argc, argv, "Adds two vectors on the device, one thread for each element.", 0,
+              {OPTION_SIZE("size", &n, 1, 1024, "elements in a vector, and threads in the block")});
 }
 
 // Task: add(): The grid has one block of n threads. Thread i stores a[i] + b[i] in c[i]. If i >= n, it does

@@ -62,11 +62,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-                          OPTION_INT("blocks", &blocks, 1, INT_MAX, "blocks of the grid"),
-                          OPTION_INT("threads", &threads, 1, 1024, "threads of a block"), OPTION_END};
-    parse_options(argc, argv, "Adds two long vectors on the device with a grid-stride loop.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Adds two long vectors on the device with a grid-stride loop.", TIMES,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+               OPTION_INT("blocks", &blocks, 1, INT_MAX, "blocks of the grid"),
+               OPTION_INT("threads", &threads, 1, 1024, "threads of a block")});
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
 }
 

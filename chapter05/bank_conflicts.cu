@@ -13,6 +13,7 @@
  * Differs: a CPU has no banks, so the cycles on the CPU back end show no conflicts. Devices of compute
  *          capability 1, which one of the courses used, had 16 banks, and half a warp read at a time.
  */
+#include <set>
 #include "../common/book.h"
 
 #define LANES 32
@@ -106,42 +107,25 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Times reads of shared memory, with and without bank conflicts.", TIMES, NULL);
-    select_device();
-}
-
-// How many different values of key(lane) the first `lanes` lanes have.
-template <class Key> static int count_different(int lanes, Key key) {
-    int different = 0;
-    for (int lane = 0; lane < lanes; lane++) {
-        bool first = true;
-        for (int other = 0; other < lane; other++)
-            first = first && key(other) != key(lane);
-        different += first;
-    }
-    return different;
+    configure(argc, argv, "Times reads of shared memory, with and without bank conflicts.", TIMES);
 }
 
 // The number of accesses that a bank serves one after the other: the largest number of different words that
 // the lanes want from one bank. word[lane] is the word of shared memory that the lane accesses.
 static int turns(const int *word) {
-    int most = 0;
-    for (int bank = 0; bank < BANKS; bank++) {
-        int wanted[LANES], lanes = 0; // the words in this bank
-        for (int lane = 0; lane < LANES; lane++)
-            if (word[lane] % BANKS == bank)
-                wanted[lanes++] = word[lane];
-        most = max_of(most, count_different(lanes, [&](int i) { return wanted[i]; }));
-    }
+    std::set<int> wanted[BANKS]; // the words in each bank
+    for (int lane = 0; lane < LANES; lane++)
+        wanted[word[lane] % BANKS].insert(word[lane]);
+    size_t most = 0;
+    for (const auto &words : wanted)
+        most = max_of(most, words.size());
     return most;
 }
 
 // Checks where the reads of both iterations end, and that the cycles were measured.
 static bool check_reads(const char *name, const int *got, const int *word, long long cycles) {
-    int end[LANES];
-    for (int lane = 0; lane < LANES; lane++)
-        end[lane] = (word[lane] + 2 * READS) % WORDS;
-    return check_ints(name, got, end, LANES) && check_value("cycles were measured", cycles > 0, 1, 0);
+    return check_ints(name, got, LANES, [=](int lane) { return (word[lane] + 2 * READS) % WORDS; }) &&
+           check_value("cycles were measured", cycles > 0, 1, 0);
 }
 
 // Task: read_words(): The grid has one block, which is one warp. The warp initializes an array of WORDS ints

@@ -130,9 +130,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_INT("steps", &steps, 1, 1000000, "multiplications in a path"), OPTION_END};
-    parse_options(argc, argv, "Times warps whose lanes take different branches.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Times warps whose lanes take different branches.", TIMES,
+              {OPTION_INT("steps", &steps, 1, 1000000, "multiplications in a path")});
 }
 
 // Compares with the closed form: k steps of f(x) = a x + b give a^k x + b (a^(k-1) + … + a + 1). Both factors
@@ -159,10 +158,9 @@ static bool check_lanes(const unsigned *x, int paths, long long cycles) {
 // adds there. Adding neighbours, all warps add in those steps, and later lane 0 of every 2nd, 4th and 8th
 // warp.
 static bool check_diverged(const int *diverged, bool halves) {
-    int expected[THREADS / LANES];
-    for (int w = 0; w < THREADS / LANES; w++)
-        expected[w] = halves ? 5 * (w == 0) : 5 + (w % 2 == 0) + (w % 4 == 0) + (w % 8 == 0);
-    return check_ints("steps in which a warp diverges", diverged, expected, THREADS / LANES);
+    return check_ints("steps in which a warp diverges", diverged, THREADS / LANES, [=](int w) {
+        return halves ? 5 * (w == 0) : 5 + (w % 2 == 0) + (w % 4 == 0) + (w % 8 == 0);
+    });
 }
 
 // Task: diverge(): The grid has one block, which is one warp. Lane l calls take<0>(l % paths, l, steps) and

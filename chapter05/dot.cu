@@ -119,33 +119,28 @@ __global__ void vary(const float *a, const float *b, float *c, size_t n, bool on
 
 // Times the kernel and the additions of the host.
 static bool measure(const float *dev_a, const float *dev_b, int blocks) {
-    float *partial_c = host_array<float>(blocks), *dev_c, c = 0;
-    HANDLE_ERROR(cudaMalloc(&dev_c, blocks * sizeof(float)));
+    DeviceArray<float> dev_c(blocks);
     HANDLE_ERROR(cudaMemset(dev_c, 0xff, blocks * sizeof(float))); // NaN
     float ms =
         median_ms([&] { vary<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, one_thread, all_write, nullptr); });
-    HANDLE_ERROR(cudaMemcpy(partial_c, dev_c, blocks * sizeof(float), cudaMemcpyDeviceToHost));
+    HostArray<float> partial_c(dev_c, blocks);
     auto start = std::chrono::steady_clock::now();
+    float c = 0;
     for (int i = 0; i < blocks; i++)
         c += partial_c[i];
     std::chrono::duration<double, std::milli> host = std::chrono::steady_clock::now() - start;
     printf("%8d %8.4f ms %9.3f GB/s %12.4f ms   %.6g\n", blocks, ms, 2.0 * n * sizeof(float) / ms / 1e6,
            host.count(), c);
-    bool ok = check_dot("dot product", c, n, tree_additions(n, blocks, threads) + one_thread * threads);
-    HANDLE_ERROR(cudaFree(dev_c));
-    free(partial_c);
-    return ok;
+    return check_dot("dot product", c, n, tree_additions(n, blocks, threads) + one_thread * threads);
 }
 
 // Prints what each thread and each step of a small dot product computes.
 static void show_steps(const float *dev_a, const float *dev_b) {
     int all = blocks * threads, steps = one_thread ? 0 : (int)log2(threads);
-    float *trace = host_array<float>((steps + 1) * all), *dev_trace, *dev_c;
-    HANDLE_ERROR(cudaMalloc(&dev_c, blocks * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_trace, (steps + 1) * all * sizeof(float)));
+    DeviceArray<float> dev_c(blocks), dev_trace((steps + 1) * all);
     vary<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, one_thread, all_write, dev_trace);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(trace, dev_trace, (steps + 1) * all * sizeof(float), cudaMemcpyDeviceToHost));
+    HostArray<float> trace(dev_trace, (steps + 1) * all);
     for (int t = 0; t < all; t++) {
         printf("thread %d: elements", t);
         for (size_t i = t; i < n; i += all)
@@ -159,23 +154,15 @@ static void show_steps(const float *dev_a, const float *dev_b) {
                 printf(" %g", trace[step * all + block * threads + t]);
             printf("\n");
         }
-    HANDLE_ERROR(cudaFree(dev_trace));
-    HANDLE_ERROR(cudaFree(dev_c));
-    free(trace);
 }
 
 // Returns the exit status.
 static int run_variants(bool sweep, bool trace) {
-    float *a = host_array<float>(n), *b = host_array<float>(n), *dev_a, *dev_b;
+    HostArray<float> a(n), b(n), c(blocks);
     for (size_t i = 0; i < n; i++)
         b[i] = 2 * (a[i] = i);
-    float *c = host_array<float>(blocks), *dev_c;
     auto start = std::chrono::steady_clock::now();
-    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_c, blocks * sizeof(float)));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
+    DeviceArray<float> dev_a(a, n), dev_b(b, n), dev_c(blocks);
     vary<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, one_thread, all_write, nullptr);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(c, dev_c, blocks * sizeof(float), cudaMemcpyDeviceToHost));
@@ -192,12 +179,6 @@ static int run_variants(bool sweep, bool trace) {
     for (int count = sweep ? 1 : blocks; count != 0;
          count = sweep && count < most ? min_of(2l * count, most) : 0)
         ok = measure(dev_a, dev_b, count) && ok;
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-    free(a);
-    free(b);
-    free(c);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -205,16 +186,15 @@ static int run_variants(bool sweep, bool trace) {
 // does not run.
 void settings(int argc, char **argv) {
     bool sweep = false, additions = false;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-        OPTION_INT("blocks", &blocks, 1, 1 << 24, "blocks, instead of at most 32"),
-        OPTION_INT("threads", &threads, 1, MAX_THREADS, "threads of a block, instead of 256: a power of two"),
-        OPTION_WORD("sum", &one_thread, "tree|one-thread", "how a block adds"),
-        OPTION_WORD("writers", &all_write, "one|all", "which threads store the sum of a block"),
-        OPTION_FLAG("sweep", &sweep, "times 1, 2, 4, 8, ... blocks"),
-        OPTION_FLAG("additions", &additions, "prints what each thread of a small launch adds"),
-        OPTION_END};
-    parse_options(argc, argv, "Dot product of two vectors on the device.", 0, own);
+    parse_options(argc, argv, "Dot product of two vectors on the device.", 0,
+                  {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+                   OPTION_INT("blocks", &blocks, 1, 1 << 24, "blocks, instead of at most 32"),
+                   OPTION_INT("threads", &threads, 1, MAX_THREADS,
+                              "threads of a block, instead of 256: a power of two"),
+                   OPTION_WORD("sum", &one_thread, "tree|one-thread", "how a block adds"),
+                   OPTION_WORD("writers", &all_write, "one|all", "which threads store the sum of a block"),
+                   OPTION_FLAG("sweep", &sweep, "times 1, 2, 4, 8, ... blocks"),
+                   OPTION_FLAG("additions", &additions, "prints what each thread of a small launch adds")});
     bool variant = blocks > 0 || threads > 0 || one_thread || all_write || sweep || additions;
     threads = threads > 0 ? threads : threadsPerBlock;
     blocks = blocks > 0 ? blocks : min_of(32, (n + threads - 1) / threads);

@@ -71,9 +71,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv, "Products on the device, their sum on the host.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Products on the device, their sum on the host.", TIMES,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector")});
     require_memory(3 * n * sizeof(float), 3 * n * sizeof(float));
 }
 

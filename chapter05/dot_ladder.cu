@@ -272,12 +272,10 @@ enum { RANDOM, EQUAL, SORTED, SIGNED, DENORMAL, NANS };
 static int fill = RANDOM; // --fill
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
-        OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan", "distribution of the numbers"),
-        OPTION_END};
-    parse_options(argc, argv, "Dot product, from the book's kernel to the fastest.", LADDER, own);
-    select_device();
+    configure(argc, argv, "Dot product, from the book's kernel to the fastest.", LADDER,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
+               OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan",
+                           "distribution of the numbers")});
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     multiprocessors = prop.multiProcessorCount;
@@ -291,12 +289,12 @@ static double expected, magnitude;
 // Fills the vectors with random numbers from 0 to 1. SORTED: a is sorted. SIGNED: a has numbers from -0.5 to
 // 0.5. DENORMAL: the products are too small for a normal float. NANS: one element of a is NaN.
 static void make_vectors(void) {
-    float *a = host_array<float>(n), *b = host_array<float>(n);
+    HostArray<float> a(n), b(n);
     random_floats(a, n, 1);
     random_floats(b, n, 1);
     if (fill == EQUAL) {
-        std::fill(a, a + n, 0.7f);
-        std::fill(b, b + n, 0.3f);
+        std::fill(+a, a + n, 0.7f);
+        std::fill(+b, b + n, 0.3f);
     }
     for (size_t i = 0; i < n; i++)
         a[i] = fill == SORTED     ? (float)i / n
@@ -311,8 +309,6 @@ static void make_vectors(void) {
     }
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
-    free(a);
-    free(b);
 }
 
 static void poison(void) {

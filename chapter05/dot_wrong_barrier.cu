@@ -119,12 +119,11 @@ __global__ void dot_both_arms(const float *a, const float *b, float *c, size_t n
 
 void settings(int argc, char **argv) {
     int time_limit = 20;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-        OPTION_FLAG("both-arms", &both_arms, "a barrier in each arm of the if"),
-        OPTION_INT("time-limit", &time_limit, 1, 3600, "seconds after which the kernel is ended"),
-        OPTION_END};
-    parse_options(argc, argv, "Dot product with a barrier that not every thread reaches.", 0, own);
+    parse_options(
+        argc, argv, "Dot product with a barrier that not every thread reaches.", 0,
+        {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+         OPTION_FLAG("both-arms", &both_arms, "a barrier in each arm of the if"),
+         OPTION_INT("time-limit", &time_limit, 1, 3600, "seconds after which the kernel is ended")});
     if (options.list_devices)
         select_device();
     continue_in_child(time_limit);

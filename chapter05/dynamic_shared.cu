@@ -78,9 +78,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 20, "elements in each array"), OPTION_END};
-    parse_options(argc, argv, "Reverses two arrays in dynamic shared memory.", 0, own);
-    select_device();
+    configure(argc, argv, "Reverses two arrays in dynamic shared memory.", 0,
+              {OPTION_SIZE("size", &n, 1, 1 << 20, "elements in each array")});
     size_t needed = n * sizeof(int) + n * sizeof(char);
     int most; // bytes per block that a kernel can request
     HANDLE_ERROR(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device));
@@ -90,15 +89,9 @@ void settings(int argc, char **argv) {
 
 // Compares out with the reverse of in.
 template <class T> static bool check(const char *name, const T *in, const T *out) {
-    int *got = host_array<int>(n), *expected = host_array<int>(n);
-    for (size_t i = 0; i < n; i++) {
-        got[i] = out[i];
-        expected[i] = in[n - 1 - i];
-    }
-    bool ok = check_ints(name, got, expected, n);
-    free(got);
-    free(expected);
-    return ok;
+    HostArray<int> got(n);
+    std::copy(out, out + n, +got);
+    return check_ints(name, got, n, [=](size_t i) { return in[n - 1 - i]; });
 }
 
 // Task: reverse(): One block reverses two arrays in place: n ints (numbers) and n chars (letters). Its

@@ -90,14 +90,13 @@ int main(int argc, char **argv) {
 #define MOST  (1 << 20) // threads of a launch
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_INT("grid-x", &grid_x, 1, 65535, "blocks of the grid in x"),
-                          OPTION_INT("grid-y", &grid_y, 1, 65535, "blocks of the grid in y"),
-                          OPTION_INT("grid-z", &grid_z, 1, 65535, "blocks of the grid in z"),
-                          OPTION_INT("block-x", &block_x, 1, 1024, "threads of a block in x"),
-                          OPTION_INT("block-y", &block_y, 1, 1024, "threads of a block in y"),
-                          OPTION_INT("block-z", &block_z, 1, 64, "threads of a block in z"),
-                          OPTION_END};
-    parse_options(argc, argv, "Shows how the threads of a launch are numbered and put into warps.", 0, own);
+    parse_options(argc, argv, "Shows how the threads of a launch are numbered and put into warps.", 0,
+                  {OPTION_INT("grid-x", &grid_x, 1, 65535, "blocks of the grid in x"),
+                   OPTION_INT("grid-y", &grid_y, 1, 65535, "blocks of the grid in y"),
+                   OPTION_INT("grid-z", &grid_z, 1, 65535, "blocks of the grid in z"),
+                   OPTION_INT("block-x", &block_x, 1, 1024, "threads of a block in x"),
+                   OPTION_INT("block-y", &block_y, 1, 1024, "threads of a block in y"),
+                   OPTION_INT("block-z", &block_z, 1, 64, "threads of a block in z")});
     int threads = block_x * block_y * block_z;
     if (threads > 1024)
         quit(EXIT_USAGE, "a block has at most 1024 threads, and %d x %d x %d are %d", block_x, block_y,
@@ -141,28 +140,20 @@ static void print_launch(const Launch &launch, const Place *places, size_t n) {
 // threads, so if all are right, each index was written by one thread.
 static bool check_places(const Launch &launch, const Place *places, size_t n) {
     const dim3 &g = launch.grid, &b = launch.block;
-    unsigned size = b.x * b.y * b.z, *rank = host_array<unsigned>(size), count = 0;
-    for (unsigned z = 0; z < b.z; z++)
-        for (unsigned y = 0; y < b.y; y++)
-            for (unsigned x = 0; x < b.x; x++)
-                rank[(z * b.y + y) * b.x + x] = count++;
-
-    Place *expected = host_array<Place>(n), *next = expected;
+    unsigned size = b.x * b.y * b.z;
+    HostArray<Place> expected(n);
+    Place *next = expected;
     for (unsigned z = 0; z < g.z * b.z; z++)
         for (unsigned y = 0; y < g.y * b.y; y++)
             for (unsigned x = 0; x < g.x * b.x; x++) {
                 uint3 block = make_uint3(x / b.x, y / b.y, z / b.z);
                 uint3 thread = make_uint3(x % b.x, y % b.y, z % b.z);
-                unsigned in_block = rank[(thread.z * b.y + thread.y) * b.x + thread.x];
+                unsigned in_block = (thread.z * b.y + thread.y) * b.x + thread.x;
                 unsigned first = in_block - in_block % 32, lanes = min_of(32u, size - first);
                 *next++ = {
                     g, b, block, thread, in_block, first, lanes == 32 ? 0xffffffff : (1u << lanes) - 1};
             }
-    bool ok =
-        check_ints("places", (const int *)places, (const int *)expected, n * sizeof(Place) / sizeof(int));
-    free(rank);
-    free(expected);
-    return ok;
+    return check_ints("places", (const int *)places, (const int *)+expected, n * sizeof(Place) / sizeof(int));
 }
 
 // Task: record(): Each thread stores its position in places[x + y * width + z * width * height], where x, y

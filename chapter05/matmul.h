@@ -61,26 +61,20 @@ template <class Launch> bool compare_with_cpu(const float *a, const float *b, fl
     double times[6];
     bool ok = true;
     for (int run = 0; run < 6; run++) {
-        float *dev_a, *dev_b, *dev_c;
         memset(c, 0xff, bytes);
         auto start = std::chrono::steady_clock::now();
+        auto stop = [&] {
+            times[run] =
+                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+        };
         if (run == 5) {
             multiply_columns(a, b, c);
+            stop();
         } else {
-            HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-            HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-            HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
-            HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
-            HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
+            DeviceArray<float> dev_a(a, n * n), dev_b(b, n * n), dev_c(n * n);
             launch(dev_a, dev_b, dev_c);
             HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
-        }
-        std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
-        times[run] = elapsed.count();
-        if (run < 5) {
-            HANDLE_ERROR(cudaFree(dev_a));
-            HANDLE_ERROR(cudaFree(dev_b));
-            HANDLE_ERROR(cudaFree(dev_c));
+            stop();
         }
         ok = check_product(a, b, c) && ok;
     }

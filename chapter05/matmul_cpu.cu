@@ -56,10 +56,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
-                          OPTION_FLAG("columns", &columns, "read b down its columns"), OPTION_END};
-    parse_options(argc, argv, "Multiplies two matrices on the host.", HOST_ONLY | TIMES, own);
-    select_device();
+    configure(argc, argv, "Multiplies two matrices on the host.", HOST_ONLY | TIMES,
+              {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
+               OPTION_FLAG("columns", &columns, "read b down its columns")});
     require_memory(3 * n * n * sizeof(float), 0);
 }
 

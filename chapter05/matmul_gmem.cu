@@ -116,12 +116,10 @@ static void print_sectors(void) {
 }
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
-        OPTION_FLAG("cpu", &with_cpu, "compares with three loops on the host, which are slow"),
-        OPTION_FLAG("columns", &columns, "the threads of a warp run down a column"), OPTION_END};
-    parse_options(argc, argv, "Multiplies two matrices, reading from global memory.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Multiplies two matrices, reading from global memory.", TIMES,
+              {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
+               OPTION_FLAG("cpu", &with_cpu, "compares with three loops on the host, which are slow"),
+               OPTION_FLAG("columns", &columns, "the threads of a warp run down a column")});
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));
 }
 

@@ -689,14 +689,12 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "rows and columns of the matrices"),
-                          OPTION_SIZE("m", &m, 1, 65535, "rows of a and of the product, instead of --size"),
-                          OPTION_SIZE("n", &n, 1, 65535, "columns of b and of the product"),
-                          OPTION_SIZE("k", &k, 1, 65535, "columns of a, rows of b"),
-                          OPTION_WORD("fill", &fill, "all|" FILLS, "the elements"),
-                          OPTION_END};
-    parse_options(argc, argv, "Matrix product, from the text's kernel to the fastest.", LADDER, own);
-    select_device();
+    configure(argc, argv, "Matrix product, from the text's kernel to the fastest.", LADDER,
+              {OPTION_SIZE("size", &size, 1, 65535, "rows and columns of the matrices"),
+               OPTION_SIZE("m", &m, 1, 65535, "rows of a and of the product, instead of --size"),
+               OPTION_SIZE("n", &n, 1, 65535, "columns of b and of the product"),
+               OPTION_SIZE("k", &k, 1, 65535, "columns of a, rows of b"),
+               OPTION_WORD("fill", &fill, "all|" FILLS, "the elements")});
     m = m ? m : size;
     n = n ? n : size;
     k = k ? k : size;
@@ -769,7 +767,7 @@ static float *make_matrix(int fill, size_t rows, size_t cols, bool scale_rows) {
     float *x = host_array<float>(rows * cols);
     random_floats(x, rows * cols, 1);
     size_t lines = scale_rows ? rows : cols;
-    float *scale = host_array<float>(lines);
+    HostArray<float> scale(lines);
     for (size_t i = 0; i < lines; i++)
         scale[i] = random_bits() % 2 ? 0x1p40f : 0x1p-40f;
     for (size_t i = 0; i < rows * cols && fill != POSITIVE; i++) {
@@ -779,7 +777,6 @@ static float *make_matrix(int fill, size_t rows, size_t cols, bool scale_rows) {
         if (fill == SCALED)
             x[i] *= scale[scale_rows ? i / cols : i % cols];
     }
-    free(scale);
     return x;
 }
 

@@ -126,22 +126,18 @@ template <int TILE> __global__ void matmul_truncated(const float *a, const float
 
 // Compares the truncated product with the right one. Returns the exit status of a wrong program.
 static int show_truncated(size_t width) {
-    size_t bytes = n * n * sizeof(float), unwritten = 0, wrong = 0;
-    float *a = host_array<float>(n * n), *right = host_array<float>(n * n), *c = host_array<float>(n * n);
-    float *dev_a, *dev_b, *dev_c;
-    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
+    size_t unwritten = 0, wrong = 0;
+    HostArray<float> a(n * n);
     fill_matrix(a);
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
+    DeviceArray<float> dev_a(a, n * n);
     fill_matrix(a);
-    HANDLE_ERROR(cudaMemcpy(dev_b, a, bytes, cudaMemcpyHostToDevice));
+    DeviceArray<float> dev_b(a, n * n), dev_c(n * n);
     dim3 blocks((n + width - 1) / width, (n + width - 1) / width), threads(width, width);
     tiles[tile].kernel<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(right, dev_c, bytes, cudaMemcpyDeviceToHost));
+    HostArray<float> right(dev_c, n * n);
 
-    HANDLE_ERROR(cudaMemset(dev_c, 0xff, bytes)); // NaN
+    HANDLE_ERROR(cudaMemset(dev_c, 0xff, n * n * sizeof(float))); // NaN
     void (*kernels[])(const float *, const float *, float *, size_t) = {
         matmul_truncated<8>, matmul_truncated<16>, matmul_truncated<25>, matmul_truncated<32>};
     auto kernel = kernels[tile];
@@ -149,7 +145,7 @@ static int show_truncated(size_t width) {
         kernel<<<dim3(n / width, n / width), threads>>>(dev_a, dev_b, dev_c, n);
         HANDLE_LAUNCH();
     }
-    HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
+    HostArray<float> c(dev_c, n * n);
     for (size_t i = 0; i < n * n; i++) {
         unwritten += isnan(c[i]);
         wrong += !isnan(c[i]) && c[i] != right[i];
@@ -158,24 +154,16 @@ static int show_truncated(size_t width) {
            n, width, n / width, n % width, unwritten);
     printf("The other %zu sums lack %zu of %zu products: %zu are wrong.\n", n * n - unwritten, n % width, n,
            wrong);
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-    free(a);
-    free(right);
-    free(c);
     return EXIT_FAILURE;
 }
 
 void settings(int argc, char **argv) {
     bool truncate = false;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
-        OPTION_FLAG("cpu", &with_cpu, "compares with three loops on the host, which are slow"),
-        OPTION_WORD("tile", &tile, "8|16|25|32", "width of a tile"),
-        OPTION_FLAG("truncate", &truncate, "wrong at sizes that the tile does not divide"), OPTION_END};
-    parse_options(argc, argv, "Multiplies two matrices by tiles in shared memory.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Multiplies two matrices by tiles in shared memory.", TIMES,
+              {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
+               OPTION_FLAG("cpu", &with_cpu, "compares with three loops on the host, which are slow"),
+               OPTION_WORD("tile", &tile, "8|16|25|32", "width of a tile"),
+               OPTION_FLAG("truncate", &truncate, "wrong at sizes that the tile does not divide")});
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));
     if (truncate)
         exit(show_truncated(tiles[tile].width));

@@ -208,8 +208,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Shows the kinds of memory, and times reads of each.", TIMES, NULL);
-    select_device();
+    configure(argc, argv, "Shows the kinds of memory, and times reads of each.", TIMES);
 }
 
 static cudaTextureObject_t make_texture(int *data) {
@@ -254,20 +253,14 @@ static bool check_seen(const int4 *dev_seen, int launch) {
 
 static bool check_spread(const Kernel &kernel, const int *in, const int *dev_out) {
     int threads = N / kernel.values;
-    int *out = host_array<int>(threads), *expected = host_array<int>(threads);
-    HANDLE_ERROR(cudaMemcpy(out, dev_out, threads * sizeof(int), cudaMemcpyDeviceToHost));
-    for (int t = 0; t < threads; t++) {
+    return check_ints("spread", HostArray<int>(dev_out, threads), threads, [=](int t) {
         int least = in[t], sum = 0;
         for (int i = 0; i < kernel.values; i++) {
             least = min_of(least, in[t + i * threads]);
             sum += in[t + i * threads];
         }
-        expected[t] = sum - least * kernel.values;
-    }
-    bool ok = check_ints("spread", out, expected, threads);
-    free(out);
-    free(expected);
-    return ok;
+        return sum - least * kernel.values;
+    });
 }
 
 // Task: fill(): The grid has one block. Its threads set words[i * distance] to (i + step) % count * distance

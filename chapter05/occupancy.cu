@@ -123,11 +123,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("shared", &shared, 0, 48 << 10, "bytes of shared memory in a block of the fourth table"),
-        OPTION_END};
-    parse_options(argc, argv, "Shows how many blocks a multiprocessor holds, and why.", 0, own);
-    select_device();
+    configure(argc, argv, "Shows how many blocks a multiprocessor holds, and why.", 0,
+              {OPTION_SIZE("shared", &shared, 0, 48 << 10,
+                           "bytes of shared memory in a block of the fourth table")});
 }
 
 // N numbers from 0 to 1023, in host memory
@@ -147,18 +145,9 @@ struct Limits {
 
     static size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
-    // Computes the limits of a kernel for blocks of `size` threads.
-    Limits(const Kernel &kernel, int size, bool units) {
-        cudaFuncAttributes attributes;
-        HANDLE_ERROR(cudaFuncGetAttributes(&attributes, kernel.function));
-        compute(attributes.numRegs, attributes.sharedSizeBytes + kernel.shared, size, units);
-    }
-    // The same for a kernel with this number of registers per thread and no shared memory.
-    Limits(int registers, int size) { compute(registers, 0, size, true); }
-    int least() const { return std::min({blocks, threads, registers, shared}); }
-
-  private:
-    void compute(int registers_per_thread, size_t bytes, int size, bool units) {
+    // For blocks of `size` threads with so many registers each, and so many bytes of shared memory in a
+    // block.
+    Limits(int registers_per_thread, size_t bytes, int size, bool units) {
         cudaDeviceProp device;
         HANDLE_ERROR(cudaGetDeviceProperties(&device, options.device));
         int warps = size / 32, per_warp = registers_per_thread * 32;
@@ -172,11 +161,18 @@ struct Limits {
         if (bytes > 0)
             shared = device.sharedMemPerMultiprocessor / round_up(bytes, units ? 256 : 1);
     }
+    int least() const { return std::min({blocks, threads, registers, shared}); }
 };
+
+static Limits limits_of(const Kernel &kernel, int size, bool units) {
+    cudaFuncAttributes attributes;
+    HANDLE_ERROR(cudaFuncGetAttributes(&attributes, kernel.function));
+    return Limits(attributes.numRegs, attributes.sharedSizeBytes + kernel.shared, size, units);
+}
 
 // Prints the resources that allow the fewest blocks.
 static void print_limit(const Kernel &kernel, int size) {
-    Limits limits(kernel, size, true);
+    Limits limits = limits_of(kernel, size, true);
     const struct {
         int allowed;
         const char *name;
@@ -202,7 +198,7 @@ static void print_registers(void) {
     for (int registers : {32, 64, 128, 255}) { // 255 is the most that a thread can have
         printf("%18d", registers);
         for (int size : {128, 256, 512, 1024}) {
-            int blocks = Limits(registers, size).least();
+            int blocks = Limits(registers, 0, size, true).least();
             printf("%9d (%3.0f %%)", blocks, 100.0 * blocks * size / device.maxThreadsPerMultiProcessor);
         }
         printf("\n");
@@ -210,7 +206,7 @@ static void print_registers(void) {
 }
 
 static bool check_blocks(const Kernel &kernel, int size, int blocks) {
-    int low = Limits(kernel, size, true).least(), high = Limits(kernel, size, false).least();
+    int low = limits_of(kernel, size, true).least(), high = limits_of(kernel, size, false).least();
     char name[64];
     snprintf(name, sizeof(name), "blocks of %d threads (%d to %d are possible)", size, low, high);
     return check_value(name, blocks, std::clamp(blocks, low, high), 0);
@@ -218,20 +214,14 @@ static bool check_blocks(const Kernel &kernel, int size, int blocks) {
 
 static bool check_spread(const Kernel &kernel, const int *in, const int *dev_out) {
     int threads = N / kernel.values;
-    int *out = host_array<int>(threads), *expected = host_array<int>(threads);
-    HANDLE_ERROR(cudaMemcpy(out, dev_out, threads * sizeof(int), cudaMemcpyDeviceToHost));
-    for (int t = 0; t < threads; t++) {
+    return check_ints("spread", HostArray<int>(dev_out, threads), threads, [=](int t) {
         int least = in[t], sum = 0;
         for (int i = 0; i < kernel.values; i++) {
             least = min_of(least, in[t + i * threads]);
             sum += in[t + i * threads];
         }
-        expected[t] = sum - least * kernel.values;
-    }
-    bool ok = check_ints("spread", out, expected, threads);
-    free(out);
-    free(expected);
-    return ok;
+        return sum - least * kernel.values;
+    });
 }
 
 // Task: none: it asks the runtime for limits and prints them; its kernels only take registers

@@ -334,12 +334,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "ints to add up"),
-                          OPTION_WORD("operator", &minimum, "sum|min", "what is computed"),
-                          OPTION_FLAG("every", &every, "no times, but check every size from 1 to --size"),
-                          OPTION_END};
-    parse_options(argc, argv, "Adds up an array with nine kernels, each with one change.", LADDER, own);
-    select_device();
+    configure(argc, argv, "Adds up an array with nine kernels, each with one change.", LADDER,
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "ints to add up"),
+               OPTION_WORD("operator", &minimum, "sum|min", "what is computed"),
+               OPTION_FLAG("every", &every, "no times, but check every size from 1 to --size")});
     sums_bytes = ((n - 1) / THREADS + 1) * sizeof(int);
     require_memory((every ? 3 : 1) * n * sizeof(int),
                    n * sizeof(int) + 2 * sums_bytes + bench_memory(n * sizeof(int)));
@@ -373,7 +371,7 @@ static bool check(const char *name, BenchError *) {
 // The sums of the first element, of the first two, of the first three, …; or their minima: before each, the
 // new minimum is put at a random place. It is above the elements beyond the end.
 static bool check_every_size(void) {
-    int *got = host_array<int>(n), *wanted = host_array<int>(n);
+    HostArray<int> got(n), wanted(n);
     for (size_t i = 0; i < n; i++)
         wanted[i] = in[i] + (i > 0 && !minimum ? wanted[i - 1] : 0);
     bool ok = true;
@@ -400,7 +398,5 @@ static bool check_every_size(void) {
         else
             ok = false;
     }
-    free(got);
-    free(wanted);
     return ok;
 }

@@ -76,11 +76,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"), OPTION_END};
-    parse_options(argc, argv,
-                  "Animates a ripple, drawn on the device. In a window, dragging the mouse moves its centre.",
-                  ANIMATION, own);
-    select_device();
+    configure(argc, argv,
+              "Animates a ripple, drawn on the device. In a window, dragging the mouse moves its centre.",
+              ANIMATION, {OPTION_SIZE("size", &size, 1, 65535, "pixels a side")});
     require_memory(size * size * 4, size * size * 4);
 }
 

@@ -157,10 +157,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
-                          OPTION_INT("ticks", &ticks, 0, 1000000, "number of the frame"), OPTION_END};
-    parse_options(argc, argv, "A frame of the ripple, from the book's kernel to the fastest.", LADDER, own);
-    select_device();
+    configure(argc, argv, "A frame of the ripple, from the book's kernel to the fastest.", LADDER,
+              {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
+               OPTION_INT("ticks", &ticks, 0, 1000000, "number of the frame")});
     require_memory(size * size * 4, size * size * 4);
     centre = size / 2;
     ripple_x = ripple_y = centre;

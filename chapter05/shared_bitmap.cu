@@ -68,10 +68,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
-                          OPTION_FLAG("no-sync", &no_sync, "leave the barrier out"), OPTION_END};
-    parse_options(argc, argv, "Draws green spheres through shared memory.", PICTURE, own);
-    select_device();
+    configure(argc, argv, "Draws green spheres through shared memory.", PICTURE,
+              {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
+               OPTION_FLAG("no-sync", &no_sync, "leave the barrier out")});
     require_memory(size * size * 4, size * size * 4);
 }
 

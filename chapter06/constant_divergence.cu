@@ -12,6 +12,7 @@
  * Differs: the book describes this in its text, for the half warps of 16 threads of its time, and has no
  *          program for it. A CPU has no constant memory, so the cycles on the CPU back end do not grow.
  */
+#include <set>
 #include "../common/book.h"
 
 #define LANES 32          // one warp reads
@@ -97,8 +98,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Times reads of constant memory at one and at several addresses.", TIMES, NULL);
-    select_device();
+    configure(argc, argv, "Times reads of constant memory at one and at several addresses.", TIMES);
 }
 
 // Selects `different` random words, and assigns them to the lanes in turn.
@@ -115,13 +115,9 @@ static void choose_words(int *word, int different) {
 // Checks where the reads of both iterations end, that the number of different words is `different`, and that
 // the cycles were measured.
 static bool check(const char *memory, const int *got, const int *word, int different, long long cycles) {
-    int sorted[LANES], end[LANES];
-    for (int lane = 0; lane < LANES; lane++)
-        end[lane] = (word[lane] + 2 * READS) % WORDS;
-    std::copy(got, got + LANES, sorted);
-    std::sort(sorted, sorted + LANES);
-    int found = std::unique(sorted, sorted + LANES) - sorted;
-    return check_ints(memory, got, end, LANES) && check_ints("different words", &found, &different, 1) &&
+    int found = std::set<int>(got, got + LANES).size();
+    return check_ints(memory, got, LANES, [=](int lane) { return (word[lane] + 2 * READS) % WORDS; }) &&
+           check_ints("different words", &found, &different, 1) &&
            check_value("cycles were measured", cycles > 0, 1, 0);
 }
 

@@ -108,11 +108,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements of the array"),
-                          OPTION_INT("rounds", &rounds, 1, INT_MAX, "steps of each element in a launch"),
-                          OPTION_END};
-    parse_options(argc, argv, "Times a kernel with the host's clock and with events.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Times a kernel with the host's clock and with events.", TIMES,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements of the array"),
+               OPTION_INT("rounds", &rounds, 1, INT_MAX, "steps of each element in a launch")});
     require_memory(3 * n * sizeof(unsigned), n * sizeof(unsigned));
 }
 

@@ -317,12 +317,9 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     size = BENCH_SIZE(DIM, 128);
-    const Option own[] = {
-        OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
-        OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres; default 20, then 1000"),
-        OPTION_END};
-    parse_options(argc, argv, "Ray tracing, from the book's kernel to the fastest.", LADDER, own);
-    select_device();
+    configure(argc, argv, "Ray tracing, from the book's kernel to the fastest.", LADDER,
+              {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
+               OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres; default 20, then 1000")});
     require_memory(4 * size * size * 4, size * size * 4);
 }
 

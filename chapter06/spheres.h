@@ -53,16 +53,12 @@ static inline void place_spheres(Sphere *s, int n) {
 static inline void sphere_settings(int argc, char **argv, const char *doc, unsigned uses,
                                    Option more = OPTION_END) {
     int block_side = 0;
-    const Option own[] = {
-        OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
-        OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres"),
-        OPTION_WORD("block", &block_side, "16|32", "threads of a block in each direction"),
-        OPTION_WORD("background", &background, "black|white|sky", "colour behind the spheres"),
-        more,
-        OPTION_END};
-    parse_options(argc, argv, doc, uses, own);
+    configure(argc, argv, doc, uses,
+              {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
+               OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres"),
+               OPTION_WORD("block", &block_side, "16|32", "threads of a block in each direction"),
+               OPTION_WORD("background", &background, "black|white|sky", "colour behind the spheres"), more});
     block = block_side == 0 ? 16 : 32;
-    select_device();
     require_memory(2 * size * size * 4, size * size * 4);
 }
 
@@ -74,7 +70,7 @@ static inline double ray_operations(void) {
 // The reference, in double: in each row it draws one sphere after the other and stores, for each pixel, the
 // depth of the nearest sphere up to now.
 static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
-    double *depth = host_array<double>(size);
+    HostArray<double> depth(size);
     const float3 behind = backgrounds[background];
     double half = size / 2.0, unit = (double)DIM / size;
     for (size_t y = 0; y < size; y++) {
@@ -105,7 +101,6 @@ static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
             }
         }
     }
-    free(depth);
 }
 
 // A colour in float may be truncated to the neighbouring whole number, so a difference of 1 is allowed.
@@ -115,7 +110,7 @@ static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
 // Few colours are so close to a whole number that rounding matters; a wrong factor, such as 256 in place of
 // 255, changes many of them by 1. `drawn` is the reference.
 static inline bool check_against(const char *name, const unsigned char *pixels, const unsigned char *drawn) {
-    unsigned char *expected = host_array<unsigned char>(size * size * 4);
+    HostArray<unsigned char> expected(size * size * 4);
     size_t rounded = 0;
     for (size_t i = 0; i < size * size * 4; i++) {
         bool near = i % 4 != 3 && abs(pixels[i] - drawn[i]) == 1 && rounded < size * size / 100 + 8;
@@ -123,13 +118,11 @@ static inline bool check_against(const char *name, const unsigned char *pixels, 
         rounded += near;
     }
     double allowed = fmax(1e-5, fmin(2.5 / (size * size), 0.125));
-    bool ok = check_pixels(name, pixels, expected, size * size, allowed);
-    free(expected);
-    return ok;
+    return check_pixels(name, pixels, expected, size * size, allowed);
 }
 
 static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
-    unsigned char *drawn = host_array<unsigned char>(size * size * 4);
+    HostArray<unsigned char> drawn(size * size * 4);
     draw_spheres(drawn, s);
     bool ok = check_against("pixel", pixels, drawn);
     for (int i = 0; i < spheres; i++)
@@ -137,7 +130,6 @@ static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
             fprintf(stderr, "sphere %d was not placed\n", i);
             ok = false;
         }
-    free(drawn);
     return ok;
 }
 

@@ -13,13 +13,10 @@
 static inline void heat_settings(int argc, char **argv, const char *doc, size_t *size, size_t max_size,
                                  int *steps, float *speed) {
     options.frames = 5; // default number of frames when an animation is written to a file
-    const Option own[] = {
-        OPTION_SIZE("size", size, 1, max_size, "cells a side"),
-        OPTION_INT("iterations", steps, 1, 10000, "steps in a frame"),
-        OPTION_FLOAT("speed", speed, 0.001f, 0.25f, "k: how fast cells approach their neighbours"),
-        OPTION_END};
-    parse_options(argc, argv, doc, ANIMATION | TIMES, own);
-    select_device();
+    configure(argc, argv, doc, ANIMATION | TIMES,
+              {OPTION_SIZE("size", size, 1, max_size, "cells a side"),
+               OPTION_INT("iterations", steps, 1, 10000, "steps in a frame"),
+               OPTION_FLOAT("speed", speed, 0.001f, 0.25f, "k: how fast cells approach their neighbours")});
     size_t bytes = *size * *size * sizeof(float);
     require_memory(8 * bytes, 5 * bytes);
 }

@@ -651,11 +651,9 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     size_t side = size;
-    const Option own[] = {
-        OPTION_SIZE("size", &side, 1, 46340, "cells a side"),
-        OPTION_INT("iterations", &steps, 1, 10000, "steps; default 90, and 16 on a large plate"), OPTION_END};
-    parse_options(argc, argv, "Heat simulation, from the book's kernels to the fastest.", LADDER, own);
-    select_device();
+    configure(argc, argv, "Heat simulation, from the book's kernels to the fastest.", LADDER,
+              {OPTION_SIZE("size", &side, 1, 46340, "cells a side"),
+               OPTION_INT("iterations", &steps, 1, 10000, "steps; default 90, and 16 on a large plate")});
     HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     size = side;
     steps = steps ? steps : size > 4096 ? 16 : STEPS;

@@ -11,6 +11,7 @@
  * Run:     ./bin/chapter07/pitched_memory
  * Check:   --columns 101 --rows 45
  */
+#include <string>
 #include "../common/book.h"
 
 static size_t columns = 100, rows = 64; // --columns, --rows
@@ -65,10 +66,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("columns", &columns, 1, 1 << 24, "floats in a row"),
-                          OPTION_SIZE("rows", &rows, 1, 1 << 24, "number of rows"), OPTION_END};
-    parse_options(argc, argv, "Shows the pitch of a two-dimensional array.", 0, own);
-    select_device();
+    configure(argc, argv, "Shows the pitch of a two-dimensional array.", 0,
+              {OPTION_SIZE("columns", &columns, 1, 1 << 24, "floats in a row"),
+               OPTION_SIZE("rows", &rows, 1, 1 << 24, "number of rows")});
     // On all devices so far the padding of a row is less than 1 KB.
     size_t bytes = columns * sizeof(float) * rows;
     require_memory(bytes, bytes + rows * 1024);
@@ -80,15 +80,9 @@ static bool check(const float *got, size_t pitch, size_t pitch_of_one) {
     bool ok = pitch >= columns * sizeof(float) && pitch % pitch_of_one == 0;
     if (!ok)
         fprintf(stderr, "a pitch of %zu is impossible\n", pitch);
-    double *expected = host_array<double>(columns);
-    for (size_t row = 0; row < rows && ok; row++) {
-        for (size_t column = 0; column < columns; column++)
-            expected[column] = row * 1000.0 + column;
-        char name[32];
-        snprintf(name, sizeof name, "row %zu", row);
-        ok = check_floats(name, got + row * columns, expected, columns, 0x1p-22);
-    }
-    free(expected);
+    for (size_t row = 0; row < rows && ok; row++)
+        ok = check_floats(("row " + std::to_string(row)).c_str(), got + row * columns, columns, 0x1p-22,
+                          [=](size_t column) { return row * 1000.0 + column; });
     return ok;
 }
 

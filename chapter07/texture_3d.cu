@@ -215,12 +215,10 @@ static bool check_slice(const unsigned char *pixels) {
 
 void settings(int argc, char **argv) {
     options.frames = 31; // of an animation in a file; the last one is the middle of the volume
-    const Option own[] = {OPTION_SIZE("size", &side, 1, 16384, "pixels a side"),
-                          OPTION_SIZE("texels", &n, 1, 1024, "texels of a row"),
-                          OPTION_SIZE("points", &points, 1, 1 << 24, "points at which the texture is read"),
-                          OPTION_END};
-    parse_options(argc, argv, "Reads a volume through a three-dimensional texture.", ANIMATION, own);
-    select_device();
+    configure(argc, argv, "Reads a volume through a three-dimensional texture.", ANIMATION,
+              {OPTION_SIZE("size", &side, 1, 16384, "pixels a side"),
+               OPTION_SIZE("texels", &n, 1, 1024, "texels of a row"),
+               OPTION_SIZE("points", &points, 1, 1 << 24, "points at which the texture is read")});
     size_t bytes = n * (n + 1) * (n + 2) * sizeof(float), of_points = points * 4 * sizeof(float);
     require_memory(3 * bytes + 2 * of_points + 2 * side * side * 4,
                    2 * bytes + 512 * (n + 1) * (n + 2) + of_points + side * side * 4);
@@ -239,23 +237,15 @@ static void make_points(float3 *at) {
 // Compares every texel; all bits must be equal.
 static bool check_volume(const char *name, const float *volume) {
     size_t count = n * (n + 1) * (n + 2);
-    double *expected = host_array<double>(count);
-    for (size_t i = 0; i < count; i++)
-        expected[i] = expected_texel(i % n, i / n % (n + 1), i / n / (n + 1));
-    bool ok = check_floats(name, volume, expected, count, 0);
-    free(expected);
-    return ok;
+    return check_floats(name, volume, count, 0,
+                        [](size_t i) { return expected_texel(i % n, i / n % (n + 1), i / n / (n + 1)); });
 }
 
 static bool check_points(const char *name, const float *values, const float3 *at, bool linear) {
-    double *expected = host_array<double>(points), error;
-    for (size_t p = 0; p < points; p++) {
-        expected[p] = fetched(at[p].x, at[p].y, at[p].z, linear, &error);
-        if (fabs(values[p] - expected[p]) <= error)
-            expected[p] = values[p];
-    }
-    bool ok = check_floats(name, values, expected, points, 0);
-    free(expected);
+    bool ok = check_floats(name, values, points, 0, [=](size_t p) {
+        double error, expected = fetched(at[p].x, at[p].y, at[p].z, linear, &error);
+        return fabs(values[p] - expected) <= error ? values[p] : expected;
+    });
     static int checked = 0; // filter modes so far: none may be left out
     return ok && linear == checked++;
 }

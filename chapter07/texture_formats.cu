@@ -113,8 +113,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Reads textures of small whole numbers as floats.", 0, NULL);
-    select_device();
+    configure(argc, argv, "Reads textures of small whole numbers as floats.");
 }
 
 // Returns the normalized value of a texel: the texel divided by the largest value of its type, but at least
@@ -160,12 +159,10 @@ static bool check(const char *name, const T *texels, const float *fetched, const
 }
 
 template <> bool check(const char *name, const uchar4 *texels, const float *fetched, const float *) {
-    static double expected[4 * ELEMENTS];
-    for (int i = 0; i < 4 * ELEMENTS; i++)
-        expected[i] = normalized(((const unsigned char *)texels)[i]);
     printf("%s\n  (%d, %d, %d, %d) is read as (%.6f, %.6f, %.6f, %.6f)\n", name, texels[0].x, texels[0].y,
            texels[0].z, texels[0].w, fetched[0], fetched[1], fetched[2], fetched[3]);
-    return check_floats(name, fetched, expected, 4 * ELEMENTS, 1e-6);
+    return check_floats(name, fetched, 4 * ELEMENTS, 1e-6,
+                        [=](int i) { return normalized(((const unsigned char *)texels)[i]); });
 }
 
 // Task: fetch(): The thread with the global index i reads texel i of the texture of linear memory as a float

@@ -98,21 +98,18 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"), OPTION_END};
-    parse_options(argc, argv, "Draws a picture that a kernel writes into OpenGL's memory.", PICTURE, own);
-    select_device();
+    configure(argc, argv, "Draws a picture that a kernel writes into OpenGL's memory.", PICTURE,
+              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
     require_memory(4 * size * size * 4, size * size * 4);
 }
 
 // The copies that interoperability avoids: from device memory to the host, and from there into the pixel
 // buffer.
 static void copy_through_host(unsigned char *host, size_t bytes) {
-    uchar4 *devPtr;
-    HANDLE_ERROR(cudaMalloc(&devPtr, bytes));
+    DeviceArray<uchar4> devPtr(bytes / sizeof(uchar4));
     run_kernel(devPtr);
     HANDLE_ERROR(cudaMemcpy(host, devPtr, bytes, cudaMemcpyDeviceToHost));
     glBufferSubData(GL_PIXEL_UNPACK_BUFFER, 0, bytes, host);
-    HANDLE_ERROR(cudaFree(devPtr));
 }
 
 // In float, up to eight results of at most 255 are rounded, each by at most 2^-24 of itself. The angle is

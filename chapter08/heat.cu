@@ -19,7 +19,7 @@
 #include "../common/book.h"
 #include "../common/color.h"
 #include "../common/gpu_anim.h"
-#include "../common/proofs/heat.h" // DIM, SPEED, STEPS, place_heaters(), place_heat(), check_heat()
+#include "../common/proofs/heat.h" // DIM, SPEED, STEPS, place_heaters(), place_heat(), check_frames()
 
 struct DataBlock {
     float *dev_inSrc, *dev_outSrc, *dev_constSrc;
@@ -33,7 +33,7 @@ static size_t size = DIM; // --size
 static int steps = STEPS; // --iterations, time steps per frame
 static double time_to_opengl(GPUAnimBitmap *bitmap, bool through_host);
 static void print_times(const DataBlock *d, double mapped, double copied);
-static bool check(DataBlock *d, float *first, const float *heaters, const unsigned char *drawn);
+static bool check(const DataBlock &d, const unsigned char *drawn);
 
 __global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
     size_t x = threadIdx.x + blockIdx.x * blockDim.x;
@@ -121,7 +121,7 @@ int main(int argc, char **argv) {
     double mapped = time_to_opengl(&bitmap, false), copied = time_to_opengl(&bitmap, true);
     bitmap.anim_and_exit(generate_frame);
     print_times(&data, mapped, copied);
-    bool ok = check(&data, temperatures, heaters, bitmap.last_frame());
+    bool ok = check(data, bitmap.last_frame());
 
     free(heaters);
     free(temperatures);
@@ -139,10 +139,9 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     options.frames = 5; // of an animation in a file
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 16384, "cells a side"),
-                          OPTION_INT("iterations", &steps, 1, 10000, "steps in a frame"), OPTION_END};
-    parse_options(argc, argv, "Heat that spreads over a plate, in OpenGL's memory.", ANIMATION | TIMES, own);
-    select_device();
+    configure(argc, argv, "Heat that spreads over a plate, in OpenGL's memory.", ANIMATION | TIMES,
+              {OPTION_SIZE("size", &size, 1, 16384, "cells a side"),
+               OPTION_INT("iterations", &steps, 1, 10000, "steps in a frame")});
     require_memory(11 * size * size * sizeof(float), 6 * size * size * sizeof(float));
 }
 
@@ -174,20 +173,8 @@ static void print_times(const DataBlock *d, double mapped, double copied) {
            ms + copied, (ms + copied) / (ms + mapped));
 }
 
-// Checks the temperatures against the reference, which repeats all time steps, or those of the last frame
-// where all would take too long; and what OpenGL drew against the colours that the host computes from them.
-static bool check(DataBlock *d, float *first, const float *heaters, const unsigned char *drawn) {
-    size_t cells = size * size, bytes = cells * sizeof(float), total = d->frames * steps;
-    float *got = host_array<float>(cells);
-    if (!affordable(size, total)) {
-        total = steps;
-        HANDLE_ERROR(cudaMemcpy(first, d->dev_before, bytes, cudaMemcpyDeviceToHost));
-    }
-    HANDLE_ERROR(cudaMemcpy(got, d->dev_inSrc, bytes, cudaMemcpyDeviceToHost));
-    bool ok = check_heat(got, first, heaters, size, total);
-    ok = check_colors(drawn, got, cells) && ok;
-    free(got);
-    return ok;
+static bool check(const DataBlock &d, const unsigned char *drawn) {
+    return check_frames(d.dev_inSrc, d.dev_before, size * sizeof(float), size, d.frames, steps, SPEED, drawn);
 }
 
 // Task: copy_const_kernel(): One thread per cell of a plate of size x size cells: the thread with the

@@ -59,9 +59,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"), OPTION_END};
-    parse_options(argc, argv, "Animates a ripple in OpenGL's memory.", ANIMATION, own);
-    select_device();
+    configure(argc, argv, "Animates a ripple in OpenGL's memory.", ANIMATION,
+              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
     require_memory(4 * size * size * 4, size * size * 4);
 }
 

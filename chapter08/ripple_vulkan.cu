@@ -220,9 +220,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"), OPTION_END};
-    parse_options(argc, argv, "Animates a ripple in memory that CUDA and Vulkan share.", ANIMATION, own);
-    select_device();
+    configure(argc, argv, "Animates a ripple in memory that CUDA and Vulkan share.", ANIMATION,
+              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
     require_memory(4 * size * size * 4, size * size * 4);
 }
 
@@ -246,19 +245,16 @@ static bool all_frames_right(void) {
 // buffers and memory allocation
 
 static const char *vulkan_result(VkResult result) {
+#define NAME(result)                                                                                         \
+    case result:                                                                                             \
+        return #result
     switch (result) {
-    case VK_TIMEOUT:
-        return "VK_TIMEOUT";
-    case VK_ERROR_OUT_OF_HOST_MEMORY:
-        return "VK_ERROR_OUT_OF_HOST_MEMORY";
-    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
-        return "VK_ERROR_OUT_OF_DEVICE_MEMORY";
-    case VK_ERROR_INITIALIZATION_FAILED:
-        return "VK_ERROR_INITIALIZATION_FAILED";
-    case VK_ERROR_DEVICE_LOST:
-        return "VK_ERROR_DEVICE_LOST";
-    case VK_ERROR_TOO_MANY_OBJECTS:
-        return "VK_ERROR_TOO_MANY_OBJECTS";
+        NAME(VK_TIMEOUT);
+        NAME(VK_ERROR_OUT_OF_HOST_MEMORY);
+        NAME(VK_ERROR_OUT_OF_DEVICE_MEMORY);
+        NAME(VK_ERROR_INITIALIZATION_FAILED);
+        NAME(VK_ERROR_DEVICE_LOST);
+        NAME(VK_ERROR_TOO_MANY_OBJECTS);
     default:
         return "an error of Vulkan";
     }
@@ -305,17 +301,14 @@ static void require_export(VkPhysicalDevice gpu, const char *name) {
     std::vector<VkExtensionProperties> all(count);
     HANDLE_VULKAN(vkEnumerateDeviceExtensionProperties(gpu, NULL, &count, all.data()));
     for (const char *extension : vulkan_extensions) {
-        bool found = false;
-        for (const VkExtensionProperties &one : all)
-            found = found || strcmp(one.extensionName, extension) == 0;
-        if (!found)
+        auto is_it = [=](const VkExtensionProperties &one) { return !strcmp(one.extensionName, extension); };
+        if (std::none_of(all.begin(), all.end(), is_it))
             quit(EXIT_WAIVED, "needs %s, which the Vulkan driver of %s lacks", extension, name);
     }
 
-    VkPhysicalDeviceExternalBufferInfo buffer = {};
-    buffer.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO;
-    buffer.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT;
-    buffer.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+    VkPhysicalDeviceExternalBufferInfo buffer = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO, NULL,
+                                                 0, VK_BUFFER_USAGE_TRANSFER_SRC_BIT,
+                                                 VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
     VkExternalBufferProperties memory = {};
     memory.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES;
     vkGetPhysicalDeviceExternalBufferProperties(gpu, &buffer, &memory);
@@ -372,12 +365,10 @@ static VulkanDevice open_vulkan(int cuda_device) {
              cuda.name, CPU_BACKEND ? " (CPU back end)" : "");
 
     VulkanDevice vulkan = {};
-    VkApplicationInfo application = {};
-    application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
-    application.apiVersion = VK_API_VERSION_1_2;
-    VkInstanceCreateInfo instance = {};
-    instance.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
-    instance.pApplicationInfo = &application;
+    VkApplicationInfo application = {
+        VK_STRUCTURE_TYPE_APPLICATION_INFO, NULL, NULL, 0, NULL, 0, VK_API_VERSION_1_2};
+    VkInstanceCreateInfo instance = {
+        VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, NULL, 0, &application, 0, NULL, 0, NULL};
     VkResult result = vkCreateInstance(&instance, NULL, &vulkan.instance);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
         quit(EXIT_WAIVED, "needs a driver of Vulkan, found none (docs/building.md, Containers)");
@@ -387,20 +378,12 @@ static VulkanDevice open_vulkan(int cuda_device) {
 
     vulkan.family = find_family(vulkan.gpu);
     const float priority = 1;
-    VkDeviceQueueCreateInfo queue = {};
-    queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
-    queue.queueFamilyIndex = vulkan.family;
-    queue.queueCount = 1;
-    queue.pQueuePriorities = &priority;
+    VkDeviceQueueCreateInfo queue = {
+        VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, NULL, 0, vulkan.family, 1, &priority};
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, NULL, VK_TRUE};
-    VkDeviceCreateInfo device = {};
-    device.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
-    device.pNext = &timeline;
-    device.queueCreateInfoCount = 1;
-    device.pQueueCreateInfos = &queue;
-    device.enabledExtensionCount = 2;
-    device.ppEnabledExtensionNames = vulkan_extensions;
+    VkDeviceCreateInfo device = {
+        VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timeline, 0, 1, &queue, 0, NULL, 2, vulkan_extensions, NULL};
     HANDLE_VULKAN(vkCreateDevice(vulkan.gpu, &device, NULL, &vulkan.device));
     vulkan_is_open = true;
     on_exit(skip_drivers_at_exit, NULL); // called first: exit handlers run in reverse order
@@ -425,12 +408,14 @@ static void close_vulkan(const VulkanDevice &vulkan) {
 // Creates a buffer without memory. `next` is the structure for pNext of VkBufferCreateInfo, or NULL.
 static VulkanBuffer create_buffer(const VulkanDevice &vulkan, VkDeviceSize bytes, VkBufferUsageFlags usage,
                                   const void *next) {
-    VkBufferCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-    info.pNext = next;
-    info.size = bytes;
-    info.usage = usage;
-    info.sharingMode = VK_SHARING_MODE_EXCLUSIVE; // used by one queue family at a time
+    VkBufferCreateInfo info = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                               next,
+                               0,
+                               bytes,
+                               usage,
+                               VK_SHARING_MODE_EXCLUSIVE, // used by one queue family at a time
+                               0,
+                               NULL};
     VulkanBuffer result = {};
     HANDLE_VULKAN(vkCreateBuffer(vulkan.device, &info, NULL, &result.buffer));
     return result;

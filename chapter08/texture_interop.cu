@@ -113,9 +113,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"), OPTION_END};
-    parse_options(argc, argv, "Animates a texture of OpenGL.", ANIMATION, own);
-    select_device();
+    configure(argc, argv, "Animates a texture of OpenGL.", ANIMATION,
+              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
     require_memory(5 * size * size * 4, size * size * 4);
 }
 

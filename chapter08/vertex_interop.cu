@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
 
 // Between two rows of vertices lies a strip of triangles, whose corners are taken from both in turn.
 static void make_triangles(void) {
-    GLuint *corners = host_array<GLuint>(2 * n * (n - 1));
+    HostArray<GLuint> corners(2 * n * (n - 1));
     for (size_t j = 0; j + 1 < n; j++)
         for (size_t i = 0; i < n; i++)
             for (size_t row = 0; row < 2; row++)
@@ -124,7 +124,6 @@ static void make_triangles(void) {
     glGenBuffers(1, &indices);
     glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, indices);
     glBufferData(GL_ELEMENT_ARRAY_BUFFER, 2 * n * (n - 1) * sizeof(GLuint), corners, GL_STATIC_DRAW);
-    free(corners);
 }
 
 // The camera looks down on the surface at 40 degrees, from a distance of 3. The colour of a point depends on
@@ -173,39 +172,33 @@ static bool check_strips(const unsigned char *pixels) {
 
 void settings(int argc, char **argv) {
     options.frames = 45; // of an animation in a file; in the last one the middle is highest
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"),
-                          OPTION_SIZE("vertices", &n, 2, 4096, "vertices of a side of the surface"),
-                          OPTION_END};
-    parse_options(argc, argv, "Animates a surface whose vertices a kernel moves.", ANIMATION, own);
-    select_device();
+    configure(argc, argv, "Animates a surface whose vertices a kernel moves.", ANIMATION,
+              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"),
+               OPTION_SIZE("vertices", &n, 2, 4096, "vertices of a side of the surface")});
     require_memory(5 * size * size * 4 + 10 * n * n * sizeof(float4), 2 * n * n * sizeof(float4));
 }
 
 // For drivers that refuse to share the buffer.
 static void copy_through_host(int ticks) {
-    float4 *devPtr;
-    HANDLE_ERROR(cudaMalloc(&devPtr, n * n * sizeof(float4)));
+    DeviceArray<float4> devPtr(n * n);
     run_kernel(devPtr, ticks);
     HANDLE_ERROR(cudaMemcpy(vertices, devPtr, n * n * sizeof(float4), cudaMemcpyDeviceToHost));
     glBufferSubData(GL_ARRAY_BUFFER, 0, n * n * sizeof(float4), vertices);
-    HANDLE_ERROR(cudaFree(devPtr));
 }
 
 // All coordinates against the formula in double, within 1e-5. In a very long animation the rounding of the
 // angle exceeds that: at most seven roundings go into it.
 static bool check(const unsigned char *pixels) {
-    double *expected = host_array<double>(4 * n * n), half = n / 2.0;
-    for (size_t i = 0; i < n * n; i++) {
-        double fx = i % n - half, fz = i / n - half, ring = hypot(fx, fz) / 10;
+    const double half = n / 2.0, tol = fmax(1e-5, 7 * HEIGHT * (last_ticks / 7.0) * 0x1p-24);
+    auto expected = [=](size_t i) {
+        double fx = i / 4 % n - half, fz = i / 4 / n - half, ring = hypot(fx, fz) / 10;
         double wave = cos(ring - last_ticks / 7.0) / (ring + 1);
         const double position[] = {fx / half, HEIGHT * wave, fz / half, 1};
-        std::copy(position, position + 4, expected + 4 * i);
-    }
-    double tol = fmax(1e-5, 7 * HEIGHT * (last_ticks / 7.0) * 0x1p-24);
-    bool ok = check_floats("coordinate", &vertices[0].x, expected, 4 * n * n, tol) && check_strips(pixels);
+        return position[i % 4];
+    };
+    bool ok = check_floats("coordinate", &vertices[0].x, 4 * n * n, tol, expected) && check_strips(pixels);
     if (ok)
         printf("The vertices of frame %d are right, as OpenGL has them.\n", last_ticks);
-    free(expected);
     return ok;
 }
 

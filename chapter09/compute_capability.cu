@@ -126,9 +126,8 @@ int main(int argc, char **argv) {
 
 // The sums stay below 2^24, so floats add them exactly in any order.
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 20, "vectors of four floats"), OPTION_END};
-    parse_options(argc, argv, "Adds with atomics that depend on the compute capability.", 0, own);
-    select_device();
+    configure(argc, argv, "Adds with atomics that depend on the compute capability.", 0,
+              {OPTION_SIZE("size", &n, 1, 1 << 20, "vectors of four floats")});
     require_memory(n * sizeof(float4), n * sizeof(float4));
 }
 

@@ -38,30 +38,26 @@ static inline int sweep_blocks(HistogramKernel *kernel) {
     std::sort(numbers.begin(), numbers.end());
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
 
-    unsigned char *buffer = make_data(), *dev_buffer;
-    unsigned long long *dev_histo, histo[BINS];
-    HANDLE_ERROR(cudaMalloc(&dev_buffer, size));
-    HANDLE_ERROR(cudaMalloc(&dev_histo, sizeof(histo)));
-    HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size, cudaMemcpyHostToDevice));
+    unsigned char *buffer = make_data();
+    DeviceArray<unsigned char> dev_buffer(buffer, size);
+    DeviceArray<unsigned long long> dev_histo(BINS);
     printf("%zu multiprocessors\n", multiprocessors);
     bool ok = true;
     size_t best = 0;
     float best_ms = INFINITY;
     for (size_t blocks : numbers) {
-        float ms = median_ms([&] { kernel<<<(unsigned)blocks, BINS>>>(dev_buffer, size, dev_histo); },
-                             [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, sizeof(histo))); });
-        HANDLE_ERROR(cudaMemcpy(histo, dev_histo, sizeof(histo), cudaMemcpyDeviceToHost));
+        float ms =
+            median_ms([&] { kernel<<<(unsigned)blocks, BINS>>>(dev_buffer, size, dev_histo); },
+                      [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, BINS * sizeof(unsigned long long))); });
         printf("%9zu blocks, %10.1f bytes a thread: %9.3f ms, %8.3f GB/s\n", blocks,
                (double)size / (blocks * BINS), ms, size / ms / 1e6);
-        ok = check_histogram(histo, buffer) && ok;
+        ok = check_histogram(HostArray<unsigned long long>(dev_histo, BINS), buffer) && ok;
         if (ms < best_ms) {
             best = blocks;
             best_ms = ms;
         }
     }
     printf("Fastest: %zu blocks, %.3g times the multiprocessors\n", best, (double)best / multiprocessors);
-    HANDLE_ERROR(cudaFree(dev_histo));
-    HANDLE_ERROR(cudaFree(dev_buffer));
     free(buffer);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -282,11 +282,9 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     size = BENCH_SIZE(1 << 30, 1 << 20);
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 40, "bytes to count"),
-                          OPTION_WORD("fill", &only, "all|random|skewed|equal", "distribution of the bytes"),
-                          OPTION_END};
-    parse_options(argc, argv, "Histogram of bytes, from the book's kernels to the fastest.", LADDER, own);
-    select_device();
+    configure(argc, argv, "Histogram of bytes, from the book's kernels to the fastest.", LADDER,
+              {OPTION_SIZE("size", &size, 1, 1LL << 40, "bytes to count"),
+               OPTION_WORD("fill", &only, "all|random|skewed|equal", "distribution of the bytes")});
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     multiprocessors = prop.multiProcessorCount;

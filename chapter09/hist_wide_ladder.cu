@@ -264,13 +264,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 1LL << 40, "values to count"),
-                          OPTION_WORD("fill", &only, "all|random|skewed|equal|pair",
-                                      "distribution of the values; all: all but pair"),
-                          OPTION_END};
-    parse_options(argc, argv, "Histogram of 16-bit values, from the book's kernel to the fastest.", LADDER,
-                  own);
-    select_device();
+    configure(argc, argv, "Histogram of 16-bit values, from the book's kernel to the fastest.", LADDER,
+              {OPTION_SIZE("size", &n, 1, 1LL << 40, "values to count"),
+               OPTION_WORD("fill", &only, "all|random|skewed|equal|pair",
+                           "distribution of the values; all: all but pair")});
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     size_t bytes = n * sizeof(short);
     require_memory(bytes, bytes + bench_memory(bytes));

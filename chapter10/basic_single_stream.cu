@@ -123,15 +123,13 @@ static double host_ms(const std::function<void()> &work) {
 static int run_with_host_work(void) {
     const int numbers = 1 << 16; // that the host sums
     cudaStream_t stream;
-    int *dev_a, *dev_b, *dev_c, *host_a, *host_b, *host_c;
+    int *host_a, *host_b, *host_c;
+    DeviceArray<int> dev_a(chunk), dev_b(chunk), dev_c(chunk);
     HANDLE_ERROR(cudaStreamCreate(&stream));
-    HANDLE_ERROR(cudaMalloc(&dev_a, chunk * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc(&dev_b, chunk * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc(&dev_c, chunk * sizeof(int)));
     HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&host_c, size * sizeof(int), cudaHostAllocDefault));
-    int *own = host_array<int>(numbers);
+    HostArray<int> own(numbers);
     fill_random(host_a);
     fill_random(host_b);
     memset(host_c, 0xff, size * sizeof(int));
@@ -178,11 +176,7 @@ static int run_with_host_work(void) {
     HANDLE_ERROR(cudaFreeHost(host_a));
     HANDLE_ERROR(cudaFreeHost(host_b));
     HANDLE_ERROR(cudaFreeHost(host_c));
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
     HANDLE_ERROR(cudaStreamDestroy(stream));
-    free(own);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

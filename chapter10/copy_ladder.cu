@@ -206,12 +206,9 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     size_t n = BENCH_SIZE(256 << 20, 4 << 20);
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 1LL << 40, "ints to copy"),
-                          OPTION_INT("threads", &threads, 1, MOST_THREADS, "host threads of the last rungs"),
-                          OPTION_END};
-    parse_options(argc, argv, "Copies of pageable memory, from cudaMemcpy to several host threads.", LADDER,
-                  own);
-    select_device();
+    configure(argc, argv, "Copies of pageable memory, from cudaMemcpy to several host threads.", LADDER,
+              {OPTION_SIZE("size", &n, 1, 1LL << 40, "ints to copy"),
+               OPTION_INT("threads", &threads, 1, MOST_THREADS, "host threads of the last rungs")});
     bytes = n * sizeof(int);
     require_memory(3 * bytes + threads * BUFFERS * CHUNK, bytes);
 }

@@ -132,11 +132,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &size, 1, 1LL << 40, "ints to copy"),
-        OPTION_INT("iterations", &copies, 1, 1000000, "copies that are timed, if time allows"), OPTION_END};
-    parse_options(argc, argv, "Times copies to the device and back.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Times copies to the device and back.", TIMES,
+              {OPTION_SIZE("size", &size, 1, 1LL << 40, "ints to copy"),
+               OPTION_INT("iterations", &copies, 1, 1000000, "copies that are timed, if time allows")});
     require_memory(3 * size * sizeof(int), 2 * size * sizeof(int));
 }
 
@@ -172,26 +170,15 @@ static bool check_host_access(const char *name, int *host, const int *source) {
 // Compares device memory with the source, and then overwrites it: memory that is allocated later can have
 // the same addresses, and must not hold right data before anything is copied to it.
 static bool check_device(const char *name, int *dev, const int *source) {
-    size_t bytes = size * sizeof(int);
-    int *result = host_array<int>(size);
-    memset(result, 0xff, bytes);
-    HANDLE_ERROR(cudaMemcpy(result, dev, bytes, cudaMemcpyDeviceToHost));
-    bool ok = check_ints(name, result, source, size);
-    HANDLE_ERROR(cudaMemset(dev, 0xff, bytes));
-    free(result);
+    bool ok = check_ints(name, HostArray<int>(dev, size), source, size);
+    HANDLE_ERROR(cudaMemset(dev, 0xff, size * sizeof(int)));
     return ok;
 }
 
 // Compares host memory with the source. The device reads the host memory, because the host reads
 // write-combined memory slowly.
 static bool check_copy(const char *name, const int *host, const int *source) {
-    int *dev;
-    HANDLE_ERROR(cudaMalloc(&dev, size * sizeof(int)));
-    HANDLE_ERROR(cudaMemset(dev, 0xff, size * sizeof(int)));
-    HANDLE_ERROR(cudaMemcpy(dev, host, size * sizeof(int), cudaMemcpyHostToDevice));
-    bool ok = check_device(name, dev, source);
-    HANDLE_ERROR(cudaFree(dev));
-    return ok;
+    return check_device(name, DeviceArray<int>(host, size), source);
 }
 
 // Task: test(): Print the name. Copy `size` ints from source to host with memcpy, set all bytes of dev to

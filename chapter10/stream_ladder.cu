@@ -241,9 +241,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 28, "elements in a vector"),
-                          OPTION_SIZE("chunk", &chunk, 2048, 1 << 28, "elements at a time"), OPTION_END};
-    parse_options(argc, argv, "Copies and kernels in chunks, from no overlap to full overlap.", LADDER, own);
+    parse_options(argc, argv, "Copies and kernels in chunks, from no overlap to full overlap.", LADDER,
+                  {OPTION_SIZE("size", &n, 1, 1 << 28, "elements in a vector"),
+                   OPTION_SIZE("chunk", &chunk, 2048, 1 << 28, "elements at a time")});
     if (chunk % 2048) // chunk / 8 is a multiple of the 256 elements in which the kernel finds its neighbours
         quit(EXIT_USAGE, "--chunk %zu: must be a multiple of 2048", chunk);
     select_device();

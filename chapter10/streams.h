@@ -228,11 +228,10 @@ static inline void check_svg(const char *path) {
 // `own_option` is one that only this program has.
 static inline void stream_settings(int argc, char **argv, const char *doc, int streams,
                                    Option own_option = OPTION_END) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 40, "elements in all"),
-                          OPTION_SIZE("chunk", &chunk, 1, 1 << 30, "elements at a time"),
-                          OPTION_FILE("output", &output, "write the timeline to FILE, an .svg"), own_option,
-                          OPTION_END};
-    parse_options(argc, argv, doc, TIMES, own);
+    parse_options(argc, argv, doc, TIMES,
+                  {OPTION_SIZE("size", &size, 1, 1LL << 40, "elements in all"),
+                   OPTION_SIZE("chunk", &chunk, 1, 1 << 30, "elements at a time"),
+                   OPTION_FILE("output", &output, "write the timeline to FILE, an .svg"), own_option});
     check_svg(output);
     select_device();
     chunk = min_of(chunk, size);
@@ -262,15 +261,10 @@ static inline float mean_of_three(const int *data, size_t i, size_t first) {
 // Compares the whole result. Float rounds on the host as on the device, because the expression has no
 // multiplication that could be fused with an addition, and the compiler does not reorder it.
 static inline bool verify(const int *a, const int *b, const int *c) {
-    int *expected = host_array<int>(size);
-    for (size_t at = 0; at < size; at += chunk) {
-        size_t n = min_of(chunk, size - at), first = min_of(n, 256);
-        for (size_t i = 0; i < n; i++)
-            expected[at + i] = (mean_of_three(a + at, i, first) + mean_of_three(b + at, i, first)) / 2;
-    }
-    bool ok = check_ints("c", c, expected, size);
-    free(expected);
-    return ok;
+    return check_ints("c", c, size, [=](size_t i) {
+        size_t at = i / chunk * chunk, first = min_of(min_of(chunk, size - at), 256);
+        return (mean_of_three(a + at, i - at, first) + mean_of_three(b + at, i - at, first)) / 2;
+    });
 }
 
 // Checks the steps of the timeline, prints how much overlapped and draws the timeline, with --output also

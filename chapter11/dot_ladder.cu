@@ -293,15 +293,13 @@ static double expected, longest;  // the reference; the longest chain of additio
 
 void settings(int argc, char **argv) {
     int share = 0;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
-        OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
-        OPTION_INT("share", &share, 1, 99,
-                   "per cent of the elements for the first device; equal parts if not given"),
-        OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host"),
-        OPTION_END};
-    parse_options(argc, argv, "Dot product on several devices, from the book's way to the fastest.", LADDER,
-                  own);
+    parse_options(
+        argc, argv, "Dot product on several devices, from the book's way to the fastest.", LADDER,
+        {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
+         OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
+         OPTION_INT("share", &share, 1, 99,
+                    "per cent of the elements for the first device; equal parts if not given"),
+         OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host")});
     if (share && gpus == 1)
         quit(EXIT_USAGE, "--share needs two devices");
     choose_gpus();

@@ -154,10 +154,10 @@ __host__ __device__ static void element(size_t i, uint64_t seed, float *a, float
 }
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 40, "elements in a vector, in all ranks together"),
-        OPTION_EXCLUSIVE, OPTION_END};
-    options_of_all_ranks(argc, argv, "Dot product on one GPU for each process of MPI.", TIMES, own);
+    options_of_all_ranks(
+        argc, argv, "Dot product on one GPU for each process of MPI.", TIMES,
+        {OPTION_SIZE("size", &n, 1, (size_t)1 << 40, "elements in a vector, in all ranks together"),
+         OPTION_EXCLUSIVE});
     select_device_of_rank();
     size_t longer = n % ranks; // the first `longer` ranks have one element more than the others
     part = n / ranks + ((size_t)rank < longer);

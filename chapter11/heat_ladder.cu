@@ -23,6 +23,7 @@
 #include "../common/book.h"
 #include "../common/bench.h"
 #include <cuda/atomic>
+#include <thread>
 #include "gpus.h"       // gpus, device_id[], peer_access
 #include "heat_steps.h" // the kernel heat_steps
 
@@ -368,20 +369,13 @@ int main(int argc, char **argv) {
 // On the host: the initial temperatures, and those after all steps, with a negative sign for heaters.
 static float *start, *expected;
 
-// One step of the reference. Like the kernel it adds (upper + right) + (left + lower), so that the results
-// are equal bit for bit. Each host thread computes some of the rows.
-struct Reference {
-    const float *in;
-    float *out;
-    size_t begin, end;
-};
-
-static void *reference_rows(void *data) {
-    const Reference &r = *(const Reference *)data;
+// One step of the reference, for some of the rows. Like the kernel it adds (upper + right) + (left + lower),
+// so that the results are equal bit for bit.
+static void reference_rows(const float *plate, float *result, size_t begin, size_t end) {
     size_t n = size;
-    for (size_t y = r.begin; y < r.end; y++) {
-        const float *in = r.in + y * n, *upper = y > 0 ? in - n : in, *lower = y < n - 1 ? in + n : in;
-        float *out = r.out + y * n;
+    for (size_t y = begin; y < end; y++) {
+        const float *in = plate + y * n, *upper = y > 0 ? in - n : in, *lower = y < n - 1 ? in + n : in;
+        float *out = result + y * n;
         auto cell = [&](size_t x, size_t left, size_t right) {
             float up = fabsf(upper[x]), down = fabsf(lower[x]),
                   mean = SPEED * ((up + fabsf(in[right])) + (fabsf(in[left]) + down));
@@ -393,21 +387,18 @@ static void *reference_rows(void *data) {
         if (n > 1)
             cell(n - 1, n - 2, n - 1);
     }
-    return NULL;
 }
 
 static void make_reference(float *spare) {
-    const int threads = 16;
-    Reference part[threads];
-    CUTThread thread[threads];
+    const size_t threads = 16, n = size;
     const float *in = start;
     for (int s = 0; s < steps; s++) {
         float *out = (steps - s) % 2 ? expected : spare;
-        for (int i = 0; i < threads; i++) {
-            part[i] = {in, out, (size_t)size * i / threads, (size_t)size * (i + 1) / threads};
-            thread[i] = start_thread(reference_rows, &part[i]);
-        }
-        wait_for_threads(thread, threads);
+        std::vector<std::thread> thread;
+        for (size_t i = 0; i < threads; i++)
+            thread.emplace_back(reference_rows, in, out, n * i / threads, n * (i + 1) / threads);
+        for (std::thread &t : thread)
+            t.join();
         in = out;
     }
 }
@@ -464,15 +455,14 @@ static float *result;
 
 void settings(int argc, char **argv) {
     size_t side = size;
-    const Option own[] = {
-        OPTION_SIZE("size", &side, 1, 46340, "cells a side"),
-        OPTION_INT("iterations", &steps, 1, 10000, "steps"),
-        OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
-        OPTION_INT("share", &share, 1, 99,
-                   "per cent of the rows for the first device; strips of equal cost if not given"),
-        OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host"),
-        OPTION_END};
-    parse_options(argc, argv, "Heat simulation on several devices.", LADDER, own);
+    parse_options(
+        argc, argv, "Heat simulation on several devices.", LADDER,
+        {OPTION_SIZE("size", &side, 1, 46340, "cells a side"),
+         OPTION_INT("iterations", &steps, 1, 10000, "steps"),
+         OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
+         OPTION_INT("share", &share, 1, 99,
+                    "per cent of the rows for the first device; strips of equal cost if not given"),
+         OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host")});
     if (share && gpus == 1)
         quit(EXIT_USAGE, "--share needs two devices");
     choose_gpus();

@@ -816,18 +816,13 @@ static void show(const Strip &strip, Picture picture, const std::vector<unsigned
         means[i] = sums[i] * 0x1p-24 / (columns * rows);
     }
     CPUBitmap bitmap(picture.width, picture.height);
-    float *dev_means;
-    unsigned char *dev_bitmap;
-    HANDLE_ERROR(cudaMalloc(&dev_means, means.size() * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_bitmap, bitmap.image_size()));
-    HANDLE_ERROR(cudaMemcpy(dev_means, means.data(), means.size() * sizeof(float), cudaMemcpyHostToDevice));
+    DeviceArray<float> dev_means(means.data(), means.size());
+    DeviceArray<unsigned char> dev_bitmap(bitmap.image_size());
     dim3 threads(16, 16), blocks((picture.width + 15) / 16, (picture.height + 15) / 16);
-    float_to_color<<<blocks, threads>>>(dev_bitmap, dev_means, picture.width, picture.height,
+    float_to_color<<<blocks, threads>>>(+dev_bitmap, dev_means, picture.width, picture.height,
                                         picture.width * sizeof(float));
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaFree(dev_means));
-    HANDLE_ERROR(cudaFree(dev_bitmap));
     bitmap.display_and_exit();
 }
 
@@ -846,13 +841,11 @@ __global__ void sum_hashes(unsigned long long *sum, Strip strip) {
 }
 
 static unsigned long long checksum_of_plate(const Strip &strip) {
-    unsigned long long *dev_sum, sum, all;
-    HANDLE_ERROR(cudaMalloc(&dev_sum, sizeof(sum)));
-    HANDLE_ERROR(cudaMemset(dev_sum, 0, sizeof(sum)));
+    unsigned long long sum = 0, all;
+    DeviceArray<unsigned long long> dev_sum(&sum, 1);
     sum_hashes<<<256, 256>>>(dev_sum, strip);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(&sum, dev_sum, sizeof(sum), cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaFree(dev_sum));
     HANDLE_MPI(MPI_Allreduce(&sum, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD));
     return all;
 }
@@ -977,21 +970,18 @@ static void print_checks(bool ok, int steps) {
 // ---- options, and the run of a transport ----
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &width, 1, 1 << 20, "columns of the plate"),
-        OPTION_INT("rows", &height, 1, 1 << 20, "rows of the plate; as many as columns if not given"),
-        OPTION_INT("iterations", &steps, 1, 1000000, "steps"),
-        OPTION_INT("steps-per-exchange", &k, 1, 64, "k: rows of a halo; 12 if each rank has them"),
-        OPTION_WORD("transport", &chosen, "host|cuda-aware|nccl|peer|all", "how halos are exchanged"),
-        OPTION_SIZE("picture-size", &picture_size, 1, 8192, "largest width and height of the picture"),
-        OPTION_FLAG("timeline", &timeline, "show what rank 0 does at which time"),
-        OPTION_FILE("checkpoint", &checkpoint, "write checkpoints to FILE"),
-        OPTION_INT("every", &every, 1, 1000000, "steps from one checkpoint to the next; one at the end"),
-        OPTION_FILE("resume", &resume, "continue from the checkpoint FILE"),
-        OPTION_EXCLUSIVE,
-        OPTION_END};
-    options_of_all_ranks(argc, argv, "Heat simulation on the GPUs of several processes.", PICTURE | TIMES,
-                         own);
+    options_of_all_ranks(
+        argc, argv, "Heat simulation on the GPUs of several processes.", PICTURE | TIMES,
+        {OPTION_SIZE("size", &width, 1, 1 << 20, "columns of the plate"),
+         OPTION_INT("rows", &height, 1, 1 << 20, "rows of the plate; as many as columns if not given"),
+         OPTION_INT("iterations", &steps, 1, 1000000, "steps"),
+         OPTION_INT("steps-per-exchange", &k, 1, 64, "k: rows of a halo; 12 if each rank has them"),
+         OPTION_WORD("transport", &chosen, "host|cuda-aware|nccl|peer|all", "how halos are exchanged"),
+         OPTION_SIZE("picture-size", &picture_size, 1, 8192, "largest width and height of the picture"),
+         OPTION_FLAG("timeline", &timeline, "show what rank 0 does at which time"),
+         OPTION_FILE("checkpoint", &checkpoint, "write checkpoints to FILE"),
+         OPTION_INT("every", &every, 1, 1000000, "steps from one checkpoint to the next; one at the end"),
+         OPTION_FILE("resume", &resume, "continue from the checkpoint FILE"), OPTION_EXCLUSIVE});
     height = height ? height : width;
     int fewest = height / ranks; // rows of a rank
     const char *file = checkpoint ? "--checkpoint" : resume ? "--resume" : NULL;

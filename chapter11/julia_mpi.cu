@@ -132,14 +132,13 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &view.size, 1, 32768, "pixels a side"),
-        OPTION_INT("iterations", &view.iterations, 1, 1000000, "iterations for a point of the set"),
-        OPTION_INT("tile", &side, 1, 8192, "pixels a side of a tile"),
-        OPTION_INT("slower", &slower, 1, 1000, "the last rank takes as many times as long for a tile"),
-        OPTION_EXCLUSIVE,
-        OPTION_END};
-    options_of_all_ranks(argc, argv, "Draws a Julia set on one GPU per MPI process.", PICTURE | TIMES, own);
+    options_of_all_ranks(
+        argc, argv, "Draws a Julia set on one GPU per MPI process.", PICTURE | TIMES,
+        {OPTION_SIZE("size", &view.size, 1, 32768, "pixels a side"),
+         OPTION_INT("iterations", &view.iterations, 1, 1000000, "iterations for a point of the set"),
+         OPTION_INT("tile", &side, 1, 8192, "pixels a side of a tile"),
+         OPTION_INT("slower", &slower, 1, 1000, "the last rank takes as many times as long for a tile"),
+         OPTION_EXCLUSIVE});
     select_device_of_rank();
     side = min_of(side, view.size);
     tiles_per_row = (view.size + side - 1) / side;
@@ -158,14 +157,12 @@ void settings(int argc, char **argv) {
 // On rank 0: whether every tile was drawn, in the color of the rank that counts it as its own.
 static bool check(const char *name) {
     size_t count = view.size * view.size;
-    uchar4 *expected = host_array<uchar4>(count);
+    HostArray<uchar4> expected(count);
     for (size_t i = 0; i < count; i++) {
         int drawn_by = rank_of_tile[i % view.size / side + i / view.size / side * tiles_per_row];
         expected[i] = steps[i] == view.iterations ? make_uchar4(255, 0, 0, 255) : color_of_rank(drawn_by);
     }
-    bool ok = check_pixels(name, (unsigned char *)picture, (unsigned char *)expected, count, allowed);
-    free(expected);
-    return ok;
+    return check_pixels(name, (unsigned char *)picture, (unsigned char *)+expected, count, allowed);
 }
 
 // Runs a distribution twice, first to warm up, and prints its row: the time of the slowest rank, and the load

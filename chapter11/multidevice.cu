@@ -220,20 +220,8 @@ static int run_in_one_thread(void) {
 
 // For --balance: the time of each device for a part of this size, while all devices work.
 static void measure(size_t elements, float *ms) {
-    float *zeros = host_array<float>(elements);
-    std::fill(zeros, zeros + elements, 0.0f);
-    DataStruct data[MAX_GPUS] = {};
-    CUTThread threads[MAX_GPUS];
-    for (int i = 0; i < gpus; i++) {
-        data[i].deviceID = device_id[i];
-        data[i].size = elements;
-        data[i].a = data[i].b = zeros;
-        threads[i] = start_thread(routine, &data[i]);
-    }
-    wait_for_threads(threads, gpus);
-    for (int i = 0; i < gpus; i++)
-        ms[i] = data[i].ms;
-    free(zeros);
+    HostArray<float> zeros(elements);
+    measure_parts<DataStruct>(routine, zeros, elements, ms);
 }
 
 // With --one-thread the program ends in this function, and main, which has the book's version, does not run.

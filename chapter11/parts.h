@@ -37,16 +37,15 @@ static inline void dot_settings(int argc, char **argv, const char *doc,
                                 void (*measure)(size_t elements, float *ms), Option own_option) {
     int share = 0;
     bool balance = false;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-        OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
-        OPTION_INT("share", &share, 1, 99,
-                   "per cent of the elements for the first device; equal parts if not given"),
-        OPTION_FLAG("balance", &balance,
-                    "parts in proportion to the speed of the devices, which is measured first"),
-        own_option,
-        OPTION_END};
-    parse_options(argc, argv, doc, 0, own);
+    parse_options(
+        argc, argv, doc, 0,
+        {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+         OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
+         OPTION_INT("share", &share, 1, 99,
+                    "per cent of the elements for the first device; equal parts if not given"),
+         OPTION_FLAG("balance", &balance,
+                     "parts in proportion to the speed of the devices, which is measured first"),
+         own_option});
     if (share && (balance || gpus == 1))
         quit(EXIT_USAGE, balance ? "--share and --balance exclude each other" : "--share needs two devices");
     choose_gpus();
@@ -61,6 +60,23 @@ static inline void dot_settings(int argc, char **argv, const char *doc,
             rate[i] = elements / max_of(ms[i], 1e-6);
         set_parts(rate);
     }
+}
+
+// For --balance: the time of each device for a part of so many zeros, while all devices work.
+template <class Data>
+static inline void measure_parts(CUTThreadRoutine routine, float *zeros, size_t elements, float *ms) {
+    std::fill(zeros, zeros + elements, 0.0f);
+    Data data[MAX_GPUS] = {};
+    CUTThread threads[MAX_GPUS];
+    for (int i = 0; i < gpus; i++) {
+        data[i].deviceID = device_id[i];
+        data[i].size = elements;
+        data[i].a = data[i].b = zeros;
+        threads[i] = start_thread(routine, &data[i]);
+    }
+    wait_for_threads(threads, gpus);
+    for (int i = 0; i < gpus; i++)
+        ms[i] = data[i].ms;
 }
 
 // Prints the ratio of the slowest GPU's time to the fastest one's. The GPUs work at the same time, so the

@@ -114,11 +114,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &bytes, 1, 1LL << 40, "bytes to copy"),
-        OPTION_INT("gpus", &gpus, 2, MAX_GPUS, "number of devices to use; all of them if not given"),
-        OPTION_END};
-    parse_options(argc, argv, "Copies between devices, with and without peer access.", 0, own);
+    parse_options(
+        argc, argv, "Copies between devices, with and without peer access.", 0,
+        {OPTION_SIZE("size", &bytes, 1, 1LL << 40, "bytes to copy"),
+         OPTION_INT("gpus", &gpus, 2, MAX_GPUS, "number of devices to use; all of them if not given")});
     choose_gpus();
     for (int i = 0; i < gpus; i++) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));

@@ -147,10 +147,9 @@ struct Copies {
 static CUT_THREADPROC copy_elsewhere(void *pvoidData) {
     Copies *data = (Copies *)pvoidData;
     size_t bytes = n * sizeof(int);
-    int *dev;
     cudaStream_t stream;
     HANDLE_ERROR(cudaSetDevice(device_id[gpus > 1]));
-    HANDLE_ERROR(cudaMalloc(&dev, bytes));
+    DeviceArray<int> dev(n);
     HANDLE_ERROR(cudaStreamCreate(&stream));
     data->ms = median_ms([&] { HANDLE_ERROR(cudaMemcpy(dev, data->from, bytes, cudaMemcpyHostToDevice)); });
     HANDLE_ERROR(cudaMemset(dev, 0xff, bytes));
@@ -162,14 +161,14 @@ static CUT_THREADPROC copy_elsewhere(void *pvoidData) {
     HANDLE_ERROR(cudaStreamSynchronize(stream));
     HANDLE_ERROR(cudaMemcpy(data->back, dev, bytes, cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFree(dev));
     CUT_THREADEND;
 }
 
 // For --no-portable. Returns the exit status.
 static int copy_from_another_thread(void) {
     const char *const kinds[] = {"pageable", "pinned", "portable"};
-    int *source = big_random_ints(n), *back = host_array<int>(n);
+    HostArray<int> source(n), back(n);
+    random_bytes(source, n * sizeof(int));
     bool ok = true;
     printf("Copies by another host thread, to device %d\n", device_id[gpus > 1]);
     for (int kind = 0; kind < 3; kind++) {
@@ -179,7 +178,7 @@ static int copy_from_another_thread(void) {
         else
             HANDLE_ERROR(cudaHostAlloc(&memory, n * sizeof(int),
                                        kind == 1 ? cudaHostAllocDefault : cudaHostAllocPortable));
-        std::copy(source, source + n, memory);
+        memcpy(memory, source, n * sizeof(int));
         Copies data = {memory, back, 0, cudaSuccess, false};
         end_thread(start_thread(copy_elsewhere, &data));
         printf("%-9s memory: %.3f ms, %.3f GB/s; asynchronous copy: %s, %s\n", kinds[kind], data.ms,
@@ -191,8 +190,6 @@ static int copy_from_another_thread(void) {
         else
             HANDLE_ERROR(cudaFreeHost(memory));
     }
-    free(source);
-    free(back);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -201,18 +198,7 @@ static void measure(size_t elements, float *ms) {
     float *zeros;
     HANDLE_ERROR(cudaHostAlloc(&zeros, elements * sizeof(float),
                                cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined));
-    std::fill(zeros, zeros + elements, 0.0f);
-    DataStruct data[MAX_GPUS] = {};
-    CUTThread threads[MAX_GPUS];
-    for (int i = 0; i < gpus; i++) {
-        data[i].deviceID = device_id[i];
-        data[i].size = elements;
-        data[i].a = data[i].b = zeros;
-        threads[i] = start_thread(routine, &data[i]);
-    }
-    wait_for_threads(threads, gpus);
-    for (int i = 0; i < gpus; i++)
-        ms[i] = data[i].ms;
+    measure_parts<DataStruct>(routine, zeros, elements, ms);
     HANDLE_ERROR(cudaFreeHost(zeros));
 }
 

@@ -34,7 +34,7 @@ static inline void handle_mpi(int error, const char *call, const char *file, int
 // different ones. After this call, every rank that ends with a status other than 0 ends all ranks with that
 // status.
 static inline void options_of_all_ranks(int argc, char **argv, const char *doc, unsigned uses,
-                                        const Option *own);
+                                        std::initializer_list<Option> own);
 
 // Selects a device of the rank's node, by cudaSetDevice(). The devices are assigned round-robin to the ranks
 // of the node, from --device on. If there are more ranks than devices, ranks share devices and rank 0 prints
@@ -163,7 +163,7 @@ static void broadcast_text(const char **text) {
 }
 
 static inline void options_of_all_ranks(int argc, char **argv, const char *doc, unsigned uses,
-                                        const Option *own) {
+                                        std::initializer_list<Option> own) {
     HANDLE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)); // HANDLE_MPI reports errors
     on_exit(end_all_ranks, NULL);
     if (ranks > 1) {
@@ -181,25 +181,13 @@ static inline void options_of_all_ranks(int argc, char **argv, const char *doc, 
     options.program = mine.program;
     options.output = mine.output;
     broadcast_text(&options.output);
-    for (; own && own->name; own++)
-        switch (own->type) {
-        case TYPE_FLAG:
-            broadcast(own->value, sizeof(bool));
-            break;
-        case TYPE_INT:
-        case TYPE_WORD:
-            broadcast(own->value, sizeof(int));
-            break;
-        case TYPE_SIZE:
-            broadcast(own->value, sizeof(size_t));
-            break;
-        case TYPE_FLOAT:
-            broadcast(own->value, sizeof(float));
-            break;
-        case TYPE_FILE:
-        case TYPE_TEXT:
-            broadcast_text((const char **)own->value);
-        }
+    const size_t bytes[] = {sizeof(bool), sizeof(int), sizeof(size_t), sizeof(float),
+                            sizeof(int)}; // by OptionType
+    for (const Option &option : own)
+        if (option.type < TYPE_FILE)
+            broadcast(option.value, bytes[option.type]);
+        else
+            broadcast_text((const char **)option.value);
     static char name[64]; // the beginning of the messages of this rank
     if (rank != 0) {
         snprintf(name, sizeof(name), "%s: rank %d", options.program, rank);
@@ -234,7 +222,7 @@ static inline void select_device_of_rank(void) {
     // 0, so the identifiers are compared.
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    cudaUUID_t *of_rank = host_array<cudaUUID_t>(ranks_of_node);
+    HostArray<cudaUUID_t> of_rank(ranks_of_node);
     HANDLE_MPI(MPI_Allgather(&prop.uuid, sizeof(prop.uuid), MPI_BYTE, of_rank, sizeof(prop.uuid), MPI_BYTE,
                              node_comm));
     bool first = true;
@@ -243,7 +231,6 @@ static inline void select_device_of_rank(void) {
             ranks_of_device++;
             first = first && i >= rank_of_node;
         }
-    free(of_rank);
     int mine[] = {first, rank_of_node == 0}, all[2];
     HANDLE_MPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     devices_shared = all[0] < ranks;

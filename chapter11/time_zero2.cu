@@ -172,7 +172,7 @@ __global__ void dot_repeated(const float *a, const float *b, float *c, size_t n,
 static int compare_reads(int most) {
     enum { PAGEABLE, PINNED, MAPPED, KINDS };
     const char *const names[] = {"pageable, copied", "pinned, copied", "mapped"};
-    float *a[KINDS], *b[KINDS], *dev_a[KINDS], *dev_b[KINDS], *dev_partial_c, partial_c[32];
+    float *a[KINDS], *b[KINDS], *dev_a[KINDS], *dev_b[KINDS];
     const unsigned mapped = cudaHostAllocMapped | cudaHostAllocWriteCombined;
     int attribute;
     HANDLE_ERROR(cudaDeviceGetAttribute(&attribute, cudaDevAttrIntegrated, options.device));
@@ -181,18 +181,16 @@ static int compare_reads(int most) {
     printf("Kernels read pageable memory: %s\n", attribute ? "yes" : "no");
 
     blocksPerGrid = min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
-    HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_a[PINNED], n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_b[PINNED], n * sizeof(float)));
-    dev_a[PAGEABLE] = dev_a[PINNED];
-    dev_b[PAGEABLE] = dev_b[PINNED];
-    a[PAGEABLE] = host_array<float>(n);
-    b[PAGEABLE] = host_array<float>(n);
+    DeviceArray<float> dev_partial_c(blocksPerGrid), copy_of_a(n), copy_of_b(n);
+    HostArray<float> pageable_a(n), pageable_b(n);
+    dev_a[PAGEABLE] = dev_a[PINNED] = copy_of_a;
+    dev_b[PAGEABLE] = dev_b[PINNED] = copy_of_b;
+    a[PAGEABLE] = pageable_a;
+    b[PAGEABLE] = pageable_b;
     for (int kind = PINNED; kind < KINDS; kind++) {
-        HANDLE_ERROR(
-            cudaHostAlloc(&a[kind], n * sizeof(float), kind == MAPPED ? mapped : cudaHostAllocDefault));
-        HANDLE_ERROR(
-            cudaHostAlloc(&b[kind], n * sizeof(float), kind == MAPPED ? mapped : cudaHostAllocDefault));
+        unsigned flags = kind == MAPPED ? mapped : cudaHostAllocDefault;
+        HANDLE_ERROR(cudaHostAlloc(&a[kind], n * sizeof(float), flags));
+        HANDLE_ERROR(cudaHostAlloc(&b[kind], n * sizeof(float), flags));
     }
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_a[MAPPED], a[MAPPED], 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_b[MAPPED], b[MAPPED], 0));
@@ -221,8 +219,7 @@ static int compare_reads(int most) {
                 dot_repeated<<<blocksPerGrid, threadsPerBlock>>>(dev_a[kind], dev_b[kind], dev_partial_c, n,
                                                                  reads);
             });
-            HANDLE_ERROR(
-                cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
+            HostArray<float> partial_c(dev_partial_c, blocksPerGrid);
             float c = 0;
             for (int i = 0; i < blocksPerGrid; i++)
                 c += partial_c[i];
@@ -245,23 +242,16 @@ static int compare_reads(int most) {
         HANDLE_ERROR(cudaFreeHost(a[kind]));
         HANDLE_ERROR(cudaFreeHost(b[kind]));
     }
-    HANDLE_ERROR(cudaFree(dev_a[PINNED]));
-    HANDLE_ERROR(cudaFree(dev_b[PINNED]));
-    HANDLE_ERROR(cudaFree(dev_partial_c));
-    free(a[PAGEABLE]);
-    free(b[PAGEABLE]);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // With --reads the program ends in this function, and main, which has the book's version, does not run.
 void settings(int argc, char **argv) {
     int reads = 0;
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-                          OPTION_INT("reads", &reads, 1, 1024,
-                                     "compare kernels that read the vectors once, twice, … up to N times"),
-                          OPTION_END};
-    parse_options(argc, argv, "Dot product of vectors in host memory.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Dot product of vectors in host memory.", TIMES,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+               OPTION_INT("reads", &reads, 1, 1024,
+                          "compare kernels that read the vectors once, twice, … up to N times")});
     require_memory((reads ? 6 : 2) * n * sizeof(float), 2 * n * sizeof(float));
     if (reads)
         exit(compare_reads(reads));

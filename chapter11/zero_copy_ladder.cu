@@ -277,11 +277,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv,
-                  "Dot product of vectors in host memory, with zero-copy and with copies in chunks.", LADDER,
-                  own);
-    select_device();
+    configure(argc, argv, "Dot product of vectors in host memory, with zero-copy and with copies in chunks.",
+              LADDER, {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector")});
     require_memory(4 * n * sizeof(float), 2 * n * sizeof(float));
 }
 

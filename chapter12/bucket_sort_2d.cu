@@ -88,12 +88,11 @@ static float coordinate(uint64_t bits) {
 }
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_INT("points", &n, 1, INT_MAX, "points"),
-                          OPTION_INT("width", &width, 1, 4096, "columns of buckets"),
-                          OPTION_INT("height", &height, 1, 4096, "rows of buckets"), OPTION_END};
-    parse_options(argc, argv, "Sorts points into the buckets of a grid.", PICTURE | TIMES, own);
     handle_exceptions();
-    select_device();
+    configure(argc, argv, "Sorts points into the buckets of a grid.", PICTURE | TIMES,
+              {OPTION_INT("points", &n, 1, INT_MAX, "points"),
+               OPTION_INT("width", &width, 1, 4096, "columns of buckets"),
+               OPTION_INT("height", &height, 1, 4096, "rows of buckets")});
     size_t buckets = (size_t)width * height;
     require_memory(64 * (size_t)n + 96 * buckets, 48 * (size_t)n + 8 * buckets);
     points.push_back({coordinate(UINT64_MAX), coordinate(UINT64_MAX)});

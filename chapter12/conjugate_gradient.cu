@@ -196,7 +196,8 @@ static void fill_vector(float *b, size_t unknowns) {
 // A = H L H with the eigenvalues L from 1 to `condition`, and the reflection H = 1 - 2 v v^T at a random
 // vector v of length 1. With w = L v, A = L - 2 v w^T - 2 w v^T + 4 (v . w) v v^T.
 static void fill_dense(float *A, size_t n, double condition) {
-    double *v = host_array<double>(n), *w = host_array<double>(n), length = 0, vw = 0;
+    HostArray<double> v(n), w(n);
+    double length = 0, vw = 0;
     for (size_t i = 0; i < n; i++) {
         v[i] = 2 * rnd(1) - 1;
         length += v[i] * v[i];
@@ -211,8 +212,6 @@ static void fill_dense(float *A, size_t n, double condition) {
         for (size_t j = 0; j < n; j++)
             A[i * n + j] =
                 (i == j ? eigenvalue(i) : 0) - 2 * (v[i] * w[j] + w[i] * v[j]) + 4 * vw * v[i] * v[j];
-    free(v);
-    free(w);
 }
 
 // Poisson's equation on a grid of side * side cells, in CSR. Returns the number of entries.
@@ -242,7 +241,7 @@ static double dot(const double *a, const double *b, size_t n) {
 
 // The conjugate gradient method in double; returns the number of steps.
 template <class Multiply> static int host_steps(size_t n, Multiply multiply, const float *b) {
-    double *r = host_array<double>(n), *d = host_array<double>(n), *y = host_array<double>(n);
+    HostArray<double> r(n), d(n), y(n);
     for (size_t i = 0; i < n; i++)
         r[i] = d[i] = b[i];
     double delta = dot(r, r, n), enough = (double)limit * limit * delta;
@@ -256,9 +255,6 @@ template <class Multiply> static int host_steps(size_t n, Multiply multiply, con
         for (size_t i = 0; i < n; i++)
             d[i] = r[i] + delta / before * d[i];
     }
-    free(r);
-    free(d);
-    free(y);
     return steps;
 }
 
@@ -268,7 +264,8 @@ template <class Multiply> static int host_steps(size_t n, Multiply multiply, con
 template <class Multiply>
 static bool check_solution(size_t n, Multiply multiply, double norm, const float *x, const float *b,
                            int steps) {
-    double *in = host_array<double>(n), *r = host_array<double>(n), bb = 0;
+    HostArray<double> in(n), r(n);
+    double bb = 0;
     for (size_t i = 0; i < n; i++) {
         in[i] = x[i];
         bb += (double)b[i] * b[i];
@@ -281,10 +278,7 @@ static bool check_solution(size_t n, Multiply multiply, double norm, const float
     int on_host = host_steps(n, multiply, b);
     printf("  |b - A x| / |b| = %.2g in double; in double the method takes %d steps\n", residual, on_host);
     bool ok = check_value("residual", residual, 0, limit + rounding);
-    ok = check_value("steps", steps, on_host, 0.1 + 2.0 / max_of(1, on_host)) && ok;
-    free(in);
-    free(r);
-    return ok;
+    return check_value("steps", steps, on_host, 0.1 + 2.0 / max_of(1, on_host)) && ok;
 }
 
 static bool check_dense(const float *A, const float *x, const float *b, size_t n, double condition,
@@ -312,16 +306,14 @@ static bool check_grid(const float *x, const float *b, size_t side, int steps) {
 }
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, 65535, "unknowns of the dense system"),
-        OPTION_SIZE("grid", &side, 1, 16384, "rows and columns of the grid of the sparse system"),
-        OPTION_FLOAT("condition", &condition, 1, 1e6, "condition number of the dense matrix"),
-        OPTION_FLOAT("limit", &limit, 1e-8, 1, "ends when the residual is so small, relative to b"),
-        OPTION_INT("iterations", &most_steps, 0, INT_MAX, "largest number of steps"),
-        OPTION_INT("recompute", &recompute, 0, INT_MAX, "steps from one b - A x to the next, 0: never"),
-        OPTION_END};
-    parse_options(argc, argv, "Solves two linear systems by the conjugate gradient method.", 0, own);
-    select_device();
+    configure(
+        argc, argv, "Solves two linear systems by the conjugate gradient method.", 0,
+        {OPTION_SIZE("size", &n, 1, 65535, "unknowns of the dense system"),
+         OPTION_SIZE("grid", &side, 1, 16384, "rows and columns of the grid of the sparse system"),
+         OPTION_FLOAT("condition", &condition, 1, 1e6, "condition number of the dense matrix"),
+         OPTION_FLOAT("limit", &limit, 1e-8, 1, "ends when the residual is so small, relative to b"),
+         OPTION_INT("iterations", &most_steps, 0, INT_MAX, "largest number of steps"),
+         OPTION_INT("recompute", &recompute, 0, INT_MAX, "steps from one b - A x to the next, 0: never")});
     size_t unknowns = side * side, sparse = unknowns * (10 * sizeof(float) + 5 * sizeof(int));
     require_memory(max_of(n * n * sizeof(float), sparse + 5 * unknowns * sizeof(double)),
                    max_of((n + 5) * n * sizeof(float), sparse));

@@ -122,9 +122,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv, "Dot product and saxpy by cuBLAS and by kernels.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Dot product and saxpy by cuBLAS and by kernels.", TIMES,
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector")});
     require_memory(3 * n * sizeof(float), 3 * n * sizeof(float));
 }
 
@@ -146,11 +145,7 @@ static bool check_dot(const char *name, float c, const float *a, const float *b)
 
 // Overwrites y and alpha after the check, so that a result that is not computed or not copied is wrong.
 static bool check_saxpy(const char *name, float *y, float &alpha, const float *a, const float *b) {
-    double *expected = host_array<double>(n);
-    for (size_t i = 0; i < n; i++)
-        expected[i] = (double)alpha * a[i] + b[i];
-    bool ok = check_floats(name, y, expected, n, 0);
-    free(expected);
+    bool ok = check_floats(name, y, n, 0, [&](size_t i) { return (double)alpha * a[i] + b[i]; });
     std::fill(y, y + n, NAN);
     alpha = NAN;
     return ok;

@@ -105,21 +105,16 @@ static bool check(const float *a, const float *b, float *c) {
 // memory of each matrix by columns, so a and b are other matrices of the same elements. Returns the status of
 // a wrong program.
 static int show_wrong_call(void) {
-    float *a = host_array<float>(m * k), *b = host_array<float>(k * n), *c = host_array<float>(m * n);
+    HostArray<float> a(m * k), b(k * n);
     fill_matrix(a, m * k, k);
     fill_matrix(b, k * n, k);
-    float *dev_a, *dev_b, *dev_c;
-    HANDLE_ERROR(cudaMalloc(&dev_a, m * k * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_b, k * n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_c, m * n * sizeof(float)));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, m * k * sizeof(float), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, k * n * sizeof(float), cudaMemcpyHostToDevice));
+    DeviceArray<float> dev_a(a, m * k), dev_b(b, k * n), dev_c(m * n);
     cublasHandle_t handle;
     HANDLE_CUBLAS(cublasCreate(&handle));
     const float one = 1, zero = 0;
     HANDLE_CUBLAS(
         cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, dev_a, m, dev_b, k, &zero, dev_c, m));
-    HANDLE_ERROR(cudaMemcpy(c, dev_c, m * n * sizeof(float), cudaMemcpyDeviceToHost));
+    HostArray<float> c(dev_c, m * n);
     printf("cublasSgemm gets a before b, as if it read by rows, and reports success.\n");
     bool ok = check_product(a, b, c, m, n, k);
     if (ok)
@@ -129,24 +124,16 @@ static int show_wrong_call(void) {
     else if (m == n && n == k && check_product(b, a, c, n, n, n))
         printf("For square matrices the result is b a instead of a b.\n");
     HANDLE_CUBLAS(cublasDestroy(handle));
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-    free(a);
-    free(b);
-    free(c);
     return EXIT_FAILURE;
 }
 
 void settings(int argc, char **argv) {
     bool as_if_rows = false;
-    const Option own[] = {OPTION_SIZE("m", &m, 1, 65535, "rows of a and of the product"),
-                          OPTION_SIZE("n", &n, 1, 65535, "columns of b and of the product"),
-                          OPTION_SIZE("k", &k, 1, 65535, "columns of a, rows of b"),
-                          OPTION_FLAG("as-if-rows", &as_if_rows, "wrong: calls cuBLAS as if it read by rows"),
-                          OPTION_END};
-    parse_options(argc, argv, "Multiplies two matrices by cuBLAS and by a kernel.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Multiplies two matrices by cuBLAS and by a kernel.", TIMES,
+              {OPTION_SIZE("m", &m, 1, 65535, "rows of a and of the product"),
+               OPTION_SIZE("n", &n, 1, 65535, "columns of b and of the product"),
+               OPTION_SIZE("k", &k, 1, 65535, "columns of a, rows of b"),
+               OPTION_FLAG("as-if-rows", &as_if_rows, "wrong: calls cuBLAS as if it read by rows")});
     size_t bytes = (m * k + k * n + m * n) * sizeof(float);
     require_memory(bytes, bytes);
     if (as_if_rows)

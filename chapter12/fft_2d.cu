@@ -69,21 +69,12 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-const double PI = 3.14159265358979323846;
-
-// The largest error of a transform of n points, relative to the root mean square of its results. A fast
-// Fourier transform has log2(n) steps. Each rounds a few times, and the errors of different steps partly
-// cancel. Sizes with large prime factors are computed through transforms of two to four times the size.
-static double fft_limit(double n) {
-    return 8 * (log2(n) + 3) * 0x1p-24;
-}
-
 // exp(-2 pi i (k i / nx + l j / ny)). The products are reduced first, in integers, so that large ones lose
 // nothing.
 static void root_of_unity(size_t ki, size_t nx, size_t lj, size_t ny, double *re, double *im) {
     double turns = (double)(ki % nx) / nx + (double)(lj % ny) / ny;
-    *re = cos(2 * PI * turns);
-    *im = -sin(2 * PI * turns);
+    *re = cos(2 * M_PI * turns);
+    *im = -sin(2 * M_PI * turns);
 }
 
 // Compares some random bins of the spectrum with the definition, in double. The spectrum has nx rows of `row`
@@ -125,16 +116,13 @@ static double factor_of(const float *out, const float *in, size_t n) {
 
 // Divides `out` by the number of points and compares it with the input.
 static bool check_back(float *out, const float *in, size_t n, size_t points) {
-    double *expected = host_array<double>(n), worst = 0;
+    double worst = 0;
     for (size_t i = 0; i < n; i++) {
-        expected[i] = in[i];
         out[i] /= points;
-        worst = fmax(worst, fabs(out[i] - expected[i]));
+        worst = fmax(worst, fabs((double)out[i] - in[i]));
     }
     printf("Divided by %zu: the largest error is %.2g\n", points, worst);
-    bool ok = check_floats("back", out, expected, n, 2 * fft_limit(points));
-    free(expected);
-    return ok;
+    return check_floats("back", out, n, 2 * fft_limit(points), [=](size_t i) { return in[i]; });
 }
 
 // An impulse, one number among zeros, contains all frequencies in equal parts. If it is at (0, 0), every bin
@@ -142,8 +130,9 @@ static bool check_back(float *out, const float *in, size_t n, size_t points) {
 // magnitude does not.
 static bool check_impulses(cufftHandle plan, cufftComplex *idata, cufftComplex *odata, size_t nx, size_t ny) {
     size_t n = nx * ny, place[] = {0, random_bits() % nx * ny + random_bits() % ny};
-    cufftComplex one = make_cuComplex(1, 0), *out = host_array<cufftComplex>(n);
-    double *expected = host_array<double>(2 * n);
+    cufftComplex one = make_cuComplex(1, 0);
+    HostArray<cufftComplex> out(n);
+    HostArray<double> expected(2 * n);
     bool ok = true;
     for (size_t at : place) {
         HANDLE_ERROR(cudaMemset(idata, 0, n * sizeof(cufftComplex)));
@@ -160,10 +149,8 @@ static bool check_impulses(cufftHandle plan, cufftComplex *idata, cufftComplex *
         }
         printf("Impulse at (%zu, %zu): all magnitudes are from %.7f to %.7f\n", at / ny, at % ny, least,
                most);
-        ok = check_floats("impulse", (float *)out, expected, 2 * n, fft_limit(n)) && ok;
+        ok = check_floats("impulse", (float *)+out, expected, 2 * n, fft_limit(n)) && ok;
     }
-    free(out);
-    free(expected);
     return ok;
 }
 
@@ -174,22 +161,20 @@ static bool check_impulses(cufftHandle plan, cufftComplex *idata, cufftComplex *
 // input.
 static int transform_real(int nx, int ny) {
     size_t n = (size_t)nx * ny, row = ny / 2 + 1;
-    float *in = host_array<float>(n), *out = host_array<float>(n), *dev_in;
-    cufftComplex *wide = host_array<cufftComplex>(n), *spectrum = host_array<cufftComplex>(nx * row),
-                 *dev_spectrum;
+    HostArray<float> in(n);
+    HostArray<cufftComplex> wide(n);
     for (size_t i = 0; i < n; i++)
         wide[i] = make_cuComplex(in[i] = rnd(2) - 1, 0);
-    HANDLE_ERROR(cudaMalloc(&dev_in, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_spectrum, nx * row * sizeof(cufftComplex)));
-    HANDLE_ERROR(cudaMemcpy(dev_in, in, n * sizeof(float), cudaMemcpyHostToDevice));
+    DeviceArray<float> dev_in(in, n);
+    DeviceArray<cufftComplex> dev_spectrum(nx * row);
 
     cufftHandle forward, back;
     HANDLE_CUFFT(cufftPlan2d(&forward, nx, ny, CUFFT_R2C));
     HANDLE_CUFFT(cufftPlan2d(&back, nx, ny, CUFFT_C2R));
     HANDLE_CUFFT(cufftExecR2C(forward, dev_in, dev_spectrum));
-    HANDLE_ERROR(cudaMemcpy(spectrum, dev_spectrum, nx * row * sizeof(cufftComplex), cudaMemcpyDeviceToHost));
+    HostArray<cufftComplex> spectrum(dev_spectrum, nx * row);
     HANDLE_CUFFT(cufftExecC2R(back, dev_spectrum, dev_in));
-    HANDLE_ERROR(cudaMemcpy(out, dev_in, n * sizeof(float), cudaMemcpyDeviceToHost));
+    HostArray<float> out(dev_in, n);
     printf("%d x %d real numbers have %d x %zu bins\n", nx, ny, nx, row);
     bool ok = check_bins(wide, spectrum, nx, ny, row);
     printf("Forward and back: %.6g times the input; NX * NY = %zu\n", factor_of(out, in, n), n);
@@ -197,32 +182,19 @@ static int transform_real(int nx, int ny) {
 
     HANDLE_CUFFT(cufftDestroy(forward));
     HANDLE_CUFFT(cufftDestroy(back));
-    HANDLE_ERROR(cudaFree(dev_in));
-    HANDLE_ERROR(cudaFree(dev_spectrum));
-    free(in);
-    free(out);
-    free(wide);
-    free(spectrum);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // Transforms `rows` rows of `points` points forward and back, each row by itself.
 struct Rows {
     size_t rows, points, n = rows * points, bytes = n * sizeof(cufftComplex);
-    cufftComplex *in = host_array<cufftComplex>(n), *out = host_array<cufftComplex>(n), *dev_in, *dev_out;
+    HostArray<cufftComplex> in{n}, out{n};
+    DeviceArray<cufftComplex> dev_in{n}, dev_out{n};
 
     Rows(size_t rows, size_t points) : rows(rows), points(points) {
         for (size_t i = 0; i < n; i++)
             in[i].x = rnd(2) - 1, in[i].y = rnd(2) - 1;
-        HANDLE_ERROR(cudaMalloc(&dev_in, bytes));
-        HANDLE_ERROR(cudaMalloc(&dev_out, bytes));
         HANDLE_ERROR(cudaMemcpy(dev_in, in, bytes, cudaMemcpyHostToDevice));
-    }
-    ~Rows() {
-        HANDLE_ERROR(cudaFree(dev_in));
-        HANDLE_ERROR(cudaFree(dev_out));
-        free(in);
-        free(out);
     }
     // Prints the time of the forward transforms, which `forward` computes from dev_in to dev_out.
     template <class Forward> void time(const char *what, Forward forward) {
@@ -237,7 +209,7 @@ struct Rows {
             ok = check_bins(in + n - points, out + n - points, 1, points, points) && ok;
         HANDLE_CUFFT(cufftExecC2C(plan, dev_out, dev_out, CUFFT_INVERSE));
         HANDLE_ERROR(cudaMemcpy(out, dev_out, bytes, cudaMemcpyDeviceToHost));
-        return check_back((float *)out, (float *)in, 2 * n, points) && ok;
+        return check_back((float *)+out, (float *)+in, 2 * n, points) && ok;
     }
 };
 
@@ -277,15 +249,14 @@ void settings(int argc, char **argv) {
     int batch = 0;
     bool real = false;
     size_t points = 0;
-    const Option own[] = {
-        OPTION_INT("nx", &nx, 1, largest, "points of the first dimension"),
-        OPTION_INT("ny", &ny, 1, largest, "points of the second, contiguous dimension"),
-        OPTION_INT("batch", &batch, 1, 1 << 20,
-                   "transforms so many rows of NY points, with one call and one by one"),
-        OPTION_FLAG("real", &real, "transforms real numbers, which have half the spectrum"),
-        OPTION_SIZE("long", &points, 2, 1 << 27, "transforms one row of so many points, such as 16M"),
-        OPTION_END};
-    parse_options(argc, argv, "Fourier transforms by cuFFT, forward and back.", 0, own);
+    parse_options(
+        argc, argv, "Fourier transforms by cuFFT, forward and back.", 0,
+        {OPTION_INT("nx", &nx, 1, largest, "points of the first dimension"),
+         OPTION_INT("ny", &ny, 1, largest, "points of the second, contiguous dimension"),
+         OPTION_INT("batch", &batch, 1, 1 << 20,
+                    "transforms so many rows of NY points, with one call and one by one"),
+         OPTION_FLAG("real", &real, "transforms real numbers, which have half the spectrum"),
+         OPTION_SIZE("long", &points, 2, 1 << 27, "transforms one row of so many points, such as 16M")});
     if ((batch > 0) + real + (points > 0) > 1)
         quit(EXIT_USAGE, "only one of --batch, --real and --long");
     options.uses |= batch > 0 || points > 0 ? TIMES : 0;

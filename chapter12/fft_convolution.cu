@@ -130,29 +130,19 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// The largest error of a transform of n points, relative to the root mean square of its results. A fast
-// Fourier transform has log2(n) steps. Each rounds a few times, and the errors of different steps partly
-// cancel. Sizes with large prime factors are computed through transforms of two to four times the size.
-static double fft_limit(double n) {
-    return 8 * (log2(n) + 3) * 0x1p-24;
-}
-
 // The transform of a symmetric filter has no imaginary parts, so the kernel is tried with random numbers too.
 static bool check_multiply(void) {
     const size_t n = 1000;
-    cufftComplex numbers[2 * n], got[n], *dev;
+    cufftComplex numbers[2 * n];
     std::complex<double> expected[n];
     random_floats((float *)numbers, 4 * n, 1);
     for (size_t i = 0; i < n; i++)
         expected[i] = std::complex<double>(numbers[i].x, numbers[i].y) *
                       std::complex<double>(numbers[n + i].x, numbers[n + i].y);
-    HANDLE_ERROR(cudaMalloc(&dev, sizeof(numbers)));
-    HANDLE_ERROR(cudaMemcpy(dev, numbers, sizeof(numbers), cudaMemcpyHostToDevice));
+    DeviceArray<cufftComplex> dev(numbers, 2 * n);
     multiply<<<(n + 255) / 256, 256>>>(dev, dev + n, n, 1);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(got, dev, sizeof(got), cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaFree(dev));
-    return check_floats("product", (float *)got, (double *)expected, 2 * n, 3e-7);
+    return check_floats("product", HostArray<float>((float *)+dev, 2 * n), (double *)expected, 2 * n, 3e-7);
 }
 
 // Direct convolution, one thread per pixel: the mean of the pixels in a disc around it. Pixels outside the
@@ -174,18 +164,14 @@ __global__ void add_directly(float *out, const float *picture, int size, int rad
 
 // The largest difference of the two results, in greys, at the same place of arrays with different row lengths
 static float largest_difference(const float *direct, const float *padded_rows, int size, int padded) {
-    float *a = host_array<float>((size_t)size * size), *b = host_array<float>((size_t)padded * size),
-          worst = 0;
-    HANDLE_ERROR(cudaMemcpy(a, direct, (size_t)size * size * sizeof(float), cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaMemcpy(b, padded_rows, (size_t)padded * size * sizeof(float), cudaMemcpyDeviceToHost));
+    HostArray<float> a(direct, (size_t)size * size), b(padded_rows, (size_t)padded * size);
+    float worst = 0;
     for (int y = 0; y < size; y++)
         for (int x = 0; x < size; x++) {
             float difference = fabsf(a[x + (size_t)y * size] - b[x + (size_t)y * padded]);
             if (!(difference <= worst))
                 worst = difference;
         }
-    free(a);
-    free(b);
     return worst;
 }
 
@@ -195,24 +181,20 @@ static int sweep(int size) {
     const int radii[] = {1, 2, 4, 8, 16, 32};
     bool ok = true;
     wrap = 0;
+    print_device(options.device);
     printf("%6s %8s %12s %12s\n", "radius", "weights", "direct sum", "transforms");
     for (int r : radii) {
         radius = r;
         int padded = size + r, weights = 0;
         size_t n = (size_t)padded * padded, bins = (size_t)padded * (padded / 2 + 1);
-        float *filter = host_array<float>(n), *dev_sharp, *dev_picture, *dev_filter, *dev_direct;
-        cufftComplex *picture_bins, *filter_bins;
+        HostArray<float> filter(n);
         cufftHandle forward, back;
         fill_filter(filter, padded);
         for (size_t i = 0; i < n; i++)
             weights += filter[i] > 0;
-        HANDLE_ERROR(cudaMalloc(&dev_sharp, (size_t)size * size * sizeof(float)));
-        HANDLE_ERROR(cudaMalloc(&dev_direct, (size_t)size * size * sizeof(float)));
-        HANDLE_ERROR(cudaMalloc(&dev_picture, n * sizeof(float)));
-        HANDLE_ERROR(cudaMalloc(&dev_filter, n * sizeof(float)));
-        HANDLE_ERROR(cudaMalloc(&picture_bins, bins * sizeof(cufftComplex)));
-        HANDLE_ERROR(cudaMalloc(&filter_bins, bins * sizeof(cufftComplex)));
-        HANDLE_ERROR(cudaMemcpy(dev_filter, filter, n * sizeof(float), cudaMemcpyHostToDevice));
+        DeviceArray<float> dev_sharp((size_t)size * size), dev_direct((size_t)size * size);
+        DeviceArray<float> dev_picture(n), dev_filter(filter, n);
+        DeviceArray<cufftComplex> picture_bins(bins), filter_bins(bins);
         dim3 blocks((padded + 15) / 16, (padded + 15) / 16), threads(16, 16);
         draw<<<blocks, threads>>>(dev_sharp, size, size);
         HANDLE_LAUNCH();
@@ -239,27 +221,17 @@ static int sweep(int size) {
 
         HANDLE_CUFFT(cufftDestroy(forward));
         HANDLE_CUFFT(cufftDestroy(back));
-        HANDLE_ERROR(cudaFree(dev_sharp));
-        HANDLE_ERROR(cudaFree(dev_direct));
-        HANDLE_ERROR(cudaFree(dev_picture));
-        HANDLE_ERROR(cudaFree(dev_filter));
-        HANDLE_ERROR(cudaFree(picture_bins));
-        HANDLE_ERROR(cudaFree(filter_bins));
-        free(filter);
     }
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 void settings(int argc, char **argv) {
     bool all = false;
-    const Option own[] = {
-        OPTION_SIZE("size", &size, 1, 8192, "pixels a side"),
-        OPTION_INT("radius", &radius, 0, 1000, "radius of the filter, a disc"),
-        OPTION_WORD("border", &wrap, "zero|wrap", "beside the picture: zeros, or its other side"),
-        OPTION_FLAG("sweep", &all, "times filters of several radii, also as a direct sum"), OPTION_END};
-    parse_options(argc, argv, "Blurs a picture by Fourier transforms.", PICTURE, own);
-    options.uses |= all ? TIMES : 0;
-    select_device();
+    configure(argc, argv, "Blurs a picture by Fourier transforms.", PICTURE,
+              {OPTION_SIZE("size", &size, 1, 8192, "pixels a side"),
+               OPTION_INT("radius", &radius, 0, 1000, "radius of the filter, a disc"),
+               OPTION_WORD("border", &wrap, "zero|wrap", "beside the picture: zeros, or its other side"),
+               OPTION_FLAG("sweep", &all, "times filters of several radii, also as a direct sum")});
     size_t n = (size + radius) * (size + radius);
     require_memory((2 * sizeof(float) + 4) * n, 6 * sizeof(float) * n); // with work areas of cuFFT
     if (all)
@@ -270,7 +242,7 @@ void settings(int argc, char **argv) {
 // whose sum is the difference of two sums from the left edge on.
 static bool check(const float *blurred, size_t padded, const unsigned char *pixels) {
     int r = radius, side = size, width = side + 2 * r + 1;
-    long *prefix = host_array<long>((size_t)side * width), weights = 0; // of row y, from x = -r on
+    HostArray<long> prefix((size_t)side * width); // of row y, from x = -r on
     for (int y = 0; y < side; y++)
         for (int i = 0; i < width; i++) {
             int x = i - 1 - r, inside = (x % side + side) % side;
@@ -279,13 +251,12 @@ static bool check(const float *blurred, size_t padded, const unsigned char *pixe
                        : prefix[i - 1 + (size_t)y * width] +
                              (x == inside || wrap ? (long)scene(inside, y, side) : 0);
         }
-    double *expected = host_array<double>(size * size);
-    float *got = host_array<float>(size * size);
-    int *colors = host_array<int>(size * size); // of the pixels, 4 bytes each
+    HostArray<double> expected(size * size);
+    HostArray<float> got(size * size);
+    HostArray<int> colors(size * size); // of the pixels, 4 bytes each
     for (int y = 0; y < side; y++)
         for (int x = 0; x < side; x++) {
-            long sum = 0;
-            weights = 0;
+            long sum = 0, weights = 0;
             for (int dy = -r; dy <= r; dy++) {
                 int half = (int)sqrt((double)r * r - dy * dy), row = ((y + dy) % side + side) % side;
                 weights += 2 * half + 1;
@@ -298,14 +269,9 @@ static bool check(const float *blurred, size_t padded, const unsigned char *pixe
             unsigned char grey = (2 * x < side ? scene(x, y, side) : blurred[x + y * padded]) + 0.5f;
             colors[x + y * size] = (int)(0xff000000 | grey * 0x010101);
         }
-    bool ok = check_multiply() &&
-              check_floats("blurred", got, expected, size * size, 4 * fft_limit((double)padded * padded)) &&
-              check_ints("pixel", (const int *)pixels, colors, size * size);
-    free(prefix);
-    free(expected);
-    free(got);
-    free(colors);
-    return ok;
+    return check_multiply() &&
+           check_floats("blurred", got, expected, size * size, 4 * fft_limit((double)padded * padded)) &&
+           check_ints("pixel", (const int *)pixels, colors, size * size);
 }
 
 // Task: draw(): One thread per element of the row-major array `picture` of padded x padded floats, in which

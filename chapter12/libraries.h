@@ -72,6 +72,13 @@ static inline const char *name_of_cufft(cufftResult status) {
         return "a status of cuFFT";
     }
 }
+
+// The largest error of a transform of n points, relative to the root mean square of its results. A fast
+// Fourier transform has log2(n) steps. Each rounds a few times, and the errors of different steps partly
+// cancel. Sizes with large prime factors are computed through transforms of two to four times the size.
+static inline double fft_limit(double n) {
+    return 8 * (log2(n) + 3) * 0x1p-24;
+}
 #endif
 
 // After this call an exception that nobody catches prints one line, "program: what it says", and ends the

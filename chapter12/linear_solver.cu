@@ -182,12 +182,6 @@ static void fill(double *values, size_t count) {
         values[i] = 2.0 * rnd(1) - 1;
 }
 
-static double *to_host(const double *device, size_t count) {
-    double *values = host_array<double>(count);
-    HANDLE_ERROR(cudaMemcpy(values, device, count * sizeof(double), cudaMemcpyDeviceToHost));
-    return values;
-}
-
 static double product(const double *a, const double *b, size_t count) {
     return std::inner_product(a, a + count, b, 0.0);
 }
@@ -199,10 +193,7 @@ static double larger(double a, double b) {
     return b > a || isnan(b) ? b : a;
 }
 static double largest(const double *a, size_t count) {
-    double most = 0;
-    for (size_t i = 0; i < count; i++)
-        most = larger(most, fabs(a[i]));
-    return most;
+    return std::accumulate(a, a + count, 0.0, [](double most, double b) { return larger(most, fabs(b)); });
 }
 
 // y += factor x
@@ -211,13 +202,11 @@ static void add(double *y, double factor, const double *x, size_t count) {
         y[i] += factor * x[i];
 }
 
-// b - A x
-static double *residual(const double *A, const double *b, const double *x, size_t m, size_t n) {
-    double *r = host_array<double>(m);
+// r = b - A x
+static void residual(double *r, const double *A, const double *b, const double *x, size_t m, size_t n) {
     memcpy(r, b, m * sizeof(double));
     for (size_t j = 0; j < n; j++)
         add(r, -x[j], &A[j * m], m);
-    return r;
 }
 
 // How much rounding may change in sums of n products, relative to the sizes of the factors. The constant is
@@ -248,42 +237,35 @@ static bool check_info(const char *call, const int *dev_info) {
 // norm.
 static bool check_solution(const char *name, const double *A, const double *b, const double *dev_x,
                            size_t n) {
-    double *x = to_host(dev_x, n), *r = residual(A, b, x, n, n), *sums = host_array<double>(n);
-    for (size_t i = 0; i < n; i++)
-        sums[i] = 0;
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = 0; i < n; i++)
-            sums[i] += fabs(A[j * n + i]);
-    bool ok =
-        check_error(name, "largest |b - A x|", largest(r, n), eps(n) * largest(sums, n) * largest(x, n));
-    free(x);
-    free(r);
-    free(sums);
-    return ok;
+    HostArray<double> x(dev_x, n), r(n), sums(n);
+    residual(r, A, b, x, n, n);
+    std::fill(+sums, sums + n, 0);
+    for (size_t i = 0; i < n * n; i++)
+        sums[i % n] += fabs(A[i]);
+    return check_error(name, "largest |b - A x|", largest(r, n), eps(n) * largest(sums, n) * largest(x, n));
 }
 
 // Checks a least-squares solution by the normal equations: the residual b - A x is orthogonal to the columns
 // of A.
 static bool check_least_squares(const double *A, const double *b, const double *dev_x, size_t m, size_t n) {
-    double *x = to_host(dev_x, n), *r = residual(A, b, x, m, n), most = 0, norm = length(A, m * n);
+    HostArray<double> x(dev_x, n), r(m);
+    residual(r, A, b, x, m, n);
+    double most = 0, norm = length(A, m * n);
     for (size_t j = 0; j < n; j++)
         most = larger(most, fabs(product(&A[j * m], r, m)));
     printf("least squares: |b| = %.6g, |b - A x| = %.6g, x is from %.3f to %.3f\n", length(b, m),
-           length(r, m), *std::min_element(x, x + n), *std::max_element(x, x + n));
-    bool ok = check_error("QR", "largest |A^T (b - A x)|", most,
-                          eps(m) * norm * (norm * length(x, n) + length(b, m)));
-    free(x);
-    free(r);
-    return ok;
+           length(r, m), *std::min_element(+x, x + n), *std::max_element(+x, x + n));
+    return check_error("QR", "largest |A^T (b - A x)|", most,
+                       eps(m) * norm * (norm * length(x, n) + length(b, m)));
 }
 
 // Q^T Q is the identity.
 static bool check_orthonormal(const char *name, const double *dev_Q, size_t m, size_t n) {
-    double *Q = to_host(dev_Q, m * n), most = 0;
+    HostArray<double> Q(dev_Q, m * n);
+    double most = 0;
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i <= j; i++)
             most = larger(most, fabs(product(&Q[i * m], &Q[j * m], m) - (i == j)));
-    free(Q);
     return check_error(name, "largest deviation of its products from those of orthonormal vectors", most,
                        eps(m));
 }
@@ -292,8 +274,8 @@ static bool check_orthonormal(const char *name, const double *dev_Q, size_t m, s
 // descending.
 static bool check_singular_values(const double *A, const double *dev_S, const double *dev_U,
                                   const double *dev_VT, size_t m, size_t n) {
-    double *S = to_host(dev_S, n), *U = to_host(dev_U, m * n), *VT = to_host(dev_VT, n * n);
-    double *column = host_array<double>(m), most = 0;
+    HostArray<double> S(dev_S, n), U(dev_U, m * n), VT(dev_VT, n * n), column(m);
+    double most = 0;
     bool ok = S[n - 1] >= 0;
     for (size_t i = 1; i < n; i++)
         ok = ok && S[i] <= S[i - 1];
@@ -306,22 +288,16 @@ static bool check_singular_values(const double *A, const double *dev_S, const do
         most = larger(most, largest(column, m));
     }
     printf("singular values: %.6g to %.6g, condition number %.6g\n", S[0], S[n - 1], S[0] / S[n - 1]);
-    ok = ok && check_error("SVD", "largest |A - U S V^T|", most, eps(m) * S[0]);
-    free(S);
-    free(U);
-    free(VT);
-    free(column);
-    return ok;
+    return ok && check_error("SVD", "largest |A - U S V^T|", most, eps(m) * S[0]);
 }
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, 46340, "unknowns of the square system"),
-        OPTION_SIZE("rows", &rows, 1, 1 << 20, "rows of the tall matrix, at least as many as columns"),
-        OPTION_SIZE("columns", &columns, 1, 46340, "columns of the tall matrix"),
-        OPTION_FLAG("singular", &singular, "a column of the square matrix is zero: no solution"), OPTION_END};
-    parse_options(argc, argv,
-                  "Solves dense systems and a least-squares problem, and computes singular values.", 0, own);
+    parse_options(
+        argc, argv, "Solves dense systems and a least-squares problem, and computes singular values.", 0,
+        {OPTION_SIZE("size", &n, 1, 46340, "unknowns of the square system"),
+         OPTION_SIZE("rows", &rows, 1, 1 << 20, "rows of the tall matrix, at least as many as columns"),
+         OPTION_SIZE("columns", &columns, 1, 46340, "columns of the tall matrix"),
+         OPTION_FLAG("singular", &singular, "a column of the square matrix is zero: no solution")});
     if (rows < columns)
         quit(EXIT_USAGE, "--rows %zu: must be at least --columns %zu", rows, columns);
     if (rows * columns > INT_MAX)

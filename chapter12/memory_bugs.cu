@@ -171,22 +171,16 @@ static void hang(void) {
 }
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_WORD("bug", &bug, bugs, "the mistake to make"),
-                          OPTION_INT("seconds", &seconds, 1, 3600, "how long --bug hang waits"), OPTION_END};
-    parse_options(argc, argv, "Makes a mistake with memory, for tools that find such mistakes.", 0, own);
-    select_device();
+    configure(argc, argv, "Makes a mistake with memory, for tools that find such mistakes.", 0,
+              {OPTION_WORD("bug", &bug, bugs, "the mistake to make"),
+               OPTION_INT("seconds", &seconds, 1, 3600, "how long --bug hang waits")});
     if (bug == HANG)
         hang();
 }
 
 // Elements are only moved, or added to 0, so they must be equal.
 template <class Expect> static bool check(const char *name, const void *dev_got, size_t n, Expect expect) {
-    float got[2 * N];
-    double expected[2 * N];
-    HANDLE_ERROR(cudaMemcpy(got, dev_got, n * sizeof(float), cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < n; i++)
-        expected[i] = expect((int)i);
-    return check_floats(name, got, expected, n, 0);
+    return check_floats(name, HostArray<float>((const float *)dev_got, n), n, 0, expect);
 }
 
 // Task: none: the lesson is the errors in its kernels and what the tools report about them

@@ -83,10 +83,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 32768, "pixels a side"),
-                          OPTION_INT("radius", &radius, 0, 100, "radius of the filter"), OPTION_END};
-    parse_options(argc, argv, "Blurs a picture by NPP and by a kernel.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Blurs a picture by NPP and by a kernel.", TIMES,
+              {OPTION_SIZE("size", &size, 1, 32768, "pixels a side"),
+               OPTION_INT("radius", &radius, 0, 100, "radius of the filter")});
     require_memory(8 * size * size,
                    2 * size * size + 1024 * size); // rows are padded to at most 512 bytes more
 }
@@ -110,8 +109,9 @@ static NppStreamContext stream_context() {
 // may differ by one grey.
 static bool check(const unsigned char *own, const unsigned char *npp, const unsigned char *in) {
     int side = 2 * radius + 1, last = (int)size - 1;
-    int *expected = host_array<int>(size * size), *got = host_array<int>(size * size);
-    long *columns = host_array<long>(size), area = (long)side * side;
+    HostArray<int> expected(size * size), got(size * size);
+    HostArray<long> columns(size);
+    long area = (long)side * side;
     for (int y = 0; y <= last; y++) {
         for (int x = 0; x <= last; x++) {
             columns[x] = 0;
@@ -136,11 +136,7 @@ static bool check(const unsigned char *own, const unsigned char *npp, const unsi
     }
     printf("NPP: of %zu pixels %zu are one grey lighter and %zu one grey darker\n", size * size, above,
            below);
-    ok = check_ints("nppiFilterBoxBorder", got, expected, size * size) && ok;
-    free(expected);
-    free(got);
-    free(columns);
-    return ok;
+    return check_ints("nppiFilterBoxBorder", got, expected, size * size) && ok;
 }
 
 // Task: box(): One thread per pixel of size x size pixels of one byte each; threads beyond the edges do

@@ -98,11 +98,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 32, "elements in a vector"),
-                          OPTION_INT("platform", &platform, 0, 15, "number of the OpenCL platform"),
-                          OPTION_END};
-    parse_options(argc, argv, "Adds two vectors with OpenCL.", HOST_ONLY, own);
-    select_device();
+    configure(argc, argv, "Adds two vectors with OpenCL.", HOST_ONLY,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 32, "elements in a vector"),
+               OPTION_INT("platform", &platform, 0, 15, "number of the OpenCL platform")});
     require_memory(4 * n * sizeof(int), 0);
 }
 

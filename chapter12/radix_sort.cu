@@ -160,14 +160,13 @@ static void parse_numbers(const char *text) {
 void settings(int argc, char **argv) {
     const char *list = NULL; // --numbers
     int decimal = 0;         // --base
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, INT_MAX, "random ints, instead of 262144"),
-        OPTION_TEXT("numbers", &list, "ints to sort, such as 5,213,-7, instead of random ones"),
-        OPTION_WORD("base", &decimal, "2|10", "the digits: bits, or decimal digits (on the host only)"),
-        OPTION_FLAG("passes", &trace, "print the list after each pass on the host"),
-        OPTION_FLAG("printed-test", &printed_test, "the course's test of a bit, which never sees bit 0"),
-        OPTION_END};
-    parse_options(argc, argv, "Radix sort of ints, on the host and on the device.", TIMES, own);
+    parse_options(
+        argc, argv, "Radix sort of ints, on the host and on the device.", TIMES,
+        {OPTION_SIZE("size", &n, 1, INT_MAX, "random ints, instead of 262144"),
+         OPTION_TEXT("numbers", &list, "ints to sort, such as 5,213,-7, instead of random ones"),
+         OPTION_WORD("base", &decimal, "2|10", "the digits: bits, or decimal digits (on the host only)"),
+         OPTION_FLAG("passes", &trace, "print the list after each pass on the host"),
+         OPTION_FLAG("printed-test", &printed_test, "the course's test of a bit, which never sees bit 0")});
     if (n && list)
         quit(EXIT_USAGE, "--size and --numbers exclude each other");
     if (decimal && printed_test)

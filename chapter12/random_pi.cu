@@ -120,8 +120,6 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-const double PI = 3.14159265358979323846;
-
 static double by_points(Sums sums, double n) {
     return 4 * sums.inside / n;
 }
@@ -132,10 +130,10 @@ static double by_height(Sums sums, double n) {
 // The standard errors of 4 times the mean of n numbers: each point is inside with probability pi / 4; the
 // squared height has the mean 2 / 3.
 static double error_of_points(double n) {
-    return sqrt(PI * (4 - PI) / n);
+    return sqrt(M_PI * (4 - M_PI) / n);
 }
 static double error_of_height(double n) {
-    return sqrt((16 * 2 / 3.0 - PI * PI) / n);
+    return sqrt((16 * 2 / 3.0 - M_PI * M_PI) / n);
 }
 
 static void print_head(void) {
@@ -145,19 +143,17 @@ static void print_head(void) {
 }
 
 static void print_row(Sums random, Sums sobol, size_t n) {
-    printf("%10zu  | %+10.1e %13.1e %+9.1e | %+10.1e %13.1e %+9.1e %9.1e\n", n, by_points(random, n) - PI,
-           error_of_points(n), by_points(sobol, n) - PI, by_height(random, n) - PI, error_of_height(n),
-           by_height(sobol, n) - PI, 1.0 / n);
+    printf("%10zu  | %+10.1e %13.1e %+9.1e | %+10.1e %13.1e %+9.1e %9.1e\n", n, by_points(random, n) - M_PI,
+           error_of_points(n), by_points(sobol, n) - M_PI, by_height(random, n) - M_PI, error_of_height(n),
+           by_height(sobol, n) - M_PI, 1.0 / n);
 }
 
 // The same sums on the host, of the numbers in device memory
 static bool check_sums(Sums got, const float *dev_numbers, size_t n) {
-    float *numbers = host_array<float>(2 * n);
-    HANDLE_ERROR(cudaMemcpy(numbers, dev_numbers, 2 * n * sizeof(float), cudaMemcpyDeviceToHost));
+    HostArray<float> numbers(dev_numbers, 2 * n);
     Sums expected = {0, 0};
     for (size_t i = 0; i < n; i++)
         add_point(&expected, numbers[i], numbers[n + i]);
-    free(numbers);
     // Rounding: n additions of numbers up to 1
     return check_counts("points inside", &got.inside, &expected.inside, 1) &&
            check_value("sum of heights", got.height, expected.height, likely_roundings(n) * 0x1p-53);
@@ -166,8 +162,8 @@ static bool check_sums(Sums got, const float *dev_numbers, size_t n) {
 // A difference of more than 5 standard errors has the probability 6e-7; with 4 one run in 2000 would fail,
 // since a run makes eight estimates.
 static bool check_random(Sums sums, size_t n) {
-    return check_value("pi by random points", (by_points(sums, n) - PI) / error_of_points(n), 0, 5) &&
-           check_value("pi by random heights", (by_height(sums, n) - PI) / error_of_height(n), 0, 5);
+    return check_value("pi by random points", (by_points(sums, n) - M_PI) / error_of_points(n), 0, 5) &&
+           check_value("pi by random heights", (by_height(sums, n) - M_PI) / error_of_height(n), 0, 5);
 }
 
 // The height decreases from 1 to 0, so the error of its mean is at most the discrepancy of the numbers x, the
@@ -175,8 +171,8 @@ static bool check_random(Sums sums, size_t n) {
 // the first dimension it is at most (log2(n) / 3 + 1) / n. Of 4^k points each square of side 2^-k has one, so
 // only the squares that the circle crosses, fewer than 2^(k + 1), cause an error. For other n: twice as much.
 static bool check_sobol(Sums sums, double n) {
-    return check_value("pi by Sobol' heights", (by_height(sums, n) - PI) * n / 4, 0, log2(n) / 3 + 1) &&
-           check_value("pi by Sobol' points", (by_points(sums, n) - PI) * sqrt(n) / 4, 0, 4);
+    return check_value("pi by Sobol' heights", (by_height(sums, n) - M_PI) * n / 4, 0, log2(n) / 3 + 1) &&
+           check_value("pi by Sobol' points", (by_points(sums, n) - M_PI) * sqrt(n) / 4, 0, 4);
 }
 
 // --in-kernel: each thread makes its own random numbers. They stay in registers, while cuRAND's host
@@ -197,10 +193,10 @@ __global__ void estimate_with_own_numbers(unsigned long long seed, size_t n, Sum
 }
 
 static int estimate_in_kernel(void) {
-    float *dev_numbers;
-    Sums partial[blocksPerGrid], *dev_partial, total = {0, 0};
-    HANDLE_ERROR(cudaMalloc(&dev_numbers, 2 * n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_partial, sizeof(partial)));
+    print_device(options.device);
+    Sums partial[blocksPerGrid], total = {0, 0};
+    DeviceArray<float> dev_numbers(2 * n);
+    DeviceArray<Sums> dev_partial(blocksPerGrid);
     curandGenerator_t generator;
     HANDLE_CURAND(curandCreateGenerator(&generator, generator_type));
     HANDLE_CURAND(curandSetPseudoRandomGeneratorSeed(generator, options.seed));
@@ -232,25 +228,21 @@ static int estimate_in_kernel(void) {
     bool ok = check_random(total, n);
 
     HANDLE_CURAND(curandDestroyGenerator(generator));
-    HANDLE_ERROR(cudaFree(dev_numbers));
-    HANDLE_ERROR(cudaFree(dev_partial));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 void settings(int argc, char **argv) {
     int generator = 0;
     bool in_kernel = false;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 31, "points; the table begins with a small part of them"),
-        OPTION_WORD("generator", &generator, "xorwow|mrg32k3a|philox", "the pseudorandom generator"),
-        OPTION_FLAG("in-kernel", &in_kernel, "makes the random numbers in the kernel, and times both ways"),
-        OPTION_END};
-    parse_options(argc, argv, "Estimates pi with random numbers.", 0, own);
+    configure(
+        argc, argv, "Estimates pi with random numbers.", 0,
+        {OPTION_SIZE("size", &n, 1, (size_t)1 << 31, "points; the table begins with a small part of them"),
+         OPTION_WORD("generator", &generator, "xorwow|mrg32k3a|philox", "the pseudorandom generator"),
+         OPTION_FLAG("in-kernel", &in_kernel,
+                     "makes the random numbers in the kernel, and times both ways")});
     const curandRngType_t types[] = {CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A,
                                      CURAND_RNG_PSEUDO_PHILOX4_32_10};
     generator_type = types[generator];
-    options.uses |= in_kernel ? TIMES : 0;
-    select_device();
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
     if (in_kernel)
         exit(estimate_in_kernel());

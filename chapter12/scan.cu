@@ -107,12 +107,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements"),
-                          OPTION_INT("keep", &keep, 0, 100,
-                                     "compact: keep the elements whose remainder by 100 is less than this"),
-                          OPTION_END};
-    parse_options(argc, argv, "Prefix sums on the device; stream compaction.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Prefix sums on the device; stream compaction.", TIMES,
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements"),
+               OPTION_INT("keep", &keep, 0, 100,
+                          "compact: keep the elements whose remainder by 100 is less than this")});
     require_memory((keep >= 0 ? 4 : 3) * n * sizeof(unsigned), 4 * n * sizeof(unsigned));
 }
 
@@ -123,40 +121,34 @@ static void fill(bool odd_numbers) {
 }
 
 static bool check_scan(const char *name, bool odd_numbers) {
-    unsigned *got = host_array<unsigned>(n), *expected = host_array<unsigned>(n), sum = 0;
-    HANDLE_ERROR(cudaMemcpy(got, dev_out, n * sizeof(unsigned), cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < n; i++) {
-        expected[i] = odd_numbers ? i * i : sum;
-        sum += in[i];
-    }
+    HostArray<int> got((int *)dev_out, n);
+    unsigned sum = 0;
     if (odd_numbers) {
         printf("sums of odd numbers:");
         for (size_t i = 0; i < min_of(n, 10); i++)
-            printf(" %u", got[i]);
+            printf(" %d", got[i]);
         printf("%s\n", n > 10 ? " …" : "");
     }
-    bool ok = check_ints(name, (int *)got, (int *)expected, n);
+    bool ok = check_ints(name, got, n, [&](size_t i) {
+        unsigned before = sum;
+        sum += in[i];
+        return odd_numbers ? i * i : before;
+    });
     unsigned total;
     HANDLE_ERROR(cudaMemcpy(&total, dev_sums + scan_sums(n) - 1, sizeof(total), cudaMemcpyDeviceToHost));
-    ok = check_value("sum of all elements", total, sum, 0) && ok;
-    free(got);
-    free(expected);
-    return ok;
+    return check_value("sum of all elements", total, sum, 0) && ok;
 }
 
 // Checks the stream compaction: the kept elements in their order, and nothing written after them.
 static bool check_kept(const unsigned *dev_kept, unsigned count) {
-    unsigned *got = host_array<unsigned>(n), *expected = host_array<unsigned>(n), wanted_count = 0;
-    HANDLE_ERROR(cudaMemcpy(got, dev_kept, n * sizeof(unsigned), cudaMemcpyDeviceToHost));
-    memset(expected, 0xff, n * sizeof(unsigned));
+    HostArray<int> got((const int *)dev_kept, n), expected(n);
+    unsigned wanted_count = 0;
+    memset(expected, 0xff, n * sizeof(int));
     for (size_t i = 0; i < n; i++)
         if ((int)(in[i] % 100) < keep)
             expected[wanted_count++] = in[i];
     bool ok = check_value("kept elements", count, wanted_count, 0);
-    ok = check_ints("kept element", (int *)got, (int *)expected, n) && ok;
-    free(got);
-    free(expected);
-    return ok;
+    return check_ints("kept element", got, expected, n) && ok;
 }
 
 #ifdef WITH_CUB

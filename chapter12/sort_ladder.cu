@@ -675,12 +675,11 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, MOST, "keys to sort"),
-        OPTION_WORD("fill", &only, "all|uniform|skewed|equal|sorted|reversed", "distribution of the keys"),
-        OPTION_FLAG("signed", &is_signed, "sort ints instead of unsigned ints"), OPTION_END};
-    parse_options(argc, argv, "Radix sort, from one bit per pass to decoupled look-back.", LADDER, own);
-    select_device();
+    configure(
+        argc, argv, "Radix sort, from one bit per pass to decoupled look-back.", LADDER,
+        {OPTION_SIZE("size", &n, 1, MOST, "keys to sort"),
+         OPTION_WORD("fill", &only, "all|uniform|skewed|equal|sorted|reversed", "distribution of the keys"),
+         OPTION_FLAG("signed", &is_signed, "sort ints instead of unsigned ints")});
     HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     size_t bytes = n * sizeof(unsigned), cub = 2 * bytes + (64 << 20);
     require_memory(2 * bytes,

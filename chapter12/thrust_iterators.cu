@@ -130,10 +130,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "numbers, and points"), OPTION_END};
-    parse_options(argc, argv, "Iterators of Thrust: constant, counting, transform and zip.", TIMES, own);
     handle_exceptions();
-    select_device();
+    configure(argc, argv, "Iterators of Thrust: constant, counting, transform and zip.", TIMES,
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "numbers, and points")});
     require_memory(8 * n * sizeof(int), 8 * n * sizeof(int));
     // Below 2^14, so that a sum of three squares fits an int
     for (std::vector<int> *numbers : {&x, &y, &z})

@@ -105,15 +105,13 @@ int main(int argc, char **argv) {
 static int input = 0; // --input
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, INT_MAX, "elements to sort"),
-        OPTION_WORD(
-            "input", &input, "random|few|equal|sorted|reversed",
-            "the keys: from the whole range of int, only -5 to 4, all the same, in or against the order"),
-        OPTION_END};
-    parse_options(argc, argv, "Sorts ints and structures with Thrust.", TIMES, own);
     handle_exceptions();
-    select_device();
+    configure(
+        argc, argv, "Sorts ints and structures with Thrust.", TIMES,
+        {OPTION_SIZE("size", &n, 1, INT_MAX, "elements to sort"),
+         OPTION_WORD(
+             "input", &input, "random|few|equal|sorted|reversed",
+             "the keys: from the whole range of int, only -5 to 4, all the same, in or against the order")});
     require_memory(12 * n * sizeof(int), 8 * n * sizeof(int));
 }
 

@@ -137,10 +137,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 24, "random numbers"), OPTION_END};
-    parse_options(argc, argv, "Vectors of Thrust on the host and on the device.", TIMES, own);
     handle_exceptions();
-    select_device();
+    configure(argc, argv, "Vectors of Thrust on the host and on the device.", TIMES,
+              {OPTION_SIZE("size", &n, 1, 1 << 24, "random numbers")});
     require_memory(12 * n * sizeof(int), 6 * n * sizeof(int));
     for (size_t i = 0; i < n; i++) {
         numbers.push_back(random_bits() % min_of(1 << 20, INT_MAX / n));

@@ -16,6 +16,7 @@
  *          say nothing about a GPU.
  * Check:   --size 100 --height 70
  */
+#include <set>
 #include "../common/book.h"
 #include "../common/timing.h" // median_ms()
 
@@ -106,11 +107,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &width, 1, 1 << 20, "elements in a row"),
-                          OPTION_SIZE("height", &height, 0, 1 << 20, "rows; 0: as many as elements in a row"),
-                          OPTION_END};
-    parse_options(argc, argv, "Transposes a matrix in three ways, beside a copy.", TIMES, own);
-    select_device();
+    configure(argc, argv, "Transposes a matrix in three ways, beside a copy.", TIMES,
+              {OPTION_SIZE("size", &width, 1, 1 << 20, "elements in a row"),
+               OPTION_SIZE("height", &height, 0, 1 << 20, "rows; 0: as many as elements in a row")});
     height = height ? height : width;
     if ((height + TILE - 1) / TILE > 65535) // blocks in y, on every device
         quit(EXIT_USAGE, "--height %zu: at most %d", height, 65535 * TILE);
@@ -121,36 +120,25 @@ void settings(int argc, char **argv) {
 #define BANKS             32
 #define WORDS_OF_A_SECTOR 8 // 32 bytes
 
-// How many different values of key(lane) the first `lanes` lanes have.
-template <class Key> static int count_different(int lanes, Key key) {
-    int different = 0;
-    for (int lane = 0; lane < lanes; lane++) {
-        bool first = true;
-        for (int other = 0; other < lane; other++)
-            first = first && key(other) != key(lane);
-        different += first;
-    }
-    return different;
-}
-
 // The number of accesses that a bank serves one after the other: the largest number of different words that
 // the lanes want from one bank. word[lane] is the word of shared memory that the lane accesses.
 static int turns(const int *word) {
-    int most = 0;
-    for (int bank = 0; bank < BANKS; bank++) {
-        int wanted[LANES], lanes = 0; // the words in this bank
-        for (int lane = 0; lane < LANES; lane++)
-            if (word[lane] % BANKS == bank)
-                wanted[lanes++] = word[lane];
-        most = max_of(most, count_different(lanes, [&](int i) { return wanted[i]; }));
-    }
+    std::set<int> wanted[BANKS]; // the words in each bank
+    for (int lane = 0; lane < LANES; lane++)
+        wanted[word[lane] % BANKS].insert(word[lane]);
+    size_t most = 0;
+    for (const auto &words : wanted)
+        most = max_of(most, words.size());
     return most;
 }
 
 // The number of 32-byte sectors of global memory in which the words of `lanes` lanes lie. The array starts at
 // the beginning of a sector, as all memory from cudaMalloc does.
 static int sectors(const size_t *word, int lanes) {
-    return count_different(lanes, [&](int lane) { return word[lane] / WORDS_OF_A_SECTOR; });
+    std::set<size_t> touched;
+    for (int lane = 0; lane < lanes; lane++)
+        touched.insert(word[lane] / WORDS_OF_A_SECTOR);
+    return touched.size();
 }
 
 // One access of a full warp, the first one: where its lanes read and write, in global memory and in the tile.
@@ -173,14 +161,10 @@ static void print_row(int k, float ms) {
 // Elements are moved and not computed, so all bits must be equal.
 static bool check(const char *name, const float *in, const float *dev_out, bool transposed) {
     size_t n = width * height;
-    float *out = host_array<float>(n), *expected = host_array<float>(n);
-    HANDLE_ERROR(cudaMemcpy(out, dev_out, n * sizeof(float), cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < n; i++) // element i of the input
-        expected[transposed ? i % width * height + i / width : i] = in[i];
-    bool ok = check_ints(name, (const int *)out, (const int *)expected, n);
-    free(out);
-    free(expected);
-    return ok;
+    HostArray<int> out((const int *)dev_out, n);
+    return check_ints(name, out, n, [&](size_t i) {
+        return ((const int *)in)[transposed ? i % height * width + i / height : i];
+    });
 }
 
 // Task: The row-major matrix `in` has h rows of w floats. A block has TILE x ROWS threads and moves a tile of

@@ -185,12 +185,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &width, 1, 1 << 20, "elements in a row"),
-                          OPTION_SIZE("height", &height, 0, 1 << 20, "rows; 0: as many as elements in a row"),
-                          OPTION_END};
-    parse_options(argc, argv, "Transpose of a matrix, from scattered writes to the rate of a copy.", LADDER,
-                  own);
-    select_device();
+    configure(argc, argv, "Transpose of a matrix, from scattered writes to the rate of a copy.", LADDER,
+              {OPTION_SIZE("size", &width, 1, 1 << 20, "elements in a row"),
+               OPTION_SIZE("height", &height, 0, 1 << 20, "rows; 0: as many as elements in a row")});
     height = height ? height : width;
     size_t bytes = width * height * sizeof(float);
     require_memory(2 * bytes, 2 * bytes + bench_memory(2 * bytes));

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <algorithm>
+#include <initializer_list>
 #include <type_traits>
 #include <utility>
+#include <vector>
 #include <cuda_runtime.h>
 #include "check.h"      // compares a result with its reference
 #include "lib/memory.h" // allocate_host()
@@ -46,6 +48,21 @@ using std::swap;
 // asked for. In a program with TIMES it also prints which device the times are measured on.
 static inline void select_device(void);
 
+// The same as parse_options in options.h, with a list of options that needs no OPTION_END.
+static inline void parse_options(int argc, char **argv, const char *doc, unsigned uses,
+                                 std::initializer_list<Option> own) {
+    std::vector<Option> table(own);
+    table.push_back(OPTION_END);
+    parse_options(argc, argv, doc, uses, table.data());
+}
+
+// Calls parse_options, then select_device.
+static inline void configure(int argc, char **argv, const char *doc, unsigned uses = 0,
+                             std::initializer_list<Option> own = {}) {
+    parse_options(argc, argv, doc, uses, own);
+    select_device();
+}
+
 // Ends the program with one line and EXIT_FAILURE unless `host` bytes of host memory and `device` bytes of
 // the current device's memory are free. malloc alone does not refuse: Linux grants more memory than there
 // is and ends the program when it is used. If `device` is 0, the device's memory is not looked up. Call it
@@ -78,5 +95,6 @@ const bool CPU_BACKEND = false;
 
 #include "lib/error.h"  // what HANDLE_ERROR, HANDLE_LAUNCH and HANDLE_NULL call
 #include "lib/device.h" // select_device and require_memory
+#include "lib/arrays.h" // HostArray and DeviceArray
 
 #endif

@@ -97,8 +97,8 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
 // does not depend on the code for pictures; NULL in programs without a picture.
 extern void (*check_picture_options)(void);
 
-// Every program defines this function below its "proof" line. It declares the options of the program,
-// calls parse_options and select_device, and refuses sizes beyond the available memory.
+// Every program defines this function below its "proof" line. It declares the options of the program, reads
+// them and selects the device (configure, in book.h), and refuses sizes beyond the available memory.
 void settings(int argc, char **argv);
 
 // Prints one line. Its text may contain file names and arguments: control characters within it are replaced

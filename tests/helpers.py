@@ -148,8 +148,9 @@ class Program(headers.Program):
         the options of other programs, when this one reads its own."""
         included = re.findall(r'#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', self.source)
         texts = [(self.path.parent / header).read_text() for header in included]
-        own = "parse_options(" in self.source
-        return self.source + "".join(text for text in texts if not (own and "parse_options(" in text))
+        reads = re.compile(r"\b(parse_options|configure)\(")
+        own = reads.search(self.source)
+        return self.source + "".join(text for text in texts if not (own and reads.search(text)))
 
     @property
     def base(self):

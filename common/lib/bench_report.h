@@ -34,10 +34,11 @@ static inline BenchReference bench_reference(const Bench &bench, const std::vect
     return r;
 }
 
-static inline std::string bench_format(const char *format, double value) {
+// The number as text, or `none` where there is no number
+static inline std::string bench_format(const char *format, double value, const char *none = "-") {
     char text[64];
     snprintf(text, sizeof text, format, value);
-    return text;
+    return isfinite(value) ? text : none;
 }
 
 // ---- the table ----
@@ -48,10 +49,6 @@ static inline std::string bench_pad(std::string text, size_t width) {
     for (unsigned char c : text)
         columns += (c & 0xc0) != 0x80;
     return columns < width ? text + std::string(width - columns, ' ') : text;
-}
-
-static inline std::string bench_ratio(double value, const char *format) {
-    return isfinite(value) ? bench_format(format, value) : "-";
 }
 
 static inline void bench_print_row(const Bench &bench, const BenchRow &row, const BenchReference &r,
@@ -69,9 +66,9 @@ static inline void bench_print_row(const Bench &bench, const BenchRow &row, cons
     printf("%11.5f %9.5f %9.5f ", ms, row.ms.front(), row.ms.back());
     if (in_l2)
         printf("%9.5f ", bench_median(row.cold));
-    printf("%9.1f %8s %7s %9s  %s", rate, bench_ratio(100 * rate / r.copy_rate, "%.1f%%").c_str(),
-           bench_ratio(copy ? NAN : r.book / ms, "%.2f").c_str(),
-           bench_ratio(copy ? NAN : r.library / ms, "%.3f").c_str(),
+    printf("%9.1f %8s %7s %9s  %s", rate, bench_format("%.1f%%", 100 * rate / r.copy_rate).c_str(),
+           bench_format("%.2f", copy ? NAN : r.book / ms).c_str(),
+           bench_format("%.3f", copy ? NAN : r.library / ms).c_str(),
            copy     ? "-"
            : row.ok ? "yes"
                     : "NO");
@@ -113,7 +110,7 @@ static inline void bench_print_table(const Bench &bench, const std::vector<Bench
 // ---- JSON: one object for the program, whose "rows" are those of all its tables ----
 
 static inline std::string bench_number(double value) {
-    return isfinite(value) ? bench_format("%.6g", value) : "null";
+    return bench_format("%.6g", value, "null");
 }
 
 static inline std::string bench_bool(bool value) {

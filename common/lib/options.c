@@ -151,100 +151,78 @@ static int parse_word(const char *name, const char *text, const char *words) {
 
 enum {
     KEY_DEVICE = 1000,
-    KEY_LIST,
-    KEY_SEED,
-    KEY_OUTPUT,
-    KEY_WINDOW,
-    KEY_NO_WINDOW,
-    KEY_FRAMES,
-    KEY_INJECT,
     KEY_KERNEL,
     KEY_RUNS,
+    KEY_FRAMES,
+    KEY_OUTPUT,
+    KEY_LIST,
+    KEY_WINDOW,
+    KEY_NO_WINDOW,
+    KEY_INJECT,
     KEY_JSON,
+    KEY_SEED,
     KEY_OWN
 };
 
-struct parse {
-    const Option *own;
-    size_t own_rows;
-    bool window, no_window;
-};
+static const Option *own_options;
+static size_t own_rows;
+static bool window, no_window; // --window, --no-window
+
+static void set_value(const Option *option, char *text) {
+    long long min = (long long)option->min, max = (long long)option->max;
+    switch (option->type) {
+    case TYPE_FLAG:
+        *(bool *)option->value = true;
+        break;
+    case TYPE_INT:
+        *(int *)option->value = (int)parse_whole(option->name, text, min, max, false);
+        break;
+    case TYPE_SIZE:
+        *(size_t *)option->value = (size_t)parse_whole(option->name, text, min, max, true);
+        break;
+    case TYPE_FLOAT:
+        *(float *)option->value = parse_float(option->name, text, (float)option->min, (float)option->max);
+        break;
+    case TYPE_WORD:
+        *(int *)option->value = parse_word(option->name, text, option->words);
+        break;
+    case TYPE_FILE:
+    case TYPE_TEXT:
+        *(const char **)option->value = text;
+    }
+}
 
 static error_t parse_option(int key, char *text, struct argp_state *state) {
-    struct parse *parse = state->input;
-    if (key >= KEY_OWN && (size_t)(key - KEY_OWN) < parse->own_rows) {
-        const Option *own = &parse->own[key - KEY_OWN];
-        switch (own->type) {
-        case TYPE_FLAG:
-            *(bool *)own->value = true;
-            break;
-        case TYPE_INT:
-            *(int *)own->value =
-                (int)parse_whole(own->name, text, (long long)own->min, (long long)own->max, false);
-            break;
-        case TYPE_SIZE:
-            *(size_t *)own->value =
-                (size_t)parse_whole(own->name, text, (long long)own->min, (long long)own->max, true);
-            break;
-        case TYPE_FLOAT:
-            *(float *)own->value = parse_float(own->name, text, (float)own->min, (float)own->max);
-            break;
-        case TYPE_WORD:
-            *(int *)own->value = parse_word(own->name, text, own->words);
-            break;
-        case TYPE_FILE:
-        case TYPE_TEXT:
-            *(const char **)own->value = text;
-        }
-        return 0;
-    }
-    switch (key) {
-    case ARGP_KEY_INIT:
-        // Without an error stream argp adds no second line to getopt's message, and does not exit.
-        state->err_stream = NULL;
-        return 0;
-    case ARGP_KEY_ARG:
-        quit(EXIT_USAGE, "%s: this program takes options only", *text ? text : "''");
-    case KEY_DEVICE:
-        options.device = (int)parse_whole("device", text, 0, INT_MAX, false);
-        options.device_given = true;
-        return 0;
-    case KEY_LIST:
-        options.list_devices = true;
-        return 0;
-    case KEY_SEED:
+    const Option common[] = {
+        // by key, from KEY_DEVICE on
+        OPTION_INT("device", &options.device, 0, INT_MAX, NULL),
+        OPTION_INT("kernel", &options.kernel, 0, INT_MAX, NULL),
+        OPTION_INT("runs", &options.runs, 1, 1000000, NULL),
+        OPTION_SIZE("frames", &options.frames, 1, INT_MAX, NULL),
+        OPTION_TEXT("output", &options.output, NULL),
+        OPTION_FLAG("list-devices", &options.list_devices, NULL),
+        OPTION_FLAG("window", &window, NULL),
+        OPTION_FLAG("no-window", &no_window, NULL),
+        OPTION_FLAG("inject-error", &options.inject_error, NULL),
+        OPTION_FLAG("json", &options.json, NULL),
+    };
+    options.device_given |= key == KEY_DEVICE;
+    options.frames_given |= key == KEY_FRAMES;
+    if (key >= KEY_OWN && (size_t)(key - KEY_OWN) < own_rows)
+        set_value(&own_options[key - KEY_OWN], text);
+    else if (key >= KEY_DEVICE && key < KEY_SEED)
+        set_value(&common[key - KEY_DEVICE], text);
+    else if (key == KEY_SEED)
         options.seed = (uint64_t)parse_whole("seed", text, 0, LLONG_MAX, false);
-        return 0;
-    case KEY_OUTPUT:
-        options.output = text;
-        return 0;
-    case KEY_WINDOW:
-        parse->window = true;
-        return 0;
-    case KEY_NO_WINDOW:
-        parse->no_window = true;
-        return 0;
-    case KEY_FRAMES:
-        options.frames = (size_t)parse_whole("frames", text, 1, INT_MAX, true);
-        options.frames_given = true;
-        return 0;
-    case KEY_INJECT:
-        options.inject_error = true;
-        return 0;
-    case KEY_KERNEL:
-        options.kernel = (int)parse_whole("kernel", text, 0, INT_MAX, false);
-        return 0;
-    case KEY_RUNS:
-        options.runs = (int)parse_whole("runs", text, 1, 1000000, false);
-        return 0;
-    case KEY_JSON:
-        options.json = true;
-        return 0;
-    case 'h':
+    else if (key == ARGP_KEY_INIT)
+        state->err_stream = NULL; // argp adds no second line to getopt's message, and does not exit
+    else if (key == ARGP_KEY_ARG)
+        quit(EXIT_USAGE, "%s: this program takes options only", *text ? text : "''");
+    else if (key == 'h')
         argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-        return 0;
-    }
-    return ARGP_ERR_UNKNOWN;
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
 }
 
 // The --help text of an option of the program. The caller frees it.
@@ -337,7 +315,7 @@ static bool offered(const struct argp_option *option, unsigned uses) {
 }
 
 // getopt prints its messages with arguments as they are. So it gets another stream than stderr.
-static void parse_arguments(const struct argp *argp, int argc, char **argv, struct parse *parse) {
+static void parse_arguments(const struct argp *argp, int argc, char **argv) {
     static char *message;
     static size_t size;
     FILE *stream = open_memstream(&message, &size);
@@ -345,7 +323,7 @@ static void parse_arguments(const struct argp *argp, int argc, char **argv, stru
         quit(EXIT_FAILURE, "out of memory");
     terminal = stderr;
     stderr = stream;
-    error_t error = argp_parse(argp, argc, argv, 0, NULL, parse);
+    error_t error = argp_parse(argp, argc, argv, 0, NULL, NULL);
     restore_stderr();
     fclose(stream);
     if (error == ENOMEM || !message)
@@ -360,13 +338,14 @@ static void parse_arguments(const struct argp *argp, int argc, char **argv, stru
 void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own) {
     atexit(check_stdout);
 
-    struct parse parse = {own, 0, false, false};
-    while (own && own[parse.own_rows].name)
-        parse.own_rows++;
-    struct argp_option table[parse.own_rows + COMMON + 1];
+    own_options = own;
+    own_rows = 0;
+    while (own && own[own_rows].name)
+        own_rows++;
+    struct argp_option table[own_rows + COMMON + 1];
     static const char *const argument[] = {NULL, "N", "N", "N", "WORD", "FILE", "TEXT"}; // by OptionType
     size_t rows = 0;
-    for (; rows < parse.own_rows; rows++)
+    for (; rows < own_rows; rows++)
         table[rows] = (struct argp_option){.name = own[rows].name,
                                            .key = KEY_OWN + (int)rows,
                                            .arg = argument[own[rows].type],
@@ -385,15 +364,15 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     options.uses = uses;
     argp_program_version_hook = print_version; // --version and -V
     const struct argp argp = {table, parse_option, NULL, doc, NULL, help_filter, NULL};
-    parse_arguments(&argp, argc > 0 ? argc : 1, copy, &parse);
-    for (size_t i = 0; i < parse.own_rows; i++)
+    parse_arguments(&argp, argc > 0 ? argc : 1, copy);
+    for (size_t i = 0; i < own_rows; i++)
         free((char *)table[i].doc);
-    if (parse.window && parse.no_window)
+    if (window && no_window)
         quit(EXIT_USAGE, "--window and --no-window contradict each other");
-    if (parse.window && options.output)
+    if (window && options.output)
         quit(EXIT_USAGE, "--window and --output contradict each other");
-    if (parse.window || parse.no_window)
-        options.window = parse.window;
+    if (window || no_window)
+        options.window = window;
     if (uses & (PICTURE | ANIMATION) && !options.list_devices && check_picture_options)
         check_picture_options();
 }

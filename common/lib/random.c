@@ -7,6 +7,7 @@
 #include <string.h>
 #include "../options.h"
 #include "../random.h"
+#include "memory.h"
 
 typedef struct {
     uint64_t s[4];
@@ -86,22 +87,14 @@ void random_floats(float *data, size_t n, float x) {
     stream = local;
 }
 
-static void *array(size_t n, size_t size) {
-    // malloc(0) may return NULL, which would look like an error.
-    void *data = n > SIZE_MAX / size ? NULL : malloc(n ? n * size : 1);
-    if (!data)
-        quit(EXIT_FAILURE, "out of memory: %zu random elements of %zu bytes", n, size);
-    return data;
-}
-
 void *big_random_block(size_t size) {
-    void *data = array(size, 1);
+    void *data = allocate_host(size, 1);
     random_bytes(data, size);
     return data;
 }
 
 int *big_random_ints(size_t n) {
-    int *data = array(n, sizeof(int));
+    int *data = allocate_host(n, sizeof(int));
     random_bytes(data, n * sizeof(int));
     return data;
 }

@@ -60,19 +60,16 @@ static double milliseconds(void) {
         return freeglut arguments;                                                                           \
     }
 
-// Defines a GLUT function without a result: it calls freeglut's function if there is a display, and does
-// nothing otherwise.
-#define IGNORE(name, parameters, arguments)                                                                  \
-    void name parameters {                                                                                   \
-        PASS_ON(void, name, parameters, arguments)                                                           \
-        (void)(arguments);                                                                                   \
+// Defines a GLUT function: it calls freeglut's function if there is a display, otherwise the code that
+// follows.
+#define DEFINE(type, name, parameters, arguments, ...)                                                       \
+    type name parameters {                                                                                   \
+        PASS_ON(type, name, parameters, arguments)                                                           \
+        __VA_ARGS__;                                                                                         \
     }
-#define IGNORE_NOTHING(name)                                                                                 \
-    void name(void) {                                                                                        \
-        PASS_ON(void, name, (void), ())                                                                      \
-    }
-
-#pragma GCC diagnostic ignored "-Wunused-value" // (void)(arguments) with several of them
+#define IGNORE(name, parameters, arguments) DEFINE(void, name, parameters, arguments, (void)0)
+#define STORE(name, member, parameters)                                                                      \
+    DEFINE(void, name, (void(*call) parameters), (call), window.member = call)
 
 IGNORE(glutInit, (int *argc, char **argv), (argc, argv))
 IGNORE(glutInitDisplayMode, (unsigned mode), (mode))
@@ -82,11 +79,11 @@ IGNORE(glutSetWindowTitle, (const char *title), (title))
 IGNORE(glutSetIconTitle, (const char *title), (title))
 IGNORE(glutPositionWindow, (int x, int y), (x, y))
 IGNORE(glutReshapeWindow, (int width, int height), (width, height))
-IGNORE_NOTHING(glutFullScreen)
-IGNORE_NOTHING(glutShowWindow)
-IGNORE_NOTHING(glutHideWindow)
-IGNORE_NOTHING(glutIconifyWindow)
-IGNORE_NOTHING(glutPopWindow)
+IGNORE(glutFullScreen, (void), ())
+IGNORE(glutShowWindow, (void), ())
+IGNORE(glutHideWindow, (void), ())
+IGNORE(glutIconifyWindow, (void), ())
+IGNORE(glutPopWindow, (void), ())
 IGNORE(glutSetCursor, (int cursor), (cursor))
 IGNORE(glutIgnoreKeyRepeat, (int ignore), (ignore))
 IGNORE(glutMouseFunc, (void (*call)(int, int, int, int)), (call))
@@ -178,30 +175,17 @@ int glutCreateWindow(const char *title) {
     return 1;
 }
 
-int glutGetWindow(void) {
-    PASS_ON(int, glutGetWindow, (void), ())
-    return window.open;
-}
+DEFINE(int, glutGetWindow, (void), (), return window.open)
+DEFINE(int, glutGetModifiers, (void), (), return 0)
+DEFINE(int, glutCreateMenu, (void (*call)(int)), (call), return 1)
+DEFINE(GLUTproc, glutGetProcAddress, (const char *name), (name), return (GLUTproc)eglGetProcAddress(name))
 
-void glutDisplayFunc(void (*call)(void)) {
-    PASS_ON(void, glutDisplayFunc, (void (*)(void)), (call))
-    window.display = call;
-}
-
-void glutReshapeFunc(void (*call)(int, int)) {
-    PASS_ON(void, glutReshapeFunc, (void (*)(int, int)), (call))
-    window.reshape = call;
-}
-
-void glutKeyboardFunc(void (*call)(unsigned char, int, int)) {
-    PASS_ON(void, glutKeyboardFunc, (void (*)(unsigned char, int, int)), (call))
-    window.keyboard = call;
-}
-
-void glutIdleFunc(void (*call)(void)) {
-    PASS_ON(void, glutIdleFunc, (void (*)(void)), (call))
-    window.idle = call;
-}
+STORE(glutDisplayFunc, display, (void))
+STORE(glutReshapeFunc, reshape, (int, int))
+STORE(glutKeyboardFunc, keyboard, (unsigned char, int, int))
+STORE(glutIdleFunc, idle, (void))
+STORE(glutCloseFunc, close, (void))
+STORE(glutWMCloseFunc, close, (void))
 
 void glutTimerFunc(unsigned delay, void (*call)(int), int value) {
     PASS_ON(void, glutTimerFunc, (unsigned, void (*)(int), int), (delay, call, value))
@@ -212,15 +196,8 @@ void glutTimerFunc(unsigned delay, void (*call)(int), int value) {
     window.timers = timer;
 }
 
-void glutPostRedisplay(void) {
-    PASS_ON(void, glutPostRedisplay, (void), ())
-    window.posted = true;
-}
-
-void glutSwapBuffers(void) {
-    PASS_ON(void, glutSwapBuffers, (void), ())
-    glFlush();
-}
+DEFINE(void, glutPostRedisplay, (void), (), window.posted = true)
+DEFINE(void, glutSwapBuffers, (void), (), glFlush())
 
 int glutGet(GLenum what) {
     PASS_ON(int, glutGet, (GLenum), (what))
@@ -244,36 +221,8 @@ int glutGet(GLenum what) {
     }
 }
 
-GLUTproc glutGetProcAddress(const char *name) {
-    PASS_ON(GLUTproc, glutGetProcAddress, (const char *), (name))
-    return (GLUTproc)eglGetProcAddress(name);
-}
-
-void glutSetOption(GLenum what, int value) {
-    PASS_ON(void, glutSetOption, (GLenum, int), (what, value))
-    if (what == GLUT_ACTION_ON_WINDOW_CLOSE)
-        window.returns = value != GLUT_ACTION_EXIT;
-}
-
-void glutCloseFunc(void (*call)(void)) {
-    PASS_ON(void, glutCloseFunc, (void (*)(void)), (call))
-    window.close = call;
-}
-
-void glutWMCloseFunc(void (*call)(void)) {
-    PASS_ON(void, glutWMCloseFunc, (void (*)(void)), (call))
-    window.close = call;
-}
-
-int glutGetModifiers(void) {
-    PASS_ON(int, glutGetModifiers, (void), ())
-    return 0;
-}
-
-int glutCreateMenu(void (*call)(int)) {
-    PASS_ON(int, glutCreateMenu, (void (*)(int)), (call))
-    return 1;
-}
+DEFINE(void, glutSetOption, (GLenum what, int value), (what, value),
+       window.returns = what == GLUT_ACTION_ON_WINDOW_CLOSE ? value != GLUT_ACTION_EXIT : window.returns)
 
 // What GLUT does between two pictures. Timers do not wait: their time has come with the next frame.
 static void next_frame(void *unused, int ticks) {
@@ -291,15 +240,8 @@ static void next_frame(void *unused, int ticks) {
         window.idle();
 }
 
-void glutLeaveMainLoop(void) {
-    PASS_ON(void, glutLeaveMainLoop, (void), ())
-    options.frames = (size_t)window.frame + 1; // this frame is the last one
-}
-
-void glutDestroyWindow(int number) {
-    PASS_ON(void, glutDestroyWindow, (int), (number))
-    options.frames = (size_t)window.frame + 1;
-}
+DEFINE(void, glutLeaveMainLoop, (void), (), options.frames = (size_t)window.frame + 1)
+DEFINE(void, glutDestroyWindow, (int number), (number), options.frames = (size_t)window.frame + 1)
 
 void glutMainLoop(void) {
     PASS_ON(void, glutMainLoop, (void), ())

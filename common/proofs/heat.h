@@ -74,7 +74,8 @@ static inline bool affordable(size_t size, size_t steps) {
 static inline bool check_heat(const float *got, const float *first, const float *heaters, size_t size,
                               size_t steps, float speed = SPEED) {
     size_t cells = size * size;
-    double *in = host_array<double>(cells), *out = host_array<double>(cells);
+    HostArray<double> plates(2 * cells);
+    double *in = plates, *out = plates + cells;
     std::copy(first, first + cells, in);
     for (size_t i = 0; i < steps; i++) {
         spread(out, in, heaters, size, speed);
@@ -95,17 +96,14 @@ static inline bool check_heat(const float *got, const float *first, const float 
     bool ok = check_floats("temperature", got, in, cells, tol);
     if (outside > 0)
         fprintf(stderr, "%zu temperatures are not between %g and %g\n", outside, least, most);
-    ok = ok && outside == 0;
-    free(in);
-    free(out);
-    return ok;
+    return ok && outside == 0;
 }
 
 // Compares a picture with the temperatures in the palette of common/color.h: the hue turns once around, in
 // whole degrees from 180, the saturation is full, and the lightness is the temperature. The reference
 // computes the general formula from hue and lightness to red, green and blue, in double.
 static inline bool check_colors(const unsigned char *pixels, const float *temperatures, size_t cells) {
-    unsigned char *expected = host_array<unsigned char>(4 * cells);
+    HostArray<unsigned char> expected(4 * cells);
     for (size_t i = 0; i < cells; i++) {
         const float lightness = fminf(fmaxf(temperatures[i], 0), 1);
         const double hue = 180 + (int)(360 * lightness), swing = fmin(lightness, 1 - lightness);
@@ -116,9 +114,7 @@ static inline bool check_colors(const unsigned char *pixels, const float *temper
         }
         expected[4 * i + 3] = 255;
     }
-    bool ok = check_pixels("pixel", pixels, expected, cells, 0);
-    free(expected);
-    return ok;
+    return check_pixels("pixel", pixels, expected, cells, 0);
 }
 
 // Checks the temperatures in device memory after a number of frames, and the picture of the last one. When
@@ -127,8 +123,7 @@ static inline bool check_colors(const unsigned char *pixels, const float *temper
 static inline bool check_frames(const float *dev_heat, const float *dev_before, size_t pitch, size_t size,
                                 size_t frames, int steps, float speed, const unsigned char *pixels) {
     size_t width = size * sizeof(float), checked = frames * steps;
-    float *got = host_array<float>(size * size);
-    float *first = host_array<float>(size * size), *heaters = host_array<float>(size * size);
+    HostArray<float> got(size * size), first(size * size), heaters(size * size);
     HANDLE_ERROR(cudaMemcpy2D(got, width, dev_heat, pitch, width, size, cudaMemcpyDeviceToHost));
     place_heaters(heaters, size);
     place_heat(first, heaters, size);
@@ -137,11 +132,7 @@ static inline bool check_frames(const float *dev_heat, const float *dev_before, 
         HANDLE_ERROR(cudaMemcpy2D(first, width, dev_before, pitch, width, size, cudaMemcpyDeviceToHost));
     }
     bool ok = check_heat(got, first, heaters, size, checked, speed);
-    ok = check_colors(pixels, got, size * size) && ok;
-    free(got);
-    free(first);
-    free(heaters);
-    return ok;
+    return check_colors(pixels, got, size * size) && ok;
 }
 
 #endif

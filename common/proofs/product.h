@@ -17,16 +17,14 @@ static inline void fill_matrix(float *matrix, size_t elements, size_t k) {
 
 // Shows the wrong elements in a row of c, which is computed again in double.
 static inline void show_row(const float *a, const float *b, const float *c, size_t n, size_t k, size_t row) {
-    double *expected = host_array<double>(n);
-    for (size_t col = 0; col < n; col++)
-        expected[col] = 0;
+    HostArray<double> expected(n);
+    std::fill(+expected, expected + n, 0);
     for (size_t i = 0; i < k; i++)
         for (size_t col = 0; col < n; col++)
             expected[col] += (double)a[row * k + i] * b[i * n + col];
     char name[32];
     snprintf(name, sizeof(name), "c[%zu]", row);
     check_floats(name, &c[row * n], expected, n, 0);
-    free(expected);
 }
 
 // Checks all of c with about as many multiplications as the matrices have elements (R. Freivalds, 1977): if
@@ -34,10 +32,9 @@ static inline void show_row(const float *a, const float *b, const float *c, size
 // bits in each element of x, a row of c with an error passes with a probability of less than 2^-38.
 static inline bool check_product(const float *a, const float *b, const float *c, size_t m, size_t n,
                                  size_t k) {
-    uint64_t *x = (uint64_t *)big_random_block(n * sizeof(uint64_t));
-    uint64_t *bx = host_array<uint64_t>(k);
-    unsigned long long *got = host_array<unsigned long long>(m),
-                       *expected = host_array<unsigned long long>(m);
+    HostArray<uint64_t> x(n), bx(k);
+    HostArray<unsigned long long> got(m), expected(m);
+    random_bytes(x, n * sizeof(uint64_t));
     for (size_t i = 0; i < k; i++) {
         bx[i] = 0;
         for (size_t col = 0; col < n; col++)
@@ -57,13 +54,9 @@ static inline bool check_product(const float *a, const float *b, const float *c,
             got[row] = expected[row] + 1;
     }
     bool ok = check_counts("c * x", got, expected, m);
-    size_t row = std::mismatch(got, got + m, expected).first - got;
+    size_t row = std::mismatch(+got, got + m, +expected).first - got;
     if (row < m)
         show_row(a, b, c, n, k, row);
-    free(x);
-    free(bx);
-    free(got);
-    free(expected);
     return ok;
 }
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// For the part of a program below the "proof" line: arrays that are freed at the end of their scope, and
+// checks of an array against a formula. Only book.h includes this header, after it has defined HANDLE_ERROR.
+#ifndef COMMON_LIB_ARRAYS_H
+#define COMMON_LIB_ARRAYS_H
+
+// n elements in host memory: not initialized, or a copy of device memory. An array converts to a pointer to
+// its first element.
+template <class T> class HostArray {
+    T *data;
+
+  public:
+    explicit HostArray(size_t n) : data(host_array<T>(n)) {}
+    HostArray(const T *device, size_t n) : HostArray(n) {
+        HANDLE_ERROR(cudaMemcpy(data, device, n * sizeof(T), cudaMemcpyDeviceToHost));
+    }
+    HostArray(const HostArray &) = delete;
+    ~HostArray() { free(data); }
+    operator T *() const { return data; }
+};
+
+// n elements in memory of the current device: not initialized, or a copy of host memory
+template <class T> class DeviceArray {
+    T *data;
+
+  public:
+    explicit DeviceArray(size_t n) { HANDLE_ERROR(cudaMalloc(&data, n * sizeof(T))); }
+    DeviceArray(const T *host, size_t n) : DeviceArray(n) {
+        HANDLE_ERROR(cudaMemcpy(data, host, n * sizeof(T), cudaMemcpyHostToDevice));
+    }
+    DeviceArray(const DeviceArray &) = delete;
+    ~DeviceArray() { HANDLE_ERROR(cudaFree(data)); }
+    operator T *() const { return data; }
+};
+
+// As the checks of check.h, with a function that returns the expected value of element i.
+template <class Expect>
+static inline bool check_ints(const char *name, const int *got, size_t n, Expect expect) {
+    HostArray<int> expected(n);
+    for (size_t i = 0; i < n; i++)
+        expected[i] = expect(i);
+    return check_ints(name, got, expected, n);
+}
+template <class Expect>
+static inline bool check_floats(const char *name, const float *got, size_t n, double tol, Expect expect) {
+    HostArray<double> expected(n);
+    for (size_t i = 0; i < n; i++)
+        expected[i] = expect(i);
+    return check_floats(name, got, expected, n, tol);
+}
+
+#endif
