@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from gallery import pictures
-from programs import ROOT, read_programs, read_terms
+from programs import ROOT, read_programs
 
 CHAPTERS = {
     "chapter03": "Introduction to CUDA C",
@@ -74,8 +74,9 @@ def index():
         for term in re.split(", *", p.terms):
             shown[term].append(f"[{p.name}](../{p.name}.cu)")
     yield "| term | meaning | programs |\n|---|---|---|"
-    for term, row in read_terms().items():
-        yield f"{row} {', '.join(shown[term])} |"
+    rows = re.findall(r"^(\| (.+?) \| .+? \|).*\|$", (ROOT / "docs/index.md").read_text(), re.M)
+    for row, term in rows[1:]:
+        yield f"{row} {', '.join(shown[term.replace('\\_', '_')])} |"
 
 
 def gallery():
