@@ -76,7 +76,8 @@ def index():
     yield "| term | meaning | programs |\n|---|---|---|"
     rows = re.findall(r"^(\| (.+?) \| .+? \|).*\|$", (ROOT / "docs/index.md").read_text(), re.M)
     for row, term in rows[1:]:
-        yield f"{row} {', '.join(shown[term.replace('\\_', '_')])} |"
+        programs = ", ".join(shown[term.replace("\\_", "_")])
+        yield f"{row} {programs} |"
 
 
 def gallery():
