@@ -112,13 +112,8 @@ PARTS = [
     ("docs/index.md", "index of terms", "terms", index),
     ("README.md", "table of times", "performance", "bench/report.py --summary"),
     ("bench/results/README.md", "recorded times", "results", "bench/report.py --results"),
-    ("bench/results/README.md", "part measured", "measured", "bench/scaling.py --measured"),
-    ("docs/scaling.md", "part model", "model", "bench/scaling.py --model"),
-    ("docs/scaling.md", "part projection", "projection", "bench/scaling.py --projection"),
-]
-PARTS += [
-    ("docs/then-and-now.md", f"table of {part}", part, f"bench/then.py --{part}")
-    for part in ("figures", "claims", "limits", "devices")
+    ("bench/results/README.md", "part about scaling", "scaling", "bench/scaling.py --tables"),
+    ("bench/results/README.md", "part then and now", "then", "bench/then.py --tables"),
 ]
 
 

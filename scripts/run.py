@@ -79,9 +79,16 @@ class Table:
         self.note(self.head + text)
 
 
+def reason_of(status, last, limit=TIME_LIMIT):
+    """Why a program failed. last: the line that it wrote to stderr last, in a list, or none."""
+    if status == TOO_LONG:
+        return f"ran longer than {limit} s"
+    return last[0] if last else f"exit status {status}"
+
+
 def judge(program, status, errors, picture):
     """The result of a run, and the reason. errors: the lines that it wrote to stderr."""
-    last, expected = errors[-1] if errors else "", int(program.expect or 0)
+    expected = int(program.expect or 0)
     if expected and status == expected:
         return "ok", f"status {status} as expected: {errors[0] if errors else ''}"
     if status == 0 and expected:
@@ -89,12 +96,10 @@ def judge(program, status, errors, picture):
     if status == 0:
         return ("FAILED", "wrote no picture") if program.picture and not picture else ("ok", picture)
     if status == 2:
-        return "waived", last
-    if status == TOO_LONG:
-        return "FAILED", f"ran longer than {TIME_LIMIT} s"
+        return "waived", "".join(errors[-1:])
     if status > 128:
         return "FAILED", f"ended by signal {status - 128}"
-    return "FAILED", f"exit status {status}" + (f": {last}" if last else "")
+    return "FAILED", reason_of(status, [f"exit status {status}: {line}" for line in errors[-1:]])
 
 
 def run(program):

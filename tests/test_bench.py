@@ -490,27 +490,6 @@ def test_plots(bench):
     assert bench.page.count("<svg") == 1
 
 
-QUOTED = """README.md performance report.py --summary
-bench/results/README.md results report.py --results
-docs/then-and-now.md figures then.py --figures
-docs/then-and-now.md claims then.py --claims
-docs/then-and-now.md limits then.py --limits
-docs/then-and-now.md devices then.py --devices
-bench/results/README.md measured scaling.py --measured
-docs/scaling.md model scaling.py --model
-docs/scaling.md projection scaling.py --projection"""
-
-
-@pytest.mark.parametrize("line", QUOTED.splitlines())
-def test_what_is_quoted_is_fresh(line):
-    """The generated parts of the documents are those of the records."""
-    file, name, script, option = line.split()
-    command = [sys.executable, ROOT / "bench" / script, option]
-    text = subprocess.check_output(command, cwd=ROOT, text=True, env={**os.environ, "RESULTS": ""})
-    part = (ROOT / file).read_text().split(f"<!-- {name}:begin")[1].split(f"<!-- {name}:end")[0]
-    assert part.split("-->\n", 1)[1] == text, "stale: run make docs"
-
-
 def test_recorded_plots_are_fresh():
     """Each recorded program has a plot, drawn from its present rows by the present plots.py."""
     for program, block in results.load()[RECORDED]["programs"].items():
