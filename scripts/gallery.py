@@ -24,9 +24,9 @@ LIMIT = 200000  # largest file, in bytes
 def has_size(name):
     """Whether a program has the option --size, which may be in a header of its chapter or in common/proofs."""
     source = ROOT / f"{name}.cu"
-    text = source.read_text()
-    headers = re.findall(r'^#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', text, re.M)
-    return any('OPTION_SIZE("size"' in t for t in (text, *((source.parent / h).read_text() for h in headers)))
+    headers = re.findall(r'^#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', source.read_text(), re.M)
+    files = [source, *(source.parent / header for header in headers)]
+    return any('OPTION_SIZE("size"' in file.read_text() for file in files)
 
 
 def pictures():
@@ -68,29 +68,28 @@ def draw(name, file, arguments, scratch):
 def main():
     if not find("PIL"):
         sys.exit("no python3 here has PIL: make setup gallery installs it")
+    files = set()
     for name, file, arguments in pictures():
-        if file.rpartition(".")[0] != f"docs/gallery/{name}":
+        target = ROOT / file
+        files.add(target)
+        if target.with_suffix("") != ROOT / "docs/gallery" / name:
             continue
         with tempfile.TemporaryDirectory() as scratch:
-            data, target = draw(name, file, arguments, pathlib.Path(scratch)), ROOT / file
+            data = draw(name, file, arguments, pathlib.Path(scratch))
         if len(data) >= LIMIT:
             sys.exit(f"{file}: {len(data)} bytes are too many")
         same = target.exists() and target.read_bytes() == data
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
         print(f"{file}: {len(data)} bytes{', as it was' * same}", flush=True)
-    files = {ROOT / file for _, file, _ in pictures()}
-    for path in sorted((ROOT / "docs/gallery").glob("*/*")):
-        if path not in files:
-            path.unlink()
-            print(f"{path.relative_to(ROOT)}: no program draws it, removed")
+    for path in {*(ROOT / "docs/gallery").glob("*/*")} - files:
+        path.unlink()
+        print(f"{path.relative_to(ROOT)}: no program draws it, removed")
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--list"]:
         for name, file, words in pictures():
             print(name, file, " ".join(words), sep="\t")
-    elif sys.argv[1:]:
-        sys.exit(__doc__)
     else:
         main()
