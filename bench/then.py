@@ -41,13 +41,11 @@ def facts():
         parts = {name: [" ".join(p.split()) for p in line.split("|")] for name, line in file[section].items()}
         return {name: dict(zip(columns, row)) for name, row in parts.items()}
 
-    figures = rows("then", "text", "work", "then", "machine")
-    for section in file.sections():
-        ladder = section.startswith("ladder ")
-        if ladder or "/" in section:
-            source = {"ladder": section[7:]} if ladder else {"run": section}
-            for name, row in rows(section, *(["rung"] if ladder else ["line", "show", "scale"])).items():
-                figures[name] = {**figures.get(name, {}), **source, **row}
+    columns = "text", "work", "then", "machine", "run", "line", "show", "scale"
+    figures = rows("figures", *columns)
+    for entry in figures.values():
+        if entry["run"].startswith("ladder "):
+            entry.update(ladder=entry.pop("run").removeprefix("ladder "), rung=entry.pop("line"))
     limits = {n: {**row, "run": DEVICES} for n, row in rows("limits", "what", "then", "line", "show").items()}
     return types.SimpleNamespace(
         figures=figures,
@@ -192,7 +190,7 @@ def cell(name, entry, found):
         return f"{duration(row['median_ms'])}, {recorded.rate(row)}"
     if entry.get("show") == "cores":
         return text_of(numbers[0] * cores(found)) if cores(found) else "–"
-    if "show" in entry:
+    if entry.get("show"):
         return entry["show"].format(*map(text_of, numbers))
     return text_of(numbers[0]) if "what" in entry else duration(numbers[0])
 
@@ -232,7 +230,7 @@ def figures_table(gpu, cpu):
     body = [
         [e["text"], e["work"], e["then"], e["machine"], cell(name, e, gpu), cell(name, e, cpu), where(e)]
         for name, e in facts().figures.items()
-        if "then" in e
+        if e["then"]
     ]
     parts.append(markdown(["text", "work", "then", "machine then", *head_of(gpu), "program"], body))
     return "\n\n".join(parts)

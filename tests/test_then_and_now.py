@@ -78,22 +78,13 @@ def test_when_a_conclusion_holds(expect, yes, no):
     assert holds == [True] * len(yes) + [False] * len(no)
 
 
-FACTS = """[then]
-slow = B 1.1 | work on the CPU | 416 ms | Old CPU
+FACTS = """[figures]
+slow = B 1.1 | work on the CPU | 416 ms | Old CPU | chapter05/slow | Time: {} ms
 quick = B 1.2 | the same on the GPU | 52 ms | Old GPU
-waived = B 1.3 | on two GPUs | 9 ms | Old GPU
-rung = T | a rung | 4 ms | Old GPU
-[chapter05/slow]
-slow = Time: {} ms
-[chapter05/quick --sweep]
-quick = Rate {_} of
-    {} MB/s | {} MB/s | 0.5
-[chapter05/waived]
-waived = Time: {} ms
-[ladder chapter05/add_ladder 4M]
-rung = shuffles
-[chapter03/enum_gpu]
-bandwidth = Bandwidth: {} GB/s | {} GB/s
+    | chapter05/quick --sweep | Rate {_} of {} MB/s | {} MB/s | 0.5
+waived = B 1.3 | on two GPUs | 9 ms | Old GPU | chapter05/waived | Time: {} ms
+rung = T | a rung | 4 ms | Old GPU | ladder chapter05/add_ladder 4M | shuffles
+bandwidth = | | | | chapter03/enum_gpu | Bandwidth: {} GB/s | {} GB/s
 [claims]
 speed = B 1.2 | The GPU is faster. | quick < slow | | it is not.
 unmeasured = B 1.3 | Two are faster. | waived < slow
