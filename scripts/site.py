@@ -17,6 +17,7 @@ from html import escape, unescape
 from docs import chapter_title
 from gallery import pictures
 from programs import ROOT, read_programs
+from task import NO_CODE
 
 sys.path.insert(0, str(ROOT / "bench"))
 from report import RECORDED, STYLE, find, measured, scrolled  # noqa: E402
@@ -83,54 +84,38 @@ def write_page(page, title, *parts):
 # ---- sources ----
 
 
-def highlighted(path):
-    """The lines of a source as HTML, and the kernels and launches of a program as (kind, name, line)."""
-    from pygments import format, lexers, token
+def marks_of(text):
+    """The kernels and launches in a program, as (first line, last line, kind, name)."""
+    code = NO_CODE.sub(lambda match: re.sub(r"\S", " ", match[0]), text)
+    found = [(m, kind) for kind, pattern in MARKS.items() for m in re.finditer(pattern, code, re.S)]
+    line = lambda at: code.count("\n", 0, at) + 1  # noqa: E731
+    return sorted((line(m.start()), line(m.end()), kind, m[1] or m[2]) for m, kind in found)
+
+
+def listing(path, text, label, first=1, marked=()):
+    """A source, or a part of one that begins with the line `first`, as HTML. The style sheet adds the line numbers."""
+    from pygments import highlight, lexers
     from pygments.formatters import HtmlFormatter
-
-    cuda, text = path.endswith((".cu", ".h")), (ROOT / path).read_text()
-    lexer = lexers.CudaLexer if cuda else lexers.find_lexer_class_for_filename(path) or lexers.TextLexer
-    tokens = list(lexer(stripnl=False, ensurenl=False).get_tokens(text))
-    hidden = token.Comment, token.String
-    code = "".join(" " * len(part) if any(kind in h for h in hidden) else part for kind, part in tokens)
-    is_program = path.removesuffix(".cu") in NAMES
-    marks = [(kind, m) for kind in MARKS if is_program for m in re.finditer(MARKS[kind], code, re.S)]
-    kind_at = {at: kind for kind, m in marks for at in range(*m.span())}
-
-    # In a marked range, Name.Function becomes Name.Function.Kernel, whose class in HTML is "nf nf-Kernel".
-    at = [0, *itertools.accumulate(len(part) for _, part in tokens)]
-    marked = [(getattr(kind, kind_at.get(i, ""), kind), part) for i, (kind, part) in zip(at, tokens)]
 
     def included(match):
         return (
             linked(f'<a href="{match[1]}">', path) + match[0] + "</a>" if target(match[1], path) else match[0]
         )
 
+    cuda = path.endswith((".cu", ".h"))
+    lexer = lexers.CudaLexer if cuda else lexers.find_lexer_class_for_filename(path) or lexers.TextLexer
+    shape = HtmlFormatter(linenostart=first, linespans="L", hl_lines=[line - first + 1 for line in marked])
+    html = highlight(text, lexer(stripnl=False, ensurenl=False), shape)
+    html = html.partition("<pre><span></span>")[2].rpartition("</pre>")[0]
     # Pygments 2.20 does not escape quotation marks
-    html = re.sub(
-        '(?<=<span class="cpf">)(?:&quot;|")([^&<"]+)(?:&quot;|")',
-        included,
-        format(marked, HtmlFormatter(nowrap=True)),
-    )
-    lines = [f'<span id="L{n}">{line}</span>' for n, line in enumerate(html.splitlines(keepends=True), 1)]
-    found = sorted((m.start(), kind, m[1] or m[2]) for kind, m in marks)
-    return lines, [(kind, name, text.count("\n", 0, begin) + 1) for begin, kind, name in found]
-
-
-def listing(lines, begin, end, label):
-    """Some lines of a source as HTML. The style sheet adds the line numbers."""
-    style = f' class="code" style="counter-reset: line {begin}"'
-    return scrolled("pre", label, "".join(lines[begin:end]), style)
+    html = re.sub('(?<=<span class="cpf">)(?:&quot;|")([^&<"]+)(?:&quot;|")', included, html)
+    return scrolled("pre", label, html, f' class="code" style="counter-reset: line {first - 1}"')
 
 
 def source_page(path):
-    if (ROOT / path).is_dir():
-        files = sorted(file.name for file in (ROOT / path).iterdir() if file.is_file())
-        links = (f'<p><a href="{os.path.basename(path)}/{file}">{path}/{file}</a></p>' for file in files)
-        body = linked("\n".join(links), path)
-    else:
-        body = listing(highlighted(path)[0], 0, None, path)
-    write_page(path, path, f"<h1>{path}</h1>", body)
+    file = ROOT / path
+    names = sorted(f"{member.name}\n" for member in file.iterdir()) if file.is_dir() else []
+    write_page(path, path, f"<h1>{path}</h1>", listing(path, "".join(names) or file.read_text(), path))
 
 
 def facts(program, text):
@@ -152,37 +137,34 @@ def facts(program, text):
 
 def program_page(before, program, after, recorded):
     name, path, title = program.name, f"{program.name}.cu", escape(program.title)
-    text, (lines, marks) = (ROOT / path).read_text(), highlighted(path)
-    head = text[: text.index("\n */")].count("\n") + 2
-    proof = re.search(r"^// -+ proof$", text, re.M)
-    end = text.count("\n", 0, proof.start()) if proof else len(lines)
-    chapter, base = name.split("/")
-    top = [f'<p class="above">{escape(chapter_title(chapter))}</p>\n<h1>{base}: {title}</h1>']
-    top.append(f"<p>{escape(program.teaches)}</p>")
+    text, (chapter, base) = (ROOT / path).read_text(), name.split("/")
+    head, lesson, proof = re.fullmatch(r"(.*?^ \*/\n)(.*?)(^// -+ proof$.*)?", text, re.M | re.S).groups("")
+    end, last, marks = head.count("\n"), (head + lesson).count("\n"), marks_of(text)
+    marked = [line for mark in marks for line in range(mark[0], mark[1] + 1)]
+    parts = [f'<p class="above">{escape(chapter_title(chapter))}</p>\n<h1>{base}: {title}</h1>']
+    parts.append(f"<p>{escape(program.teaches)}</p>")
     if name in PICTURES:
-        image = f'<img src="../{PICTURES[name]}" alt="picture of {name}: {title}">'
         # An animation does not stop by itself, so the reader can hide it.
         animated = PICTURES[name].endswith("webp")
         frame = "<details open><summary>Animation</summary>{}</details>" if animated else "<p>{}</p>"
-        top.append(frame.format(image))
+        parts.append(frame.format(f'<img src="../{PICTURES[name]}" alt="picture of {name}: {title}">'))
     told = (f"<dt>{field}</dt><dd>{html}</dd>" for field, html in facts(program, text).items() if html)
-    top += ["<dl>", *told, f"</dl>\n<h2>Source</h2>\n<p>{path}."]
+    parts += ["<dl>", *told, f"</dl>\n<h2>Source</h2>\n<p>{path}."]
     for kind, words in ("Kernel", "Kernels"), ("Launch", "Launches"):
-        own = [f'<code>{what}</code> in line <a href="#L{n}">{n}</a>' for of, what, n in marks if of == kind]
-        top += [f'<mark class="{kind}">{words}</mark>: {", ".join(own)}.'] if own else []
+        own = [f'<code>{m[3]}</code> in line <a href="#L-{m[0]}">{m[0]}</a>' for m in marks if m[2] == kind]
+        parts += [f'<mark>{words}</mark>: {", ".join(own)}.'] if own else []
     folded = "<details><summary>{}</summary>{}</details>"
-    parts = [
-        linked("\n".join(top), path) + "\n</p>",
-        folded.format(f"Header, lines 1 to {head}", listing(lines, 0, head, "header")),
-        listing(lines, head, end, "lesson"),
+    sources = [
+        folded.format(f"Header, lines 1 to {end}", listing(path, head, "header")),
+        listing(path, lesson, "lesson", end + 1, marked),
     ]
     if proof:
-        what = f"Proof, lines {end + 1} to {len(lines)}: options, input, reference and check"
-        parts.append(folded.format(what, listing(lines, end, None, "proof")))
+        what = f"Proof, lines {last + 1} to {text.count(chr(10))}: options, input, reference and check"
+        sources.append(folded.format(what, listing(path, proof, "proof", last + 1, marked)))
+    parts = [linked("\n".join(parts), path), "</p>", *sources]
     if name in recorded.get("programs", {}):
         how = '<a href="../docs/performance.md#how-the-times-are-taken">How the times are taken</a>'
-        parts.append(f"<h2>Measured</h2>\n<p>{linked(how, path)}</p>")
-        parts += measured(name, RECORDED, recorded)
+        parts += [f"<h2>Measured</h2>\n<p>{linked(how, path)}</p>", *measured(name, RECORDED, recorded)]
     nav = '<nav class="neighbours" aria-label="previous and next program">'
     for rel, word, other in ("prev", "Previous", before), ("next", "Next", after):
         nav += f'\n<a rel="{rel}" href="../{other.name}.cu">{word}: {other.name}</a>' if other else ""
