@@ -1,11 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the gallery: runs every program whose header says that it draws, with a small size, and writes the picture to
-docs/gallery. The tests compare the programs with these pictures. `make gallery` runs this script with the programs of the CPU back
-end, which draw the same pictures on every machine.
-  gallery.py           makes the pictures
-  gallery.py --list    a line for each program: the program, the file of its picture, and the arguments that draw it, separated by
-                       tabs. Programs that draw the same picture share a file"""
+"""Makes the gallery: runs every program that draws, with a small size, and writes the picture to docs/gallery. The tests compare the
+programs with these pictures, which the CPU back end draws in the same way on every machine.
+  gallery.py --list   instead prints for each program its name, the file of its picture, which several may share, and the arguments"""
 import io
 import pathlib
 import re

@@ -1,14 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""grade.py FOLDER: grades solutions of exercises (make exercise): prints a line for each .cu file below a folder.
-A file says which exercise it is by the "Run:" line of its header, or by its path, which ends in chapterNN/name.cu. Only the
-functions that the exercise asks for, and further __device__ functions, are taken from the file. They are put into the program of
-the suite, so the host part and the check are those of the suite, and the submission's own are not compiled. docs/teaching.md says
-what this holds and what it does not.
-
-BACKEND, BUILD and BIN are the settings of make. On the CPU back end the programs are built for make check, so data races and wrong
-barriers count as wrong; CHECK=0 builds and runs them as usual. TIME_LIMIT is in seconds for a run, MEMORY_LIMIT in MiB of address
-space (4096; on a GPU none, because CUDA reserves more than that), OUTPUT_LIMIT in MiB. The exit status is 1 unless all are right."""
+"""grade.py FOLDER: grades solutions of exercises, for make grade: prints a line for each .cu file below a folder. The functions that
+the exercise asks for, and further __device__ functions, are put into the program of the suite; the submission's host part and check
+are not compiled. docs/teaching.md has the verdicts, the limits, and what this holds and what it does not. BACKEND, BUILD and BIN are
+the settings of make. The exit status is 1 unless all are right."""
 import collections
 import os
 import pathlib
@@ -83,9 +78,8 @@ def grade(name, goal):
     """The verdict on a program that make has built, and the reason."""
     binary, own = WORK / "bin" / goal, f"{goal.parent.parent}/"
     if not os.access(binary, os.X_OK):
-        log = lines_of(WORK / "build.log")
-        said = [line for line in log if str(goal) in line]
-        reason = next((line for line in said if "error" in line), said[0] if said else "")
+        said = [line for line in lines_of(WORK / "build.log") if str(goal) in line]
+        reason = next((line for line in said if "error" in line), "".join(said[:1]))
         return "wrong", f"does not build: {reason.replace(own, '')[:160]}"
     options = Exercise(name).options.split() if RACES else []
     for schedule in SCHEDULES:

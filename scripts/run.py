@@ -3,6 +3,7 @@
 """run.py [FOLDER…]: runs every program, or those of the given folders, without a window, and prints a table. Each program runs in
 build/run/chapterNN with its defaults, a program of MPI as several processes. Its output is saved there as NAME.txt, with its picture
 beside it. The exit status is 1 when a program failed. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
+import contextlib
 import os
 import pathlib
 import re
@@ -41,12 +42,10 @@ def execute(command, base, folder=None, limit=TIME_LIMIT, **options):
 def stop(process):
     """Ends what is left of the session of a process."""
     for number, seconds in (signal.SIGTERM, 5), (signal.SIGKILL, None):
-        try:
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             if process.poll() is None:
                 os.killpg(process.pid, number)
                 process.wait(seconds)
-        except (ProcessLookupError, subprocess.TimeoutExpired):
-            pass
 
 
 def launcher(program):
@@ -110,10 +109,10 @@ def run(program):
     status, errors = execute([*launcher(program), BIN / program.name], base)
     if not errors:
         base.with_suffix(".err").unlink()
-    made = [f.name for f in sorted(base.parent.glob(f"{base.name}.*")) if f.stat().st_size]
-    pictures = [name for name in made if not name.endswith((".txt", ".err"))]
+    made = sorted(file for file in base.parent.glob(f"{base.name}.*") if file.stat().st_size)
     folder = f"{BUILD}/run/{program.name.split('/')[0]}"
-    return judge(program, status, errors, f"{folder}/{pictures[-1]}" if pictures else "")
+    pictures = [f"{folder}/{file.name}" for file in made if file.suffix not in (".txt", ".err")]
+    return judge(program, status, errors, "".join(pictures[-1:]))
 
 
 def main(folders):
