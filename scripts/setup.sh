@@ -82,13 +82,11 @@ names() { # Debian packages
 
 how() { # Debian packages: prints the command that installs them
     found=$(names "$@")
-    if [ -z "$system" ]; then
-        echo "install $* (Debian's names)"
-    elif [ -n "$found" ]; then
-        echo "$by_hand $found"
-    else
-        echo "$system has no package for it, Debian has $*"
-    fi
+    case $system,$found in
+    ,*) echo "install $* (Debian's names)" ;;
+    *,) echo "$system has no package for it, Debian has $*" ;;
+    *) echo "$by_hand $found" ;;
+    esac
 }
 
 if [ "${1-}" = --how ]; then
