@@ -109,7 +109,8 @@ def main(mode="", *words):
             write(exercise)
         list_all(mode == "progress")
     else:
-        sys.exit(__doc__)
+        print(__doc__, file=sys.stderr)
+        sys.exit(64)
 
 
 if __name__ == "__main__":

@@ -88,5 +88,7 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--list"]:
         for name, file, words in pictures():
             print(name, file, " ".join(words), sep="\t")
+    elif sys.argv[1:]:
+        sys.exit(__doc__)
     else:
         main()

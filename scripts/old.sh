@@ -8,7 +8,8 @@ cd "${0%/*}/.."
 
 [ -n "$FILE" ] || { echo 'make old needs the program: make old FILE=/path/to/listing.cu' >&2; exit 64; }
 [ -f "$FILE" ] || { echo "FILE=$FILE: there is no such file" >&2; exit 64; }
-name=$(basename "${FILE%.*}") folder=$B/old
+name=$(basename "$FILE")
+name=${name%.*} folder=$B/old
 mkdir -p "$folder" "$BIN/old"
 
 # A copy of FILE is compiled, in which some things are changed. Messages name FILE, and its folder is searched too.

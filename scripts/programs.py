@@ -51,6 +51,9 @@ def libraries(program):
 if __name__ == "__main__":
     if sys.argv[1:] == ["--list"]:
         print(*(program.name for program in read_programs()), sep="\n")
+    elif any(word.startswith("-") for word in sys.argv[1:]):
+        print(__doc__, file=sys.stderr)
+        sys.exit(64)
     else:
         programs = [program._asdict() for program in read_programs(sys.argv[1:])]
         print(json.dumps(programs, indent=1, ensure_ascii=False))
