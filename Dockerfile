@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The suite on Debian, by the steps of the README:
-#   docker build -t cuda-by-example .
-#   docker run --rm cuda-by-example               runs every program without a window, on the CPU (make run)
-#   docker run --rm -it cuda-by-example bash      a shell, in which the programs are built
-# With NVIDIA's CUDA toolkit, here 13.0, and the NVIDIA Container Toolkit on the host; the programs are built when the container
-# runs, because make then sees for which GPU:
-#   docker build -t cuda-by-example:gpu --build-arg CUDA=13-0 .
-#   docker run --rm --gpus all cuda-by-example:gpu
+# The suite on Debian, by the steps of the README. docs/building.md has the commands that build and run it.
 ARG DEBIAN=12
 
 # Debian with the packages that building and running need

@@ -3,8 +3,8 @@
 """scaling.py: runs chapter11/dot_mpi and chapter11/heat_mpi with several numbers of ranks, transports and steps per exchange, and
 records the times in RESULTS/<device>.json beside the records of the ladders (bench/measure.py). On GPUs there are 1, 2, 4 … ranks, one
 for each GPU; on the CPU back end up to 8, and the least time of five runs counts, because other processes use the cores too.
-  scaling.py --measured | --model | --projection   a part of docs/scaling.md or bench/results/README.md, in Markdown
-  scaling.py --plot                                draws the plot of docs/scaling.md
+  scaling.py --tables   the tables of bench/results/README.md, in Markdown
+  scaling.py --plot     draws the plot of docs/scaling.md
 
 Exit status 1 when a program failed. The environment variables are those of bench/measure.py."""
 import itertools
@@ -409,16 +409,12 @@ def scaling_tables(found):
     return "\n\n".join(filter(None, parts))
 
 
-def measured_part():
-    return "\n\n".join(scaling_tables(found) for found in records())
-
-
 def pair(start, per_unit, unit):
     """A start and a rate. A time for each unit is in ms, a rate in 10^9 units a second."""
     return f"{duration(start)}, {digits(1e-6 / per_unit) + ' ' + unit if per_unit else 'no limit found'}"
 
 
-def model_part():
+def model_table():
     """The fitted parameters, a column for each machine."""
     heads, columns = ["parameter"], []
     for found in records():
@@ -435,7 +431,7 @@ def model_part():
         columns.append(cells)
     keys = sorted(dict.fromkeys(key for cells in columns for key in cells), key=lambda key: key[0])
     body = [[key[1], *(cells.get(key, "–") for cells in columns)] for key in keys]
-    return markdown(heads, body) if body else ""
+    return markdown(heads, body)
 
 
 def gpu_model():
@@ -443,17 +439,20 @@ def gpu_model():
     return found, found and fit(found)
 
 
-def projection_part():
-    found, model = gpu_model()
-    if not found:
-        return ""
-    path, body = os.path.relpath(recorded.plot_path(RECORDED, PLOT), ROOT), []
-    for kind, program, size, transport, points, hidden, last in projections(model):
+def projection_table():
+    body = []
+    for kind, program, size, transport, points, hidden, last in projections(gpu_model()[1]):
         work = f"{work_of(program, size, ' a GPU' if kind == 'weak' else '')}, {title(transport)}"
         parts = [percent(dict(points)[count]) for count in (2, 8, 64, 1024)]
         body.append([kind, work, *parts, duration(last), f"{hidden} GPUs" if program == HEAT else "–"])
     head = ["scaling", "work", "2 GPUs", "8", "64", "1024", "time on 1024", "exchange hidden up to"]
-    return f"![Efficiency on 1 to 1024 GPUs](../{path})\n\n{markdown(head, body)}"
+    return markdown(head, body)
+
+
+def tables():
+    parts = [scaling_tables(found) for found in records()]
+    parts += ["### Model", model_table()] if parts else []
+    return "\n\n".join(parts + (["### Up to 1024 GPUs", projection_table()] if gpu_model()[0] else []))
 
 
 def plotted():
@@ -491,9 +490,8 @@ def draw():
 
 
 def main():
-    parts = {"--measured": measured_part, "--model": model_part, "--projection": projection_part}
-    if len(sys.argv) == 2 and sys.argv[1] in parts:
-        print(parts[sys.argv[1]]())
+    if sys.argv[1:] == ["--tables"]:
+        print(tables())
         return 0
     if sys.argv[1:] == ["--plot"]:
         return draw()

@@ -3,7 +3,7 @@
 """then.py [PROGRAM…]: runs the programs of bench/then.ini, all or those that are named, and records the figures that they print
 beside the records of the ladders (bench/measure.py), in RESULTS/<device>.json. A ladder whose rows are not recorded yet is
 measured. `make then-and-now` runs it. Each program runs five times, or until it has run for 20 seconds.
-  then.py --figures | --claims | --limits | --devices   a table of docs/then-and-now.md, in Markdown
+  then.py --tables   the tables of bench/results/README.md, in Markdown
 
 Exit status 1 when a program failed. The environment variables are those of bench/measure.py."""
 import configparser
@@ -41,22 +41,19 @@ def facts():
         parts = {name: [" ".join(p.split()) for p in line.split("|")] for name, line in file[section].items()}
         return {name: dict(zip(columns, row)) for name, row in parts.items()}
 
-    figures, claims = rows("then", "text", "work", "then", "machine"), {}
-    for section in file.sections():
-        kind, _, rest = section.partition(" ")
-        if kind == "claim":
-            claims[rest] = dict(file[section])
-            claims[rest]["text"], claims[rest]["says"] = file[section]["says"].split(" | ")
-        elif kind == "ladder":
-            for name, row in rows(section, "rung").items():
-                figures[name] = {**figures.get(name, {}), "ladder": rest, **row}
-        elif "/" in kind:
-            for name, row in rows(section, "line", "show", "scale").items():
-                figures[name] = {**figures.get(name, {}), "run": section, **row}
+    columns = "text", "work", "then", "machine", "run", "line", "show", "scale"
+    figures = rows("figures", *columns)
+    for entry in figures.values():
+        if entry["run"].startswith("ladder "):
+            entry.update(ladder=entry.pop("run").removeprefix("ladder "), rung=entry.pop("line"))
     limits = {n: {**row, "run": DEVICES} for n, row in rows("limits", "what", "then", "line", "show").items()}
-    devices = {name: line.split(" | ") for name, line in file["devices"].items()}
-    known = {"figures": figures, "claims": claims, "limits": limits, "devices": devices}
-    return types.SimpleNamespace(**known, cores=dict(file["cores"]))
+    return types.SimpleNamespace(
+        figures=figures,
+        claims=rows("claims", "text", "says", "expect", "then", "why"),
+        limits=limits,
+        devices={name: line.split(" | ") for name, line in file["devices"].items()},
+        cores=dict(file["cores"]),
+    )
 
 
 def pattern(line):
@@ -193,7 +190,7 @@ def cell(name, entry, found):
         return f"{duration(row['median_ms'])}, {recorded.rate(row)}"
     if entry.get("show") == "cores":
         return text_of(numbers[0] * cores(found)) if cores(found) else "–"
-    if "show" in entry:
+    if entry.get("show"):
         return entry["show"].format(*map(text_of, numbers))
     return text_of(numbers[0]) if "what" in entry else duration(numbers[0])
 
@@ -222,7 +219,7 @@ def where(entry):
     """The program of a figure, as a link, and its options."""
     program, *options = (entry.get("run") or entry["ladder"].partition(" ")[0]).split()
     name = f"{program} {' '.join(options)}".strip()
-    return f"[{name}](../{program}.cu)" if (ROOT / f"{program}.cu").exists() else name
+    return f"[{name}](../../{program}.cu)" if (ROOT / f"{program}.cu").exists() else name
 
 
 def figures_table(gpu, cpu):
@@ -233,7 +230,7 @@ def figures_table(gpu, cpu):
     body = [
         [e["text"], e["work"], e["then"], e["machine"], cell(name, e, gpu), cell(name, e, cpu), where(e)]
         for name, e in facts().figures.items()
-        if "then" in e
+        if e["then"]
     ]
     parts.append(markdown(["text", "work", "then", "machine then", *head_of(gpu), "program"], body))
     return "\n\n".join(parts)
@@ -274,8 +271,9 @@ def claims_table(gpu, cpu):
     figures, body = facts().figures, []
     for claim in facts().claims.values():
         first, _, second = terms(claim)
-        then = claim.get("then")
-        then = then or ratio_text(ratio_of(claim, lambda n: float(figures[n]["then"].split()[0])))
+        then = claim.get("then") or ratio_text(
+            ratio_of(claim, lambda n: float(figures[n]["then"].split()[0]))
+        )
         now = ratio_of(claim, lambda n: (numbers_of(n, figures[n], gpu) or [None])[0])
         no = f"**no**: {claim['why']}" if "why" in claim else "**no**"
         verdict = MISSING if now is None else "yes" if holds(claim, now) else no
@@ -304,10 +302,10 @@ def devices_table(gpu, cpu):
 
 
 def main():
-    tables = {"--figures": figures_table, "--claims": claims_table}
-    tables |= {"--limits": limits_table, "--devices": devices_table}
-    if len(sys.argv) == 2 and sys.argv[1] in tables:
-        print(tables[sys.argv[1]](*machines()))
+    if sys.argv[1:] == ["--tables"]:
+        tables = {"Figures": figures_table, "Conclusions": claims_table}
+        tables |= {"Limits": limits_table, "Devices": devices_table}
+        print("\n\n".join(f"### {title}\n\n{table(*machines())}" for title, table in tables.items()))
         return 0
     ladders = {entry["ladder"].split()[0] for entry in facts().figures.values() if "ladder" in entry}
     programs = {command.split()[0] for command in commands()} | ladders

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check.py [PROGRAM | FOLDER]: runs programs under tools that find mistakes, and prints what they report.
-TOOLS in the environment is race (make check: programs built for the race detector of the CPU back end, cucc/runtime/race.cpp, run
-under several schedules), compiler (make sanitize: programs built with the sanitizers of the compiler) or compute-sanitizer
-(make sanitize on a GPU). Each program runs with the options that the Check: field of its header gives, because checking slows it
-down. The exit status is 1 when something is found in a program, or it fails, or has a race on purpose that is not found. BIN and
-BUILD are the folders of the Makefile; TIME_LIMIT is in seconds, for a run."""
+"""check.py [PROGRAM | FOLDER]: runs programs under tools that find mistakes, and prints what they report. TOOLS in the environment is
+race (make check: programs built for the race detector of the CPU back end, run under several schedules), compiler (make sanitize:
+built with the sanitizers of the compiler) or compute-sanitizer (make sanitize on a GPU). Checking is slow, so each program runs with
+the options of the Check: field of its header. The exit status is 1 when something is found in a program, or it fails, or has a race on
+purpose that is not found. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds, for a run."""
 import collections
 import os
 import pathlib
@@ -15,7 +14,7 @@ import sys
 import time
 
 from programs import read_programs
-from run import BIN, BUILD, ROOT, TIME_LIMIT, TOO_LONG, Table, execute, launcher, lines_of
+from run import BIN, BUILD, ROOT, TOO_LONG, Table, execute, launcher, lines_of, reason_of
 
 TOOLS = os.environ.get("TOOLS", "race")
 # Schedules: the order of threads and of streams. The detector needs one only; the others show what depends on the order, such as
@@ -31,29 +30,30 @@ REPORT = {
     "compiler": re.compile("(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:"),
     "compute-sanitizer": re.compile("^========= (Invalid|Error|Warning|Uninit|Barrier|Leaked)"),
 }[TOOLS]
-WORKERS = re.compile("cuda on the CPU: [0-9]* worker")  # a line that is no error
+
+
+def own_errors(errors):
+    """The lines of stderr without that of the CPU back end, which is no error."""
+    return [line for line in errors if not re.match("cuda on the CPU: [0-9]* worker", line)]
 
 
 def selected(words):
-    """The runs as (name, program, options, whether something wrong is expected). What is wrong on purpose is for make check only,
-    and compute-sanitizer does not work with OpenGL and Vulkan (docs/book-vs-today.md). An exercise has the runs of the program that
+    """The runs as (name, program, options, whether a race is expected). What is wrong on purpose is for make check only, and
+    compute-sanitizer does not work with OpenGL and Vulkan (docs/book-vs-today.md). An exercise has the runs of the program that
     it was made from, without those in which a race is expected."""
     one = words[0] if words and "/" in words[0] else ""
-    exercise, original = one.startswith("my/"), one.removeprefix("my/")
+    original = one.removeprefix("my/")
     for program in read_programs([original.split("/")[0]] if one else words):
-        if one and program.name != original:
-            continue
-        runs = program.check.split(" | ")
+        runs = program.check.split(" | ") if original in ("", program.name) else []
         for options in runs:
             race = options.endswith("(race)")
             if TOOLS == "race":
-                wanted = not (exercise and race and len(runs) > 1)
+                wanted = one == original or not race or len(runs) == 1
             else:
                 graphics = TOOLS == "compute-sanitizer" and re.search("gl|vulkan", program.needs)
                 wanted = not (program.expect or race or graphics)
             if wanted:
-                options = options.removesuffix("(race)").strip()
-                yield one or program.name, program, options, race, race or bool(program.expect)
+                yield one or program.name, program, options.removesuffix("(race)").strip(), race
 
 
 def run_once(name, program, options, way):
@@ -79,51 +79,47 @@ def judge(status, errors, exercise):
         kind = DETECTED.search(errors[places[0]])
         result = "FOUND" if TOOLS != "race" else kind[1].replace("divergent", "divergent barrier")
         return result, [line for i, line in enumerate(errors) if {i, i - 1} & {*places}]
-    if status == 0:
-        return "clean", []
-    if status == 2:
-        return "waived", errors[-1:]
-    if status == TOO_LONG:
-        return "FAILED", [f"ran longer than {TIME_LIMIT} s"]
-    if exercise:  # its last line is the verdict; the first ones are the first elements that differ
-        return "FAILED", [line for line in errors if not WORKERS.match(line)][:4]
-    return "FAILED", [f"exit status {status}: {errors[-1] if errors else ''}"]
+    if status in (0, 2):
+        return ("waived", errors[-1:]) if status else ("clean", [])
+    if (
+        exercise and status != TOO_LONG
+    ):  # its last line is the verdict; the first ones are the first elements that differ
+        return "FAILED", own_errors(errors)[:4]
+    return "FAILED", [reason_of(status, [f"exit status {status}: {''.join(errors[-1:])}"])]
 
 
 def main(words):
     if TOOLS == "compute-sanitizer" and not shutil.which(TOOLS):
-        print("no compute-sanitizer on PATH: it is part of the CUDA toolkit", file=sys.stderr)
-        return 1
+        sys.exit("no compute-sanitizer on PATH: it is part of the CUDA toolkit")
     runs, counts = list(selected(words)), collections.Counter()
     table, alone = Table(len(runs)), bool(words) and "/" in words[0]
-    for name, program, options, race, expected in runs:
+    for name, program, options, race in runs:
         table.begin(f"{name} {options}" if race else name)
         if not os.access(BIN / name, os.X_OK):
             counts["absent"] += 1
             table.row("not built")
             continue
-        start, result, reason = time.monotonic(), "clean", []
+        start, expected = time.monotonic(), race or bool(program.expect)
         # Programs of cuSPARSE and cuSOLVER have no kernels of their own, and these tools report the library's.
-        library = re.search("cusparse|cusolver", program.needs)
-        for way in WAYS[:1] if library and TOOLS == "compute-sanitizer" else WAYS:
+        library = TOOLS == "compute-sanitizer" and re.search("cusparse|cusolver", program.needs)
+        for way in WAYS[:1] if library else WAYS:
             result, reason = judge(*run_once(name, program, options, way), name.startswith("my/"))
             if alone:
                 shown = "threads {:10} streams {:10}".format(*way.split("/")) if "/" in way else f"{way:10}"
                 table.note(f"    {shown} {result}")
             if result != "clean":
                 break
-        seconds = f"{time.monotonic() - start:.1f} s"
         if result == "clean" and expected:
             result, reason = "FAILED", ["wrong on purpose, but nothing was found"]
         found = expected and result not in ("waived", "FAILED")
         counts["found" if found else "clean" if result in ("clean", "waived") else "failed"] += 1
-        table.row(f"{'race, on purpose' if found else result:17} {seconds:>9}")
-        for line in reason:
-            print(f"    {line}")
-    clean, found, failed, absent = (counts[result] for result in ("clean", "found", "failed", "absent"))
-    purpose = f"{found} wrong on purpose and found"
-    print(f"{clean} of {len(runs)} clean, {purpose}, {failed} failed, {absent} not built")
-    return failed > 0
+        table.row(f"{'race, on purpose' if found else result:17} {time.monotonic() - start:7.1f} s")
+        print(*(f"    {line}\n" for line in reason), sep="", end="")
+    purpose = f"{counts['found']} wrong on purpose and found"
+    print(
+        f"{counts['clean']} of {len(runs)} clean, {purpose}, {counts['failed']} failed, {counts['absent']} not built"
+    )
+    return counts["failed"] > 0
 
 
 if __name__ == "__main__":

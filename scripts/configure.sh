@@ -75,10 +75,9 @@ find_gpus() {
 
 # Sets `backend`, the reason `why`, `nvcc` and its `version`.
 choose() {
-    nvcc=$NVCC
-    if [ -z "$nvcc" ]; then nvcc=$(command -v "${CUDA_PATH:+$CUDA_PATH/bin/}nvcc" || { [ -z "$CUDA_PATH" ] && command -v /usr/local/cuda/bin/nvcc; } || :); fi
+    nvcc=${NVCC:-$(command -v "${CUDA_PATH:-/usr/local/cuda}/bin/nvcc" || :)} gpus='' version=''
+    [ -n "$NVCC$CUDA_PATH" ] || nvcc=$(command -v nvcc || echo "$nvcc")
     none="no nvcc $([ -n "$CUDA_PATH" ] && echo "in CUDA_PATH=$CUDA_PATH" || echo 'on PATH and none in /usr/local/cuda')"
-    gpus='' version=''
     if [ -n "$nvcc" ]; then
         version=$($nvcc --version 2>/dev/null) || fail "NVCC=$nvcc: cannot be run"
         case $version in cucc*) nvcc='' none="NVCC=$NVCC is for the CPU" ;; esac
@@ -96,10 +95,8 @@ choose() {
         backend=gpu why='SMS asks for GPU code'
     elif [ -z "$gpus" ]; then
         why="nvcc $version is here, but no GPU"
-    elif [ "$gpus" = GPU ]; then
-        backend=gpu why="nvcc $version and a GPU"
     else
-        backend=gpu why="nvcc $version and $(echo "$gpus" | sed -n '1s/^[0-9]* //p')"
+        backend=gpu why="nvcc $version and $(echo "$gpus" | sed -n '1{s/^GPU$/a GPU/;s/^[0-9]* //;p;}')"
     fi
     [ -n "$nvcc" ] || [ -z "$SMS" ] || fail "SMS=$SMS: $none; set CUDA_PATH"
     [ -n "$nvcc" ] || [ "$backend" = cpu ] || fail "BACKEND=gpu: $none; set CUDA_PATH"

@@ -6,12 +6,13 @@ terms, and the recorded times, whose plots are drawn again.
   docs.py --check    only names the parts that are stale, with exit status 1 if there are any"""
 import collections
 import html
+import itertools
 import re
 import subprocess
 import sys
 
 from gallery import pictures
-from programs import ROOT, read_programs, read_terms
+from programs import ROOT, read_programs
 
 CHAPTERS = {
     "chapter03": "Introduction to CUDA C",
@@ -55,16 +56,15 @@ def program_table():
 def chapter_table():
     """A row for each chapter, with a picture of one of its programs."""
     yield "| chapter | programs | a picture from it |\n|---|---|---|"
-    chapters = collections.defaultdict(list)
-    for program in read_programs():
-        chapters[program.name.split("/")[0]].append(program)
-    for folder, own in chapters.items():
-        links = ", ".join(f"[{p.name.split('/')[1]}]({p.name}.cu)" for p in own)
-        drawn, picture = next((p for p in own if p.picture == "yes"), None), ""
-        if drawn:
-            file, base = f"{drawn.name}.{drawn.run.rpartition('.')[2]}", drawn.name.split("/")[1]
-            picture = f'<img src="docs/gallery/{file}" width="96" alt="picture of {base}">'
-        yield f"| {chapter_title(folder)} | {links} | {picture} |"
+    drawn = {name: file for name, file, _ in pictures() if f"/{name}." in file}
+    for folder, own in itertools.groupby(read_programs(), lambda program: program.name.split("/")[0]):
+        names = [program.name for program in own]
+        links = ", ".join(f"[{name.split('/')[1]}]({name}.cu)" for name in names)
+        first = next((name for name in names if name in drawn), None)
+        image = (
+            f'<img src="{drawn[first]}" width="96" alt="picture of {first.split("/")[1]}">' if first else ""
+        )
+        yield f"| {chapter_title(folder)} | {links} | {image} |"
 
 
 def index():
@@ -74,32 +74,26 @@ def index():
         for term in re.split(", *", p.terms):
             shown[term].append(f"[{p.name}](../{p.name}.cu)")
     yield "| term | meaning | programs |\n|---|---|---|"
-    for term, row in read_terms().items():
-        yield f"{row} {', '.join(shown[term])} |"
+    rows = re.findall(r"^(\| (.+?) \| .+? \|).*\|$", (ROOT / "docs/index.md").read_text(), re.M)
+    for row, term in rows[1:]:
+        programs = ", ".join(shown[term.replace("\\_", "_")])
+        yield f"{row} {programs} |"
 
 
 def gallery():
-    """The pictures, four in a row. The alternative text of a picture is the title of its program. Where programs of several chapters
-    have the same name, the chapter is shown too."""
+    """The pictures, four in a row, with the programs that draw them. The alternative text is the title of the first one."""
     title = {program.name: program.title for program in read_programs()}
     programs = collections.defaultdict(list)
     for name, file, _ in pictures():
-        programs[file].append(name)
-    count = collections.Counter(name.split("/")[1] for names in programs.values() for name in names)
+        programs[file.removeprefix("docs/")].append(name)
     cells = []
     for file, names in programs.items():
-        owner = file.removeprefix("docs/gallery/").rpartition(".")[0]
-        alt = html.escape(title[owner]).replace("|", "&#124;") if owner in names else ""
-        links = []
-        for name in names:
-            folder, base = name.split("/")
-            chapter = re.sub("^chapter0?", "chapter ", folder).replace("appendix_a", "appendix A")
-            links.append(f"[{base}{f' ({chapter})' if count[base] > 1 else ''}](../{name}.cu)")
-        image = f'<img src="{file.removeprefix("docs/")}" width="200" alt="{alt}">'
-        cells.append((image, ", ".join(links)))
+        alt = html.escape(title[file.removeprefix("gallery/").rpartition(".")[0]]).replace("|", "&#124;")
+        links = ", ".join(f"[{name}](../{name}.cu)" for name in names)
+        cells.append(f'<img src="{file}" width="200" alt="{alt}"><br>{links}')
+    yield "| | | | |\n|:-:|:-:|:-:|:-:|"
     for i in range(0, len(cells), 4):
-        images, links = zip(*cells[i : i + 4], *[("", "")] * (i + 4 - len(cells)))
-        yield f"| {' | '.join(images)} |\n" + "|:-:|:-:|:-:|:-:|\n" * (i == 0) + f"| {' | '.join(links)} |"
+        yield f"| {' | '.join(cells[i : i + 4])} |"
 
 
 # The file, what the part is, the name of its markers, and what makes it: a function here, or a command
@@ -110,13 +104,8 @@ PARTS = [
     ("docs/index.md", "index of terms", "terms", index),
     ("README.md", "table of times", "performance", "bench/report.py --summary"),
     ("bench/results/README.md", "recorded times", "results", "bench/report.py --results"),
-    ("bench/results/README.md", "part measured", "measured", "bench/scaling.py --measured"),
-    ("docs/scaling.md", "part model", "model", "bench/scaling.py --model"),
-    ("docs/scaling.md", "part projection", "projection", "bench/scaling.py --projection"),
-]
-PARTS += [
-    ("docs/then-and-now.md", f"table of {part}", part, f"bench/then.py --{part}")
-    for part in ("figures", "claims", "limits", "devices")
+    ("bench/results/README.md", "part about scaling", "scaling", "bench/scaling.py --tables"),
+    ("bench/results/README.md", "part then and now", "then", "bench/then.py --tables"),
 ]
 
 
@@ -125,32 +114,31 @@ def made_by(source):
     if callable(source):
         return "\n".join(source()) + "\n"
     done = subprocess.run(source.split(), cwd=ROOT, text=True, stdout=subprocess.PIPE)
-    if done.returncode:
-        sys.exit(done.returncode)
-    text = done.stdout.rstrip("\n")
-    return text and text + "\n"
+    return sys.exit(done.returncode) if done.returncode else done.stdout.strip("\n") + "\n"
 
 
 def main(check):
     stale = False
     for command in ("bench/report.py", "bench/scaling.py --plot") if not check else ():
-        made = made_by(command)
-        print(made, end="", flush=True)
+        print(made_by(command).lstrip("\n"), end="", flush=True)
     for file, what, name, source in PARTS:
-        path, text = ROOT / file, made_by(source)
-        old = path.read_text()
+        old, text = (ROOT / file).read_text(), made_by(source)
         part = re.search(rf"^<!-- {name}:begin.*\n((?:.*\n)*?)<!-- {name}:end", old, re.M)
         if not part:
             sys.exit(f"{file}: needs <!-- {name}:begin --> and <!-- {name}:end -->")
-        if part[1] == text:
-            print(f"{file}: the {what} is fresh", flush=True)
-        elif check:
-            stale = True
-            print(f"{file}: the {what} is stale: run make docs")
-        else:
-            path.write_text(old[: part.start(1)] + text + old[part.end(1) :])
-            print(f"{file}: {what} refreshed", flush=True)
-    return stale
+        fresh = part[1] == text
+        stale |= not fresh
+        says = (
+            f"the {what} is fresh"
+            if fresh
+            else f"the {what} is stale: run make docs"
+            if check
+            else f"{what} refreshed"
+        )
+        print(f"{file}: {says}", flush=True)
+        if not fresh and not check:
+            (ROOT / file).write_text(old[: part.start(1)] + text + old[part.end(1) :])
+    return stale and check
 
 
 if __name__ == "__main__":

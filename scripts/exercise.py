@@ -12,9 +12,9 @@ import re
 import subprocess
 import sys
 
-from check import WORKERS
+from check import own_errors
 from programs import read_programs
-from run import BIN, BUILD, ROOT, TOO_LONG, execute, lines_of
+from run import BIN, BUILD, ROOT, execute, lines_of, reason_of
 from task import Exercise, Problem
 
 BACKEND = os.environ.get("BACKEND", "cpu")
@@ -27,24 +27,20 @@ def exercises(folders=()):
     return [(program, exercise) for program, exercise in pairs if not exercise.why_none()]
 
 
-def mine(name):
-    return ROOT / f"my/{name}.cu"
-
-
 def write(exercise):
     """Writes an exercise. Returns whether it was not there yet; a file that exists is never changed."""
-    path = mine(exercise.name)
-    if path.exists():
-        return False
+    path = ROOT / f"my/{exercise.name}.cu"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(exercise.written())
-    return True
+    new = not path.exists()
+    if new:
+        path.write_text(exercise.written())
+    return new
 
 
 def write_each(words):
     for word in words:
-        for name in [word] if "/" in word else [exercise.name for _, exercise in exercises([word])]:
-            exercise = Exercise(name)
+        for exercise in [Exercise(word)] if "/" in word else [exercise for _, exercise in exercises([word])]:
+            name = exercise.name
             if exercise.why_none():
                 raise Problem(f"{name} is no exercise: {exercise.why_none()}")
             if write(exercise):
@@ -52,16 +48,6 @@ def write_each(words):
                 print(f"my/{name}.cu: {what}; the first comment in it has all commands")
             else:
                 print(f"my/{name}.cu is there already and stays as it is")
-
-
-def known_state(exercise, record):
-    """The state that the last run has left, and the reason; None if the source or the back end has changed since."""
-    text = mine(exercise.name).read_bytes()
-    key = f"{BACKEND} {hashlib.sha1(text).hexdigest()}"
-    recorded = lines_of(record)
-    if recorded[:1] == [key]:
-        return key, recorded[1], "\n".join(recorded[2:])
-    return key, "open" if text == exercise.written().encode() else None, ""
 
 
 def attempt(exercise, base):
@@ -75,51 +61,60 @@ def attempt(exercise, base):
         return "wrong", f"does not build: {why}"
     command = [BIN / "my" / exercise.name, *exercise.options.split()]
     status, errors = execute(command, base, limit=TIME_LIMIT)
-    said = [line for line in errors if not WORKERS.match(line)]
+    said = own_errors(errors)
     if status == 0:
         return ("done", "") if said and said[-1].endswith(": right") else ("wrong", "ended before its check")
-    if status == TOO_LONG:
-        return "wrong", f"ran longer than {TIME_LIMIT} s"
-    return ("waived" if status == 2 else "wrong"), said[0] if said else f"exit status {status}"
+    return ("waived" if status == 2 else "wrong"), reason_of(status, said[:1], TIME_LIMIT)
+
+
+def state_of(exercise, run_changed):
+    """The state of an exercise, and the reason. What a run found is recorded for this source and back end."""
+    path, record = ROOT / f"my/{exercise.name}.cu", ROOT / BUILD / "progress" / exercise.name
+    if not path.exists():
+        return "not written", ""
+    text, recorded = path.read_text(), lines_of(record)
+    key = f"{BACKEND} {hashlib.sha1(text.encode()).hexdigest()}"
+    if recorded[:1] == [key]:
+        return recorded[1], "\n".join(recorded[2:])
+    if text == exercise.written():
+        return "open", ""
+    if not run_changed:
+        return "changed", ""
+    state, reason = attempt(exercise, record)
+    record.write_text(f"{key}\n{state}\n{reason}\n")
+    return state, reason
 
 
 def list_all(run_changed):
     counts = collections.Counter()
     for number, (program, exercise) in enumerate(exercises(), 1):
-        state, reason = "-", ""
-        if mine(program.name).exists():
-            record = ROOT / BUILD / "progress" / program.name
-            key, state, reason = known_state(exercise, record)
-            if not state and run_changed:
-                state, reason = attempt(exercise, record)
-                record.parent.mkdir(parents=True, exist_ok=True)
-                record.write_text(f"{key}\n{state}\n{reason}\n")
-            state = state or "changed"
-        stars = "*" * exercise.stars()
-        print(f"{number:3}  {stars:4}  {program.name:38} {state:6} {program.title}", flush=True)
+        state, reason = state_of(exercise, run_changed)
+        shown = f"{program.name:38} {state.replace('not written', '-'):6} {program.title}"
+        print(f"{number:3}  {'*' * exercise.stars():4}  {shown}", flush=True)
         if state in ("wrong", "waived"):
             print(f"           {reason}")
         counts[state] += 1
-    print(", ".join(f"{n} {'not written' if s == '-' else s}" for s, n in sorted(counts.items())))
+    print(
+        ", ".join(
+            f"{n} {state}" for state, n in sorted(counts.items(), key=lambda c: (c[0] != "not written", c))
+        )
+    )
 
 
-def main(words):
-    mode = words.pop(0) if words else ""
+def main(mode="", *words):
     if mode == "write":
         write_each(words)
     elif mode in ("all", "progress"):
-        if mode == "all":
-            for _, exercise in exercises():
-                write(exercise)
+        for _, exercise in exercises() if mode == "all" else ():
+            write(exercise)
         list_all(mode == "progress")
     else:
         print(__doc__, file=sys.stderr)
-        return 64
-    return 0
+        sys.exit(64)
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        main(*sys.argv[1:])
     except Problem as problem:
         sys.exit(f"make: {problem}")

@@ -1,11 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the gallery: runs every program whose header says that it draws, with a small size, and writes the picture to
-docs/gallery. The tests compare the programs with these pictures. `make gallery` runs this script with the programs of the CPU back
-end, which draw the same pictures on every machine.
-  gallery.py           makes the pictures
-  gallery.py --list    a line for each program: the program, the file of its picture, and the arguments that draw it, separated by
-                       tabs. Programs that draw the same picture share a file"""
+"""Makes the gallery: runs every program that draws, with a small size, and writes the picture to docs/gallery. The tests compare the
+programs with these pictures, which the CPU back end draws in the same way on every machine.
+  gallery.py --list   instead prints for each program its name, the file of its picture, which several may share, and the arguments"""
 import io
 import pathlib
 import re
@@ -24,9 +21,9 @@ LIMIT = 200000  # largest file, in bytes
 def has_size(name):
     """Whether a program has the option --size, which may be in a header of its chapter or in common/proofs."""
     source = ROOT / f"{name}.cu"
-    text = source.read_text()
-    headers = re.findall(r'^#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', text, re.M)
-    return any('OPTION_SIZE("size"' in t for t in (text, *((source.parent / h).read_text() for h in headers)))
+    headers = re.findall(r'^#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', source.read_text(), re.M)
+    files = [source, *(source.parent / header for header in headers)]
+    return any('OPTION_SIZE("size"' in file.read_text() for file in files)
 
 
 def pictures():
@@ -68,22 +65,23 @@ def draw(name, file, arguments, scratch):
 def main():
     if not find("PIL"):
         sys.exit("no python3 here has PIL: make setup gallery installs it")
+    files = set()
     for name, file, arguments in pictures():
-        if file.rpartition(".")[0] != f"docs/gallery/{name}":
+        target = ROOT / file
+        files.add(target)
+        if target.with_suffix("") != ROOT / "docs/gallery" / name:
             continue
         with tempfile.TemporaryDirectory() as scratch:
-            data, target = draw(name, file, arguments, pathlib.Path(scratch)), ROOT / file
+            data = draw(name, file, arguments, pathlib.Path(scratch))
         if len(data) >= LIMIT:
             sys.exit(f"{file}: {len(data)} bytes are too many")
         same = target.exists() and target.read_bytes() == data
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
         print(f"{file}: {len(data)} bytes{', as it was' * same}", flush=True)
-    files = {ROOT / file for _, file, _ in pictures()}
-    for path in sorted((ROOT / "docs/gallery").glob("*/*")):
-        if path not in files:
-            path.unlink()
-            print(f"{path.relative_to(ROOT)}: no program draws it, removed")
+    for path in {*(ROOT / "docs/gallery").glob("*/*")} - files:
+        path.unlink()
+        print(f"{path.relative_to(ROOT)}: no program draws it, removed")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""grade.py FOLDER: grades solutions of exercises (make exercise): prints a line for each .cu file below a folder.
-A file says which exercise it is by the "Run:" line of its header, or by its path, which ends in chapterNN/name.cu. Only the
-functions that the exercise asks for, and further __device__ functions, are taken from the file. They are put into the program of
-the suite, so the host part and the check are those of the suite, and the submission's own are not compiled. docs/teaching.md says
-what this holds and what it does not.
-
-BACKEND, BUILD and BIN are the settings of make. On the CPU back end the programs are built for make check, so data races and wrong
-barriers count as wrong; CHECK=0 builds and runs them as usual. TIME_LIMIT is in seconds for a run, MEMORY_LIMIT in MiB of address
-space (4096; on a GPU none, because CUDA reserves more than that), OUTPUT_LIMIT in MiB. The exit status is 1 unless all are right."""
+"""grade.py FOLDER: grades solutions of exercises, for make grade: prints a line for each .cu file below a folder. The functions that
+the exercise asks for, and further __device__ functions, are put into the program of the suite; the submission's host part and check
+are not compiled. docs/teaching.md has the verdicts, the limits, and what this holds and what it does not. BACKEND, BUILD and BIN are
+the settings of make. The exit status is 1 unless all are right."""
 import collections
 import os
 import pathlib
@@ -22,7 +17,7 @@ import sys
 
 from check import DETECTED
 from exercise import BACKEND, TIME_LIMIT
-from run import BUILD, ROOT, TOO_LONG, execute, lines_of
+from run import BUILD, ROOT, TOO_LONG, execute, lines_of, reason_of
 from task import Exercise, Problem
 
 RACES = BACKEND != "gpu" and os.environ.get("CHECK") != "0"
@@ -36,8 +31,7 @@ SCHEDULES = "forward", "random:1", "random:2"
 
 def limit(**limits):
     """For preexec_fn: sets limits such as AS=4 << 30."""
-    pairs = [(getattr(resource, f"RLIMIT_{name}"), (value, value)) for name, value in limits.items()]
-    return lambda: [resource.setrlimit(*pair) for pair in pairs]
+    return lambda: [resource.setrlimit(getattr(resource, f"RLIMIT_{n}"), (v, v)) for n, v in limits.items()]
 
 
 def exercise_of(path):
@@ -69,17 +63,10 @@ def run_once(binary, options, schedule):
     return status, errors, said[-1] if said else ""
 
 
-def assemble(name, path, number):
-    """Writes the program with the functions of the submission. Returns the goal of make."""
-    goal = SOURCES / str(number) / name
-    text = Exercise(name).with_functions_of(path.read_text(errors="replace"), "../../../../")
-    (ROOT / goal).parent.mkdir(parents=True)
-    (ROOT / f"{goal}.cu").write_text(text)
-    return goal
-
-
 def build(goals):
     """Builds all programs with one make. Limits stop a source that makes the compiler run without end."""
+    if not goals:
+        return
     settings = [f"BACKEND={BACKEND}", f"BIN={WORK}/bin", f"BUILD={BUILD}", *["NVCCFLAGS=--check"] * RACES]
     settings += ["SANITIZE=", "CHAPTER=", "PROGRAM=", "DIR="]
     make = ["make", "-k", "--no-print-directory", *settings, *map(str, goals)]
@@ -91,9 +78,8 @@ def grade(name, goal):
     """The verdict on a program that make has built, and the reason."""
     binary, own = WORK / "bin" / goal, f"{goal.parent.parent}/"
     if not os.access(binary, os.X_OK):
-        log = lines_of(WORK / "build.log")
-        said = [line for line in log if str(goal) in line]
-        reason = next((line for line in said if "error" in line), said[0] if said else "")
+        said = [line for line in lines_of(WORK / "build.log") if str(goal) in line]
+        reason = next((line for line in said if "error" in line), "".join(said[:1]))
         return "wrong", f"does not build: {reason.replace(own, '')[:160]}"
     options = Exercise(name).options.split() if RACES else []
     for schedule in SCHEDULES:
@@ -104,18 +90,32 @@ def grade(name, goal):
             return kind, detected.replace(own, "")[:200]
         if said == "right" and status == 0:
             continue
-        reason = next((line[:160] for line in errors if "--inject-error" not in line), "")
+        reasons = [line[:160] for line in errors if "--inject-error" not in line]
         if said == "not checked" or status == 2:  # the machine lacks what the program needs, such as a GPU
-            return "unknown", reason
-        if status in (TOO_LONG, 128 + signal.SIGXCPU):
-            return "wrong", f"ran longer than {TIME_LIMIT} s"
+            return "unknown", "".join(reasons[:1])
         if status == 0:
             return "wrong", "the program ended before its check"
-        return "wrong", reason or f"exit status {status}"
+        return "wrong", reason_of(TOO_LONG if status == 128 + signal.SIGXCPU else status, reasons, TIME_LIMIT)
     # The check must also notice a result that is not right.
     if run_once(binary, [*options, "--inject-error"], schedule)[2] != "wrong":
         return "wrong", "the check does not notice a changed result"
     return "right", ""
+
+
+def assemble(name, path, number):
+    """Writes the program with the functions of the submission. Returns the goal of make, and a verdict if there is one already."""
+    if not name:
+        return None, ("unknown", 'its header has no "Run: ./bin/chapterNN/name" of a program of the suite')
+    if Exercise(name).why_none():
+        return None, ("unknown", "this program is no exercise")
+    try:
+        text = Exercise(name).with_functions_of(path.read_text(errors="replace"), "../../../../")
+    except Problem as problem:
+        return None, ("wrong", str(problem))
+    goal = SOURCES / str(number) / name
+    (ROOT / goal).parent.mkdir(parents=True)
+    (ROOT / f"{goal}.cu").write_text(text)
+    return goal, None
 
 
 def main(folder):
@@ -125,23 +125,11 @@ def main(folder):
     shutil.rmtree(ROOT / SOURCES, ignore_errors=True)
     shutil.rmtree(WORK, ignore_errors=True)
     (WORK / "runs").mkdir(parents=True)
-    names, goals, verdicts, counts = {}, {}, {}, collections.Counter()
-    for number, path in enumerate(files):
-        name = names[path] = exercise_of(path)
-        try:
-            if not name:
-                reason = 'its header has no "Run: ./bin/chapterNN/name" of a program of the suite'
-                verdicts[path] = "unknown", reason
-            elif Exercise(name).why_none():
-                verdicts[path] = "unknown", "this program is no exercise"
-            else:
-                goals[path] = assemble(name, path, number)
-        except Problem as problem:
-            verdicts[path] = "wrong", str(problem)
-    if goals:
-        build(goals.values())
-    for path, name in names.items():
-        result, reason = verdicts[path] if path in verdicts else grade(name, goals[path])
+    names, counts = [exercise_of(path) for path in files], collections.Counter()
+    begun = [assemble(name, path, i) for i, (name, path) in enumerate(zip(names, files))]
+    build([goal for goal, _ in begun if goal])
+    for path, name, (goal, verdict) in zip(files, names, begun):
+        result, reason = verdict or grade(name, goal)
         counts[result] += 1
         shown = f"{result:9} {name or '-':34} {path.relative_to(folder)}"
         print(f"{shown}: {reason}" if reason else shown, flush=True)
@@ -150,8 +138,8 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    signal.signal(signal.SIGHUP, lambda *_: sys.exit(1))
+    for number in signal.SIGTERM, signal.SIGHUP:
+        signal.signal(number, lambda *_: sys.exit(1))
     try:
         sys.exit(main(pathlib.Path(sys.argv[1]).resolve()))
     finally:

@@ -8,32 +8,24 @@ cd "${0%/*}/.."
 
 [ -n "$FILE" ] || { echo 'make old needs the program: make old FILE=/path/to/listing.cu' >&2; exit 64; }
 [ -f "$FILE" ] || { echo "FILE=$FILE: there is no such file" >&2; exit 64; }
-name=${FILE##*/}
-name=${name%.*}
-folder=$B/old
+name=$(basename "$FILE")
+name=${name%.*} folder=$B/old
 mkdir -p "$folder" "$BIN/old"
 
-# The folder of FILE is searched too, because a changed copy of it lies elsewhere.
-case $FILE in */*) own=${FILE%/*} ;; *) own=. ;; esac
-set -- -x cu -w "-I$own" -Icommon/old/common -Icommon -c -o "$folder/$name.o"
+# A copy of FILE is compiled, in which some things are changed. Messages name FILE, and its folder is searched too.
+source=$folder/$name.cu
+{ echo "#line 1 \"$FILE\"" && cat "$FILE"; } >"$source"
+set -- -x cu -w "-I$(dirname "$FILE")" -Icommon/old/common -Icommon -c -o "$folder/$name.o"
 case $BACKEND in
 cpu) set -- --legacy "$@" ;;
 gpu) set -- -Icucc/legacy -include cucc/legacy/legacy.h -Xcompiler=-pthread,-fpermissive "$@" ;;
 esac
 
-# change SCRIPT: a copy of FILE, edited with sed, is compiled in its place. Messages name FILE.
-source=$FILE
-change() {
-    [ "$source" != "$FILE" ] || { echo "#line 1 \"$FILE\"" && cat "$FILE"; } >"$folder/$name.cu"
-    source=$folder/$name.cu
-    sed -i "$1" "$source"
-}
-
 # Compilers on Windows accept `void main`.
 void_main='^\([[:space:]]*\)void\([[:space:]]\{1,\}main[[:space:]]*(\)'
 if grep -q "$void_main" "$FILE"; then
     echo "$FILE: main is compiled with the type int, not void"
-    change "s/$void_main/\1int\2/"
+    sed -i "s/$void_main/\1int\2/" "$source"
 fi
 
 compile() { eval "$COMPILE \"\$@\""; } # a compiler may be several words, in quotes
@@ -45,7 +37,7 @@ if ! compile "$@" "$source" 2>"$folder/$name.err"; then
     [ -n "$classes" ] || { cat "$folder/$name.err" >&2; exit 1; }
     for class in $classes; do
         echo "$FILE: the constructors of $class are compiled with __host__ __device__ in front of them"
-        change "s/^\\([[:space:]]*\\)\\($class[[:space:]]*(\\)/\\1__host__ __device__ \\2/"
+        sed -i "s/^\\([[:space:]]*\\)\\($class[[:space:]]*(\\)/\\1__host__ __device__ \\2/" "$source"
     done
     compile "$@" "$source"
 else

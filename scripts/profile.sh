@@ -7,14 +7,10 @@
 set -eu
 cd "${0%/*}/.."
 
-: "${BIN:=bin}" "${BUILD:=build}"
-program=$1
+program=$1 name=${1##*/} BIN=$(cd "${BIN:-bin}" && pwd)
 shift
-case $BIN in /*) ;; *) BIN=$PWD/$BIN ;; esac
-folder=$BUILD/profile/${program%/*}
-mkdir -p "$folder"
-cd "$folder"
-name=${program##*/}
+mkdir -p "${BUILD:=build}/profile/${program%/*}"
+cd "$BUILD/profile/${program%/*}"
 unset DISPLAY WAYLAND_DISPLAY
 
 # Time; sectors for each access of a warp to global memory, reads and writes; bank conflicts; instructions, also of local and
@@ -25,16 +21,14 @@ metrics=gpu__time_duration.sum,${global}ld.ratio,${global}st.ratio,${conflicts}l
 metrics=$metrics,smsp__inst_executed_op_local_ld.sum,smsp__inst_executed_op_local_st.sum,idc__requests.sum
 metrics=$metrics,smsp__inst_executed_op_branch.sum,smsp__sass_branch_targets_threads_divergent.sum,sm__ctas_launched.sum
 
-found=
+command -v nsys >/dev/null || command -v ncu >/dev/null ||
+    { echo 'neither nsys nor ncu is on PATH: they are part of the CUDA toolkit' >&2; exit 1; }
 if command -v nsys >/dev/null; then
-    found=yes
     echo "== nsys: $program $*"
     nsys profile --force-overwrite true --trace cuda,nvtx --output "$name" "$BIN/$program" "$@" >"$name.txt" 2>&1 || { cat "$name.txt" >&2; exit 1; }
     nsys stats --force-export true --quiet --report cuda_gpu_kern_sum --report cuda_gpu_mem_time_sum --report nvtx_gpu_proj_sum "$name.nsys-rep"
 fi
 if command -v ncu >/dev/null; then
-    found=yes
     echo "== ncu: the first launch of each kernel of $program $*"
     ncu --kernel-id :::1 --metrics "$metrics" "$BIN/$program" "$@"
 fi
-[ -n "$found" ] || { echo 'neither nsys nor ncu is on PATH: they are part of the CUDA toolkit' >&2; exit 1; }

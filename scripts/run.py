@@ -3,6 +3,7 @@
 """run.py [FOLDER…]: runs every program, or those of the given folders, without a window, and prints a table. Each program runs in
 build/run/chapterNN with its defaults, a program of MPI as several processes. Its output is saved there as NAME.txt, with its picture
 beside it. The exit status is 1 when a program failed. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
+import contextlib
 import os
 import pathlib
 import re
@@ -41,12 +42,10 @@ def execute(command, base, folder=None, limit=TIME_LIMIT, **options):
 def stop(process):
     """Ends what is left of the session of a process."""
     for number, seconds in (signal.SIGTERM, 5), (signal.SIGKILL, None):
-        try:
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             if process.poll() is None:
                 os.killpg(process.pid, number)
                 process.wait(seconds)
-        except (ProcessLookupError, subprocess.TimeoutExpired):
-            pass
 
 
 def launcher(program):
@@ -79,9 +78,16 @@ class Table:
         self.note(self.head + text)
 
 
+def reason_of(status, last, limit=TIME_LIMIT):
+    """Why a program failed. last: the line that it wrote to stderr last, in a list, or none."""
+    if status == TOO_LONG:
+        return f"ran longer than {limit} s"
+    return last[0] if last else f"exit status {status}"
+
+
 def judge(program, status, errors, picture):
     """The result of a run, and the reason. errors: the lines that it wrote to stderr."""
-    last, expected = errors[-1] if errors else "", int(program.expect or 0)
+    expected = int(program.expect or 0)
     if expected and status == expected:
         return "ok", f"status {status} as expected: {errors[0] if errors else ''}"
     if status == 0 and expected:
@@ -89,12 +95,10 @@ def judge(program, status, errors, picture):
     if status == 0:
         return ("FAILED", "wrote no picture") if program.picture and not picture else ("ok", picture)
     if status == 2:
-        return "waived", last
-    if status == TOO_LONG:
-        return "FAILED", f"ran longer than {TIME_LIMIT} s"
+        return "waived", "".join(errors[-1:])
     if status > 128:
         return "FAILED", f"ended by signal {status - 128}"
-    return "FAILED", f"exit status {status}" + (f": {last}" if last else "")
+    return "FAILED", reason_of(status, [f"exit status {status}: {line}" for line in errors[-1:]])
 
 
 def run(program):
@@ -105,10 +109,10 @@ def run(program):
     status, errors = execute([*launcher(program), BIN / program.name], base)
     if not errors:
         base.with_suffix(".err").unlink()
-    made = [f.name for f in sorted(base.parent.glob(f"{base.name}.*")) if f.stat().st_size]
-    pictures = [name for name in made if not name.endswith((".txt", ".err"))]
+    made = sorted(file for file in base.parent.glob(f"{base.name}.*") if file.stat().st_size)
     folder = f"{BUILD}/run/{program.name.split('/')[0]}"
-    return judge(program, status, errors, f"{folder}/{pictures[-1]}" if pictures else "")
+    pictures = [f"{folder}/{file.name}" for file in made if file.suffix not in (".txt", ".err")]
+    return judge(program, status, errors, "".join(pictures[-1:]))
 
 
 def main(folders):

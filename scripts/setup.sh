@@ -1,9 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs the packages that the suite uses and this machine lacks, with the package manager of Debian, Ubuntu,
-# Fedora, Arch or openSUSE. When nothing is missing, it changes nothing and does not use the network. For a
-# package that cannot be installed it says what will be missing, and continues; only a missing compiler is an
-# error.
+# Installs the packages that the suite uses and this machine lacks. When nothing is missing, it changes nothing and does not use the
+# network. For a package that cannot be installed it says what will be missing, and continues; only a missing compiler is an error.
 #   setup.sh [GOAL…]          the packages for building and running, and for these goals of make
 #   setup.sh --how PACKAGE…   prints the command that installs these packages, given by their Debian names
 set -eu
@@ -51,49 +49,44 @@ python3-ipykernel|test|the test of the notebook|python3-ipykernel|python-ipykern
 END
 }
 
+field() { # number, Debian package
+    packages | awk -F '|' -v field="$1" -v package="$2" '$1 == package { print $field }'
+}
+
 installed() { # package, by its name on this system
     case $system in
     Debian) [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ;;
-    Fedora | openSUSE) rpm -q --whatprovides "$1" ;;
     Arch) pacman -T "$1" ;;
-    *) false ;;
+    *) rpm -q --whatprovides "$1" ;;
     esac >/dev/null 2>&1
 }
 
-# Several package managers may be installed; the system's own is the one that lists itself as installed. `column` is that of the
-# names in the table.
-while read -r system column tool self by_hand; do
+# The system | the field of its names in the table | its package manager | the package that contains that | its options | the command
+# that installs | and the same for people. The manager of the system is the one that lists itself as installed.
+while IFS='|' read -r system column tool self quiet install by_hand; do
     if command -v "$tool" >/dev/null && installed "$self"; then break; fi
 done <<'END'
-Debian 1 apt-get dpkg apt install
-Fedora 4 dnf rpm dnf install
-openSUSE 6 zypper rpm zypper install
-Arch 5 pacman pacman pacman -S --needed
+Debian|1|apt-get|dpkg|-qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=1 -o Acquire::http::Timeout=20|install -y --no-install-recommends|apt install
+Fedora|4|dnf|rpm||install -y --setopt=install_weak_deps=False|dnf install
+openSUSE|6|zypper|rpm|--non-interactive|install --no-recommends|zypper install
+Arch|5|pacman|pacman||-S --needed --noconfirm|pacman -S --needed
 END
 
-# Translates the names of Debian packages to those of this system, without duplicates: elsewhere one package may contain several of
-# Debian's, and some have no package. A name that is not in the table is unchanged.
+# The names on this system, without duplicates: elsewhere one package may contain several of Debian's, and some have no package.
 names() { # Debian packages
-    packages | awk -F '|' -v column="${column:-1}" -v list="$*" '
-    { name[$1] = $column }
-    END {
-        count = split(list, wanted, " ")
-        for (i = 1; i <= count; i++) {
-            n = wanted[i] in name ? name[wanted[i]] : wanted[i]
-            if (n != "-" && !seen[n]++) { printf "%s%s", blank, n; blank = " " }
-        }
-    }'
+    for package; do
+        name=$(field "${column:-1}" "$package")
+        [ "$name" = - ] || echo "${name:-$package}"
+    done | awk '!seen[$0]++ { printf "%s%s", blank, $0; blank = " " }'
 }
 
 how() { # Debian packages: prints the command that installs them
     found=$(names "$@")
-    if [ -z "$system" ]; then
-        echo "install $* (Debian's names)"
-    elif [ -n "$found" ]; then
-        echo "$by_hand $found"
-    else
-        echo "$system has no package for it, Debian has $*"
-    fi
+    case $system,$found in
+    ,*) echo "install $* (Debian's names)" ;;
+    *,) echo "$system has no package for it, Debian has $*" ;;
+    *) echo "$by_hand $found" ;;
+    esac
 }
 
 if [ "${1-}" = --how ]; then
@@ -104,7 +97,8 @@ if [ "${1-}" = --how ]; then
 fi
 
 # Only the compilers are required; without other packages parts of the suite are switched off.
-finish() {
+finish() { # what to say, if anything
+    [ $# = 0 ] || echo "setup: $1"
     for compiler in "${CC:-cc}" "${CXX:-g++}" "${HOSTCC:-cc}"; do
         command -v "${compiler%% *}" >/dev/null || { echo "setup: there is no $compiler, and nothing builds without it" >&2; exit 1; }
     done
@@ -120,76 +114,48 @@ replaced() { # Debian package
     esac >/dev/null
 }
 
+goals=$(IFS='|' && echo "all${1+|$*}")
 lacking=
-for package in $(packages | awk -F '|' -v goals="all $*" '
-    BEGIN { count = split(goals, goal, " ") }
-    { for (i = 1; i <= count; i++) if (index(" " $2 " ", " " goal[i] " ")) { print $1; next } }'); do
+for package in $(packages | awk -F '|' -v goals="(^| )($goals)( |$)" '$2 ~ goals { print $1 }'); do
     name=$(names "$package")
     [ -z "$name" ] || installed "$name" || replaced "$package" || lacking="$lacking $package"
 done
-if [ -z "$lacking" ]; then
-    echo "setup: nothing is missing"
-    finish
-fi
+[ -n "$lacking" ] || finish 'nothing is missing'
 # shellcheck disable=SC2086
 missing=$(names $lacking) by_hand=$(how $lacking)
-if [ -z "$system" ]; then
-    echo "setup: this system is unknown, so nothing is installed: $by_hand"
-    finish
-fi
+[ -n "$system" ] || finish "this system is unknown, so nothing is installed: $by_hand"
 echo "setup: missing: $missing"
 
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
     as_root=sudo
-    why=
-    command -v sudo >/dev/null || why='without sudo'
-    [ -n "$why" ] || sudo env >/dev/null || why='since sudo refuses'
-    if [ -n "$why" ]; then
-        echo "setup: $why, someone with the rights must run: $by_hand" >&2
-        finish
-    fi
+    says="someone with the rights must run: $by_hand"
+    command -v sudo >/dev/null || finish "without sudo, $says"
+    sudo env >/dev/null || finish "since sudo refuses, $says"
 fi
 
-# sudo clears the environment, so the variable is set on the command line.
 manager() { # arguments of the package manager
     echo "setup: ${as_root:+sudo }$tool $*"
-    [ "$system" != Debian ] || set -- -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=1 -o Acquire::http::Timeout=20 "$@"
-    $as_root env DEBIAN_FRONTEND=noninteractive "$tool" "$@"
+    # sudo clears the environment, so the variable is set on the command line.
+    # shellcheck disable=SC2086
+    $as_root env DEBIAN_FRONTEND=noninteractive "$tool" $quiet "$@"
 }
 
-install() {
-    case $system in
-    Debian) manager install -y --no-install-recommends "$@" ;;
-    Fedora) manager install -y --setopt=install_weak_deps=False "$@" ;;
-    Arch) manager -S --needed --noconfirm "$@" ;;
-    openSUSE) manager --non-interactive install --no-recommends "$@" ;;
-    esac
-}
-
-# dnf and zypper update their lists of packages themselves. A new image of Debian has none, an old one has outdated lists. Those of
-# pacman may only be updated together with the whole system, which is left to the user.
+# A new image of Debian has no lists of packages, an old one has outdated lists.
 update() {
-    case $system in
-    Debian) manager update || echo 'setup: the lists of packages could not be fetched' >&2 ;;
-    Arch) echo 'setup: if pacman does not find the packages, update the system with: pacman -Syu' >&2 ;;
-    esac
+    [ "$system" != Debian ] || manager update || echo 'setup: the lists of packages could not be fetched' >&2
 }
 
 for package in $missing; do
     [ "$system" != Debian ] || apt-cache show "$package" >/dev/null 2>&1 || { update && break; }
 done
 # shellcheck disable=SC2086
-if ! install $missing; then
+if ! manager $install $missing; then
     update
-    for package in $missing; do installed "$package" || install "$package" || :; done
+    for package in $missing; do installed "$package" || manager $install "$package" || :; done
 fi
-packages | while IFS='|' read -r package _ purpose _; do
-    case "$lacking " in
-    *" $package "*)
-        name=$(names "$package")
-        installed "$name" || echo "setup: could not install $name, which is needed for: $purpose" >&2
-        ;;
-    esac
+for package in $lacking; do
+    name=$(names "$package")
+    installed "$name" || echo "setup: could not install $name, which is needed for: $(field 3 "$package")" >&2
 done
 finish

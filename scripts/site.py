@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Writes the programs and the documents as web pages, which need no server and no network.
   site.py [FOLDER]   default: build/site (of BUILD, as in the Makefile), which is emptied first. In another folder files of other names stay
-The pages are index.html, one for each program in the order of scripts/programs.py, one for each .md file, and one for each other
-file that these link to or include. site.html is the frame of a page, site.css the style."""
+The pages are one for README.md (index.html), for each program in the order of scripts/programs.py, for each other .md file, and for
+each file that these link to or include. site.html is the frame of a page, site.css the style."""
 import collections
 import itertools
 import os
@@ -12,52 +12,62 @@ import re
 import shutil
 import string
 import sys
-from html import escape
+from html import escape, unescape
 
 from docs import chapter_title
 from gallery import pictures
-from highlight import highlighted
 from programs import ROOT, read_programs
+from task import NO_CODE
 
 sys.path.insert(0, str(ROOT / "bench"))
 from report import RECORDED, STYLE, find, measured, scrolled  # noqa: E402
 from results import Problem, load, run, shown, write  # noqa: E402
 
-
 PROGRAMS = read_programs()
+NAMES = {program.name for program in PROGRAMS}
 PICTURES = {program: file for program, file, _ in pictures()}
-SOURCES = {program.name + ".cu" for program in PROGRAMS}
-TERMS = "docs/index.md"
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / os.environ.get("BUILD", "build") / "site")
+# A kernel's definition and a launch, in a source without comments and strings
+NAME, LIST = r"(\w[\w.]*(?:\[\w*\])?)(?:<[\w\s,:*&.()]*>)?\s*", r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+MARKS = {
+    "Kernel": rf"__global__\b[^;{{}}]*?\b{NAME}{LIST}(?=\s*\{{)",
+    "Launch": rf"{NAME}<<<.*?>>>\s*{LIST}|\b(cudaLaunch\w*Kernel\w*){LIST}",
+}
 
-# ---- pages and links: a page has the path of its file in the repository ----
+# ---- pages and links: a page has the path of its file in the repository, and links lead to such paths until linked() ----
 
-linked = ["README.md"]  # the files that pages link to, in the order in which the links were found
+pages = ["README.md"]  # grows by the files that pages link to
 
 
 def address(path):
     """The path within the site of a file of the repository."""
     if path.endswith((".png", ".webp", ".svg", ".ipynb")):
         return path
-    return (os.path.splitext(path)[0] if path in SOURCES or path.endswith(".md") else path) + ".html"
+    short = path.endswith(".md") or path.removesuffix(".cu") in NAMES
+    return "index.html" if path == "README.md" else (os.path.splitext(path)[0] if short else path) + ".html"
 
 
-def link(path, page):
-    """The relative link from a page to a file, which is added to the site."""
-    if path not in linked:
-        linked.append(path)
-    return os.path.relpath(address(path), os.path.dirname(page) or ".")
+def target(url, page):
+    """The path in the repository that a link of a page leads to; None if there is no such file."""
+    path = os.path.normpath(os.path.join(os.path.dirname(page), url))
+    return None if path.startswith("..") or not (ROOT / path).exists() else path
 
 
 def link_of(url, page):
-    """Converts a link of a document into a link to a page of the site."""
+    """Converts a link of a page into one within the site, to which the file is added."""
     if re.match("[a-z]+:|#", url):
         return url
     file, mark, heading = url.partition("#")
-    path = os.path.normpath(os.path.join(os.path.dirname(page), file))
-    if path.startswith("..") or not (ROOT / path).exists():
+    path = target(file, page)
+    if not path:
         raise Problem(f"{page}: links to {url}, but there is no such file")
-    return link(path, page) + mark + heading
+    if path not in pages:
+        pages.append(path)
+    return os.path.relpath(address(path), os.path.dirname(page) or ".") + mark + heading
+
+
+def linked(html, page):
+    return re.sub(r'(?<= )(href|src)="([^"]*)"', lambda m: f'{m[1]}="{link_of(m[2], page)}"', html)
 
 
 def anchor(text):
@@ -71,47 +81,53 @@ def write_page(page, title, *parts):
     write(FOLDER / address(page), frame.substitute(title=escape(title), top=top, main="\n".join(parts)))
 
 
-def listing(lines, begin, end, label):
-    """Some lines of a source as HTML. The style sheet adds the line numbers."""
-    style = f' class="code" style="counter-reset: line {begin}"'
-    return scrolled("pre", label, "".join(lines[begin:end]), style)
+# ---- sources ----
 
 
-def folded(summary, content, state=""):
-    return f"<details{state}><summary>{summary}</summary>{content}</details>"
+def marks_of(text):
+    """The kernels and launches in a program, as (first line, last line, kind, name)."""
+    code = NO_CODE.sub(lambda match: re.sub(r"\S", " ", match[0]), text)
+    found = [(m, kind) for kind, pattern in MARKS.items() for m in re.finditer(pattern, code, re.S)]
+    line = lambda at: code.count("\n", 0, at) + 1  # noqa: E731
+    return sorted((line(m.start()), line(m.end()), kind, m[1] or m[2]) for m, kind in found)
+
+
+def listing(path, text, label, first=1, marked=()):
+    """A source, or a part of one that begins with the line `first`, as HTML. The style sheet adds the line numbers."""
+    from pygments import highlight, lexers
+    from pygments.formatters import HtmlFormatter
+
+    def included(match):
+        return (
+            linked(f'<a href="{match[1]}">', path) + match[0] + "</a>" if target(match[1], path) else match[0]
+        )
+
+    cuda = path.endswith((".cu", ".h"))
+    lexer = lexers.CudaLexer if cuda else lexers.find_lexer_class_for_filename(path) or lexers.TextLexer
+    shape = HtmlFormatter(linenostart=first, linespans="L", hl_lines=[line - first + 1 for line in marked])
+    html = highlight(text, lexer(stripnl=False, ensurenl=False), shape)
+    html = html.partition("<pre><span></span>")[2].rpartition("</pre>")[0]
+    # Pygments 2.20 does not escape quotation marks
+    html = re.sub('(?<=<span class="cpf">)(?:&quot;|")([^&<"]+)(?:&quot;|")', included, html)
+    return scrolled("pre", label, html, f' class="code" style="counter-reset: line {first - 1}"')
 
 
 def source_page(path):
-    if (ROOT / path).is_dir():
-        files = sorted(str(file.relative_to(ROOT)) for file in (ROOT / path).iterdir() if file.is_file())
-        body = "".join(f'<p><a href="{link(file, path)}">{file}</a></p>\n' for file in files)
-    else:
-        body = listing(highlighted(path, link)[0], 0, None, path)
-    write_page(path, path, f"<h1>{path}</h1>", body)
+    file = ROOT / path
+    names = sorted(f"{member.name}\n" for member in file.iterdir()) if file.is_dir() else []
+    write_page(path, path, f"<h1>{path}</h1>", listing(path, "".join(names) or file.read_text(), path))
 
 
-# ---- programs ----
-
-
-def section(program):
-    return re.match(r"[\w.]*\w", program.book)[0]
-
-
-def facts(program):
+def facts(program, text):
     """The fields of the header, as pairs of a name and HTML."""
-    page, number, text = program.name, section(program), (ROOT / (program.name + ".cu")).read_text()
     needs = re.sub(r"\barch=\w+|libs=", "", program.needs).replace("gpus=2", "2 GPUs").replace("gl", "OpenGL")
-    exercise = (
-        f'<code>make exercise {page}</code> (<a href="{link("docs/exercises.md", page)}">exercises</a>)'
-    )
-    index = os.path.relpath("index.html", os.path.dirname(page))
-    terms = [(f"{link(TERMS, page)}#{anchor(term)}", escape(term)) for term in re.split(", *", program.terms)]
-    command = " ".join(f"<span>{escape(word)}</span>" for word in program.run.split())
+    exercise = f'<code>make exercise {program.name}</code> (<a href="../docs/exercises.md">exercises</a>)'
+    terms = [f'<a href="../docs/index.md#{anchor(t)}">{escape(t)}</a>' for t in program.terms.split(", ")]
     return {
-        "Book": f'<a href="{index}#section-{number}">{number}</a>{escape(program.book[len(number):])}',
-        "Terms": ", ".join(f'<a href="{target}">{term}</a>' for target, term in terms),
-        "Build": f"<code>make {page}</code>",
-        "Run": f"<code>{command}</code>",
+        "Book": escape(program.book),
+        "Terms": ", ".join(terms),
+        "Build": f"<code>make {program.name}</code>",
+        "Run": f'<code>{" ".join(f"<span>{escape(word)}</span>" for word in program.run.split())}</code>',
         "Exercise": exercise if re.search(r"^// Task: (?!none:)\S", text, re.M) else "",
         "Needs": escape(needs),
         "Differs": escape(program.differs),
@@ -119,99 +135,68 @@ def facts(program):
     }
 
 
-def program_page(program, chapter, neighbours, recorded):
-    page, path = program.name, program.name + ".cu"
-    text, (lines, marks) = (ROOT / path).read_text().splitlines(), highlighted(path, link)
-    head = text.index(" */") + 1
-    proof = next((i for i, line in enumerate(text) if re.match("// -+ proof$", line)), len(text))
-    parts = [
-        f'<p class="above">{chapter}</p>\n<h1>{page.split("/")[1]}: {escape(program.title)}</h1>',
-        f"<p>{escape(program.teaches)}</p>",
-    ]
-    if page in PICTURES:
-        file = PICTURES[page]
-        image = f'<img src="{link(file, page)}" alt="picture of {page}: {escape(program.title)}">'
+def program_page(before, program, after, recorded):
+    name, path, title = program.name, f"{program.name}.cu", escape(program.title)
+    text, (chapter, base) = (ROOT / path).read_text(), name.split("/")
+    head, lesson, proof = re.fullmatch(r"(.*?^ \*/\n)(.*?)(^// -+ proof$.*)?", text, re.M | re.S).groups("")
+    end, last, marks = head.count("\n"), (head + lesson).count("\n"), marks_of(text)
+    marked = [line for mark in marks for line in range(mark[0], mark[1] + 1)]
+    parts = [f'<p class="above">{escape(chapter_title(chapter))}</p>\n<h1>{base}: {title}</h1>']
+    parts.append(f"<p>{escape(program.teaches)}</p>")
+    if name in PICTURES:
         # An animation does not stop by itself, so the reader can hide it.
-        parts.append(folded("Animation", image, " open") if file.endswith("webp") else f"<p>{image}</p>")
-    told = [f"<dt>{name}</dt><dd>{html}</dd>" for name, html in facts(program).items() if html]
+        animated = PICTURES[name].endswith("webp")
+        frame = "<details open><summary>Animation</summary>{}</details>" if animated else "<p>{}</p>"
+        parts.append(frame.format(f'<img src="../{PICTURES[name]}" alt="picture of {name}: {title}">'))
+    told = (f"<dt>{field}</dt><dd>{html}</dd>" for field, html in facts(program, text).items() if html)
     parts += ["<dl>", *told, f"</dl>\n<h2>Source</h2>\n<p>{path}."]
     for kind, words in ("Kernel", "Kernels"), ("Launch", "Launches"):
-        own = [f'<code>{name}</code> in line <a href="#L{n}">{n}</a>' for of, name, n in marks if of == kind]
-        parts += [f'<mark class="{kind}">{words}</mark>: {", ".join(own)}.'] if own else []
-    parts += [
-        "</p>",
-        folded(f"Header, lines 1 to {head}", listing(lines, 0, head, "header")),
-        listing(lines, head, proof, "lesson"),
+        own = [f'<code>{m[3]}</code> in line <a href="#L-{m[0]}">{m[0]}</a>' for m in marks if m[2] == kind]
+        parts += [f'<mark>{words}</mark>: {", ".join(own)}.'] if own else []
+    folded = "<details><summary>{}</summary>{}</details>"
+    sources = [
+        folded.format(f"Header, lines 1 to {end}", listing(path, head, "header")),
+        listing(path, lesson, "lesson", end + 1, marked),
     ]
-    if proof < len(text):
-        title = f"Proof, lines {proof + 1} to {len(text)}: options, input, reference and check"
-        parts.append(folded(title, listing(lines, proof, None, "proof")))
-    if page in recorded.get("programs", {}):
-        how = f'{link("docs/performance.md", page)}#how-the-times-are-taken'
-        parts.append(f'<h2>Measured</h2>\n<p><a href="{how}">How the times are taken</a></p>')
-        parts += measured(page, RECORDED, recorded)
-    parts.append('<nav class="neighbours" aria-label="previous and next program">')
-    for rel, word, other in zip(("prev", "next"), ("Previous", "Next"), neighbours):
-        if other:
-            parts.append(f'<a rel="{rel}" href="{link(other.name + ".cu", page)}">{word}: {other.name}</a>')
-    write_page(path, f"{page}: {program.title}", *parts, "</nav>")
+    if proof:
+        what = f"Proof, lines {last + 1} to {text.count(chr(10))}: options, input, reference and check"
+        sources.append(folded.format(what, listing(path, proof, "proof", last + 1, marked)))
+    parts = [linked("\n".join(parts), path), "</p>", *sources]
+    if name in recorded.get("programs", {}):
+        how = '<a href="../docs/performance.md#how-the-times-are-taken">How the times are taken</a>'
+        parts += [f"<h2>Measured</h2>\n<p>{linked(how, path)}</p>", *measured(name, RECORDED, recorded)]
+    nav = '<nav class="neighbours" aria-label="previous and next program">'
+    for rel, word, other in ("prev", "Previous", before), ("next", "Next", after):
+        nav += f'\n<a rel="{rel}" href="../{other.name}.cu">{word}: {other.name}</a>' if other else ""
+    write_page(path, f"{name}: {program.title}", *parts, linked(nav, path), "</nav>")
 
 
 # ---- documents ----
 
 
-def document(text, page):
-    """A document as HTML, and its title."""
+def document_page(page):
     from markdown_it import MarkdownIt
 
-    markdown, title, seen = MarkdownIt("commonmark").enable("table"), page, collections.Counter()
-    tokens = markdown.parse(re.sub("^<!--.*-->$", "", text, flags=re.M))
-    for i, (before, token) in enumerate(zip(tokens, tokens[1:])):
-        inner = token.children or []
-        words = "".join(part.content for part in inner)
-        if before.type == "heading_open":
-            title = words if before.tag == "h1" else title
-            before.attrSet("id", anchor(words) + (f"-{seen[words]}" if seen[words] else ""))
-            seen[words] += 1
-        if page == TERMS and (before.type, token.type) == ("tr_open", "td_open"):  # the cell of a term
-            token.attrSet("id", anchor(tokens[i + 2].content.replace("\\", "")))
-        for part in [token, *inner]:
-            for name in {"href", "src"} & set(part.attrs):
-                part.attrSet(name, link_of(part.attrs[name], page))
-            if part.type in ("html_inline", "html_block"):  # <img src="…">
-                part.content = re.sub('(?<=src=")([^"]*)', lambda m: link_of(m[1], page), part.content)
-    html, number = markdown.renderer.render(tokens, markdown.options, {}), itertools.count(1)
-    html = html.replace("<th></th>", "<td></td>")
+    text, seen, number = (ROOT / page).read_text(), collections.Counter(), itertools.count(1)
+    html = MarkdownIt("commonmark").enable("table").render(re.sub("^<!--.*-->$", "", text, flags=re.M))
+
+    def heading(match):
+        name = anchor(unescape(re.sub("<[^>]*>", "", match[2])))
+        seen[name] += 1
+        return f'<{match[1]} id="{name}{f"-{seen[name] - 1}" * (seen[name] > 1)}">{match[2]}<'
+
+    html = re.sub(r"<(h\d)>(.*?)<(?=/\1>)", heading, html)
+    if page == "docs/index.md":  # the cells of the terms
+        html = re.sub("(?<=<tr>\n<td)>(.*?)<", lambda m: f' id="{anchor(unescape(m[1]))}">{m[1]}<', html)
+    html = linked(html.replace("<th></th>", "<td></td>"), page)
     for pattern, element, name, attributes in (
         ("(<table>.*?</table>)", "div", "table", ' class="table text"'),
         ("<pre>(.*?)</pre>", "pre", "text", ""),
         (r'(?:<p>)?(<img src="[^"]*\.svg"[^>]*>)(?:</p>)?', "figure", "picture", ""),
     ):
-        name_next = lambda m: scrolled(element, f"{name} {next(number)}", m[1], attributes)  # noqa: E731
-        html = re.sub(pattern, name_next, html, flags=re.S)
-    return html, title
-
-
-def index(chapters):
-    """The first page: the opening of README.md, the chapters with their programs, and README.md's list of documents."""
-    readme = (ROOT / "README.md").read_text()
-    opening, title = document(readme.partition("\n| ")[0], "README.md")
-    documents, _ = document("## Documents\n" + readme.partition("\n## More\n")[2], "README.md")
-    contents = [f'<a href="#chapter-{i}">{chapter}</a>' for i, chapter in enumerate(chapters)]
-    parts, sections = [opening, '<nav aria-label="chapters">', *contents, "</nav>"], set()
-    for i, (chapter, programs) in enumerate(chapters.items()):
-        parts.append(f'<h2 id="chapter-{i}">{chapter}</h2>\n<ul class="programs">')
-        for program in programs:
-            number, file = section(program), f"docs/gallery/{program.name}.png"
-            first = "" if number in sections else f' id="section-{number}"'
-            sections.add(number)
-            name = f'<a href="{link(program.name + ".cu", "")}">{program.name.split("/")[1]}</a>'
-            parts.append(f"<li{first}><span>{number}</span> <p>{name} {escape(program.title)}</p>")
-            if file in PICTURES.values():
-                parts.append(f'<img src="{link(file, "")}" alt="" width="72" height="72" loading="lazy">')
-            parts.append("</li>")
-        parts.append("</ul>")
-    write_page("index.md", title, *parts, documents)
+        next_one = lambda m: scrolled(element, f"{name} {next(number)}", m[1], attributes)  # noqa: E731
+        html = re.sub(pattern, next_one, html, flags=re.S)
+    write_page(page, re.search("^# (.*)", text, re.M)[1], html)
 
 
 def main():
@@ -222,23 +207,18 @@ def main():
         raise Problem("needs pygments and markdown_it for python3: make setup site installs them")
     if len(sys.argv) == 1:
         shutil.rmtree(FOLDER, ignore_errors=True)
-    folders = itertools.groupby(PROGRAMS, lambda program: program.name.split("/")[0])
-    chapters = {escape(chapter_title(folder)): list(programs) for folder, programs in folders}
-    index(chapters)
     recorded = load().get(RECORDED, {})
-    for before, program, after in zip([None, *PROGRAMS], PROGRAMS, [*PROGRAMS[1:], None]):
-        chapter = next(title for title, programs in chapters.items() if program in programs)
-        program_page(program, chapter, (before, after), recorded)
-    for path in linked:  # link() appends to this list during the loop
+    for neighbours in zip([None, *PROGRAMS], PROGRAMS, [*PROGRAMS[1:], None]):
+        program_page(*neighbours, recorded)
+    for path in pages:  # link_of() appends to this list during the loop
         if path.endswith(".md"):
-            html, title = document((ROOT / path).read_text(), path)
-            write_page(path, title, html)
+            document_page(path)
         elif address(path) == path:
             (FOLDER / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / path, FOLDER / path)
-        elif path not in SOURCES:
+        elif path.removesuffix(".cu") not in NAMES:
             source_page(path)
-    documents = sum(path.endswith(".md") for path in linked)
+    documents = sum(path.endswith(".md") for path in pages)
     write(FOLDER / "site.css", STYLE + "\n" + (ROOT / "scripts/site.css").read_text())
     print(f"{shown(FOLDER / 'index.html')}: {len(PROGRAMS)} programs, {documents} documents")
     return 0

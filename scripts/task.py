@@ -7,7 +7,7 @@ begin with HANDLE_ or contain <<<."""
 import collections
 import re
 
-from programs import ROOT
+from programs import ROOT, read_program
 
 # What is no code: preprocessor lines, comments, strings and characters (but not the ' of 1'000)
 NO_CODE = re.compile(
@@ -54,30 +54,23 @@ class Exercise:
     def __init__(self, name):
         self.name, self.text = name, (ROOT / f"{name}.cu").read_text()
         before, _, task = self.text.partition("\n// Task: ")
-        self.lines, rows = self.text.rstrip("\n").split("\n"), task.rstrip("\n").split("\n")
-        if any(not row.startswith("// ") for row in rows[1:]):
+        self.lines, self.task = self.text.rstrip("\n").split("\n"), task.rstrip("\n").replace("\n// ", "\n")
+        if re.search("\n(?!// )", task.rstrip("\n")):
             raise Problem(f"{name}.cu: the comment Task: must be the last lines of the file")
-        self.task = "\n".join([rows[0], *(row[3:] for row in rows[1:])])
         self.end = before.count("\n")  # the empty line before the comment
         self.header_end = self.lines.index(" */")
-        options = re.search(r"^ \* Check: *(.*?)( \|.*)?$", "\n".join(self.lines[: self.header_end]), re.M)
-        # The options of a quick run, of make check
-        self.options = options[1] if options and not options[1].endswith("(race)") else ""
+        options = read_program(ROOT / f"{name}.cu").check.split(" | ")[0]
+        self.options = "" if options.endswith("(race)") else options  # of a quick run, of make check
         self.functions, self.asked = find_functions(self.text), []
         if self.task and not self.task.startswith("none: "):
             self.read_task()
 
     def read_task(self):
-        """The text for each function is in self.tasks, the general text in self.tasks[""]."""
-        self.tasks, key = {"": []}, ""
-        for row in self.task.split("\n"):
-            for part in re.split(r"(?:^|(?<= ))(\w+\(\):)(?= |$)", row):
-                if re.fullmatch(r"[A-Za-z_]\w*\(\):", part):
-                    key = part[:-3]
-                    self.tasks.setdefault(key, [])
-                elif part.strip():
-                    self.tasks[key].append(" ".join(part.split()))
-        named = {key for key in self.tasks if key}
+        """The lines of text for each function are in self.tasks, the general ones in self.tasks[""]."""
+        parts = ["", *re.split(r"(?:^|(?<=\s))([A-Za-z_]\w*)\(\):(?=\s|$)", self.task)]
+        rows = [[" ".join(row.split()) for row in part.split("\n") if row.strip()] for part in parts[1::2]]
+        self.tasks = dict(zip(parts[::2], rows))
+        named = {*parts[2::2]}
         ruler = next((i for i, line in enumerate(self.lines) if re.match("// -+ proof$", line)), 1 << 30)
         for f in self.functions:
             if f.first < ruler and f.close > f.open:
@@ -100,12 +93,11 @@ class Exercise:
         """1 to 4: by the number of lines to write, and whether threads work together."""
         count, together = 0, False
         for f in self.asked:
+            words = "HANDLE_|<<<" if f.name == "main" else "."
             code = [line for line in self.lines[f.open + 1 : f.close] if not re.match(" *(//|$)", line)]
-            code = [line for line in code if f.name != "main" or re.search("HANDLE_|<<<", line)]
-            count += len(code)
-            if re.search("__(global|device)__", f.declared):
-                words = r"__shared__|__sync|atomic|__threadfence|lock\(|_sync\("
-                together |= bool(re.search(words, "\n".join(code)))
+            count += sum(bool(re.search(words, line)) for line in code)
+            words = r"__shared__|__sync|atomic|__threadfence|lock\(|_sync\("
+            together |= f.name != "main" and bool(re.search(words, "\n".join(code)))
         return 1 + (count > 6) + (count > 20) + together
 
     def with_includes(self, line, up):

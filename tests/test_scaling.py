@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/scaling.md: what bench/scaling.py reads from the programs and records, the model that it fits, and its tables."""
+"""docs/scaling.md and its tables: what bench/scaling.py reads from the programs and records, the model that it fits, and its tables."""
 import shutil
 
 import pytest
@@ -120,7 +120,7 @@ echo 'nccl         skipped: this build has no NCCL'
 
 def test_the_runs_are_recorded(bench):  # noqa: F811
     """The least of five times counts; a case that fails is named, and the others are recorded. Other records stay."""
-    for part in "measured", "model", "projection", "plot":  # without records the page is empty
+    for part in "tables", "plot":  # without records there is nothing
         assert bench.run(f"--{part}", script="scaling.py").out.strip() == ""
     bench.run("--nonesuch", script="scaling.py", status=64)
     # A run of several ranks is one run

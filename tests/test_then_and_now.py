@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/then-and-now.md: the figures that bench/then.py reads from the programs, records, and shows in tables."""
+"""Then and now: the figures that bench/then.py reads from the programs, records, and shows in tables."""
 import re
 
 import pytest
@@ -78,29 +78,16 @@ def test_when_a_conclusion_holds(expect, yes, no):
     assert holds == [True] * len(yes) + [False] * len(no)
 
 
-FACTS = """[then]
-slow = B 1.1 | work on the CPU | 416 ms | Old CPU
+FACTS = """[figures]
+slow = B 1.1 | work on the CPU | 416 ms | Old CPU | chapter05/slow | Time: {} ms
 quick = B 1.2 | the same on the GPU | 52 ms | Old GPU
-waived = B 1.3 | on two GPUs | 9 ms | Old GPU
-rung = T | a rung | 4 ms | Old GPU
-[chapter05/slow]
-slow = Time: {} ms
-[chapter05/quick --sweep]
-quick = Rate {_} of
-    {} MB/s | {} MB/s | 0.5
-[chapter05/waived]
-waived = Time: {} ms
-[ladder chapter05/add_ladder 4M]
-rung = shuffles
-[chapter03/enum_gpu]
-bandwidth = Bandwidth: {} GB/s | {} GB/s
-[claim speed]
-says = B 1.2 | The GPU is faster.
-expect = quick < slow
-why = it is not.
-[claim unmeasured]
-says = B 1.3 | Two are faster.
-expect = waived < slow
+    | chapter05/quick --sweep | Rate {_} of {} MB/s | {} MB/s | 0.5
+waived = B 1.3 | on two GPUs | 9 ms | Old GPU | chapter05/waived | Time: {} ms
+rung = T | a rung | 4 ms | Old GPU | ladder chapter05/add_ladder 4M | shuffles
+bandwidth = | | | | chapter03/enum_gpu | Bandwidth: {} GB/s | {} GB/s
+[claims]
+speed = B 1.2 | The GPU is faster. | quick < slow | | it is not.
+unmeasured = B 1.3 | Two are faster. | waived < slow
 [limits]
 blocks = blocks | 65535 | Grid: {}
 units = arithmetic units | 240 | Units: {} | cores
@@ -131,11 +118,16 @@ def recorder(bench):  # noqa: F811
 
 
 def shown(recorder, part):
-    return cells(recorder.run(f"--{part}", script="then.py").out)[2:]
+    text = recorder.run("--tables", script="then.py").out.split(f"### {part}\n")[1]
+    return cells(text.split("\n### ")[0])[2:]
 
 
 def test_figures_are_recorded_and_shown(recorder):
-    for part, column in ("figures", 4), ("claims", 3), ("limits", 2):  # without records nothing is invented
+    for part, column in (
+        ("Figures", 4),
+        ("Conclusions", 3),
+        ("Limits", 2),
+    ):  # without records nothing is invented
         assert {row[column] for row in shown(recorder, part)} == {"not measured"}
     log = recorder.run(script="then.py").out
     assert "chapter05/waived: waived: needs 2 GPUs, found 1" in log
@@ -145,19 +137,18 @@ def test_figures_are_recorded_and_shown(recorder):
     assert slow["values"] == {"slow": [[10], [50], [30], [20], [40]]} and slow["date"]
     assert not list(recorder.tree.glob("**/picture.png"))
     # 4 Mi elements of 4 bytes at 200 GB/s take 83.9 µs
-    assert [row[2:6] for row in shown(recorder, "figures")] == [
+    assert [row[2:6] for row in shown(recorder, "Figures")] == [
         ["416 ms", "Old CPU", "30.0 ms", "not measured"],
         ["52 ms", "Old GPU", "50 MB/s", "not measured"],
         ["9 ms", "Old GPU", "not measured", "not measured"],
         ["4 ms", "Old GPU", "83.9 µs, 200 GB/s", "not measured"],
     ]
     # 52 / 416, and 50 / 30, which is not less
-    claims = recorder.run("--claims", script="then.py").out
     wanted = [["0.12", "1.67", "**no**: it is not."], ["1/46", "not measured", "not measured"]]
-    assert [row[2:5] for row in cells(claims)[2:]] == wanted
-    assert shown(recorder, "limits")[0] == ["blocks", "65535", "2147483647", "not measured"]
-    assert shown(recorder, "limits")[1] == ["arithmetic units", "240", "16896", "not measured"]
-    assert shown(recorder, "devices")[-1][:4] == ["NVIDIA H200", "132", "16896", "not measured"]
+    assert [row[2:5] for row in shown(recorder, "Conclusions")] == wanted
+    assert shown(recorder, "Limits")[0] == ["blocks", "65535", "2147483647", "not measured"]
+    assert shown(recorder, "Limits")[1] == ["arithmetic units", "240", "16896", "not measured"]
+    assert shown(recorder, "Devices")[-1][:4] == ["NVIDIA H200", "132", "16896", "not measured"]
     # A ladder whose row is recorded is not measured again. The record has the size of its header, too.
     recorder.run(script="then.py")
     assert (recorder.tree / "sizes").read_text().split() == ["1048576", "4194304"]
@@ -170,13 +161,13 @@ def test_one_program_replaces_its_own_figures(recorder):
     stand_in(recorder.tree / "bin/chapter05", "slow", "echo 'Time: 7 ms'")
     stand_in(recorder.tree / "bin/chapter05", "quick", "exit 1")
     recorder.run("slow", script="then.py")
-    assert [row[4] for row in shown(recorder, "figures")][:2] == ["7.00 ms", "50 MB/s"]
+    assert [row[4] for row in shown(recorder, "Figures")][:2] == ["7.00 ms", "50 MB/s"]
     result = recorder.run(script="then.py", status=1)
     assert "chapter05/quick --sweep: FAILED: exit status 1" in result.err
-    assert [row[4] for row in shown(recorder, "figures")][1] == "50 MB/s"
+    assert [row[4] for row in shown(recorder, "Figures")][1] == "50 MB/s"
     stand_in(recorder.tree / "bin/chapter05", "slow", "echo 'Time: nan ms'")
     result = recorder.run("slow", script="then.py", status=1)
     assert 'chapter05/slow: FAILED: prints no line such as "Time: {} ms"' in result.err
-    assert [row[4] for row in shown(recorder, "figures")][0] == "7.00 ms"
+    assert [row[4] for row in shown(recorder, "Figures")][0] == "7.00 ms"
     result = recorder.run("nonesuch", script="then.py", status=1)
     assert len(result.errors) == 1 and "nonesuch: is not in bench/then.ini" in result.err

@@ -121,7 +121,7 @@ def expand(text, program, options=""):
 def test_tasks_call_make(label):
     task = TASKS[label]
     command = expand(task["command"], "chapter05/dot")
-    assert task["type"] == "shell" and expand(task["options"]["cwd"], "") == str(ROOT)
+    assert task["type"] == "shell" and "options" not in task  # so it runs in the workspace folder
     assert task.get("dependsOn", label) in TASKS
     assert command.split() == ["./bin/chapter05/dot"] or unknown_words(command) == []
 
@@ -270,7 +270,7 @@ def test_the_notebook_runs(tmp_path):
     cells = [cell for cell in notebook["cells"] if not cell["metadata"].get("tags")]
     checked = next(cell for cell in cells if "./bin/chapter05/dot\n" in cell["source"])
     source = "".join(checked["source"]).replace("/dot\n", "/dot --inject-error\n")
-    cells.append({**checked, "id": "wrong", "source": source, "metadata": {"tags": ["raises-exception"]}})
+    cells.append({**checked, "source": source, "metadata": {"tags": ["raises-exception"]}})
     (clone / "docs/quick.ipynb").write_text(json.dumps({**notebook, "cells": cells}))
     options = "--to=notebook --execute --ExecutePreprocessor.timeout=300 --output=executed.ipynb".split()
     # HOME: so that no settings of the user are read, and nothing is written there
