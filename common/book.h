@@ -4,6 +4,7 @@
 #ifndef COMMON_BOOK_H
 #define COMMON_BOOK_H
 
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <stdint.h>
@@ -14,7 +15,6 @@
 #include <initializer_list>
 #include <type_traits>
 #include <utility>
-#include <vector>
 #include <cuda_runtime.h>
 #include "check.h"      // compares a result with its reference
 #include "lib/memory.h" // allocate_host()
@@ -51,9 +51,10 @@ static inline void select_device(void);
 // The same as parse_options in options.h, with a list of options that needs no OPTION_END.
 static inline void parse_options(int argc, char **argv, const char *doc, unsigned uses,
                                  std::initializer_list<Option> own) {
-    std::vector<Option> table(own);
-    table.push_back(OPTION_END);
-    parse_options(argc, argv, doc, uses, table.data());
+    Option table[32];
+    assert(own.size() < 32);
+    *std::copy(own.begin(), own.end(), table) = OPTION_END;
+    parse_options(argc, argv, doc, uses, table);
 }
 
 // Calls parse_options, then select_device.
