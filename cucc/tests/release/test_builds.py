@@ -24,6 +24,25 @@ def compiled(tmp_path, text, *options, **env):
     return tools.cucc("main.cu", *options, cwd=tmp_path, env=env)
 
 
+# ---- libraries that are here in part ----
+
+
+def test_headers_of_boost_without_its_libraries(tmp_path):
+    header = tmp_path / "boost/context/detail/fcontext.hpp"
+    header.parent.mkdir(parents=True)
+    header.touch()
+    compiler = tmp_path / "g++"
+    missing = '*-print-file-name=libboost_context*) echo "${1#*=}" ;;'
+    compiler.write_text(
+        f'#!/bin/sh\ncase "$*" in {missing} *) exec {os.environ.get("CXX", "g++")} "$@" ;; esac\n'
+    )
+    compiler.chmod(0o755)
+    settings = f"CXX={compiler}", f"BUILD={tmp_path}"
+    made = tools.execute("make", "-C", tools.ROOM, "-pn", *settings, env={"CPATH": tmp_path})
+    assert re.search("^LINKED := $", made.out, re.M)
+    assert "BOOST" not in re.search("^FOUND := (.*)", made.out, re.M)[1]
+
+
 # ---- clang++ ----
 
 
