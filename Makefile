@@ -171,7 +171,7 @@ PART = $(or $(PROGRAM),$(FOLDER),all)
 LADDERS = $(patsubst %.cu,%,$(shell grep -ls '^ \* Bench:' $(wildcard $(addsuffix /*.cu,$(or $(FOLDER),$(CHAPTERS))))))
 TOPICS = $(foreach t,$(TOPIC),$(or $(filter %/$(t) %/$(t)_ladder,$(LADDERS)),$(error TOPIC=$(t): no such ladder)))
 .PHONY: old run check sanitize bench then-and-now test test-all gallery exercises progress grade doctor docs site \
-    format install uninstall clean help compile_commands.json
+    format install uninstall clean help
 
 old: $(LIBRARY) $(B)/common/old/settings.o $(B)/common/old/glut.o
 	@FILE='$(FILE)' COMPILE="$(COMPILER) $(filter-out -Xcompiler=-Wall%,$(FLAGS))" B='$(B)' LIBS='$(LIBS)' $(SETTINGS) \
@@ -229,14 +229,10 @@ site:
 	@BUILD='$(BUILD)' $(PYTHON) scripts/site.py $(if $(SITE),'$(SITE)')
 format:
 	@scripts/format.sh $(if $(CHECK),--check)
-compile_commands.json:
-	@scripts/compile_commands.py '$(CC) $(C_FLAGS)' '$(HAVE) $(FLAGS_mpi)' $(NAMES:=.cu) \
-	    $(wildcard common/lib/*.c common/old/*.c tests/common/*) >$@
 install uninstall:
 	@$(MAKE) --no-print-directory -C cucc $@ PREFIX='$(or $(PREFIX),/usr/local)' DESTDIR='$(DESTDIR)'
 clean:
-	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) my old tests .d .config.mk) bench/report.html \
-	    compile_commands.json
+	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) my old tests .d .config.mk) bench/report.html
 	@rmdir '$(BIN)' 2>/dev/null || :
 	@$(MAKE) --no-print-directory -C cucc clean
 help:
