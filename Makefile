@@ -188,8 +188,6 @@ $(addprefix trace-,$(NAMES) $(MINE)): trace-%:
 	+@$(AGAIN) BACKEND=cpu NVCCFLAGS='$(NVCCFLAGS) --check' BIN='$(BUILD)/check' $*
 	@mkdir -p '$(BUILD)/trace/$(*D)' && cd '$(BUILD)/trace/$(*D)' && env -u DISPLAY -u WAYLAND_DISPLAY $(PYTHON) \
 	    '$(CURDIR)/cucc/trace.py' '$(abspath $(or $(FILE),$(BUILD)/trace/$*.svg))' '$(abspath $(BUILD)/check)/$*' $(ARGS)
-$(addprefix profile-,$(NAMES)): profile-%: %
-	@$(SETTINGS) scripts/profile.sh $* $(ARGS)
 
 # On the CPU the programs are built once more, with the sanitizers of the compiler.
 SANITIZED = $(if $(filter gpu,$(CHOSEN)),$(BIN),$(BUILD)/sanitize)
