@@ -224,7 +224,7 @@ doctor:
 docs:
 	@scripts/docs.py
 site:
-	@BUILD='$(BUILD)' $(PYTHON) scripts/site.py $(if $(SITE),'$(SITE)')
+	@BUILD='$(BUILD)' SITE='$(SITE)' $(PYTHON) scripts/site.py
 format:
 	@scripts/format.sh $(if $(CHECK),--check)
 install uninstall:

@@ -1,17 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Writes README.md, and all files that it leads to by links and includes, as web pages, which need no server and no network.
-  site.py [FOLDER]   default: build/site (of BUILD, as in the Makefile), which is emptied first. In another folder files of other names stay
-site.html is the frame of a page, site.css the style."""
+They are in SITE, by default BUILD/site, which is emptied first; BUILD is that of the Makefile. site.css is their style."""
 import collections
-import itertools
 import os
-import pathlib
 import re
 import shutil
-import string
 import sys
-from html import escape, unescape
+from html import unescape
 
 from programs import ROOT
 
@@ -19,8 +15,23 @@ sys.path.insert(0, str(ROOT / "bench"))
 from report import STYLE, find, scrolled  # noqa: E402
 from results import Problem, run, shown, write  # noqa: E402
 
-FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / os.environ.get("BUILD", "build") / "site")
+SITE, BUILD = os.environ.get("SITE"), os.environ.get("BUILD", "build")
 pages = ["README.md"]  # paths in the repository; grows by the files that pages link to
+FRAME = """<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<link rel="stylesheet" href="{top}/site.css">
+<body>
+<header><nav aria-label="site">
+<a href="{top}/index.html">Programs</a> <a href="{top}/docs/index.html">Terms</a> <a href="{top}/docs/gallery.html">Gallery</a>
+<a href="{top}/docs/performance.html">Performance</a> <a href="{top}/index.html#more">Documents</a>
+</nav></header>
+<main>{main}</main>
+</body>
+</html>
+"""
 
 
 def address(path):
@@ -63,14 +74,14 @@ def source(path):
     html = highlight(text, lexer(stripnl=False, ensurenl=False), HtmlFormatter(linespans="L"))
     # Pygments 2.20 does not escape quotation marks
     html = re.sub('(?<=<span class="cpf">)(?:&quot;|")([^&<"]+)(?:&quot;|")', included, html)
-    return f"<h1>{path}</h1>\n" + scrolled("div", path, html, ' class="table"')
+    return f"<h1>{path}</h1>\n{html}"
 
 
 def document(path):
-    """A document as HTML. Headings have the anchors that GitHub gives them; tables and code can be scrolled."""
+    """A document as HTML. Headings have the anchors that GitHub gives them."""
     from markdown_it import MarkdownIt
 
-    text, seen, number = (ROOT / path).read_text(), collections.Counter(), itertools.count(1)
+    text, seen = (ROOT / path).read_text(), collections.Counter()
     html = MarkdownIt("commonmark").enable("table").render(re.sub("^<!--.*-->$", "", text, flags=re.M))
 
     def heading(match):
@@ -79,36 +90,33 @@ def document(path):
         seen[name] += 1
         return f'<{match[1]} id="{name}{f"-{seen[name] - 1}" * (seen[name] > 1)}">{match[2]}<'
 
-    def wide(match):
-        return scrolled("div", f"part {next(number)}", match[0], ' class="table"')
-
-    html = re.sub(r"<(h\d)>(.*?)<(?=/\1>)", heading, html).replace("<th></th>", "<td></td>")
-    return re.sub("<table>.*?</table>|<pre>.*?</pre>", wide, linked(html, path), flags=re.S)
+    html = re.sub(r"<(h\d)>(.*?)<(?=/\1>)", heading, html)
+    return linked(html.replace("<th></th>", "<td></td>"), path)
 
 
 def main():
-    if len(sys.argv) > 2 or sys.argv[1:2] == ["--help"]:
-        print(__doc__, file=sys.stderr)
-        return 64
-    if not find("pygments", "markdown_it"):
-        raise Problem("needs pygments and markdown_it for python3: make setup site installs them")
-    if len(sys.argv) == 1:
-        shutil.rmtree(FOLDER, ignore_errors=True)
-    frame = string.Template((ROOT / "scripts/site.html").read_text())
+    from pygments.formatters import HtmlFormatter
+
+    folder = ROOT / (SITE or f"{BUILD}/site")
+    if not SITE:
+        shutil.rmtree(folder, ignore_errors=True)
     for path in pages:  # linked() appends to this list during the loop
-        page = FOLDER / address(path)
+        page, top = folder / address(path), os.path.relpath(".", os.path.dirname(path) or ".")
         if address(path) == path:
             page.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / path, page)
             continue
         html = document(path) if path.endswith(".md") else source(path)
-        title = unescape(re.sub("<[^>]*>", "", re.search("<h1.*?>(.*?)</h1>", html)[1]))
-        top = os.path.relpath(".", os.path.dirname(path) or ".")
-        write(page, frame.substitute(title=escape(title), top=top, main=html))
-    write(FOLDER / "site.css", STYLE + "\n" + (ROOT / "scripts/site.css").read_text())
-    print(f"{shown(FOLDER / 'index.html')}: {len(pages)} files")
-    return 0
+        title = re.sub("<[^>]*>", "", re.search("<h1.*?</h1>", html)[0])
+        wide = scrolled("div", "table or code", r"\g<0>", ' class="table"')
+        html = re.sub("<table>.*?</table>|<pre>.*?</pre>", wide, html, flags=re.S)
+        write(page, FRAME.format(title=title, top=top, main=html))
+    colours = HtmlFormatter().get_style_defs("pre")
+    write(folder / "site.css", "\n".join([STYLE, colours, (ROOT / "scripts/site.css").read_text()]))
+    print(f"{shown(folder / 'index.html')}: {len(pages)} files")
 
 
 if __name__ == "__main__":
+    if not find("pygments", "markdown_it"):
+        sys.exit("site: needs pygments and markdown_it for python3: make setup site installs them")
     run(main, "site")
