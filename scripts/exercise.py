@@ -22,24 +22,23 @@ LOG = ROOT / BUILD / "progress/build.log"  # of make
 
 
 def exercises(folders=()):
-    """Pairs of a program that is an exercise, and its Exercise."""
-    pairs = ((program, Exercise(program.name)) for program in read_programs(folders))
-    return [(program, exercise) for program, exercise in pairs if not exercise.why_none()]
+    every = [Exercise(program.name) for program in read_programs(folders)]
+    return [exercise for exercise in every if not exercise.why_none()]
 
 
 def write(exercise):
     """Writes an exercise. Returns whether it was not there yet; a file that exists is never changed."""
     path = ROOT / f"my/{exercise.name}.cu"
+    if path.exists():
+        return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = not path.exists()
-    if new:
-        path.write_text(exercise.written())
-    return new
+    path.write_text(exercise.written())
+    return True
 
 
 def write_each(words):
     for word in words:
-        for exercise in [Exercise(word)] if "/" in word else [exercise for _, exercise in exercises([word])]:
+        for exercise in [Exercise(word)] if "/" in word else exercises([word]):
             name = exercise.name
             if exercise.why_none():
                 raise Problem(f"{name} is no exercise: {exercise.why_none()}")
@@ -50,20 +49,13 @@ def write_each(words):
                 print(f"my/{name}.cu is there already and stays as it is")
 
 
-def build(goals, bin_folder, log, *settings, **options):
+def build(goals, log, *settings, **options):
     """Builds all goals with one make, whose output goes to a file. options are those of subprocess.run."""
-    settings = [
-        f"BACKEND={BACKEND}",
-        f"BIN={bin_folder}",
-        f"BUILD={BUILD}",
-        "CHAPTER=",
-        "PROGRAM=",
-        *settings,
-    ]
+    make = ["make", "-k", "--no-print-directory", f"BACKEND={BACKEND}", f"BUILD={BUILD}", *settings]
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as output:
-        make = ["make", "-k", "--no-print-directory", *settings, *map(str, goals)]
-        subprocess.run(make if goals else ["true"], cwd=ROOT, stdout=output, stderr=output, **options)
+        make = [*make, *map(str, goals)] if goals else ["true"]
+        subprocess.run(make, cwd=ROOT, stdout=output, stderr=output, **options)
 
 
 def why_not_built(goal, bin_folder, log):
@@ -97,14 +89,14 @@ def state_of(exercise):
 
 
 def list_all(run_changed):
-    counts, listed = collections.Counter(), [(*pair, state_of(pair[1])) for pair in exercises()]
+    counts, listed = collections.Counter(), [(exercise, state_of(exercise)) for exercise in exercises()]
     if run_changed:
-        build([f"my/{exercise.name}" for _, exercise, state in listed if state == "changed"], BIN, LOG)
-    for number, (program, exercise, state) in enumerate(listed, 1):
+        build([f"my/{exercise.name}" for exercise, state in listed if state == "changed"], LOG, f"BIN={BIN}")
+    for number, (exercise, state) in enumerate(listed, 1):
         reason = ""
         if run_changed and state == "changed":
             state, reason = attempt(exercise)
-        shown = f"{program.name:38} {state.replace('not written', '-'):6} {program.title}"
+        shown = f"{exercise.name:38} {state.replace('not written', '-'):6} {exercise.program.title}"
         print(f"{number:3}  {'*' * exercise.stars():4}  {shown}", flush=True)
         if reason:
             print(f"           {reason}")
@@ -116,7 +108,7 @@ def main(mode="", *words):
     if mode == "write":
         write_each(words)
     elif mode in ("all", "progress"):
-        for _, exercise in exercises() if mode == "all" else ():
+        for exercise in exercises() if mode == "all" else ():
             write(exercise)
         list_all(mode == "progress")
     else:

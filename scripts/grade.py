@@ -116,8 +116,8 @@ def main(folder):
     names, counts = [exercise_of(path) for path in files], collections.Counter()
     begun = [assemble(name, path, i) for i, (name, path) in enumerate(zip(names, files))]
     # Limits stop a source that makes the compiler run without end.
-    settings, limits = ["SANITIZE=", "DIR=", *["NVCCFLAGS=--check"] * RACES], limit(CPU=300, AS=6 << 30)
-    build([goal for goal, _ in begun if goal], WORK / "bin", LOG, *settings, preexec_fn=limits)
+    settings = f"BIN={WORK}/bin", "SANITIZE=", *["NVCCFLAGS=--check"] * RACES
+    build([goal for goal, _ in begun if goal], LOG, *settings, preexec_fn=limit(CPU=300, AS=6 << 30))
     for path, name, (goal, verdict) in zip(files, names, begun):
         result, reason = verdict or grade(name, goal)
         counts[result] += 1
