@@ -60,10 +60,11 @@ def build(goals, log, *settings, **options):
 
 def why_not_built(goal, bin_folder, log):
     """Why make could not build a goal; None if it could."""
-    said = [line for line in lines_of(log) if re.search(rf"{goal}(?!\w)", line)]
+    every = lines_of(log)
+    said = [line for line in every if re.search(rf"{goal}(?!\w)", line)]
     if os.access(bin_folder / goal, os.X_OK) and not any("***" in line for line in said):
         return None
-    reason = next((line for line in said if re.search("error|needs", line)), "".join(said[:1]))
+    reason = next((line for line in said if re.search("error|needs", line)), "".join(said[:1] or every[-1:]))
     return f"does not build: {reason}"
 
 
