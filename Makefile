@@ -171,7 +171,7 @@ PART = $(or $(PROGRAM),$(FOLDER),all)
 LADDERS = $(patsubst %.cu,%,$(shell grep -ls '^ \* Bench:' $(wildcard $(addsuffix /*.cu,$(or $(FOLDER),$(CHAPTERS))))))
 TOPICS = $(foreach t,$(TOPIC),$(or $(filter %/$(t) %/$(t)_ladder,$(LADDERS)),$(error TOPIC=$(t): no such ladder)))
 .PHONY: old run check sanitize bench then-and-now test test-all gallery exercises progress grade doctor docs site \
-    format install uninstall clean help compile_commands.json
+    format install uninstall clean help
 
 old: $(LIBRARY) $(B)/common/old/settings.o $(B)/common/old/glut.o
 	@FILE='$(FILE)' COMPILE="$(COMPILER) $(filter-out -Xcompiler=-Wall%,$(FLAGS))" B='$(B)' LIBS='$(LIBS)' $(SETTINGS) \
@@ -188,8 +188,6 @@ $(addprefix trace-,$(NAMES) $(MINE)): trace-%:
 	+@$(AGAIN) BACKEND=cpu NVCCFLAGS='$(NVCCFLAGS) --check' BIN='$(BUILD)/check' $*
 	@mkdir -p '$(BUILD)/trace/$(*D)' && cd '$(BUILD)/trace/$(*D)' && env -u DISPLAY -u WAYLAND_DISPLAY $(PYTHON) \
 	    '$(CURDIR)/cucc/trace.py' '$(abspath $(or $(FILE),$(BUILD)/trace/$*.svg))' '$(abspath $(BUILD)/check)/$*' $(ARGS)
-$(addprefix profile-,$(NAMES)): profile-%: %
-	@$(SETTINGS) scripts/profile.sh $* $(ARGS)
 
 # On the CPU the programs are built once more, with the sanitizers of the compiler.
 SANITIZED = $(if $(filter gpu,$(CHOSEN)),$(BIN),$(BUILD)/sanitize)
@@ -226,17 +224,13 @@ doctor:
 docs:
 	@scripts/docs.py
 site:
-	@BUILD='$(BUILD)' $(PYTHON) scripts/site.py $(if $(SITE),'$(SITE)')
+	@BUILD='$(BUILD)' SITE='$(SITE)' $(PYTHON) scripts/site.py
 format:
 	@scripts/format.sh $(if $(CHECK),--check)
-compile_commands.json:
-	@scripts/compile_commands.py '$(CC) $(C_FLAGS)' '$(HAVE) $(FLAGS_mpi)' $(NAMES:=.cu) \
-	    $(wildcard common/lib/*.c common/old/*.c tests/common/*) >$@
 install uninstall:
 	@$(MAKE) --no-print-directory -C cucc $@ PREFIX='$(or $(PREFIX),/usr/local)' DESTDIR='$(DESTDIR)'
 clean:
-	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) my old tests .d .config.mk) bench/report.html \
-	    compile_commands.json
+	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) my old tests .d .config.mk) bench/report.html
 	@rmdir '$(BIN)' 2>/dev/null || :
 	@$(MAKE) --no-print-directory -C cucc clean
 help:

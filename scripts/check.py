@@ -81,9 +81,8 @@ def judge(status, errors, exercise):
         return result, [line for i, line in enumerate(errors) if {i, i - 1} & {*places}]
     if status in (0, 2):
         return ("waived", errors[-1:]) if status else ("clean", [])
-    if (
-        exercise and status != TOO_LONG
-    ):  # its last line is the verdict; the first ones are the first elements that differ
+    # The last line of an exercise is the verdict; the first ones are the first elements that differ.
+    if exercise and status != TOO_LONG:
         return "FAILED", own_errors(errors)[:4]
     return "FAILED", [reason_of(status, [f"exit status {status}: {''.join(errors[-1:])}"])]
 
@@ -115,10 +114,8 @@ def main(words):
         counts["found" if found else "clean" if result in ("clean", "waived") else "failed"] += 1
         table.row(f"{'race, on purpose' if found else result:17} {time.monotonic() - start:7.1f} s")
         print(*(f"    {line}\n" for line in reason), sep="", end="")
-    purpose = f"{counts['found']} wrong on purpose and found"
-    print(
-        f"{counts['clean']} of {len(runs)} clean, {purpose}, {counts['failed']} failed, {counts['absent']} not built"
-    )
+    good = f"{counts['clean']} of {len(runs)} clean, {counts['found']} wrong on purpose and found"
+    print(f"{good}, {counts['failed']} failed, {counts['absent']} not built")
     return counts["failed"] > 0
 
 

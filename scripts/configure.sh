@@ -9,7 +9,7 @@ set -eu
 cd "${0%/*}/.."
 : "${BACKEND:=auto}" "${NVCC=}" "${CUDA_PATH=}" "${SMS=}" "${SANITIZE=}" "${DEBUG:=0}" "${CC:=cc}" "${CXX:=g++}"
 
-# name | back end, if only one has it | what is switched off without it | package, for a back end where they differ | flags of
+# name | back end, if only one has it | what is switched off without it | package (cpu/gpu where they differ) | flags of
 # the linker (mpicc: those that mpicc prints) | the compiler: c for CC, cu for NVCC | a source that needs header and library
 table() {
     cat <<'END'
@@ -21,13 +21,10 @@ mpi||MPI (mpicc on PATH; on Fedora after: module load mpi)|libopenmpi-dev|mpicc|
 vulkan||CUDA with Vulkan (Vulkan 1.2)|libvulkan-dev|-lvulkan|c|#include <vulkan/vulkan.h>\nint main(void) { return vkWaitSemaphores(0, 0, 0); }
 opencl||OpenCL|ocl-icd-opencl-dev|-lOpenCL|c|#define CL_TARGET_OPENCL_VERSION 200\n#include <CL/cl.h>\nint main(void) { return clGetPlatformIDs(0, 0, 0); }
 boost_context|cpu|fast switches between threads that meet at a barrier (Boost.Context)|libboost-context-dev|-lboost_context|cu|#include <boost/context/detail/fcontext.hpp>\nint main() { return !boost::context::detail::make_fcontext(0, 0, 0); }
-cublas|cpu|cuBLAS (by OpenBLAS)|libopenblas-dev|-lcublas|cu|#include <cublas_v2.h>\nint main() { cublasHandle_t handle; return cublasCreate(&handle); }
-cusolver|cpu|cuSOLVER (by OpenBLAS)|libopenblas-dev|-lcusolver|cu|#include <cusolverDn.h>\nint main() { cusolverDnHandle_t handle; return cusolverDnCreate(&handle); }
-cufft|cpu|cuFFT (by FFTW)|libfftw3-dev|-lcufft|cu|#include <cufft.h>\nint main() { cufftHandle plan; return cufftCreate(&plan); }
+cublas||cuBLAS (on the CPU by OpenBLAS)|libopenblas-dev/libcublas-dev of the CUDA toolkit|-lcublas|cu|#include <cublas_v2.h>\nint main() { cublasHandle_t handle; return cublasCreate(&handle); }
+cusolver||cuSOLVER (on the CPU by OpenBLAS)|libopenblas-dev/libcusolver-dev of the CUDA toolkit|-lcusolver|cu|#include <cusolverDn.h>\nint main() { cusolverDnHandle_t handle; return cusolverDnCreate(&handle); }
+cufft||cuFFT (on the CPU by FFTW)|libfftw3-dev/libcufft-dev of the CUDA toolkit|-lcufft|cu|#include <cufft.h>\nint main() { cufftHandle plan; return cufftCreate(&plan); }
 thrust|cpu|Thrust (on the CPU)|libthrust-dev||cu|#include <thrust/tuple.h>\nint main() { return thrust::get<0>(thrust::make_tuple(0)); }
-cublas|gpu|cuBLAS|libcublas-dev of the CUDA toolkit|-lcublas|cu|#include <cublas_v2.h>\nint main() { cublasHandle_t handle; return cublasCreate(&handle); }
-cusolver|gpu|cuSOLVER|libcusolver-dev of the CUDA toolkit|-lcusolver|cu|#include <cusolverDn.h>\nint main() { cusolverDnHandle_t handle; return cusolverDnCreate(&handle); }
-cufft|gpu|cuFFT|libcufft-dev of the CUDA toolkit|-lcufft|cu|#include <cufft.h>\nint main() { cufftHandle plan; return cufftCreate(&plan); }
 thrust|gpu|Thrust|cuda-cccl of the CUDA toolkit||cu|#include <thrust/version.h>\nint main() { return THRUST_VERSION == 0; }
 cusparse||cuSPARSE|libcusparse-dev of the CUDA toolkit|-lcusparse|cu|#include <cusparse.h>\nint main() { cusparseHandle_t handle; return cusparseCreate(&handle); }
 curand||cuRAND|libcurand-dev of the CUDA toolkit|-lcurand|cu|#include <curand.h>\nint main() { curandGenerator_t generator; return curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT); }
@@ -160,19 +157,19 @@ probe() { # linker flags, compiler, source: whether the source can be compiled a
     return $status
 }
 
-asked() { eval "printf %s \"\${HAVE_$(echo "$1" | tr a-z A-Z)-}\""; }
-
 write() { # file of an earlier run, flags of the user: prints the variables
     printf '%s\n' "# $CC, $CXX, $nvcc $version" "# ${2-}" "CHOSEN := $backend" "WHY := $why" "COMPILER := $nvcc" "GENCODE :=${gencode-}" \
         "RUNTIME :=${toolkit:+ ${toolkit#"$(pwd -P)/"}/machine}" "VARIANT := $backend$([ "$DEBUG" = 0 ] || echo -debug)$(echo "${SANITIZE:+-}$SANITIZE" | tr , -)" | sed 's/\$/$$/g'
     table | while IFS='|' read -r name only what package link language source; do
         [ -z "$only" ] || [ "$only" = "$backend" ] || continue
-        if [ -n "$(asked "$name")" ]; then
-            found=$(asked "$name") why_not='switched off by HAVE_'$(echo "$name" | tr a-z A-Z)=0
-        elif grep -qsFx "# $CC, $CXX, $nvcc $version" "$1" && grep -qsx "LIBS_$name :=.*" "$1" || probe "$link" "$language" "$source"; then
+        case $backend in cpu) package=${package%%/*} ;; gpu) package=${package##*/} ;; esac
+        have=HAVE_$(echo "$name" | tr a-z A-Z)
+        why_not="switched off by $have=0"
+        eval "found=\${$have-}"
+        if [ -z "$found" ]; then
             found=1
-        else
-            found=0 why_not=$(how "$package")
+            { grep -qsFx "# $CC, $CXX, $nvcc $version" "$1" && grep -qsx "LIBS_$name :=.*" "$1"; } || probe "$link" "$language" "$source" ||
+                found=0 why_not=$(how "$package")
         fi
         if [ "$found" = 0 ]; then
             printf '%s\n' "OFF += $name" "OFF_$name := $what: $why_not"
@@ -184,7 +181,7 @@ write() { # file of an earlier run, flags of the user: prints the variables
         # Libraries that common/ and the ladders use; the others belong to the programs that need them.
         case $found$name/$backend in
         1png/* | 1webp/* | 1glut/* | 1gl/* | 1cub/gpu | 1cublas/gpu | 1nccl/gpu)
-            printf '%s\n' "HAVE += -DHAVE_$(echo "$name" | tr a-z A-Z)" "LIBS += $link" ;;
+            printf '%s\n' "HAVE += -D$have" "LIBS += $link" ;;
         esac
     done
 }

@@ -128,14 +128,8 @@ def main(check):
             sys.exit(f"{file}: needs <!-- {name}:begin --> and <!-- {name}:end -->")
         fresh = part[1] == text
         stale |= not fresh
-        says = (
-            f"the {what} is fresh"
-            if fresh
-            else f"the {what} is stale: run make docs"
-            if check
-            else f"{what} refreshed"
-        )
-        print(f"{file}: {says}", flush=True)
+        state = "fresh" if fresh else "stale: run make docs" if check else "refreshed"
+        print(f"{file}: the {what} is {state}", flush=True)
         if not fresh and not check:
             (ROOT / file).write_text(old[: part.start(1)] + text + old[part.end(1) :])
     return stale and check

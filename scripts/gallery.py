@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Makes the gallery: runs every program that draws, with a small size, and writes the picture to docs/gallery. The tests compare the
-programs with these pictures, which the CPU back end draws in the same way on every machine.
-  gallery.py --list   instead prints for each program its name, the file of its picture, which several may share, and the arguments"""
+programs with these pictures, which the CPU back end draws in the same way on every machine."""
 import io
 import pathlib
 import re
@@ -27,8 +26,8 @@ def has_size(name):
 
 
 def pictures():
-    """The program, the file of its picture and the arguments that draw it, for each program that draws. Animations are drawn smaller
-    than stills, because they consist of many pictures."""
+    """The program, the file of its picture, which several may share, and the arguments that draw it, for each program that draws.
+    Animations are drawn smaller than stills, because they consist of many pictures."""
     for program in read_programs():
         if program.picture:
             arguments, _, output = program.run.partition(f"./bin/{program.name} ")[2].rpartition("--output ")
@@ -85,10 +84,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--list"]:
-        for name, file, words in pictures():
-            print(name, file, " ".join(words), sep="\t")
-    elif sys.argv[1:]:
-        sys.exit(__doc__)
-    else:
-        main()
+    main()

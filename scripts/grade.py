@@ -12,11 +12,10 @@ import resource
 import secrets
 import shutil
 import signal
-import subprocess
 import sys
 
 from check import DETECTED
-from exercise import BACKEND, TIME_LIMIT
+from exercise import BACKEND, TIME_LIMIT, build, why_not_built
 from run import BUILD, ROOT, TOO_LONG, execute, lines_of, reason_of
 from task import Exercise, Problem
 
@@ -25,6 +24,7 @@ MEMORY_LIMIT = int(os.environ.get("MEMORY_LIMIT") or (0 if BACKEND == "gpu" else
 OUTPUT_LIMIT = int(os.environ.get("OUTPUT_LIMIT") or 16)
 MIB = 1 << 20
 WORK = ROOT / BUILD / "grade"
+LOG = WORK / "build.log"  # of make
 SOURCES = pathlib.Path("my/.grade")  # relative to ROOT
 SCHEDULES = "forward", "random:1", "random:2"
 
@@ -63,24 +63,12 @@ def run_once(binary, options, schedule):
     return status, errors, said[-1] if said else ""
 
 
-def build(goals):
-    """Builds all programs with one make. Limits stop a source that makes the compiler run without end."""
-    if not goals:
-        return
-    settings = [f"BACKEND={BACKEND}", f"BIN={WORK}/bin", f"BUILD={BUILD}", *["NVCCFLAGS=--check"] * RACES]
-    settings += ["SANITIZE=", "CHAPTER=", "PROGRAM=", "DIR="]
-    make = ["make", "-k", "--no-print-directory", *settings, *map(str, goals)]
-    with (WORK / "build.log").open("w") as log:
-        subprocess.run(make, cwd=ROOT, stdout=log, stderr=log, preexec_fn=limit(CPU=300, AS=6 << 30))
-
-
 def grade(name, goal):
     """The verdict on a program that make has built, and the reason."""
     binary, own = WORK / "bin" / goal, f"{goal.parent.parent}/"
-    if not os.access(binary, os.X_OK):
-        said = [line for line in lines_of(WORK / "build.log") if str(goal) in line]
-        reason = next((line for line in said if "error" in line), "".join(said[:1]))
-        return "wrong", f"does not build: {reason.replace(own, '')[:160]}"
+    why = why_not_built(goal, WORK / "bin", LOG)
+    if why:
+        return "wrong", why.replace(own, "")[:160]
     options = Exercise(name).options.split() if RACES else []
     for schedule in SCHEDULES:
         status, errors, said = run_once(binary, options, schedule)
@@ -127,7 +115,9 @@ def main(folder):
     (WORK / "runs").mkdir(parents=True)
     names, counts = [exercise_of(path) for path in files], collections.Counter()
     begun = [assemble(name, path, i) for i, (name, path) in enumerate(zip(names, files))]
-    build([goal for goal, _ in begun if goal])
+    # Limits stop a source that makes the compiler run without end.
+    settings = f"BIN={WORK}/bin", "SANITIZE=", *["NVCCFLAGS=--check"] * RACES
+    build([goal for goal, _ in begun if goal], LOG, *settings, preexec_fn=limit(CPU=300, AS=6 << 30))
     for path, name, (goal, verdict) in zip(files, names, begun):
         result, reason = verdict or grade(name, goal)
         counts[result] += 1

@@ -59,7 +59,8 @@ class Exercise:
             raise Problem(f"{name}.cu: the comment Task: must be the last lines of the file")
         self.end = before.count("\n")  # the empty line before the comment
         self.header_end = self.lines.index(" */")
-        options = read_program(ROOT / f"{name}.cu").check.split(" | ")[0]
+        self.program = read_program(ROOT / f"{name}.cu")
+        options = self.program.check.split(" | ")[0]
         self.options = "" if options.endswith("(race)") else options  # of a quick run, of make check
         self.functions, self.asked = find_functions(self.text), []
         if self.task and not self.task.startswith("none: "):

@@ -21,6 +21,7 @@ from PIL import Image, ImageSequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))
+import gallery as drawings  # noqa: E402
 import programs as headers  # noqa: E402
 
 BIN = ROOT / os.environ.get("BIN", "bin")
@@ -199,11 +200,7 @@ class Program(headers.Program):
 @functools.lru_cache(maxsize=None)
 def gallery():
     """A dict from program to the file of its picture in docs/gallery and the arguments that draw it."""
-    listed = subprocess.run(
-        [ROOT / "scripts" / "gallery.py", "--list"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE
-    ).stdout
-    rows = (line.split("\t") for line in listed.splitlines())
-    return {program: (ROOT / file, arguments.split()) for program, file, arguments in rows}
+    return {program: (ROOT / file, arguments) for program, file, arguments in drawings.pictures()}
 
 
 @functools.lru_cache

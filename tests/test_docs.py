@@ -28,8 +28,8 @@ def test_docs_refreshes_the_tables(sources):
         sources, "scripts/docs.py", "--check", status=1
     )
     log = make(sources, "docs")
-    assert "docs/programs.md: table of programs refreshed" in log
-    assert "docs/index.md: index of terms refreshed" in log
+    assert "docs/programs.md: the table of programs is refreshed" in log
+    assert "docs/index.md: the index of terms is refreshed" in log
     after, terms = (sources / "docs/programs.md").read_text(), (sources / "docs/index.md").read_text()
     assert r"| Something &lt;else>\_\_. |" in after and len(after.splitlines()) == len(before.splitlines())
     assert re.search(r"^\| zero-copy \|.*\(\.\./chapter03/hello_world\.cu\) \|$", terms, re.M)
