@@ -132,6 +132,14 @@ class Window:
                     raise
             time.sleep(0.05)
 
+    def still(self):
+        """Waits until a picture that does not move is complete: the server may have drawn a part. Returns its pixels."""
+        shots = [self.pixels(), 0]
+        while np.any(shots[0] != shots[1]):
+            time.sleep(0.2)
+            shots = [self.pixels(), shots[0]]
+        return shots[0]
+
     def moves(self):
         """Waits until the picture changes."""
         first = self.pixels()
