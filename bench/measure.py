@@ -156,9 +156,13 @@ def execute(program, arguments, label, folder=ROOT, ranks=1):
     # The program gets its own session. So an interrupt reaches only this script, which ends the program and its children.
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     options = {"cwd": folder, "text": True, "errors": "replace", "start_new_session": True}
+    # An interrupt before the `try` would leave the program running, so it is delivered after that.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    options["preexec_fn"] = lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     process = subprocess.Popen([*launcher, BIN / program, *arguments], **options, **pipes)
     start = time.monotonic()
     try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if not INTERACTIVE:
             progress(shown)
         while (seconds := time.monotonic() - start) < LIMIT:

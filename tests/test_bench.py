@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`make bench`: the ladders at small, odd and large sizes; the runner, with scripts instead of ladders, whose output is chosen; the
 tables and plots. The page in a browser is in release/test_bench_page.py."""
+import contextlib
 import dataclasses
 import datetime
 import importlib.util
@@ -14,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -351,9 +351,13 @@ def test_interrupt_keeps_what_was_measured(bench, number):
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and "interrupted" in out and "Traceback" not in out, out
     assert list(bench.recorded()["programs"]) == ["chapter05/add_ladder"] and "add" in bench.page
-    time.sleep(0.1)
-    status = pathlib.Path(f"/proc/{int(pid.read_text())}/stat")
-    assert not status.exists() or status.read_text().split()[2] == "Z", "the ladder's child is still running"
+
+    def ended():  # the child that sleeps for a minute
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            return pathlib.Path(f"/proc/{int(pid.read_text())}/stat").read_text().split()[2] == "Z"
+        return True
+
+    helpers.wait_for(ended, 20)
 
 
 def test_comparison_with_what_was_recorded(bench):
