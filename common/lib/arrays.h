@@ -12,6 +12,7 @@ template <class T> class HostArray {
   public:
     explicit HostArray(size_t n) : data(host_array<T>(n)) {}
     HostArray(const T *device, size_t n) : HostArray(n) {
+        memset((void *)data, 0xff, n * sizeof(T)); // no results of an array that was freed before
         HANDLE_ERROR(cudaMemcpy(data, device, n * sizeof(T), cudaMemcpyDeviceToHost));
     }
     HostArray(const HostArray &) = delete;
