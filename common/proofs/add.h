@@ -28,7 +28,10 @@ static inline void print_sums(const int *a, const int *b, const int *c, size_t n
 
 // Compares the sums with the closed form k * (k + sign) = sign * k + k * k.
 static inline bool check_sums(const char *name, const int *c, size_t n, int sign) {
-    return check_ints(name, c, n, [=](int i) { return i % 46341 * (i % 46341 + sign); });
+    return check_ints(name, c, n, [=](size_t i) {
+        int k = i % 46341;
+        return k * (k + sign);
+    });
 }
 
 #endif
