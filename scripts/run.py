@@ -58,26 +58,6 @@ def lines_of(path):
     return path.read_text(errors="replace").splitlines() if path.exists() else []
 
 
-class Table:
-    """Numbers the rows. On a terminal the program that is running is shown until its row replaces it."""
-
-    def __init__(self, total):
-        self.number, self.total, self.width = 0, total, len(str(total))
-        self.terminal = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-
-    def begin(self, name):
-        self.number += 1
-        self.head = f"[{self.number:{self.width}}/{self.total}] {name:34} "
-        if self.terminal:
-            print(f"{self.head}running", end="", flush=True)
-
-    def note(self, text):
-        print("\r\033[K" * self.terminal + text, flush=True)
-
-    def row(self, text):
-        self.note(self.head + text)
-
-
 def reason_of(status, last, limit=TIME_LIMIT):
     """Why a program failed. last: the line that it wrote to stderr last, in a list, or none."""
     if status == TOO_LONG:
@@ -116,11 +96,11 @@ def run(program):
 
 
 def main(folders):
-    programs = read_programs(folders)
-    table, counts = Table(len(programs)), dict.fromkeys(("ok", "failed", "waived", "not built"), 0)
-    table.note(f"{'':{2 * table.width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")
-    for program in programs:
-        table.begin(program.name)
+    programs, counts = read_programs(folders), dict.fromkeys(("ok", "failed", "waived", "not built"), 0)
+    total, width = len(programs), len(str(len(programs)))
+    print(f"{'':{2 * width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")
+    for number, program in enumerate(programs, 1):
+        print(f"[{number:{width}}/{total}] {program.name:34} ", end="", flush=True)  # the rest when it has ended
         if os.access(BIN / program.name, os.X_OK):
             start = time.monotonic()
             result, reason = run(program)
@@ -129,7 +109,7 @@ def main(folders):
             needs = ",".join(libraries(program))
             result, reason, seconds = "not built", f"needs {needs}" if needs else "", ""
         counts[result.lower()] += 1
-        table.row(f"{result:9} {seconds:>9}  {reason}")
+        print(f"{result:9} {seconds:>9}  {reason}")
     summary = ", ".join(f"{count} {result}" for result, count in counts.items())
     print(f"{summary}; what they printed is in {BUILD}/run")
     return counts["failed"] > 0
