@@ -58,7 +58,7 @@ def run_once(binary, options, schedule):
     env |= {"CUDA_CPU_STRICT": "1", "CUDA_CPU_FILL": "nan"}
     limits = limit(CORE=0, CPU=TIME_LIMIT * 2, FSIZE=OUTPUT_LIMIT * MIB, **memory)
     command = ["sh", "-c", descriptors, "sh", binary, *options]
-    status, errors = execute(command, here.parent / "run", here, TIME_LIMIT, env=env, preexec_fn=limits)
+    status, errors = execute(command, here.parent / "run", TIME_LIMIT, cwd=here, env=env, preexec_fn=limits)
     said = [line.removeprefix(word + " ") for line in lines_of(WORK / "said") if line.startswith(word + " ")]
     return status, errors, said[-1] if said else ""
 

@@ -20,16 +20,16 @@ TIME_LIMIT = int(os.environ.get("TIME_LIMIT", 120))
 TOO_LONG = 124  # the exit status of timeout(1)
 
 
-def execute(command, base, folder=None, limit=TIME_LIMIT, **options):
+def execute(command, base, limit=TIME_LIMIT, **options):
     """Runs a command without a window in a session of its own, which ends with it; what it prints goes to base.txt and base.err.
     Returns the exit status as a shell has it: 128 and the number of the signal that ended it, or TOO_LONG; and the lines of base.err.
-    It runs in folder, by default in that of base. options are those of subprocess.Popen."""
+    options are those of subprocess.Popen; by default it runs in the folder of base."""
     env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    options = {"env": env, "stdin": subprocess.DEVNULL, "start_new_session": True, **options}
+    options = {"cwd": base.parent, "env": env, "stdin": subprocess.DEVNULL, "start_new_session": True, **options}
     base.parent.mkdir(parents=True, exist_ok=True)
     errors = pathlib.Path(f"{base}.err")
     with open(f"{base}.txt", "w") as options["stdout"], errors.open("w") as options["stderr"]:
-        process = subprocess.Popen([str(word) for word in command], cwd=folder or base.parent, **options)
+        process = subprocess.Popen([str(word) for word in command], **options)
         try:
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
