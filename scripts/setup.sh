@@ -142,18 +142,9 @@ manager() { # arguments of the package manager
 }
 
 # A new image of Debian has no lists of packages, an old one has outdated lists.
-update() {
-    [ "$system" != Debian ] || manager update || echo 'setup: the lists of packages could not be fetched' >&2
-}
-
-for package in $missing; do
-    [ "$system" != Debian ] || apt-cache show "$package" >/dev/null 2>&1 || { update && break; }
-done
+[ "$system" != Debian ] || manager update || echo 'setup: the lists of packages could not be fetched' >&2
 # shellcheck disable=SC2086
-if ! manager $install $missing; then
-    update
-    for package in $missing; do installed "$package" || manager $install "$package" || :; done
-fi
+manager $install $missing || for package in $missing; do manager $install "$package" || :; done
 for package in $lacking; do
     name=$(names "$package")
     installed "$name" || echo "setup: could not install $name, which is needed for: $(field 3 "$package")" >&2
