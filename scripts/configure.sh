@@ -55,8 +55,7 @@ check_settings() {
     *thread*address* | *thread*leak* | *address*thread* | *leak*thread*) fail "SANITIZE=$SANITIZE: thread goes with neither address nor leak" ;;
     esac
     [ "$BACKEND" != gpu ] || [ -z "$SANITIZE" ] || fail 'SANITIZE is for BACKEND=cpu, on a GPU use compute-sanitizer'
-    [ -z "$SMS" ] || [ "$BACKEND" != cpu ] || fail 'SMS is for BACKEND=gpu'
-    [ -z "$SMS" ] || [ -z "$SANITIZE" ] || fail 'SMS is for BACKEND=gpu and SANITIZE for BACKEND=cpu'
+    [ -z "$SMS" ] || one_of "$BACKEND$SANITIZE" 'auto gpu' || fail 'SMS is for BACKEND=gpu, SANITIZE for BACKEND=cpu'
     for compiler in "$CC" "$CXX"; do
         command -v "${compiler%% *}" >/dev/null || fail "no compiler $compiler: $(how g++)"
     done

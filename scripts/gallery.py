@@ -18,7 +18,8 @@ LIMIT = 200000  # largest file, in bytes
 
 def pictures():
     """The program, the file of its picture, which several may share, and the arguments that draw it, for each program that draws.
-    A program whose Check: field has --size gets one. Animations, of 120 pictures, are drawn smaller than stills."""
+    A program whose Check: field has --size gets one. Animations, of 120 pictures, are drawn smaller than stills.
+    """
     for program in read_programs():
         if program.picture:
             arguments, _, output = program.run.partition(f"./bin/{program.name} ")[2].rpartition("--output ")

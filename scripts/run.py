@@ -25,7 +25,13 @@ def execute(command, base, limit=TIME_LIMIT, **options):
     Returns the exit status as a shell has it: 128 and the number of the signal that ended it, or TOO_LONG; and the lines of base.err.
     options are those of subprocess.Popen; by default it runs in the folder of base."""
     env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    options = {"cwd": base.parent, "env": env, "stdin": subprocess.DEVNULL, "start_new_session": True, **options}
+    options = {
+        "cwd": base.parent,
+        "env": env,
+        "stdin": subprocess.DEVNULL,
+        "start_new_session": True,
+        **options,
+    }
     base.parent.mkdir(parents=True, exist_ok=True)
     errors = pathlib.Path(f"{base}.err")
     with open(f"{base}.txt", "w") as options["stdout"], errors.open("w") as options["stderr"]:
@@ -100,7 +106,9 @@ def main(folders):
     total, width = len(programs), len(str(len(programs)))
     print(f"{'':{2 * width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")
     for number, program in enumerate(programs, 1):
-        print(f"[{number:{width}}/{total}] {program.name:34} ", end="", flush=True)  # the rest when it has ended
+        print(
+            f"[{number:{width}}/{total}] {program.name:34} ", end="", flush=True
+        )  # the rest when it has ended
         if os.access(BIN / program.name, os.X_OK):
             start = time.monotonic()
             result, reason = run(program)

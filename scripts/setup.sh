@@ -126,13 +126,8 @@ missing=$(names $lacking) by_hand=$(how $lacking)
 [ -n "$system" ] || finish "this system is unknown, so nothing is installed: $by_hand"
 echo "setup: missing: $missing"
 
-as_root=
-if [ "$(id -u)" -ne 0 ]; then
-    as_root=sudo
-    says="someone with the rights must run: $by_hand"
-    command -v sudo >/dev/null || finish "without sudo, $says"
-    sudo env >/dev/null || finish "since sudo refuses, $says"
-fi
+as_root=$([ "$(id -u)" = 0 ] || echo sudo)
+$as_root env >/dev/null || finish "without sudo, someone with the rights must run: $by_hand"
 
 manager() { # arguments of the package manager
     echo "setup: ${as_root:+sudo }$tool $*"

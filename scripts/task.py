@@ -11,7 +11,7 @@ from programs import ROOT, read_program
 
 # What is no code: preprocessor lines, comments, strings and characters (but not the ' of 1'000)
 NO_CODE = re.compile(
-    r"""^[ \t]*\#(?:.*\\\n)*.*|//.*|/\*[\s\S]*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|(?<!\d)'(?:\\.|[^'\\\n])*'""",
+    r"""^[ \t]*\#(?:.*\\\n)*.*|//.*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\d)'(?:\\.|[^'\\\n])*'""",
     re.M,
 )
 # declared: the text before the brace; first, open, close: numbers of lines, from 0
@@ -25,7 +25,6 @@ class Problem(Exception):
 def find_functions(text):
     """The functions of a source. Braces in a class or a namespace are skipped."""
     code = NO_CODE.sub(lambda match: re.sub(r"\S", " ", match[0]), text)
-    unfinished = any(m[0].startswith("/*") and not m[0].endswith("*/") for m in NO_CODE.finditer(text))
     found, depth, begin, function = [], 0, 0, None
     for match in re.finditer("[{};]", code):
         at = match.start()
@@ -43,7 +42,7 @@ def find_functions(text):
                 found.append(Function(*function, code.count("\n", 0, at)))
         if not depth and match[0] != "{":
             begin = at + 1
-    if depth or unfinished:
+    if depth or "/*" in code:
         raise Problem("its braces or comments are not balanced")
     return found
 

@@ -85,7 +85,7 @@ def test_setup_as_a_user_takes_sudo(debian):
     says = "someone with the rights must run: apt install libpng-dev\n"
     assert f"setup: without sudo, {says}" in debian.setup()
     stand_in(debian.tools, "sudo", "exit 1")
-    assert f"setup: since sudo refuses, {says}" in debian.setup() and debian.calls() == []
+    assert f"setup: without sudo, {says}" in debian.setup() and debian.calls() == []
     stand_in(debian.tools, "sudo", 'exec "$@"')
     assert "setup: sudo apt-get install" in debian.setup() and len(debian.calls()) == 2
     (debian.tools / "apt-get").unlink()
