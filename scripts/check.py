@@ -93,7 +93,7 @@ def main(part=""):
     total, alone = len(runs), "/" in part
     for number, (name, program, options, race) in enumerate(runs, 1):
         head = f"[{number:{len(str(total))}}/{total}] {f'{name} {options}' if race else name:34} "
-        print(head * (not alone), end="", flush=True)  # the rest when it has ended
+        print(head * (not alone), end="", flush=True)  # the rest follows
         if not os.access(BIN / name, os.X_OK):
             counts["absent"] += 1
             print(f"{head * alone}not built")

@@ -94,9 +94,7 @@ def list_all(run_changed):
     if run_changed:
         build([f"my/{exercise.name}" for exercise, state in listed if state == "changed"], LOG, f"BIN={BIN}")
     for number, (exercise, state) in enumerate(listed, 1):
-        reason = ""
-        if run_changed and state == "changed":
-            state, reason = attempt(exercise)
+        state, reason = attempt(exercise) if run_changed and state == "changed" else (state, "")
         shown = f"{exercise.name:38} {state.replace('not written', '-'):6} {exercise.program.title}"
         print(f"{number:3}  {'*' * exercise.stars():4}  {shown}", flush=True)
         if reason:

@@ -17,8 +17,8 @@ LIMIT = 200000  # largest file, in bytes
 
 
 def pictures():
-    """The program, the file of its picture, which several may share, and the arguments that draw it, for each program that draws.
-    A program whose Check: field has --size gets one. Animations, of 120 pictures, are drawn smaller than stills.
+    """The program, the file of its picture, which several may share, and the arguments that draw it, for each program that draws. If
+    its Check: field has --size, it gets one. Animations are drawn smaller than stills, because they consist of many pictures.
     """
     for program in read_programs():
         if program.picture:
@@ -55,21 +55,19 @@ def draw(name, file, arguments, scratch):
 def main():
     if not find("PIL"):
         sys.exit("no python3 here has PIL: make setup gallery installs it")
-    files = set()
     for name, file, arguments in pictures():
-        target = ROOT / file
-        files.add(target)
-        if target.with_suffix("") != ROOT / "docs/gallery" / name:
+        if not file.startswith(f"docs/gallery/{name}."):
             continue
         with tempfile.TemporaryDirectory() as scratch:
             data = draw(name, file, arguments, pathlib.Path(scratch))
         if len(data) >= LIMIT:
             sys.exit(f"{file}: {len(data)} bytes are too many")
+        target = ROOT / file
         same = target.exists() and target.read_bytes() == data
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
         print(f"{file}: {len(data)} bytes{', as it was' * same}", flush=True)
-    for path in {*(ROOT / "docs/gallery").glob("*/*")} - files:
+    for path in {*(ROOT / "docs/gallery").glob("*/*")} - {ROOT / file for _, file, _ in pictures()}:
         path.unlink()
         print(f"{path.relative_to(ROOT)}: no program draws it, removed")
 

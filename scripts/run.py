@@ -25,17 +25,11 @@ def execute(command, base, limit=TIME_LIMIT, **options):
     Returns the exit status as a shell has it: 128 and the number of the signal that ended it, or TOO_LONG; and the lines of base.err.
     options are those of subprocess.Popen; by default it runs in the folder of base."""
     env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    options = {
-        "cwd": base.parent,
-        "env": env,
-        "stdin": subprocess.DEVNULL,
-        "start_new_session": True,
-        **options,
-    }
+    options = {"cwd": base.parent, "env": env, "start_new_session": True, **options}
     base.parent.mkdir(parents=True, exist_ok=True)
     errors = pathlib.Path(f"{base}.err")
     with open(f"{base}.txt", "w") as options["stdout"], errors.open("w") as options["stderr"]:
-        process = subprocess.Popen([str(word) for word in command], **options)
+        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, **options)
         try:
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -73,11 +67,10 @@ def reason_of(status, last, limit=TIME_LIMIT):
 
 def judge(program, status, errors, picture):
     """The result of a run, and the reason. errors: the lines that it wrote to stderr."""
-    expected = int(program.expect or 0)
-    if expected and status == expected:
+    if str(status) == program.expect:
         return "ok", f"status {status} as expected: {errors[0] if errors else ''}"
-    if status == 0 and expected:
-        return "FAILED", f"exit status 0, its header expects {expected}"
+    if status == 0 and program.expect:
+        return "FAILED", f"exit status 0, its header expects {program.expect}"
     if status == 0:
         return ("FAILED", "wrote no picture") if program.picture and not picture else ("ok", picture)
     if status == 2:
@@ -95,9 +88,8 @@ def run(program):
     status, errors = execute([*launcher(program), BIN / program.name], base)
     if not errors:
         base.with_suffix(".err").unlink()
-    made = sorted(file for file in base.parent.glob(f"{base.name}.*") if file.stat().st_size)
-    folder = f"{BUILD}/run/{program.name.split('/')[0]}"
-    pictures = [f"{folder}/{file.name}" for file in made if file.suffix not in (".txt", ".err")]
+    made = {file.suffix for file in base.parent.glob(f"{base.name}.*") if file.stat().st_size}
+    pictures = [f"{BUILD}/run/{program.name}{ending}" for ending in sorted(made - {".txt", ".err"})]
     return judge(program, status, errors, "".join(pictures[-1:]))
 
 
@@ -106,9 +98,7 @@ def main(folders):
     total, width = len(programs), len(str(len(programs)))
     print(f"{'':{2 * width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")
     for number, program in enumerate(programs, 1):
-        print(
-            f"[{number:{width}}/{total}] {program.name:34} ", end="", flush=True
-        )  # the rest when it has ended
+        print(f"[{number:{width}}/{total}] {program.name:34} ", end="", flush=True)  # the rest follows
         if os.access(BIN / program.name, os.X_OK):
             start = time.monotonic()
             result, reason = run(program)

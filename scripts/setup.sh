@@ -89,12 +89,7 @@ how() { # Debian packages: prints the command that installs them
     esac
 }
 
-if [ "${1-}" = --how ]; then
-    shift
-    # shellcheck disable=SC2048,SC2086
-    how $*
-    exit
-fi
+case ${1-} in --how) shift && how "$@" && exit ;; esac
 
 # Only the compilers are required; without other packages parts of the suite are switched off.
 finish() { # what to say, if anything

@@ -70,8 +70,7 @@ def source(path):
 
     file = ROOT / path
     text = file.read_text() if file.is_file() else "".join(sorted(f"{own.name}\n" for own in file.iterdir()))
-    cuda = path.endswith((".cu", ".h"))
-    lexer = lexers.CudaLexer if cuda else lexers.find_lexer_class_for_filename(path) or lexers.TextLexer
+    lexer = lexers.find_lexer_class_for_filename(re.sub("[.]h$", ".cu", path)) or lexers.TextLexer
     html = highlight(text, lexer(stripnl=False, ensurenl=False), HtmlFormatter(linespans="L"))
     # Pygments 2.20 does not escape quotation marks
     html = re.sub('(?<=<span class="cpf">)(?:&quot;|")([^&<"]+)(?:&quot;|")', included, html)

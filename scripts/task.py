@@ -48,8 +48,6 @@ def find_functions(text):
 
 
 class Exercise:
-    """A program as an exercise."""
-
     def __init__(self, name):
         self.name, self.text = name, (ROOT / f"{name}.cu").read_text()
         before, _, task = self.text.partition("\n// Task: ")
@@ -114,10 +112,9 @@ class Exercise:
         options = output[0] if output else f" {self.options}".rstrip()
         lines[run] = re.sub("bin/.*", lambda _: f"bin/my/{self.name}{options}", lines[run], count=1)
         command = re.sub(r"^ \* Run: *", "", lines[run])
-        general = self.tasks[""]
         first = self.asked[0]
         for f in reversed(self.asked):
-            task = (general if f is first else []) + self.tasks.get(f.name, [])
+            task = (self.tasks[""] if f is first else []) + self.tasks.get(f.name, [])
             task = task or [f"see {first.name}()."]
             body = [f"    // {'Task: ' * (not i)}{row}" for i, row in enumerate(task)]
             if f.name == "main":
@@ -174,9 +171,8 @@ class Exercise:
                 if re.search("asm|__attribute__|_exit|inject_error|extern(?! __shared__)", line):
                     refused = "asm, __attribute__, _exit, extern and inject_error"
                     raise Problem(f"line {number}: {refused} are not accepted")
-        for name in asked:
-            if name not in given:
-                raise Problem(f"it has no function {name}()")
+        for name in sorted(asked.keys() - given):
+            raise Problem(f"it has no function {name}()")
         result = [self.with_includes(line, up) for line in self.lines]
         for f in reversed(self.asked):
             s = given[f.name]
