@@ -190,10 +190,9 @@ $(addprefix trace-,$(NAMES) $(MINE)): trace-%:
 	    '$(CURDIR)/cucc/trace.py' '$(abspath $(or $(FILE),$(BUILD)/trace/$*.svg))' '$(abspath $(BUILD)/check)/$*' $(ARGS)
 
 # On the CPU the programs are built once more, with the sanitizers of the compiler.
-SANITIZED = $(if $(filter gpu,$(CHOSEN)),$(BIN),$(BUILD)/sanitize)
 sanitize: $(if $(filter gpu,$(CHOSEN)),$(PART))
-	+$(if $^,,@$(AGAIN) BACKEND=cpu SANITIZE='$(or $(SANITIZE),address$(comma)undefined)' BIN='$(SANITIZED)' $(PART))
-	@BIN='$(SANITIZED)' BUILD='$(BUILD)' TOOLS=$(if $^,compute-sanitizer,compiler) \
+	+$(if $^,,@$(AGAIN) BACKEND=cpu SANITIZE='$(or $(SANITIZE),address$(comma)undefined)' BIN='$(BUILD)/sanitize' $(PART))
+	@BIN='$(if $^,$(BIN),$(BUILD)/sanitize)' BUILD='$(BUILD)' TOOLS=$(if $^,compute-sanitizer,compiler) \
 	    scripts/check.py $(filter-out all,$(PART))
 
 bench: $(if $(TOPIC)$(FOLDER),$(addprefix $(BIN)/,$(or $(TOPICS),$(LADDERS))),all)
@@ -213,10 +212,8 @@ test-all: all tests
 
 gallery: all
 	@$(SETTINGS) scripts/gallery.py && scripts/docs.py
-exercises:
-	@BUILD='$(BUILD)' scripts/exercise.py all
-progress:
-	@$(SETTINGS) scripts/exercise.py progress
+exercises progress:
+	@$(SETTINGS) scripts/exercise.py $@
 grade:
 	@$(SETTINGS) CHECK='$(CHECK)' scripts/grade.py '$(DIR)'
 doctor:

@@ -14,7 +14,7 @@ import sys
 import time
 
 from programs import read_programs
-from run import BIN, BUILD, ROOT, TOO_LONG, Table, execute, launcher, lines_of, reason_of
+from run import BIN, BUILD, ROOT, TOO_LONG, execute, launcher, lines_of, reason_of
 
 TOOLS = os.environ.get("TOOLS", "race")
 # Schedules: the order of threads and of streams. The detector needs one only; the others show what depends on the order, such as
@@ -37,23 +37,22 @@ def own_errors(errors):
     return [line for line in errors if not re.match("cuda on the CPU: [0-9]* worker", line)]
 
 
-def selected(words):
+def selected(part):
     """The runs as (name, program, options, whether a race is expected). What is wrong on purpose is for make check only, and
     compute-sanitizer does not work with OpenGL and Vulkan (docs/book-vs-today.md). An exercise has the runs of the program that
     it was made from, without those in which a race is expected."""
-    one = words[0] if words and "/" in words[0] else ""
-    original = one.removeprefix("my/")
-    for program in read_programs([original.split("/")[0]] if one else words):
-        runs = program.check.split(" | ") if original in ("", program.name) else []
+    alone, original = "/" in part, part.removeprefix("my/")
+    for program in read_programs([original.split("/")[0]] if part else []):
+        runs = program.check.split(" | ") if not alone or original == program.name else []
         for options in runs:
             race = options.endswith("(race)")
             if TOOLS == "race":
-                wanted = one == original or not race or len(runs) == 1
+                wanted = part == original or not race or len(runs) == 1
             else:
                 graphics = TOOLS == "compute-sanitizer" and re.search("gl|vulkan", program.needs)
                 wanted = not (program.expect or race or graphics)
             if wanted:
-                yield one or program.name, program, options.removesuffix("(race)").strip(), race
+                yield part if alone else program.name, program, options.removesuffix("(race)").strip(), race
 
 
 def run_once(name, program, options, way):
@@ -87,16 +86,17 @@ def judge(status, errors, exercise):
     return "FAILED", [reason_of(status, [f"exit status {status}: {''.join(errors[-1:])}"])]
 
 
-def main(words):
+def main(part=""):
     if TOOLS == "compute-sanitizer" and not shutil.which(TOOLS):
         sys.exit("no compute-sanitizer on PATH: it is part of the CUDA toolkit")
-    runs, counts = list(selected(words)), collections.Counter()
-    table, alone = Table(len(runs)), bool(words) and "/" in words[0]
-    for name, program, options, race in runs:
-        table.begin(f"{name} {options}" if race else name)
+    runs, counts = list(selected(part)), collections.Counter()
+    total, alone = len(runs), "/" in part
+    for number, (name, program, options, race) in enumerate(runs, 1):
+        head = f"[{number:{len(str(total))}}/{total}] {f'{name} {options}' if race else name:34} "
+        print(head * (not alone), end="", flush=True)  # the rest follows
         if not os.access(BIN / name, os.X_OK):
             counts["absent"] += 1
-            table.row("not built")
+            print(f"{head * alone}not built")
             continue
         start, expected = time.monotonic(), race or bool(program.expect)
         # Programs of cuSPARSE and cuSOLVER have no kernels of their own, and these tools report the library's.
@@ -105,19 +105,20 @@ def main(words):
             result, reason = judge(*run_once(name, program, options, way), name.startswith("my/"))
             if alone:
                 shown = "threads {:10} streams {:10}".format(*way.split("/")) if "/" in way else f"{way:10}"
-                table.note(f"    {shown} {result}")
+                print(f"    {shown} {result}", flush=True)
             if result != "clean":
                 break
         if result == "clean" and expected:
             result, reason = "FAILED", ["wrong on purpose, but nothing was found"]
         found = expected and result not in ("waived", "FAILED")
         counts["found" if found else "clean" if result in ("clean", "waived") else "failed"] += 1
-        table.row(f"{'race, on purpose' if found else result:17} {time.monotonic() - start:7.1f} s")
+        seconds = time.monotonic() - start
+        print(f"{head * alone}{'race, on purpose' if found else result:17} {seconds:7.1f} s")
         print(*(f"    {line}\n" for line in reason), sep="", end="")
-    good = f"{counts['clean']} of {len(runs)} clean, {counts['found']} wrong on purpose and found"
+    good = f"{counts['clean']} of {total} clean, {counts['found']} wrong on purpose and found"
     print(f"{good}, {counts['failed']} failed, {counts['absent']} not built")
     return counts["failed"] > 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

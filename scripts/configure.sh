@@ -55,8 +55,7 @@ check_settings() {
     *thread*address* | *thread*leak* | *address*thread* | *leak*thread*) fail "SANITIZE=$SANITIZE: thread goes with neither address nor leak" ;;
     esac
     [ "$BACKEND" != gpu ] || [ -z "$SANITIZE" ] || fail 'SANITIZE is for BACKEND=cpu, on a GPU use compute-sanitizer'
-    [ -z "$SMS" ] || [ "$BACKEND" != cpu ] || fail 'SMS is for BACKEND=gpu'
-    [ -z "$SMS" ] || [ -z "$SANITIZE" ] || fail 'SMS is for BACKEND=gpu and SANITIZE for BACKEND=cpu'
+    [ -z "$SMS" ] || one_of "$BACKEND$SANITIZE" 'auto gpu' || fail 'SMS is for BACKEND=gpu, SANITIZE for BACKEND=cpu'
     for compiler in "$CC" "$CXX"; do
         command -v "${compiler%% *}" >/dev/null || fail "no compiler $compiler: $(how g++)"
     done
@@ -131,28 +130,17 @@ how() { # package: prints how to install it; names with blanks are not packages 
 
 # The flags that mpicc adds to those of the C compiler, in the forms that nvcc accepts too. `mpicc -show` prints its command with
 # Open MPI and with MPICH.
-mpi_flags() { # compile or link
-    command=$(${MPICC:-mpicc} -show 2>/dev/null) || return 0
-    flags= raw=
-    for word in $command; do
-        case $1,$word in
-        compile,-I* | compile,-D* | link,-L* | link,-l*) flags="$flags $word" ;;
-        link,-Wl,-rpath,*) flags="$flags -Xlinker -rpath -Xlinker ${word#-Wl,-rpath,}" ;;
-        link,-Wl,-rpath) raw=1 ;;
-        link,-Wl,*) [ -z "$raw" ] || flags="$flags -Xlinker -rpath -Xlinker ${word#-Wl,}"; raw= ;;
-        esac
-    done
-    echo "$flags"
+mpi_flags() { # the letters that they begin with
+    ${MPICC:-mpicc} -show 2>/dev/null | tr ' ' '\n' | sed -n "/^-Wl/{s///; s/,/ -Xlinker /g; s/^ //}; /^-[$1]/p" | paste -sd ' ' -
 }
 
-probe() { # linker flags, compiler, source: whether the source can be compiled and linked
-    dir=$(mktemp -d) include= status=0
-    case $1 in mpicc) include=$(mpi_flags compile) && set -- "$(mpi_flags link)" "$2" "$3" ;; esac
+probe() { # whether the source of the row can be compiled and linked
+    dir=$(mktemp -d) status=0
     # cu is C++ for the host that nvcc or cucc compiles, which takes a quarter of the time of a .cu.
-    case $2 in c) file=$dir/probe.c command=$CC ;; cu) file=$dir/probe.cpp command=$nvcc ;; esac
-    printf '%b\n' "$3" >"$file"
+    case $language in c) file=$dir/probe.c command=$CC ;; cu) file=$dir/probe.cpp command=$nvcc ;; esac
+    printf '%b\n' "$source" >"$file"
     # shellcheck disable=SC2086
-    case $2,$1 in cu,) $command -c "$file" -o "$dir/probe.o" ;; *) $command $include "$file" $1 -o "$dir/a.out" ;; esac >/dev/null 2>&1 || status=1
+    $command $flags "$file" $link -o "$dir/a.out" >/dev/null 2>&1 || status=1
     rm -r "$dir"
     return $status
 }
@@ -163,20 +151,20 @@ write() { # file of an earlier run, flags of the user: prints the variables
     table | while IFS='|' read -r name only what package link language source; do
         [ -z "$only" ] || [ "$only" = "$backend" ] || continue
         case $backend in cpu) package=${package%%/*} ;; gpu) package=${package##*/} ;; esac
+        flags=
+        [ "$link" != mpicc ] || flags=$(mpi_flags ID) link=$(mpi_flags LlX)
         have=HAVE_$(echo "$name" | tr a-z A-Z)
         why_not="switched off by $have=0"
         eval "found=\${$have-}"
         if [ -z "$found" ]; then
             found=1
-            { grep -qsFx "# $CC, $CXX, $nvcc $version" "$1" && grep -qsx "LIBS_$name :=.*" "$1"; } || probe "$link" "$language" "$source" ||
+            { grep -qsFx "# $CC, $CXX, $nvcc $version" "$1" && grep -qsx "LIBS_$name :=.*" "$1"; } || probe ||
                 found=0 why_not=$(how "$package")
         fi
         if [ "$found" = 0 ]; then
             printf '%s\n' "OFF += $name" "OFF_$name := $what: $why_not"
-        elif [ "$link" = mpicc ]; then
-            printf '%s\n' "FOUND += mpi" "FLAGS_mpi := $(mpi_flags compile)" "LIBS_mpi := $(mpi_flags link)"
         else
-            printf '%s\n' "FOUND += $name" "LIBS_$name := $link"
+            printf '%s\n' "FOUND += $name" "FLAGS_$name := $flags" "LIBS_$name := $link"
         fi
         # Libraries that common/ and the ladders use; the others belong to the programs that need them.
         case $found$name/$backend in

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Updates the generated parts of README.md and docs/, each between two markers: the tables of chapters, programs, pictures,
-terms and names, and the recorded times, whose plots are drawn again.
+"""Updates the generated parts of README.md and docs/ (PARTS below), each between two markers, and draws the plots again.
   docs.py            updates them
   docs.py --check    only names the parts that are stale, with exit status 1 if there are any"""
 import collections
@@ -13,25 +12,6 @@ import sys
 
 from gallery import pictures
 from programs import ROOT, read_programs
-
-CHAPTERS = {
-    "chapter03": "Introduction to CUDA C",
-    "chapter04": "Parallel programming in CUDA C",
-    "chapter05": "Thread cooperation",
-    "chapter06": "Constant memory and events",
-    "chapter07": "Texture memory",
-    "chapter08": "Graphics interoperability",
-    "chapter09": "Atomics",
-    "chapter10": "Streams",
-    "chapter11": "CUDA C on multiple GPUs",
-    "chapter12": "Libraries and tools",
-    "appendix_a": "Advanced atomics",
-}
-
-
-def chapter_title(folder):
-    number = re.sub("^chapter0*|^appendix_", "", folder).upper()
-    return f"{number}. {CHAPTERS.get(folder, '')}"
 
 
 def markdown(text):
@@ -54,15 +34,19 @@ def program_table():
 
 
 def chapter_table():
-    """A row for each chapter, with a picture of one of its programs."""
+    """A row for each chapter, with a picture of one of its programs. The titles of the chapters are those of the page."""
+    title = dict(re.findall(r"^\| (\w+)\. (.*?) \|", (ROOT / "README.md").read_text(), re.M))
     yield "| chapter | programs | a picture from it |\n|---|---|---|"
-    drawn = {name: file for name, file, _ in pictures() if f"/{name}." in file}
+    drawn = {}
+    for name, file, _ in pictures():
+        if f"/{name}." in file:
+            drawn[name] = f'<img src="{file}" width="96" alt="picture of {name.split("/")[1]}">'
     for folder, own in itertools.groupby(read_programs(), lambda program: program.name.split("/")[0]):
         names = [program.name for program in own]
         links = ", ".join(f"[{name.split('/')[1]}]({name}.cu)" for name in names)
-        first = next((name for name in names if name in drawn), None)
-        image = first and f'<img src="{drawn[first]}" width="96" alt="picture of {first.split("/")[1]}">'
-        yield f"| {chapter_title(folder)} | {links} | {image or ''} |"
+        image = next((drawn[name] for name in names if name in drawn), "")
+        number = re.sub("^chapter0*|^appendix_", "", folder).upper()
+        yield f"| {number}. {title.get(number, '')} | {links} | {image} |"
 
 
 def index():
@@ -141,8 +125,7 @@ def main(check):
         part = re.search(rf"^<!-- {name}:begin.*\n((?:.*\n)*?)<!-- {name}:end", old, re.M)
         if not part:
             sys.exit(f"{file}: needs <!-- {name}:begin --> and <!-- {name}:end -->")
-        fresh = part[1] == text
-        stale |= not fresh
+        stale |= not (fresh := part[1] == text)
         state = "fresh" if fresh else "stale: run make docs" if check else "refreshed"
         print(f"{file}: the {what} is {state}", flush=True)
         if not fresh and not check:

@@ -7,7 +7,8 @@ cd "${0%/*}/.."
 say() { printf '%-14s %s\n' "$1" "$2"; }
 has() { command -v "$1" >/dev/null 2>&1; }
 missing() { # label, what, Debian packages, their purpose
-    say "$1" "missing: $2: $(scripts/setup.sh --how "$3")${4:+ ($4)}"
+    # shellcheck disable=SC2086
+    say "$1" "missing: $2: $(scripts/setup.sh --how $3)${4:+ ($4)}"
 }
 tool() { # label, the command that prints its version, Debian packages, their purpose
     if has "${2%% *}"; then say "$1" "$($2 | sed 's/ Copyright.*//;q')"; else missing "$1" "${2%% *}" "$3" "${4-}"; fi

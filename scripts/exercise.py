@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Exercises: programs of the suite whose kernels the reader writes. They are in my/, which git ignores.
   exercise.py write PROGRAM…   writes my/PROGRAM.cu; a chapter stands for its exercises. A file that exists is never changed
-  exercise.py all              writes every exercise that is not there yet, and lists all
+  exercise.py exercises        writes every exercise that is not there yet, and lists all
   exercise.py progress         builds and runs the exercises that are no longer as they were written, and lists all: done, wrong or open
 BACKEND, BIN and BUILD are the settings of make. TIME_LIMIT is in seconds, for a run."""
 import collections
@@ -94,9 +94,7 @@ def list_all(run_changed):
     if run_changed:
         build([f"my/{exercise.name}" for exercise, state in listed if state == "changed"], LOG, f"BIN={BIN}")
     for number, (exercise, state) in enumerate(listed, 1):
-        reason = ""
-        if run_changed and state == "changed":
-            state, reason = attempt(exercise)
+        state, reason = attempt(exercise) if run_changed and state == "changed" else (state, "")
         shown = f"{exercise.name:38} {state.replace('not written', '-'):6} {exercise.program.title}"
         print(f"{number:3}  {'*' * exercise.stars():4}  {shown}", flush=True)
         if reason:
@@ -108,8 +106,8 @@ def list_all(run_changed):
 def main(mode="", *words):
     if mode == "write":
         write_each(words)
-    elif mode in ("all", "progress"):
-        for exercise in exercises() if mode == "all" else ():
+    elif mode in ("exercises", "progress"):
+        for exercise in exercises() if mode == "exercises" else ():
             write(exercise)
         list_all(mode == "progress")
     else:

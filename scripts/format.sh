@@ -3,7 +3,6 @@
 # Formats the C, CUDA C and C++ sources as .clang-format says and the Python sources as pyproject.toml says.
 #   format.sh           formats
 #   format.sh --check   changes nothing; names the files that are not formatted, with exit status 1 if there are any
-#   format.sh --tools   only looks for the tools
 # Other versions of the two tools than those of Debian 12 format differently, so they are refused, with status 2. CLANG_FORMAT and
 # BLACK name the commands; BIN and BUILD are the folders of `make`.
 set -eu
@@ -20,8 +19,7 @@ needs black 23 "$BLACK"
 case ${1-} in
 '') c_flags=-i python_flags= ;;
 --check) c_flags='--dry-run -Werror' python_flags=--check ;;
---tools) exit ;;
-*) sed -n '3,8s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;;
+*) sed -n '3,7s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;;
 esac
 
 sources() { # which, as find has it

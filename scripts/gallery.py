@@ -4,7 +4,6 @@
 programs with these pictures, which the CPU back end draws in the same way on every machine."""
 import io
 import pathlib
-import re
 import sys
 import tempfile
 
@@ -17,24 +16,16 @@ from report import find  # noqa: E402
 LIMIT = 200000  # largest file, in bytes
 
 
-def has_size(name):
-    """Whether a program has the option --size, which may be in a header of its chapter or in common/proofs."""
-    source = ROOT / f"{name}.cu"
-    headers = re.findall(r'^#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', source.read_text(), re.M)
-    files = [source, *(source.parent / header for header in headers)]
-    return any('OPTION_SIZE("size"' in file.read_text() for file in files)
-
-
 def pictures():
-    """The program, the file of its picture, which several may share, and the arguments that draw it, for each program that draws.
-    Animations are drawn smaller than stills, because they consist of many pictures."""
+    """The program, the file of its picture, which several may share, and the arguments that draw it, for each program that draws. If
+    its Check: field has --size, it gets one. Animations are drawn smaller than stills, because they consist of many pictures.
+    """
     for program in read_programs():
         if program.picture:
             arguments, _, output = program.run.partition(f"./bin/{program.name} ")[2].rpartition("--output ")
             owner = program.name if program.picture == "yes" else program.picture.removeprefix("as ")
             words, ending = arguments.split(), output.rpartition(".")[2]
-            words += ["--size", "512" if ending == "png" else "256"] * has_size(program.name)
-            words += ["--frames", "120"] * (ending != "png")
+            words += ["--size", "512" if ending == "png" else "256"] * ("--size" in program.check)
             yield program.name, f"docs/gallery/{owner}.{ending}", words
 
 
@@ -55,7 +46,7 @@ def animation(frames):
 def draw(name, file, arguments, scratch):
     """The bytes of a picture."""
     made = scratch / (pathlib.Path(file).name if file.endswith(".png") else "frame-%04d.png")
-    status, errors = execute([BIN / name, *arguments, "--output", made], scratch / "log", ROOT)
+    status, errors = execute([BIN / name, *arguments, "--output", made], scratch / "log")
     if status:
         sys.exit(f"{' '.join([name, *arguments])}: {' '.join(errors)}")
     return made.read_bytes() if file.endswith(".png") else animation(sorted(scratch.glob("frame-*.png")))
@@ -64,21 +55,19 @@ def draw(name, file, arguments, scratch):
 def main():
     if not find("PIL"):
         sys.exit("no python3 here has PIL: make setup gallery installs it")
-    files = set()
     for name, file, arguments in pictures():
-        target = ROOT / file
-        files.add(target)
-        if target.with_suffix("") != ROOT / "docs/gallery" / name:
+        if not file.startswith(f"docs/gallery/{name}."):
             continue
         with tempfile.TemporaryDirectory() as scratch:
             data = draw(name, file, arguments, pathlib.Path(scratch))
         if len(data) >= LIMIT:
             sys.exit(f"{file}: {len(data)} bytes are too many")
+        target = ROOT / file
         same = target.exists() and target.read_bytes() == data
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
         print(f"{file}: {len(data)} bytes{', as it was' * same}", flush=True)
-    for path in {*(ROOT / "docs/gallery").glob("*/*")} - files:
+    for path in {*(ROOT / "docs/gallery").glob("*/*")} - {ROOT / file for _, file, _ in pictures()}:
         path.unlink()
         print(f"{path.relative_to(ROOT)}: no program draws it, removed")
 

@@ -54,11 +54,10 @@ def run_once(binary, options, schedule):
     memory = {"AS": (MEMORY_LIMIT + (32768 if RACES else 0)) * MIB} if MEMORY_LIMIT else {}
     descriptors = f'exec 3<"{WORK}/word" 4>"{WORK}/said" && rm "{WORK}/word" && exec "$@"'
     env = {"PATH": os.environ["PATH"], "HOME": str(here), "TMPDIR": str(here), "EXERCISE_GRADED": "1"}
-    env |= {"CUDA_CPU_SCHEDULE": schedule, "CUDA_CPU_STREAMS": "late"}
-    env |= {"CUDA_CPU_STRICT": "1", "CUDA_CPU_FILL": "nan"}
+    env |= dict(CUDA_CPU_SCHEDULE=schedule, CUDA_CPU_STREAMS="late", CUDA_CPU_STRICT="1", CUDA_CPU_FILL="nan")
     limits = limit(CORE=0, CPU=TIME_LIMIT * 2, FSIZE=OUTPUT_LIMIT * MIB, **memory)
     command = ["sh", "-c", descriptors, "sh", binary, *options]
-    status, errors = execute(command, here.parent / "run", here, TIME_LIMIT, env=env, preexec_fn=limits)
+    status, errors = execute(command, here.parent / "run", TIME_LIMIT, cwd=here, env=env, preexec_fn=limits)
     said = [line.removeprefix(word + " ") for line in lines_of(WORK / "said") if line.startswith(word + " ")]
     return status, errors, said[-1] if said else ""
 

@@ -45,7 +45,6 @@ else
 fi
 
 # glut.o is in a library of its own, so that only programs that call GLUT get it.
-rm -f "$B/libglut.a"
 ar rcs "$B/libglut.a" "$B/common/old/glut.o"
 # shellcheck disable=SC2086
 compile -Xlinker --export-dynamic -o "$BIN/old/$name" "$folder/$name.o" "$B/common/old/settings.o" "$B/libglut.a" "$B/libcommon.a" \

@@ -20,16 +20,16 @@ TIME_LIMIT = int(os.environ.get("TIME_LIMIT", 120))
 TOO_LONG = 124  # the exit status of timeout(1)
 
 
-def execute(command, base, folder=None, limit=TIME_LIMIT, **options):
+def execute(command, base, limit=TIME_LIMIT, **options):
     """Runs a command without a window in a session of its own, which ends with it; what it prints goes to base.txt and base.err.
     Returns the exit status as a shell has it: 128 and the number of the signal that ended it, or TOO_LONG; and the lines of base.err.
-    It runs in folder, by default in that of base. options are those of subprocess.Popen."""
+    options are those of subprocess.Popen; by default it runs in the folder of base."""
     env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    options = {"env": env, "stdin": subprocess.DEVNULL, "start_new_session": True, **options}
+    options = {"cwd": base.parent, "env": env, "start_new_session": True, **options}
     base.parent.mkdir(parents=True, exist_ok=True)
     errors = pathlib.Path(f"{base}.err")
     with open(f"{base}.txt", "w") as options["stdout"], errors.open("w") as options["stderr"]:
-        process = subprocess.Popen([str(word) for word in command], cwd=folder or base.parent, **options)
+        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, **options)
         try:
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -58,26 +58,6 @@ def lines_of(path):
     return path.read_text(errors="replace").splitlines() if path.exists() else []
 
 
-class Table:
-    """Numbers the rows. On a terminal the program that is running is shown until its row replaces it."""
-
-    def __init__(self, total):
-        self.number, self.total, self.width = 0, total, len(str(total))
-        self.terminal = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-
-    def begin(self, name):
-        self.number += 1
-        self.head = f"[{self.number:{self.width}}/{self.total}] {name:34} "
-        if self.terminal:
-            print(f"{self.head}running", end="", flush=True)
-
-    def note(self, text):
-        print("\r\033[K" * self.terminal + text, flush=True)
-
-    def row(self, text):
-        self.note(self.head + text)
-
-
 def reason_of(status, last, limit=TIME_LIMIT):
     """Why a program failed. last: the line that it wrote to stderr last, in a list, or none."""
     if status == TOO_LONG:
@@ -87,11 +67,10 @@ def reason_of(status, last, limit=TIME_LIMIT):
 
 def judge(program, status, errors, picture):
     """The result of a run, and the reason. errors: the lines that it wrote to stderr."""
-    expected = int(program.expect or 0)
-    if expected and status == expected:
+    if str(status) == program.expect:
         return "ok", f"status {status} as expected: {errors[0] if errors else ''}"
-    if status == 0 and expected:
-        return "FAILED", f"exit status 0, its header expects {expected}"
+    if status == 0 and program.expect:
+        return "FAILED", f"exit status 0, its header expects {program.expect}"
     if status == 0:
         return ("FAILED", "wrote no picture") if program.picture and not picture else ("ok", picture)
     if status == 2:
@@ -109,18 +88,17 @@ def run(program):
     status, errors = execute([*launcher(program), BIN / program.name], base)
     if not errors:
         base.with_suffix(".err").unlink()
-    made = sorted(file for file in base.parent.glob(f"{base.name}.*") if file.stat().st_size)
-    folder = f"{BUILD}/run/{program.name.split('/')[0]}"
-    pictures = [f"{folder}/{file.name}" for file in made if file.suffix not in (".txt", ".err")]
+    made = {file.suffix for file in base.parent.glob(f"{base.name}.*") if file.stat().st_size}
+    pictures = [f"{BUILD}/run/{program.name}{ending}" for ending in sorted(made - {".txt", ".err"})]
     return judge(program, status, errors, "".join(pictures[-1:]))
 
 
 def main(folders):
-    programs = read_programs(folders)
-    table, counts = Table(len(programs)), dict.fromkeys(("ok", "failed", "waived", "not built"), 0)
-    table.note(f"{'':{2 * table.width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")
-    for program in programs:
-        table.begin(program.name)
+    programs, counts = read_programs(folders), dict.fromkeys(("ok", "failed", "waived", "not built"), 0)
+    total, width = len(programs), len(str(len(programs)))
+    print(f"{'':{2 * width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")
+    for number, program in enumerate(programs, 1):
+        print(f"[{number:{width}}/{total}] {program.name:34} ", end="", flush=True)  # the rest follows
         if os.access(BIN / program.name, os.X_OK):
             start = time.monotonic()
             result, reason = run(program)
@@ -129,7 +107,7 @@ def main(folders):
             needs = ",".join(libraries(program))
             result, reason, seconds = "not built", f"needs {needs}" if needs else "", ""
         counts[result.lower()] += 1
-        table.row(f"{result:9} {seconds:>9}  {reason}")
+        print(f"{result:9} {seconds:>9}  {reason}")
     summary = ", ".join(f"{count} {result}" for result, count in counts.items())
     print(f"{summary}; what they printed is in {BUILD}/run")
     return counts["failed"] > 0

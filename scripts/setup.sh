@@ -89,12 +89,7 @@ how() { # Debian packages: prints the command that installs them
     esac
 }
 
-if [ "${1-}" = --how ]; then
-    shift
-    # shellcheck disable=SC2048,SC2086
-    how $*
-    exit
-fi
+case ${1-} in --how) shift && how "$@" && exit ;; esac
 
 # Only the compilers are required; without other packages parts of the suite are switched off.
 finish() { # what to say, if anything
@@ -126,13 +121,8 @@ missing=$(names $lacking) by_hand=$(how $lacking)
 [ -n "$system" ] || finish "this system is unknown, so nothing is installed: $by_hand"
 echo "setup: missing: $missing"
 
-as_root=
-if [ "$(id -u)" -ne 0 ]; then
-    as_root=sudo
-    says="someone with the rights must run: $by_hand"
-    command -v sudo >/dev/null || finish "without sudo, $says"
-    sudo env >/dev/null || finish "since sudo refuses, $says"
-fi
+as_root=$([ "$(id -u)" = 0 ] || echo sudo)
+$as_root env >/dev/null || finish "without sudo, someone with the rights must run: $by_hand"
 
 manager() { # arguments of the package manager
     echo "setup: ${as_root:+sudo }$tool $*"
@@ -142,18 +132,9 @@ manager() { # arguments of the package manager
 }
 
 # A new image of Debian has no lists of packages, an old one has outdated lists.
-update() {
-    [ "$system" != Debian ] || manager update || echo 'setup: the lists of packages could not be fetched' >&2
-}
-
-for package in $missing; do
-    [ "$system" != Debian ] || apt-cache show "$package" >/dev/null 2>&1 || { update && break; }
-done
+[ "$system" != Debian ] || manager update || echo 'setup: the lists of packages could not be fetched' >&2
 # shellcheck disable=SC2086
-if ! manager $install $missing; then
-    update
-    for package in $missing; do installed "$package" || manager $install "$package" || :; done
-fi
+manager $install $missing || for package in $missing; do manager $install "$package" || :; done
 for package in $lacking; do
     name=$(names "$package")
     installed "$name" || echo "setup: could not install $name, which is needed for: $(field 3 "$package")" >&2

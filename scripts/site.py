@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Writes README.md, and all files that it leads to by links and includes, as web pages, which need no server and no network.
 They are in SITE, by default BUILD/site, which is emptied first; BUILD is that of the Makefile. site.css is their style."""
-import collections
 import os
 import re
 import shutil
@@ -71,8 +70,7 @@ def source(path):
 
     file = ROOT / path
     text = file.read_text() if file.is_file() else "".join(sorted(f"{own.name}\n" for own in file.iterdir()))
-    cuda = path.endswith((".cu", ".h"))
-    lexer = lexers.CudaLexer if cuda else lexers.find_lexer_class_for_filename(path) or lexers.TextLexer
+    lexer = lexers.find_lexer_class_for_filename(re.sub("[.]h$", ".cu", path)) or lexers.TextLexer
     html = highlight(text, lexer(stripnl=False, ensurenl=False), HtmlFormatter(linespans="L"))
     # Pygments 2.20 does not escape quotation marks
     html = re.sub('(?<=<span class="cpf">)(?:&quot;|")([^&<"]+)(?:&quot;|")', included, html)
@@ -81,14 +79,12 @@ def source(path):
 
 def document(path):
     """A document as HTML. Headings have the anchors that GitHub gives them."""
-    text, seen = (ROOT / path).read_text(), collections.Counter()
-    html = MarkdownIt("commonmark").enable("table").render(re.sub("^<!--.*-->$", "", text, flags=re.M))
+    html = MarkdownIt("commonmark").enable("table").render((ROOT / path).read_text())
 
     def heading(match):
         words = unescape(re.sub("<[^>]*>", "", match[2])).lower()
         name = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
-        seen[name] += 1
-        return f'<{match[1]} id="{name}{f"-{seen[name] - 1}" * (seen[name] > 1)}">{match[2]}<'
+        return f'<{match[1]} id="{name}">{match[2]}<'
 
     html = re.sub(r"<(h\d)>(.*?)<(?=/\1>)", heading, html)
     return linked(html.replace("<th></th>", "<td></td>"), path)

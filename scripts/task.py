@@ -11,7 +11,7 @@ from programs import ROOT, read_program
 
 # What is no code: preprocessor lines, comments, strings and characters (but not the ' of 1'000)
 NO_CODE = re.compile(
-    r"""^[ \t]*\#(?:.*\\\n)*.*|//.*|/\*[\s\S]*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|(?<!\d)'(?:\\.|[^'\\\n])*'""",
+    r"""^[ \t]*\#(?:.*\\\n)*.*|//.*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\d)'(?:\\.|[^'\\\n])*'""",
     re.M,
 )
 # declared: the text before the brace; first, open, close: numbers of lines, from 0
@@ -25,7 +25,6 @@ class Problem(Exception):
 def find_functions(text):
     """The functions of a source. Braces in a class or a namespace are skipped."""
     code = NO_CODE.sub(lambda match: re.sub(r"\S", " ", match[0]), text)
-    unfinished = any(m[0].startswith("/*") and not m[0].endswith("*/") for m in NO_CODE.finditer(text))
     found, depth, begin, function = [], 0, 0, None
     for match in re.finditer("[{};]", code):
         at = match.start()
@@ -43,14 +42,12 @@ def find_functions(text):
                 found.append(Function(*function, code.count("\n", 0, at)))
         if not depth and match[0] != "{":
             begin = at + 1
-    if depth or unfinished:
+    if depth or "/*" in code:
         raise Problem("its braces or comments are not balanced")
     return found
 
 
 class Exercise:
-    """A program as an exercise."""
-
     def __init__(self, name):
         self.name, self.text = name, (ROOT / f"{name}.cu").read_text()
         before, _, task = self.text.partition("\n// Task: ")
@@ -115,10 +112,9 @@ class Exercise:
         options = output[0] if output else f" {self.options}".rstrip()
         lines[run] = re.sub("bin/.*", lambda _: f"bin/my/{self.name}{options}", lines[run], count=1)
         command = re.sub(r"^ \* Run: *", "", lines[run])
-        general = self.tasks[""]
         first = self.asked[0]
         for f in reversed(self.asked):
-            task = (general if f is first else []) + self.tasks.get(f.name, [])
+            task = (self.tasks[""] if f is first else []) + self.tasks.get(f.name, [])
             task = task or [f"see {first.name}()."]
             body = [f"    // {'Task: ' * (not i)}{row}" for i, row in enumerate(task)]
             if f.name == "main":
@@ -175,9 +171,8 @@ class Exercise:
                 if re.search("asm|__attribute__|_exit|inject_error|extern(?! __shared__)", line):
                     refused = "asm, __attribute__, _exit, extern and inject_error"
                     raise Problem(f"line {number}: {refused} are not accepted")
-        for name in asked:
-            if name not in given:
-                raise Problem(f"it has no function {name}()")
+        for name in sorted(asked.keys() - given):
+            raise Problem(f"it has no function {name}()")
         result = [self.with_includes(line, up) for line in self.lines]
         for f in reversed(self.asked):
             s = given[f.name]

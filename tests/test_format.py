@@ -7,7 +7,7 @@ import pytest
 
 from trees import ROOT, run, stand_in
 
-TOOLS = subprocess.run([ROOT / "scripts/format.sh", "--tools"], cwd=ROOT, text=True, stderr=subprocess.PIPE)
+TOOLS = subprocess.run([ROOT / "scripts/format.sh", "--help"], cwd=ROOT, text=True, stderr=subprocess.PIPE)
 needs_tools = pytest.mark.skipif(TOOLS.returncode == 2, reason=TOOLS.stderr.strip())
 
 
@@ -46,5 +46,5 @@ def test_another_version_is_refused(tmp_path):
     stand_in(tmp_path, "good", "echo version 14.0.6")
     stand_in(tmp_path, "other", "echo other, version 99.0.1")
     env = {"CLANG_FORMAT": f"{tmp_path}/good", "BLACK": f"{tmp_path}/other"}
-    says = run(ROOT, "scripts/format.sh", "--tools", status=2, **env)
+    says = run(ROOT, "scripts/format.sh", "--check", status=2, **env)
     assert says.startswith("format: needs black 23, found 99") and says.count("\n") == 1
