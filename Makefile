@@ -8,7 +8,7 @@
 #: make check                  look for data races and missing waits; PROGRAM=chapter05/dot or CHAPTER=05 checks a part
 #: make sanitize               run the programs with sanitizers, on a GPU with compute-sanitizer (docs/tools.md)
 #: make exercise chapter05/dot write my/chapter05/dot.cu, the program without its kernel (docs/exercises.md)
-#: make old FILE=x.cu          build a CUDA program of 2010 into bin/old/x (docs/old-listings.md)
+#: make old FILE=x.cu          build a CUDA program of 2010 into bin/old/x (docs/running.md)
 #: make docs site gallery      write the tables of the documents, the web pages, the pictures again
 #: make doctor                 list the tools, libraries and devices that are here, and those that are missing
 #: make clean                  remove what was built

@@ -11,7 +11,7 @@ import matplotlib
 matplotlib.use("svg")
 from matplotlib import pyplot, ticker  # noqa: E402
 
-from results import duration, ends, largest, rate, topic, work  # noqa: E402
+from results import duration, ends, largest, rate, times, topic, work  # noqa: E402
 
 PAPER, INK, GRAY, GRID = "#ffffff", "#222222", "#6e6e6e", "#dddddd"
 LIBRARIES = ["#c44500", "#a0307f", "#8a6100", "#5c5c5c"]
@@ -294,4 +294,25 @@ def draw_scaling(title, panels, measured, description):
         axes.set_xlabel("GPUs, log scale")
         axes.set_ylabel("efficiency, log scale")
         name_ends(axes, ended, low, high)
+    return finish(figure, title, description)
+
+
+def draw_speedups(title, rows, description):
+    """The plot of README.md, as SVG: a bar for each topic. A row is (topic, how many times as fast the last rung is)."""
+    prepare("speedup")
+    total = 0.24 * len(rows) + 0.9
+    figure = pyplot.figure(figsize=(8, total))
+    axes = figure.add_axes((0.2, 0.55 / total, 0.72, (total - 0.9) / total))
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.barh(range(len(rows)), [value for _, value in rows], left=0, height=0.62, color=rung_color(1))
+    axes.set_xscale("log")
+    axes.set_xlim(1, 2 * max(value for _, value in rows))
+    axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel("times as fast as the first rung, log scale")
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(False, axis="y")
+    for y, (_, value) in enumerate(rows):
+        axes.text(value * 1.04, y, times(value), va="center", color=INK)
     return finish(figure, title, description)

@@ -3,7 +3,7 @@
 """Shows the results that bench/measure.py recorded in RESULTS (bench/results): each RESULTS/<device>.json has the rows of all
 ladders on a device.
   report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes report.html beside RESULTS
-  report.py --summary the performance table of README.md, in Markdown: one row for each topic
+  report.py --summary the table of docs/performance.md, in Markdown: one row for each topic
   report.py --results the tables of bench/results/README.md, in Markdown: all sizes and kinds of data, then each topic with its plot
 The last two show one machine, RECORDED below. Plots need matplotlib."""
 import html
@@ -18,6 +18,7 @@ from results import RESULTS, duration, ends, groups, largest, plot, plot_path, r
 from results import times, topic, write
 
 RECORDED = "nvidia-h200"
+SPEEDUPS = "speedup"  # the name of the plot of README.md, beside the folders of the ladders' plots
 COPY_RATE = (
     "The copy rate is the rate of a copy, or of another part of the work that every solution must do, measured in the same run; if "
     "there are several, the slowest counts. Reads alone are faster than a copy, and a kernel that computes several steps for each "
@@ -89,10 +90,10 @@ def markdown(head, body):
 
 
 def cells(program, name, group, whole):
-    """The cells of a group, by column: for the whole table in bench/results, or for README.md. None if no rung was run."""
+    """The cells of a group, by column: for the whole table in bench/results, or for docs/performance.md. None if no rung was run."""
     book, last, library, copy = ends(group)
     return last and {
-        "topic": f"[{topic(program)}]({'../../' if whole else ''}{program}.cu)",
+        "topic": f"[{topic(program)}]({'../../' if whole else '../'}{program}.cu)",
         "work": name + (" (in L2)" if whole and last["in_l2"] else ""),
         "the book's kernel": duration(book["median_ms"]) if book else "–",
         "last rung": duration(last["median_ms"]) + (f", {rate(last)}" if whole else ""),
@@ -122,11 +123,17 @@ def performance(results):
     return text and f"{measured_on}.\n\n{COPY_RATE}\n\n{text}"
 
 
-def summary(results):
-    """The table of README.md: for each topic the largest size, and if there are several kinds of data, the first one."""
+def firsts(results):
+    """For each program its largest size, and if there are several kinds of data, the first one: (program, work, rows)."""
     programs = results.get(RECORDED, {"programs": {}})["programs"]
-    firsts = [(p, *next(iter(groups(largest(b["rows"])).items()))) for p, b in programs.items()]
-    text = compared([cells(*group, False) for group in firsts], ["rate of the last rung", "of a copy"])
+    return [(p, *next(iter(groups(largest(b["rows"])).items()))) for p, b in programs.items()]
+
+
+def summary(results):
+    """The table of docs/performance.md."""
+    text = compared(
+        [cells(*group, False) for group in firsts(results)], ["rate of the last rung", "of a copy"]
+    )
     return text and f"{results[RECORDED]['device']}:\n\n{text}"
 
 
@@ -252,12 +259,23 @@ def draw_plot(name, program, data, function, *arguments):
     return True
 
 
+def speedups(results):
+    """What the plot of README.md shows: [topic, how many times as fast the last rung is as the first one]."""
+    found = [(topic(program), ends(rows)[1]) for program, _, rows in firsts(results)]
+    return [[name, last["times_book"]] for name, last in found if last and last["times_book"]]
+
+
 def draw(results):
     """Draws the plots that are missing or show other rows."""
     for name, found in results.items():
         for program, block in found["programs"].items():
             if not draw_plot(name, program, block["rows"], "draw", program, block["rows"]):
                 return
+    rows = speedups(results)
+    if rows:
+        title = f"The last rung of each ladder beside its first one, {results[RECORDED]['device']}"
+        words = ", ".join(f"{name} {times(value)}" for name, value in rows)
+        draw_plot(RECORDED, SPEEDUPS, rows, "draw_speedups", title, rows, f"Times as fast: {words}.")
 
 
 def main():

@@ -3,7 +3,8 @@
 """then.py [PROGRAM…]: runs the programs of bench/then.ini, all or those that are named, and records the figures that they print
 beside the records of the ladders (bench/measure.py), in RESULTS/<device>.json. A ladder whose rows are not recorded yet is
 measured. `make then-and-now` runs it. Each program runs five times, or until it has run for 20 seconds.
-  then.py --tables   the tables of bench/results/README.md, in Markdown
+  then.py --tables        the tables of bench/results/README.md, in Markdown
+  then.py --conclusions   the table of docs/book-vs-today.md
 
 Exit status 1 when a program failed. The environment variables are those of bench/measure.py."""
 import configparser
@@ -215,11 +216,11 @@ def head_of(gpu):
     return [gpu["device"].replace("NVIDIA ", ""), "CPU back end"]
 
 
-def where(entry):
+def where(entry, top="../.."):
     """The program of a figure, as a link, and its options."""
     program, *options = (entry.get("run") or entry["ladder"].partition(" ")[0]).split()
     name = f"{program} {' '.join(options)}".strip()
-    return f"[{name}](../../{program}.cu)" if (ROOT / f"{program}.cu").exists() else name
+    return f"[{name}]({top}/{program}.cu)" if (ROOT / f"{program}.cu").exists() else name
 
 
 def figures_table(gpu, cpu):
@@ -278,7 +279,7 @@ def claims_table(gpu, cpu):
         no = f"**no**: {claim['why']}" if "why" in claim else "**no**"
         verdict = MISSING if now is None else "yes" if holds(claim, now) else no
         shown_now = text_of(now) if now and not isinstance(second, str) else ratio_text(now)
-        body.append([claim["text"], claim["says"], then, shown_now, verdict, where(figures[first])])
+        body.append([claim["text"], claim["says"], then, shown_now, verdict, where(figures[first], "..")])
     return markdown(["text", "conclusion", "then", head_of(gpu)[0], "holds today", "program"], body)
 
 
@@ -303,9 +304,11 @@ def devices_table(gpu, cpu):
 
 def main():
     if sys.argv[1:] == ["--tables"]:
-        tables = {"Figures": figures_table, "Conclusions": claims_table}
-        tables |= {"Limits": limits_table, "Devices": devices_table}
+        tables = {"Figures": figures_table, "Limits": limits_table, "Devices": devices_table}
         print("\n\n".join(f"### {title}\n\n{table(*machines())}" for title, table in tables.items()))
+        return 0
+    if sys.argv[1:] == ["--conclusions"]:
+        print(claims_table(*machines()))
         return 0
     ladders = {entry["ladder"].split()[0] for entry in facts().figures.values() if "ladder" in entry}
     programs = {command.split()[0] for command in commands()} | ladders

@@ -14,7 +14,7 @@
  *          that divides the width; --truncate shows what happens otherwise, and ends with status 1.
  *          In the course the tiled product takes 0.46 times as long as the product from global memory, with
  *          allocation and copies. On an H200 both products take about 5 ms, most of it for allocation and
- *          copies (docs/then-and-now.md).
+ *          copies (docs/book-vs-today.md).
  * Check:   --size 50
  */
 #include <chrono>

@@ -38,7 +38,7 @@ enum BenchKind {
 
 // One row of the table.
 struct Rung {
-    const char *name, *idea; // in the terms of docs/index.md; `idea` is what this rung adds
+    const char *name, *idea; // in the terms of docs/terms.md; `idea` is what this rung adds
     void (*run)(void);       // enqueues all of the work; its memory is allocated before
     BenchKind kind = RUNG;
     int sm = 0;      // lowest compute capability, times ten; 0: any device, and the CPU back end

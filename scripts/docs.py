@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Updates the generated parts of README.md and docs/, each between two markers: the tables of chapters, programs, pictures and
-terms, and the recorded times, whose plots are drawn again.
+"""Updates the generated parts of README.md and docs/ (PARTS below), each between two markers, and draws the plots again.
   docs.py            updates them
   docs.py --check    only names the parts that are stale, with exit status 1 if there are any"""
 import collections
@@ -51,16 +50,31 @@ def chapter_table():
 
 
 def index():
-    """The terms of the page, each with its meaning and the programs that show it."""
+    """The terms of the page, each with its meaning and the programs that show it; a synonym says which term to see."""
     shown = collections.defaultdict(list)
     for p in read_programs():
         for term in re.split(", *", p.terms):
             shown[term].append(f"[{p.name}](../{p.name}.cu)")
     yield "| term | meaning | programs |\n|---|---|---|"
-    rows = re.findall(r"^(\| (.+?) \| .+? \|).*\|$", (ROOT / "docs/index.md").read_text(), re.M)
+    rows = re.findall(r"^(\| (.+?) \| .+? \|).*\|$", (ROOT / "docs/terms.md").read_text(), re.M)
     for row, term in rows[1:]:
         programs = ", ".join(shown[term.replace("\\_", "_")])
         yield f"{row} {programs} |"
+
+
+def names():
+    """Functions and types of CUDA, of libraries and of common/, each with the first programs above whose ruler it stands."""
+    public = r"^(?:#define |\w.*?[ *:]|    \w.*?[ *](?=[a-z]+_))(?!settings|struct|\d)(\w+)(?: [{:]|\(|;)"
+    ours = re.findall(public, "\n".join(path.read_text() for path in ROOT.glob("common/*.h")), re.M)
+    cuda = r"(?:cuda[A-Z]|atomic[A-Z]|cu(?:blas|fft|rand|sparse|solver)[A-Z]|(?:tex|surf)\dD|nccl|MPI_|__(?!kernel|global |has_))\w*"
+    word, used = rf"\b(?:{'|'.join([*ours, cuda])})(?= ?[(<]| \*?\w)", collections.defaultdict(list)
+    for p in read_programs():
+        lesson = (ROOT / f"{p.name}.cu").read_text().partition("- proof\n")[0]
+        for name in {*re.findall(word, re.sub(r"(?s:/\*.*?\*/)|//.*", "", lesson))}:
+            used[name].append(f"[{p.name}](../{p.name}.cu)")
+    yield "| name | programs |\n|---|---|"
+    for name, links in sorted(used.items(), key=lambda item: item[0].lower().strip("_")):
+        yield f"| `{name}` | {', '.join(links[:3])}{f' and {len(links) - 3} more' * (len(links) > 3)} |"
 
 
 def gallery():
@@ -84,8 +98,10 @@ PARTS = [
     ("README.md", "table of chapters", "chapters", chapter_table),
     ("docs/programs.md", "table of programs", "programs", program_table),
     ("docs/gallery.md", "gallery", "gallery", gallery),
-    ("docs/index.md", "index of terms", "terms", index),
-    ("README.md", "table of times", "performance", "bench/report.py --summary"),
+    ("docs/terms.md", "index of terms", "terms", index),
+    ("docs/terms.md", "index of names", "names", names),
+    ("docs/book-vs-today.md", "table of conclusions", "conclusions", "bench/then.py --conclusions"),
+    ("docs/performance.md", "table of times", "performance", "bench/report.py --summary"),
     ("bench/results/README.md", "recorded times", "results", "bench/report.py --results"),
     ("bench/results/README.md", "part about scaling", "scaling", "bench/scaling.py --tables"),
     ("bench/results/README.md", "part then and now", "then", "bench/then.py --tables"),
@@ -109,8 +125,7 @@ def main(check):
         part = re.search(rf"^<!-- {name}:begin.*\n((?:.*\n)*?)<!-- {name}:end", old, re.M)
         if not part:
             sys.exit(f"{file}: needs <!-- {name}:begin --> and <!-- {name}:end -->")
-        fresh = part[1] == text
-        stale |= not fresh
+        stale |= not (fresh := part[1] == text)
         state = "fresh" if fresh else "stale: run make docs" if check else "refreshed"
         print(f"{file}: the {what} is {state}", flush=True)
         if not fresh and not check:

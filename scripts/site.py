@@ -30,7 +30,7 @@ FRAME = """<!DOCTYPE html>
 <link rel="stylesheet" href="{top}/site.css">
 <body>
 <header><nav aria-label="site">
-<a href="{top}/index.html">Programs</a> <a href="{top}/docs/index.html">Terms</a> <a href="{top}/docs/gallery.html">Gallery</a>
+<a href="{top}/index.html">Programs</a> <a href="{top}/docs/terms.html">Terms</a> <a href="{top}/docs/gallery.html">Gallery</a>
 <a href="{top}/docs/performance.html">Performance</a> <a href="{top}/index.html#more">Documents</a>
 </nav></header>
 <main>{main}</main>

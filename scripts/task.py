@@ -123,7 +123,7 @@ class Exercise:
                 body.append("    return {};")
             lines[f.open + 1 : f.close + 1] = [*body, self.lines[f.close] if f.name == "main" else "}"]
         lines[self.header_end : self.header_end] = [
-            ' * Exercise: write what the comments "Task:" ask for. docs/index.md explains the terms.',
+            ' * Exercise: write what the comments "Task:" ask for. docs/terms.md explains the terms.',
             f" *              make my/{self.name}",
             f" *              {command}",
             f" *              make check PROGRAM=my/{self.name}",

@@ -406,7 +406,7 @@ def test_tables_of_a_record():
         [dot, "4194304 floats", "168 µs", "55.9 µs, 300 GB/s", "3.00", "CUB 67.1 µs", "1.20"] + rows[1][7:],
     ]
     assert rows[1][7:] == ["copy 400 GB/s", "75.0 %"]
-    row = ["[dot](chapter05/dot_ladder.cu)", "4194304 floats", "168 µs", "55.9 µs", "3.00", "CUB 67.1 µs"]
+    row = ["[dot](../chapter05/dot_ladder.cu)", "4194304 floats", "168 µs", "55.9 µs", "3.00", "CUB 67.1 µs"]
     assert cells(report.summary(found))[2:] == [[*row, "300 GB/s", "400 GB/s"]]
     _, _, book, skipped, _, _, copy = cells(report.details(found))
     assert book[3:] == ["168 µs", "166 µs", "171 µs", "100 GB/s", "25.0 %", "1.00", "0.40", "yes"]
@@ -489,6 +489,8 @@ def test_recorded_plots_are_fresh():
     """Each recorded program has a plot, drawn from its present rows by the present plots.py."""
     for program, block in results.load()[RECORDED]["programs"].items():
         assert results.plot(RECORDED, program, block["rows"]), f"{program}: run make docs"
+    rows = report.speedups(results.load())
+    assert len(rows) >= 18 and results.plot(RECORDED, report.SPEEDUPS, rows), "run make docs"
 
 
 def test_recorded_files_are_written_as_they_are():

@@ -108,8 +108,8 @@ def test_the_page_of_the_tools_names_lines_and_bugs():
     """docs/tools.md quotes reports; when memory_bugs.cu changes, they have to be made again."""
     page = (helpers.ROOT / "docs/tools.md").read_text()
     quoted = {int(number) for number in re.findall(r"memory_bugs\.cu:(\d+)", page)}
-    texts = """*pointers[i].from  *pointers[i].to =  *pointers[i].to_pair  __syncwarp(mask)  sum[i] += in[i]
-        cache[t] = in[i];  out[i] = cache[(t  cudaMalloc(&dev_sum  scatter<<<  swap_pairs<<<
+    texts = """*pointers[i].from  *pointers[i].to =  __syncwarp(mask)  sum[i] += in[i]
+        cache[t] = in[i];  out[i] = cache[(t  cudaMalloc(&dev_sum  swap_pairs<<<
         while (*flag == 0)  wait_for_flag<<<"""
     assert quoted == {line(text) for text in re.split(r"\s{2,}", texts)}
     table = page.partition("## What is wrong")[2].partition("## ")[0]

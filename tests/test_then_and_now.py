@@ -118,6 +118,8 @@ def recorder(bench):  # noqa: F811
 
 
 def shown(recorder, part):
+    if part == "Conclusions":
+        return cells(recorder.run("--conclusions", script="then.py").out)[2:]
     text = recorder.run("--tables", script="then.py").out.split(f"### {part}\n")[1]
     return cells(text.split("\n### ")[0])[2:]
 

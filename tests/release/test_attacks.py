@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The attacks of tests/release/attacks: a small sample of each passes, and each finds a planted defect. docs/trust.md describes them."""
+"""The attacks of tests/release/attacks: a small sample of each passes, and each finds a planted defect. CONTRIBUTING.md describes them."""
 import dataclasses
 import math
 import signal

@@ -97,7 +97,7 @@ def test_all_documents_are_pages(site):
         page = (site / name).with_suffix(".html").read_text()
         title = re.search("^# (.*)$", path.read_text(), re.M)[1]
         assert text_of(re.search("<h1[^>]*>(.*?)</h1>", page)[1]) == title, path
-    terms = text_of((site / "docs/index.html").read_text())
+    terms = text_of((site / "docs/terms.html").read_text())
     assert "The call of a kernel with <<<blocks, threads>>>." in terms and "\n__global__\n" in terms
 
 
