@@ -189,11 +189,12 @@ static void check_device(const char *name, int *dev_a) {
     HANDLE_ERROR(cudaMemset(dev_a, 0xff, n * sizeof(int)));
 }
 
-// Compares the copy with the source. The device reads the host memory, because the host reads write-combined
-// memory slowly.
+// Compares the copy with the source, and overwrites dev_a in either case. The device reads the host memory,
+// because the host reads write-combined memory slowly.
 static void check_copy(const char *name, int *a, int *dev_a, bool up) {
     if (up)
         return check_device(name, dev_a);
+    HANDLE_ERROR(cudaMemset(dev_a, 0xff, n * sizeof(int)));
     check_device(name, DeviceArray<int>(a, n));
     time_host(name, a);
 }
