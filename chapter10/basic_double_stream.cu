@@ -10,19 +10,19 @@
  *          pipeline, concurrency
  * Book:    10.5
  * Run:     ./bin/chapter10/basic_double_stream --output timeline.svg
- * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is
- *          verified, and the size need not be a multiple of the chunk. The timeline is drawn as text and,
- *          with --output, as SVG. To show the overlap, the parts are also timed in one stream. Most devices
- *          of the book's time had one copy engine with one queue. Today's have one for each direction, and
- *          hardware queues for many streams, so the order of the calls matters little: an H200 (CUDA
- *          13.0, 2026-11-20) took 5.25 ms in one stream, 3.41 ms depth first and 3.52 ms breadth first.
- *          On the CPU back end each call completes its work before it returns, so nothing overlaps.
+ * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is verified.
+ *          Earlier runs warm up and give a timeline, with --output as SVG. Today's devices have a copy engine
+ *          for each direction, so the order of the calls matters little: docs/then-and-now.md has the times.
  * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000
  */
 #include "../common/book.h"
-#include "streams.h" // size, chunk, fill_random(), verify(); Timeline, COPY_UP, KERNEL, COPY_DOWN
+#include "streams.h" // print_copy_engines(), fill_random(), time_steps(), check()
 
-#define STREAMS 2
+#define N              (1024 * 1024)
+#define FULL_DATA_SIZE (N * 20)
+
+size_t size = FULL_DATA_SIZE; // --size, elements in all
+size_t chunk = N;             // --chunk, elements that are copied and computed at a time
 
 // The average of two averages: of three elements of a and of three of b. As in the book, the second and
 // the third are among the first 256 elements of the chunk.
@@ -41,77 +41,85 @@ __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
 int main(int argc, char **argv) {
     settings(argc, argv);
     cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    int whichDevice;
+    HANDLE_ERROR(cudaGetDevice(&whichDevice));
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, whichDevice));
     print_copy_engines(prop.asyncEngineCount);
 
     cudaEvent_t start, stop;
+    float elapsedTime;
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
+    cudaStream_t stream0, stream1;
+    HANDLE_ERROR(cudaStreamCreate(&stream0));
+    HANDLE_ERROR(cudaStreamCreate(&stream1));
 
     // Each stream has device memory for a chunk of its own.
-    cudaStream_t stream[STREAMS];
-    int *dev_a[STREAMS], *dev_b[STREAMS], *dev_c[STREAMS];
-    for (int s = 0; s < STREAMS; s++) {
-        HANDLE_ERROR(cudaStreamCreate(&stream[s]));
-        HANDLE_ERROR(cudaMalloc(&dev_a[s], chunk * sizeof(int)));
-        HANDLE_ERROR(cudaMalloc(&dev_b[s], chunk * sizeof(int)));
-        HANDLE_ERROR(cudaMalloc(&dev_c[s], chunk * sizeof(int)));
-    }
+    int *host_a, *host_b, *host_c;
+    int *dev_a0, *dev_b0, *dev_c0; // of stream0
+    int *dev_a1, *dev_b1, *dev_c1; // of stream1
+    HANDLE_ERROR(cudaMalloc(&dev_a0, chunk * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_b0, chunk * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_c0, chunk * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_a1, chunk * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_b1, chunk * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_c1, chunk * sizeof(int)));
 
     // Page-locked memory: from pageable memory, cudaMemcpyAsync would not be asynchronous.
-    int *host_a, *host_b, *host_c;
     HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&host_c, size * sizeof(int), cudaHostAllocDefault));
     fill_random(host_a);
     fill_random(host_b);
+    time_steps(kernel, 2, DEPTH_FIRST, host_a, host_b, host_c); // for the timeline; also the warm-up
 
-    // Three runs: the first one, in one stream, is the warm-up; the second one, in one stream, measures each
-    // part alone; the third one uses both streams.
-    Timeline timeline(stream, STREAMS); // step() records an event before and after what follows it
-    float elapsedTime;
-    for (int streams : {1, 1, STREAMS}) {
-        memset(host_c, 0xff, size * sizeof(int)); // so each run must write the whole result
-        HANDLE_ERROR(cudaEventRecord(start, 0));
+    HANDLE_ERROR(cudaEventRecord(start, 0));
+    for (size_t i = 0; i < size; i += chunk * 2) {
+        // Elements of the two chunks. At the end a chunk may be shorter, and the second one empty: its copies
+        // then have 0 bytes, and its grid has one block, because a grid without blocks is an error.
+        size_t count0 = min_of(chunk, size - i);
+        size_t count1 = min_of(chunk, size - i - count0);
 
-        // Depth first: all steps of a chunk, then the next chunk in the other stream.
-        for (size_t i = 0; i < size; i += chunk) {
-            int s = i / chunk % streams;
-            size_t n = min_of(chunk, size - i);
-            timeline.step(COPY_UP, stream[s]);
-            HANDLE_ERROR(
-                cudaMemcpyAsync(dev_a[s], host_a + i, n * sizeof(int), cudaMemcpyHostToDevice, stream[s]));
-            HANDLE_ERROR(
-                cudaMemcpyAsync(dev_b[s], host_b + i, n * sizeof(int), cudaMemcpyHostToDevice, stream[s]));
-            timeline.step(KERNEL, stream[s]);
-            kernel<<<(n + 255) / 256, 256, 0, stream[s]>>>(dev_a[s], dev_b[s], dev_c[s], n);
-            HANDLE_LAUNCH();
-            timeline.step(COPY_DOWN, stream[s]);
-            HANDLE_ERROR(
-                cudaMemcpyAsync(host_c + i, dev_c[s], n * sizeof(int), cudaMemcpyDeviceToHost, stream[s]));
-        }
-        timeline.end();
+        // Depth first: all steps of a chunk, then those of the next chunk in the other stream.
+        HANDLE_ERROR(
+            cudaMemcpyAsync(dev_a0, host_a + i, count0 * sizeof(int), cudaMemcpyHostToDevice, stream0));
+        HANDLE_ERROR(
+            cudaMemcpyAsync(dev_b0, host_b + i, count0 * sizeof(int), cudaMemcpyHostToDevice, stream0));
+        kernel<<<count0 / 256 + 1, 256, 0, stream0>>>(dev_a0, dev_b0, dev_c0, count0);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(
+            cudaMemcpyAsync(host_c + i, dev_c0, count0 * sizeof(int), cudaMemcpyDeviceToHost, stream0));
 
-        for (int s = 0; s < STREAMS; s++)
-            HANDLE_ERROR(cudaStreamSynchronize(stream[s]));
-        HANDLE_ERROR(cudaEventRecord(stop, 0));
-        HANDLE_ERROR(cudaEventSynchronize(stop));
-        HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
-        timeline.read(start, elapsedTime);
+        HANDLE_ERROR(cudaMemcpyAsync(dev_a1, host_a + i + chunk, count1 * sizeof(int), cudaMemcpyHostToDevice,
+                                     stream1));
+        HANDLE_ERROR(cudaMemcpyAsync(dev_b1, host_b + i + chunk, count1 * sizeof(int), cudaMemcpyHostToDevice,
+                                     stream1));
+        kernel<<<count1 / 256 + 1, 256, 0, stream1>>>(dev_a1, dev_b1, dev_c1, count1);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpyAsync(host_c + i + chunk, dev_c1, count1 * sizeof(int), cudaMemcpyDeviceToHost,
+                                     stream1));
     }
+
+    // Both streams have to finish.
+    HANDLE_ERROR(cudaStreamSynchronize(stream0));
+    HANDLE_ERROR(cudaStreamSynchronize(stream1));
+    HANDLE_ERROR(cudaEventRecord(stop, 0));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time taken:  %3.1f ms\n", elapsedTime);
-    report(timeline);
-    bool ok = verify(host_a, host_b, host_c);
+    bool ok = check(host_a, host_b, host_c);
 
     HANDLE_ERROR(cudaFreeHost(host_a));
     HANDLE_ERROR(cudaFreeHost(host_b));
     HANDLE_ERROR(cudaFreeHost(host_c));
-    for (int s = 0; s < STREAMS; s++) {
-        HANDLE_ERROR(cudaFree(dev_a[s]));
-        HANDLE_ERROR(cudaFree(dev_b[s]));
-        HANDLE_ERROR(cudaFree(dev_c[s]));
-        HANDLE_ERROR(cudaStreamDestroy(stream[s]));
-    }
+    HANDLE_ERROR(cudaFree(dev_a0));
+    HANDLE_ERROR(cudaFree(dev_b0));
+    HANDLE_ERROR(cudaFree(dev_c0));
+    HANDLE_ERROR(cudaFree(dev_a1));
+    HANDLE_ERROR(cudaFree(dev_b1));
+    HANDLE_ERROR(cudaFree(dev_c1));
+    HANDLE_ERROR(cudaStreamDestroy(stream0));
+    HANDLE_ERROR(cudaStreamDestroy(stream1));
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -120,15 +128,16 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    stream_settings(argc, argv, "Copies and computes in chunks, depth first in two streams.", STREAMS);
+    stream_settings(argc, argv, "Copies and computes in chunks, depth first in two streams.", 2);
 }
 
-// Task: main(): Write the calls for two streams with depth-first issue. Fill in prop and create the events.
-// For each stream s: create stream[s], and allocate device memory for one chunk each for dev_a[s], dev_b[s]
-// and dev_c[s]. Allocate page-locked host memory for `size` ints each for host_a, host_b and host_c. The loop
-// over i takes one chunk after the other; a chunk has n elements and begins at element i. Enqueue in
-// stream[s]: after step(COPY_UP) the asynchronous copies of the chunk from host_a and host_b to the device,
-// after step(KERNEL) a launch of kernel with 256 threads per block, and after step(COPY_DOWN) the
-// asynchronous copy of the result to the chunk of host_c. Record start before the first chunk. After the last
-// chunk wait for both streams, record stop, wait for it, and compute elapsedTime. At the end free all memory
-// and destroy the streams and the events.
+// Task: main(): Write the calls for two streams with depth-first issue. Fill in whichDevice and prop, and
+// create the events and both streams. Allocate device memory for one chunk each for dev_a0, dev_b0 and
+// dev_c0, which stream0 uses, and for dev_a1, dev_b1 and dev_c1, which stream1 uses. Allocate page-locked
+// host memory for `size` ints each for host_a, host_b and host_c. The loop over i takes two chunks at a time:
+// one with count0 elements that begins at element i, for stream0, and one with count1 elements that begins at
+// element i + chunk, for stream1; count1 may be 0, and a grid needs a block. Enqueue for the first chunk,
+// then for the second one: the asynchronous copies from host_a and host_b to the device, a launch of kernel
+// with 256 threads per block, and the asynchronous copy of the result to host_c. Record start before the
+// first chunk. After the last chunk wait for both streams, record stop, wait for it, and compute elapsedTime.
+// At the end free all memory and destroy the streams and the events.

@@ -10,17 +10,21 @@
  *          timeline
  * Book:    10.4
  * Run:     ./bin/chapter10/basic_single_stream --output timeline.svg
- * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is
- *          verified, and the size need not be a multiple of the chunk. A first run warms up. Events
- *          around each copy and kernel give a timeline, drawn as text and, with --output, as SVG. With
- *          --host-work the host sums numbers of its own before it waits for the stream. On the CPU back
- *          end that gains nothing, because each call completes its work before it returns.
+ * Differs: the input is masked, so that the sum of three numbers does not overflow. A first run warms up.
+ *          The result is verified, and a timeline is drawn, with --output as SVG. With --host-work the host
+ *          works while the device does.
  * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --host-work --size 9000 --chunk 1100
  */
 #include <chrono>
 #include <functional>
 #include "../common/book.h"
-#include "streams.h" // size, chunk, fill_random(), verify(); Timeline, COPY_UP, KERNEL, COPY_DOWN
+#include "streams.h" // print_copy_engines(), fill_random(), time_steps(), check()
+
+#define N              (1024 * 1024)
+#define FULL_DATA_SIZE (N * 20)
+
+size_t size = FULL_DATA_SIZE; // --size, elements in all
+size_t chunk = N;             // --chunk, elements that are copied and computed at a time
 
 // The average of two averages: of three elements of a and of three of b. As in the book, the second and
 // the third are among the first 256 elements of the chunk.
@@ -39,58 +43,50 @@ __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
 int main(int argc, char **argv) {
     settings(argc, argv);
     cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    int whichDevice;
+    HANDLE_ERROR(cudaGetDevice(&whichDevice));
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, whichDevice));
     print_copy_engines(prop.asyncEngineCount);
 
     cudaEvent_t start, stop;
+    float elapsedTime;
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
     cudaStream_t stream;
     HANDLE_ERROR(cudaStreamCreate(&stream));
 
     // The device has room for one chunk.
+    int *host_a, *host_b, *host_c;
     int *dev_a, *dev_b, *dev_c;
     HANDLE_ERROR(cudaMalloc(&dev_a, chunk * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_b, chunk * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_c, chunk * sizeof(int)));
 
     // Page-locked (pinned) memory: the copy engine reads and writes it by DMA while the host continues.
-    int *host_a, *host_b, *host_c;
     HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&host_c, size * sizeof(int), cudaHostAllocDefault));
     fill_random(host_a);
     fill_random(host_b);
+    time_steps(kernel, 1, DEPTH_FIRST, host_a, host_b, host_c); // for the timeline; also the warm-up
 
-    Timeline timeline(&stream, 1); // step() records an event before and after the calls that follow it
-    float elapsedTime;
-    for (int run = 0; run < 2; run++) {           // the first run warms up
-        memset(host_c, 0xff, size * sizeof(int)); // so each run must write the whole result
-        HANDLE_ERROR(cudaEventRecord(start, 0));
-
-        for (size_t i = 0; i < size; i += chunk) {
-            size_t n = min_of(chunk, size - i);
-            timeline.step(COPY_UP, stream);
-            HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a + i, n * sizeof(int), cudaMemcpyHostToDevice, stream));
-            HANDLE_ERROR(cudaMemcpyAsync(dev_b, host_b + i, n * sizeof(int), cudaMemcpyHostToDevice, stream));
-            timeline.step(KERNEL, stream);
-            kernel<<<(n + 255) / 256, 256, 0, stream>>>(dev_a, dev_b, dev_c, n);
-            HANDLE_LAUNCH();
-            timeline.step(COPY_DOWN, stream);
-            HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c, n * sizeof(int), cudaMemcpyDeviceToHost, stream));
-        }
-        timeline.end();
-
-        // All calls above return at once. Here the host waits until the device has finished.
-        HANDLE_ERROR(cudaStreamSynchronize(stream));
-        HANDLE_ERROR(cudaEventRecord(stop, 0));
-        HANDLE_ERROR(cudaEventSynchronize(stop));
-        HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
-        timeline.read(start, elapsedTime);
+    HANDLE_ERROR(cudaEventRecord(start, 0));
+    for (size_t i = 0; i < size; i += chunk) {
+        size_t count = min_of(chunk, size - i); // the last chunk may be shorter
+        HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
+        HANDLE_ERROR(cudaMemcpyAsync(dev_b, host_b + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
+        kernel<<<(count + 255) / 256, 256, 0, stream>>>(dev_a, dev_b, dev_c, count);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c, count * sizeof(int), cudaMemcpyDeviceToHost, stream));
     }
+
+    // All calls above return at once. Here the host waits until the device has finished.
+    HANDLE_ERROR(cudaStreamSynchronize(stream));
+    HANDLE_ERROR(cudaEventRecord(stop, 0));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time taken:  %3.1f ms\n", elapsedTime);
-    report(timeline);
-    bool ok = verify(host_a, host_b, host_c);
+    bool ok = check(host_a, host_b, host_c);
 
     HANDLE_ERROR(cudaFreeHost(host_a));
     HANDLE_ERROR(cudaFreeHost(host_b));
@@ -193,11 +189,11 @@ void settings(int argc, char **argv) {
 // below n. The mean of three elements of a is (a[idx] + a[idx1] + a[idx2]) / 3, in float, where idx1 is
 // (idx + 1) % m, idx2 is (idx + 2) % m, and m is the smaller of n and 256. The mean of three elements of b
 // has the same indices. c[idx] is the mean of both means, converted to int.
-// main(): Write the calls for a pipeline in one stream. Fill in prop, and create the events and the stream.
-// Allocate device memory for one chunk each for dev_a, dev_b and dev_c, and page-locked host memory for
-// `size` ints each for host_a, host_b and host_c. The loop over i takes one chunk after the other; a chunk
-// has n elements and begins at element i. Enqueue in the stream: after step(COPY_UP) the asynchronous copies
-// of the chunk from host_a and host_b to the device, after step(KERNEL) a launch of kernel with 256 threads
-// per block, and after step(COPY_DOWN) the asynchronous copy of the result to the chunk of host_c. Record
-// start before the first chunk. After the last chunk wait for the stream, record stop, wait for it, and
-// compute elapsedTime. At the end free all memory and destroy the stream and the events.
+// main(): Write the calls for a pipeline in one stream. Fill in whichDevice and prop, and create the events
+// and the stream. Allocate device memory for one chunk each for dev_a, dev_b and dev_c, and page-locked host
+// memory for `size` ints each for host_a, host_b and host_c. The loop over i takes one chunk after the other;
+// a chunk has `count` elements and begins at element i. Enqueue in the stream: the asynchronous copies of the
+// chunk from host_a and host_b to the device, a launch of kernel with 256 threads per block, and the
+// asynchronous copy of the result to the chunk of host_c. Record start before the first chunk. After the last
+// chunk wait for the stream, record stop, wait for it, and compute elapsedTime. At the end free all memory
+// and destroy the stream and the events.

@@ -11,183 +11,257 @@
  *          write-combined memory
  * Book:    10.2
  * Run:     ./bin/chapter10/copy_timed
- * Differs: also write-combined memory, both directions at once in two streams, and how fast the host
- *          writes and reads each kind of memory. What was copied is verified. 100 copies are timed; when
- *          they would take more than half a second, as many as fit into a quarter of a second. The CPU
- *          back end has one kind of memory, so all rates are about the same there. On the host of an H200
- *          that was tried, a virtual machine, the host reads write-combined memory as fast as other memory.
- * Check:   --size 20000 --iterations 5
+ * Differs: also write-combined memory, both directions at once in two streams, and how fast the host writes
+ * and reads each kind of memory. What was copied is verified. Each test warms up first, and makes fewer than
+ * 100 copies if they would take more than half a second. Check:   --size 20000 --iterations 5
  */
 #include <chrono>
+#include <vector>
 #include "../common/book.h"
+#include "../common/timing.h"
 
-#define SIZE   (10 * 1024 * 1024)
-#define COPIES 100
-#define MB     (1024.0 * 1024.0)
+#define SIZE (10 * 1024 * 1024)
+#define MB   (1024.0 * 1024.0)
 
-static size_t size = SIZE;  // --size, ints to copy
-static int copies = COPIES; // --iterations
-static int copies_for(float ms);
-static bool check_device(const char *name, int *dev, const int *source);
-static bool check_copy(const char *name, const int *host, const int *source);
-static bool check_host_access(const char *name, int *host, const int *source);
+static size_t n = SIZE;  // --size, ints to copy
+static int copies = 100; // --iterations; prepare() reduces it when copies take long
+static bool ok = true;   // false when check_copy() has found a wrong copy
+static void prepare(int *a, int *dev_a, bool up);
+static void check_copy(const char *name, int *a, int *dev_a, bool up);
+static void print_rate(float elapsedTime, bool up);
+static void test_both_directions(void);
+static void test_write_combined(void);
 
-// Times copies with events and prints the elapsed time and the bandwidth in MB/s. The loop runs three times:
-// one copy as a warm-up; one copy, from whose time copies_for() chooses the number of copies; and that many
-// copies, whose time is printed.
-template <class Copy> static void cuda_copy_test(const char *name, Copy copy) {
+// Pageable memory: copies to the device if `up`, to the host otherwise. Returns milliseconds.
+static float cuda_malloc_test(size_t size, bool up) {
     cudaEvent_t start, stop;
+    int *a, *dev_a;
+    float elapsedTime;
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
-    float elapsedTime = 0;
-    int n = 1;
-    for (int run = 0; run < 3; run++) {
-        n = run < 2 ? 1 : copies_for(elapsedTime);
-        HANDLE_ERROR(cudaEventRecord(start, 0));
-        for (int i = 0; i < n; i++)
-            copy();
-        HANDLE_ERROR(cudaEventRecord(stop, 0));
-        HANDLE_ERROR(cudaEventSynchronize(stop));
-        HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+    a = host_array<int>(size); // malloc
+    HANDLE_ERROR(cudaMalloc(&dev_a, size * sizeof(int)));
+    prepare(a, dev_a, up);
+
+    HANDLE_ERROR(cudaEventRecord(start, 0));
+    for (int i = 0; i < copies; i++) {
+        if (up)
+            HANDLE_ERROR(cudaMemcpy(dev_a, a, size * sizeof(int), cudaMemcpyHostToDevice));
+        else
+            HANDLE_ERROR(cudaMemcpy(a, dev_a, size * sizeof(int), cudaMemcpyDeviceToHost));
     }
-    printf("  %-28s %9.3f ms, %d copies\n", name, elapsedTime, n);
-    printf("  %28s %9.1f MB/s\n", "", size * sizeof(int) / MB * n / (elapsedTime / 1000));
+    HANDLE_ERROR(cudaEventRecord(stop, 0));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+    check_copy("pageable", a, dev_a, up);
+
+    free(a);
+    HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
+    return elapsedTime;
 }
 
-// Copies from and to one kind of host memory. The memory is overwritten in between, so that each
-// direction must copy everything.
-static bool test(const char *name, int *host, int *dev, const int *source) {
-    size_t bytes = size * sizeof(int);
-    printf("%s\n", name);
-    memcpy(host, source, bytes);
-    HANDLE_ERROR(cudaMemset(dev, 0xff, bytes));
-    cuda_copy_test("up, to the device:",
-                   [&] { HANDLE_ERROR(cudaMemcpy(dev, host, bytes, cudaMemcpyHostToDevice)); });
-    memset(host, 0xff, bytes);
-    cuda_copy_test("down, to the host:",
-                   [&] { HANDLE_ERROR(cudaMemcpy(host, dev, bytes, cudaMemcpyDeviceToHost)); });
-    bool ok = check_copy(name, host, source);
-    return check_host_access(name, host, source) && ok;
-}
+// The same with page-locked memory.
+static float cuda_host_alloc_test(size_t size, bool up) {
+    cudaEvent_t start, stop;
+    int *a, *dev_a;
+    float elapsedTime;
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    HANDLE_ERROR(cudaHostAlloc(&a, size * sizeof(int), cudaHostAllocDefault));
+    HANDLE_ERROR(cudaMalloc(&dev_a, size * sizeof(int)));
+    prepare(a, dev_a, up);
 
-// Copies in both directions at the same time, which needs page-locked memory, two streams and two copy
-// engines. Each pair starts together, because the host waits for both streams.
-static bool test_both(int *host_up, int *host_down, int *dev_up, int *dev_down, const int *source) {
-    size_t bytes = size * sizeof(int);
-    printf("Pinned memory, both directions at once\n");
-    cudaStream_t up, down;
-    HANDLE_ERROR(cudaStreamCreate(&up));
-    HANDLE_ERROR(cudaStreamCreate(&down));
-    memcpy(host_up, source, bytes);
-    HANDLE_ERROR(cudaMemcpy(dev_down, source, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemset(dev_up, 0xff, bytes));
-    memset(host_down, 0xff, bytes);
-    cuda_copy_test("each, at the same time:", [&] {
-        HANDLE_ERROR(cudaMemcpyAsync(dev_up, host_up, bytes, cudaMemcpyHostToDevice, up));
-        HANDLE_ERROR(cudaMemcpyAsync(host_down, dev_down, bytes, cudaMemcpyDeviceToHost, down));
-        HANDLE_ERROR(cudaStreamSynchronize(up));
-        HANDLE_ERROR(cudaStreamSynchronize(down));
-    });
-    HANDLE_ERROR(cudaStreamDestroy(up));
-    HANDLE_ERROR(cudaStreamDestroy(down));
-    bool ok = check_device("up", dev_up, source);
-    return check_copy("down", host_down, source) && ok;
+    HANDLE_ERROR(cudaEventRecord(start, 0));
+    for (int i = 0; i < copies; i++) {
+        if (up)
+            HANDLE_ERROR(cudaMemcpy(dev_a, a, size * sizeof(int), cudaMemcpyHostToDevice));
+        else
+            HANDLE_ERROR(cudaMemcpy(a, dev_a, size * sizeof(int), cudaMemcpyDeviceToHost));
+    }
+    HANDLE_ERROR(cudaEventRecord(stop, 0));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+    check_copy("pinned", a, dev_a, up);
+
+    HANDLE_ERROR(cudaFreeHost(a));
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
+    return elapsedTime;
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    size_t bytes = size * sizeof(int);
-    int *source = big_random_ints(size);
-    int *dev_a, *dev_b;
-    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-    printf("%.3f MB\n", bytes / MB);
+    float elapsedTime;
+    printf("%.3f MB\n", n * sizeof(int) / MB);
 
-    int *pageable = host_array<int>(size); // malloc
-    bool ok = test("Pageable memory", pageable, dev_a, source);
-    free(pageable);
+    printf("Pageable memory\n");
+    elapsedTime = cuda_malloc_test(n, true);
+    print_rate(elapsedTime, true);
+    elapsedTime = cuda_malloc_test(n, false);
+    print_rate(elapsedTime, false);
 
-    int *pinned, *other;
-    HANDLE_ERROR(cudaHostAlloc(&pinned, bytes, cudaHostAllocDefault));
-    ok &= test("Pinned memory", pinned, dev_a, source);
-    HANDLE_ERROR(cudaHostAlloc(&other, bytes, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-    ok &= test_both(pinned, other, dev_a, dev_b, source);
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFreeHost(other));
-    HANDLE_ERROR(cudaFreeHost(pinned));
+    printf("Pinned memory\n");
+    elapsedTime = cuda_host_alloc_test(n, true);
+    print_rate(elapsedTime, true);
+    elapsedTime = cuda_host_alloc_test(n, false);
+    print_rate(elapsedTime, false);
 
-    // Write-combined memory: writes of the host bypass its caches, and reads of the host can be very slow.
-    int *combined;
-    HANDLE_ERROR(cudaHostAlloc(&combined, bytes, cudaHostAllocWriteCombined));
-    ok &= test("Write-combined memory", combined, dev_a, source);
-    HANDLE_ERROR(cudaFreeHost(combined));
-
-    HANDLE_ERROR(cudaFree(dev_a));
-    free(source);
+    test_both_directions();
+    test_write_combined();
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- proof
 
+static int wanted_copies;
+static std::vector<int> source;            // random ints, which all tests copy
+static double read_seconds, write_seconds; // of the host, in the memory that was tested last
+
 void settings(int argc, char **argv) {
     configure(argc, argv, "Times copies to the device and back.", TIMES,
-              {OPTION_SIZE("size", &size, 1, 1LL << 40, "ints to copy"),
+              {OPTION_SIZE("size", &n, 1, 1LL << 40, "ints to copy"),
                OPTION_INT("iterations", &copies, 1, 1000000, "copies that are timed, if time allows")});
-    require_memory(3 * size * sizeof(int), 2 * size * sizeof(int));
+    require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
+    wanted_copies = copies;
+    source.resize(n);
+    random_bytes(source.data(), n * sizeof(int));
 }
 
-// The number of copies to time when one takes `ms`: all of them if they take at most half a second, otherwise
-// as many as fit into a quarter of a second.
-static int copies_for(float ms) {
-    return copies * ms <= 500 ? copies : max_of(1, (int)(250 / ms));
+// Sets the number of copies to time: all of them if they take at most half a second, otherwise as many as fit
+// into a quarter of a second.
+template <class Copy> static void choose_copies(Copy copy) {
+    float ms = median_ms(copy);
+    copies = wanted_copies * ms <= 500 ? wanted_copies : max_of(1, (int)(250 / ms));
 }
 
-// Prints how fast the host reads and writes this memory, after a first run that warms up and reads what the
+// Milliseconds of so many copies
+template <class Copy> static float time_copies(Copy copy) {
+    choose_copies(copy);
+    return median_ms([&] {
+        for (int i = 0; i < copies; i++)
+            copy();
+    });
+}
+
+static void copy_once(int *a, int *dev_a, bool up) {
+    HANDLE_ERROR(cudaMemcpy(up ? dev_a : a, up ? a : dev_a, n * sizeof(int),
+                            up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost));
+}
+
+// Stores the source in both arrays, chooses the number of copies, and then overwrites the array to copy to,
+// so that the copies that are timed must copy everything.
+static void prepare(int *a, int *dev_a, bool up) {
+    memcpy(a, source.data(), n * sizeof(int));
+    HANDLE_ERROR(cudaMemcpy(dev_a, source.data(), n * sizeof(int), cudaMemcpyHostToDevice));
+    choose_copies([=] { copy_once(a, dev_a, up); });
+    if (up)
+        HANDLE_ERROR(cudaMemset(dev_a, 0xff, n * sizeof(int)));
+    else
+        memset(a, 0xff, n * sizeof(int));
+}
+
+// Measures how fast the host reads and writes this memory, after a first run that warms up and reads what the
 // device has copied. The sum of both runs must be twice that of the source.
-static bool check_host_access(const char *name, int *host, const int *source) {
+static void time_host(const char *name, int *a) {
     typedef std::chrono::steady_clock Clock;
-    double seconds[2];
     unsigned long long sum = 0, expected = 0;
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < n; i++)
         expected += 2ULL * source[i];
     for (int run = 0; run < 2; run++) {
         Clock::time_point start = Clock::now();
-        for (size_t i = 0; i < size; i++)
-            sum += host[i];
+        for (size_t i = 0; i < n; i++)
+            sum += a[i];
         Clock::time_point middle = Clock::now();
-        memcpy(host, source, size * sizeof(int));
-        seconds[0] = std::chrono::duration<double>(middle - start).count();
-        seconds[1] = std::chrono::duration<double>(Clock::now() - middle).count();
+        memcpy(a, source.data(), n * sizeof(int));
+        read_seconds = std::chrono::duration<double>(middle - start).count();
+        write_seconds = std::chrono::duration<double>(Clock::now() - middle).count();
     }
-    for (int write = 0; write < 2; write++)
-        printf("  %-28s %9.1f MB/s\n", write ? "host writes:" : "host reads:",
-               size * sizeof(int) / MB / max_of(seconds[write], 1e-9));
-    return check_counts(name, &sum, &expected, 1);
+    ok &= check_counts(name, &sum, &expected, 1);
 }
 
 // Compares device memory with the source, and then overwrites it: memory that is allocated later can have
 // the same addresses, and must not hold right data before anything is copied to it.
-static bool check_device(const char *name, int *dev, const int *source) {
-    bool ok = check_ints(name, HostArray<int>(dev, size), source, size);
-    HANDLE_ERROR(cudaMemset(dev, 0xff, size * sizeof(int)));
-    return ok;
+static void check_device(const char *name, int *dev_a) {
+    ok &= check_ints(name, HostArray<int>(dev_a, n), source.data(), n);
+    HANDLE_ERROR(cudaMemset(dev_a, 0xff, n * sizeof(int)));
 }
 
-// Compares host memory with the source. The device reads the host memory, because the host reads
-// write-combined memory slowly.
-static bool check_copy(const char *name, const int *host, const int *source) {
-    return check_device(name, DeviceArray<int>(host, size), source);
+// Compares the copy with the source, and overwrites dev_a in either case. The device reads the host memory,
+// because the host reads write-combined memory slowly.
+static void check_copy(const char *name, int *a, int *dev_a, bool up) {
+    if (up)
+        return check_device(name, dev_a);
+    HANDLE_ERROR(cudaMemset(dev_a, 0xff, n * sizeof(int)));
+    check_device(name, DeviceArray<int>(a, n));
+    time_host(name, a);
 }
 
-// Task: test(): Print the name. Copy `size` ints from source to host with memcpy, set all bytes of dev to
-// 0xff, and time copies of the whole host array to dev with cuda_copy_test("up, to the device:", function),
-// where the function makes one copy. Then set all bytes of host to 0xff and time copies from dev to host with
-// cuda_copy_test("down, to the host:", function). Call both check_copy(name, host, source) and
-// check_host_access(name, host, source), and return whether both are true.
-// test_both(): Create two streams. Copy the ints of source to host_up and dev_down, and set all bytes of
-// dev_up and host_down to 0xff. With cuda_copy_test("each, at the same time:", function) time a function that
-// makes an asynchronous copy from host_up to dev_up in one stream and one from dev_down to host_down in the
-// other, and waits for both streams. Destroy the streams. Call both check_device("up", dev_up, source) and
-// check_copy("down", host_down, source), and return whether both are true.
+static void print_copies(const char *what, float ms) {
+    printf("  %-28s %9.3f ms, %d copies\n", what, ms, copies);
+    printf("  %28s %9.1f MB/s\n", "", n * sizeof(int) / MB * copies / (ms / 1000));
+}
+
+// With the copies to the host also prints what time_host() has measured.
+static void print_rate(float elapsedTime, bool up) {
+    print_copies(up ? "up, to the device:" : "down, to the host:", elapsedTime);
+    if (!up) {
+        printf("  %-28s %9.1f MB/s\n", "host reads:", n * sizeof(int) / MB / max_of(read_seconds, 1e-9));
+        printf("  %-28s %9.1f MB/s\n", "host writes:", n * sizeof(int) / MB / max_of(write_seconds, 1e-9));
+    }
+}
+
+// Copies in both directions at the same time, which needs page-locked memory, two streams and two copy
+// engines. Each pair starts together, because the host waits for both streams.
+static void test_both_directions(void) {
+    size_t bytes = n * sizeof(int);
+    printf("Pinned memory, both directions at once\n");
+    int *host_up, *host_down;
+    DeviceArray<int> dev_up(n), dev_down(n);
+    cudaStream_t up, down;
+    HANDLE_ERROR(cudaHostAlloc(&host_up, bytes, cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc(&host_down, bytes, cudaHostAllocDefault));
+    HANDLE_ERROR(cudaStreamCreate(&up));
+    HANDLE_ERROR(cudaStreamCreate(&down));
+    memcpy(host_up, source.data(), bytes);
+    HANDLE_ERROR(cudaMemcpy(dev_down, source.data(), bytes, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemset(dev_up, 0xff, bytes));
+    memset(host_down, 0xff, bytes);
+    auto copy = [&] {
+        HANDLE_ERROR(cudaMemcpyAsync(dev_up, host_up, bytes, cudaMemcpyHostToDevice, up));
+        HANDLE_ERROR(cudaMemcpyAsync(host_down, dev_down, bytes, cudaMemcpyDeviceToHost, down));
+        HANDLE_ERROR(cudaStreamSynchronize(up));
+        HANDLE_ERROR(cudaStreamSynchronize(down));
+    };
+    print_copies("each, at the same time:", time_copies(copy));
+    check_device("up", dev_up);
+    check_device("down", DeviceArray<int>(host_down, n));
+    HANDLE_ERROR(cudaStreamDestroy(up));
+    HANDLE_ERROR(cudaStreamDestroy(down));
+    HANDLE_ERROR(cudaFreeHost(host_up));
+    HANDLE_ERROR(cudaFreeHost(host_down));
+}
+
+// Write-combined memory: writes of the host bypass its caches, and reads of the host can be very slow.
+static void test_write_combined(void) {
+    int *a;
+    DeviceArray<int> dev_a(n);
+    printf("Write-combined memory\n");
+    HANDLE_ERROR(cudaHostAlloc(&a, n * sizeof(int), cudaHostAllocWriteCombined));
+    for (bool up : {true, false}) {
+        prepare(a, dev_a, up);
+        float ms = time_copies([&] { copy_once(a, dev_a, up); });
+        check_copy("write-combined", a, dev_a, up);
+        print_rate(ms, up);
+    }
+    HANDLE_ERROR(cudaFreeHost(a));
+}
+
+// Task: cuda_malloc_test(): Time copies of `size` ints between pageable host memory and the device. Create
+// the events start and stop. Allocate the host array a with host_array() and the device array dev_a, and call
+// prepare(a, dev_a, up). Record start, make `copies` copies of the whole array with cudaMemcpy(), from a to
+// dev_a if up is true and from dev_a to a otherwise, record stop, wait for it, and compute elapsedTime. Call
+// check_copy("pageable", a, dev_a, up). Free the memory, destroy the events, and return elapsedTime.
+// cuda_host_alloc_test(): The same with page-locked host memory, from cudaHostAlloc(), and the name "pinned".

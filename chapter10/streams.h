@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the programs with one and two streams share: sizes and options; below the line the input, the
-// reference of their kernel, and the timeline, which measures with events when each copy and each kernel ran,
-// and draws it as text, one row per stream, and as an SVG picture.
+// What the programs with one and two streams share below their lessons: options, the input, the reference of
+// their kernel, and the timeline, which measures with events when each copy and each kernel ran, and draws it
+// as text, one row per stream, and as an SVG picture.
 #ifndef CHAPTER10_STREAMS_H
 #define CHAPTER10_STREAMS_H
 
@@ -11,32 +11,39 @@
 #include "../common/file.h"
 #include "../common/nvtx.h"
 
-#define N              (1024 * 1024)
-#define FULL_DATA_SIZE (N * 20)
-
-static size_t size = FULL_DATA_SIZE; // --size, elements in all
-static size_t chunk = N;             // --chunk, elements that are copied and computed at a time
-static const char *output;           // --output
+extern size_t size, chunk; // --size and --chunk, which each program defines with the sizes of the book
+static const char *output; // --output
 
 // ---------------------------------------------------------------------------------------- proof
+
+typedef void Kernel(const int *a, const int *b, int *c, size_t n);
+enum Issue { DEPTH_FIRST, BREADTH_FIRST };
 
 enum Part { COPY_UP, KERNEL, COPY_DOWN, PARTS }; // up: to the device, down: to the host
 
 class Timeline {
   public:
-    Timeline(const cudaStream_t *streams, int rows) : streams(streams, streams + rows) {}
-    ~Timeline() {
+    // Creates a stream for each row.
+    void create_streams(int rows) {
+        streams.resize(rows);
+        for (cudaStream_t &stream : streams)
+            HANDLE_ERROR(cudaStreamCreate(&stream));
+    }
+
+    // Destroys the streams and the events. The times stay.
+    void destroy_streams(void) {
+        for (cudaStream_t stream : streams)
+            HANDLE_ERROR(cudaStreamDestroy(stream));
         for (Step &step : steps) {
             HANDLE_ERROR(cudaEventDestroy(step.start));
             HANDLE_ERROR(cudaEventDestroy(step.stop));
         }
     }
-    Timeline(const Timeline &) = delete;
-    Timeline &operator=(const Timeline &) = delete;
 
-    // Begins a step: what the program puts into the stream until the next call of step() or end().
+    // Begins a step: what is put into the stream of this row until the next call of step() or end().
     // Records an event in the stream now and one when the step ends. In a profiler each step is a range.
-    void step(Part part, cudaStream_t stream) {
+    // Returns the stream.
+    cudaStream_t step(Part part, int row) {
         end();
         if (complete)
             used = 0;
@@ -47,10 +54,11 @@ class Timeline {
             HANDLE_ERROR(cudaEventCreate(&steps[used].stop));
         }
         steps[used].part = part;
-        steps[used].row = std::find(streams.begin(), streams.end(), stream) - streams.begin();
-        HANDLE_ERROR(cudaEventRecord(steps[used].start, stream));
+        steps[used].row = row;
+        HANDLE_ERROR(cudaEventRecord(steps[used].start, streams[row]));
         nvtxRangePushA(names[part]);
         open = true;
+        return streams[row];
     }
 
     // Ends the last step.
@@ -131,7 +139,7 @@ class Timeline {
 };
 
 inline bool Timeline::has_chunks(size_t chunks) const {
-    std::vector<size_t> in_row(streams.size() + 1); // the last one: of a stream that has no row
+    std::vector<size_t> in_row(streams.size());
     bool ok = used == PARTS * chunks;
     for (size_t i = 0; i < used; i++)
         ok &= (size_t)steps[i].part == in_row[steps[i].row]++ % PARTS;
@@ -235,7 +243,7 @@ static inline void stream_settings(int argc, char **argv, const char *doc, int s
     check_svg(output);
     select_device();
     chunk = min_of(chunk, size);
-    require_memory(4 * size * sizeof(int), streams * 3 * chunk * sizeof(int));
+    require_memory(4 * size * sizeof(int), 2 * streams * 3 * chunk * sizeof(int));
 }
 
 // A device without a copy engine does not copy while a kernel runs, so several streams are no faster than
@@ -267,15 +275,69 @@ static inline bool verify(const int *a, const int *b, const int *c) {
     });
 }
 
+static Timeline timeline;
+static bool steps_ok; // the result of the runs for the timeline
+
+// Does the work of the program with events around each step: in one stream to warm up, then in one stream to
+// measure each part alone, and if there are more `streams`, in all of them. It has device memory of its own.
+// At the end host_c holds no result.
+static inline void time_steps(Kernel *kernel, int streams, Issue issue, const int *host_a, const int *host_b,
+                              int *host_c) {
+    cudaEvent_t start, stop;
+    float ms;
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    timeline.create_streams(streams);
+    DeviceArray<int> dev_a(streams * chunk), dev_b(streams * chunk), dev_c(streams * chunk);
+    for (int run = 0; run <= streams; run++) {
+        int rows = run < 2 ? 1 : streams;
+        memset(host_c, 0xff, size * sizeof(int)); // so each run must write the whole result
+        HANDLE_ERROR(cudaEventRecord(start, 0));
+        for (size_t i = 0; i < size; i += rows * chunk) // a round: one chunk in each stream
+            for (int k = 0; k < PARTS * rows; k++) {
+                int row = issue == DEPTH_FIRST ? k / PARTS : k % rows;
+                Part part = (Part)(issue == DEPTH_FIRST ? k % PARTS : k / rows);
+                size_t at = i + row * chunk, d = row * chunk;
+                if (at >= size)
+                    continue;
+                size_t n = min_of(chunk, size - at), bytes = n * sizeof(int);
+                cudaStream_t stream = timeline.step(part, row);
+                if (part == COPY_UP) {
+                    HANDLE_ERROR(
+                        cudaMemcpyAsync(dev_a + d, host_a + at, bytes, cudaMemcpyHostToDevice, stream));
+                    HANDLE_ERROR(
+                        cudaMemcpyAsync(dev_b + d, host_b + at, bytes, cudaMemcpyHostToDevice, stream));
+                } else if (part == KERNEL) {
+                    kernel<<<(n + 255) / 256, 256, 0, stream>>>(dev_a + d, dev_b + d, dev_c + d, n);
+                    HANDLE_LAUNCH();
+                } else
+                    HANDLE_ERROR(
+                        cudaMemcpyAsync(host_c + at, dev_c + d, bytes, cudaMemcpyDeviceToHost, stream));
+            }
+        timeline.end();
+        HANDLE_ERROR(cudaDeviceSynchronize());
+        HANDLE_ERROR(cudaEventRecord(stop, 0));
+        HANDLE_ERROR(cudaEventSynchronize(stop));
+        HANDLE_ERROR(cudaEventElapsedTime(&ms, start, stop));
+        timeline.read(start, ms);
+    }
+    timeline.destroy_streams();
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
+    steps_ok = verify(host_a, host_b, host_c);
+    memset(host_c, 0xff, size * sizeof(int));
+}
+
 // Checks the steps of the timeline, prints how much overlapped and draws the timeline, with --output also
-// into a file.
-static inline void report(const Timeline &timeline) {
+// into a file. Compares the result of the lesson with the reference.
+static inline bool check(const int *a, const int *b, const int *c) {
     if (!timeline.has_chunks((size + chunk - 1) / chunk))
         quit(EXIT_FAILURE, "the timeline lacks a step of a chunk");
     timeline.print_overlap();
     timeline.print();
     if (output)
         timeline.write_svg(output, options.program);
+    return verify(a, b, c) && steps_ok;
 }
 
 #endif

@@ -11,84 +11,97 @@
  * Terms:   host thread, device, dot product, partial sum, scaling, load balancing
  * Book:    11.3
  * Run:     ./bin/chapter11/multidevice --gpus 2 --balance
- * Differs: any number of devices; the vectors need not divide evenly. Time and rate of each device are
- *          printed. The result is compared with the closed form. Compare with --gpus 1 to see the
- *          scaling. --share and --balance choose unequal parts. Since CUDA 4 a thread may change its
- *          device at any time: --one-thread does without a thread for each device.
+ * Differs: any number of devices, an array of threads where the page has one thread; the vectors need not
+ *          divide evenly. The result is compared with the closed form. Time and rate of each device are
+ *          printed; --share and --balance choose unequal parts, and --one-thread does without the threads.
  * Needs:   gpus=2
  * Check:   --size 100000 | --size 30000 --one-thread --share 30 | --size 3 | --size 1 --one-thread
  */
 #include "../common/book.h"
 #include "../common/timing.h"
 #include <chrono>
-#include "parts.h" // N, n, gpus, device_id[], part[], check_parts()
+#include "parts.h" // gpus, device_id[], part[], check_parts()
+
+#define imin(a, b) ((a) < (b) ? (a) : (b))
+#define N          (33 * 1024 * 1024)
+const int threadsPerBlock = 256;
+
+size_t n = N; // --size
 
 struct DataStruct {
     int deviceID;
-    size_t size;    // elements of its part
-    const float *a; // its part of the vectors, in pageable host memory
-    const float *b;
+    size_t size; // elements of its part
+    float *a;    // its part of the vectors, in pageable host memory
+    float *b;
     float returnValue;
-    float ms, kernel_ms; // with the copies to the device, and of the kernel alone
+    float ms, kernel_ms; // see time_part()
 };
+static void time_part(DataStruct *data, float *dev_a, float *dev_b, float *dev_partial_c, int blocksPerGrid);
+static bool report(const DataStruct *data, float c);
 
-__global__ void dot(const float *a, const float *b, float *c, size_t n) {
+__global__ void dot(size_t size, const float *a, const float *b, float *c) {
     __shared__ float cache[threadsPerBlock];
+    size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    int cacheIndex = threadIdx.x;
 
     float temp = 0;
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
+    while (tid < size) {
         temp += a[tid] * b[tid];
-    cache[threadIdx.x] = temp;
+        tid += (size_t)blockDim.x * gridDim.x;
+    }
+    cache[cacheIndex] = temp;
     __syncthreads();
 
-    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
-        if (threadIdx.x < i)
-            cache[threadIdx.x] += cache[threadIdx.x + i];
+    for (int i = blockDim.x / 2; i > 0; i /= 2) {
+        if (cacheIndex < i)
+            cache[cacheIndex] += cache[cacheIndex + i];
         __syncthreads();
     }
-    if (threadIdx.x == 0)
+    if (cacheIndex == 0)
         c[blockIdx.x] = cache[0];
 }
 
 // Runs in one host thread for each device.
 static CUT_THREADPROC routine(void *pvoidData) {
     DataStruct *data = (DataStruct *)pvoidData;
-    size_t size = data->size;
-    if (size == 0) // more devices than elements
+    if (data->size == 0) // more devices than elements
         CUT_THREADEND;
     HANDLE_ERROR(cudaSetDevice(data->deviceID)); // the current device of this host thread only
 
-    int blocksPerGrid = min_of(32, (size + threadsPerBlock - 1) / threadsPerBlock);
+    size_t size = data->size;
+    int blocksPerGrid = imin(32, (size + threadsPerBlock - 1) / threadsPerBlock);
+    float *a = data->a, *b = data->b;
     float *partial_c = host_array<float>(blocksPerGrid);
     float *dev_a, *dev_b, *dev_partial_c;
     HANDLE_ERROR(cudaMalloc(&dev_a, size * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_b, size * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, size * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, size * sizeof(float), cudaMemcpyHostToDevice));
 
-    auto kernel = [&] { dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, size); };
-    data->ms = median_ms([&] {
-        HANDLE_ERROR(cudaMemcpy(dev_a, data->a, size * sizeof(float), cudaMemcpyHostToDevice));
-        HANDLE_ERROR(cudaMemcpy(dev_b, data->b, size * sizeof(float), cudaMemcpyHostToDevice));
-        kernel();
-    });
-    data->kernel_ms = median_ms(kernel);
+    dot<<<blocksPerGrid, threadsPerBlock>>>(size, dev_a, dev_b, dev_partial_c);
+    HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
     float c = 0;
     for (int i = 0; i < blocksPerGrid; i++)
         c += partial_c[i];
-    data->returnValue = c;
+    time_part(data, dev_a, dev_b, dev_partial_c, blocksPerGrid);
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
     HANDLE_ERROR(cudaFree(dev_partial_c));
     free(partial_c);
+    data->returnValue = c;
     CUT_THREADEND;
 }
 
 int main(int argc, char **argv) {
-    settings(argc, argv);
+    settings(argc, argv); // which has refused to go on with too few devices
+    int deviceCount;
+    HANDLE_ERROR(cudaGetDeviceCount(&deviceCount));
+    deviceCount = imin(deviceCount, gpus); // --gpus
+
     float *a = host_array<float>(n), *b = host_array<float>(n);
     for (size_t i = 0; i < n; i++) {
         a[i] = i;
@@ -97,25 +110,50 @@ int main(int argc, char **argv) {
 
     DataStruct data[MAX_GPUS] = {};
     size_t offset = 0;
-    for (int i = 0; i < gpus; i++) {
+    for (int i = 0; i < deviceCount; i++) {
         data[i].deviceID = device_id[i];
         data[i].size = part[i];
         data[i].a = a + offset;
         data[i].b = b + offset;
-        offset += data[i].size;
+        offset += part[i];
     }
 
     // One new host thread for each device but the last, which this thread uses itself.
-    CUTThread threads[MAX_GPUS];
-    for (int i = 0; i < gpus - 1; i++)
-        threads[i] = start_thread(routine, &data[i]);
-    routine(&data[gpus - 1]);
-    wait_for_threads(threads, gpus - 1);
+    CUTThread thread[MAX_GPUS];
+    for (int i = 0; i < deviceCount - 1; i++)
+        thread[i] = start_thread(routine, &data[i]);
+    routine(&data[deviceCount - 1]);
+    for (int i = 0; i < deviceCount - 1; i++)
+        end_thread(thread[i]);
 
     float c = 0;
+    for (int i = 0; i < deviceCount; i++)
+        c += data[i].returnValue;
+    bool ok = report(data, c);
+
+    free(a);
+    free(b);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+// Measures, while the other devices do the same, the copies to the device with the kernel, and the kernel
+// alone.
+static void time_part(DataStruct *data, float *dev_a, float *dev_b, float *dev_partial_c, int blocksPerGrid) {
+    size_t bytes = data->size * sizeof(float);
+    auto kernel = [&] { dot<<<blocksPerGrid, threadsPerBlock>>>(data->size, dev_a, dev_b, dev_partial_c); };
+    data->ms = median_ms([&] {
+        HANDLE_ERROR(cudaMemcpy(dev_a, data->a, bytes, cudaMemcpyHostToDevice));
+        HANDLE_ERROR(cudaMemcpy(dev_b, data->b, bytes, cudaMemcpyHostToDevice));
+        kernel();
+    });
+    data->kernel_ms = median_ms(kernel);
+}
+
+static bool report(const DataStruct *data, float c) {
     for (int i = 0; i < gpus; i++) {
         const DataStruct &d = data[i];
-        c += d.returnValue;
         double bytes = 2.0 * d.size * sizeof(float); // both vectors are read
         if (d.size > 0)
             printf("GPU %d: %zu elements, with copies %.3f ms, %.3f GB/s; kernel %.3f ms, %.3f GB/s\n",
@@ -125,14 +163,8 @@ int main(int argc, char **argv) {
     }
     print_slowest(data);
     printf("Value calculated:  %f\n", c);
-    bool ok = check_parts(c);
-
-    free(a);
-    free(b);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return check_parts(c, threadsPerBlock);
 }
-
-// ---------------------------------------------------------------------------------------- proof
 
 // For --one-thread: this thread gives each device its copies and its kernel, which all return at once, and
 // then waits for all devices. Returns the exit status.
@@ -171,7 +203,7 @@ static int run_in_one_thread(void) {
             HANDLE_ERROR(cudaEventRecord(start[i], stream[i]));
             HANDLE_ERROR(cudaMemcpyAsync(dev_a[i], a + offset, bytes, cudaMemcpyHostToDevice, stream[i]));
             HANDLE_ERROR(cudaMemcpyAsync(dev_b[i], b + offset, bytes, cudaMemcpyHostToDevice, stream[i]));
-            dot<<<blocks, threadsPerBlock, 0, stream[i]>>>(dev_a[i], dev_b[i], dev_partial_c[i], part[i]);
+            dot<<<blocks, threadsPerBlock, 0, stream[i]>>>(part[i], dev_a[i], dev_b[i], dev_partial_c[i]);
             HANDLE_LAUNCH();
             HANDLE_ERROR(cudaMemcpyAsync(partial_c[i], dev_partial_c[i], blocks * sizeof(float),
                                          cudaMemcpyDeviceToHost, stream[i]));
@@ -201,7 +233,7 @@ static int run_in_one_thread(void) {
     print_slowest(data);
     printf("One thread for all: %.3f ms; the times of the GPUs add up to %.3f ms\n", elapsed.count(), sum);
     printf("Value calculated:  %f\n", c);
-    bool ok = check_parts(c);
+    bool ok = check_parts(c, threadsPerBlock);
 
     for (int i = 0; i < gpus; i++) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
@@ -241,7 +273,6 @@ void settings(int argc, char **argv) {
 // Task: routine(): pvoidData points to a DataStruct. If its size is 0, only end the thread with
 // CUT_THREADEND. Otherwise select the device with cudaSetDevice(deviceID), and compute the dot product of the
 // parts a and b, of `size` elements each: allocate device memory, copy the parts to the device, launch dot
-// with at most 32 blocks of threadsPerBlock threads, copy the partial sums of the blocks to the host, add
-// them there, and store the sum in returnValue. Store two times in milliseconds: in ms the result of
-// median_ms() for a function that copies both parts and launches dot, and in kernel_ms that for the launch
-// alone. Free all memory and end the thread with CUT_THREADEND.
+// with blocksPerGrid blocks, at most 32, of threadsPerBlock threads, copy the partial sums of the blocks to
+// the host, and add them there. Call time_part(data, dev_a, dev_b, dev_partial_c, blocksPerGrid). Free all
+// memory, store the sum in returnValue, and end the thread with CUT_THREADEND.

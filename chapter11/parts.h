@@ -8,10 +8,7 @@
 #include "../common/proofs/dot.h"
 #include "gpus.h" // gpus, device_id[]
 
-#define N (33 * 1024 * 1024)
-const int threadsPerBlock = 256;
-
-static size_t n = N;          // --size
+extern size_t n;              // --size, which each program defines with the size of the book
 static size_t part[MAX_GPUS]; // elements of each GPU's part: the same number, or as --share and --balance ask
 
 // ---------------------------------------------------------------------------------------- proof
@@ -91,9 +88,9 @@ template <class Data> static inline void print_slowest(const Data *data) {
     printf("Slowest GPU %.3f ms, fastest %.3f ms: %.2f times as long\n", slowest, fastest, slowest / fastest);
 }
 
-// Each product goes through the additions of its thread, those of the tree, of the blocks and of the
-// devices. A device uses 32 blocks, or fewer when each thread has one element.
-static inline bool check_parts(float c) {
+// Each product goes through the additions of its thread, those of the tree, of
+// the blocks and of the devices. A device uses 32 blocks, or fewer when each thread has one element.
+static inline bool check_parts(float c, int threadsPerBlock) {
     double per_thread = ceil((double)*std::max_element(part, part + gpus) / (32 * threadsPerBlock));
     return check_dot("dot product", c, n, per_thread + log2(threadsPerBlock) + 32 + gpus);
 }

@@ -11,81 +11,110 @@
  *          unified addressing
  * Book:    11.4
  * Run:     ./bin/chapter11/portable --no-portable
- * Differs: any number of devices; the vectors need not divide evenly. Time and rate of each device are
- *          printed. The result is compared with the closed form. With unified addressing, as on every
- *          64-bit system today, all pinned memory is portable; the flag documents the intent.
- *          --no-portable shows it: another thread copies from pageable, pinned and portable memory to
- *          another device. --gpus 1 is for comparison; --share and --balance choose unequal parts.
+ * Differs: any number of devices, an array of threads where the page has one thread; the vectors need not
+ *          divide evenly. The result is compared with the closed form. Today all pinned memory is portable:
+ *          --no-portable shows it. Times are printed; --share and --balance choose unequal parts.
  * Needs:   gpus=2
  * Check:   --size 100000 | --size 5000 --no-portable | --size 3 | --size 1
  */
 #include "../common/book.h"
 #include "../common/timing.h"
-#include "parts.h" // N, n, gpus, device_id[], part[], check_parts()
+#include "parts.h" // gpus, device_id[], part[], check_parts()
+
+#define imin(a, b) ((a) < (b) ? (a) : (b))
+#define N          (33 * 1024 * 1024)
+const int threadsPerBlock = 256;
+
+size_t n = N; // --size
 
 struct DataStruct {
     int deviceID;
     size_t size, offset; // its part of the vectors
-    float *a, *b;        // the whole vectors, in pinned host memory
+    float *a;            // the whole vectors, in pinned host memory
+    float *b;
     float returnValue;
-    float ms; // of the kernel
+    float ms; // of the kernel, see time_kernel()
 };
+static void time_kernel(DataStruct *data, float *dev_a, float *dev_b, float *dev_partial_c,
+                        int blocksPerGrid);
+static bool report(const DataStruct *data, float c);
 
-__global__ void dot(const float *a, const float *b, float *c, size_t n) {
+__global__ void dot(size_t size, const float *a, const float *b, float *c) {
     __shared__ float cache[threadsPerBlock];
+    size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    int cacheIndex = threadIdx.x;
 
     float temp = 0;
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
+    while (tid < size) {
         temp += a[tid] * b[tid];
-    cache[threadIdx.x] = temp;
+        tid += (size_t)blockDim.x * gridDim.x;
+    }
+    cache[cacheIndex] = temp;
     __syncthreads();
 
-    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
-        if (threadIdx.x < i)
-            cache[threadIdx.x] += cache[threadIdx.x + i];
+    for (int i = blockDim.x / 2; i > 0; i /= 2) {
+        if (cacheIndex < i)
+            cache[cacheIndex] += cache[cacheIndex + i];
         __syncthreads();
     }
-    if (threadIdx.x == 0)
+    if (cacheIndex == 0)
         c[blockIdx.x] = cache[0];
 }
 
 // Runs in one host thread for each device.
 static CUT_THREADPROC routine(void *pvoidData) {
     DataStruct *data = (DataStruct *)pvoidData;
-    size_t size = data->size;
-    if (size == 0) // more devices than elements
+    if (data->size == 0) // more devices than elements
         CUT_THREADEND;
     HANDLE_ERROR(cudaSetDevice(data->deviceID)); // the current device of this host thread only
+    HANDLE_ERROR(cudaSetDeviceFlags(cudaDeviceMapHost));
 
-    int blocksPerGrid = min_of(32, (size + threadsPerBlock - 1) / threadsPerBlock);
+    size_t size = data->size;
+    int blocksPerGrid = imin(32, (size + threadsPerBlock - 1) / threadsPerBlock);
+    float *a = data->a, *b = data->b;
     float *partial_c = host_array<float>(blocksPerGrid);
     float *dev_a, *dev_b, *dev_partial_c;
     // The address by which this device reaches the host memory. Nothing is copied.
-    HANDLE_ERROR(cudaHostGetDevicePointer(&dev_a, data->a, 0));
-    HANDLE_ERROR(cudaHostGetDevicePointer(&dev_b, data->b, 0));
+    HANDLE_ERROR(cudaHostGetDevicePointer(&dev_a, a, 0));
+    HANDLE_ERROR(cudaHostGetDevicePointer(&dev_b, b, 0));
     HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
     dev_a += data->offset;
     dev_b += data->offset;
 
-    data->ms = median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, size); });
+    dot<<<blocksPerGrid, threadsPerBlock>>>(size, dev_a, dev_b, dev_partial_c);
+    HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
     float c = 0;
     for (int i = 0; i < blocksPerGrid; i++)
         c += partial_c[i];
-    data->returnValue = c;
+    time_kernel(data, dev_a, dev_b, dev_partial_c, blocksPerGrid);
 
     HANDLE_ERROR(cudaFree(dev_partial_c));
     free(partial_c);
+    data->returnValue = c;
     CUT_THREADEND;
 }
 
 int main(int argc, char **argv) {
-    settings(argc, argv);
-    // The CPU only writes the vectors: reading write-combined memory from the CPU can be very slow.
-    const unsigned flags = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+    settings(argc, argv); // which has refused to go on with too few devices
+    int deviceCount;
+    HANDLE_ERROR(cudaGetDeviceCount(&deviceCount));
+    deviceCount = imin(deviceCount, gpus); // --gpus
+
+    cudaDeviceProp prop;
+    for (int i = 0; i < deviceCount; i++) {
+        HANDLE_ERROR(cudaGetDeviceProperties(&prop, device_id[i]));
+        if (!prop.canMapHostMemory)
+            quit(EXIT_WAIVED, "needs devices that can map host memory");
+    }
+
+    // Mapping of host memory is a flag of the device. With unified addressing it is always on.
     float *a, *b;
+    HANDLE_ERROR(cudaSetDevice(device_id[0]));
+    HANDLE_ERROR(cudaSetDeviceFlags(cudaDeviceMapHost));
+    // The CPU only writes the vectors: reading write-combined memory from the CPU can be very slow.
+    const unsigned flags = cudaHostAllocWriteCombined | cudaHostAllocPortable | cudaHostAllocMapped;
     HANDLE_ERROR(cudaHostAlloc(&a, n * sizeof(float), flags));
     HANDLE_ERROR(cudaHostAlloc(&b, n * sizeof(float), flags));
     for (size_t i = 0; i < n; i++) {
@@ -95,26 +124,45 @@ int main(int argc, char **argv) {
 
     DataStruct data[MAX_GPUS] = {};
     size_t offset = 0;
-    for (int i = 0; i < gpus; i++) {
+    for (int i = 0; i < deviceCount; i++) {
         data[i].deviceID = device_id[i];
-        data[i].size = part[i];
         data[i].offset = offset;
+        data[i].size = part[i];
         data[i].a = a;
         data[i].b = b;
-        offset += data[i].size;
+        offset += part[i];
     }
 
     // One new host thread for each device but the last, which this thread uses itself.
-    CUTThread threads[MAX_GPUS];
-    for (int i = 0; i < gpus - 1; i++)
-        threads[i] = start_thread(routine, &data[i]);
-    routine(&data[gpus - 1]);
-    wait_for_threads(threads, gpus - 1);
+    CUTThread thread[MAX_GPUS];
+    for (int i = 0; i < deviceCount - 1; i++)
+        thread[i] = start_thread(routine, &data[i]);
+    routine(&data[deviceCount - 1]);
+    for (int i = 0; i < deviceCount - 1; i++)
+        end_thread(thread[i]);
 
     float c = 0;
+    for (int i = 0; i < deviceCount; i++)
+        c += data[i].returnValue;
+    bool ok = report(data, c);
+
+    HANDLE_ERROR(cudaFreeHost(a));
+    HANDLE_ERROR(cudaFreeHost(b));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+// Measures the kernel while the other devices do the same.
+static void time_kernel(DataStruct *data, float *dev_a, float *dev_b, float *dev_partial_c,
+                        int blocksPerGrid) {
+    data->ms =
+        median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(data->size, dev_a, dev_b, dev_partial_c); });
+}
+
+static bool report(const DataStruct *data, float c) {
     for (int i = 0; i < gpus; i++) {
         const DataStruct &d = data[i];
-        c += d.returnValue;
         double bytes = 2.0 * d.size * sizeof(float); // both vectors are read
         if (d.size > 0)
             printf("GPU %d: %zu elements, %.3f ms, %.3f GB/s\n", d.deviceID, d.size, d.ms,
@@ -124,14 +172,8 @@ int main(int argc, char **argv) {
     }
     print_slowest(data);
     printf("Value calculated:  %f\n", c);
-    bool ok = check_parts(c);
-
-    HANDLE_ERROR(cudaFreeHost(a));
-    HANDLE_ERROR(cudaFreeHost(b));
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return check_parts(c, threadsPerBlock);
 }
-
-// ---------------------------------------------------------------------------------------- proof
 
 // Arguments and results of the second host thread.
 struct Copies {
@@ -208,22 +250,16 @@ void settings(int argc, char **argv) {
     const Option own =
         OPTION_FLAG("no-portable", &no_portable, "copy in another thread, without the flag and with it");
     dot_settings(argc, argv, "Dot product on several devices, from pinned memory.", measure, own);
-    for (int i = 0; i < gpus; i++) {
-        int can_map;
-        HANDLE_ERROR(cudaDeviceGetAttribute(&can_map, cudaDevAttrCanMapHostMemory, device_id[i]));
-        if (!can_map)
-            quit(EXIT_WAIVED, "needs devices that can map host memory");
-    }
     require_memory((no_portable ? 3 : 2) * n * sizeof(float), no_portable ? n * sizeof(float) : 0);
     if (no_portable)
         exit(copy_from_another_thread());
 }
 
 // Task: routine(): pvoidData points to a DataStruct. If its size is 0, only end the thread with
-// CUT_THREADEND. Otherwise select the device with cudaSetDevice(deviceID), and compute the dot product of
-// `size` elements of a and b, beginning at element `offset`. Both vectors are in mapped page-locked memory:
-// get their device pointers with cudaHostGetDevicePointer(), and copy nothing to the device. Allocate device
-// memory for the partial sums of at most 32 blocks. Store in ms the result of median_ms(), in milliseconds,
-// for a launch of dot with threadsPerBlock threads per block. Copy the partial sums to the host, add them
-// there, and store the sum in returnValue. Free what has been allocated, and end the thread with
-// CUT_THREADEND.
+// CUT_THREADEND. Otherwise select the device with cudaSetDevice(deviceID), set its flag cudaDeviceMapHost
+// with cudaSetDeviceFlags(), and compute the dot product of `size` elements of a and b, beginning at element
+// `offset`. Both vectors are in mapped page-locked memory: get their device pointers with
+// cudaHostGetDevicePointer(), and copy nothing to the device. Allocate device memory for the partial sums,
+// launch dot with blocksPerGrid blocks, at most 32, of threadsPerBlock threads, copy the partial sums to the
+// host, and add them there. Call time_kernel(data, dev_a, dev_b, dev_partial_c, blocksPerGrid). Free what has
+// been allocated, store the sum in returnValue, and end the thread with CUT_THREADEND.

@@ -11,136 +11,153 @@
  *          unified addressing
  * Book:    11.2
  * Run:     ./bin/chapter11/time_zero2 --reads 8
- * Differs: the result is compared with the closed form. The device flag for mapping is not set: with
- *          unified addressing, mapping is always enabled. The kernel is timed alone as well. --reads
- *          times kernels that read the vectors several times: mapped memory crosses the bus at each read,
- *          since it is not kept on the device. On an H200 a copy from pinned memory and a kernel with one
- *          read take 6.8 ms together, a kernel that reads mapped memory once takes 6.9 ms. With 8 reads the
- *          times are 19 ms and 56 ms. The CPU back end has no bus, so all versions use the same memory.
+ * Differs: the result is compared with the closed form. The kernel is timed alone as well. --reads compares
+ *          kernels that read the vectors several times: mapped memory crosses the bus at each read, since it
+ *          is not kept on the device.
  * Check:   --size 100000 | --size 20000 --reads 2 | --size 300 --reads 1
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h"
 #include "../common/timing.h"
 
-#define N (33 * 1024 * 1024)
+#define imin(a, b) ((a) < (b) ? (a) : (b))
+#define N          (33 * 1024 * 1024)
 const int threadsPerBlock = 256;
 
 static size_t n = N; // --size
-static int blocksPerGrid;
-static bool report(const char *name, float c, float elapsedTime, float kernel_ms);
+static int blocksPerGrid = imin(32, (N + threadsPerBlock - 1) / threadsPerBlock);
+static bool ok = true; // false when report() has found a wrong sum
+static void time_kernel(const float *dev_a, const float *dev_b, float *dev_partial_c);
+static void report(const char *name, float c);
+static void print_time(const char *name, float elapsedTime);
 
-__global__ void dot(const float *a, const float *b, float *c, size_t n) {
+__global__ void dot(size_t size, const float *a, const float *b, float *c) {
     __shared__ float cache[threadsPerBlock];
+    size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    int cacheIndex = threadIdx.x;
 
     float temp = 0;
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
+    while (tid < size) {
         temp += a[tid] * b[tid];
-    cache[threadIdx.x] = temp;
+        tid += (size_t)blockDim.x * gridDim.x;
+    }
+    cache[cacheIndex] = temp;
     __syncthreads();
 
-    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
-        if (threadIdx.x < i)
-            cache[threadIdx.x] += cache[threadIdx.x + i];
+    for (int i = blockDim.x / 2; i > 0; i /= 2) {
+        if (cacheIndex < i)
+            cache[cacheIndex] += cache[cacheIndex + i];
         __syncthreads();
     }
-    if (threadIdx.x == 0)
+    if (cacheIndex == 0)
         c[blockIdx.x] = cache[0];
 }
 
 // Pageable host memory: both vectors are copied to the device, and the partial sums are copied back.
-static bool malloc_test(void) {
+// Returns milliseconds.
+static float malloc_test(size_t size) {
     cudaEvent_t start, stop;
+    float *a, *b, c, *partial_c;
+    float *dev_a, *dev_b, *dev_partial_c;
+    float elapsedTime;
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
-    float *a = host_array<float>(n), *b = host_array<float>(n);
-    float *partial_c = host_array<float>(blocksPerGrid);
-    float *dev_a, *dev_b, *dev_partial_c, elapsedTime;
-    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
+    a = host_array<float>(size);
+    b = host_array<float>(size);
+    partial_c = host_array<float>(blocksPerGrid);
+    HANDLE_ERROR(cudaMalloc(&dev_a, size * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, size * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < size; i++) {
         a[i] = i;
         b[i] = i * 2;
     }
 
     HANDLE_ERROR(cudaEventRecord(start, 0));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
-    dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, size * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, size * sizeof(float), cudaMemcpyHostToDevice));
+    dot<<<blocksPerGrid, threadsPerBlock>>>(size, dev_a, dev_b, dev_partial_c);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaEventRecord(stop, 0));
     HANDLE_ERROR(cudaEventSynchronize(stop));
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
 
-    float c = 0;
+    c = 0;
     for (int i = 0; i < blocksPerGrid; i++)
         c += partial_c[i];
-    float ms = median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n); });
+    time_kernel(dev_a, dev_b, dev_partial_c);
 
-    HANDLE_ERROR(cudaEventDestroy(start));
-    HANDLE_ERROR(cudaEventDestroy(stop));
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
     HANDLE_ERROR(cudaFree(dev_partial_c));
     free(a);
     free(b);
     free(partial_c);
-    return report("cudaMalloc", c, elapsedTime, ms);
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
+    report("cudaMalloc", c);
+    return elapsedTime;
 }
 
 // Mapped host memory: the kernel reads the vectors and writes the partial sums there.
-static bool cuda_host_alloc_test(void) {
+static float cuda_host_alloc_test(size_t size) {
     cudaEvent_t start, stop;
+    float *a, *b, c, *partial_c;
+    float *dev_a, *dev_b, *dev_partial_c;
+    float elapsedTime;
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
-    float *a, *b, *partial_c, *dev_a, *dev_b, *dev_partial_c, elapsedTime;
-    const unsigned flags = cudaHostAllocMapped | cudaHostAllocWriteCombined;
-    HANDLE_ERROR(cudaHostAlloc(&a, n * sizeof(float), flags));
-    HANDLE_ERROR(cudaHostAlloc(&b, n * sizeof(float), flags));
+    const unsigned flags = cudaHostAllocWriteCombined | cudaHostAllocMapped;
+    HANDLE_ERROR(cudaHostAlloc(&a, size * sizeof(float), flags));
+    HANDLE_ERROR(cudaHostAlloc(&b, size * sizeof(float), flags));
     // The CPU reads the partial sums, so they are not write-combined.
     HANDLE_ERROR(cudaHostAlloc(&partial_c, blocksPerGrid * sizeof(float), cudaHostAllocMapped));
-    HANDLE_ERROR(cudaHostGetDevicePointer(&dev_a, a, 0));
-    HANDLE_ERROR(cudaHostGetDevicePointer(&dev_b, b, 0));
-    HANDLE_ERROR(cudaHostGetDevicePointer(&dev_partial_c, partial_c, 0));
-    for (size_t i = 0; i < n; i++) { // no 2 * a[i]: the CPU may read write-combined memory very slowly
+    for (size_t i = 0; i < size; i++) { // no 2 * a[i]: the CPU may read write-combined memory very slowly
         a[i] = i;
         b[i] = i * 2;
     }
+    HANDLE_ERROR(cudaHostGetDevicePointer(&dev_a, a, 0));
+    HANDLE_ERROR(cudaHostGetDevicePointer(&dev_b, b, 0));
+    HANDLE_ERROR(cudaHostGetDevicePointer(&dev_partial_c, partial_c, 0));
 
     HANDLE_ERROR(cudaEventRecord(start, 0));
-    dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+    dot<<<blocksPerGrid, threadsPerBlock>>>(size, dev_a, dev_b, dev_partial_c);
     HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaDeviceSynchronize()); // from here on the host sees what the kernel wrote
     HANDLE_ERROR(cudaEventRecord(stop, 0));
-    HANDLE_ERROR(cudaEventSynchronize(stop)); // from here on the host sees what the kernel wrote
+    HANDLE_ERROR(cudaEventSynchronize(stop));
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
 
-    float c = 0;
+    c = 0;
     for (int i = 0; i < blocksPerGrid; i++)
         c += partial_c[i];
-    float ms = median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n); });
+    time_kernel(dev_a, dev_b, dev_partial_c);
 
-    HANDLE_ERROR(cudaEventDestroy(start));
-    HANDLE_ERROR(cudaEventDestroy(stop));
     HANDLE_ERROR(cudaFreeHost(a));
     HANDLE_ERROR(cudaFreeHost(b));
     HANDLE_ERROR(cudaFreeHost(partial_c));
-    return report("cudaHostAlloc", c, elapsedTime, ms);
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
+    report("cudaHostAlloc", c);
+    return elapsedTime;
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
     cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    int whichDevice;
+    HANDLE_ERROR(cudaGetDevice(&whichDevice));
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, whichDevice));
     if (!prop.canMapHostMemory)
         quit(EXIT_WAIVED, "needs a device that can map host memory");
     printf("Integrated: %s\n", prop.integrated ? "yes" : "no");
-    blocksPerGrid = min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
+    HANDLE_ERROR(cudaSetDeviceFlags(cudaDeviceMapHost)); // with unified addressing mapping is always on
 
-    bool ok = malloc_test();
-    ok = cuda_host_alloc_test() && ok;
+    float elapsedTime = malloc_test(n);
+    print_time("cudaMalloc", elapsedTime);
+    elapsedTime = cuda_host_alloc_test(n);
+    print_time("cudaHostAlloc", elapsedTime);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -180,7 +197,6 @@ static int compare_reads(int most) {
     HANDLE_ERROR(cudaDeviceGetAttribute(&attribute, cudaDevAttrPageableMemoryAccess, options.device));
     printf("Kernels read pageable memory: %s\n", attribute ? "yes" : "no");
 
-    blocksPerGrid = min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
     DeviceArray<float> dev_partial_c(blocksPerGrid), copy_of_a(n), copy_of_b(n);
     HostArray<float> pageable_a(n), pageable_b(n);
     dev_a[PAGEABLE] = dev_a[PINNED] = copy_of_a;
@@ -200,7 +216,6 @@ static int compare_reads(int most) {
             b[kind][i] = i * 2;
         }
 
-    bool ok = true;
     double bytes = n * sizeof(float), per_thread = ceil((double)n / (blocksPerGrid * threadsPerBlock));
     int copying_wins = 0;
     for (int reads = 1; reads <= most; reads *= 2) {
@@ -253,24 +268,32 @@ void settings(int argc, char **argv) {
                OPTION_INT("reads", &reads, 1, 1024,
                           "compare kernels that read the vectors once, twice, … up to N times")});
     require_memory((reads ? 6 : 2) * n * sizeof(float), 2 * n * sizeof(float));
+    blocksPerGrid = imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
     if (reads)
         exit(compare_reads(reads));
 }
 
+static float kernel_ms; // of the last test
+
+static void time_kernel(const float *dev_a, const float *dev_b, float *dev_partial_c) {
+    kernel_ms = median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(n, dev_a, dev_b, dev_partial_c); });
+}
+
 // Each product goes through the additions of its thread, those of the tree, and those on the host.
-static bool report(const char *name, float c, float elapsedTime, float kernel_ms) {
-    double bytes = 2.0 * n * sizeof(float); // both vectors are read
-    double per_thread = ceil((double)n / (blocksPerGrid * threadsPerBlock));
+static void report(const char *name, float c) {
     printf("Value calculated:  %f\n", c);
+    ok &= check_dot(name, c, n, tree_additions(n, blocksPerGrid, threadsPerBlock));
+}
+
+static void print_time(const char *name, float elapsedTime) {
+    double bytes = 2.0 * n * sizeof(float); // both vectors are read
     printf("Time using %s:  %3.1f ms, %.3f GB/s; kernel %.3f ms, %.3f GB/s\n", name, elapsedTime,
            bytes / elapsedTime / 1e6, kernel_ms, bytes / kernel_ms / 1e6);
-    return check_dot(name, c, n, per_thread + log2(threadsPerBlock) + blocksPerGrid);
 }
 
 // Task: cuda_host_alloc_test(): Compute the dot product as malloc_test() does, but without copies. a and b
 // are page-locked, mapped and write-combined host memory; partial_c is page-locked and mapped. Get the device
-// pointers of the mapped memory with cudaHostGetDevicePointer(), and pass them to the kernel. elapsedTime is
-// the time between two events, one recorded before the launch and one after it. The host reads the partial
-// sums only after it has waited for the second event. Then measure the launch alone with median_ms(). Free
-// all memory, destroy the events, and return
-// report("cudaHostAlloc", the sum, elapsedTime, the time of the launch).
+// pointers of the mapped memory with cudaHostGetDevicePointer(), and pass them to the kernel. Record start,
+// launch the kernel, wait for the device, record stop, wait for it, and compute elapsedTime. The host adds
+// the partial sums only after it has waited. Then call time_kernel(dev_a, dev_b, dev_partial_c). Free all
+// memory, destroy the events, call report("cudaHostAlloc", the sum), and return elapsedTime.
