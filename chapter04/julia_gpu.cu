@@ -10,6 +10,7 @@
  * Run:     ./bin/chapter04/julia_gpu --output julia.png
  * Differs: size, scale, c, the colors and the number of iterations are options, and --animate moves c towards
  *          the origin and back. Half the size is not rounded down, so a size of 1 does not divide by 0.
+ *          The book's DataBlock is left out, since nothing reads it.
  * Picture: yes
  * Check:   --size 200 | --size 100 --colors steps
  */
