@@ -9,9 +9,9 @@
  * Terms:   divergent barrier, barrier, __syncthreads, deadlock, warp divergence, tree reduction
  * Book:    5.3.1 (optimized incorrectly)
  * Run:     ./bin/chapter05/dot_wrong_barrier
- * Differs: the kernel runs in a child process, which is ended after --time-limit seconds. The exit status is 1
- *          whatever the sum is, since no result of this kernel is reliable; docs/errata.md says what devices
- *          do today. With --both-arms each arm of the if has a barrier, so no barrier is reached by all.
+ * Differs: the kernel runs in a child process, which is ended after --time-limit seconds. The status is 1
+ *          whatever the sum is, since no result of this kernel is reliable (docs/errata.md: what devices do
+ *          today). With --both-arms each arm of the if has a barrier, so no barrier is reached by all.
  * Expect:  1
  */
 #include "../common/book.h"
