@@ -29,7 +29,6 @@ const int threadsPerBlock = 256;
 
 static size_t n = N;                                                              // --size
 static int blocksPerGrid = imin(32, (N + threadsPerBlock - 1) / threadsPerBlock); // --blocks
-static bool check(const char *name, float c);
 static bool time_kernels(Lock lock, const float *dev_a, const float *dev_b, float *dev_c);
 static bool check_each_element(Lock lock, float *a, float *dev_a, float *dev_b, float *dev_c);
 
@@ -83,7 +82,7 @@ int main(int argc, char **argv) {
 
     HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
     printf("Does GPU value %.6g = %.6g?\n", c, 2 * sum_squares(n - 1.0));
-    bool ok = check("With a lock:", c);
+    bool ok = check_dot("dot product", c, n, tree_additions(n, blocksPerGrid, threadsPerBlock));
     ok = time_kernels(lock, dev_a, dev_b, dev_c) && ok; // with the lock, and with atomicAdd()
     ok = check_each_element(lock, a, dev_a, dev_b, dev_c) && ok;
 
@@ -124,21 +123,29 @@ __global__ void dot_atomic(const float *a, const float *b, float *c, size_t n) {
         atomicAdd(c, sum);
 }
 
-// Times a kernel and checks the sum of its last run.
-template <class Launch> static bool time_kernel(const char *name, float *dev_c, Launch launch) {
-    float c = NAN, ms = median_ms(launch, [=] { HANDLE_ERROR(cudaMemset(dev_c, 0, sizeof(float))); });
-    HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
-    if (!strcmp(name, "With atomicAdd():"))
-        printf("Does GPU value %.6g = %.6g?\n", c, expected_dot(n));
-    printf("%-18s %.3f ms, %.3f GB/s\n", name, ms, 2.0 * n * sizeof(float) / ms / 1e6); // reads both vectors
-    return check(name, c);
+static void launch(bool atomic, Lock lock, const float *a, const float *b, float *c, size_t n) {
+    if (atomic)
+        dot_atomic<<<blocksPerGrid, threadsPerBlock>>>(a, b, c, n);
+    else
+        dot<<<blocksPerGrid, threadsPerBlock>>>(lock, a, b, c, n);
+    HANDLE_LAUNCH();
 }
 
+// Prints the times of both kernels and checks the sums of the last runs.
 static bool time_kernels(Lock lock, const float *dev_a, const float *dev_b, float *dev_c) {
-    auto locked = [=] { dot<<<blocksPerGrid, threadsPerBlock>>>(lock, dev_a, dev_b, dev_c, n); };
-    auto atomic = [=] { dot_atomic<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_c, n); };
-    bool ok = time_kernel("With a lock:", dev_c, locked);
-    return time_kernel("With atomicAdd():", dev_c, atomic) && ok;
+    bool ok = true;
+    for (bool atomic : {false, true}) {
+        const char *name = atomic ? "With atomicAdd():" : "With a lock:";
+        float c = NAN;
+        float ms = median_ms([=] { launch(atomic, lock, dev_a, dev_b, dev_c, n); },
+                             [=] { HANDLE_ERROR(cudaMemset(dev_c, 0, sizeof(float))); });
+        HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
+        if (atomic)
+            printf("Does GPU value %.6g = %.6g?\n", c, expected_dot(n));
+        printf("%-18s %.3f ms, %.3f GB/s\n", name, ms, 2.0 * n * sizeof(float) / ms / 1e6); // reads a and b
+        ok = check_dot(name, c, n, tree_additions(n, blocksPerGrid, threadsPerBlock)) && ok;
+    }
+    return ok;
 }
 
 // A loss of the first elements changes the sum less than rounding does. On vectors of ones the sum is the
@@ -149,15 +156,10 @@ static bool check_each_element(Lock lock, float *a, float *dev_a, float *dev_b, 
     HANDLE_ERROR(cudaMemcpy(dev_a, a, ones * sizeof(float), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, a, ones * sizeof(float), cudaMemcpyHostToDevice));
     bool ok = true;
-    for (int atomic = 0; atomic < 2; atomic++) {
+    for (bool atomic : {false, true}) {
         HANDLE_ERROR(cudaMemset(dev_c, 0, sizeof(float)));
-        if (atomic)
-            dot_atomic<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_c, ones);
-        else
-            dot<<<blocksPerGrid, threadsPerBlock>>>(lock, dev_a, dev_b, dev_c, ones);
-        HANDLE_LAUNCH();
-        HostArray<float> sum(dev_c, 1);
-        ok = check_value("number of elements", sum[0], ones, 0) && ok;
+        launch(atomic, lock, dev_a, dev_b, dev_c, ones);
+        ok = check_value("number of elements", HostArray<float>(dev_c, 1)[0], ones, 0) && ok;
     }
     return ok;
 }
@@ -219,10 +221,8 @@ static int compare_orders(void) {
             if (ordered) {
                 dot_ordered<<<blocksPerGrid, threadsPerBlock>>>(dev_counters, dev_a, dev_b, dev_c, n);
                 HANDLE_LAUNCH();
-            } else {
-                dot<<<blocksPerGrid, threadsPerBlock>>>(lock, dev_a, dev_b, dev_c, n);
-                HANDLE_LAUNCH();
-            }
+            } else
+                launch(false, lock, dev_a, dev_b, dev_c, n);
             HANDLE_ERROR(cudaMemcpy(&sum, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
         }
         int bits[RUNS], expected; // compared as ints: every bit must be equal
@@ -255,10 +255,6 @@ void settings(int argc, char **argv) {
     blocksPerGrid = blocks ? blocks : imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
     if (ordered)
         exit(compare_orders());
-}
-
-static bool check(const char *name, float c) {
-    return check_dot(name, c, n, tree_additions(n, blocksPerGrid, threadsPerBlock));
 }
 
 // Task: dot(): The grid has any number of blocks of threadsPerBlock threads, a power of two. Each thread adds
