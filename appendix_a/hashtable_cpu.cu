@@ -2,15 +2,17 @@
 /*
  * hashtable_cpu: hash table with chaining, built by the host
  *
- * Teaches: A hash table finds a value by its key: the hash function computes the bucket of the key.
- *          Keys with the same bucket collide (a collision), so the entries of a bucket form a linked list,
- * its chain. The load factor, the number of keys divided by the number of buckets, is the mean length of a
- * chain. Inserting an entry at the head of a chain takes two writes. Terms:   hash table, hash function, hash
- * bucket, collision, chaining, load factor, host Book:    A.2.2 Run:     ./bin/appendix_a/hashtable_cpu
- * --keys words --hash multiply Differs: the array of values has its real size and is filled. After
- * verify_table() a complete check must find each key once, with its value and in its own bucket; the exit
- * status depends on it. --hash and --keys try other hash functions and keys that are not random. Check:
- * --size 20000 | --size 3000 --hash multiply | --size 3000 --hash first-letter --keys words
+ * Teaches: A hash table finds a value by its key: the hash function computes the bucket of the key. Keys
+ *          with the same bucket collide (a collision), so the entries of a bucket form a linked list, its
+ *          chain. The load factor, the number of keys divided by the number of buckets, is the mean length
+ *          of a chain. Inserting an entry at the head of a chain takes two writes.
+ * Terms:   hash table, hash function, hash bucket, collision, chaining, load factor, host
+ * Book:    A.2.2
+ * Run:     ./bin/appendix_a/hashtable_cpu --keys words --hash multiply
+ * Differs: the values are filled in, and the time is elapsed time and not the time of the processor. After
+ *          verify_table() a complete check must find each key once, with its value and in its own bucket.
+ *          --hash and --keys try other hash functions and keys that are not random.
+ * Check:   --size 20000 | --size 3000 --hash multiply | --size 3000 --hash first-letter --keys words
  */
 #include "../common/book.h"
 #include <chrono>

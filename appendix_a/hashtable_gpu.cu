@@ -2,16 +2,18 @@
 /*
  * hashtable_gpu: hash table with chaining, built by many threads with one lock per bucket
  *
- * Teaches: Two threads that insert at the head of one chain at the same time can lose an entry, so inserting
- *          is a critical section. With one mutex per bucket, threads wait for a lock (lock contention) only
- *          when their keys collide. The lanes of a warp insert one after the other: in a warp that executes
- * in lockstep, the lane that holds the lock could not continue while others wait for it, a deadlock. Terms:
- * mutex, critical section, lock contention, hash table, hash bucket, chaining, collision, lockstep Book:
- * A.2.3 and A.2.4 Run:     ./bin/appendix_a/hashtable_gpu --locks 32 Differs: the array of values has its
- * real size and is filled. After verify_table() a complete check must find each key once, with its value and
- * in its own bucket. Options build the table without locks, without turns, with fewer locks, another hash
- * function or other keys; docs/then-and-now.md has times. Check:   --size 20000 | --size 2000 --hash multiply
- * --locks 7
+ * Teaches: Two threads that insert at the head of one chain at the same time can lose an entry, so
+ *          inserting is a critical section. With one mutex per bucket, threads wait for a lock (lock
+ *          contention) only when their keys collide. The lanes of a warp insert one after the other: in
+ *          lockstep, the lane that holds the lock could not continue while others wait for it, a deadlock.
+ * Terms:   mutex, critical section, lock contention, hash table, hash bucket, chaining, collision,
+ *          lockstep
+ * Book:    A.2.3 and A.2.4
+ * Run:     ./bin/appendix_a/hashtable_gpu --locks 32
+ * Differs: the values are filled in. After verify_table() a complete check must find each key once, with its
+ *          value and in its own bucket. Options build the table without locks, without turns, with fewer
+ *          locks, another hash function or other keys; the kernel alone is timed as well.
+ * Check:   --size 20000 | --size 2000 --hash multiply --locks 7
  */
 #include "../common/book.h"
 #include "../common/proofs/child.h"
