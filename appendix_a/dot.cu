@@ -2,21 +2,17 @@
 /*
  * dot: dot product on the device, with a mutex around the sum
  *
- * Teaches: A mutex lets one thread at a time execute a critical section. Here that is the addition of
- *          a block's partial sum to a total in global memory, so the dot product of chapter 5 needs
- *          no additions on the host. A plain addition can be lock-free: atomicAdd() needs no mutex, so
- *          no block waits for another one that was interrupted while it held the lock. Either way the
- *          blocks add in any order, so the rounding, and with it the sum, may differ from run to run.
- *          Blocks that take turns always give the same sum.
+ * Teaches: A mutex lets one thread at a time execute a critical section. Here that is the addition of a
+ *          block's partial sum to a total in global memory, so the dot product of chapter 5 needs no
+ *          additions on the host. atomicAdd() needs no mutex: this addition is lock-free. The blocks add in
+ *          any order, so the rounding, and with it the sum, may differ from run to run.
  * Terms:   mutex, critical section, atomic operation, compare-and-swap, memory fence, partial sum,
  *          atomicCAS, acquire, release, memory ordering, lock-free
  * Book:    A.1.2
  * Run:     ./bin/appendix_a/dot --ordered
- * Differs: the lock is released by an atomic exchange, and memory fences surround the critical section.
- *          The lock is created and freed by function calls, because the destructor in the book runs
- *          for each copy that a kernel gets. A second kernel uses atomicAdd() instead. The result is
- *          compared with the closed form. --ordered counts the different sums of 100 runs, with the
- *          lock and with blocks that add in a fixed order, which the book leaves to the reader.
+ * Differs: an atomic exchange releases the lock, memory fences surround the critical section, and init() and
+ *          release() replace the constructor and the destructor, which would also run for a kernel's copy. A
+ *          second kernel uses atomicAdd(). --ordered counts the different sums of 100 runs, also in order.
  * Check:   --size 100000 | --size 9000 --ordered
  */
 #include <numeric>
@@ -25,15 +21,84 @@
 #include "../common/timing.h"
 #include "lock.h"
 
+#define imin(a, b)     ((a) < (b) ? (a) : (b))
+#define sum_squares(x) ((x) * ((x) + 1) * (2 * (x) + 1) / 6) // 0² + 1² + ... + x²
+
 #define N (33 * 1024 * 1024)
 const int threadsPerBlock = 256;
 
-static size_t n = N;   // --size
-static int blocks = 0; // --blocks
-static bool check(const char *name, float c, float ms, int blocksPerGrid);
+static size_t n = N;                                                              // --size
+static int blocksPerGrid = imin(32, (N + threadsPerBlock - 1) / threadsPerBlock); // --blocks
+static bool time_kernels(Lock lock, const float *dev_a, const float *dev_b, float *dev_c);
+static bool check_each_element(Lock lock, float *a, float *dev_a, float *dev_b, float *dev_c);
 
-// The partial sum of part `block` of the vectors, for thread 0 of the block that computes it.
-__device__ float block_sum(const float *a, const float *b, size_t n, unsigned block) {
+__global__ void dot(Lock lock, const float *a, const float *b, float *c, size_t n) {
+    __shared__ float cache[threadsPerBlock];
+    size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    unsigned cacheIndex = threadIdx.x;
+
+    float temp = 0;
+    for (; tid < n; tid += (size_t)blockDim.x * gridDim.x)
+        temp += a[tid] * b[tid];
+    cache[cacheIndex] = temp;
+    __syncthreads();
+
+    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
+        if (cacheIndex < i)
+            cache[cacheIndex] += cache[cacheIndex + i];
+        __syncthreads();
+    }
+
+    // Only one thread of each block takes the lock: lanes of one warp that wait for each other can
+    // deadlock.
+    if (cacheIndex == 0) {
+        lock.lock();
+        *c += cache[0];
+        lock.unlock();
+    }
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    float *a = host_array<float>(n), *b = host_array<float>(n), c = 0;
+
+    float *dev_a, *dev_b, *dev_c;
+    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
+
+    for (size_t i = 0; i < n; i++) {
+        a[i] = i;
+        b[i] = i * 2;
+    }
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_c, &c, sizeof(float), cudaMemcpyHostToDevice));
+
+    Lock lock;
+    lock.init();
+    dot<<<blocksPerGrid, threadsPerBlock>>>(lock, dev_a, dev_b, dev_c, n);
+    HANDLE_LAUNCH();
+
+    HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
+    printf("Does GPU value %.6g = %.6g?\n", c, 2 * sum_squares(n - 1.0));
+    bool ok = check_dot("dot product", c, n, tree_additions(n, blocksPerGrid, threadsPerBlock));
+    ok = time_kernels(lock, dev_a, dev_b, dev_c) && ok; // with the lock, and with atomicAdd()
+    ok = check_each_element(lock, a, dev_a, dev_b, dev_c) && ok;
+
+    lock.release();
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
+    free(a);
+    free(b);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+// The partial sum of part `block` of the vectors, computed as in dot(), for thread 0 of the block.
+__device__ static float block_sum(const float *a, const float *b, size_t n, unsigned block) {
     __shared__ float cache[threadsPerBlock];
 
     float temp = 0;
@@ -51,63 +116,53 @@ __device__ float block_sum(const float *a, const float *b, size_t n, unsigned bl
     return cache[0];
 }
 
-__global__ void dot(Lock lock, const float *a, const float *b, float *c, size_t n) {
-    float sum = block_sum(a, b, n, blockIdx.x);
-    // Only one thread of each block takes the lock: lanes of one warp that wait for each other can
-    // deadlock.
-    if (threadIdx.x == 0) {
-        lock.lock();
-        *c += sum;
-        lock.unlock();
-    }
-}
-
+// The variant without a lock: one atomic addition per block.
 __global__ void dot_atomic(const float *a, const float *b, float *c, size_t n) {
     float sum = block_sum(a, b, n, blockIdx.x);
     if (threadIdx.x == 0)
         atomicAdd(c, sum);
 }
 
-int main(int argc, char **argv) {
-    settings(argc, argv);
-    int blocksPerGrid = blocks ? blocks : min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
-
-    float *a = host_array<float>(n), *b = host_array<float>(n), c;
-    for (size_t i = 0; i < n; i++) {
-        a[i] = i;
-        b[i] = i * 2;
-    }
-
-    float *dev_a, *dev_b, *dev_c;
-    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
-    auto reset = [&] { HANDLE_ERROR(cudaMemset(dev_c, 0, sizeof(float))); };
-
-    Lock lock;
-    lock.init();
-    auto locked = [&] { dot<<<blocksPerGrid, threadsPerBlock>>>(lock, dev_a, dev_b, dev_c, n); };
-    float ms = median_ms(locked, reset);
-    HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
-    bool ok = check("With a lock:", c, ms, blocksPerGrid);
-    lock.release();
-
-    auto atomic = [&] { dot_atomic<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_c, n); };
-    ms = median_ms(atomic, reset);
-    HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
-    ok = check("With atomicAdd():", c, ms, blocksPerGrid) && ok;
-
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-    free(a);
-    free(b);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+static void launch(bool atomic, Lock lock, const float *a, const float *b, float *c, size_t n) {
+    if (atomic)
+        dot_atomic<<<blocksPerGrid, threadsPerBlock>>>(a, b, c, n);
+    else
+        dot<<<blocksPerGrid, threadsPerBlock>>>(lock, a, b, c, n);
+    HANDLE_LAUNCH();
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// Prints the times of both kernels and checks the sums of the last runs.
+static bool time_kernels(Lock lock, const float *dev_a, const float *dev_b, float *dev_c) {
+    bool ok = true;
+    for (bool atomic : {false, true}) {
+        const char *name = atomic ? "With atomicAdd():" : "With a lock:";
+        float c = NAN;
+        float ms = median_ms([=] { launch(atomic, lock, dev_a, dev_b, dev_c, n); },
+                             [=] { HANDLE_ERROR(cudaMemset(dev_c, 0, sizeof(float))); });
+        HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
+        if (atomic)
+            printf("Does GPU value %.6g = %.6g?\n", c, expected_dot(n));
+        printf("%-18s %.3f ms, %.3f GB/s\n", name, ms, 2.0 * n * sizeof(float) / ms / 1e6); // reads a and b
+        ok = check_dot(name, c, n, tree_additions(n, blocksPerGrid, threadsPerBlock)) && ok;
+    }
+    return ok;
+}
+
+// A loss of the first elements changes the sum less than rounding does. On vectors of ones the sum is the
+// number of elements, which is exact up to 2^24. Overwrites the vectors.
+static bool check_each_element(Lock lock, float *a, float *dev_a, float *dev_b, float *dev_c) {
+    size_t ones = min_of(n, 1 << 24);
+    std::fill(a, a + ones, 1.0f);
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, ones * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, a, ones * sizeof(float), cudaMemcpyHostToDevice));
+    bool ok = true;
+    for (bool atomic : {false, true}) {
+        HANDLE_ERROR(cudaMemset(dev_c, 0, sizeof(float)));
+        launch(atomic, lock, dev_a, dev_b, dev_c, ones);
+        ok = check_value("number of elements", HostArray<float>(dev_c, 1)[0], ones, 0) && ok;
+    }
+    return ok;
+}
 
 // For --ordered: blocks that add in a fixed order. counters[0]: the number of blocks that have started,
 // counters[1]: of those that have added. Each block draws a ticket, computes the part with that number and
@@ -141,7 +196,6 @@ __global__ void partial_sums(const float *a, const float *b, float *partial_c, s
 // For --ordered: the sums of many runs, with the lock and in order. In order, each run must give the sum that
 // the host gets when it adds the partial sums one after the other, as in chapter 5. Returns the exit status.
 static int compare_orders(void) {
-    int blocksPerGrid = blocks ? blocks : min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
     HostArray<float> a(n), b(n);
     for (size_t i = 0; i < n; i++) {
         a[i] = i;
@@ -167,10 +221,8 @@ static int compare_orders(void) {
             if (ordered) {
                 dot_ordered<<<blocksPerGrid, threadsPerBlock>>>(dev_counters, dev_a, dev_b, dev_c, n);
                 HANDLE_LAUNCH();
-            } else {
-                dot<<<blocksPerGrid, threadsPerBlock>>>(lock, dev_a, dev_b, dev_c, n);
-                HANDLE_LAUNCH();
-            }
+            } else
+                launch(false, lock, dev_a, dev_b, dev_c, n);
             HANDLE_ERROR(cudaMemcpy(&sum, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
         }
         int bits[RUNS], expected; // compared as ints: every bit must be equal
@@ -193,29 +245,20 @@ static int compare_orders(void) {
 // With --ordered the program ends here.
 void settings(int argc, char **argv) {
     bool ordered = false;
+    int blocks = 0;
     configure(
         argc, argv, "Dot product on the device, under a lock.", TIMES,
         {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
          OPTION_FLAG("ordered", &ordered, "count the different sums of many runs, also in a fixed order"),
          OPTION_INT("blocks", &blocks, 0, 65536, "blocks; 0 stands for one per 256 elements, at most 32")});
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
+    blocksPerGrid = blocks ? blocks : imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
     if (ordered)
         exit(compare_orders());
 }
 
-// Each product goes through the additions of its thread, those of the tree, and those of all blocks.
-static bool check(const char *name, float c, float ms, int blocksPerGrid) {
-    double per_thread = ceil((double)n / ((double)blocksPerGrid * threadsPerBlock));
-    double bytes = 2.0 * n * sizeof(float); // both vectors are read
-    printf("Does GPU value %.6g = %.6g?\n", c, expected_dot(n));
-    printf("%-18s %.3f ms, %.3f GB/s\n", name, ms, bytes / ms / 1e6);
-    return check_dot(name, c, n, per_thread + log2(threadsPerBlock) + blocksPerGrid);
-}
-
-// Task: block_sum(): Return the sum of the products a[i] * b[i] of part `block` of a grid-stride loop, which
-// are the products of the block with that index. Only thread 0 needs the right result. Each thread adds its
-// products; a tree reduction in shared memory adds the partial sums of the block's threadsPerBlock threads,
-// with a barrier for all threads of the block between writing and reading.
-// dot(): Thread 0 of each block adds the sum of its block to *c. The addition is a critical section between
+// Task: dot(): The grid has any number of blocks of threadsPerBlock threads, a power of two. Each thread adds
+// the products a[i] * b[i] of a grid-stride loop over i < n. A tree reduction in shared memory adds the
+// partial sums of the threads of a block, with a barrier for all threads of the block between writing and
+// reading. Thread 0 of each block adds the sum of its block to *c. The addition is a critical section between
 // lock.lock() and lock.unlock(), without an atomic operation.
-// dot_atomic(): The same with an atomic addition instead of the lock.

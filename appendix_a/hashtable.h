@@ -1,30 +1,25 @@
 // SPDX-License-Identifier: MIT
-// The entries and the hash function of both hash tables, their keys and values, and the check of a
-// table: a walk through all chains. Two programs share it, because hashtable_gpu builds the table of
-// hashtable_cpu and the long check must be the same.
+// Below the ruler of both hash tables: the options, other hash functions, keys and values, and the check of a
+// table: a walk through all chains. Two programs and a unit test share it, because hashtable_gpu builds the
+// table of hashtable_cpu and the long check must be the same.
 #ifndef APPENDIX_A_HASHTABLE_H
 #define APPENDIX_A_HASHTABLE_H
 
 #include "../common/book.h"
 
-#define ELEMENTS     (100 * 1024 * 1024 / sizeof(unsigned)) // 100 MB of keys
-#define HASH_ENTRIES 1024                                   // buckets: a load factor of 25,600
+const unsigned BUCKETS = 1024; // HASH_ENTRIES of the programs
 
-struct Entry {
-    unsigned key;
-    void *value;
-    Entry *next; // the next entry of the same bucket, or NULL
-};
+extern size_t elements; // --size; every program defines it
 
 enum HashFunction { MODULO, MULTIPLY, FIRST_LETTER };
 
-// Returns the hash bucket of a key, a number below `count`. MODULO, the book's function, is the remainder of
-// the division by `count`. If `count` is 1024, it depends only on the lower 10 bits of the key, so it suits
-// random keys. MULTIPLY is multiplicative hashing: it takes the upper bits of the product of the key and
-// 2654435769, which is 2^32 divided by the golden ratio, and these depend on all bits of the key.
+// For --hash: returns the hash bucket of a key, a number below `count`. MODULO, the book's function, is the
+// remainder of the division by `count`. If `count` is 1024, it depends only on the lower 10 bits of the key,
+// so it suits random keys. MULTIPLY is multiplicative hashing: it takes the upper bits of the product of the
+// key and 2654435769, which is 2^32 divided by the golden ratio, and these depend on all bits of the key.
 // FIRST_LETTER takes the upper 7 bits of the key, which hold the first letter of a word. Words with the same
 // first letter collide, and the buckets of other characters stay empty.
-__host__ __device__ static inline unsigned hash(unsigned key, unsigned count, int function = MODULO) {
+__host__ __device__ static inline unsigned hash_with(int function, unsigned key, unsigned count) {
     if (function == MULTIPLY)
         return (unsigned long long)(key * 2654435769u) * count >> 32;
     if (function == FIRST_LETTER)
@@ -32,9 +27,6 @@ __host__ __device__ static inline unsigned hash(unsigned key, unsigned count, in
     return key % count;
 }
 
-// ---------------------------------------------------------------------------------------- proof
-
-static size_t elements = ELEMENTS; // --size
 static int hash_function = MODULO; // --hash
 
 enum { RANDOM, MULTIPLES, WORDS };
@@ -87,35 +79,43 @@ static inline void **make_values(unsigned *keys) {
     return values;
 }
 
-// The bucket in which a key must be, computed otherwise than by hash(), whose mistakes the check would
+// The bucket in which a key must be, computed otherwise than by the programs, whose mistakes the check would
 // repeat.
 static inline unsigned expected_bucket(unsigned key) {
-    static_assert(HASH_ENTRIES == 1 << 10, "buckets are numbered by ten bits");
+    static_assert(BUCKETS == 1 << 10, "buckets are numbered by ten bits");
     unsigned bits = hash_function == MULTIPLY ? key * 2654435769u >> 22
                     : hash_function == MODULO ? key
                                               : key >> 25;
-    return bits & (HASH_ENTRIES - 1);
+    return bits & (BUCKETS - 1);
+}
+
+// Whether the address is that of an entry in the table's pool. NULL is not, nor is an address elsewhere in a
+// wrong table.
+template <class Table, class Entry> static inline bool in_pool(const Table &table, const Entry *entry) {
+    size_t offset = (uintptr_t)entry - (uintptr_t)table.pool;
+    return offset % sizeof(Entry) == 0 && offset / sizeof(Entry) < elements;
 }
 
 // Walks every chain to its end. Each key must be found once, with its value and in its own bucket, and
 // there must be no other entries. The pointers in the table are addresses within `from`, which may be device
 // memory and is not accessed; the entry is read at the same offset of `pool`, in host memory. The loop visits
 // one entry of each chain in turn, because entries that are neighbours in memory belong to different chains:
-// this is faster than one chain after the other.
-static inline bool check_table(const Entry *const *entries, const Entry *from, const Entry *pool,
-                               const unsigned *keys) {
+// this is faster than one chain after the other. `print_found`: prints how many keys are in the table.
+template <class Entry>
+static inline bool check_table(Entry *const *entries, const Entry *from, const Entry *pool,
+                               const unsigned *keys, bool print_found = true) {
     HostArray<int> found(elements);
     std::fill(+found, found + elements, 0);
-    const Entry *next[HASH_ENTRIES];
-    std::copy(entries, entries + HASH_ENTRIES, next);
+    const Entry *next[BUCKETS];
+    std::copy(entries, entries + BUCKETS, next);
 
-    unsigned active[HASH_ENTRIES], left = 0; // the buckets whose chains have not ended yet
-    for (unsigned bucket = 0; bucket < HASH_ENTRIES; bucket++)
+    unsigned active[BUCKETS], left = 0; // the buckets whose chains have not ended yet
+    for (unsigned bucket = 0; bucket < BUCKETS; bucket++)
         if (entries[bucket])
             active[left++] = bucket;
 
     unsigned long long visited = 0, keys_found = 0, wrong = 0, longest = 0;
-    unsigned empty = HASH_ENTRIES - left;
+    unsigned empty = BUCKETS - left;
     for (; left > 0 && visited <= elements; longest++) { // more entries than keys: a chain is a cycle
         unsigned all = left;
         left = 0;
@@ -142,9 +142,10 @@ static inline bool check_table(const Entry *const *entries, const Entry *from, c
                 active[left++] = bucket;
         }
     }
-    printf("%llu elements found in hash table.\n", keys_found);
-    printf("Longest chain %llu, mean %.3f; %u of %d buckets are empty\n", longest,
-           (double)elements / HASH_ENTRIES, empty, HASH_ENTRIES);
+    if (print_found)
+        printf("%llu elements found in hash table.\n", keys_found);
+    printf("Longest chain %llu, mean %.3f; %u of %d buckets are empty\n", longest, (double)elements / BUCKETS,
+           empty, BUCKETS);
     const unsigned long long none = 0;
     bool ok = check_ints("found", found, elements, [](size_t) { return 1; });
     return check_counts("wrong entries", &wrong, &none, 1) && ok;

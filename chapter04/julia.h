@@ -8,37 +8,34 @@
 #include "../common/cpu_anim.h"
 #include "../common/proofs/julia.h"
 
-#define DIM        1000
-#define ITERATIONS 200
-
 struct View {
     size_t size;      // pixels a side
     float scale;      // the picture shows -scale to scale on both axes
     float real, imag; // c
     int iterations;   // after which a point counts as part of the set
-    int colors;       // BOOK or STEPS
 };
 
-// --size, --scale, --real, --imag, --iterations, --colors
-static View view = {DIM, 1.5f, -0.8f, 0.156f, ITERATIONS, 0};
+// Every program defines it with the book's values; --size, --scale, --real, --imag and --iterations change
+// it.
+extern View view;
 
 // ---------------------------------------------------------------------------------------- proof
 
 #define PERIOD 120 // frames after which --animate repeats
 
+enum { BOOK, STEPS };
+
 static bool animate = false; // --animate
+static int colors = BOOK;    // --colors
 
-enum { BOOK, STEPS }; // --colors
-
-// With --colors steps, replaces the colour of a pixel: black in the set, and outside from black over red and
-// yellow to white, the more steps the iteration took to diverge.
-__host__ __device__ static inline void color_by_steps(unsigned char *pixel, int steps, const View &view) {
-    if (view.colors != STEPS)
-        return;
+// The pixel of --colors steps: black in the set, and outside from black over red and yellow to white, the
+// more steps the iteration took to diverge.
+__host__ __device__ static inline void color_by_steps(unsigned char *pixel, int steps, int iterations) {
     for (int channel = 0; channel < 3; channel++) {
         int shade = 10 * steps - 255 * channel;
-        pixel[channel] = steps == view.iterations || shade < 0 ? 0 : shade < 255 ? shade : 255;
+        pixel[channel] = steps == iterations || shade < 0 ? 0 : shade < 255 ? shade : 255;
     }
+    pixel[3] = 255;
 }
 
 static inline void julia_settings(int argc, char **argv, const char *doc, unsigned uses) {
@@ -50,7 +47,7 @@ static inline void julia_settings(int argc, char **argv, const char *doc, unsign
          OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
          OPTION_INT("iterations", &view.iterations, 1, 1000000,
                     "iterations after which a point counts as part of the set"),
-         OPTION_WORD("colors", &view.colors, "book|steps",
+         OPTION_WORD("colors", &colors, "book|steps",
                      "red and black as in the book, or by the number of steps until a point diverges"),
          OPTION_FLAG("animate", &animate, "move c towards the origin and back")});
     if (!animate && options.frames_given)
@@ -65,12 +62,13 @@ static inline bool check_julia(const unsigned char *pixels) {
     size_t count = view.size * view.size;
     HostArray<int> steps(count);
     HostArray<unsigned char> expected(count * 4);
-    double allowed = reference_steps(view, view.colors == STEPS, steps);
+    double allowed = reference_steps(view, colors == STEPS, steps);
     for (size_t i = 0; i < count; i++) {
         expected[4 * i + 0] = steps[i] == view.iterations ? 255 : 0;
         expected[4 * i + 1] = expected[4 * i + 2] = 0;
         expected[4 * i + 3] = 255;
-        color_by_steps(expected + 4 * i, steps[i], view);
+        if (colors == STEPS)
+            color_by_steps(expected + 4 * i, steps[i], view.iterations);
     }
     return check_pixels("pixel", pixels, expected, count, allowed);
 }
@@ -99,6 +97,16 @@ static inline int animate_julia(void (*draw)(unsigned char *pixels)) {
     animation.pixels = bitmap.get_ptr();
     bitmap.anim_and_exit(julia_frame);
     return check_julia(animation.pixels) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// For --animate and --colors steps: shows the animation, or one picture. Returns the exit status.
+static inline int show_variant(void (*draw)(unsigned char *pixels)) {
+    if (animate)
+        return animate_julia(draw);
+    CPUBitmap bitmap(view.size, view.size);
+    draw(bitmap.get_ptr());
+    bitmap.display_and_exit();
+    return check_julia(bitmap.get_ptr()) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 #endif

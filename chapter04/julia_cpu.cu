@@ -8,15 +8,18 @@
  * Terms:   Julia set, complex plane, host
  * Book:    4.2.2 (CPU)
  * Run:     ./bin/chapter04/julia_cpu --output julia.png
- * Differs: size, scale, c, the colours and the number of iterations are options, and --animate moves c
- *          towards the origin and back. julia() returns the number of steps, for the colours, where the
- *          book returns 0 or 1. Half the size is not rounded down, so a size of 1 does not divide by 0.
+ * Differs: size, scale, c, the colors and the number of iterations are options, and --animate moves c towards
+ *          the origin and back. Half the size is not rounded down, so a size of 1 does not divide by 0.
  * Picture: as chapter04/julia_gpu
  * Check:   --size 200 | --size 100 --colors steps
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
-#include "julia.h" // view, check_julia()
+#include "julia.h" // struct View, check_julia()
+
+#define DIM 1000
+
+View view = {DIM, 1.5f, -0.8f, 0.156f, 200}; // --size, --scale, --real and --imag, --iterations
 
 struct cuComplex {
     float r, i;
@@ -26,8 +29,8 @@ struct cuComplex {
 };
 
 // Iterates a = a * a + c. The point belongs to the set when a stays bounded. Once the squared magnitude of a
-// exceeds 1000, a certainly diverges: the function returns the number of steps before the one that exceeded
-// the limit. If no step does, a counts as bounded, and the function returns view.iterations.
+// exceeds 1000, a certainly diverges, and the function returns 0. If it never does so, a counts as bounded,
+// and the function returns 1.
 static int julia(size_t x, size_t y) {
     float half = view.size / 2.0f;
     float jx = view.scale * (half - x) / half;
@@ -38,21 +41,20 @@ static int julia(size_t x, size_t y) {
     for (int i = 0; i < view.iterations; i++) {
         a = a * a + c;
         if (a.magnitude2() > 1000)
-            return i;
+            return 0;
     }
-    return view.iterations;
+    return 1;
 }
 
 static void kernel(unsigned char *ptr) {
     for (size_t y = 0; y < view.size; y++)
         for (size_t x = 0; x < view.size; x++) {
             size_t offset = x + y * view.size;
-            int steps = julia(x, y);
-            ptr[offset * 4 + 0] = steps == view.iterations ? 255 : 0;
+            int juliaValue = julia(x, y);
+            ptr[offset * 4 + 0] = 255 * juliaValue;
             ptr[offset * 4 + 1] = 0;
             ptr[offset * 4 + 2] = 0;
             ptr[offset * 4 + 3] = 255;
-            color_by_steps(ptr + offset * 4, steps, view); // with --colors steps
         }
 }
 
@@ -66,19 +68,31 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// With --animate the program shows the animation and ends here; main draws the single picture.
+// For --colors steps: counts the steps before the one after which the point certainly diverges.
+static void draw_steps(unsigned char *ptr) {
+    float half = view.size / 2.0f;
+    cuComplex c = {view.real, view.imag};
+    for (size_t y = 0; y < view.size; y++)
+        for (size_t x = 0; x < view.size; x++) {
+            cuComplex a = {view.scale * (half - x) / half, view.scale * (half - y) / half};
+            int steps = 0;
+            while (steps < view.iterations && (a = a * a + c).magnitude2() <= 1000)
+                steps++;
+            color_by_steps(ptr + 4 * (x + y * view.size), steps, view.iterations);
+        }
+}
+
+// With --animate or --colors steps the program ends here; main draws the single picture of the page.
 void settings(int argc, char **argv) {
     julia_settings(argc, argv, "Draws a Julia set on the host.", HOST_ONLY);
-    if (animate)
-        exit(animate_julia(kernel));
+    if (animate || colors == STEPS)
+        exit(show_variant(colors == STEPS ? draw_steps : kernel));
 }
 
 // Task: julia(): Pixel (x, y) represents the complex number a with the real part view.scale * (h - x) / h and
 // the imaginary part view.scale * (h - y) / h, where h is half of view.size, all in float. Iterate
-// a = a * a + c at most view.iterations times, where c = (view.real, view.imag). Count the iterations from 0.
-// Return the number of the first iteration after which the squared magnitude of a exceeds 1000, or
-// view.iterations if there is none.
+// a = a * a + c at most view.iterations times, where c = (view.real, view.imag). Return 0 if the squared
+// magnitude of a exceeds 1000 after one of the iterations, otherwise 1.
 // kernel(): For each pixel (x, y) of the picture, call julia(x, y). The pixel is 4 bytes at
-// ptr + 4 * (x + y * view.size): red is 255 if the result is view.iterations, otherwise 0; green is 0; blue
-// is 0; alpha is 255. Then call color_by_steps(address of the pixel, steps, view), where steps is the result
-// of julia().
+// ptr + 4 * (x + y * view.size): red is 255 if the result is 1, otherwise 0. Green is 0, blue is 0, and alpha
+// is 255.

@@ -4,21 +4,23 @@
  *
  * Teaches: A grid can have two dimensions, as a picture has. The block with the index (blockIdx.x,
  *          blockIdx.y) computes the pixel at (x, y): whether its point of the complex plane belongs
- *          to the Julia set. The kernel calls device functions, also those of a structure. It is
- *          compute-bound: up to 200 iterations for each pixel that is written.
- * Terms:   two-dimensional grid, dim3, blockIdx, gridDim, Julia set, complex plane, device
- *          function, compute-bound
+ *          to the Julia set. The kernel calls device functions, also those of a structure.
+ * Terms:   two-dimensional grid, dim3, blockIdx, gridDim, Julia set, complex plane, device function
  * Book:    4.2.2 (GPU)
  * Run:     ./bin/chapter04/julia_gpu --output julia.png
- * Differs: size, scale, c, the colours and the number of iterations are options, and --animate moves c
- *          towards the origin and back. julia() returns the number of steps, for the colours, where the
- *          book returns 0 or 1. Half the size is not rounded down, so a size of 1 does not divide by 0.
+ * Differs: size, scale, c, the colors and the number of iterations are options, and --animate moves c towards
+ *          the origin and back. Half the size is not rounded down, so a size of 1 does not divide by 0.
+ *          The book's DataBlock is left out, since nothing reads it.
  * Picture: yes
  * Check:   --size 200 | --size 100 --colors steps
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
-#include "julia.h" // struct View, view, check_julia()
+#include "julia.h" // struct View, check_julia()
+
+#define DIM 1000
+
+View view = {DIM, 1.5f, -0.8f, 0.156f, 200}; // --size, --scale, --real and --imag, --iterations
 
 struct cuComplex {
     float r, i;
@@ -30,8 +32,8 @@ struct cuComplex {
 };
 
 // Iterates a = a * a + c. The point belongs to the set when a stays bounded. Once the squared magnitude of a
-// exceeds 1000, a certainly diverges: the function returns the number of steps before the one that exceeded
-// the limit. If no step does, a counts as bounded, and the function returns view.iterations.
+// exceeds 1000, a certainly diverges, and the function returns 0. If it never does so, a counts as bounded,
+// and the function returns 1.
 __device__ int julia(unsigned x, unsigned y, const View &view) {
     float half = view.size / 2.0f;
     float jx = view.scale * (half - x) / half;
@@ -42,21 +44,20 @@ __device__ int julia(unsigned x, unsigned y, const View &view) {
     for (int i = 0; i < view.iterations; i++) {
         a = a * a + c;
         if (a.magnitude2() > 1000)
-            return i;
+            return 0;
     }
-    return view.iterations;
+    return 1;
 }
 
 __global__ void kernel(unsigned char *ptr, View view) {
     unsigned x = blockIdx.x, y = blockIdx.y;
     size_t offset = x + (size_t)y * gridDim.x;
 
-    int steps = julia(x, y, view);
-    ptr[offset * 4 + 0] = steps == view.iterations ? 255 : 0;
+    int juliaValue = julia(x, y, view);
+    ptr[offset * 4 + 0] = 255 * juliaValue;
     ptr[offset * 4 + 1] = 0;
     ptr[offset * 4 + 2] = 0;
     ptr[offset * 4 + 3] = 255;
-    color_by_steps(ptr + offset * 4, steps, view); // with --colors steps
 }
 
 int main(int argc, char **argv) {
@@ -70,44 +71,54 @@ int main(int argc, char **argv) {
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
-    bitmap.display_and_exit();
     HANDLE_ERROR(cudaFree(dev_bitmap));
+    bitmap.display_and_exit();
     return check_julia(bitmap.get_ptr()) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- proof
 
-// For --animate: draws a frame as main draws the picture.
+// The kernel of --colors steps: counts the steps before the one after which the point certainly diverges.
+__global__ void draw_steps(unsigned char *ptr, View view) {
+    unsigned x = blockIdx.x, y = blockIdx.y;
+    float half = view.size / 2.0f;
+    cuComplex c = {view.real, view.imag};
+    cuComplex a = {view.scale * (half - x) / half, view.scale * (half - y) / half};
+    int steps = 0;
+    while (steps < view.iterations && (a = a * a + c).magnitude2() <= 1000)
+        steps++;
+    color_by_steps(ptr + 4 * (x + (size_t)y * gridDim.x), steps, view.iterations);
+}
+
+// For the variants: draws a frame as main draws the picture.
 static unsigned char *dev_frame;
 
 static void draw_frame(unsigned char *pixels) {
     dim3 grid(view.size, view.size);
-    kernel<<<grid, 1>>>(dev_frame, view);
+    (colors == STEPS ? draw_steps : kernel)<<<grid, 1>>>(dev_frame, view);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(pixels, dev_frame, view.size * view.size * 4, cudaMemcpyDeviceToHost));
 }
 
-static int show_animation(void) {
+static int show_on_device(void) {
     HANDLE_ERROR(cudaMalloc(&dev_frame, view.size * view.size * 4));
-    int status = animate_julia(draw_frame);
+    int status = show_variant(draw_frame);
     HANDLE_ERROR(cudaFree(dev_frame));
     return status;
 }
 
-// With --animate the program shows the animation and ends here; main draws the single picture.
+// With --animate or --colors steps the program ends here; main draws the single picture of the page.
 void settings(int argc, char **argv) {
     julia_settings(argc, argv, "Draws a Julia set on the device.", 0);
-    if (animate)
-        exit(show_animation());
+    if (animate || colors == STEPS)
+        exit(show_on_device());
 }
 
 // Task: julia(): Pixel (x, y) represents the complex number a with the real part view.scale * (h - x) / h and
 // the imaginary part view.scale * (h - y) / h, where h is half of view.size, all in float. Iterate
-// a = a * a + c at most view.iterations times, where c = (view.real, view.imag). Count the iterations from 0.
-// Return the number of the first iteration after which the squared magnitude of a exceeds 1000, or
-// view.iterations if there is none.
+// a = a * a + c at most view.iterations times, where c = (view.real, view.imag). Return 0 if the squared
+// magnitude of a exceeds 1000 after one of the iterations, otherwise 1.
 // kernel(): The grid has view.size x view.size blocks of one thread. The thread of block (x, y) calls
 // julia(x, y, view) and computes pixel (x, y). The pixel is 4 bytes at ptr + 4 * (x + y * width), where width
-// is the width of the grid in blocks: red is 255 if the result is view.iterations, otherwise 0; green is 0;
-// blue is 0; alpha is 255. Then the thread calls color_by_steps(address of the pixel, steps, view), where
-// steps is the result of julia().
+// is the width of the grid in blocks: red is 255 if the result is 1, otherwise 0. Green is 0, blue is 0, and
+// alpha is 255.

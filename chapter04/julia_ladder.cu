@@ -19,12 +19,13 @@
  */
 #include "../common/book.h"
 #include "../common/bench.h"
-#include "julia.h" // struct View, view, check_julia()
+#include "julia.h" // struct View, check_julia()
 
 const int EVERY = 10;       // iterations between two tests, from rung 4 on
 const float LIMIT = 1000;   // of the squared magnitude, beyond which a point certainly diverges
 const unsigned LONG = 4096; // iterations per thread in the row "steps alone"
 
+View view = {1000, 1.5f, -0.8f, 0.156f, 200}; // the book's
 static uchar4 *dev_bitmap;
 static unsigned char *bitmap, *expected; // host: of a rung, of the book's kernel
 static unsigned multiprocessors;         // of the device
@@ -224,7 +225,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    view.size = BENCH_SIZE(DIM, 160);
+    view.size = BENCH_SIZE(1000, 160);
     configure(argc, argv, "The Julia set, from the book's kernel to the fastest.", LADDER,
               {OPTION_SIZE("size", &view.size, 1, 65535, "pixels a side"),
                OPTION_FLOAT("scale", &view.scale, 1e-6, 1e6, "shows -scale to scale on both axes"),

@@ -8,56 +8,61 @@
  * Terms:   shared memory, barrier, tree reduction, partial sum, grid-stride loop, closed form
  * Book:    5.3.1
  * Run:     ./bin/chapter05/dot --size 1M --sweep
- * Differs: the result is compared with the closed form, within the error that rounding can cause. Options
- *          vary the launch and the way of adding; the kernel of these variants stands below the ruler.
+ * Differs: the program compares the result with the closed form, within the error that rounding can cause.
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h" // expected_dot(), check_dot()
 #include "../common/timing.h"     // median_ms()
 #include <chrono>
 
+#define imin(a, b)     ((a) < (b) ? (a) : (b))
+#define sum_squares(x) ((x) * ((x) + 1) * (2 * (x) + 1) / 6) // 0² + 1² + ... + x²
+
 #define N (33 * 1024)
 const int threadsPerBlock = 256;
 
 static size_t n = N; // --size
+static int blocksPerGrid = imin(32, (N + threadsPerBlock - 1) / threadsPerBlock);
+static bool check(float c, float *a, float *dev_a, float *dev_b, float *dev_partial_c);
 
 __global__ void dot(const float *a, const float *b, float *c, size_t n) {
     __shared__ float cache[threadsPerBlock];
 
+    size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    unsigned cacheIndex = threadIdx.x;
+
     // Grid-stride loop: any grid covers any n.
     float temp = 0;
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
+    for (; tid < n; tid += (size_t)blockDim.x * gridDim.x)
         temp += a[tid] * b[tid];
-    cache[threadIdx.x] = temp;
+    cache[cacheIndex] = temp;
     __syncthreads();
 
     // Tree reduction. blockDim.x must be a power of two. Every thread reaches the barrier, including
     // those that no longer add: a barrier in divergent code is undefined.
     for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
-        if (threadIdx.x < i)
-            cache[threadIdx.x] += cache[threadIdx.x + i];
+        if (cacheIndex < i)
+            cache[cacheIndex] += cache[cacheIndex + i];
         __syncthreads();
     }
-    if (threadIdx.x == 0)
+    if (cacheIndex == 0)
         c[blockIdx.x] = cache[0];
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    int blocksPerGrid = min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
-
     float *a = host_array<float>(n), *b = host_array<float>(n);
     float *partial_c = host_array<float>(blocksPerGrid);
-    for (size_t i = 0; i < n; i++) {
-        a[i] = i;
-        b[i] = i * 2;
-    }
 
     float *dev_a, *dev_b, *dev_partial_c;
     HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
+
+    for (size_t i = 0; i < n; i++) {
+        a[i] = i;
+        b[i] = i * 2;
+    }
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
 
@@ -68,8 +73,8 @@ int main(int argc, char **argv) {
     float c = 0;
     for (int i = 0; i < blocksPerGrid; i++)
         c += partial_c[i];
-    printf("Does GPU value %.6g = %.6g?\n", c, expected_dot(n));
-    bool ok = check_dot("dot product", c, n, tree_additions(n, blocksPerGrid, threadsPerBlock));
+    printf("Does GPU value %.6g = %.6g?\n", c, 2 * sum_squares(n - 1.0));
+    bool ok = check(c, a, dev_a, dev_b, dev_partial_c);
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
@@ -81,6 +86,14 @@ int main(int argc, char **argv) {
 }
 
 // ---------------------------------------------------------------------------------------- proof
+
+static bool check(float c, float *a, float *dev_a, float *dev_b, float *dev_partial_c) {
+    bool ok = check_dot("dot product", c, n, tree_additions(n, blocksPerGrid, threadsPerBlock));
+    return check_each_element(
+               a, dev_a, dev_b, dev_partial_c, n, blocksPerGrid, threadsPerBlock,
+               [=] { dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n); }) &&
+           ok;
+}
 
 const int MAX_THREADS = 1024, MAX_TRACED = 256;
 
@@ -196,6 +209,7 @@ void settings(int argc, char **argv) {
                    OPTION_FLAG("sweep", &sweep, "times 1, 2, 4, 8, ... blocks"),
                    OPTION_FLAG("additions", &additions, "prints what each thread of a small launch adds")});
     bool variant = blocks > 0 || threads > 0 || one_thread || all_write || sweep || additions;
+    blocksPerGrid = imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
     threads = threads > 0 ? threads : threadsPerBlock;
     blocks = blocks > 0 ? blocks : min_of(32, (n + threads - 1) / threads);
     if (threads & (threads - 1))

@@ -8,8 +8,8 @@
  * Terms:   block, thread, two-dimensional grid, dim3, threadIdx, blockDim, tail
  * Book:    5.2.2
  * Run:     ./bin/chapter05/ripple --output ripple.webp
- * Differs: the size is an option and need not be a multiple of 16. Dragging in the window moves the
- *          centre.
+ * Differs: the size is an option and need not be a multiple of 16. Dragging in the window moves the centre,
+ *          which the kernel therefore gets as arguments.
  * Picture: yes
  * Check:   --size 100 --frames 2
  */
@@ -22,13 +22,13 @@
 struct DataBlock {
     unsigned char *dev_bitmap;
     CPUAnimBitmap *bitmap;
-    float x, y; // where the waves start, in pixels
-    int ticks;  // of the last frame
 };
 
-static size_t size = DIM; // --size
+static size_t size = DIM;        // --size
+static float centre_x, centre_y; // where the waves start, in pixels
+static int last;                 // the ticks of the last frame
 static void move_centre(void *data, int, int, int x, int y);
-static bool check_frame(const DataBlock &data);
+static bool check_frame(const CPUAnimBitmap &bitmap);
 
 __global__ void kernel(unsigned char *ptr, size_t size, float centre_x, float centre_y, int ticks) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
@@ -49,12 +49,16 @@ __global__ void kernel(unsigned char *ptr, size_t size, float centre_x, float ce
 
 static void generate_frame(void *data, int ticks) {
     DataBlock *d = (DataBlock *)data;
+    last = ticks;
     dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
-    kernel<<<blocks, threads>>>(d->dev_bitmap, size, d->x, d->y, ticks);
+    kernel<<<blocks, threads>>>(d->dev_bitmap, size, centre_x, centre_y, ticks);
     HANDLE_LAUNCH();
     HANDLE_ERROR(
         cudaMemcpy(d->bitmap->get_ptr(), d->dev_bitmap, d->bitmap->image_size(), cudaMemcpyDeviceToHost));
-    d->ticks = ticks;
+}
+
+static void cleanup(void *data) {
+    HANDLE_ERROR(cudaFree(((DataBlock *)data)->dev_bitmap));
 }
 
 int main(int argc, char **argv) {
@@ -62,15 +66,11 @@ int main(int argc, char **argv) {
     DataBlock data;
     CPUAnimBitmap bitmap(size, size, &data);
     data.bitmap = &bitmap;
-    data.x = data.y = size / 2;
     HANDLE_ERROR(cudaMalloc(&data.dev_bitmap, bitmap.image_size()));
 
     bitmap.click_drag(move_centre);
-    bitmap.anim_and_exit(generate_frame);
-    bool ok = check_frame(data);
-
-    HANDLE_ERROR(cudaFree(data.dev_bitmap));
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    bitmap.anim_and_exit(generate_frame, cleanup);
+    return check_frame(bitmap) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -80,22 +80,22 @@ void settings(int argc, char **argv) {
               "Animates a ripple, drawn on the device. In a window, dragging the mouse moves its centre.",
               ANIMATION, {OPTION_SIZE("size", &size, 1, 65535, "pixels a side")});
     require_memory(size * size * 4, size * size * 4);
+    centre_x = centre_y = size / 2;
 }
 
 // Dragging in the window moves the centre.
 static bool moved = false;
 
-static void move_centre(void *data, int, int, int x, int y) {
+static void move_centre(void *, int, int, int x, int y) {
     moved = true;
-    DataBlock *d = (DataBlock *)data;
-    d->x = x;
-    d->y = y;
+    centre_x = x;
+    centre_y = y;
 }
 
 // Compares the last frame. The centre of the waves is that of the picture unless the mouse has moved it.
-static bool check_frame(const DataBlock &data) {
-    float centre = size / 2, x = moved ? data.x : centre, y = moved ? data.y : centre;
-    return check_ripple(data.bitmap->get_ptr(), size, x, y, data.ticks);
+static bool check_frame(const CPUAnimBitmap &bitmap) {
+    float centre = size / 2, x = moved ? centre_x : centre, y = moved ? centre_y : centre;
+    return check_ripple(bitmap.get_ptr(), size, x, y, last);
 }
 
 // Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels, one thread per pixel: the

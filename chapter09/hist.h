@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What this chapter's histograms share: their size, and below the line the options, the bytes to count and
-// the check of the bins.
+// What this chapter's histograms share: the options, the bytes to count and the check of the bins.
 #ifndef CHAPTER09_HIST_H
 #define CHAPTER09_HIST_H
 
 #include "../common/book.h"
 
-#define SIZE (100 * 1024 * 1024)
 #define BINS 256
 
-static size_t size = SIZE; // --size
-
-// ---------------------------------------------------------------------------------------- proof
+extern size_t size; // --size; every program defines it
 
 enum { RANDOM, EQUAL, SKEWED };
 
@@ -27,8 +23,9 @@ static inline void hist_settings(int argc, char **argv, const char *doc, unsigne
     require_memory(size, uses & HOST_ONLY ? 0 : size);
 }
 
-// The bytes to count, to be freed with free(). Random bytes spread evenly over the bins; equal bytes
-// all belong to one bin; of skewed bytes one in six is 0, and small values are frequent.
+// The bytes to count, of the kind that --fill selects, to be freed with free(). Random bytes spread evenly
+// over the bins; equal bytes all belong to one bin; of skewed bytes one in six is 0, and small values are
+// frequent.
 static inline unsigned char *make_data(void) {
     unsigned char *data = (unsigned char *)big_random_block(size);
     if (fill == EQUAL)

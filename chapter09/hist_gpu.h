@@ -1,27 +1,59 @@
 // SPDX-License-Identifier: MIT
-// How many blocks the two histograms on the device use: --blocks, and --sweep, which compares many numbers.
-// Both programs share it, so that their sweeps can be compared.
+// Below the ruler of both histograms on the device: the time of the kernel alone, --blocks, --fill, and
+// --sweep, which compares many numbers of blocks. Both programs share it, so that their times can be
+// compared.
 #ifndef CHAPTER09_HIST_GPU_H
 #define CHAPTER09_HIST_GPU_H
 
+#include <numeric>
 #include <vector>
 #include "../common/timing.h"
 #include "hist.h"
-
-static int blocks_given = 0; // --blocks; 0: not given
 
 // No 32-bit bin of a block overflows if each block counts at most 2 GiB.
 static inline unsigned least_blocks(void) {
     return (size >> 31) + 1;
 }
 
-// ---------------------------------------------------------------------------------------- proof
-
 typedef void HistogramKernel(const unsigned char *buffer, size_t size, unsigned long long *histo);
 
-// Compares the bins of the last timed run with those of the first one, which have been checked.
-static inline bool check_last_run(const unsigned long long *again, const unsigned long long *histo) {
+// Prints the time of the kernel alone. Compares the bins of the last timed run with those of main's run.
+static inline bool time_kernel(HistogramKernel *kernel, unsigned blocks, const unsigned char *dev_buffer,
+                               unsigned long long *dev_histo, const unsigned long long *histo) {
+    const size_t bytes = BINS * sizeof(unsigned long long);
+    float ms = median_ms([&] { kernel<<<blocks, BINS>>>(dev_buffer, size, dev_histo); },
+                         [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, bytes)); });
+    printf("Kernel:            %.3f ms, %.3f GB/s\n", ms, size / ms / 1e6);
+    HostArray<unsigned long long> again(dev_histo, BINS);
     return check_counts("bin of the last run", again, histo, BINS);
+}
+
+// For --blocks and --fill: counts as main does. Returns the exit status.
+static inline int count_bytes(HistogramKernel *kernel, unsigned blocks) {
+    unsigned char *buffer = make_data();
+    cudaEvent_t start, stop;
+    float ms;
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    HANDLE_ERROR(cudaEventRecord(start, 0));
+    DeviceArray<unsigned char> dev_buffer(buffer, size);
+    DeviceArray<unsigned long long> dev_histo(BINS);
+    HANDLE_ERROR(cudaMemset(dev_histo, 0, BINS * sizeof(unsigned long long)));
+    kernel<<<blocks, BINS>>>(dev_buffer, size, dev_histo);
+    HANDLE_LAUNCH();
+    HostArray<unsigned long long> histo(dev_histo, BINS);
+    HANDLE_ERROR(cudaEventRecord(stop, 0));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&ms, start, stop));
+    printf("Time to generate:  %3.1f ms\n", ms);
+    bool ok = time_kernel(kernel, blocks, dev_buffer, dev_histo, histo);
+    unsigned long long sum = std::accumulate(+histo, histo + BINS, 0ULL);
+    printf("Histogram Sum:  %llu\n", sum);
+    ok = check_histogram(histo, buffer, sum) && ok;
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
+    free(buffer);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // For --sweep: times the kernel with one block, with numbers in proportion to the multiprocessors, and with
@@ -62,15 +94,22 @@ static inline int sweep_blocks(HistogramKernel *kernel) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// With --sweep the program ends here.
-static inline void hist_gpu_settings(int argc, char **argv, const char *doc, HistogramKernel *kernel) {
+// With --sweep, --blocks or --fill the program ends here. If the bins of a block have 32 bits, it also ends
+// here with data for which twice as many blocks as multiprocessors are too few.
+static inline void hist_gpu_settings(int argc, char **argv, const char *doc, HistogramKernel *kernel,
+                                     bool bins_of_32_bits) {
     bool sweep = false;
-    hist_settings(
-        argc, argv, doc, TIMES,
-        OPTION_INT("blocks", &blocks_given, 1, INT_MAX, "blocks; twice the multiprocessors if not given"),
-        OPTION_FLAG("sweep", &sweep, "compare many numbers of blocks"));
+    int blocks = 0;
+    hist_settings(argc, argv, doc, TIMES,
+                  OPTION_INT("blocks", &blocks, 1, INT_MAX, "blocks; twice the multiprocessors if not given"),
+                  OPTION_FLAG("sweep", &sweep, "compare many numbers of blocks"));
     if (sweep)
         exit(sweep_blocks(kernel));
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    unsigned usual = prop.multiProcessorCount * 2, least = bins_of_32_bits ? least_blocks() : 1;
+    if (blocks || fill != RANDOM || usual < least)
+        exit(count_bytes(kernel, max_of(blocks ? blocks : usual, least)));
 }
 
 #endif

@@ -9,17 +9,16 @@
  * Terms:   atomic operation, atomicAdd, contention, histogram, histogram bin, grid-stride loop
  * Book:    9.4.2 (global memory)
  * Run:     ./bin/chapter09/hist_gpu_gmem_atomics --sweep
- * Differs: bins have 64 bits, so that more than 4 GiB can be counted. --fill selects data that do not
- *          spread evenly over the bins. The kernel is timed alone as well. --blocks sets the number of
- *          blocks, and --sweep compares many numbers. The book's GPU took four times as long as its CPU,
- *          and two blocks per multiprocessor were fastest. An H200 takes half the time of its host's CPU,
- *          and is fastest with so many blocks that each thread counts one byte (2026-11-22).
+ * Differs: bins have 64 bits, so that more than 4 GiB can be counted. The kernel is timed alone as well.
+ *          --fill selects other data, and --sweep compares numbers of blocks; docs/then-and-now.md has times.
  * Check:   --size 100000
  */
 #include "../common/book.h"
-#include "../common/timing.h"
-#include "hist.h"     // SIZE, BINS, size, make_data(), check_histogram()
-#include "hist_gpu.h" // blocks_given, sweep_blocks()
+#include "hist_gpu.h" // time_kernel(), check_histogram()
+
+#define SIZE (100 * 1024 * 1024)
+
+size_t size = SIZE; // --size
 
 __global__ void histo_kernel(const unsigned char *buffer, size_t size, unsigned long long *histo) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
@@ -29,12 +28,7 @@ __global__ void histo_kernel(const unsigned char *buffer, size_t size, unsigned 
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    unsigned char *buffer = make_data();
-
-    // Twice as many blocks as multiprocessors, if --blocks is not given: the book found that to be fastest.
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    unsigned blocks = blocks_given ? blocks_given : prop.multiProcessorCount * 2;
+    unsigned char *buffer = (unsigned char *)big_random_block(size);
 
     // The book's figure includes the allocations and the copies.
     cudaEvent_t start, stop;
@@ -43,13 +37,17 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventRecord(start, 0));
 
     unsigned char *dev_buffer;
-    unsigned long long *dev_histo, histo[BINS], again[BINS];
+    unsigned long long *dev_histo, histo[256];
     HANDLE_ERROR(cudaMalloc(&dev_buffer, size));
     HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMalloc(&dev_histo, sizeof(histo)));
     HANDLE_ERROR(cudaMemset(dev_histo, 0, sizeof(histo)));
 
-    histo_kernel<<<blocks, BINS>>>(dev_buffer, size, dev_histo);
+    // The book found twice as many blocks as multiprocessors to be fastest.
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    int blocks = prop.multiProcessorCount;
+    histo_kernel<<<blocks * 2, 256>>>(dev_buffer, size, dev_histo);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(histo, dev_histo, sizeof(histo), cudaMemcpyDeviceToHost));
 
@@ -59,16 +57,13 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time to generate:  %3.1f ms\n", elapsedTime);
 
-    float ms = median_ms([&] { histo_kernel<<<blocks, BINS>>>(dev_buffer, size, dev_histo); },
-                         [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, sizeof(histo))); });
-    printf("Kernel:            %.3f ms, %.3f GB/s\n", ms, size / ms / 1e6);
-    HANDLE_ERROR(cudaMemcpy(again, dev_histo, sizeof(histo), cudaMemcpyDeviceToHost));
+    bool ok = time_kernel(histo_kernel, blocks * 2, dev_buffer, dev_histo, histo); // without the copies
 
     unsigned long long histoCount = 0;
-    for (int i = 0; i < BINS; i++)
+    for (int i = 0; i < 256; i++)
         histoCount += histo[i];
     printf("Histogram Sum:  %llu\n", histoCount);
-    bool ok = check_histogram(histo, buffer, histoCount) && check_last_run(again, histo);
+    ok = check_histogram(histo, buffer, histoCount) && ok;
 
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
@@ -81,7 +76,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    hist_gpu_settings(argc, argv, "Counts bytes on the device, in global memory.", histo_kernel);
+    hist_gpu_settings(argc, argv, "Counts bytes on the device, in global memory.", histo_kernel, false);
 }
 
 // Task: histo_kernel(): histo has 256 bins in global memory, initialized to zero. Any number of blocks of any

@@ -9,20 +9,20 @@
  * Terms:   privatization, shared memory, atomic operation, contention, histogram bin, barrier
  * Book:    9.4.2 (shared memory)
  * Run:     ./bin/chapter09/hist_gpu_shmem_atomics --sweep
- * Differs: the bins in global memory have 64 bits, so that more than 4 GiB can be counted. Those of a
- *          block have 32 bits; large data get enough blocks that none of them overflows. --fill
- *          selects data that do not spread evenly over the bins. The kernel is timed alone as well.
- *          --blocks sets the number of blocks, and --sweep compares many numbers. The book found two blocks
- *          per multiprocessor fastest; on an H200 eight are (0.16 ms, and 0.59 ms with two).
+ * Differs: the bins in global memory have 64 bits, so that more than 4 GiB can be counted. The kernel is
+ *          timed alone as well. --fill selects other data, and --sweep compares numbers of blocks;
+ *          docs/then-and-now.md has times.
  * Check:   --size 100000
  */
 #include "../common/book.h"
-#include "../common/timing.h"
-#include "hist.h"     // SIZE, BINS, size, make_data(), check_histogram()
-#include "hist_gpu.h" // blocks_given, sweep_blocks()
+#include "hist_gpu.h" // time_kernel(), check_histogram()
+
+#define SIZE (100 * 1024 * 1024)
+
+size_t size = SIZE; // --size
 
 __global__ void histo_kernel(const unsigned char *buffer, size_t size, unsigned long long *histo) {
-    __shared__ unsigned temp[BINS]; // one bin for each thread of the block
+    __shared__ unsigned temp[256]; // one bin for each thread of the block
     temp[threadIdx.x] = 0;
     __syncthreads(); // the barrier: now all bins are 0
 
@@ -36,14 +36,7 @@ __global__ void histo_kernel(const unsigned char *buffer, size_t size, unsigned 
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    unsigned char *buffer = make_data();
-
-    // Twice as many blocks as multiprocessors, which the book found to be fastest; at least one for each
-    // 2 GiB, so that no 32-bit bin overflows.
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    unsigned blocks = blocks_given ? blocks_given : prop.multiProcessorCount * 2;
-    blocks = max_of(blocks, least_blocks());
+    unsigned char *buffer = (unsigned char *)big_random_block(size);
 
     // The book's figure includes the allocations and the copies.
     cudaEvent_t start, stop;
@@ -52,13 +45,17 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventRecord(start, 0));
 
     unsigned char *dev_buffer;
-    unsigned long long *dev_histo, histo[BINS], again[BINS]; // again: the bins of the last timed run
+    unsigned long long *dev_histo, histo[256];
     HANDLE_ERROR(cudaMalloc(&dev_buffer, size));
     HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMalloc(&dev_histo, sizeof(histo)));
     HANDLE_ERROR(cudaMemset(dev_histo, 0, sizeof(histo)));
 
-    histo_kernel<<<blocks, BINS>>>(dev_buffer, size, dev_histo);
+    // The book found twice as many blocks as multiprocessors to be fastest.
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    int blocks = prop.multiProcessorCount;
+    histo_kernel<<<blocks * 2, 256>>>(dev_buffer, size, dev_histo);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(histo, dev_histo, sizeof(histo), cudaMemcpyDeviceToHost));
 
@@ -68,16 +65,13 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time to generate:  %3.1f ms\n", elapsedTime);
 
-    float ms = median_ms([&] { histo_kernel<<<blocks, BINS>>>(dev_buffer, size, dev_histo); },
-                         [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, sizeof(histo))); });
-    printf("Kernel:            %.3f ms, %.3f GB/s\n", ms, size / ms / 1e6);
-    HANDLE_ERROR(cudaMemcpy(again, dev_histo, sizeof(histo), cudaMemcpyDeviceToHost));
+    bool ok = time_kernel(histo_kernel, blocks * 2, dev_buffer, dev_histo, histo); // without the copies
 
     unsigned long long histoCount = 0;
-    for (int i = 0; i < BINS; i++)
+    for (int i = 0; i < 256; i++)
         histoCount += histo[i];
     printf("Histogram Sum:  %llu\n", histoCount);
-    bool ok = check_histogram(histo, buffer, histoCount) && check_last_run(again, histo);
+    ok = check_histogram(histo, buffer, histoCount) && ok;
 
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
@@ -90,10 +84,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    hist_gpu_settings(argc, argv, "Counts bytes on the device, in shared memory first.", histo_kernel);
+    hist_gpu_settings(argc, argv, "Counts bytes on the device, in shared memory first.", histo_kernel, true);
 }
 
-// Task: histo_kernel(): A block has BINS = 256 threads and a private histogram of BINS bins in shared memory.
+// Task: histo_kernel(): A block has 256 threads and a private histogram of 256 bins in shared memory.
 // First, each thread initializes one bin to zero. Second, the block counts its bytes of a grid-stride loop
 // over `size` bytes into the private histogram, with atomic operations in shared memory. Third, each thread
 // adds one bin to the bin of the same number in histo, with an atomic addition in global memory. A barrier

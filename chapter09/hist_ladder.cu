@@ -20,7 +20,7 @@
 #include "../common/book.h"
 #include "../common/bench.h"
 #ifdef HAVE_CUB
-#include <cub/device/device_histogram.cuh> // before hist.h, whose macro SIZE is a name in CUB
+#include <cub/device/device_histogram.cuh>
 #endif
 #include "hist.h" // BINS, size, fill, make_data()
 
@@ -29,6 +29,7 @@ typedef unsigned long long Count;
 const unsigned THREADS = 1024;       // per block, from rung 4 on
 const unsigned LANES = 32, SETS = 2; // of rung 6: copies of the bins per set, sets of copies
 
+size_t size = 100 * 1024 * 1024; // --size
 static unsigned char *dev_buffer;
 static Count *dev_histo, expected[BINS];
 static unsigned *dev_narrow;     // bins of 32 bits

@@ -3,6 +3,19 @@
 #include "../../appendix_a/hashtable.h"
 #include "../unit.h"
 
+const unsigned HASH_ENTRIES = BUCKETS;
+
+struct Entry {
+    unsigned key;
+    void *value;
+    Entry *next;
+};
+
+static unsigned hash(unsigned key, unsigned count) {
+    return key % count;
+}
+
+size_t elements;
 const int KEYS = 5000; // about five in each bucket
 
 static unsigned keys[KEYS];
