@@ -511,6 +511,7 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
 
     unsigned use = 0; // counts the uses of stages
     unsigned group = threadIdx.x / WARPGROUP, count = tiles.rows * tiles.cols, row, col;
+    // Registers: three warpgroups begin with 168 a thread, and 3 * 168 = 504 = 40 + 2 * 232.
     if (group == CONSUMERS) { // the producer needs few registers; it releases the others for the consumers
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x % WARPGROUP)

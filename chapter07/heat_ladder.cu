@@ -337,7 +337,8 @@ __global__ void __launch_bounds__(32)
 #pragma unroll
                 for (int r = 0; r < BATCH; r++) {
                     float4 old = levels[k].row, sums = next_level(levels[k], row[r]);
-                    int age = BATCH - r + k; // of the row that contains `old`
+                    // Of the row in `old`: for r = 1, k = 2 it is row y - 2, the newest is y + 3, so 5.
+                    int age = BATCH - r + k;
                     unsigned heater = age < 16 ? recent >> 4 * age % 64 : older >> 4 * (age - 16);
                     if (decltype(heated)::value && (k < LEVELS - 1 || !last)) {
                         sums.x = heater & 1 ? 4 * old.x : sums.x;

@@ -105,7 +105,8 @@ template <int copies> __global__ void histo_vectors(const unsigned char *buffer,
 // lanes of a warp access different banks, whatever the data: no bank conflicts and no contention within
 // the warp. A row has two sets of 32 words, for even and for odd warps, which makes it 256 bytes long. The
 // address of a counter is therefore byte << 8 | offset, where `offset` is fixed for the thread:
-// __byte_perm computes it in one instruction.
+// __byte_perm computes it in one instruction. Its bytes 0 to 3 are those of word, 4 to 7 those of offset, and
+// 0x5504 takes 4, 0, 5, 5, from the lowest: of word 0xddccbbaa and offset 0x14 it makes 0x0000aa14.
 __device__ static void count_lane(unsigned char *rows, unsigned word, unsigned offset) {
     atomicAdd((unsigned *)(rows + __byte_perm(word, offset, 0x5504)), 1);
     atomicAdd((unsigned *)(rows + __byte_perm(word, offset, 0x5514)), 1);

@@ -1,0 +1,399 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes the drawings of docs/drawings.md as SVG files beside this script, or into the folder that is named. One function draws one
+file; its docstring is the title and the description of the drawing. They are narrow, so that they can be read on a phone."""
+import inspect
+import sys
+import textwrap
+from html import escape
+from pathlib import Path
+
+# The kinds of boxes differ in fill and in frame: a (blue, thin), b (orange, thick), i (dashed), w (hatched), n (plain).
+STYLE = """
+svg { color-scheme: light dark; --paper: #fff; --ink: #222; --soft: #595959;
+    --a: #d3e5f8; --a2: #0b57a4; --b: #ffe3c8; --b2: #b34400 }
+@media (prefers-color-scheme: dark) { svg { --paper: #161618; --ink: #eee; --soft: #b4b4b4;
+    --a: #173a60; --a2: #8ab8f0; --b: #5a2e0c; --b2: #ff9a5c } }
+text { font-family: sans-serif; fill: var(--ink) } .m { text-anchor: middle } .e { text-anchor: end }
+.h { font-weight: 600 } .c { font-family: monospace } .s { fill: var(--soft) }
+rect, path { fill: none; stroke: var(--soft) } path.l { stroke: var(--ink); stroke-width: 1.5 }
+.a { fill: var(--a); stroke: var(--a2) } .b { fill: var(--b); stroke: var(--b2); stroke-width: 3 }
+.i { stroke-dasharray: 3 3 } .w { fill: url(#hatch) } .paper { fill: var(--paper); stroke: none }
+marker path { fill: var(--ink) }"""
+DEFS = """<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto"
+markerUnits="userSpaceOnUse"><path d="M0 0L8 4L0 8z"/></marker><pattern id="hatch" width="6" height="6"
+patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke-width="2"/></pattern></defs>
+<rect width="100%" height="100%" class="paper"/>"""
+WIDTH, EDGE = 480, 16
+LAYOUT = 92, 48, 40  # of eight boxes in a row: where they begin, their distance, their width
+
+
+class Drawing:
+    def __init__(self, draw):
+        self.name, self.height, self.parts = draw.__name__, 0, []
+        self.title, self.desc = (" ".join(part.split()) for part in inspect.getdoc(draw).split("\n\n"))
+        draw(self)
+
+    def text(self, x, y, words, kind="", size=13):
+        self.parts.append(
+            f'<text x="{x:g}" y="{y:g}" font-size="{size}" class="{kind}">{escape(words)}</text>'
+        )
+        self.height = max(self.height, y + EDGE)
+
+    def head(self, y, words, x=EDGE):
+        self.text(x, y, words, "h", 15)
+
+    def note(self, y, words, x=EDGE, width=57):
+        """Lines of at most `width` letters. Returns the y of the line after the last one."""
+        for i, line in enumerate(textwrap.wrap(words, width)):
+            self.text(x, y + 18 * i, line, "s")
+        return y + 18 * i + 18
+
+    def box(self, x, y, w, h, words="", kind="n", text="m"):
+        self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" class="{kind}"/>')
+        self.height = max(self.height, y + h + EDGE)
+        for i, line in enumerate(words.split("\n") if words else []):
+            self.text(x + w / 2, y + h / 2 + 5 + 17 * (i - words.count("\n") / 2), line, text)
+
+    def grid(self, x, y, rows, cols, cell, kind, words=lambda r, c: ""):
+        for r in range(rows):
+            for c in range(cols):
+                self.box(x + cell * c, y + cell * r, cell, cell, words(r, c), kind(r, c))
+
+    def arrow(self, *points, tip=' marker-end="url(#tip)"'):
+        path = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
+        self.parts.append(f'<path d="{path}" class="l"{tip}/>')
+
+    def svg(self):
+        size = f'width="{WIDTH}" height="{self.height:g}" viewBox="0 0 {WIDTH} {self.height:g}"'
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc">'
+        about = f'<title id="title">{escape(self.title)}</title>\n<desc id="desc">{escape(self.desc)}</desc>'
+        return "\n".join([head, about, f"<style>{STYLE}</style>", DEFS, *self.parts, "</svg>\n"])
+
+
+def reduction(d):
+    """The tree of a reduction
+
+    Eight words are added in three steps. With interleaved addressing lanes 0, 2, 4 and 6 work, then 0 and 4, then 0. With
+    sequential addressing lanes 0 to 3 work, then 0 and 1, then 0."""
+    left, pitch, width = LAYOUT
+
+    def tree(y, title, name, steps, says):
+        d.head(y, title)
+        d.text(EDGE, y + 24, "lane", "s")
+        words = list(range(1, 9))
+        for step in 0, *steps:
+            lanes = [t for t in range(8) if step and (t % (2 * step) == 0 if name == "step" else t < step)]
+            d.text(EDGE, y + 48, f"{name} = {step}" if step else "cache[t]", "s")
+            for t in range(8):
+                x = left + pitch * t
+                if step == 0:
+                    d.text(x + 20, y + 24, str(t), "s m")
+                if t in lanes:
+                    words[t] += words[t + step]
+                    d.arrow((x + 20, y - 6), (x + 20, y + 29))
+                    d.arrow((x + 20 + pitch * step, y - 6), (x + 26, y + 29))
+                kind = "n" if step == 0 else "a" if t in lanes else "i"
+                d.box(x, y + 30, width, 26, "" if kind == "i" else str(words[t]), kind)
+            y += 62
+        return d.note(y + 16, says)
+
+    says = "Working lanes (filled) are spread over all warps."
+    y = tree(28, "Interleaved addressing", "step", (1, 2, 4), says)
+    says = "Working lanes are neighbours and read neighbouring words."
+    tree(y + 18, "Sequential addressing", "half", (4, 2, 1), says)
+
+
+def lost_update(d):
+    """The race of the lost update
+
+    Two threads add 1 to x, which is 7. Both read 7 before either writes, and both write 8, so x is 8. With atomicAdd, x is 9.
+    """
+
+    def threads(y, title, rows):
+        d.head(y, title)
+        for x, name in (100, "thread 0"), (260, "x in memory"), (420, "thread 1"):
+            d.text(x, y + 26, name, "m")
+        d.arrow((24, y + 30), (24, y + 44 + 40 * len(rows)))
+        d.text(34, y + 48 + 40 * len(rows), "time", "s")
+        for i, (left, way, x, right) in enumerate(rows):
+            at = y + 38 + 40 * i
+            for middle, half, words, kind in (100, 52, left, "a"), (260, 35, x, "n"), (420, 52, right, "b"):
+                if words:
+                    d.box(middle - half, at, 2 * half, 26, words, kind)
+            ends = {"0<x": (223, 155), "0>x": (155, 223), "x<1": (365, 297), "x>1": (297, 365)}.get(way)
+            if ends:
+                d.arrow((ends[0], at + 13), (ends[1], at + 13))
+        return y + 40 * len(rows) + 88
+
+    rows = [("read: 7", "0<x", "7", ""), ("", "x>1", "7", "read: 7"), ("7 + 1 = 8", "", "", "7 + 1 = 8")]
+    rows += [("write 8", "0>x", "8", ""), ("", "x<1", "8", "write 8")]
+    y = threads(28, "x++ in two threads: one update is lost", rows)
+    rows = [("", "", "7", ""), ("7 + 1 = 8", "0>x", "8", ""), ("", "x<1", "9", "8 + 1 = 9")]
+    threads(y, "atomicAdd(&x, 1) in two threads", rows)
+
+
+def bank_conflicts(d):
+    """Bank conflicts and padding
+
+    An array of 8 rows of 8 words in 8 banks: its first column lies in bank 0. With a word of padding in each row the first column
+    lies in banks 0 to 7."""
+    d.note(28, "Drawn with 8 banks, not 32. In each word: its bank")
+    for x, pitch, column in (EDGE, 8, "b"), (248, 9, "a"):
+        d.text(x, 64, "word[8][8]" if pitch == 8 else "word[8][8 + 1]", "c")
+        for i in range(8 * pitch):
+            row, col = divmod(i, pitch)
+            kind = column if col == 0 else "w" if col == 8 else "n"
+            d.box(x + 24 * col, 74 + 24 * row, 24, 24, str(i % 8) if col < 8 else "", kind)
+    d.note(288, "A column: one bank, eight turns", width=26)
+    d.note(288, "A column: eight banks, one turn. Hatched: padding", 248, 27)
+
+
+def streams(d):
+    """Two streams on a device with one copy engine
+
+    Depth-first issue puts copy down 0 before copy up 1 into the queue of the copy engine, so copy up 1 waits for kernel 0, and nothing
+    overlaps. With breadth-first issue copy up 1 runs beside kernel 0."""
+
+    def rows(y, title, copies, kernels, unit=64):
+        d.text(EDGE, y, title)
+        for name, line in ("copies", copies), ("kernels", kernels):
+            d.text(EDGE, y + 28, name, "s")
+            for i, part in enumerate(line.split(", ")):
+                if part:
+                    kind = "w" if part == "wait" else "b" if part[-1] == "1" else "a"
+                    words = "" if part == "wait" else part.replace("k", "kernel")
+                    d.box(84 + unit * i, y + 9, 64, 28, words, kind)
+            y += 34
+        return y + 36
+
+    y = d.note(28, "Stream 0 has thin frames, stream 1 has thick ones.") + 14
+    d.head(y, "Depth-first issue")
+    y = rows(y + 24, "the queues of the engines", "up 0, down 0, up 1, down 1", "k 0, k 1", 74)
+    y = rows(y, "as intended (time to the right)", "up 0, up 1, down 0, down 1", ", k 0, k 1")
+    y = rows(y, "as it runs", "up 0, wait, down 0, up 1, wait, down 1", ", k 0, , , k 1")
+    d.head(y + 6, "Breadth-first issue")
+    y = rows(y + 30, "the queues of the engines", "up 0, up 1, down 0, down 1", "k 0, k 1", 74)
+    rows(y, "as it runs", "up 0, up 1, down 0, down 1", ", k 0, k 1")
+
+
+def tiles(d):
+    """The four phases of a tiled matrix product
+
+    The threads of a block load a tile of a and one of b, wait at a barrier, multiply the tiles, and wait at another barrier before they
+    load the next tiles."""
+
+    def barrier(x, y, title, words):
+        d.head(y, title, x)
+        for i in range(4):
+            d.arrow((x + 30 + 50 * i, y + 18 + 6 * (i % 3)), (x + 30 + 50 * i, y + 54))
+        d.box(x, y + 56, 208, 28, "__syncthreads()", "b", "m c")
+        d.note(y + 104, words, x, 26)
+
+    left, right, low = EDGE, 256, 230
+    d.head(28, "1. Load")
+    d.grid(left, 46, 3, 4, 22, lambda r, c: "a" if (r, c) == (1, 1) else "n")
+    d.grid(left + 124, 46, 4, 3, 22, lambda r, c: "b" if (r, c) == (1, 1) else "n")
+    d.note(154, "a and b; a thread loads one element of each tile", left, 27)
+    barrier(right, 28, "2. Barrier", "The tiles are complete.")
+    d.head(low, "3. Multiply", right)
+    d.grid(right, low + 16, 4, 4, 20, lambda r, c: "a" if r == 2 else "n")
+    d.grid(right + 112, low + 16, 4, 4, 20, lambda r, c: "b" if c == 1 else "n")
+    d.text(right + 96, low + 62, "×", "m", 16)
+    d.note(low + 116, "tile_a and tile_b; a thread adds row × column to its sum", right, 27)
+    barrier(left, low, "4. Barrier", "All threads have used the tiles.")
+    d.arrow((216, 98), (248, 98))
+    d.arrow((right + 100, 146), (right + 100, low - 12))
+    d.arrow((right - 8, low + 70), (left + 216, low + 70))
+    d.arrow((left + 100, low - 6), (left + 100, 184))
+    d.text(left + 110, 204, "next tiles", "s")
+
+
+def constant_memory(d):
+    """The broadcast of constant memory
+
+    Eight lanes that read one word of constant memory are served in one turn. Eight lanes that read eight words are served in eight
+    turns, one after the other."""
+    left, pitch, width = LAYOUT
+
+    def lanes(y, title, word):
+        d.head(y, title)
+        for name, at in ("lane", 32), ("constant", 102), ("turn", 130):
+            d.text(EDGE, y + at, name, "s")
+        for lane in range(8):
+            x, read = left + pitch * lane, lane in map(word, range(8))
+            d.box(x, y + 14, width, 26, str(lane), "a")
+            d.arrow((x + 20, y + 40), (left + 20 + pitch * word(lane), y + 82))
+            d.box(x, y + 84, width, 26, f"w{lane}", "b" if read else "n")
+            if read:
+                d.text(x + 20, y + 130, str(lane - word(0) + 1), "m")
+        return y + 170
+
+    y = d.note(28, "Drawn with 8 lanes, not 32.")
+    y = lanes(y + 14, "One address: one turn", lambda lane: 3)
+    lanes(y, "Eight addresses: eight turns", lambda lane: lane)
+
+
+def memory_hierarchy(d):
+    """The memory of an H200
+
+    Registers, shared memory and caches are in each of 132 multiprocessors. Below them are the L2 cache of 60 MiB and device memory of
+    140 GiB, and beyond these the memory of the host and of another GPU, with measured rates."""
+
+    def both_ways(x, y, y2, *rates):
+        d.arrow((x, y), (x, y2 - 1))
+        d.arrow((x + 10, y2), (x + 10, y + 2))
+        for i, rate in enumerate(rates):
+            d.text(x + 24, y + 25 + 18 * i, rate, "h")
+
+    d.box(EDGE, 16, 448, 148)
+    d.text(28, 38, "multiprocessor (1 of 132)", "h")
+    d.box(28, 50, 424, 48, "registers of each thread\nFMA instructions on them: 61 to 63 TFLOP/s", "a")
+    d.box(28, 106, 204, 46, "shared memory\nof each block", "a")
+    d.box(244, 106, 208, 46, "L1, texture and\nconstant caches", "a")
+    both_ways(240, 164, 192)
+    d.box(EDGE, 192, 448, 34, "L2 cache of all multiprocessors, 60 MiB", "a")
+    both_ways(200, 226, 280, "copy: 4256 GB/s", "reads alone: 4689 GB/s")
+    d.box(EDGE, 280, 448, 50, "device memory, 140 GiB: global, local,\ntexture and constant memory", "b")
+    both_ways(60, 330, 390, "page-locked: 55 GB/s", "pageable: 7 to 12 GB/s")
+    both_ways(320, 330, 390, "peer exchange:", "322 GB/s")
+    d.box(EDGE, 390, 264, 40, "memory of the host")
+    d.box(296, 390, 168, 40, "another H200")
+    d.note(454, "NVIDIA H200, 2026-11-22 (bench/results). A copy counts reads and writes.")
+
+
+def heat(d):
+    """Heat: pair sums, levels, and a tile with its margin
+
+    The sum of two diagonal cells serves two other cells. As soon as row y has arrived, row y - 1 takes its first step and row y - 2
+    its second one. A tile owns the cells within a margin, into which wrong values move by one cell in each step.
+    """
+    d.head(28, "A pair sum serves two cells")
+    cells = {(0, 0): ("a", "b"), (0, 1): ("P", "a"), (1, 0): ("Q", "a"), (1, 1): ("d", "b")}
+    d.grid(56, 58, 2, 2, 46, lambda r, c: cells[r, c][1], lambda r, c: cells[r, c][0])
+    d.arrow((86, 88), (118, 120), tip="")
+    for x, y, words in (72, 52, "x"), (112, 52, "x+1"), (EDGE, 86, "y"), (EDGE, 132, "y+1"):
+        d.text(x, y, words, "s c")
+    d.note(74, "a + d: the upper and the right neighbour of Q, the left and the lower one of P", 176, 33)
+
+    d.head(186, "The slanted pipeline of levels")
+    d.text(EDGE, 210, "after step", "s")
+    for up in range(5):  # rows above row y
+        y = 346 - 32 * up
+        d.text(EDGE, y + 18, f"row y−{up}" if up else "row y", "s")
+        d.text(112 + 48 * up, 210, str(up), "s m")
+        for step in range(5):
+            words, kind = ("now", "b") if step == up else ("done", "a") if step < up else ("", "i")
+            d.box(92 + 48 * step, y, 40, 26, words, kind)
+        if up:
+            d.arrow((84 + 48 * up, y + 38), (96 + 48 * up, y + 26))
+    d.note(236, "Row y has just been loaded. Each level gives a row to the next one.", 348, 15)
+
+    d.head(408, "A tile, its margin, and who owns a cell")
+    d.box(EDGE, 424, 250, 96, "", "w")
+    d.box(46, 454, 190, 36, "tile i owns these", "a")
+    d.box(206, 536, 250, 96, "", "w")
+    d.box(236, 566, 190, 36, "tile i + 1 owns these", "b")
+    d.arrow((236, 490), (236, 565), tip="")
+    d.note(446, "Hatched: the margin. Wrong values move into it by one cell in each step.", 282, 24)
+    d.note(558, "The line is the border between what they own.", EDGE, 22)
+
+
+def look_back(d):
+    """Decoupled look-back
+
+    Tile 6 reads the flags of the tiles before it: A, A and P. It adds 4, 7 and 20, and stops, because P counts all tiles up to tile
+    3. Then it publishes P with 36."""
+
+    def row(y, title, *last):
+        d.head(y, title)
+        d.note(y + 60, "flag count", width=5)
+        for i, words in enumerate(("3 P 20", "4 A 7", "5 A 4", *last, "7 · none")):
+            tile, flag, count = words.split()
+            d.text(126 + 76 * i, y + 30, f"tile {tile}", "m")
+            d.box(92 + 76 * i, y + 38, 68, 48, f"{flag}\n{count}", {"P": "b", "A": "a", "·": "i"}[flag])
+
+    row(28, "Tile 6 has its own count and looks back", "6 A 5")
+    for x, count in (308, "+ 4"), (232, "+ 7"), (156, "+ 20"):
+        d.arrow((x + 14, 120), (x + 14, 134), (x - 30, 134), (x - 30, 120))
+        d.text(x - 8, 153, count, "m")
+    d.note(182, "A: the keys of the tile. P: of it and all tiles before it. ·: not published yet.")
+    row(250, "Then it publishes 4 + 7 + 20 + 5 = 36", "6 P 36")
+    d.note(362, "After Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016.")
+
+
+def ring(d):
+    """The ring of full and empty barriers
+
+    A producer copies tiles into four stages of shared memory, and consumers multiply them. A barrier full tells the consumers that a
+    stage has been filled. A barrier empty tells the producer that it can be filled again."""
+    d.box(EDGE, 16, 448, 50, "producer thread: waits for empty[s],\nstarts 2 bulk copies of 24 KiB", "b")
+    states = ("being\nmultiplied", "a"), ("full", "a"), ("full", "a"), ("being filled", "b")
+    for i, (state, kind) in enumerate(states):
+        d.box(EDGE + 114 * i, 134, 106, 70, f"stage {i}\n{state}", kind)
+    d.arrow((411, 66), (411, 133))
+    d.text(403, 104, "copies, counted at full[3]", "s e")
+    d.arrow((89, 204), (89, 271))
+    d.text(100, 240, "after waiting for full[0]", "s")
+    d.arrow((36, 272), (36, 222), (6, 222), (6, 92), (36, 92), (36, 68))
+    d.text(44, 104, "empty[0]", "s")
+    d.box(EDGE, 272, 448, 50, "consumers: multiply; then a lane of\neach of 8 warps arrives at empty[s]", "a")
+    d.note(346, "After stage 3 follows stage 0, as soon as it is empty.")
+
+
+def core_matrices(d):
+    """Core matrices in shared memory
+
+    A part of a tile, 128 rows of 32 numbers, is stored as four columns of 16 core matrices. A core matrix has 8 rows of 8 numbers and
+    is 128 contiguous bytes."""
+    d.head(28, "A part of a tile: 128 rows of 32 numbers")
+    d.note(50, "Its core matrices, and the byte at which each begins")
+    d.text(EDGE, 78, "rows", "s")
+    for group, y in (0, 88), (1, 118), (7, 160), (8, 190), (15, 232):
+        d.text(EDGE, y + 18, f"{8 * group}…{8 * group + 7}", "s")
+        for col in range(4):
+            words, kind = str(2048 * col + 128 * group), "a" if col < 2 and group < 8 else "n"
+            d.box(98 + 86 * col, y, 80, 26, words, kind)
+            if group == 0:
+                d.text(138 + 86 * col, 78, f"k {8 * col}…{8 * col + 7}", "s m")
+    for y in 156, 228:
+        d.text(EDGE + 14, y, "⋮", "s m")
+    d.note(282, "Filled: what one wgmma instruction reads of rows 0…63")
+    d.head(320, "One core matrix: 8 × 8 numbers, 128 bytes")
+    for row in range(8):
+        d.text(88, 355 + 26 * row, f"+ {16 * row}", "e s")
+    d.grid(98, 337, 8, 8, 26, lambda r, c: "a" if r == 0 else "n", lambda r, c: str(8 * r + c))
+    d.note(355, "Numbers of 2 bytes, in the order in memory. Filled: a row, 16 bytes", 320, 18)
+
+
+def hash_table(d):
+    """Insertion at the head of a chain
+
+    A new entry points to the old head, then the bucket points to the new entry. If two threads read the head before either of them
+    writes it, the entry of the first is lost."""
+
+    def state(y, title, links, lost=""):
+        d.head(y, title)
+        places = {"entries[h]": (EDGE, 34, 104, "n"), "A": (164, 12, 76, "i" if lost else "a")}
+        places |= {"B": (164, 63, 76, "b"), "E": (288, 34, 72, "n"), "F": (392, 34, 72, "n")}
+        for name in dict.fromkeys(links.replace(">", " ").split()):
+            x, up, w, kind = places[name]
+            d.box(x, y + up, w, 32, name + (lost if name == "A" else ""), kind)
+        for start, end in (link.split(">") for link in links.split()):
+            (x, up, w, _), (x2, up2, *_) = places[start], places[end]
+            d.arrow((x + w, y + up + 16), (x2 - 1, y + up2 + 16 + (up - up2) / 3))
+
+    state(28, "1. The chain of bucket h", "entries[h]>E E>F")
+    state(122, "2. A->next = entries[h], then entries[h] = A", "entries[h]>A A>E E>F")
+    d.head(222, "Without a lock")
+    state(248, "1. Both threads read entries[h]", "entries[h]>E A>E B>E E>F")
+    state(372, "2. entries[h] = A, then entries[h] = B", "entries[h]>B A>E B>E E>F", ": lost")
+
+
+DRAWINGS = [reduction, lost_update, bank_conflicts, streams, tiles, constant_memory, memory_hierarchy, heat]
+DRAWINGS += [look_back, ring, core_matrices, hash_table]
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    for drawing in map(Drawing, DRAWINGS):
+        (folder / f"{drawing.name}.svg").write_text(drawing.svg())

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""docs/drawings: the SVG files are what draw.py writes, and each can be read: title, description, letters that are large enough and
+lie within the drawing."""
+import re
+import xml.etree.ElementTree as xml
+
+import pytest
+
+from trees import ROOT, run
+
+FOLDER = ROOT / "docs/drawings"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.svg"))
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_the_drawings_are_fresh(tmp_path):
+    run(ROOT, "docs/drawings/draw.py", tmp_path)
+    assert sorted(path.stem for path in tmp_path.iterdir()) == NAMES and len(NAMES) == 12
+    assert [name for name in NAMES if (tmp_path / f"{name}.svg").read_text() != svg(name)] == []
+
+
+def svg(name):
+    return (FOLDER / f"{name}.svg").read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_drawing_can_be_read(name):
+    root = xml.fromstring(svg(name))
+    left, top, width, height = map(float, root.get("viewBox").split())
+    assert (left, top) == (0, 0) and width <= 640
+    assert root.findtext(f"{SVG}title") and root.findtext(f"{SVG}desc")
+    assert "prefers-color-scheme: dark" in root.findtext(f"{SVG}style")
+    texts = list(root.iter(f"{SVG}text"))
+    for text in texts:
+        size, kinds, x = float(text.get("font-size")), text.get("class").split(), float(text.get("x"))
+        wide = len(text.text) * size * (0.66 if "h" in kinds else 0.6)  # an estimate: fonts differ
+        begin = x - wide * (0.5 if "m" in kinds else 1 if "e" in kinds else 0)
+        assert size >= 13 and begin >= 0 and begin + wide <= width, text.text
+        assert size <= float(text.get("y")) <= height - 4, text.text
+    assert len(texts) == len({(text.get("x"), text.get("y")) for text in texts}), "a label lies on another"
+
+
+def test_the_page_shows_each_drawing():
+    """Each has an alternative text, the title of the drawing."""
+    page = (ROOT / "docs/drawings.md").read_text()
+    shown = dict(re.findall(r'<img src="drawings/(\w+)\.svg" alt="([^"]+)"', page))
+    assert shown == {name: xml.fromstring(svg(name)).findtext(f"{SVG}title") for name in NAMES}
