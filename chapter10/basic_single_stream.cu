@@ -5,7 +5,7 @@
  * Teaches: A stream is a queue of work for the device. cudaMemcpyAsync and launches return at once, and
  *          the device runs what is in the stream in the order of the calls. Asynchronous copies need
  *          page-locked host memory. In one stream nothing overlaps: copies and kernels together take
- *          as long as the sum of their times. But the host can do work of its own meanwhile.
+ *          as long as the sum of their times, but the host can do work of its own meanwhile.
  * Terms:   stream, asynchronous copy, cudaMemcpyAsync, page-locked memory, cudaHostAlloc, DMA, chunk,
  *          timeline
  * Book:    10.4

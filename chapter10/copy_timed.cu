@@ -11,9 +11,10 @@
  *          write-combined memory
  * Book:    10.2
  * Run:     ./bin/chapter10/copy_timed
- * Differs: also write-combined memory, both directions at once in two streams, and how fast the host writes
- * and reads each kind of memory. What was copied is verified. Each test warms up first, and makes fewer than
- * 100 copies if they would take more than half a second. Check:   --size 20000 --iterations 5
+ * Differs: also write-combined memory, both directions at once in two streams, and how fast the host
+ *          writes and reads each kind of memory. What was copied is verified. Each test warms up first, and
+ *          makes fewer than 100 copies if they would take more than half a second.
+ * Check:   --size 20000 --iterations 5
  */
 #include <chrono>
 #include <vector>

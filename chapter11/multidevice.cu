@@ -4,10 +4,9 @@
  *
  * Teaches: Each host thread has a current device, which its CUDA calls use; cudaSetDevice() selects it.
  *          Here one host thread for each GPU copies a part of the vectors to its device and computes
- *          a partial sum there. The host adds the partial sums of the GPUs. One thread can serve all
- *          devices as well, with asynchronous copies. With devices of different speed, the vectors
- *          are divided so that all devices take the same time (load balancing), because the slowest
- *          device determines the total time.
+ *          a partial sum there, and the host adds the partial sums. With devices of different speed, the
+ *          vectors are divided so that all devices take the same time (load balancing), because the
+ *          slowest device determines the total time.
  * Terms:   host thread, device, dot product, partial sum, scaling, load balancing
  * Book:    11.3
  * Run:     ./bin/chapter11/multidevice --gpus 2 --balance
