@@ -67,14 +67,17 @@ static bool verify_table(const Table &table, const unsigned *buffer) {
     size_t count = 0, misplaced = 0;
     for (unsigned i = 0; i < table.count; i++) {
         Entry *current = table.entries[i];
-        while (in_pool(table, current) &&
-               count <= elements) { // NULL ends a chain; a wrong table may have a cycle
+        // NULL ends a chain. In a wrong table, so do other addresses outside the pool, and cycles are cut
+        // off.
+        while (in_pool(table, current) && count <= elements) {
             count++;
             misplaced += hash(current->key, table.count) != i;
             current = current->next;
         }
     }
     printf("%zu elements found in hash table.\n", count);
+    if (count != elements || misplaced > 0)
+        fprintf(stderr, "%zu entries instead of %zu, %zu in a wrong bucket\n", count, elements, misplaced);
     bool ok = check_table(table.entries, table.pool, table.pool, buffer, false);
     return ok && count == elements && misplaced == 0;
 }
