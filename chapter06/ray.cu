@@ -8,18 +8,51 @@
  * Terms:   constant memory, __constant__, broadcast, warp, event, elapsed time, ray tracing
  * Book:    6.2.3
  * Run:     ./bin/chapter06/ray --output ray.png
- * Differs: the nearest sphere is drawn. The book's kernel does not store the depth it compares with,
- *          so the last sphere covers the others. The kernel alone is timed as well. Size of a block and
- *          background are options; the picture does not depend on the former. The book's kernel was up
- *          to 50 % faster than with global memory (ray_noconst). On an H200 it is slower (0.031 ms, and
- *          0.025 ms with global memory), because reads of global memory are cached too.
+ * Differs: the nearest sphere is drawn; the page's kernel does not store the depth it compares with, so
+ *          the last sphere covers the others. The book found constant memory faster than global
+ *          memory (ray_noconst); ray_ladder compares the two where global memory is cached too.
  * Picture: yes
  * Check:   --size 100 | --size 9 --spheres 2000
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
 #include "../common/timing.h"
-#include "spheres.h" // struct Sphere with hit(), place_spheres(), check_spheres()
+
+#define DIM         1024 // the picture shows DIM x DIM units, whatever its size in pixels
+#define INF         2e10f
+#define SPHERES     20
+#define MAX_SPHERES 2000 // 56 KB of the 64 KB of constant memory
+
+struct Sphere {
+    float r, g, b;
+    float x, y, z;
+    float radius;
+
+    // Returns the largest z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or
+    // -INF if it misses. The viewer is at large z, so the largest z is nearest. *n becomes the brightness:
+    // the cosine of the angle between the normal and the direction to the viewer, 1 in the middle of the
+    // sphere, 0 at its outline. If the ray misses, *n is not changed.
+    __device__ float hit(float ox, float oy, float *n) const {
+        float dx = ox - x, dy = oy - y;
+        float square = radius * radius - dx * dx - dy * dy;
+        if (!(square > 0))
+            return -INF;
+        float dz = sqrtf(square);
+        *n = dz / radius;
+        return z + dz;
+    }
+};
+
+struct DataBlock {
+    unsigned char *dev_bitmap;
+};
+
+static size_t size = DIM;     // --size
+static int spheres = SPHERES; // --spheres
+static unsigned block = 16;   // --block, threads of a block in each direction
+static float3 behind;         // --background, the colour of a ray that hits no sphere; default black
+static void time_kernel(DataBlock *d);
+static bool check_spheres(const unsigned char *pixels, const Sphere *s);
 
 __constant__ Sphere s[MAX_SPHERES];
 
@@ -34,11 +67,11 @@ __global__ void kernel(unsigned char *ptr, size_t size, int spheres, float3 behi
     float r = behind.x, g = behind.y, b = behind.z; // the background
     float maxz = -INF;
     for (int i = 0; i < spheres; i++) { // all threads of a warp read the same s[i]
-        float n = 0, t = s[i].hit(ox, oy, &n);
+        float fscale = 0, t = s[i].hit(ox, oy, &fscale);
         if (t > maxz) {
-            r = s[i].r * n;
-            g = s[i].g * n;
-            b = s[i].b * n;
+            r = s[i].r * fscale;
+            g = s[i].g * fscale;
+            b = s[i].b * fscale;
             maxz = t;
         }
     }
@@ -57,41 +90,57 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventCreate(&stop));
     HANDLE_ERROR(cudaEventRecord(start, 0));
 
+    DataBlock data;
     CPUBitmap bitmap(size, size);
-    unsigned char *dev_bitmap;
-    HANDLE_ERROR(cudaMalloc(&dev_bitmap, bitmap.image_size()));
+    HANDLE_ERROR(cudaMalloc(&data.dev_bitmap, bitmap.image_size()));
 
+    Sphere *temp_s = host_array<Sphere>(spheres);
+    for (int i = 0; i < spheres; i++) {
+        temp_s[i].r = rnd(1.0f);
+        temp_s[i].g = rnd(1.0f);
+        temp_s[i].b = rnd(1.0f);
+        temp_s[i].x = rnd(1000.0f) - 500;
+        temp_s[i].y = rnd(1000.0f) - 500;
+        temp_s[i].z = rnd(1000.0f) - 500;
+        temp_s[i].radius = rnd(100.0f) + 20;
+    }
     // Only the host writes constant memory. The copy takes the variable itself, not a pointer.
-    Sphere temp_s[MAX_SPHERES];
-    place_spheres(temp_s, spheres);
     HANDLE_ERROR(cudaMemcpyToSymbol(s, temp_s, sizeof(Sphere) * spheres));
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    kernel<<<grids, threads>>>(dev_bitmap, size, spheres, backgrounds[background]);
+    kernel<<<grids, threads>>>(data.dev_bitmap, size, spheres, behind);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), data.dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
 
     HANDLE_ERROR(cudaEventRecord(stop, 0));
     HANDLE_ERROR(cudaEventSynchronize(stop)); // waits until the device has recorded it
     float elapsedTime;
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time to generate:  %3.1f ms\n", elapsedTime);
+    time_kernel(&data);
 
-    float ms =
-        median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres, backgrounds[background]); });
-    printf("Kernel:            %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
-
-    bitmap.display_and_exit();
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
-    HANDLE_ERROR(cudaFree(dev_bitmap));
-    return check_spheres(bitmap.get_ptr(), temp_s) ? EXIT_SUCCESS : EXIT_FAILURE;
+    HANDLE_ERROR(cudaFree(data.dev_bitmap));
+
+    bitmap.display_and_exit();
+    bool ok = check_spheres(bitmap.get_ptr(), temp_s);
+    free(temp_s);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- proof
 
+#include "spheres.h" // the options and check_spheres()
+
 void settings(int argc, char **argv) {
     sphere_settings(argc, argv, "Draws spheres from constant memory.", PICTURE | TIMES);
+}
+
+static void time_kernel(DataBlock *d) {
+    dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
+    float ms = median_ms([&] { kernel<<<grids, threads>>>(d->dev_bitmap, size, spheres, behind); });
+    printf("Kernel:            %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
 }
 
 // Task: kernel(): Blocks of threads cover a picture of size x size pixels, one thread per pixel: the thread

@@ -65,7 +65,7 @@ static void generate_frame(void *data, int ticks) {
     HANDLE_ERROR(cudaMemcpyToSymbol(s, d->moved, sizeof(Sphere) * spheres));
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    kernel<<<grids, threads>>>(d->dev_bitmap, size, spheres, backgrounds[background]);
+    kernel<<<grids, threads>>>(d->dev_bitmap, size, spheres, behind);
     HANDLE_LAUNCH();
     HANDLE_ERROR(
         cudaMemcpy(d->bitmap->get_ptr(), d->dev_bitmap, d->bitmap->image_size(), cudaMemcpyDeviceToHost));
@@ -93,8 +93,7 @@ int main(int argc, char **argv) {
     printf("Average Time per frame:  %3.1f ms\n", data.totalTime / data.frames);
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    float ms = median_ms(
-        [&] { kernel<<<grids, threads>>>(data.dev_bitmap, size, spheres, backgrounds[background]); });
+    float ms = median_ms([&] { kernel<<<grids, threads>>>(data.dev_bitmap, size, spheres, behind); });
     printf("Kernel:                  %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
     bool ok = check_spheres(bitmap.get_ptr(), data.moved); // the last frame
 

@@ -110,7 +110,6 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_bitmap, bitmap.image_size()));
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    float3 behind = backgrounds[background];
     float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres, bounces, behind); });
     printf("Kernel:            %.3f ms, at most %d reflections\n", ms, bounces);
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
@@ -154,7 +153,7 @@ static Vector seen(Vector from, Vector direction, int own, int left) {
     int i = -1, blocking;
     double t = enter(from, direction, own, &i);
     if (i < 0)
-        return {backgrounds[background].x, backgrounds[background].y, backgrounds[background].z};
+        return {behind.x, behind.y, behind.z};
     Vector point = from - direction * -t, normal = point - Vector{scene[i].x, scene[i].y, scene[i].z};
     normal = normal * (1 / (double)scene[i].radius);
     Vector to_light = Vector{-600, 800, 1200} - point;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The spheres of this chapter's ray tracers; and below the line the options that the programs share and
-// the check of their pictures.
+// The spheres of this chapter's ray tracers, as ray.cu defines them; and below the line the options that the
+// programs share and the check of their pictures.
 #ifndef CHAPTER06_SPHERES_H
 #define CHAPTER06_SPHERES_H
 
 #include "../common/book.h"
 
+#ifndef SPHERES          // ray and ray_noconst define this part themselves, as on the page
 #define DIM         1024 // the picture shows DIM x DIM units, whatever its size in pixels
 #define SPHERES     20
 #define MAX_SPHERES 2000 // 56 KB of the 64 KB of constant memory
@@ -35,10 +36,7 @@ static size_t size = DIM;     // --size
 static int spheres = SPHERES; // --spheres
 static unsigned block = 16;   // --block, threads of a block in each direction
 
-// Background colours for --background, as red, green, blue from 0 to 1: the colour of a ray that hits no
-// sphere.
-static const float3 backgrounds[] = {{0, 0, 0}, {1, 1, 1}, {0.5f, 0.75f, 1}};
-static int background = 0; // index into backgrounds
+static float3 behind; // --background, the colour of a ray that hits no sphere
 
 // Random spheres. Values in braces are evaluated from left to right, so a seed determines the spheres.
 static inline void place_spheres(Sphere *s, int n) {
@@ -46,19 +44,22 @@ static inline void place_spheres(Sphere *s, int n) {
         s[i] = {rnd(1.0f),          rnd(1.0f),          rnd(1.0f),       rnd(1000.0f) - 500,
                 rnd(1000.0f) - 500, rnd(1000.0f) - 500, rnd(100.0f) + 20};
 }
+#endif
 
 // ---------------------------------------------------------------------------------------- proof
 
 // `more` is an option of one program alone.
 static inline void sphere_settings(int argc, char **argv, const char *doc, unsigned uses,
                                    Option more = OPTION_END) {
-    int block_side = 0;
+    const float3 backgrounds[] = {{0, 0, 0}, {1, 1, 1}, {0.5f, 0.75f, 1}}; // red, green, blue
+    int block_side = 0, background = 0;
     configure(argc, argv, doc, uses,
               {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
                OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres"),
                OPTION_WORD("block", &block_side, "16|32", "threads of a block in each direction"),
                OPTION_WORD("background", &background, "black|white|sky", "colour behind the spheres"), more});
     block = block_side == 0 ? 16 : 32;
+    behind = backgrounds[background];
     require_memory(2 * size * size * 4, size * size * 4);
 }
 
@@ -71,7 +72,6 @@ static inline double ray_operations(void) {
 // depth of the nearest sphere up to now.
 static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
     HostArray<double> depth(size);
-    const float3 behind = backgrounds[background];
     double half = size / 2.0, unit = (double)DIM / size;
     for (size_t y = 0; y < size; y++) {
         unsigned char *row = pixels + y * size * 4;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the heat simulations of this chapter share beside common/proofs/heat.h: options, and the time of a
-// step.
+// What the heat simulations of this chapter share beside common/proofs/heat.h: options, time, check.
 #ifndef CHAPTER07_HEAT_H
 #define CHAPTER07_HEAT_H
 
@@ -21,22 +20,21 @@ static inline void heat_settings(int argc, char **argv, const char *doc, size_t 
     require_memory(8 * bytes, 5 * bytes);
 }
 
-// Checks the temperatures and the picture after the last frame. pitch: bytes from row to row in device
-// memory.
+// Prints the time of a step and checks the temperatures and the picture after the last frame. step(d)
+// computes one step. pitch: bytes from row to row in device memory.
 template <class Data>
-static inline bool check_plate(const Data &data, size_t pitch, size_t size, int steps, float speed) {
-    return check_frames(data.dev_inSrc, data.dev_before, pitch, size, data.frames, steps, speed,
-                        data.bitmap->get_ptr());
-}
-
-// Prints the time of one step; the first frame is the warm-up and is not part of it. in_steps: ms of the
-// steps in all frames but the first.
-static inline void print_step_time(float in_steps, size_t frames, size_t size, int steps) {
-    if (frames == 1)
-        return;
-    // A step reads each cell and its heater and writes the cell. Repeated reads hit the cache.
-    double ms = in_steps / (frames - 1) / steps, bytes = 3.0 * sizeof(float) * size * size;
-    printf("Step:                    %.3f ms, %.1f GB/s\n", ms, bytes / ms / 1e6);
+static inline bool check_plate(Data *d, void (*step)(Data *), size_t pitch, size_t size, int steps,
+                               float speed) {
+    size_t width = size * sizeof(float);
+    HostArray<float> got(size * size);
+    HANDLE_ERROR(cudaMemcpy2D(got, width, d->dev_inSrc, pitch, width, size, cudaMemcpyDeviceToHost));
+    if (d->frames > 1) {
+        // A step reads each cell and its heater and writes the cell. Repeated reads hit the cache.
+        double ms = time_steps(d, step, steps) / steps, bytes = 3.0 * sizeof(float) * size * size;
+        printf("Step:                    %.3f ms, %.1f GB/s\n", ms, bytes / ms / 1e6);
+    }
+    bool ok = check_frames(got, size, d->frames, steps, speed, d->bitmap->get_ptr());
+    return check_step(d, step, pitch, size, speed) && ok;
 }
 
 #endif

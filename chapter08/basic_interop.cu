@@ -9,10 +9,9 @@
  *          context, buffer object
  * Book:    8.2
  * Run:     ./bin/chapter08/basic_interop --output basic.png
- * Differs: gl_context_open() opens the OpenGL context, with or without a window, so that
- *          cudaChooseDevice() and cudaGLSetGLDevice() are not needed. Where the driver refuses to
- *          share the buffer, the picture is copied through the host. The picture that OpenGL drew is
- *          checked.
+ * Differs: calls of GLUT on the page are in common/ (gl_context_open, display_canvas), since the program
+ *          also runs without a window. --device replaces cudaChooseDevice and cudaGLSetGLDevice, which is
+ *          deprecated. Where the driver refuses to share the buffer, the host copies the picture.
  * Needs:   gl
  * Picture: yes
  * Check:   --size 100
@@ -41,23 +40,17 @@ __global__ void kernel(uchar4 *ptr, size_t size) {
     ptr[offset] = make_uchar4(0, green, 0, 255);
 }
 
-static void run_kernel(uchar4 *devPtr) {
-    dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
-    kernel<<<grids, threads>>>(devPtr, size);
-    HANDLE_LAUNCH();
+// Called when Esc has closed the window or the file is written, while the OpenGL context still exists.
+static void key_func(void *) {
+    if (resource)
+        HANDLE_ERROR(cudaGraphicsUnregisterResource(resource));
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    glDeleteBuffers(1, &bufferObj);
 }
 
 static void draw_func(void *) {
     // The pixel buffer is bound, so the last argument is an offset into it, not a host pointer.
     glDrawPixels(size, size, GL_RGBA, GL_UNSIGNED_BYTE, 0);
-}
-
-// Called when the window is closed or the file is written, while the OpenGL context still exists.
-static void release(void *) {
-    if (resource)
-        HANDLE_ERROR(cudaGraphicsUnregisterResource(resource));
-    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
-    glDeleteBuffers(1, &bufferObj);
 }
 
 int main(int argc, char **argv) {
@@ -67,8 +60,6 @@ int main(int argc, char **argv) {
     Canvas canvas = {};
     canvas.width = canvas.height = size;
     canvas.pixels = host_array<unsigned char>(bytes);
-    canvas.draw = draw_func;
-    canvas.release = release;
     gl_context_open(&canvas, options.device);
 
     glGenBuffers(1, &bufferObj);
@@ -82,13 +73,18 @@ int main(int argc, char **argv) {
         uchar4 *devPtr;
         HANDLE_ERROR(cudaGraphicsMapResources(1, &resource, NULL));
         HANDLE_ERROR(cudaGraphicsResourceGetMappedPointer((void **)&devPtr, &bytes, resource));
-        run_kernel(devPtr);
+
+        dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+        kernel<<<grids, threads>>>(devPtr, size);
+        HANDLE_LAUNCH();
         HANDLE_ERROR(cudaGraphicsUnmapResources(1, &resource, NULL));
     } else {
         resource = NULL;
         copy_through_host(canvas.pixels, bytes);
     }
 
+    canvas.release = key_func;
+    canvas.draw = draw_func;
     display_canvas(&canvas); // calls draw_func and reads back what OpenGL drew
     bool ok = check(canvas.pixels);
     free(canvas.pixels);
@@ -107,7 +103,9 @@ void settings(int argc, char **argv) {
 // buffer.
 static void copy_through_host(unsigned char *host, size_t bytes) {
     DeviceArray<uchar4> devPtr(bytes / sizeof(uchar4));
-    run_kernel(devPtr);
+    dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+    kernel<<<grids, threads>>>(devPtr, size);
+    HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(host, devPtr, bytes, cudaMemcpyDeviceToHost));
     glBufferSubData(GL_PIXEL_UNPACK_BUFFER, 0, bytes, host);
 }
@@ -134,5 +132,3 @@ static bool check(const unsigned char *pixels) {
 // (x, y) in the grid computes pixel (x, y). Threads outside the picture do nothing. Let fx = x / size - 0.5
 // and fy = y / size - 0.5, in float. The pixel ptr[x + y * size] has red 0, green
 // 128 + 127 * sin(fabs(100 * fx) - fabs(100 * fy)), blue 0 and alpha 255.
-// run_kernel(): Launch kernel with the arguments devPtr and size and with blocks of 16 x 16 threads that
-// cover the picture. Check the launch.

@@ -8,131 +8,163 @@
  * Terms:   interoperability, pixel buffer, stencil, ping-pong buffers, event, elapsed time
  * Book:    8.4
  * Run:     ./bin/chapter08/heat --output heat.png
- * Differs: the kernels read global memory as chapter 7's heat_gmem does, since the copies are what is
- *          compared, not the memory that kernels read. The temperatures are checked against the host in
- *          double, and the picture that OpenGL drew against the colours of the final temperatures.
+ * Differs: texture objects replace the page's texture references and the flag dstOut, as in chapter 7.
+ *          The time from the device to OpenGL is measured both ways. The temperatures and the picture
+ *          that OpenGL drew are checked.
  * Needs:   gl
  * Picture: as chapter07/heat
  * Check:   --size 100 --frames 2 --iterations 10
  */
 #include <time.h>
 #include "../common/book.h"
-#include "../common/color.h"
+#include "../common/color.h" // float_to_color
 #include "../common/gpu_anim.h"
-#include "../common/proofs/heat.h" // DIM, SPEED, STEPS, place_heaters(), place_heat(), check_frames()
+#include "../common/proofs/heat.h" // check
+
+#define DIM      1024
+#define MAX_TEMP 1.0f
+#define MIN_TEMP 0.0001f
+#define SPEED    0.25f
 
 struct DataBlock {
     float *dev_inSrc, *dev_outSrc, *dev_constSrc;
-    float *dev_before; // the temperatures before the last frame, for the check
-    cudaEvent_t start, middle, stop;
-    float totalTime, stepTime; // ms of all frames; of the time steps of all frames but the first
-    size_t frames;
+    cudaTextureObject_t texConstSrc, texIn, texOut; // of the same memory
+    cudaEvent_t start, stop;
+    float totalTime = 0; // of all frames
+    size_t frames = 0;
+    bool ok; // the result of the check
 };
 
 static size_t size = DIM; // --size
-static int steps = STEPS; // --iterations, time steps per frame
-static double time_to_opengl(GPUAnimBitmap *bitmap, bool through_host);
-static void print_times(const DataBlock *d, double mapped, double copied);
-static bool check(const DataBlock &d, const unsigned char *drawn);
+static int steps = 90;    // --iterations, time steps of a frame
+static void time_to_opengl(GPUAnimBitmap *bitmap);
+static bool check(DataBlock *d);
 
-__global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
-    size_t x = threadIdx.x + blockIdx.x * blockDim.x;
-    size_t y = threadIdx.y + blockIdx.y * blockDim.y;
-    if (x >= size || y >= size)
-        return;
-    size_t offset = x + y * size;
-    if (cptr[offset] != 0)
-        iptr[offset] = cptr[offset];
-}
-
-__global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size) {
-    size_t x = threadIdx.x + blockIdx.x * blockDim.x;
-    size_t y = threadIdx.y + blockIdx.y * blockDim.y;
+// One step of the heat equation: the temperature of each cell moves towards those of its four neighbours.
+__global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t size) {
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
+    unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
         return;
     size_t offset = x + y * size;
 
-    // Boundary condition: coordinates are clamped at the edges.
+    // Boundary condition: beyond an edge the temperature is that of the edge.
     size_t left = x > 0 ? offset - 1 : offset;
     size_t right = x < size - 1 ? offset + 1 : offset;
-    size_t below = y > 0 ? offset - size : offset;
-    size_t above = y < size - 1 ? offset + size : offset;
-    float t = inSrc[offset];
-    outSrc[offset] =
-        t + SPEED * ((inSrc[above] - t) + (inSrc[below] - t) + (inSrc[left] - t) + (inSrc[right] - t));
+    size_t top = y > 0 ? offset - size : offset;
+    size_t bottom = y < size - 1 ? offset + size : offset;
+
+    float t = tex1Dfetch<float>(texIn, top);
+    float l = tex1Dfetch<float>(texIn, left);
+    float c = tex1Dfetch<float>(texIn, offset);
+    float r = tex1Dfetch<float>(texIn, right);
+    float b = tex1Dfetch<float>(texIn, bottom);
+    dst[offset] = c + SPEED * ((t - c) + (b - c) + (l - c) + (r - c));
 }
 
-// Turns the current temperatures into colours, without a time step. `pixels` is the mapped pixel buffer.
-static void colour_frame(uchar4 *pixels, void *data, int) {
-    dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
-    float_to_color<<<blocks, threads>>>(pixels, ((DataBlock *)data)->dev_inSrc, size, size,
-                                        size * sizeof(float));
-    HANDLE_LAUNCH();
+// Re-imposes the heaters: texConstSrc holds the temperature of each heater cell, and 0 elsewhere.
+__global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConstSrc, size_t size) {
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
+    unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= size || y >= size)
+        return;
+    size_t offset = x + y * size;
+    float c = tex1Dfetch<float>(texConstSrc, offset);
+    if (c != 0)
+        iptr[offset] = c;
 }
 
-static void generate_frame(uchar4 *pixels, void *data, int ticks) {
-    DataBlock *d = (DataBlock *)data;
-    HANDLE_ERROR(
-        cudaMemcpy(d->dev_before, d->dev_inSrc, size * size * sizeof(float), cudaMemcpyDeviceToDevice));
-
+static void anim_gpu(uchar4 *outputBitmap, DataBlock *d, int ticks) {
+    keep_state(d->dev_inSrc, size * sizeof(float), size, ticks, steps); // for the check of long runs
     HANDLE_ERROR(cudaEventRecord(d->start, 0));
     dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
     for (int i = 0; i < steps; i++) {
-        copy_const_kernel<<<blocks, threads>>>(d->dev_inSrc, d->dev_constSrc, size);
+        float *in = d->dev_inSrc, *out = d->dev_outSrc;
+        copy_const_kernel<<<blocks, threads>>>(in, d->texConstSrc, size);
         HANDLE_LAUNCH();
-        blend_kernel<<<blocks, threads>>>(d->dev_outSrc, d->dev_inSrc, size);
+        blend_kernel<<<blocks, threads>>>(out, d->texIn, size);
         HANDLE_LAUNCH();
-        swap(d->dev_inSrc, d->dev_outSrc);
+        swap(d->dev_inSrc, d->dev_outSrc); // ping-pong buffers: the output is the input of the next step
+        swap(d->texIn, d->texOut);
     }
-    HANDLE_ERROR(cudaEventRecord(d->middle, 0));
-    colour_frame(pixels, data, ticks);
+    float_to_color<<<blocks, threads>>>(outputBitmap, d->dev_inSrc, size, size, size * sizeof(float));
+    HANDLE_LAUNCH();
     HANDLE_ERROR(cudaEventRecord(d->stop, 0));
     HANDLE_ERROR(cudaEventSynchronize(d->stop));
-
-    float elapsed;
-    HANDLE_ERROR(cudaEventElapsedTime(&elapsed, d->start, d->stop));
-    d->totalTime += elapsed;
-    HANDLE_ERROR(cudaEventElapsedTime(&elapsed, d->start, d->middle));
-    d->stepTime += d->frames > 0 ? elapsed : 0; // the first frame warms up
+    float elapsedTime;
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, d->start, d->stop));
+    d->totalTime += elapsedTime;
     d->frames++;
     printf("Average Time per frame:  %3.1f ms\n", d->totalTime / d->frames);
 }
 
+static void anim_exit(DataBlock *d) {
+    d->ok = check(d);
+    HANDLE_ERROR(cudaDestroyTextureObject(d->texIn));
+    HANDLE_ERROR(cudaDestroyTextureObject(d->texOut));
+    HANDLE_ERROR(cudaDestroyTextureObject(d->texConstSrc));
+    HANDLE_ERROR(cudaFree(d->dev_inSrc));
+    HANDLE_ERROR(cudaFree(d->dev_outSrc));
+    HANDLE_ERROR(cudaFree(d->dev_constSrc));
+    HANDLE_ERROR(cudaEventDestroy(d->start));
+    HANDLE_ERROR(cudaEventDestroy(d->stop));
+}
+
+// The index of cell (x, y) of a plate of DIM x DIM cells, scaled to size x size cells.
+static size_t cell(size_t x, size_t y) {
+    return x * size / DIM + y * size / DIM * size;
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
-    DataBlock data = {};
+    DataBlock data;
     GPUAnimBitmap bitmap(size, size, &data);
     HANDLE_ERROR(cudaEventCreate(&data.start));
-    HANDLE_ERROR(cudaEventCreate(&data.middle));
     HANDLE_ERROR(cudaEventCreate(&data.stop));
 
-    size_t bytes = size * size * sizeof(float);
-    HANDLE_ERROR(cudaMalloc(&data.dev_inSrc, bytes));
-    HANDLE_ERROR(cudaMalloc(&data.dev_outSrc, bytes));
-    HANDLE_ERROR(cudaMalloc(&data.dev_constSrc, bytes));
-    HANDLE_ERROR(cudaMalloc(&data.dev_before, bytes));
+    size_t imageSize = bitmap.image_size(); // also of the temperatures: a float has 4 bytes, as a pixel
+    HANDLE_ERROR(cudaMalloc(&data.dev_inSrc, imageSize));
+    HANDLE_ERROR(cudaMalloc(&data.dev_outSrc, imageSize));
+    HANDLE_ERROR(cudaMalloc(&data.dev_constSrc, imageSize));
 
-    float *heaters = host_array<float>(size * size), *temperatures = host_array<float>(size * size);
-    place_heaters(heaters, size);
-    place_heat(temperatures, heaters, size);
-    HANDLE_ERROR(cudaMemcpy(data.dev_constSrc, heaters, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(data.dev_inSrc, temperatures, bytes, cudaMemcpyHostToDevice));
+    cudaResourceDesc resource = {}; // which memory a texture is
+    resource.resType = cudaResourceTypeLinear;
+    resource.res.linear.desc = cudaCreateChannelDesc<float>();
+    resource.res.linear.sizeInBytes = imageSize;
+    cudaTextureDesc reading = {}; // the defaults: tex1Dfetch uses neither filtering nor an address mode
+    resource.res.linear.devPtr = data.dev_constSrc;
+    HANDLE_ERROR(cudaCreateTextureObject(&data.texConstSrc, &resource, &reading, NULL));
+    resource.res.linear.devPtr = data.dev_inSrc;
+    HANDLE_ERROR(cudaCreateTextureObject(&data.texIn, &resource, &reading, NULL));
+    resource.res.linear.devPtr = data.dev_outSrc;
+    HANDLE_ERROR(cudaCreateTextureObject(&data.texOut, &resource, &reading, NULL));
 
-    double mapped = time_to_opengl(&bitmap, false), copied = time_to_opengl(&bitmap, true);
-    bitmap.anim_and_exit(generate_frame);
-    print_times(&data, mapped, copied);
-    bool ok = check(data, bitmap.last_frame());
+    // The heaters: two areas and four cells. (x, y) are positions on a plate of DIM x DIM cells.
+    float *temp = host_array<float>(size * size);
+    for (size_t i = 0; i < size * size; i++) {
+        double x = (double)DIM * (i % size) / size, y = (double)DIM * (i / size) / size;
+        temp[i] = 0;
+        if (x > 300 && x < 600 && y > 310 && y < 601)
+            temp[i] = MAX_TEMP;
+        if (x >= 400 && x < 500 && y >= 800 && y < 900)
+            temp[i] = MIN_TEMP;
+    }
+    temp[cell(100, 100)] = (MAX_TEMP + MIN_TEMP) / 2;
+    temp[cell(100, 700)] = MIN_TEMP;
+    temp[cell(300, 300)] = MIN_TEMP;
+    temp[cell(700, 200)] = MIN_TEMP;
+    HANDLE_ERROR(cudaMemcpy(data.dev_constSrc, temp, imageSize, cudaMemcpyHostToDevice));
 
-    free(heaters);
-    free(temperatures);
-    HANDLE_ERROR(cudaFree(data.dev_inSrc));
-    HANDLE_ERROR(cudaFree(data.dev_outSrc));
-    HANDLE_ERROR(cudaFree(data.dev_constSrc));
-    HANDLE_ERROR(cudaFree(data.dev_before));
-    HANDLE_ERROR(cudaEventDestroy(data.start));
-    HANDLE_ERROR(cudaEventDestroy(data.middle));
-    HANDLE_ERROR(cudaEventDestroy(data.stop));
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    // The initial temperatures: the heaters, and a warm corner, which cools down.
+    for (size_t i = 0; i < size * size; i++)
+        if (i % size * DIM < 200 * size && i / size * DIM >= 800 * size)
+            temp[i] = MAX_TEMP;
+    HANDLE_ERROR(cudaMemcpy(data.dev_inSrc, temp, imageSize, cudaMemcpyHostToDevice));
+    free(temp);
+
+    time_to_opengl(&bitmap); // by interoperability and through the host
+    bitmap.anim_and_exit(anim_gpu, anim_exit);
+    return data.ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -145,15 +177,26 @@ void settings(int argc, char **argv) {
     require_memory(11 * size * size * sizeof(float), 6 * size * size * sizeof(float));
 }
 
-// The median time, in milliseconds, from temperatures to pixels that OpenGL can draw. The host's clock
-// measures it, because events would not see what OpenGL copies. One run warms up.
-static double time_to_opengl(GPUAnimBitmap *bitmap, bool through_host) {
+static GPUAnimBitmap *drawn;  // what OpenGL draws
+static double mapped, copied; // ms from temperatures to pixels that OpenGL can draw, both ways
+
+// Turns the current temperatures into colours, without a time step.
+static void colour_frame(uchar4 *pixels, void *data, int) {
+    dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+    float_to_color<<<blocks, threads>>>(pixels, ((DataBlock *)data)->dev_inSrc, size, size,
+                                        size * sizeof(float));
+    HANDLE_LAUNCH();
+}
+
+// The median time. The host's clock measures it, because events would not see what OpenGL copies. One run
+// warms up.
+static double median_to_opengl(bool through_host) {
     const int runs = 11;
     double ms[runs];
     for (int i = -1; i < runs; i++) {
         timespec before, after;
         clock_gettime(CLOCK_MONOTONIC, &before);
-        bitmap->make_frame(colour_frame, 0, through_host);
+        drawn->make_frame(colour_frame, 0, through_host);
         glFinish();
         HANDLE_ERROR(cudaDeviceSynchronize());
         clock_gettime(CLOCK_MONOTONIC, &after);
@@ -164,24 +207,41 @@ static double time_to_opengl(GPUAnimBitmap *bitmap, bool through_host) {
     return ms[runs / 2];
 }
 
-static void print_times(const DataBlock *d, double mapped, double copied) {
+static void time_to_opengl(GPUAnimBitmap *bitmap) {
+    drawn = bitmap;
+    mapped = median_to_opengl(false);
+    copied = median_to_opengl(true);
+}
+
+static void step(DataBlock *d) {
+    dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+    copy_const_kernel<<<blocks, threads>>>(d->dev_inSrc, d->texConstSrc, size);
+    HANDLE_LAUNCH();
+    blend_kernel<<<blocks, threads>>>(d->dev_outSrc, d->texIn, size);
+    HANDLE_LAUNCH();
+    swap(d->dev_inSrc, d->dev_outSrc);
+    swap(d->texIn, d->texOut);
+}
+
+static bool check(DataBlock *d) {
+    HostArray<float> got(d->dev_inSrc, size * size);
     printf("From device to OpenGL:   %.3f ms by interop, %.3f ms through the host\n", mapped, copied);
-    if (d->frames == 1)
-        return;
-    double ms = d->stepTime / (d->frames - 1);
-    printf("A whole frame:           %.3f ms by interop, %.3f ms through the host, ratio %.2f\n", ms + mapped,
-           ms + copied, (ms + copied) / (ms + mapped));
+    if (d->frames > 1) {
+        double ms = time_steps(d, step, steps);
+        printf("A whole frame:           %.3f ms by interop, %.3f ms through the host, ratio %.2f\n",
+               ms + mapped, ms + copied, (ms + copied) / (ms + mapped));
+    }
+    bool ok = check_frames(got, size, d->frames, steps, SPEED, drawn->last_frame());
+    return check_step(d, step, size * sizeof(float), size) && ok;
 }
 
-static bool check(const DataBlock &d, const unsigned char *drawn) {
-    return check_frames(d.dev_inSrc, d.dev_before, size * sizeof(float), size, d.frames, steps, SPEED, drawn);
-}
-
-// Task: copy_const_kernel(): One thread per cell of a plate of size x size cells: the thread with the
-// coordinates (x, y) in the grid handles cell (x, y). If element x + y * size of cptr is not 0, the thread
-// stores its value in iptr at the same index. Threads outside the plate do nothing.
-// blend_kernel(): One thread per cell. Threads outside the plate do nothing. The thread reads from inSrc the
-// temperature t of its cell and the temperatures a, b, l and r of the neighbours above (y + 1), below
-// (y - 1), left (x - 1) and right (x + 1). A neighbour beyond an edge of the plate has the temperature of the
-// cell itself. The thread stores t + SPEED * ((a - t) + (b - t) + (l - t) + (r - t)), added in this order, in
-// outSrc at index x + y * size.
+// Task: blend_kernel(): One thread per cell of a plate of size x size cells: the thread with the coordinates
+// (x, y) in the grid handles cell (x, y). Threads outside the plate do nothing. The thread reads from the
+// texture texIn the temperature c of its cell and the temperatures t, b, l and r of the neighbours at the top
+// (y - 1), at the bottom (y + 1), left (x - 1) and right (x + 1). A neighbour beyond an edge of the plate has
+// the temperature of the cell itself. The thread stores c + SPEED * ((t - c) + (b - c) + (l - c) + (r - c)),
+// added in this order, in dst at index x + y * size. The texture is of linear memory:
+// tex1Dfetch<float>(texture, index) reads a cell.
+// copy_const_kernel(): One thread per cell. It reads the texture texConstSrc at index x + y * size. If the
+// value is not 0, it stores the value in iptr at the same index. tex1Dfetch reads a cell here too. Threads
+// outside the plate do nothing.

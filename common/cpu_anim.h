@@ -19,10 +19,16 @@ class CPUAnimBitmap : public CPUBitmap {
     void key_press(void (*key)(void *data, unsigned char key)) { canvas.key = key; }
 
     // Calls frame(data, ticks) for ticks = 0, 1, … and shows each frame in a window or writes it to a
-    // file. Then calls exit_fn(data) and returns, so that main can check the result.
-    void anim_and_exit(void (*frame)(void *data, int ticks), void (*exit_fn)(void *data) = NULL) {
-        canvas.frame = frame;
-        display_and_exit(exit_fn);
+    // file. Then calls exit_fn(data) and returns, so that main can check the result. Data is the type that
+    // the constructor's `data` points to.
+    template <class Data>
+    void anim_and_exit(void (*frame)(Data *data, int ticks), void (*exit_fn)(Data *data) = NULL) {
+        static auto typed = frame; // static, since a lambda with captures is no function pointer
+        typed = frame;
+        canvas.frame = [](void *data, int ticks) { typed((Data *)data, ticks); };
+        display_canvas(&canvas);
+        if (exit_fn)
+            exit_fn((Data *)canvas.data);
     }
 };
 

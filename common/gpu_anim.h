@@ -46,16 +46,21 @@ class GPUAnimBitmap : private CPUBitmap {
 
     // Calls generate(pixels, data, ticks) for ticks = 0, 1, …, which must write all pixels; they are in
     // device memory, the bottom row first. Shows each frame in a window or writes it to a file. Then
-    // calls exit_fn(data) and returns, so that main can check the result.
-    void anim_and_exit(Frame generate, void (*exit_fn)(void *data) = NULL) {
-        frame = generate;
+    // calls exit_fn(data) and returns, so that main can check the result. Data is the type that the
+    // constructor's `data` points to.
+    template <class Data>
+    void anim_and_exit(void (*generate)(uchar4 *pixels, Data *data, int ticks),
+                       void (*exit_fn)(Data *data) = NULL) {
+        static auto typed = generate;
+        typed = generate;
+        frame = [](uchar4 *pixels, void *data, int ticks) { typed(pixels, (Data *)data, ticks); };
         canvas.frame = [](void *self, int ticks) {
             GPUAnimBitmap *bitmap = (GPUAnimBitmap *)self;
             bitmap->make_frame(bitmap->frame, ticks, false);
         };
         display_and_exit();
         if (exit_fn)
-            exit_fn(data);
+            exit_fn((Data *)data);
     }
 
     // After anim_and_exit(): the last frame, read back from OpenGL into host memory.

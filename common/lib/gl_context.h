@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-// Makes a context current for the canvas, whose draw, release, size and pixels are set. If
+// Makes a context current for the canvas, whose size and pixels are set; draw and release may follow. If
 // display_canvas will show a window, it is the context of that window; otherwise it belongs to the
 // EGL device that is CUDA's device `cuda_device`, or to the first EGL device that works.
 // display_canvas draws with it and closes it. Without a context the program ends with one line and

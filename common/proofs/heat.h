@@ -117,22 +117,63 @@ static inline bool check_colors(const unsigned char *pixels, const float *temper
     return check_pixels("pixel", pixels, expected, cells, 0);
 }
 
-// Checks the temperatures in device memory after a number of frames, and the picture of the last one. When
-// the reference cannot compute all steps within seconds, it starts from dev_before, the temperatures before
-// the last frame. pitch: bytes from row to row of both device arrays.
-static inline bool check_frames(const float *dev_heat, const float *dev_before, size_t pitch, size_t size,
-                                size_t frames, int steps, float speed, const unsigned char *pixels) {
-    size_t width = size * sizeof(float), checked = frames * steps;
-    HostArray<float> got(size * size), first(size * size), heaters(size * size);
-    HANDLE_ERROR(cudaMemcpy2D(got, width, dev_heat, pitch, width, size, cudaMemcpyDeviceToHost));
+// The temperatures before the last frame, if the reference cannot compute all steps of a run within seconds
+static float *dev_before = NULL;
+
+// Called before each frame, whose number is `ticks`. pitch: bytes from row to row of dev_heat.
+static inline void keep_state(const float *dev_heat, size_t pitch, size_t size, size_t ticks, int steps) {
+    size_t width = size * sizeof(float);
+    if (!dev_before && (ticks == 0 || affordable(size, (ticks + 1) * steps)))
+        return;
+    if (!dev_before)
+        HANDLE_ERROR(cudaMalloc(&dev_before, width * size));
+    HANDLE_ERROR(cudaMemcpy2D(dev_before, width, dev_heat, pitch, width, size, cudaMemcpyDeviceToDevice));
+}
+
+// Compares the temperatures with the reference after a number of frames, and the picture of the last one. The
+// reference starts at the initial temperatures, or at those that keep_state kept.
+static inline bool check_frames(const float *got, size_t size, size_t frames, int steps, float speed,
+                                const unsigned char *pixels) {
+    size_t cells = size * size, checked = frames * steps;
+    HostArray<float> first(cells), heaters(cells);
     place_heaters(heaters, size);
     place_heat(first, heaters, size);
-    if (!affordable(size, checked)) {
+    if (dev_before) {
         checked = steps;
-        HANDLE_ERROR(cudaMemcpy2D(first, width, dev_before, pitch, width, size, cudaMemcpyDeviceToHost));
+        HANDLE_ERROR(cudaMemcpy(first, dev_before, cells * sizeof(float), cudaMemcpyDeviceToHost));
+        HANDLE_ERROR(cudaFree(dev_before));
     }
     bool ok = check_heat(got, first, heaters, size, checked, speed);
-    return check_colors(pixels, got, size * size) && ok;
+    return check_colors(pixels, got, cells) && ok;
+}
+
+// Compares one step from random temperatures. In a run the temperatures along most edges stay near 0, so that
+// a wrong boundary condition there would not show. step(d) reads d->dev_inSrc and leaves its result there.
+template <class Data>
+static inline bool check_step(Data *d, void (*step)(Data *), size_t pitch, size_t size, float speed = SPEED) {
+    size_t cells = size * size, width = size * sizeof(float);
+    HostArray<float> got(cells), heaters(cells);
+    HostArray<double> in(cells), expected(cells);
+    random_floats(got, cells, 1);
+    std::copy(got + 0, got + cells, in + 0);
+    HANDLE_ERROR(cudaMemcpy2D(d->dev_inSrc, pitch, got, width, width, size, cudaMemcpyHostToDevice));
+    step(d);
+    HANDLE_ERROR(cudaMemcpy2D(got, width, d->dev_inSrc, pitch, width, size, cudaMemcpyDeviceToHost));
+    place_heaters(heaters, size);
+    spread(expected, in, heaters, size, speed);
+    return check_floats("one step from random temperatures", got, expected, cells, 0x1.8p-24);
+}
+
+// The time of the steps of one frame in milliseconds. The frames before have warmed up.
+template <class Data> static inline float time_steps(Data *d, void (*step)(Data *), int steps) {
+    float ms;
+    HANDLE_ERROR(cudaEventRecord(d->start, 0));
+    for (int i = 0; i < steps; i++)
+        step(d);
+    HANDLE_ERROR(cudaEventRecord(d->stop, 0));
+    HANDLE_ERROR(cudaEventSynchronize(d->stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&ms, d->start, d->stop));
+    return ms;
 }
 
 #endif
