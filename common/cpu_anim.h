@@ -20,9 +20,11 @@ class CPUAnimBitmap : public CPUBitmap {
 
     // Calls frame(data, ticks) for ticks = 0, 1, … and shows each frame in a window or writes it to a
     // file. Then calls exit_fn(data) and returns, so that main can check the result. Data is the type that
-    // the constructor's `data` points to.
+    // the constructor's `data` points to. enable_if_t keeps the second argument out of the deduction of Data,
+    // so that it may be NULL.
     template <class Data>
-    void anim_and_exit(void (*frame)(Data *data, int ticks), void (*exit_fn)(Data *data) = NULL) {
+    void anim_and_exit(void (*frame)(Data *data, int ticks),
+                       void (*exit_fn)(std::enable_if_t<true, Data> *data) = NULL) {
         static auto typed = frame; // static, since a lambda with captures is no function pointer
         typed = frame;
         canvas.frame = [](void *data, int ticks) { typed((Data *)data, ticks); };

@@ -86,7 +86,10 @@ int main(int argc, char **argv) {
         scene.pixels = bitmap.get_ptr();
         bitmap.click_drag(drag);
         bitmap.key_press(key);
-        bitmap.anim_and_exit(frame, talk ? leave : NULL);
+        if (talk)
+            bitmap.anim_and_exit(frame, leave);
+        else
+            bitmap.anim_and_exit(frame, NULL);
     } else {
         CPUBitmap bitmap(scene.width, scene.height, &scene);
         scene.pixels = bitmap.get_ptr();
