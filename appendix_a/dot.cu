@@ -124,11 +124,13 @@ __global__ void dot_atomic(const float *a, const float *b, float *c, size_t n) {
 }
 
 static void launch(bool atomic, Lock lock, const float *a, const float *b, float *c, size_t n) {
-    if (atomic)
+    if (atomic) {
         dot_atomic<<<blocksPerGrid, threadsPerBlock>>>(a, b, c, n);
-    else
+        HANDLE_LAUNCH();
+    } else {
         dot<<<blocksPerGrid, threadsPerBlock>>>(lock, a, b, c, n);
-    HANDLE_LAUNCH();
+        HANDLE_LAUNCH();
+    }
 }
 
 // Prints the times of both kernels and checks the sums of the last runs.

@@ -26,27 +26,4 @@ static inline double tree_additions(size_t n, int blocks, int threads) {
     return ceil(n / ((double)blocks * threads)) + log2(threads) + blocks;
 }
 
-// A loss of the first elements changes the sum less than rounding does. So this function runs a kernel of
-// section 5.3.1 once more, on vectors of ones: the partial sum of each block is the number of its elements.
-// Up to 2^24 it is exact. `ones` is an array of n elements, which the function overwrites; `launch` launches
-// the kernel on dev_a, dev_b and dev_partial_c.
-template <class Launch>
-static inline bool check_each_element(float *ones, float *dev_a, float *dev_b, float *dev_partial_c, size_t n,
-                                      int blocks, int threads, Launch launch) {
-    std::fill(ones, ones + n, 1.0f);
-    HANDLE_ERROR(cudaMemcpy(dev_a, ones, n * sizeof(float), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, ones, n * sizeof(float), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemset(dev_partial_c, 0xff, blocks * sizeof(float))); // NaN
-    launch();
-    HANDLE_LAUNCH();
-    HostArray<float> counts(dev_partial_c, blocks);
-    size_t stride = (size_t)blocks * threads;
-    double tol = n / blocks >> 24 ? tree_additions(n, blocks, threads) * 0x1p-24 : 0;
-    return check_floats("elements of a block", counts, blocks, tol, [=](size_t block) {
-        size_t last = n % stride,
-               before = block * threads; // elements of the last round, of the earlier blocks
-        return n / stride * threads + (last > before ? min_of(last - before, threads) : 0);
-    });
-}
-
 #endif
