@@ -177,9 +177,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    // A texture of linear memory has at most 2^27 elements, which is 11585 * 11585.
-    heat_settings(argc, argv, "Heat that spreads over a plate, read through textures.", &size, 11585, &steps,
+    heat_settings(argc, argv, "Heat that spreads over a plate, read through textures.", &size, 65535, &steps,
                   &speed);
+    require_linear_texture(size);
 }
 
 static void step(DataBlock *d) {

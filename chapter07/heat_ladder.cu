@@ -119,7 +119,7 @@ template <class Texture> __global__ void blend_texture(float *outSrc, Texture in
 }
 
 static const char *linear_needs(void) {
-    return (size_t)size * size <= 1 << 27 ? NULL : "needs at most 2^27 cells";
+    return (size_t)size * size <= largest_linear_texture() ? NULL : "needs a smaller plate on this device";
 }
 
 static const char *plane_needs(void) {

@@ -175,6 +175,7 @@ void settings(int argc, char **argv) {
               {OPTION_SIZE("size", &size, 1, 16384, "cells a side"),
                OPTION_INT("iterations", &steps, 1, 10000, "steps in a frame")});
     require_memory(11 * size * size * sizeof(float), 6 * size * size * sizeof(float));
+    require_linear_texture(size);
 }
 
 static GPUAnimBitmap *drawn;  // what OpenGL draws

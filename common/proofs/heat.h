@@ -45,6 +45,21 @@ static inline void place_heat(float *temperatures, const float *heaters, size_t 
 
 // ---------------------------------------------------------------------------------------- proof
 
+// The largest texture of linear memory, in floats. Devices differ: it is 2^27 on older ones, 2^30 on an H200.
+static inline size_t largest_linear_texture(void) {
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    size_t width;
+    HANDLE_ERROR(cudaDeviceGetTexture1DLinearMaxWidth(&width, &format, options.device));
+    return width;
+}
+
+// Ends the program if a plate of size x size cells does not fit in such a texture.
+static inline void require_linear_texture(size_t size) {
+    if (size * size > largest_linear_texture())
+        quit(EXIT_WAIVED, "needs a texture of %zu floats in linear memory, the device has at most %zu",
+             size * size, largest_linear_texture());
+}
+
 // One time step of the reference: the heaters are re-imposed on `in`, then each cell becomes a weighted mean
 // of itself and its neighbours, with a speed of 0.25 that of its neighbours alone. Coordinates are clamped at
 // the edges.

@@ -141,14 +141,16 @@ def attack(task):
 
 
 def permanent(mutants):
-    """The mutants of permanent_mutants.txt."""
-    chosen = []
+    """The mutants of permanent_mutants.txt in the files that are mutated."""
+    chosen, files = [], {m.file for m in mutants}
     for line in (HERE / "permanent_mutants.txt").read_text().splitlines():
         if not line or line.startswith("#"):
             continue
         by, file, change, text = line.split(" | ")
-        old, arrow, new = change.replace("\\n", "\n").partition(" => ")
         source = (ROOT / file).read_text()
+        if file not in files:
+            continue
+        old, arrow, new = change.replace("\\n", "\n").partition(" => ")
         if arrow and old in source:
             at = source.index(old)
             chosen.append(Mutant(0, change, text, [(at, at + len(old), new)], file, by))
