@@ -9,6 +9,7 @@
  * Terms:   memory-bound, tree reduction, warp shuffle, vectorized load, in flight, partial sum,
  *          last-block reduction, relaxed, library, cuBLAS, PTX
  * Book:    5.3.1 (ladder)
+ * After:   chapter05/reduction
  * Rungs:   0 book; 1 full occupancy; 2 warp shuffles; 3 vectorized loads; 4 single launch
  * Run:     ./bin/chapter05/dot_ladder --size 256M
  * Differs: the rounding error is compared with a bound that follows from the longest chain of additions.

@@ -8,6 +8,7 @@
  *          more than 48 KiB, the host must allow it with cudaFuncSetAttribute before the launch.
  * Terms:   dynamic shared memory, shared memory, barrier, launch, block
  * Book:    5.3.1 (course)
+ * After:   chapter05/memory_kinds
  * Run:     ./bin/chapter05/dynamic_shared --size 40
  * Check:   --size 40 | --size 9900
  */

@@ -11,6 +11,7 @@
  * Terms:   matrix product, arithmetic intensity, compute-bound, tiling, outer product, vectorized load,
  *          bank conflict, asynchronous copy, double buffering, tensor core, bfloat16, cuBLAS
  * Book:    5.3.1 (ladder)
+ * After:   chapter05/dot_ladder
  * Rungs:   0 global memory; 1 tiles; 2 registers; 3 vectorized loads; 4 asynchronous copies; 5 tensor cores
  * Run:     ./bin/chapter05/matmul_ladder --size 8192
  * Differs: any shape. The error of an element is printed relative to the sum of the |a[i][j] * b[j][k]| in

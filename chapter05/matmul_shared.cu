@@ -8,7 +8,8 @@
  *          barrier separates loading a tile from using it, and another one using it from loading the next.
  * Terms:   tiling, tile, shared memory, barrier, __syncthreads, matrix product, global memory,
  *          padding, arithmetic intensity
- * Book:    5.3.1 (course, product of matrices 3)
+ * Book:    5.3.1 (course)
+ * After:   chapter05/matmul_gmem
  * Run:     ./bin/chapter05/matmul_shared --size 1000 --tile 25
  * Differs: any width, not only multiples of the tile: tiles are padded with zeros. The course asks for a tile
  *          that divides the width; --truncate shows what happens otherwise, and ends with status 1.

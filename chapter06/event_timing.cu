@@ -8,7 +8,7 @@
  *          launch also loads the kernel's code and takes longer by every clock, so it serves as warm-up.
  * Terms:   event, elapsed time, asynchronous launch, synchronization, launch overhead, warm-up,
  *          median, default stream
- * Book:    6.3
+ * Book:    6.3 (after the book)
  * Run:     ./bin/chapter06/event_timing --rounds 1000
  * Check:   --size 20000
  */

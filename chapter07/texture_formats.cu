@@ -8,7 +8,8 @@
  *          instructions. Such a texture can be filtered too, which a texture of whole numbers cannot.
  * Terms:   texture object, texel, texture fetch, tex1Dfetch, normalized float, linear filtering, CUDA array,
  *          tex1D
- * Book:    7.3.5 (course, textures 2)
+ * Book:    7.3.5 (course)
+ * After:   chapter07/texture_modes
  * Run:     ./bin/chapter07/texture_formats
  * Differs: the course reads element 10 of unsigned short numbers and keeps the result in an unsigned short,
  *          in which every fraction is 0. Here it is kept in a float.

@@ -8,7 +8,7 @@
  *          performs the three steps as one atomic operation, so no update is lost.
  * Terms:   lost update, read-modify-write, race condition, data race, atomic operation, atomicAdd,
  *          __syncwarp
- * Book:    9.3
+ * Book:    9.3 (after the book)
  * Run:     ./bin/chapter09/atomics_race
  * Differs: the book shows two orders of the steps in tables. Here two threads run in each order, then
  *          many threads add at the same time. The 32 threads of a warp all read x before any of them

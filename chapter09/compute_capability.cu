@@ -8,7 +8,7 @@
  *          ones. In device code, __CUDA_ARCH__ tells which one is being compiled, so a kernel can use a
  *          newer feature and do without it elsewhere.
  * Terms:   compute capability, __CUDA_ARCH__, PTX, nvcc, atomicAdd, atomic operation
- * Book:    9.2.1 and 9.2.2
+ * Book:    9.2.1 and 9.2.2 (after the book)
  * Run:     ./bin/chapter09/compute_capability
  * Differs: the book explains versions 1.0 to 2.0; the least that CUDA 13 compiles for is 7.5. If a program
  *          has no code for a device, its first launch fails with cudaErrorNoKernelImageForDevice (try

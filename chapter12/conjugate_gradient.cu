@@ -11,6 +11,7 @@
  * Terms:   conjugate gradient method, residual, condition number, cuBLAS, cuSPARSE, sparse matrix, CSR,
  *          dot product, saxpy
  * Book:    12.2.3 (lab)
+ * After:   chapter12/cublas_matmul
  * Run:     ./bin/chapter12/conjugate_gradient --size 4096 --grid 1024
  * Needs:   libs=cublas, libs=cusparse
  */

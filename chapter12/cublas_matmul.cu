@@ -8,6 +8,7 @@
  *          the length of its row. With --as-if-rows it gets a before b: the result is wrong, the status 1.
  * Terms:   cuBLAS, matrix product, column-major order, row-major order, leading dimension, tiling
  * Book:    12.2.3 (after the book)
+ * After:   chapter12/cublas_dot
  * Run:     ./bin/chapter12/cublas_matmul --m 4096 --n 2048 --k 3072
  * Needs:   libs=cublas
  * Check:   --m 40 --n 50 --k 70

@@ -9,6 +9,7 @@
  *          Negative ints have a sign bit of 1, so the last pass sorts by the inverted bit.
  * Terms:   radix sort, stable sort, scan, pass, speedup
  * Book:    12.4.1 (course)
+ * After:   chapter12/scan
  * Run:     ./bin/chapter12/radix_sort --size 16M
  * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0. --printed-test uses
  *          this test, and the result is wrong (3 2 stays as it is). --base 10 is the course's example of a

@@ -10,6 +10,7 @@
  *          its accesses are coalesced. (On an H200 structures of three ints are as fast.)
  * Terms:   Thrust, iterator, fusion, pass, structure of arrays, coalesced access, bandwidth
  * Book:    12.4 (lab)
+ * After:   chapter12/thrust_vectors
  * Run:     ./bin/chapter12/thrust_iterators --size 64M
  * Needs:   libs=thrust
  * Check:   --size 1000
