@@ -2,7 +2,7 @@
 /*
  * cublas_matmul: matrix product by cuBLAS, beside a kernel of our own
  *
- * Teaches: cuBLAS stores matrices by columns, C by rows. The memory of a matrix stored by rows, read by
+ * Teaches: cuBLAS stores matrices by columns, C by rows; the memory of a matrix stored by rows, read by
  *          columns, is its transpose. Since (a b)^T = b^T a^T, cublasSgemm gets b before a, and what it
  *          writes is a b by rows; nothing is transposed or copied. The leading dimension of each matrix is
  *          the length of its row. With --as-if-rows it gets a before b: the result is wrong, the status 1.

@@ -3,10 +3,10 @@
  * radix_sort: a sort without comparisons, one bit per pass, on the host and on the device
  *
  * Teaches: A radix sort looks at one digit per pass, the lowest first. Each pass is stable: equal digits
- *          keep their order, so that the work of earlier passes is not lost. With one bit per pass 32
- *          passes sort ints, however many there are. On the device a scan of flags gives each number
- *          its index: with bit 0 the zeros before it, with bit 1 all zeros plus the ones before it.
- *          Negative ints have a sign bit of 1, so the last pass sorts by the inverted bit.
+ *          keep their order, so that the work of earlier passes is not lost. With one bit per pass 32 passes
+ *          sort ints; on the device a scan of flags gives each number its index: with bit 0 the zeros before
+ *          it, with bit 1 all zeros plus the ones before it. Negative ints have a sign bit of 1, so the last
+ *          pass sorts by the inverted bit.
  * Terms:   radix sort, stable sort, scan, pass, speedup
  * Book:    12.4.1 (course)
  * After:   chapter12/scan

@@ -53,8 +53,9 @@ def test_headers():
 
 
 def test_a_ladder_lists_its_rungs():
-    """The names in its header are those of its tables, in order. Rows of other kinds, such as libraries, are no rungs."""
-    ladders = 0
+    """Names and ideas in its header are those of its tables, in order (of a second table only the names, as its ideas may differ).
+    Rows of other kinds, such as libraries, are no rungs."""
+    ladders, other = 0, r"\b(LIBRARY|COPY_RATE|INACCURATE)\b"
     for path in sorted(ROOT.glob("*/*.cu")):
         text = path.read_text()
         tables = re.findall(r"^static (?:const )?Rung \w+\[\] = \{\n(.*?)^\};", text, re.S | re.M)
@@ -65,18 +66,18 @@ def test_a_ladder_lists_its_rungs():
         assert field, f"{path.name} has no Rungs: field"
         listed = " ".join(field[1].replace("\n * ", " ").split())
         for table in tables:
-            rows = re.findall(r'^    \{"([^"]*)",(.*?)(?=^    \{"|^    \w+,$|^#|\Z)', table, re.S | re.M)
-            names = [
-                name for name, rest in rows if not re.search(r"\b(LIBRARY|COPY_RATE|INACCURATE)\b", rest)
-            ]
-            for number, name in enumerate(names):
-                assert f"{number} {name}" in listed, f"{path.name}: Rungs: lacks {number} {name}"
+            row = r'^    \{"([^"]*)", "([^"]*)"(.*?)(?=^    \{"|^    \w+,$|^#|\Z)'
+            rows = [r for r in re.findall(row, table, re.S | re.M) if not re.search(other, r[2])]
+            for number, (name, idea, _) in enumerate(rows):
+                rung = f"{number} {name} ({idea})" if table == tables[0] else f"{number} {name} ("
+                assert rung in listed, f"{path.name}: Rungs: lacks {rung}"
     assert ladders > 15
 
 
 def test_programs_in_reading_order(sources):
     """Sections are sorted as numbers, and a section without a remark comes first; fields are printed completely. After: places a
-    program behind another one of its part of the chapter; one that does not exist, and a cycle, do no harm."""
+    program behind another one of its part of the chapter; one that does not exist, and a cycle, do no harm.
+    """
     text = (sources / "chapter03/hello_world.cu").read_text()
     more = " * Differs: in one\n *          or two things\n * Needs:   gpus=2, libs=png gl\n"
     rows = {
@@ -122,7 +123,8 @@ def sections():
 
 def test_the_books_order():
     """Chapters are sorted as numbers, the appendix is last. In a chapter the programs of the book come first, in its order, and the
-    ladders last. A program comes after the one that its After: names, which exists and is of the same chapter: no cycle."""
+    ladders last. A program comes after the one that its After: names, which exists and is of the same chapter: no cycle.
+    """
     programs, order = helpers.programs(), [number for number, _, _ in sections()]
     folders = list(dict.fromkeys(p.name.split("/")[0] for p in programs))
     assert folders == sorted(f for f in folders if f.startswith("chapter")) + ["appendix_a"]
