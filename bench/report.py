@@ -90,25 +90,25 @@ def markdown(head, body):
 
 def cells(program, name, group, whole):
     """The cells of a group, by column: for the whole table in bench/results, or for README.md. None if no rung was run."""
-    book, last, library, copy = ends(group)
-    return last and {
+    book, best, library, copy = ends(group)
+    return best and {
         "topic": f"[{topic(program)}]({'../../' if whole else ''}{program}.cu)",
-        "work": name + (" (in L2)" if whole and last["in_l2"] else ""),
+        "work": name + (" (in L2)" if whole and best["in_l2"] else ""),
         "the book's kernel": duration(book["median_ms"]) if book else "–",
-        "last rung": duration(last["median_ms"]) + (f", {rate(last)}" if whole else ""),
-        "× book": times(last["times_book"]),
+        "fastest rung": f"{best['number']} {best['name']} {duration(best['median_ms'])}"
+        + (f", {rate(best)}" if whole else ""),
+        "× book": times(best["times_book"]),
         "fastest library": f"{library['name']} {duration(library['median_ms'])}" if library else "–",
-        "× library": times(last["times_library"]),
+        "× library": times(best["times_library"]),
         "copy rate": f"{copy['name']} {rate(copy)}" if copy else "–",
-        "of copy rate": share(last["of_copy_rate"]),
-        "rate of the last rung": rate(last),
-        "of a copy": rate(copy) if copy else "–",
+        "of copy rate": share(best["of_copy_rate"]),
+        "its rate": rate(best),
     }
 
 
 def compared(rows, columns):
     """The table of some rows that cells() returned; empty if there are none."""
-    head = ["topic", "work", "the book's kernel", "last rung", "× book", "fastest library", *columns]
+    head = ["topic", "work", "the book's kernel", "fastest rung", "× book", "fastest library", *columns]
     body = [[row[column] for column in head] for row in rows if row]
     return markdown(head, body) if body else ""
 
@@ -126,7 +126,7 @@ def summary(results):
     """The table of README.md: for each topic the largest size, and if there are several kinds of data, the first one."""
     programs = results.get(RECORDED, {"programs": {}})["programs"]
     firsts = [(p, *next(iter(groups(largest(b["rows"])).items()))) for p, b in programs.items()]
-    text = compared([cells(*group, False) for group in firsts], ["rate of the last rung", "of a copy"])
+    text = compared([cells(*group, False) for group in firsts], ["its rate", "copy rate"])
     return text and f"{results[RECORDED]['device']}:\n\n{text}"
 
 
