@@ -10,15 +10,16 @@
  * Terms:   hash table, open addressing, partition, load factor, compare-and-swap, lock-free, chaining,
  *          lock contention, coalesced access, shared memory, L2 cache, sector, tile, scan
  * Book:    A.2.4 (ladder)
- * Rungs:   builds: 0 book, locks; 1 exchange of the head; 2 open addressing; 3 partition first; 4 parts in
- *          shared memory. With look-ups: 0 lists; 1 open addressing; 2 parts in shared memory; 3 sorted
- *          look-ups
+ * Rungs:   builds: 0 book, locks (1024 buckets with a lock each); 1 exchange of the head (lock-free, buckets
+ *          as the load factor says); 2 open addressing (64-bit compare-and-swap of key and value);
+ *          3 partition first (insertions at the same time go to the L2 cache); 4 parts in shared memory (the
+ *          table is written once, in order). With look-ups: 0 lists (rung 1, then a thread per look-up);
+ *          1 open addressing (a look-up reads a sector); 2 parts in shared memory (faster build, the same
+ *          look-ups); 3 sorted look-ups (they find the sectors in the L2 cache)
  * Run:     ./bin/appendix_a/hashtable_ladder --load 0.8 --fill random
- * Differs: a value is the index of its key in the input, in 32 bits. The book's table keeps all pairs of
- *          equal keys, and so do the lists of rung 1, where a look-up finds any of them. An open-addressing
- *          table keeps the pair with the smallest value. Clearing the table is part of the time. The second
- *          table of times adds the look-up of all keys, with the results in the order of the keys. It leaves
- *          out the book's table, whose lists have 25,600 entries. The device verifies every result.
+ * Differs: the book's table and the lists of rung 1 keep all pairs of equal keys; open addressing keeps the
+ *          pair with the smallest value. Clearing the table is part of the time. The second table adds the
+ *          look-up of all keys; it leaves out the book's table, whose lists have 25,600 entries.
  * Bench:   1M 26214400
  * Check:   --size 20000 --load 0.95 | --size 3000 --fill repeated
  */

@@ -7,7 +7,7 @@
  *          waits for the other. The copies can take more time than a faster middle stage saves. Then
  *          the program is faster with all stages on the device, even if the host builds the table faster.
  * Terms:   hash table, hash bucket, chaining, host, device, lock-free
- * Book:    A.2.5
+ * Book:    A.2.5 (after the book)
  * Run:     ./bin/appendix_a/hashtable_pipeline
  * Differs: the book says this in its text and has no program for it. Entries are indices instead of pointers,
  *          so a table can be copied. One atomic exchange inserts an entry, without a lock, because no

@@ -91,25 +91,25 @@ def markdown(head, body):
 
 def cells(program, name, group, whole):
     """The cells of a group, by column: for the whole table in bench/results, or for docs/performance.md. None if no rung was run."""
-    book, last, library, copy = ends(group)
-    return last and {
+    book, best, library, copy = ends(group)
+    return best and {
         "topic": f"[{topic(program)}]({'../../' if whole else '../'}{program}.cu)",
-        "work": name + (" (in L2)" if whole and last["in_l2"] else ""),
+        "work": name + (" (in L2)" if whole and best["in_l2"] else ""),
         "the book's kernel": duration(book["median_ms"]) if book else "–",
-        "last rung": duration(last["median_ms"]) + (f", {rate(last)}" if whole else ""),
-        "× book": times(last["times_book"]),
+        "fastest rung": f"{best['number']} {best['name']} {duration(best['median_ms'])}"
+        + (f", {rate(best)}" if whole else ""),
+        "× book": times(best["times_book"]),
         "fastest library": f"{library['name']} {duration(library['median_ms'])}" if library else "–",
-        "× library": times(last["times_library"]),
+        "× library": times(best["times_library"]),
         "copy rate": f"{copy['name']} {rate(copy)}" if copy else "–",
-        "of copy rate": share(last["of_copy_rate"]),
-        "rate of the last rung": rate(last),
-        "of a copy": rate(copy) if copy else "–",
+        "of copy rate": share(best["of_copy_rate"]),
+        "its rate": rate(best),
     }
 
 
 def compared(rows, columns):
     """The table of some rows that cells() returned; empty if there are none."""
-    head = ["topic", "work", "the book's kernel", "last rung", "× book", "fastest library", *columns]
+    head = ["topic", "work", "the book's kernel", "fastest rung", "× book", "fastest library", *columns]
     body = [[row[column] for column in head] for row in rows if row]
     return markdown(head, body) if body else ""
 
@@ -131,9 +131,7 @@ def firsts(results):
 
 def summary(results):
     """The table of docs/performance.md."""
-    text = compared(
-        [cells(*group, False) for group in firsts(results)], ["rate of the last rung", "of a copy"]
-    )
+    text = compared([cells(*group, False) for group in firsts(results)], ["its rate", "copy rate"])
     return text and f"{results[RECORDED]['device']}:\n\n{text}"
 
 
@@ -260,9 +258,9 @@ def draw_plot(name, program, data, function, *arguments):
 
 
 def speedups(results):
-    """What the plot of README.md shows: [topic, how many times as fast the last rung is as the first one]."""
+    """What the plot of README.md shows: [topic, how many times as fast the fastest rung is as the book's kernel or the first rung]."""
     found = [(topic(program), ends(rows)[1]) for program, _, rows in firsts(results)]
-    return [[name, last["times_book"]] for name, last in found if last and last["times_book"]]
+    return [[name, best["times_book"]] for name, best in found if best and best["times_book"]]
 
 
 def draw(results):
@@ -273,7 +271,7 @@ def draw(results):
                 return
     rows = speedups(results)
     if rows:
-        title = f"The last rung of each ladder beside its first one, {results[RECORDED]['device']}"
+        title = f"The fastest rung of each ladder, {results[RECORDED]['device']}"
         words = ", ".join(f"{name} {times(value)}" for name, value in rows)
         draw_plot(RECORDED, SPEEDUPS, rows, "draw_speedups", title, rows, f"Times as fast: {words}.")
 

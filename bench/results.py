@@ -170,14 +170,16 @@ def largest(rows):
 
 
 def ends(rows):
-    """The rows of a group that are compared: the book's kernel, the last rung, the fastest library, the slowest copy; None for
-    a row that was not run. (Kind "copy": a copy or another part of the work, timed alone; the slowest one is the copy rate.)
-    """
+    """The rows of a group that are compared: the book's kernel (of the rungs whose names begin with "book" the first, if none does
+    rung 0), the fastest rung, the fastest library, the slowest copy; None for a row that was not run. (Kind "copy": a copy or
+    another part of the work, timed alone; the slowest one is the copy rate.)"""
+    named = [row for row in rows if row["kind"] == "rung" and row["name"].startswith("book")]
+    book = next((row for row in named or rows if named or row["number"] == 0), None)
     run = [row for row in rows if row["median_ms"]]
     rungs, libraries, copies = ([r for r in run if r["kind"] == kind] for kind in ("rung", "library", "copy"))
     return (
-        next((row for row in rungs if row["number"] == 0), None),
-        max(rungs, key=lambda row: row["number"], default=None),
+        book if book and book["median_ms"] else None,
+        min(rungs, key=lambda row: row["median_ms"], default=None),
         min(libraries, key=lambda row: row["median_ms"], default=None),
         min((row for row in copies if row["rate"]), key=lambda row: row["rate"], default=None),
     )
@@ -186,13 +188,13 @@ def ends(rows):
 def summary(rows):
     """One line for each group, for the terminal."""
     for name, group in groups(rows).items():
-        book, last, library, _ = ends(group)
-        if last:
-            parts = [f"{last['number']} {last['name']} {duration(last['median_ms'])}, {rate(last)}"]
-            parts += [f"{times(last['times_book'])} × book"] if book else []
-            parts += [f"{times(last['times_library'])} × {library['name']}"] if library else []
-            compared = last["of_copy_rate"] is not None
-            parts += [f"{share(last['of_copy_rate'])} of the copy rate"] if compared else []
+        book, best, library, _ = ends(group)
+        if best:
+            parts = [f"{best['number']} {best['name']} {duration(best['median_ms'])}, {rate(best)}"]
+            parts += [f"{times(best['times_book'])} × book"] if book else []
+            parts += [f"{times(best['times_library'])} × {library['name']}"] if library else []
+            compared = best["of_copy_rate"] is not None
+            parts += [f"{share(best['of_copy_rate'])} of the copy rate"] if compared else []
             yield f"{name}: " + ", ".join(parts)
 
 

@@ -2,13 +2,14 @@
 /*
  * bank_conflicts: access patterns of a warp to the banks of shared memory
  *
- * Teaches: Shared memory has 32 banks, and word w lies in bank w mod 32. A bank serves one word at a
- *          time. When lanes of a warp read different words of one bank, a bank conflict, the bank serves
- *          the words one after the other, one in each turn. When they read the same word, it is broadcast.
- *          A column of a 32 x 32 array lies in one bank; with a 33rd word of padding in each row it lies in
- *          all banks. Threads of different warps have no conflicts with each other.
+ * Teaches: Shared memory has 32 banks; word w lies in bank w mod 32, and a bank serves one word at a time.
+ *          When lanes of a warp read different words of one bank, a bank conflict, it serves them one after
+ *          the other; a word that several lanes read is broadcast. A column of a 32 x 32 array lies in one
+ *          bank; with a 33rd word of padding in each row it lies in all banks. Threads of different warps
+ *          have no conflicts with each other.
  * Terms:   bank conflict, bank, shared memory, broadcast, padding, warp, lane, stride, latency
  * Book:    5.3.1 (course)
+ * After:   chapter05/divergence
  * Run:     ./bin/chapter05/bank_conflicts
  * Differs: a CPU has no banks, so the cycles on the CPU back end show no conflicts. Devices of compute
  *          capability 1, which one of the courses used, had 16 banks, and half a warp read at a time.

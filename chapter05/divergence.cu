@@ -9,6 +9,7 @@
  * Terms:   warp divergence, warp, lane, tree reduction, interleaved addressing, sequential addressing,
  *          predication
  * Book:    5.3.1 (course)
+ * After:   chapter05/dynamic_shared
  * Run:     ./bin/chapter05/divergence --steps 10000
  * Differs: on the CPU back end the lanes of a warp always run one after the other, so the cycles do not
  *          depend on the number of paths.

@@ -9,7 +9,10 @@
  * Terms:   memory-bound, tree reduction, warp shuffle, vectorized load, in flight, partial sum,
  *          last-block reduction, relaxed, library, cuBLAS, PTX
  * Book:    5.3.1 (ladder)
- * Rungs:   0 book; 1 full occupancy; 2 warp shuffles; 3 vectorized loads; 4 single launch
+ * After:   chapter05/reduction
+ * Rungs:   0 book (tree reduction in shared memory, 32 blocks); 1 full occupancy (8 blocks per
+ *          multiprocessor); 2 warp shuffles (reduction in registers, two barriers); 3 vectorized loads
+ *          (float4, eight in flight per thread); 4 single launch (last-block reduction of the partial sums)
  * Run:     ./bin/chapter05/dot_ladder --size 256M
  * Differs: the rounding error is compared with a bound that follows from the longest chain of additions.
  *          --fill selects data that are hard to sum. The time of a rung whose partial sums the host

@@ -2,12 +2,13 @@
 /*
  * dynamic_shared: shared memory whose size is given at the launch
  *
- * Teaches: extern __shared__ declares dynamic shared memory: an array without a size. The third argument
- *          of the launch is its size in bytes. A kernel has only one such array. So a kernel that needs
- *          two divides it into two parts; the part with the larger alignment comes first. If a block needs
- *          more than 48 KiB, the host must allow it with cudaFuncSetAttribute before the launch.
+ * Teaches: extern __shared__ declares dynamic shared memory: an array whose size in bytes is the third
+ *          argument of the launch. A kernel has only one such array, so one that needs two divides it; the
+ *          part with the larger alignment comes first. If a block needs more than 48 KiB, the host must
+ *          allow it with cudaFuncSetAttribute before the launch.
  * Terms:   dynamic shared memory, shared memory, barrier, launch, block
  * Book:    5.3.1 (course)
+ * After:   chapter05/memory_kinds
  * Run:     ./bin/chapter05/dynamic_shared --size 40
  * Check:   --size 40 | --size 9900
  */

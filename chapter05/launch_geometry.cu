@@ -2,11 +2,11 @@
 /*
  * launch_geometry: the numbers of blocks, threads, warps and lanes for launches of several shapes
  *
- * Teaches: The sizes of grid and block decide which indices each thread has and which warp it belongs to.
- *          Grid and block have up to three dimensions; a size that is left out is 1. The
- *          linear index of a thread in its block is x + y * blockDim.x + z * blockDim.x * blockDim.y.
- *          Threads 0 to 31 are the first warp of the block, threads 32 to 63 the second, and so on. If the
- *          block size is not a multiple of 32, the last warp has fewer threads.
+ * Teaches: Grid and block have up to three dimensions (a size that is left out is 1), and they decide which
+ *          indices each thread has and which warp it belongs to. The linear index of a thread in its block
+ *          is x + y * blockDim.x + z * blockDim.x * blockDim.y. Threads 0 to 31 are the first warp of the
+ *          block, threads 32 to 63 the second; if the block size is not a multiple of 32, the last warp has
+ *          fewer threads.
  * Terms:   launch, grid, block, dim3, gridDim, blockDim, blockIdx, threadIdx, thread index, warp, lane,
  *          two-dimensional grid
  * Book:    5.2.2 (course)

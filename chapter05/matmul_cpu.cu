@@ -7,7 +7,8 @@
  *          one element or, with --columns, with a stride of a row. With the longer stride every step reads a
  *          new cache line.
  * Terms:   matrix product, stride, cache line, host
- * Book:    5.3.1 (course, product of matrices 1)
+ * Book:    5.3.1 (course)
+ * After:   chapter05/bank_conflicts
  * Run:     ./bin/chapter05/matmul_cpu --columns
  * Check:   --size 50 | --size 33 --columns
  */

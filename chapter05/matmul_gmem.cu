@@ -6,7 +6,8 @@
  *          reads from global memory. Threads of one row of the product read the same row of a, and
  *          threads of one column read the same column of b, so each element of a and b is read n times.
  * Terms:   matrix product, global memory, two-dimensional grid, dim3, coalesced access, sector, tail
- * Book:    5.3.1 (course, product of matrices 2)
+ * Book:    5.3.1 (course)
+ * After:   chapter05/matmul_cpu
  * Run:     ./bin/chapter05/matmul_gmem --size 2000 --columns
  * Check:   --size 50
  */

@@ -2,16 +2,19 @@
 /*
  * matmul_ladder: matrix product, from a thread per element to tensor cores with the accuracy of float
  *
- * Teaches: A matrix product is compute-bound if its operands are used often enough after each load. A tile
- *          in shared memory serves all threads of a block. An outer product in registers needs few loads
- *          from shared memory for many FMA instructions. Vectorized loads without bank conflicts and
- *          asynchronous copies take few instructions of their own. Tensor cores multiply numbers with fewer
- *          bits, many times as fast as FMA instructions multiply floats. When each float is split into three
- *          such numbers, the errors are no larger than those of float arithmetic.
+ * Teaches: A matrix product is compute-bound if its operands are used often enough after each load: a tile
+ *          in shared memory serves all threads of a block, and an outer product in registers needs few loads
+ *          for many FMA instructions. Vectorized loads without bank conflicts and asynchronous copies take
+ *          few instructions of their own. Tensor cores multiply numbers with fewer bits, many times as fast
+ *          as FMA instructions multiply floats. When each float is split into three such numbers, the errors
+ *          are no larger than those of float arithmetic.
  * Terms:   matrix product, arithmetic intensity, compute-bound, tiling, outer product, vectorized load,
  *          bank conflict, asynchronous copy, double buffering, tensor core, bfloat16, cuBLAS
  * Book:    5.3.1 (ladder)
- * Rungs:   0 global memory; 1 tiles; 2 registers; 3 vectorized loads; 4 asynchronous copies; 5 tensor cores
+ * After:   chapter05/dot_ladder
+ * Rungs:   0 global memory (one thread per element); 1 tiles (shared by the threads of a block); 2 registers
+ *          (8 x 8 elements per thread); 3 vectorized loads (float4, no bank conflicts); 4 asynchronous
+ *          copies (three stages, warp tiles, 16 x 8); 5 tensor cores (each float as three bfloat16 numbers)
  * Run:     ./bin/chapter05/matmul_ladder --size 8192
  * Differs: any shape. The error of an element is printed relative to the sum of the |a[i][j] * b[j][k]| in
  *          its dot product. --fill selects data with large rounding errors.

@@ -8,13 +8,11 @@
  *          barrier separates loading a tile from using it, and another one using it from loading the next.
  * Terms:   tiling, tile, shared memory, barrier, __syncthreads, matrix product, global memory,
  *          padding, arithmetic intensity
- * Book:    5.3.1 (course, product of matrices 3)
+ * Book:    5.3.1 (course)
+ * After:   chapter05/matmul_gmem
  * Run:     ./bin/chapter05/matmul_shared --size 1000 --tile 25
- * Differs: any width, not only multiples of the tile: tiles are padded with zeros. The course asks for a tile
- *          that divides the width; --truncate shows what happens otherwise, and ends with status 1.
- *          In the course the tiled product takes 0.46 times as long as the product from global memory, with
- *          allocation and copies. On an H200 both products take about 5 ms, most of it for allocation and
- *          copies (docs/book-vs-today.md).
+ * Differs: any width: tiles are padded with zeros. The course asks for a tile that divides the width;
+ *          --truncate shows what happens otherwise, and ends with status 1.
  * Check:   --size 50
  */
 #include <chrono>

@@ -11,6 +11,7 @@
  * Terms:   register, local memory, register spilling, shared memory, global memory, constant memory, texture
  *          memory, latency, L2 cache, __device__, __constant__
  * Book:    5.3.1 (course)
+ * After:   chapter05/dot_gmem
  * Run:     ./bin/chapter05/memory_kinds
  * Differs: on the CPU back end all kinds are ordinary memory in the caches of the CPU, and the registers and
  *          the local memory of a kernel are not known.

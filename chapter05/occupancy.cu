@@ -10,6 +10,7 @@
  * Terms:   occupancy, latency hiding, register, register spilling, local memory, shared memory,
  *          multiprocessor, warp, block
  * Book:    5.3.1 (course)
+ * After:   chapter05/matmul_shared
  * Run:     ./bin/chapter05/occupancy --shared 8192
  * Differs: the occupancy calls are compared with limits computed here, which also give the last table, for
  *          numbers of registers that no kernel of this program needs. The CPU back end has no registers.

@@ -2,23 +2,24 @@
 /*
  * reduction: the sum of an array with nine kernels, each with one change
  *
- * Teaches: The speed of a reduction depends on how its threads address shared memory and share the work.
- *          The costs are warp divergence, bank conflicts, idle threads, barriers, loop overhead, too few
- *          loads in flight, and a second launch. Each kernel removes one of them. Some bring another one:
- *          kernel 1 has bank conflicts, kernel 6 has few blocks. With --operator min they compute the
- *          minimum. Only the operator differs, and its neutral element (0 for sums, INT_MAX for minima),
- *          which replaces elements beyond the end of the array.
+ * Teaches: The speed of a reduction depends on how its threads address shared memory and share the work. The
+ *          costs are warp divergence, bank conflicts, idle threads, barriers, loop overhead, too few loads
+ *          in flight, and a second launch. Each kernel removes one of them, and some bring another: kernel 1
+ *          has bank conflicts, kernel 6 has few blocks. With --operator min they compute the minimum: only
+ *          the operator and its neutral element differ (0 for sums, INT_MAX for minima).
  * Terms:   reduction, interleaved addressing, sequential addressing, warp divergence, bank conflict, loop
  *          unrolling, coarsening, warp shuffle, last-block reduction, CUB, pass, speedup
  * Book:    5.3.1 (lab)
- * Rungs:   0 interleaved addressing; 1 no warp divergence; 2 sequential addressing; 3 first add on load;
- *          4 last warp unrolled; 5 complete unrolling; 6 coarsening; 7 vectorized loads; 8 single pass
+ * Rungs:   0 interleaved addressing (branch on t % (2 * step)); 1 no warp divergence (interleaved,
+ *          consecutive threads add); 2 sequential addressing (no bank conflicts); 3 first add on load (two
+ *          elements per thread); 4 last warp unrolled (__syncwarp instead of __syncthreads); 5 complete
+ *          unrolling (block size as template parameter); 6 coarsening (grid-stride loop, at most 512
+ *          blocks); 7 vectorized loads (int4, eight in flight, warp shuffles); 8 single pass (sum and block
+ *          count in one atomicAdd)
  * Run:     ./bin/chapter05/reduction --size 256M
- * Differs: __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which is
- *          no longer guaranteed. Any size, not only powers of two. The times include all passes, down to
- *          one number. With --every nothing is timed; all sizes up to --size are checked.
- *          On an H200 kernel 1 takes 1.15 to 1.24 times as long as kernel 0 (4M to 256M): its bank conflicts
- *          cost more than the warp divergence that it removes. The lab measured 0.46.
+ * Differs: __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which is no
+ *          longer guaranteed. Any size, not only powers of two. The times include all passes, down to one
+ *          number. With --every nothing is timed; all sizes up to --size are checked.
  * Bench:   64K 4M 32M 256M
  * Check:   --size 66003 | --size 300 --operator min
  */

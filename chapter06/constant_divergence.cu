@@ -2,12 +2,12 @@
 /*
  * constant_divergence: lanes of a warp that read different words of constant memory
  *
- * Teaches: Constant memory serves one word at a time. If all lanes of a warp read the same word, it is
- *          broadcast: one read for 32 lanes. Different words are read one after the other, so a warp
- *          that reads 32 words waits up to 32 times as long. Global memory serves a warp that reads
- *          neighbouring words with one access, however many different words they are.
+ * Teaches: Constant memory serves one word at a time: one that all lanes of a warp read is broadcast,
+ *          different ones are read one after the other. So a warp that reads 32 words waits up to 32 times
+ *          as long. Global memory serves a warp that reads neighbouring words with one access, however many
+ *          different words they are.
  * Terms:   constant memory, __constant__, broadcast, warp, lane, global memory, coalesced access, latency
- * Book:    6.2.4
+ * Book:    6.2.4 (after the book)
  * Run:     ./bin/chapter06/constant_divergence
  * Differs: the book describes this in its text, for the half warps of 16 threads of its time, and has no
  *          program for it. A CPU has no constant memory, so the cycles on the CPU back end do not grow.

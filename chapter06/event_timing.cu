@@ -2,13 +2,13 @@
 /*
  * event_timing: timing a kernel with a host clock and with events
  *
- * Teaches: A launch is asynchronous: it returns before the kernel has run. So the host's clock measures
- *          only the call, if the host does not wait for the device. If it waits, the time includes the
- *          overhead of the launch. Events are recorded by the device and measure the kernel. The first
- *          launch also loads the kernel's code and takes longer by every clock, so it serves as warm-up.
+ * Teaches: A launch is asynchronous: it returns before the kernel has run, so the host's clock measures only
+ *          the call if the host does not wait for the device. If it waits, the time includes the overhead of
+ *          the launch. Events are recorded by the device and measure the kernel. The first launch also loads
+ *          the kernel's code and takes longer by every clock, so it serves as warm-up.
  * Terms:   event, elapsed time, asynchronous launch, synchronization, launch overhead, warm-up,
  *          median, default stream
- * Book:    6.3
+ * Book:    6.3 (after the book)
  * Run:     ./bin/chapter06/event_timing --rounds 1000
  * Check:   --size 20000
  */

@@ -8,6 +8,7 @@
  * Terms:   constant memory, cudaMemcpyToSymbol, __constant__, broadcast, ray tracing, frame, event,
  *          elapsed time
  * Book:    6.3.1 (course)
+ * After:   chapter06/ray
  * Run:     ./bin/chapter06/ray_animated --output ray_animated.webp
  * Picture: yes
  * Check:   --size 100 --frames 2 | --size 9 --frames 2 --spheres 2000

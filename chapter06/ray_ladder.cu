@@ -9,8 +9,10 @@
  * Terms:   constant memory, global memory, ray tracing, culling, warp vote, warp shuffle, tile,
  *          vectorized store, coarsening, shared memory, launch overhead, L2 cache
  * Book:    6.2.3 (ladder)
- * Rungs:   0 book, constant memory; 1 book, global memory; 2 constant, 32 x 32; 3 global, 32 x 32;
- *          4 vectorized stores; 5 culling; 6 list per block; 7 hidden spheres
+ * Rungs:   0 book, constant memory (16 x 16 threads); 1 book, global memory (16 x 16 threads); 2 constant,
+ *          32 x 32 (larger blocks); 3 global, 32 x 32 (larger blocks); 4 vectorized stores (four pixels per
+ *          thread); 5 culling (a tile per warp); 6 list per block (in shared memory); 7 hidden spheres
+ *          (behind one that covers a tile)
  * Run:     ./bin/chapter06/ray_ladder --size 1024
  * Differs: 20 and 1000 spheres are drawn, or as many as --spheres says. The nearest one is drawn, as in ray.
  *          The rate counts the bytes of the picture. The time includes the launch: the last row is a

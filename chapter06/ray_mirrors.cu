@@ -7,7 +7,8 @@
  *          the surface to the light, tells whether the point is in shadow. Neighbouring threads follow
  *          rays of different lengths, so warps diverge.
  * Terms:   ray tracing, reflection, constant memory, warp divergence, broadcast, __constant__
- * Book:    6.2.1 (archive)
+ * Book:    6.2.1 (after the book)
+ * After:   chapter06/ray_animated
  * Run:     ./bin/chapter06/ray_mirrors --background sky --output mirrors.png
  * Differs: the book leaves out lights, shadows and the rays of mirrors, and says that they are easily added.
  * Picture: yes

@@ -10,8 +10,10 @@
  *          barrier, persistent kernel, launch overhead, cooperative groups, double buffering,
  *          predication, PTX, L2 cache
  * Book:    7.3.3 (ladder)
- * Rungs:   0 book; 1 1-D texture; 2 2-D texture; 3 kernel fusion; 4 CUDA graph; 5 cooperative launch;
- *          6 temporal blocking; 7 persistent kernel
+ * Rungs:   0 book (two kernels per step); 1 1-D texture (the book's second version); 2 2-D texture (the
+ *          book's third version); 3 kernel fusion (heaters in the update); 4 CUDA graph (one launch of all
+ *          steps); 5 cooperative launch (grid barrier after each step); 6 temporal blocking (rows stream
+ *          through 16 steps in registers); 7 persistent kernel (tiles stay in registers, halo exchange)
  * Run:     ./bin/chapter07/heat_ladder --size 16384
  * Differs: the initial temperatures are random. The rate counts one read and one write of each cell per
  *          step, so it can exceed the copy rate. Recording the graph is not part of the time.

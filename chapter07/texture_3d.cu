@@ -7,7 +7,8 @@
  *          write it through addresses. cudaMalloc3DArray allocates an array, which textures read.
  *          cudaMemcpy3D copies boxes between both and the host.
  * Terms:   texture object, CUDA array, pitch, tex3D, linear filtering, point filtering, clamp
- * Book:    7.3.5 (course, textures 3)
+ * Book:    7.3.5 (course)
+ * After:   chapter07/texture_formats
  * Run:     ./bin/chapter07/texture_3d --output volume.png
  * Differs: the course takes the memory of cudaMalloc3D for an array. It is linear memory: an element lies
  *          pitch * (row + rows * slice) + column * size bytes after the first one.

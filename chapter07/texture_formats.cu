@@ -2,13 +2,15 @@
 /*
  * texture_formats: textures that convert packed and whole numbers to floats
  *
- * Teaches: Texture units convert while they read. With the read mode normalized float, a texel of 8 or 16
- *          bits becomes a float from 0 to 1, or from -1 to 1 if it is signed, and the four bytes of a
- *          uchar4 become a float4. That takes a quarter or a half of the memory of floats and no
- *          instructions. Such a texture can be filtered too, which a texture of whole numbers cannot.
+ * Teaches: Texture units convert packed and whole numbers to floats while they read. With the read mode
+ *          normalized float, a texel of 8 or 16 bits becomes a float from 0 to 1, or from -1 to 1 if it is
+ *          signed, and the four bytes of a uchar4 become a float4. That takes a quarter or a half of the
+ *          memory of floats and no instructions. Such a texture can be filtered too, which a texture of
+ *          whole numbers cannot.
  * Terms:   texture object, texel, texture fetch, tex1Dfetch, normalized float, linear filtering, CUDA array,
  *          tex1D
- * Book:    7.3.5 (course, textures 2)
+ * Book:    7.3.5 (course)
+ * After:   chapter07/texture_modes
  * Run:     ./bin/chapter07/texture_formats
  * Differs: the course reads element 10 of unsigned short numbers and keeps the result in an unsigned short,
  *          in which every fraction is 0. Here it is kept in a float.

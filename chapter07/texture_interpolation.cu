@@ -2,14 +2,14 @@
 /*
  * texture_interpolation: point and linear filtering of a texture
  *
- * Teaches: A texture can be read at any coordinate, also between its texels. Point filtering returns
- *          the nearest texel, linear filtering the weighted mean of the two nearest. Texel i extends
- *          from i to i + 1, so its exact value is at its centre, i + 0.5. In normalized coordinates
- *          the whole texture extends from 0 to 1. In two dimensions linear filtering weighs the four
- *          nearest texels.
+ * Teaches: A texture can be read at any coordinate, also between its texels. Point filtering returns the
+ *          nearest texel, linear filtering the weighted mean of the two nearest, or in two dimensions of the
+ *          four nearest. Texel i extends from i to i + 1, so its exact value is at its centre, i + 0.5. In
+ *          normalized coordinates the whole texture extends from 0 to 1.
  * Terms:   filtering, linear filtering, point filtering, texel, normalized coordinates, CUDA array,
  *          tex1D, tex2D, clamp
- * Book:    7.3.5 (course, textures 1)
+ * Book:    7.3.5 (course)
+ * After:   chapter07/pitched_memory
  * Run:     ./bin/chapter07/texture_interpolation --2d
  * Differs: --2d reads a texture of 4 x 4 texels, and copies it to an array and back. The course names
  *          functions for these copies that CUDA has deprecated; cudaMemcpy2DToArray and

@@ -7,7 +7,8 @@
  *          every second one reversed. Wrap and mirror need normalized coordinates, in which the
  *          texture extends from 0 to 1.
  * Terms:   address mode, border, clamp, wrap, mirror, normalized coordinates, texel, tex2D
- * Book:    7.3.5 (course, textures 2)
+ * Book:    7.3.5 (course)
+ * After:   chapter07/texture_interpolation
  * Run:     ./bin/chapter07/texture_modes --output texture_modes.png
  * Picture: yes
  */

@@ -6,7 +6,7 @@
  *          the positions of the vertices, here the heights of chapter 5's ripple, and OpenGL draws the
  *          triangles between them in perspective. No vertex is copied through the host.
  * Terms:   interoperability, vertex buffer, buffer object, register a resource, map, unmap, frame
- * Book:    8.2 (archive)
+ * Book:    8.2 (after the book)
  * Run:     ./bin/chapter08/vertex_interop --output vertices.png
  * Differs: the book names vertex buffers in its text, and has no program. The vertices are read back
  *          from OpenGL and checked after the last frame.

@@ -2,18 +2,17 @@
 /*
  * atomics_race: lost updates with plain additions, none with atomicAdd()
  *
- * Teaches: x++ is a read-modify-write: read x, add 1, write x. If two threads read x before either of
- *          them writes, both write the same value, and one update is lost. This is a data race. If the
- *          result depends on the order of the accesses, as here, that is a race condition. atomicAdd()
- *          performs the three steps as one atomic operation, so no update is lost.
+ * Teaches: x++ is a read-modify-write (read x, add 1, write x), so one update is lost if two threads read x
+ *          before either of them writes. This is a data race, and a race condition too, since the result
+ *          depends on the order of the accesses. atomicAdd() performs the three steps as one atomic
+ *          operation, so no update is lost.
  * Terms:   lost update, read-modify-write, race condition, data race, atomic operation, atomicAdd,
  *          __syncwarp
- * Book:    9.3
+ * Book:    9.3 (after the book)
  * Run:     ./bin/chapter09/atomics_race
- * Differs: the book shows two orders of the steps in tables. Here two threads run in each order, then
- *          many threads add at the same time. The 32 threads of a warp all read x before any of them
- *          writes it, so at least 31 of 32 additions are lost. To check that all additions are
- *          carried out, the same kernel also runs with a separate x for each thread.
+ * Differs: the book shows two orders of the steps in tables. Here two threads run in each order; then all 32
+ *          threads of a warp read x before any of them writes it, so at least 31 of 32 additions are lost. A
+ *          run with a separate x for each thread checks that all additions are carried out.
  * Check:   --blocks 16 (race)
  */
 #include "../common/book.h"

@@ -8,12 +8,11 @@
  *          ones. In device code, __CUDA_ARCH__ tells which one is being compiled, so a kernel can use a
  *          newer feature and do without it elsewhere.
  * Terms:   compute capability, __CUDA_ARCH__, PTX, nvcc, atomicAdd, atomic operation
- * Book:    9.2.1 and 9.2.2
+ * Book:    9.2.1 and 9.2.2 (after the book)
  * Run:     ./bin/chapter09/compute_capability
- * Differs: the book explains versions 1.0 to 2.0; the least that CUDA 13 compiles for is 7.5. If a program
- *          has no code for a device, its first launch fails with cudaErrorNoKernelImageForDevice (try
- *          make SMS=100 on an older device). The CPU back end is compiled once for host and device, so
- *          __CUDA_ARCH__ is not defined there.
+ * Differs: the book explains versions 1.0 to 2.0; CUDA 13 compiles for 7.5 and later. If a program has no
+ *          code for a device, its first launch fails with cudaErrorNoKernelImageForDevice (try make SMS=100
+ *          on an older device). The CPU back end compiles once and does not define __CUDA_ARCH__.
  * Check:   --size 5000 | --size 40000
  */
 #include "../common/book.h"

@@ -9,8 +9,11 @@
  * Terms:   histogram, privatization, contention, bank conflict, atomic operation, vectorized load,
  *          shared memory, lane, launch overhead, CUB, throughput, cold
  * Book:    9.4.2 (ladder)
- * Rungs:   0 book, global atomics; 1 global, 64-bit bins; 2 book, shared atomics; 3 shared, 64-bit bins;
- *          4 vectorized loads; 5 bins per warp; 6 bins per lane; 7 single launch
+ * Rungs:   0 book, global atomics (256 threads, 2 blocks per multiprocessor); 1 global, 64-bit bins (for 4
+ *          GiB and more); 2 book, shared atomics (privatization: bins per block); 3 shared, 64-bit bins
+ *          (only the global bins have 64 bits); 4 vectorized loads (uint4, 1024 threads per block); 5 bins
+ *          per warp (no contention between warps); 6 bins per lane (no bank conflicts); 7 single launch (the
+ *          last block to add clears the bins)
  * Run:     ./bin/chapter09/hist_ladder --size 1G
  * Differs: the bins of the book's two kernels have 32 bits, which suffice for less than 4 GiB. The other
  *          rungs have bins of 64 bits in global memory. Clearing the bins is part of the time.

@@ -10,7 +10,10 @@
  * Terms:   histogram, privatization, shared memory, dynamic shared memory, atomic operation, contention,
  *          vectorized load, in flight, warp vote, CUB
  * Book:    9.4.2 (ladder)
- * Rungs:   0 book, global atomics; 1 half the bins; 2 two bins per word; 3 loads in flight; 4 warp vote
+ * Rungs:   0 book, global atomics (256 threads, 2 blocks per multiprocessor); 1 half the bins
+ *          (privatization: each value is read by two blocks); 2 two bins per word (all bins in shared
+ *          memory, overflow spilled); 3 loads in flight (four uint4 per thread); 4 warp vote (one addition
+ *          for equal values of a warp)
  * Run:     ./bin/chapter09/hist_wide_ladder --size 512M
  * Differs: the book counts bytes. There are fewer than 2^32 values, since the bins in global memory have
  *          32 bits, as those of CUB have here. Clearing the bins is part of the time.

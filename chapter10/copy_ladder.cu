@@ -8,8 +8,9 @@
  *          are small, so that they stay in the host's caches.
  * Terms:   pageable memory, pinned memory, staging buffer, DMA, overlap, host thread, streaming store
  * Book:    10.2 (ladder)
- * Rungs:   0 book; 1 one staging buffer; 2 three staging buffers; 3 host threads; 4 streaming stores, for
- *          copies to the host
+ * Rungs:   0 book (cudaMemcpy from pageable memory); 1 one staging buffer (memcpy, then DMA, no overlap);
+ *          2 three staging buffers (overlap of memcpy and DMA); 3 host threads (three staging buffers each);
+ *          4 streaming stores (copies to the host: cache lines are not read first)
  * Run:     ./bin/chapter10/copy_ladder
  * Differs: times are measured with the host's clock and include starting the threads. The destination
  *          has been written before, so no time is spent on page faults.

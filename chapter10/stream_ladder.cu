@@ -9,8 +9,11 @@
  * Terms:   overlap, copy engine, stream, pinned memory, asynchronous copy, pipeline, depth-first issue,
  *          breadth-first issue, event, graph
  * Book:    10.7 (ladder)
- * Rungs:   0 book, pageable memory; 1 pinned memory; 2 depth-first issue; 3 breadth-first issue; 4 pipeline;
- *          5 pitched copies; 6 shrinking chunks; 7 CUDA graph
+ * Rungs:   0 pageable memory (chunks of 1 Mi elements, no overlap); 1 book, one stream (asynchronous copies
+ *          of pinned memory); 2 depth-first issue (two streams); 3 breadth-first issue (two streams);
+ *          4 pipeline (a stream each for up, kernel, down); 5 pitched copies (a and b in one
+ *          cudaMemcpy2DAsync); 6 shrinking chunks (each 0.44 of the rest); 7 CUDA graph (one launch of all
+ *          calls)
  * Run:     ./bin/chapter10/stream_ladder
  * Differs: neighbours are taken modulo 256 within each 256 elements, not within each chunk, so that the
  *          result does not depend on the chunk size. The device has memory for the whole vectors, in
@@ -181,8 +184,8 @@ static void run_graph(void) {
 }
 
 static const Rung rungs[] = {
-    {"book, pageable memory", "chunks of 1 Mi elements, no overlap", pageable},
-    {"pinned memory", "asynchronous copies in one stream", depth_first<1>},
+    {"pageable memory", "chunks of 1 Mi elements, no overlap", pageable},
+    {"book, one stream", "asynchronous copies of pinned memory", depth_first<1>},
     {"depth-first issue", "two streams", depth_first<2>},
     {"breadth-first issue", "two streams", breadth_first},
     {"pipeline", "a stream each for up, kernel, down", three_stages},

@@ -2,20 +2,22 @@
 /*
  * dot_ladder: dot product on several GPUs, from one after the other to sums that travel over NVLink
  *
- * Teaches: GPUs work at the same time only if the host does not wait for one before it starts the next:
- *          with a host thread for each, as in the book, or with asynchronous calls of one thread. If the
- *          vectors are in host memory, the copies limit the speed; each GPU has a link of its own for them.
- *          If they stay in device memory, the bandwidth of all device memories together is the limit. In
- *          the end there is one partial sum on each GPU. With peer-to-peer access the GPUs add these sums
- *          without the host.
+ * Teaches: GPUs work at the same time only if the host does not wait for one before it starts the next: it
+ *          has a thread for each, as in the book, or makes asynchronous calls. If the vectors are in host
+ *          memory, the copies limit the speed; each GPU has a link of its own for them. If they stay in
+ *          device memory, the bandwidth of all device memories together is the limit. With peer-to-peer
+ *          access the GPUs add their partial sums without the host.
  * Terms:   host thread, scaling, peer-to-peer access, NVLink, partial sum, last-block reduction, stream,
  *          portable pinned memory, vectorized load, relaxed
  * Book:    11.3 (ladder)
- * Rungs:   0 one GPU; 1 in turn; 2 host threads; 3 asynchronous; 4 peer copies; 5 peer stores
+ * Rungs:   0 one GPU (the same kernel); 1 in turn (the host waits for each GPU); 2 host threads (one for
+ *          each GPU); 3 asynchronous (one host thread, streams, pinned memory); 4 peer copies (sums copied
+ *          to the first GPU, which adds them); 5 peer stores (kernels store sums there, its last block
+ *          waits)
  * Run:     ./bin/chapter11/dot_ladder --size 1G
- * Differs: random data. Memory allocation is not timed. Times are measured with the host's clock, from
- *          the first call until all GPUs have finished. The column "x book" compares with one GPU that runs
- *          the same kernel.
+ * Differs: random data. Memory allocation is not timed. Times are those of the host's clock, from the first
+ *          call until all GPUs have finished. The column "x book" compares with one GPU that runs the same
+ *          kernel.
  * Needs:   gpus=2
  * Bench:   64M 1G
  * Check:   --size 3000

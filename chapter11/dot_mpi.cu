@@ -2,7 +2,7 @@
 /*
  * dot_mpi: dot product on the GPUs of several machines, one process for each, with MPI and NCCL
  *
- * Teaches: MPI starts one process for each GPU, on one or on many machines. Each process, called a rank, has
+ * Teaches: MPI starts one process for each GPU, on one or on many machines; each process, called a rank, has
  *          its own part of the vectors. It generates this part in the memory of its GPU from the seed and
  *          the global index, so no rank needs the whole vectors. MPI_Allreduce adds the partial sums of all
  *          ranks and gives each rank the result. ncclAllReduce does the same between the memories of the

@@ -2,20 +2,22 @@
 /*
  * heat_ladder: heat simulation on several GPUs, from halos through the host to stores over NVLink
  *
- * Teaches: Each GPU computes a strip of the plate. It needs a halo: copies of its neighbours' rows next to
- *          its own rows. The halo is exchanged after each step, or, if it is deep, after several steps.
- *          Copies between the GPUs are faster than copies through the host, and they cost no time while the
- *          interior is computed. Kernels can also store the rows directly into the halo of the neighbour
- *          and set a flag there. Then neither copies nor events are needed: the host only launches kernels.
+ * Teaches: Each GPU computes a strip of the plate and needs a halo: copies of its neighbours' rows,
+ *          exchanged after each step, or, if the halo is deep, after several. Copies between the GPUs are
+ *          faster than copies through the host, and they cost no time while the interior is computed.
+ *          Kernels can also store the rows directly into the halo of the neighbour and set a flag there.
+ *          Then neither copies nor events are needed: the host only launches kernels.
  * Terms:   halo, peer-to-peer access, NVLink, overlap, event, stream, temporal blocking, acquire, release,
  *          scaling, warp shuffle, double buffering
  * Book:    11.3 (ladder)
- * Rungs:   0 one GPU; 1 through the host; 2 peer copies; 3 overlap; 4 peer stores; 5 flags
+ * Rungs:   0 one GPU (the same kernel); 1 through the host (strips of rows, halos copied twice); 2 peer
+ *          copies (from GPU to GPU, asynchronous, with events); 3 overlap (edges first, copied while the
+ *          interior is computed); 4 peer stores (kernels store into the neighbour's halo); 5 flags (kernels
+ *          wait for each other, not the host)
  * Run:     ./bin/chapter11/heat_ladder --size 16384
- * Differs: the book uses several GPUs for the dot product only. The initial temperatures are random, and
- *          heaters keep their temperatures also in the last step. Times are those of the host's clock, from
- *          the first call until all GPUs have finished. The column "x book" compares with one GPU that runs
- *          the same kernel.
+ * Differs: the initial temperatures are random, and heaters keep theirs also in the last step. Times are
+ *          those of the host's clock, from the first call until all GPUs have finished. The column "x book"
+ *          compares with one GPU that runs the same kernel.
  * Needs:   gpus=2
  * Bench:   16384
  * Check:   --size 70 --iterations 9 | --size 132 --iterations 13 --share 30 | --size 20 --iterations 5

@@ -2,12 +2,12 @@
 /*
  * heat_mpi: heat simulation on the GPUs of several machines, one process for each, with MPI and NCCL
  *
- * Teaches: Each rank computes a strip of the plate on a GPU of its own. It needs halos, rows of the ranks
- *          above and below. They are exchanged every k steps, while the interior is computed. Four transports
- *          are compared: MPI messages from host memory, MPI messages from device memory (CUDA-aware MPI),
- *          NCCL, and copies to the memory of another process (CUDA IPC). Checkpoints are written by all
- *          ranks with MPI-IO. Rank 0 gathers the picture from the ranks one after the other, so no rank
- *          needs memory for the whole plate.
+ * Teaches: Each rank computes a strip of the plate on a GPU of its own and needs halos, rows of the ranks
+ *          above and below, which are exchanged every k steps while the interior is computed. Four
+ *          transports are compared: MPI messages from host memory, MPI messages from device memory
+ *          (CUDA-aware MPI), NCCL, and copies to the memory of another process (CUDA IPC). Checkpoints are
+ *          written by all ranks with MPI-IO. Rank 0 gathers the picture from the ranks one after the other,
+ *          so no rank needs memory for the whole plate.
  * Terms:   halo exchange, rank, communicator, overlap, CUDA-aware MPI, CUDA IPC, NCCL, checkpoint,
  *          weak scaling, strong scaling, temporal blocking
  * Book:    11.5 (after the book)

@@ -2,7 +2,7 @@
 /*
  * julia_mpi: the Julia set on GPUs of different speed, with MPI and dynamic load balancing
  *
- * Teaches: The tiles of a picture take unequal times, and the GPUs of a cluster may have different speeds. So
+ * Teaches: The tiles of a picture take unequal times and the GPUs of a cluster may have different speeds, so
  *          ranks with equally many tiles finish at different times. Three distributions are compared:
  *          contiguous tiles, tiles in turn (round-robin), and dynamic scheduling. With dynamic scheduling
  *          rank 0 holds a counter, from which a rank that has finished a tile takes the number of the next

@@ -8,8 +8,10 @@
  *          the device has memory for the data.
  * Terms:   zero-copy, mapped memory, in flight, latency, PCIe, copy engine, overlap, last-block reduction
  * Book:    11.2 (ladder)
- * Rungs:   0 book, copied; 1 book, zero-copy; 2 single launch; 3 vectorized loads; 4 zero-copy and DMA;
- *          5 copied in chunks
+ * Rungs:   0 book, copied (cudaMemcpy from pageable memory); 1 book, zero-copy (kernel reads mapped memory);
+ *          2 single launch (132 blocks, last-block reduction); 3 vectorized loads (float4, 16 blocks);
+ *          4 zero-copy and DMA (a tenth zero-copy, the rest in chunks); 5 copied in chunks (no zero-copy,
+ *          overlap of copies and kernels)
  * Run:     ./bin/chapter11/zero_copy_ladder
  * Differs: random data. From rung 2 on the device adds the partial sums, which the book leaves to the
  *          host. Times are measured with the host's clock. Allocating pinned memory is not part of them.

@@ -8,6 +8,7 @@
  *          begin and end. The searches for all buckets are one call, whose input is a counting iterator.
  * Terms:   Thrust, bucket sort, iterator, stable sort, binary search, clamp
  * Book:    12.4 (lab)
+ * After:   chapter12/thrust_sort
  * Run:     ./bin/chapter12/bucket_sort_2d --output bucket_sort_2d.png
  * Differs: rand() / (RAND_MAX + 1.0f) is 1 for the largest numbers, because they are rounded to RAND_MAX + 1,
  *          and such a point would be in a bucket beyond the last. Here it belongs to the last one, and the

@@ -4,13 +4,13 @@
  *
  * Teaches: The conjugate gradient method solves A x = b for a symmetric positive definite A. It needs A only
  *          in products with a vector, so one loop serves a dense matrix (cublasSgemv) and a sparse one
- *          (cusparseSpMV); the other steps are dot products and sums of vectors. The residual r is updated
- *          in each step. Rounding errors let it drift away from b - A x, so every 50th step computes it
- *          anew. With --recompute 0 --limit 1e-7 it is never computed anew, and rounding errors accumulate:
- *          the loop ends because r is small, but b - A x exceeds the limit, and the check fails.
+ *          (cusparseSpMV). The residual r is updated in each step; rounding errors let it drift away from b
+ *          - A x, so every 50th step computes it anew. With --recompute 0 --limit 1e-7 no step does: the
+ *          loop ends because r is small, but b - A x exceeds the limit, and the check fails.
  * Terms:   conjugate gradient method, residual, condition number, cuBLAS, cuSPARSE, sparse matrix, CSR,
  *          dot product, saxpy
  * Book:    12.2.3 (lab)
+ * After:   chapter12/cublas_matmul
  * Run:     ./bin/chapter12/conjugate_gradient --size 4096 --grid 1024
  * Needs:   libs=cublas, libs=cusparse
  */

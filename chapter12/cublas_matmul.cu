@@ -2,12 +2,13 @@
 /*
  * cublas_matmul: matrix product by cuBLAS, beside a kernel of our own
  *
- * Teaches: cuBLAS stores matrices by columns, C by rows. The memory of a matrix stored by rows, read by
+ * Teaches: cuBLAS stores matrices by columns, C by rows; the memory of a matrix stored by rows, read by
  *          columns, is its transpose. Since (a b)^T = b^T a^T, cublasSgemm gets b before a, and what it
  *          writes is a b by rows; nothing is transposed or copied. The leading dimension of each matrix is
  *          the length of its row. With --as-if-rows it gets a before b: the result is wrong, the status 1.
  * Terms:   cuBLAS, matrix product, column-major order, row-major order, leading dimension, tiling
  * Book:    12.2.3 (after the book)
+ * After:   chapter12/cublas_dot
  * Run:     ./bin/chapter12/cublas_matmul --m 4096 --n 2048 --k 3072
  * Needs:   libs=cublas
  * Check:   --m 40 --n 50 --k 70

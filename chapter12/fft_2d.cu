@@ -2,12 +2,12 @@
 /*
  * fft_2d: a two-dimensional Fourier transform and its inverse by cuFFT
  *
- * Teaches: cuFFT computes discrete Fourier transforms. A plan holds the size, the type of the numbers and the
- *          memory that the transform needs; it is made once and executed for any arrays. The transforms are
- *          not scaled: forward and back gives the input times the number of points. Real input has a
- *          symmetric spectrum, of which cuFFT stores half.
+ * Teaches: cuFFT computes discrete Fourier transforms by a plan, which holds the size, the type of the
+ *          numbers and the memory that the transform needs; it is made once and executed for any arrays. The
+ *          transforms are not scaled: forward and back gives the input times the number of points. Real
+ *          input has a symmetric spectrum, of which cuFFT stores half.
  * Terms:   cuFFT, Fourier transform, plan, in place, batch
- * Book:    12.2.2
+ * Book:    12.2.2 (lab)
  * Run:     ./bin/chapter12/fft_2d --real
  * Differs: the result is divided by the number of points and compared with the input. Some bins of the
  *          spectrum are compared with the sum that defines them, and an impulse must have a flat spectrum.

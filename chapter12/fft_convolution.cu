@@ -2,12 +2,11 @@
 /*
  * fft_convolution: a picture out of focus, by Fourier transforms
  *
- * Teaches: In a convolution each pixel becomes a weighted sum of its neighbours. The Fourier transform
- *          turns it into a product: transform picture and filter, multiply bin by bin, transform back.
- *          The time hardly depends on the size of the filter, while a direct sum needs a product per
- *          weight of the filter and pixel. Transforms repeat the picture in all directions, so pixels at
- *          one edge are blurred into the opposite edge. Zeros beside the picture, as wide as the radius,
- *          prevent this.
+ * Teaches: In a convolution each pixel becomes a weighted sum of its neighbours; the Fourier transform turns
+ *          it into a product of picture and filter, bin by bin. The time hardly depends on the size of the
+ *          filter, while a direct sum needs a product per weight of the filter and pixel. Transforms repeat
+ *          the picture in all directions, so pixels at one edge are blurred into the opposite edge. Zeros
+ *          beside the picture, as wide as the radius, prevent this.
  * Terms:   convolution, Fourier transform, cuFFT, zero padding
  * Book:    12.2.2 (lab)
  * Run:     ./bin/chapter12/fft_convolution --radius 20 --output blur.png

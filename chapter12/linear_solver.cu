@@ -3,11 +3,11 @@
  * linear_solver: dense systems by LU and QR, least squares, singular values
  *
  * Teaches: cuSOLVER factorizes dense matrices on the device, as LAPACK does on the host. A matrix is
- *          factorized in place, and systems are then solved with the factors: by LU with row exchanges, or by
- *          QR, which takes twice the operations but also solves least-squares problems. Most functions
- *          need a workspace in device memory; a function _bufferSize returns its size. Each function also
- *          stores an int, info, in device memory. If the matrix is singular (--singular), info is the number
- *          of the first column without a pivot, and the check fails.
+ *          factorized in place, and systems are then solved with the factors: by LU with row exchanges, or
+ *          by QR, which takes twice the operations but also solves least-squares problems. Most functions
+ *          need a workspace in device memory, whose size a function _bufferSize returns. Each also stores an
+ *          int, info, in device memory: if the matrix is singular (--singular), it is the number of the
+ *          first column without a pivot, and the check fails.
  * Terms:   cuSOLVER, LU factorization, QR factorization, least squares, singular value decomposition,
  *          residual, condition number, column-major order, leading dimension
  * Book:    12.4.2 (after the book)

@@ -11,9 +11,7 @@
  * Book:    12.2.6 (lab)
  * Run:     ./bin/chapter12/memory_bugs --seed 1
  * Differs: docs/tools.md shows what each tool says of each bug. With --bug the exit status is 1, also when
- *          the result is right. Four bugs are made by one thread each: a misaligned read by thread 5 of block
- *          3, a read out of bounds by thread 3 of block 5, a misaligned write by thread 1 of block 8, and a
- *          write to address 0 by thread 63 of block 22.
+ *          the result is right.
  * Check:   --seed 1 | --bug race (race) | --bug uninitialized (race)
  */
 #include "../common/book.h"

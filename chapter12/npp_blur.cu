@@ -8,11 +8,11 @@
  *          replaces each pixel by the mean of the pixels around it; beyond the edge of the picture NPP
  *          repeats the pixels at the edge.
  * Terms:   NPP, convolution, pitch, clamp, effective bandwidth
- * Book:    12.2.5
+ * Book:    12.2.5 (course)
  * Run:     ./bin/chapter12/npp_blur --size 4000 --radius 5
  * Differs: the book names NPP and shows no program. NPP drops the fraction of the mean, where our kernel
- *          rounds: on an H200 half of its pixels are darker by one grey, and none is lighter. The CPU back
- *          end has no stand-in for NPP: this program is off there.
+ *          rounds, so some of its pixels are darker by one grey. The CPU back end has no stand-in for NPP:
+ *          this program is off there.
  * Needs:   libs=npp
  */
 #include "../common/book.h"

@@ -3,12 +3,13 @@
  * radix_sort: a sort without comparisons, one bit per pass, on the host and on the device
  *
  * Teaches: A radix sort looks at one digit per pass, the lowest first. Each pass is stable: equal digits
- *          keep their order, so that the work of earlier passes is not lost. With one bit per pass 32
- *          passes sort ints, however many there are. On the device a scan of flags gives each number
- *          its index: with bit 0 the zeros before it, with bit 1 all zeros plus the ones before it.
- *          Negative ints have a sign bit of 1, so the last pass sorts by the inverted bit.
+ *          keep their order, so that the work of earlier passes is not lost. With one bit per pass 32 passes
+ *          sort ints; on the device a scan of flags gives each number its index: with bit 0 the zeros before
+ *          it, with bit 1 all zeros plus the ones before it. Negative ints have a sign bit of 1, so the last
+ *          pass sorts by the inverted bit.
  * Terms:   radix sort, stable sort, scan, pass, speedup
  * Book:    12.4.1 (course)
+ * After:   chapter12/scan
  * Run:     ./bin/chapter12/radix_sort --size 16M
  * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0. --printed-test uses
  *          this test, and the result is wrong (3 2 stays as it is). --base 10 is the course's example of a

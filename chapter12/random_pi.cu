@@ -2,11 +2,11 @@
 /*
  * random_pi: pi from random numbers by cuRAND
  *
- * Teaches: cuRAND fills arrays with random numbers. A random point of the unit square lies in the quarter
- *          circle with probability pi / 4; the mean height of the quarter circle is pi / 4 too. The error
- *          of such an estimate with n pseudorandom numbers is about 1 / sqrt(n): a hundred times the numbers
- *          give one digit more. Quasirandom numbers, here those of Sobol', fill the square evenly. With them
- *          the error of the mean height is about 1 / n.
+ * Teaches: cuRAND fills arrays with random numbers, here the coordinates of points in the unit square. A
+ *          random point lies in the quarter circle with probability pi / 4; the mean height of the quarter
+ *          circle is pi / 4 too. The error of such an estimate with n pseudorandom numbers is about 1 /
+ *          sqrt(n): a hundred times the numbers give one digit more. Quasirandom numbers, here those of
+ *          Sobol', fill the square evenly, and with them the error of the mean height is about 1 / n.
  * Terms:   cuRAND, pseudorandom numbers, quasirandom numbers, Monte Carlo method, standard error,
  *          partial sum
  * Book:    12.2.2 (lab)

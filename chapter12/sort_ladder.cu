@@ -9,12 +9,13 @@
  * Terms:   radix sort, stable sort, decoupled look-back, warp vote, histogram, scan, scatter, pass, tile,
  *          half-warp, contention, atomic operation, relaxed, CUB
  * Book:    12.4.1 (ladder)
- * Rungs:   0 book, one bit; 1 four bits; 2 eight bits; 3 lanes as bits; 4 single pass
+ * Rungs:   0 course, one bit (32 passes: flags, scan, scatter); 1 four bits (8 passes; counters per thread);
+ *          2 eight bits (4 passes; lanes match digits, coalesced writes); 3 lanes as bits (matched by atomic
+ *          operations in shared memory); 4 single pass (decoupled look-back: keys are read once per pass)
  * Run:     ./bin/chapter12/sort_ladder --size 256M
- * Differs: the course sorts ints. --signed does so too; without it the keys are unsigned. In the tables
- *          "with values" the index of each key is sorted along with it. The input is not overwritten. The
- *          last rung has 30 bits for a count, so there may be at most 2^30 - 1 keys. The copies move the
- *          bytes that four passes and one count must move.
+ * Differs: the course sorts ints, as --signed does. In the tables "with values" the index of each key is
+ *          sorted along with it. The last rung has 30 bits for a count, so there may be at most 2^30 - 1
+ *          keys. The copies move the bytes that four passes and one count must move.
  * Bench:   1M 16M 256M
  * Check:   --size 3000 | --size 700 --signed --fill skewed
  */
@@ -602,7 +603,7 @@ static void run_copies(void) {
 }
 
 static const Rung rungs[] = {
-    {"book, one bit", "32 passes: flags, scan, scatter", run_bits},
+    {"course, one bit", "32 passes: flags, scan, scatter", run_bits},
     {"four bits", "8 passes; counters per thread", run_4_bits},
     {"eight bits", "4 passes; lanes match digits, coalesced writes", run_match, RUNG, 0, 0, needs_memory},
     {"lanes as bits", "matched by atomic operations in shared memory", run_lane_bits, RUNG, 0, 0,

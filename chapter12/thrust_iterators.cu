@@ -4,12 +4,13 @@
  *
  * Teaches: An algorithm of Thrust reads its input through an iterator, and the input need not be in memory.
  *          A constant iterator always gives the same value, a counting iterator the next number, and a
- *          transform iterator a function of what another iterator gives. A sum of squares then needs
- *          neither an array of squares nor the pass that writes it. A zip iterator gives tuples of the
- *          elements of several arrays: a structure of arrays is used like an array of structures, and
- *          its accesses are coalesced. (On an H200 structures of three ints are as fast.)
+ *          transform iterator a function of what another iterator gives. A sum of squares then needs neither
+ *          an array of squares nor the pass that writes it. A zip iterator gives tuples of the elements of
+ *          several arrays: a structure of arrays is used like an array of structures, and its accesses are
+ *          coalesced.
  * Terms:   Thrust, iterator, fusion, pass, structure of arrays, coalesced access, bandwidth
  * Book:    12.4 (lab)
+ * After:   chapter12/thrust_vectors
  * Run:     ./bin/chapter12/thrust_iterators --size 64M
  * Needs:   libs=thrust
  * Check:   --size 1000

@@ -9,6 +9,7 @@
  *          stable_sort_by_key is a radix sort again.
  * Terms:   Thrust, radix sort, merge sort, stable sort, structure of arrays, throughput
  * Book:    12.4 (lab)
+ * After:   chapter12/thrust_iterators
  * Run:     ./bin/chapter12/thrust_sort --size 16M
  * Needs:   libs=thrust
  * Check:   --size 1000

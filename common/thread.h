@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Host threads with the names of the book, as POSIX threads. An error ends the program.
+// Host threads, as POSIX threads. An error ends the program. The names are those of the book's archive; its
+// listings show CUTThread, start_thread and end_thread.
 #ifndef COMMON_THREAD_H
 #define COMMON_THREAD_H
 

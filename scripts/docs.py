@@ -25,7 +25,7 @@ def program_table():
     """Every program, with what it teaches."""
     yield "| program | book | what it is | what it teaches | notes |\n|---|---|---|---|---|"
     for p in read_programs():
-        teaches = re.sub(r"[.?!:]( .*)?$", ".", p.teaches, count=1)
+        teaches = re.sub("(?<=[.?!]) .*", "", p.teaches)
         needs = re.sub(r"(^|[ ,|]+)arch=90a", "", p.needs)  # how it is compiled: it runs on any device
         notes = ["picture"] * bool(p.picture) + ["ladder"] * bool(p.bench) + [f"needs {needs}"] * bool(needs)
         notes += [f"wrong on purpose: status {p.expect}"] * bool(p.expect)

@@ -12,10 +12,10 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 Program = collections.namedtuple(
-    "Program", "name title book teaches run differs needs picture expect bench terms check"
+    "Program", "name title book after teaches run differs needs picture expect bench terms check"
 )
-# The sections of programs that the book does not print; they come after those that it prints.
-BEYOND = re.compile("archive|course|lab|ladder|after the book")
+# In Book: of programs that neither the book nor its archive has
+BEYOND = re.compile("course|lab|ladder|after the book")
 
 
 def read_program(path):
@@ -27,20 +27,26 @@ def read_program(path):
     return Program(f"{path.parent.name}/{path.stem}", title[1] if title else "", *values)
 
 
-def place(program):
-    """The sort key: chapters as numbers, the appendix last; in a section the programs of the book come first."""
-    folder, base = program.name.split("/")
-    section = re.match("[0-9A-Z.]*", program.book)[0].removesuffix(".")
-    numbers = [f"{int(part):03}" if part.isdigit() else part for part in section.split(".")]
-    beyond = bool(BEYOND.search(program.book))
-    return not folder.startswith("chapter"), folder, numbers, beyond, section != program.book, base
+def in_section(program):
+    """The sort key among the sections of a chapter, which are sorted as numbers. One without a remark comes first."""
+    numbers = [part.zfill(3) for part in program.book.split(" ")[0].split(".")]
+    return numbers, "archive" in program.book, " " in program.book, program.name
+
+
+def place(program, named):
+    """The sort key: in each chapter the book's programs, then the others, then the ladders. After: puts one behind another."""
+    part, chain = 2 if program.bench else bool(BEYOND.search(program.book)), [program]
+    while (before := named.get(chain[0].after)) and before not in chain:
+        chain.insert(0, before)
+    return program.name.startswith("appendix"), program.name.split("/")[0], part, *map(in_section, chain)
 
 
 def read_programs(folders=()):
     """The programs of these folders, or all, in reading order."""
     folders = [folder.rstrip("/") for folder in folders] or ["chapter[0-9][0-9]", "appendix_a"]
     files = [path for folder in folders for path in ROOT.glob(f"{folder}/*.cu") if path.stat().st_size]
-    return sorted(map(read_program, files), key=place)
+    named = {program.name: program for program in map(read_program, files)}
+    return sorted(named.values(), key=lambda program: place(program, named))
 
 
 def libraries(program):

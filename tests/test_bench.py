@@ -400,14 +400,14 @@ def test_tables_of_a_record():
     text = report.performance(found)
     conditions = "NVIDIA H200; driver 580; CUDA 13.0; 8 cores of C; O; 2026-01-02; commit abcdef012345."
     assert text.startswith(conditions)
-    dot, rows = "[dot](../../chapter05/dot_ladder.cu)", cells(text)[2:]
+    dot, rows, best = "[dot](../../chapter05/dot_ladder.cu)", cells(text)[2:], "2 one launch 55.9 µs"
     assert rows == [
-        [dot, "1048576 floats (in L2)", "41.9 µs", "14.0 µs, 300 GB/s"] + rows[0][4:],
-        [dot, "4194304 floats", "168 µs", "55.9 µs, 300 GB/s", "3.00", "CUB 67.1 µs", "1.20"] + rows[1][7:],
+        [dot, "1048576 floats (in L2)", "41.9 µs", "2 one launch 14.0 µs, 300 GB/s"] + rows[0][4:],
+        [dot, "4194304 floats", "168 µs", f"{best}, 300 GB/s", "3.00", "CUB 67.1 µs", "1.20"] + rows[1][7:],
     ]
     assert rows[1][7:] == ["copy 400 GB/s", "75.0 %"]
-    row = ["[dot](../chapter05/dot_ladder.cu)", "4194304 floats", "168 µs", "55.9 µs", "3.00", "CUB 67.1 µs"]
-    assert cells(report.summary(found))[2:] == [[*row, "300 GB/s", "400 GB/s"]]
+    row = ["[dot](../chapter05/dot_ladder.cu)", "4194304 floats", "168 µs", best, "3.00", "CUB 67.1 µs"]
+    assert cells(report.summary(found))[2:] == [[*row, "300 GB/s", "copy 400 GB/s"]]
     _, _, book, skipped, _, _, copy = cells(report.details(found))
     assert book[3:] == ["168 µs", "166 µs", "171 µs", "100 GB/s", "25.0 %", "1.00", "0.40", "yes"]
     assert skipped[:4] == ["1", "shuffles", "idea of shuffles", "needs sm_90"]
@@ -418,7 +418,7 @@ def test_tables_of_a_record():
     found = record_of(rows_of(4 << 20, data="uniform") + rows_of(4 << 20, data="skewed", slow=2))
     works = [row[1] for row in cells(report.performance(found))[2:]]
     assert works == ["4194304 floats, uniform", "4194304 floats, skewed"]
-    assert [row[3] for row in cells(report.summary(found))[2:]] == ["55.9 µs"]
+    assert [row[3] for row in cells(report.summary(found))[2:]] == [best]
     assert [report.performance({}), report.summary({}), report.details({})] == ["", "", ""]
     clocks = {"sm_max_mhz": 1980, "memory_max_mhz": None, "power_limit_w": 700}
     clocks.update(before={"sm_mhz": 345}, after={"sm_mhz": 1755})
@@ -429,7 +429,8 @@ def test_tables_of_a_record():
 
 
 def test_rows_that_are_not_compared():
-    """A rung that was not run is never the last one; the slowest copy is the copy rate; a less accurate library is not compared."""
+    """A rung that was not run is never the fastest; the slowest copy is the copy rate; a less accurate library is not compared. The
+    book's kernel is the first rung with its name, or rung 0."""
     rows = rows_of(1 << 20, sm90=["one launch"])
     *rungs, library, copy = rows
     quick, slow = {**library, "median_ms": 1e-6}, {**copy, "name": "copy down", "rate": 380}
@@ -442,8 +443,10 @@ def test_rows_that_are_not_compared():
     shares = [(row[0], row[1], row[head.index("of copy rate")]) for row in body[3:]]
     assert shares[2:4] == [("less accurate library", "half", "62.5 %"), ("other rate", "copy", "–")]
     assert shares[4] == ("copy rate", "copy down", "100.0 %")
-    slower = {**rungs[0], "number": 2, "name": "slower"}
-    assert results.ends([*rungs[:2], slower])[1] is slower  # the last rung counts, not the fastest
+    slower = {**rungs[0], "number": 2, "name": "book, slower"}
+    assert results.ends([*rungs[:2], slower])[:2] == (rungs[0], rungs[1])
+    assert results.ends([{**rungs[0], "name": "older"}, rungs[1], slower])[0] is slower
+    assert results.ends([{**rungs[0], "name": "older"}, rungs[1]])[0]["name"] == "older"
     alone = [{**row, "of_copy_rate": None} for row in rungs]  # as on the CPU back end
     assert "of copy rate" not in report.table(alone)[0] and results.ends(alone)[2:] == (None, None)
     assert results.ends(rows_of(1, sm90=["book", "shuffles", "one launch"]))[:2] == (None, None)

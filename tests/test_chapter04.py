@@ -95,7 +95,8 @@ def test_animation(run, tmp_path, rng, name):
 
 def test_julia_tests_every_tenth_iteration(rungs, rng):
     """Numbers of iterations below, equal to and above those between two tests, for c outside and inside of the Mandelbrot set.
-    The last rung computes half of the iterations, but for the column without a counterpart."""
+    The rate of each rung counts the iterations of the picture, also that of the last one, which computes half of them.
+    """
     for iterations in 1, 9, 10, 11, 57:
         real, imag = rng.choice(
             [(0, 0), (-1, 0), (2, 2), (-0.5, 0.6), (rng.uniform(-2, 2), rng.uniform(-2, 2))]
@@ -105,8 +106,7 @@ def test_julia_tests_every_tenth_iteration(rungs, rng):
         rows = rungs("chapter04/julia_ladder", *options)
         assert [row["skipped"] for row in rows] == [None] * 6
         work = [row["rate"] * row["median_ms"] for row in rows]
-        assert all(abs(w / work[0] - 1) < 1e-4 for w in work[:5])
-        assert 0.49 < work[5] / work[0] < 0.52 + 4 / size
+        assert all(abs(w / work[0] - 1) < 1e-4 for w in work)
     # Every point diverges in the first step; all points behave as the origin does.
     for scale in "1e6", "1e-6":
         rows = rungs("chapter04/julia_ladder", "--size", 41, "--scale", scale, "--iterations", 23)

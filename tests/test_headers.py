@@ -4,6 +4,7 @@ import json
 import re
 
 import helpers
+import programs as headers
 from trees import ROOT, run
 
 FORM = re.compile(
@@ -11,7 +12,7 @@ FORM = re.compile(
 )
 # The fields that every header has, then the others; a field whose value is checked below has the form of its words
 NEEDED = {"Teaches", "Terms", "Book", "Run"}
-FIELDS = NEEDED | {"Rungs", "Differs", "Needs", "Picture", "Expect", "Bench", "Check"}
+FIELDS = NEEDED | {"After", "Rungs", "Differs", "Needs", "Picture", "Expect", "Bench", "Check"}
 FORMS = {
     "needs": r"((gl|gpus=[1-9]\d*|sm=[1-9]\d+[af]?|arch=90a|libs=[a-z0-9_+]+)([ ,|]+|$))*",
     "picture": r"|yes|as [a-z0-9_]+/[a-z0-9_]+",
@@ -53,8 +54,9 @@ def test_headers():
 
 
 def test_a_ladder_lists_its_rungs():
-    """The names in its header are those of its tables, in order. Rows of other kinds, such as libraries, are no rungs."""
-    ladders = 0
+    """Names and ideas in its header are those of its tables, in order (of a second table only the names, as its ideas may differ).
+    Rows of other kinds, such as libraries, are no rungs."""
+    ladders, other = 0, r"\b(LIBRARY|COPY_RATE|INACCURATE)\b"
     for path in sorted(ROOT.glob("*/*.cu")):
         text = path.read_text()
         tables = re.findall(r"^static (?:const )?Rung \w+\[\] = \{\n(.*?)^\};", text, re.S | re.M)
@@ -65,24 +67,40 @@ def test_a_ladder_lists_its_rungs():
         assert field, f"{path.name} has no Rungs: field"
         listed = " ".join(field[1].replace("\n * ", " ").split())
         for table in tables:
-            rows = re.findall(r'^    \{"([^"]*)",(.*?)(?=^    \{"|^    \w+,$|^#|\Z)', table, re.S | re.M)
-            names = [
-                name for name, rest in rows if not re.search(r"\b(LIBRARY|COPY_RATE|INACCURATE)\b", rest)
-            ]
-            for number, name in enumerate(names):
-                assert f"{number} {name}" in listed, f"{path.name}: Rungs: lacks {number} {name}"
+            row = r'^    \{"([^"]*)", "([^"]*)"(.*?)(?=^    \{"|^    \w+,$|^#|\Z)'
+            rows = [r for r in re.findall(row, table, re.S | re.M) if not re.search(other, r[2])]
+            for number, (name, idea, _) in enumerate(rows):
+                rung = f"{number} {name} ({idea})" if table == tables[0] else f"{number} {name} ("
+                assert rung in listed, f"{path.name}: Rungs: lacks {rung}"
     assert ladders > 15
 
 
 def test_programs_in_reading_order(sources):
-    """Sections are sorted as numbers, and a section without a remark comes first; fields are printed completely."""
+    """Sections are sorted as numbers, and a section without a remark comes first; fields are printed completely. After: places a
+    program behind another one of its part of the chapter; one that does not exist, and a cycle, do no harm.
+    """
     text = (sources / "chapter03/hello_world.cu").read_text()
-    more = " * Differs: in one\n *          or two things\n * Needs:   gpus=2, libs=png gl\n */"
-    for name, section in ("a", "3.10"), ("b", "3.9.1"), ("c", "3.9 (course)"), ("d", "3.9"):
+    more = " * Differs: in one\n *          or two things\n * Needs:   gpus=2, libs=png gl\n"
+    rows = {
+        "a": ("3.10", ""),
+        "b": ("3.9.1", ""),
+        "c": ("3.9 (archive)", ""),
+        "d": ("3.9", ""),
+        "e": ("3.1 (ladder)", " * Bench:   1M\n"),
+        "f": ("3.1 (course)", " * After:   chapter03/h\n"),
+        "g": ("3.8 (after the book)", " * After:   chapter03/none\n"),
+        "h": ("3.7 (lab)", ""),
+        "i": ("3.2 (lab)", " * After:   chapter03/f\n"),
+        "j": ("3.11", " * After:   chapter03/k\n"),
+        "k": ("3.12", " * After:   chapter03/j\n"),
+    }
+    for name, (section, fields) in rows.items():
         changed = text.replace("hello_world", name).replace("Book:    3.2.1", f"Book:    {section}")
-        (sources / f"chapter03/{name}.cu").write_text(changed.replace(" */", more, 1))
+        (sources / f"chapter03/{name}.cu").write_text(changed.replace(" */", f"{more}{fields} */", 1))
     found = json.loads(run(sources, "scripts/programs.py", "chapter03"))
-    assert [p["name"][10:] for p in found] == ["hello_world", "simple_kernel", "d", "c", "b", "a"]
+    names = [p["name"][10:] for p in found]
+    assert names[:6] == ["hello_world", "simple_kernel", "d", "c", "b", "a"]
+    assert {*names[6:8]} == {"j", "k"} and names[8:] == ["h", "f", "i", "g", "e"]
     assert (found[2]["differs"], found[2]["needs"], found[2]["picture"]) == (
         "in one or two things",
         "gpus=2, libs=png gl",
@@ -91,8 +109,9 @@ def test_programs_in_reading_order(sources):
     assert found[2]["terms"] == found[0]["terms"] != "" and list(found[0]) == list(found[2])
 
 
-def beyond_the_book(section):
-    return bool(re.search("archive|course|lab|ladder|after the book", section))
+def part(program):
+    """The part of its chapter: 0 for the book's programs, 1 for the variations, 2 for the ladders."""
+    return 2 if program.bench else bool(re.search("course|lab|ladder|after the book", program.book))
 
 
 def sections():
@@ -104,16 +123,24 @@ def sections():
 
 
 def test_the_books_order():
-    """Chapters are sorted as numbers, the appendix is last, and in a section the programs of the book come before all others."""
-    programs = helpers.programs()
+    """Chapters are sorted as numbers, the appendix is last. In a chapter the programs of the book come first, in its order, and the
+    ladders last. A program comes after the one that its After: names, which exists and is of the same chapter: no cycle.
+    """
+    programs, order = helpers.programs(), [number for number, _, _ in sections()]
     folders = list(dict.fromkeys(p.name.split("/")[0] for p in programs))
     assert folders == sorted(f for f in folders if f.startswith("chapter")) + ["appendix_a"]
-    order = [number for number, _, _ in sections()]
-    places = [(order.index(re.match(r"[0-9A-Z.]+", p.book)[0]), p.book.split()[0]) for p in programs]
-    assert [place for place, _ in places] == sorted(place for place, _ in places)
-    for before, after in zip(programs, programs[1:]):
-        if before.book.split()[0] == after.book.split()[0]:
-            assert beyond_the_book(before.book) <= beyond_the_book(after.book), f"{before}, {after}"
+    places = [(folders.index(p.name.split("/")[0]), part(p)) for p in programs]
+    assert places == sorted(places)
+    places = [order.index(re.match(r"[0-9A-Z.]+", p.book)[0]) for p in programs if not part(p)]
+    assert places == sorted(places)
+    names = [p.name for p in programs]
+    for p in programs:
+        folder = p.after.split("/")[0]
+        if p.after:
+            assert p.name.startswith(f"{folder}/") and p.after in names, f"{p}: After: {p.after}"
+            assert names.index(p.after) < names.index(p.name), f"{p}: After: {p.after} comes later"
+    keys = [headers.place(p, {p.name: p for p in programs}) for p in programs]
+    assert len(set(map(repr, keys))) == len(keys), "the order of two programs depends on the file system"
     assert [p.base for p in programs if p.book.startswith("5.3.1")][:2] == ["dot", "dot_wrong_barrier"]
 
 
@@ -128,7 +155,8 @@ def test_sections_are_the_books():
     for name, field in ((program.name, program.book) for program in helpers.programs()):
         named = set(re.findall(r"\b(?:[A-Z]|\d+)(?:\.\d+)+\b", field))
         assert named and named <= known, f"{name}: {field}"
-        assert not beyond_the_book(field) or name not in printed, f"{name}: the book prints it: {field}"
+        marked = re.search("archive|course|lab|ladder|after the book", field)
+        assert bool(marked) == (name not in printed), f"{name}: does the book print it? {field}"
         places = printed.get(name, set())
         for place in places:
             assert any(f"{place}.".startswith(f"{n}.") for n in named), f"{name}: printed in {place}: {field}"
