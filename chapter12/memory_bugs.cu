@@ -5,13 +5,15 @@
  * Teaches: A kernel that uses a wrong address may end with an error that names no line, give a wrong result,
  *          or give the right one. Tools name the line: compute-sanitizer on a GPU (memcheck, racecheck,
  *          initcheck, synccheck), and on the CPU back end the compiler's sanitizers, make check and
- *          CUDA_CPU_CHECK=1. --bug makes one mistake; without it the program is clean.
+ *          CUDA_CPU_CHECK=1. --bug makes one mistake; without it the program is clean. Four bugs are made by
+ *          one thread of the grid, which a good tool names too.
  * Terms:   memcheck, racecheck, initcheck, synccheck, sanitizer, debugger, alignment, race condition, memory
  *          leak
  * Book:    12.2.6 (lab)
  * Run:     ./bin/chapter12/memory_bugs --seed 1
  * Differs: docs/tools.md shows what each tool says of each bug. With --bug the exit status is 1, also when
- *          the result is right.
+ *          the result is right. The single threads: thread 5 of block 3 (misaligned read), 3 of 5 (read out
+ *          of bounds), 1 of 8 (misaligned write), 63 of 22 (write to address 0).
  * Check:   --seed 1 | --bug race (race) | --bug uninitialized (race)
  */
 #include "../common/book.h"
