@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes README.md, and all files that it leads to by links and includes, as web pages, which need no server and no network.
 They are in SITE, by default BUILD/site, which is emptied first; BUILD is that of the Makefile. site.css is their style."""
+import collections
 import os
 import re
 import shutil
@@ -80,11 +81,13 @@ def source(path):
 def document(path):
     """A document as HTML. Headings have the anchors that GitHub gives them."""
     html = MarkdownIt("commonmark").enable("table").render((ROOT / path).read_text())
+    seen = collections.Counter()
 
     def heading(match):
         words = unescape(re.sub("<[^>]*>", "", match[2])).lower()
         name = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
-        return f'<{match[1]} id="{name}">{match[2]}<'
+        seen[name] += 1
+        return f'<{match[1]} id="{name}{f"-{seen[name] - 1}" * (seen[name] > 1)}">{match[2]}<'
 
     html = re.sub(r"<(h\d)>(.*?)<(?=/\1>)", heading, html)
     return linked(html.replace("<th></th>", "<td></td>"), path)
