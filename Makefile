@@ -155,10 +155,10 @@ $(B)/%.o: %.c $(CONFIG)
 	$(Q)$(CC) $(C_FLAGS) -MMD -MP -c -o $@ $<
 
 OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/lib/*.c)))
-# An object whose source has gone must leave the library.
+# An object whose source has gone must leave the library. Programs that are linked meanwhile get the old or the new one.
 $(LIBRARY): $(OBJECTS) $(if $(filter-out $(notdir $(OBJECTS)),$(shell $(AR) t $(LIBRARY) 2>/dev/null)),again)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $(OBJECTS)
+	$(Q)rm -f $@.new && $(AR) rcs $@.new $(OBJECTS) && mv $@.new $@
 .PHONY: again
 -include $(wildcard $(D)/*/*.d $(D)/*/*/*.d $(D)/*/*/*/*.d $(B)/common/*/*.d)
 

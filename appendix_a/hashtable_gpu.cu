@@ -52,7 +52,7 @@ static void initialize_table(Table &table, unsigned entries, size_t elements) {
     HANDLE_ERROR(cudaMalloc(&table.pool, elements * sizeof(Entry)));
 }
 
-// The host cannot follow pointers of the device: each becomes that of the same entry in the host's pool.
+// The pointers are device addresses. Each is replaced by the address of the same entry in the host's pool.
 static void copy_table_to_host(const Table &table, Table &hostTable) {
     hostTable.count = table.count;
     hostTable.entries = host_array<Entry *>(table.count);

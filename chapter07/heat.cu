@@ -34,7 +34,7 @@ struct DataBlock {
     cudaEvent_t start, stop;
     float totalTime = 0; // of all frames
     size_t frames = 0;
-    bool ok; // the result of the check
+    bool ok = false; // the result of the check
 };
 
 static size_t size = DIM;   // --size
@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventCreate(&data.start));
     HANDLE_ERROR(cudaEventCreate(&data.stop));
 
-    size_t imageSize = bitmap.image_size(); // also of the temperatures: a float has 4 bytes, as a pixel
+    size_t imageSize = bitmap.image_size(); // bytes of each buffer: a pixel has 4, and so has a float
     HANDLE_ERROR(cudaMalloc(&data.output_bitmap, imageSize));
     HANDLE_ERROR(cudaMalloc(&data.dev_inSrc, imageSize));
     HANDLE_ERROR(cudaMalloc(&data.dev_outSrc, imageSize));

@@ -35,7 +35,7 @@ struct DataBlock {
     cudaEvent_t start, stop;
     float totalTime = 0; // of all frames
     size_t frames = 0;
-    bool ok; // the result of the check
+    bool ok = false; // the result of the check
 };
 
 static size_t size = DIM;   // --size

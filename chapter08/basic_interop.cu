@@ -40,7 +40,7 @@ __global__ void kernel(uchar4 *ptr, size_t size) {
     ptr[offset] = make_uchar4(0, green, 0, 255);
 }
 
-// Called when Esc has closed the window or the file is written, while the OpenGL context still exists.
+// On the page Esc calls it. Here display_canvas() calls it at the end, while the OpenGL context still exists.
 static void key_func(void *) {
     if (resource)
         HANDLE_ERROR(cudaGraphicsUnregisterResource(resource));

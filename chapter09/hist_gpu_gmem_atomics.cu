@@ -10,7 +10,7 @@
  * Book:    9.4.2 (global memory)
  * Run:     ./bin/chapter09/hist_gpu_gmem_atomics --sweep
  * Differs: bins have 64 bits, so that more than 4 GiB can be counted. The kernel is timed alone as well.
- *          --fill selects other data, and --sweep compares numbers of blocks; docs/then-and-now.md has times.
+ *          --fill selects other data, and --sweep compares numbers of blocks; see docs/book-vs-today.md.
  * Check:   --size 100000
  */
 #include "../common/book.h"

@@ -11,7 +11,7 @@
  * Run:     ./bin/chapter09/hist_gpu_shmem_atomics --sweep
  * Differs: the bins in global memory have 64 bits, so that more than 4 GiB can be counted. The kernel is
  *          timed alone as well. --fill selects other data, and --sweep compares numbers of blocks;
- *          docs/then-and-now.md has times.
+ *          see docs/book-vs-today.md.
  * Check:   --size 100000
  */
 #include "../common/book.h"

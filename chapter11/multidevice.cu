@@ -85,7 +85,7 @@ static CUT_THREADPROC routine(void *pvoidData) {
     float c = 0;
     for (int i = 0; i < blocksPerGrid; i++)
         c += partial_c[i];
-    time_part(data, dev_a, dev_b, dev_partial_c, blocksPerGrid);
+    time_part(data, dev_a, dev_b, dev_partial_c, blocksPerGrid); // once more, for the times of the report
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
@@ -96,7 +96,7 @@ static CUT_THREADPROC routine(void *pvoidData) {
 }
 
 int main(int argc, char **argv) {
-    settings(argc, argv); // which has refused to go on with too few devices
+    settings(argc, argv); // ends the program if there are too few devices
     int deviceCount;
     HANDLE_ERROR(cudaGetDeviceCount(&deviceCount));
     deviceCount = imin(deviceCount, gpus); // --gpus

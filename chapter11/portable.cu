@@ -97,7 +97,7 @@ static CUT_THREADPROC routine(void *pvoidData) {
 }
 
 int main(int argc, char **argv) {
-    settings(argc, argv); // which has refused to go on with too few devices
+    settings(argc, argv); // ends the program if there are too few devices
     int deviceCount;
     HANDLE_ERROR(cudaGetDeviceCount(&deviceCount));
     deviceCount = imin(deviceCount, gpus); // --gpus

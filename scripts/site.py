@@ -9,7 +9,7 @@ import shutil
 import sys
 from html import unescape
 
-from programs import ROOT
+from programs import ROOT, read_programs
 
 sys.path.insert(0, str(ROOT / "bench"))
 from report import STYLE, find, scrolled  # noqa: E402
@@ -62,6 +62,20 @@ def linked(html, page):
     return re.sub(r'(?<= )(href|src)="([^"]*)"', link, html)
 
 
+def neighbours(path):
+    """Links from a program to the one before it and to the one after it, in reading order. Other files have none."""
+    order = [f"{program.name}.cu" for program in read_programs()]
+    at = order.index(path) if path in order else len(order) + 1
+    found = ("previous", order[at - 1 : at] if at else []), ("next", order[at + 1 : at + 2])
+    folder = os.path.dirname(path)
+    links = [
+        f'{word}: <a href="{os.path.relpath(name, folder)}">{name}</a>'
+        for word, names in found
+        for name in names
+    ]
+    return linked(f"<p>{', '.join(links)}</p>\n" if links else "", path)
+
+
 def source(path):
     """A source, or the list of a folder, as HTML. The style sheet adds the line numbers."""
 
@@ -75,7 +89,7 @@ def source(path):
     html = highlight(text, lexer(stripnl=False, ensurenl=False), HtmlFormatter(linespans="L"))
     # Pygments 2.20 does not escape quotation marks
     html = re.sub('(?<=<span class="cpf">)(?:&quot;|")([^&<"]+)(?:&quot;|")', included, html)
-    return f"<h1>{path}</h1>\n{html}"
+    return f"<h1>{path}</h1>\n{neighbours(path)}{html}"
 
 
 def document(path):

@@ -68,6 +68,13 @@ def test_each_program_has_a_page_with_its_source(site):
     index = (site / "index.html").read_text().split('id="chapters"', 1)[1].split('id="how-fast')[0]
     linked = re.findall(r'<a href="((?:chapter|appendix)\w+/\w+)\.cu\.html">', index)
     assert [program for program in linked if program != "chapter03/hostile"] == programs[:-1]
+    for page, around in (
+        ("chapter03/hello_world", ["next", "simple_kernel"]),
+        ("chapter05/dot", ["previous", "ripple", "next", "dot_wrong_barrier"]),
+        ("appendix_a/hashtable_ladder", ["previous", "hashtable_pipeline"]),
+    ):
+        text = text_of((site / f"{page}.cu.html").read_text())
+        assert re.findall(r"(previous|next): \w+/(\w+)\.cu", text) == [*zip(around[::2], around[1::2])], page
 
 
 def test_every_link_leads_somewhere(site):
