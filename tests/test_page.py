@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lessons beside the pages of the book: names, order of the calls and length, compared with listings.txt. As a script it prints
-the measures of each program and what its lesson lacks."""
+"""The lessons beside the pages of the book: names, order of the calls and length, compared with listings.txt."""
 import re
 import statistics
 
@@ -49,39 +48,18 @@ def in_order(a, b):
     return row[-1]
 
 
-def measures():
-    """The program, the shares of the page's names and of its calls in order, the lesson's length by the listing's, what is missing."""
-    every = {call for _, _, _, calls in listings() for call in calls}
-    for name, lines, names, calls in listings():
+def test_lessons_follow_the_page():
+    """The shares of the page's names and of its calls in order, and the length of the lesson by that of the listing."""
+    rows, differs = list(listings()), {program.name: program.differs for program in helpers.programs()}
+    every, shares = {call for _, _, _, calls in rows for call in calls}, []
+    for name, lines, names, calls in rows:
         code = lesson(name)
         lacks = [word for word in names if not re.search(rf"\b{word}\b", code)]
         own = list(calls_of(code, every))
-        length = sum(bool(line.strip()) for line in code.split("\n")) / lines if lines else 0
-        order = in_order(calls, own) / len(calls) if calls else 1
-        yield name, 1 - len(lacks) / len(names) if names else 1, order, length, lacks, calls, own
-
-
-def test_lessons_follow_the_page():
-    rows = list(measures())
-    assert len(rows) == 36
-    differs = {program.name: program.differs for program in helpers.programs()}
-    for name, names, order, length, *_ in rows:
-        assert (
-            min(names, order) >= LEAST or "page" in differs[name]
-        ), f"{name}: names {names:.2f}, order {order:.2f}"
-        assert length <= LONGEST, f"{name}: {length:.2f} times as long as the listing"
-    assert statistics.mean(row[1] for row in rows) >= GOAL
-    assert statistics.mean(row[2] for row in rows) >= GOAL
-
-
-if __name__ == "__main__":
-    total = list(measures())
-    for name, names, order, length, lacks, calls, own in total:
-        print(
-            f"{name:40} names {names:.2f}  order {order:.2f}  length {length or float('nan'):.2f}  {' '.join(lacks)}"
-        )
-        if order < 1:
-            print("    page:  ", *calls, "\n    lesson:", *own)
-    print(
-        f"mean names {statistics.mean(r[1] for r in total):.3f}, order {statistics.mean(r[2] for r in total):.3f}"
-    )
+        found, order = 1 - len(lacks) / max(len(names), 1), in_order(calls, own) / len(calls) if calls else 1
+        says = f"{name}: names {found:.2f}, lacks {lacks}, order {order:.2f}, page {calls}, lesson {own}"
+        assert min(found, order) >= LEAST or "page" in differs[name], says
+        length = sum(bool(line.strip()) for line in code.split("\n"))
+        assert not lines or length <= LONGEST * lines, f"{name}: {length} lines, the listing has {lines}"
+        shares.append((found, order))
+    assert len(shares) == 36 and min(map(statistics.mean, zip(*shares))) >= GOAL
