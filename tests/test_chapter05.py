@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import helpers
-from formulas import green_spheres, ripple, whole
+from formulas import green_spheres, whole
 
 ENDING = helpers.ending()
 
@@ -242,21 +242,6 @@ def test_wrong_barrier_on_a_gpu(run):
 
 
 # ---- Pictures
-
-
-def test_spheres_and_ripple(run, rng, tmp_path):
-    """Every frame, with sizes that are multiples of a block and sizes that are not."""
-    for size in 15, 16, rng.randint(17, 300):
-        run("chapter05/shared_bitmap", "--size", size, f"--output=spheres.{ENDING}", status=0)
-        expected = whole(green_spheres(size), (1,))
-        helpers.compare(
-            "spheres", helpers.pixels(tmp_path / f"spheres.{ENDING}"), expected, mean=0.01, worst=1
-        )
-        options = ["--size", size, "--frames", 3, f"--output=%d.{ENDING}"]
-        assert "Frame 2 is right.\n" in run("chapter05/ripple", *options, status=0).out
-        for tick in range(3):
-            shown = helpers.pixels(tmp_path / f"{tick}.{ENDING}")
-            helpers.compare("ripple", shown, whole(ripple(size, tick)), mean=0.01, worst=1)
 
 
 @pytest.mark.backend("cpu")
