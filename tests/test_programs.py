@@ -307,10 +307,12 @@ def test_picture(picture_program, run, tmp_path):
     picture, limits = PICTURES[owner(file)]
     limits = limits[helpers.backend()]
     if is_still(file):
-        (tmp_path / "old").write_bytes(b"old")
+        (tmp_path / "old").write_bytes(b"something shorter than the picture")
+        (tmp_path / "old").chmod(0o604)
         (tmp_path / f"picture.{ENDING}").symlink_to("old")
         run(picture_program, *arguments, "--output", f"picture.{ENDING}", status=0)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["old", f"picture.{ENDING}"]
+        assert (tmp_path / "old").stat().st_mode & 0o777 == 0o604
         helpers.compare(name, helpers.pixels(tmp_path / "old"), helpers.pixels(file), **limits)
         return
     run(picture_program, *arguments, "--frames", 12, "--output", f"frame-%04d.{ENDING}", status=0)
