@@ -6,6 +6,7 @@ import resource
 import pytest
 
 import helpers
+from formulas import exact_dot
 
 LADDERS = ["dot_ladder", "heat_ladder"]
 SEVERAL = ["multidevice", "portable", "peer_copy", *LADDERS]
@@ -13,10 +14,9 @@ DOT = ["multidevice", "portable"]
 
 
 def check_dot(result, size, times=1):
-    exact = (size - 1) * size * (2 * size - 1) // 3  # twice the sum of the squares below size
     values = re.findall(r"^Value calculated:  (\S+)$", result.out, re.M)
     assert len(values) == times
-    assert all(abs(float(value) - exact) <= 1e-4 * exact for value in values)
+    assert all(abs(float(value) - exact_dot(size)) <= 1e-4 * exact_dot(size) for value in values)
 
 
 def enough(gpus):

@@ -198,14 +198,6 @@ def test_a_signal_that_is_ignored(tmp_path):
     assert process.returncode == 0 and helpers.pixels(tmp_path / "x.png").shape == (4000, 4000, 3)
 
 
-def test_lost_output(draw, tmp_path):
-    """The picture is complete, but the message about it could not be written."""
-    with open("/dev/full", "w") as full:
-        result = draw(status=1, stdout=full)
-    assert result.errors == ["picture: cannot write to stdout: No space left on device"]
-    assert (helpers.pixels(tmp_path / f"picture.{ENDING}") == gradient(12, 8)).all()
-
-
 def test_same_noise_for_a_seed(draw, tmp_path, rng):
     """Also in the default format, which stores no transparency."""
     seed = rng.randrange(1 << 63)

@@ -11,16 +11,17 @@ NO_CODE = re.compile(r'//.*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"')
 
 def listings():
     """The program, the lines of code of its listing or 0, the names and the calls."""
-    text = (helpers.ROOT / "tests/listings.txt").read_text()
-    for name, lines, names, calls in re.findall(
-        r"^(\w+/\w+) ?(\d*)\n(?:    names  ((?:.*\n       )*.*\n))?(?:    calls  ((?:.*\n       )*.*(?:\n|\Z)))?",
-        text,
-        re.M,
-    ):
-        counted = (word.partition("*") for word in calls.split())
-        yield name, int(lines or 0), names.split(), [
-            call for call, _, n in counted for _ in range(int(n or 1))
-        ]
+    known = {}
+    for listing in (helpers.ROOT / "tests/listings.txt").read_text().split("\n\n")[1:]:
+        head, *rows = listing.replace("\n" + 11 * " ", " ").splitlines()
+        name, lines = f"{head} 0".split()[:2]
+        row = dict(row.split(maxsplit=1) for row in rows)
+        names, calls = known.get(row.get("as"), ([], []))
+        if "calls" in row:
+            counted = (word.partition("*") for word in row["calls"].split())
+            calls = [call for call, _, n in counted for _ in range(int(n or 1))]
+        known[name] = names + row.get("names", "").split(), calls
+        yield name, int(lines), *known[name]
 
 
 def lesson(name):
