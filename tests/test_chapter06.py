@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import helpers
-from formulas import mirrors, random_bits, random_floats, ray, spheres, turned
+from formulas import mirrors, random_bits, random_floats, ray, spheres
 
 ENDING = helpers.ending()
 # On a GPU, FMA changes the rounding: a colour may differ by one level, and where two spheres intersect the other one may be
@@ -73,21 +73,6 @@ def test_times(run, tmp_path):
         assert re.search(rf"^{label}:  \d+\.\d ms$", out, re.M), out
         ms, rate = map(float, re.search(r"^Kernel: +(\d+\.\d{3}) ms, (\d+\.\d) GFLOP/s$", out, re.M).groups())
         assert ms == 0 or rate * ms * 1e6 == pytest.approx(7 * 400**2 * 50, rel=0.06 / rate + 0.0006 / ms)
-
-
-def test_moving_spheres(run, rng, tmp_path):
-    """The movement begins with the still and comes back after 120 frames; the last frame is the picture of a still file."""
-    size, count, seed = rng.randint(20, 60), rng.randint(5, 60), rng.randrange(1 << 63)
-    view = [f"--size={size}", f"--spheres={count}", f"--seed={seed}"]
-    run("chapter06/ray_animated", *view, "--frames=121", f"--output=%03d.{ENDING}", status=0)
-    pictures = [helpers.pixels(path) for path in sorted(tmp_path.glob(f"*.{ENDING}"))]
-    assert len(pictures) == 121 and (pictures[0] == pictures[120]).all()
-    for tick in 0, 1, 60, rng.randint(2, 119):
-        # The sines of numpy and of the C library, and so the positions, may differ in the last bit.
-        expected = ray(turned(spheres(count, seed), tick), size)
-        helpers.compare(f"frame {tick}", pictures[tick], expected, mean=0.01, worst=1, fraction=5e-4)
-    last, _ = draw(run, tmp_path, "ray_animated", size=size, spheres=count, seed=seed, frames=40)
-    assert (last == pictures[39]).all() and (pictures[38] != pictures[39]).any()
 
 
 def test_constant_scalars(run, rng):
