@@ -73,8 +73,6 @@ def test_times(run):
     assert re.search(r"^Average Time per frame:  \d+\.\d ms$", out, re.M)
     ms, rate = map(float, re.search(r"^Step: +(\d+\.\d{3}) ms, (\d+\.\d) GB/s$", out, re.M).groups())
     assert ms == 0 or rate * ms * 1e6 == pytest.approx(12 * 500**2, rel=0.06 / rate + 0.0006 / ms)
-    text = run("chapter07/heat_gmem", "--help", status=0).out
-    assert re.search(r"--frames=N\s+number of frames of an animation \(default 5\b", text)
 
 
 # ---- Textures

@@ -63,12 +63,6 @@ def test_nvcc_refuses(tmp_path, listing, says):
 
 
 @on_the_cpu
-def test_a_constructor_of_the_host_on_the_cpu(cucc):
-    """On the CPU back end all functions are functions of the host, so it compiles."""
-    cucc("-c", LISTINGS / "constructor.cu", "-o", "x.o")
-
-
-@on_the_cpu
 def test_what_the_programs_do(tried):
     """The lock that is not released is named. That the host reads device memory goes unnoticed on the CPU back end, but not with
     CUDA_CPU_CHECK; on a GPU the program crashes."""
