@@ -10,7 +10,7 @@
 #: make exercise chapter05/dot write my/chapter05/dot.cu, the program without its kernel (docs/exercises.md)
 #: make old FILE=x.cu          build a CUDA program of 2010 into bin/old/x (docs/running.md)
 #: make docs site gallery      write the tables of the documents, the web pages, the pictures again
-#: make doctor                 list the tools, libraries and devices that are here, and those that are missing
+#: make doctor                 list the compilers, devices and libraries that are here, and what is missing
 #: make clean                  remove what was built
 #:
 #: BACKEND=auto|gpu|cpu        gpu compiles with nvcc, cpu with cucc/cucc; auto is gpu if nvcc and a GPU are here
@@ -77,7 +77,7 @@ FOLDER := $(firstword $(filter $(CHAPTER) $(foreach c,chapter chapter0 appendix_
 $(if $(FOLDER),,$(if $(CHAPTER),$(error CHAPTER=$(CHAPTER): must be one of $(CHAPTERS))))
 $(if $(filter-out $(NAMES) $(MINE),$(PROGRAM)),$(error PROGRAM=$(PROGRAM): there is no such program))
 CONFIG := $(BIN)/.config.mk
-ifneq ($(filter-out exercises format docs site clean help doctor install uninstall check trace-%,$(GOALS)),)
+ifneq ($(filter-out exercises format docs site clean help doctor check trace-%,$(GOALS)),)
 WRONG := $(shell BACKEND='$(BACKEND)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' SMS='$(SMS)' SANITIZE='$(SANITIZE)' \
     DEBUG='$(DEBUG)' CC='$(CC)' CXX='$(CXX)' $(foreach v,MPICC $(filter HAVE_%,$(.VARIABLES)),$(v)='$($(v))') \
     scripts/configure.sh $(CONFIG) \
@@ -171,7 +171,7 @@ PART = $(or $(PROGRAM),$(FOLDER),all)
 LADDERS = $(patsubst %.cu,%,$(shell grep -ls '^ \* Bench:' $(wildcard $(addsuffix /*.cu,$(or $(FOLDER),$(CHAPTERS))))))
 TOPICS = $(foreach t,$(TOPIC),$(or $(filter %/$(t) %/$(t)_ladder,$(LADDERS)),$(error TOPIC=$(t): no such ladder)))
 .PHONY: old run check sanitize bench then-and-now test test-all gallery exercises progress grade doctor docs site \
-    format install uninstall clean help
+    format clean help
 
 old: $(LIBRARY) $(B)/common/old/settings.o $(B)/common/old/glut.o
 	@FILE='$(FILE)' COMPILE="$(COMPILER) $(filter-out -Xcompiler=-Wall%,$(FLAGS))" B='$(B)' LIBS='$(LIBS)' $(SETTINGS) \
@@ -224,8 +224,6 @@ site:
 	@BUILD='$(BUILD)' SITE='$(SITE)' $(PYTHON) scripts/site.py
 format:
 	@scripts/format.sh $(if $(CHECK),--check)
-install uninstall:
-	@$(MAKE) --no-print-directory -C cucc $@ PREFIX='$(or $(PREFIX),/usr/local)' DESTDIR='$(DESTDIR)'
 clean:
 	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) my old tests .d .config.mk) bench/report.html
 	@rmdir '$(BIN)' 2>/dev/null || :

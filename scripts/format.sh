@@ -22,12 +22,10 @@ case ${1-} in
 *) sed -n '3,7s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;;
 esac
 
-sources() { # which, as find has it
-    find . \( -path './.*' -o -path ./my -o -path "./$BUILD" -o -path "./$BIN" \) -prune -o -type f \( "$@" \) -print | sort
-}
 status=0
 # shellcheck disable=SC2086
-sources -name '*.[ch]' -o -name '*.cu' -o -name '*.cpp' | xargs -r "$CLANG_FORMAT" $c_flags || status=1
+find . \( -path './.*' -o -path ./my -o -path "./$BUILD" -o -path "./$BIN" \) -prune -o -type f -regex '.*\.\([ch]\|cu\|cpp\)' -print |
+    xargs -r "$CLANG_FORMAT" $c_flags || status=1
 # shellcheck disable=SC2086
-! sources -name '*.py' | xargs -r "$BLACK" $python_flags 2>&1 | grep -E '^(would reformat|error)' || status=1
+! "$BLACK" $python_flags --include '\.py$' . 2>&1 | grep -E '^(would reformat|error)' || status=1
 exit $status

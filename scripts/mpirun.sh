@@ -8,7 +8,7 @@ set -eu
 [ "${1-}" = -np ] && [ $# -ge 3 ] || { sed -n 's/^#   /usage: /p' "$0" >&2; exit 64; }
 
 if ! command -v mpirun >/dev/null; then
-    echo "mpirun.sh: no mpirun on PATH, so there is one process; $("${0%/*}/setup.sh" --how openmpi-bin) installs it" >&2
+    echo "mpirun.sh: no mpirun on PATH, so there is one process; $("${0%/*}/setup.sh" --how libopenmpi-dev) installs it" >&2
     shift 2
     exec "$@"
 fi

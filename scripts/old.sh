@@ -52,7 +52,3 @@ compile -Xlinker --export-dynamic -o "$BIN/old/$name" "$folder/$name.o" "$B/comm
 
 case $BIN in /*) program=$BIN/old/$name ;; *) program=./$BIN/old/$name ;; esac
 echo "built $program"
-if nm "$folder/$name.o" 2>/dev/null | grep -q ' U \(glutMainLoop\|display_canvas\)$'; then
-    echo 'without a display it writes a file with its name, here; FRAMES=10 and OUTPUT=picture.png before it choose what:'
-    echo "    FRAMES=10 OUTPUT=$name.png $program"
-fi

@@ -86,8 +86,6 @@ def run(program):
     for old in base.parent.glob(f"{base.name}.*"):
         old.unlink()
     status, errors = execute([*launcher(program), BIN / program.name], base)
-    if not errors:
-        base.with_suffix(".err").unlink()
     made = {file.suffix for file in base.parent.glob(f"{base.name}.*") if file.stat().st_size}
     pictures = [f"{BUILD}/run/{program.name}{ending}" for ending in sorted(made - {".txt", ".err"})]
     return judge(program, status, errors, "".join(pictures[-1:]))

@@ -3,6 +3,7 @@
 # Installs the packages that the suite uses and this machine lacks. When nothing is missing, it changes nothing and does not use the
 # network. For a package that cannot be installed it says what will be missing, and continues; only a missing compiler is an error.
 #   setup.sh [GOAL…]          the packages for building and running, and for these goals of make
+#   setup.sh --missing GOAL…  only lists those that are missing, each with its purpose
 #   setup.sh --how PACKAGE…   prints the command that installs these packages, given by their Debian names
 set -eu
 
@@ -10,8 +11,7 @@ set -eu
 # the system has no such package
 packages() {
     cat <<'END'
-g++|all|the C++ compiler|gcc-c++|gcc|gcc-c++
-gcc|all|the C compiler|gcc|gcc|gcc
+g++|all|the compilers of C and C++|gcc-c++|gcc|gcc-c++
 make|all|the build|make|make|make
 python3|all|make run, and all that reads the headers of the programs|python3|python|python3
 libpng-dev|all|PNG pictures|libpng-devel|libpng|libpng16-devel
@@ -28,15 +28,13 @@ libfftw3-dev|all|cuFFT on the CPU back end|fftw-devel|fftw|fftw3-devel
 libthrust-dev|all|Thrust on the CPU back end|-|-|-
 ocl-icd-opencl-dev|all|OpenCL|ocl-icd-devel|ocl-icd|ocl-icd-devel
 opencl-headers|all|OpenCL|opencl-headers|opencl-headers|opencl-headers
-libopenmpi-dev|all|MPI|openmpi-devel|openmpi|openmpi4-devel
-openmpi-bin|all|mpirun, which starts the processes of MPI|openmpi|openmpi|openmpi4
+libopenmpi-dev|all|MPI, with mpirun|openmpi-devel|openmpi|openmpi4-devel
 python3-matplotlib|bench docs test|the plots of make bench|python3-matplotlib|python-matplotlib|python3-matplotlib
 python3-pygments|site test|the highlighted sources of make site|python3-pygments|python-pygments|python3-Pygments
 python3-markdown-it|site test|the documents of make site|python3-markdown-it-py|python-markdown-it-py|python3-markdown-it-py
 python3-pil|gallery test|the pictures of make gallery and of the test suite|python3-pillow|python-pillow|python3-Pillow
 python3-numpy|test|the test suite|python3-numpy|python-numpy|python3-numpy
-python3-pytest|test|the test suite|python3-pytest|python-pytest|python3-pytest
-python3-pytest-xdist|test|tests side by side, one on each core|python3-pytest-xdist|python-pytest-xdist|python3-pytest-xdist
+python3-pytest-xdist|test|the test suite, one test on each core|python3-pytest-xdist|python-pytest-xdist|python3-pytest-xdist
 pocl-opencl-icd|test|the tests of OpenCL, on the CPU|pocl|pocl|pocl
 chromium|test|the tests of the pages of make bench and make site|chromium|chromium|chromium
 xvfb|test|the tests of windows|xorg-x11-server-Xvfb|xorg-server-xvfb|xorg-x11-server-Xvfb
@@ -115,6 +113,10 @@ for package in $(packages | awk -F '|' -v goals="(^| )($goals)( |$)" '$2 ~ goals
     name=$(names "$package")
     [ -z "$name" ] || installed "$name" || replaced "$package" || lacking="$lacking $package"
 done
+if [ "${1-}" = --missing ]; then
+    [ -z "$system" ] || for package in $lacking; do echo "$(names "$package"): $(field 3 "$package")"; done
+    exit
+fi
 [ -n "$lacking" ] || finish 'nothing is missing'
 # shellcheck disable=SC2086
 missing=$(names $lacking) by_hand=$(how $lacking)

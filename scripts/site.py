@@ -65,15 +65,12 @@ def linked(html, page):
 def neighbours(path):
     """Links from a program to the one before it and to the one after it, in reading order. Other files have none."""
     order = [f"{program.name}.cu" for program in read_programs()]
-    at = order.index(path) if path in order else len(order) + 1
-    found = ("previous", order[at - 1 : at] if at else []), ("next", order[at + 1 : at + 2])
-    folder = os.path.dirname(path)
-    links = [
-        f'{word}: <a href="{os.path.relpath(name, folder)}">{name}</a>'
-        for word, names in found
-        for name in names
-    ]
-    return linked(f"<p>{', '.join(links)}</p>\n" if links else "", path)
+    if path not in order:
+        return ""
+    at, folder, links = order.index(path), os.path.dirname(path), []
+    for word, there in ("previous", order[:at][-1:]), ("next", order[at + 1 :][:1]):
+        links += [f'{word}: <a href="{os.path.relpath(name, folder)}">{name}</a>' for name in there]
+    return linked(f"<p>{', '.join(links)}</p>\n", path)
 
 
 def source(path):

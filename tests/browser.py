@@ -47,11 +47,10 @@ def axe(tmp_path_factory):
         if done.returncode != 0:
             errors = re.findall(r"^npm (?:error|ERR!) (.*)", done.stdout + done.stderr, re.M)
             pytest.skip(f"npm could not fetch axe-core: {', '.join(errors[:2])}")
-        own = folder / f"axe-{os.getpid()}.js"
-        shutil.copy(folder / "node_modules/axe-core/axe.min.js", own)
+        own = script.with_name(f"axe-{os.getpid()}.js")
         script.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(own, script.parent / own.name)
-        os.replace(script.parent / own.name, script)  # atomic, because another process may download it too
+        shutil.copy(folder / "node_modules/axe-core/axe.min.js", own)
+        os.replace(own, script)  # atomic, because another process may download it too
     return script.read_text()
 
 

@@ -335,3 +335,8 @@ def texture_modes(size):
         upper, right = quarter == mode // 2, quarter == mode % 2
         picture[np.ix_(upper, right)] = padded[np.ix_(texel[upper], texel[right])]
     return picture[::-1]
+
+
+def exact_dot(size):
+    """Twice the sum of the squares below size, which the programs of dot products compute."""
+    return (size - 1) * size * (2 * size - 1) // 3

@@ -5,6 +5,7 @@ import re
 import pytest
 
 import helpers
+from formulas import exact_dot
 
 
 def orders(rng, count=3):
@@ -21,7 +22,7 @@ def test_dot(run, rng):
             size = rng.randint(1, 20000)
             result = run("appendix_a/dot", "--size", size, "--blocks", blocks, status=0, env=env)
             got = re.findall(r"^Does GPU value (\S+) = (\S+)\?$", result.out, re.M)
-            exact = (size - 1) * size * (2 * size - 1) // 3  # twice the sum of the squares below size
+            exact = exact_dot(size)
             assert len(got) == 2
             for value, expected in got:
                 assert float(expected) == float(f"{exact:.6g}")

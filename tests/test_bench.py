@@ -44,12 +44,6 @@ def is_row_sound(row):
         assert row["verified"] is (None if row["kind"] == "copy" else True)
 
 
-def test_every_ladder_is_measured():
-    """Every program that includes bench.h is a ladder. Without sizes in its header it would not be measured."""
-    ladders = {str(p) for p in helpers.programs() if '#include "../common/bench.h"' in p.source}
-    assert ladders == {str(p) for p in helpers.programs() if p.bench} and "chapter05/reduction" in ladders
-
-
 def test_every_rung_at_sizes_that_are_not_round(ladder, run):
     """Sizes: 1, less than a warp, and a large odd size. If the work is the square of the size: a few tiles, and an odd size."""
     [(low, high)] = [(int(o[1]), int(o[2])) for o in numeric_options(ladder, run) if o[0] == "size"]

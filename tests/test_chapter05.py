@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import helpers
-from formulas import green_spheres, ripple, whole
+from formulas import exact_dot, green_spheres, whole
 
 ENDING = helpers.ending()
 
@@ -119,11 +119,6 @@ def test_divergence(run, rng):
 
 
 # ---- Dot products
-
-
-def exact_dot(size):
-    """Twice the sum of the squares below size."""
-    return (size - 1) * size * (2 * size - 1) // 3
 
 
 @pytest.mark.parametrize("name", ["dot", "dot_gmem"])
@@ -244,21 +239,6 @@ def test_wrong_barrier_on_a_gpu(run):
 # ---- Pictures
 
 
-def test_spheres_and_ripple(run, rng, tmp_path):
-    """Every frame, with sizes that are multiples of a block and sizes that are not."""
-    for size in 15, 16, rng.randint(17, 300):
-        run("chapter05/shared_bitmap", "--size", size, f"--output=spheres.{ENDING}", status=0)
-        expected = whole(green_spheres(size), (1,))
-        helpers.compare(
-            "spheres", helpers.pixels(tmp_path / f"spheres.{ENDING}"), expected, mean=0.01, worst=1
-        )
-        options = ["--size", size, "--frames", 3, f"--output=%d.{ENDING}"]
-        assert "Frame 2 is right.\n" in run("chapter05/ripple", *options, status=0).out
-        for tick in range(3):
-            shown = helpers.pixels(tmp_path / f"{tick}.{ENDING}")
-            helpers.compare("ripple", shown, whole(ripple(size, tick)), mean=0.01, worst=1)
-
-
 @pytest.mark.backend("cpu")
 @pytest.mark.parametrize("schedule", ["forward", "reverse", "random:1", "random:2"])
 def test_spheres_without_the_barrier(run, tmp_path, schedule):
@@ -278,10 +258,7 @@ def test_spheres_without_the_barrier(run, tmp_path, schedule):
         blocks = picture.reshape(size // 16, 16, size // 16, 16, -1)
         return blocks[:, ::-1, :, ::-1].reshape(picture.shape)
 
-    assert not (early & turned(early)).any()
-    # Both pixels of a pair are right only where the wrong one should be black or nearly black.
-    dark = ((right <= 1) | (turned(right) <= 1)).all(axis=2)
-    assert (early | turned(early) | dark).all()
+    assert not (early & turned(early)).any() and early.mean() > 0.4, early.mean()
     lower = np.arange(size)[::-1, None] % 16 < 8  # the rows whose threads run first in forward order
     if schedule in ("forward", "reverse"):
         assert not (early & (lower if schedule == "reverse" else ~lower)).any()

@@ -66,18 +66,6 @@ def test_pictures(run, rng, tmp_path, name, refuse):
     assert "at exit" not in wrong and ("OpenGL" not in wrong or refuse)
 
 
-@pytest.mark.backend("cpu")
-def test_heat_is_that_of_chapter_7(run, tmp_path):
-    for size, steps in (64, 90), (33, 91):
-        means = set()
-        for program in "chapter07/heat_gmem", "chapter08/heat":
-            args = "--size", size, "--iterations", steps, "--frames", 1
-            out = run(program, *args, "--output", f"{program[7:9]}.{ENDING}", status=0).out
-            means.add(re.search(r"Mean temperature: .*", out)[0])
-        assert len(means) == 1
-        assert (tmp_path / f"07.{ENDING}").read_bytes() == (tmp_path / f"08.{ENDING}").read_bytes()
-
-
 def test_surface(run, tmp_path, rng):
     """A surface with another number of vertices, in another frame and size, against numpy's. Few pixels make wide edges."""
     size, n, frames = rng.randrange(100, 200), rng.randrange(150, 300), rng.randrange(1, 40)

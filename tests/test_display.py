@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import helpers
-from formulas import julia, red
 from helpers import frames
 from trees import stand_in
 from test_common import draw, gradient, on_terminal, preview  # noqa: F401
@@ -249,15 +248,6 @@ def test_window_of_an_animation(window):
     w.wait_for(lambda: re.fullmatch(r"picture: ([\d.]+) frames/s", w.title))
     w.key("Escape")
     assert w.end() == ""
-
-
-@needs_window
-def test_window_of_julia(window):
-    w = window("--size", 200, program="chapter04/julia_gpu")
-    limits = {} if helpers.backend() == "cpu" else dict(mean=0.5, fraction=0.006)
-    w.shows(red(julia(size=200)), **limits)
-    w.key("q")
-    assert re.fullmatch(r"\d+ of 40000 pixels are in the set; .*\n", w.end())
 
 
 @needs_window

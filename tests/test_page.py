@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lessons beside the pages of the book: names, order of the calls and length, compared with listings.txt. As a script it prints
-the measures of each program and what its lesson lacks."""
+"""The lessons beside the pages of the book: names, order of the calls and length, compared with listings.txt."""
 import re
 import statistics
 
@@ -12,16 +11,17 @@ NO_CODE = re.compile(r'//.*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"')
 
 def listings():
     """The program, the lines of code of its listing or 0, the names and the calls."""
-    text = (helpers.ROOT / "tests/listings.txt").read_text()
-    for name, lines, names, calls in re.findall(
-        r"^(\w+/\w+) ?(\d*)\n(?:    names  ((?:.*\n       )*.*\n))?(?:    calls  ((?:.*\n       )*.*(?:\n|\Z)))?",
-        text,
-        re.M,
-    ):
-        counted = (word.partition("*") for word in calls.split())
-        yield name, int(lines or 0), names.split(), [
-            call for call, _, n in counted for _ in range(int(n or 1))
-        ]
+    known = {}
+    for listing in (helpers.ROOT / "tests/listings.txt").read_text().split("\n\n")[1:]:
+        head, *rows = listing.replace("\n" + 11 * " ", " ").splitlines()
+        name, lines = f"{head} 0".split()[:2]
+        row = dict(row.split(maxsplit=1) for row in rows)
+        names, calls = known.get(row.get("as"), ([], []))
+        if "calls" in row:
+            counted = (word.partition("*") for word in row["calls"].split())
+            calls = [call for call, _, n in counted for _ in range(int(n or 1))]
+        known[name] = names + row.get("names", "").split(), calls
+        yield name, int(lines), *known[name]
 
 
 def lesson(name):
@@ -49,39 +49,18 @@ def in_order(a, b):
     return row[-1]
 
 
-def measures():
-    """The program, the shares of the page's names and of its calls in order, the lesson's length by the listing's, what is missing."""
-    every = {call for _, _, _, calls in listings() for call in calls}
-    for name, lines, names, calls in listings():
+def test_lessons_follow_the_page():
+    """The shares of the page's names and of its calls in order, and the length of the lesson by that of the listing."""
+    rows, differs = list(listings()), {program.name: program.differs for program in helpers.programs()}
+    every, shares = {call for _, _, _, calls in rows for call in calls}, []
+    for name, lines, names, calls in rows:
         code = lesson(name)
         lacks = [word for word in names if not re.search(rf"\b{word}\b", code)]
         own = list(calls_of(code, every))
-        length = sum(bool(line.strip()) for line in code.split("\n")) / lines if lines else 0
-        order = in_order(calls, own) / len(calls) if calls else 1
-        yield name, 1 - len(lacks) / len(names) if names else 1, order, length, lacks, calls, own
-
-
-def test_lessons_follow_the_page():
-    rows = list(measures())
-    assert len(rows) == 36
-    differs = {program.name: program.differs for program in helpers.programs()}
-    for name, names, order, length, *_ in rows:
-        assert (
-            min(names, order) >= LEAST or "page" in differs[name]
-        ), f"{name}: names {names:.2f}, order {order:.2f}"
-        assert length <= LONGEST, f"{name}: {length:.2f} times as long as the listing"
-    assert statistics.mean(row[1] for row in rows) >= GOAL
-    assert statistics.mean(row[2] for row in rows) >= GOAL
-
-
-if __name__ == "__main__":
-    total = list(measures())
-    for name, names, order, length, lacks, calls, own in total:
-        print(
-            f"{name:40} names {names:.2f}  order {order:.2f}  length {length or float('nan'):.2f}  {' '.join(lacks)}"
-        )
-        if order < 1:
-            print("    page:  ", *calls, "\n    lesson:", *own)
-    print(
-        f"mean names {statistics.mean(r[1] for r in total):.3f}, order {statistics.mean(r[2] for r in total):.3f}"
-    )
+        found, order = 1 - len(lacks) / max(len(names), 1), in_order(calls, own) / len(calls) if calls else 1
+        says = f"{name}: names {found:.2f}, lacks {lacks}, order {order:.2f}, page {calls}, lesson {own}"
+        assert min(found, order) >= LEAST or "page" in differs[name], says
+        length = sum(bool(line.strip()) for line in code.split("\n"))
+        assert not lines or length <= LONGEST * lines, f"{name}: {length} lines, the listing has {lines}"
+        shares.append((found, order))
+    assert len(shares) == 36 and min(map(statistics.mean, zip(*shares))) >= GOAL

@@ -265,8 +265,8 @@ def test_times_name_the_device_that_was_chosen(run):
 # ---- Output that cannot be written
 
 
-def test_lost_output(sound_sample, run):
-    """stdout is a pipe that nobody reads, a full disk, closed."""
+def test_lost_output(sound_sample, run, tmp_path):
+    """stdout is a pipe that nobody reads, a full disk, closed. A picture is written all the same."""
     read, write = os.pipe()
     os.close(read)
     try:
@@ -275,6 +275,7 @@ def test_lost_output(sound_sample, run):
         os.close(write)
     with open("/dev/full", "w") as full:
         one_line(run(sound_sample, *sound_sample.small, stdout=full), 1)
+    assert bool(list(tmp_path.iterdir())) == bool(sound_sample.picture)
     command = f'exec "{helpers.BIN / sound_sample.name}" {" ".join(sound_sample.small)} >&-'
     one_line(run(pathlib.Path("/bin/sh"), "-c", command), 1)
 
@@ -307,10 +308,12 @@ def test_picture(picture_program, run, tmp_path):
     picture, limits = PICTURES[owner(file)]
     limits = limits[helpers.backend()]
     if is_still(file):
-        (tmp_path / "old").write_bytes(b"old")
+        (tmp_path / "old").write_bytes(b"something shorter than the picture")
+        (tmp_path / "old").chmod(0o604)
         (tmp_path / f"picture.{ENDING}").symlink_to("old")
         run(picture_program, *arguments, "--output", f"picture.{ENDING}", status=0)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["old", f"picture.{ENDING}"]
+        assert (tmp_path / "old").stat().st_mode & 0o777 == 0o604
         helpers.compare(name, helpers.pixels(tmp_path / "old"), helpers.pixels(file), **limits)
         return
     run(picture_program, *arguments, "--frames", 12, "--output", f"frame-%04d.{ENDING}", status=0)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Writes the drawings of docs/drawings.md as SVG files beside this script, or into the folder that is named. One function draws one
 file; its docstring is the title and the description of the drawing. They are narrow, so that they can be read on a phone."""
+import html
 import inspect
 import sys
 import textwrap
-from html import escape
 from pathlib import Path
 
 # The kinds of boxes differ in fill and in frame: a (blue, thin), b (orange, thick), i (dashed), w (hatched), n (plain).
@@ -36,7 +36,7 @@ class Drawing:
 
     def text(self, x, y, words, kind="", size=13):
         self.parts.append(
-            f'<text x="{x:g}" y="{y:g}" font-size="{size}" class="{kind}">{escape(words)}</text>'
+            f'<text x="{x:g}" y="{y:g}" font-size="{size}" class="{kind}">{html.escape(words)}</text>'
         )
         self.height = max(self.height, y + EDGE)
 
@@ -67,7 +67,7 @@ class Drawing:
     def svg(self):
         size = f'width="{WIDTH}" height="{self.height:g}" viewBox="0 0 {WIDTH} {self.height:g}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc">'
-        about = f'<title id="title">{escape(self.title)}</title>\n<desc id="desc">{escape(self.desc)}</desc>'
+        about = f'<title id="title">{html.escape(self.title)}</title>\n<desc id="desc">{html.escape(self.desc)}</desc>'
         return "\n".join([head, about, f"<style>{STYLE}</style>", DEFS, *self.parts, "</svg>\n"])
 
 
@@ -141,10 +141,10 @@ def bank_conflicts(d):
     d.note(28, "Drawn with 8 banks, not 32. In each word: its bank")
     for x, pitch, column in (EDGE, 8, "b"), (248, 9, "a"):
         d.text(x, 64, "word[8][8]" if pitch == 8 else "word[8][8 + 1]", "c")
-        for i in range(8 * pitch):
-            row, col = divmod(i, pitch)
-            kind = column if col == 0 else "w" if col == 8 else "n"
-            d.box(x + 24 * col, 74 + 24 * row, 24, 24, str(i % 8) if col < 8 else "", kind)
+        kinds = [column, *"nnnnnnnw"]
+        d.grid(
+            x, 74, 8, pitch, 24, lambda r, c: kinds[c], lambda r, c: str((pitch * r + c) % 8 if c < 8 else "")
+        )
     d.note(288, "A column: one bank, eight turns", width=26)
     d.note(288, "A column: eight banks, one turn. Hatched: padding", 248, 27)
 
@@ -390,10 +390,8 @@ def hash_table(d):
     state(372, "2. entries[h] = A, then entries[h] = B", "entries[h]>B A>E B>E E>F", ": lost")
 
 
-DRAWINGS = [reduction, lost_update, bank_conflicts, streams, tiles, constant_memory, memory_hierarchy, heat]
-DRAWINGS += [look_back, ring, core_matrices, hash_table]
-
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
-    for drawing in map(Drawing, DRAWINGS):
+    # Every function of this file draws one.
+    for drawing in map(Drawing, filter(inspect.isfunction, [*globals().values()])):
         (folder / f"{drawing.name}.svg").write_text(drawing.svg())

@@ -117,25 +117,6 @@ TEST(names) {
 #endif
 }
 
-// Replacing a file keeps its mode, and a symbolic link stays a link.
-TEST(replacing) {
-    struct stat status;
-    char data[64];
-    enter();
-    umask(027);
-    image_write("new.ppm", four, 2, 2);
-    EXPECT(stat("new.ppm", &status) == 0 && (status.st_mode & 07777) == 0640);
-    put("old.ppm", "something longer than the picture that takes its place");
-    chmod("old.ppm", 0604);
-    umask(077);
-    EXPECT(symlink("old.ppm", "link.ppm") == 0);
-    image_write("link.ppm", four, 2, 2);
-    EXPECT(lstat("link.ppm", &status) == 0 && S_ISLNK(status.st_mode));
-    EXPECT(contents("old.ppm", data, sizeof(data)) == BYTES_OF_FOUR);
-    EXPECT(stat("old.ppm", &status) == 0 && (status.st_mode & 07777) == 0604);
-    EXPECT(leave("link.ppm new.ppm old.ppm "));
-}
-
 // How attempt() makes a picture.
 enum { CHECK = 1, EMPTY = 2, LARGE = 4, LIMITED = 8, UNPRIVILEGED = 16 };
 static int how;

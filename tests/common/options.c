@@ -116,11 +116,8 @@ TEST(refused_numbers) {
     expect("--iterations -6", 64, "prog: --iterations -6: must be a whole number from -5 to 1000\n");
     expect("--iterations 4294967297", 64, "whole number from -5 to 1000\n");
     expect("--iterations 1K", 64, "whole number from -5 to 1000\n");
-    expect("--device -1", 64, "prog: --device -1: must be a whole number from 0 to 2147483647\n");
     expect("--device 4294967296", 64, "whole number from 0 to 2147483647\n");
     expect("--seed 9223372036854775808", 64, "whole number from 0 to 9223372036854775807\n");
-    expect("--seed x", 64, "prog: --seed x: must be a whole number from 0 ");
-    expect("--frames 0", 64, "prog: --frames 0: must be a whole number from 1 ");
 }
 
 TEST(refused_floats) {

@@ -56,26 +56,17 @@ TEST(bytes_are_even) {
     free(data);
 }
 
+// tests/formulas.py computes the same numbers anew.
 TEST(floats) {
-    enum { N = 1000000 };
-    float *data = malloc(N * sizeof(*data));
-    double sum = 0, squares = 0;
+    float data[100];
     seed_random(7);
-    random_floats(data, N, 2);
-    for (size_t i = 0; i < N; i++) {
-        if (!(data[i] >= 0 && data[i] < 2) && !EXPECT(!"within 0 to 2"))
-            break;
-        sum += data[i];
-        squares += (double)data[i] * data[i];
-    }
-    EXPECT(fabs(sum / N - 1) < 0.003); // 5 standard deviations, each 0.58 / sqrt(N)
-    EXPECT(fabs(squares / N - 4.0 / 3) < 0.006);
+    random_floats(data, 100, 2);
     seed_random(7);
-    EXPECT(rnd(2) == data[0] && rnd(2) == data[1]);
+    for (int i = 0; i < 100; i++)
+        EXPECT(rnd(2) == data[i]);
     // The largest value is less than x for every x.
     for (float x = 1; x < 2; x = nextafterf(x * 1.0001f, 3))
         EXPECT(scale(UINT64_MAX, x) < x);
-    free(data);
 }
 
 TEST(ints) {

@@ -10,29 +10,24 @@
 
 #define DIM 64
 
-__global__ void wave(float *ptr, int ticks) {
+__global__ void wave(unsigned char *ptr, int ticks) {
     int x = threadIdx.x + blockIdx.x * blockDim.x;
     int y = threadIdx.y + blockIdx.y * blockDim.y;
-    ptr[x + y * blockDim.x * gridDim.x] = (x + ticks) % DIM / 64.0f;
+    ptr[4 * (x + y * blockDim.x * gridDim.x)] = (x + ticks) % DIM * 255 / 64;
 }
 
 struct DataBlock {
-    float *dev_values;
     unsigned char *dev_bitmap;
     CPUAnimBitmap *bitmap;
 };
 
 void cleanup(DataBlock *d) {
     HANDLE_ERROR(cudaFree(d->dev_bitmap));
-    HANDLE_ERROR(cudaFree(d->dev_values));
     printf("cleaned up\n");
 }
 
 void generate_frame(DataBlock *d, int ticks) {
-    dim3 blocks(DIM / 16, DIM / 16);
-    dim3 threads(16, 16);
-    wave<<<blocks, threads>>>(d->dev_values, ticks);
-    float_to_color<<<blocks, threads>>>(d->dev_bitmap, d->dev_values);
+    wave<<<dim3(DIM / 16, DIM / 16), dim3(16, 16)>>>(d->dev_bitmap, ticks);
     HANDLE_ERROR(
         cudaMemcpy(d->bitmap->get_ptr(), d->dev_bitmap, d->bitmap->image_size(), cudaMemcpyDeviceToHost));
 }
@@ -42,6 +37,5 @@ int main(void) {
     CPUAnimBitmap bitmap(DIM, DIM, &data);
     data.bitmap = &bitmap;
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_bitmap, bitmap.image_size()));
-    HANDLE_ERROR(cudaMalloc((void **)&data.dev_values, DIM * DIM * sizeof(float)));
     bitmap.anim_and_exit((void (*)(void *, int))generate_frame, (void (*)(void *))cleanup);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A window made with GLUT. It never returns: only Esc ends the program.
-#ifndef OWN_CPU_ANIM_H
-#define OWN_CPU_ANIM_H
-#include "gl_helper.h"
+#include <GL/glut.h>
+#include <GL/glext.h>
+#include <GL/glx.h>
+#define GET_PROC_ADDRESS(str) glXGetProcAddress((const GLubyte *)str)
 
 struct CPUAnimBitmap {
     unsigned char *pixels;
@@ -65,4 +66,3 @@ struct CPUAnimBitmap {
         glutSwapBuffers();
     }
 };
-#endif
