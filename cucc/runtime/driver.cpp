@@ -13,6 +13,7 @@
 struct CUctx_st {
     int device;
     bool primary;
+    unsigned flags;
 };
 
 namespace cuda_cpu {
@@ -24,6 +25,7 @@ struct Contexts {
     std::set<CUcontext> live;
     CUcontext primary[max_devices] = {};
     int retained[max_devices] = {};
+    unsigned primary_flags[max_devices] = {};
 };
 
 Contexts &contexts() {
@@ -209,8 +211,8 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
 
 // ---- contexts ----
 
-static CUcontext new_context(int device, bool primary) {
-    const CUcontext made = new CUctx_st{device, primary};
+static CUcontext new_context(int device, bool primary, unsigned flags) {
+    const CUcontext made = new CUctx_st{device, primary, flags};
     contexts().live.insert(made);
     return made;
 }
@@ -220,7 +222,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     Contexts &c = contexts();
     std::lock_guard lock(c.mutex);
     if (!c.primary[device])
-        c.primary[device] = new_context(device, true);
+        c.primary[device] = new_context(device, true, c.primary_flags[device]);
     ++c.retained[device];
     *context = c.primary[device];
     return CUDA_SUCCESS;
@@ -235,14 +237,35 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
     return CUDA_SUCCESS;
 }
 
-CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned, CUdevice device) {
+CUresult cuDevicePrimaryCtxReset(CUdevice device) {
+    DRIVER(device);
+    const OnDevice on(device);
+    return code(cudaDeviceReset());
+}
+
+CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) {
+    DRIVER(device);
+    std::lock_guard lock(contexts().mutex);
+    contexts().primary_flags[device] = flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
+    DRIVER(flags, active, device);
+    std::lock_guard lock(contexts().mutex);
+    *flags = contexts().primary_flags[device];
+    *active = contexts().retained[device] > 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned flags, CUdevice device) {
     DRIVER(context, device);
     if (params && (params->execAffinityParams || params->cigParams))
         return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__,
                       "parameters of contexts are not supported: pass NULL as params");
     {
         std::lock_guard lock(contexts().mutex);
-        *context = new_context(device, false);
+        *context = new_context(device, false, flags);
     }
     stack().push_back(*context);
     return use(__func__, *context);
@@ -291,6 +314,25 @@ CUresult cuCtxSetCurrent(CUcontext context) {
 
 GET(cuCtxGetCurrent, (CUcontext * context), context, stack().empty() ? nullptr : stack().back())
 GET(cuCtxGetDevice, (CUdevice * device), device, current_device())
+GET(cuCtxGetFlags, (unsigned *flags), flags, stack().empty() ? 0 : stack().back()->flags)
+GET(cuCtxGetApiVersion, (CUcontext, unsigned *version), version, CUDA_VERSION)
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+    DRIVER(peer);
+    return code(cudaDeviceEnablePeerAccess(peer->device, flags));
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peer) {
+    DRIVER(peer);
+    return code(cudaDeviceDisablePeerAccess(peer->device));
+}
+
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                      size_t bytes) {
+    DRIVER(to_context, from_context);
+    return code(
+        cudaMemcpyPeer(pointer_of(to), to_context->device, pointer_of(from), from_context->device, bytes));
+}
 
 CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer) {
     DRIVER();
@@ -300,6 +342,13 @@ CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr poin
     store(base, (CUdeviceptr)(uintptr_t)a.base);
     store(bytes, a.size);
     return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t rows, unsigned element) {
+    DRIVER();
+    if (element != 4 && element != 8 && element != 16)
+        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "elements must have 4, 8 or 16 bytes");
+    return code(malloc_pitch((void **)pointer, pitch, width, rows, nullptr, 0));
 }
 
 CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes) {
@@ -338,6 +387,11 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
     return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__, "the attribute is not supported");
 }
 
+CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *data, unsigned flags) {
+    DRIVER();
+    return code(cudaStreamAddCallback(stream, (cudaStreamCallback_t)(void *)callback, data, flags));
+}
+
 // ---- calls that are the same in the runtime ----
 
 #define SAME(name, parameters, call)                                                                         \
@@ -347,16 +401,32 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
     }
 #define P(p) (void *)(uintptr_t)(p)
 SAME(cuDeviceGetPCIBusId, (char *id, int length, CUdevice device), cudaDeviceGetPCIBusId(id, length, device))
+SAME(cuDeviceGetByPCIBusId, (CUdevice * device, const char *id), cudaDeviceGetByPCIBusId(device, id))
 SAME(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer),
      cudaDeviceCanAccessPeer(can, device, peer))
 SAME(cuCtxSynchronize, (), cudaDeviceSynchronize())
+SAME(cuCtxSetLimit, (CUlimit limit, size_t value), cudaDeviceSetLimit((cudaLimit)limit, value))
+SAME(cuCtxGetLimit, (size_t * value, CUlimit limit), cudaDeviceGetLimit(value, (cudaLimit)limit))
+SAME(cuCtxGetStreamPriorityRange, (int *least, int *greatest),
+     cudaDeviceGetStreamPriorityRange(least, greatest))
 SAME(cuMemGetInfo, (size_t * free_bytes, size_t *total_bytes), cudaMemGetInfo(free_bytes, total_bytes))
 SAME(cuMemAllocManaged, (CUdeviceptr * pointer, size_t bytes, unsigned flags),
      malloc_managed((void **)pointer, bytes, flags, nullptr, 0))
+SAME(cuMemAllocAsync, (CUdeviceptr * pointer, size_t bytes, CUstream stream),
+     malloc_async((void **)pointer, bytes, stream, nullptr, 0))
 SAME(cuMemFree, (CUdeviceptr pointer), cudaFree(P(pointer)))
+SAME(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream), cudaFreeAsync(P(pointer), stream))
 SAME(cuMemAllocHost, (void **pointer, size_t bytes),
      malloc_host("cuMemAllocHost", pointer, bytes, 0, nullptr, 0))
+SAME(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags),
+     malloc_host("cuMemHostAlloc", pointer, bytes, flags, nullptr, 0))
 SAME(cuMemFreeHost, (void *pointer), cudaFreeHost(pointer))
+SAME(cuMemHostRegister, (void *pointer, size_t bytes, unsigned flags),
+     register_host(pointer, bytes, flags, nullptr, 0))
+SAME(cuMemHostUnregister, (void *pointer), cudaHostUnregister(pointer))
+SAME(cuMemHostGetDevicePointer, (CUdeviceptr * pointer, void *host, unsigned flags),
+     cudaHostGetDevicePointer((void **)pointer, host, flags))
+SAME(cuMemHostGetFlags, (unsigned *flags, void *host), cudaHostGetFlags(flags, host))
 #define COPY(name, To, From, kind)                                                                           \
     SAME(name, (To to, From from, size_t bytes), cudaMemcpy(P(to), P(from), bytes, kind))                    \
     SAME(name##Async, (To to, From from, size_t bytes, CUstream stream),                                     \
@@ -367,11 +437,17 @@ COPY(cuMemcpyDtoH, void *, CUdeviceptr, cudaMemcpyDeviceToHost)
 COPY(cuMemcpyDtoD, CUdeviceptr, CUdeviceptr, cudaMemcpyDeviceToDevice)
 #undef COPY
 SAME(cuStreamCreate, (CUstream * stream, unsigned flags), cudaStreamCreateWithFlags(stream, flags))
+SAME(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int priority),
+     cudaStreamCreateWithPriority(stream, flags, priority))
 SAME(cuStreamDestroy, (CUstream stream), cudaStreamDestroy(stream))
 SAME(cuStreamSynchronize, (CUstream stream), cudaStreamSynchronize(stream))
 SAME(cuStreamQuery, (CUstream stream), cudaStreamQuery(stream))
+SAME(cuStreamGetFlags, (CUstream stream, unsigned *flags), cudaStreamGetFlags(stream, flags))
+SAME(cuStreamGetPriority, (CUstream stream, int *priority), cudaStreamGetPriority(stream, priority))
 SAME(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags),
      cudaStreamWaitEvent(stream, event, flags))
+SAME(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *data),
+     cudaLaunchHostFunc(stream, function, data))
 SAME(cuEventCreate, (CUevent * event, unsigned flags), cudaEventCreateWithFlags(event, flags))
 SAME(cuEventDestroy, (CUevent event), cudaEventDestroy(event))
 SAME(cuEventRecord, (CUevent event, CUstream stream), cudaEventRecord(event, stream))
