@@ -10,6 +10,7 @@ namespace cuda_cpu {
 
 struct Capture {
     std::shared_ptr<CUgraph_st> graph;
+    bool into_existing; // set by cudaStreamBeginCaptureToGraph: the program owns the graph
     cudaStreamCaptureMode mode;
     std::thread::id thread;
     uint64_t id, origin;
@@ -51,6 +52,26 @@ void end(const CapturePointer &capture) {
         i = i->second.capture == capture ? known_captures().streams.erase(i) : std::next(i);
     capture->status = cudaStreamCaptureStatusNone;
     --storing;
+}
+
+cudaError_t begin_capture(const char *call, cudaStream_t stream, std::shared_ptr<CUgraph_st> into,
+                          std::vector<cudaGraphNode_t> last, cudaStreamCaptureMode mode) {
+    FAIL_IF((unsigned)mode > cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue, "there is no mode %d",
+            (int)mode);
+    const StreamIdentity id = identity(stream);
+    FAIL_IF(id.legacy, cudaErrorStreamCaptureUnsupported, "the default stream cannot be captured");
+    FAIL_IF(captured(stream), cudaErrorIllegalState, "the stream is being captured already");
+    const auto capture = std::make_shared<Capture>();
+    capture->into_existing = into != nullptr;
+    capture->graph = into ? into : std::make_shared<CUgraph_st>();
+    capture->mode = mode;
+    capture->thread = std::this_thread::get_id();
+    capture->id = ++known_captures().begun;
+    capture->origin = id.number;
+    capture->status = cudaStreamCaptureStatusActive;
+    known_captures().streams[id.number] = {id, capture, std::move(last)};
+    ++storing;
+    return cudaSuccess;
 }
 
 // True if all nodes in `others` are in `last` or before it, that is, if every captured stream has joined the
@@ -188,21 +209,17 @@ extern "C" {
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
     BEGIN_LOCKED(stream);
-    FAIL_IF((unsigned)mode > cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue, "there is no mode %d",
-            (int)mode);
-    const StreamIdentity id = identity(stream);
-    FAIL_IF(id.legacy, cudaErrorStreamCaptureUnsupported, "the default stream cannot be captured");
-    FAIL_IF(captured(stream), cudaErrorIllegalState, "the stream is being captured already");
-    const auto capture = std::make_shared<Capture>();
-    capture->graph = std::make_shared<CUgraph_st>();
-    capture->mode = mode;
-    capture->thread = std::this_thread::get_id();
-    capture->id = ++known_captures().begun;
-    capture->origin = id.number;
-    capture->status = cudaStreamCaptureStatusActive;
-    known_captures().streams[id.number] = {id, capture, {}};
-    ++storing;
-    return cudaSuccess;
+    return begin_capture(call, stream, nullptr, {}, mode);
+}
+
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
+                                          const cudaGraphNode_t *dependencies, const cudaGraphEdgeData *,
+                                          size_t count, cudaStreamCaptureMode mode) {
+    BEGIN_LOCKED(stream);
+    FIND_GRAPH(call, into, graph);
+    TRY(check_nodes(call, *into, dependencies, count));
+    return begin_capture(call, stream, into, std::vector<cudaGraphNode_t>(dependencies, dependencies + count),
+                         mode);
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
@@ -230,7 +247,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
         return spoilt(call);
     FAIL_IF(!all_joined, cudaErrorStreamCaptureUnjoined,
             "a stream that joined the capture has work for which the first stream does not wait");
-    *graph = enter(capture->graph);
+    *graph = capture->into_existing ? capture->graph.get() : enter(capture->graph);
     return cudaSuccess;
 }
 
@@ -255,6 +272,20 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
     store(dependencies, c->last.data());
     store(edges, nullptr);
     store(count, c->last.size());
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
+                                                const cudaGraphEdgeData *, size_t count, unsigned flags) {
+    BEGIN_LOCKED(stream);
+    CapturedStream *const c = captured(stream);
+    FAIL_IF(!c, cudaErrorIllegalState, "no graph captures the stream");
+    TRY(check_nodes(call, *c->capture->graph, dependencies, count));
+    if (flags & cudaStreamSetCaptureDependencies)
+        c->last.clear();
+    for (size_t i = 0; i < count; ++i)
+        if (!std::count(c->last.begin(), c->last.end(), dependencies[i]))
+            c->last.push_back(dependencies[i]);
     return cudaSuccess;
 }
 

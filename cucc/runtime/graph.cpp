@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Graphs: making, copying and listing them, and their dependencies.
+// Graphs: making, copying and listing them, their dependencies, and the user objects that they keep.
 #include "graph.h"
 
 #include <algorithm>
@@ -29,6 +29,12 @@ cudaError_t check_argument(const char *call, const char *, cudaGraphNode_t node)
                 (void *)node);
 }
 
+cudaError_t check_argument(const char *call, const char *, cudaUserObject_t object) {
+    if (graphs().objects.count(object))
+        return cudaSuccess;
+    return fail(cudaErrorInvalidValue, "%s: %p is not a user object, or was destroyed", call, (void *)object);
+}
+
 cudaGraphNode_t new_node(CUgraph_st &graph, Operation operation, std::vector<cudaGraphNode_t> before) {
     graph.nodes.push_back(std::make_unique<CUgraphNode_st>());
     CUgraphNode_st *const node = graph.nodes.back().get();
@@ -51,7 +57,7 @@ cudaError_t check_nodes(const char *call, const CUgraph_st &graph, const cudaGra
 }
 
 std::shared_ptr<CUgraph_st> clone(const CUgraph_st &graph) {
-    auto copy = std::make_shared<CUgraph_st>();
+    auto copy = std::make_shared<CUgraph_st>(graph.objects);
     std::map<cudaGraphNode_t, cudaGraphNode_t> copies;
     for (const auto &node : graph.nodes) {
         const cudaGraphNode_t made = new_node(*copy, node->operation, {});
@@ -73,6 +79,15 @@ cudaGraph_t enter(std::shared_ptr<CUgraph_st> graph) {
 }
 
 namespace {
+
+void release_object(cudaUserObject_t object, unsigned count) {
+    object->references -= std::min(count, object->references);
+    if (object->references)
+        return;
+    graphs().objects.erase(object);
+    run_callback([&] { object->destroy(object->data); });
+    delete object;
+}
 
 // Copies a list to an array of the program. On entry `count` is the capacity of the array, on return the
 // number of elements. Without an array only the count is set. `edges` gets the data of as many edges.
@@ -102,7 +117,43 @@ cudaError_t list_nodes(const char *call, cudaGraph_t graph, cudaGraphNode_t *nod
     return give(list, nodes, count);
 }
 
+// Adds or removes dependencies, after a check of all nodes.
+cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNode_t *from,
+                         const cudaGraphNode_t *to, size_t count, bool add) {
+    BEGIN_IN();
+    LOCK();
+    FIND_GRAPH(call, found, graph);
+    for (size_t i = 0; i < count; ++i) {
+        TRY(check_nodes(call, *found, from + i, 1));
+        TRY(check_nodes(call, *found, to + i, 1));
+    }
+    for (size_t i = 0; i < count; ++i) {
+        std::vector<cudaGraphNode_t> &before = to[i]->before;
+        const auto edge = std::find(before.begin(), before.end(), from[i]);
+        FAIL_IF(add && (from[i] == to[i] || edge != before.end()), cudaErrorInvalidValue, "dependency %zu %s",
+                i, from[i] == to[i] ? "is of a node on itself" : "is there already");
+        FAIL_IF(!add && edge == before.end(), cudaErrorInvalidValue, "there is no dependency %zu", i);
+        if (add)
+            before.push_back(from[i]);
+        else
+            before.erase(edge);
+    }
+    return cudaSuccess;
+}
+
 } // namespace
+
+References::References(const References &other) : counts(other.counts) {
+    LOCK();
+    for (auto &[object, count] : counts)
+        object->references += count = 1;
+}
+
+References::~References() {
+    LOCK();
+    for (const auto &[object, count] : counts)
+        release_object(object, count);
+}
 
 } // namespace cuda_cpu
 
@@ -141,6 +192,60 @@ cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {
     return cudaSuccess;
 }
 
+cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostFn_t destroy,
+                                 unsigned references, unsigned flags) {
+    BEGIN(object, destroy);
+    FAIL_IF(references == 0 || flags != cudaUserObjectNoDestructorSync, cudaErrorInvalidValue,
+            "needs a reference, and the flag cudaUserObjectNoDestructorSync");
+    LOCK();
+    *object = new CUuserObject_st{data, destroy, references};
+    graphs().objects.insert(*object);
+    return cudaSuccess;
+}
+
+cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
+    BEGIN_LOCKED(object);
+    FAIL_IF(count == 0, cudaErrorInvalidValue, "the number of references is 0, must be at least 1");
+    object->references += count;
+    return cudaSuccess;
+}
+
+cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
+    BEGIN_LOCKED(object);
+    FAIL_IF(count == 0 || count > object->references, cudaErrorInvalidValue,
+            "cannot release %u references, must be from 1 to %u", count, object->references);
+    release_object(object, count);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count,
+                                      unsigned flags) {
+    BEGIN_LOCKED();
+    FIND_GRAPH(call, found, graph);
+    TRY(check_argument(call, "object", object));
+    FAIL_IF(count == 0 || flags & ~(unsigned)cudaGraphUserObjectMove, cudaErrorInvalidValue,
+            "the number of references is %u, must be at least 1; the flags are 0x%x, must be 0 "
+            "or cudaGraphUserObjectMove",
+            count, flags);
+    found->objects.counts[object] += count;
+    if (!(flags & cudaGraphUserObjectMove)) // with the flag, the graph takes over the caller's references
+        object->references += count;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count) {
+    BEGIN_LOCKED();
+    FIND_GRAPH(call, found, graph);
+    TRY(check_argument(call, "object", object));
+    const auto held = found->objects.counts.find(object);
+    FAIL_IF(held == found->objects.counts.end() || count == 0 || count > held->second, cudaErrorInvalidValue,
+            "the graph does not have %u references to the object", count);
+    if ((held->second -= count) == 0)
+        found->objects.counts.erase(held);
+    release_object(object, count);
+    return cudaSuccess;
+}
+
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
     BEGIN();
     return list_nodes(call, graph, nodes, count, false);
@@ -168,20 +273,12 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGrap
 
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
                                      const cudaGraphNode_t *to, const cudaGraphEdgeData *, size_t count) {
-    BEGIN_LOCKED();
-    FIND_GRAPH(call, found, graph);
-    for (size_t i = 0; i < count; ++i) {
-        TRY(check_nodes(call, *found, from + i, 1));
-        TRY(check_nodes(call, *found, to + i, 1));
-    }
-    for (size_t i = 0; i < count; ++i) {
-        std::vector<cudaGraphNode_t> &before = to[i]->before;
-        const bool there = std::count(before.begin(), before.end(), from[i]);
-        FAIL_IF(from[i] == to[i] || there, cudaErrorInvalidValue, "dependency %zu %s", i,
-                there ? "is there already" : "is of a node on itself");
-        before.push_back(from[i]);
-    }
-    return cudaSuccess;
+    return change_edges(__func__, graph, from, to, count, true);
+}
+
+cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                        const cudaGraphNode_t *to, const cudaGraphEdgeData *, size_t count) {
+    return change_edges(__func__, graph, from, to, count, false);
 }
 
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
@@ -213,6 +310,16 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *
                                          cudaGraphEdgeData *edges, size_t *count) {
     BEGIN_LOCKED(count, node);
     return give(node->before, before, count, edges);
+}
+
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *after,
+                                           cudaGraphEdgeData *edges, size_t *count) {
+    BEGIN_LOCKED(count, node);
+    std::vector<cudaGraphNode_t> list;
+    for (const auto &other : node->graph->nodes)
+        if (std::count(other->before.begin(), other->before.end(), node))
+            list.push_back(other.get());
+    return give(list, after, count, edges);
 }
 
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned) {

@@ -22,8 +22,31 @@ struct CUgraphNode_st {
     std::vector<const void *> arguments; // for cudaGraphKernelNodeGetParams
 };
 
+// An object of the program. It is destroyed with the last reference to it.
+struct CUuserObject_st {
+    void *data;
+    cudaHostFn_t destroy;
+    unsigned references;
+};
+
+namespace cuda_cpu {
+
+// A graph's references to user objects. A copy of the graph has one reference to each.
+struct References {
+    std::map<cudaUserObject_t, unsigned> counts;
+
+    References() = default;
+    References(const References &other);
+    ~References();
+};
+
+} // namespace cuda_cpu
+
 struct CUgraph_st {
     std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+    cuda_cpu::References objects;
+
+    explicit CUgraph_st(const cuda_cpu::References &objects = {}) : objects(objects) {}
     ~CUgraph_st();
 };
 
@@ -37,13 +60,15 @@ struct Step {
 };
 
 struct GraphRun {
-    std::vector<Step> steps; // topological order: each step comes after those that it depends on
+    References objects;
+    std::vector<Step> steps{}; // topological order: each step comes after those that it depends on
 };
 
 } // namespace cuda_cpu
 
 struct CUgraphExec_st {
     std::shared_ptr<cuda_cpu::GraphRun> run;
+    unsigned long long flags;
 };
 
 namespace cuda_cpu {
@@ -53,6 +78,7 @@ struct Graphs {
     std::map<cudaGraph_t, std::shared_ptr<CUgraph_st>> graphs;
     std::map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>> executables;
     std::set<cudaGraphNode_t> nodes;
+    std::set<cudaUserObject_t> objects;
     std::map<const Function *, void *> addresses; // of kernels that the program named by address
     std::map<void *, size_t> memory;              // memory that graphs own, with its size in bytes
 };

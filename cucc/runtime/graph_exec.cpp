@@ -28,6 +28,7 @@ cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph
             "kernels cannot launch graphs here");
     const auto made = std::make_shared<CUgraphExec_st>();
     made->run = order(*found);
+    made->flags = flags;
     FAIL_IF(!made->run, cudaErrorInvalidValue, "the dependencies of the graph form a cycle");
     *executable = made.get();
     graphs().executables[*executable] = made;
@@ -37,7 +38,7 @@ cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph
 } // namespace
 
 std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
-    auto run = std::make_shared<GraphRun>();
+    auto run = std::make_shared<GraphRun>(GraphRun{graph.objects});
     std::map<cudaGraphNode_t, size_t> placed;
     const size_t total = graph.nodes.size();
     std::map<cudaGraphNode_t, size_t> open;
@@ -119,6 +120,14 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGrap
     return error;
 }
 
+cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long *flags) {
+    BEGIN_LOCKED(flags);
+    const auto found = find_executable(call, executable);
+    if (found)
+        *flags = found->flags;
+    return found ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
     BEGIN_LOCKED(stream);
     return find_executable(call, executable) ? cudaSuccess : cudaErrorInvalidValue;
@@ -193,6 +202,15 @@ cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t 
                 type != cudaGraphNodeTypeMemset,
             cudaErrorInvalidValue, "only kernels, copies and fills can be disabled");
     step->enabled = enabled != 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned *enabled) {
+    BEGIN_LOCKED(enabled);
+    const Step *const step = find_step(call, executable, node);
+    if (!step)
+        return cudaErrorInvalidValue;
+    *enabled = step->enabled;
     return cudaSuccess;
 }
 

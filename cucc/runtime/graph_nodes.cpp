@@ -166,6 +166,31 @@ template <class T> cudaError_t set_event(const char *call, Operation &o, cudaEve
     return put(call, o, T{event});
 }
 
+// Makes an operation from the parameters of any kind of node.
+cudaError_t set_any(const char *call, Operation &o, const cudaGraphNodeParams *p) {
+    FAIL_IF(!p, cudaErrorInvalidValue, "the parameters are NULL");
+    switch (p->type) {
+    case cudaGraphNodeTypeKernel:
+        return set_kernel(call, o, &p->kernel);
+    case cudaGraphNodeTypeMemcpy:
+        return set_copy(call, o, &p->memcpy.copyParams);
+    case cudaGraphNodeTypeMemset:
+        return set_fill(call, o, &p->memset);
+    case cudaGraphNodeTypeHost:
+        return set_host(call, o, &p->host);
+    case cudaGraphNodeTypeGraph:
+        return set_child(call, o, p->graph.graph);
+    case cudaGraphNodeTypeEmpty:
+        return cudaSuccess;
+    case cudaGraphNodeTypeWaitEvent:
+        return set_event<WaitEvent>(call, o, p->eventWait.event);
+    case cudaGraphNodeTypeEventRecord:
+        return set_event<RecordEvent>(call, o, p->eventRecord.event);
+    default:
+        return fail(cudaErrorNotSupported, "%s: nodes of type %d are not supported", call, (int)p->type);
+    }
+}
+
 } // namespace
 
 } // namespace cuda_cpu
@@ -179,20 +204,22 @@ extern "C" {
 #define ADD_PARAMETERS  cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count
 #define EXEC_ARGUMENTS  executable, node
 #define EXEC_PARAMETERS cudaGraphExec_t executable, cudaGraphNode_t node
-#define NODE(Kind, T, set)                                                                                   \
-    cudaError_t cudaGraphAdd##Kind##Node(ADD_PARAMETERS, T params) {                                         \
-        return add_node(__func__, ADD_ARGUMENTS, set, params);                                               \
+#define NODE(Kind, Value, T, set)                                                                            \
+    cudaError_t cudaGraphAdd##Kind##Node(ADD_PARAMETERS, T value) {                                          \
+        return add_node(__func__, ADD_ARGUMENTS, set, value);                                                \
     }                                                                                                        \
-    cudaError_t cudaGraph##Kind##NodeSetParams(cudaGraphNode_t node, T params) {                             \
-        return set_node(__func__, node, set, params);                                                        \
+    cudaError_t cudaGraph##Kind##NodeSet##Value(cudaGraphNode_t node, T value) {                             \
+        return set_node(__func__, node, set, value);                                                         \
     }                                                                                                        \
-    cudaError_t cudaGraphExec##Kind##NodeSetParams(EXEC_PARAMETERS, T params) {                              \
-        return set_step(__func__, EXEC_ARGUMENTS, set, params);                                              \
+    cudaError_t cudaGraphExec##Kind##NodeSet##Value(EXEC_PARAMETERS, T value) {                              \
+        return set_step(__func__, EXEC_ARGUMENTS, set, value);                                               \
     }
-NODE(Kernel, const cudaKernelNodeParams *, set_kernel)
-NODE(Memcpy, const cudaMemcpy3DParms *, set_copy)
-NODE(Memset, const cudaMemsetParams *, set_fill)
-NODE(Host, const cudaHostNodeParams *, set_host)
+NODE(Kernel, Params, const cudaKernelNodeParams *, set_kernel)
+NODE(Memcpy, Params, const cudaMemcpy3DParms *, set_copy)
+NODE(Memset, Params, const cudaMemsetParams *, set_fill)
+NODE(Host, Params, const cudaHostNodeParams *, set_host)
+NODE(EventRecord, Event, cudaEvent_t, set_event<RecordEvent>)
+NODE(EventWait, Event, cudaEvent_t, set_event<WaitEvent>)
 #undef NODE
 
 // The same for nodes that copy bytes. A symbol is its own address.
@@ -216,14 +243,6 @@ COPY(cudaGraphExecMemcpyNodeSetParams, set_step, EXEC_PARAMETERS, EXEC_ARGUMENTS
 
 cudaError_t cudaGraphAddChildGraphNode(ADD_PARAMETERS, cudaGraph_t child) {
     return add_node(__func__, ADD_ARGUMENTS, set_child, child);
-}
-
-cudaError_t cudaGraphAddEventRecordNode(ADD_PARAMETERS, cudaEvent_t event) {
-    return add_node(__func__, ADD_ARGUMENTS, set_event<RecordEvent>, event);
-}
-
-cudaError_t cudaGraphAddEventWaitNode(ADD_PARAMETERS, cudaEvent_t event) {
-    return add_node(__func__, ADD_ARGUMENTS, set_event<WaitEvent>, event);
 }
 
 cudaError_t cudaGraphAddEmptyNode(ADD_PARAMETERS) {
@@ -253,6 +272,15 @@ cudaError_t cudaGraphAddMemFreeNode(ADD_PARAMETERS, void *pointer) {
         o.what = Release{pointer, true};
         return cudaSuccess;
     });
+}
+
+cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                             const cudaGraphEdgeData *, size_t count, cudaGraphNodeParams *params) {
+    if (params && params->type == cudaGraphNodeTypeMemAlloc)
+        return cudaGraphAddMemAllocNode(node, graph, after, count, &params->alloc);
+    if (params && params->type == cudaGraphNodeTypeMemFree)
+        return cudaGraphAddMemFreeNode(node, graph, after, count, params->free.dptr);
+    return add_node(__func__, ADD_ARGUMENTS, set_any, params);
 }
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type) {
@@ -320,6 +348,53 @@ cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams 
 
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph) {
     return get_node<Subgraph>(__func__, node, graph, [](const Subgraph &s) { return s.graph.get(); });
+}
+
+cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
+    return get_node<RecordEvent>(__func__, node, event, [](const RecordEvent &r) { return r.event; });
+}
+
+cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
+    return get_node<WaitEvent>(__func__, node, event, [](const WaitEvent &w) { return w.event; });
+}
+
+cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams *params) {
+    return get_node<Allocate>(__func__, node, params, [node](const Allocate &a) {
+        cudaMemAllocNodeParams p = {};
+        p.poolProps.allocType = cudaMemAllocationTypePinned;
+        p.poolProps.location = {cudaMemLocationTypeDevice, node->operation.device};
+        p.bytesize = a.bytes;
+        p.dptr = a.pointer;
+        return p;
+    });
+}
+
+cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer) {
+    return get_node<Release>(__func__, node, (void **)pointer, [](const Release &r) { return r.pointer; });
+}
+
+cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams *params) {
+    return set_node(__func__, node, set_any, params);
+}
+
+cudaError_t cudaGraphExecChildGraphNodeSetParams(EXEC_PARAMETERS, cudaGraph_t child) {
+    return set_step(__func__, executable, node, [&](const char *call, Operation &o) {
+        const auto found = find_graph(call, child);
+        Subgraph *const old = found ? part<Subgraph>(call, o) : nullptr;
+        if (!old)
+            return cudaErrorInvalidValue;
+        const auto run = order(*found);
+        FAIL_IF(!run || run->steps.size() != old->run->steps.size(), cudaErrorInvalidValue,
+                "the dependencies of the graph form a cycle, or it has another number of nodes "
+                "than the graph that it replaces (%zu)",
+                old->run->steps.size());
+        old->run = run;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaGraphExecNodeSetParams(EXEC_PARAMETERS, cudaGraphNodeParams *params) {
+    return set_step(__func__, executable, node, set_any, params);
 }
 
 } // extern "C"

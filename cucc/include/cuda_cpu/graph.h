@@ -2,8 +2,8 @@
 /*
  * Graphs and stream capture: the part of the runtime's host side that api.h includes last.
  *
- * CUDA 13 changed some signatures; in C++ the forms of CUDA 11 and 12 are overloads. User
- * objects, conditional nodes and external semaphores are not declared.
+ * CUDA 13 changed some signatures; in C++ the forms of CUDA 11 and 12 are overloads. Conditional
+ * nodes and external semaphores are not declared.
  */
 #pragma once
 #include "types.h"
@@ -11,6 +11,11 @@
 // ---- values and structures ----
 
 typedef struct CUgraphNode_st *cudaGraphNode_t;
+
+typedef struct CUuserObject_st *cudaUserObject_t;
+
+enum cudaUserObjectFlags { cudaUserObjectNoDestructorSync = 1 };
+enum cudaUserObjectRetainFlags { cudaGraphUserObjectMove = 1 };
 
 typedef enum cudaStreamCaptureMode {
     cudaStreamCaptureModeGlobal = 0,
@@ -23,6 +28,11 @@ typedef enum cudaStreamCaptureStatus {
     cudaStreamCaptureStatusActive = 1,
     cudaStreamCaptureStatusInvalidated = 2
 } cudaStreamCaptureStatus;
+
+enum cudaStreamUpdateCaptureDependenciesFlags {
+    cudaStreamAddCaptureDependencies = 0,
+    cudaStreamSetCaptureDependencies = 1
+};
 
 typedef enum cudaGraphNodeType {
     cudaGraphNodeTypeKernel = 0,
@@ -133,6 +143,45 @@ struct cudaMemAllocNodeParams {
     void *dptr;
 };
 
+struct cudaMemcpyNodeParams {
+    int flags, reserved[3];
+    struct cudaMemcpy3DParms copyParams;
+};
+struct cudaChildGraphNodeParams {
+    cudaGraph_t graph;
+    int ownership;
+};
+struct cudaEventRecordNodeParams {
+    cudaEvent_t event;
+};
+struct cudaEventWaitNodeParams {
+    cudaEvent_t event;
+};
+struct cudaMemFreeNodeParams {
+    void *dptr;
+};
+
+struct cudaGraphNodeParams {
+    cudaGraphNodeType type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        cudaKernelNodeParams kernel;
+        struct cudaMemcpyNodeParams memcpy;
+        cudaMemsetParams memset;
+        cudaHostNodeParams host;
+        struct cudaChildGraphNodeParams graph;
+        struct cudaEventWaitNodeParams eventWait;
+        struct cudaEventRecordNodeParams eventRecord;
+        struct cudaMemAllocNodeParams alloc;
+        struct cudaMemFreeNodeParams free;
+    };
+    long long reserved2;
+#ifdef __cplusplus
+    cudaGraphNodeParams() : type(), reserved0(), reserved1(), reserved2() {}
+#endif
+};
+
 // ---- functions ----
 
 #ifdef __cplusplus
@@ -141,6 +190,9 @@ extern "C" {
 
 // Capture
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
+                                          const cudaGraphNode_t *dependencies, const cudaGraphEdgeData *edges,
+                                          size_t count, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status);
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus *status,
@@ -149,6 +201,9 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
                                      const cudaGraphNode_t **dependencies CUDA_CPU_OR(NULL),
                                      const cudaGraphEdgeData **edges CUDA_CPU_OR(NULL),
                                      size_t *count CUDA_CPU_OR(NULL));
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
+                                                const cudaGraphEdgeData *edges, size_t count,
+                                                unsigned int flags CUDA_CPU_OR(0));
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode);
 
 // Graphs
@@ -161,6 +216,17 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGrap
                               cudaGraphEdgeData *edges, size_t *count);
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
                                      const cudaGraphNode_t *to, const cudaGraphEdgeData *edges, size_t count);
+cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                        const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
+                                        size_t count);
+cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostFn_t destroy,
+                                 unsigned int references, unsigned int flags);
+cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned int count CUDA_CPU_OR(1));
+cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned int count CUDA_CPU_OR(1));
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object,
+                                      unsigned int count CUDA_CPU_OR(1), unsigned int flags CUDA_CPU_OR(0));
+cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object,
+                                       unsigned int count CUDA_CPU_OR(1));
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned int flags);
 
 // Nodes. Parameters that several functions share: those of a new node, which runs after the `count` nodes of
@@ -169,6 +235,9 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
 #define CUDA_CPU_TO_SYMBOL                                                                                   \
     const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind
 #define CUDA_CPU_FROM_SYMBOL void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind
+cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                             const cudaGraphEdgeData *edges, size_t count,
+                             struct cudaGraphNodeParams *params);
 cudaError_t cudaGraphAddKernelNode(CUDA_CPU_NEW_NODE, const cudaKernelNodeParams *params);
 cudaError_t cudaGraphAddMemcpyNode(CUDA_CPU_NEW_NODE, const cudaMemcpy3DParms *params);
 cudaError_t cudaGraphAddMemcpyNode1D(CUDA_CPU_NEW_NODE, void *to, const void *from, size_t bytes,
@@ -188,6 +257,8 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type);
 cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *found, cudaGraphNode_t original, cudaGraph_t clone);
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *before,
                                          cudaGraphEdgeData *edges, size_t *count);
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *after,
+                                           cudaGraphEdgeData *edges, size_t *count);
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams *params);
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams *params);
 cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
@@ -206,6 +277,13 @@ cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetP
 cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams *params);
 cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams *params);
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph);
+cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event);
+cudaError_t cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event);
+cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event);
+cudaError_t cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event);
+cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, struct cudaMemAllocNodeParams *params);
+cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer);
+cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams *params);
 
 // Executable graphs
 #define CUDA_CPU_EXEC_NODE cudaGraphExec_t executable, cudaGraphNode_t node
@@ -215,6 +293,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph
                                           unsigned long long flags CUDA_CPU_OR(0));
 cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGraph_t graph,
                                            cudaGraphInstantiateParams *params);
+cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long *flags);
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
@@ -228,7 +307,12 @@ cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(CUDA_CPU_EXEC_NODE, CUDA_CP
 cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(CUDA_CPU_EXEC_NODE, CUDA_CPU_FROM_SYMBOL);
 cudaError_t cudaGraphExecMemsetNodeSetParams(CUDA_CPU_EXEC_NODE, const cudaMemsetParams *params);
 cudaError_t cudaGraphExecHostNodeSetParams(CUDA_CPU_EXEC_NODE, const cudaHostNodeParams *params);
+cudaError_t cudaGraphExecChildGraphNodeSetParams(CUDA_CPU_EXEC_NODE, cudaGraph_t child);
+cudaError_t cudaGraphExecEventRecordNodeSetEvent(CUDA_CPU_EXEC_NODE, cudaEvent_t event);
+cudaError_t cudaGraphExecEventWaitNodeSetEvent(CUDA_CPU_EXEC_NODE, cudaEvent_t event);
+cudaError_t cudaGraphExecNodeSetParams(CUDA_CPU_EXEC_NODE, struct cudaGraphNodeParams *params);
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int enabled);
+cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int *enabled);
 
 // Memory that graphs own.
 cudaError_t cudaDeviceGraphMemTrim(int device);
@@ -259,6 +343,10 @@ inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNo
                                             const cudaGraphNode_t *to, size_t count) {
     return cudaGraphAddDependencies(graph, from, to, nullptr, count);
 }
+inline cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                               const cudaGraphNode_t *to, size_t count) {
+    return cudaGraphRemoveDependencies(graph, from, to, nullptr, count);
+}
 inline cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
                                      size_t *count) {
     return cudaGraphGetEdges(graph, from, to, nullptr, count);
@@ -267,10 +355,22 @@ inline cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphN
                                                 size_t *count) {
     return cudaGraphNodeGetDependencies(node, before, nullptr, count);
 }
+inline cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *after,
+                                                  size_t *count) {
+    return cudaGraphNodeGetDependentNodes(node, after, nullptr, count);
+}
+inline cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                                    size_t count, cudaGraphNodeParams *params) {
+    return cudaGraphAddNode(node, graph, after, nullptr, count, params);
+}
 inline cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus *status,
                                             unsigned long long *id, cudaGraph_t *graph,
                                             const cudaGraphNode_t **dependencies, size_t *count) {
     return cudaStreamGetCaptureInfo(stream, status, id, graph, dependencies, nullptr, count);
+}
+inline cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
+                                                       size_t count, unsigned int flags = 0) {
+    return cudaStreamUpdateCaptureDependencies(stream, dependencies, nullptr, count, flags);
 }
 // The calls for symbols, with the variable itself in the place of its address
 #define CUDA_CPU_COPY_NODE(name, PARAMETERS, ARGUMENTS)                                                      \
@@ -289,4 +389,11 @@ inline cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptu
 CUDA_CPU_COPY_NODE(cudaGraphAddMemcpyNode, (CUDA_CPU_NEW_NODE), (node, graph, after, count))
 CUDA_CPU_COPY_NODE(cudaGraphMemcpyNodeSetParams, (cudaGraphNode_t node), (node))
 CUDA_CPU_COPY_NODE(cudaGraphExecMemcpyNodeSetParams, (CUDA_CPU_EXEC_NODE), (executable, node))
+// Makes a user object from a C++ object, which is deleted with the last reference.
+template <class T>
+inline cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, T *wrapped, unsigned int references,
+                                        unsigned int flags) {
+    return cudaUserObjectCreate(
+        object, wrapped, [](void *p) { delete (T *)p; }, references, flags);
+}
 #endif

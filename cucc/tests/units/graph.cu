@@ -408,6 +408,32 @@ TEST(memory_is_allocated_and_freed_in_a_capture) {
     OK(cudaGraphDestroy(graph));
 }
 
+TEST(user_objects_live_as_long_as_a_graph_refers_to_them) {
+    int destroyed = 0;
+    cudaUserObject_t object;
+    cudaGraph_t graph = new_graph(), twin;
+    cudaGraphExec_t executable;
+    EXPECT(cudaUserObjectCreate(&object, &destroyed, count_up, 1, 0) == cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+    OK(cudaUserObjectCreate(&object, &destroyed, count_up, 1, cudaUserObjectNoDestructorSync));
+    OK(cudaUserObjectRetain(object, 2));
+    OK(cudaUserObjectRelease(object, 2));
+    OK(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove)); // the only reference
+    OK(cudaGraphRetainUserObject(graph, object, 2));
+    OK(cudaGraphReleaseUserObject(graph, object, 2));
+    OK(cudaGraphClone(&twin, graph));
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaGraphDestroy(twin));
+    OK(cudaGraphLaunch(executable, 0));
+    OK(cudaDeviceSynchronize());
+    EXPECT(destroyed == 0);
+    OK(cudaGraphExecDestroy(executable));
+    for (int i = 0; i < 1000 && !destroyed; i++) // a GPU may call it a little later
+        usleep(1000);
+    EXPECT(destroyed == 1);
+}
+
 __device__ int variable[2];
 
 TEST(nodes_copy_to_and_from_variables) {
