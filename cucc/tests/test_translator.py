@@ -73,7 +73,8 @@ KERNELS = [
     *(
         (text, text.replace("@", ""))
         for text in rows(
-            "@void k(int x); | template @void k<int>(int x); | friend @void k(int x = f<1, 2>()); | @void k() = delete;"
+            """@void k(int x); | template @void k<int>(int x); | friend @void k(int x = f<1, 2>()); | @void k() = delete;
+            extern template @void k<int>();"""
         )
     ),
     ("@void __launch_bounds__(256) k();", "void k();"),

@@ -4,9 +4,6 @@
 #include "results.h"
 #include <type_traits>
 
-template <class T> __global__ void generic(T value) {
-    out[0] = (int)value;
-}
 template <class F> __global__ void call(F f) {
     out[0] = f(1);
 }
@@ -29,14 +26,6 @@ TEST(device_lambdas) {
     GIVES(6, apply<<<1, 1>>>(f));
     GIVES(7, apply<<<1, 1>>>([] __device__() { __shared__ int x; x = 7; return x; }));
 }
-struct Functor {
-    int k;
-    __device__ int operator()(int i) const { return i * k; }
-};
-TEST(function_objects) {
-    GIVES(5, call<<<1, 1>>>(Functor{5}));
-    GIVES(6, call<Functor><<<1, 1>>>({6}));
-}
 template <class T, int N = sizeof(T), bool B = (N > 4), class = std::enable_if_t<(N < 16)>> __global__ void with_defaults(T v) {
     __shared__ T a[B ? N : N + 1];
     a[0] = v;
@@ -49,19 +38,6 @@ TEST(template_parameters) {
     GIVES(2 + 5, with_defaults<<<1, 1>>>(2));
     GIVES(2 + 4, with_defaults<int, 3><<<1, 1>>>(2));
     GIVES(8, sfinae<<<1, 1>>>(1.0));
-}
-template <class T> __global__ void specialised() {
-    out[0] = 1;
-}
-template <> __global__ void specialised<char>() {
-    out[0] = 4;
-}
-template __global__ void specialised<short>();
-extern template __global__ void specialised<long>();
-template __global__ void specialised<long>();
-TEST(specialisations) {
-    GIVES(1, specialised<int><<<1, 1>>>());
-    GIVES(4, specialised<char><<<1, 1>>>());
 }
 __device__ constexpr int factorial(int n) {
     return n < 2 ? 1 : n * factorial(n - 1);
