@@ -74,7 +74,9 @@ def test_launches_outside_of_functions(translate):
         int f(int n = (@, 1)); | auto l = []<class T>(T v) requires(sizeof(v) == 4) { @; }; | auto l = [](N auto v) { @; };
         """
     ):
-        assert squeeze(translate(text.replace("@", "k<<<1, 1>>>(x)"))) == squeeze(text.replace("@", launch("k", "1, 1", "x")))
+        assert squeeze(translate(text.replace("@", "k<<<1, 1>>>(x)"))) == squeeze(
+            text.replace("@", launch("k", "1, 1", "x"))
+        )
 
 
 CONFIGURATIONS = rows(
