@@ -61,6 +61,8 @@ KERNELS = [
     ("@__launch_bounds__(256) void k() { }", kernel("void k()", "", bounds="256")),
     ("@void __launch_bounds__(f<A, 2>(1), 2) k() { }", kernel("void k()", "", bounds="f<A, 2>(1)")),
     ("__launch_bounds__(N * (2 + 3)) @void k() { }", kernel("void k()", "", bounds="N * (2 + 3)")),
+    ("@void __launch_bounds__(n < 64 ? 64 : 9, 2) k() { }", kernel("void k()", "", bounds="n < 64 ? 64 : 9")),
+    ("__attribute__((a)) @void k() { }", kernel("__attribute__((a)) void k()", "")),
     ("@void __maxnreg__(32) k() noexcept { }", kernel("void k() noexcept", "")),
     ("@auto k(int a) -> void { }", kernel("auto k(int a) -> void", "", "a")),
     ("@void k() { f(__func__, __FUNCTION__); }", kernel("void k()", 'f("k", "k");')),
@@ -71,7 +73,8 @@ KERNELS = [
     *(
         (text, text.replace("@", ""))
         for text in rows(
-            "@void k(int x); | template @void k<int>(int x); | friend @void k(int x = f<1, 2>()); | @void k() = delete;"
+            """@void k(int x); | template @void k<int>(int x); | friend @void k(int x = f<1, 2>()); | @void k() = delete;
+            extern template @void k<int>();"""
         )
     ),
     ("@void __launch_bounds__(256) k();", "void k();"),

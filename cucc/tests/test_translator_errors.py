@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """cu2cpp, the translator: what it refuses, its options and files, and the time that it needs. A text that is refused ends with one line
 on stderr, status 1 and no output."""
-import re
 import resource
 import signal
 import subprocess
 
 import pytest
 
-from tools import CUCC, HERE, execute, rows
+from tools import CUCC, execute, rows
 
 
 @pytest.fixture
@@ -51,6 +50,9 @@ REFUSED = {
         void k(__shared__ int *p) { } | void k() { f((__shared__ int *)p); } | struct A { __shared__ int x; };
         struct A { static __shared__ int x; }; | template <class T> struct A<T(int)> : B<(1 > 2)> { extern __shared__ T x[]; };
         void k() { typedef __shared__ int x; } | void k() { __shared__ __constant__ int x; }
+    """,
+    "a __shared__ variable with an alignment must stand before the switch": """
+        void k() { switch (a) { case 1: __shared__ alignas(16) int x; x = 1; case 2: ; } }
     """,
     "a __shared__ variable cannot have an initial value": """
         void k() { __shared__ int x = 3; } | void k() { __shared__ int x[2] = {1, 2}; } | void k() { __shared__ int x{}; }
@@ -141,16 +143,6 @@ def test_refused_ptx(refuse, statement):
     ):
         message = refuse(f"{head} {{\n int x;\n {statement} }}")
         assert message.startswith("3: inline PTX is not supported here") and PTX[statement] in message
-
-
-CONSTRUCTS = re.findall(r"(?ms)^== (.*?)\n(.*?)(?=^== |\Z)", (HERE / "constructs/refused.txt").read_text())
-
-
-def test_refused_constructs(refuse):
-    """Constructs that nvcc accepts"""
-    assert len(CONSTRUCTS) == 7
-    for message, source in CONSTRUCTS:
-        assert refuse(source) == message
 
 
 def test_what_is_no_cxx_is_still_none_after_translation(tmp_path):

@@ -37,6 +37,7 @@ CALLEES = rows(
     k<decltype(a->b)> | decltype(x)::k | k<[] { return 1 > 0; }> | k<1'000> | (*fp) | table[i] | table[i][j + 1] | obj.member
     obj->member | this->k | get(3) | get<int>(3) | f(a)(b) | a.b[2].c | (k) | x.y()->z | (*table[i]) | static_cast<K>(p)
     a[i].template k<int> | ((K)p) | A<int>::get()
+    k<a == 1 ? 5 : 6> | k<int{7}> | k<A<B<C<int>>::n> | (a ? k : l) | (0, k)
     """
 )
 
@@ -51,7 +52,8 @@ def test_kernel_of_a_launch(translate, callee):
 BEFORE = rows(
     """
     if (a < b) | if constexpr (a) | if (a) b; else | for (;;) | while (a) | do | (void) | a, | a ? b : | case 1: | case A::b:
-    default: | again: | { } | [[likely]] | a ? | return | if (a) { } else | a < b, c > d, | switch (a)
+    default: | again: | { } | try { } catch (...) { } | if (a; b) | switch (a; b) | for (int n = 3; int v : {1, 2})
+    [[likely]] | a ? | return | if (a) { } else | a < b, c > d, | switch (a)
     """
 )
 
@@ -62,6 +64,19 @@ def test_launch_begins_after(translate, before):
         text = f"void f() {{ x; {before} %s; y; }}"
         expected = text % launch(callee, "1, 2", "x")
         assert squeeze(translate(text % f"{callee}<<<1, 2>>>(x)")) == squeeze(expected)
+
+
+def test_launches_outside_of_functions(translate):
+    for text in rows(
+        """
+        struct A { int x = (@, 1); int y{(@, 2)}; }; | struct A { A() : x((@, 1)), y{(@, 2)} { @; } ~A() { @; } };
+        struct A { operator int() const { return @, 5; } static void f() { @; } void operator()(int) { @; } }; | void A::f() { @; }
+        int f(int n = (@, 1)); | auto l = []<class T>(T v) requires(sizeof(v) == 4) { @; }; | auto l = [](N auto v) { @; };
+        """
+    ):
+        assert squeeze(translate(text.replace("@", "k<<<1, 1>>>(x)"))) == squeeze(
+            text.replace("@", launch("k", "1, 1", "x"))
+        )
 
 
 CONFIGURATIONS = rows(
@@ -113,10 +128,12 @@ def test_long_kernel_names_are_cut(translate):
     name = re.search(r'Launch\("(.*?)", ::cuda_cpu', out)[1]
     assert name.startswith("k<a, a, ") and name.endswith("…") and len(name) < 250
     assert '"get(…)"' in translate('void f() { get("a\\"<<<")<<<1, 1>>>(); }')
+    assert '"k<…>"' in translate("void f() { k<'>'><<<1, 1>>>(); }")
 
 
 def test_functions_that_return_a_struct_are_functions(translate):
-    heads = "struct A f() | struct A *f(struct B *b) | A<struct B> f() | auto f() -> struct A * | A::A(struct B b) : b{1}, c{2}"
+    heads = """struct A f() | struct A *f(struct B *b) | A<struct B> f() | auto f() -> struct A * | A::A(struct B b) : b{1}, c{2}
+        auto f() -> int (*)[4] | int f() try"""
     for head in [*rows(heads), "template <class T, struct A *a> void f()"]:
         assert squeeze(launch("k", "1, 1", "")) in squeeze(translate(head + " { k<<<1, 1>>>(); }"))
 

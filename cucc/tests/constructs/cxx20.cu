@@ -69,12 +69,3 @@ TEST(features_of_cxx20) {
     GIVES(3 + 16 + 1 + 0 + (12 + 1 + 10) + 5 + 7 + 1, features<<<1, 1>>>(1));
     GIVES(3 + 16 + 1 + 0 + (12 - 1 + 5) + 5 + 7 + 1, features<<<1, 1>>>(0));
 }
-TEST(host_code_of_cxx20) {
-    for (int n = 3; int v : {1, 2})
-        set<<<1, 1>>>(n + v);
-    EXPECT(result() == 5);
-    auto launch = []<class T>(T v) requires(sizeof(v) == 4) { set<<<1, 1>>>(v); };
-    GIVES(6, launch(6));
-    auto abbreviated = [](Number auto v) { constrained<<<1, 1>>>(v); };
-    GIVES(7, abbreviated(7.5f));
-}

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""nvcc accepts the constructs that the translator translates, and those that it refuses: only its front end, without
-code for a GPU."""
-import re
+"""nvcc accepts the constructs that the translator translates: only its front end, without code for a GPU."""
 import shutil
 
 import pytest
@@ -21,9 +19,3 @@ def accepts(folder, *arguments):
 @pytest.mark.parametrize("source", sorted(CONSTRUCTS.glob("*.cu")), ids=lambda path: path.stem)
 def test_nvcc_accepts_the_constructs(tmp_path, source):
     accepts(tmp_path, "-std=c++20" if source.stem == "cxx20" else "-std=c++17", source)
-
-
-def test_nvcc_accepts_what_is_refused(tmp_path):
-    refused = re.findall(r"(?ms)^== .*?\n(.*?)(?=^== |\Z)", (CONSTRUCTS / "refused.txt").read_text())
-    (tmp_path / "all.cu").write_text("".join(refused))
-    accepts(tmp_path, "-std=c++17", tmp_path / "all.cu")
