@@ -90,10 +90,11 @@ static void nccl_allreduce(void) {
 #endif
 
 int main(int argc, char **argv) {
+    settings(argc, argv); // before MPI, so that --help works where MPI cannot start
     HANDLE_MPI(MPI_Init(&argc, &argv));
     HANDLE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     HANDLE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-    settings(argc, argv); // n, part, first, blocks, and the device of this rank
+    settings_of_ranks(); // n, part, first, blocks, and the device of this rank
 
     HANDLE_ERROR(cudaMalloc(&dev_a, part * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_b, part * sizeof(float)));
@@ -154,10 +155,14 @@ __host__ __device__ static void element(size_t i, uint64_t seed, float *a, float
 }
 
 void settings(int argc, char **argv) {
-    options_of_all_ranks(
+    options_of_ranks(
         argc, argv, "Dot product on one GPU for each process of MPI.", TIMES,
         {OPTION_SIZE("size", &n, 1, (size_t)1 << 40, "elements in a vector, in all ranks together"),
          OPTION_EXCLUSIVE});
+}
+
+static void settings_of_ranks(void) {
+    share_options();
     select_device_of_rank();
     size_t longer = n % ranks; // the first `longer` ranks have one element more than the others
     part = n / ranks + ((size_t)rank < longer);

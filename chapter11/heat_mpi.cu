@@ -26,6 +26,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <string>
 #include <vector>
 #include "heat_steps.h" // the kernel heat_steps
@@ -382,7 +383,13 @@ static int read_checkpoint(const Strip &strip, const char *path, int steps) {
     MPI_Offset size = 0;
     Header header = {}, expected = header_of(strip, 0, 0);
     char full[PATH_MAX]; // MPI_File_open of Open MPI 4 fails for a name of one letter
-    quit_together(rank == 0 && !realpath(path, full) ? strerror(errno) : NULL, "cannot read", path);
+    struct stat status;
+    const char *problem = NULL;
+    if (rank == 0 && (!realpath(path, full) || stat(full, &status) != 0))
+        problem = strerror(errno);
+    else if (rank == 0 && !S_ISREG(status.st_mode)) // opening a pipe would wait for its writer
+        problem = "it is not a regular file";
+    quit_together(problem, "cannot read", path);
     HANDLE_MPI(MPI_Bcast(full, sizeof(full), MPI_CHAR, 0, MPI_COMM_WORLD));
     int error = MPI_File_open(MPI_COMM_WORLD, full, MPI_MODE_RDONLY, MPI_INFO_NULL, &in);
     quit_together(text_of(error), "cannot read", path);
@@ -394,14 +401,16 @@ static int read_checkpoint(const Strip &strip, const char *path, int steps) {
     char other_plate[128];
     snprintf(other_plate, sizeof(other_plate), "it is of a plate of %d columns and %d rows, not of %d and %d",
              header.width, header.height, strip.width, strip.height);
-    const char *problem =
-        memcmp(header.magic, expected.magic, sizeof(header.magic)) ? "it is no checkpoint"
-        : header.version != expected.version                 ? "it is of another version of this program"
-        : header.speed != SPEED || header.coldest != COLDEST ? "it is of a simulation with other constants"
-        : header.width != strip.width || header.height != strip.height ? other_plate
-        : size != offset_of(strip, strip.height)                       ? "its length is wrong"
-        : header.step < 0 || header.step > steps ? "it has taken more steps than --iterations"
-                                                 : NULL;
+    problem = size < (MPI_Offset)sizeof(header) || memcmp(header.magic, expected.magic, sizeof(header.magic))
+                  ? "it is not a checkpoint"
+              : header.version != expected.version ? "it is of another version of this program"
+              : header.speed != SPEED || header.coldest != COLDEST
+                  ? "it is of a simulation with other constants"
+              : header.width != strip.width || header.height != strip.height ? other_plate
+              : size != offset_of(strip, strip.height)                       ? "its length is wrong"
+              : header.step < 0     ? "its number of steps is negative"
+              : header.step > steps ? "it has taken more steps than --iterations"
+                                    : NULL;
     quit_together(problem, "cannot resume from", path);
 
     int first = max_of(strip.first - strip.k, 0), end = min_of(strip.end + strip.k, strip.height);
@@ -502,10 +511,11 @@ static void draw(const Strip &strip) {
 }
 
 int main(int argc, char **argv) {
+    settings(argc, argv); // before MPI, so that --help works where MPI cannot start
     HANDLE_MPI(MPI_Init(&argc, &argv));
     HANDLE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     HANDLE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-    settings(argc, argv);
+    settings_of_ranks();
 
     Strip strip = make_strip(width, height, k);
     bool ok = try_transports(strip);
@@ -970,7 +980,7 @@ static void print_checks(bool ok, int steps) {
 // ---- options, and the run of a transport ----
 
 void settings(int argc, char **argv) {
-    options_of_all_ranks(
+    options_of_ranks(
         argc, argv, "Heat simulation on the GPUs of several processes.", PICTURE | TIMES,
         {OPTION_SIZE("size", &width, 1, 1 << 20, "columns of the plate"),
          OPTION_INT("rows", &height, 1, 1 << 20, "rows of the plate; as many as columns if not given"),
@@ -982,6 +992,10 @@ void settings(int argc, char **argv) {
          OPTION_FILE("checkpoint", &checkpoint, "write checkpoints to FILE"),
          OPTION_INT("every", &every, 1, 1000000, "steps from one checkpoint to the next; one at the end"),
          OPTION_FILE("resume", &resume, "continue from the checkpoint FILE"), OPTION_EXCLUSIVE});
+}
+
+static void settings_of_ranks(void) {
+    share_options();
     height = height ? height : width;
     int fewest = height / ranks; // rows of a rank
     const char *file = checkpoint ? "--checkpoint" : resume ? "--resume" : NULL;

@@ -100,10 +100,11 @@ static void dynamic(void) {
 }
 
 int main(int argc, char **argv) {
+    settings(argc, argv); // before MPI, so that --help works where MPI cannot start
     HANDLE_MPI(MPI_Init(&argc, &argv));
     HANDLE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     HANDLE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-    settings(argc, argv);
+    settings_of_ranks();
 
     CPUBitmap bitmap(view.size, view.size);
     picture = (uchar4 *)bitmap.get_ptr();
@@ -132,13 +133,17 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    options_of_all_ranks(
+    options_of_ranks(
         argc, argv, "Draws a Julia set on one GPU per MPI process.", PICTURE | TIMES,
         {OPTION_SIZE("size", &view.size, 1, 32768, "pixels a side"),
          OPTION_INT("iterations", &view.iterations, 1, 1000000, "iterations for a point of the set"),
          OPTION_INT("tile", &side, 1, 8192, "pixels a side of a tile"),
          OPTION_INT("slower", &slower, 1, 1000, "the last rank takes as many times as long for a tile"),
          OPTION_EXCLUSIVE});
+}
+
+static void settings_of_ranks(void) {
+    share_options();
     select_device_of_rank();
     side = min_of(side, view.size);
     tiles_per_row = (view.size + side - 1) / side;

@@ -4,9 +4,11 @@
 #ifndef CHAPTER11_RANKS_H
 #define CHAPTER11_RANKS_H
 
+#include <functional>
 #include <string>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 // The programs use the C functions. The C++ bindings of older versions of MPI would need a library of their
 // own.
 #define OMPI_SKIP_MPICXX
@@ -30,11 +32,19 @@ static inline void handle_mpi(int error, const char *call, const char *file, int
 // The same for a call of NCCL.
 #define HANDLE_NCCL(...) handle_nccl((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
 
-// Reads the command line on rank 0 and broadcasts the values of all options, so that no two ranks have
-// different ones. After this call, every rank that ends with a status other than 0 ends all ranks with that
-// status.
-static inline void options_of_all_ranks(int argc, char **argv, const char *doc, unsigned uses,
-                                        std::initializer_list<Option> own);
+// Called before MPI_Init(), with the arguments of parse_options(). A program that is started without mpirun
+// reads its command line here, so --help and mistakes need no MPI. Where MPI cannot start, it ends here.
+static inline void options_of_ranks(int argc, char **argv, const char *doc, unsigned uses,
+                                    std::initializer_list<Option> own);
+
+// Called after MPI_Init(). Rank 0 reads the command line, if it has not done that yet, and broadcasts the
+// values of all options, so that no two ranks have different ones. After this call, every rank that ends with
+// a status other than 0 ends all ranks with that status.
+static inline void share_options(void);
+
+// Every program defines this function below its "proof" line. It calls share_options() and does the rest of
+// settings().
+static void settings_of_ranks(void);
 
 // Selects a device of the rank's node, by cudaSetDevice(). The devices are assigned round-robin to the ranks
 // of the node, from --device on. If there are more ranks than devices, ranks share devices and rank 0 prints
@@ -92,9 +102,11 @@ static inline void handle_nccl(ncclResult_t error, const char *call, const char 
 #endif
 
 // A program that is started without mpirun is a single rank (a singleton). With this variable Open MPI starts
-// no daemon process for it.
+// no daemon process for it. hwloc, which looks for the devices of the machine, asks no OpenCL driver: PoCL
+// aborts where there is no /sys.
 __attribute__((constructor)) static void start_alone(void) {
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    setenv("HWLOC_COMPONENTS", "-opencl", 0);
 }
 
 #ifdef __SANITIZE_ADDRESS__
@@ -162,8 +174,27 @@ static void broadcast_text(const char **text) {
     *text = copy; // kept until the program ends
 }
 
-static inline void options_of_all_ranks(int argc, char **argv, const char *doc, unsigned uses,
-                                        std::initializer_list<Option> own) {
+// The options of the program, for rank 0 of several ranks, which parses them after MPI_Init().
+static std::function<void(bool)> parse;
+static std::vector<Option> own_options;
+static bool alone; // started without mpirun or another launcher
+
+static inline void options_of_ranks(int argc, char **argv, const char *doc, unsigned uses,
+                                    std::initializer_list<Option> own) {
+    own_options = own;
+    own_options.push_back(OPTION_END);
+    parse = [=](bool all) { parse_options(all ? argc : 1, argv, doc, uses, own_options.data()); };
+    alone = !getenv("PMIX_RANK") && !getenv("PMI_RANK") && !getenv("OMPI_COMM_WORLD_RANK");
+    if (!alone)
+        return;
+    parse(true);
+    try_start("MPI", [] {
+        MPI_Init(NULL, NULL);
+        MPI_Finalize();
+    });
+}
+
+static inline void share_options(void) {
     HANDLE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)); // HANDLE_MPI reports errors
     on_exit(end_all_ranks, NULL);
     if (ranks > 1) {
@@ -173,7 +204,8 @@ static inline void options_of_all_ranks(int argc, char **argv, const char *doc, 
     on_rank_0_first([&] {
         if (rank != 0)
             check_picture_options = NULL; // rank 0 writes the picture
-        parse_options(rank == 0 ? argc : 1, argv, doc, uses, own);
+        if (!alone)
+            parse(rank == 0);
     });
 
     struct Options mine = options;
@@ -183,8 +215,10 @@ static inline void options_of_all_ranks(int argc, char **argv, const char *doc, 
     broadcast_text(&options.output);
     const size_t bytes[] = {sizeof(bool), sizeof(int), sizeof(size_t), sizeof(float),
                             sizeof(int)}; // by OptionType
-    for (const Option &option : own)
-        if (option.type < TYPE_FILE)
+    for (const Option &option : own_options)
+        if (!option.name)
+            break;
+        else if (option.type < TYPE_FILE)
             broadcast(option.value, bytes[option.type]);
         else
             broadcast_text((const char **)option.value);

@@ -104,9 +104,18 @@ void settings(int argc, char **argv) {
     require_memory(4 * n * sizeof(int), 0);
 }
 
+static void start_drivers(void) {
+    cl_platform_id platforms[16];
+    cl_uint count = 0, devices;
+    clGetPlatformIDs(16, platforms, &count);
+    for (cl_uint i = 0; i < min_of(count, 16u); i++)
+        clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 0, NULL, &devices);
+}
+
 // Returns the first GPU, or without one the first device, of the platform that --platform selects, or of all
 // platforms. A platform is a driver, with its devices.
 static cl_device_id find_device(void) {
+    try_start("OpenCL", start_drivers);
     cl_platform_id platforms[16];
     cl_uint count = 0, devices = 0;
     cl_int error = clGetPlatformIDs(16, platforms, &count);

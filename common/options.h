@@ -112,6 +112,11 @@ __attribute__((noreturn, format(printf, 2, 3))) void quit(int status, const char
 // prints its line and ends the program.
 __attribute__((noreturn, format(printf, 2, 3))) void quit_line(int status, const char *line, ...);
 
+// A library may end the process, by abort() or _exit(), where it cannot start. So `start` is first called in
+// a child process. If that fails, the program ends with EXIT_WAIVED and one line: "needs NAME, which cannot
+// start: " and the first line that the library printed.
+void try_start(const char *name, void (*start)(void));
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,6 +16,8 @@ fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+# hwloc, which looks for the devices of the machine, asks no OpenCL driver: PoCL aborts where there is no /sys.
+export HWLOC_COMPONENTS="${HWLOC_COMPONENTS--opencl}"
 # Open MPI 4 refuses to start without ssh, which processes on this machine do not need.
 command -v ssh >/dev/null || export OMPI_MCA_plm_rsh_agent=false
 exec mpirun "$@"

@@ -2,6 +2,7 @@
 /*
  * Errors: the last error of each host thread, the sticky error of each device, names and texts.
  */
+#include "block.h"
 #include "internal.h"
 #include "printable.h"
 #include "cuda_cpu/math.h"
@@ -103,6 +104,8 @@ std::terminate_handler terminate_before;
         } catch (const std::bad_alloc &) {
             end_program("out of memory: an allocation of host memory failed");
         } catch (...) {
+            if (self && self->kernel)
+                kernel_error("an exception, which device code cannot throw");
         }
     } else if (void *volatile memory = malloc(4096)) { // volatile: clang++ would leave the allocation out
         free(memory);

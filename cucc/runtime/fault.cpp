@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reports an illegal address or a stack overflow in a kernel, with the kernel, block and launch, and with
-// CUDA_CPU_CHECK=1 an access of the host to device memory, and ends the program. AddressSanitizer gives
-// better reports, so builds with it install no handler.
+// Reports an illegal address, a stack overflow or a division by zero in a kernel, with the kernel, block and
+// launch, and with CUDA_CPU_CHECK=1 an access of the host to device memory, and ends the program.
+// AddressSanitizer gives better reports, so builds with it install no handler.
 #include "block.h"
 #include "internal.h"
 
@@ -32,16 +32,18 @@ namespace {
     quick_exit(EXIT_FAILURE);
 }
 
-// The kind of access that faulted, and its address.
+// The kind of access that faulted, its instruction, and the stack pointer.
 struct Fault {
     const char *verb;
     void *pc;
+    const char *sp;
 };
 
 Fault fault_of(const void *context) {
     const mcontext_t &machine = ((const ucontext_t *)context)->uc_mcontext;
 #if defined __x86_64__
-    return {machine.gregs[REG_ERR] & 2 ? "writes" : "reads", (void *)machine.gregs[REG_RIP]};
+    return {machine.gregs[REG_ERR] & 2 ? "writes" : "reads", (void *)machine.gregs[REG_RIP],
+            (const char *)machine.gregs[REG_RSP]};
 #elif defined __aarch64__
     // The kernel appends records to the context. The record with the fault's syndrome register says whether
     // the access was a write.
@@ -52,10 +54,10 @@ Fault fault_of(const void *context) {
     const char *verb = "reads or writes";
     if (record->magic)
         verb = ((const esr_context *)at)->esr & 1 << 6 ? "writes" : "reads";
-    return {verb, (void *)machine.pc};
+    return {verb, (void *)machine.pc, (const char *)machine.sp};
 #else
     (void)machine;
-    return {"reads or writes", nullptr};
+    return {"reads or writes", nullptr, nullptr};
 #endif
 }
 
@@ -107,15 +109,20 @@ void on_fault(int signal, siginfo_t *info, void *context) {
         return;
     }
     const Kernel &kernel = *worker->kernel;
-    const bool overflow = overflows(worker->native, info->si_addr) ||
+    // On the stack of a host thread: a stack grows until a page that cannot be used, where this fault is.
+    const char *const address = (const char *)info->si_addr, *const sp = fault_of(context).sp;
+    const bool overflow = (address > sp - 4096 && address < sp + 4096) ||
+                          overflows(worker->native, info->si_addr) ||
                           std::any_of(worker->fibers.begin(), worker->fibers.end(),
                                       [&](const Fiber *fiber) { return overflows(*fiber, info->si_addr); });
     char text[1000];
     snprintf(text, sizeof text,
              "cuda on the CPU: %s %p%s\n    in kernel %s, block (%u,%u,%u), launched at %s\n",
-             overflow ? "stack overflow at" : "illegal address", info->si_addr,
-             in_guarded(info->si_addr) ? describe_address(info->si_addr).c_str() : "", kernel.name,
-             blockIdx.x, blockIdx.y, blockIdx.z, place(kernel.file, kernel.line).c_str());
+             signal == SIGFPE ? "integer division by zero at"
+             : overflow       ? "stack overflow at"
+                              : "illegal address",
+             info->si_addr, in_guarded(info->si_addr) ? describe_address(info->si_addr).c_str() : "",
+             kernel.name, blockIdx.x, blockIdx.y, blockIdx.z, place(kernel.file, kernel.line).c_str());
     end_with(text);
 }
 
@@ -149,6 +156,7 @@ void watch_faults() {
         action.sa_flags = SA_SIGINFO | SA_ONSTACK;
         sigaction(SIGSEGV, &action, nullptr);
         sigaction(SIGBUS, &action, nullptr);
+        sigaction(SIGFPE, &action, nullptr);
     });
     static PerThread<SignalStack> &stacks = *new PerThread<SignalStack>;
     stacks.mine();

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import signal
+import struct
 import subprocess
 import time
 
@@ -11,9 +12,9 @@ import helpers
 from test_mpi import DOT, ENDING, HEAT, JULIA, MPIRUN, PLATE, bits, pytestmark, ranks  # noqa: F401
 
 
-def killed(rng, seconds, folder, number, program, *args):
-    """The status and the output of a program as several processes, one of which gets SIGKILL within some seconds after the start
-    of the processes, unless it has ended before. None of them is left."""
+def killed(rng, seconds, folder, number, program, *args, begun=lambda: True):
+    """The status and the output of a program as several processes, one of which gets SIGKILL within some seconds after they have
+    started and `begun` is true, unless it has ended before. None of them is left."""
     process = helpers.start(
         MPIRUN, ["-np", number, helpers.BIN / program, *args], folder, stderr=subprocess.STDOUT
     )
@@ -23,6 +24,7 @@ def killed(rng, seconds, folder, number, program, *args):
 
     try:
         pids = helpers.wait_for(lambda: found if len(found := running()) == number else None, 30)
+        helpers.wait_for(begun, 30)
         time.sleep(rng.uniform(0, seconds))
         with contextlib.suppress(ProcessLookupError):
             os.kill(rng.choice(pids), signal.SIGKILL)
@@ -66,8 +68,10 @@ def test_wrong_checkpoints(ranks, rng, tmp_path):
     for data, says in [
         (good[: rng.randrange(len(good) // 2, len(good))], "cannot resume from bad: its length is wrong"),
         (good + b"x", "cannot resume from bad: its length is wrong"),
-        (b"", "cannot resume from bad: it is no checkpoint"),
-        (flipped(0), "cannot resume from bad: it is no checkpoint"),
+        (b"", "cannot resume from bad: it is not a checkpoint"),
+        (good[:20], "cannot resume from bad: it is not a checkpoint"),
+        (flipped(0), "cannot resume from bad: it is not a checkpoint"),
+        (flipped(15, 128), "cannot resume from bad: its number of steps is negative"),
         (flipped(8), "cannot resume from bad: it is of another version of this program"),
         (flipped(cell), "cannot resume from bad: its checksum is wrong"),
         (flipped(12, 4), "cannot resume from bad: its checksum is wrong"),  # 96 steps, not 100
@@ -78,6 +82,10 @@ def test_wrong_checkpoints(ranks, rng, tmp_path):
             (tmp_path / "bad").write_bytes(data)
         assert ranks(2, HEAT, *PLATE, "--resume", "bad", status=1).err == f"heat_mpi: {says}\n"
     assert os.listdir(tmp_path) == []
+    os.mkfifo(tmp_path / "pipe")
+    for file in "pipe", "/dev/zero", ".":
+        result = ranks(2, HEAT, *PLATE, "--resume", file, status=1)
+        assert result.err == f"heat_mpi: cannot read {file}: it is not a regular file\n"
     (tmp_path / "good").write_bytes(good)
     for args, says in [
         (["--size", 62], "it is of a plate of 61 columns and 67 rows, not of 62 and 67"),
@@ -106,3 +114,26 @@ def test_killed_ranks_of_heat(ranks, rng, tmp_path):
             picture.unlink()
     resume = ["--resume", "c"] if checkpoint.exists() else []
     assert bits(ranks(rng.choice([2, 3, 5]), HEAT, *plate, *resume, status=0), tmp_path) == expected
+
+
+def test_a_rank_killed_while_a_checkpoint_is_written(ranks, rng, tmp_path):
+    """The checkpoint before it stays good: the next run goes on from it. KILLS=100 is the long run of CONTRIBUTING.md."""
+    endless, path = [*PLATE[:4], "--transport", "host", "--iterations"], tmp_path / "c"
+    every = [*endless, 1000000, "--checkpoint", "c", "--every", 1]
+    for kill in range(int(os.environ.get("KILLS", 4))):
+        before = path.read_bytes() if path.exists() else b""
+        resume = ["--resume", "c"] if before else []
+
+        def begun():
+            new = path.exists() and path.read_bytes() != before
+            return new and [*tmp_path.glob(".unfinished-*")]
+
+        status, out = killed(rng, 0.02, tmp_path, rng.choice([2, 3]), HEAT, *every, *resume, begun=begun)
+        assert status != 0 and "cannot" not in out, out
+        for left in tmp_path.glob(".unfinished-*"):  # SIGKILL leaves it
+            left.unlink()
+    (steps,) = struct.unpack_from("<i", path.read_bytes(), 12)
+    plain, resumed = (
+        ranks(2, HEAT, *endless, steps, *more, status=0).out for more in ([], ["--resume", "c"])
+    )
+    assert plain.splitlines()[-2:] == resumed.splitlines()[-2:] and "Checksum of all" in plain

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Hostile sources, options and kernels: cucc compiles them, or it or the program says in one message what is wrong."""
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import tools
+
+RIGHT = """__global__ void k(int *p) { *p = 42; }
+int main() {
+    int *d, h = 0;
+    cudaMalloc(&d, 4);
+    k<<<1, 1>>>(d);
+    cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost);
+    cudaFree(d);
+    return h != 42;
+}
+"""
+MANY = 300
+CALLS = "".join(f"k{i}<<<1, 1>>>(d); " for i in range(MANY))
+SOURCES = {
+    "CRLF": RIGHT.replace("\n", "\r\n").encode(),
+    "not UTF-8": b"// \xe4 \xff\xfe\n" + RIGHT.encode() + b'const char *s = "\xe4\xff";\n',
+    "a BOM": b"\xef\xbb\xbf" + RIGHT.encode(),
+    "a null byte": b"// a\0b\n" + RIGHT.encode(),
+    "a line of 1 MB": b'const char *s = "' + b"a" * (1 << 20) + b'";\n' + RIGHT.encode(),
+    "many kernels": "".join(f"__global__ void k{i}(int *p) {{ *p = 42; }}\n" for i in range(MANY)).encode()
+    + RIGHT.replace("k<<<1, 1>>>(d);", CALLS).encode(),
+}
+
+
+@pytest.mark.parametrize("what", SOURCES)
+def test_odd_sources(tmp_path, what):
+    (tmp_path / "a b'c.cu").write_bytes(SOURCES[what])
+    built = tools.cucc("-O0", "a b'c.cu", "-o", "x", cwd=tmp_path)
+    assert built.status == 0, str(built)
+    assert tools.execute(tmp_path / "x").status == 0
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("@options", "options: this file of options reads itself"),
+        ('-DX="a', "options: a quote of this file of options is not closed"),
+        ("", "no input files"),
+        ("-O0\r\nmissing.cu\r\n", "missing.cu: no such file"),
+        (None, "options: cannot read this file of options"),
+    ],
+)
+def test_odd_files_of_options(tmp_path, text, says):
+    (tmp_path / "options").mkdir() if text is None else (tmp_path / "options").write_text(text)
+    result = tools.cucc("@options", cwd=tmp_path)
+    assert (result.status, result.err) == (1, f"cucc: {says}\n")
+
+
+KERNELS = """#include <cstdlib>
+__device__ int deep(volatile int *p, int n) {
+    volatile int a[64];
+    a[n % 64] = n;
+    return *p == 77 ? 0 : deep(p, n + 1) + a[(n + 1) % 64];
+}
+__global__ void recurses(int *p) { *p = deep(p, 0); }
+__global__ void divides(int *p, int zero) { *p = 7 / zero; }
+__global__ void throws(int *p) { if (*p != 77) throw 1; }
+__global__ void large(int *p) { volatile int a[8 << 20]; for (int i = 0; i < 8 << 20; i += 1024) a[i] = i; *p = a[5]; }
+__global__ void waits(int *p) { volatile int a[1 << 20]; for (int i = 0; i < 1 << 20; i += 1024) a[i] = i; __syncthreads(); *p = a[5]; }
+__global__ void writes(int *p) { *p = 1; }
+int main(int argc, char **argv) {
+    int *d, which = atoi(argv[1]);
+    cudaMalloc(&d, 4);
+    switch (which) {
+    case 0: recurses<<<1, 1>>>(d); break;
+    case 1: divides<<<1, 1>>>(d, argc - 2); break;
+    case 2: throws<<<1, 1>>>(d); break;
+    case 3: large<<<1, 1>>>(d); break;
+    case 4: waits<<<1, 64>>>(d); break;
+    case 5: writes<<<1, 1>>>(nullptr); break;
+    case 6: writes<<<0, 1>>>(d); break;
+    case 7: writes<<<2147483648u, 1>>>(d); break;
+    case 8: writes<<<1, 0>>>(d); break;
+    }
+    return cudaDeviceSynchronize() || cudaGetLastError() ? 3 : 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "which, says",
+    enumerate(
+        [
+            r"stack overflow at .*\n    in kernel recurses, ",
+            r"integer division by zero at .*\n    in kernel divides, ",
+            r"an exception, which device code cannot throw\n    in kernel throws, ",
+            r"stack overflow at .*\n    in kernel large, ",
+            r"stack overflow at .*\n    in kernel waits, ",
+            r"illegal address \(nil\)\n    in kernel writes, ",
+            "launch of writes at .*: gridDim.x is 0, must be from 1 to 2147483647",
+            "launch of writes at .*: gridDim.x is 2147483648, must be from 1 to 2147483647",
+            "launch of writes at .*: blockDim.x is 0, must be from 1 to 1024",
+        ]
+    ),
+)
+def test_kernels_that_fail_are_named(program, once, which, says):
+    def write(folder):
+        (folder / "kernels.cu").write_text(KERNELS)
+        return folder / "kernels.cu"
+
+    result = tools.execute(program(once("hostile", write), "-O1"), which, timeout=60)
+    assert result.status in (1, 3) and re.fullmatch(f"cuda on the CPU: {says}.*\n", result.err), str(result)
+
+
+def test_a_cold_cache_used_by_two(tmp_path):
+    """One builds the translator and the library, the other waits. A Makefile that notices another one takes the place of ours."""
+    shutil.copytree(tools.ROOM, tmp_path / "cucc", ignore=shutil.ignore_patterns("build", "tests"))
+    makefile = "all:\n\tmkdir $(TOOLKIT).busy && sleep 1 && rmdir $(TOOLKIT).busy && mkdir -p $(TOOLKIT)\n"
+    (tmp_path / "cucc/Makefile").write_text(makefile)
+    command = [tmp_path / "cucc/cucc", "--toolkit"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    said = [process.communicate(timeout=60)[0] for process in both]
+    assert said[0] == said[1] and [process.returncode for process in both] == [0, 0]
