@@ -26,7 +26,7 @@ def add(tree, *programs):
 def solve(tree, program):
     """Writes the solution into my/: the program itself, with paths that fit."""
     exercise = task.Exercise(program)
-    (tree / f"my/{program}.cu").write_text(exercise.with_functions_of(exercise.text, "../../"))
+    (tree / f"my/{program}.cu").write_text(submission.with_functions_of(exercise, exercise.text, "../../"))
 
 
 def test_what_is_no_exercise_says_why():
