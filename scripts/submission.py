@@ -128,6 +128,7 @@ def only_computes(text, line, words, names, helpers):
             if kind + token not in ("()", "[]", "{}") or (not opened and token == "}" and text[match.end() :].strip()):
                 refuse(token)
             begin_of[len(tokens)] = begin
+            auto = None if auto and auto > len(opened) else auto
         elif token == ";" or (token == "," and auto == len(opened)):
             if token == ",":
                 refuse("auto for two variables")
