@@ -31,8 +31,8 @@ SOURCES = pathlib.Path("my/.grade")  # relative to ROOT
 HERE = WORK / "runs/here"  # the folder of a run, the only one that it can write to
 SCHEDULES = "forward", "random:1", "random:2"
 BOXES = (
-    ["bwrap", *"--unshare-all --die-with-parent --ro-bind / / --dev-bind /dev /dev --proc /proc --bind".split(), HERE, HERE, "--chdir", HERE],
-    [*"unshare --user --map-current-user --net --ipc --pid --fork --kill-child setpriv --no-new-privs".split()],
+    "bwrap --unshare-all --die-with-parent --ro-bind / / --dev-bind /dev /dev --proc /proc --bind HERE HERE --chdir HERE",
+    "unshare --user --map-current-user --net --ipc --pid --fork --kill-child setpriv --no-new-privs",
 )
 
 
@@ -48,10 +48,12 @@ def shown(text):
 
 def find_box():
     """The words of a command that runs another one without network and without new privileges."""
+    HERE.mkdir(parents=True)
     for box in BOXES:
-        if shutil.which(box[0]) and not subprocess.run([*box, "true"], capture_output=True).returncode:
-            return box
-    print("make grade: neither bwrap nor unshare works here, so runs have limits, but no sandbox", file=sys.stderr)
+        words = [HERE if word == "HERE" else word for word in box.split()]
+        if shutil.which(words[0]) and subprocess.run([*words, "true"], capture_output=True).returncode == 0:
+            return words
+    print("make grade: neither bwrap nor unshare works here: runs have limits, but no sandbox", file=sys.stderr)
     return []
 
 
@@ -91,7 +93,9 @@ def grade(name, goal, box):
         return "wrong", why.replace(own, "").replace(OWN, "")[:160]
     options = Exercise(name).options.split() if RACES else []
     for schedule in SCHEDULES:
-        status, errors, said = run_once(box, binary, [*options, "--seed", secrets.randbelow(1 << 31)], schedule)
+        status, errors, said = run_once(
+            box, binary, [*options, "--seed", secrets.randbelow(1 << 31)], schedule
+        )
         detected = next((line for line in errors if DETECTED.search(line)), None)
         if detected:
             kind = "race" if DETECTED.search(detected)[1] in ("race", "divergent") else "wrong"
@@ -134,13 +138,17 @@ def main(folder):
         sys.exit(f"make: DIR={folder}: there is no .cu file in it")
     shutil.rmtree(ROOT / SOURCES, ignore_errors=True)
     shutil.rmtree(WORK, ignore_errors=True)
-    (WORK / "runs").mkdir(parents=True)
     names, counts = [exercise_of(path) for path in files], collections.Counter()
     begun = [assemble(name, path, i) for i, (name, path) in enumerate(zip(names, files))]
     box = find_box()
     # Limits stop a source that makes the compiler run without end, or write without end.
     settings = f"BIN={WORK}/bin", "SANITIZE=", *["NVCCFLAGS=--check"] * RACES
-    build([goal for goal, _ in begun if goal], LOG, *settings, preexec_fn=limit(CPU=300, AS=6 << 30, FSIZE=256 * MIB))
+    build(
+        [goal for goal, _ in begun if goal],
+        LOG,
+        *settings,
+        preexec_fn=limit(CPU=300, AS=6 << 30, FSIZE=256 * MIB),
+    )
     for path, name, (goal, verdict) in zip(files, names, begun):
         result, reason = verdict or grade(name, goal, box)
         counts[result] += 1

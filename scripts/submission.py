@@ -12,7 +12,9 @@ from programs import ROOT
 from task import RAW, Problem, find_functions
 
 OWN = "student_"  # before the words of a submission
-COMMENT_OR_TEXT = re.compile(rf"""{RAW}|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?\*/)""", re.A)
+COMMENT_OR_TEXT = re.compile(
+    rf"""{RAW}|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?\*/)""", re.A
+)
 TOKEN = re.compile(
     rf"""(?P<space>\s+)|(?P<no>{RAW}|<[:%]|[:%]>|%:|\?\?|\.\*|->\*|::\s*\*)|(?P<string>"(?:\\.|[^"\\\n])*")
     |(?P<plain>'(?:\\.|[^'\\\n])+'|(?m:^[ ]*\#[ ]*pragma[ ]+unroll\b[ ]*\(?\w*\)?[ ]*$)|\.?\d(?:[eEpP][+-]|'\w|[\w.])*)
@@ -29,7 +31,9 @@ WORDS = re.compile(
     |(min|max|abs|(fmin|fmax|fabs|fma|fmod|r?sqrt|cbrt|hypot|exp2?|log2?|pow|a?(sin|cos|tan)h?|floor|ceil|round|trunc)f?|isnan|isinf)""",
     re.X,
 )
-LIBRARY = re.compile(r"cuda(?!Launch|StreamAddCallback|UserObject|Graph)[A-Z]\w*|(cu(blas|fft|solver|sparse|rand)|CU[A-Z]+_)\w+|HANDLE_\w+")
+LIBRARY = re.compile(
+    r"cuda(?!Launch|StreamAddCallback|UserObject|Graph)[A-Z]\w*|(cu(blas|fft|solver|sparse|rand)|CU[A-Z]+_)\w+|HANDLE_\w+"
+)
 # In a lesson's main: what `make exercise` takes out
 CALL = re.compile(r"(?<=[;{}):] )(?:(?:HANDLE_|cuda)\w+ \(|\w+ (?:< [\w ,]+ > )?<<<)[^;{}]*;|\( void \) 0 ;")
 HEAD = r"(template\s*<(\s*,?\s*(int|unsigned|bool|size_t)\s+\w+)+\s*>)?[\w\s*&]*\b__device__\b[\w\s*&]*\w\s*\([\w\s*&,:<>[\]]*\)\s*"
@@ -48,7 +52,9 @@ def cleaned(text):
 def names_of_the_host(text):
     """The variables and functions of the host in a file: a kernel on the CPU could reach them."""
     names, outside, depth = set(), "", 0
-    for part in re.split("([{}])", re.sub(r"^[ \t]*#.*|\btypedef\b[^{};]*{[^{}]*}\s*\w+", "", cleaned(text), flags=re.M)):
+    for part in re.split(
+        "([{}])", re.sub(r"^[ \t]*#.*|\btypedef\b[^{};]*{[^{}]*}\s*\w+", "", cleaned(text), flags=re.M)
+    ):
         depth += (part == "{") - (part == "}")
         outside += ";" if part == "}" and not depth else part if not depth and part != "}" else ""
     for statement in outside.split(";"):
@@ -75,11 +81,15 @@ class Names:
         asked = " ".join(f.text for f in functions if f.name in {a.name for a in exercise.asked})
         folder = (ROOT / f"{exercise.name}.cu").parent
         headers = [folder / name for name in re.findall(r'^#include "([^/"]+)"', exercise.text, re.M)]
-        host = set().union(*(names_of_the_host(t) for t in [exercise.text, *(h.read_text() for h in headers)]))
+        host = set().union(
+            *(names_of_the_host(t) for t in [exercise.text, *(h.read_text() for h in headers)])
+        )
         self.device = words_of("\n".join(lesson)) - host | {a.name for a in exercise.asked}
         self.host = self.device | words_of(asked)
         self.strings = {*re.findall(r'"(?:\\.|[^"\\\n])*"', asked)}
-        self.calls_values = bool(re.search(r"\[[&=]?\]\s*[({]|\]\s*\(", asked))  # it is about lambdas, or pointers to functions
+        self.calls_values = bool(
+            re.search(r"\[[&=]?\]\s*[({]|\]\s*\(", asked)
+        )  # it is about lambdas, or pointers to functions
 
 
 def only_computes(text, line, words, names, helpers):
@@ -105,7 +115,12 @@ def only_computes(text, line, words, names, helpers):
             refuse("extern")
         if kind == "word":
             member = last in (".", "->") and re.match("[A-Za-z]", token) and re.search("[a-z]", token)
-            known = WORDS.fullmatch(token) or token in words or is_library(token) or (before, last) == ("thrust", "::")
+            known = (
+                WORDS.fullmatch(token)
+                or token in words
+                or is_library(token)
+                or (before, last) == ("thrust", "::")
+            )
             if not member and (token in helpers or token in of_auto or not known):
                 token = OWN + token
             if token == "auto":
@@ -125,7 +140,9 @@ def only_computes(text, line, words, names, helpers):
             opened.append((token, len(tokens)))
         elif token in (")", "]", "}"):
             kind, begin = opened.pop() if opened else ("", 0)
-            if kind + token not in ("()", "[]", "{}") or (not opened and token == "}" and text[match.end() :].strip()):
+            if kind + token not in ("()", "[]", "{}") or (
+                not opened and token == "}" and text[match.end() :].strip()
+            ):
                 refuse(token)
             begin_of[len(tokens)] = begin
             auto = None if auto and auto > len(opened) else auto
@@ -142,7 +159,9 @@ def only_computes(text, line, words, names, helpers):
 
 def check_main(given, own):
     """Refuses a main that differs from the program's in more than the calls of CUDA."""
-    given, own = (" ".join(m[0] for m in TOKEN.finditer(text) if m.lastgroup != "space") for text in (given, own))
+    given, own = (
+        " ".join(m[0] for m in TOKEN.finditer(text) if m.lastgroup != "space") for text in (given, own)
+    )
     if CALL.sub("", given) != CALL.sub("", own):
         raise Problem("main() has been changed outside of the calls of CUDA")
     known = words_of(" ".join(CALL.findall(own)))
@@ -154,8 +173,16 @@ def check_main(given, own):
 
 def with_functions_of(exercise, submission, up):
     """The program with the functions of a submission in place of its own."""
-    text, asked, known = cleaned(submission), {f.name: f for f in exercise.asked}, {f.name for f in exercise.functions}
-    taken = [f for f in find_functions(text) if f.name in asked or ("__device__" in f.declared and f.name not in known)]
+    text, asked, known = (
+        cleaned(submission),
+        {f.name: f for f in exercise.asked},
+        {f.name for f in exercise.functions},
+    )
+    taken = [
+        f
+        for f in find_functions(text)
+        if f.name in asked or ("__device__" in f.declared and f.name not in known)
+    ]
     helpers, names, given, further = {f.name for f in taken} - {*asked}, Names(exercise), {}, []
     for f in taken:
         own = asked.get(f.name)
@@ -164,7 +191,9 @@ def with_functions_of(exercise, submission, up):
         if f.name in given:
             raise Problem(f"{f.name}() is defined twice")
         if not own and not re.fullmatch(HEAD, f.declared.strip()):
-            raise Problem(f"{f.name}(): the declaration of a further function must be as in C, or template <int N>")
+            raise Problem(
+                f"{f.name}(): the declaration of a further function must be as in C, or template <int N>"
+            )
         words = names.device if not own or re.search("__(device|global)__", f.declared) else names.host
         head = words_of(re.match(r"\s*(template\s*<[^>]*>)?", f.declared)[0])
         written = only_computes(f.text, f.first + 1, words | ({"template"} & head), names, helpers)

@@ -35,12 +35,12 @@ def find_functions(text):
                 plain = re.sub(r"__launch_bounds__\s*\([^)]*\)", "", declared)
                 name = re.search(r"([A-Za-z_]\w*)\s*\(", plain) if "=" not in plain else None
                 first = begin + len(declared) - len(declared.lstrip())
-                function = name and (name[1], declared, code.count("\n", 0, first), code.count("\n", 0, at), first)
+                function = name and (name[1], declared, *(code.count("\n", 0, i) for i in (first, at)))
             depth += 1
         elif match[0] == "}" and depth:
             depth -= 1
             if not depth and function:
-                found.append(Function(*function[:-1], code.count("\n", 0, at), text[function[-1] : at + 1]))
+                found.append(Function(*function, code.count("\n", 0, at), text[first : at + 1]))
         if not depth and match[0] != "{":
             begin = at + 1
     if depth or "/*" in code:

@@ -66,117 +66,128 @@ def code(text):
     return [token.removeprefix(submission.OWN) for token in tokens]
 
 
-LOOP, SPLICE = "{\n    for", "\\\n"
 ADD = task.Exercise("chapter04/add_loop_long")
 
 
-def taken(old, new, exercise=ADD):
-    """The program with the functions of a submission that differs from it in one place."""
-    assert old in exercise.text
-    return submission.with_functions_of(exercise, exercise.text.replace(old, new, 1), "../")
+def taken(inserted, exercise=ADD):
+    """The program with the functions of a submission, which is the program with a text inserted. "text @ place" names the place where:
+    in the body of the kernel, before or behind it, or before a word. Escapes are as in C."""
+    inserted = inserted.encode("latin-1", "backslashreplace").decode("unicode_escape")
+    what, _, place = inserted.rpartition(" @ ")
+    place = {"body": "{\n    for", "before": "__global__", "behind": "\nint main("}.get(place, place)
+    assert place in exercise.text
+    at = exercise.text.index(place) + (place[0] == "{")
+    return submission.with_functions_of(exercise, exercise.text[:at] + what + exercise.text[at:], "../")
 
 
-CALLS = """exit(0)|_exit(0)|quick_exit(0)|fork()|puts(0)|abort()|system(0)|syscall(60, 0)|::exit(0)|std::exit(0)|asm(0)|printf(0)
-    check_sums(0, 0, 0, 0)|_Pragma(0)|__builtin_trap()|__attribute__((x)) int y|decltype(n) z|operator new(1)
-    static int s = fork()|struct A { A(); }|malloc(1)""".replace("\n    ", "|").split("|")
-CALLS += f"ex{SPLICE}it(0)", f"exit/{SPLICE}**/(0)"
+def lines(text):
+    return [line for line in text.split("\n") if line]
+
+
+REFUSED = r"""
+\n#define check_sums(...) true\n @ body => line \d+: a preprocessor directive
+/*\n */#define EXIT_FAILURE 0\n @ body => a preprocessor directive
+\n/**/ # define EXIT_FAILURE 0\n @ body => a preprocessor directive
+\n/\\\n**/#line 1\n @ body => a preprocessor directive
+\n%:define EXIT_FAILURE 0\n @ body => a preprocessor directive
+\n??=define EXIT_FAILURE 0\n @ body => line \d+: \?\?
+inject_##error; @ body => a preprocessor directive
+int a = R"(})" "{"[0]; @ body => line \d+: R
+const char *a = "}"; @ body => "}" is not accepted
+e\\u0078it(0); @ body => line \d+: \\
+\u0435xit(0); @ body => line \d+:
+[](int f(int), long a) { *(long *)&f = a; f(1); }(0, 1); @ body => an attribute or a lambda
+if (n) [] {}(); @ body => an attribute or a lambda
+if (n) [[likely]] n; @ body => an attribute or a lambda
+((void (*)(int))n)(0); @ body => a call of a value
+void (*(f))(int); *(size_t *)&f = n; @ body => a call of a value
+void f(int); auto g = f; *(size_t *)&g = n; g(0); @ body => a call of f is not
+auto abs = min; *(size_t *)&abs = n; abs(0); @ body => a call of abs is not
+auto f = min, abs = min; abs(0); @ body => auto for two variables
+auto f = min; (f)(0); @ body => a call of a value
+extern int options; @ body => extern is not accepted
+{ @ body => its braces
+__global__ void add() {} @ before => has been changed
+__global__ void add(const int *a, const int *b, int *c, size_t n) {} @ before => is defined twice
+[[gnu::__constructor__]] @ before => has been changed
+__attribute__((constructor)) @ before => it has no function add
+template <class F> __device__ int h(F f, long a) { return f(a); } @ before => as in C
+__device__ int h(int f(int)) { return f(1); } @ before => as in C
+__device__ [[gnu::constructor]] void h() { } @ before => as in C
+__device__ int x alignas(fork()) { 1 } @ before => as in C
+x @ size_t n) { => the declaration of add\(\) has been changed
+x @ add( => it has no function add\(\)
+"""
+CALLS = r"""exit(0)|_exit(0)|quick_exit(0)|fork()|puts(0)|abort()|system(0)|syscall(60, 0)|::exit(0)|std::exit(0)|asm(0)|printf(0)
+check_sums(0, 0, 0, 0)|_Pragma(0)|__builtin_trap()|__attribute__((x)) int y|decltype(n) z|operator new(1)|ex\\\nit(0)|exit/\\\n**/(0)
+static int s = fork()|struct A { A(); }|malloc(1)"""
 
 
 @pytest.mark.parametrize(
-    "old, new, says",
-    [
-        (LOOP, "{\n#define check_sums(...) true\n    for", "line \\d+: a preprocessor directive"),
-        (LOOP, "{/*\n */#define EXIT_FAILURE 0\n    for", "line \\d+: a preprocessor directive"),
-        (LOOP, "{\n/**/ # define EXIT_FAILURE 0\n    for", "line \\d+: a preprocessor directive"),
-        (LOOP, f"{{\n/{SPLICE}**/#line 1\n    for", "line \\d+: a preprocessor directive"),
-        (LOOP, "{\n%:define EXIT_FAILURE 0\n    for", "line \\d+: a preprocessor directive"),
-        (LOOP, "{\n??=define EXIT_FAILURE 0\n    for", r"line \d+: \?\?"),
-        (LOOP, '{ int a = R"(})" "{"[0];\n    for', "line \\d+: R"),
-        (LOOP, '{ const char *a = "}";\n    for', 'line \\d+: "}" is not accepted'),
-        (LOOP, "{ e\\u0078it(0);\n    for", "line \\d+: "),
-        (LOOP, "{ \u0435xit(0);\n    for", "line \\d+: "),
-        (LOOP, "{ [](int f(int), long a) { *(long *)&f = a; f(1); }(0, 1);\n    for", "an attribute or a lambda"),
-        (LOOP, "{ if (n) [] {}();\n    for", "an attribute or a lambda"),
-        (LOOP, "{ if (n) [[likely]] n;\n    for", "an attribute or a lambda"),
-        (LOOP, "{ ((void (*)(int))n)(0);\n    for", "a call of a value"),
-        (LOOP, "{ void (*(f))(int); *(size_t *)&f = n;\n    for", "a call of a value"),
-        (LOOP, "{ void f(int); auto g = f; *(size_t *)&g = n; g(0);\n    for", "a call of f is not"),
-        (LOOP, "{ auto abs = min; *(size_t *)&abs = n; abs(0);\n    for", "a call of abs is not"),
-        (LOOP, "{ auto f = min, abs = min; abs(0);\n    for", "auto for two variables"),
-        (LOOP, "{ auto f = min; (f)(0);\n    for", "a call of a value"),
-        *((LOOP, f"{{ {call};\n    for", "a call of") for call in CALLS),
-        (LOOP, "{ extern int options;\n    for", "extern is not accepted"),
-        (LOOP, "{\n    {\n    for", "its braces"),
-        ("size_t n) {", "unsigned n) {", r"the declaration of add\(\) has been changed"),
-        ("void add(", "void plus(", r"it has no function add\(\)"),
-        ("__global__ void add(", "__global__ void add() {}\n__global__ void add(", "has been changed"),
-        ("__global__", "[[gnu::__constructor__]] __global__", "has been changed"),
-        ("__global__", "__attribute__((constructor)) __global__", "it has no function"),
-        ("__global__", "template <class F> __device__ int h(F f, long a) { return f(a); }\n__global__", "as in C"),
-        ("__global__", "__device__ int h(int f(int)) { return f(1); }\n__global__", "as in C"),
-        ("__global__", "__device__ [[gnu::constructor]] void h() { }\n__global__", "as in C"),
-    ],
+    "row", lines(REFUSED) + [f"{call}; @ body => a call of" for call in re.split("[|\n]", CALLS)]
 )
-def test_submissions_that_are_refused(old, new, says):
+def test_submissions_that_are_refused(row):
+    inserted, says = row.split(" => ")
     with pytest.raises(task.Problem, match=says):
-        taken(old, new)
+        taken(inserted)
 
 
-@pytest.mark.parametrize(
-    "old, new",
-    [
-        (LOOP, "{ options.inject_error = 0; EXIT_FAILURE; stdout; a.INT_EVIL; std::cout; asm volatile(0); __builtin_trap; goto end;\n for"),
-        (LOOP, "{ union B { int b; }; using namespace std; typedef int T; new int; throw 1; thread_local int t;\n for"),
-        ("__global__", "struct A { A(); } a; int x = fork(); __global__"),
-        ("\nint main(", "; int x = fork();\nint main("),
-        ("__global__", "__device__ float fabs(float x) { return x; }\n__global__"),
-        ("__global__", "#define EXIT_FAILURE 0\n#pragma GCC poison x\n__global__"),
-    ],
-)
-def test_words_that_do_not_compute_are_no_words_of_the_harness(old, new):
+HARMLESS = r"""
+options.inject_error = 0; EXIT_FAILURE; stdout; a.INT_EVIL; std::cout; asm volatile(0); __builtin_trap; goto end; @ body
+union B { int b; }; using namespace std; typedef int T; new int; throw 1; thread_local int t; @ body
+struct A { A(); } a; int x = fork(); @ before
+; int x = fork(); @ behind
+} int x = fork(); void f() { @ body
+__device__ float fabs(float x) { return x; } @ before
+#define EXIT_FAILURE 0\n#pragma GCC poison x\n @ before
+"""
+
+
+@pytest.mark.parametrize("inserted", lines(HARMLESS))
+def test_words_that_do_not_compute_are_no_words_of_the_harness(inserted):
     """What the program has more than before is CUDA, numbers and operators; other words have a prefix."""
-    text = taken(old, new)
-    more = collections.Counter(re.findall(r"\w+", text)) - collections.Counter(re.findall(r"\w+", ADD.text))
-    strange = [w for w in more if w[1:].isidentifier() and not submission.WORDS.fullmatch(w)]
-    assert {w for w in strange if not w.startswith(submission.OWN)} <= {"inject_error"}  # a member of student_options
-    assert "fabs(" not in text.replace(f"{submission.OWN}fabs(", "")
+    count = [collections.Counter(re.findall(r"\w+", text)) for text in (taken(inserted), ADD.text)]
+    strange = [w for w in count[0] - count[1] if w[1:].isidentifier() and not w.startswith(submission.OWN)]
+    # The first is a member of student_options; to define the last one again, it would not have a prefix.
+    assert {w for w in strange if not submission.WORDS.fullmatch(w)} <= {
+        "inject_error"
+    } and "fabs" not in strange
 
 
-@pytest.mark.parametrize(
-    "old, new",
-    [
-        ("\n/*\n", "\n/* /*\n * */ /*\n"),
-        ("// SPDX", "\ufeff// SPDX"),
-        ("\n", "\r\n"),
-        (LOOP, "{\n    char c = '{'; // }\n    for"),
-        (LOOP, "{ /* \u00fc # } */ size_t exit = 1'000, k = (size_t)(exit) * 0x1p3f;\n#pragma unroll 4\n    for"),
-        (LOOP, "{ auto i = threadIdx.x; int t[4] = {0}; for (auto &x : t) x = max(abs((int)i), min(t[0], t[1]));\n    for"),
-        ("int main(", 'const char *s = R"x(})" { )x"; int main('),
-        ("__global__", "template <int N> __device__ int h(const int *a) { return a[N]; }\n__global__"),
-    ],
-)
-def test_submissions_that_are_taken(old, new):
-    assert "void add(" in taken(old, new)
+HONEST = r"""
+/* /*\n * */ /*\n @ \n/*
+\ufeff @ // SPDX
+char c = '{'; // }\n @ body
+/* \u00fc # } */ size_t exit = 1'000, k = (size_t)(exit) * 0x1p3f;\n#pragma unroll 4\n @ body
+auto i = threadIdx.x; int t[4] = {0}; for (auto &x : t) x = max(abs((int)i), min(t[0], t[1])); @ body
+const char *s = R"x(})" { )x"; @ behind
+template <int N> __device__ int h(const int *a) { return a[N]; } @ before
+"""
+
+
+@pytest.mark.parametrize("inserted", lines(HONEST))
+def test_submissions_that_are_taken(inserted):
+    assert "void add(" in taken(inserted)
 
 
 def test_functions_of_helpers_are_taken():
     """A further __device__ function comes before the kernel; a host function does not come."""
-    more = "__device__ int sum(int a, int b) {\n    return a + b;\n}\n\nvoid cheat() {\n}\n\n__global__"
-    text = taken("__global__", more)
-    assert text.index(f"__device__ int {submission.OWN}sum(") < text.index("__global__ void add(") and "cheat" not in text
+    text = taken("__device__ int sum(int a, int b) {\n    return a + b;\n}\nvoid cheat() {\n}\n @ before")
+    assert text.index(f" {submission.OWN}sum(") < text.index("__global__ void add(") and "cheat" not in text
 
 
 def test_main_keeps_what_is_no_call_of_cuda():
     exercise = task.Exercise("chapter03/simple_kernel_params")
-    for new in "return 0; HANDLE_ERROR(", "HANDLE_ERROR((c = a + b, cudaSuccess)); HANDLE_ERROR(", "HANDLE_ERROR(exit(0)); HANDLE_ERROR(":
+    assert taken("HANDLE_ERROR(cudaDeviceSynchronize()); @ HANDLE_ERROR(", exercise)
+    for new in "return 0;", "HANDLE_ERROR((c = a + b, cudaSuccess));", "HANDLE_ERROR(exit(0));":
         with pytest.raises(task.Problem, match=r"main\(\)"):
-            taken("HANDLE_ERROR(", new, exercise)
-    assert taken("HANDLE_ERROR(", "HANDLE_ERROR(cudaDeviceSynchronize()); HANDLE_ERROR(", exercise)
+            taken(f"{new} @ HANDLE_ERROR(", exercise)
 
 
 def test_a_kernel_has_no_name_of_the_host():
-    """radix_sort has an option that its kernels have as a parameter: on the CPU the name would be that of the option."""
-    text = submission.with_functions_of(task.Exercise("chapter12/radix_sort"), task.Exercise("chapter12/radix_sort").text, "../")
+    """Kernels of radix_sort have a parameter with the name of an option, which they could set on the CPU."""
+    exercise = task.Exercise("chapter12/radix_sort")
+    text = submission.with_functions_of(exercise, exercise.text, "../")
     assert re.search(r"bool student_printed_test, size_t student_n\)", text)
 
 
