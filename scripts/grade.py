@@ -53,7 +53,9 @@ def find_box():
         words = [HERE if word == "HERE" else word for word in box.split()]
         if shutil.which(words[0]) and subprocess.run([*words, "true"], capture_output=True).returncode == 0:
             return words
-    print("make grade: neither bwrap nor unshare works here: runs have limits, but no sandbox", file=sys.stderr)
+    print(
+        "make grade: neither bwrap nor unshare works here: runs have limits, but no sandbox", file=sys.stderr
+    )
     return []
 
 

@@ -12,11 +12,10 @@ from programs import ROOT
 from task import RAW, Problem, find_functions
 
 OWN = "student_"  # before the words of a submission
-COMMENT_OR_TEXT = re.compile(
-    rf"""{RAW}|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?\*/)""", re.A
-)
+STRING = r'"(?:\\.|[^"\\\n])*"'
+TEXT = re.compile(rf"{RAW}|{STRING}|(?<!\w)'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?\*/)", re.A)
 TOKEN = re.compile(
-    rf"""(?P<space>\s+)|(?P<no>{RAW}|<[:%]|[:%]>|%:|\?\?|\.\*|->\*|::\s*\*)|(?P<string>"(?:\\.|[^"\\\n])*")
+    rf"""(?P<space>\s+)|(?P<no>{RAW}|<[:%]|[:%]>|%:|\?\?|\.\*|->\*|::\s*\*)|(?P<string>{STRING})
     |(?P<plain>'(?:\\.|[^'\\\n])+'|(?m:^[ ]*\#[ ]*pragma[ ]+unroll\b[ ]*\(?\w*\)?[ ]*$)|\.?\d(?:[eEpP][+-]|'\w|[\w.])*)
     |(?P<word>[A-Za-z_]\w*)|(?P<sign>->|::|<<<|>>>|[-+]{{1,2}}|[][(){{}};,.:?~!=<>&|^*/%])|(?P<other>.)""",
     re.X | re.A,
@@ -32,11 +31,11 @@ WORDS = re.compile(
     re.X,
 )
 LIBRARY = re.compile(
-    r"cuda(?!Launch|StreamAddCallback|UserObject|Graph)[A-Z]\w*|(cu(blas|fft|solver|sparse|rand)|CU[A-Z]+_)\w+|HANDLE_\w+"
+    r"cuda(?!Launch|StreamAdd|User|Graph)[A-Z]\w*|(cu(blas|fft|solver|rand)|CU[A-Z]+_)\w+|HANDLE_\w+"
 )
 # In a lesson's main: what `make exercise` takes out
 CALL = re.compile(r"(?<=[;{}):] )(?:(?:HANDLE_|cuda)\w+ \(|\w+ (?:< [\w ,]+ > )?<<<)[^;{}]*;|\( void \) 0 ;")
-HEAD = r"(template\s*<(\s*,?\s*(int|unsigned|bool|size_t)\s+\w+)+\s*>)?[\w\s*&]*\b__device__\b[\w\s*&]*\w\s*\([\w\s*&,:<>[\]]*\)\s*"
+HEAD = r"(?!.*\bauto\b)(template\s*<(\s*,?\s*(int|unsigned|bool|size_t)\s+\w+)+\s*>)?[\w\s*&]*\b__device__\b[\w\s*&]*\w\s*\([\w\s*&,:<>[\]]*\)\s*"
 
 
 def words_of(text):
@@ -46,25 +45,23 @@ def words_of(text):
 def cleaned(text):
     """A source without comments, with lines joined."""
     text = re.sub(r"\\[ \t]*\n", "", text.removeprefix("\ufeff").replace("\r\n", "\n"))
-    return COMMENT_OR_TEXT.sub(lambda m: " " + "\n" * m[0].count("\n") if m["comment"] else m[0], text)
+    return TEXT.sub(lambda m: " " + "\n" * m[0].count("\n") if m["comment"] else m[0], text)
 
 
 def names_of_the_host(text):
     """The variables and functions of the host in a file: a kernel on the CPU could reach them."""
     names, outside, depth = set(), "", 0
-    for part in re.split(
-        "([{}])", re.sub(r"^[ \t]*#.*|\btypedef\b[^{};]*{[^{}]*}\s*\w+", "", cleaned(text), flags=re.M)
-    ):
+    text = re.sub(r"(?m)^[ \t]*#.*|\btypedef\b[^{};]*{[^{}]*}\s*\w+", "", cleaned(text))
+    for part in re.split("([{}])", text):
         depth += (part == "{") - (part == "}")
-        outside += ";" if part == "}" and not depth else part if not depth and part != "}" else ""
-    for statement in outside.split(";"):
-        if re.search(r"\b(struct|class|union|enum|typedef|using|namespace)\b", statement):
-            continue
-        plain = re.sub("=[^;,]*", " ", statement)
-        if "(" in plain and not re.search("__(device|global)__", plain):
-            names |= {*re.findall(r"(\w+)\s*\(", plain)[:1]}
-        elif not re.search(r"__(device|constant|managed|shared)__|\b(const|constexpr)\b", plain):
-            names |= {*re.findall(r"(\w+)(?:\s*\[[^]]*\])*\s*(?=,|$)", plain)}
+        outside += "" if depth else part.replace("}", ";")
+    for statement in re.sub("=[^;,]*", " ", outside.replace("{", "")).split(";"):
+        if "(" in statement and not re.search("__(device|global)__", statement):
+            names |= {*re.findall(r"(\w+)\s*\(", statement)[:1]}
+        elif not re.search(
+            r"__\w+__|\b(const|constexpr|struct|class|enum|typedef|using|namespace)\b", statement
+        ):
+            names |= {*re.findall(r"(\w+)(?:\s*\[[^]]*\])*\s*(?=,|$)", statement)}
     return names
 
 
@@ -72,37 +69,36 @@ class Names:
     """What the functions of a submission may mean by their words."""
 
     def __init__(self, exercise):
-        program = cleaned(exercise.text)
-        functions = find_functions(program)
-        lesson = program.split("\n", exercise.ruler)[: exercise.ruler]
+        functions, lesson = find_functions(exercise.text), exercise.text.split("\n")[: exercise.ruler]
         for f in functions:
-            if f.first < exercise.ruler and not re.search("__(device|global)__", f.declared):
-                lesson[f.first : f.close + 1] = [""] * (f.close + 1 - f.first)
-        asked = " ".join(f.text for f in functions if f.name in {a.name for a in exercise.asked})
-        folder = (ROOT / f"{exercise.name}.cu").parent
-        headers = [folder / name for name in re.findall(r'^#include "([^/"]+)"', exercise.text, re.M)]
-        host = set().union(
-            *(names_of_the_host(t) for t in [exercise.text, *(h.read_text() for h in headers)])
-        )
-        self.device = words_of("\n".join(lesson)) - host | {a.name for a in exercise.asked}
+            if not re.search("__(device|global)__", f.declared):
+                lesson[f.first : f.close + 1] = [""] * len(lesson[f.first : f.close + 1])
+        own = {f.name for f in exercise.asked}
+        asked = cleaned(" ".join(f.text for f in functions if f.name in own))
+        headers = re.findall(r'^#include "([^/"]+)"', exercise.text, re.M)
+        files = [f"{exercise.name}.cu", *(f"{exercise.name.split('/')[0]}/{name}" for name in headers)]
+        host = set().union(*(names_of_the_host((ROOT / name).read_text()) for name in files))
+        self.device = words_of(cleaned("\n".join(lesson))) - host | own
         self.host = self.device | words_of(asked)
-        self.strings = {*re.findall(r'"(?:\\.|[^"\\\n])*"', asked)}
-        self.calls_values = bool(
-            re.search(r"\[[&=]?\]\s*[({]|\]\s*\(", asked)
-        )  # it is about lambdas, or pointers to functions
+        self.strings = {*re.findall(STRING, asked)}
+        # An exercise about lambdas or pointers to functions
+        self.calls_values = bool(re.search(r"\[[&=]?\]\s*[({]|\]\s*\(", asked))
+
+    def has(self, word, host):
+        known = self.host if host else self.device
+        return word in known or WORDS.fullmatch(word) or (host and LIBRARY.fullmatch(word))
 
 
-def only_computes(text, line, words, names, helpers):
-    """A function with the prefix student_ before its words, as tokens and spaces. words: those that stay."""
+def only_computes(text, line, known, names, helpers):
+    """A function with the prefix student_ before its words, as tokens and spaces."""
 
     def refuse(what):
         number = line + text.count("\n", 0, match.start())
         raise Problem(f"line {number}: {what} is not accepted in what is graded")
 
     written, tokens, opened, begin_of, auto = [], ["", ""], [], {}, None
-    is_library = (lambda word: LIBRARY.fullmatch(word)) if words is names.host else lambda word: None
     # A variable of unknown type is never called, so its name must be no function's.
-    of_auto = {*re.findall(r"\bauto\b[\s*&]*(?:const\b)?\s*(\w+)", text)} - {"const"}
+    always = helpers | {*re.findall(r"\bauto\b[\s*&]*(?:const\b)?\s*(\w+)", text)} - {"const"}
     for match in TOKEN.finditer(text):
         kind, token = match.lastgroup, match[0]
         last, before = tokens[-1], tokens[-2]
@@ -115,13 +111,7 @@ def only_computes(text, line, words, names, helpers):
             refuse("extern")
         if kind == "word":
             member = last in (".", "->") and re.match("[A-Za-z]", token) and re.search("[a-z]", token)
-            known = (
-                WORDS.fullmatch(token)
-                or token in words
-                or is_library(token)
-                or (before, last) == ("thrust", "::")
-            )
-            if not member and (token in helpers or token in of_auto or not known):
+            if not member and (token in always or not known(token)) and before + last != "thrust::":
                 token = OWN + token
             if token == "auto":
                 auto = len(opened)
@@ -129,9 +119,9 @@ def only_computes(text, line, words, names, helpers):
             group = begin_of.get(len(tokens) - 1)  # of the parentheses before
             control = group and tokens[group - 1] in ("if", "for", "while", "switch")
             if token == "(" and not names.calls_values:
-                inside = " ".join(tokens[group + 1 : -1]) if group and not control else "T"
+                inside = " ".join(tokens[group + 1 : -1]) if last == ")" and not control else "T"
                 called = last.startswith(OWN) and last.removeprefix(OWN) not in helpers
-                if called or last == "]" or not re.fullmatch(r"(?!student_)\w[\w *:<>,]*", inside):
+                if called or last == "]" or not re.fullmatch(rf"(?!.*{OWN})[A-Za-z_][\w *:<>,]*", inside):
                     refuse(f"a call of {last.removeprefix(OWN)}" if called else "a call of a value")
             if token == "[" and not names.calls_values:
                 variable = re.fullmatch(r"\w+", last) and not WORDS.fullmatch(last)
@@ -140,9 +130,8 @@ def only_computes(text, line, words, names, helpers):
             opened.append((token, len(tokens)))
         elif token in (")", "]", "}"):
             kind, begin = opened.pop() if opened else ("", 0)
-            if kind + token not in ("()", "[]", "{}") or (
-                not opened and token == "}" and text[match.end() :].strip()
-            ):
+            last_one = not opened and token == "}"
+            if kind + token not in ("()", "[]", "{}") or (last_one and match.end() < len(text)):
                 refuse(token)
             begin_of[len(tokens)] = begin
             auto = None if auto and auto > len(opened) else auto
@@ -159,9 +148,7 @@ def only_computes(text, line, words, names, helpers):
 
 def check_main(given, own):
     """Refuses a main that differs from the program's in more than the calls of CUDA."""
-    given, own = (
-        " ".join(m[0] for m in TOKEN.finditer(text) if m.lastgroup != "space") for text in (given, own)
-    )
+    given, own = (" ".join(m[0] for m in TOKEN.finditer(text) if m[0].strip()) for text in (given, own))
     if CALL.sub("", given) != CALL.sub("", own):
         raise Problem("main() has been changed outside of the calls of CUDA")
     known = words_of(" ".join(CALL.findall(own)))
@@ -173,36 +160,32 @@ def check_main(given, own):
 
 def with_functions_of(exercise, submission, up):
     """The program with the functions of a submission in place of its own."""
-    text, asked, known = (
-        cleaned(submission),
-        {f.name: f for f in exercise.asked},
-        {f.name for f in exercise.functions},
-    )
-    taken = [
-        f
-        for f in find_functions(text)
-        if f.name in asked or ("__device__" in f.declared and f.name not in known)
-    ]
-    helpers, names, given, further = {f.name for f in taken} - {*asked}, Names(exercise), {}, []
-    for f in taken:
+    asked, known = {f.name: f for f in exercise.asked}, {f.name for f in exercise.functions}
+    found, names, given, further = find_functions(cleaned(submission)), Names(exercise), {}, []
+    helpers = {f.name for f in found if "__device__" in f.declared} - known
+    for f in found:
         own = asked.get(f.name)
-        if own and "".join(f.declared.split()) != "".join(cleaned(own.declared).split()):
+        if not own and f.name not in helpers:
+            continue
+        if own and f.declared.split() != cleaned(own.declared).split():
             raise Problem(f"the declaration of {f.name}() has been changed")
         if f.name in given:
             raise Problem(f"{f.name}() is defined twice")
         if not own and not re.fullmatch(HEAD, f.declared.strip()):
             raise Problem(
-                f"{f.name}(): the declaration of a further function must be as in C, or template <int N>"
+                f"{f.name}(): a further function must be declared as in C, or with template <int N>"
             )
-        words = names.device if not own or re.search("__(device|global)__", f.declared) else names.host
-        head = words_of(re.match(r"\s*(template\s*<[^>]*>)?", f.declared)[0])
-        written = only_computes(f.text, f.first + 1, words | ({"template"} & head), names, helpers)
+        host = own and not re.search("__(device|global)__", f.declared)
+        kept = words_of(re.match(r"(template\s*<[^>]*>)?", f.text)[0])
+        text = only_computes(
+            f.text, f.first + 1, lambda word: word in kept or names.has(word, host), names, helpers
+        )
         if f.name == "main":
-            check_main(written, cleaned(own.text))
+            check_main(text, cleaned(own.text))
         if own:
-            given[f.name] = written
+            given[f.name] = text
         else:
-            further += [written, ""]
+            further += [text, ""]
     for name in sorted(asked.keys() - given):
         raise Problem(f"it has no function {name}()")
     result = [exercise.with_includes(line, up) for line in exercise.lines]
