@@ -176,7 +176,7 @@ def test_functions_of_helpers_are_taken():
     assert text.index(f" {submission.OWN}sum(") < text.index("__global__ void add(") and "cheat" not in text
 
 
-def test_main_keeps_what_is_no_call_of_cuda():
+def test_main_is_changed_only_in_calls_of_cuda():
     exercise = task.Exercise("chapter03/simple_kernel_params")
     assert taken("HANDLE_ERROR(cudaDeviceSynchronize()); @ HANDLE_ERROR(", exercise)
     for new in "return 0;", "HANDLE_ERROR((c = a + b, cudaSuccess));", "HANDLE_ERROR(exit(0));":
