@@ -25,7 +25,7 @@ WORDS = re.compile(
     |static|inline|extern|signed|unsigned|char|short|int|long|float|double|bool|void|auto|true|false|nullptr|NULL|INFINITY|NAN|M_PI
     |__(device|host|global|shared|restrict|forceinline|noinline)__|(thread|block)Idx|(block|grid)Dim|warpSize|clock(64)?|dim3|size_t
     |u?int(8|16|32|64)_t|uint|(make_)?(u?(char|short|int|long|longlong)|float|double)[1-4]|[A-Z]+_(MAX|MIN|EPSILON)|atomic[A-Z]\w*
-    |__(syncthreads|shfl|popc|clz|ffs|brev|ldg|threadfence|reduce|f(add|mul|div|ma|sqrt|rcp)|u?mul)\w*|(tex|surf)[123]D\w*
+    |__(syncthreads|shfl|popc|clz|ffs|brev|ldg|threadfence|reduce|f(add|mul|div|ma|sqrt|rcp)|u?mul)\w*
     |__(syncwarp|activemask|(any|all|ballot|match_any)_sync|(float|double|u?int)(2|_as_)\w+|(exp|log|sin|cos|pow)f|nanosleep)
     |(min|max|abs|(fmin|fmax|fabs|fma|fmod|r?sqrt|cbrt|hypot|exp2?|log2?|pow|a?(sin|cos|tan)h?|floor|ceil|round|trunc)f?|isnan|isinf)""",
     re.X,
@@ -98,7 +98,8 @@ def only_computes(text, line, known, names, helpers):
 
     written, tokens, opened, begin_of, auto = [], ["", ""], [], {}, None
     # A variable of unknown type is never called, so its name must be no function's.
-    always = helpers | {*re.findall(r"\bauto\b[\s*&]*(?:const\b)?\s*(\w+)", text)} - {"const"}
+    of_auto = re.findall(r"\bauto\b(?:[\s*&]|const\b)*(\w+)\s*[=:]", text)
+    always = helpers | {*of_auto}
     for match in TOKEN.finditer(text):
         kind, token = match.lastgroup, match[0]
         last, before = tokens[-1], tokens[-2]
@@ -115,6 +116,8 @@ def only_computes(text, line, known, names, helpers):
                 token = OWN + token
             if token == "auto":
                 auto = len(opened)
+                if text.count("auto") != len(of_auto):
+                    refuse("auto other than as in auto x = …")
         elif token in ("(", "[", "{"):
             group = begin_of.get(len(tokens) - 1)  # of the parentheses before
             control = group and tokens[group - 1] in ("if", "for", "while", "switch")

@@ -103,6 +103,8 @@ if (n) [[likely]] n; @ body => an attribute or a lambda
 void (*(f))(int); *(size_t *)&f = n; @ body => a call of a value
 void f(int); auto g = f; *(size_t *)&g = n; g(0); @ body => a call of f is not
 auto abs = min; *(size_t *)&abs = n; abs(0); @ body => a call of abs is not
+auto (n) = min; n(0); @ body => auto other than
+auto static n = min; n(0); @ body => auto other than
 auto f = min, abs = min; abs(0); @ body => auto for two variables
 auto f = min; (f)(0); @ body => a call of a value
 extern int options; @ body => extern is not accepted
@@ -179,7 +181,7 @@ def test_functions_of_helpers_are_taken():
 def test_main_is_changed_only_in_calls_of_cuda():
     exercise = task.Exercise("chapter03/simple_kernel_params")
     assert taken("HANDLE_ERROR(cudaDeviceSynchronize()); @ HANDLE_ERROR(", exercise)
-    for new in "return 0;", "HANDLE_ERROR((c = a + b, cudaSuccess));", "HANDLE_ERROR(exit(0));":
+    for new in "return 0;", "HANDLE_ERROR((c = a + b, cudaSuccess));", "HANDLE_ERROR(argc);":
         with pytest.raises(task.Problem, match=r"main\(\)"):
             taken(f"{new} @ HANDLE_ERROR(", exercise)
 
