@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """grade.py FOLDER: grades solutions of exercises, for make grade: prints a line for each .cu file below a folder. The functions that
-the exercise asks for, and further __device__ functions, are put into the program of the suite; the submission's host part and check
-are not compiled. docs/teaching.md has the verdicts, the limits, and what this holds and what it does not. BACKEND, BUILD and BIN are
-the settings of make. The exit status is 1 unless all are right."""
+the exercise asks for, and further __device__ functions, are put into the program of the suite (submission.py); the submission's host
+part and check are not compiled. Each run is in a sandbox. docs/teaching.md has the verdicts, the limits, and what this holds and what
+it does not. BACKEND, BUILD and BIN are the settings of make. The exit status is 1 unless all are right."""
 import collections
 import os
 import pathlib
@@ -12,11 +12,13 @@ import resource
 import secrets
 import shutil
 import signal
+import subprocess
 import sys
 
 from check import DETECTED
 from exercise import BACKEND, TIME_LIMIT, build, why_not_built
 from run import BUILD, ROOT, TOO_LONG, execute, lines_of, reason_of
+from submission import OWN, with_functions_of
 from task import Exercise, Problem
 
 RACES = BACKEND != "gpu" and os.environ.get("CHECK") != "0"
@@ -26,12 +28,35 @@ MIB = 1 << 20
 WORK = ROOT / BUILD / "grade"
 LOG = WORK / "build.log"  # of make
 SOURCES = pathlib.Path("my/.grade")  # relative to ROOT
+HERE = WORK / "runs/here"  # the folder of a run, the only one that it can write to
 SCHEDULES = "forward", "random:1", "random:2"
+BOXES = (
+    "bwrap --unshare-all --die-with-parent --ro-bind / / --dev-bind /dev /dev --proc /proc --bind HERE HERE --chdir HERE",
+    "unshare --user --map-current-user --net --ipc --pid --fork --kill-child setpriv --no-new-privs",
+)
 
 
 def limit(**limits):
     """For preexec_fn: sets limits such as AS=4 << 30."""
     return lambda: [resource.setrlimit(getattr(resource, f"RLIMIT_{n}"), (v, v)) for n, v in limits.items()]
+
+
+def shown(text):
+    """A name or a message as one line in which every character can be seen."""
+    return "".join(c if c.isprintable() and c != "\\" else c.encode("unicode_escape").decode() for c in text)
+
+
+def find_box():
+    """The words of a command that runs another one without network and without new privileges."""
+    HERE.mkdir(parents=True)
+    for box in BOXES:
+        words = [HERE if word == "HERE" else word for word in box.split()]
+        if shutil.which(words[0]) and subprocess.run([*words, "true"], capture_output=True).returncode == 0:
+            return words
+    print(
+        "make grade: neither bwrap nor unshare works here: runs have limits, but no sandbox", file=sys.stderr
+    )
+    return []
 
 
 def exercise_of(path):
@@ -42,35 +67,38 @@ def exercise_of(path):
     return name if re.fullmatch("[a-z0-9_]+/[a-z0-9_]+", name) and (ROOT / f"{name}.cu").is_file() else None
 
 
-def run_once(binary, options, schedule):
+def run_once(box, binary, options, schedule):
     """Runs the program in a folder of its own, with limits. Returns its status, the lines of stderr, and the verdict of
     common/exercise/verdict.c if it comes with the word that is drawn here."""
-    here = WORK / "runs/here"
-    shutil.rmtree(here, ignore_errors=True)
-    here.mkdir(parents=True)
+    shutil.rmtree(HERE, ignore_errors=True)
+    HERE.mkdir(parents=True)
     word = secrets.token_hex(16)
     (WORK / "word").write_text(word + "\n")
     # The race detector reserves 32 GiB of addresses for its table, and uses little of that.
     memory = {"AS": (MEMORY_LIMIT + (32768 if RACES else 0)) * MIB} if MEMORY_LIMIT else {}
     descriptors = f'exec 3<"{WORK}/word" 4>"{WORK}/said" && rm "{WORK}/word" && exec "$@"'
-    env = {"PATH": os.environ["PATH"], "HOME": str(here), "TMPDIR": str(here), "EXERCISE_GRADED": "1"}
-    env |= dict(CUDA_CPU_SCHEDULE=schedule, CUDA_CPU_STREAMS="late", CUDA_CPU_STRICT="1", CUDA_CPU_FILL="nan")
-    limits = limit(CORE=0, CPU=TIME_LIMIT * 2, FSIZE=OUTPUT_LIMIT * MIB, **memory)
-    command = ["sh", "-c", descriptors, "sh", binary, *options]
-    status, errors = execute(command, here.parent / "run", TIME_LIMIT, cwd=here, env=env, preexec_fn=limits)
+    env = {"PATH": os.environ["PATH"], "HOME": str(HERE), "TMPDIR": str(HERE), "EXERCISE_GRADED": "1"}
+    settings = {"SCHEDULE": schedule, "STREAMS": "late", "STRICT": "1", "FILL": "nan", "CONFINE": "1"}
+    env |= {f"CUDA_CPU_{name}": value for name, value in settings.items()}
+    limits = limit(CORE=0, CPU=TIME_LIMIT * 2, FSIZE=OUTPUT_LIMIT * MIB, NPROC=4096, NOFILE=1024, **memory)
+    # The first process of a sandbox does not get every signal, so that is a shell.
+    command = ["sh", "-c", descriptors, "sh", *box, "sh", "-c", '"$@"; exit $?', "sh", binary, *options]
+    status, errors = execute(command, HERE.parent / "run", TIME_LIMIT, cwd=HERE, env=env, preexec_fn=limits)
     said = [line.removeprefix(word + " ") for line in lines_of(WORK / "said") if line.startswith(word + " ")]
     return status, errors, said[-1] if said else ""
 
 
-def grade(name, goal):
+def grade(name, goal, box):
     """The verdict on a program that make has built, and the reason."""
     binary, own = WORK / "bin" / goal, f"{goal.parent.parent}/"
     why = why_not_built(goal, WORK / "bin", LOG)
     if why:
-        return "wrong", why.replace(own, "")[:160]
+        return "wrong", why.replace(own, "").replace(OWN, "")[:160]
     options = Exercise(name).options.split() if RACES else []
     for schedule in SCHEDULES:
-        status, errors, said = run_once(binary, options, schedule)
+        status, errors, said = run_once(
+            box, binary, [*options, "--seed", secrets.randbelow(1 << 31)], schedule
+        )
         detected = next((line for line in errors if DETECTED.search(line)), None)
         if detected:
             kind = "race" if DETECTED.search(detected)[1] in ("race", "divergent") else "wrong"
@@ -84,7 +112,7 @@ def grade(name, goal):
             return "wrong", "the program ended before its check"
         return "wrong", reason_of(TOO_LONG if status == 128 + signal.SIGXCPU else status, reasons, TIME_LIMIT)
     # The check must also notice a result that is not right.
-    if run_once(binary, [*options, "--inject-error"], schedule)[2] != "wrong":
+    if run_once(box, binary, [*options, "--inject-error"], schedule)[2] != "wrong":
         return "wrong", "the check does not notice a changed result"
     return "right", ""
 
@@ -96,7 +124,9 @@ def assemble(name, path, number):
     if Exercise(name).why_none():
         return None, ("unknown", "this program is no exercise")
     try:
-        text = Exercise(name).with_functions_of(path.read_text(errors="replace"), "../../../../")
+        if path.is_symlink() or path.stat().st_size > MIB:
+            raise Problem("a symbolic link" if path.is_symlink() else "longer than 1 MiB")
+        text = with_functions_of(Exercise(name), path.read_text(errors="replace"), "../../../../")
     except Problem as problem:
         return None, ("wrong", str(problem))
     goal = SOURCES / str(number) / name
@@ -111,17 +141,22 @@ def main(folder):
         sys.exit(f"make: DIR={folder}: there is no .cu file in it")
     shutil.rmtree(ROOT / SOURCES, ignore_errors=True)
     shutil.rmtree(WORK, ignore_errors=True)
-    (WORK / "runs").mkdir(parents=True)
     names, counts = [exercise_of(path) for path in files], collections.Counter()
     begun = [assemble(name, path, i) for i, (name, path) in enumerate(zip(names, files))]
-    # Limits stop a source that makes the compiler run without end.
+    box = find_box()
+    # Limits stop a source that makes the compiler run without end, or write without end.
     settings = f"BIN={WORK}/bin", "SANITIZE=", *["NVCCFLAGS=--check"] * RACES
-    build([goal for goal, _ in begun if goal], LOG, *settings, preexec_fn=limit(CPU=300, AS=6 << 30))
+    build(
+        [goal for goal, _ in begun if goal],
+        LOG,
+        *settings,
+        preexec_fn=limit(CPU=300, AS=6 << 30, FSIZE=256 * MIB),
+    )
     for path, name, (goal, verdict) in zip(files, names, begun):
-        result, reason = verdict or grade(name, goal)
+        result, reason = verdict or grade(name, goal, box)
         counts[result] += 1
-        shown = f"{result:9} {name or '-':34} {path.relative_to(folder)}"
-        print(f"{shown}: {reason}" if reason else shown, flush=True)
+        line = f"{result:9} {name or '-':34} {shown(str(path.relative_to(folder)))}"
+        print(f"{line}: {shown(reason)}" if reason else line, flush=True)
     print(", ".join(f"{count} {result}" for result, count in sorted(counts.items())))
     return set(counts) != {"right"}
 

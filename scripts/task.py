@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A program as an exercise: functions are taken out of it, or put back.
+"""A program as an exercise: functions are taken out of it. submission.py puts them back.
 
 The functions to write are those that the comment "// Task:" at the end of the program names, such as "kernel(): Each thread ...".
 If it names none, they are all kernels above the ruler line. The body of a function is taken out; of main only the statements that
@@ -9,13 +9,14 @@ import re
 
 from programs import ROOT, read_program
 
+RAW = r'(?:u8|[uUL])?R"(?P<mark>[^\s()\\]{0,16})\([\s\S]*?\)(?P=mark)"'  # a raw string
 # What is no code: preprocessor lines, comments, strings and characters (but not the ' of 1'000)
 NO_CODE = re.compile(
-    r"""^[ \t]*\#(?:.*\\\n)*.*|//.*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\d)'(?:\\.|[^'\\\n])*'""",
+    rf"""^[ \t]*\#(?:.*\\\n)*.*|{RAW}|//.*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\d)'(?:\\.|[^'\\\n])*'""",
     re.M,
 )
-# declared: the text before the brace; first, open, close: numbers of lines, from 0
-Function = collections.namedtuple("Function", "name declared first open close")
+# declared: the text before the brace; first, open, close: numbers of lines, from 0; text: from the first word to the last brace
+Function = collections.namedtuple("Function", "name declared first open close text")
 
 
 class Problem(Exception):
@@ -34,12 +35,12 @@ def find_functions(text):
                 plain = re.sub(r"__launch_bounds__\s*\([^)]*\)", "", declared)
                 name = re.search(r"([A-Za-z_]\w*)\s*\(", plain) if "=" not in plain else None
                 first = begin + len(declared) - len(declared.lstrip())
-                function = name and (name[1], declared, code.count("\n", 0, first), code.count("\n", 0, at))
+                function = name and (name[1], declared, *(code.count("\n", 0, i) for i in (first, at)))
             depth += 1
         elif match[0] == "}" and depth:
             depth -= 1
             if not depth and function:
-                found.append(Function(*function, code.count("\n", 0, at)))
+                found.append(Function(*function, code.count("\n", 0, at), text[first : at + 1]))
         if not depth and match[0] != "{":
             begin = at + 1
     if depth or "/*" in code:
@@ -69,9 +70,9 @@ class Exercise:
         rows = [[" ".join(row.split()) for row in part.split("\n") if row.strip()] for part in parts[1::2]]
         self.tasks = dict(zip(parts[::2], rows))
         named = {*parts[2::2]}
-        ruler = next((i for i, line in enumerate(self.lines) if re.match("// -+ proof$", line)), 1 << 30)
+        self.ruler = next((i for i, line in enumerate(self.lines) if re.match("// -+ proof$", line)), 1 << 30)
         for f in self.functions:
-            if f.first < ruler and f.close > f.open:
+            if f.first < self.ruler and f.close > f.open:
                 if f.name in named if named else "__global__" in f.declared:
                     self.asked.append(f)
         for name in named - {f.name for f in self.asked}:
@@ -146,37 +147,3 @@ class Exercise:
             if line.strip(" ") and not re.match(" *//", line):
                 last = None
             yield line
-
-    def with_functions_of(self, submission, up):
-        """The program with the functions of a submission in place of its own."""
-        submission = submission.replace("\r\n", "\n")
-        lines = submission.split("\n")
-        asked, known = {f.name: f for f in self.asked}, {f.name for f in self.functions}
-        given, helpers = {}, []
-        for f in find_functions(submission):
-            device = "__device__" in f.declared and not re.search("__attribute__|[^_]constructor", f.declared)
-            if f.name in asked:
-                if "".join(f.declared.split()) != "".join(asked[f.name].declared.split()):
-                    raise Problem(f"the declaration of {f.name}() has been changed")
-                if f.name in given:
-                    raise Problem(f"{f.name}() is defined twice")
-                given[f.name] = f
-            elif device and f.name not in known:
-                helpers += [*lines[f.first : f.close + 1], ""]
-            else:
-                continue
-            for number, line in enumerate(lines[f.first : f.close + 1], f.first + 1):
-                if re.match(r"\s*(#|%:|\?\?=)", line) and not re.match(r"\s*#\s*pragma unroll", line):
-                    raise Problem(f"line {number}: no preprocessor directive in what is graded")
-                if re.search("asm|__attribute__|_exit|inject_error|extern(?! __shared__)", line):
-                    refused = "asm, __attribute__, _exit, extern and inject_error"
-                    raise Problem(f"line {number}: {refused} are not accepted")
-        for name in sorted(asked.keys() - given):
-            raise Problem(f"it has no function {name}()")
-        result = [self.with_includes(line, up) for line in self.lines]
-        for f in reversed(self.asked):
-            s = given[f.name]
-            result[f.first : f.close + 1] = lines[s.first : s.close + 1]
-        first = self.asked[0].first
-        result[first:first] = helpers
-        return "\n".join(result) + "\n"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Exercises (make exercise, exercises, progress): scripts/task.py and scripts/exercise.py. release/test_exercises_built.py builds more."""
+import collections
 import re
 import shutil
 
@@ -7,7 +8,8 @@ import pytest
 
 import helpers
 from trees import ROOT, make
-import task  # scripts/, which helpers adds to the path
+import submission  # scripts/, which helpers adds to the path
+import task
 
 ALL = [task.Exercise(program.name) for program in helpers.programs()]
 EXERCISES = [exercise for exercise in ALL if not exercise.why_none()]
@@ -26,7 +28,7 @@ def add(tree, *programs):
 def solve(tree, program):
     """Writes the solution into my/: the program itself, with paths that fit."""
     exercise = task.Exercise(program)
-    (tree / f"my/{program}.cu").write_text(exercise.with_functions_of(exercise.text, "../../"))
+    (tree / f"my/{program}.cu").write_text(submission.with_functions_of(exercise, exercise.text, "../../"))
 
 
 def test_what_is_no_exercise_says_why():
@@ -54,43 +56,141 @@ def test_texts_of_the_exercises():
         assert max(map(len, header)) <= 110, name
         for path in re.findall(r'^#include "(.*)"', text, re.M):
             assert (ROOT / path.removeprefix("../../")).is_file(), f"{name}: {path}"
-        back = exercise.with_functions_of(exercise.text, "../")
-        assert back.replace(f'"../{name.split("/")[0]}/', '"') == exercise.text, name
+        back = submission.with_functions_of(exercise, exercise.text, "../")
+        assert code(back.replace(f'"../{name.split("/")[0]}/', '"')) == code(exercise.text), name
 
 
-LOOP = "{\n    for"
+def code(text):
+    """The code of a source without comments and spaces, and without the prefix that words of a submission get."""
+    tokens = [m[0] for m in submission.TOKEN.finditer(submission.cleaned(text)) if m.lastgroup != "space"]
+    return [token.removeprefix(submission.OWN) for token in tokens]
+
+
+ADD = task.Exercise("chapter04/add_loop_long")
+
+
+def taken(inserted, exercise=ADD):
+    """The program with the functions of a submission, which is the program with a text inserted. "text @ place" names the place where:
+    in the body of the kernel, before or behind it, or before a word. Escapes are as in C."""
+    inserted = inserted.encode("latin-1", "backslashreplace").decode("unicode_escape")
+    what, _, place = inserted.rpartition(" @ ")
+    place = {"body": "{\n    for", "before": "__global__", "behind": "\nint main("}.get(place, place)
+    assert place in exercise.text
+    at = exercise.text.index(place) + (place[0] == "{")
+    return submission.with_functions_of(exercise, exercise.text[:at] + what + exercise.text[at:], "../")
+
+
+def lines(text):
+    return [line for line in text.split("\n") if line]
+
+
+REFUSED = r"""
+\n#define check_sums(...) true\n @ body => line \d+: a preprocessor directive
+/*\n */#define EXIT_FAILURE 0\n @ body => a preprocessor directive
+\n/**/ # define EXIT_FAILURE 0\n @ body => a preprocessor directive
+\n/\\\n**/#line 1\n @ body => a preprocessor directive
+\n%:define EXIT_FAILURE 0\n @ body => a preprocessor directive
+\n??=define EXIT_FAILURE 0\n @ body => line \d+: \?\?
+inject_##error; @ body => a preprocessor directive
+int a = R"(})" "{"[0]; @ body => line \d+: R
+const char *a = "}"; @ body => "}" is not accepted
+e\\u0078it(0); @ body => line \d+: \\
+\u0435xit(0); @ body => line \d+:
+[](int f(int), long a) { *(long *)&f = a; f(1); }(0, 1); @ body => an attribute or a lambda
+if (n) [] {}(); @ body => an attribute or a lambda
+if (n) [[likely]] n; @ body => an attribute or a lambda
+((void (*)(int))n)(0); @ body => a call of a value
+void (*(f))(int); *(size_t *)&f = n; @ body => a call of a value
+void f(int); auto g = f; *(size_t *)&g = n; g(0); @ body => a call of f is not
+auto abs = min; *(size_t *)&abs = n; abs(0); @ body => a call of abs is not
+auto (n) = min; n(0); @ body => auto other than
+auto static n = min; n(0); @ body => auto other than
+auto f = min, abs = min; abs(0); @ body => auto for two variables
+auto f = min; (f)(0); @ body => a call of a value
+extern int options; @ body => extern is not accepted
+{ @ body => its braces
+__global__ void add() {} @ before => has been changed
+__global__ void add(const int *a, const int *b, int *c, size_t n) {} @ before => is defined twice
+[[gnu::__constructor__]] @ before => has been changed
+__attribute__((constructor)) @ before => it has no function add
+template <class F> __device__ int h(F f, long a) { return f(a); } @ before => as in C
+__device__ int h(int f(int)) { return f(1); } @ before => as in C
+__device__ [[gnu::constructor]] void h() { } @ before => as in C
+__device__ int x alignas(fork()) { 1 } @ before => as in C
+x @ size_t n) { => the declaration of add\(\) has been changed
+x @ add( => it has no function add\(\)
+"""
+CALLS = r"""exit(0)|_exit(0)|quick_exit(0)|fork()|puts(0)|abort()|system(0)|syscall(60, 0)|::exit(0)|std::exit(0)|asm(0)|printf(0)
+check_sums(0, 0, 0, 0)|_Pragma(0)|__builtin_trap()|__attribute__((x)) int y|decltype(n) z|operator new(1)|ex\\\nit(0)|exit/\\\n**/(0)
+static int s = fork()|struct A { A(); }|malloc(1)"""
 
 
 @pytest.mark.parametrize(
-    "old, new, says",
-    [
-        (LOOP, "{\n#define check_sums(...) true\n    for", "line \\d+: no preprocessor directive"),
-        (LOOP, "{\n    {\n    for", "its braces"),
-        (LOOP, "{\n    options.inject_error = false;\n    for", "line \\d+: asm, .* are not accepted"),
-        ("size_t n) {", "unsigned n) {", r"the declaration of add\(\) has been changed"),
-        ("void add(", "void plus(", r"it has no function add\(\)"),
-        ("__global__ void add(", "__global__ void add() {}\n__global__ void add(", "has been changed"),
-        ("\n/*\n", "\n/* /*\n * */ /*\n", None),
-        (LOOP, "{\n    char c = '{'; // }\n    for", None),
-    ],
+    "row", lines(REFUSED) + [f"{call}; @ body => a call of" for call in re.split("[|\n]", CALLS)]
 )
-def test_submissions_that_are_refused(old, new, says):
-    exercise = task.Exercise("chapter04/add_loop_long")
-    assert old in exercise.text
-    submission = exercise.text.replace(old, new, 1)
-    if says:
-        with pytest.raises(task.Problem, match=says):
-            exercise.with_functions_of(submission, "../")
-    else:
-        assert "void add(" in exercise.with_functions_of(submission, "../")
+def test_submissions_that_are_refused(row):
+    inserted, says = row.split(" => ")
+    with pytest.raises(task.Problem, match=says):
+        taken(inserted)
+
+
+HARMLESS = r"""
+options.inject_error = 0; EXIT_FAILURE; stdout; a.INT_EVIL; std::cout; asm volatile(0); __builtin_trap; goto end; @ body
+union B { int b; }; using namespace std; typedef int T; new int; throw 1; thread_local int t; @ body
+struct A { A(); } a; int x = fork(); @ before
+; int x = fork(); @ behind
+} int x = fork(); void f() { @ body
+__device__ float fabs(float x) { return x; } @ before
+#define EXIT_FAILURE 0\n#pragma GCC poison x\n @ before
+"""
+
+
+@pytest.mark.parametrize("inserted", lines(HARMLESS))
+def test_words_that_do_not_compute_are_no_words_of_the_harness(inserted):
+    """What the program has more than before is CUDA, numbers and operators; other words have a prefix."""
+    count = [collections.Counter(re.findall(r"\w+", text)) for text in (taken(inserted), ADD.text)]
+    strange = [w for w in count[0] - count[1] if w[1:].isidentifier() and not w.startswith(submission.OWN)]
+    # The first is a member of student_options; to define the last one again, it would not have a prefix.
+    assert {w for w in strange if not submission.WORDS.fullmatch(w)} <= {
+        "inject_error"
+    } and "fabs" not in strange
+
+
+HONEST = r"""
+/* /*\n * */ /*\n @ \n/*
+\ufeff @ // SPDX
+char c = '{'; // }\n @ body
+/* \u00fc # } */ size_t exit = 1'000, k = (size_t)(exit) * 0x1p3f;\n#pragma unroll 4\n @ body
+auto i = threadIdx.x; int t[4] = {0}; for (auto &x : t) x = max(abs((int)i), min(t[0], t[1])); @ body
+const char *s = R"x(})" { )x"; @ behind
+template <int N> __device__ int h(const int *a) { return a[N]; } @ before
+"""
+
+
+@pytest.mark.parametrize("inserted", lines(HONEST))
+def test_submissions_that_are_taken(inserted):
+    assert "void add(" in taken(inserted)
 
 
 def test_functions_of_helpers_are_taken():
     """A further __device__ function comes before the kernel; a host function does not come."""
-    exercise = task.Exercise("chapter04/add_loop_long")
-    more = "__device__ int sum(int a, int b) {\n    return a + b;\n}\n\nvoid cheat() {\n}\n\n__global__"
-    text = exercise.with_functions_of(exercise.text.replace("__global__", more, 1), "../")
-    assert text.index("__device__ int sum(") < text.index("__global__ void add(") and "cheat" not in text
+    text = taken("__device__ int sum(int a, int b) {\n    return a + b;\n}\nvoid cheat() {\n}\n @ before")
+    assert text.index(f" {submission.OWN}sum(") < text.index("__global__ void add(") and "cheat" not in text
+
+
+def test_main_is_changed_only_in_calls_of_cuda():
+    exercise = task.Exercise("chapter03/simple_kernel_params")
+    assert taken("HANDLE_ERROR(cudaDeviceSynchronize()); @ HANDLE_ERROR(", exercise)
+    for new in "return 0;", "HANDLE_ERROR((c = a + b, cudaSuccess));", "HANDLE_ERROR(argc);":
+        with pytest.raises(task.Problem, match=r"main\(\)"):
+            taken(f"{new} @ HANDLE_ERROR(", exercise)
+
+
+def test_a_kernel_has_no_name_of_the_host():
+    """Kernels of radix_sort have a parameter with the name of an option, which they could set on the CPU."""
+    exercise = task.Exercise("chapter12/radix_sort")
+    text = submission.with_functions_of(exercise, exercise.text, "../")
+    assert re.search(r"bool student_printed_test, size_t student_n\)", text)
 
 
 def test_make_exercise_keeps_what_is_there(sources):

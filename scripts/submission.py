@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""The functions of a submission, cut out for make grade and put into the program, as text that can only compute.
+
+A function is taken from its first word to its closing brace, without comments, and with lines joined as a compiler joins them. It has
+words, numbers, characters and operators: no directive, no backslash, no string that the program lacks. A word stays if CUDA has it
+(WORDS) or if it occurs in the lesson where this function can mean nothing of the harness by it; any other word gets the prefix student_.
+So a variable of the submission is never one of the harness, and exit(), asm or __attribute__ do not compile. A value is never called:
+there are no types of its own and no lambdas, so a submission cannot make a pointer to a function from a number."""
+import re
+
+from programs import ROOT
+from task import RAW, Problem, find_functions
+
+OWN = "student_"  # before the words of a submission
+STRING = r'"(?:\\.|[^"\\\n])*"'
+TEXT = re.compile(rf"{RAW}|{STRING}|(?<!\w)'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?\*/)", re.A)
+TOKEN = re.compile(
+    rf"""(?P<space>\s+)|(?P<no>{RAW}|<[:%]|[:%]>|%:|\?\?|\.\*|->\*|::\s*\*)|(?P<string>{STRING})
+    |(?P<plain>'(?:\\.|[^'\\\n])+'|(?m:^[ ]*\#[ ]*pragma[ ]+unroll\b[ ]*\(?\w*\)?[ ]*$)|\.?\d(?:[eEpP][+-]|'\w|[\w.])*)
+    |(?P<word>[A-Za-z_]\w*)|(?P<sign>->|::|<<<|>>>|[-+]{{1,2}}|[][(){{}};,.:?~!=<>&|^*/%])|(?P<other>.)""",
+    re.X | re.A,
+)
+WORDS = re.compile(
+    r"""if|else|for|while|do|switch|case|default|break|continue|return|sizeof|(static|reinterpret|const)_cast|const|constexpr|volatile
+    |static|inline|extern|signed|unsigned|char|short|int|long|float|double|bool|void|auto|true|false|nullptr|NULL|INFINITY|NAN|M_PI
+    |__(device|host|global|shared|restrict|forceinline|noinline)__|(thread|block)Idx|(block|grid)Dim|warpSize|clock(64)?|dim3|size_t
+    |u?int(8|16|32|64)_t|uint|(make_)?(u?(char|short|int|long|longlong)|float|double)[1-4]|[A-Z]+_(MAX|MIN|EPSILON)|atomic[A-Z]\w*
+    |__(syncthreads|shfl|popc|clz|ffs|brev|ldg|threadfence|reduce|f(add|mul|div|ma|sqrt|rcp)|u?mul)\w*
+    |__(syncwarp|activemask|(any|all|ballot|match_any)_sync|(float|double|u?int)(2|_as_)\w+|(exp|log|sin|cos|pow)f|nanosleep)
+    |(min|max|abs|(fmin|fmax|fabs|fma|fmod|r?sqrt|cbrt|hypot|exp2?|log2?|pow|a?(sin|cos|tan)h?|floor|ceil|round|trunc)f?|isnan|isinf)""",
+    re.X,
+)
+LIBRARY = re.compile(
+    r"cuda(?!Launch|StreamAdd|User|Graph)[A-Z]\w*|(cu(blas|fft|solver|rand)|CU[A-Z]+_)\w+|HANDLE_\w+"
+)
+# In a lesson's main: what `make exercise` takes out
+CALL = re.compile(r"(?<=[;{}):] )(?:(?:HANDLE_|cuda)\w+ \(|\w+ (?:< [\w ,]+ > )?<<<)[^;{}]*;|\( void \) 0 ;")
+HEAD = r"(?!.*\bauto\b)(template\s*<(\s*,?\s*(int|unsigned|bool|size_t)\s+\w+)+\s*>)?[\w\s*&]*\b__device__\b[\w\s*&]*\w\s*\([\w\s*&,:<>[\]]*\)\s*"
+
+
+def words_of(text):
+    return {*re.findall(r"[A-Za-z_]\w*", text, re.A)}
+
+
+def cleaned(text):
+    """A source without comments, with lines joined."""
+    text = re.sub(r"\\[ \t]*\n", "", text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    return TEXT.sub(lambda m: " " + "\n" * m[0].count("\n") if m["comment"] else m[0], text)
+
+
+def names_of_the_host(text):
+    """The variables and functions of the host in a file: a kernel on the CPU could reach them."""
+    names, outside, depth = set(), "", 0
+    text = re.sub(r"(?m)^[ \t]*#.*|\btypedef\b[^{};]*{[^{}]*}\s*\w+", "", cleaned(text))
+    for part in re.split("([{}])", text):
+        depth += (part == "{") - (part == "}")
+        outside += "" if depth else part.replace("}", ";")
+    for statement in re.sub("=[^;,]*", " ", outside.replace("{", "")).split(";"):
+        if "(" in statement and not re.search("__(device|global)__", statement):
+            names |= {*re.findall(r"(\w+)\s*\(", statement)[:1]}
+        elif not re.search(
+            r"__\w+__|\b(const|constexpr|struct|class|enum|typedef|using|namespace)\b", statement
+        ):
+            names |= {*re.findall(r"(\w+)(?:\s*\[[^]]*\])*\s*(?=,|$)", statement)}
+    return names
+
+
+class Names:
+    """What the functions of a submission may mean by their words."""
+
+    def __init__(self, exercise):
+        functions, lesson = find_functions(exercise.text), exercise.text.split("\n")[: exercise.ruler]
+        for f in functions:
+            if not re.search("__(device|global)__", f.declared):
+                lesson[f.first : f.close + 1] = [""] * len(lesson[f.first : f.close + 1])
+        own = {f.name for f in exercise.asked}
+        asked = cleaned(" ".join(f.text for f in functions if f.name in own))
+        headers = re.findall(r'^#include "([^/"]+)"', exercise.text, re.M)
+        files = [f"{exercise.name}.cu", *(f"{exercise.name.split('/')[0]}/{name}" for name in headers)]
+        host = set().union(*(names_of_the_host((ROOT / name).read_text()) for name in files))
+        self.device = words_of(cleaned("\n".join(lesson))) - host | own
+        self.host = self.device | words_of(asked)
+        self.strings = {*re.findall(STRING, asked)}
+        # An exercise about lambdas or pointers to functions
+        self.calls_values = bool(re.search(r"\[[&=]?\]\s*[({]|\]\s*\(", asked))
+
+    def has(self, word, host):
+        known = self.host if host else self.device
+        return word in known or WORDS.fullmatch(word) or (host and LIBRARY.fullmatch(word))
+
+
+def only_computes(text, line, known, names, helpers):
+    """A function with the prefix student_ before its words, as tokens and spaces."""
+
+    def refuse(what):
+        number = line + text.count("\n", 0, match.start())
+        raise Problem(f"line {number}: {what} is not accepted in what is graded")
+
+    written, tokens, opened, begin_of, auto = [], ["", ""], [], {}, None
+    # A variable of unknown type is never called, so its name must be no function's.
+    of_auto = re.findall(r"\bauto\b(?:[\s*&]|const\b)*(\w+)\s*[=:]", text)
+    always = helpers | {*of_auto}
+    for match in TOKEN.finditer(text):
+        kind, token = match.lastgroup, match[0]
+        last, before = tokens[-1], tokens[-2]
+        if kind == "space":
+            written.append("\n" * token.count("\n") or " ")
+            continue
+        if kind in ("no", "other") or (kind == "string" and token not in names.strings):
+            refuse("a preprocessor directive" if token in ("#", "%:") else token[:40])
+        if last == "extern" and token != "__shared__":
+            refuse("extern")
+        if kind == "word":
+            member = last in (".", "->") and re.match("[A-Za-z]", token) and re.search("[a-z]", token)
+            if not member and (token in always or not known(token)) and before + last != "thrust::":
+                token = OWN + token
+            if token == "auto":
+                auto = len(opened)
+                if text.count("auto") != len(of_auto):
+                    refuse("auto other than as in auto x = …")
+        elif token in ("(", "[", "{"):
+            group = begin_of.get(len(tokens) - 1)  # of the parentheses before
+            control = group and tokens[group - 1] in ("if", "for", "while", "switch")
+            if token == "(" and not names.calls_values:
+                inside = " ".join(tokens[group + 1 : -1]) if last == ")" and not control else "T"
+                called = last.startswith(OWN) and last.removeprefix(OWN) not in helpers
+                if called or last == "]" or not re.fullmatch(rf"(?!.*{OWN})[A-Za-z_][\w *:<>,]*", inside):
+                    refuse(f"a call of {last.removeprefix(OWN)}" if called else "a call of a value")
+            if token == "[" and not names.calls_values:
+                variable = re.fullmatch(r"\w+", last) and not WORDS.fullmatch(last)
+                if not (variable or last == "]" or (last == ")" and not control)):
+                    refuse("an attribute or a lambda")
+            opened.append((token, len(tokens)))
+        elif token in (")", "]", "}"):
+            kind, begin = opened.pop() if opened else ("", 0)
+            last_one = not opened and token == "}"
+            if kind + token not in ("()", "[]", "{}") or (last_one and match.end() < len(text)):
+                refuse(token)
+            begin_of[len(tokens)] = begin
+            auto = None if auto and auto > len(opened) else auto
+        elif token == ";" or (token == "," and auto == len(opened)):
+            if token == ",":
+                refuse("auto for two variables")
+            auto = None
+        tokens.append(token)
+        written.append(token)
+    if opened or tokens[-1] != "}":
+        raise Problem("its braces are not balanced")
+    return "".join(written)
+
+
+def check_main(given, own):
+    """Refuses a main that differs from the program's in more than the calls of CUDA."""
+    given, own = (" ".join(m[0] for m in TOKEN.finditer(text) if m[0].strip()) for text in (given, own))
+    if CALL.sub("", given).split() != CALL.sub("", own).split():
+        raise Problem("main() has been changed outside of the calls of CUDA")
+    known = words_of(" ".join(CALL.findall(own)))
+    for call in CALL.findall(given):
+        strange = [w for w in words_of(call) - known if not LIBRARY.fullmatch(w) and not WORDS.fullmatch(w)]
+        if strange or re.search(r"=|\+\+|--|\?", call):
+            raise Problem(f"main(): not a call of CUDA as the program has them: {call[:80]}")
+
+
+def with_functions_of(exercise, submission, up):
+    """The program with the functions of a submission in place of its own."""
+    asked, known = {f.name: f for f in exercise.asked}, {f.name for f in exercise.functions}
+    found, names, given, further = find_functions(cleaned(submission)), Names(exercise), {}, []
+    helpers = {f.name for f in found if "__device__" in f.declared} - known
+    for f in found:
+        own = asked.get(f.name)
+        if not own and f.name not in helpers:
+            continue
+        if own and f.declared.split() != cleaned(own.declared).split():
+            raise Problem(f"the declaration of {f.name}() has been changed")
+        if f.name in given:
+            raise Problem(f"{f.name}() is defined twice")
+        if not own and not re.fullmatch(HEAD, f.declared.strip()):
+            raise Problem(
+                f"{f.name}(): a further function must be declared as in C, or with template <int N>"
+            )
+        host = own and not re.search("__(device|global)__", f.declared)
+        kept = words_of(re.match(r"(template\s*<[^>]*>)?", f.text)[0])
+        text = only_computes(
+            f.text, f.first + 1, lambda word: word in kept or names.has(word, host), names, helpers
+        )
+        if f.name == "main":
+            check_main(text, cleaned(own.text))
+        if own:
+            given[f.name] = text
+        else:
+            further += [text, ""]
+    for name in sorted(asked.keys() - given):
+        raise Problem(f"it has no function {name}()")
+    result = [exercise.with_includes(line, up) for line in exercise.lines]
+    for f in reversed(exercise.asked):
+        result[f.first : f.close + 1] = [given[f.name]]
+    first = exercise.asked[0].first
+    result[first:first] = further
+    return "\n".join(result) + "\n"
