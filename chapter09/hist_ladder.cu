@@ -296,6 +296,9 @@ void settings(int argc, char **argv) {
     require_memory(size, size + bench_memory(size));
 }
 
+const size_t PART = 50011; // bytes that are counted once more: no multiple of 16
+static Count expected_of_part[BINS];
+
 // Four sets of counters, since successive increments of one counter would wait for each other.
 static void count_on_host(const unsigned char *buffer) {
     static Count sets[4][BINS];
@@ -304,6 +307,9 @@ static void count_on_host(const unsigned char *buffer) {
         sets[i % 4][buffer[i]]++;
     for (int bin = 0; bin < BINS; bin++)
         expected[bin] = sets[0][bin] + sets[1][bin] + sets[2][bin] + sets[3][bin];
+    memset(expected_of_part, 0, sizeof expected_of_part);
+    for (size_t i = 0; i < min_of(size, PART); i++)
+        expected_of_part[buffer[i]]++;
 }
 
 static void poison(void) {
@@ -311,7 +317,7 @@ static void poison(void) {
     HANDLE_ERROR(cudaMemset(dev_narrow, 0xff, BINS * sizeof(unsigned)));
 }
 
-static bool check(const char *name, BenchError *) {
+static bool check_bins(const char *name, const Count *expected) {
     Count histo[BINS];
     HANDLE_ERROR(cudaMemcpy(histo, dev_histo, sizeof histo, cudaMemcpyDeviceToHost));
     bool narrow = strncmp(name, "book, ", 6) == 0 || strcmp(name, "CUB") == 0;
@@ -321,4 +327,13 @@ static bool check(const char *name, BenchError *) {
         std::copy(counts, counts + BINS, histo);
     }
     return check_counts(name, histo, expected, BINS);
+}
+
+static bool check(const char *name, BenchError *) {
+    const size_t all = size;
+    bool ok = check_bins(name, expected);
+    size = min_of(all, PART);
+    ok = (!bench_again(rungs, name, poison) || check_bins(name, expected_of_part)) && ok;
+    size = all;
+    return ok;
 }
