@@ -290,9 +290,8 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Histogram of bytes, from the book's kernels to the fastest.", LADDER,
               {OPTION_SIZE("size", &size, 1, 1LL << 40, "bytes to count"),
                OPTION_WORD("fill", &only, "all|random|skewed|equal", "distribution of the bytes")});
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    multiprocessors = prop.multiProcessorCount;
+    HANDLE_ERROR(
+        cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     require_memory(size, size + bench_memory(size));
 }
 
