@@ -79,7 +79,7 @@ void settings(int argc, char **argv) {
     configure(argc, argv,
               "Animates a ripple, drawn on the device. In a window, dragging the mouse moves its centre.",
               ANIMATION, {OPTION_SIZE("size", &size, 1, 65535, "pixels a side")});
-    require_memory(2 * size * size * 4, size * size * 4);
+    require_memory(size * size * 4, size * size * 4);
     centre_x = centre_y = size / 2;
 }
 
@@ -96,13 +96,16 @@ static void move_centre(void *, int, int, int x, int y) {
 // the picture unless the mouse has moved it.
 static bool check_frame(const CPUAnimBitmap &bitmap) {
     float centre = size / 2, x = moved ? centre_x : centre, y = moved ? centre_y : centre;
-    int last_frame = last;
+    const int last_frame = last;
+    const size_t whole = size;
+    size = min_of(whole, EARLIER_SIZE);
     CPUAnimBitmap earlier(size, size);
     DeviceArray<unsigned char> dev_earlier(earlier.image_size());
     HANDLE_ERROR(cudaMemset(dev_earlier, 0, earlier.image_size()));
     DataBlock data = {dev_earlier, &earlier};
     generate_frame(&data, EARLIER);
     earlier_right = is_ripple(earlier.get_ptr(), size, x, y, EARLIER);
+    size = whole;
     return check_ripple(bitmap.get_ptr(), size, x, y, last_frame);
 }
 
