@@ -163,10 +163,7 @@ static bool is_sum(const char *name) {
 
 // Also for a size that is no multiple of 4
 static bool check(const char *name, BenchError *) {
-    const size_t all = n;
     bool ok = is_sum(name);
-    n = min_of(all, 20003);
-    ok = (!bench_again(rungs, name, poison) || is_sum(name)) && ok;
-    n = all;
-    return ok;
+    Smaller part(n, 20003);
+    return (!bench_again(rungs, name, poison) || is_sum(name)) && ok;
 }

@@ -832,8 +832,7 @@ static double error_bound(const char *name) {
 // The rung once more, for small matrices that are not square: the first elements of a and b, in rows of other
 // lengths. The reference is computed on the host.
 static bool check_shape(const char *name, size_t rows, size_t cols, size_t depth) {
-    const size_t all[] = {m, n, k};
-    m = min_of(m, rows), n = min_of(n, cols), k = min_of(k, depth);
+    Smaller small_m(m, rows), small_n(n, cols), small_k(k, depth);
     size_t wrong = 0;
     if (bench_again(rungs, name, poison)) {
         HostArray<float> a(dev_a, m * k), b(dev_b, k * n), c(dev_c, m * n);
@@ -847,7 +846,6 @@ static bool check_shape(const char *name, size_t rows, size_t cols, size_t depth
             wrong += !(fabs(c[i] - sum) <= error_bound(name) * magnitude);
         }
     }
-    m = all[0], n = all[1], k = all[2];
     return check_value((std::string(name) + ": wrong elements of a small product").c_str(), wrong, 0, 0);
 }
 

@@ -375,12 +375,9 @@ static bool is_sum(const char *name, int expected) {
 }
 
 static bool check(const char *name, BenchError *) {
-    const auto all = n;
     bool ok = is_sum(name, expected);
-    n = min_of(all, PART);
-    ok = (!bench_again(rungs, name, poison) || is_sum(name, expected_of_part)) && ok;
-    n = all;
-    return ok;
+    Smaller part(n, PART);
+    return (!bench_again(rungs, name, poison) || is_sum(name, expected_of_part)) && ok;
 }
 
 // The sums of the first element, of the first two, of the first three, …; or their minima: before each, the

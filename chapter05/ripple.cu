@@ -97,15 +97,15 @@ static void move_centre(void *, int, int, int x, int y) {
 static bool check_frame(const CPUAnimBitmap &bitmap) {
     float centre = size / 2, x = moved ? centre_x : centre, y = moved ? centre_y : centre;
     const int last_frame = last;
-    const size_t whole = size;
-    size = min_of(whole, EARLIER_SIZE);
-    CPUAnimBitmap earlier(size, size);
-    DeviceArray<unsigned char> dev_earlier(earlier.image_size());
-    HANDLE_ERROR(cudaMemset(dev_earlier, 0, earlier.image_size()));
-    DataBlock data = {dev_earlier, &earlier};
-    generate_frame(&data, EARLIER);
-    earlier_right = is_ripple(earlier.get_ptr(), size, x, y, EARLIER);
-    size = whole;
+    {
+        Smaller picture(size, EARLIER_SIZE);
+        CPUAnimBitmap earlier(size, size);
+        DeviceArray<unsigned char> dev_earlier(earlier.image_size());
+        HANDLE_ERROR(cudaMemset(dev_earlier, 0, earlier.image_size()));
+        DataBlock data = {dev_earlier, &earlier};
+        generate_frame(&data, EARLIER);
+        earlier_right = is_ripple(earlier.get_ptr(), size, x, y, EARLIER);
+    }
     return check_ripple(bitmap.get_ptr(), size, x, y, last_frame);
 }
 

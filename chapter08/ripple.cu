@@ -63,15 +63,13 @@ void settings(int argc, char **argv) {
               {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
     require_memory(4 * size * size * 4, size * size * 4);
 
-    const size_t whole = size;
     int ticks;
-    size = min_of(whole, EARLIER_SIZE);
+    Smaller picture(size, EARLIER_SIZE);
     DeviceArray<uchar4> pixels(size * size);
     HANDLE_ERROR(cudaMemset(pixels, 0, size * size * sizeof(uchar4)));
     generate_frame(pixels, &ticks, EARLIER);
     HostArray<uchar4> drawn(pixels, size * size);
     earlier_right = is_ripple(&drawn[0].x, size, size / 2, size / 2, EARLIER) && ticks == EARLIER;
-    size = whole;
 }
 
 // Task: kernel(): One thread per pixel of a picture of size x size pixels: the thread with the coordinates

@@ -190,12 +190,10 @@ static void expect(size_t x, size_t y, const unsigned char *, unsigned char *exp
 // The last frame and, in a size that is no multiple of a block's, frame 10
 static bool check(const unsigned char *pixels) {
     const int last = last_ticks;
-    const size_t whole = size;
     bool ok = check_picture("pixel", pixels, size, size, expect, 0);
-    size = min_of(whole, 77);
+    Smaller picture(size, 77);
     draw_in_host(last_ticks = 10);
     ok = check_picture("pixel of frame 10", host, size, size, expect, 0) && ok;
-    size = whole;
     free_copy();
     if (ok)
         printf("Frame %d is right, as OpenGL drew it.\n", last);

@@ -226,14 +226,11 @@ static bool check_vertices(const float4 *vertices, int ticks) {
 
 // Frame 10 of a small surface, whose side is no multiple of a block's
 static bool check_small_surface(void) {
-    const size_t whole = n;
-    n = min_of(whole, 77);
+    Smaller surface(n, 77);
     DeviceArray<float4> devPtr(n * n);
     HANDLE_ERROR(cudaMemset(devPtr, 0xff, n * n * sizeof(float4)));
     run_kernel(devPtr, 10);
-    bool ok = check_vertices(HostArray<float4>(devPtr, n * n), 10);
-    n = whole;
-    return ok;
+    return check_vertices(HostArray<float4>(devPtr, n * n), 10);
 }
 
 static bool check(const unsigned char *pixels) {

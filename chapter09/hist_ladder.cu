@@ -329,10 +329,7 @@ static bool check_bins(const char *name, const Count *expected) {
 }
 
 static bool check(const char *name, BenchError *) {
-    const size_t all = size;
     bool ok = check_bins(name, expected);
-    size = min_of(all, PART);
-    ok = (!bench_again(rungs, name, poison) || check_bins(name, expected_of_part)) && ok;
-    size = all;
-    return ok;
+    Smaller part(size, PART);
+    return (!bench_again(rungs, name, poison) || check_bins(name, expected_of_part)) && ok;
 }

@@ -325,10 +325,7 @@ static bool check_bins(const char *name, const unsigned long long *expected) {
 }
 
 static bool check(const char *name, BenchError *) {
-    const size_t all = n;
     bool ok = check_bins(name, expected);
-    n = min_of(all, PART);
-    ok = (!bench_again(rungs, name, poison) || check_bins(name, expected_of_part)) && ok;
-    n = all;
-    return ok;
+    Smaller part(n, PART);
+    return (!bench_again(rungs, name, poison) || check_bins(name, expected_of_part)) && ok;
 }

@@ -166,14 +166,11 @@ static inline bool check_step(Data *d, void (*step)(Data *), size_t pitch, size_
 // variable that step(d) reads.
 template <class Data>
 static inline bool check_small_step(Data *d, void (*step)(Data *), size_t &size, float speed = SPEED) {
-    const size_t whole = size;
-    size = min_of(whole, 37);
+    Smaller plate(size, 37);
     HostArray<float> heaters(size * size);
     place_heaters(heaters, size);
     HANDLE_ERROR(cudaMemcpy(d->dev_constSrc, heaters, size * size * sizeof(float), cudaMemcpyHostToDevice));
-    bool ok = check_step(d, step, size * sizeof(float), size, speed);
-    size = whole;
-    return ok;
+    return check_step(d, step, size * sizeof(float), size, speed);
 }
 
 // The time of the steps of one frame in milliseconds. The frames before have warmed up.
