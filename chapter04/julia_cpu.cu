@@ -82,11 +82,12 @@ static void draw_steps(unsigned char *ptr) {
         }
 }
 
-// With --animate or --colors steps the program ends here; main draws the single picture of the page.
+static void draw(unsigned char *pixels) {
+    (colors == STEPS ? draw_steps : kernel)(pixels);
+}
+
 void settings(int argc, char **argv) {
-    julia_settings(argc, argv, "Draws a Julia set on the host.", HOST_ONLY);
-    if (animate || colors == STEPS)
-        exit(show_variant(colors == STEPS ? draw_steps : kernel));
+    julia_settings(argc, argv, "Draws a Julia set on the host.", HOST_ONLY, draw);
 }
 
 // Task: julia(): Pixel (x, y) represents the complex number a with the real part view.scale * (h - x) / h and

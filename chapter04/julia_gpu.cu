@@ -90,28 +90,18 @@ __global__ void draw_steps(unsigned char *ptr, View view) {
     color_by_steps(ptr + 4 * (x + (size_t)y * gridDim.x), steps, view.iterations);
 }
 
-// For the variants: draws a frame as main draws the picture.
-static unsigned char *dev_frame;
-
-static void draw_frame(unsigned char *pixels) {
-    dim3 grid(view.size, view.size);
-    (colors == STEPS ? draw_steps : kernel)<<<grid, 1>>>(dev_frame, view);
+// Draws as main does.
+static void draw(unsigned char *pixels) {
+    size_t bytes = view.size * view.size * 4;
+    DeviceArray<unsigned char> dev_bitmap(bytes);
+    HANDLE_ERROR(cudaMemset(dev_bitmap, 0x5a, bytes));
+    (colors == STEPS ? draw_steps : kernel)<<<dim3(view.size, view.size), 1>>>(dev_bitmap, view);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(pixels, dev_frame, view.size * view.size * 4, cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaMemcpy(pixels, dev_bitmap, bytes, cudaMemcpyDeviceToHost));
 }
 
-static int show_on_device(void) {
-    HANDLE_ERROR(cudaMalloc(&dev_frame, view.size * view.size * 4));
-    int status = show_variant(draw_frame);
-    HANDLE_ERROR(cudaFree(dev_frame));
-    return status;
-}
-
-// With --animate or --colors steps the program ends here; main draws the single picture of the page.
 void settings(int argc, char **argv) {
-    julia_settings(argc, argv, "Draws a Julia set on the device.", 0);
-    if (animate || colors == STEPS)
-        exit(show_on_device());
+    julia_settings(argc, argv, "Draws a Julia set on the device.", 0, draw);
 }
 
 // Task: julia(): Pixel (x, y) represents the complex number a with the real part view.scale * (h - x) / h and

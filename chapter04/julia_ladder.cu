@@ -234,9 +234,8 @@ void settings(int argc, char **argv) {
                OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
                OPTION_INT("iterations", &view.iterations, 1, 1000000,
                           "iterations after which a point counts as part of the set")});
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    multiprocessors = prop.multiProcessorCount;
+    HANDLE_ERROR(
+        cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     size_t bytes = view.size * view.size * 4;
     require_memory(4 * bytes, bytes);
 }

@@ -279,9 +279,8 @@ void settings(int argc, char **argv) {
               {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
                OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan",
                            "distribution of the numbers")});
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    multiprocessors = prop.multiProcessorCount;
+    HANDLE_ERROR(
+        cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     size_t bytes = n * sizeof(float), partials = partial_bytes();
     require_memory(2 * bytes + partials, 2 * bytes + 3 * partials + bench_memory(2 * bytes));
 }

@@ -92,10 +92,21 @@ static void move_centre(void *, int, int, int x, int y) {
     centre_y = y;
 }
 
-// Compares the last frame. The centre of the waves is that of the picture unless the mouse has moved it.
+// Compares the last frame and an earlier one, which is drawn once more. The centre of the waves is that of
+// the picture unless the mouse has moved it.
 static bool check_frame(const CPUAnimBitmap &bitmap) {
     float centre = size / 2, x = moved ? centre_x : centre, y = moved ? centre_y : centre;
-    return check_ripple(bitmap.get_ptr(), size, x, y, last);
+    const int last_frame = last;
+    {
+        Smaller picture(size, EARLIER_SIZE);
+        CPUAnimBitmap earlier(size, size);
+        DeviceArray<unsigned char> dev_earlier(earlier.image_size());
+        HANDLE_ERROR(cudaMemset(dev_earlier, 0, earlier.image_size()));
+        DataBlock data = {dev_earlier, &earlier};
+        generate_frame(&data, EARLIER);
+        earlier_right = is_ripple(earlier.get_ptr(), size, x, y, EARLIER);
+    }
+    return check_ripple(bitmap.get_ptr(), size, x, y, last_frame);
 }
 
 // Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels, one thread per pixel: the

@@ -145,9 +145,12 @@ static void combine_steps(uint64_t steps, unsigned *a, unsigned *c) {
     }
 }
 
-// Compares the elements with those of x after the steps of all launches. Overwrites x.
+// Compares the elements with those of x after the steps of all launches. x comes from --seed, whatever has
+// been copied to x since. Overwrites x.
 static bool check(unsigned *x, const unsigned *result) {
     unsigned a, c;
+    seed_random(options.seed);
+    random_bytes(x, n * sizeof(unsigned));
     combine_steps((uint64_t)rounds * (1 + RUNS), &a, &c);
     for (size_t i = 0; i < n; i++)
         x[i] = a * x[i] + c;

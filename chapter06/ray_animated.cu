@@ -106,23 +106,46 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// Each sphere rotates about the vertical axis through the middle, once or twice in 120 frames, one way
+// or the other.
+static void move(Sphere *moved, const Sphere *first, int ticks) {
+    const int period = 120, turns[] = {1, -1, 2, -2};
+    for (int i = 0; i < spheres; i++) {
+        const Sphere from = first[i];
+        double angle = 2 * M_PI * turns[i % 4] * (ticks % period) / period;
+        moved[i] = from;
+        moved[i].x = (float)(cos(angle) * from.x + sin(angle) * from.z);
+        moved[i].z = (float)(cos(angle) * from.z - sin(angle) * from.x);
+    }
+}
+
+static int calls = 0, missed = 0; // of move_spheres; those while the spheres did not move
+static bool earlier_right = true;
+
+// The bitmap still has the previous frame. One of them is compared, unless the spheres have been stopped.
+static void move_spheres(DataBlock *d, int ticks) {
+    const int earlier = 31;
+    if (calls == earlier + 1 && missed == 0) {
+        HostArray<Sphere> own(spheres);
+        HostArray<unsigned char> drawn(size * size * 4);
+        place_reference(own);
+        move(own, own, earlier);
+        draw_spheres(drawn, own);
+        earlier_right = check_against("pixel of frame 31", d->bitmap->get_ptr(), drawn);
+    }
+    calls++;
+    missed += d->paused;
+    move(d->moved, d->first, ticks);
+}
+
 void settings(int argc, char **argv) {
     sphere_settings(argc, argv,
                     "Draws moving spheres from constant memory. In a window, the space bar stops them.",
                     ANIMATION | TIMES);
-}
-
-// Each sphere rotates about the vertical axis through the middle, once or twice in 120 frames, one way
-// or the other.
-static void move_spheres(DataBlock *d, int ticks) {
-    const int period = 120, turns[] = {1, -1, 2, -2};
-    for (int i = 0; i < spheres; i++) {
-        const Sphere &from = d->first[i];
-        double angle = 2 * M_PI * turns[i % 4] * (ticks % period) / period;
-        d->moved[i] = from;
-        d->moved[i].x = (float)(cos(angle) * from.x + sin(angle) * from.z);
-        d->moved[i].z = (float)(cos(angle) * from.z - sin(angle) * from.x);
-    }
+    move_reference = [](Sphere *s) {
+        move(s, s, calls - 1 - missed);
+        return earlier_right;
+    };
 }
 
 static void pause_or_go_on(void *data, unsigned char key) {

@@ -325,14 +325,17 @@ void settings(int argc, char **argv) {
     require_memory(4 * size * size * 4, size * size * 4);
 }
 
-// Places new spheres, and draws them on the host and with the book's kernel. The last sphere has the
+// Places new spheres, and draws them on the host and with the book's kernel. One in the middle has the
 // position and radius of the first one, and another colour. Their depths are equal; the first must be drawn.
+// The last one is in front of all others.
 static bool make_reference(void) {
     size_t bytes = size * size * 4;
     place_spheres(host_spheres, spheres);
-    Sphere first = host_spheres[0], *last = &host_spheres[spheres - 1];
-    if (spheres > 1)
-        *last = {1 - first.r, 1 - first.g, 1 - first.b, first.x, first.y, first.z, first.radius};
+    Sphere first = host_spheres[0];
+    host_spheres[spheres - 1].z = 700;
+    if (spheres > 2)
+        host_spheres[spheres / 2] = {1 - first.r, 1 - first.g, 1 - first.b, first.x,
+                                     first.y,     first.z,     first.radius};
     HANDLE_ERROR(cudaMemcpyToSymbol(s, host_spheres, sizeof(Sphere) * spheres));
     HANDLE_ERROR(cudaMemcpy(dev_spheres, host_spheres, sizeof(Sphere) * spheres, cudaMemcpyHostToDevice));
     draw_spheres(drawn, host_spheres);

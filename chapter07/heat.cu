@@ -193,7 +193,8 @@ static void step(DataBlock *d) {
 }
 
 static bool check(DataBlock *d) {
-    return check_plate(d, step, size * sizeof(float), size, steps, speed);
+    bool ok = check_plate(d, step, size * sizeof(float), size, steps, speed);
+    return check_small_step(d, step, size, speed) && ok;
 }
 
 // Task: blend_kernel(): One thread per cell of a plate of size x size cells: the thread with the coordinates

@@ -138,6 +138,25 @@ template <> void make_texels(uchar4 *texels) {
     texels[0] = make_uchar4(0, 255, 127, 128);
 }
 
+// What fetch_between() reads once more, in memory that holds no results: those of fetch() begin with the same
+// value.
+template <class T> static void fetch_again(const T *texels, float *filtered) {
+    DeviceArray<float> out(ELEMENTS);
+    HANDLE_ERROR(cudaMemset(out, 0xff, ELEMENTS * sizeof(float)));
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<T>();
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeArray;
+    HANDLE_ERROR(cudaMallocArray(&resource.res.array.array, &format, ELEMENTS));
+    HANDLE_ERROR(cudaMemcpy2DToArray(resource.res.array.array, 0, 0, texels, ELEMENTS * sizeof(T),
+                                     ELEMENTS * sizeof(T), 1, cudaMemcpyHostToDevice));
+    cudaTextureObject_t texture = make_texture(resource, cudaFilterModeLinear);
+    fetch_between<<<(ELEMENTS + 255) / 256, 256>>>(out, texture);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(filtered, out, ELEMENTS * sizeof(float), cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaDestroyTextureObject(texture));
+    HANDLE_ERROR(cudaFreeArray(resource.res.array.array));
+}
+
 // Compares with the formulas in double. Linear filtering weighs with 8 fractional bits and may be off by the
 // last one, and an H200 rounds filtered numbers to 16 bits.
 template <class T>
@@ -156,8 +175,12 @@ static bool check(const char *name, const T *texels, const float *fetched, const
         if (i < 9)
             printf("  %6d is read as %9.6f\n", (int)texels[i], fetched[i]);
     }
+    float again[ELEMENTS];
+    fetch_again(texels, again);
     return check_floats(name, fetched, expected, ELEMENTS, 1e-6) &&
-           check_floats("between two texels", filtered, between, ELEMENTS, 0);
+           check_floats("between two texels", filtered, between, ELEMENTS, 0) &&
+           check_floats("between two texels, once more", again, ELEMENTS, 0,
+                        [=](int i) { return filtered[i]; });
 }
 
 template <> bool check(const char *name, const uchar4 *texels, const float *fetched, const float *) {

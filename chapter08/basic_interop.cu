@@ -99,14 +99,19 @@ void settings(int argc, char **argv) {
     require_memory(4 * size * size * 4, size * size * 4);
 }
 
-// The copies that interoperability avoids: from device memory to the host, and from there into the pixel
-// buffer.
-static void copy_through_host(unsigned char *host, size_t bytes) {
+static void draw_in_host(unsigned char *host, size_t bytes) {
     DeviceArray<uchar4> devPtr(bytes / sizeof(uchar4));
     dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+    HANDLE_ERROR(cudaMemset(devPtr, 0, bytes));
     kernel<<<grids, threads>>>(devPtr, size);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(host, devPtr, bytes, cudaMemcpyDeviceToHost));
+}
+
+// The copies that interoperability avoids: from device memory to the host, and from there into the pixel
+// buffer.
+static void copy_through_host(unsigned char *host, size_t bytes) {
+    draw_in_host(host, bytes);
     glBufferSubData(GL_PIXEL_UNPACK_BUFFER, 0, bytes, host);
 }
 
@@ -121,8 +126,13 @@ static void expect(size_t x, size_t y, const unsigned char *got, unsigned char *
     expected[3] = 255;
 }
 
+// Also a picture whose size is no multiple of a block's
 static bool check(const unsigned char *pixels) {
     bool ok = check_picture("pixel", pixels, size, size, expect, 0);
+    Smaller picture(size, 77);
+    HostArray<unsigned char> small(size * size * 4);
+    draw_in_host(small, size * size * 4);
+    ok = check_picture("pixel of a small picture", small, size, size, expect, 0) && ok;
     if (ok)
         puts("The picture that OpenGL drew is right.");
     return ok;

@@ -233,7 +233,7 @@ static bool check(DataBlock *d) {
                ms + mapped, ms + copied, (ms + copied) / (ms + mapped));
     }
     bool ok = check_frames(got, size, d->frames, steps, SPEED, drawn->last_frame());
-    return check_step(d, step, size * sizeof(float), size) && ok;
+    return check_step(d, step, size * sizeof(float), size) && check_small_step(d, step, size) && ok;
 }
 
 // Task: blend_kernel(): One thread per cell of a plate of size x size cells: the thread with the coordinates

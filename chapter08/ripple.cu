@@ -62,6 +62,14 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Animates a ripple in OpenGL's memory.", ANIMATION,
               {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
     require_memory(4 * size * size * 4, size * size * 4);
+
+    int ticks;
+    Smaller picture(size, EARLIER_SIZE);
+    DeviceArray<uchar4> pixels(size * size);
+    HANDLE_ERROR(cudaMemset(pixels, 0, size * size * sizeof(uchar4)));
+    generate_frame(pixels, &ticks, EARLIER);
+    HostArray<uchar4> drawn(pixels, size * size);
+    earlier_right = is_ripple(&drawn[0].x, size, size / 2, size / 2, EARLIER) && ticks == EARLIER;
 }
 
 // Task: kernel(): One thread per pixel of a picture of size x size pixels: the thread with the coordinates

@@ -160,7 +160,7 @@ static void create_quad(void) {
 static cudaArray_t own_array;
 static unsigned char *host;
 
-static void generate_and_copy(int ticks) {
+static void draw_in_host(int ticks) {
     if (!own_array) {
         cudaChannelFormatDesc rgba = cudaCreateChannelDesc<uchar4>();
         HANDLE_ERROR(cudaMallocArray(&own_array, &rgba, size, size, cudaArraySurfaceLoadStore));
@@ -169,12 +169,17 @@ static void generate_and_copy(int ticks) {
     run_kernel(own_array, ticks);
     HANDLE_ERROR(
         cudaMemcpy2DFromArray(host, size * 4, own_array, 0, 0, size * 4, size, cudaMemcpyDeviceToHost));
+}
+
+static void generate_and_copy(int ticks) {
+    draw_in_host(ticks);
     glTexSubImage2D(GL_TEXTURE_2D, 0, 0, 0, size, size, GL_RGBA, GL_UNSIGNED_BYTE, host);
 }
 
 static void free_copy(void) {
     HANDLE_ERROR(cudaFreeArray(own_array));
     free(host);
+    own_array = NULL;
 }
 
 static void expect(size_t x, size_t y, const unsigned char *, unsigned char *expected) {
@@ -182,10 +187,16 @@ static void expect(size_t x, size_t y, const unsigned char *, unsigned char *exp
     std::copy(pixel, pixel + 4, expected); // the remainders modulo 256
 }
 
+// The last frame and, in a size that is no multiple of a block's, frame 10
 static bool check(const unsigned char *pixels) {
+    const int last = last_ticks;
     bool ok = check_picture("pixel", pixels, size, size, expect, 0);
+    Smaller picture(size, 77);
+    draw_in_host(last_ticks = 10);
+    ok = check_picture("pixel of frame 10", host, size, size, expect, 0) && ok;
+    free_copy();
     if (ok)
-        printf("Frame %d is right, as OpenGL drew it.\n", last_ticks);
+        printf("Frame %d is right, as OpenGL drew it.\n", last);
     return ok;
 }
 

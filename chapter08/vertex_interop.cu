@@ -152,22 +152,48 @@ static void place_camera(void) {
     glEnable(GL_TEXTURE_1D);
 }
 
-// Whether every strip was drawn: the middle of each square of vertices must not show the background, which
-// has no blue. Squares so near the edge that the centre of their pixel may lie beyond it are left out.
-static bool check_strips(const unsigned char *pixels) {
-    size_t edge = 5 * n / size, missing = 0;
-    for (size_t j = edge; j + 1 + edge < n; j++)
-        for (size_t i = edge; i + 1 + edge < n; i++) {
-            float4 a = vertices[i + 1 + j * n], b = vertices[i + (j + 1) * n]; // a side of both triangles
-            double x = (a.x + b.x) / 2, y = (a.y + b.y) / 2, z = (a.z + b.z) / 2, angle = 40 * M_PI / 180;
-            double half = 0.4 * (3 - y * sin(angle) - z * cos(angle)); // of the picture's width at this point
-            double up = y * cos(angle) - z * sin(angle) + 0.15;
-            if (!(fabs(x) < half && fabs(up) < half))
-                continue; // outside the picture
-            size_t column = (x / half + 1) / 2 * size, row = (up / half + 1) / 2 * size;
-            missing += pixels[4 * (column + row * size) + 2] < 90;
+// A vertex as the camera sees it, in pixels
+struct Seen {
+    double x, y;
+
+    explicit Seen(float4 v) {
+        double angle = 40 * M_PI / 180, up = v.y * cos(angle) - v.z * sin(angle) + 0.15;
+        double half = 0.4 * (3 - v.y * sin(angle) - v.z * cos(angle)); // of the picture's width at this point
+        x = (v.x / half + 1) / 2 * size;
+        y = (up / half + 1) / 2 * size;
+    }
+    // The distance of a point from the line to b, positive on one side
+    double off(Seen b, double px, double py) const {
+        return ((b.x - x) * (py - y) - (b.y - y) * (px - x)) / hypot(b.x - x, b.y - y);
+    }
+};
+
+// The number of pixels whose centres are inside a triangle, and at least a 20th of a pixel from its sides,
+// but which show the background, which has no blue.
+static size_t missing_pixels(Seen a, Seen b, Seen c, const unsigned char *pixels) {
+    size_t missing = 0, right = fmin(fmax(fmax(a.x, b.x), fmax(c.x, 0)), size);
+    size_t left = fmax(fmin(fmin(a.x, b.x), c.x), 0), top = fmin(fmax(fmax(a.y, b.y), fmax(c.y, 0)), size);
+    for (size_t y = fmax(fmin(fmin(a.y, b.y), c.y), 0); y < top; y++)
+        for (size_t x = left; x < right; x++) {
+            double from[] = {a.off(b, x + 0.5, y + 0.5), b.off(c, x + 0.5, y + 0.5),
+                             c.off(a, x + 0.5, y + 0.5)};
+            bool inside =
+                fmin(fmin(from[0], from[1]), from[2]) > 0.05 || fmax(fmax(from[0], from[1]), from[2]) < -0.05;
+            missing += inside && pixels[4 * (x + y * size) + 2] < 90;
         }
-    return check_value("squares that are not drawn", missing, 0, 0);
+    return missing;
+}
+
+// Whether both triangles of every square of vertices were drawn
+static bool check_strips(const unsigned char *pixels) {
+    size_t missing = 0;
+    for (size_t j = 0; j + 1 < n; j++)
+        for (size_t i = 0; i + 1 < n; i++) {
+            const float4 *v = vertices + i + j * n;
+            Seen a(v[0]), b(v[n]), c(v[1]), d(v[n + 1]);
+            missing += missing_pixels(a, b, c, pixels) + missing_pixels(b, c, d, pixels);
+        }
+    return check_value("pixels of the surface that are not drawn", missing, 0, 0);
 }
 
 void settings(int argc, char **argv) {
@@ -188,15 +214,27 @@ static void copy_through_host(int ticks) {
 
 // All coordinates against the formula in double, within 1e-5. In a very long animation the rounding of the
 // angle exceeds that: at most seven roundings go into it.
-static bool check(const unsigned char *pixels) {
-    const double half = n / 2.0, tol = fmax(1e-5, 7 * HEIGHT * (last_ticks / 7.0) * 0x1p-24);
-    auto expected = [=](size_t i) {
+static bool check_vertices(const float4 *vertices, int ticks) {
+    const double half = n / 2.0, tol = fmax(1e-5, 7 * HEIGHT * (ticks / 7.0) * 0x1p-24);
+    return check_floats("coordinate", &vertices[0].x, 4 * n * n, tol, [=](size_t i) {
         double fx = i / 4 % n - half, fz = i / 4 / n - half, ring = hypot(fx, fz) / 10;
-        double wave = cos(ring - last_ticks / 7.0) / (ring + 1);
+        double wave = cos(ring - ticks / 7.0) / (ring + 1);
         const double position[] = {fx / half, HEIGHT * wave, fz / half, 1};
         return position[i % 4];
-    };
-    bool ok = check_floats("coordinate", &vertices[0].x, 4 * n * n, tol, expected) && check_strips(pixels);
+    });
+}
+
+// Frame 10 of a small surface, whose side is no multiple of a block's
+static bool check_small_surface(void) {
+    Smaller surface(n, 77);
+    DeviceArray<float4> devPtr(n * n);
+    HANDLE_ERROR(cudaMemset(devPtr, 0xff, n * n * sizeof(float4)));
+    run_kernel(devPtr, 10);
+    return check_vertices(HostArray<float4>(devPtr, n * n), 10);
+}
+
+static bool check(const unsigned char *pixels) {
+    bool ok = check_vertices(vertices, last_ticks) && check_strips(pixels) && check_small_surface();
     if (ok)
         printf("The vertices of frame %d are right, as OpenGL has them.\n", last_ticks);
     return ok;

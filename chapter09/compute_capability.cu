@@ -131,15 +131,32 @@ void settings(int argc, char **argv) {
 }
 
 // Any 16 successive elements of a component are 0 to 15, whose sum is 120.
-static bool check(const float *sums, const Compiled &compiled) {
+static bool check_sums(const float *sums, size_t n) {
     double expected[4];
     for (int k = 0; k < 4; k++) {
         expected[k] = n / 16 * 120;
         for (size_t i = 0; i < n % 16; i++)
             expected[k] += (i + k) % 16;
     }
+    return check_floats("sum", sums, expected, 4, 0);
+}
+
+// The sums of five elements differ from component to component.
+static bool check_few(void) {
+    float4 in[5];
+    for (int i = 0; i < 5; i++)
+        in[i] = make_float4(i, i + 1, i + 2, i + 3);
+    DeviceArray<float4> dev_in(in, 5), dev_sum(1);
+    DeviceArray<Compiled> dev_compiled(1);
+    HANDLE_ERROR(cudaMemset(dev_sum, 0, sizeof(float4)));
+    add<<<1, 256>>>(dev_in, 5, dev_sum, dev_compiled);
+    HANDLE_LAUNCH();
+    return check_sums(&HostArray<float4>(dev_sum, 1)[0].x, 5);
+}
+
+static bool check(const float *sums, const Compiled &compiled) {
     const int got[] = {compiled.atomics, compiled.arch % 10}, right[] = {compiled.arch >= 900 ? 1 : 4, 0};
-    return check_floats("sum", sums, expected, 4, 0) &&
+    return check_sums(sums, n) && check_few() &&
            check_ints("atomic additions per thread, __CUDA_ARCH__ % 10", got, right, 2);
 }
 

@@ -271,6 +271,19 @@ template <size_t count> static inline bool bench_run(const Bench &bench, const R
     return std::all_of(rows.begin(), rows.end(), [](const BenchRow &row) { return row.ok; });
 }
 
+// For Bench::check: after `poison`, runs the rung `name` once more, for a part of the data whose size leaves
+// a tail. Returns false for a library, which needs no such check.
+template <size_t count>
+static inline bool bench_again(const Rung (&rungs)[count], const char *name, void (*poison)(void)) {
+    const Rung *rung =
+        std::find_if(rungs, rungs + count, [=](const Rung &r) { return r.name == std::string(name); });
+    if (rung == rungs + count || rung->kind != RUNG)
+        return false;
+    poison();
+    rung->run();
+    return true;
+}
+
 // After the last bench_run: checks --kernel, prints the JSON and frees the memory of the harness.
 static inline void bench_finish(void) {
     BenchDevice *d = bench_device();

@@ -34,6 +34,17 @@ template <class T> class DeviceArray {
     operator T *() const { return data; }
 };
 
+// In its scope, `size` is at most `most`: for a check of a size that is no multiple of a block's.
+class Smaller {
+    size_t &size;
+    const size_t whole;
+
+  public:
+    Smaller(size_t &size, size_t most) : size(size), whole(size) { size = min_of(whole, most); }
+    Smaller(const Smaller &) = delete;
+    ~Smaller() { size = whole; }
+};
+
 // As the checks of check.h, with a function that returns the expected value of element i.
 template <class Expect>
 static inline bool check_ints(const char *name, const int *got, size_t n, Expect expect) {
