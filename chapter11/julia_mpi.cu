@@ -204,18 +204,28 @@ static bool gather(const char *name) {
 // points diverge in the last one: with another limit for the magnitude they would be points of the set.
 static bool try_small(const char *name, void (*draw_tiles)(void)) {
     const auto large = std::make_tuple(view, side, rank_of_tile, steps, allowed);
+    const size_t all = view.size * view.size;
     view.size = min_of(view.size, 61);
     view.iterations = min_of(view.iterations, 8);
     side = min_of(side, 7);
     count_tiles();
-    HostArray<int> drawn_by(tiles), reference(view.size * view.size);
+    const size_t pixels = view.size * view.size;
+    HostArray<int> drawn_by(tiles), reference(pixels);
     rank_of_tile = drawn_by;
     steps = reference;
     allowed = 0.005;
-    for (size_t i = 0; i < view.size * view.size; i++)
+    for (size_t i = 0; i < pixels; i++)
         steps[i] = steps_of<float>(i % view.size, i / view.size, view);
+    // A tile that is not cut off at the lower edge writes behind the picture.
+    char *end = (char *)(picture + pixels);
+    long behind = min_of(side * view.size, all - pixels) * sizeof(uchar4);
+    memset(end, 0, behind);
     draw_part(draw_tiles);
-    bool ok = gather(name);
+    int clean = std::count(end, end + behind, 0) == behind, all_clean;
+    HANDLE_MPI(MPI_Allreduce(&clean, &all_clean, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD));
+    if (rank == 0 && !all_clean)
+        fprintf(stderr, "%s: a tile reaches beyond the picture\n", name);
+    bool ok = gather(name) && all_clean;
     std::tie(view, side, rank_of_tile, steps, allowed) = large;
     count_tiles();
     return ok;
