@@ -197,14 +197,16 @@ __global__ void add_variant(const unsigned *keys, void *const *values, size_t el
     }
 }
 
-// Prints the time of the kernel alone. Before each run the table is emptied, and the pool is filled with
-// bytes 0xff, which are not a valid entry, so that the check finds entries that the kernel has not written.
-template <class Launch> static void time_launch(const Table &table, Launch launch) {
+// Prints and returns the time of the kernel alone. Before each run the table is emptied, and the pool is
+// filled with bytes 0xff, which are not a valid entry, so that the check finds entries that the kernel has
+// not written.
+template <class Launch> static float time_launch(const Table &table, Launch launch) {
     float ms = median_ms(launch, [=] {
         HANDLE_ERROR(cudaMemset(table.entries, 0, HASH_ENTRIES * sizeof(Entry *)));
         HANDLE_ERROR(cudaMemset(table.pool, 0xff, elements * sizeof(Entry)));
     });
     printf("Kernel:        %.3f ms, %.3f M keys/s\n", ms, elements / ms / 1e3);
+    return ms;
 }
 
 static void time_kernel(const unsigned *keys, void *const *values, const Table &table, Lock *lock) {
@@ -230,25 +232,11 @@ static int build_variant(void) {
     auto kernel = no_lock    ? add_variant<false, true>
                   : no_turns ? add_variant<true, false>
                              : add_variant<true, true>;
-    auto launch = [&] {
+    float ms = time_launch(table, [&] {
         kernel<<<blocks, 256>>>(dev_keys, dev_values, elements, table, dev_lock, hash_function);
-    };
-    cudaEvent_t start, stop;
-    float ms;
-    HANDLE_ERROR(cudaEventCreate(&start));
-    HANDLE_ERROR(cudaEventCreate(&stop));
-    HANDLE_ERROR(cudaEventRecord(start, 0));
-    launch();
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaEventRecord(stop, 0));
-    HANDLE_ERROR(cudaEventSynchronize(stop));
-    HANDLE_ERROR(cudaEventElapsedTime(&ms, start, stop));
+    });
     printf("Time to hash:  %3.1f ms\n", ms);
-    time_launch(table, launch);
     bool ok = check(table, keys, true);
-
-    HANDLE_ERROR(cudaEventDestroy(start));
-    HANDLE_ERROR(cudaEventDestroy(stop));
     for (int i = 0; i < locks; i++)
         lock[i].release();
     free_table(table);

@@ -16,6 +16,7 @@
  */
 #include <chrono>
 #include <numeric>
+#include <vector>
 #include "../common/book.h"
 
 #define ELEMENTS (4 * 1024 * 1024)
@@ -27,13 +28,14 @@ enum { MAKE, COPY_KEYS, BUILD, COPY_TABLE, LOOK_UP, STAGES };
 static size_t elements = ELEMENTS; // --size
 static int only = 0;               // --where; 0: all ways
 static void print_times(int way, const double *ms);
-static bool check(int way, const unsigned long long *result);
 
 // Entry i has key keys[i] and value i. heads[b]: first entry of bucket b; next[i]: the one after entry i.
 struct Table {
     unsigned n, buckets;
     unsigned *keys, *heads, *next;
 };
+static void poison(const Table &table, const Table &dev);
+static bool check(int way, const Table &table, const Table &dev, const unsigned long long *result);
 
 // Different numbers i have different keys.
 __host__ __device__ static inline unsigned key_of(unsigned i) {
@@ -152,12 +154,11 @@ int main(int argc, char **argv) {
         if (only && only - 1 != way)
             continue;
         double ms[STAGES];
-        HANDLE_ERROR(cudaMemset(dev.keys, 0xff, elements * sizeof(unsigned)));
-        memset(table.heads, 0, table.buckets * sizeof(unsigned)); // removes earlier results
-        for (int i = 0; i < 2; i++)                               // the first run warms up
+        poison(table, dev);         // removes earlier results
+        for (int i = 0; i < 2; i++) // the first run warms up
             run(way, table, dev, dev_result, result, ms);
         print_times(way, ms);
-        ok = check(way, result) && ok;
+        ok = check(way, table, dev, result) && ok;
     }
 
     HANDLE_ERROR(cudaFree(dev.keys));
@@ -192,11 +193,38 @@ static void print_times(int way, const double *ms) {
     printf("  %-20s %9.3f ms\n", "all", std::accumulate(ms, ms + STAGES, 0.0));
 }
 
-// Every key must be found with its value: the sum of 0 to elements - 1.
-static bool check(int way, const unsigned long long *result) {
-    const unsigned long long expected[] = {(unsigned long long)elements * (elements - 1) / 2, elements};
+// Neither the number of an entry nor NONE
+const int POISON = 0xfe;
+
+static void poison(const Table &table, const Table &dev) {
+    for (auto member : {&Table::keys, &Table::next, &Table::heads}) {
+        size_t bytes = (member == &Table::heads ? table.buckets : elements) * sizeof(unsigned);
+        memset(table.*member, POISON, bytes);
+        HANDLE_ERROR(cudaMemset(dev.*member, POISON, bytes));
+    }
+}
+
+// Every key must be found with its value: the sum of 0 to elements - 1. Then the look-up of a key that is not
+// in the table must end too: each entry follows one other entry or head, and each chain ends with NONE.
+static bool check(int way, const Table &table, const Table &dev, const unsigned long long *result) {
     printf("  sum of the values %llu, %llu keys found\n", result[0], result[1]);
-    return check_counts(ways[way], result, expected, 2);
+    std::vector<unsigned> heads(table.buckets), next(elements);
+    HANDLE_ERROR(cudaMemcpy(heads.data(), way == CPU ? table.heads : dev.heads,
+                            heads.size() * sizeof(unsigned), cudaMemcpyDefault));
+    HANDLE_ERROR(cudaMemcpy(next.data(), way == CPU ? table.next : dev.next, elements * sizeof(unsigned),
+                            cudaMemcpyDefault));
+    std::vector<bool> follows(elements);
+    unsigned long long ends = 0, once = 0;
+    for (const auto *links : {&heads, &next})
+        for (unsigned i : *links) {
+            ends += i == NONE;
+            if (i < elements && !follows[i])
+                once += follows[i] = true;
+        }
+    const unsigned long long got[] = {result[0], result[1], once, ends},
+                             expected[] = {(unsigned long long)elements * (elements - 1) / 2, elements,
+                                           elements, table.buckets};
+    return check_counts(ways[way], got, expected, 4);
 }
 
 // Task: fill_keys(): In a grid-stride loop, table.keys[i] becomes key_of(i) for all i below table.n.

@@ -30,14 +30,9 @@ class Timeline {
             HANDLE_ERROR(cudaStreamCreate(&stream));
     }
 
-    // Destroys the streams and the events. The times stay.
     void destroy_streams(void) {
         for (cudaStream_t stream : streams)
             HANDLE_ERROR(cudaStreamDestroy(stream));
-        for (Step &step : steps) {
-            HANDLE_ERROR(cudaEventDestroy(step.start));
-            HANDLE_ERROR(cudaEventDestroy(step.stop));
-        }
     }
 
     // Begins a step: what is put into the stream of this row until the next call of step() or end().
@@ -45,17 +40,10 @@ class Timeline {
     // Returns the stream.
     cudaStream_t step(Part part, int row) {
         end();
-        if (complete)
-            used = 0;
-        complete = false;
-        if (used == steps.size()) {
-            steps.push_back({});
-            HANDLE_ERROR(cudaEventCreate(&steps[used].start));
-            HANDLE_ERROR(cudaEventCreate(&steps[used].stop));
-        }
-        steps[used].part = part;
-        steps[used].row = row;
-        HANDLE_ERROR(cudaEventRecord(steps[used].start, streams[row]));
+        steps.push_back({part, row});
+        HANDLE_ERROR(cudaEventCreate(&steps.back().start));
+        HANDLE_ERROR(cudaEventCreate(&steps.back().stop));
+        HANDLE_ERROR(cudaEventRecord(steps.back().start, streams[row]));
         nvtxRangePushA(names[part]);
         open = true;
         return streams[row];
@@ -65,163 +53,148 @@ class Timeline {
     void end(void) {
         if (open) {
             nvtxRangePop();
-            HANDLE_ERROR(cudaEventRecord(steps[used].stop, streams[steps[used].row]));
+            HANDLE_ERROR(cudaEventRecord(steps.back().stop, streams[steps.back().row]));
         }
-        used += open;
         open = false;
     }
 
-    // Reads the times when the device has finished a run, which began with `origin` and took `ms`. The
-    // next call of step() begins a new run. A step's first event is recorded when its stream reaches it,
-    // even if the copy behind it then waits for a copy engine that is busy with another stream. An engine
-    // does one copy at a time, so a copy began no earlier than the one before it, in the same direction,
-    // ended.
+    // Forgets the steps of the run before.
+    void begin(void) { steps.clear(); }
+
+    // Reads the times when the device has finished a run, which began with `origin` and took `ms`. A step's
+    // first event is recorded when its stream reaches it, even if the copy behind it then waits for a copy
+    // engine that is busy with another stream. An engine does one copy at a time, so a copy began no earlier
+    // than the one before it, in the same direction, ended.
     void read(cudaEvent_t origin, float ms) {
         std::vector<Step *> order;
-        for (size_t i = 0; i < used; i++) {
-            HANDLE_ERROR(cudaEventElapsedTime(&steps[i].from, origin, steps[i].start));
-            HANDLE_ERROR(cudaEventElapsedTime(&steps[i].to, origin, steps[i].stop));
-            order.push_back(&steps[i]);
+        for (Step &step : steps) {
+            HANDLE_ERROR(cudaEventElapsedTime(&step.from, origin, step.start));
+            HANDLE_ERROR(cudaEventElapsedTime(&step.to, origin, step.stop));
+            HANDLE_ERROR(cudaEventDestroy(step.start));
+            HANDLE_ERROR(cudaEventDestroy(step.stop));
+            order.push_back(&step);
         }
         std::stable_sort(order.begin(), order.end(),
                          [](const Step *a, const Step *b) { return a->to < b->to; });
-        float free_from[PARTS] = {};
+        float free_from[PARTS] = {}, parts[PARTS] = {};
         for (Step *step : order) {
             if (step->part != KERNEL)
                 step->from = std::min(step->to, std::max(step->from, free_from[step->part]));
             free_from[step->part] = step->to;
+            parts[step->part] += step->to - step->from;
         }
         whole = ms;
-        complete = true;
-        if (std::none_of(order.begin(), order.end(), [](const Step *step) { return step->row > 0; }))
-            add_parts();
+        if (std::all_of(steps.begin(), steps.end(), [](const Step &step) { return step.row == 0; })) {
+            alone = whole;
+            std::copy(parts, parts + PARTS, sum);
+        }
     }
 
     // Whether the last run has a copy up, a kernel and a copy down, in this order, for each of `chunks`
     // chunks, which the streams take in turn.
-    bool has_chunks(size_t chunks) const;
+    bool has_chunks(size_t chunks) const {
+        std::vector<size_t> in_row(streams.size());
+        bool ok = steps.size() == PARTS * chunks;
+        for (const Step &step : steps)
+            ok &= (size_t)step.part == in_row[step.row]++ % PARTS;
+        for (size_t row = 0; row < streams.size(); row++)
+            ok &= in_row[row] == (chunks + streams.size() - 1 - row) / streams.size() * PARTS;
+        return ok;
+    }
 
     // How long the parts take one after the other, and how long the last run took. Parts are measured in
     // the last run that used one stream, because a part that shares the device with others takes longer.
-    void print_overlap(void) const;
+    void print_overlap(void) const {
+        if (streams.size() == 1)
+            printf("Copies up ");
+        else
+            printf("In one stream %.3f ms: copies up ", alone);
+        printf("%.3f ms, kernels %.3f ms, copies down %.3f ms\n", sum[COPY_UP], sum[KERNEL], sum[COPY_DOWN]);
+        printf("The parts together are %.2f times the whole of %.3f ms\n",
+               (sum[COPY_UP] + sum[KERNEL] + sum[COPY_DOWN]) / whole, whole);
+    }
 
     // One row per stream, as wide as the run was long. Kernels are short, so a kernel is drawn over a copy
     // in the same column.
-    void print(void) const;
+    void print(void) const {
+        const int columns = 64;
+        for (int row = 0; row < (int)streams.size(); row++) {
+            std::string line(columns, '.');
+            for (int pass = 0; pass < 2; pass++)
+                for (const Step &step : steps) {
+                    if (step.row != row || (step.part == KERNEL) != (pass == 1))
+                        continue;
+                    int from = std::max(0, (int)(step.from / whole * columns));
+                    int to = std::min(columns, (int)(step.to / whole * columns + 0.999f));
+                    for (int c = std::min(from, columns - 1); c < std::max(to, from + 1); c++)
+                        line[std::min(c, columns - 1)] = "^#v"[step.part];
+                }
+            printf("stream %d |%s|\n", row, line.c_str());
+        }
+        printf("          ^ copy up  # kernel  v copy down, 0 to %.3f ms\n", whole);
+    }
 
-    void write_svg(const char *path, const char *title) const;
+    void write_svg(const char *path, const char *title) const {
+        NewFile file;
+        const char *problem = file_open(&file, path);
+        if (!problem) {
+            draw(file.stream, title);
+            problem = file_end(&file);
+        }
+        if (problem)
+            quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
+        print_line(stdout, "wrote %s", path);
+    }
 
   private:
     static constexpr const char *names[PARTS] = {"copy up", "kernel", "copy down"};
     struct Step {
         Part part;
         int row;
-        cudaEvent_t start, stop;
-        float from, to; // ms since the run began
+        cudaEvent_t start = NULL, stop = NULL;
+        float from = 0, to = 0; // ms since the run began
     };
     std::vector<cudaStream_t> streams; // one per row
-    std::vector<Step> steps;           // in the order of the calls; a later run reuses the events
-    size_t used = 0;                   // steps of this run
+    std::vector<Step> steps;           // of the last run, in the order of the calls
     bool open = false;                 // whether a step has begun and not ended
-    bool complete = false;             // whether the times of this run have been read
     float whole = 0;                   // ms of the last run
     float alone = 0;                   // ms of the last run in one stream
     float sum[PARTS] = {};             // ms of that run's parts
 
-    void add_parts(void) {
-        alone = whole;
-        std::fill(sum, sum + PARTS, 0);
-        for (size_t i = 0; i < used; i++)
-            sum[steps[i].part] += steps[i].to - steps[i].from;
+    void draw(FILE *file, const char *title) const {
+        static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73"};
+        const int left = 80, width = 1000, top = 60, high = 36;
+        const int rows = streams.size(), bottom = top + rows * high;
+        fprintf(file,
+                "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' "
+                "font-family='sans-serif' font-size='13'>\n"
+                "<rect width='100%%' height='100%%' fill='white'/>\n"
+                "<text x='%d' y='22' font-size='15'>%s: %.3f ms</text>\n",
+                left + width + 20, bottom + 40, left, title, whole);
+        for (int part = 0; part < PARTS; part++)
+            fprintf(file,
+                    "<rect x='%d' y='34' width='12' height='12' fill='%s'/>"
+                    "<text x='%d' y='45'>%s</text>\n",
+                    left + part * 120, colors[part], left + 18 + part * 120, names[part]);
+        for (int row = 0; row < rows; row++)
+            fprintf(file, "<text x='8' y='%d'>stream %d</text>\n", top + row * high + 21, row);
+        for (const Step &step : steps) {
+            float x = step.from / whole * width, end = step.to / whole * width;
+            fprintf(file,
+                    "<rect x='%.2f' y='%d' width='%.2f' height='%d' fill='%s' stroke='white' "
+                    "stroke-width='0.3'><title>%s, %.3f to %.3f ms</title></rect>\n",
+                    left + x, top + step.row * high + 4, std::max(end - x, 0.5f), high - 8, colors[step.part],
+                    names[step.part], step.from, step.to);
+        }
+        for (int tick = 0; tick <= 10; tick++)
+            fprintf(file,
+                    "<path d='M%d %dv6' stroke='black'/>"
+                    "<text x='%d' y='%d' text-anchor='middle'>%.2f</text>\n",
+                    left + tick * width / 10, bottom, left + tick * width / 10, bottom + 22,
+                    whole * tick / 10);
+        fprintf(file, "</svg>\n");
     }
-
-    void draw(FILE *file, const char *title) const;
 };
-
-inline bool Timeline::has_chunks(size_t chunks) const {
-    std::vector<size_t> in_row(streams.size());
-    bool ok = used == PARTS * chunks;
-    for (size_t i = 0; i < used; i++)
-        ok &= (size_t)steps[i].part == in_row[steps[i].row]++ % PARTS;
-    for (size_t row = 0; row < streams.size(); row++)
-        ok &= in_row[row] == (chunks + streams.size() - 1 - row) / streams.size() * PARTS;
-    return ok;
-}
-
-inline void Timeline::print_overlap(void) const {
-    if (streams.size() == 1)
-        printf("Copies up ");
-    else
-        printf("In one stream %.3f ms: copies up ", alone);
-    printf("%.3f ms, kernels %.3f ms, copies down %.3f ms\n", sum[COPY_UP], sum[KERNEL], sum[COPY_DOWN]);
-    printf("The parts together are %.2f times the whole of %.3f ms\n",
-           (sum[COPY_UP] + sum[KERNEL] + sum[COPY_DOWN]) / whole, whole);
-}
-
-inline void Timeline::print(void) const {
-    const int columns = 64;
-    for (int row = 0; row < (int)streams.size(); row++) {
-        std::string line(columns, '.');
-        for (int pass = 0; pass < 2; pass++)
-            for (size_t i = 0; i < used; i++) {
-                const Step &step = steps[i];
-                if (step.row != row || (step.part == KERNEL) != (pass == 1))
-                    continue;
-                int from = std::max(0, (int)(step.from / whole * columns));
-                int to = std::min(columns, (int)(step.to / whole * columns + 0.999f));
-                for (int c = std::min(from, columns - 1); c < std::max(to, from + 1); c++)
-                    line[std::min(c, columns - 1)] = "^#v"[step.part];
-            }
-        printf("stream %d |%s|\n", row, line.c_str());
-    }
-    printf("          ^ copy up  # kernel  v copy down, 0 to %.3f ms\n", whole);
-}
-
-inline void Timeline::write_svg(const char *path, const char *title) const {
-    NewFile file;
-    const char *problem = file_open(&file, path);
-    if (!problem) {
-        draw(file.stream, title);
-        problem = file_end(&file);
-    }
-    if (problem)
-        quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
-    print_line(stdout, "wrote %s", path);
-}
-
-inline void Timeline::draw(FILE *file, const char *title) const {
-    static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73"};
-    const int left = 80, width = 1000, top = 60, high = 36;
-    const int rows = streams.size(), bottom = top + rows * high;
-    fprintf(file,
-            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' "
-            "font-family='sans-serif' font-size='13'>\n"
-            "<rect width='100%%' height='100%%' fill='white'/>\n"
-            "<text x='%d' y='22' font-size='15'>%s: %.3f ms</text>\n",
-            left + width + 20, bottom + 40, left, title, whole);
-    for (int part = 0; part < PARTS; part++)
-        fprintf(file,
-                "<rect x='%d' y='34' width='12' height='12' fill='%s'/>"
-                "<text x='%d' y='45'>%s</text>\n",
-                left + part * 120, colors[part], left + 18 + part * 120, names[part]);
-    for (int row = 0; row < rows; row++)
-        fprintf(file, "<text x='8' y='%d'>stream %d</text>\n", top + row * high + 21, row);
-    for (size_t i = 0; i < used; i++) {
-        const Step &step = steps[i];
-        float x = step.from / whole * width, end = step.to / whole * width;
-        fprintf(file,
-                "<rect x='%.2f' y='%d' width='%.2f' height='%d' fill='%s' stroke='white' "
-                "stroke-width='0.3'><title>%s, %.3f to %.3f ms</title></rect>\n",
-                left + x, top + step.row * high + 4, std::max(end - x, 0.5f), high - 8, colors[step.part],
-                names[step.part], step.from, step.to);
-    }
-    for (int tick = 0; tick <= 10; tick++)
-        fprintf(file,
-                "<path d='M%d %dv6' stroke='black'/>"
-                "<text x='%d' y='%d' text-anchor='middle'>%.2f</text>\n",
-                left + tick * width / 10, bottom, left + tick * width / 10, bottom + 22, whole * tick / 10);
-    fprintf(file, "</svg>\n");
-}
 
 // Refuses a bad --output before any work is done.
 static inline void check_svg(const char *path) {
@@ -236,6 +209,8 @@ static inline void check_svg(const char *path) {
 // `own_option` is one that only this program has.
 static inline void stream_settings(int argc, char **argv, const char *doc, int streams,
                                    Option own_option = OPTION_END) {
+    if (CPU_BACKEND) // an odd number of chunks, of which the last one is short
+        size -= chunk + 5;
     parse_options(argc, argv, doc, TIMES,
                   {OPTION_SIZE("size", &size, 1, 1LL << 40, "elements in all"),
                    OPTION_SIZE("chunk", &chunk, 1, 1 << 30, "elements at a time"),
@@ -292,6 +267,7 @@ static inline void time_steps(Kernel *kernel, int streams, Issue issue, const in
     for (int run = 0; run <= streams; run++) {
         int rows = run < 2 ? 1 : streams;
         memset(host_c, 0xff, size * sizeof(int)); // so each run must write the whole result
+        timeline.begin();
         HANDLE_ERROR(cudaEventRecord(start, 0));
         for (size_t i = 0; i < size; i += rows * chunk) // a round: one chunk in each stream
             for (int k = 0; k < PARTS * rows; k++) {

@@ -288,22 +288,14 @@ static void free_part(const Part &p) {
     HANDLE_ERROR(cudaEventDestroy(p.done));
 }
 
-static bool no_peer = false;      // --no-peer
 static size_t elements[MAX_GPUS]; // of each part
 static float *a, *b;              // on the host
 static double expected, longest;  // the reference; the longest chain of additions
 
 void settings(int argc, char **argv) {
-    int share = 0;
-    parse_options(
-        argc, argv, "Dot product on several devices, from the book's way to the fastest.", LADDER,
-        {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
-         OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
-         OPTION_INT("share", &share, 1, 99,
-                    "per cent of the elements for the first device; equal parts if not given"),
-         OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host")});
-    if (share && gpus == 1)
-        quit(EXIT_USAGE, "--share needs two devices");
+    parse_options(argc, argv, "Dot product on several devices, from the book's way to the fastest.", LADDER,
+                  {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"), OPTION_GPUS,
+                   OPTION_SHARE("elements for the first device; equal parts if not given"), OPTION_NO_PEER});
     choose_gpus();
     divide(n, share, elements);
     for (int i = gpus - 1; i >= 0; i--) {
@@ -332,7 +324,7 @@ static void make_vectors(void) {
     random_floats(b, n, 1);
     for (size_t i = 0; i < n; i++)
         expected += (double)a[i] * b[i];
-    set_up_peers(no_peer, sizeof(float));
+    set_up_peers(sizeof(float));
     whole = make_part(device_id[0], a, b, n);
     copy_vectors(whole, whole.stream);
     longest = additions(whole);

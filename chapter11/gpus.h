@@ -43,6 +43,15 @@ static inline void enable_peer_access(void) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+static int share = 0;        // --share: per cent of the work for the first device; 0: the parts are equal
+static bool no_peer = false; // --no-peer
+
+#define OPTION_GPUS                                                                                          \
+    OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given")
+#define OPTION_SHARE(help) OPTION_INT("share", &share, 1, 99, "per cent of the " help)
+#define OPTION_NO_PEER                                                                                       \
+    OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host")
+
 // Prints which devices are used.
 static inline void name_gpus(void) {
     for (int i = 0; i < gpus; i++)
@@ -53,6 +62,8 @@ static inline void name_gpus(void) {
 // devices are used, at least two. --device selects the first one. Waived when there are too few.
 static inline void choose_gpus(void) {
     int count, needed = gpus ? gpus : 2;
+    if (share && gpus == 1)
+        quit(EXIT_USAGE, "--share needs two devices");
     select_device();
     HANDLE_ERROR(cudaGetDeviceCount(&count));
     if (count < needed)
@@ -99,7 +110,7 @@ static size_t copied_bytes;
 
 // Enables peer-to-peer access unless --no-peer was given, and measures what a copy between two devices takes
 // without it and with it.
-static inline void set_up_peers(bool no_peer, size_t bytes) {
+static inline void set_up_peers(size_t bytes) {
     bool measure = gpus > 1 && !options.json;
     copied_bytes = bytes;
     staged_us = measure ? peer_copy_us(bytes) : 0;

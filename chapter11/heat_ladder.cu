@@ -450,23 +450,16 @@ static void free_strip(const Strip &strip) {
     }
 }
 
-static bool no_peer = false;  // --no-peer
 static size_t part[MAX_GPUS]; // rows of each strip
-static int share = 0;         // --share
 static float *result;
 
 void settings(int argc, char **argv) {
     size_t side = size;
-    parse_options(
-        argc, argv, "Heat simulation on several devices.", LADDER,
-        {OPTION_SIZE("size", &side, 1, 46340, "cells a side"),
-         OPTION_INT("iterations", &steps, 1, 10000, "steps"),
-         OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
-         OPTION_INT("share", &share, 1, 99,
-                    "per cent of the rows for the first device; strips of equal cost if not given"),
-         OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host")});
-    if (share && gpus == 1)
-        quit(EXIT_USAGE, "--share needs two devices");
+    parse_options(argc, argv, "Heat simulation on several devices.", LADDER,
+                  {OPTION_SIZE("size", &side, 1, 46340, "cells a side"),
+                   OPTION_INT("iterations", &steps, 1, 10000, "steps"), OPTION_GPUS,
+                   OPTION_SHARE("rows for the first device; strips of equal cost if not given"),
+                   OPTION_NO_PEER});
     choose_gpus();
     size = side;
     gpus = min_of(gpus, size);
@@ -510,7 +503,7 @@ static void make_plate(void) {
         start[i] = expected[i] != 0 ? -expected[i] : start[i];
     make_reference(result);
     divide_rows();
-    set_up_peers(no_peer, DEEP * row_bytes());
+    set_up_peers(DEEP * row_bytes());
     whole.push_back(make_strip(device_id[0], 0, size));
     for (int i = 0, first = 0; i < gpus; first += part[i++])
         strips.push_back(make_strip(device_id[i], first, first + part[i]));

@@ -168,11 +168,12 @@ static bool report(const DataStruct *data, float c) {
 // For --one-thread: this thread gives each device its copies and its kernel, which all return at once, and
 // then waits for all devices. Returns the exit status.
 static int run_in_one_thread(void) {
-    float *a, *b, *dev_a[MAX_GPUS], *dev_b[MAX_GPUS], *dev_partial_c[MAX_GPUS], *partial_c[MAX_GPUS];
+    float *a, *b, *dev_a[MAX_GPUS], *dev_b[MAX_GPUS], *dev_partial_c[MAX_GPUS], (*partial_c)[32];
     cudaStream_t stream[MAX_GPUS];
     cudaEvent_t start[MAX_GPUS], stop[MAX_GPUS];
     HANDLE_ERROR(cudaHostAlloc(&a, n * sizeof(float), cudaHostAllocPortable));
     HANDLE_ERROR(cudaHostAlloc(&b, n * sizeof(float), cudaHostAllocPortable));
+    HANDLE_ERROR(cudaHostAlloc(&partial_c, gpus * sizeof(*partial_c), cudaHostAllocPortable));
     for (size_t i = 0; i < n; i++) {
         a[i] = i;
         b[i] = i * 2;
@@ -186,7 +187,6 @@ static int run_in_one_thread(void) {
         HANDLE_ERROR(cudaMalloc(&dev_a[i], max_of(part[i], 1) * sizeof(float)));
         HANDLE_ERROR(cudaMalloc(&dev_b[i], max_of(part[i], 1) * sizeof(float)));
         HANDLE_ERROR(cudaMalloc(&dev_partial_c[i], 32 * sizeof(float)));
-        HANDLE_ERROR(cudaHostAlloc(&partial_c[i], 32 * sizeof(float), cudaHostAllocPortable));
     }
 
     std::chrono::duration<double, std::milli> elapsed;
@@ -242,8 +242,8 @@ static int run_in_one_thread(void) {
         HANDLE_ERROR(cudaFree(dev_a[i]));
         HANDLE_ERROR(cudaFree(dev_b[i]));
         HANDLE_ERROR(cudaFree(dev_partial_c[i]));
-        HANDLE_ERROR(cudaFreeHost(partial_c[i]));
     }
+    HANDLE_ERROR(cudaFreeHost(partial_c));
     HANDLE_ERROR(cudaFreeHost(a));
     HANDLE_ERROR(cudaFreeHost(b));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -32,19 +32,15 @@ static inline void set_parts(const double *rate) {
 // this program has.
 static inline void dot_settings(int argc, char **argv, const char *doc,
                                 void (*measure)(size_t elements, float *ms), Option own_option) {
-    int share = 0;
     bool balance = false;
-    parse_options(
-        argc, argv, doc, 0,
-        {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-         OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
-         OPTION_INT("share", &share, 1, 99,
-                    "per cent of the elements for the first device; equal parts if not given"),
-         OPTION_FLAG("balance", &balance,
-                     "parts in proportion to the speed of the devices, which is measured first"),
-         own_option});
-    if (share && (balance || gpus == 1))
-        quit(EXIT_USAGE, balance ? "--share and --balance exclude each other" : "--share needs two devices");
+    parse_options(argc, argv, doc, 0,
+                  {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"), OPTION_GPUS,
+                   OPTION_SHARE("elements for the first device; equal parts if not given"),
+                   OPTION_FLAG("balance", &balance,
+                               "parts in proportion to the speed of the devices, which is measured first"),
+                   own_option});
+    if (share && balance)
+        quit(EXIT_USAGE, "--share and --balance exclude each other");
     choose_gpus();
 
     divide(n, share, part);

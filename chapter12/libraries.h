@@ -32,45 +32,38 @@ __attribute__((noreturn)) static inline void library_failed(const char *call, co
     quit_line(EXIT_FAILURE, "%s:%d: %s: %s", file, line, call, status);
 }
 
-// Some libraries have no function for the names of their statuses.
-#define STATUS_NAME(status)                                                                                  \
-    case status:                                                                                             \
-        return #status
+// Some libraries have no function for the names of their statuses. Returns `other` if the name is not here.
+#define NAMED(status)                                                                                        \
+    { status, #status }
+
+template <class Status>
+static inline const char *name_in(Status status, const char *other,
+                                  std::initializer_list<std::pair<Status, const char *>> names) {
+    for (const auto &named : names)
+        if (named.first == status)
+            return named.second;
+    return other;
+}
 
 #ifdef CUSOLVER_VERSION
 static inline const char *name_of_cusolver(cusolverStatus_t status) {
-    switch (status) {
-        STATUS_NAME(CUSOLVER_STATUS_NOT_INITIALIZED);
-        STATUS_NAME(CUSOLVER_STATUS_ALLOC_FAILED);
-        STATUS_NAME(CUSOLVER_STATUS_INVALID_VALUE);
-        STATUS_NAME(CUSOLVER_STATUS_ARCH_MISMATCH);
-        STATUS_NAME(CUSOLVER_STATUS_EXECUTION_FAILED);
-        STATUS_NAME(CUSOLVER_STATUS_INTERNAL_ERROR);
-        STATUS_NAME(CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED);
-        STATUS_NAME(CUSOLVER_STATUS_NOT_SUPPORTED);
-    default:
-        return "a status of cuSOLVER";
-    }
+    return name_in<cusolverStatus_t>(
+        status, "a status of cuSOLVER",
+        {NAMED(CUSOLVER_STATUS_NOT_INITIALIZED), NAMED(CUSOLVER_STATUS_ALLOC_FAILED),
+         NAMED(CUSOLVER_STATUS_INVALID_VALUE), NAMED(CUSOLVER_STATUS_ARCH_MISMATCH),
+         NAMED(CUSOLVER_STATUS_EXECUTION_FAILED), NAMED(CUSOLVER_STATUS_INTERNAL_ERROR),
+         NAMED(CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED), NAMED(CUSOLVER_STATUS_NOT_SUPPORTED)});
 }
 #endif
 
 #ifdef CUFFT_VERSION
 static inline const char *name_of_cufft(cufftResult status) {
-    switch (status) {
-        STATUS_NAME(CUFFT_INVALID_PLAN);
-        STATUS_NAME(CUFFT_ALLOC_FAILED);
-        STATUS_NAME(CUFFT_INVALID_TYPE);
-        STATUS_NAME(CUFFT_INVALID_VALUE);
-        STATUS_NAME(CUFFT_INTERNAL_ERROR);
-        STATUS_NAME(CUFFT_EXEC_FAILED);
-        STATUS_NAME(CUFFT_SETUP_FAILED);
-        STATUS_NAME(CUFFT_INVALID_SIZE);
-        STATUS_NAME(CUFFT_INVALID_DEVICE);
-        STATUS_NAME(CUFFT_NO_WORKSPACE);
-        STATUS_NAME(CUFFT_NOT_SUPPORTED);
-    default:
-        return "a status of cuFFT";
-    }
+    return name_in<cufftResult>(
+        status, "a status of cuFFT",
+        {NAMED(CUFFT_INVALID_PLAN), NAMED(CUFFT_ALLOC_FAILED), NAMED(CUFFT_INVALID_TYPE),
+         NAMED(CUFFT_INVALID_VALUE), NAMED(CUFFT_INTERNAL_ERROR), NAMED(CUFFT_EXEC_FAILED),
+         NAMED(CUFFT_SETUP_FAILED), NAMED(CUFFT_INVALID_SIZE), NAMED(CUFFT_INVALID_DEVICE),
+         NAMED(CUFFT_NO_WORKSPACE), NAMED(CUFFT_NOT_SUPPORTED)});
 }
 
 // The largest error of a transform of n points, relative to the root mean square of its results. A fast
@@ -97,38 +90,23 @@ static inline void handle_exceptions(void) {
 
 #ifdef CL_VERSION_2_0
 static inline const char *name_of_opencl(cl_int status) {
-    switch (status) {
-        STATUS_NAME(CL_DEVICE_NOT_AVAILABLE);
-        STATUS_NAME(CL_MEM_OBJECT_ALLOCATION_FAILURE);
-        STATUS_NAME(CL_OUT_OF_RESOURCES);
-        STATUS_NAME(CL_OUT_OF_HOST_MEMORY);
-        STATUS_NAME(CL_INVALID_VALUE);
-        STATUS_NAME(CL_INVALID_BUFFER_SIZE);
-        STATUS_NAME(CL_INVALID_WORK_GROUP_SIZE);
-        STATUS_NAME(CL_INVALID_KERNEL_ARGS);
-        STATUS_NAME(CL_INVALID_KERNEL_NAME);
-    default:
-        return "a status of OpenCL";
-    }
+    return name_in<cl_int>(status, "a status of OpenCL",
+                           {NAMED(CL_DEVICE_NOT_AVAILABLE), NAMED(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+                            NAMED(CL_OUT_OF_RESOURCES), NAMED(CL_OUT_OF_HOST_MEMORY), NAMED(CL_INVALID_VALUE),
+                            NAMED(CL_INVALID_BUFFER_SIZE), NAMED(CL_INVALID_WORK_GROUP_SIZE),
+                            NAMED(CL_INVALID_KERNEL_ARGS), NAMED(CL_INVALID_KERNEL_NAME)});
 }
 #endif
 
 #ifdef CURAND_VERSION
 static inline const char *name_of_curand(curandStatus_t status) {
-    switch (status) {
-        STATUS_NAME(CURAND_STATUS_VERSION_MISMATCH);
-        STATUS_NAME(CURAND_STATUS_NOT_INITIALIZED);
-        STATUS_NAME(CURAND_STATUS_ALLOCATION_FAILED);
-        STATUS_NAME(CURAND_STATUS_TYPE_ERROR);
-        STATUS_NAME(CURAND_STATUS_OUT_OF_RANGE);
-        STATUS_NAME(CURAND_STATUS_LENGTH_NOT_MULTIPLE);
-        STATUS_NAME(CURAND_STATUS_LAUNCH_FAILURE);
-        STATUS_NAME(CURAND_STATUS_PREEXISTING_FAILURE);
-        STATUS_NAME(CURAND_STATUS_INITIALIZATION_FAILED);
-        STATUS_NAME(CURAND_STATUS_INTERNAL_ERROR);
-    default:
-        return "a status of cuRAND";
-    }
+    return name_in<curandStatus_t>(
+        status, "a status of cuRAND",
+        {NAMED(CURAND_STATUS_VERSION_MISMATCH), NAMED(CURAND_STATUS_NOT_INITIALIZED),
+         NAMED(CURAND_STATUS_ALLOCATION_FAILED), NAMED(CURAND_STATUS_TYPE_ERROR),
+         NAMED(CURAND_STATUS_OUT_OF_RANGE), NAMED(CURAND_STATUS_LENGTH_NOT_MULTIPLE),
+         NAMED(CURAND_STATUS_LAUNCH_FAILURE), NAMED(CURAND_STATUS_PREEXISTING_FAILURE),
+         NAMED(CURAND_STATUS_INITIALIZATION_FAILED), NAMED(CURAND_STATUS_INTERNAL_ERROR)});
 }
 #endif
 

@@ -148,9 +148,33 @@ static void print_row(Sums random, Sums sobol, size_t n) {
            by_height(sobol, n) - M_PI, 1.0 / n);
 }
 
-// The same sums on the host, of the numbers in device memory
+// Whether these are the first 2 n numbers of a generator, with the seed of the command line or of two
+// dimensions
+static bool check_numbers(const char *name, curandRngType_t type, const float *numbers, size_t n) {
+    DeviceArray<float> dev_expected(2 * n);
+    curandGenerator_t generator;
+    HANDLE_CURAND(curandCreateGenerator(&generator, type));
+    if (type == CURAND_RNG_QUASI_SOBOL32)
+        HANDLE_CURAND(curandSetQuasiRandomGeneratorDimensions(generator, 2));
+    else
+        HANDLE_CURAND(curandSetPseudoRandomGeneratorSeed(generator, options.seed));
+    HANDLE_CURAND(curandGenerateUniform(generator, dev_expected, 2 * n));
+    HANDLE_CURAND(curandDestroyGenerator(generator));
+    HostArray<float> expected(dev_expected, 2 * n);
+    return check_ints(name, (const int *)numbers, (const int *)+expected, 2 * n);
+}
+
+// The same sums on the host, of the numbers in device memory. main calls this for random and Sobol' numbers
+// in turn. The first random numbers must be those of the seed, and the second Sobol' numbers the first ones
+// again.
 static bool check_sums(Sums got, const float *dev_numbers, size_t n) {
+    static int calls = 0;
     HostArray<float> numbers(dev_numbers, 2 * n);
+    calls++;
+    if (calls == 1 && !check_numbers("random numbers", generator_type, numbers, n))
+        return false;
+    if (calls == 4 && !check_numbers("Sobol' numbers", CURAND_RNG_QUASI_SOBOL32, numbers, n))
+        return false;
     Sums expected = {0, 0};
     for (size_t i = 0; i < n; i++)
         add_point(&expected, numbers[i], numbers[n + i]);

@@ -2,7 +2,8 @@
 /*
  * cuSOLVER for dense matrices by LAPACK, which OpenBLAS contains: link with -lopenblas (cucc does so for
  * -lcusolver). Matrices are stored by columns. The functions check sizes and leading dimensions, and do their
- * work in the order of the stream; devInfo, in device memory, says what LAPACK reports.
+ * work in the order of the stream; devInfo, in device memory, says what LAPACK reports. A workspace must be
+ * as large as _bufferSize says, and of those of a QR factorization each may be the largest.
  *
  * Has potrf, potrs, potri, getrf, getrs, geqrf, ormqr, orgqr, sytrf, gesvd, syevd and sygvd for float and
  * double, potrf, potrs, getrf, getrs, geqrf, unmqr, ungqr, gesvd and heevd for complex numbers, and
@@ -12,6 +13,7 @@
 #include "cublas_v2.h"
 #include "cusolver_common.h"
 #include "cuda_cpu/letters_off.h"
+#include <limits.h>
 
 struct cusolverDnContext {
     cudaStream_t stream = nullptr;
@@ -32,6 +34,11 @@ cusolverStatus_t run(const char *call, cusolverDnHandle_t handle, int *dev_info,
     };
     return library_call(call, handle->stream, all) == cudaSuccess ? CUSOLVER_STATUS_SUCCESS
                                                                   : CUSOLVER_STATUS_EXECUTION_FAILED;
+}
+
+// Overwrites the program's workspace. The runtime refuses it if the memory is smaller.
+template <class T> bool overwrite(T *work, int least, cudaStream_t stream) {
+    return cudaMemsetAsync(work, 0xff, std::max(1, least) * sizeof(T), stream) == cudaSuccess;
 }
 
 CUDA_CPU_RETURN(char, uplo, (cublasFillMode_t fill), fill == CUBLAS_FILL_MODE_LOWER ? 'L' : 'U')
@@ -57,6 +64,8 @@ CUDA_CPU_RETURN(char, job, (cusolverEigMode_t mode), mode == CUSOLVER_EIG_MODE_V
         *size = std::max(1, n);                                                                              \
         return CUSOLVER_STATUS_SUCCESS;                                                                      \
     }
+// Whether the program's workspace has `least` numbers, by its size and by its memory
+#define CUDA_CPU_HAS(least) (lwork >= std::max(1, least) && cpu::overwrite(work, least, handle->stream))
 // Work that needs memory: `size` numbers at `work`
 #define CUDA_CPU_WORKSPACE(T, ...) cpu::with_workspace<T>([&](T *work, int size) { __VA_ARGS__; })
 // The body of a function: what its arguments must satisfy, and the work, which sets `info`
@@ -94,8 +103,10 @@ static inline cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cu
 // OR is or for real numbers (orthogonal) and un for complex ones (unitary).
 #define CUDA_CPU_SOLVER(S, s, T, OR)                                                                         \
     CUDA_CPU_SIZE(S##potrf, CUDA_CPU_FITS(n, lda), n, cublasFillMode_t, int n, T *, int lda)                 \
-    CUDA_CPU_FUNCTION(S##potrf, cublasFillMode_t fill, int n, T *A, int lda, T *, int, int *dev_info) {      \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda), cpu::cuda_cpu_##s##potrf(cpu::uplo(fill), n, A, lda, info, 1)); \
+    CUDA_CPU_FUNCTION(S##potrf, cublasFillMode_t fill, int n, T *A, int lda, T *work, int lwork,             \
+                      int *dev_info) {                                                                       \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_HAS(n),                                              \
+                      cpu::cuda_cpu_##s##potrf(cpu::uplo(fill), n, A, lda, info, 1));                        \
     }                                                                                                        \
     /* A and devInfo are arrays in device memory */                                                          \
     CUDA_CPU_FUNCTION(S##potrfBatched, cublasFillMode_t fill, int n, T *A[], int lda, int *dev_info,         \
@@ -113,12 +124,16 @@ static inline cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cu
                       cpu::cuda_cpu_##s##potrs(cpu::uplo(fill), n, columns, A, lda, B, ldb, info, 1));       \
     }                                                                                                        \
     CUDA_CPU_SIZE(S##potri, CUDA_CPU_FITS(n, lda), n, cublasFillMode_t, int n, T *, int lda)                 \
-    CUDA_CPU_FUNCTION(S##potri, cublasFillMode_t fill, int n, T *A, int lda, T *, int, int *dev_info) {      \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda), cpu::cuda_cpu_##s##potri(cpu::uplo(fill), n, A, lda, info, 1)); \
+    CUDA_CPU_FUNCTION(S##potri, cublasFillMode_t fill, int n, T *A, int lda, T *work, int lwork,             \
+                      int *dev_info) {                                                                       \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_HAS(n),                                              \
+                      cpu::cuda_cpu_##s##potri(cpu::uplo(fill), n, A, lda, info, 1));                        \
     }                                                                                                        \
     CUDA_CPU_SIZE(S##getrf, n >= 0 && CUDA_CPU_FITS(m, lda), n, int m, int n, T *, int lda)                  \
-    CUDA_CPU_FUNCTION(S##getrf, int m, int n, T *A, int lda, T *, int *pivots, int *dev_info) {              \
-        CUDA_CPU_WORK(n >= 0 && CUDA_CPU_FITS(m, lda), info = cpu::factorize(m, n, A, lda, pivots));         \
+    CUDA_CPU_FUNCTION(S##getrf, int m, int n, T *A, int lda, T *work, int *pivots, int *dev_info) {          \
+        const int lwork = INT_MAX;                                                                           \
+        CUDA_CPU_WORK(n >= 0 && CUDA_CPU_FITS(m, lda) && CUDA_CPU_HAS(n),                                    \
+                      info = cpu::factorize(m, n, A, lda, pivots));                                          \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##getrs, cublasOperation_t op, int n, int columns, const T *A, int lda,               \
                       const int *pivots, T *B, int ldb, int *dev_info) {                                     \
@@ -126,29 +141,30 @@ static inline cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cu
                       info = cpu::substitute(cpu::trans(op), n, columns, A, lda, pivots, B, ldb));           \
     }                                                                                                        \
     CUDA_CPU_SIZE(S##geqrf, n >= 0 && CUDA_CPU_FITS(m, lda), n, int m, int n, T *, int lda)                  \
-    CUDA_CPU_FUNCTION(S##geqrf, int m, int n, T *A, int lda, T *tau, T *, int, int *dev_info) {              \
-        CUDA_CPU_WORK(n >= 0 && CUDA_CPU_FITS(m, lda),                                                       \
+    CUDA_CPU_FUNCTION(S##geqrf, int m, int n, T *A, int lda, T *tau, T *work, int lwork, int *dev_info) {    \
+        CUDA_CPU_WORK(n >= 0 && CUDA_CPU_FITS(m, lda) && CUDA_CPU_HAS(n),                                    \
                       CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##geqrf(m, n, A, lda, tau, work, size, info))); \
     }                                                                                                        \
     CUDA_CPU_SIZE(S##OR##mqr,                                                                                \
                   n >= 0 && k >= 0 && k <= (side == CUBLAS_SIDE_LEFT ? m : n) &&                             \
                       CUDA_CPU_FITS(side == CUBLAS_SIDE_LEFT ? m : n, lda) && CUDA_CPU_FITS(m, ldc),         \
-                  side == CUBLAS_SIDE_LEFT ? n : m, cublasSideMode_t side, cublasOperation_t, int m, int n,  \
+                  side == CUBLAS_SIDE_LEFT ? m : n, cublasSideMode_t side, cublasOperation_t, int m, int n,  \
                   int k, const T *, int lda, const T *, const T *, int ldc)                                  \
     CUDA_CPU_FUNCTION(S##OR##mqr, cublasSideMode_t side, cublasOperation_t op, int m, int n, int k,          \
-                      const T *A, int lda, const T *tau, T *C, int ldc, T *, int, int *dev_info) {           \
+                      const T *A, int lda, const T *tau, T *C, int ldc, T *work, int lwork, int *dev_info) { \
         CUDA_CPU_WORK(                                                                                       \
             n >= 0 && k >= 0 && k <= (side == CUBLAS_SIDE_LEFT ? m : n) &&                                   \
-                CUDA_CPU_FITS(side == CUBLAS_SIDE_LEFT ? m : n, lda) && CUDA_CPU_FITS(m, ldc),               \
+                CUDA_CPU_FITS(side == CUBLAS_SIDE_LEFT ? m : n, lda) && CUDA_CPU_FITS(m, ldc) &&             \
+                CUDA_CPU_HAS(side == CUBLAS_SIDE_LEFT ? m : n),                                              \
             CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##OR##mqr(cpu::side(side), cpu::trans(op), m, n, k, A,    \
                                                              lda, tau, C, ldc, work, size, info, 1, 1)));    \
     }                                                                                                        \
-    CUDA_CPU_SIZE(S##OR##gqr, k >= 0 && k <= n && n <= m && CUDA_CPU_FITS(m, lda), n, int m, int n, int k,   \
-                  const T *, int lda, const T *)                                                             \
-    CUDA_CPU_FUNCTION(S##OR##gqr, int m, int n, int k, T *A, int lda, const T *tau, T *, int,                \
+    CUDA_CPU_SIZE(S##OR##gqr, k >= 0 && k <= n && n <= m && CUDA_CPU_FITS(m, lda), n + k, int m, int n,      \
+                  int k, const T *, int lda, const T *)                                                      \
+    CUDA_CPU_FUNCTION(S##OR##gqr, int m, int n, int k, T *A, int lda, const T *tau, T *work, int lwork,      \
                       int *dev_info) {                                                                       \
         CUDA_CPU_WORK(                                                                                       \
-            k >= 0 && k <= n && n <= m && CUDA_CPU_FITS(m, lda),                                             \
+            k >= 0 && k <= n && n <= m && CUDA_CPU_FITS(m, lda) && CUDA_CPU_HAS(n + k),                      \
             CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##OR##gqr(m, n, k, A, lda, tau, work, size, info)));      \
     }
 CUDA_CPU_SOLVER(S, s, float, or)
@@ -163,10 +179,10 @@ CUDA_CPU_SOLVER(Z, z, cuDoubleComplex, un)
 #define CUDA_CPU_SVD(S, s, T, R, ...)                                                                        \
     CUDA_CPU_SIZE(S##gesvd, n >= 0 && m >= n, n, int m, int n)                                               \
     CUDA_CPU_FUNCTION(S##gesvd, signed char jobu, signed char jobvt, int m, int n, T *A, int lda, R *values, \
-                      T *U, int ldu, T *VT, int ldvt, T *, int, R *, int *dev_info) {                        \
+                      T *U, int ldu, T *VT, int ldvt, T *work, int lwork, R *, int *dev_info) {              \
         CUDA_CPU_WORK(n >= 0 && m >= n && CUDA_CPU_FITS(m, lda) &&                                           \
                           ((jobu != 'A' && jobu != 'S') || CUDA_CPU_FITS(m, ldu)) &&                         \
-                          ((jobvt != 'A' && jobvt != 'S') || CUDA_CPU_FITS(n, ldvt)),                        \
+                          ((jobvt != 'A' && jobvt != 'S') || CUDA_CPU_FITS(n, ldvt)) && CUDA_CPU_HAS(n),     \
                       std::vector<R> real(5 * n + 1);                                                        \
                       CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##gesvd((char)jobu, (char)jobvt, m, n, A, lda,  \
                                                                      values, U, ldu, VT, ldvt, work, size,   \
@@ -183,17 +199,17 @@ CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
 // memory the second one needs.
 #define CUDA_CPU_EIGEN(S, s, T)                                                                              \
     CUDA_CPU_SIZE(S##sytrf, CUDA_CPU_FITS(n, lda), n, int n, T *, int lda)                                   \
-    CUDA_CPU_FUNCTION(S##sytrf, cublasFillMode_t fill, int n, T *A, int lda, int *pivots, T *, int,          \
-                      int *dev_info) {                                                                       \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && pivots,                                                       \
+    CUDA_CPU_FUNCTION(S##sytrf, cublasFillMode_t fill, int n, T *A, int lda, int *pivots, T *work,           \
+                      int lwork, int *dev_info) {                                                            \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && pivots && CUDA_CPU_HAS(n),                                    \
                       CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##sytrf(cpu::uplo(fill), n, A, lda, pivots,     \
                                                                      work, size, info, 1)));                 \
     }                                                                                                        \
     CUDA_CPU_SIZE(S##syevd, CUDA_CPU_FITS(n, lda), n, cusolverEigMode_t, cublasFillMode_t, int n, const T *, \
                   int lda, const T *)                                                                        \
     CUDA_CPU_FUNCTION(S##syevd, cusolverEigMode_t mode, cublasFillMode_t fill, int n, T *A, int lda,         \
-                      T *values, T *, int, int *dev_info) {                                                  \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda), std::vector<int> whole(5 * n + 3);                              \
+                      T *values, T *work, int lwork, int *dev_info) {                                        \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_HAS(n), std::vector<int> whole(5 * n + 3);           \
                       cpu::with_workspace<T>([&](T *work, int size) {                                        \
                           cpu::cuda_cpu_##s##syevd(cpu::job(mode), cpu::uplo(fill), n, A, lda, values, work, \
                                                    size, whole.data(), size < 0 ? -1 : (int)whole.size(),    \
@@ -204,8 +220,9 @@ CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
                   cusolverEigMode_t, cublasFillMode_t, int n, const T *, int lda, const T *, int ldb,        \
                   const T *)                                                                                 \
     CUDA_CPU_FUNCTION(S##sygvd, cusolverEigType_t type, cusolverEigMode_t mode, cublasFillMode_t fill,       \
-                      int n, T *A, int lda, T *B, int ldb, T *values, T *, int, int *dev_info) {             \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb), std::vector<int> whole(5 * n + 3);     \
+                      int n, T *A, int lda, T *B, int ldb, T *values, T *work, int lwork, int *dev_info) {   \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb) && CUDA_CPU_HAS(n),                     \
+                      std::vector<int> whole(5 * n + 3);                                                     \
                       cpu::with_workspace<T>([&](T *work, int size) {                                        \
                           cpu::cuda_cpu_##s##sygvd((int)type, cpu::job(mode), cpu::uplo(fill), n, A, lda, B, \
                                                    ldb, values, work, size, whole.data(),                    \
@@ -219,8 +236,8 @@ CUDA_CPU_EIGEN(D, d, double)
     CUDA_CPU_SIZE(C##heevd, CUDA_CPU_FITS(n, lda), n, cusolverEigMode_t, cublasFillMode_t, int n, const T *, \
                   int lda, const R *)                                                                        \
     CUDA_CPU_FUNCTION(C##heevd, cusolverEigMode_t mode, cublasFillMode_t fill, int n, T *A, int lda,         \
-                      R *values, T *, int, int *dev_info) {                                                  \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda), std::vector<int> whole(5 * n + 3);                              \
+                      R *values, T *work, int lwork, int *dev_info) {                                        \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_HAS(n), std::vector<int> whole(5 * n + 3);           \
                       std::vector<R> real(2 * (size_t)n * n + 5 * n + 1);                                    \
                       cpu::with_workspace<T>([&](T *work, int size) {                                        \
                           cpu::cuda_cpu_##c##heevd(cpu::job(mode), cpu::uplo(fill), n, A, lda, values, work, \

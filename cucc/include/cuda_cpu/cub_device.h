@@ -3,7 +3,8 @@
  * CUB: operations on arrays in device memory. Included by cub/cub.cuh.
  *
  * Each is a kernel of one thread in the given stream, so it is ordered with the other work of the stream and
- * can be captured. The temporary storage is not used.
+ * can be captured. The temporary storage is only overwritten. Its size depends on the operation, so that the
+ * size that another operation needs may be too small.
  */
 #pragma once
 #include <algorithm>
@@ -18,12 +19,17 @@ template <class F> __global__ void cu_serial(F f) {
 }
 
 // Runs f as a kernel. With null as the storage, only sets `bytes` to the required size, as CUB's functions
-// do.
+// do. A smaller storage is an error.
 template <class F> cudaError_t cu_run(void *storage, size_t &bytes, cudaStream_t stream, F f) {
+    const size_t required = sizeof(F);
     if (!storage) {
-        bytes = 1;
+        bytes = required;
         return cudaSuccess;
     }
+    if (bytes < required)
+        return cudaErrorInvalidValue;
+    if (const cudaError_t error = cudaMemsetAsync(storage, 0xff, required, stream))
+        return error;
     cu_serial<<<1, 1, 0, stream>>>(f);
     return cudaPeekAtLastError();
 }

@@ -227,13 +227,15 @@ TEST(warp_reduce_and_scan) {
 
 // ---- arrays ----
 
-// Calls a function of CUB's twice: for the size of the temporary storage, and with it.
+// Calls a function of CUB's for the size of the temporary storage, with a smaller size, and with this one.
 #define CUB(function, ...)                                                                                   \
     do {                                                                                                     \
         size_t bytes = 0;                                                                                    \
         void *storage = nullptr;                                                                             \
         EXPECT(cub::function(nullptr, bytes, __VA_ARGS__) == cudaSuccess && bytes > 0);                      \
         OK(cudaMalloc(&storage, bytes));                                                                     \
+        size_t less = bytes - 1;                                                                             \
+        EXPECT(cub::function(storage, less, __VA_ARGS__) == cudaErrorInvalidValue);                          \
         EXPECT(cub::function(storage, bytes, __VA_ARGS__) == cudaSuccess);                                   \
         OK(cudaFree(storage));                                                                               \
     } while (0)

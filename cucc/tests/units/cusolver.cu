@@ -307,4 +307,37 @@ TEST(bad_arguments) {
     EXPECT(cusolverDnSgeqrf_bufferSize(h, 4, -1, A.device, 4, &size) == CUSOLVER_STATUS_INVALID_VALUE);
     EXPECT(cusolverDnSetStream(NULL, 0) == CUSOLVER_STATUS_NOT_INITIALIZED);
 }
+
+// A workspace that is too small, by its size or by its memory, and the size that another function needs
+TEST(small_workspaces) {
+    const Handle h;
+    const int m = 9, n = 4;
+    const Array<int> pivots(n);
+    const Array<double> tau(n), values(n), x(m);
+    Matrix<double> A(m, n), U(m, n), VT(n, n);
+    int of_lu, of_qr, of_product, of_q;
+    CALL(cusolverDnDgetrf_bufferSize(h, n, n, A.device, m, &of_lu));
+    CALL(cusolverDnDgeqrf_bufferSize(h, m, n, A.device, m, &of_qr));
+    CALL(cusolverDnDormqr_bufferSize(h, CUBLAS_SIDE_LEFT, CUBLAS_OP_T, m, 1, n, A.device, m, tau.device,
+                                     x.device, m, &of_product));
+    CALL(cusolverDnDorgqr_bufferSize(h, m, n, n, A.device, m, tau.device, &of_q));
+    const Work<double> work(64), small(1);
+    int *info = work.info.device;
+    EXPECT(of_qr < of_product && of_qr < of_q && of_lu > 1);
+    EXPECT(cusolverDnDgetrf(h, n, n, A.device, m, small.device, pivots.device, info) ==
+           CUSOLVER_STATUS_INVALID_VALUE);
+    for (int right = 0; right < 2; right++) {
+        const auto expected = right ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_INVALID_VALUE;
+        EXPECT(cusolverDnDgeqrf(h, m, n, A.device, m, tau.device, work.device, of_qr - !right, info) ==
+               expected);
+        EXPECT(cusolverDnDgeqrf(h, m, n, A.device, m, tau.device, right ? work.device : small.device, of_qr,
+                                info) == expected);
+        EXPECT(cusolverDnDormqr(h, CUBLAS_SIDE_LEFT, CUBLAS_OP_T, m, 1, n, A.device, m, tau.device, x.device,
+                                m, work.device, right ? of_product : of_qr, info) == expected);
+        EXPECT(cusolverDnDorgqr(h, m, n, n, A.device, m, tau.device, work.device, right ? of_q : of_qr,
+                                info) == expected);
+        EXPECT(cusolverDnDgesvd(h, 'S', 'S', m, n, A.device, m, values.device, U.device, m, VT.device, n,
+                                work.device, right ? n : 1, NULL, info) == expected);
+    }
+}
 #endif
