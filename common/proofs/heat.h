@@ -83,11 +83,11 @@ static inline bool affordable(size_t size, size_t steps) {
 }
 
 // Compares the temperatures with the reference, which computes `steps` steps in double from `first`.
-// Temperatures are at most 1, so in each step the new value is rounded by at most 2^-25; as much again is
-// allowed for its change, and for a product with a speed other than 0.25. (Neighbours differ little after the
-// first steps, so the change is small: after 450 steps of the default plate the error was 9 * 2^-24.) Later
-// steps do not amplify the error, because they only take means. For the same reason no temperature leaves the
-// range of the first ones.
+// Temperatures are at most 1, so in each step the new value is rounded by at most 2^-25; as much again is allowed
+// for its change, and for a product with a speed other than 0.25. (Neighbours differ little after the first
+// steps, so the change is small: after 450 steps of the default plate the error was 9 * 2^-24.) Later steps do not
+// amplify the error, because they only take means. For the same reason no temperature leaves the range of the
+// first ones.
 static inline bool check_heat(const float *got, const float *first, const float *heaters, size_t size,
                               size_t steps, float speed = SPEED) {
     size_t cells = size * size;
@@ -166,9 +166,9 @@ static inline bool check_frames(const float *got, size_t size, size_t frames, in
 
 // Compares one step from random temperatures. In a run the temperatures along most edges stay near 0, so that
 // a wrong boundary condition there would not show. step(d) reads d->dev_inSrc and leaves its result there.
-// Rounding, for temperatures below 1: of the four differences at most 2^-25 each, of their sums, which are
-// below 2, 3 and 4, at most 2^-24, 2^-23 and 2^-23: 7 * 2^-24 in all, times a speed of at most 1/4; of the
-// product and of the new value at most 2^-25 each: together 2.75 * 2^-24.
+// Rounding, for temperatures below 1: of the four differences at most 2^-25 each, of their sums, which are below
+// 2, 3 and 4, at most 2^-24, 2^-23 and 2^-23: 7 * 2^-24 in all, times a speed of at most 1/4; of the product and
+// of the new value at most 2^-25 each: together 2.75 * 2^-24.
 template <class Data>
 static inline bool check_step(Data *d, void (*step)(Data *), size_t pitch, size_t size, float speed = SPEED) {
     size_t cells = size * size, width = size * sizeof(float);
