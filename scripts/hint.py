@@ -8,7 +8,7 @@ import re
 import sys
 
 from programs import ROOT
-from task import NO_CODE, Exercise, Problem
+from task import NO_CODE, Exercise
 
 WORDS = r"\b(__\w+|(?:threadIdx|blockIdx|blockDim|gridDim)\.\w|\w+(?=(?:<[\w, ]+>)?\(|<<<))"
 
@@ -44,9 +44,7 @@ if __name__ == "__main__":
         name, step = sys.argv[1:]
         exercise = Exercise(name)
         if exercise.why_none():
-            raise Problem(f"{name} is no exercise: {exercise.why_none()}")
+            sys.exit(f"hint.py: {name} is no exercise: {exercise.why_none()}")
         print(*{"1": terms, "2": words, "3": outline}[step](exercise), sep="\n")
     except (ValueError, KeyError, FileNotFoundError):
         sys.exit("hint.py: needs chapter05/dot, or another exercise, and 1, 2 or 3")
-    except Problem as problem:
-        sys.exit(f"hint.py: {problem}")
