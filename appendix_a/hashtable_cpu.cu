@@ -67,8 +67,8 @@ static bool verify_table(const Table &table, const unsigned *buffer) {
     size_t count = 0, misplaced = 0;
     for (unsigned i = 0; i < table.count; i++) {
         Entry *current = table.entries[i];
-        // NULL ends a chain. In a wrong table, so do other addresses outside the pool, and cycles are cut
-        // off.
+        // NULL ends a chain. In a wrong table any other address outside the pool ends it too, and so does
+        // the count, if there is a cycle.
         while (in_pool(table, current) && count <= elements) {
             count++;
             misplaced += hash(current->key, table.count) != i;

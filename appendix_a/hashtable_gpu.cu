@@ -99,8 +99,8 @@ static bool verify_table(const Table &dev_table, const unsigned *buffer) {
     size_t count = 0, misplaced = 0;
     for (unsigned i = 0; i < table.count; i++) {
         Entry *current = table.entries[i];
-        // NULL ends a chain. In a wrong table, so do other addresses outside the pool, and cycles are cut
-        // off.
+        // NULL ends a chain. In a wrong table any other address outside the pool ends it too, and so does
+        // the count, if there is a cycle.
         while (in_pool(table, current) && count <= elements) {
             count++;
             misplaced += hash(current->key, table.count) != i;
@@ -150,8 +150,8 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time to hash:  %3.1f ms\n", elapsedTime);
 
-    time_kernel(dev_keys, dev_values, table,
-                dev_lock); // empties the table and builds it again, several times
+    // Empties the table and builds it again, several times.
+    time_kernel(dev_keys, dev_values, table, dev_lock);
     bool ok = verify_table(table, buffer);
 
     HANDLE_ERROR(cudaEventDestroy(start));

@@ -9,10 +9,9 @@
  *          peer-to-peer access, texture
  * Book:    3.3
  * Run:     ./bin/chapter03/enum_gpu
- * Differs: CUDA 13 removed clock rate, copy overlap, kernel timeout and compute mode from the
- *          properties; they are attributes now. Shared memory and registers are listed per block, as
- *          in the book, and also per multiprocessor (MP). Adds memory clock, bus width, peak bandwidth,
- *          L2 cache, versions and peer access. The book's texture arrays are layered textures now.
+ * Differs: CUDA 13 removed clock rate, copy overlap, kernel timeout and compute mode; they are attributes
+ *          now. Shared memory and registers are also given per multiprocessor (MP). Adds memory clock, bus
+ *          width, bandwidth, L2 cache, versions, peer access. The book's texture arrays are layered textures.
  */
 #include "../common/book.h"
 

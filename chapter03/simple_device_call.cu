@@ -9,51 +9,28 @@
  *          recursion
  * Book:    3.2.3 (archive)
  * Run:     ./bin/chapter03/simple_device_call --a 2 --b 7 --via pointer
- * Differs: the two numbers and the way of the call are options. Devices of compute capability 1 had
- *          neither pointers to functions nor recursion; all later ones have both.
+ * Differs: the two numbers are options, and --via calls in other ways, by a kernel below the line. Devices of
+ *          compute capability 1 had neither pointers to functions nor recursion; all later ones have both.
  * Check:   --via direct | --via pointer | --via recursion --b 9
  */
 #include "../common/book.h"
 
 static int a = 2, b = 7; // --a, --b
 
-enum Via { DIRECT, POINTER, RECURSION };
-static int via = DIRECT; // --via
-
-#define DEEPEST         200 // nested calls
-#define BYTES_OF_A_CALL 64  // of stack, at most
-
 __device__ int addem(int a, int b) {
     return a + b;
 }
 
-// Adds 1 to a, b times. Each call has its own a and b on the stack of the thread. The compiler cannot know
-// how deep the calls will nest, so main sets the size of the stack.
-__device__ int add_ones(int a, int b) {
-    return b == 0 ? a : 1 + add_ones(a, b - 1);
-}
-
-// Pointers to device functions. The addresses are those of the functions on the device, so the table
-// is a variable of the device too: on the host addem has another address, or none.
-typedef int (*Function)(int, int);
-__device__ Function functions[] = {addem, addem, add_ones}; // the index is a Via; DIRECT needs no pointer
-
-__global__ void add(int a, int b, int *c, int via) {
-    *c = via == DIRECT ? addem(a, b) : functions[via](a, b);
+__global__ void add(int a, int b, int *c) {
+    *c = addem(a, b);
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
     int c, *dev_c;
     HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(int)));
-    if (via == RECURSION) {
-        size_t stack;
-        HANDLE_ERROR(cudaDeviceSetLimit(cudaLimitStackSize, BYTES_OF_A_CALL * (b + 16)));
-        HANDLE_ERROR(cudaDeviceGetLimit(&stack, cudaLimitStackSize));
-        printf("%zu bytes of stack for each thread, %d nested calls\n", stack, b + 1);
-    }
 
-    add<<<1, 1>>>(a, b, dev_c, via);
+    add<<<1, 1>>>(a, b, dev_c);
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(int), cudaMemcpyDeviceToHost));
@@ -64,7 +41,44 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+enum Via { DIRECT, POINTER, RECURSION };
+const int DEEPEST = 200;        // nested calls
+const int BYTES_OF_A_CALL = 64; // of stack, at most
+
+// Adds 1 to a, b times. Each call has its own a and b on the stack of the thread. The compiler cannot know
+// how deep the calls will nest, so the host sets the size of the stack.
+__device__ static int add_ones(int a, int b) {
+    return b == 0 ? a : 1 + add_ones(a, b - 1);
+}
+
+// Pointers to device functions. The addresses are those of the functions on the device, so the table
+// is a variable of the device too: on the host addem has another address, or none.
+typedef int (*Function)(int, int);
+__device__ Function functions[] = {addem, addem, add_ones}; // the index is a Via; DIRECT needs no pointer
+
+__global__ void add_through(int a, int b, int *c, int via) {
+    *c = functions[via](a, b);
+}
+
+// Adds as main does, through a pointer. Returns the exit status.
+static int add_via(int via) {
+    if (via == RECURSION) {
+        size_t stack;
+        HANDLE_ERROR(cudaDeviceSetLimit(cudaLimitStackSize, BYTES_OF_A_CALL * (b + 16)));
+        HANDLE_ERROR(cudaDeviceGetLimit(&stack, cudaLimitStackSize));
+        printf("%zu bytes of stack for each thread, %d nested calls\n", stack, b + 1);
+    }
+    DeviceArray<int> dev_c(1);
+    add_through<<<1, 1>>>(a, b, dev_c, via);
+    HANDLE_LAUNCH();
+    HostArray<int> c(dev_c, 1);
+    printf("%d + %d = %d\n", a, b, c[0]);
+    return check_value("c", c[0], a + b, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// With --via pointer and recursion the program ends in this function, and main does not run.
 void settings(int argc, char **argv) {
+    int via = DIRECT;
     // Each number is between minus and plus one billion, so that the sum fits an int.
     parse_options(
         argc, argv, "Adds two numbers on the device, in a function that the kernel calls.", 0,
@@ -74,10 +88,9 @@ void settings(int argc, char **argv) {
     if (via == RECURSION && (b < 0 || b > DEEPEST))
         quit(EXIT_USAGE, "--via recursion nests b calls, so --b must be from 0 to %d", DEEPEST);
     select_device();
+    if (via != DIRECT)
+        exit(add_via(via));
 }
 
 // Task: addem(): Return the sum of a and b.
-// add_ones(): A recursive device function that returns a + b for b >= 0. If b is 0, return a. Otherwise call
-// add_ones() with a and b - 1, and return the result plus 1.
-// add(): The grid has one block of one thread. The thread stores a + b in *c. If via is DIRECT, it calls
-// addem() directly. Otherwise it calls addem() or add_ones() through the function pointer functions[via].
+// add(): The grid has one block of one thread. The thread stores in *c what addem() returns for a and b.

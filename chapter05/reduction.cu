@@ -412,3 +412,19 @@ static bool check_every_size(void) {
     }
     return ok;
 }
+
+// Task: Write one kernel at a time, and run it alone: with --every --size 2000 --kernel 0 its result, with
+// --size 4M --kernel 0 its time. A block combines its part of `in`, n ints, with combine<min>(a, b), where an
+// element from n on counts as NONE<min>, and thread 0 stores the result in out[blockIdx.x].
+// reduce0(): Thread t loads element t + blockIdx.x * THREADS into shared memory. In each step 1, 2, 4, …
+// below THREADS every thread whose index is a multiple of 2 * step takes the word of thread t + step.
+// reduce1(): The same steps, but thread t works on the word 2 * step * t, if there is one.
+// add_halves(): For half = THREADS / 2, and half of that, and so on while half > last, each of the first
+// `half` threads takes the word that is `half` further on. All threads of the block reach a barrier after
+// each step. reduce2(): Load as reduce0() does, then add_halves() down to one word. load_two(): Return the
+// combination of two elements that are THREADS apart. A block has 2 * THREADS of them. reduce3(): Store what
+// load_two() returns in shared memory, then add_halves() down to one word. add_last_warp(): The first warp
+// combines 64 words in steps of 32, 16, … 1. Each lane keeps its sum in a register too, and each step has two
+// barriers of the warp. reduce4(): As reduce3(), but add_halves() stops at 64 words, which add_last_warp()
+// combines. reduce6(): A grid-stride loop combines the elements of a thread, then add_block() the threads of
+// the block.

@@ -4,8 +4,8 @@
  *
  * Teaches: If a thread reads what another thread wrote to shared memory, a barrier must separate the write
  *          from the read. Each thread draws the value that the opposite thread of its block computed.
- *          Without __syncthreads() some threads read too early. This data race is a race condition: the
- *          picture depends on the order in which the threads run. --no-sync shows it.
+ *          Without __syncthreads() (--no-sync) some threads read too early. This data race is a race
+ *          condition: the picture depends on the order in which the threads run.
  * Terms:   shared memory, barrier, __syncthreads, race condition, data race, dim3
  * Book:    5.3.2
  * Run:     ./bin/chapter05/shared_bitmap --output spheres.png

@@ -45,7 +45,7 @@ static bool check(const char *name, BenchError *error);
 
 // Rungs 0 to 3, the book's kernel. All threads of a warp read the same sphere at the same time. The book
 // found constant memory up to 50 % faster than global memory. On later GPUs the L1 cache serves such reads
-// of global memory too; the table compares both.
+// of global memory too; the table compares both. The PTX of both kernels differs only in the loads.
 __device__ static void draw_pixel(unsigned char *ptr, size_t size, const Sphere *s, int spheres) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;

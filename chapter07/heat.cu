@@ -19,7 +19,7 @@
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
 #include "../common/cpu_anim.h"
-#include "heat.h" // check
+#include "heat.h" // keep_state(), check_plate()
 
 #define DIM      1024
 #define MAX_TEMP 1.0f

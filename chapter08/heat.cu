@@ -19,7 +19,7 @@
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
 #include "../common/gpu_anim.h"
-#include "../common/proofs/heat.h" // check
+#include "../common/proofs/heat.h" // keep_state(), check_frames()
 
 #define DIM      1024
 #define MAX_TEMP 1.0f

@@ -73,6 +73,20 @@ def neighbours(path):
     return linked(f"<p>{', '.join(links)}</p>\n", path)
 
 
+def beside(path):
+    """Below the source of a program: the drawings whose text names it, and its question, with the answer folded away."""
+    _, *drawings = re.split("^## ", (ROOT / "docs/drawings.md").read_text(), flags=re.M)
+    shown = "".join(f"## {text}" for text in drawings if f"(../{path})" in text)
+    html = MarkdownIt("commonmark").render(shown.replace('src="', 'src="../docs/'))
+    row = rf"\| \[.*?\]\(\.\./{path}\) (★+) \| (.*?) \| (?:`(.*?)`)? ?\| (<details>.*</details>) \|\n"
+    if found := re.search(row, (ROOT / "docs/predict.md").read_text()):
+        stars, question, options, answer = found.groups("")
+        run = f"{question} `./bin/{path.removesuffix('.cu')}{options and ' '}{options}`"
+        html += MarkdownIt("commonmark").render(f"## Predict, then run {stars}\n\n{run}\n\n")
+        html += MarkdownIt("commonmark").renderInline(answer.replace("\\|", "|"))
+    return linked(html, path)
+
+
 def source(path):
     """A source, or the list of a folder, as HTML. The style sheet adds the line numbers."""
 
@@ -86,7 +100,7 @@ def source(path):
     html = highlight(text, lexer(stripnl=False, ensurenl=False), HtmlFormatter(linespans="L"))
     # Pygments 2.20 does not escape quotation marks
     html = re.sub('(?<=<span class="cpf">)(?:&quot;|")([^&<"]+)(?:&quot;|")', included, html)
-    return f"<h1>{path}</h1>\n{neighbours(path)}{html}"
+    return f"<h1>{path}</h1>\n{neighbours(path)}{html}{beside(path)}"
 
 
 def document(path):

@@ -75,6 +75,12 @@ def test_each_program_has_a_page_with_its_source(site):
     ):
         text = text_of((site / f"{page}.cu.html").read_text())
         assert re.findall(r"(previous|next): \w+/(\w+)\.cu", text) == [*zip(around[::2], around[1::2])], page
+    below = (site / "chapter05/dot.cu.html").read_text().split("</pre>")[1]
+    assert (
+        '<img src="../docs/drawings/reduction.svg"' in below and "<details><summary>answer</summary>" in below
+    )
+    assert "./bin/chapter05/dot --size 16 --additions" in below
+    assert "must be one of 16|32" in (site / "chapter06/ray_noconst.cu.html").read_text()
 
 
 def test_every_link_leads_somewhere(site):

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""What a reader predicts before a run (docs/predict.md), and hints for the exercises (scripts/hint.py)."""
+import re
+import shlex
+
+import pytest
+
+import helpers
+import hint  # scripts/, which helpers adds to the path
+import task
+import test_page
+from trees import ROOT, run as run_script
+
+ROW = r"^\| \[(\S+)\]\(\.\./\1\.cu\) ★+ \| [^|]+ \| (?:`(.*?)`)? ?\| <details><summary>answer</summary>(.*)</details> \|$"
+QUESTIONS = re.findall(ROW, (ROOT / "docs/predict.md").read_text(), re.M)
+
+
+def test_each_program_of_the_book_has_a_question():
+    book = {name for name, *_ in test_page.listings()}
+    assert [name for name, *_ in QUESTIONS] == [p.name for p in helpers.programs() if p.name in book]
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.parametrize("name, options, answer", QUESTIONS, ids=[name for name, *_ in QUESTIONS])
+def test_the_run_gives_the_answer(run, name, options, answer):
+    """Each code span of the answer is in the output."""
+    if not next(program.built for program in helpers.programs() if program.name == name):
+        pytest.skip(f"{name} needs a library that is not here")
+    result = run(name, *shlex.split(options))
+    shown, said = " ".join((result.out + result.err).split()), re.findall("`(.*?)`", answer)
+    assert said and [words for words in said if words.replace("\\|", "|") not in shown] == [], str(result)
+
+
+def test_hints_for_every_exercise():
+    """The second step of dot has the barrier; the third one has no expression of the solution."""
+    exercises = [e for e in (task.Exercise(p.name) for p in helpers.programs()) if not e.why_none()]
+    for exercise in exercises:
+        assert (
+            min(len([*step(exercise)]) for step in (hint.terms, hint.words, hint.outline)) > 0
+        ), exercise.name
+    said = [run_script(ROOT, "scripts/hint.py", "chapter05/dot", step) for step in "123"]
+    assert "barrier: A point that" in said[0] and "dot(): __shared__ threadIdx.x" in said[1]
+    assert (
+        "        __syncthreads();\n" in said[2]
+        and "cacheIndex + i" not in said[2]
+        and "i /= 2" not in said[2]
+    )
+    assert "no exercise" in run_script(ROOT, "scripts/hint.py", "chapter05/dot_ladder", "1", status=1)
+    assert "needs" in run_script(ROOT, "scripts/hint.py", "chapter05/dot", "4", status=1)
+    assert "chapter05/reduction" in [exercise.name for exercise in exercises]
