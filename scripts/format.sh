@@ -23,7 +23,7 @@ case ${1-} in
 esac
 
 status=0
-# shellcheck disable=SC2086
+# shellcheck disable=SC2038,SC2086
 find . \( -path './.*' -o -path ./my -o -path "./$BUILD" -o -path "./$BIN" \) -prune -o -type f -regex '.*\.\([ch]\|cu\|cpp\)' -print |
     xargs -r "$CLANG_FORMAT" $c_flags || status=1
 # shellcheck disable=SC2086

@@ -275,7 +275,7 @@ def test_lost_output(sound_sample, run, tmp_path):
         os.close(write)
     with open("/dev/full", "w") as full:
         one_line(run(sound_sample, *sound_sample.small, stdout=full), 1)
-    assert bool(list(tmp_path.iterdir())) == bool(sound_sample.picture)
+    assert list(tmp_path.iterdir()) or not sound_sample.picture
     command = f'exec "{helpers.BIN / sound_sample.name}" {" ".join(sound_sample.small)} >&-'
     one_line(run(pathlib.Path("/bin/sh"), "-c", command), 1)
 
