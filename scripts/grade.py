@@ -78,8 +78,7 @@ def run_once(box, binary, options, schedule):
     memory = {"AS": (MEMORY_LIMIT + (32768 if RACES else 0)) * MIB} if MEMORY_LIMIT else {}
     descriptors = f'exec 3<"{WORK}/word" 4>"{WORK}/said" && rm "{WORK}/word" && exec "$@"'
     env = {"PATH": os.environ["PATH"], "HOME": str(HERE), "TMPDIR": str(HERE), "EXERCISE_GRADED": "1"}
-    settings = {"SCHEDULE": schedule, "STREAMS": "late", "STRICT": "1", "FILL": "nan", "CONFINE": "1"}
-    env |= {f"CUDA_CPU_{name}": value for name, value in settings.items()}
+    env |= dict(CUDA_CPU_SCHEDULE=schedule, CUDA_CPU_STREAMS="late", CUDA_CPU_STRICT="1", CUDA_CPU_FILL="nan")
     limits = limit(CORE=0, CPU=TIME_LIMIT * 2, FSIZE=OUTPUT_LIMIT * MIB, NPROC=4096, NOFILE=1024, **memory)
     # The first process of a sandbox does not get every signal, so that is a shell.
     command = ["sh", "-c", descriptors, "sh", *box, "sh", "-c", '"$@"; exit $?', "sh", binary, *options]

@@ -110,6 +110,8 @@ def only_computes(text, line, known, names, helpers):
             refuse("a preprocessor directive" if token in ("#", "%:") else token[:40])
         if last == "extern" and token != "__shared__":
             refuse("extern")
+        if opened and token in ("__device__", "__global__", "__host__"):
+            refuse(token)
         if kind == "word":
             member = last in (".", "->") and re.match("[A-Za-z]", token) and re.search("[a-z]", token)
             if not member and (token in always or not known(token)) and before + last != "thrust::":

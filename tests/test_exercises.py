@@ -107,6 +107,7 @@ auto (n) = min; n(0); @ body => auto other than
 auto static n = min; n(0); @ body => auto other than
 auto f = min, abs = min; abs(0); @ body => auto for two variables
 auto f = min; (f)(0); @ body => a call of a value
+__device__ static int x = 1; @ body => __device__ is not accepted
 extern int options; @ body => extern is not accepted
 { @ body => its braces
 __global__ void add() {} @ before => has been changed

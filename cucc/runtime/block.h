@@ -64,7 +64,6 @@ struct TimeLimit {
 struct Worker : Block {
     Watch watch{*this};
     const Kernel *kernel = nullptr; // null outside a kernel
-    const char *below;              // a kernel's part of the stack of the host thread is below this address
     bool strict; // a barrier needs all threads of the block, not only those that have not returned
 
     void *leave[5];              // where run_blocks() continues after a failed assertion or __trap()

@@ -173,23 +173,6 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
     report(other, me, where, bytes);
 }
 
-// With CUDA_CPU_CONFINE=1 a kernel may write to memory of CUDA and to its own stack only. This ends the program
-// before another write, which can only be to memory of the host.
-void confine(uintptr_t address) {
-    static const bool confined = setting_of("CUDA_CPU_CONFINE", {"0", "1"});
-    const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    bool on_fiber = false;
-    if (!confined)
-        return;
-    for (const Fiber *fiber : self->fibers) {
-        if (address - (uintptr_t)fiber->stack < fiber->size)
-            return;
-        on_fiber |= here - (uintptr_t)fiber->stack < fiber->size;
-    }
-    if (on_fiber || address < here || address >= (uintptr_t)self->below)
-        end_program("out of bounds in kernel %s: it writes to memory of the host", self->kernel->name);
-}
-
 } // namespace
 
 void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads, const void *instruction) {
@@ -204,7 +187,7 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
     if (!in_kernel && !copies && (!host_matters.load(std::memory_order_relaxed) || in_callback))
         return;
     if (address >> address_bits)
-        return in_kernel && write ? confine(address) : void();
+        return;
     Access me{};
     const Threads *block = nullptr;
     while (bytes) {
@@ -233,8 +216,7 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
                                        : in_kernel && (address & (race_page - 1)) + here > page->used;
             if (!beyond || !report_out_of_bounds(me, address, here))
                 check(*page, address, here, me, block, shared, reads);
-        } else if (in_kernel && write)
-            confine(address);
+        }
         address += here;
         bytes -= here;
     }

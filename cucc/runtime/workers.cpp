@@ -129,7 +129,6 @@ void run_blocks(Grid &grid) {
     worker.strict = grid.strict;
     worker.prepare_shared(grid.config.shared_bytes, grid.shared_limit);
     worker.kernel = &grid.kernel;
-    worker.below = static_cast<const char *>(__builtin_frame_address(0));
     if (kernels_may_poll())
         enter_grid(grid);
     current_block = &worker;
