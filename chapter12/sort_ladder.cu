@@ -709,12 +709,17 @@ __device__ static unsigned mix(unsigned x) {
     return x ^ x >> 16;
 }
 
+// Whether key a sorts before key b
+__host__ __device__ static bool before(unsigned a, unsigned b, bool ints) {
+    return ints ? (int)a < (int)b : a < b;
+}
+
 // Compares each key with the one before it.
-__global__ void examine(Records sorted, const unsigned *in, unsigned flip, unsigned n) {
+__global__ void examine(Records sorted, const unsigned *in, bool ints, unsigned n) {
     Found f = {0, {0, 0}, 0};
     for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x) {
         unsigned key = sorted.keys[i], left = i ? sorted.keys[i - 1] : key;
-        f.misplaced += (left ^ flip) > (key ^ flip);
+        f.misplaced += before(key, left, ints);
         f.hash[0] += mix(key);
         f.hash[1] += (unsigned long long)mix(~key) * mix(key + 1);
         if (sorted.values) {
@@ -732,7 +737,8 @@ __global__ void examine(Records sorted, const unsigned *in, unsigned flip, unsig
 static Found examined(Records sorted) {
     Found f = {};
     HANDLE_ERROR(cudaMemcpyToSymbol(found, &f, sizeof f));
-    examine<<<min_of(16 * multiprocessors, (n + BLOCK - 1) / BLOCK), BLOCK>>>(sorted, dev_in.keys, flip(), n);
+    examine<<<min_of(16 * multiprocessors, (n + BLOCK - 1) / BLOCK), BLOCK>>>(sorted, dev_in.keys, is_signed,
+                                                                              n);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpyFromSymbol(&f, found, sizeof f));
     return f;
@@ -750,7 +756,7 @@ static void fill_keys(int fill) {
             keys[i] &= expected[i];
     }
     for (size_t i = 0; i < n; i++) {
-        unsigned step = ((uint64_t)i << 32) / n ^ flip();
+        unsigned step = ((uint64_t)i << 32) / n ^ (is_signed ? 1u << 31 : 0);
         keys[i] = fill == EQUAL ? keys[0] : fill == SORTED ? step : fill == REVERSED ? ~step : keys[i];
         expected[i] = i;
     }
@@ -758,7 +764,7 @@ static void fill_keys(int fill) {
     HANDLE_ERROR(cudaMemcpy(dev_in.values, expected.data(), n * sizeof(unsigned), cudaMemcpyHostToDevice));
     if (n <= HOST_SORT)
         std::stable_sort(expected.begin(), expected.end(),
-                         [](unsigned a, unsigned b) { return (keys[a] ^ flip()) < (keys[b] ^ flip()); });
+                         [](unsigned a, unsigned b) { return before(keys[a], keys[b], is_signed); });
     expected_found = examined({dev_in.keys, NULL});
 }
 
