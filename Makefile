@@ -149,7 +149,8 @@ $(MINE:%=$(BIN)/%): $(VERDICT)
 
 $(BIN)/%: %.c $(LIBRARY) $(CONFIG)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(C_FLAGS) -MMD -MP -MF $(D)/$*.d -MT $@ -o $@ $< $(LIBRARY) -Wl,--as-needed $(LDFLAGS) $(LIBS) -lm $(LDLIBS)
+	$(Q)$(CC) $(C_FLAGS) -MMD -MP -MF $(D)/$*.d -MT $@ -o $(NEW) $< $(LIBRARY) -Wl,--as-needed $(LDFLAGS) $(LIBS) -lm $(LDLIBS) \
+	    $(RENAME)
 
 # for --version of the programs
 $(B)/common/lib/options.o: C_FLAGS += -DSUITE_VERSION=$(file <VERSION)
