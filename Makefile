@@ -136,29 +136,34 @@ $(BUILT): %: $(BIN)/% ;
 $(SKIPPED):
 	@$(foreach l,$(call lacks,$@),$(info make: $@ needs $(l), $(or $(OFF_$(l)),which this back end lacks)))exit 1
 
+# Two makes may run at once, and one may be killed. So what is built is written under the number of a process and renamed.
+NEW = $@$(if $(DRY),,.$$$$)
+RENAME = $(if $(DRY),,&& mv $@.$$$$ $@)
+
 # The rule for every program, with both compilers
 $(BIN)/%: %.cu $(LIBRARY) $(CONFIG) $(RUNTIME) $(if $(DRY),again)
 	$(call say,NVCC,$@)
-	$(Q)$(COMPILER) $(call own_flags,$*) -MMD -MP -MF $(D)/$*.d -MT $@ -o $@ $< $(LIBRARY) \
-	    -Xlinker --as-needed $(LDFLAGS) $(call own_libs,$*) $(LIBS) $(LDLIBS)
+	$(Q)$(COMPILER) $(call own_flags,$*) -MMD -MP -MF $(D)/$*.d -MT $@ -o $(NEW) $< $(LIBRARY) \
+	    -Xlinker --as-needed $(LDFLAGS) $(call own_libs,$*) $(LIBS) $(LDLIBS) $(RENAME)
 $(MINE:%=$(BIN)/%): $(VERDICT)
 
 $(BIN)/%: %.c $(LIBRARY) $(CONFIG)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(C_FLAGS) -MMD -MP -MF $(D)/$*.d -MT $@ -o $@ $< $(LIBRARY) -Wl,--as-needed $(LDFLAGS) $(LIBS) -lm $(LDLIBS)
+	$(Q)$(CC) $(C_FLAGS) -MMD -MP -MF $(D)/$*.d -MT $@ -o $(NEW) $< $(LIBRARY) -Wl,--as-needed $(LDFLAGS) $(LIBS) -lm $(LDLIBS) \
+	    $(RENAME)
 
 # for --version of the programs
 $(B)/common/lib/options.o: C_FLAGS += -DSUITE_VERSION=$(file <VERSION)
 $(B)/common/lib/options.o: VERSION
 $(B)/%.o: %.c $(CONFIG)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(C_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(C_FLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $(NEW) $< $(RENAME)
 
 OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/lib/*.c)))
-# An object whose source has gone must leave the library. Programs that are linked meanwhile get the old or the new one.
+# An object whose source has gone must leave the library.
 $(LIBRARY): $(OBJECTS) $(if $(filter-out $(notdir $(OBJECTS)),$(shell $(AR) t $(LIBRARY) 2>/dev/null)),again)
 	$(call say,AR,$@)
-	$(Q)rm -f $@.new && $(AR) rcs $@.new $(OBJECTS) && mv $@.new $@
+	$(Q)$(AR) rcs $(NEW) $(OBJECTS) $(RENAME)
 .PHONY: again
 -include $(wildcard $(D)/*/*.d $(D)/*/*/*.d $(D)/*/*/*/*.d $(B)/common/*/*.d)
 

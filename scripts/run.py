@@ -6,6 +6,7 @@ beside it. Then it runs in build/run/small with the small and odd sizes of its C
 late there, or in another order, so that a missing wait shows. The exit status is 1 when a program failed. BIN and BUILD are the folders of the Makefile;
 TIME_LIMIT is in seconds."""
 import contextlib
+import fcntl
 import os
 import pathlib
 import re
@@ -110,7 +111,20 @@ def run(program):
     return small if small[0] != "ok" else result
 
 
+def wait_for_others():
+    """Two runs write the same files, so the second one waits for the first. The lock ends with the process."""
+    (ROOT / BUILD / "run").mkdir(parents=True, exist_ok=True)
+    lock = open(ROOT / BUILD / "run/.lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(f"waiting for another run in {BUILD}/run", flush=True)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
 def main(folders):
+    lock = wait_for_others()  # noqa: F841
     programs, counts = read_programs(folders), dict.fromkeys(("ok", "failed", "waived", "not built"), 0)
     total, width = len(programs), len(str(len(programs)))
     print(f"{'':{2 * width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")

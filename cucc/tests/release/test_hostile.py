@@ -18,7 +18,7 @@ int main() {
     return h != 42;
 }
 """
-MANY = 300
+MANY = 60
 CALLS = "".join(f"k{i}<<<1, 1>>>(d); " for i in range(MANY))
 SOURCES = {
     "CRLF": RIGHT.replace("\n", "\r\n").encode(),
