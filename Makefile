@@ -136,7 +136,8 @@ $(BUILT): %: $(BIN)/% ;
 $(SKIPPED):
 	@$(foreach l,$(call lacks,$@),$(info make: $@ needs $(l), $(or $(OFF_$(l)),which this back end lacks)))exit 1
 
-# Two makes may run at once, and one may be killed. So what is built is written under the number of a process and renamed.
+# Two makes may run at once, and one may be killed. So what is built has the number of a process as its ending,
+# and is renamed at the end.
 NEW = $@$(if $(DRY),,.$$$$)
 RENAME = $(if $(DRY),,&& mv $@.$$$$ $@)
 
@@ -149,8 +150,8 @@ $(MINE:%=$(BIN)/%): $(VERDICT)
 
 $(BIN)/%: %.c $(LIBRARY) $(CONFIG)
 	$(call say,CC,$@)
-	$(Q)$(CC) $(C_FLAGS) -MMD -MP -MF $(D)/$*.d -MT $@ -o $(NEW) $< $(LIBRARY) -Wl,--as-needed $(LDFLAGS) $(LIBS) -lm $(LDLIBS) \
-	    $(RENAME)
+	$(Q)$(CC) $(C_FLAGS) -MMD -MP -MF $(D)/$*.d -MT $@ -o $(NEW) $< $(LIBRARY) \
+	    -Wl,--as-needed $(LDFLAGS) $(LIBS) -lm $(LDLIBS) $(RENAME)
 
 # for --version of the programs
 $(B)/common/lib/options.o: C_FLAGS += -DSUITE_VERSION=$(file <VERSION)

@@ -81,8 +81,7 @@ class Names:
         self.device = words_of(cleaned("\n".join(lesson))) - host | own
         self.host = self.device | words_of(asked)
         self.strings = {*re.findall(STRING, asked)}
-        # An exercise about lambdas or pointers to functions
-        self.calls_values = bool(re.search(r"\[[&=]?\]\s*[({]|\]\s*\(", asked))
+        self.calls_values = bool(re.search(r"\[[&=]?\]\s*[({]|\]\s*\(", asked))  # it is about them
 
     def has(self, word, host):
         known = self.host if host else self.device
@@ -101,8 +100,7 @@ def only_computes(text, line, known, names, helpers):
     of_auto = re.findall(r"\bauto\b(?:[\s*&]|const\b)*(\w+)\s*[=:]", text)
     always = helpers | {*of_auto}
     for match in TOKEN.finditer(text):
-        kind, token = match.lastgroup, match[0]
-        last, before = tokens[-1], tokens[-2]
+        kind, token, last, before = match.lastgroup, match[0], tokens[-1], tokens[-2]
         if kind == "space":
             written.append("\n" * token.count("\n") or " ")
             continue
@@ -196,6 +194,5 @@ def with_functions_of(exercise, submission, up):
     result = [exercise.with_includes(line, up) for line in exercise.lines]
     for f in reversed(exercise.asked):
         result[f.first : f.close + 1] = [given[f.name]]
-    first = exercise.asked[0].first
-    result[first:first] = further
+    result[exercise.asked[0].first : exercise.asked[0].first] = further
     return "\n".join(result) + "\n"

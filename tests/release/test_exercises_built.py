@@ -2,8 +2,12 @@
 """Exercises that are built: a sample without and with their functions, make check, nvcc, and make grade."""
 import os
 import re
+import subprocess
+
+import pytest
 
 import helpers
+import grade  # scripts/, which helpers adds to the path
 from test_exercises import EXERCISES, add, needs_cpu, solve
 from trees import ROOT, make, needs_nvcc, nvcc_settings
 
@@ -126,3 +130,14 @@ def test_grade(tree, tmp_path):
 
 def test_grade_needs_solutions(tree, tmp_path):
     assert "there is no .cu file in it" in make(tree, "grade", f"DIR={tmp_path / 'tree/docs'}", status=2)
+
+
+def test_runs_of_grade_have_no_network_and_no_new_privileges(tmp_path, monkeypatch):
+    monkeypatch.setattr(grade, "HERE", tmp_path / "here")
+    box = grade.find_box()
+    if not box:
+        pytest.skip("neither bwrap nor unshare works here")
+    command = [*box, "sh", "-c", "cat /proc/net/dev; grep NoNewPrivs /proc/self/status; exit 3"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert re.findall(r"^ *(\w+):", result.stdout, re.M) == ["lo", "NoNewPrivs"] and result.returncode == 3
+    assert result.stdout.endswith("NoNewPrivs:\t1\n")
