@@ -38,7 +38,7 @@ def right(tree):
 
 
 def test_interrupted_builds(small, rng):
-    """INTERRUPTS=50 is the long run of CONTRIBUTING.md."""
+    """INTERRUPTS=40 is the long run of CONTRIBUTING.md."""
     for number in range(int(os.environ.get("INTERRUPTS", 5))):
         if number % 5 == 0:
             shutil.rmtree(small / "build", ignore_errors=True)
