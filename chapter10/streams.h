@@ -209,8 +209,6 @@ static inline void check_svg(const char *path) {
 // `own_option` is one that only this program has.
 static inline void stream_settings(int argc, char **argv, const char *doc, int streams,
                                    Option own_option = OPTION_END) {
-    if (CPU_BACKEND) // an odd number of chunks, of which the last one is short
-        size -= chunk + 5;
     parse_options(argc, argv, doc, TIMES,
                   {OPTION_SIZE("size", &size, 1, 1LL << 40, "elements in all"),
                    OPTION_SIZE("chunk", &chunk, 1, 1 << 30, "elements at a time"),
