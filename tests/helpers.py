@@ -146,12 +146,14 @@ class Program(headers.Program):
     @functools.cached_property
     def settings(self):
         """The source together with the headers that may contain its options: those of its chapter and common/proofs, but not
-        the options of other programs, when this one reads its own."""
+        the options of other programs, when this one reads its own, nor macros of options that it does not use."""
         included = re.findall(r'#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', self.source)
         texts = [(self.path.parent / header).read_text() for header in included]
         reads = re.compile(r"\b(parse_options|configure)\(")
         own = reads.search(self.source)
-        return self.source + "".join(text for text in texts if not (own and reads.search(text)))
+        text = "".join(text for text in texts if not (own and reads.search(text)))
+        macro = r"#define (OPTION_\w+)(?:.*\\\n)*.*"
+        return self.source + re.sub(macro, lambda match: match[0] * (match[1] in self.source), text)
 
     @property
     def base(self):
