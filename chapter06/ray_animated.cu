@@ -122,7 +122,8 @@ static void move(Sphere *moved, const Sphere *first, int ticks) {
 static int calls = 0, missed = 0; // of move_spheres; those while the spheres did not move
 static bool earlier_right = true;
 
-// The bitmap still has the previous frame. One of them is compared, unless the spheres have been stopped.
+// When this is called, the bitmap still holds the previous frame. Frame 31 is compared with the reference
+// here, unless the space bar stopped the spheres before it.
 static void move_spheres(DataBlock *d, int ticks) {
     const int earlier = 31;
     if (calls == earlier + 1 && missed == 0) {

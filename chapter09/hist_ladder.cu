@@ -295,7 +295,7 @@ void settings(int argc, char **argv) {
     require_memory(size, size + bench_memory(size));
 }
 
-const size_t PART = 50011; // bytes that are counted once more: no multiple of 16
+const size_t PART = 50011; // bytes of a second, smaller check; not a multiple of 16
 static Count expected_of_part[BINS];
 
 // Four sets of counters, since successive increments of one counter would wait for each other.

@@ -799,8 +799,8 @@ static bool check_sorted(const char *name) {
            ok;
 }
 
-// Without --signed a rung also sorts some ints. Their values are the first ones of the large input, its keys
-// are copied to the device again.
+// Without --signed each rung also sorts a few ints, with the first values of the large input. Afterwards the
+// keys of the large input are copied to the device again.
 static bool check_signed(const char *name) {
     auto large = std::make_tuple(n, std::move(keys), std::move(expected), expected_found);
     is_signed = true;

@@ -227,7 +227,8 @@ TEST(warp_reduce_and_scan) {
 
 // ---- arrays ----
 
-// Calls a function of CUB's for the size of the temporary storage, with a smaller size, and with this one.
+// Calls a function of CUB three times: for the size of its temporary storage, with storage that is too small,
+// and with storage of this size.
 #define CUB(function, ...)                                                                                   \
     do {                                                                                                     \
         size_t bytes = 0;                                                                                    \
