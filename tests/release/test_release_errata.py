@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """docs/errata.md: the errors of the texts, tried. The listings in tests/errata are our own, with the same mistakes."""
-import pathlib
+import functools
 import re
 
 import pytest
@@ -10,69 +10,113 @@ import trees
 from trees import NVCC, needs_nvcc
 
 LISTINGS = helpers.ROOT / "tests/errata"
+CUCC = helpers.ROOT / "cucc/cucc"
 on_the_cpu = pytest.mark.backend("cpu")
 
+# The cases of refused.cu and what the compilers say of them: cucc, whichever C++ compiler it uses, and nvcc. Functions of the
+# host may be called from kernels on the CPU back end, so cucc takes two of them.
+REFUSED = {
+    "VOID_RESULT": ("cudaError_t", "cudaError_t"),
+    "NO_INDEX": (r"\bi\b", '"i" is undefined'),
+    "CONSTRUCTOR": (None, "calling a __host__ function"),
+    "HOST_POINTER": (None, '"s" is undefined in device code'),
+    "NO_OFFSET": ("offset", "offset"),
+    "HASHED_VALUE": (r"void ?\*|no matching function for call to 'bucket_of'", "void"),
+    "VOID_POINTER": ("cudaMalloc", "cudaMalloc"),
+    "DIM_CALL": ("call", "call of an object"),
+    "CAPITAL": ("Texture", "Texture is not a template"),
+    "SEGMENTED": ("segmented_inclusive_scan|thrust/scan.h", "segmented_inclusive_scan"),
+}
+SANITIZERS = "-g", "-Xcompiler", "-fsanitize=address,undefined"
 
-@pytest.fixture
-def cucc(tmp_path):
-    """cucc("-c", "a.cu", "-o", "a.o", status=0) -> what it printed."""
+# The cases of run.cu: options of cucc, environment, and what the program reports
+REPORTED = [
+    ("squares", SANITIZERS, {}, r"run\.cu:\d+:.* 46341 \* 46341 cannot be represented in type 'int'"),
+    ("leak", (), {"CUDA_CPU_CHECK": "1"}, r"at exit not freed: 4096 bytes of device 0, allocated at run\.cu"),
+    ("unset", ("--check",), {}, r"uninitialized memory in kernel read,"),
+    ("unlock", (), {"CUDA_CPU_WATCHDOG": "1"}, r"run\.cu:\d+: is a lock never released\?"),
+    ("values", (), {}, "illegal address .*\n.*in kernel take_values"),
+    ("host_read", (), {"CUDA_CPU_CHECK": "1"}, "the host reads .* 16 bytes of device 0, allocated at run"),
+    ("small_block", ("--check",), {}, "at offset 128 of dynamic shared memory, which has 128 bytes"),
+    ("random_sum", SANITIZERS, {}, "signed integer overflow: .* cannot be represented in type 'int'"),
+]
 
-    def cucc(*arguments, status=0):
-        return trees.run(tmp_path, helpers.ROOT / "cucc/cucc", "-O0", *arguments, status=status)
+# The cases that go unnoticed without these tools, and what the program prints then
+UNNOTICED = {
+    "squares": "46340 * 46340 = 2147395600\n46341 * 46341 = -2147479015\n",
+    "cast": "7\n",
+    "addresses": "equal\n",
+    "host_read": "10\n",
+    "freed_first": "cudaSuccess, cudaSuccess\n",
+    "bit31": "mask -2147483648, > 1: 0, != 0: 1\n",
+}
 
-    return cucc
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """built("--check") -> run.cu as a program, compiled with these options."""
+
+    @functools.lru_cache
+    def built(*options):
+        folder = tmp_path_factory.mktemp("errata")
+        trees.run(folder, CUCC, "-O0", *options, LISTINGS / "run.cu", "-o", "run")
+        return folder / "run"
+
+    return built
 
 
-@pytest.fixture
-def tried(cucc, tmp_path):
-    """tried("unlock.cu", CUDA_CPU_CHECK="1") -> (status, output) of the listing as a program."""
-
-    def tried(listing, **env):
-        cucc(LISTINGS / listing, "-o", "program")
-        result = helpers.execute(tmp_path / "program", [], tmp_path, env)
-        return result.status, result.out + result.err
-
-    return tried
+def errors(log, case):
+    """The errors that a compiler reports within a case of refused.cu."""
+    lines = (LISTINGS / "refused.cu").read_text().splitlines()
+    first = next(i for i, line in enumerate(lines, 1) if line.startswith(f"#ifdef {case} "))
+    last = lines.index("#endif", first)
+    found = re.findall(r"refused\.cu[:(](\d+)[:)].*error: (.*)", log)
+    return "\n".join(text for line, text in found if first < int(line) <= last)
 
 
 @on_the_cpu
-@pytest.mark.parametrize(
-    "listing, says",
-    [
-        ("hashed_value.cu", r"hashed_value\.cu:8:.*(void ?\*|no matching function for call to 'bucket_of')"),
-        ("void_pointer.cu", r"void_pointer\.cu:5:.*cudaMalloc"),
-        ("kernel.c", r"kernel\.c:3:"),
-    ],
-)
-def test_does_not_compile(cucc, listing, says):
-    assert re.search(says, cucc("-c", LISTINGS / listing, "-o", "x.o", status=1))
+@pytest.mark.parametrize("case", REFUSED)
+def test_cucc_refuses(tmp_path, case):
+    says = REFUSED[case][0]
+    compile = CUCC, "-O0", "-c", f"-D{case}", LISTINGS / "refused.cu", "-o", "x.o"
+    log = trees.run(tmp_path, *compile, status=1 if says else 0)
+    assert not says or re.search(says, errors(log, case)), log
 
 
 @needs_nvcc
+@pytest.mark.parametrize("case", REFUSED)
+def test_nvcc_refuses(tmp_path, case):
+    log = trees.run(tmp_path, NVCC, "-c", f"-D{case}", LISTINGS / "refused.cu", "-o", "x.o", status=None)
+    assert re.search(REFUSED[case][1], errors(log, case)) and not (tmp_path / "x.o").exists(), log
+
+
 @pytest.mark.parametrize(
-    "listing, says",
-    [
-        ("constructor.cu", r"constructor\.cu\(9\): error: calling a __host__ function"),
-        ("void_pointer.cu", r"void_pointer\.cu\(5\): error: .*cudaMalloc"),
-        ("kernel.c", r"kernel\.c:3:"),
-    ],
+    "compiler",
+    [pytest.param(CUCC, marks=on_the_cpu), pytest.param(NVCC, marks=needs_nvcc)],
+    ids=["cucc", "nvcc"],
 )
-def test_nvcc_refuses(tmp_path, listing, says):
-    log = trees.run(tmp_path, NVCC, "-c", LISTINGS / listing, "-o", "x.o", status=None)
-    assert re.search(says, log) and not (tmp_path / "x.o").exists()
+def test_a_c_file_is_not_cuda(tmp_path, compiler):
+    log = trees.run(tmp_path, compiler, "-c", LISTINGS / "kernel.c", "-o", "x.o", status=None)
+    assert re.search(r"kernel\.c:3:", log) and not (tmp_path / "x.o").exists(), log
 
 
 @on_the_cpu
-def test_what_the_programs_do(tried):
-    """The lock that is not released is named. That the host reads device memory goes unnoticed on the CPU back end, but not with
-    CUDA_CPU_CHECK; on a GPU the program crashes."""
-    status, out = tried("unlock.cu", CUDA_CPU_WATCHDOG="1")
-    assert status == 1 and "unlock.cu:4: is a lock never released?" in out
-    assert tried("host_read.cu") == (0, "10\n")
-    status, out = tried("host_read.cu", CUDA_CPU_CHECK="1")
-    assert status != 0 and "the host reads" in out and "host_read.cu:7" in out
+@pytest.mark.parametrize("case, options, env, says", REPORTED, ids=[row[0] for row in REPORTED])
+def test_reported(built, tmp_path, case, options, env, says):
+    result = helpers.execute(built(*options), [case], tmp_path, env)
+    assert result.status != 0 and re.search(says, result.err), str(result)
+
+
+@on_the_cpu
+@pytest.mark.parametrize("case", UNNOTICED)
+def test_unnoticed(built, tmp_path, case):
+    result = helpers.execute(built(), [case], tmp_path)
+    assert (result.status, result.out, result.err) == (0, UNNOTICED[case], ""), str(result)
 
 
 def test_every_listing_is_tried():
-    text = pathlib.Path(__file__).read_text()
-    assert [path.name for path in LISTINGS.iterdir() if f'"{path.name}"' not in text] == []
+    refused, run = ((LISTINGS / name).read_text() for name in ("refused.cu", "run.cu"))
+    assert re.findall(r"^#ifdef (\w+)", refused, re.M) == list(REFUSED)
+    cases = set(re.findall(r'\{"(\w+)", \1\}', run))
+    assert cases == {row[0] for row in REPORTED} | set(UNNOTICED)
+    assert {path.name for path in LISTINGS.iterdir()} == {"refused.cu", "run.cu", "kernel.c"}

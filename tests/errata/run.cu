@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Mistakes that compile: cucc run.cu -o run; ./run CASE. docs/errata.md says what each of them does.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int ended(void) { // the status of a case whose kernel may fail
+    cudaError_t error = cudaDeviceSynchronize();
+    printf("%s\n", cudaGetErrorName(error));
+    return error != cudaSuccess;
+}
+
+// 4.2.1: squares, as of the elements of a vector of 50,000
+static int squares(void) {
+    for (volatile int i = 46340; i <= 46341; i++)
+        printf("%d * %d = %d\n", i, i, i * i);
+    return 0;
+}
+
+// 7.3, 10.4: a buffer on the device and an event, which the clean-up forgets
+static int leak(void) {
+    float *dev_inSrc, *output_bitmap;
+    cudaEvent_t start;
+    cudaEventCreate(&start);
+    cudaMalloc(&dev_inSrc, 4096);
+    cudaMalloc(&output_bitmap, 4096);
+    cudaFree(dev_inSrc);
+    return 0;
+}
+
+// 8.3: a function with a pointer to pixels, called as one with a pointer to void
+static void frame(unsigned char *pixels, int ticks) {
+    pixels[0] = ticks;
+}
+static int cast(void) {
+    unsigned char pixel;
+    void (*called)(void *, int) = (void (*)(void *, int))frame;
+    called(&pixel, 7);
+    printf("%d\n", pixel);
+    return 0;
+}
+
+// 10.2: the first copy reads host memory, the second device memory that nothing has written
+__global__ void read(const int *in, int *out) {
+    *out = *in;
+}
+static int unset(void) {
+    int *host = (int *)malloc(sizeof(int)), *dev;
+    cudaMalloc(&dev, 2 * sizeof(int));
+    read<<<1, 1>>>(dev, dev + 1); // what a copy to the host would read
+    cudaMemcpy(dev, host, sizeof(int), cudaMemcpyHostToDevice);
+    if (*host == 1)
+        puts("1");
+    free(host);
+    cudaFree(dev);
+    return 0;
+}
+
+// 11.2: the addresses of one piece of mapped memory on the host and on the device
+static int addresses(void) {
+    float *host, *dev;
+    cudaHostAlloc(&host, 4, cudaHostAllocMapped); // 11.4: the first call, before any cudaSetDevice
+    cudaHostGetDevicePointer(&dev, host, 0);
+    puts(host == dev ? "equal" : "different");
+    return cudaFreeHost(host);
+}
+
+// A.1.1: a lock is released by storing 1, the value of a lock that is taken
+__global__ void take_and_keep(int *mutex, int *count) {
+    while (atomicCAS(mutex, 0, 1) != 0)
+        ;
+    ++*count;
+    atomicExch(mutex, 1);
+}
+static int unlock(void) {
+    int *state;
+    cudaMalloc(&state, 2 * sizeof(int));
+    cudaMemset(state, 0, 2 * sizeof(int));
+    take_and_keep<<<2, 1>>>(state, state + 1);
+    return ended();
+}
+
+// A.2.3: as many bytes for the pointers of the table as for its keys of 4 bytes
+__global__ void take_values(void **values, void **pool, int elements) {
+    for (int i = threadIdx.x + blockIdx.x * blockDim.x; i < elements; i += blockDim.x * gridDim.x)
+        pool[i] = values[i];
+}
+static int values(void) {
+    int bytes = 100 << 20, elements = bytes / 4;
+    void **dev_values, **pool;
+    cudaMalloc(&dev_values, bytes);
+    cudaMalloc(&pool, elements * sizeof(void *));
+    cudaMemset(dev_values, 0, bytes);
+    take_values<<<60, 256>>>(dev_values, pool, elements);
+    int status = ended();
+    cudaFree(dev_values);
+    cudaFree(pool);
+    return status;
+}
+
+// Rauber and Rünger: the host adds numbers that it reads through a pointer to device memory
+static int host_read(void) {
+    float parts[4] = {1, 2, 3, 4}, *dev_parts, sum = 0;
+    cudaMalloc(&dev_parts, sizeof(parts));
+    cudaMemcpy(dev_parts, parts, sizeof(parts), cudaMemcpyHostToDevice);
+    for (int i = 0; i < 4; i++)
+        sum += dev_parts[i];
+    printf("%g\n", sum);
+    cudaFree(dev_parts);
+    return 0;
+}
+
+// Class notes: the array of a texture is freed while the texture still uses it
+static int freed_first(void) {
+    cudaChannelFormatDesc desc = cudaCreateChannelDesc<float>();
+    cudaResourceDesc resource = {};
+    cudaTextureDesc texture = {};
+    cudaTextureObject_t tex;
+    resource.resType = cudaResourceTypeArray;
+    cudaMallocArray(&resource.res.array.array, &desc, 10);
+    cudaCreateTextureObject(&tex, &resource, &texture, NULL);
+    cudaError_t freed = cudaFreeArray(resource.res.array.array);
+    printf("%s, %s\n", cudaGetErrorName(freed), cudaGetErrorName(cudaDestroyTextureObject(tex)));
+    return 0;
+}
+
+// Class notes: the test of bit 31
+static int bit31(void) {
+    volatile int bit = 31, negative = -5;
+    int mask = 1 << bit;
+    printf("mask %d, > 1: %d, != 0: %d\n", mask, (negative & mask) > 1, (negative & mask) != 0);
+    return 0;
+}
+
+// TACC lab: the last warp adds, in blocks of fewer than 64 threads
+__global__ void last_warp(int *out) {
+    extern __shared__ int s[];
+    int t = threadIdx.x;
+    s[t] = 1;
+    for (int step = 32; step > 0; step /= 2) {
+        int sum = s[t] + s[t + step];
+        __syncwarp();
+        s[t] = sum;
+        __syncwarp();
+    }
+    if (t == 0)
+        *out = s[0];
+}
+static int small_block(void) {
+    int *dev_sum, sum;
+    cudaMalloc(&dev_sum, sizeof(int));
+    last_warp<<<1, 32, 32 * sizeof(int)>>>(dev_sum);
+    int status = ended();
+    cudaMemcpy(&sum, dev_sum, sizeof(int), cudaMemcpyDeviceToHost);
+    printf("%d ones are %d\n", 32, sum);
+    cudaFree(dev_sum);
+    return status;
+}
+
+// TACC lab: the sum of 1000 random numbers
+static int random_sum(void) {
+    int sum = 0;
+    double exact = 0;
+    for (int i = 0; i < 1000; i++) {
+        int number = rand();
+        sum += number;
+        exact += number;
+    }
+    printf("%d for %.0f\n", sum, exact);
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(void);
+} cases[] = {{"squares", squares},
+             {"leak", leak},
+             {"cast", cast},
+             {"unset", unset},
+             {"addresses", addresses},
+             {"unlock", unlock},
+             {"values", values},
+             {"host_read", host_read},
+             {"freed_first", freed_first},
+             {"bit31", bit31},
+             {"small_block", small_block},
+             {"random_sum", random_sum}};
+
+int main(int argc, char **argv) {
+    for (auto &one : cases)
+        if (argc == 2 && strcmp(argv[1], one.name) == 0)
+            return one.run();
+    return 64;
+}
