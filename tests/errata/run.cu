@@ -56,13 +56,17 @@ static int unset(void) {
     return 0;
 }
 
-// 11.2: the addresses of one piece of mapped memory on the host and on the device
+// 11.2: the addresses of mapped memory, plain and write-combined, on the host and on the device. 11.4: the
+// first call is cudaHostAlloc, not cudaSetDevice.
 static int addresses(void) {
-    float *host, *dev;
-    cudaHostAlloc(&host, 4, cudaHostAllocMapped); // 11.4: the first call, before any cudaSetDevice
-    cudaHostGetDevicePointer(&dev, host, 0);
-    puts(host == dev ? "equal" : "different");
-    return cudaFreeHost(host);
+    for (unsigned more : {0, cudaHostAllocWriteCombined}) {
+        float *host, *dev;
+        cudaHostAlloc(&host, 4, cudaHostAllocMapped | more);
+        cudaHostGetDevicePointer(&dev, host, 0);
+        puts(host == dev ? "equal" : "different");
+        cudaFreeHost(host);
+    }
+    return 0;
 }
 
 // A.1.1: a lock is released by storing 1, the value of a lock that is taken

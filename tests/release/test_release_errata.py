@@ -45,7 +45,7 @@ REPORTED = [
 UNNOTICED = {
     "squares": "46340 * 46340 = 2147395600\n46341 * 46341 = -2147479015\n",
     "cast": "7\n",
-    "addresses": "equal\n",
+    "addresses": "equal\nequal\n",
     "host_read": "10\n",
     "freed_first": "cudaSuccess, cudaSuccess\n",
     "bit31": "mask -2147483648, > 1: 0, != 0: 1\n",
