@@ -32,7 +32,7 @@ HERE = WORK / "runs/here"  # the folder of a run, the only one that it can write
 SCHEDULES = "forward", "random:1", "random:2"
 BOXES = (
     "bwrap --unshare-all --die-with-parent --ro-bind / / --dev-bind /dev /dev --proc /proc --bind HERE HERE --chdir HERE",
-    "unshare --user --map-current-user --net --ipc --pid --fork --kill-child setpriv --no-new-privs",
+    "unshare --user --map-current-user --net --ipc --pid --fork --kill-child --mount-proc setpriv --no-new-privs",
 )
 
 
@@ -77,7 +77,8 @@ def run_once(box, binary, options, schedule):
     # The race detector reserves 32 GiB of addresses for its table, and uses little of that.
     memory = {"AS": (MEMORY_LIMIT + (32768 if RACES else 0)) * MIB} if MEMORY_LIMIT else {}
     descriptors = f'exec 3<"{WORK}/word" 4>"{WORK}/said" && rm "{WORK}/word" && exec "$@"'
-    env = {"PATH": os.environ["PATH"], "HOME": str(HERE), "TMPDIR": str(HERE), "EXERCISE_GRADED": "1"}
+    kept = {n: os.environ[n] for n in ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES") if n in os.environ}
+    env = kept | {"HOME": str(HERE), "TMPDIR": str(HERE), "EXERCISE_GRADED": "1"}
     env |= dict(CUDA_CPU_SCHEDULE=schedule, CUDA_CPU_STREAMS="late", CUDA_CPU_STRICT="1", CUDA_CPU_FILL="nan")
     limits = limit(CORE=0, CPU=TIME_LIMIT * 2, FSIZE=OUTPUT_LIMIT * MIB, NPROC=4096, NOFILE=1024, **memory)
     # The first process of a sandbox does not get every signal, so that is a shell.
