@@ -238,7 +238,7 @@ def memory_hierarchy(d):
     """The memory of an H200
 
     Registers, shared memory and caches are in each of 132 multiprocessors. Below them are the L2 cache of 60 MiB and device memory of
-    140 GiB, and beyond these the memory of the host and of another GPU, with measured rates."""
+    140 GiB, and beyond these the memory of the host and of another GPU, with measured latencies and rates."""
 
     def both_ways(x, y, y2, *rates):
         d.arrow((x, y), (x, y2 - 1))
@@ -249,17 +249,17 @@ def memory_hierarchy(d):
     d.box(EDGE, 16, 448, 148)
     d.text(28, 38, "multiprocessor (1 of 132)", "h")
     d.box(28, 50, 424, 48, "registers of each thread\nFMA instructions on them: 61 to 63 TFLOP/s", "a")
-    d.box(28, 106, 204, 46, "shared memory\nof each block", "a")
-    d.box(244, 106, 208, 46, "L1, texture and\nconstant caches", "a")
+    d.box(28, 106, 204, 46, "shared memory of each\nblock: 29 cycles", "a")
+    d.box(244, 106, 208, 46, "caches: L1 39 cycles,\nconstant 37, texture 88", "a")
     both_ways(240, 164, 192)
-    d.box(EDGE, 192, 448, 34, "L2 cache of all multiprocessors, 60 MiB", "a")
+    d.box(EDGE, 192, 448, 34, "L2 cache of all multiprocessors, 60 MiB: 268 cycles", "a")
     both_ways(200, 226, 280, "copy: 4256 GB/s", "reads alone: 4689 GB/s")
-    d.box(EDGE, 280, 448, 50, "device memory, 140 GiB: global, local,\ntexture and constant memory", "b")
+    d.box(EDGE, 280, 448, 50, "device memory, 140 GiB: global, local,\ntexture and constant memory: 660 to 665 cycles", "b")
     both_ways(60, 330, 390, "page-locked: 55 GB/s", "pageable: 7 to 12 GB/s")
     both_ways(320, 330, 390, "peer exchange:", "322 GB/s")
     d.box(EDGE, 390, 264, 40, "memory of the host")
     d.box(296, 390, 168, 40, "another H200")
-    d.note(454, "NVIDIA H200, 2026-11-22 (bench/results). A copy counts reads and writes.")
+    d.note(454, "NVIDIA H200, November 2026 (bench/results). A copy counts reads and writes. Cycles: from one read to the next that depends on it.")
 
 
 def heat(d):
