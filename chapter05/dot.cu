@@ -12,7 +12,8 @@
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h" // expected_dot(), check_dot()
-#include "../common/timing.h"     // median_ms()
+#include "../common/proofs/runs.h"
+#include "../common/timing.h" // median_ms()
 #include <chrono>
 
 #define imin(a, b)     ((a) < (b) ? (a) : (b))
@@ -210,10 +211,37 @@ static int run_variants(bool sweep, bool trace) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static int compare_with_cpu(void) {
+    HostArray<float> a(n), b(n), partial_c(blocksPerGrid);
+    for (size_t i = 0; i < n; i++)
+        b[i] = 2 * (a[i] = i);
+    double sum;
+    auto device = [&] {
+        DeviceArray<float> dev_a(a, n), dev_b(b, n), dev_partial_c(blocksPerGrid);
+        dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(
+            cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
+        sum = 0;
+        for (int i = 0; i < blocksPerGrid; i++)
+            sum += partial_c[i];
+    };
+    auto host = [&] {
+        sum = 0;
+        for (size_t i = 0; i < n; i++)
+            sum += a[i] * b[i];
+    };
+    return compare_runs("a loop on one core, which adds in double", device, host, [&] {
+        float c = sum;
+        sum = NAN;
+        return check_dot("dot product", c, n, tree_additions(n, blocksPerGrid, threadsPerBlock));
+    });
+}
+
 // With an option for a variant the program ends in this function, and main, which has the book's version,
 // does not run.
 void settings(int argc, char **argv) {
-    bool sweep = false, additions = false;
+    bool sweep = false, additions = false, with_cpu = false;
     parse_options(argc, argv, "Dot product of two vectors on the device.", 0,
                   {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
                    OPTION_INT("blocks", &blocks, 1, 1 << 24, "blocks, instead of at most 32"),
@@ -222,7 +250,8 @@ void settings(int argc, char **argv) {
                    OPTION_WORD("sum", &one_thread, "tree|one-thread", "how a block adds"),
                    OPTION_WORD("writers", &all_write, "one|all", "which threads store the sum of a block"),
                    OPTION_FLAG("sweep", &sweep, "times 1, 2, 4, 8, ... blocks"),
-                   OPTION_FLAG("additions", &additions, "prints what each thread of a small launch adds")});
+                   OPTION_FLAG("additions", &additions, "prints what each thread of a small launch adds"),
+                   OPTION_FLAG("cpu", &with_cpu, WITH_CPU)});
     bool variant = blocks > 0 || threads > 0 || one_thread || all_write || sweep || additions;
     blocksPerGrid = imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
     threads = threads > 0 ? threads : threadsPerBlock;
@@ -231,11 +260,15 @@ void settings(int argc, char **argv) {
         quit(EXIT_USAGE, "--threads %d: must be a power of two, because a block adds in halves", threads);
     if (additions && (n > MAX_TRACED || blocks * (long)threads > MAX_TRACED))
         quit(EXIT_USAGE, "--additions is for up to %d elements and threads", MAX_TRACED);
-    options.uses |= variant ? TIMES : 0;
+    if (with_cpu && variant)
+        quit(EXIT_USAGE, "--cpu is for the book's launch: with --size only");
+    options.uses |= variant || with_cpu ? TIMES : 0;
     select_device();
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
     if (variant)
         exit(run_variants(sweep, additions));
+    if (with_cpu)
+        exit(compare_with_cpu());
 }
 
 // Task: dot(): The grid has any number of blocks of threadsPerBlock threads, a power of two. Each thread adds

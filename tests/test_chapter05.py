@@ -373,15 +373,30 @@ def test_products(run, rng):
             assert last + f"and two tiles of {8 * tile * tile} bytes in all\n" in out
 
 
-@pytest.mark.parametrize("name", ["matmul_gmem", "matmul_shared"])
+@pytest.mark.parametrize("name", ["dot", "matmul_gmem --columns", "matmul_shared --tile 25"])
 def test_comparison_with_the_cpu(run, rng, name):
-    """Each of the six products is checked by the program; the mean is that of the five times."""
-    out = run(f"chapter05/{name}", "--size", rng.randint(20, 120), "--cpu", status=0).out
-    five = re.search(r"^Five products .*: (.+) ms, mean (\S+) ms$", out, re.M)
-    times = list(map(float, five[1].split(", ")))
-    assert len(times) == 5 and abs(sum(times) / 5 - float(five[2])) <= 0.011
-    host = r"^Three loops on one core of the host: \S+ ms, \S+ times the mean, \S+ GFLOP/s$"
-    assert re.search(host, out, re.M)
+    program, *options = f"chapter05/{name}".split()
+    command = [program, *options, "--size", rng.randint(20, 120), "--cpu"]
+    helpers.check_runs(run(*command, status=0).out)
+    run(*command, "--inject-error", status=1)
+    assert "--size only" in run("chapter05/dot", "--cpu", "--sweep", status=64).err
+
+
+def test_phases_of_a_product(run):
+    """The tiles of both phases and the sums after each, by numpy."""
+    a = np.arange(1, 17).reshape(4, 4)
+    b = a[::-1, ::-1]
+    lines = run("chapter05/matmul_shared", "--phases", status=0).out.splitlines()
+    for phase in 0, 2:
+        for y in 0, 2:
+            for x in 0, 2:
+                rows, columns = slice(y, y + 2), slice(x, x + 2)
+                sums = a[rows, : phase + 2] @ b[: phase + 2, columns]
+                parts = a[rows, phase : phase + 2], b[phase : phase + 2, columns], sums
+                shown = ["[{} {}; {} {}]".format(*part.flatten()) for part in parts]
+                line = f"phase {phase // 2 + 1}, block ({x // 2}, {y // 2}): a {shown[0]}, b {shown[1]}, sums {shown[2]}"
+                assert lines.count(line) == 1
+    run("chapter05/matmul_shared", "--phases", "--inject-error", status=1)
 
 
 def test_truncated_products(run, rng):
