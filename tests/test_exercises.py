@@ -200,7 +200,9 @@ def test_seven_kernels_of_the_reduction():
     exercise = task.Exercise("chapter05/reduction")
     kernels = [f.name for f in exercise.asked if "__global__" in f.declared]
     assert kernels == [f"reduce{i}" for i in range(7)]
-    assert {"add_halves", "load_two", "add_last_warp", "add_block"} == {f.name for f in exercise.asked} - {*kernels}
+    assert {"add_halves", "load_two", "add_last_warp", "add_block"} == {f.name for f in exercise.asked} - {
+        *kernels
+    }
     assert "--kernel 0" in exercise.written()
 
 
