@@ -205,8 +205,8 @@ static bool amdahl(const double *cpu, const double *mixed) {
     double s = 1 - divided / whole, on_device = mixed[MAKE] + mixed[LOOK_UP], p = divided / on_device;
     double speedup = 1 / (s + (1 - s) / p);
     printf(
-        "Amdahl's law: the table is %.2f %% of the time of cpu, and the device is %.3f times as fast with\n"
-        "the rest: speedup %.3f, and at most %.3f. Measured with the copies and waits: %.3f\n",
+        "Amdahl's law: the table is %.4g %% of the time of cpu, and the device is %.4g times as fast with\n"
+        "the rest: speedup %.4g, and at most %.4g. Measured with the copies and waits: %.4g\n",
         100 * s, p, speedup, 1 / s, whole / std::accumulate(mixed, mixed + STAGES, 0.0));
     return check_value("speedup", speedup, whole / (whole - divided + on_device), 1e-9);
 }

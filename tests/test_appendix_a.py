@@ -146,7 +146,7 @@ def test_pipeline(run, rng):
         law = r"the table is (\S+) % .* is (\S+) times .*\nthe rest: speedup (\S+), and at most (\S+)\. Measured .*: \S+$"
         found = re.search(law, out, re.M)
         assert bool(found) == (where == "all")
-        if found and size > 1000:
+        if found:
             part, faster, speedup, limit = (float(group) for group in found.groups())
             part /= 100
             assert speedup == pytest.approx(1 / (part + (1 - part) / faster), rel=0.01)
