@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 
 import formulas
 import helpers
@@ -57,6 +58,8 @@ def test_fft_is_that_of_numpy(run, rng):
 def test_fft_by_the_library_of_the_host(run, rng):
     nx, ny, seed = rng.randint(50, 200), rng.randint(50, 200), rng.randrange(10**6)
     command = ["chapter12/fft_2d", "--nx", nx, "--ny", ny, "--seed", seed, "--cpu"]
+    if run(*command).status == 2:
+        pytest.skip("this build has no FFTW")
     out = run(*command, status=0).out
     helpers.check_runs(out)
     x = random_numbers(seed, 2 * nx * ny)
