@@ -137,8 +137,6 @@ void settings(int argc, char **argv) {
     bool with_cpu = false;
     sphere_settings(argc, argv, "Draws spheres from constant memory.", PICTURE | TIMES,
                     OPTION_FLAG("cpu", &with_cpu, WITH_CPU));
-    if (with_cpu && options.output)
-        quit(EXIT_USAGE, "--cpu draws no picture for --output");
     if (with_cpu)
         exit(compare_with_cpu([](unsigned char *dev_bitmap, const Sphere *from) {
             HANDLE_ERROR(cudaMemcpyToSymbol(s, from, sizeof(Sphere) * spheres));

@@ -136,8 +136,6 @@ void settings(int argc, char **argv) {
     bool with_cpu = false;
     sphere_settings(argc, argv, "Draws spheres from global memory.", PICTURE | TIMES,
                     OPTION_FLAG("cpu", &with_cpu, WITH_CPU));
-    if (with_cpu && options.output)
-        quit(EXIT_USAGE, "--cpu draws no picture for --output");
     if (with_cpu)
         exit(compare_with_cpu([](unsigned char *dev_bitmap, const Sphere *from) {
             DeviceArray<Sphere> dev_s(from, spheres);

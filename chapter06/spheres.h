@@ -168,6 +168,8 @@ static inline void trace_on_host(unsigned char *pixels, const Sphere *s) {
 
 // --cpu. `draw` copies the spheres to the device and draws them into a bitmap there. Returns the exit status.
 template <class Draw> int compare_with_cpu(Draw draw) {
+    if (options.output)
+        quit(EXIT_USAGE, "--cpu draws no picture for --output");
     const size_t bytes = size * size * 4;
     HostArray<Sphere> s(spheres);
     HostArray<unsigned char> pixels(bytes);
