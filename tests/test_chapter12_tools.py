@@ -49,10 +49,24 @@ def test_transposes_of_every_shape(run, rng):
 
 def test_elements_of_1_4_and_16_bytes(run, rng):
     """The program compares each byte. A warp's access touches as many sectors as its bytes fill, or one for each lane."""
-    command = ["chapter12/transpose", "--elements", "--size", rng.randint(1, 99), "--height", rng.randint(1, 99)]
+    command = [
+        "chapter12/transpose",
+        "--elements",
+        "--size",
+        rng.randint(1, 99),
+        "--height",
+        rng.randint(1, 99),
+    ]
     out = run(*command, status=0).out
-    found = re.findall(r"^(copy|fill) (.*?) +[\d.]+ ms .* sectors: +(\d+), bytes used of each: +(\d+)$", out, re.M)
-    rows = ("char", "1", "32"), ("float", "4", "32"), ("float4", "16", "32"), ("char, 32 bytes apart", "32", "1")
+    found = re.findall(
+        r"^(copy|fill) (.*?) +[\d.]+ ms .* sectors: +(\d+), bytes used of each: +(\d+)$", out, re.M
+    )
+    rows = (
+        ("char", "1", "32"),
+        ("float", "4", "32"),
+        ("float4", "16", "32"),
+        ("char, 32 bytes apart", "32", "1"),
+    )
     assert found == [(what, *row) for row in rows for what in ("copy", "fill")]
     run(*command, "--inject-error", status=1)
 
