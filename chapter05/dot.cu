@@ -15,6 +15,7 @@
 #include "../common/proofs/runs.h"
 #include "../common/timing.h" // median_ms()
 #include <chrono>
+#include <numeric>
 
 #define imin(a, b)     ((a) < (b) ? (a) : (b))
 #define sum_squares(x) ((x) * ((x) + 1) * (2 * (x) + 1) / 6) // 0² + 1² + ... + x²
@@ -212,7 +213,7 @@ static int run_variants(bool sweep, bool trace) {
 }
 
 static int compare_with_cpu(void) {
-    HostArray<float> a(n), b(n), partial_c(blocksPerGrid);
+    HostArray<float> a(n), b(n);
     for (size_t i = 0; i < n; i++)
         b[i] = 2 * (a[i] = i);
     double sum;
@@ -220,17 +221,10 @@ static int compare_with_cpu(void) {
         DeviceArray<float> dev_a(a, n), dev_b(b, n), dev_partial_c(blocksPerGrid);
         dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
         HANDLE_LAUNCH();
-        HANDLE_ERROR(
-            cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
-        sum = 0;
-        for (int i = 0; i < blocksPerGrid; i++)
-            sum += partial_c[i];
+        HostArray<float> partial_c(dev_partial_c, blocksPerGrid);
+        sum = std::accumulate(+partial_c, partial_c + blocksPerGrid, 0.0);
     };
-    auto host = [&] {
-        sum = 0;
-        for (size_t i = 0; i < n; i++)
-            sum += a[i] * b[i];
-    };
+    auto host = [&] { sum = std::inner_product(+a, a + n, +b, 0.0); };
     return compare_runs("a loop on one core, which adds in double", device, host, [&] {
         float c = sum;
         sum = NAN;

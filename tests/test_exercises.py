@@ -196,14 +196,8 @@ def test_a_kernel_has_no_name_of_the_host():
 
 
 def test_seven_kernels_of_the_reduction():
-    """Each has its task, and the run of one alone is in the first."""
-    exercise = task.Exercise("chapter05/reduction")
-    kernels = [f.name for f in exercise.asked if "__global__" in f.declared]
-    assert kernels == [f"reduce{i}" for i in range(7)]
-    assert {"add_halves", "load_two", "add_last_warp", "add_block"} == {f.name for f in exercise.asked} - {
-        *kernels
-    }
-    assert "--kernel 0" in exercise.written()
+    asked = task.Exercise("chapter05/reduction").asked
+    assert [f.name for f in asked if "__global__" in f.declared] == [f"reduce{i}" for i in range(7)]
 
 
 def test_make_exercise_keeps_what_is_there(sources):
