@@ -4,6 +4,10 @@
  *
  * Teaches: Data that every thread reads at the same time and no thread writes belongs in constant
  *          memory: a read is broadcast to all threads of a warp, and a cache serves the next ones.
+ *          A warp is 32 threads of a block with successive numbers, here two rows of 16 pixels, that
+ *          execute an instruction together. All of them ask for the same sphere, so one read serves 32
+ *          threads. If they asked for different ones, these would be read one after the other. On an H200
+ *          the kernel takes 0.030 ms, and 0.024 ms with global memory, which is cached too (ray_ladder).
  *          Two events, time stamps that the device records, measure the time between them.
  * Terms:   constant memory, __constant__, broadcast, warp, event, elapsed time, ray tracing
  * Book:    6.2.3
