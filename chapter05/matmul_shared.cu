@@ -170,6 +170,7 @@ __global__ void trace_phases(const float *a, const float *b, float (*trace)[SMAL
 // a = 1 … 16 and b = 16 … 1 by rows. The sums after a phase are compared with the terms that it has added.
 static int show_phases(void) {
     const int ALL = SMALL * SMALL;
+    const char *const parts[] = {" a", ", b", ", sums"};
     HostArray<float> a(ALL), b(ALL);
     for (int i = 0; i < ALL; i++)
         b[ALL - 1 - i] = a[i] = i + 1;
@@ -182,11 +183,7 @@ static int show_phases(void) {
             printf("phase %d, block (%d, %d):", phase + 1, block % 2, block / 2);
             for (int part = 0; part < 3; part++) {
                 const float *top = trace + (3 * phase + part) * ALL + block / 2 * 2 * SMALL + block % 2 * 2;
-                printf("%s [%g %g; %g %g]",
-                       part == 0   ? " a"
-                       : part == 1 ? ", b"
-                                   : ", sums",
-                       top[0], top[1], top[SMALL], top[SMALL + 1]);
+                printf("%s [%g %g; %g %g]", parts[part], top[0], top[1], top[SMALL], top[SMALL + 1]);
             }
             printf("\n");
         }
