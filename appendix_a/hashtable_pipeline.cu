@@ -203,11 +203,10 @@ static void print_times(int way, const double *ms) {
 static bool amdahl(const double *cpu, const double *mixed) {
     double whole = std::accumulate(cpu, cpu + STAGES, 0.0), divided = cpu[MAKE] + cpu[LOOK_UP];
     double s = 1 - divided / whole, on_device = mixed[MAKE] + mixed[LOOK_UP], p = divided / on_device;
-    double speedup = 1 / (s + (1 - s) / p);
-    printf(
-        "Amdahl's law: the table is %.4g %% of the time of cpu, and the device is %.4g times as fast with\n"
-        "the rest: speedup %.4g, and at most %.4g. Measured with the copies and waits: %.4g\n",
-        100 * s, p, speedup, 1 / s, whole / std::accumulate(mixed, mixed + STAGES, 0.0));
+    double speedup = 1 / (s + (1 - s) / p), all = std::accumulate(mixed, mixed + STAGES, 0.0);
+    printf("Amdahl's law: %.3f ms, %.4g %% of cpu, stay; the device is %.4g times as fast with the rest:\n"
+           "  speedup %.4g, at most %.4g; measured, with the copies and waits, %.3f ms, speedup %.4g\n",
+           whole - divided, 100 * s, p, speedup, 1 / s, all, whole / all);
     return check_value("speedup", speedup, whole / (whole - divided + on_device), 1e-9);
 }
 

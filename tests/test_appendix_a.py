@@ -143,7 +143,7 @@ def test_pipeline(run, rng):
         for way, lines, total, count in ways:
             assert re.findall(r"^  (\S.*?) +[\d.]+ ms$", lines, re.M) == [*steps[way], "all"]
             assert int(total) == size * (size - 1) // 2 and int(count) == size
-        law = r"the table is (\S+) % .* is (\S+) times .*\nthe rest: speedup (\S+), and at most (\S+)\. Measured .*: \S+$"
+        law = r"^Amdahl's law: .* ms, (\S+) % .* is (\S+) times .*\n  speedup (\S+), at most (\S+); measured, .* speedup \S+$"
         found = re.search(law, out, re.M)
         assert bool(found) == (where == "all")
         if found:
