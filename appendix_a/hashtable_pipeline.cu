@@ -204,8 +204,8 @@ static bool amdahl(const double *cpu, const double *mixed) {
     double whole = std::accumulate(cpu, cpu + STAGES, 0.0), divided = cpu[MAKE] + cpu[LOOK_UP];
     double s = 1 - divided / whole, on_device = mixed[MAKE] + mixed[LOOK_UP], p = divided / on_device;
     double speedup = 1 / (s + (1 - s) / p), all = std::accumulate(mixed, mixed + STAGES, 0.0);
-    printf("Amdahl's law: %.3f ms, %.4g %% of cpu, stay; the device is %.4g times as fast with the rest:\n"
-           "  speedup %.4g, at most %.4g; measured, with the copies and waits, %.3f ms, speedup %.4g\n",
+    printf("Amdahl's law: %.3f ms, %.3f %% of cpu, stay; the device is %.5f times as fast with the rest:\n"
+           "  speedup %.5f, at most %.3f; measured, with the copies and waits, %.3f ms, speedup %.5f\n",
            whole - divided, 100 * s, p, speedup, 1 / s, all, whole / all);
     return check_value("speedup", speedup, whole / (whole - divided + on_device), 1e-9);
 }
