@@ -6,7 +6,8 @@
  *          on the host, the keys must be copied to the host and the table to the device, and each side
  *          waits for the other. The copies can take more time than a faster middle stage saves. Then
  *          the program is faster with all stages on the device, even if the host builds the table faster.
- * Terms:   hash table, hash bucket, chaining, host, device, lock-free
+ *          Amdahl's law limits the speedup of a program of which a part stays as slow as it was.
+ * Terms:   hash table, hash bucket, chaining, host, device, lock-free, Amdahl's law, speedup
  * Book:    A.2.5 (after the book)
  * Run:     ./bin/appendix_a/hashtable_pipeline
  * Differs: the book says this in its text and has no program for it. Entries are indices instead of pointers,
@@ -28,6 +29,7 @@ enum { MAKE, COPY_KEYS, BUILD, COPY_TABLE, LOOK_UP, STAGES };
 static size_t elements = ELEMENTS; // --size
 static int only = 0;               // --where; 0: all ways
 static void print_times(int way, const double *ms);
+static bool amdahl(const double *cpu, const double *mixed);
 
 // Entry i has key keys[i] and value i. heads[b]: first entry of bucket b; next[i]: the one after entry i.
 struct Table {
@@ -150,16 +152,18 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_result, sizeof(result)));
 
     bool ok = true;
+    double ms[WAYS][STAGES];
     for (int way = 0; way < WAYS; way++) {
         if (only && only - 1 != way)
             continue;
-        double ms[STAGES];
         poison(table, dev);         // removes earlier results
         for (int i = 0; i < 2; i++) // the first run warms up
-            run(way, table, dev, dev_result, result, ms);
-        print_times(way, ms);
+            run(way, table, dev, dev_result, result, ms[way]);
+        print_times(way, ms[way]);
         ok = check(way, table, dev, result) && ok;
     }
+    if (!only)
+        ok = amdahl(ms[CPU], ms[MIXED]) && ok;
 
     HANDLE_ERROR(cudaFree(dev.keys));
     HANDLE_ERROR(cudaFree(dev.next));
@@ -191,6 +195,19 @@ static void print_times(int way, const double *ms) {
         if (way == MIXED || (stage != COPY_KEYS && stage != COPY_TABLE))
             printf("  %-20s %9.3f ms\n", stages[stage], ms[stage]);
     printf("  %-20s %9.3f ms\n", "all", std::accumulate(ms, ms + STAGES, 0.0));
+}
+
+// Amdahl's law: if a part s of the time stays, and the rest becomes p times as fast, all becomes
+// 1 / (s + (1 - s) / p) times as fast, and never more than 1 / s times. Here the host goes on building the
+// table. The law counts no copies, so what is measured is slower. It is checked against the sum of the times.
+static bool amdahl(const double *cpu, const double *mixed) {
+    double whole = std::accumulate(cpu, cpu + STAGES, 0.0), divided = cpu[MAKE] + cpu[LOOK_UP];
+    double s = 1 - divided / whole, on_device = mixed[MAKE] + mixed[LOOK_UP], p = divided / on_device;
+    double speedup = 1 / (s + (1 - s) / p), all = std::accumulate(mixed, mixed + STAGES, 0.0);
+    printf("Amdahl's law: %.3f ms, %.3f %% of cpu, stay; the device is %.5f times as fast with the rest:\n"
+           "  speedup %.5f, at most %.3f; measured, with the copies and waits, %.3f ms, speedup %.5f\n",
+           whole - divided, 100 * s, p, speedup, 1 / s, all, whole / all);
+    return check_value("speedup", speedup, whole / (whole - divided + on_device), 1e-9);
 }
 
 // Neither the number of an entry nor NONE

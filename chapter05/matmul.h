@@ -4,9 +4,9 @@
 #ifndef CHAPTER05_MATMUL_H
 #define CHAPTER05_MATMUL_H
 
-#include <chrono>
 #include "../common/book.h"
 #include "../common/proofs/product.h"
+#include "../common/proofs/runs.h"
 
 #define WIDTH 1024
 
@@ -54,36 +54,20 @@ static inline bool check_product(const float *a, const float *b, float *c) {
     return ok;
 }
 
-// For --cpu, the comparison of the course: the mean of five products with allocation and copies, beside one
-// of the loop on the host. `launch` launches the kernel for three device arrays.
-template <class Launch> bool compare_with_cpu(const float *a, const float *b, float *c, Launch launch) {
-    size_t bytes = n * n * sizeof(float);
-    double times[6];
-    bool ok = true;
-    for (int run = 0; run < 6; run++) {
-        memset(c, 0xff, bytes);
-        auto start = std::chrono::steady_clock::now();
-        auto stop = [&] {
-            times[run] =
-                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-        };
-        if (run == 5) {
-            multiply_columns(a, b, c);
-            stop();
-        } else {
-            DeviceArray<float> dev_a(a, n * n), dev_b(b, n * n), dev_c(n * n);
-            launch(dev_a, dev_b, dev_c);
-            HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
-            stop();
-        }
-        ok = check_product(a, b, c) && ok;
-    }
-    double mean = (times[0] + times[1] + times[2] + times[3] + times[4]) / 5;
-    printf("Five products with allocation and copies: %.2f, %.2f, %.2f, %.2f, %.2f ms, mean %.2f ms\n",
-           times[0], times[1], times[2], times[3], times[4], mean);
-    printf("Three loops on one core of the host: %.2f ms, %.2f times the mean, %.2f GFLOP/s\n", times[5],
-           times[5] / mean, matmul_operations() / times[5] / 1e6);
-    return ok;
+// --cpu. `launch` launches the kernel for three device arrays.
+template <class Launch> int compare_with_cpu(Launch launch) {
+    HostArray<float> a(n * n), b(n * n), c(n * n);
+    fill_matrix(a);
+    fill_matrix(b);
+    auto device = [&] {
+        DeviceArray<float> dev_a(a, n * n), dev_b(b, n * n), dev_c(n * n);
+        launch(dev_a, dev_b, dev_c);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpy(c, dev_c, n * n * sizeof(float), cudaMemcpyDeviceToHost));
+    };
+    return compare_runs(
+        "three loops on one core", device, [&] { multiply_columns(a, b, c); },
+        [&] { return check_product(a, b, c); });
 }
 
 #endif

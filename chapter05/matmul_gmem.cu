@@ -18,7 +18,7 @@
 
 #define TILE 32 // a block has TILE x TILE threads
 
-static bool columns = false, with_cpu = false; // --columns, --cpu
+static bool columns = false; // --columns
 static void print_sectors(void);
 __global__ void matmul_columns(const float *a, const float *b, float *c, size_t n);
 
@@ -70,11 +70,6 @@ int main(int argc, char **argv) {
     print_bound(ms);
     print_sectors();
     printf("Reads of each element from global memory: %zu\n", n);
-    if (ok && with_cpu)
-        ok = compare_with_cpu(a, b, c, [&](const float *a, const float *b, float *c) {
-            kernel<<<blocks, threads>>>(a, b, c, n);
-            HANDLE_LAUNCH();
-        });
     if (ok)
         printf("The product of the %zu x %zu matrices is right.\n", n, n);
 
@@ -117,11 +112,17 @@ static void print_sectors(void) {
 }
 
 void settings(int argc, char **argv) {
+    bool with_cpu = false;
     configure(argc, argv, "Multiplies two matrices, reading from global memory.", TIMES,
               {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
-               OPTION_FLAG("cpu", &with_cpu, "compares with three loops on the host, which are slow"),
+               OPTION_FLAG("cpu", &with_cpu, WITH_CPU),
                OPTION_FLAG("columns", &columns, "the threads of a warp run down a column")});
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));
+    if (with_cpu)
+        exit(compare_with_cpu([](const float *a, const float *b, float *c) {
+            dim3 blocks((n + TILE - 1) / TILE, (n + TILE - 1) / TILE), threads(TILE, TILE);
+            (columns ? matmul_columns : matmul)<<<blocks, threads>>>(a, b, c, n);
+        }));
 }
 
 // Task: matmul(): Blocks of TILE x TILE threads cover the n x n matrix c, one thread per element. The thread

@@ -20,8 +20,7 @@
 #include "../common/timing.h" // median_ms(); chapter 6 shows the events that it uses
 #include "matmul.h"           // n, matmul_operations(), fill_matrix(), check_product()
 
-static int tile = 3;          // --tile: an index into `tiles`
-static bool with_cpu = false; // --cpu
+static int tile = 3; // --tile: an index into `tiles`
 
 // A tile has TILE x TILE elements, a block as many threads.
 template <int TILE> __global__ void matmul(const float *a, const float *b, float *c, size_t n) {
@@ -85,11 +84,6 @@ int main(int argc, char **argv) {
     printf("A block has %d warps, the last of %d lanes, and two tiles of %d bytes in all\n",
            (TILE * TILE + 31) / 32, (TILE * TILE - 1) % 32 + 1, 8 * TILE * TILE);
     printf("Reads of each element from global memory: %zu\n", (n + TILE - 1) / TILE);
-    if (ok && with_cpu)
-        ok = compare_with_cpu(a, b, c, [&](const float *a, const float *b, float *c) {
-            kernel<<<blocks, threads>>>(a, b, c, n);
-            HANDLE_LAUNCH();
-        });
     if (ok)
         printf("The product of the %zu x %zu matrices is right.\n", n, n);
 
@@ -155,16 +149,75 @@ static int show_truncated(size_t width) {
     return EXIT_FAILURE;
 }
 
+// --phases. The kernel of the lesson for a product of width 4 by tiles of 2 x 2: trace[0], [1] and [2] become
+// the elements of both tiles in the first phase and the sums after it, trace[3] to [5] those of the second.
+const int SMALL = 4;
+__global__ void trace_phases(const float *a, const float *b, float (*trace)[SMALL * SMALL]) {
+    __shared__ float tile_a[2][2], tile_b[2][2];
+    unsigned x = threadIdx.x, y = threadIdx.y, col = x + blockIdx.x * 2, row = y + blockIdx.y * 2;
+    float sum = 0;
+    for (unsigned first = 0; first < SMALL; first += 2, trace += 3) {
+        trace[0][row * SMALL + col] = tile_a[y][x] = a[row * SMALL + first + x];
+        trace[1][row * SMALL + col] = tile_b[y][x] = b[(first + y) * SMALL + col];
+        __syncthreads();
+        for (unsigned k = 0; k < 2; k++)
+            sum += tile_a[y][k] * tile_b[k][x];
+        trace[2][row * SMALL + col] = sum;
+        __syncthreads();
+    }
+}
+
+// a = 1 … 16 and b = 16 … 1 by rows. The sums after a phase are compared with the terms that it has added.
+static int show_phases(void) {
+    const int ALL = SMALL * SMALL;
+    const char *const parts[] = {" a", ", b", ", sums"};
+    HostArray<float> a(ALL), b(ALL);
+    for (int i = 0; i < ALL; i++)
+        b[ALL - 1 - i] = a[i] = i + 1;
+    DeviceArray<float> dev_a(a, ALL), dev_b(b, ALL), dev_trace(6 * ALL);
+    trace_phases<<<dim3(2, 2), dim3(2, 2)>>>(dev_a, dev_b, (float(*)[ALL]) + dev_trace);
+    HANDLE_LAUNCH();
+    HostArray<float> trace(dev_trace, 6 * ALL);
+    for (int phase = 0; phase < 2; phase++)
+        for (int block = 0; block < 4; block++) {
+            printf("phase %d, block (%d, %d):", phase + 1, block % 2, block / 2);
+            for (int part = 0; part < 3; part++) {
+                const float *top = trace + (3 * phase + part) * ALL + block / 2 * 2 * SMALL + block % 2 * 2;
+                printf("%s [%g %g; %g %g]", parts[part], top[0], top[1], top[SMALL], top[SMALL + 1]);
+            }
+            printf("\n");
+        }
+    bool ok = check_floats("phase", trace, 6 * ALL, 0, [&](size_t i) {
+        size_t first = i / ALL / 3 * 2, part = i / ALL % 3, row = i % ALL / SMALL, col = i % SMALL;
+        double sum = 0;
+        for (size_t k = 0; k < first + 2; k++)
+            sum += a[row * SMALL + k] * b[k * SMALL + col];
+        return part == 2   ? sum
+               : part == 0 ? a[row * SMALL + first + col % 2]
+                           : b[(first + row % 2) * SMALL + col];
+    });
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 void settings(int argc, char **argv) {
-    bool truncate = false;
+    bool with_cpu = false, phases = false, truncate = false;
     configure(argc, argv, "Multiplies two matrices by tiles in shared memory.", TIMES,
               {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
-               OPTION_FLAG("cpu", &with_cpu, "compares with three loops on the host, which are slow"),
+               OPTION_FLAG("cpu", &with_cpu, WITH_CPU),
                OPTION_WORD("tile", &tile, "8|16|25|32", "width of a tile"),
+               OPTION_FLAG("phases", &phases, "prints the phases of a product of width 4 by tiles of 2"),
                OPTION_FLAG("truncate", &truncate, "wrong at sizes that the tile does not divide")});
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));
+    const size_t width = tiles[tile].width;
+    if (phases)
+        exit(show_phases());
     if (truncate)
-        exit(show_truncated(tiles[tile].width));
+        exit(show_truncated(width));
+    if (with_cpu)
+        exit(compare_with_cpu([width](const float *a, const float *b, float *c) {
+            dim3 blocks((n + width - 1) / width, (n + width - 1) / width), threads(width, width);
+            tiles[tile].kernel<<<blocks, threads>>>(a, b, c, n);
+        }));
 }
 
 // Task: matmul(): Tiled matrix multiplication, c = a * b. The three matrices are n x n and row-major. Blocks

@@ -421,10 +421,15 @@ static bool check_every_size(void) {
 // reduce1(): The same steps, but thread t works on the word 2 * step * t, if there is one.
 // add_halves(): For half = THREADS / 2, and half of that, and so on while half > last, each of the first
 // `half` threads takes the word that is `half` further on. All threads of the block reach a barrier after
-// each step. reduce2(): Load as reduce0() does, then add_halves() down to one word. load_two(): Return the
-// combination of two elements that are THREADS apart. A block has 2 * THREADS of them. reduce3(): Store what
-// load_two() returns in shared memory, then add_halves() down to one word. add_last_warp(): The first warp
-// combines 64 words in steps of 32, 16, … 1. Each lane keeps its sum in a register too, and each step has two
-// barriers of the warp. reduce4(): As reduce3(), but add_halves() stops at 64 words, which add_last_warp()
-// combines. reduce6(): A grid-stride loop combines the elements of a thread, then add_block() the threads of
-// the block.
+// each step.
+// reduce2(): Load as reduce0() does, then add_halves() down to one word.
+// load_two(): Return the combination of two elements that are THREADS apart. A block has 2 * THREADS of them.
+// reduce3(): Store what load_two() returns in shared memory, then add_halves() down to one word.
+// add_last_warp(): The first warp combines 64 words in steps of 32, 16, … 1. Each lane keeps its sum in a
+// register too, and each step has two barriers of the warp.
+// reduce4(): As reduce3(), but add_halves() stops at 64 words, which add_last_warp() combines.
+// add_block(): Combine the words of `threads` threads, a constant, without a loop. With more than 64 threads
+// the first half of them takes the words of the second half, all reach a barrier, and a call with half of
+// the threads, which `if constexpr` compiles, does the rest. With 64 the first warp calls add_last_warp().
+// reduce5(): As reduce4(), with add_block() for a block of `threads` threads. It needs load_two() too.
+// reduce6(): A grid-stride loop combines the elements of a thread, then add_block() the threads of the block.

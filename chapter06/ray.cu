@@ -4,6 +4,10 @@
  *
  * Teaches: Data that every thread reads at the same time and no thread writes belongs in constant
  *          memory: a read is broadcast to all threads of a warp, and a cache serves the next ones.
+ *          A warp is 32 threads of a block with successive numbers, here two rows of 16 pixels, that
+ *          execute an instruction together. All of them ask for the same sphere, so one read serves 32
+ *          threads. If they asked for different ones, these would be read one after the other. On an H200
+ *          the kernel takes 0.030 ms, and 0.024 ms with global memory, which is cached too (ray_ladder).
  *          Two events, time stamps that the device records, measure the time between them.
  * Terms:   constant memory, __constant__, broadcast, warp, event, elapsed time, ray tracing
  * Book:    6.2.3
@@ -134,7 +138,15 @@ int main(int argc, char **argv) {
 #include "spheres.h" // the options and check_spheres()
 
 void settings(int argc, char **argv) {
-    sphere_settings(argc, argv, "Draws spheres from constant memory.", PICTURE | TIMES);
+    bool with_cpu = false;
+    sphere_settings(argc, argv, "Draws spheres from constant memory.", PICTURE | TIMES,
+                    OPTION_FLAG("cpu", &with_cpu, WITH_CPU));
+    if (with_cpu)
+        exit(compare_with_cpu([](unsigned char *dev_bitmap, const Sphere *from) {
+            HANDLE_ERROR(cudaMemcpyToSymbol(s, from, sizeof(Sphere) * spheres));
+            dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
+            kernel<<<grids, threads>>>(dev_bitmap, size, spheres, behind);
+        }));
 }
 
 static void time_kernel(DataBlock *d) {

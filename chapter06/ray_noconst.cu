@@ -133,7 +133,15 @@ int main(int argc, char **argv) {
 #include "spheres.h" // the options and check_spheres()
 
 void settings(int argc, char **argv) {
-    sphere_settings(argc, argv, "Draws spheres from global memory.", PICTURE | TIMES);
+    bool with_cpu = false;
+    sphere_settings(argc, argv, "Draws spheres from global memory.", PICTURE | TIMES,
+                    OPTION_FLAG("cpu", &with_cpu, WITH_CPU));
+    if (with_cpu)
+        exit(compare_with_cpu([](unsigned char *dev_bitmap, const Sphere *from) {
+            DeviceArray<Sphere> dev_s(from, spheres);
+            dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
+            kernel<<<grids, threads>>>(dev_bitmap, size, dev_s, spheres, behind);
+        }));
 }
 
 static void time_kernel(DataBlock *d) {

@@ -5,6 +5,7 @@
 #define CHAPTER06_SPHERES_H
 
 #include "../common/book.h"
+#include "../common/proofs/runs.h"
 
 #ifndef SPHERES          // ray and ray_noconst define this part themselves, as on the page
 #define DIM         1024 // the picture shows DIM x DIM units, whatever its size in pixels
@@ -144,6 +145,48 @@ static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
     return check_floats("sphere", (const float *)s, 7 * (size_t)spheres, 0,
                         [&](size_t i) { return ((float *)+own)[i]; }) &&
            ok;
+}
+
+// The loop of the kernels, for one pixel after the other on the host
+static inline void trace_on_host(unsigned char *pixels, const Sphere *s) {
+    float half = size / 2.0f, unit = DIM / (float)size;
+    for (size_t i = 0; i < size * size; i++) {
+        float ox = (i % size - half) * unit, oy = (i / size - half) * unit, maxz = -INF;
+        float color[] = {behind.x, behind.y, behind.z};
+        for (int k = 0; k < spheres; k++) {
+            float dx = ox - s[k].x, dy = oy - s[k].y, square = s[k].radius * s[k].radius - dx * dx - dy * dy;
+            float dz = square > 0 ? sqrtf(square) : 0, scale = dz / s[k].radius;
+            if (!(dz > 0 && s[k].z + dz > maxz))
+                continue;
+            maxz = s[k].z + dz;
+            color[0] = s[k].r * scale, color[1] = s[k].g * scale, color[2] = s[k].b * scale;
+        }
+        for (int part = 0; part < 4; part++)
+            pixels[i * 4 + part] = part == 3 ? 255 : (unsigned char)(color[part] * 255);
+    }
+}
+
+// --cpu. `draw` copies the spheres to the device and draws them into a bitmap there. Returns the exit status.
+template <class Draw> int compare_with_cpu(Draw draw) {
+    if (options.output)
+        quit(EXIT_USAGE, "--cpu draws no picture for --output");
+    const size_t bytes = size * size * 4;
+    HostArray<Sphere> s(spheres);
+    HostArray<unsigned char> pixels(bytes);
+    place_reference(s);
+    auto device = [&] {
+        DeviceArray<unsigned char> dev_bitmap(bytes);
+        draw(dev_bitmap, s);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpy(pixels, dev_bitmap, bytes, cudaMemcpyDeviceToHost));
+    };
+    return compare_runs(
+        "the same loop on one core", device, [&] { trace_on_host(pixels, s); },
+        [&] {
+            bool ok = check_spheres(pixels, s);
+            memset(pixels, 0, bytes);
+            return ok;
+        });
 }
 
 #endif

@@ -4,8 +4,10 @@
  *
  * Teaches: The copy engine reads and writes page-locked (pinned) host memory by DMA, because the
  *          operating system does not move its pages. Pageable memory is first copied to a page-locked
- *          staging buffer of the driver, which takes longer. Page-locked memory is not swapped out, so
- *          no other program can use it, and a program should not lock more than it needs. Write-combined
+ *          staging buffer of the driver, which takes longer. Page-locked memory costs, too: each of its
+ *          pages must be found and entered into the tables of the device when it is allocated, and not only
+ *          when it is used, which takes longer than malloc. It is not swapped out, so no other program can
+ *          use it, and a machine without free pages is slow. So lock no more than is copied. Write-combined
  *          memory is for data that only the device reads, because reads by the host can be very slow.
  * Terms:   page-locked memory, pageable memory, DMA, staging buffer, copy engine, bandwidth, cudaHostAlloc,
  *          write-combined memory
@@ -219,10 +221,27 @@ static void print_rate(float elapsedTime, bool up) {
     }
 }
 
+// The pages of pageable memory are found one by one when they are first written.
+static void time_allocation(void) {
+    auto start = std::chrono::steady_clock::now();
+    int *pageable = host_array<int>(n), *pinned;
+    memcpy(pageable, source.data(), n * sizeof(int));
+    auto middle = std::chrono::steady_clock::now();
+    HANDLE_ERROR(cudaHostAlloc(&pinned, n * sizeof(int), cudaHostAllocDefault));
+    memcpy(pinned, source.data(), n * sizeof(int));
+    std::chrono::duration<double, std::milli> first = middle - start,
+                                              second = std::chrono::steady_clock::now() - middle;
+    printf("Allocated and written: pageable %.3f ms, pinned %.3f ms\n", first.count(), second.count());
+    ok &= check_ints("pageable and pinned", pageable, pinned, n);
+    free(pageable);
+    HANDLE_ERROR(cudaFreeHost(pinned));
+}
+
 // Copies in both directions at the same time, which needs page-locked memory, two streams and two copy
 // engines. Each pair starts together, because the host waits for both streams.
 static void test_both_directions(void) {
     size_t bytes = n * sizeof(int);
+    time_allocation();
     printf("Pinned memory, both directions at once\n");
     int *host_up, *host_down;
     DeviceArray<int> dev_up(n), dev_down(n);

@@ -6,6 +6,7 @@
  *          columns, is its transpose. Since (a b)^T = b^T a^T, cublasSgemm gets b before a, and what it
  *          writes is a b by rows; nothing is transposed or copied. The leading dimension of each matrix is
  *          the length of its row. With --as-if-rows it gets a before b: the result is wrong, the status 1.
+ *          --cpu compares with OpenBLAS, a library of the host, if the build has it.
  * Terms:   cuBLAS, matrix product, column-major order, row-major order, leading dimension, tiling
  * Book:    12.2.3 (after the book)
  * After:   chapter12/cublas_dot
@@ -15,9 +16,13 @@
  */
 #include "../common/book.h"
 #include "../common/proofs/product.h"
+#include "../common/proofs/runs.h"
 #include "../common/timing.h"
 #include <cublas_v2.h>
 #include "libraries.h"
+#ifdef HAVE_OPENBLAS
+#include <cblas.h>
+#endif
 
 static size_t m = 500, n = 400, k = 300; // --m, --n, --k: c has m x n elements, a m x k, b k x n
 const int TILE = 32;
@@ -128,17 +133,43 @@ static int show_wrong_call(void) {
     return EXIT_FAILURE;
 }
 
+static int compare_with_cpu(void) {
+#ifndef HAVE_OPENBLAS
+    quit(EXIT_WAIVED, "--cpu needs OpenBLAS, which this build lacks");
+#else
+    HostArray<float> a(m * k), b(k * n), c(m * n);
+    fill_matrix(a, m * k, k);
+    fill_matrix(b, k * n, k);
+    cublasHandle_t handle;
+    HANDLE_CUBLAS(cublasCreate(&handle));
+    auto device = [&] {
+        DeviceArray<float> dev_a(a, m * k), dev_b(b, k * n), dev_c(m * n);
+        multiply(handle, dev_a, dev_b, dev_c);
+        HANDLE_ERROR(cudaMemcpy(c, dev_c, m * n * sizeof(float), cudaMemcpyDeviceToHost));
+    };
+    auto host = [&] {
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a, k, b, n, 0, c, n);
+    };
+    int status = compare_runs("OpenBLAS, with all cores", device, host, [&] { return check(a, b, c); });
+    HANDLE_CUBLAS(cublasDestroy(handle));
+    return status;
+#endif
+}
+
 void settings(int argc, char **argv) {
-    bool as_if_rows = false;
+    bool as_if_rows = false, with_cpu = false;
     configure(argc, argv, "Multiplies two matrices by cuBLAS and by a kernel.", TIMES,
               {OPTION_SIZE("m", &m, 1, 65535, "rows of a and of the product"),
                OPTION_SIZE("n", &n, 1, 65535, "columns of b and of the product"),
                OPTION_SIZE("k", &k, 1, 65535, "columns of a, rows of b"),
+               OPTION_FLAG("cpu", &with_cpu, WITH_CPU),
                OPTION_FLAG("as-if-rows", &as_if_rows, "wrong: calls cuBLAS as if it read by rows")});
     size_t bytes = (m * k + k * n + m * n) * sizeof(float);
     require_memory(bytes, bytes);
     if (as_if_rows)
         exit(show_wrong_call());
+    if (with_cpu)
+        exit(compare_with_cpu());
 }
 
 // Task: matmul(): c = a b, where a has m x k, b has k x n and c has m x n elements, all row-major. Blocks of

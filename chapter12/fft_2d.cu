@@ -11,14 +11,19 @@
  * Run:     ./bin/chapter12/fft_2d --real
  * Differs: the result is divided by the number of points and compared with the input. Some bins of the
  *          spectrum are compared with the sum that defines them, and an impulse must have a flat spectrum.
- *          Options transform real numbers, many rows with one plan, and one long row.
+ *          Options transform real numbers, many rows with one plan, and one long row; --cpu compares with
+ *          FFTW, the library of the host, if the build has it.
  * Needs:   libs=cufft
  * Check:   --nx 12 --ny 20 | --batch 5 --ny 32 | --real --nx 8 --ny 9
  */
 #include "../common/book.h"
+#include "../common/proofs/runs.h"
 #include "../common/timing.h"
 #include <cufft.h>
 #include "libraries.h"
+#ifdef HAVE_FFTW
+#include <fftw3.h>
+#endif
 
 #define NX 256
 #define NY 128
@@ -237,10 +242,48 @@ static int transform_batch(int rows, int points) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+// --cpu. The spectrum of a first transform is compared with the definition, and those of all runs with it.
+static int compare_with_cpu(void) {
+#ifndef HAVE_FFTW
+    quit(EXIT_WAIVED, "--cpu needs FFTW, which this build lacks");
+#else
+    size_t n = (size_t)nx * ny, bytes = n * sizeof(cufftComplex);
+    Rows all(nx, ny);
+    HostArray<cufftComplex> out(n);
+    fftwf_plan host = fftwf_plan_dft_2d(nx, ny, (fftwf_complex *)+all.in, (fftwf_complex *)+out, FFTW_FORWARD,
+                                        FFTW_ESTIMATE);
+    cufftHandle plan;
+    HANDLE_CUFFT(cufftPlan2d(&plan, nx, ny, CUFFT_C2C));
+    HANDLE_CUFFT(cufftExecC2C(plan, all.dev_in, all.dev_out, CUFFT_FORWARD));
+    HANDLE_ERROR(cudaMemcpy(all.out, all.dev_out, bytes, cudaMemcpyDeviceToHost));
+    bool ok = check_bins(all.in, all.out, nx, ny, ny);
+    auto device = [&] {
+        DeviceArray<cufftComplex> dev_in(all.in, n), dev_out(n);
+        HANDLE_CUFFT(cufftExecC2C(plan, dev_in, dev_out, CUFFT_FORWARD));
+        HANDLE_ERROR(cudaMemcpy(out, dev_out, bytes, cudaMemcpyDeviceToHost));
+    };
+    auto check = [&] {
+        const float *expected = (float *)+all.out, scale = 1 / sqrtf(n);
+        for (size_t i = 0; i < n; i++)
+            out[i].x *= scale, out[i].y *= scale;
+        bool ok = check_floats("spectrum", (float *)+out, 2 * n, 2 * fft_limit(n),
+                               [=](size_t i) { return expected[i] * scale; });
+        memset(out, 0xff, bytes);
+        return ok;
+    };
+    const char *how = "FFTW on one core; both plans are made before";
+    int status = compare_runs(
+        how, device, [&] { fftwf_execute(host); }, check);
+    fftwf_destroy_plan(host);
+    HANDLE_CUFFT(cufftDestroy(plan));
+    return ok ? status : EXIT_FAILURE;
+#endif
+}
+
 void settings(int argc, char **argv) {
     const int largest = 16384;
     int batch = 0;
-    bool real = false;
+    bool real = false, with_cpu = false;
     size_t points = 0;
     parse_options(
         argc, argv, "Fourier transforms by cuFFT, forward and back.", 0,
@@ -249,16 +292,19 @@ void settings(int argc, char **argv) {
          OPTION_INT("batch", &batch, 1, 1 << 20,
                     "transforms so many rows of NY points, with one call and one by one"),
          OPTION_FLAG("real", &real, "transforms real numbers, which have half the spectrum"),
+         OPTION_FLAG("cpu", &with_cpu, WITH_CPU),
          OPTION_SIZE("long", &points, 2, 1 << 27, "transforms one row of so many points, such as 16M")});
-    if ((batch > 0) + real + (points > 0) > 1)
-        quit(EXIT_USAGE, "only one of --batch, --real and --long");
-    options.uses |= batch > 0 || points > 0 ? TIMES : 0;
+    if ((batch > 0) + real + (points > 0) + with_cpu > 1)
+        quit(EXIT_USAGE, "only one of --batch, --real, --long and --cpu");
+    options.uses |= batch > 0 || points > 0 || with_cpu ? TIMES : 0;
     select_device();
     size_t n = points > 0 ? points : (size_t)(batch > 0 ? batch : nx) * ny;
     require_memory(4 * n * sizeof(cufftComplex),
                    4 * n * sizeof(cufftComplex)); // cuFFT may need two arrays itself
     if (real)
         exit(transform_real(nx, ny));
+    if (with_cpu)
+        exit(compare_with_cpu());
     if (batch > 0)
         exit(transform_batch(batch, ny));
     if (points > 0)

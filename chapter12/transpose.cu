@@ -6,7 +6,7 @@
  *          the lanes of a warp read one row, in 4 sectors of 32 bytes, but write a column, in 32 sectors, of
  *          which they use 4 bytes each. Through a tile in shared memory both sides are coalesced. Then the
  *          warp reads a column of the tile, which is a bank conflict of 32 lanes, unless the rows of the tile
- *          are padded.
+ *          are padded. With --elements the array is copied and filled by elements of 1, 4 and 16 bytes.
  * Terms:   transpose, coalesced access, sector, tile, shared memory, bank conflict, padding, effective
  *          bandwidth, profiler
  * Book:    12.2.7 (course)
@@ -14,7 +14,7 @@
  * Differs: the book shows a profiler's picture of such a pair, without code; docs/tools.md shows the
  *          profilers of today on this one. On the CPU back end the times depend on the caches of the CPU and
  *          say nothing about a GPU.
- * Check:   --size 100 --height 70
+ * Check:   --size 100 --height 70 | --elements --size 31
  */
 #include <set>
 #include "../common/book.h"
@@ -106,18 +106,6 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-void settings(int argc, char **argv) {
-    if (CPU_BACKEND) // not square, and tiles that are not full
-        height = width - 11;
-    configure(argc, argv, "Transposes a matrix in three ways, beside a copy.", TIMES,
-              {OPTION_SIZE("size", &width, 1, 1 << 20, "elements in a row"),
-               OPTION_SIZE("height", &height, 0, 1 << 20, "rows; 0: as many as elements in a row")});
-    height = height ? height : width;
-    if ((height + TILE - 1) / TILE > 65535) // blocks in y, on every device
-        quit(EXIT_USAGE, "--height %zu: at most %d", height, 65535 * TILE);
-    require_memory(3 * width * height * sizeof(float), 2 * width * height * sizeof(float));
-}
-
 #define LANES             32
 #define BANKS             32
 #define WORDS_OF_A_SECTOR 8 // 32 bytes
@@ -158,6 +146,66 @@ static void print_row(int k, float ms) {
     if (kernels[k].pitch)
         printf("   turns in shared memory: %2d", turns(column));
     printf("\n");
+}
+
+// --elements. Neighbouring lanes access elements that are `apart` elements apart; blockIdx.y selects those
+// between. Without an input the array is filled.
+template <class T> __global__ void move(const T *in, T *out, T value, size_t n, size_t apart) {
+    size_t at = (threadIdx.x + (size_t)blockIdx.x * blockDim.x) * apart + blockIdx.y;
+    if (at < n)
+        out[at] = in ? in[at] : value;
+}
+
+// Copies and fills `floats` floats as elements of type T.
+template <class T> bool move_elements(const char *name, size_t apart, const float *in, size_t floats) {
+    DeviceArray<float> dev_in(in, floats), dev_out(floats);
+    size_t n = floats * sizeof(float) / sizeof(T), word[LANES];
+    for (size_t lane = 0; lane < LANES; lane++)
+        word[lane] = lane * apart * sizeof(T) / sizeof(float);
+    T value;
+    memset((void *)&value, 0x5a, sizeof(T));
+    bool ok = true;
+    for (bool fills : {false, true}) {
+        const T *from = fills ? NULL : (const T *)+dev_in;
+        HANDLE_ERROR(cudaMemset(dev_out, 0xff, floats * sizeof(float)));
+        dim3 blocks((n / apart + 255) / 256, apart);
+        float ms = median_ms([&] { move<<<blocks, 256>>>(from, (T *)+dev_out, value, n, apart); });
+        printf("%s %-24s %8.3f ms %7.1f GB/s   sectors: %2d, bytes used of each: %2zu\n",
+               fills ? "fill" : "copy", name, ms, (fills ? 1e-6 : 2e-6) * floats * sizeof(float) / ms,
+               sectors(word, LANES), LANES * sizeof(T) / sectors(word, LANES));
+        ok = check_ints(name, HostArray<int>((const int *)+dev_out, floats), floats,
+                        [=](size_t i) { return fills ? 0x5a5a5a5a : ((const int *)in)[i]; }) &&
+             ok;
+    }
+    return ok;
+}
+
+static int move_all_elements(void) {
+    size_t floats = (width * height + 7) / 8 * 8; // whole sectors
+    HostArray<float> in(floats);
+    random_floats(in, floats, 1);
+    printf("%zu bytes. Sectors are those of a warp's access.\n", floats * sizeof(float));
+    bool ok = move_elements<char>("char", 1, in, floats);
+    ok = move_elements<float>("float", 1, in, floats) && ok;
+    ok = move_elements<float4>("float4", 1, in, floats) && ok;
+    ok = move_elements<char>("char, 32 bytes apart", 32, in, floats) && ok;
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+void settings(int argc, char **argv) {
+    bool elements = false;
+    if (CPU_BACKEND) // not square, and tiles that are not full
+        height = width - 11;
+    configure(argc, argv, "Transposes a matrix in three ways, beside a copy.", TIMES,
+              {OPTION_SIZE("size", &width, 1, 1 << 20, "elements in a row"),
+               OPTION_SIZE("height", &height, 0, 1 << 20, "rows; 0: as many as elements in a row"),
+               OPTION_FLAG("elements", &elements, "copies and fills by elements of 1, 4 and 16 bytes")});
+    height = height ? height : width;
+    if ((height + TILE - 1) / TILE > 65535) // blocks in y, on every device
+        quit(EXIT_USAGE, "--height %zu: at most %d", height, 65535 * TILE);
+    require_memory(3 * width * height * sizeof(float), 2 * width * height * sizeof(float));
+    if (elements)
+        exit(move_all_elements());
 }
 
 // Elements are moved and not computed, so all bits must be equal.

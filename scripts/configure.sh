@@ -24,6 +24,8 @@ boost_context|cpu|fast switches between threads that meet at a barrier (Boost.Co
 cublas||cuBLAS (on the CPU by OpenBLAS)|libopenblas-dev/libcublas-dev of the CUDA toolkit|-lcublas|cu|#include <cublas_v2.h>\nint main() { cublasHandle_t handle; return cublasCreate(&handle); }
 cusolver||cuSOLVER (on the CPU by OpenBLAS)|libopenblas-dev/libcusolver-dev of the CUDA toolkit|-lcusolver|cu|#include <cusolverDn.h>\nint main() { cusolverDnHandle_t handle; return cusolverDnCreate(&handle); }
 cufft||cuFFT (on the CPU by FFTW)|libfftw3-dev/libcufft-dev of the CUDA toolkit|-lcufft|cu|#include <cufft.h>\nint main() { cufftHandle plan; return cufftCreate(&plan); }
+openblas||OpenBLAS, beside cuBLAS|libopenblas-dev|-lopenblas|c|#include <cblas.h>\nint main(void) { return !openblas_get_num_threads(); }
+fftw||FFTW, beside cuFFT|libfftw3-dev|-lfftw3f|c|#include <fftw3.h>\nint main(void) { return !fftwf_malloc(8); }
 thrust|cpu|Thrust (on the CPU)|libthrust-dev||cu|#include <thrust/tuple.h>\nint main() { return thrust::get<0>(thrust::make_tuple(0)); }
 thrust|gpu|Thrust|cuda-cccl of the CUDA toolkit||cu|#include <thrust/version.h>\nint main() { return THRUST_VERSION == 0; }
 cusparse||cuSPARSE|libcusparse-dev of the CUDA toolkit|-lcusparse|cu|#include <cusparse.h>\nint main() { cusparseHandle_t handle; return cusparseCreate(&handle); }
@@ -166,9 +168,9 @@ write() { # file of an earlier run, flags of the user: prints the variables
         else
             printf '%s\n' "FOUND += $name" "FLAGS_$name := $flags" "LIBS_$name := $link"
         fi
-        # Libraries that common/ and the ladders use; the others belong to the programs that need them.
+        # Libraries that common/, the ladders and comparisons use; the others belong to the programs that need them.
         case $found$name/$backend in
-        1png/* | 1webp/* | 1glut/* | 1gl/* | 1cub/gpu | 1cublas/gpu | 1nccl/gpu)
+        1png/* | 1webp/* | 1glut/* | 1gl/* | 1cub/gpu | 1cublas/gpu | 1nccl/gpu | 1openblas/* | 1fftw/*)
             printf '%s\n' "HAVE += -D$have" "LIBS += $link" ;;
         esac
     done

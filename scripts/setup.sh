@@ -23,8 +23,8 @@ libvulkan1|all|CUDA with Vulkan|vulkan-loader|vulkan-icd-loader|libvulkan1
 libgl1-mesa-dri|all|OpenGL in software|mesa-dri-drivers|mesa|Mesa-dri
 ffmpeg|all|animations as GIF and as videos|ffmpeg-free|ffmpeg|ffmpeg
 libboost-context-dev|all|fast barriers on the CPU back end|boost-devel|boost|libboost_context-devel
-libopenblas-dev|all|cuBLAS and cuSOLVER on the CPU back end|openblas-devel|openblas|openblas-devel
-libfftw3-dev|all|cuFFT on the CPU back end|fftw-devel|fftw|fftw3-devel
+libopenblas-dev|all|cuBLAS and cuSOLVER on the CPU back end, beside cuBLAS on a GPU|openblas-devel|openblas|openblas-devel
+libfftw3-dev|all|cuFFT on the CPU back end, beside cuFFT on a GPU|fftw-devel|fftw|fftw3-devel
 libthrust-dev|all|Thrust on the CPU back end|-|-|-
 ocl-icd-opencl-dev|all|OpenCL|ocl-icd-devel|ocl-icd|ocl-icd-devel
 opencl-headers|all|OpenCL|opencl-headers|opencl-headers|opencl-headers

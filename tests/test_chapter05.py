@@ -373,15 +373,22 @@ def test_products(run, rng):
             assert last + f"and two tiles of {8 * tile * tile} bytes in all\n" in out
 
 
-@pytest.mark.parametrize("name", ["matmul_gmem", "matmul_shared"])
+@pytest.mark.parametrize("name", ["dot", "matmul_gmem --columns", "matmul_shared --tile 25"])
 def test_comparison_with_the_cpu(run, rng, name):
-    """Each of the six products is checked by the program; the mean is that of the five times."""
-    out = run(f"chapter05/{name}", "--size", rng.randint(20, 120), "--cpu", status=0).out
-    five = re.search(r"^Five products .*: (.+) ms, mean (\S+) ms$", out, re.M)
-    times = list(map(float, five[1].split(", ")))
-    assert len(times) == 5 and abs(sum(times) / 5 - float(five[2])) <= 0.011
-    host = r"^Three loops on one core of the host: \S+ ms, \S+ times the mean, \S+ GFLOP/s$"
-    assert re.search(host, out, re.M)
+    program, *options = f"chapter05/{name}".split()
+    helpers.check_runs(run, program, *options, "--size", rng.randint(20, 120))
+    assert "--size only" in run("chapter05/dot", "--cpu", "--sweep", status=64).err
+
+
+def test_phases_of_a_product(run):
+    """The program checks the tiles and the sums of both phases; the last sums are those of the product."""
+    out = run("chapter05/matmul_shared", "--phases", status=0).out
+    a = np.arange(1, 17).reshape(4, 4)
+    product = a @ a[::-1, ::-1]
+    for x, y in (0, 0), (1, 0), (0, 1), (1, 1):
+        sums = "[{} {}; {} {}]".format(*product[2 * y :, 2 * x :][:2, :2].flatten())
+        assert re.search(rf"^phase 2, block \({x}, {y}\): a .*, sums {re.escape(sums)}$", out, re.M)
+    run("chapter05/matmul_shared", "--phases", "--inject-error", status=1)
 
 
 def test_truncated_products(run, rng):

@@ -88,6 +88,13 @@ def test_the_printed_test_of_a_bit(run, rng):
     text = ",".join(map(str, numbers))
     out = run("chapter12/radix_sort", "--printed-test", "--numbers", text, status=1).out
     assert "\nsorted: " + " ".join(map(str, sorted(numbers, key=lambda x: x >> 1))) + "\n" in out
+    for size in 2, rng.randint(3, 999), 4000:
+        options = ["--printed-test", "--size", size, "--seed", rng.randint(1, 999)]
+        out = run("chapter12/radix_sort", *options, status=1).out
+        assert re.findall(r"^(\w+): wrong, as expected: ", out, re.M) == ["host", "device"]
+    for right in ["--numbers", "2,3"], ["--numbers", "7,5,-3,0"], ["--size", 1]:
+        err = run("chapter12/radix_sort", "--printed-test", *right, status=64).err
+        assert "needs an odd number before the even number below it" in err
     for numbers in "", "3,", "3 4", "x", "2147483648", "-2147483649", "1e3":
         assert "must be ints" in run("chapter12/radix_sort", "--numbers", numbers, status=64).err
     assert "exclude" in run("chapter12/radix_sort", "--numbers", "1", "--size", 1, status=64).err

@@ -195,6 +195,11 @@ def test_a_kernel_has_no_name_of_the_host():
     assert re.search(r"bool student_printed_test, size_t student_n\)", text)
 
 
+def test_seven_kernels_of_the_reduction():
+    asked = task.Exercise("chapter05/reduction").asked
+    assert [f.name for f in asked if "__global__" in f.declared] == [f"reduce{i}" for i in range(7)]
+
+
 def test_make_exercise_keeps_what_is_there(sources):
     tree = sources
     (tree / "my/chapter04").mkdir(parents=True)

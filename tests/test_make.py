@@ -152,9 +152,7 @@ def test_program_for_an_architecture_with_its_own_features(tree, tmp_path):
 
 # ---- libraries ----
 
-LIBRARIES = (
-    "PNG WEBP GLUT GL MPI VULKAN OPENCL BOOST_CONTEXT CUBLAS CUSOLVER CUFFT THRUST CUSPARSE CURAND".split()
-)
+LIBRARIES = "PNG WEBP GLUT GL MPI VULKAN OPENCL BOOST_CONTEXT CUBLAS CUSOLVER CUFFT OPENBLAS FFTW THRUST CUSPARSE CURAND".split()
 
 
 def test_without_libraries(tree, tmp_path):
