@@ -11,8 +11,7 @@
  * Differs: requires compute capability 9.0. The book requires 1.3, the first with double precision. All
  *          devices that CUDA supports today have it, so cudaChooseDevice could return any of them. --major,
  *          --minor and --memory set other requirements. The program prints which devices meet them.
- * Check:   --major 8 --minor 1 | --major 8 | --major 7 --minor 5 | --memory 5000000000 | --memory
- * 900000000000
+ * Check:   --major 8 --minor 1 | --major 8 | --major 7 --minor 5 | --memory 5000000000 | --memory 90000000000
  */
 #include "../common/book.h"
 
