@@ -370,10 +370,10 @@ static void each_stream(int *data, bool wrong) {
 // They race with each other, or a kernel races with the second one.
 static void fills_of_pages(int *large, bool wrong, bool fills) {
     cudaStream_t s[2];
-    CHECK(cudaMalloc(&large, 1 << 18));
+    CHECK(cudaMalloc(&large, 1 << 27));
     for (int i = 0; i < 2; ++i) {
         CHECK(cudaStreamCreate(&s[i]));
-        CHECK(cudaMemsetAsync(large, i, 1 << 18, s[i])); // two_fills, fill_and_kernel
+        CHECK(cudaMemsetAsync(large, i, 1 << 27, s[i])); // two_fills, fill_and_kernel
         if (!wrong || i != fills)
             CHECK(cudaDeviceSynchronize());
     }
