@@ -137,7 +137,9 @@ $(SKIPPED):
 	@$(foreach l,$(call lacks,$@),$(info make: $@ needs $(l), $(or $(OFF_$(l)),which this back end lacks)))exit 1
 
 # Two makes may run at once, and one may be killed. So what is built has the number of a process as its ending,
-# and is renamed at the end.
+# and is renamed at the end. What a killed one has left is removed.
+$(shell find '$(BIN)' '$(B)' -type f -regex '.*\.[0-9]+' 2>&- | while read -r f; do \
+    kill -0 "$${f##*.}" 2>&- || [ -e "/proc/$${f##*.}" ] || rm -f "$$f"; done)
 NEW = $@$(if $(DRY),,.$$$$)
 RENAME = $(if $(DRY),,&& mv $@.$$$$ $@)
 

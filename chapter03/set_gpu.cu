@@ -11,7 +11,7 @@
  * Differs: requires compute capability 9.0. The book requires 1.3, the first with double precision. All
  *          devices that CUDA supports today have it, so cudaChooseDevice could return any of them. --major,
  *          --minor and --memory set other requirements. The program prints which devices meet them.
- * Check:   --major 8 | --major 7 --minor 5 | --major 8 --minor 1 | --memory 999999999999999 --major 1
+ * Check:   --major 8 --minor 1 | --major 8 | --major 7 --minor 5 | --memory 5000000000 | --memory 90000000000
  */
 #include "../common/book.h"
 
@@ -78,8 +78,9 @@ static int count_suitable(void) {
     return suitable;
 }
 
-// The chosen device must be the current one, and `suitable` must be what its properties say, which are read
-// again and compared as whole numbers.
+// The chosen device must be the current one and the one that is chosen for the options alone; `make check`
+// has devices that differ. `suitable` must be what its properties say, which are read again and compared as
+// whole numbers.
 static bool check_choice(int current, int chosen, bool suitable) {
     int of_device[2];
     HANDLE_ERROR(cudaDeviceGetAttribute(&of_device[0], cudaDevAttrComputeCapabilityMajor, chosen));
@@ -87,7 +88,14 @@ static bool check_choice(int current, int chosen, bool suitable) {
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, chosen));
     bool expected = 10 * of_device[0] + of_device[1] >= 10 * major + minor && !(memory > prop.totalGlobalMem);
-    bool ok = check_value("current device", current, chosen, 0);
+    cudaDeviceProp wanted = {};
+    wanted.major = major;
+    wanted.minor = minor;
+    wanted.totalGlobalMem = memory;
+    int expected_device;
+    HANDLE_ERROR(cudaChooseDevice(&expected_device, &wanted));
+    bool ok = check_value("chosen device", chosen, expected_device, 0);
+    ok = check_value("current device", current, chosen, 0) && ok;
     return check_value("meets the requirements", suitable, expected, 0) && ok;
 }
 

@@ -24,7 +24,7 @@ static cudaGraphicsResource_t resource;   // the same texture for CUDA; NULL if 
 static int last_ticks;                    // the number of the last frame
 static void create_quad(void);
 static void generate_and_copy(int ticks);
-static void free_copy(void);
+static void finish(void);
 static bool check(const unsigned char *pixels);
 
 // Nested squares, in integer arithmetic, so that every machine computes the same picture.
@@ -76,9 +76,9 @@ static void draw_quad(void *) {
 
 // Called after the last frame, while the OpenGL context still exists.
 static void release(void *) {
+    finish();
     if (resource)
         HANDLE_ERROR(cudaGraphicsUnregisterResource(resource));
-    free_copy();
     glDeleteTextures(1, &texture);
     glDeleteVertexArrays(1, &vertices);
     glDeleteProgram(program);
@@ -187,10 +187,24 @@ static void expect(size_t x, size_t y, const unsigned char *, unsigned char *exp
     std::copy(pixel, pixel + 4, expected); // the remainders modulo 256
 }
 
+// Draws another frame again, whose number has no divisor in common with the last one's by default (119), and
+// checks the texture.
+static bool earlier_right;
+
+static void finish(void) {
+    HostArray<unsigned char> pixels(size * size * 4);
+    const int last = last_ticks;
+    generate_frame(NULL, last / 2);
+    glGetTexImage(GL_TEXTURE_2D, 0, GL_RGBA, GL_UNSIGNED_BYTE, pixels);
+    earlier_right = check_picture("pixel of an earlier frame", pixels, size, size, expect, 0);
+    last_ticks = last;
+    free_copy();
+}
+
 // The last frame and, in a size that is no multiple of a block's, frame 10
 static bool check(const unsigned char *pixels) {
     const int last = last_ticks;
-    bool ok = check_picture("pixel", pixels, size, size, expect, 0);
+    bool ok = check_picture("pixel", pixels, size, size, expect, 0) && earlier_right;
     Smaller picture(size, 77);
     draw_in_host(last_ticks = 10);
     ok = check_picture("pixel of frame 10", host, size, size, expect, 0) && ok;

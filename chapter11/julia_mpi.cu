@@ -133,6 +133,24 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// MPI permits that the result of MPI_Fetch_and_op arrives in MPI_Win_flush, and not before. Here it always
+// does, so that a missing flush shows. (A program may define functions of MPI; the library's are PMPI_…,
+// too.)
+static int arrived, *awaited;
+
+int MPI_Fetch_and_op(const void *operand, void *result, MPI_Datatype type, int target, MPI_Aint offset,
+                     MPI_Op operation, MPI_Win window) {
+    awaited = (int *)result;
+    *awaited = INT_MAX;
+    return PMPI_Fetch_and_op(operand, &arrived, type, target, offset, operation, window);
+}
+
+int MPI_Win_flush(int target, MPI_Win window) {
+    int error = PMPI_Win_flush(target, window);
+    *awaited = arrived;
+    return error;
+}
+
 static void count_tiles(void) {
     tiles_per_row = (view.size + side - 1) / side;
     tiles = tiles_per_row * tiles_per_row;

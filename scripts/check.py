@@ -64,7 +64,7 @@ def run_once(name, program, options, way):
     elif TOOLS == "race":
         # Fresh memory holds NaN, all ones, and once zeros: a byte that must be 255 and is never written shows then.
         fill, (threads, streams) = "zero" if way == "reverse/late" else "nan", way.split("/")
-        settings = f"SCHEDULE={threads} STREAMS={streams} STRICT=1 FILL={fill}".split()
+        settings = f"SCHEDULE={threads} STREAMS={streams} STRICT=1 FILL={fill} PROPERTIES=unequal".split()
         command = ["env", *(f"CUDA_CPU_{setting}" for setting in settings), *command]
     status, errors = execute([*launcher(program), *command], base)
     reports = lines_of(pathlib.Path(f"{base}.txt")) if TOOLS == "compute-sanitizer" else []

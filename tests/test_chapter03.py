@@ -155,3 +155,14 @@ def test_set_gpu(run):
     result = run("chapter03/set_gpu", "--memory", "1048576G", status=0)
     assert not any(chosen_by(result)[2].values()) and "No device meets the requirements." in result.out
     assert all(chosen_by(run("chapter03/set_gpu", "--major=1", "--memory=1K", status=0))[2].values())
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.parametrize(
+    "wanted, device",
+    [("--minor=0", 0), ("--minor=1", 1), ("--minor=2", 2), ("--memory=5G", 1), ("--memory=9G", 2)],
+)
+def test_set_gpu_of_unequal_devices(run, wanted, device):
+    env = {"CUDA_CPU_DEVICES": "3", "CUDA_CPU_PROPERTIES": "unequal"}
+    _, chosen, meets = chosen_by(run("chapter03/set_gpu", "--major=8", wanted, status=0, env=env))
+    assert chosen == device and meets == {n: n >= device for n in range(3)}

@@ -90,11 +90,17 @@ int clock_khz() {
     return khz;
 }
 
-// CUDA_CPU_PROPERTIES=distinct: numbers that are equal on this device, such as the largest height and depth
-// of a texture, are made smaller by 1 until all differ. So a test sees whether a program prints the property
-// that it names. The limits of launches change with them.
-void make_distinct(cudaDeviceProp &p) {
-    if (!setting_of("CUDA_CPU_PROPERTIES", {"usual", "distinct"}))
+// CUDA_CPU_PROPERTIES=unequal: each device has a higher compute capability and more memory than the one
+// before, so that a program must choose the right one. distinct: numbers that are equal on this device, such
+// as the largest height and depth of a texture, are made smaller by 1 until all differ. So a test sees
+// whether a program prints the property that it names. The limits of launches change with them.
+void make_distinct(cudaDeviceProp &p, int device) {
+    const size_t setting = setting_of("CUDA_CPU_PROPERTIES", {"usual", "distinct", "unequal"});
+    if (setting == 2) {
+        p.minor += device;
+        p.totalGlobalMem = (device + 1ull) << 32;
+    }
+    if (setting != 1)
         return;
     std::set<long long> seen;
     const auto one = [&seen](auto &number) {
@@ -178,7 +184,7 @@ cudaDeviceProp describe_device(int device) {
     p.concurrentKernels = p.streamPrioritiesSupported = 1;
     p.asyncEngineCount = 2;
     p.deviceNumaId = p.hostNumaId = -1;
-    make_distinct(p);
+    make_distinct(p, device);
     return p;
 }
 

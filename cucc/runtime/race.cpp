@@ -39,6 +39,7 @@ struct Page {
     unsigned shift = 2;        // a cell covers 1 << shift bytes
     uint32_t used = race_page; // bytes that belong to an allocation; accesses after them are out of bounds
     Cell *cells = nullptr;
+    Access whole{}; // while there are no cells: the fill or copy that has written all of the page
 };
 
 constexpr unsigned page_bits = 16, address_bits = 48;
@@ -92,8 +93,19 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
     while (page.lock.test_and_set(std::memory_order_acquire))
         ;
     const size_t cells = race_page >> page.shift;
-    if (!page.cells)
+    // Cells take 15 times the memory of their page, so a large fill that nothing else accesses gets none.
+    if (!page.cells && bytes == race_page && me.write && !reads &&
+        (!page.whole.time || ordered(page.whole, me, block))) {
+        page.whole = me;
+        page.whole.bytes = 15;
+        page.lock.clear(std::memory_order_release);
+        return;
+    }
+    if (!page.cells) {
         page.cells = static_cast<Cell *>(reserve(cells * sizeof(Cell)));
+        for (size_t i = 0; page.whole.time && i < cells; ++i)
+            page.cells[i].last[0] = page.whole;
+    }
     const uintptr_t begin = address & (race_page - 1), end = begin + bytes;
     // Threads that write neighbouring bytes of a word do not race, but a word's cell has only one last write.
     // So at the first write of less than a word, the page gets a cell for every byte.
@@ -236,6 +248,7 @@ void race_track_new(const void *memory, size_t bytes) {
     for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= end >> page_bits; ++i) {
         Page &page = *pages()[i];
         page.used = (uint32_t)std::min(race_page, end - (i << page_bits));
+        page.whole = {};
         if (page.cells)
             madvise(page.cells, (race_page >> page.shift) * sizeof(Cell), MADV_DONTNEED);
     }

@@ -78,6 +78,13 @@ def test_a_report_names_both_threads_and_lines(run):
     ), text
 
 
+def test_a_fill_needs_no_shadow_memory(program):
+    """Of 34 GiB the detector's table takes 32."""
+    limited = "ulimit -v 35651584; exec " + f"'{program(SOURCE, '--check')}' fill_and_kernel 0"
+    result = tools.execute("sh", "-c", limited, timeout=60)
+    assert result.status == 0, str(result)
+
+
 @pytest.mark.parametrize("case", UNINITIALIZED)
 def test_a_read_of_memory_that_nothing_has_written(run, case):
     kernel, text = UNINITIALIZED[case]

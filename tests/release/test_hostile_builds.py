@@ -31,9 +31,11 @@ def start(tree, *goals):
 
 
 def right(tree):
-    """A make finishes what is left, the next one has nothing to do, and the program runs."""
+    """A make finishes what is left, the next one has nothing to do, and the program runs. No unfinished files are left."""
+    (tree / "bin" / f"{HELLO}.999999999").touch()
     run(tree, *MAKE)
     assert not compiled(run(tree, *MAKE))
+    assert not [f for f in [*tree.glob("bin/**/*"), *tree.glob("build/**/*")] if f.suffix[1:].isdigit()]
     assert "Hello, World!" in run(tree, f"bin/{HELLO}")
 
 

@@ -366,6 +366,28 @@ static void each_stream(int *data, bool wrong) {
     }
 }
 
+// Fills of whole pages of the race detector, which have no shadow memory until something else accesses them.
+// They race with each other, or a kernel races with the second one.
+static void fills_of_pages(int *large, bool wrong, bool fills) {
+    cudaStream_t s[2];
+    CHECK(cudaMalloc(&large, 1 << 27));
+    for (int i = 0; i < 2; ++i) {
+        CHECK(cudaStreamCreate(&s[i]));
+        CHECK(cudaMemsetAsync(large, i, 1 << 27, s[i])); // two_fills, fill_and_kernel
+        if (!wrong || i != fills)
+            CHECK(cudaDeviceSynchronize());
+    }
+    fill<<<1, N, 0, s[0]>>>(large + (1 << 15), 3); // fill_and_kernel
+}
+
+static void two_fills(int *large, bool wrong) {
+    fills_of_pages(large, wrong, false);
+}
+
+static void fill_and_kernel(int *large, bool wrong) {
+    fills_of_pages(large, wrong, true);
+}
+
 // The work of a library's function is in the stream. What it reads and writes are no accesses of the host.
 static void library(int *data, bool wrong) {
     float *const dense = (float *)(data + N), *const value = (float *)(data + 2 * N), *host;
@@ -400,6 +422,7 @@ static const struct {
     KERNEL(histogram, 1) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
     KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)
     HOST(missing_event) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel) HOST(each_stream) HOST(library)
+    HOST(two_fills) HOST(fill_and_kernel)
 };
 // clang-format on
 

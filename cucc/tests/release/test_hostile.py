@@ -55,6 +55,11 @@ def test_odd_files_of_options(tmp_path, text, says):
     assert (result.status, result.err) == (1, f"cucc: {says}\n")
 
 
+def test_a_source_without_an_end(tmp_path):
+    result = tools.cucc("-x", "cu", "/dev/zero", cwd=tmp_path)
+    assert (result.status, result.err) == (1, "cucc: /dev/zero: neither a file nor a pipe\n")
+
+
 KERNELS = """#include <cstdlib>
 __device__ int deep(volatile int *p, int n) {
     volatile int a[64];
