@@ -41,8 +41,6 @@ static bool on_host;                     // which of the two the last run wrote
 static unsigned multiprocessors;         // of the device
 static double longest;                   // chain of additions of the last run
 static void make_vectors(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // Rungs 0 and 1, the book's kernel: a tree reduction in shared memory with a barrier at each level.
 __global__ void dot(const float *a, const float *b, float *c, size_t n) {
@@ -247,14 +245,7 @@ int main(int argc, char **argv) {
     cublasSetPointerMode(cublas, CUBLAS_POINTER_MODE_DEVICE); // the result stays there
 #endif
 
-    Bench bench;
-    bench.title = std::to_string(n) + " floats";
-    bench.size = n;
-    bench.work = 2.0 * bytes; // two vectors are read
-    bench.footprint = 2 * bytes;
-    bench.poison = poison;
-    bench.check = check;
-    bool ok = bench_run(bench, rungs);
+    bool ok = bench_run(rungs);
     bench_finish();
 
 #ifdef HAVE_CUBLAS
@@ -283,6 +274,10 @@ void settings(int argc, char **argv) {
         cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     size_t bytes = n * sizeof(float), partials = partial_bytes();
     require_memory(2 * bytes + partials, 2 * bytes + 3 * partials + bench_memory(2 * bytes));
+    bench.title = std::to_string(n) + " floats";
+    bench.size = n;
+    bench.work = 2.0 * bytes; // two vectors are read
+    bench.footprint = 2 * bytes;
 }
 
 // The reference in double, and the sum of the magnitudes, to which rounding errors are relative

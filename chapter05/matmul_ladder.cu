@@ -42,8 +42,6 @@ static int fill;                            // --fill: 0: all data sets, else UN
 static size_t m, n, k;                      // --m, --n, --k: a has m x k elements, b k x n, c m x n
 static float *dev_a, *dev_b, *dev_c;        // all stored by rows
 static void *workspace;                     // of the last rung
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 static void allocate_reference(void);
 static void free_reference(void);
 static void make_matrices(int fill);
@@ -657,16 +655,6 @@ int main(int argc, char **argv) {
         quit(EXIT_FAILURE, "cuBLAS does not start");
 #endif
 
-    Bench bench;
-    bench.size = size;
-    bench.title = std::to_string(m) + " x " + std::to_string(k) + " times " + std::to_string(k) + " x " +
-                  std::to_string(n) + " floats";
-    bench.work = 2.0 * m * n * k; // a product and an addition for each of k terms
-    bench.unit = "GFLOP/s";
-    bench.limit = "FMA";
-    bench.footprint = (m * k + k * n + m * n) * sizeof(float);
-    bench.poison = poison;
-    bench.check = check;
     bool ok = true;
     for (int data = UNIFORM; data <= SCALED; data++)
         if (fill == 0 || fill == data) {
@@ -675,7 +663,7 @@ int main(int argc, char **argv) {
                          : data == POSITIVE ? "positive"
                          : data == WIDE     ? "wide exponents"
                                             : "scaled";
-            ok = bench_run(bench, rungs) && ok;
+            ok = bench_run(rungs) && ok;
         }
     bench_finish();
 
@@ -705,6 +693,13 @@ void settings(int argc, char **argv) {
     size_t bytes = (m * k + k * n + m * n) * sizeof(float) + tensor_workspace(m, n, k);
     require_memory((m * k + k * n) * sizeof(float),
                    bytes + m * n * (sizeof(double) + sizeof(float)) + bench_memory(bytes));
+    bench.size = size;
+    bench.title = std::to_string(m) + " x " + std::to_string(k) + " times " + std::to_string(k) + " x " +
+                  std::to_string(n) + " floats";
+    bench.work = 2.0 * m * n * k; // a product and an addition for each of k terms
+    bench.unit = "GFLOP/s";
+    bench.limit = "FMA";
+    bench.footprint = (m * k + k * n + m * n) * sizeof(float);
 }
 
 static void poison(void) {
@@ -837,7 +832,7 @@ static double error_bound(const char *name) {
 static bool check_shape(const char *name, size_t rows, size_t cols, size_t depth) {
     Smaller small_m(m, rows), small_n(n, cols), small_k(k, depth);
     size_t wrong = 0;
-    if (bench_again(rungs, name, poison)) {
+    if (bench_again(rungs, name)) {
         HostArray<float> a(dev_a, m * k), b(dev_b, k * n), c(dev_c, m * n);
         for (size_t i = 0; i < m * n; i++) {
             double sum = 0, magnitude = 0;

@@ -39,8 +39,6 @@ static int *dev_in, *dev_sums[2];               // dev_sums: the output of a pas
 static const int *dev_sum;                      // where the result of the last pass is
 static size_t sums_bytes;
 static void make_array(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 static bool check_every_size(void);
 
 // The operator of all kernels, and its neutral element, which replaces elements beyond the end of the array
@@ -297,17 +295,6 @@ static const Rung rungs[] = {
 #endif
 };
 
-// Each element is read once. The partial sums are not counted.
-static bool show_times(void) {
-    Bench bench;
-    bench.title = std::to_string(n) + (minimum ? " ints, minimum" : " ints");
-    bench.size = n;
-    bench.work = bench.footprint = n * sizeof(int);
-    bench.poison = poison;
-    bench.check = check;
-    return bench_run(bench, rungs);
-}
-
 int main(int argc, char **argv) {
     settings(argc, argv);
     HANDLE_ERROR(cudaMalloc(&dev_in, n * sizeof(int)));
@@ -319,7 +306,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
 #endif
 
-    bool ok = every ? check_every_size() : show_times();
+    bool ok = every ? check_every_size() : bench_run(rungs);
     bench_finish();
 
 #ifdef HAVE_CUB
@@ -342,6 +329,9 @@ void settings(int argc, char **argv) {
     sums_bytes = ((n - 1) / THREADS + 1) * sizeof(int);
     require_memory((every ? 3 : 1) * n * sizeof(int),
                    n * sizeof(int) + 2 * sums_bytes + bench_memory(n * sizeof(int)));
+    bench.title = std::to_string(n) + (minimum ? " ints, minimum" : " ints");
+    bench.size = n;
+    bench.work = bench.footprint = n * sizeof(int); // each element is read once; partial sums are not counted
 }
 
 const size_t PART = 20003; // elements that are added up once more: no multiple of what a block adds
@@ -377,7 +367,7 @@ static bool is_sum(const char *name, int expected) {
 static bool check(const char *name, BenchError *) {
     bool ok = is_sum(name, expected);
     Smaller part(n, PART);
-    return (!bench_again(rungs, name, poison) || is_sum(name, expected_of_part)) && ok;
+    return (!bench_again(rungs, name) || is_sum(name, expected_of_part)) && ok;
 }
 
 // The sums of the first element, of the first two, of the first three, …; or their minima: before each, the

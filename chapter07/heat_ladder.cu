@@ -38,8 +38,6 @@ static float *result; // host
 static double *expected;
 static void make_plate(void);
 static void make_reference(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 static size_t plate_bytes(void) {
     return (size_t)size * size * sizeof(float);
@@ -625,15 +623,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaMemset(dev_exchange, 0, EXCHANGE_BUFFERS * bytes));
     }
 
-    Bench bench;
-    bench.title =
-        std::to_string(size) + " x " + std::to_string(size) + " cells, " + std::to_string(steps) + " steps";
-    bench.size = size;
-    bench.work = 2.0 * bytes * steps; // each step reads and writes each cell
-    bench.footprint = 3 * bytes;
-    bench.poison = poison;
-    bench.check = check;
-    bool ok = bench_run(bench, rungs);
+    bool ok = bench_run(rungs);
     bench_finish();
 
     HANDLE_ERROR(cudaGraphExecDestroy(graph));
@@ -662,6 +652,11 @@ void settings(int argc, char **argv) {
     steps = steps ? steps : size > 4096 ? 16 : STEPS;
     size_t bytes = plate_bytes(), exchange = persistent_needs() ? 0 : EXCHANGE_BUFFERS * bytes;
     require_memory(8 * bytes, 4 * bytes + exchange + bench_memory(3 * bytes));
+    bench.title =
+        std::to_string(size) + " x " + std::to_string(size) + " cells, " + std::to_string(steps) + " steps";
+    bench.size = size;
+    bench.work = 2.0 * bytes * steps; // each step reads and writes each cell
+    bench.footprint = 3 * bytes;
 }
 
 // Random temperatures, and those of the heaters.

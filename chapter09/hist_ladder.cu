@@ -40,8 +40,6 @@ static unsigned multiprocessors; // of the device
 static int only;                 // --fill: 0: all data sets, else data_sets[only - 1]
 static const int data_sets[] = {RANDOM, SKEWED, EQUAL};
 static void count_on_host(const unsigned char *buffer);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // Rung 0, the book's first kernel: one atomic addition in global memory per byte. The bins have 32 bits;
 // those of rung 1 have 64.
@@ -254,12 +252,6 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
 #endif
 
-    Bench bench;
-    bench.title = std::to_string(size) + " bytes";
-    bench.size = size;
-    bench.work = bench.footprint = size; // each byte is read once
-    bench.poison = poison;
-    bench.check = check;
     bool ok = true;
     for (int set : data_sets) {
         if (only && data_sets[only - 1] != set)
@@ -270,7 +262,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size, cudaMemcpyHostToDevice));
         free(buffer);
         bench.data = set == RANDOM ? "random" : set == SKEWED ? "skewed" : "equal";
-        ok = bench_run(bench, rungs) && ok;
+        ok = bench_run(rungs) && ok;
     }
     bench_finish();
 
@@ -293,6 +285,9 @@ void settings(int argc, char **argv) {
     HANDLE_ERROR(
         cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     require_memory(size, size + bench_memory(size));
+    bench.title = std::to_string(size) + " bytes";
+    bench.size = size;
+    bench.work = bench.footprint = size; // each byte is read once
 }
 
 const size_t PART = 50011; // bytes of a second, smaller check; not a multiple of 16
@@ -331,5 +326,5 @@ static bool check_bins(const char *name, const Count *expected) {
 static bool check(const char *name, BenchError *) {
     bool ok = check_bins(name, expected);
     Smaller part(size, PART);
-    return (!bench_again(rungs, name, poison) || check_bins(name, expected_of_part)) && ok;
+    return (!bench_again(rungs, name) || check_bins(name, expected_of_part)) && ok;
 }

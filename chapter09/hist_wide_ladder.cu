@@ -39,8 +39,6 @@ static unsigned *dev_histo;
 static cudaDeviceProp prop;
 static int only; // --fill: 0: the first three data sets, else data_sets[only - 1]
 static void set_values(int fill);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // Rung 0, the book's first kernel: one atomic addition in global memory per value. Random values cause little
 // contention for so many bins, but each addition is an access to the L2 cache.
@@ -240,19 +238,13 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
 #endif
 
-    Bench bench;
-    bench.title = std::to_string(n) + " values";
-    bench.size = n;
-    bench.work = bench.footprint = n * sizeof(short); // each value is read once
-    bench.poison = poison;
-    bench.check = check;
     bool ok = true;
     for (int set = RANDOM; set <= PAIR; set++) {
         if (only ? set != only - 1 : set == PAIR)
             continue;
         set_values(set);
         bench.data = data_sets[set];
-        ok = bench_run(bench, rungs) && ok;
+        ok = bench_run(rungs) && ok;
     }
     bench_finish();
 
@@ -276,6 +268,9 @@ void settings(int argc, char **argv) {
     require_memory(bytes, bytes + bench_memory(bytes));
     if (n >> 32)
         quit(EXIT_USAGE, "--size %zu: at most 4294967295, since the bins have 32 bits", n);
+    bench.title = std::to_string(n) + " values";
+    bench.size = n;
+    bench.work = bench.footprint = bytes; // each value is read once
 }
 
 const size_t PART = 24581; // values that are counted once more, by several blocks: no multiple of VALUES
@@ -327,5 +322,5 @@ static bool check_bins(const char *name, const unsigned long long *expected) {
 static bool check(const char *name, BenchError *) {
     bool ok = check_bins(name, expected);
     Smaller part(n, PART);
-    return (!bench_again(rungs, name, poison) || check_bins(name, expected_of_part)) && ok;
+    return (!bench_again(rungs, name) || check_bins(name, expected_of_part)) && ok;
 }

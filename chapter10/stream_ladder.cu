@@ -37,8 +37,6 @@ static cudaStream_t streams[3];
 static cudaEvent_t arrived, computed, finished;
 static void fill_vectors(void);
 static void make_reference(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // The mean of the means of three neighbours in a and in b, as in the book. `left` elements are left from
 // where the pointers point to.
@@ -215,14 +213,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     record_graph();
 
-    Bench bench;
-    bench.title = std::to_string(n) + " ints of two vectors up, of one down";
-    bench.size = n;
-    bench.work = 3.0 * bytes; // three vectors are copied
-    bench.poison = poison;
-    bench.check = check;
-    bench.host_clock = true;
-    bool ok = bench_run(bench, rungs);
+    bool ok = bench_run(rungs);
     bench_finish();
 
     HANDLE_ERROR(cudaGraphExecDestroy(graph));
@@ -255,6 +246,10 @@ void settings(int argc, char **argv) {
         quit(EXIT_USAGE, "--chunk %zu: must be a multiple of 2048", chunk);
     select_device();
     require_memory(7 * n * sizeof(int), 3 * n * sizeof(int));
+    bench.title = std::to_string(n) + " ints of two vectors up, of one down";
+    bench.size = n;
+    bench.work = 3.0 * n * sizeof(int); // three vectors are copied
+    bench.host_clock = true;
 }
 
 // Random numbers of 29 bits, so that the sum of three fits an int.

@@ -39,8 +39,6 @@ static double longest; // chain of additions of the last run
 static cudaStream_t streams[3];
 static cudaEvent_t arrived;
 static void make_vectors(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // ---- reductions ----
 
@@ -252,14 +250,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaStreamCreate(&stream));
     HANDLE_ERROR(cudaEventCreateWithFlags(&arrived, cudaEventDisableTiming));
 
-    Bench bench;
-    bench.title = std::to_string(n) + " floats of two vectors";
-    bench.size = n;
-    bench.work = 2.0 * bytes; // both vectors cross the bus
-    bench.poison = poison;
-    bench.check = check;
-    bench.host_clock = true;
-    bool ok = bench_run(bench, rungs);
+    bool ok = bench_run(rungs);
     bench_finish();
 
     HANDLE_ERROR(cudaEventDestroy(arrived));
@@ -282,6 +273,10 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Dot product of vectors in host memory, with zero-copy and with copies in chunks.",
               LADDER, {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector")});
     require_memory(4 * n * sizeof(float), 2 * n * sizeof(float));
+    bench.title = std::to_string(n) + " floats of two vectors";
+    bench.size = n;
+    bench.work = 2.0 * n * sizeof(float); // both vectors cross the bus
+    bench.host_clock = true;
 }
 
 static double expected; // in double

@@ -51,8 +51,6 @@ static unsigned *dev_scratch; // flags, or counts of each tile
 static unsigned *dev_sums;    // for scan()
 static int multiprocessors;
 static void fill_keys(int fill);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // The digit of a pass: a group of bits of the key. `flip` inverts the sign bit of signed keys, so that
 // negative keys sort before positive ones.
@@ -647,17 +645,9 @@ int main(int argc, char **argv) {
             if (values && !only && fill != UNIFORM)
                 continue;
             with_values = values;
-            Bench bench;
-            std::string data = std::string(fills[fill]) + (values ? ", with values" : "");
-            bench.title = std::to_string(n) + (is_signed ? " ints" : " unsigned ints");
-            bench.data = data.c_str();
-            bench.size = n;
-            bench.work = n;
-            bench.unit = "Gkeys/s";
+            bench.data = std::string(fills[fill]) + (values ? ", with values" : "");
             bench.footprint = (values ? 6 : 3) * n * sizeof(unsigned);
-            bench.poison = poison;
-            bench.check = check;
-            ok = bench_run(bench, rungs) && ok;
+            ok = bench_run(rungs) && ok;
         }
     }
     bench_finish();
@@ -689,6 +679,9 @@ void settings(int argc, char **argv) {
     size_t bytes = n * sizeof(unsigned), cub = 2 * bytes + (64 << 20);
     require_memory(2 * bytes,
                    6 * bytes + (scratch_words() + scan_sums(scratch_words())) * sizeof(unsigned) + cub);
+    bench.title = std::to_string(n) + (is_signed ? " ints" : " unsigned ints");
+    bench.size = bench.work = n;
+    bench.unit = "Gkeys/s";
 }
 
 static const size_t HOST_SORT = 1 << 20; // up to so many keys are compared with a sort on the host
