@@ -186,8 +186,8 @@ int main(int argc, char **argv) {
     size_t pixels = view.size * view.size;
     bitmap = host_array<unsigned char>(pixels * 4);
     expected = host_array<unsigned char>(pixels * 4);
-    HANDLE_ERROR(cudaMalloc(&dev_bitmap, pixels * 4));
-    HANDLE_ERROR(cudaMalloc(&dev_count, sizeof *dev_count));
+    bench_malloc(&dev_bitmap, pixels * 4);
+    bench_malloc(&dev_count, sizeof *dev_count);
 
     bool ok = true, book = view.real == sets[0].x && view.imag == sets[0].y;
     for (float2 c : sets) {
@@ -204,8 +204,6 @@ int main(int argc, char **argv) {
     }
     bench_finish();
 
-    HANDLE_ERROR(cudaFree(dev_bitmap));
-    HANDLE_ERROR(cudaFree(dev_count));
     free(bitmap);
     free(expected);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;

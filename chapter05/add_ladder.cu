@@ -102,17 +102,14 @@ static const Rung rungs[] = {
 int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = n * sizeof(int);
-    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
+    bench_malloc(&dev_a, bytes);
+    bench_malloc(&dev_b, bytes);
+    bench_malloc(&dev_c, bytes);
     make_vectors();
 
     bool ok = bench_run(rungs);
     bench_finish();
 
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
     free(c);
     free(expected);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -233,11 +233,11 @@ int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = n * sizeof(float), partials = partial_bytes();
     partial_c = host_array<float>(partials / sizeof(float));
-    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_partial_c, partials));
-    HANDLE_ERROR(cudaMalloc(&dev_sums, 2 * partials));
+    bench_malloc(&dev_a, bytes);
+    bench_malloc(&dev_b, bytes);
+    bench_malloc(&dev_c, sizeof(float));
+    bench_malloc(&dev_partial_c, partials);
+    bench_malloc(&dev_sums, 2 * partials);
     make_vectors();
 #ifdef HAVE_CUBLAS
     if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS)
@@ -251,11 +251,6 @@ int main(int argc, char **argv) {
 #ifdef HAVE_CUBLAS
     cublasDestroy(cublas);
 #endif
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-    HANDLE_ERROR(cudaFree(dev_partial_c));
-    HANDLE_ERROR(cudaFree(dev_sums));
     free(partial_c);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

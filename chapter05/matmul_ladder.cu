@@ -43,7 +43,6 @@ static size_t m, n, k;                      // --m, --n, --k: a has m x k elemen
 static float *dev_a, *dev_b, *dev_c;        // all stored by rows
 static void *workspace;                     // of the last rung
 static void allocate_reference(void);
-static void free_reference(void);
 static void make_matrices(int fill);
 
 // Rung 0, the text's kernel: each thread computes one element, and reads a row of a and a column of b.
@@ -642,10 +641,10 @@ static const Rung rungs[] = {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    HANDLE_ERROR(cudaMalloc(&dev_a, m * k * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_b, k * n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_c, m * n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&workspace, tensor_workspace(m, n, k)));
+    bench_malloc(&dev_a, m * k * sizeof(float));
+    bench_malloc(&dev_b, k * n * sizeof(float));
+    bench_malloc(&dev_c, m * n * sizeof(float));
+    bench_malloc(&workspace, tensor_workspace(m, n, k));
     allocate_reference();
     for (Kernel kernel : {matmul_async<1>, matmul_async<4>})
         HANDLE_ERROR(
@@ -670,11 +669,6 @@ int main(int argc, char **argv) {
 #ifdef HAVE_CUBLAS
     cublasDestroy(cublas);
 #endif
-    free_reference();
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-    HANDLE_ERROR(cudaFree(workspace));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -749,15 +743,9 @@ __global__ void find_errors(const float *c, const double *expected, const float 
 }
 
 static void allocate_reference(void) {
-    HANDLE_ERROR(cudaMalloc(&dev_expected, m * n * sizeof(double)));
-    HANDLE_ERROR(cudaMalloc(&dev_magnitude, m * n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_errors, sizeof(Errors)));
-}
-
-static void free_reference(void) {
-    HANDLE_ERROR(cudaFree(dev_expected));
-    HANDLE_ERROR(cudaFree(dev_magnitude));
-    HANDLE_ERROR(cudaFree(dev_errors));
+    bench_malloc(&dev_expected, m * n * sizeof(double));
+    bench_malloc(&dev_magnitude, m * n * sizeof(float));
+    bench_malloc(&dev_errors, sizeof(Errors));
 }
 
 // Numbers from -1 to 1. POSITIVE: from 0 to 1, whose sums round most. WIDE: times 2^-40 to 2^40, each with an

@@ -269,13 +269,12 @@ template <int k> static void run(void) {
 }
 
 #ifdef HAVE_CUB
-static void *cub_memory;
-static size_t cub_bytes;
-
 static void run_cub(void) {
     dev_sum = dev_sums[0];
-    HANDLE_ERROR(minimum ? cub::DeviceReduce::Min(cub_memory, cub_bytes, dev_in, dev_sums[0], (int)n)
-                         : cub::DeviceReduce::Sum(cub_memory, cub_bytes, dev_in, dev_sums[0], (int)n));
+    bench_cub([](void *memory, size_t &bytes) {
+        return minimum ? cub::DeviceReduce::Min(memory, bytes, dev_in, dev_sums[0], (int)n)
+                       : cub::DeviceReduce::Sum(memory, bytes, dev_in, dev_sums[0], (int)n);
+    });
 }
 #endif
 
@@ -297,24 +296,14 @@ static const Rung rungs[] = {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    HANDLE_ERROR(cudaMalloc(&dev_in, n * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc(&dev_sums[0], sums_bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_sums[1], sums_bytes));
+    bench_malloc(&dev_in, n * sizeof(int));
+    bench_malloc(&dev_sums[0], sums_bytes);
+    bench_malloc(&dev_sums[1], sums_bytes);
     make_array();
-#ifdef HAVE_CUB
-    run_cub(); // without memory it only computes cub_bytes
-    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
-#endif
 
     bool ok = every ? check_every_size() : bench_run(rungs);
     bench_finish();
 
-#ifdef HAVE_CUB
-    HANDLE_ERROR(cudaFree(cub_memory));
-#endif
-    HANDLE_ERROR(cudaFree(dev_in));
-    HANDLE_ERROR(cudaFree(dev_sums[0]));
-    HANDLE_ERROR(cudaFree(dev_sums[1]));
     free(in);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -136,12 +136,11 @@ int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = size * size * 4;
     bitmap = host_array<unsigned char>(bytes);
-    HANDLE_ERROR(cudaMalloc(&dev_bitmap, bytes));
+    bench_malloc(&dev_bitmap, bytes);
 
     bool ok = bench_run(rungs);
     bench_finish();
 
-    HANDLE_ERROR(cudaFree(dev_bitmap));
     free(bitmap);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -282,8 +282,8 @@ int main(int argc, char **argv) {
     bitmap = host_array<unsigned char>(bytes);
     book = host_array<unsigned char>(bytes);
     drawn = host_array<unsigned char>(bytes);
-    HANDLE_ERROR(cudaMalloc(&dev_bitmap, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_spheres, sizeof host_spheres));
+    bench_malloc(&dev_bitmap, bytes);
+    bench_malloc(&dev_spheres, sizeof host_spheres);
 
     bool ok = true, one = spheres > 0;
     for (int count : counts) {
@@ -297,8 +297,6 @@ int main(int argc, char **argv) {
     }
     bench_finish();
 
-    HANDLE_ERROR(cudaFree(dev_bitmap));
-    HANDLE_ERROR(cudaFree(dev_spheres));
     free(bitmap);
     free(book);
     free(drawn);

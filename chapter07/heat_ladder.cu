@@ -610,29 +610,24 @@ int main(int argc, char **argv) {
     size_t bytes = plate_bytes();
     make_plate();
     make_reference();
-    HANDLE_ERROR(cudaMalloc(&dev_heaters, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_first, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_buffers[0], bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_buffers[1], bytes));
+    bench_malloc(&dev_heaters, bytes);
+    bench_malloc(&dev_first, bytes);
+    bench_malloc(&dev_buffers[0], bytes);
+    bench_malloc(&dev_buffers[1], bytes);
     HANDLE_ERROR(cudaMemcpy(dev_heaters, heaters, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_first, first, bytes, cudaMemcpyHostToDevice));
     record_graph();
     each_texture(true);
     if (!persistent_needs()) {
-        HANDLE_ERROR(cudaMalloc(&dev_exchange, EXCHANGE_BUFFERS * bytes));
+        bench_malloc(&dev_exchange, EXCHANGE_BUFFERS * bytes);
         HANDLE_ERROR(cudaMemset(dev_exchange, 0, EXCHANGE_BUFFERS * bytes));
     }
 
     bool ok = bench_run(rungs);
-    bench_finish();
 
     HANDLE_ERROR(cudaGraphExecDestroy(graph));
     each_texture(false);
-    HANDLE_ERROR(cudaFree(dev_exchange));
-    HANDLE_ERROR(cudaFree(dev_heaters));
-    HANDLE_ERROR(cudaFree(dev_first));
-    HANDLE_ERROR(cudaFree(dev_buffers[0]));
-    HANDLE_ERROR(cudaFree(dev_buffers[1]));
+    bench_finish();
     free(heaters);
     free(first);
     free(result);

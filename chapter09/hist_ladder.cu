@@ -207,12 +207,11 @@ static void run_single(void) {
 
 #ifdef HAVE_CUB
 // CUB counts into 32 bits as long as they suffice.
-static void *cub_memory;
-static size_t cub_bytes;
-
 template <typename T> static void cub_count(T *histo) {
-    HANDLE_ERROR(cub::DeviceHistogram::HistogramEven(cub_memory, cub_bytes, dev_buffer, histo, BINS + 1, 0,
-                                                     BINS, (long long)size));
+    bench_cub([=](void *memory, size_t &bytes) {
+        return cub::DeviceHistogram::HistogramEven(memory, bytes, dev_buffer, histo, BINS + 1, 0, BINS,
+                                                   (long long)size);
+    });
 }
 
 static void run_cub(void) {
@@ -242,15 +241,11 @@ static const Rung rungs[] = {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    HANDLE_ERROR(cudaMalloc(&dev_buffer, size));
-    HANDLE_ERROR(cudaMalloc(&dev_histo, BINS * sizeof(Count)));
-    HANDLE_ERROR(cudaMalloc(&dev_narrow, BINS * sizeof(unsigned)));
+    bench_malloc(&dev_buffer, size);
+    bench_malloc(&dev_histo, BINS * sizeof(Count));
+    bench_malloc(&dev_narrow, BINS * sizeof(unsigned));
     for (auto kernel : {histo_lanes, histo_single})
         HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, LANE_BYTES));
-#ifdef HAVE_CUB
-    run_cub(); // without memory it only computes cub_bytes
-    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
-#endif
 
     bool ok = true;
     for (int set : data_sets) {
@@ -265,13 +260,6 @@ int main(int argc, char **argv) {
         ok = bench_run(rungs) && ok;
     }
     bench_finish();
-
-#ifdef HAVE_CUB
-    HANDLE_ERROR(cudaFree(cub_memory));
-#endif
-    HANDLE_ERROR(cudaFree(dev_buffer));
-    HANDLE_ERROR(cudaFree(dev_histo));
-    HANDLE_ERROR(cudaFree(dev_narrow));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

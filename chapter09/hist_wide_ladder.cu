@@ -196,12 +196,11 @@ static const char *needs_shared(void) {
 }
 
 #ifdef HAVE_CUB
-static void *cub_memory;
-static size_t cub_bytes;
-
 static void run_cub(void) {
-    HANDLE_ERROR(cub::DeviceHistogram::HistogramEven(cub_memory, cub_bytes, dev_values, dev_histo, BINS + 1,
-                                                     0, BINS, (long long)n));
+    bench_cub([](void *memory, size_t &bytes) {
+        return cub::DeviceHistogram::HistogramEven(memory, bytes, dev_values, dev_histo, BINS + 1, 0, BINS,
+                                                   (long long)n);
+    });
 }
 #endif
 
@@ -227,16 +226,12 @@ static const char *const data_sets[] = {"random", "skewed", "equal", "pair"};
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    HANDLE_ERROR(cudaMalloc(&dev_values, n * sizeof(short)));
-    HANDLE_ERROR(cudaMalloc(&dev_histo, BINS * sizeof(unsigned)));
+    bench_malloc(&dev_values, n * sizeof(short));
+    bench_malloc(&dev_histo, BINS * sizeof(unsigned));
     if (!needs_shared())
         for (auto kernel :
              {histo_halves, histo_packed<1, false>, histo_packed<4, false>, histo_packed<4, true>})
             HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
-#ifdef HAVE_CUB
-    run_cub(); // without memory it only computes cub_bytes
-    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
-#endif
 
     bool ok = true;
     for (int set = RANDOM; set <= PAIR; set++) {
@@ -247,12 +242,6 @@ int main(int argc, char **argv) {
         ok = bench_run(rungs) && ok;
     }
     bench_finish();
-
-#ifdef HAVE_CUB
-    HANDLE_ERROR(cudaFree(cub_memory));
-#endif
-    HANDLE_ERROR(cudaFree(dev_values));
-    HANDLE_ERROR(cudaFree(dev_histo));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

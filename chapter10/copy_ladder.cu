@@ -160,7 +160,7 @@ int main(int argc, char **argv) {
     source = (char *)big_random_ints(bytes / sizeof(int));
     back = host_array<char>(bytes);
     HANDLE_ERROR(cudaHostAlloc(&pinned, bytes, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaMalloc(&dev, bytes));
+    bench_malloc(&dev, bytes);
     HANDLE_ERROR(cudaStreamCreate(&stream));
     for (int i = 0; i < threads; i++) {
         workers[i].number = i;
@@ -185,7 +185,6 @@ int main(int argc, char **argv) {
         }
     }
     HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFree(dev));
     HANDLE_ERROR(cudaFreeHost(pinned));
     free(source);
     free(back);

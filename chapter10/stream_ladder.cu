@@ -201,8 +201,8 @@ int main(int argc, char **argv) {
     pitch = (bytes + 255) / 256 * 256;
     HANDLE_ERROR(cudaHostAlloc(&a, 2 * pitch, cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&c, bytes, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaMalloc(&dev_a, 2 * pitch));
-    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
+    bench_malloc(&dev_a, 2 * pitch);
+    bench_malloc(&dev_c, bytes);
     b = a + pitch / sizeof(int);
     dev_b = dev_a + pitch / sizeof(int);
     fill_vectors();
@@ -214,15 +214,13 @@ int main(int argc, char **argv) {
     record_graph();
 
     bool ok = bench_run(rungs);
-    bench_finish();
 
     HANDLE_ERROR(cudaGraphExecDestroy(graph));
+    bench_finish();
     for (cudaEvent_t event : {arrived, computed, finished})
         HANDLE_ERROR(cudaEventDestroy(event));
     for (cudaStream_t stream : streams)
         HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_c));
     HANDLE_ERROR(cudaFreeHost(a));
     HANDLE_ERROR(cudaFreeHost(c));
     free(pageable_a);

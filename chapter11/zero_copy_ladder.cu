@@ -242,9 +242,9 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaHostGetDevicePointer(&map_a, a, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&map_b, b, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&map_result, result, 0));
-    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&partial, MOST_BLOCKS * sizeof(float)));
+    bench_malloc(&dev_a, bytes);
+    bench_malloc(&dev_b, bytes);
+    bench_malloc(&partial, MOST_BLOCKS * sizeof(float));
     make_vectors();
     for (cudaStream_t &stream : streams)
         HANDLE_ERROR(cudaStreamCreate(&stream));
@@ -256,9 +256,6 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventDestroy(arrived));
     for (cudaStream_t stream : streams)
         HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(partial));
     HANDLE_ERROR(cudaFreeHost(a));
     HANDLE_ERROR(cudaFreeHost(b));
     HANDLE_ERROR(cudaFreeHost(result));

@@ -569,17 +569,18 @@ static size_t scratch_words(void) {
 }
 
 #ifdef HAVE_CUB
-static void *cub_memory;
-static size_t cub_bytes;
-
 template <class T> static void cub_sort(void) {
     const T *in = (const T *)dev_in.keys;
     T *out = (T *)dev_out.keys;
     if (with_values)
-        HANDLE_ERROR(cub::DeviceRadixSort::SortPairs(cub_memory, cub_bytes, in, out, dev_in.values,
-                                                     dev_out.values, (int)n));
+        bench_cub([=](void *memory, size_t &bytes) {
+            return cub::DeviceRadixSort::SortPairs(memory, bytes, in, out, dev_in.values, dev_out.values,
+                                                   (int)n);
+        });
     else
-        HANDLE_ERROR(cub::DeviceRadixSort::SortKeys(cub_memory, cub_bytes, in, out, (int)n));
+        bench_cub([=](void *memory, size_t &bytes) {
+            return cub::DeviceRadixSort::SortKeys(memory, bytes, in, out, (int)n);
+        });
 }
 
 static void run_cub(void) {
@@ -623,18 +624,13 @@ static int only = BENCH_SIZE(0, 1); // --fill: 0: several data sets, else fills[
 int main(int argc, char **argv) {
     settings(argc, argv);
     for (Records *r : {&dev_in, &dev_other, &dev_out}) {
-        HANDLE_ERROR(cudaMalloc(&r->keys, n * sizeof(unsigned)));
-        HANDLE_ERROR(cudaMalloc(&r->values, n * sizeof(unsigned)));
+        bench_malloc(&r->keys, n * sizeof(unsigned));
+        bench_malloc(&r->values, n * sizeof(unsigned));
     }
-    HANDLE_ERROR(cudaMalloc(&dev_scratch, scratch_words() * sizeof(unsigned)));
-    HANDLE_ERROR(cudaMalloc(&dev_sums, scan_sums(scratch_words()) * sizeof(unsigned)));
-    HANDLE_ERROR(cudaMalloc(&dev_totals, sizeof(Totals)));
+    bench_malloc(&dev_scratch, scratch_words() * sizeof(unsigned));
+    bench_malloc(&dev_sums, scan_sums(scratch_words()) * sizeof(unsigned));
+    bench_malloc(&dev_totals, sizeof(Totals));
     HANDLE_ERROR(cudaMemset(dev_totals, 0, sizeof(Totals)));
-#ifdef HAVE_CUB
-    with_values = true; // needs more memory
-    run_cub();          // without memory it only computes cub_bytes
-    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
-#endif
 
     bool ok = true;
     for (int fill = UNIFORM; fill <= REVERSED; fill++) {
@@ -651,17 +647,6 @@ int main(int argc, char **argv) {
         }
     }
     bench_finish();
-
-#ifdef HAVE_CUB
-    HANDLE_ERROR(cudaFree(cub_memory));
-#endif
-    for (Records *r : {&dev_in, &dev_other, &dev_out}) {
-        HANDLE_ERROR(cudaFree(r->keys));
-        HANDLE_ERROR(cudaFree(r->values));
-    }
-    HANDLE_ERROR(cudaFree(dev_scratch));
-    HANDLE_ERROR(cudaFree(dev_sums));
-    HANDLE_ERROR(cudaFree(dev_totals));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

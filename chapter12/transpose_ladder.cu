@@ -155,8 +155,8 @@ static const Rung rungs[] = {
 int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = width * height * sizeof(float);
-    HANDLE_ERROR(cudaMalloc(&dev_in, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_out, bytes));
+    bench_malloc(&dev_in, bytes);
+    bench_malloc(&dev_out, bytes);
     make_matrix();
 #ifdef HAVE_CUBLAS
     if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS)
@@ -169,8 +169,6 @@ int main(int argc, char **argv) {
 #ifdef HAVE_CUBLAS
     cublasDestroy(cublas);
 #endif
-    HANDLE_ERROR(cudaFree(dev_in));
-    HANDLE_ERROR(cudaFree(dev_out));
     free(expected);
     free(result);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;

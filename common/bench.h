@@ -83,6 +83,30 @@ struct BenchRow {
 
 const int BENCH_RUNS = BENCH_SIZE(11, 3);
 
+// ---- device memory of a ladder ----
+
+static std::vector<void *> bench_memory_list;
+
+// cudaMalloc, for memory that bench_finish() frees
+template <class T> static inline void bench_malloc(T **memory, size_t bytes) {
+    HANDLE_ERROR(cudaMalloc(memory, bytes));
+    bench_memory_list.push_back(*memory);
+}
+
+// call(memory, bytes) calls a function of CUB. The first time, which is not timed, its memory is allocated:
+// without memory it only says how much it needs.
+template <class Call> static inline void bench_cub(Call call) {
+    static char *memory = NULL;
+    static size_t bytes = 0;
+    if (!memory) {
+        HANDLE_ERROR(call(NULL, bytes));
+        bench_malloc(&memory, bytes);
+    }
+    HANDLE_ERROR(call(memory, bytes));
+}
+
+// ---- the device ----
+
 // The data that all tables of a program share.
 struct BenchDevice {
     cudaDeviceProp prop;
@@ -101,7 +125,7 @@ static inline BenchDevice *bench_device(void) {
         HANDLE_ERROR(cudaEventCreate(&device->stop));
         device->flush_bytes = 4 * (size_t)max_of(device->prop.l2CacheSize, 1 << 20);
         device->flush_bytes = min_of(device->flush_bytes, BENCH_SIZE(1 << 30, 1 << 24));
-        HANDLE_ERROR(cudaMalloc(&device->flush, device->flush_bytes));
+        bench_malloc(&device->flush, device->flush_bytes);
         HANDLE_ERROR(cudaMemset(device->flush, 0x5a, device->flush_bytes));
     }
     return device;
@@ -285,7 +309,8 @@ template <size_t count> static inline bool bench_again(const Rung (&rungs)[count
     return true;
 }
 
-// After the last bench_run: checks --kernel, prints the JSON and frees the memory of the harness.
+// After the last bench_run: checks --kernel, prints the JSON and frees the device memory of the ladder and
+// that of the harness.
 static inline void bench_finish(void) {
     BenchDevice *d = bench_device();
     if (d->rungs && options.kernel >= d->rungs)
@@ -294,7 +319,8 @@ static inline void bench_finish(void) {
         bench_print_json(d->prop);
     HANDLE_ERROR(cudaEventDestroy(d->start));
     HANDLE_ERROR(cudaEventDestroy(d->stop));
-    HANDLE_ERROR(cudaFree(d->flush));
+    for (void *memory : bench_memory_list)
+        HANDLE_ERROR(cudaFree(memory));
     delete d;
 }
 
