@@ -302,10 +302,9 @@ int main(int argc, char **argv) {
     make_array();
 
     bool ok = every ? check_every_size() : bench_run(rungs);
-    bench_finish();
 
     free(in);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish(ok);
 }
 
 // ---------------------------------------------------------------------------------------- proof

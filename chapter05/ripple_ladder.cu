@@ -138,11 +138,10 @@ int main(int argc, char **argv) {
     bitmap = host_array<unsigned char>(bytes);
     bench_malloc(&dev_bitmap, bytes);
 
-    bool ok = bench_run(rungs);
-    bench_finish();
+    bench_run(rungs);
 
     free(bitmap);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof

@@ -163,15 +163,14 @@ int main(int argc, char **argv) {
         quit(EXIT_FAILURE, "cuBLAS does not start");
 #endif
 
-    bool ok = bench_run(rungs);
-    bench_finish();
+    bench_run(rungs);
 
 #ifdef HAVE_CUBLAS
     cublasDestroy(cublas);
 #endif
     free(expected);
     free(result);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof

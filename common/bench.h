@@ -110,7 +110,8 @@ template <class Call> static inline void bench_cub(Call call) {
 // The data that all tables of a program share.
 struct BenchDevice {
     cudaDeviceProp prop;
-    int rungs; // of the longest table
+    int rungs;      // of the longest table
+    bool ok = true; // whether all results were right
     cudaEvent_t start, stop;
     char *flush; // four times the size of the L2 cache
     size_t flush_bytes;
@@ -294,7 +295,9 @@ template <size_t count> static inline bool bench_run(const Rung (&rungs)[count])
     HANDLE_ERROR(cudaFree(bench_copy.from));
     HANDLE_ERROR(cudaFree(bench_copy.to));
     bench_copy = BenchCopy();
-    return std::all_of(rows.begin(), rows.end(), [](const BenchRow &row) { return row.ok; });
+    bool ok = std::all_of(rows.begin(), rows.end(), [](const BenchRow &row) { return row.ok; });
+    d->ok = d->ok && ok;
+    return ok;
 }
 
 // For check(): after poison(), runs the rung `name` once more, for a part of the data whose size leaves a
@@ -310,8 +313,8 @@ template <size_t count> static inline bool bench_again(const Rung (&rungs)[count
 }
 
 // After the last bench_run: checks --kernel, prints the JSON and frees the device memory of the ladder and
-// that of the harness.
-static inline void bench_finish(void) {
+// that of the harness. Returns the exit status: failure if a result of a table was wrong, or not `ok`.
+static inline int bench_finish(bool ok = true) {
     BenchDevice *d = bench_device();
     if (d->rungs && options.kernel >= d->rungs)
         quit(EXIT_USAGE, "--kernel %d: must be from 0 to %d", options.kernel, d->rungs - 1);
@@ -321,7 +324,9 @@ static inline void bench_finish(void) {
     HANDLE_ERROR(cudaEventDestroy(d->stop));
     for (void *memory : bench_memory_list)
         HANDLE_ERROR(cudaFree(memory));
+    ok = ok && d->ok;
     delete d;
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 #endif
