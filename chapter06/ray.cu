@@ -144,7 +144,7 @@ void settings(int argc, char **argv) {
         exit(compare_with_cpu([](unsigned char *dev_bitmap, const Sphere *from) {
             HANDLE_ERROR(cudaMemcpyToSymbol(s, from, sizeof(Sphere) * spheres));
             dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-            kernel<<<grids, threads>>>(dev_bitmap, size, spheres, behind);
+            kernel<<<grids, threads>>>(dev_bitmap, size, spheres);
         }));
 }
 

@@ -139,7 +139,7 @@ void settings(int argc, char **argv) {
         exit(compare_with_cpu([](unsigned char *dev_bitmap, const Sphere *from) {
             DeviceArray<Sphere> dev_s(from, spheres);
             dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-            kernel<<<grids, threads>>>(dev_bitmap, size, dev_s, spheres, behind);
+            kernel<<<grids, threads>>>(dev_bitmap, size, dev_s, spheres);
         }));
 }
 

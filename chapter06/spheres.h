@@ -145,7 +145,7 @@ static inline void trace_on_host(unsigned char *pixels, const Sphere *s) {
     float half = size / 2.0f, unit = DIM / (float)size;
     for (size_t i = 0; i < size * size; i++) {
         float ox = (i % size - half) * unit, oy = (i / size - half) * unit, maxz = -INF;
-        float color[] = {behind.x, behind.y, behind.z};
+        float color[] = {0, 0, 0};
         for (int k = 0; k < spheres; k++) {
             float dx = ox - s[k].x, dy = oy - s[k].y, square = s[k].radius * s[k].radius - dx * dx - dy * dy;
             float dz = square > 0 ? sqrtf(square) : 0, scale = dz / s[k].radius;

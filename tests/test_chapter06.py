@@ -38,7 +38,7 @@ def test_spheres(run, rng, tmp_path, name):
 @pytest.mark.parametrize("name", ["ray", "ray_noconst"])
 def test_comparison_with_the_cpu(run, rng, name):
     command = [f"chapter06/{name}", "--size", rng.randint(20, 99), "--spheres", rng.randint(1, 50)]
-    helpers.check_runs(run, *command, "--seed", rng.randint(1, 999), "--background=sky")
+    helpers.check_runs(run, *command, "--seed", rng.randint(1, 999))
     assert "no picture" in run(*command, "--cpu", "--output", "x.png", status=64).err
 
 
