@@ -145,6 +145,7 @@ void settings(int argc, char **argv) {
             HANDLE_ERROR(cudaMemcpyToSymbol(s, from, sizeof(Sphere) * spheres));
             dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
             kernel<<<grids, threads>>>(dev_bitmap, size, spheres);
+            HANDLE_LAUNCH();
         }));
 }
 

@@ -140,6 +140,7 @@ void settings(int argc, char **argv) {
             DeviceArray<Sphere> dev_s(from, spheres);
             dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
             kernel<<<grids, threads>>>(dev_bitmap, size, dev_s, spheres);
+            HANDLE_LAUNCH();
         }));
 }
 

@@ -170,7 +170,6 @@ template <class Draw> int compare_with_cpu(Draw draw) {
     auto device = [&] {
         DeviceArray<unsigned char> dev_bitmap(bytes);
         draw(dev_bitmap, s);
-        HANDLE_LAUNCH();
         HANDLE_ERROR(cudaMemcpy(pixels, dev_bitmap, bytes, cudaMemcpyDeviceToHost));
     };
     return compare_runs(
