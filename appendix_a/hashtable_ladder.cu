@@ -82,8 +82,6 @@ static bool looked_up;
 static void make_table(void);
 static void free_table(void);
 static void fill_keys(int fill);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 static const char *needs_bins(void);
 
 // Rung 0, the book's kernel: one lock per bucket. The lanes of a warp insert their keys one after another,
@@ -514,12 +512,6 @@ int main(int argc, char **argv) {
     for (Lock &lock : locks)
         lock.init();
 
-    Bench bench;
-    bench.size = bench.work = elements;
-    bench.unit = "Gkeys/s";
-    bench.poison = poison;
-    bench.check = check;
-    bool ok = true;
     const char *const fills[] = {"random", "sequential", "adversarial", "repeated"};
     const float loads[] = {0.5f, 0.8f, 0.95f};
     for (int fill = 0; fill < 4; fill++)
@@ -534,25 +526,20 @@ int main(int argc, char **argv) {
             make_table();
             fill_keys(fill);
             HANDLE_ERROR(cudaMemcpy(dev_locks, locks, sizeof locks, cudaMemcpyHostToDevice));
-            std::string data = std::string(fills[fill]) + ", load factor " +
-                               (i == 0   ? "0.5"
-                                : i == 1 ? "0.8"
-                                         : "0.95");
-            bench.data = data.c_str();
+            bench.data = std::string(fills[fill]) + bench_format(", load factor %g", load);
             bench.footprint = 2 * elements * sizeof(unsigned) + table_bytes();
             looked_up = false;
             bench.title = std::to_string(elements) + " keys, build";
-            ok = bench_run(bench, builds) && ok;
+            bench_run(builds);
             looked_up = true;
             bench.title = std::to_string(elements) + " keys, build and look-up of each";
-            ok = bench_run(bench, builds_and_lookups) && ok;
+            bench_run(builds_and_lookups);
             free_table();
         }
-    bench_finish();
 
     for (Lock &lock : locks)
         lock.release();
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -634,6 +621,8 @@ void settings(int argc, char **argv) {
     lookups.tile_size = tile_threads * ITEMS;
     lookups.tiles = blocks(elements, lookups.tile_size);
     lookups.groups = 1;
+    bench.size = bench.work = elements;
+    bench.unit = "Gkeys/s";
 }
 
 // The inverse of mix(): the key with this hash value

@@ -33,8 +33,6 @@ static unsigned char *bitmap, *expected; // host: of a rung, of the book's kerne
 static unsigned multiprocessors;         // of the device
 static unsigned long long *dev_count;    // iterations of the whole picture
 static bool make_reference(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 struct cuComplex {
     float r, i;
@@ -188,39 +186,26 @@ int main(int argc, char **argv) {
     size_t pixels = view.size * view.size;
     bitmap = host_array<unsigned char>(pixels * 4);
     expected = host_array<unsigned char>(pixels * 4);
-    HANDLE_ERROR(cudaMalloc(&dev_bitmap, pixels * 4));
-    HANDLE_ERROR(cudaMalloc(&dev_count, sizeof *dev_count));
+    bench_malloc(&dev_bitmap, pixels * 4);
+    bench_malloc(&dev_count, sizeof *dev_count);
 
-    Bench bench;
-    bench.title = std::to_string(view.size) + " x " + std::to_string(view.size) + " pixels";
-    bench.size = view.size;
-    bench.unit = "Gsteps/s";
-    bench.limit = "steps";
-    bench.footprint = pixels * 4;
-    bench.poison = poison;
-    bench.check = check;
-    alone.work = 128.0 * LONG * alone_blocks();
     bool ok = true, book = view.real == sets[0].x && view.imag == sets[0].y;
     for (float2 c : sets) {
         if (book)
             view.real = c.x, view.imag = c.y;
         ok = make_reference() && ok;
-        std::string data = bench_format("c = %g ", view.real) + bench_format("%+gi", view.imag);
+        bench.data = bench_format("c = %g ", view.real) + bench_format("%+gi", view.imag);
         unsigned long long count;
         HANDLE_ERROR(cudaMemcpy(&count, dev_count, sizeof count, cudaMemcpyDeviceToHost));
-        bench.data = data.c_str();
         bench.work = count; // also of rung 5, which computes half of it
-        ok = bench_run(bench, rungs) && ok;
+        bench_run(rungs);
         if (!book)
             break;
     }
-    bench_finish();
 
-    HANDLE_ERROR(cudaFree(dev_bitmap));
-    HANDLE_ERROR(cudaFree(dev_count));
     free(bitmap);
     free(expected);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish(ok);
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -238,6 +223,12 @@ void settings(int argc, char **argv) {
         cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     size_t bytes = view.size * view.size * 4;
     require_memory(4 * bytes, bytes);
+    bench.title = std::to_string(view.size) + " x " + std::to_string(view.size) + " pixels";
+    bench.size = view.size;
+    bench.unit = "Gsteps/s";
+    bench.limit = "steps";
+    bench.footprint = bytes;
+    alone.work = 128.0 * LONG * alone_blocks();
 }
 
 // Counts the iterations of the book's kernel.

@@ -25,8 +25,6 @@ static size_t n = BENCH_SIZE(256 << 20, 1 << 20); // --size
 static int *dev_a, *dev_b, *dev_c;
 static int *c, *expected; // host
 static void make_vectors(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // Rungs 0 and 1. The book launches 128 blocks of 128 threads. They have too few loads in flight, because each
 // thread waits for its two loads before it issues the next ones. With one element per thread there are
@@ -104,27 +102,16 @@ static const Rung rungs[] = {
 int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = n * sizeof(int);
-    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
+    bench_malloc(&dev_a, bytes);
+    bench_malloc(&dev_b, bytes);
+    bench_malloc(&dev_c, bytes);
     make_vectors();
 
-    Bench bench;
-    bench.title = std::to_string(n) + " ints";
-    bench.size = n;
-    bench.work = 3.0 * bytes; // two vectors are read, one is written
-    bench.footprint = 3 * bytes;
-    bench.poison = poison;
-    bench.check = check;
-    bool ok = bench_run(bench, rungs);
-    bench_finish();
+    bench_run(rungs);
 
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
     free(c);
     free(expected);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -132,7 +119,12 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     configure(argc, argv, "Vector addition, from the book's kernel to the fastest.", LADDER,
               {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector")});
-    require_memory(4 * n * sizeof(int), 3 * n * sizeof(int) + bench_memory(3 * n * sizeof(int)));
+    size_t bytes = n * sizeof(int);
+    require_memory(4 * bytes, 3 * bytes + bench_memory(3 * bytes));
+    bench.title = std::to_string(n) + " ints";
+    bench.size = n;
+    bench.work = 3.0 * bytes; // two vectors are read, one is written
+    bench.footprint = 3 * bytes;
 }
 
 // Random vectors on the device, and their sums on the host. The random numbers are halved, so that no sum
@@ -165,5 +157,5 @@ static bool is_sum(const char *name) {
 static bool check(const char *name, BenchError *) {
     bool ok = is_sum(name);
     Smaller part(n, 20003);
-    return (!bench_again(rungs, name, poison) || is_sum(name)) && ok;
+    return (!bench_again(rungs, name) || is_sum(name)) && ok;
 }

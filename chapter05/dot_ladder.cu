@@ -41,8 +41,6 @@ static bool on_host;                     // which of the two the last run wrote
 static unsigned multiprocessors;         // of the device
 static double longest;                   // chain of additions of the last run
 static void make_vectors(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // Rungs 0 and 1, the book's kernel: a tree reduction in shared memory with a barrier at each level.
 __global__ void dot(const float *a, const float *b, float *c, size_t n) {
@@ -235,11 +233,11 @@ int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = n * sizeof(float), partials = partial_bytes();
     partial_c = host_array<float>(partials / sizeof(float));
-    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_partial_c, partials));
-    HANDLE_ERROR(cudaMalloc(&dev_sums, 2 * partials));
+    bench_malloc(&dev_a, bytes);
+    bench_malloc(&dev_b, bytes);
+    bench_malloc(&dev_c, sizeof(float));
+    bench_malloc(&dev_partial_c, partials);
+    bench_malloc(&dev_sums, 2 * partials);
     make_vectors();
 #ifdef HAVE_CUBLAS
     if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS)
@@ -247,26 +245,13 @@ int main(int argc, char **argv) {
     cublasSetPointerMode(cublas, CUBLAS_POINTER_MODE_DEVICE); // the result stays there
 #endif
 
-    Bench bench;
-    bench.title = std::to_string(n) + " floats";
-    bench.size = n;
-    bench.work = 2.0 * bytes; // two vectors are read
-    bench.footprint = 2 * bytes;
-    bench.poison = poison;
-    bench.check = check;
-    bool ok = bench_run(bench, rungs);
-    bench_finish();
+    bench_run(rungs);
 
 #ifdef HAVE_CUBLAS
     cublasDestroy(cublas);
 #endif
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-    HANDLE_ERROR(cudaFree(dev_partial_c));
-    HANDLE_ERROR(cudaFree(dev_sums));
     free(partial_c);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -283,6 +268,10 @@ void settings(int argc, char **argv) {
         cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     size_t bytes = n * sizeof(float), partials = partial_bytes();
     require_memory(2 * bytes + partials, 2 * bytes + 3 * partials + bench_memory(2 * bytes));
+    bench.title = std::to_string(n) + " floats";
+    bench.size = n;
+    bench.work = 2.0 * bytes; // two vectors are read
+    bench.footprint = 2 * bytes;
 }
 
 // The reference in double, and the sum of the magnitudes, to which rounding errors are relative

@@ -42,10 +42,7 @@ static int fill;                            // --fill: 0: all data sets, else UN
 static size_t m, n, k;                      // --m, --n, --k: a has m x k elements, b k x n, c m x n
 static float *dev_a, *dev_b, *dev_c;        // all stored by rows
 static void *workspace;                     // of the last rung
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 static void allocate_reference(void);
-static void free_reference(void);
 static void make_matrices(int fill);
 
 // Rung 0, the text's kernel: each thread computes one element, and reads a row of a and a column of b.
@@ -644,10 +641,10 @@ static const Rung rungs[] = {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    HANDLE_ERROR(cudaMalloc(&dev_a, m * k * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_b, k * n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_c, m * n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&workspace, tensor_workspace(m, n, k)));
+    bench_malloc(&dev_a, m * k * sizeof(float));
+    bench_malloc(&dev_b, k * n * sizeof(float));
+    bench_malloc(&dev_c, m * n * sizeof(float));
+    bench_malloc(&workspace, tensor_workspace(m, n, k));
     allocate_reference();
     for (Kernel kernel : {matmul_async<1>, matmul_async<4>})
         HANDLE_ERROR(
@@ -657,17 +654,6 @@ int main(int argc, char **argv) {
         quit(EXIT_FAILURE, "cuBLAS does not start");
 #endif
 
-    Bench bench;
-    bench.size = size;
-    bench.title = std::to_string(m) + " x " + std::to_string(k) + " times " + std::to_string(k) + " x " +
-                  std::to_string(n) + " floats";
-    bench.work = 2.0 * m * n * k; // a product and an addition for each of k terms
-    bench.unit = "GFLOP/s";
-    bench.limit = "FMA";
-    bench.footprint = (m * k + k * n + m * n) * sizeof(float);
-    bench.poison = poison;
-    bench.check = check;
-    bool ok = true;
     for (int data = UNIFORM; data <= SCALED; data++)
         if (fill == 0 || fill == data) {
             make_matrices(data);
@@ -675,19 +661,13 @@ int main(int argc, char **argv) {
                          : data == POSITIVE ? "positive"
                          : data == WIDE     ? "wide exponents"
                                             : "scaled";
-            ok = bench_run(bench, rungs) && ok;
+            bench_run(rungs);
         }
-    bench_finish();
 
 #ifdef HAVE_CUBLAS
     cublasDestroy(cublas);
 #endif
-    free_reference();
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-    HANDLE_ERROR(cudaFree(workspace));
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -705,6 +685,13 @@ void settings(int argc, char **argv) {
     size_t bytes = (m * k + k * n + m * n) * sizeof(float) + tensor_workspace(m, n, k);
     require_memory((m * k + k * n) * sizeof(float),
                    bytes + m * n * (sizeof(double) + sizeof(float)) + bench_memory(bytes));
+    bench.size = size;
+    bench.title = std::to_string(m) + " x " + std::to_string(k) + " times " + std::to_string(k) + " x " +
+                  std::to_string(n) + " floats";
+    bench.work = 2.0 * m * n * k; // a product and an addition for each of k terms
+    bench.unit = "GFLOP/s";
+    bench.limit = "FMA";
+    bench.footprint = (m * k + k * n + m * n) * sizeof(float);
 }
 
 static void poison(void) {
@@ -754,15 +741,9 @@ __global__ void find_errors(const float *c, const double *expected, const float 
 }
 
 static void allocate_reference(void) {
-    HANDLE_ERROR(cudaMalloc(&dev_expected, m * n * sizeof(double)));
-    HANDLE_ERROR(cudaMalloc(&dev_magnitude, m * n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_errors, sizeof(Errors)));
-}
-
-static void free_reference(void) {
-    HANDLE_ERROR(cudaFree(dev_expected));
-    HANDLE_ERROR(cudaFree(dev_magnitude));
-    HANDLE_ERROR(cudaFree(dev_errors));
+    bench_malloc(&dev_expected, m * n * sizeof(double));
+    bench_malloc(&dev_magnitude, m * n * sizeof(float));
+    bench_malloc(&dev_errors, sizeof(Errors));
 }
 
 // Numbers from -1 to 1. POSITIVE: from 0 to 1, whose sums round most. WIDE: times 2^-40 to 2^40, each with an
@@ -837,7 +818,7 @@ static double error_bound(const char *name) {
 static bool check_shape(const char *name, size_t rows, size_t cols, size_t depth) {
     Smaller small_m(m, rows), small_n(n, cols), small_k(k, depth);
     size_t wrong = 0;
-    if (bench_again(rungs, name, poison)) {
+    if (bench_again(rungs, name)) {
         HostArray<float> a(dev_a, m * k), b(dev_b, k * n), c(dev_c, m * n);
         for (size_t i = 0; i < m * n; i++) {
             double sum = 0, magnitude = 0;

@@ -39,8 +39,6 @@ static int *dev_in, *dev_sums[2];               // dev_sums: the output of a pas
 static const int *dev_sum;                      // where the result of the last pass is
 static size_t sums_bytes;
 static void make_array(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 static bool check_every_size(void);
 
 // The operator of all kernels, and its neutral element, which replaces elements beyond the end of the array
@@ -271,13 +269,12 @@ template <int k> static void run(void) {
 }
 
 #ifdef HAVE_CUB
-static void *cub_memory;
-static size_t cub_bytes;
-
 static void run_cub(void) {
     dev_sum = dev_sums[0];
-    HANDLE_ERROR(minimum ? cub::DeviceReduce::Min(cub_memory, cub_bytes, dev_in, dev_sums[0], (int)n)
-                         : cub::DeviceReduce::Sum(cub_memory, cub_bytes, dev_in, dev_sums[0], (int)n));
+    bench_cub([](void *memory, size_t &bytes) {
+        return minimum ? cub::DeviceReduce::Min(memory, bytes, dev_in, dev_sums[0], (int)n)
+                       : cub::DeviceReduce::Sum(memory, bytes, dev_in, dev_sums[0], (int)n);
+    });
 }
 #endif
 
@@ -297,39 +294,17 @@ static const Rung rungs[] = {
 #endif
 };
 
-// Each element is read once. The partial sums are not counted.
-static bool show_times(void) {
-    Bench bench;
-    bench.title = std::to_string(n) + (minimum ? " ints, minimum" : " ints");
-    bench.size = n;
-    bench.work = bench.footprint = n * sizeof(int);
-    bench.poison = poison;
-    bench.check = check;
-    return bench_run(bench, rungs);
-}
-
 int main(int argc, char **argv) {
     settings(argc, argv);
-    HANDLE_ERROR(cudaMalloc(&dev_in, n * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc(&dev_sums[0], sums_bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_sums[1], sums_bytes));
+    bench_malloc(&dev_in, n * sizeof(int));
+    bench_malloc(&dev_sums[0], sums_bytes);
+    bench_malloc(&dev_sums[1], sums_bytes);
     make_array();
-#ifdef HAVE_CUB
-    run_cub(); // without memory it only computes cub_bytes
-    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
-#endif
 
-    bool ok = every ? check_every_size() : show_times();
-    bench_finish();
+    bool ok = every ? check_every_size() : bench_run(rungs);
 
-#ifdef HAVE_CUB
-    HANDLE_ERROR(cudaFree(cub_memory));
-#endif
-    HANDLE_ERROR(cudaFree(dev_in));
-    HANDLE_ERROR(cudaFree(dev_sums[0]));
-    HANDLE_ERROR(cudaFree(dev_sums[1]));
     free(in);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish(ok);
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -342,6 +317,9 @@ void settings(int argc, char **argv) {
     sums_bytes = ((n - 1) / THREADS + 1) * sizeof(int);
     require_memory((every ? 3 : 1) * n * sizeof(int),
                    n * sizeof(int) + 2 * sums_bytes + bench_memory(n * sizeof(int)));
+    bench.title = std::to_string(n) + (minimum ? " ints, minimum" : " ints");
+    bench.size = n;
+    bench.work = bench.footprint = n * sizeof(int); // each element is read once; partial sums are not counted
 }
 
 const size_t PART = 20003; // elements that are added up once more: no multiple of what a block adds
@@ -377,7 +355,7 @@ static bool is_sum(const char *name, int expected) {
 static bool check(const char *name, BenchError *) {
     bool ok = is_sum(name, expected);
     Smaller part(n, PART);
-    return (!bench_again(rungs, name, poison) || is_sum(name, expected_of_part)) && ok;
+    return (!bench_again(rungs, name) || is_sum(name, expected_of_part)) && ok;
 }
 
 // The sums of the first element, of the first two, of the first three, …; or their minima: before each, the

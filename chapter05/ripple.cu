@@ -26,7 +26,6 @@ struct DataBlock {
 
 static size_t size = DIM;        // --size
 static float centre_x, centre_y; // where the waves start, in pixels
-static int last;                 // the ticks of the last frame
 static void move_centre(void *data, int, int, int x, int y);
 static bool check_frame(const CPUAnimBitmap &bitmap);
 
@@ -49,7 +48,6 @@ __global__ void kernel(unsigned char *ptr, size_t size, float centre_x, float ce
 
 static void generate_frame(void *data, int ticks) {
     DataBlock *d = (DataBlock *)data;
-    last = ticks;
     dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
     kernel<<<blocks, threads>>>(d->dev_bitmap, size, centre_x, centre_y, ticks);
     HANDLE_LAUNCH();
@@ -75,12 +73,15 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+static int last; // the ticks of the last frame
+
 void settings(int argc, char **argv) {
     configure(argc, argv,
               "Animates a ripple, drawn on the device. In a window, dragging the mouse moves its centre.",
               ANIMATION, {OPTION_SIZE("size", &size, 1, 65535, "pixels a side")});
     require_memory(size * size * 4, size * size * 4);
     centre_x = centre_y = size / 2;
+    before_frame = [](void *, int ticks) { last = ticks; };
 }
 
 // Dragging in the window moves the centre.
@@ -96,7 +97,6 @@ static void move_centre(void *, int, int, int x, int y) {
 // the picture unless the mouse has moved it.
 static bool check_frame(const CPUAnimBitmap &bitmap) {
     float centre = size / 2, x = moved ? centre_x : centre, y = moved ? centre_y : centre;
-    const int last_frame = last;
     {
         Smaller picture(size, EARLIER_SIZE);
         CPUAnimBitmap earlier(size, size);
@@ -106,7 +106,7 @@ static bool check_frame(const CPUAnimBitmap &bitmap) {
         generate_frame(&data, EARLIER);
         earlier_right = is_ripple(earlier.get_ptr(), size, x, y, EARLIER);
     }
-    return check_ripple(bitmap.get_ptr(), size, x, y, last_frame);
+    return check_ripple(bitmap.get_ptr(), size, x, y, last);
 }
 
 // Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels, one thread per pixel: the

@@ -26,8 +26,6 @@ static size_t size = BENCH_SIZE(DIM, 160); // --size, pixels a side
 static int ticks = 20;                     // --ticks, the number of the frame
 static unsigned centre;                    // where the waves start, in both directions
 static unsigned char *dev_bitmap, *bitmap;
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // Rung 0, the book's: one pixel per thread, with a store for each of its four bytes.
 __global__ void kernel(unsigned char *ptr, size_t size, unsigned centre, int ticks) {
@@ -138,21 +136,12 @@ int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = size * size * 4;
     bitmap = host_array<unsigned char>(bytes);
-    HANDLE_ERROR(cudaMalloc(&dev_bitmap, bytes));
+    bench_malloc(&dev_bitmap, bytes);
 
-    Bench bench;
-    bench.title = std::to_string(size) + " x " + std::to_string(size) + " pixels";
-    bench.size = size;
-    bench.work = bench.footprint = bytes; // each pixel is written once
-    bench.limit = "memset";
-    bench.poison = poison;
-    bench.check = check;
-    bool ok = bench_run(bench, rungs);
-    bench_finish();
+    bench_run(rungs);
 
-    HANDLE_ERROR(cudaFree(dev_bitmap));
     free(bitmap);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -165,6 +154,10 @@ void settings(int argc, char **argv) {
     centre = size / 2;
     ripple_x = ripple_y = centre;
     ripple_ticks = ticks;
+    bench.title = std::to_string(size) + " x " + std::to_string(size) + " pixels";
+    bench.size = size;
+    bench.work = bench.footprint = size * size * 4; // each pixel is written once
+    bench.limit = "memset";
 }
 
 static void poison(void) {

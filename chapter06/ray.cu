@@ -54,13 +54,12 @@ struct DataBlock {
 static size_t size = DIM;     // --size
 static int spheres = SPHERES; // --spheres
 static unsigned block = 16;   // --block, threads of a block in each direction
-static float3 behind;         // --background, the colour of a ray that hits no sphere; default black
 static void time_kernel(DataBlock *d);
 static bool check_spheres(const unsigned char *pixels, const Sphere *s);
 
 __constant__ Sphere s[MAX_SPHERES];
 
-__global__ void kernel(unsigned char *ptr, size_t size, int spheres, float3 behind) {
+__global__ void kernel(unsigned char *ptr, size_t size, int spheres) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
@@ -68,7 +67,7 @@ __global__ void kernel(unsigned char *ptr, size_t size, int spheres, float3 behi
     float half = size / 2.0f, unit = DIM / (float)size; // units per pixel
     float ox = (x - half) * unit, oy = (y - half) * unit;
 
-    float r = behind.x, g = behind.y, b = behind.z; // the background
+    float r = 0, g = 0, b = 0;
     float maxz = -INF;
     for (int i = 0; i < spheres; i++) { // all threads of a warp read the same s[i]
         float fscale = 0, t = s[i].hit(ox, oy, &fscale);
@@ -112,7 +111,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpyToSymbol(s, temp_s, sizeof(Sphere) * spheres));
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    kernel<<<grids, threads>>>(data.dev_bitmap, size, spheres, behind);
+    kernel<<<grids, threads>>>(data.dev_bitmap, size, spheres);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), data.dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
 
@@ -145,13 +144,14 @@ void settings(int argc, char **argv) {
         exit(compare_with_cpu([](unsigned char *dev_bitmap, const Sphere *from) {
             HANDLE_ERROR(cudaMemcpyToSymbol(s, from, sizeof(Sphere) * spheres));
             dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-            kernel<<<grids, threads>>>(dev_bitmap, size, spheres, behind);
+            kernel<<<grids, threads>>>(dev_bitmap, size, spheres);
+            HANDLE_LAUNCH();
         }));
 }
 
 static void time_kernel(DataBlock *d) {
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    float ms = median_ms([&] { kernel<<<grids, threads>>>(d->dev_bitmap, size, spheres, behind); });
+    float ms = median_ms([&] { kernel<<<grids, threads>>>(d->dev_bitmap, size, spheres); });
     printf("Kernel:            %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
 }
 
@@ -161,6 +161,6 @@ static void time_kernel(DataBlock *d) {
 // For each of the spheres s[i], i < spheres, in constant memory, s[i].hit(ox, oy, &n) returns the depth of
 // the point where the ray meets the sphere, and sets n to the brightness of this point; it returns -INF if
 // the ray misses the sphere. The nearest sphere is the one with the largest depth. The colour of the pixel is
-// (s[i].r, s[i].g, s[i].b) of the nearest sphere, multiplied by its n. If the ray meets no sphere, it is the
-// background colour `behind`, with red in x, green in y and blue in z. The pixel is RGBA, 4 bytes at
-// ptr + 4 * (x + y * size): red, green and blue are scaled from 0...1 to 0...255, and alpha is 255.
+// (s[i].r, s[i].g, s[i].b) of the nearest sphere, multiplied by its n. If the ray meets no sphere, it is
+// black. The pixel is RGBA, 4 bytes at ptr + 4 * (x + y * size): red, green and blue are scaled from 0...1 to
+// 0...255, and alpha is 255.

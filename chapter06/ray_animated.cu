@@ -34,7 +34,7 @@ static void pause_or_go_on(void *data, unsigned char key);
 
 __constant__ Sphere s[MAX_SPHERES];
 
-__global__ void kernel(uchar4 *ptr, size_t size, int spheres, float3 behind) {
+__global__ void kernel(uchar4 *ptr, size_t size, int spheres) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
@@ -42,7 +42,7 @@ __global__ void kernel(uchar4 *ptr, size_t size, int spheres, float3 behind) {
     float half = size / 2.0f, unit = DIM / (float)size;
     float ox = (x - half) * unit, oy = (y - half) * unit;
 
-    float r = behind.x, g = behind.y, b = behind.z; // the background
+    float r = 0, g = 0, b = 0;
     float maxz = -INF;
     for (int i = 0; i < spheres; i++) { // broadcast: all threads of a warp read the same s[i]
         float n = 0, t = s[i].hit(ox, oy, &n);
@@ -66,7 +66,7 @@ static void generate_frame(void *data, int ticks) {
     HANDLE_ERROR(cudaMemcpyToSymbol(s, d->moved, sizeof(Sphere) * spheres));
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    kernel<<<grids, threads>>>(d->dev_bitmap, size, spheres, behind);
+    kernel<<<grids, threads>>>(d->dev_bitmap, size, spheres);
     HANDLE_LAUNCH();
     HANDLE_ERROR(
         cudaMemcpy(d->bitmap->get_ptr(), d->dev_bitmap, d->bitmap->image_size(), cudaMemcpyDeviceToHost));
@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
     printf("Average Time per frame:  %3.1f ms\n", data.totalTime / data.frames);
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    float ms = median_ms([&] { kernel<<<grids, threads>>>(data.dev_bitmap, size, spheres, behind); });
+    float ms = median_ms([&] { kernel<<<grids, threads>>>(data.dev_bitmap, size, spheres); });
     printf("Kernel:                  %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
     bool ok = check_spheres(bitmap.get_ptr(), data.moved); // the last frame
 
@@ -159,6 +159,6 @@ static void pause_or_go_on(void *data, unsigned char key) {
 // For each of the spheres s[i], i < spheres, in constant memory, s[i].hit(ox, oy, &n) returns the depth of
 // the point where the ray meets the sphere, and sets n to the brightness of this point; it returns -INF if
 // the ray misses the sphere. The nearest sphere is the one with the largest depth. The colour of the pixel is
-// (s[i].r, s[i].g, s[i].b) of the nearest sphere, multiplied by its n. If the ray meets no sphere, it is the
-// background colour `behind`, with red in x, green in y and blue in z. Store the pixel in ptr[x + y * size]:
-// red, green and blue are scaled from 0...1 to 0...255, and alpha is 255.
+// (s[i].r, s[i].g, s[i].b) of the nearest sphere, multiplied by its n. If the ray meets no sphere, it is
+// black. Store the pixel in ptr[x + y * size]: red, green and blue are scaled from 0...1 to 0...255, and
+// alpha is 255.

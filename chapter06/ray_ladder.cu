@@ -40,8 +40,6 @@ static Sphere host_spheres[MAX_SPHERES];
 static unsigned char *dev_bitmap;
 static unsigned char *bitmap, *book, *drawn; // host: of a rung, of the book's kernel, the reference
 static bool make_reference(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // Rungs 0 to 3, the book's kernel. All threads of a warp read the same sphere at the same time. The book
 // found constant memory up to 50 % faster than global memory. On later GPUs the L1 cache serves such reads
@@ -284,35 +282,24 @@ int main(int argc, char **argv) {
     bitmap = host_array<unsigned char>(bytes);
     book = host_array<unsigned char>(bytes);
     drawn = host_array<unsigned char>(bytes);
-    HANDLE_ERROR(cudaMalloc(&dev_bitmap, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_spheres, sizeof host_spheres));
+    bench_malloc(&dev_bitmap, bytes);
+    bench_malloc(&dev_spheres, sizeof host_spheres);
 
-    Bench bench;
-    bench.title = std::to_string(size) + " x " + std::to_string(size) + " pixels";
-    bench.size = size;
-    bench.work = bench.footprint = bytes; // each pixel is written once
-    bench.limit = "memset";
-    bench.poison = poison;
-    bench.check = check;
     bool ok = true, one = spheres > 0;
     for (int count : counts) {
         if (!one)
             spheres = count;
-        std::string data = std::to_string(spheres) + " spheres";
-        bench.data = data.c_str();
+        bench.data = std::to_string(spheres) + " spheres";
         ok = make_reference() && ok;
-        ok = bench_run(bench, rungs) && ok;
+        bench_run(rungs);
         if (one)
             break;
     }
-    bench_finish();
 
-    HANDLE_ERROR(cudaFree(dev_bitmap));
-    HANDLE_ERROR(cudaFree(dev_spheres));
     free(bitmap);
     free(book);
     free(drawn);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish(ok);
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -323,6 +310,10 @@ void settings(int argc, char **argv) {
               {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
                OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres; default 20, then 1000")});
     require_memory(4 * size * size * 4, size * size * 4);
+    bench.title = std::to_string(size) + " x " + std::to_string(size) + " pixels";
+    bench.size = size;
+    bench.work = bench.footprint = size * size * 4; // each pixel is written once
+    bench.limit = "memset";
 }
 
 // Places new spheres, and draws them on the host and with the book's kernel. One in the middle has the

@@ -9,7 +9,7 @@
  * Terms:   ray tracing, reflection, constant memory, warp divergence, broadcast, __constant__
  * Book:    6.2.1 (after the book)
  * After:   chapter06/ray_animated
- * Run:     ./bin/chapter06/ray_mirrors --background sky --output mirrors.png
+ * Run:     ./bin/chapter06/ray_mirrors --output mirrors.png
  * Differs: the book leaves out lights, shadows and the rays of mirrors, and says that they are easily added.
  * Picture: yes
  * Check:   --size 100 | --size 9 --spheres 2000
@@ -24,7 +24,7 @@
 #define FAR     1000.0f // where the first rays start
 
 static int bounces = 3; // --bounces
-__constant__ const float3 light = {-600, 800, 1200};
+__constant__ const float3 light = {-600, 800, 1200}, sky = {0.5f, 0.75f, 1};
 __constant__ Sphere s[MAX_SPHERES];
 static bool check_mirrors(const unsigned char *pixels, const Sphere *s);
 
@@ -58,7 +58,7 @@ __device__ static int first_hit(float3 from, float3 direction, int spheres, int 
     return found;
 }
 
-__global__ void kernel(unsigned char *ptr, size_t size, int spheres, int bounces, float3 behind) {
+__global__ void kernel(unsigned char *ptr, size_t size, int spheres, int bounces) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
@@ -73,7 +73,7 @@ __global__ void kernel(unsigned char *ptr, size_t size, int spheres, int bounces
         int i = first_hit(from, direction, spheres, own, &distance);
         own = i; // the sphere that the next ray starts from
         if (i < 0) {
-            colour = along(colour, share, behind);
+            colour = along(colour, share, sky);
             break;
         }
         from = along(from, distance, direction);
@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_bitmap, bitmap.image_size()));
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres, bounces, behind); });
+    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres, bounces); });
     printf("Kernel:            %.3f ms, at most %d reflections\n", ms, bounces);
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
 
@@ -154,7 +154,7 @@ static Vector seen(Vector from, Vector direction, int own, int left) {
     int i = -1, blocking;
     double t = enter(from, direction, own, &i);
     if (i < 0)
-        return {behind.x, behind.y, behind.z};
+        return {0.5, 0.75, 1};
     Vector point = from - direction * -t, normal = point - Vector{scene[i].x, scene[i].y, scene[i].z};
     normal = normal * (1 / (double)scene[i].radius);
     Vector to_light = Vector{-600, 800, 1200} - point;

@@ -37,8 +37,6 @@ static size_t size = DIM;     // --size
 static int spheres = SPHERES; // --spheres
 static unsigned block = 16;   // --block, threads of a block in each direction
 
-static float3 behind; // --background, the colour of a ray that hits no sphere
-
 // Random spheres. Values in braces are evaluated from left to right, so a seed determines the spheres.
 static inline void place_spheres(Sphere *s, int n) {
     for (int i = 0; i < n; i++)
@@ -52,15 +50,12 @@ static inline void place_spheres(Sphere *s, int n) {
 // `more` is an option of one program alone.
 static inline void sphere_settings(int argc, char **argv, const char *doc, unsigned uses,
                                    Option more = OPTION_END) {
-    const float3 backgrounds[] = {{0, 0, 0}, {1, 1, 1}, {0.5f, 0.75f, 1}}; // red, green, blue
-    int block_side = 0, background = 0;
+    int block_side = 0;
     configure(argc, argv, doc, uses,
               {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
                OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres"),
-               OPTION_WORD("block", &block_side, "16|32", "threads of a block in each direction"),
-               OPTION_WORD("background", &background, "black|white|sky", "colour behind the spheres"), more});
+               OPTION_WORD("block", &block_side, "16|32", "threads of a block in each direction"), more});
     block = block_side == 0 ? 16 : 32;
-    behind = backgrounds[background];
     require_memory(2 * size * size * 4, size * size * 4);
 }
 
@@ -78,9 +73,7 @@ static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
         unsigned char *row = pixels + y * size * 4;
         for (size_t x = 0; x < size; x++) {
             depth[x] = -INF;
-            row[x * 4 + 0] = (unsigned char)(behind.x * 255);
-            row[x * 4 + 1] = (unsigned char)(behind.y * 255);
-            row[x * 4 + 2] = (unsigned char)(behind.z * 255);
+            memset(row + x * 4, 0, 3);
             row[x * 4 + 3] = 255;
         }
         for (int i = 0; i < spheres; i++) {
@@ -152,7 +145,7 @@ static inline void trace_on_host(unsigned char *pixels, const Sphere *s) {
     float half = size / 2.0f, unit = DIM / (float)size;
     for (size_t i = 0; i < size * size; i++) {
         float ox = (i % size - half) * unit, oy = (i / size - half) * unit, maxz = -INF;
-        float color[] = {behind.x, behind.y, behind.z};
+        float color[] = {0, 0, 0};
         for (int k = 0; k < spheres; k++) {
             float dx = ox - s[k].x, dy = oy - s[k].y, square = s[k].radius * s[k].radius - dx * dx - dy * dy;
             float dz = square > 0 ? sqrtf(square) : 0, scale = dz / s[k].radius;
@@ -177,7 +170,6 @@ template <class Draw> int compare_with_cpu(Draw draw) {
     auto device = [&] {
         DeviceArray<unsigned char> dev_bitmap(bytes);
         draw(dev_bitmap, s);
-        HANDLE_LAUNCH();
         HANDLE_ERROR(cudaMemcpy(pixels, dev_bitmap, bytes, cudaMemcpyDeviceToHost));
     };
     return compare_runs(

@@ -23,7 +23,7 @@
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
 #include "../common/cpu_anim.h"
-#include "heat.h" // keep_state(), check_plate()
+#include "heat.h" // check_plate()
 
 #define DIM      1024
 #define MAX_TEMP 1.0f
@@ -80,8 +80,7 @@ __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConstSrc, 
         iptr[offset] = c;
 }
 
-static void anim_gpu(DataBlock *d, int ticks) {
-    keep_state(d->dev_inSrc, size * sizeof(float), size, ticks, steps); // for the check of long runs
+static void anim_gpu(DataBlock *d, int) {
     HANDLE_ERROR(cudaEventRecord(d->start, 0));
     dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
     for (int i = 0; i < steps; i++) {
@@ -184,6 +183,9 @@ void settings(int argc, char **argv) {
     heat_settings(argc, argv, "Heat that spreads over a plate, read through textures.", &size, 65535, &steps,
                   &speed);
     require_linear_texture(size);
+    before_frame = [](void *d, int ticks) {
+        keep_state(((DataBlock *)d)->dev_inSrc, size * sizeof(float), size, ticks, steps);
+    };
 }
 
 static void step(DataBlock *d) {

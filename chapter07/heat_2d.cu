@@ -19,7 +19,7 @@
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
 #include "../common/cpu_anim.h"
-#include "heat.h" // keep_state(), check_plate()
+#include "heat.h" // check_plate()
 
 #define DIM      1024
 #define MAX_TEMP 1.0f
@@ -72,8 +72,7 @@ __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConstSrc, 
         iptr[offset] = c;
 }
 
-static void anim_gpu(DataBlock *d, int ticks) {
-    keep_state(d->dev_inSrc, d->pitch, size, ticks, steps); // for the check of long runs
+static void anim_gpu(DataBlock *d, int) {
     HANDLE_ERROR(cudaEventRecord(d->start, 0));
     dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
     size_t pitch = d->pitch / sizeof(float);
@@ -183,6 +182,10 @@ void settings(int argc, char **argv) {
     // A texture of pitched memory has at most 65000 rows.
     heat_settings(argc, argv, "Heat that spreads over a plate, read through 2D textures.", &size, 65000,
                   &steps, &speed);
+    before_frame = [](void *data, int ticks) {
+        DataBlock *d = (DataBlock *)data;
+        keep_state(d->dev_inSrc, d->pitch, size, ticks, steps);
+    };
 }
 
 static void step(DataBlock *d) {

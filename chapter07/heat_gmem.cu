@@ -20,7 +20,7 @@
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
 #include "../common/cpu_anim.h"
-#include "heat.h" // keep_state(), check_plate()
+#include "heat.h" // check_plate()
 
 #define DIM      1024
 #define MAX_TEMP 1.0f
@@ -71,8 +71,7 @@ __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size, flo
         c + speed * ((inSrc[top] - c) + (inSrc[bottom] - c) + (inSrc[left] - c) + (inSrc[right] - c));
 }
 
-static void anim_gpu(DataBlock *d, int ticks) {
-    keep_state(d->dev_inSrc, size * sizeof(float), size, ticks, steps); // for the check of long runs
+static void anim_gpu(DataBlock *d, int) {
     HANDLE_ERROR(cudaEventRecord(d->start, 0));
     dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
     for (int i = 0; i < steps; i++) {
@@ -157,6 +156,9 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     heat_settings(argc, argv, "Heat that spreads over a plate.", &size, 65535, &steps, &speed);
+    before_frame = [](void *d, int ticks) {
+        keep_state(((DataBlock *)d)->dev_inSrc, size * sizeof(float), size, ticks, steps);
+    };
 }
 
 static void step(DataBlock *d) {

@@ -38,8 +38,6 @@ static float *result; // host
 static double *expected;
 static void make_plate(void);
 static void make_reference(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 static size_t plate_bytes(void) {
     return (size_t)size * size * sizeof(float);
@@ -612,42 +610,28 @@ int main(int argc, char **argv) {
     size_t bytes = plate_bytes();
     make_plate();
     make_reference();
-    HANDLE_ERROR(cudaMalloc(&dev_heaters, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_first, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_buffers[0], bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_buffers[1], bytes));
+    bench_malloc(&dev_heaters, bytes);
+    bench_malloc(&dev_first, bytes);
+    bench_malloc(&dev_buffers[0], bytes);
+    bench_malloc(&dev_buffers[1], bytes);
     HANDLE_ERROR(cudaMemcpy(dev_heaters, heaters, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_first, first, bytes, cudaMemcpyHostToDevice));
     record_graph();
     each_texture(true);
     if (!persistent_needs()) {
-        HANDLE_ERROR(cudaMalloc(&dev_exchange, EXCHANGE_BUFFERS * bytes));
+        bench_malloc(&dev_exchange, EXCHANGE_BUFFERS * bytes);
         HANDLE_ERROR(cudaMemset(dev_exchange, 0, EXCHANGE_BUFFERS * bytes));
     }
 
-    Bench bench;
-    bench.title =
-        std::to_string(size) + " x " + std::to_string(size) + " cells, " + std::to_string(steps) + " steps";
-    bench.size = size;
-    bench.work = 2.0 * bytes * steps; // each step reads and writes each cell
-    bench.footprint = 3 * bytes;
-    bench.poison = poison;
-    bench.check = check;
-    bool ok = bench_run(bench, rungs);
-    bench_finish();
+    bench_run(rungs);
 
     HANDLE_ERROR(cudaGraphExecDestroy(graph));
     each_texture(false);
-    HANDLE_ERROR(cudaFree(dev_exchange));
-    HANDLE_ERROR(cudaFree(dev_heaters));
-    HANDLE_ERROR(cudaFree(dev_first));
-    HANDLE_ERROR(cudaFree(dev_buffers[0]));
-    HANDLE_ERROR(cudaFree(dev_buffers[1]));
     free(heaters);
     free(first);
     free(result);
     free(expected);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -662,6 +646,11 @@ void settings(int argc, char **argv) {
     steps = steps ? steps : size > 4096 ? 16 : STEPS;
     size_t bytes = plate_bytes(), exchange = persistent_needs() ? 0 : EXCHANGE_BUFFERS * bytes;
     require_memory(8 * bytes, 4 * bytes + exchange + bench_memory(3 * bytes));
+    bench.title =
+        std::to_string(size) + " x " + std::to_string(size) + " cells, " + std::to_string(steps) + " steps";
+    bench.size = size;
+    bench.work = 2.0 * bytes * steps; // each step reads and writes each cell
+    bench.footprint = 3 * bytes;
 }
 
 // Random temperatures, and those of the heaters.

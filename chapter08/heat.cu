@@ -19,7 +19,7 @@
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
 #include "../common/gpu_anim.h"
-#include "../common/proofs/heat.h" // keep_state(), check_frames()
+#include "../common/proofs/heat.h" // check_frames()
 
 #define DIM      1024
 #define MAX_TEMP 1.0f
@@ -74,8 +74,7 @@ __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConstSrc, 
         iptr[offset] = c;
 }
 
-static void anim_gpu(uchar4 *outputBitmap, DataBlock *d, int ticks) {
-    keep_state(d->dev_inSrc, size * sizeof(float), size, ticks, steps); // for the check of long runs
+static void anim_gpu(uchar4 *outputBitmap, DataBlock *d, int) {
     HANDLE_ERROR(cudaEventRecord(d->start, 0));
     dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
     for (int i = 0; i < steps; i++) {
@@ -176,6 +175,9 @@ void settings(int argc, char **argv) {
                OPTION_INT("iterations", &steps, 1, 10000, "steps in a frame")});
     require_memory(11 * size * size * sizeof(float), 6 * size * size * sizeof(float));
     require_linear_texture(size);
+    before_frame = [](void *d, int ticks) {
+        keep_state(((DataBlock *)d)->dev_inSrc, size * sizeof(float), size, ticks, steps);
+    };
 }
 
 static GPUAnimBitmap *drawn;  // what OpenGL draws

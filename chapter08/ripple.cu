@@ -22,6 +22,7 @@
 #define DIM 1024
 
 static size_t size = DIM; // --size
+static bool check(const unsigned char *pixels);
 
 __global__ void kernel(uchar4 *ptr, size_t size, float centre, int ticks) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
@@ -38,38 +39,40 @@ __global__ void kernel(uchar4 *ptr, size_t size, float centre, int ticks) {
 }
 
 // Called for each frame with the mapped pixel buffer, a pointer to device memory.
-static void generate_frame(uchar4 *pixels, void *last_ticks, int ticks) {
+static void generate_frame(uchar4 *pixels, void *, int ticks) {
     dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
     kernel<<<grids, threads>>>(pixels, size, size / 2, ticks);
     HANDLE_LAUNCH();
-    *(int *)last_ticks = ticks;
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    int ticks; // of the last frame
-    GPUAnimBitmap bitmap(size, size, &ticks);
+    GPUAnimBitmap bitmap(size, size);
 
     bitmap.anim_and_exit(generate_frame);
-
-    bool ok = check_ripple(bitmap.last_frame(), size, size / 2, size / 2, ticks, ", as OpenGL drew it");
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return check(bitmap.last_frame()) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- proof
+
+static int last; // the ticks of the last frame
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Animates a ripple in OpenGL's memory.", ANIMATION,
               {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
     require_memory(4 * size * size * 4, size * size * 4);
+    before_frame = [](void *, int ticks) { last = ticks; };
 
-    int ticks;
     Smaller picture(size, EARLIER_SIZE);
     DeviceArray<uchar4> pixels(size * size);
     HANDLE_ERROR(cudaMemset(pixels, 0, size * size * sizeof(uchar4)));
-    generate_frame(pixels, &ticks, EARLIER);
+    generate_frame(pixels, NULL, EARLIER);
     HostArray<uchar4> drawn(pixels, size * size);
-    earlier_right = is_ripple(&drawn[0].x, size, size / 2, size / 2, EARLIER) && ticks == EARLIER;
+    earlier_right = is_ripple(&drawn[0].x, size, size / 2, size / 2, EARLIER);
+}
+
+static bool check(const unsigned char *pixels) {
+    return check_ripple(pixels, size, size / 2, size / 2, last, ", as OpenGL drew it");
 }
 
 // Task: kernel(): One thread per pixel of a picture of size x size pixels: the thread with the coordinates
@@ -77,4 +80,4 @@ void settings(int argc, char **argv) {
 // (x, y) from (centre, centre). The grey value is 128 + 127 * cos(d / 10 - ticks / 7) / (d / 10 + 1), all in
 // float. The pixel ptr[x + y * size] has the grey value as red, green and blue, and alpha 255.
 // generate_frame(): Launch kernel with the arguments pixels, size, size / 2 and ticks and with blocks of
-// 16 x 16 threads that cover the picture. Check the launch. Store ticks in the int that last_ticks points to.
+// 16 x 16 threads that cover the picture. Check the launch.

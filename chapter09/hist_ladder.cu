@@ -40,8 +40,6 @@ static unsigned multiprocessors; // of the device
 static int only;                 // --fill: 0: all data sets, else data_sets[only - 1]
 static const int data_sets[] = {RANDOM, SKEWED, EQUAL};
 static void count_on_host(const unsigned char *buffer);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // Rung 0, the book's first kernel: one atomic addition in global memory per byte. The bins have 32 bits;
 // those of rung 1 have 64.
@@ -209,12 +207,11 @@ static void run_single(void) {
 
 #ifdef HAVE_CUB
 // CUB counts into 32 bits as long as they suffice.
-static void *cub_memory;
-static size_t cub_bytes;
-
 template <typename T> static void cub_count(T *histo) {
-    HANDLE_ERROR(cub::DeviceHistogram::HistogramEven(cub_memory, cub_bytes, dev_buffer, histo, BINS + 1, 0,
-                                                     BINS, (long long)size));
+    bench_cub([=](void *memory, size_t &bytes) {
+        return cub::DeviceHistogram::HistogramEven(memory, bytes, dev_buffer, histo, BINS + 1, 0, BINS,
+                                                   (long long)size);
+    });
 }
 
 static void run_cub(void) {
@@ -244,23 +241,12 @@ static const Rung rungs[] = {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    HANDLE_ERROR(cudaMalloc(&dev_buffer, size));
-    HANDLE_ERROR(cudaMalloc(&dev_histo, BINS * sizeof(Count)));
-    HANDLE_ERROR(cudaMalloc(&dev_narrow, BINS * sizeof(unsigned)));
+    bench_malloc(&dev_buffer, size);
+    bench_malloc(&dev_histo, BINS * sizeof(Count));
+    bench_malloc(&dev_narrow, BINS * sizeof(unsigned));
     for (auto kernel : {histo_lanes, histo_single})
         HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, LANE_BYTES));
-#ifdef HAVE_CUB
-    run_cub(); // without memory it only computes cub_bytes
-    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
-#endif
 
-    Bench bench;
-    bench.title = std::to_string(size) + " bytes";
-    bench.size = size;
-    bench.work = bench.footprint = size; // each byte is read once
-    bench.poison = poison;
-    bench.check = check;
-    bool ok = true;
     for (int set : data_sets) {
         if (only && data_sets[only - 1] != set)
             continue;
@@ -270,17 +256,9 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size, cudaMemcpyHostToDevice));
         free(buffer);
         bench.data = set == RANDOM ? "random" : set == SKEWED ? "skewed" : "equal";
-        ok = bench_run(bench, rungs) && ok;
+        bench_run(rungs);
     }
-    bench_finish();
-
-#ifdef HAVE_CUB
-    HANDLE_ERROR(cudaFree(cub_memory));
-#endif
-    HANDLE_ERROR(cudaFree(dev_buffer));
-    HANDLE_ERROR(cudaFree(dev_histo));
-    HANDLE_ERROR(cudaFree(dev_narrow));
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -293,6 +271,9 @@ void settings(int argc, char **argv) {
     HANDLE_ERROR(
         cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     require_memory(size, size + bench_memory(size));
+    bench.title = std::to_string(size) + " bytes";
+    bench.size = size;
+    bench.work = bench.footprint = size; // each byte is read once
 }
 
 const size_t PART = 50011; // bytes of a second, smaller check; not a multiple of 16
@@ -331,5 +312,5 @@ static bool check_bins(const char *name, const Count *expected) {
 static bool check(const char *name, BenchError *) {
     bool ok = check_bins(name, expected);
     Smaller part(size, PART);
-    return (!bench_again(rungs, name, poison) || check_bins(name, expected_of_part)) && ok;
+    return (!bench_again(rungs, name) || check_bins(name, expected_of_part)) && ok;
 }

@@ -39,8 +39,6 @@ static unsigned *dev_histo;
 static cudaDeviceProp prop;
 static int only; // --fill: 0: the first three data sets, else data_sets[only - 1]
 static void set_values(int fill);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // Rung 0, the book's first kernel: one atomic addition in global memory per value. Random values cause little
 // contention for so many bins, but each addition is an access to the L2 cache.
@@ -198,12 +196,11 @@ static const char *needs_shared(void) {
 }
 
 #ifdef HAVE_CUB
-static void *cub_memory;
-static size_t cub_bytes;
-
 static void run_cub(void) {
-    HANDLE_ERROR(cub::DeviceHistogram::HistogramEven(cub_memory, cub_bytes, dev_values, dev_histo, BINS + 1,
-                                                     0, BINS, (long long)n));
+    bench_cub([](void *memory, size_t &bytes) {
+        return cub::DeviceHistogram::HistogramEven(memory, bytes, dev_values, dev_histo, BINS + 1, 0, BINS,
+                                                   (long long)n);
+    });
 }
 #endif
 
@@ -229,39 +226,21 @@ static const char *const data_sets[] = {"random", "skewed", "equal", "pair"};
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    HANDLE_ERROR(cudaMalloc(&dev_values, n * sizeof(short)));
-    HANDLE_ERROR(cudaMalloc(&dev_histo, BINS * sizeof(unsigned)));
+    bench_malloc(&dev_values, n * sizeof(short));
+    bench_malloc(&dev_histo, BINS * sizeof(unsigned));
     if (!needs_shared())
         for (auto kernel :
              {histo_halves, histo_packed<1, false>, histo_packed<4, false>, histo_packed<4, true>})
             HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
-#ifdef HAVE_CUB
-    run_cub(); // without memory it only computes cub_bytes
-    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
-#endif
 
-    Bench bench;
-    bench.title = std::to_string(n) + " values";
-    bench.size = n;
-    bench.work = bench.footprint = n * sizeof(short); // each value is read once
-    bench.poison = poison;
-    bench.check = check;
-    bool ok = true;
     for (int set = RANDOM; set <= PAIR; set++) {
         if (only ? set != only - 1 : set == PAIR)
             continue;
         set_values(set);
         bench.data = data_sets[set];
-        ok = bench_run(bench, rungs) && ok;
+        bench_run(rungs);
     }
-    bench_finish();
-
-#ifdef HAVE_CUB
-    HANDLE_ERROR(cudaFree(cub_memory));
-#endif
-    HANDLE_ERROR(cudaFree(dev_values));
-    HANDLE_ERROR(cudaFree(dev_histo));
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -276,6 +255,9 @@ void settings(int argc, char **argv) {
     require_memory(bytes, bytes + bench_memory(bytes));
     if (n >> 32)
         quit(EXIT_USAGE, "--size %zu: at most 4294967295, since the bins have 32 bits", n);
+    bench.title = std::to_string(n) + " values";
+    bench.size = n;
+    bench.work = bench.footprint = bytes; // each value is read once
 }
 
 const size_t PART = 24581; // values that are counted once more, by several blocks: no multiple of VALUES
@@ -327,5 +309,5 @@ static bool check_bins(const char *name, const unsigned long long *expected) {
 static bool check(const char *name, BenchError *) {
     bool ok = check_bins(name, expected);
     Smaller part(n, PART);
-    return (!bench_again(rungs, name, poison) || check_bins(name, expected_of_part)) && ok;
+    return (!bench_again(rungs, name) || check_bins(name, expected_of_part)) && ok;
 }

@@ -40,8 +40,7 @@ static int threads = BENCH_SIZE(4, 2);     // --threads
 static char *source, *back, *pinned, *dev; // source, back: pageable memory
 static Worker workers[MOST_THREADS];
 static cudaStream_t stream;
-static void poison_up(void), poison_down(void);
-static bool check_up(const char *name, BenchError *error), check_down(const char *name, BenchError *error);
+static bool to_host = false; // the table: copies to the device, or to the host
 
 static size_t size_of_chunk(size_t at) {
     return min_of(CHUNK, bytes - at);
@@ -158,11 +157,10 @@ static const Rung rungs_down[] = {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    size_t n = bytes / sizeof(int);
-    source = (char *)big_random_ints(n);
+    source = (char *)big_random_ints(bytes / sizeof(int));
     back = host_array<char>(bytes);
     HANDLE_ERROR(cudaHostAlloc(&pinned, bytes, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaMalloc(&dev, bytes));
+    bench_malloc(&dev, bytes);
     HANDLE_ERROR(cudaStreamCreate(&stream));
     for (int i = 0; i < threads; i++) {
         workers[i].number = i;
@@ -172,22 +170,12 @@ int main(int argc, char **argv) {
         }
     }
 
-    Bench bench;
-    bench.title =
-        std::to_string(n) + " ints, " + std::to_string(threads) + " thread" + (threads > 1 ? "s" : "");
-    bench.size = n;
-    bench.work = bytes;
-    bench.host_clock = true;
     bench.data = "up";
-    bench.poison = poison_up;
-    bench.check = check_up;
-    bool ok = bench_run(bench, rungs_up);
+    bench_run(rungs_up);
     HANDLE_ERROR(cudaMemcpy(dev, source, bytes, cudaMemcpyHostToDevice));
     bench.data = "down";
-    bench.poison = poison_down;
-    bench.check = check_down;
-    ok = bench_run(bench, rungs_down) && ok;
-    bench_finish();
+    to_host = true;
+    bench_run(rungs_down);
 
     for (int i = 0; i < threads; i++) {
         for (int k = 0; k < BUFFERS; k++) {
@@ -196,11 +184,10 @@ int main(int argc, char **argv) {
         }
     }
     HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFree(dev));
     HANDLE_ERROR(cudaFreeHost(pinned));
     free(source);
     free(back);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -212,23 +199,21 @@ void settings(int argc, char **argv) {
                OPTION_INT("threads", &threads, 1, MOST_THREADS, "host threads of the last rungs")});
     bytes = n * sizeof(int);
     require_memory(3 * bytes + threads * BUFFERS * CHUNK, bytes);
+    bench.title =
+        std::to_string(n) + " ints, " + std::to_string(threads) + " thread" + (threads > 1 ? "s" : "");
+    bench.size = n;
+    bench.work = bytes;
+    bench.host_clock = true;
 }
 
-static void poison_up(void) {
-    HANDLE_ERROR(cudaMemset(dev, 0xff, bytes));
-}
-
-static void poison_down(void) {
+static void poison(void) {
     memset(back, 0xff, bytes);
+    if (!to_host)
+        HANDLE_ERROR(cudaMemset(dev, 0xff, bytes));
 }
 
-static bool check_down(const char *name, BenchError *) {
+static bool check(const char *name, BenchError *) {
+    if (!to_host) // what is on the device is copied back
+        HANDLE_ERROR(cudaMemcpy(back, dev, bytes, cudaMemcpyDeviceToHost));
     return check_ints(name, (int *)back, (int *)source, bytes / sizeof(int));
-}
-
-// Copies what is on the device back with cudaMemcpy.
-static bool check_up(const char *name, BenchError *error) {
-    poison_down();
-    HANDLE_ERROR(cudaMemcpy(back, dev, bytes, cudaMemcpyDeviceToHost));
-    return check_down(name, error);
 }

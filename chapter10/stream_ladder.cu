@@ -37,8 +37,6 @@ static cudaStream_t streams[3];
 static cudaEvent_t arrived, computed, finished;
 static void fill_vectors(void);
 static void make_reference(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // The mean of the means of three neighbours in a and in b, as in the book. `left` elements are left from
 // where the pointers point to.
@@ -203,8 +201,8 @@ int main(int argc, char **argv) {
     pitch = (bytes + 255) / 256 * 256;
     HANDLE_ERROR(cudaHostAlloc(&a, 2 * pitch, cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&c, bytes, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaMalloc(&dev_a, 2 * pitch));
-    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
+    bench_malloc(&dev_a, 2 * pitch);
+    bench_malloc(&dev_c, bytes);
     b = a + pitch / sizeof(int);
     dev_b = dev_a + pitch / sizeof(int);
     fill_vectors();
@@ -215,30 +213,20 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     record_graph();
 
-    Bench bench;
-    bench.title = std::to_string(n) + " ints of two vectors up, of one down";
-    bench.size = n;
-    bench.work = 3.0 * bytes; // three vectors are copied
-    bench.poison = poison;
-    bench.check = check;
-    bench.host_clock = true;
-    bool ok = bench_run(bench, rungs);
-    bench_finish();
+    bench_run(rungs);
 
     HANDLE_ERROR(cudaGraphExecDestroy(graph));
     for (cudaEvent_t event : {arrived, computed, finished})
         HANDLE_ERROR(cudaEventDestroy(event));
     for (cudaStream_t stream : streams)
         HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_c));
     HANDLE_ERROR(cudaFreeHost(a));
     HANDLE_ERROR(cudaFreeHost(c));
     free(pageable_a);
     free(pageable_b);
     free(pageable_c);
     free(expected);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -255,6 +243,10 @@ void settings(int argc, char **argv) {
         quit(EXIT_USAGE, "--chunk %zu: must be a multiple of 2048", chunk);
     select_device();
     require_memory(7 * n * sizeof(int), 3 * n * sizeof(int));
+    bench.title = std::to_string(n) + " ints of two vectors up, of one down";
+    bench.size = n;
+    bench.work = 3.0 * n * sizeof(int); // three vectors are copied
+    bench.host_clock = true;
 }
 
 // Random numbers of 29 bits, so that the sum of three fits an int.

@@ -51,8 +51,6 @@ static float *dev_c, *pinned_c;                 // the result, on the first devi
 static float c;
 static void make_vectors(void);
 static void free_vectors(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 __global__ void __launch_bounds__(THREADS, 2)
     dot(const float *a, const float *b, size_t n, float *sums, float *sum) {
@@ -236,24 +234,15 @@ static const Rung rungs[] = {
 int main(int argc, char **argv) {
     settings(argc, argv);
     make_vectors();
-    Bench bench;
-    bench.title = std::to_string(n) + " floats, " + std::to_string(gpus) + " GPUs";
-    bench.size = n;
-    bench.work = 2.0 * n * sizeof(float); // two vectors are read
-    bench.devices = name_gpus;
-    bench.poison = poison;
-    bench.check = check;
-    bench.host_clock = true;
-    bool ok = true;
     for (const char *place : {"in device memory", "in host memory"}) {
         resident = place == std::string("in device memory");
         bench.data = place;
-        ok = bench_run(bench, rungs) && ok;
+        bench_run(rungs);
     }
-    bench_finish();
+    int status = bench_finish();
     print_copy_times();
     free_vectors();
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return status;
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -303,6 +292,11 @@ void settings(int argc, char **argv) {
         size_t device = (3 * elements[i] + (i == 0 ? 3 * n : 0)) * sizeof(float);
         require_memory(2 * n * sizeof(float), device + (1 << 20));
     }
+    bench.title = std::to_string(n) + " floats, " + std::to_string(gpus) + " GPUs";
+    bench.size = n;
+    bench.work = 2.0 * n * sizeof(float); // two vectors are read
+    bench.devices = name_gpus;
+    bench.host_clock = true;
 }
 
 // The longest chain of dependent additions in the sum of a part: in a thread, in its block, and in the last

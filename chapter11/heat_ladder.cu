@@ -120,8 +120,6 @@ static int last_round;                   // of the last run
 static unsigned first_round;             // number of the first round of a run, for flags
 static void make_plate(void);
 static void free_plate(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // The input and the output of a round, which computes up to `depth` steps.
 static float *source(const Strip &strip, int round) {
@@ -343,27 +341,15 @@ static Rung rungs[] = {
 int main(int argc, char **argv) {
     settings(argc, argv);
     make_plate();
-    size_t bytes = (size_t)size * size * sizeof(float);
-    Bench bench;
-    bench.title = std::to_string(size) + " x " + std::to_string(size) + " cells, " + std::to_string(steps) +
-                  " steps, " + std::to_string(strips.size()) + " GPUs";
-    bench.size = size;
-    bench.devices = name_gpus;
-    bench.poison = poison;
-    bench.check = check;
-    bench.host_clock = true;
-    std::end(rungs)[-1].work = 2.0 * bytes; // the copy
-    bool ok = true;
     for (int table = 0; table < 2; table++) {
         depth = table == 0 ? DEEP : 1;
         bench.data = table == 0 ? "12 steps per exchange" : "1 step per exchange";
-        bench.work = 2.0 * bytes * steps; // each step reads and writes each cell
-        ok = bench_run(bench, rungs) && ok;
+        bench_run(rungs);
     }
-    bench_finish();
+    int status = bench_finish();
     print_copy_times();
     free_plate();
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return status;
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -469,6 +455,13 @@ void settings(int argc, char **argv) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
         require_memory(4 * plate, 4 * ((part[i] + 2 * DEEP) * row_bytes() + (i == 0 ? plate : 0)));
     }
+    bench.title = std::to_string(size) + " x " + std::to_string(size) + " cells, " + std::to_string(steps) +
+                  " steps, " + std::to_string(gpus) + " GPUs";
+    bench.size = size;
+    std::end(rungs)[-1].work = 2.0 * size * size * sizeof(float); // the copy
+    bench.work = std::end(rungs)[-1].work * steps;                // each step reads and writes each cell
+    bench.devices = name_gpus;
+    bench.host_clock = true;
 }
 
 // Load balancing: divides the rows so that all strips take the same estimated time. Rows of heaters count 1.7

@@ -39,8 +39,6 @@ static double longest; // chain of additions of the last run
 static cudaStream_t streams[3];
 static cudaEvent_t arrived;
 static void make_vectors(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // ---- reductions ----
 
@@ -244,36 +242,25 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaHostGetDevicePointer(&map_a, a, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&map_b, b, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&map_result, result, 0));
-    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&partial, MOST_BLOCKS * sizeof(float)));
+    bench_malloc(&dev_a, bytes);
+    bench_malloc(&dev_b, bytes);
+    bench_malloc(&partial, MOST_BLOCKS * sizeof(float));
     make_vectors();
     for (cudaStream_t &stream : streams)
         HANDLE_ERROR(cudaStreamCreate(&stream));
     HANDLE_ERROR(cudaEventCreateWithFlags(&arrived, cudaEventDisableTiming));
 
-    Bench bench;
-    bench.title = std::to_string(n) + " floats of two vectors";
-    bench.size = n;
-    bench.work = 2.0 * bytes; // both vectors cross the bus
-    bench.poison = poison;
-    bench.check = check;
-    bench.host_clock = true;
-    bool ok = bench_run(bench, rungs);
-    bench_finish();
+    bench_run(rungs);
 
     HANDLE_ERROR(cudaEventDestroy(arrived));
     for (cudaStream_t stream : streams)
         HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(partial));
     HANDLE_ERROR(cudaFreeHost(a));
     HANDLE_ERROR(cudaFreeHost(b));
     HANDLE_ERROR(cudaFreeHost(result));
     free(pageable_a);
     free(pageable_b);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -282,6 +269,10 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Dot product of vectors in host memory, with zero-copy and with copies in chunks.",
               LADDER, {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector")});
     require_memory(4 * n * sizeof(float), 2 * n * sizeof(float));
+    bench.title = std::to_string(n) + " floats of two vectors";
+    bench.size = n;
+    bench.work = 2.0 * n * sizeof(float); // both vectors cross the bus
+    bench.host_clock = true;
 }
 
 static double expected; // in double

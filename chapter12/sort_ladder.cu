@@ -51,8 +51,6 @@ static unsigned *dev_scratch; // flags, or counts of each tile
 static unsigned *dev_sums;    // for scan()
 static int multiprocessors;
 static void fill_keys(int fill);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // The digit of a pass: a group of bits of the key. `flip` inverts the sign bit of signed keys, so that
 // negative keys sort before positive ones.
@@ -571,17 +569,18 @@ static size_t scratch_words(void) {
 }
 
 #ifdef HAVE_CUB
-static void *cub_memory;
-static size_t cub_bytes;
-
 template <class T> static void cub_sort(void) {
     const T *in = (const T *)dev_in.keys;
     T *out = (T *)dev_out.keys;
     if (with_values)
-        HANDLE_ERROR(cub::DeviceRadixSort::SortPairs(cub_memory, cub_bytes, in, out, dev_in.values,
-                                                     dev_out.values, (int)n));
+        bench_cub([=](void *memory, size_t &bytes) {
+            return cub::DeviceRadixSort::SortPairs(memory, bytes, in, out, dev_in.values, dev_out.values,
+                                                   (int)n);
+        });
     else
-        HANDLE_ERROR(cub::DeviceRadixSort::SortKeys(cub_memory, cub_bytes, in, out, (int)n));
+        bench_cub([=](void *memory, size_t &bytes) {
+            return cub::DeviceRadixSort::SortKeys(memory, bytes, in, out, (int)n);
+        });
 }
 
 static void run_cub(void) {
@@ -625,20 +624,14 @@ static int only = BENCH_SIZE(0, 1); // --fill: 0: several data sets, else fills[
 int main(int argc, char **argv) {
     settings(argc, argv);
     for (Records *r : {&dev_in, &dev_other, &dev_out}) {
-        HANDLE_ERROR(cudaMalloc(&r->keys, n * sizeof(unsigned)));
-        HANDLE_ERROR(cudaMalloc(&r->values, n * sizeof(unsigned)));
+        bench_malloc(&r->keys, n * sizeof(unsigned));
+        bench_malloc(&r->values, n * sizeof(unsigned));
     }
-    HANDLE_ERROR(cudaMalloc(&dev_scratch, scratch_words() * sizeof(unsigned)));
-    HANDLE_ERROR(cudaMalloc(&dev_sums, scan_sums(scratch_words()) * sizeof(unsigned)));
-    HANDLE_ERROR(cudaMalloc(&dev_totals, sizeof(Totals)));
+    bench_malloc(&dev_scratch, scratch_words() * sizeof(unsigned));
+    bench_malloc(&dev_sums, scan_sums(scratch_words()) * sizeof(unsigned));
+    bench_malloc(&dev_totals, sizeof(Totals));
     HANDLE_ERROR(cudaMemset(dev_totals, 0, sizeof(Totals)));
-#ifdef HAVE_CUB
-    with_values = true; // needs more memory
-    run_cub();          // without memory it only computes cub_bytes
-    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
-#endif
 
-    bool ok = true;
     for (int fill = UNIFORM; fill <= REVERSED; fill++) {
         if (only ? only - 1 != fill : fill > EQUAL)
             continue;
@@ -647,32 +640,12 @@ int main(int argc, char **argv) {
             if (values && !only && fill != UNIFORM)
                 continue;
             with_values = values;
-            Bench bench;
-            std::string data = std::string(fills[fill]) + (values ? ", with values" : "");
-            bench.title = std::to_string(n) + (is_signed ? " ints" : " unsigned ints");
-            bench.data = data.c_str();
-            bench.size = n;
-            bench.work = n;
-            bench.unit = "Gkeys/s";
+            bench.data = std::string(fills[fill]) + (values ? ", with values" : "");
             bench.footprint = (values ? 6 : 3) * n * sizeof(unsigned);
-            bench.poison = poison;
-            bench.check = check;
-            ok = bench_run(bench, rungs) && ok;
+            bench_run(rungs);
         }
     }
-    bench_finish();
-
-#ifdef HAVE_CUB
-    HANDLE_ERROR(cudaFree(cub_memory));
-#endif
-    for (Records *r : {&dev_in, &dev_other, &dev_out}) {
-        HANDLE_ERROR(cudaFree(r->keys));
-        HANDLE_ERROR(cudaFree(r->values));
-    }
-    HANDLE_ERROR(cudaFree(dev_scratch));
-    HANDLE_ERROR(cudaFree(dev_sums));
-    HANDLE_ERROR(cudaFree(dev_totals));
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -689,6 +662,9 @@ void settings(int argc, char **argv) {
     size_t bytes = n * sizeof(unsigned), cub = 2 * bytes + (64 << 20);
     require_memory(2 * bytes,
                    6 * bytes + (scratch_words() + scan_sums(scratch_words())) * sizeof(unsigned) + cub);
+    bench.title = std::to_string(n) + (is_signed ? " ints" : " unsigned ints");
+    bench.size = bench.work = n;
+    bench.unit = "Gkeys/s";
 }
 
 static const size_t HOST_SORT = 1 << 20; // up to so many keys are compared with a sort on the host

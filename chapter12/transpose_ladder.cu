@@ -39,8 +39,6 @@ static size_t height = 0;                      // --height; 0: as --size
 static float *dev_in, *dev_out;
 static float *expected, *result; // on the host
 static void make_matrix(void);
-static void poison(void);
-static bool check(const char *name, BenchError *error);
 
 // Rung 0: `in` has h rows of w elements. The lanes of a warp have consecutive x: their reads, along a row,
 // are coalesced; their writes go to 32 different rows, in 32 sectors of which they use 4 bytes each.
@@ -157,31 +155,22 @@ static const Rung rungs[] = {
 int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = width * height * sizeof(float);
-    HANDLE_ERROR(cudaMalloc(&dev_in, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_out, bytes));
+    bench_malloc(&dev_in, bytes);
+    bench_malloc(&dev_out, bytes);
     make_matrix();
 #ifdef HAVE_CUBLAS
     if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS)
         quit(EXIT_FAILURE, "cuBLAS does not start");
 #endif
 
-    Bench bench;
-    bench.title = std::to_string(height) + " x " + std::to_string(width) + " floats";
-    bench.size = width;
-    bench.work = bench.footprint = 2 * bytes; // each element is read and written
-    bench.poison = poison;
-    bench.check = check;
-    bool ok = bench_run(bench, rungs);
-    bench_finish();
+    bench_run(rungs);
 
 #ifdef HAVE_CUBLAS
     cublasDestroy(cublas);
 #endif
-    HANDLE_ERROR(cudaFree(dev_in));
-    HANDLE_ERROR(cudaFree(dev_out));
     free(expected);
     free(result);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return bench_finish();
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -193,6 +182,9 @@ void settings(int argc, char **argv) {
     height = height ? height : width;
     size_t bytes = width * height * sizeof(float);
     require_memory(2 * bytes, 2 * bytes + bench_memory(2 * bytes));
+    bench.title = std::to_string(height) + " x " + std::to_string(width) + " floats";
+    bench.size = width;
+    bench.work = bench.footprint = 2 * bytes; // each element is read and written
 }
 
 // A random matrix, and its transpose on the host. There it is computed in tiles too, since a column of a

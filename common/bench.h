@@ -15,7 +15,7 @@
 // - Before each timed run the L2 cache is flushed, except on the CPU back end and in ladders without a
 //   footprint or with host_clock. Data that could stay in the L2 cache is timed twice: right after another
 //   run ("in L2"), and after the flush ("cold").
-// - Times are those between two CUDA events, or those of the host's clock (Bench::host_clock).
+// - Times are those between two CUDA events, or those of the host's clock (bench.host_clock).
 #ifndef COMMON_BENCH_H
 #define COMMON_BENCH_H
 
@@ -42,7 +42,7 @@ struct Rung {
     void (*run)(void);       // enqueues all of the work; its memory is allocated before
     BenchKind kind = RUNG;
     int sm = 0;      // lowest compute capability, times ten; 0: any device, and the CPU back end
-    double work = 0; // of this row; 0: that of the Bench
+    double work = 0; // of this row; 0: that of the table
     const char *(*needs)(void) = NULL; // returns why the row cannot be run, "needs …", or NULL if it can
 };
 
@@ -51,20 +51,22 @@ struct BenchError {
     double max, rms;
 };
 
-// The properties that all rows of a table share.
-struct Bench {
+// A ladder defines these. poison() overwrites the output; check() verifies it, and may set the errors.
+static void poison(void);
+static bool check(const char *name, BenchError *error);
+
+// The properties that all rows of a table share; settings() sets them, except those of one of several tables.
+static struct Bench {
     std::string title;            // the work: "268435456 ints"
-    const char *data = NULL;      // the data set, when there are several: "uniform"
+    std::string data;             // the data set, when there are several: "uniform"
     size_t size = 0;              // the value of --size
     double work = 0;              // bytes that must be moved, or operations that must be done, in one run
     const char *unit = "GB/s";    // of 10^9 units of work per second
     const char *limit = "copy";   // heading of the column that compares with the rows of kind COPY_RATE
     size_t footprint = 0;         // bytes of device memory in use; 0: the L2 cache is not flushed
     void (*devices)(void) = NULL; // prints the devices, if not only options.device is used
-    void (*poison)(void) = NULL;  // overwrites the output
-    bool (*check)(const char *name, BenchError *error) = NULL; // verifies it; may set the errors
-    bool host_clock = false; // time from the call until the device is idle, by the host's clock
-};
+    bool host_clock = false;      // time from the call until the device is idle, by the host's clock
+} bench;
 
 // The measurements of one row, in milliseconds.
 struct BenchRow {
@@ -81,10 +83,35 @@ struct BenchRow {
 
 const int BENCH_RUNS = BENCH_SIZE(11, 3);
 
+// ---- device memory of a ladder ----
+
+static std::vector<void *> bench_memory_list;
+
+// cudaMalloc, for memory that bench_finish() frees
+template <class T> static inline void bench_malloc(T **memory, size_t bytes) {
+    HANDLE_ERROR(cudaMalloc(memory, bytes));
+    bench_memory_list.push_back(*memory);
+}
+
+// call(memory, bytes) calls a function of CUB. The first time, which is not timed, its memory is allocated:
+// without memory it only says how much it needs.
+template <class Call> static inline void bench_cub(Call call) {
+    static char *memory = NULL;
+    static size_t bytes = 0;
+    if (!memory) {
+        HANDLE_ERROR(call(NULL, bytes));
+        bench_malloc(&memory, bytes);
+    }
+    HANDLE_ERROR(call(memory, bytes));
+}
+
+// ---- the device ----
+
 // The data that all tables of a program share.
 struct BenchDevice {
     cudaDeviceProp prop;
-    int rungs; // of the longest table
+    int rungs;      // of the longest table
+    bool ok = true; // whether all results were right
     cudaEvent_t start, stop;
     char *flush; // four times the size of the L2 cache
     size_t flush_bytes;
@@ -99,7 +126,7 @@ static inline BenchDevice *bench_device(void) {
         HANDLE_ERROR(cudaEventCreate(&device->stop));
         device->flush_bytes = 4 * (size_t)max_of(device->prop.l2CacheSize, 1 << 20);
         device->flush_bytes = min_of(device->flush_bytes, BENCH_SIZE(1 << 30, 1 << 24));
-        HANDLE_ERROR(cudaMalloc(&device->flush, device->flush_bytes));
+        bench_malloc(&device->flush, device->flush_bytes);
         HANDLE_ERROR(cudaMemset(device->flush, 0x5a, device->flush_bytes));
     }
     return device;
@@ -128,7 +155,7 @@ static inline void bench_run_copy(void) {
 // ---- one run ----
 
 // Whether a run may find data of the previous run in the L2 cache.
-static inline bool bench_in_l2(const Bench &bench) {
+static inline bool bench_in_l2(void) {
     return !CPU_BACKEND && bench.footprint && bench.footprint < bench_device()->flush_bytes;
 }
 
@@ -146,7 +173,7 @@ template <int blocks> __global__ void bench_flush(const int4 *data, size_t n, in
 // The time of one run. The flush before it also keeps the device busy until the host has enqueued the
 // run, so launch overhead is hidden. With `warm`, a run that is not timed comes in between. In a profiler it
 // is a range with the name of the rung.
-static inline float bench_once(const Bench &bench, const Rung &rung, bool warm) {
+static inline float bench_once(const Rung &rung, bool warm) {
     BenchDevice *d = bench_device();
     nvtxRangePushA(rung.name);
     if (bench.host_clock) {
@@ -175,14 +202,14 @@ static inline float bench_once(const Bench &bench, const Rung &rung, bool warm) 
 }
 
 // The time of one run with the L2 cache flushed, whose result is verified.
-static inline float bench_verified(const Bench &bench, BenchRow *row) {
+static inline float bench_verified(BenchRow *row) {
     bool verify = row->rung->kind != COPY_RATE;
-    if (verify && bench.poison)
-        bench.poison();
-    float ms = bench_once(bench, *row->rung, false);
+    if (verify)
+        poison();
+    float ms = bench_once(*row->rung, false);
     HANDLE_ERROR(cudaDeviceSynchronize());
     if (verify)
-        row->ok = bench.check(row->rung->name, &row->error) && row->ok;
+        row->ok = check(row->rung->name, &row->error) && row->ok;
     return ms;
 }
 
@@ -207,14 +234,14 @@ static inline int bench_runs(float ms) {
                                         : max_of(BENCH_RUNS, min_of(101, (int)(BENCH_SIZE(100, 20) / ms)));
 }
 
-static inline void bench_time(const Bench &bench, std::vector<BenchRow> &rows) {
-    bool in_l2 = bench_in_l2(bench);
+static inline void bench_time(std::vector<BenchRow> &rows) {
+    bool in_l2 = bench_in_l2();
     int most = 0;
     for (BenchRow &row : rows) {
         if (!row.skipped.empty())
             continue;
-        bench_verified(bench, &row);
-        float ms = bench_once(bench, *row.rung, in_l2);
+        bench_verified(&row);
+        float ms = bench_once(*row.rung, in_l2);
         row.runs = row.ok ? bench_runs(ms) : 0; // a wrong result has no time
         most = max_of(most, row.runs);
     }
@@ -223,9 +250,9 @@ static inline void bench_time(const Bench &bench, std::vector<BenchRow> &rows) {
             if (i >= row.runs)
                 continue;
             if (in_l2)
-                row.ms.push_back(bench_once(bench, *row.rung, true));
+                row.ms.push_back(bench_once(*row.rung, true));
             bool last = i == row.runs - 1;
-            float ms = last ? bench_verified(bench, &row) : bench_once(bench, *row.rung, false);
+            float ms = last ? bench_verified(&row) : bench_once(*row.rung, false);
             HANDLE_ERROR(cudaDeviceSynchronize());
             (in_l2 ? row.cold : row.ms).push_back(ms);
         }
@@ -239,7 +266,7 @@ static inline void bench_time(const Bench &bench, std::vector<BenchRow> &rows) {
 // book's kernel, or the plainest one if the book has none. With --kernel N only rung N and the copies are
 // run. A table without a row of kind COPY_RATE gets one, a copy within device memory. Returns whether all
 // results were right.
-template <size_t count> static inline bool bench_run(const Bench &bench, const Rung (&rungs)[count]) {
+template <size_t count> static inline bool bench_run(const Rung (&rungs)[count]) {
     BenchDevice *d = bench_device();
     Rung copy = {"device-to-device copy", "reads and writes counted", bench_run_copy, COPY_RATE};
     std::vector<BenchRow> rows;
@@ -263,18 +290,19 @@ template <size_t count> static inline bool bench_run(const Bench &bench, const R
         copy.work = 2.0 * bench_copy.bytes;
         rows.push_back({&copy, -1, ""});
     }
-    bench_time(bench, rows);
-    bench_report(bench, rows, bench_in_l2(bench));
+    bench_time(rows);
+    bench_report(rows, bench_in_l2());
     HANDLE_ERROR(cudaFree(bench_copy.from));
     HANDLE_ERROR(cudaFree(bench_copy.to));
     bench_copy = BenchCopy();
-    return std::all_of(rows.begin(), rows.end(), [](const BenchRow &row) { return row.ok; });
+    bool ok = std::all_of(rows.begin(), rows.end(), [](const BenchRow &row) { return row.ok; });
+    d->ok = d->ok && ok;
+    return ok;
 }
 
-// For Bench::check: after `poison`, runs the rung `name` once more, for a part of the data whose size leaves
-// a tail. Returns false for a library, which needs no such check.
-template <size_t count>
-static inline bool bench_again(const Rung (&rungs)[count], const char *name, void (*poison)(void)) {
+// For check(): after poison(), runs the rung `name` once more, for a part of the data whose size leaves a
+// tail. Returns false for a library, which needs no such check.
+template <size_t count> static inline bool bench_again(const Rung (&rungs)[count], const char *name) {
     const Rung *rung =
         std::find_if(rungs, rungs + count, [=](const Rung &r) { return r.name == std::string(name); });
     if (rung == rungs + count || rung->kind != RUNG)
@@ -284,8 +312,9 @@ static inline bool bench_again(const Rung (&rungs)[count], const char *name, voi
     return true;
 }
 
-// After the last bench_run: checks --kernel, prints the JSON and frees the memory of the harness.
-static inline void bench_finish(void) {
+// After the last bench_run: checks --kernel, prints the JSON and frees the device memory of the ladder and
+// that of the harness. Returns the exit status: failure if a result of a table was wrong, or not `ok`.
+static inline int bench_finish(bool ok = true) {
     BenchDevice *d = bench_device();
     if (d->rungs && options.kernel >= d->rungs)
         quit(EXIT_USAGE, "--kernel %d: must be from 0 to %d", options.kernel, d->rungs - 1);
@@ -293,8 +322,11 @@ static inline void bench_finish(void) {
         bench_print_json(d->prop);
     HANDLE_ERROR(cudaEventDestroy(d->start));
     HANDLE_ERROR(cudaEventDestroy(d->stop));
-    HANDLE_ERROR(cudaFree(d->flush));
+    for (void *memory : bench_memory_list)
+        HANDLE_ERROR(cudaFree(memory));
+    ok = ok && d->ok;
     delete d;
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 #endif

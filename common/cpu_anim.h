@@ -27,7 +27,11 @@ class CPUAnimBitmap : public CPUBitmap {
                        void (*exit_fn)(std::enable_if_t<true, Data> *data) = NULL) {
         static auto typed = frame; // static, since a lambda with captures is no function pointer
         typed = frame;
-        canvas.frame = [](void *data, int ticks) { typed((Data *)data, ticks); };
+        canvas.frame = [](void *data, int ticks) {
+            if (before_frame)
+                before_frame(data, ticks);
+            typed((Data *)data, ticks);
+        };
         display_canvas(&canvas);
         if (exit_fn)
             exit_fn((Data *)canvas.data);

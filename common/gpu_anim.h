@@ -57,6 +57,8 @@ class GPUAnimBitmap : private CPUBitmap {
         frame = [](uchar4 *pixels, void *data, int ticks) { typed(pixels, (Data *)data, ticks); };
         canvas.frame = [](void *self, int ticks) {
             GPUAnimBitmap *bitmap = (GPUAnimBitmap *)self;
+            if (before_frame)
+                before_frame(bitmap->data, ticks);
             bitmap->make_frame(bitmap->frame, ticks, false);
         };
         display_and_exit();

@@ -64,7 +64,7 @@ def index():
 
 def names():
     """Functions and types of CUDA, of libraries and of common/, each with the first programs above whose ruler it stands."""
-    public = r"^(?:#define |\w.*?[ *:]|    \w.*?[ *](?=[a-z]+_))(?!settings|struct|\d)(\w+)(?: [{:]|\(|;)"
+    public = r"^(?:#define |\w.*?[ *:]|    \w.*?[ *](?=[a-z]+_))(?!settings|struct|poison|check\b|\d)(\w+)(?: [{:]|\(|;)"
     ours = re.findall(public, "\n".join(path.read_text() for path in ROOT.glob("common/*.h")), re.M)
     cuda = r"(?:cuda[A-Z]|atomic[A-Z]|cu(?:blas|fft|rand|sparse|solver)[A-Z]|(?:tex|surf)\dD|nccl|MPI_|gl[A-Z]|__(?!kernel|global |has_))\w*"
     word, used = rf"\b(?:{'|'.join([*ours, cuda])})(?= ?[(<]| \*?\w)", collections.defaultdict(list)

@@ -198,7 +198,7 @@ def turned(spheres, ticks):
     return moved
 
 
-def ray(spheres, size, background=(0, 0, 0)):
+def ray(spheres, size):
     """The spheres seen along the z axis: an RGB picture of 1024 x 1024 units, top row first. Each pixel shows the surface
     with the largest z; its brightness is the cosine of the angle to the normal. Computed in float32; each operation
     rounds separately."""
@@ -206,7 +206,6 @@ def ray(spheres, size, background=(0, 0, 0)):
     axis = (np.arange(size, dtype=f) - f(size) / f(2)) * (f(1024) / f(size))
     depth = np.full((size, size), f(-2e10))
     picture = np.zeros((size, size, 3), np.uint8)
-    picture[:] = np.floor(255 * np.array(background))
     for r, g, b, x, y, z, radius in spheres:
         rows, columns = (np.flatnonzero(np.abs(axis - centre) <= radius) for centre in (y, x))
         if not rows.size or not columns.size:
@@ -222,7 +221,7 @@ def ray(spheres, size, background=(0, 0, 0)):
     return picture[::-1]
 
 
-def mirrors(spheres, size, bounces=3, background=(0.5, 0.75, 1)):
+def mirrors(spheres, size, bounces=3):
     """Chapter 6's ray_mirrors, in double: an RGB picture, top row first. Rays are followed from surface to surface; each
     surface reflects 0.4 of the light, and scatters the rest as it is lit."""
     centres, radii, colours = (spheres[:, part].astype(float) for part in (np.s_[3:6], 6, np.s_[:3]))
@@ -249,7 +248,7 @@ def mirrors(spheres, size, bounces=3, background=(0.5, 0.75, 1)):
     for bounce in range(bounces + 1):
         which, distance = hit(start, direction, own)
         out = which < 0
-        picture[left[out]] += share * np.array(background)
+        picture[left[out]] += share * np.array([0.5, 0.75, 1])
         left, own, direction = left[~out], which[~out], direction[~out]
         start = start[~out] + distance[~out, None] * direction
         normal = (start - centres[own]) / radii[own, None]

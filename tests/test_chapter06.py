@@ -12,7 +12,6 @@ ENDING = helpers.ending()
 # On a GPU, FMA changes the rounding: a colour may differ by one level, and where two spheres intersect the other one may be
 # the nearest.
 LIMITS = {} if helpers.backend() == "cpu" else dict(mean=0.01, worst=1, fraction=1e-5)
-SHADES = {"black": (0, 0, 0), "white": (1, 1, 1), "sky": (0.5, 0.75, 1)}
 
 
 def draw(run, tmp_path, name, **given):
@@ -24,14 +23,14 @@ def draw(run, tmp_path, name, **given):
 
 @pytest.mark.parametrize("name", ["ray", "ray_noconst", "ray_animated"])
 def test_spheres(run, rng, tmp_path, name):
-    """Sizes that are and are not multiples of a block, few and many spheres. The picture depends on the background, not on the
+    """Sizes that are and are not multiples of a block, few and many spheres. The picture does not depend on the
     block: the same in constant and in global memory."""
     for size, count in (1, 1), (17, 2000), (rng.randint(18, 300), rng.randint(1, 300)):
-        seed, shade = rng.randrange(1 << 63), rng.choice(list(SHADES))
-        view = dict(size=size, spheres=count, seed=seed, background=shade, block=rng.choice([16, 32]))
+        seed = rng.randrange(1 << 63)
+        view = dict(size=size, spheres=count, seed=seed, block=rng.choice([16, 32]))
         more = dict(frames=1) if name == "ray_animated" else {}
         picture, _ = draw(run, tmp_path, name, **view, **more)
-        helpers.compare(name, picture, ray(spheres(count, seed), size, SHADES[shade]), **LIMITS)
+        helpers.compare(name, picture, ray(spheres(count, seed), size), **LIMITS)
     result = run(f"chapter06/{name}", "--spheres", 2001, status=64)
     assert len(result.errors) == 1 and "--spheres 2001" in result.err
 
@@ -39,7 +38,7 @@ def test_spheres(run, rng, tmp_path, name):
 @pytest.mark.parametrize("name", ["ray", "ray_noconst"])
 def test_comparison_with_the_cpu(run, rng, name):
     command = [f"chapter06/{name}", "--size", rng.randint(20, 99), "--spheres", rng.randint(1, 50)]
-    helpers.check_runs(run, *command, "--seed", rng.randint(1, 999), "--background=sky")
+    helpers.check_runs(run, *command, "--seed", rng.randint(1, 999))
     assert "no picture" in run(*command, "--cpu", "--output", "x.png", status=64).err
 
 
@@ -47,11 +46,10 @@ def test_mirrors(run, rng, tmp_path):
     """Pictures with 0 to 5 reflections against numpy's. Each reflection adds edges, where rounding selects another sphere."""
     for bounces in 0, rng.randint(1, 4), 5:
         view = dict(size=rng.randint(20, 150), spheres=rng.randint(1, 60), seed=rng.randrange(1 << 63))
-        shade = rng.choice(list(SHADES))
-        more = dict(bounces=bounces, background=shade, block=rng.choice([16, 32]))
+        more = dict(bounces=bounces, block=rng.choice([16, 32]))
         picture, result = draw(run, tmp_path, "ray_mirrors", **more, **view)
         assert f", at most {bounces} reflections\n" in result.out
-        expected = mirrors(spheres(view["spheres"], view["seed"]), view["size"], bounces, SHADES[shade])
+        expected = mirrors(spheres(view["spheres"], view["seed"]), view["size"], bounces)
         helpers.compare(f"mirrors-{bounces}", picture, expected, mean=0.1, worst=1, fraction=0.003)
 
 

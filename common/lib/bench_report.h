@@ -11,7 +11,7 @@ static inline double bench_median(const std::vector<float> &sorted) {
 }
 
 // 10^9 units of work per second
-static inline double bench_rate(const Bench &bench, const BenchRow &row) {
+static inline double bench_rate(const BenchRow &row) {
     return (row.rung->work ? row.rung->work : bench.work) / bench_median(row.ms) / 1e6;
 }
 
@@ -22,12 +22,12 @@ struct BenchReference {
                           // and of the fastest library
 };
 
-static inline BenchReference bench_reference(const Bench &bench, const std::vector<BenchRow> &rows) {
+static inline BenchReference bench_reference(const std::vector<BenchRow> &rows) {
     BenchReference r = {NAN, NAN, NAN};
     bool named = false;
     for (const BenchRow &row : rows) {
         if (row.rung->kind == COPY_RATE && !CPU_BACKEND)
-            r.copy_rate = fmin(r.copy_rate, bench_rate(bench, row)); // fmin ignores NAN
+            r.copy_rate = fmin(r.copy_rate, bench_rate(row)); // fmin ignores NAN
         if (row.rung->kind == LIBRARY)
             r.library = fmin(r.library, bench_median(row.ms));
         bool book = strncmp(row.rung->name, "book", 4) == 0;
@@ -55,8 +55,7 @@ static inline std::string bench_pad(std::string text, size_t width) {
     return columns < width ? text + std::string(width - columns, ' ') : text;
 }
 
-static inline void bench_print_row(const Bench &bench, const BenchRow &row, const BenchReference &r,
-                                   bool in_l2) {
+static inline void bench_print_row(const BenchRow &row, const BenchReference &r, bool in_l2) {
     if (!row.skipped.empty()) {
         printf("%s\n", row.skipped.c_str());
         return;
@@ -65,7 +64,7 @@ static inline void bench_print_row(const Bench &bench, const BenchRow &row, cons
         printf("%*s wrong, not timed\n", 10, "");
         return;
     }
-    double ms = bench_median(row.ms), rate = bench_rate(bench, row);
+    double ms = bench_median(row.ms), rate = bench_rate(row);
     bool copy = row.rung->kind == COPY_RATE;
     printf("%11.5f %9.5f %9.5f ", ms, row.ms.front(), row.ms.back());
     if (in_l2)
@@ -83,7 +82,7 @@ static inline void bench_print_row(const Bench &bench, const BenchRow &row, cons
     printf("\n");
 }
 
-static inline void bench_print_table(const Bench &bench, const std::vector<BenchRow> &rows, bool in_l2) {
+static inline void bench_print_table(const std::vector<BenchRow> &rows, bool in_l2) {
     static bool first = true;
     if (first && bench.devices)
         bench.devices();
@@ -95,17 +94,17 @@ static inline void bench_print_table(const Bench &bench, const std::vector<Bench
         name = max_of(name, strlen(row.rung->name));
         idea = max_of(idea, strlen(row.rung->idea));
     }
-    printf("%s%s%s%s\n", bench.title.c_str(), bench.data ? ", " : "", bench.data ? bench.data : "",
+    printf("%s%s%s%s\n", bench.title.c_str(), bench.data.empty() ? "" : ", ", bench.data.c_str(),
            in_l2 ? "; in L2, and cold" : "");
     printf(" #  %s %s %11s %9s %9s %s%9s %8s %7s %9s  %s\n", bench_pad("kernel", name).c_str(),
            bench_pad("what is new", idea).c_str(), "median ms", "min", "max", in_l2 ? "     cold " : "",
            bench.unit, (std::string("of ") + bench.limit).c_str(), "x book", "x library", "verified");
-    BenchReference r = bench_reference(bench, rows);
+    BenchReference r = bench_reference(rows);
     for (const BenchRow &row : rows) {
         std::string number = row.number < 0 ? "-" : std::to_string(row.number);
         printf("%2s  %s %s ", number.c_str(), bench_pad(row.rung->name, name).c_str(),
                bench_pad(row.rung->idea, idea).c_str());
-        bench_print_row(bench, row, r, in_l2);
+        bench_print_row(row, r, in_l2);
     }
     printf("\n");
     fflush(stdout);
@@ -136,11 +135,11 @@ static inline std::string &bench_json(void) {
     return rows;
 }
 
-static inline void bench_add_json(const Bench &bench, const std::vector<BenchRow> &rows, bool in_l2) {
+static inline void bench_add_json(const std::vector<BenchRow> &rows, bool in_l2) {
     static const char *const kinds[] = {"rung", "library", "inaccurate", "copy"};
-    BenchReference r = bench_reference(bench, rows);
+    BenchReference r = bench_reference(rows);
     for (const BenchRow &row : rows) {
-        double ms = bench_median(row.ms), rate = bench_rate(bench, row);
+        double ms = bench_median(row.ms), rate = bench_rate(row);
         bool copy = row.rung->kind == COPY_RATE;
         std::string &json = bench_json();
         auto add = [&](const char *key, std::string value) {
@@ -149,7 +148,7 @@ static inline void bench_add_json(const Bench &bench, const std::vector<BenchRow
         json += json.empty() ? "\n    {" : ",\n    {";
         add("size", std::to_string(bench.size));
         add("title", bench_string(bench.title));
-        add("data", bench.data ? bench_string(bench.data) : "null");
+        add("data", bench.data.empty() ? "null" : bench_string(bench.data));
         add("kind", bench_string(kinds[row.rung->kind]));
         add("number", row.number < 0 ? "null" : std::to_string(row.number));
         add("name", bench_string(row.rung->name));
@@ -186,11 +185,11 @@ static inline void bench_print_json(const cudaDeviceProp &prop) {
 }
 
 // Prints the table; with --json keeps its rows for bench_print_json().
-static inline void bench_report(const Bench &bench, const std::vector<BenchRow> &rows, bool in_l2) {
+static inline void bench_report(const std::vector<BenchRow> &rows, bool in_l2) {
     if (options.json)
-        bench_add_json(bench, rows, in_l2);
+        bench_add_json(rows, in_l2);
     else
-        bench_print_table(bench, rows, in_l2);
+        bench_print_table(rows, in_l2);
 }
 
 #endif

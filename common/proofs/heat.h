@@ -97,7 +97,7 @@ static inline bool check_colors(const unsigned char *pixels, const float *temper
 // The temperatures before the last frame, if the reference cannot compute all steps of a run within seconds
 static float *dev_before = NULL;
 
-// Called before each frame, whose number is `ticks`. pitch: bytes from row to row of dev_heat.
+// For before_frame. pitch: bytes from row to row of dev_heat.
 static inline void keep_state(const float *dev_heat, size_t pitch, size_t size, size_t ticks, int steps) {
     size_t width = size * sizeof(float);
     if (!dev_before && (ticks == 0 || affordable(size, (ticks + 1) * steps)))

@@ -254,12 +254,14 @@ def memory_hierarchy(d):
     both_ways(240, 164, 192)
     d.box(EDGE, 192, 448, 34, "L2 cache of all multiprocessors, 60 MiB: 268 cycles", "a")
     both_ways(200, 226, 280, "copy: 4256 GB/s", "reads alone: 4689 GB/s")
-    d.box(EDGE, 280, 448, 50, "device memory, 140 GiB: global, local,\ntexture and constant memory: 660 to 665 cycles", "b")
+    words = "device memory, 140 GiB: global, local,\ntexture and constant memory: 660 to 665 cycles"
+    d.box(EDGE, 280, 448, 50, words, "b")
     both_ways(60, 330, 390, "page-locked: 55 GB/s", "pageable: 7 to 12 GB/s")
     both_ways(320, 330, 390, "peer exchange:", "322 GB/s")
     d.box(EDGE, 390, 264, 40, "memory of the host")
     d.box(296, 390, 168, 40, "another H200")
-    d.note(454, "NVIDIA H200, November 2026 (bench/results). A copy counts reads and writes. Cycles: from one read to the next that depends on it.")
+    says = "NVIDIA H200, November 2026 (bench/results). A copy counts reads and writes. "
+    d.note(454, says + "Cycles: from one read to the next that depends on it.")
 
 
 def heat(d):

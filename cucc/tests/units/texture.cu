@@ -185,6 +185,70 @@ TEST(textures_describe_themselves_until_destroyed) {
     EXPECT(fails(cudaCreateTextureObject(&t, &resource, nullptr, nullptr)) == cudaErrorInvalidResourceHandle);
 }
 
+// ---- texels of 1, 2 and 4 numbers ----
+
+template <class T> __device__ void put(double *out, T v) {
+    out[0] = v.x, out[1] = v.y, out[2] = v.z, out[3] = v.w;
+}
+
+// Both forms of the fetch functions, which return the same values, and a fetch outside; of linear memory also
+// one before it
+template <class T> __global__ void read_texels(double *out, cudaTextureObject_t t, bool is_linear) {
+    T same;
+    if (is_linear)
+        tex1Dfetch(&same, t, 1);
+    else
+        tex2D(&same, t, 0.75f, 0.5f);
+    put(out, is_linear ? tex1Dfetch<T>(t, 1) : tex2D<T>(t, 0.75f, 0.5f));
+    put(out + 4, same);
+    put(out + 8, is_linear ? tex1Dfetch<T>(t, 2) : tex2D<T>(t, -5.0f, 0.5f));
+    put(out + 12, is_linear ? tex1Dfetch<T>(t, -1) : tex2D<T>(t, 5.0f, 0.5f));
+}
+
+// The second of two texels of n numbers, read as four: the missing ones are 0. Beyond linear memory all are.
+template <class C, class T> static void check_texels(int n) {
+    const std::vector<C> in = made(2 * n, [n](int i) { return (C)(i < n ? i + 1 : 11 * (i - n + 1)); });
+    const size_t bytes = 2 * n * sizeof(C);
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<C>();
+    format.y = n > 1 ? format.x : 0;
+    format.z = format.w = n > 2 ? format.x : 0;
+    cudaArray_t array;
+    OK(cudaMallocArray(&array, &format, 2, 1));
+    OK(cudaMemcpy2DToArray(array, 0, 0, in.data(), bytes, bytes, 1, cudaMemcpyHostToDevice));
+    const Device<C> memory(in);
+    cudaTextureDesc desc = {};
+    desc.addressMode[0] = desc.addressMode[1] = cudaAddressModeBorder;
+    // The border colour has the type that the fetch returns: float or int.
+    const float colours[] = {5, 6, 7, 8};
+    const int numbers[] = {5, 6, 7, 8};
+    memcpy(desc.borderColor, C(0.5) != 0 ? (const void *)colours : numbers, sizeof colours);
+    for (bool is_linear : {false, true}) {
+        cudaResourceDesc resource = is_linear ? linear(memory.data, bytes) : of_array(array);
+        if (is_linear)
+            resource.res.linear.desc = format;
+        desc.normalizedCoords = !is_linear;
+        const cudaTextureObject_t t = texture_of(resource, desc);
+        const Device<double> out(16);
+        read_texels<T><<<1, 1>>>(out.data, t, is_linear);
+        const std::vector<double> got = out.host();
+        for (int c = 0; c < 4; c++) {
+            EXPECT(got[c] == (c < n ? 11 * (c + 1) : 0) && got[4 + c] == got[c]);
+            EXPECT(got[8 + c] == (c < n && !is_linear ? 5 + c : 0) && got[12 + c] == got[8 + c]);
+        }
+        OK(cudaDestroyTextureObject(t));
+    }
+    OK(cudaFreeArray(array));
+}
+
+TEST(components) {
+    for (int n : {1, 2, 4}) {
+        check_texels<float, float4>(n);
+        check_texels<int, int4>(n);
+        check_texels<unsigned char, uint4>(n);
+        check_texels<short, int4>(n);
+    }
+}
+
 // ---- normalised values ----
 
 // Fetches a texel, the border next to it, and the point halfway between the two.
