@@ -13,6 +13,7 @@
  * Differs: an atomic exchange releases the lock, memory fences surround the critical section, and init() and
  *          release() replace the constructor and the destructor, which would also run for a kernel's copy. A
  *          second kernel uses atomicAdd(). --ordered counts the different sums of 100 runs, also in order.
+ *          --naive-lock shows that the lock with which the book begins does not work, and ends with status 1.
  * Check:   --size 100000 | --size 9000 --ordered
  */
 #include <numeric>
@@ -244,19 +245,44 @@ static int compare_orders(void) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// With --ordered the program ends here.
+// For --naive-lock: 32 threads try to take a lock by a test and an assignment. The barrier makes all of them
+// test before one of them assigns: without it, this order is possible.
+__global__ void try_lock(int *mutex, int *owners) {
+    bool is_free = *mutex == 0;
+    __syncwarp();
+    if (is_free) {
+        *mutex = 1;
+        atomicAdd(owners, 1);
+    }
+}
+
+static int show_naive_lock(void) {
+    DeviceArray<int> dev_mutex(1), dev_owners(1);
+    HANDLE_ERROR(cudaMemset(dev_mutex, 0, sizeof(int)));
+    HANDLE_ERROR(cudaMemset(dev_owners, 0, sizeof(int)));
+    try_lock<<<1, 32>>>(dev_mutex, dev_owners);
+    HANDLE_LAUNCH();
+    int owners = HostArray<int>(dev_owners, 1)[0];
+    printf("if (*mutex == 0) *mutex = 1: %d of 32 threads took the lock\n", owners);
+    return check_value("owners of the lock", owners, 1, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// With --ordered or --naive-lock the program ends here.
 void settings(int argc, char **argv) {
-    bool ordered = false;
+    bool ordered = false, naive_lock = false;
     int blocks = 0;
     configure(
         argc, argv, "Dot product on the device, under a lock.", TIMES,
         {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
          OPTION_FLAG("ordered", &ordered, "count the different sums of many runs, also in a fixed order"),
+         OPTION_FLAG("naive-lock", &naive_lock, "wrong: takes a lock without an atomic operation"),
          OPTION_INT("blocks", &blocks, 0, 65536, "blocks; 0 stands for one per 256 elements, at most 32")});
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
     blocksPerGrid = blocks ? blocks : imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
     if (ordered)
         exit(compare_orders());
+    if (naive_lock)
+        exit(show_naive_lock());
 }
 
 // Task: dot(): The grid has any number of blocks of threadsPerBlock threads, a power of two. Each thread adds

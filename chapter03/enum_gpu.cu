@@ -12,9 +12,12 @@
  * Differs: CUDA 13 removed clock rate, copy overlap, kernel timeout and compute mode; they are attributes
  *          now. Shared memory and registers are also given per multiprocessor (MP). Adds memory clock, bus
  *          width, bandwidth, L2 cache, versions, peer access. The book's texture arrays are layered textures.
+ *          CUDA does not tell the number of cores: it comes from a table by compute capability. On the CPU
+ *          back end cores and peak performance are those of compute capability 8.0 at the CPU's clock rate.
  */
 #include "../common/book.h"
 
+static void print_cores(const cudaDeviceProp &prop, int device);
 static bool check_properties(const cudaDeviceProp *prop, int device);
 
 static int attribute(cudaDeviceAttr which, int device) {
@@ -110,6 +113,7 @@ int main(int argc, char **argv) {
         // the threads of a block and the blocks of a multiprocessor share.
         printf("   --- Multiprocessor information for device %d ---\n", i);
         printf("Multiprocessors:           %d\n", prop.multiProcessorCount);
+        print_cores(prop, i);
         printf("Shared memory per block:   %zu bytes\n", prop.sharedMemPerBlock);
         printf("Shared memory per MP:      %zu bytes\n", prop.sharedMemPerMultiprocessor);
         printf("Registers per block:       %d\n", prop.regsPerBlock);
@@ -144,6 +148,18 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Lists the devices and their properties.");
+}
+
+// Cores: the units of a multiprocessor that compute with 32-bit floating-point numbers, each up to one
+// multiplication and addition (FMA) in a clock cycle. Compute capability 7.5 and 8.0 have 64, later ones 128.
+static void print_cores(const cudaDeviceProp &prop, int device) {
+    int version = 10 * prop.major + prop.minor, cores = version < 75 || version > 121 ? 0
+                                                        : version > 80                ? 128
+                                                                                      : 64;
+    int all = cores * prop.multiProcessorCount;
+    printf("Cores per MP:              %d%s\n", cores, cores ? "" : " (unknown)");
+    printf("Peak performance:          %.0f GFLOP/s by %d cores\n",
+           2e-6 * all * attribute(cudaDevAttrClockRate, device), all);
 }
 
 // Compares the values that are both a property and an attribute.

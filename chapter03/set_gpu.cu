@@ -10,8 +10,10 @@
  * Run:     ./bin/chapter03/set_gpu --major 9 --minor 0
  * Differs: requires compute capability 9.0. The book requires 1.3, the first with double precision. All
  *          devices that CUDA supports today have it, so cudaChooseDevice could return any of them. --major,
- *          --minor and --memory set other requirements. The program prints which devices meet them.
- * Check:   --major 8 --minor 1 | --major 8 | --major 7 --minor 5 | --memory 5000000000 | --memory 90000000000
+ *          --minor and --memory set other requirements. The program prints which devices meet them. --most
+ *          compares the devices itself: the one with the most multiprocessors, of all or of one kind.
+ * Check:   --major 8 --minor 1 | --major 8 | --major 7 --minor 5 | --memory 5000000000 |
+ *          --memory 90000000000 | --most any
  */
 #include "../common/book.h"
 
@@ -56,11 +58,39 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// For --most: cudaChooseDevice compares with required values, and cannot look for the largest one. Kind 1 is
+// any device, 2 an integrated one (in one chip with the host, whose memory it uses), 3 a discrete one.
+static int choose_most(int kind) {
+    int count, current, chosen = -1, most = 0;
+    HANDLE_ERROR(cudaGetDeviceCount(&count));
+    for (int i = 0; i < count; i++) {
+        cudaDeviceProp prop;
+        HANDLE_ERROR(cudaGetDeviceProperties(&prop, i));
+        printf("Device %d: %s, %d multiprocessors, %s\n", i, prop.name, prop.multiProcessorCount,
+               prop.integrated ? "integrated" : "discrete");
+        if ((kind == 1 || prop.integrated == (kind == 2)) && prop.multiProcessorCount > most) {
+            chosen = i;
+            most = prop.multiProcessorCount;
+        }
+    }
+    if (chosen < 0)
+        quit(EXIT_WAIVED, "needs %s device, found none", kind == 2 ? "an integrated" : "a discrete");
+    HANDLE_ERROR(cudaSetDevice(chosen));
+    HANDLE_ERROR(cudaGetDevice(&current));
+    printf("ID of the device with the most multiprocessors: %d\n", current);
+    return check_value("current device", current, chosen, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 void settings(int argc, char **argv) {
+    int kind = 0;
     configure(argc, argv, "Chooses the device that comes closest to the requirements.", 0,
               {OPTION_INT("major", &major, 1, 99, "required compute capability, before the point"),
                OPTION_INT("minor", &minor, 0, 9, "required compute capability, after the point"),
-               OPTION_SIZE("memory", &memory, 0, (size_t)1 << 50, "required bytes of device memory")});
+               OPTION_SIZE("memory", &memory, 0, (size_t)1 << 50, "required bytes of device memory"),
+               OPTION_WORD("most", &kind, "none|any|integrated|discrete",
+                           "chooses the device of this kind with the most multiprocessors instead")});
+    if (kind > 0)
+        exit(choose_most(kind));
 }
 
 // Prints for each device whether it meets the requirements. Returns how many do.

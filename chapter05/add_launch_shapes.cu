@@ -11,8 +11,9 @@
  * Run:     ./bin/chapter05/add_launch_shapes --size 64K
  * Differs: a kernel of the course multiplies blockIdx.x by gridDim.x, where blockDim.x is right. In the
  *          course's launch both are 128, so the sums are right. --wrong-index counts the elements that such
- *          a kernel leaves out in other launches, and ends with status 1.
- * Check:   --size 1000
+ *          a kernel leaves out in other launches, and ends with status 1; --rounded-down does the same with
+ *          N / 128 blocks, which the book tries first. --thread-cost times threads of host and device.
+ * Check:   --size 1000 | --thread-cost
  */
 #include <chrono>
 #include "../common/book.h"
@@ -148,16 +149,74 @@ static int show_wrong_index(void) {
     return EXIT_FAILURE;
 }
 
+__global__ void store(int *stored, size_t n) {
+    size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    if (i < n)
+        stored[i] = 1;
+}
+
+// Wrong on purpose: N / 128 blocks, rounded down, leave out the last N % 128 elements. If N is less than 128,
+// there are no blocks: the launch is an error, and no element is added.
+static int show_rounded_down(void) {
+    for (size_t n : {1000, 128, 127, 1}) {
+        int blocks = n / 128;
+        DeviceArray<int> dev_stored(n);
+        HANDLE_ERROR(cudaMemset(dev_stored, 0, n * sizeof(int)));
+        int *pointer = dev_stored;
+        void *arguments[] = {&pointer, &n};
+        // nvcc translates <<<blocks, 128>>> to this call, which returns the error.
+        cudaError_t error = cudaLaunchKernel((const void *)store, blocks, 128, arguments, 0, NULL);
+        (void)!cudaGetLastError(); // the next launch must not report it
+        HostArray<int> stored(dev_stored, n);
+        size_t missed = std::count(+stored, stored + n, 0);
+        printf("<<<%d, 128>>> for N = %zu: %s, %zu elements are not added\n", blocks, n,
+               cudaGetErrorName(error), missed);
+    }
+    return EXIT_FAILURE;
+}
+
+static void *store_one(void *stored) {
+    *(int *)stored = 1;
+    return NULL;
+}
+
+// For --thread-cost: the time to create, run and end a thread that stores one number. The operating system
+// creates a host thread and gives it a stack; the hardware of a device starts blocks of threads.
+static int compare_threads(void) {
+    const size_t few = 1000, many = 1 << 22;
+    HostArray<int> stored(few);
+    std::fill(+stored, stored + few, 0);
+    auto start = std::chrono::steady_clock::now();
+    for (size_t i = 0; i < few; i++)
+        end_thread(start_thread(store_one, &stored[i]));
+    std::chrono::duration<double, std::nano> host = std::chrono::steady_clock::now() - start;
+    bool ok = check_ints("stored", stored, few, [](int) { return 1; });
+    printf("a host thread, of %zu: %.1f ns\n", few, host.count() / few);
+
+    DeviceArray<int> dev_stored(many);
+    HANDLE_ERROR(cudaMemset(dev_stored, 0, many * sizeof(int)));
+    float ms = median_ms([&] { store<<<many / 256, 256>>>(dev_stored, many); });
+    printf("a device thread, of %zu: %.4f ns\n", many, ms * 1e6 / many);
+    ok = ok && check_ints("stored", HostArray<int>(dev_stored, many), many, [](int) { return 1; });
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 void settings(int argc, char **argv) {
-    bool wrong_index = false;
+    bool wrong_index = false, rounded_down = false, thread_cost = false;
     // A grid has at most INT_MAX blocks in x.
     configure(argc, argv, "Adds two vectors with launches of different shapes.", TIMES,
               {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
-               OPTION_FLAG("wrong-index", &wrong_index, "counts what a wrong index leaves out")});
+               OPTION_FLAG("wrong-index", &wrong_index, "counts what a wrong index leaves out"),
+               OPTION_FLAG("rounded-down", &rounded_down, "wrong: N / 128 blocks, which can be none"),
+               OPTION_FLAG("thread-cost", &thread_cost, "the cost of a host thread and of a device thread")});
     size_t bytes = max_of(n, FEW) * sizeof(int);
     require_memory(4 * bytes, 6 * bytes);
     if (wrong_index)
         exit(show_wrong_index());
+    if (rounded_down)
+        exit(show_rounded_down());
+    if (thread_cost)
+        exit(compare_threads());
 }
 
 // Task: Each kernel stores a[i] + b[i] in c[i] for all i < n. Each kernel has another execution

@@ -10,14 +10,16 @@
  * Terms:   launch, grid, block, dim3, gridDim, blockDim, blockIdx, threadIdx, thread index, warp, lane,
  *          two-dimensional grid
  * Book:    5.2.2 (course)
- * Run:     ./bin/chapter05/launch_geometry --grid-x 2 --grid-y 1 --block-x 10 --block-y 10
+ * Run:     ./bin/chapter05/launch_geometry --map --grid-x 4 --grid-y 4 --block-x 3 --block-y 3
  * Differs: for thread (3,5) of block (12,8) in blocks of 16 x 16 the book counts 128 threads above it. There
  *          are 8 * 16 + 5 = 133. A size of 0, which one of the courses allows, is an error of the launch.
+ *          --map draws which thread of which block has each element of a matrix.
  */
 #include "../common/book.h"
 
 static int grid_x = 3, grid_y = 2, grid_z = 1;    // --grid-x, --grid-y, --grid-z
 static int block_x = 4, block_y = 3, block_z = 1; // --block-x, --block-y, --block-z
+static bool map = false;                          // --map
 
 // The position of a thread in the grid, as the thread itself records it.
 struct Place {
@@ -96,7 +98,8 @@ void settings(int argc, char **argv) {
                    OPTION_INT("grid-z", &grid_z, 1, 65535, "blocks of the grid in z"),
                    OPTION_INT("block-x", &block_x, 1, 1024, "threads of a block in x"),
                    OPTION_INT("block-y", &block_y, 1, 1024, "threads of a block in y"),
-                   OPTION_INT("block-z", &block_z, 1, 64, "threads of a block in z")});
+                   OPTION_INT("block-z", &block_z, 1, 64, "threads of a block in z"),
+                   OPTION_FLAG("map", &map, "draws the first launch as a matrix: one element per thread")});
     int threads = block_x * block_y * block_z;
     if (threads > 1024)
         quit(EXIT_USAGE, "a block has at most 1024 threads, and %d x %d x %d are %d", block_x, block_y,
@@ -106,7 +109,19 @@ void settings(int argc, char **argv) {
     select_device();
 }
 
+// For --map: the plane z = 0 of the first launch. Each number is that of a thread in its block; bars and
+// empty lines separate the blocks.
+static void print_map(const Place *places) {
+    for (int y = 0; y < grid_y * block_y; y++) {
+        for (int x = 0; x < grid_x * block_x; x++)
+            printf("%s%4u", x > 0 && x % block_x == 0 ? " |" : "", places++->in_block);
+        printf("%s", y % block_y == block_y - 1 ? "\n\n" : "\n");
+    }
+}
+
 static void print_places(const Place *places, size_t n) {
+    if (map)
+        print_map(places);
     printf("number   block        thread       in block   warp   lane   lanes of the warp\n");
     for (size_t i = 0; i < min_of(n, SHOWN); i++) {
         const Place &p = places[i];

@@ -14,7 +14,9 @@
  * After:   chapter05/dot_gmem
  * Run:     ./bin/chapter05/memory_kinds
  * Differs: on the CPU back end all kinds are ordinary memory in the caches of the CPU, and the registers and
- *          the local memory of a kernel are not known.
+ *          the local memory of a kernel are not known. L1 cache and shared memory are one memory on the chip;
+ *          --carveout shows how the part for shared memory, which a kernel may ask for, shrinks the cache.
+ * Check:   --seed 1 | --carveout
  */
 #include "../common/book.h"
 
@@ -208,8 +210,49 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// Reads `count` words of an array, each one in a cache line of its own, and some of them again.
+__global__ void read_lines(const int *words, int count, Timed *timed) {
+    int at = 0;
+    for (int i = 0; i < 2; i++) { // the first iteration fills the cache
+        long long start = clock64();
+        for (int r = 0; r < count + 5; r++)
+            at = words[at];
+        *timed = {clock64() - start, at};
+    }
+}
+
+// For --carveout: the latency in arrays of several sizes. An array that does not fit into the L1 cache is
+// read from the L2 cache. Returns the exit status.
+static int compare_carveouts(void) {
+    const int line = 32; // words of a cache line
+    const auto carveout = cudaFuncAttributePreferredSharedMemoryCarveout;
+    DeviceArray<int> words(256 << 8);
+    DeviceArray<Timed> dev_timed(1);
+    bool ok = true;
+    printf("Cycles of a read in an array of  8 KiB   16 KiB   32 KiB   64 KiB  128 KiB  256 KiB\n");
+    for (int percent : {0, 25, 50, 75, 100}) {
+        HANDLE_ERROR(cudaFuncSetAttribute(read_lines, carveout, percent));
+        printf("shared memory has %3d %%:      ", percent);
+        for (int kib = 8; kib <= 256; kib *= 2) {
+            int count = (kib << 8) / line;
+            fill<<<1, 256>>>(words, count, line, 1);
+            HANDLE_LAUNCH();
+            read_lines<<<1, 1>>>(words, count, dev_timed);
+            HANDLE_LAUNCH();
+            HostArray<Timed> timed(dev_timed, 1);
+            printf("%9.1f%s", (double)timed[0].cycles / (count + 5), kib == 256 ? " cycles\n" : "");
+            ok = check_value("where the reads end", timed[0].end, 10 * line, 0) && ok;
+        }
+    }
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 void settings(int argc, char **argv) {
-    configure(argc, argv, "Shows the kinds of memory, and times reads of each.", TIMES);
+    bool carveout = false;
+    configure(argc, argv, "Shows the kinds of memory, and times reads of each.", TIMES,
+              {OPTION_FLAG("carveout", &carveout, "the L1 cache beside more or less shared memory")});
+    if (carveout)
+        exit(compare_carveouts());
 }
 
 static cudaTextureObject_t make_texture(int *data) {

@@ -8,12 +8,15 @@
  *          many blocks are resident. Register spilling saves registers: the compiler keeps some values in
  *          local memory, whose accesses take longer.
  * Terms:   occupancy, latency hiding, register, register spilling, local memory, shared memory,
- *          multiprocessor, warp, block
+ *          multiprocessor, warp, block, warp scheduler, scoreboard, special function unit,
+ *          instruction-level parallelism
  * Book:    5.3.1 (course)
  * After:   chapter05/matmul_shared
  * Run:     ./bin/chapter05/occupancy --shared 8192
  * Differs: the occupancy calls are compared with limits computed here, which also give the last table, for
  *          numbers of registers that no kernel of this program needs. The CPU back end has no registers.
+ *          --schedulers measures what occupancy is for. A CPU runs the threads one after the other there.
+ * Check:   --shared 16384 | --schedulers
  */
 #include "../common/book.h"
 
@@ -123,10 +126,88 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+const int STEPS = 200; // so few that a sine more or less exceeds the rounding errors
+
+// A warp scheduler issues, in each cycle, an instruction of a warp whose next one is ready. The scoreboard
+// records the registers that wait for a result and holds back instructions that read them: here each FMA
+// waits for the one before in its chain, but not for other chains and warps. With factor = 1 the values are
+// exact.
+template <int CHAINS> __device__ void multiply_add(float *value, float factor) {
+#pragma unroll 16
+    for (int s = 0; s < STEPS; s++)
+        for (int c = 0; c < CHAINS; c++)
+            value[c] = fmaf(value[c], factor, 1);
+}
+// Special function units compute __sinf() by one instruction, less accurately. sinf() takes many
+// instructions.
+template <bool fast> __device__ void sine(float *value, float) {
+    for (int s = 0; s < STEPS; s++)
+        *value = fast ? __sinf(*value) : sinf(*value);
+}
+
+// The cycles of a block whose threads do `work` on CHAINS values each, which begin as multiples of `first`
+template <int CHAINS, void (*work)(float *, float)>
+__global__ void count_cycles(float first, float factor, float *x, long long *cycles) {
+    float value[CHAINS];
+    for (int c = 0; c < CHAINS; c++)
+        value[c] = first * (threadIdx.x * CHAINS + c);
+    __syncthreads();
+    long long start = clock64();
+    work(value, factor);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        *cycles = clock64() - start;
+    for (int c = 0; c < CHAINS; c++)
+        x[threadIdx.x * CHAINS + c] = value[c];
+}
+
+// Prints the cycles for each warp and step. sines: 0, or the largest error of a sine in 2^-24
+template <int CHAINS, void (*work)(float *, float)> static bool print_cycles(int threads, int sines) {
+    const float first = sines ? 0x1p-8f : 1;
+    const size_t count = threads * CHAINS;
+    DeviceArray<float> x(count);
+    DeviceArray<long long> cycles(1);
+    count_cycles<CHAINS, work><<<1, threads>>>(first, 1, x, cycles);
+    HANDLE_LAUNCH();
+    printf("%10.2f", HostArray<long long>(cycles, 1)[0] / (threads / 32.0 * CHAINS * STEPS));
+    auto expect = [=](size_t i) {
+        double value = first * i;
+        for (int s = 0; s < STEPS; s++)
+            value = sines ? sin(value) : value + 1;
+        return value;
+    };
+    return check_floats("value", HostArray<float>(x, count), count, sines * STEPS * 0x1p-24, expect);
+}
+
+// For --schedulers. Returns the exit status.
+static int compare_schedulers(void) {
+    bool ok = true;
+    printf("Cycles for each FMA instruction of a warp, in one block, with 1, 2 and 4 chains\n");
+    for (int warps = 1; warps <= 32; warps *= 2) {
+        printf("%2d warps", warps);
+        ok = print_cycles<1, multiply_add<1>>(32 * warps, 0) && ok;
+        ok = print_cycles<2, multiply_add<2>>(32 * warps, 0) && ok;
+        ok = print_cycles<4, multiply_add<4>>(32 * warps, 0) && ok;
+        printf(" cycles\n");
+    }
+    printf("32 warps, each sine: sinf");
+    ok = print_cycles<1, sine<false>>(1024, 2) && ok;
+    printf(", __sinf");
+    ok = print_cycles<1, sine<true>>(1024, 8) && ok;
+    printf(" cycles\n");
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 void settings(int argc, char **argv) {
-    configure(argc, argv, "Shows how many blocks a multiprocessor holds, and why.", 0,
-              {OPTION_SIZE("shared", &shared, 0, 48 << 10,
-                           "bytes of shared memory in a block of the fourth table")});
+    bool schedulers = false;
+    parse_options(
+        argc, argv, "Shows how many blocks a multiprocessor holds, and why.", 0,
+        {OPTION_SIZE("shared", &shared, 0, 48 << 10, "bytes of shared memory in a block of the fourth table"),
+         OPTION_FLAG("schedulers", &schedulers, "cycles of instructions by warps and by chains")});
+    options.uses |= schedulers ? TIMES : 0;
+    select_device();
+    if (schedulers)
+        exit(compare_schedulers());
 }
 
 static int made[N]; // the numbers, whatever is copied to main's array later

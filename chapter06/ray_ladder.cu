@@ -43,7 +43,9 @@ static bool make_reference(void);
 
 // Rungs 0 to 3, the book's kernel. All threads of a warp read the same sphere at the same time. The book
 // found constant memory up to 50 % faster than global memory. On later GPUs the L1 cache serves such reads
-// of global memory too; the table compares both. The PTX of both kernels differs only in the loads.
+// of global memory too; the table compares both. The PTX of both kernels differs only in the loads. Loads
+// from constant memory go through another unit of the multiprocessor, the address divergence unit. On an
+// H200 this unit is busy for 96 % of the time of rung 0, and limits it (docs/book-vs-today.md).
 __device__ static void draw_pixel(unsigned char *ptr, size_t size, const Sphere *s, int spheres) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;

@@ -2,28 +2,33 @@
 /*
  * ray_mirrors: ray tracing with reflections and shadows
  *
- * Teaches: A ray that hits a mirror is a new ray: it starts at the surface, in the mirrored direction.
- *          The kernel follows it in a loop; recursion would need memory for a stack. A second ray, from
- *          the surface to the light, tells whether the point is in shadow. Neighbouring threads follow
- *          rays of different lengths, so warps diverge.
- * Terms:   ray tracing, reflection, constant memory, warp divergence, broadcast, __constant__
+ * Teaches: A ray that hits a mirror is a new ray: it starts at the surface, in the mirrored direction. With
+ *          --surface glass it is refracted, and starts where it leaves the sphere. The kernel follows it in
+ *          a loop; recursion would need memory for a stack. A second ray, from the surface to the light,
+ *          tells whether the point is in shadow. Neighbouring threads follow rays of different lengths, so
+ *          warps diverge.
+ * Terms:   ray tracing, reflection, refraction, constant memory, warp divergence, broadcast, __constant__
  * Book:    6.2.1 (after the book)
  * After:   chapter06/ray_animated
  * Run:     ./bin/chapter06/ray_mirrors --output mirrors.png
- * Differs: the book leaves out lights, shadows and the rays of mirrors, and says that they are easily added.
+ * Differs: the book leaves out lights, shadows and the rays of mirrors and glass, and says that they are
+ *          easily added.
  * Picture: yes
- * Check:   --size 100 | --size 9 --spheres 2000
+ * Check:   --size 100 | --size 9 --spheres 2000 | --size 90 --surface glass
  */
+#include <float.h>
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
 #include "../common/timing.h"
 #include "spheres.h" // struct Sphere, place_spheres()
 
-#define MIRROR  0.4f    // how much of its light a sphere reflects
+#define MIRROR  0.4f    // how much of its light a sphere reflects, or lets through
+#define GLASS   1.5f    // refractive index: the speed of light in air by that in glass
 #define AMBIENT 0.25f   // brightness in the shadow
 #define FAR     1000.0f // where the first rays start
 
 static int bounces = 3; // --bounces
+static int glass = 0;   // --surface
 __constant__ const float3 light = {-600, 800, 1200}, sky = {0.5f, 0.75f, 1};
 __constant__ Sphere s[MAX_SPHERES];
 static bool check_mirrors(const unsigned char *pixels, const Sphere *s);
@@ -58,7 +63,7 @@ __device__ static int first_hit(float3 from, float3 direction, int spheres, int 
     return found;
 }
 
-__global__ void kernel(unsigned char *ptr, size_t size, int spheres, int bounces) {
+__global__ void kernel(unsigned char *ptr, size_t size, int spheres, int bounces, bool glass) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
@@ -90,7 +95,15 @@ __global__ void kernel(unsigned char *ptr, size_t size, int spheres, int bounces
         float reflected = bounce < bounces ? MIRROR : 0;
         colour = along(colour, share * (1 - reflected) * brightness, make_float3(s[i].r, s[i].g, s[i].b));
 
-        direction = along(direction, -2 * dot(direction, normal), normal);
+        if (glass) { // Snell's law; the way out of the sphere is symmetric to the way in
+            float3 inside = along(direction, -dot(direction, normal), normal); // along the surface
+            inside = make_float3(inside.x / GLASS, inside.y / GLASS, inside.z / GLASS);
+            inside = along(inside, -sqrtf(1 - dot(inside, inside)), normal);
+            from = along(from, -2 * s[i].radius * dot(inside, normal), inside);
+            direction = make_float3(-direction.x, -direction.y, -direction.z);
+            direction = along(direction, -2 * dot(direction, inside), inside);
+        } else
+            direction = along(direction, -2 * dot(direction, normal), normal);
         share *= reflected;
     }
 
@@ -111,7 +124,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_bitmap, bitmap.image_size()));
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres, bounces); });
+    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres, bounces, glass); });
     printf("Kernel:            %.3f ms, at most %d reflections\n", ms, bounces);
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
 
@@ -123,8 +136,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    sphere_settings(argc, argv, "Draws spheres that reflect each other.", PICTURE | TIMES,
-                    OPTION_INT("bounces", &bounces, 0, 5, "reflections to follow"));
+    sphere_settings(argc, argv, "Draws spheres that reflect each other, or refract.", PICTURE | TIMES,
+                    OPTION_INT("bounces", &bounces, 0, 5, "reflections to follow"),
+                    OPTION_WORD("surface", &glass, "mirror|glass", "of the spheres"));
 }
 
 struct Vector {
@@ -164,6 +178,14 @@ static Vector seen(Vector from, Vector direction, int own, int left) {
     Vector own_colour = Vector{scene[i].r, scene[i].g, scene[i].b} * (0.25 + 0.75 * lit);
     if (left == 0)
         return own_colour;
+    if (glass) { // the angles of the ray in air and in glass, and of directions, are those to the normal
+        Vector along = direction - normal * (direction * normal);
+        double sine = fmin(sqrt(along * along), 1), air = asin(sine), inside = asin(sine / GLASS);
+        along = along * (1 / fmax(sine, DBL_MIN));
+        auto at = [&](double angle) { return along * sin(angle) - normal * cos(angle); };
+        Vector leaves = point - (normal - at(2 * inside)) * (double)scene[i].radius;
+        return own_colour * 0.6 - seen(leaves, at(2 * inside - air), i, left - 1) * -0.4;
+    }
     Vector mirrored = seen(point, direction - normal * (2 * (direction * normal)), i, left - 1);
     return own_colour * 0.6 - mirrored * -0.4;
 }

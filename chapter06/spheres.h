@@ -47,14 +47,15 @@ static inline void place_spheres(Sphere *s, int n) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// `more` is an option of one program alone.
+// `more` and `another` are options of one program alone.
 static inline void sphere_settings(int argc, char **argv, const char *doc, unsigned uses,
-                                   Option more = OPTION_END) {
+                                   Option more = OPTION_END, Option another = OPTION_END) {
     int block_side = 0;
     configure(argc, argv, doc, uses,
               {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
                OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres"),
-               OPTION_WORD("block", &block_side, "16|32", "threads of a block in each direction"), more});
+               OPTION_WORD("block", &block_side, "16|32", "threads of a block in each direction"), more,
+               another});
     block = block_side == 0 ? 16 : 32;
     require_memory(2 * size * size * 4, size * size * 4);
 }

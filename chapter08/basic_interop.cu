@@ -12,19 +12,23 @@
  * Differs: calls of GLUT on the page are in common/ (gl_context_open, display_canvas), since the program
  *          also runs without a window. --device replaces cudaChooseDevice and cudaGLSetGLDevice, which is
  *          deprecated. Where the driver refuses to share the buffer, the host copies the picture.
+ *          --flags compares the flags of registering, which the book lists.
  * Needs:   gl
  * Picture: yes
- * Check:   --size 100
+ * Check:   --size 100 --flags
  */
 #include "../common/book.h"
+#include "../common/timing.h"
 #include "../common/interop.h" // OpenGL, gl_context_open(), INTEROP_WORKS, Canvas, display_canvas()
 
 #define DIM 512
 
 static size_t size = DIM;               // --size
+static bool flags = false;              // --flags
 static GLuint bufferObj;                // the pixel buffer for OpenGL
 static cudaGraphicsResource_t resource; // the same buffer for CUDA
 static void copy_through_host(unsigned char *host, size_t bytes);
+static bool compare_flags(void);
 static bool check(const unsigned char *pixels);
 
 __global__ void kernel(uchar4 *ptr, size_t size) {
@@ -83,19 +87,63 @@ int main(int argc, char **argv) {
         copy_through_host(canvas.pixels, bytes);
     }
 
+    bool ok = !flags || compare_flags();
+
     canvas.release = key_func;
     canvas.draw = draw_func;
     display_canvas(&canvas); // calls draw_func and reads back what OpenGL drew
-    bool ok = check(canvas.pixels);
+    ok = check(canvas.pixels) && ok;
     free(canvas.pixels);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- proof
 
+// For --flags: OpenGL writes a buffer, CUDA writes half of it, nothing or all of it, as the flag allows, and
+// OpenGL reads it. A driver with a copy of the buffer need not copy to CUDA with WriteDiscard, nor back with
+// ReadOnly.
+static bool compare_flags(void) {
+    size_t n = size * size, bytes = n * sizeof(int);
+    const char *names[] = {"None", "ReadOnly", "WriteDiscard"}; // 0, 1 and 2
+    const size_t written[] = {n / 2, 0, n};
+    HostArray<int> host(n);
+    GLuint buffer;
+    cudaGraphicsResource_t shared;
+    bool ok = true;
+    glGenBuffers(1, &buffer);
+    glBindBuffer(GL_ARRAY_BUFFER, buffer);
+    glBufferData(GL_ARRAY_BUFFER, bytes, NULL, GL_DYNAMIC_DRAW);
+    for (int flag = 0; flag < 3; flag++) {
+        if (!INTEROP_WORKS(cudaGraphicsGLRegisterBuffer(&shared, buffer, flag)))
+            break;
+        auto write = [&] {
+            std::fill(+host, host + n, 5);
+            glBufferSubData(GL_ARRAY_BUFFER, 0, bytes, host);
+            glFinish();
+        };
+        auto use = [&] {
+            void *devPtr;
+            HANDLE_ERROR(cudaGraphicsMapResources(1, &shared, NULL));
+            HANDLE_ERROR(cudaGraphicsResourceGetMappedPointer(&devPtr, &bytes, shared));
+            HANDLE_ERROR(cudaMemset(devPtr, 1, written[flag] * sizeof(int)));
+            HANDLE_ERROR(cudaGraphicsUnmapResources(1, &shared, NULL));
+        };
+        printf("%-13s map, write and unmap: %.4f ms\n", names[flag], median_ms(use, write));
+        HANDLE_ERROR(cudaGraphicsUnregisterResource(shared));
+        glGetBufferSubData(GL_ARRAY_BUFFER, 0, bytes, host);
+        ok = check_ints(names[flag], host, n, [&](size_t i) { return i < written[flag] ? 0x01010101 : 5; }) &&
+             ok;
+    }
+    glDeleteBuffers(1, &buffer);
+    return ok;
+}
+
 void settings(int argc, char **argv) {
-    configure(argc, argv, "Draws a picture that a kernel writes into OpenGL's memory.", PICTURE,
-              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
+    parse_options(argc, argv, "Draws a picture that a kernel writes into OpenGL's memory.", PICTURE,
+                  {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"),
+                   OPTION_FLAG("flags", &flags, "also times the flags of registering")});
+    options.uses |= flags ? TIMES : 0;
+    select_device();
     require_memory(4 * size * size * 4, size * size * 4);
 }
 

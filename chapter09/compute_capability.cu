@@ -59,18 +59,21 @@ __global__ void add(const float4 *in, size_t n, float4 *sum, Compiled *compiled)
 // Features and the compute capability that introduced them. A device also has the features of all earlier
 // versions, except architecture-specific ones: those of targets that end in a letter, such as sm_90a.
 static const struct {
-    int version; // times ten
-    const char *feature;
+    int version;                   // times ten
+    const char *feature, *devices; // some of the devices of this version
 } features[] = {
-    {11, "atomic operations on 32-bit words in global memory"},
-    {12, "atomic operations in shared memory, and on 64-bit words"},
-    {13, "double precision"},
-    {20, "atomicAdd() of a float"},
-    {60, "atomicAdd() of a double"},
-    {70, "lanes of a warp that advance independently; tensor cores"},
-    {80, "asynchronous copies from global to shared memory"},
-    {90, "atomicAdd() of a float4; clusters of blocks"},
-    {100, "tensor cores for floating-point numbers of 4 bits"},
+    {10, "kernels, without atomic operations", "GeForce 8800 GTX, Tesla C870"},
+    {11, "atomic operations on 32-bit words in global memory", "GeForce 8800 GT, GeForce 9800 GTX"},
+    {12, "atomic operations in shared memory, and on 64-bit words", "GeForce GT 240"},
+    {13, "double precision", "GeForce GTX 280, Tesla C1060"},
+    {20, "atomicAdd() of a float", "GeForce GTX 480, Tesla C2050"},
+    {30, "warp shuffles; 2^31 - 1 blocks in x", "GeForce GTX 680, Tesla K10"},
+    {60, "atomicAdd() of a double", "Tesla P100"},
+    {70, "lanes of a warp that advance independently; tensor cores", "Tesla V100, TITAN V"},
+    {75, "tensor cores for integers of 4 bits", "GeForce RTX 2080, Tesla T4"},
+    {80, "asynchronous copies from global to shared memory", "A100, A30"},
+    {90, "atomicAdd() of a float4; clusters of blocks", "H100, H200"},
+    {100, "tensor cores for floating-point numbers of 4 bits", "B200"},
 };
 
 int main(int argc, char **argv) {
@@ -80,8 +83,8 @@ int main(int argc, char **argv) {
     int version = prop.major * 10 + prop.minor;
     printf("Compute capability of the device: %d.%d\n", prop.major, prop.minor);
     for (auto &each : features)
-        printf("  %2d.%d  %-3s  %s\n", each.version / 10, each.version % 10,
-               each.version <= version ? "yes" : "no", each.feature);
+        printf("  %2d.%d  %-3s  %-56s  %s\n", each.version / 10, each.version % 10,
+               each.version <= version ? "yes" : "no", each.feature, each.devices);
 
     // The version of this kernel that the driver has selected from the binary, or compiled from PTX (JIT).
     cudaFuncAttributes attributes;

@@ -13,8 +13,10 @@
  * Differs: any number of devices, an array of threads where the page has one thread; the vectors need not
  *          divide evenly. The result is compared with the closed form. Time and rate of each device are
  *          printed; --share and --balance choose unequal parts, and --one-thread does without the threads.
+ *          With --different-work each device does something else, as the book suggests.
  * Needs:   gpus=2
- * Check:   --size 100000 | --size 30000 --one-thread --share 30 | --size 3 | --size 1 --one-thread
+ * Check:   --size 100000 | --size 30000 --one-thread --share 30 | --size 3 | --size 1 --one-thread |
+ *          --size 999 --different-work
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -249,23 +251,68 @@ static int run_in_one_thread(void) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+__global__ void add(size_t size, const float *a, float *b) {
+    size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    if (i < size)
+        b[i] += a[i];
+}
+
+// The second kind of work. returnValue becomes 1 if all sums are right.
+static CUT_THREADPROC add_vectors(void *pvoidData) {
+    DataStruct *data = (DataStruct *)pvoidData;
+    HANDLE_ERROR(cudaSetDevice(data->deviceID));
+    DeviceArray<float> dev_a(data->a, data->size), dev_b(data->b, data->size);
+    add<<<(data->size + 255) / 256, 256>>>(data->size, dev_a, dev_b);
+    HANDLE_LAUNCH();
+    HostArray<float> sums(dev_b, data->size);
+    data->returnValue = check_floats("sum", sums, data->size, 0x1p-23, [](size_t i) { return 2.0 * i; });
+    CUT_THREADEND;
+}
+
+// For --different-work: devices 0, 2 ... compute the dot product of a vector with itself, and at the same
+// time devices 1, 3 ... add it to itself. The thread of a device runs the function for its work. Returns the
+// exit status.
+static int run_different_work(void) {
+    HostArray<float> a(n);
+    for (size_t i = 0; i < n; i++)
+        a[i] = i;
+    DataStruct data[MAX_GPUS];
+    CUTThread threads[MAX_GPUS];
+    for (int i = 0; i < gpus; i++) {
+        data[i] = {device_id[i], part[i] = n, a, a, 0, 0, 0};
+        threads[i] = start_thread(i % 2 ? add_vectors : routine, &data[i]);
+    }
+    wait_for_threads(threads, gpus);
+    bool ok = true;
+    for (int i = 0; i < gpus; i++) {
+        float value = data[i].returnValue;
+        printf("GPU %d: %s = %f\n", device_id[i], i % 2 ? "all sums are right" : "dot product", value);
+        ok = (i % 2 ? value == 1 : check_parts(2 * value, threadsPerBlock)) && ok;
+    }
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 // For --balance: the time of each device for a part of this size, while all devices work.
 static void measure(size_t elements, float *ms) {
     HostArray<float> zeros(elements);
     measure_parts<DataStruct>(routine, zeros, elements, ms);
 }
 
-// With --one-thread the program ends in this function, and main, which has the book's version, does not run.
+// With --one-thread or --different-work the program ends in this function, and main, which has the book's
+// version, does not run.
 void settings(int argc, char **argv) {
-    bool one_thread = false;
+    bool one_thread = false, different_work = false;
     const Option own = OPTION_FLAG("one-thread", &one_thread, "one host thread for all devices");
-    dot_settings(argc, argv, "Dot product on several devices.", measure, own);
+    dot_settings(argc, argv, "Dot product on several devices.", measure, own,
+                 OPTION_FLAG("different-work", &different_work, "dot product or sums, in turn by device"));
     for (int i = 0; i < gpus; i++) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
-        require_memory(2 * n * sizeof(float), 2 * part[i] * sizeof(float));
+        require_memory(2 * n * sizeof(float), 2 * (different_work ? n : part[i]) * sizeof(float));
     }
     if (one_thread)
         exit(run_in_one_thread());
+    if (different_work)
+        exit(run_different_work());
     HANDLE_ERROR(cudaSetDevice(options.device));
 }
 

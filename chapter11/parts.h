@@ -28,17 +28,18 @@ static inline void set_parts(const double *rate) {
 }
 
 // Sets n, gpus, device_id and part. With --balance the parts are set from the times that `measure` stores for
-// parts of a sixteenth of n elements, computed on all GPUs at the same time. `own_option` is one that only
-// this program has.
+// parts of a sixteenth of n elements, computed on all GPUs at the same time. `own_option` and `another` are
+// options that only this program has.
 static inline void dot_settings(int argc, char **argv, const char *doc,
-                                void (*measure)(size_t elements, float *ms), Option own_option) {
+                                void (*measure)(size_t elements, float *ms), Option own_option,
+                                Option another = OPTION_END) {
     bool balance = false;
     parse_options(argc, argv, doc, 0,
                   {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"), OPTION_GPUS,
                    OPTION_SHARE("elements for the first device; equal parts if not given"),
                    OPTION_FLAG("balance", &balance,
                                "parts in proportion to the speed of the devices, which is measured first"),
-                   own_option});
+                   own_option, another});
     if (share && balance)
         quit(EXIT_USAGE, "--share and --balance exclude each other");
     choose_gpus();

@@ -10,10 +10,11 @@
  * Book:    12.2.3 (lab)
  * Run:     ./bin/chapter12/cublas_dot --size 1M
  * Differs: the first cuBLAS, of the book's time, took scalars by value and returned results. Version 2 of the
- *          interface, from 2011, passes addresses.
+ *          interface, from 2011, passes addresses. --type selects other kinds of numbers.
  * Needs:   libs=cublas
- * Check:   --size 5000
+ * Check:   --size 5000 | --type complex --size 999
  */
+#include <complex>
 #include "../common/book.h"
 #include "../common/timing.h"
 #include <cublas_v2.h>
@@ -121,10 +122,51 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// For --type: the same calls for a type T of numbers, which have one or two parts of type R. The dot product
+// of complex numbers takes the conjugate of a (cublasCdotc). The sums are whole numbers, and exact.
+template <class T, class R, class Dot, class Axpy> static int compute(Dot dot, Axpy axpy) {
+    const size_t parts = sizeof(T) / sizeof(R), count = parts * n;
+    const int most = sizeof(R) == sizeof(double) ? 1000 : max_of(1, (int)cbrt(0x1p20 / n));
+    HostArray<R> a(count), b(count);
+    for (R *x : {+a, +b})
+        for (size_t i = 0; i < count; i++)
+            x[i] = (int)(random_bits() % (2 * most + 1)) - most;
+    DeviceArray<R> dev_a(a, count), dev_y(b, count);
+    R c[2] = {NAN, 0}; // the real and the imaginary part
+    cublasHandle_t handle;
+    HANDLE_CUBLAS(cublasCreate(&handle));
+    HANDLE_CUBLAS(dot(handle, n, (T *)+dev_a, 1, (T *)+dev_y, 1, (T *)c));
+    HANDLE_CUBLAS(axpy(handle, n, (T *)c, (T *)+dev_a, 1, (T *)+dev_y, 1));
+    HANDLE_CUBLAS(cublasDestroy(handle));
+    HostArray<R> y(dev_y, count);
+
+    typedef std::complex<double> Number;
+    auto number = [=](const R *x, size_t i) {
+        return Number(x[i * parts], parts == 2 ? x[i * parts + 1] : 0);
+    };
+    Number sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += std::conj(number(a, i)) * number(b, i);
+    printf("cuBLAS, %zu bytes a number:  a . b = %.15g %+.15g i\n", sizeof(T), (double)c[0], (double)c[1]);
+    double error = std::abs(Number(c[0], c[1]) - sum);
+    for (size_t i = 0; i < n; i++)
+        error += std::abs(number(y, i) - (sum * number(a, i) + number(b, i)));
+    return check_value("error of dot and axpy", error, 0, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 void settings(int argc, char **argv) {
+    int type = 0;
     configure(argc, argv, "Dot product and saxpy by cuBLAS and by kernels.", TIMES,
-              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector")});
-    require_memory(3 * n * sizeof(float), 3 * n * sizeof(float));
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
+               OPTION_WORD("type", &type, "float|double|complex|double-complex", "of the numbers")});
+    size_t bytes = (type == 0 ? 3 : 12) * n * sizeof(float);
+    require_memory(bytes, bytes);
+    if (type == 1)
+        exit(compute<double, double>(cublasDdot, cublasDaxpy));
+    if (type == 2)
+        exit(compute<cuComplex, float>(cublasCdotc, cublasCaxpy));
+    if (type == 3)
+        exit(compute<cuDoubleComplex, double>(cublasZdotc, cublasZaxpy));
 }
 
 // Whole numbers from -most to most, so small that a float represents every sum exactly, in whatever order it

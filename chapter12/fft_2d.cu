@@ -11,10 +11,10 @@
  * Run:     ./bin/chapter12/fft_2d --real
  * Differs: the result is divided by the number of points and compared with the input. Some bins of the
  *          spectrum are compared with the sum that defines them, and an impulse must have a flat spectrum.
- *          Options transform real numbers, many rows with one plan, and one long row; --cpu compares with
- *          FFTW, the library of the host, if the build has it.
+ *          Options transform real numbers, many rows with one plan, one long row, a volume; --cpu compares
+ *          with FFTW, the library of the host, if the build has it.
  * Needs:   libs=cufft
- * Check:   --nx 12 --ny 20 | --batch 5 --ny 32 | --real --nx 8 --ny 9
+ * Check:   --nx 12 --ny 20 | --batch 5 --ny 32 | --real --nx 8 --ny 9 | --nx 6 --ny 7 --nz 5
  */
 #include "../common/book.h"
 #include "../common/proofs/runs.h"
@@ -280,25 +280,51 @@ static int compare_with_cpu(void) {
 #endif
 }
 
+// Three dimensions: element (i, j, k) is number (i ny + j) nz + k. The input is an impulse at (a, b, c), so
+// bin (k, l, m) is exp(-2 pi i (k a / nx + l b / ny + m c / nz)).
+static int transform_volume(size_t nz) {
+    size_t n = nx * ny * nz, a = random_bits() % nx, b = random_bits() % ny, c = random_bits() % nz;
+    HostArray<cufftComplex> in(n);
+    memset(in, 0, n * sizeof(cufftComplex));
+    in[(a * ny + b) * nz + c].x = 1;
+    DeviceArray<cufftComplex> data(in, n);
+    cufftHandle plan;
+    HANDLE_CUFFT(cufftPlan3d(&plan, nx, ny, nz, CUFFT_C2C));
+    HANDLE_CUFFT(cufftExecC2C(plan, data, data, CUFFT_FORWARD));
+    HostArray<cufftComplex> out(data, n);
+    bool ok = check_floats("bin", &out[0].x, 2 * n, fft_limit(n), [=](size_t i) {
+        double turns = (double)(i / 2 % nz * c % nz) / nz, re, im;
+        root_of_unity(i / 2 / nz / ny * a, nx, i / 2 / nz % ny * b, ny, &re, &im);
+        return i % 2 ? im * cos(2 * M_PI * turns) - re * sin(2 * M_PI * turns)
+                     : re * cos(2 * M_PI * turns) + im * sin(2 * M_PI * turns);
+    });
+    HANDLE_CUFFT(cufftExecC2C(plan, data, data, CUFFT_INVERSE));
+    HANDLE_CUFFT(cufftDestroy(plan));
+    ok = check_back(&HostArray<cufftComplex>(data, n)[0].x, &in[0].x, 2 * n, n) && ok;
+    printf("%d x %d x %zu bins of an impulse\n", nx, ny, nz);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 void settings(int argc, char **argv) {
     const int largest = 16384;
     int batch = 0;
     bool real = false, with_cpu = false;
-    size_t points = 0;
+    size_t points = 0, nz = 0;
     parse_options(
         argc, argv, "Fourier transforms by cuFFT, forward and back.", 0,
         {OPTION_INT("nx", &nx, 1, largest, "points of the first dimension"),
          OPTION_INT("ny", &ny, 1, largest, "points of the second, contiguous dimension"),
+         OPTION_SIZE("nz", &nz, 1, largest, "a third dimension, which is then the contiguous one"),
          OPTION_INT("batch", &batch, 1, 1 << 20,
                     "transforms so many rows of NY points, with one call and one by one"),
          OPTION_FLAG("real", &real, "transforms real numbers, which have half the spectrum"),
          OPTION_FLAG("cpu", &with_cpu, WITH_CPU),
          OPTION_SIZE("long", &points, 2, 1 << 27, "transforms one row of so many points, such as 16M")});
-    if ((batch > 0) + real + (points > 0) + with_cpu > 1)
-        quit(EXIT_USAGE, "only one of --batch, --real, --long and --cpu");
+    if ((batch > 0) + real + (points > 0) + (nz > 0) + with_cpu > 1)
+        quit(EXIT_USAGE, "only one of --batch, --real, --long, --nz and --cpu");
     options.uses |= batch > 0 || points > 0 || with_cpu ? TIMES : 0;
     select_device();
-    size_t n = points > 0 ? points : (size_t)(batch > 0 ? batch : nx) * ny;
+    size_t n = points > 0 ? points : (size_t)(batch > 0 ? batch : nx) * ny * max_of(nz, 1);
     require_memory(4 * n * sizeof(cufftComplex),
                    4 * n * sizeof(cufftComplex)); // cuFFT may need two arrays itself
     if (real)
@@ -309,6 +335,8 @@ void settings(int argc, char **argv) {
         exit(transform_batch(batch, ny));
     if (points > 0)
         exit(transform_batch(1, points));
+    if (nz > 0)
+        exit(transform_volume(nz));
 }
 
 // Task: main(): Allocate device memory for idata and odata, and copy `in` to idata. Create a plan for a

@@ -12,19 +12,24 @@
  *          residual, condition number, column-major order, leading dimension
  * Book:    12.4.2 (after the book)
  * Run:     ./bin/chapter12/linear_solver --size 4096 --rows 20000 --columns 500
- * Differs: the book names CULA, a library of that time, for LU, QR, singular values and least squares.
+ * Differs: the book names CULA, a library of that time, for LU, QR, singular values and least squares, also
+ *          constrained (--constraints).
  * Needs:   libs=cublas, libs=cusolver
+ * Check:   --size 90 --rows 80 --columns 30 | --columns 30 --constraints 4
  */
 #include "../common/book.h"
 #include <float.h>
 #include <numeric>
+#include <vector>
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 #include "libraries.h"
 
-static size_t n = 1024;                         // --size: unknowns of the square system
-static size_t rows = 1500, columns = 150;       // --rows, --columns: of the tall matrix
-static bool singular = false;                   // --singular
+static size_t n = 1024;                   // --size: unknowns of the square system
+static size_t rows = 1500, columns = 150; // --rows, --columns: of the tall matrix
+static bool singular = false;             // --singular
+static int constraints = 0;               // --constraints
+static bool solve_constrained(cusolverDnHandle_t handle, cublasHandle_t blas);
 static void fill(double *values, size_t count); // with random numbers
 static void add(double *y, double factor, const double *x, size_t count);
 static bool check_info(const char *call, const int *dev_info);
@@ -165,7 +170,8 @@ int main(int argc, char **argv) {
     cublasHandle_t blas;
     HANDLE_CUSOLVER(cusolverDnCreate(&handle));
     HANDLE_CUBLAS(cublasCreate(&blas));
-    bool ok = solve_square(handle, blas) && solve_tall(handle, blas);
+    bool ok = constraints ? solve_constrained(handle, blas)
+                          : solve_square(handle, blas) && solve_tall(handle, blas);
     HANDLE_CUBLAS(cublasDestroy(blas));
     HANDLE_CUSOLVER(cusolverDnDestroy(handle));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -291,18 +297,58 @@ static bool check_singular_values(const double *A, const double *dev_S, const do
     return ok && check_error("SVD", "largest |A - U S V^T|", most, eps(m) * S[0]);
 }
 
+// Least squares with equality constraints: the x with C x = d that makes |b - A x| smallest. There the
+// gradient A^T (b - A x) is a combination C^T l of the constraints (Lagrange multipliers). So the system is
+// ((A^T A, C^T), (C, 0)) (x, l) = (A^T b, d), which LU solves.
+static bool solve_constrained(cusolverDnHandle_t handle, cublasHandle_t blas) {
+    const size_t m = rows, count = constraints;
+    HostArray<double> A(m * columns), b(m), C(count * columns), d(count);
+    fill(A, m * columns);
+    fill(b, m);
+    fill(C, count * columns);
+    fill(d, count);
+    n = columns + count; // what solve_lu solves
+    std::vector<double> K(n * n), right(n);
+    for (size_t j = 0; j < columns; j++) {
+        right[j] = product(&A[j * m], b, m);
+        for (size_t i = 0; i < count; i++)
+            K[j * n + columns + i] = K[(columns + i) * n + j] = C[j * count + i];
+    }
+    std::copy(+d, d + count, &right[columns]);
+
+    DeviceArray<double> dev_K(K.data(), n * n), dev_x(right.data(), n), dev_A(A, m * columns);
+    const double one = 1, zero = 0;
+    HANDLE_CUBLAS(cublasDgemm(blas, CUBLAS_OP_T, CUBLAS_OP_N, columns, columns, m, &one, dev_A, m, dev_A, m,
+                              &zero, dev_K, n));
+    if (!solve_lu(handle, dev_K, dev_x))
+        return false;
+    HostArray<double> x(dev_x, n), r(m), off(count);
+    residual(r, A, b, x, m, columns);
+    residual(off, C, d, x, count, columns);
+    double most = 0, norm = length(A, m * columns),
+           limit = eps(m) * norm * (norm * length(x, n) + length(b, m));
+    for (size_t j = 0; j < columns; j++)
+        most = larger(most, fabs(product(&A[j * m], r, m) - product(&C[j * count], x + columns, count)));
+    return check_error("C x", "largest |d - C x|", largest(off, count), limit) &&
+           check_error("KKT", "largest |A^T (b - A x) - C^T l|", most, limit);
+}
+
 void settings(int argc, char **argv) {
     parse_options(
         argc, argv, "Solves dense systems and a least-squares problem, and computes singular values.", 0,
         {OPTION_SIZE("size", &n, 1, 46340, "unknowns of the square system"),
          OPTION_SIZE("rows", &rows, 1, 1 << 20, "rows of the tall matrix, at least as many as columns"),
          OPTION_SIZE("columns", &columns, 1, 46340, "columns of the tall matrix"),
+         OPTION_INT("constraints", &constraints, 1, 46340, "least squares with so many equality constraints"),
          OPTION_FLAG("singular", &singular, "a column of the square matrix is zero: no solution")});
     if (rows < columns)
         quit(EXIT_USAGE, "--rows %zu: must be at least --columns %zu", rows, columns);
     if (rows * columns > INT_MAX)
         quit(EXIT_USAGE, "--rows %zu --columns %zu: more than 2^31 elements", rows, columns);
+    if (constraints > (int)columns)
+        quit(EXIT_USAGE, "--constraints %d: must be at most --columns %zu", constraints, columns);
     select_device();
+    n = max_of(n, constraints > 0 ? columns + constraints : 0);
     require_memory(max_of(n * n, 3 * rows * columns) * sizeof(double),
                    max_of(2 * n * n, 4 * rows * columns) * sizeof(double));
 }

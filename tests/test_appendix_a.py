@@ -57,6 +57,14 @@ def test_sums_with_a_lock_depend_on_the_order(run):
     assert any(different_sums(seed) > 1 for seed in range(1, 9))
 
 
+def test_naive_lock(run, rng):
+    """All threads find the mutex free, whatever the order of the threads."""
+    for env in orders(rng):
+        result = run("appendix_a/dot", "--naive-lock", status=1, env=env)
+        assert result.out.endswith("if (*mutex == 0) *mutex = 1: 32 of 32 threads took the lock\n")
+        assert "owners of the lock: got 32, expected 1" in result.err
+
+
 # ---- Hash tables
 
 

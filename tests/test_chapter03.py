@@ -73,6 +73,11 @@ def test_enum_gpu(run):
             assert number(device["Peak memory bandwidth"]) == pytest.approx(bandwidth, abs=0.05)
         else:
             assert device["Peak memory bandwidth"].startswith("unknown")
+        cores = number(device["Cores per MP"]) * number(device["Multiprocessors"])
+        assert number(device["Cores per MP"]) == (64 if float(device["Compute capability"]) <= 8 else 128)
+        peak = 2 * cores * number(device["Clock rate"]) / 1e6
+        assert number(device["Peak performance"]) == pytest.approx(peak, abs=0.5)
+        assert device["Peak performance"].endswith(f" GFLOP/s by {cores:.0f} cores")
         assert {k for k in device if k.startswith("Peer")} == {
             f"Peer access to device {m}" for m in devices if m != n
         }
@@ -80,7 +85,8 @@ def test_enum_gpu(run):
     _, one = devices_of(run("chapter03/enum_gpu", "--device", last, status=0).out)
     assert list(one) == [last]
     # The CPU back end measures its clock rate, so it differs between runs.
-    assert {**one[last], "Clock rate": ""} == {**devices[last], "Clock rate": ""}
+    vary = dict.fromkeys(["Clock rate", "Peak performance"])
+    assert {**one[last], **vary} == {**devices[last], **vary}
 
 
 @pytest.mark.backend("cpu")
@@ -126,6 +132,18 @@ def test_enum_gpu_agrees_with_nvidia_smi(run):
     command = ["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"]
     said = subprocess.run(command, text=True, check=True, stdout=subprocess.PIPE).stdout.splitlines()
     assert [f"{d['Name']}, {d['Compute capability']}" for d in devices.values()] == said
+
+
+def test_device_with_the_most_multiprocessors(run):
+    for kind in "any", "integrated", "discrete":
+        result = run("chapter03/set_gpu", "--most", kind)
+        rows = re.findall(r"^Device (\d+): .*, (\d+) multiprocessors, (\w+)$", result.out, re.M)
+        counts = {int(n): int(count) for n, count, its in rows if kind in ("any", its)}
+        if counts:
+            best = max(counts, key=counts.get)
+            assert result.out.endswith(f"\nID of the device with the most multiprocessors: {best}\n")
+        assert result.status == (0 if counts else 2) and len(rows) == helpers.devices()
+    run("chapter03/set_gpu", "--most=any", "--inject-error", status=1)
 
 
 def chosen_by(result):

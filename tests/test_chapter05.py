@@ -56,6 +56,24 @@ def test_wrong_index(run):
     assert [row[2] for row in expected] == [4032, 4096, 0]
 
 
+def test_blocks_rounded_down(run):
+    """N / 128 blocks are too few, or none; CUDA refuses a launch of none."""
+    out = run("chapter05/add_launch_shapes", "--rounded-down", status=1).out
+    rows = re.findall(r"^<<<(\d+), 128>>> for N = (\d+): (\w+), (\d+) elements are not added$", out, re.M)
+    assert [int(n) for _, n, _, _ in rows] == [1000, 128, 127, 1]
+    for blocks, n, error, missed in rows:
+        assert int(blocks) == int(n) // 128 and int(missed) == int(n) % 128
+        assert error == ("cudaErrorInvalidConfiguration" if blocks == "0" else "cudaSuccess")
+
+
+def test_cost_of_threads(run):
+    out = run("chapter05/add_launch_shapes", "--thread-cost", status=0).out
+    assert re.search(
+        r"^a host thread, of 1000: [\d.]+ ns\na device thread, of 4194304: [\d.]+ ns$", out, re.M
+    )
+    run("chapter05/add_launch_shapes", "--thread-cost", "--inject-error", status=1)
+
+
 # ---- Shapes of launches, warps
 
 
@@ -97,6 +115,15 @@ def test_launch_geometry(run, rng):
         assert [numbers(line) for line in second.splitlines()[1:]] == expected
 
 
+def test_map_of_a_launch(run):
+    """Matrices of 12 x 12 and of 10 x 6 elements: the number of each thread in its block."""
+    for columns, rows, x, y in (4, 4, 3, 3), (2, 3, 5, 2):
+        options = ["--map", f"--grid-x={columns}", f"--grid-y={rows}", f"--block-x={x}", f"--block-y={y}"]
+        *blocks, _, _ = run("chapter05/launch_geometry", *options, status=0).out.split("\n\n")
+        shown = [[[numbers(part) for part in line.split("|")] for line in b.splitlines()] for b in blocks]
+        assert shown == rows * [[columns * [[i * x + j for j in range(x)]] for i in range(y)]]
+
+
 def test_too_many_threads(run):
     for x, y, z in (32, 33, 1), (16, 16, 5):
         options = [f"--block-{axis}={size}" for axis, size in zip("xyz", (x, y, z))]
@@ -116,6 +143,24 @@ def test_divergence(run, rng):
             "Adding neighbours: in 8 steps, 47 times a warp diverges\n"
             "Adding the second half to the first: in 8 steps, 5 times a warp diverges\n"
         )
+
+
+def test_carveouts(run):
+    """The program checks where its reads end."""
+    out = run("chapter05/memory_kinds", "--carveout", status=0).out
+    rows = re.findall(r"^shared memory has +(\d+) %: +(\S.*) cycles$", out, re.M)
+    assert [percent for percent, _ in rows] == ["0", "25", "50", "75", "100"]
+    assert all(len(cycles.split()) == 6 and min(map(float, cycles.split())) > 0 for _, cycles in rows)
+    run("chapter05/memory_kinds", "--carveout", "--inject-error", status=1)
+
+
+def test_schedulers(run):
+    """The program checks every value; here the rows."""
+    out = run("chapter05/occupancy", "--schedulers", status=0).out
+    rows = re.findall(r"^ ?(\d+) warps( +\d+\.\d+){3} cycles$", out, re.M)
+    assert [int(warps) for warps, _ in rows] == [1, 2, 4, 8, 16, 32]
+    assert re.search(r"sinf +\d+\.\d+, __sinf +\d+\.\d+ cycles$", out)
+    run("chapter05/occupancy", "--schedulers", "--inject-error", status=1)
 
 
 # ---- Dot products

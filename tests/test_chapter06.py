@@ -51,6 +51,7 @@ def test_mirrors(run, rng, tmp_path):
         assert f", at most {bounces} reflections\n" in result.out
         expected = mirrors(spheres(view["spheres"], view["seed"]), view["size"], bounces)
         helpers.compare(f"mirrors-{bounces}", picture, expected, mean=0.1, worst=1, fraction=0.003)
+    draw(run, tmp_path, "ray_mirrors", surface="glass", **more, **view)  # the program checks the picture
 
 
 def test_constant_divergence(run, rng):

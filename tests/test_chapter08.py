@@ -89,6 +89,12 @@ def test_heat_tells_what_the_copies_cost(run):
     assert 0 < mapped < interop and 0 < copied < host and abs(ratio - host / interop) < 0.02
 
 
+def test_flags_of_registering(run, rng):
+    out = run("chapter08/basic_interop", "--flags", "--size", rng.randint(1, 300), status=0).out
+    rows = re.findall(r"^(\w+) +map, write and unmap: \d+\.\d+ ms$", out, re.M)
+    assert rows == ["None", "ReadOnly", "WriteDiscard"]
+
+
 def test_interrupt(tmp_path):
     """An interrupt ends the animation after a frame; before the animation begins, it ends the program, without a picture."""
     for name in "ripple", "vertex_interop":

@@ -101,8 +101,12 @@ def test_sum_with_atomics(run, rng):
         atomics = re.search(r"^Each thread made (\d) atomic additions?$", out, re.M)[1]
         arch = re.search(r"^__CUDA_ARCH__ of the code that ran: (\d+|not defined)", out, re.M)[1]
         assert (atomics == "1") == (arch.isdigit() and int(arch) >= 900)
-        for least, has in re.findall(r"^ +(\d+\.\d)  (yes|no)   ", out, re.M):
+        name = run("chapter09/compute_capability", "--list-devices", status=0).out
+        rows = re.findall(r"^ +(\d+\.\d)  (yes|no) +\S.*\S  +(\w.*)$", out, re.M)
+        assert [row[0] for row in rows] == "1.0 1.1 1.2 1.3 2.0 3.0 6.0 7.0 7.5 8.0 9.0 10.0".split()
+        for least, has, devices in rows:
             assert (has == "yes") == (float(least) <= float(device))
+            assert least == device or not any(re.search(rf"\b{each}\b", name) for each in devices.split(", "))
         if helpers.backend() == "gpu":
             binary, ptx = re.search(r"^Binary code for (\S+), from PTX for (\S+)$", out, re.M).groups()
             assert float(binary) <= float(device) and int(arch) == int(float(ptx) * 10) * 10

@@ -109,6 +109,17 @@ def test_one_thread_for_all_devices(run, rng, gpus):
             assert re.search(line, result.out, re.M)
 
 
+def test_different_work_on_each_device(run, rng):
+    size = rng.randint(1, 10**6)
+    command = "chapter11/multidevice", "--different-work", "--gpus", 3, "--size", size
+    out = run(*command, status=0, env=enough(3)).out
+    found = re.findall(r"^GPU (\d): (dot product|all sums are right) = (\S+)$", out, re.M)
+    assert [row[:2] for row in found[1:]] == [("1", "all sums are right"), ("2", "dot product")]
+    values = [float(value) for _, _, value in found]
+    assert values == [pytest.approx(exact_dot(size) / 2, rel=1e-4), 1, values[0]]
+    run(*command, "--inject-error", status=1, env=enough(3))
+
+
 def test_memory_that_another_thread_has_pinned(run, rng):
     size, env = rng.randint(2, 10**6), enough(2)
     out = run("chapter11/portable", "--no-portable", "--size", size, status=0, env=env).out

@@ -14,6 +14,16 @@ def test_the_three_dot_products_are_equal(run, rng):
         assert len(re.findall(r": +[\d.]+ ms, [\d.]+ GB/s$", out, re.M)) == 5
 
 
+@needs("chapter12/cublas_dot")
+def test_types_of_numbers(run, rng):
+    """The program compares the results, which are whole numbers."""
+    for kind, size in ("double", 8), ("complex", 8), ("double-complex", 16):
+        options = ["--type", kind, "--size", rng.randint(1, 10**5), "--seed", rng.randrange(10**6)]
+        out = run("chapter12/cublas_dot", *options, status=0).out
+        assert re.search(rf"^cuBLAS, {size} bytes a number:  a \. b = -?\d+ [+-]\d+ i$", out, re.M)
+        run("chapter12/cublas_dot", *options, "--inject-error", status=1)
+
+
 @needs("chapter12/cublas_matmul")
 def test_products_of_matrices(run, rng):
     """Not square; and as if cuBLAS read by rows: the call succeeds and the check fails, for square matrices too."""
@@ -75,6 +85,11 @@ def test_solvers(run, rng):
         errors = re.findall(r"^(\S+) +largest .*: (\S+) of (\S+)$", out, re.M)
         assert [name for name, _, _ in errors] == ["LU", "QR", "QR", "Q", "SVD", "U", "V^T"]
         assert all(float(error) <= float(allowed) for _, error, allowed in errors)
+        out = run("chapter12/linear_solver", *options, "--constraints", rng.randint(1, columns), status=0).out
+        assert [name for name, _ in re.findall(r"^(C x|KKT) +largest .*: (\S+) of \S+$", out, re.M)] == [
+            "C x",
+            "KKT",
+        ]
     k = size // 2 + 1
     result = run("chapter12/linear_solver", "--size", size, "--singular", status=1)
     says = f"devInfo is {k}: element ({k}, {k}) of U is zero, so there is no solution"

@@ -78,7 +78,10 @@ def test_fft_of_rows(run, rng):
     x = random_numbers(seed, 2 * 10007)
     check_bins(bins(out), np.fft.fft(x[::2] + 1j * x[1::2])[None])
     assert len(bins(out)) == 3
-    for variant in ["--real"], ["--batch", 3], ["--long", 64]:
+    nx, ny, nz = (rng.randint(1, 40) for _ in range(3))  # the program compares every bin
+    out = run("chapter12/fft_2d", "--nx", nx, "--ny", ny, "--nz", nz, "--seed", seed, status=0).out
+    assert out.endswith(f"{nx} x {ny} x {nz} bins of an impulse\n")
+    for variant in ["--real"], ["--batch", 3], ["--long", 64], ["--nz", 3]:
         run("chapter12/fft_2d", *variant, "--inject-error", status=1)
     run("chapter12/fft_2d", "--real", "--batch", 3, status=64)
 
