@@ -116,6 +116,16 @@ def test_kernels_that_fail_are_named(program, once, which, says):
     assert result.status in (1, 3) and re.fullmatch(f"cuda on the CPU: {says}.*\n", result.err), str(result)
 
 
+def test_a_changed_header_is_noticed_however_the_folder_is_named(tmp_path):
+    shutil.copytree(tools.ROOM, tmp_path / "cucc", ignore=shutil.ignore_patterns("build", "tests"))
+    for folder, stale in (tmp_path / "cucc/new", True), ("new", False), ("new", True):
+        command = "make", "-C", tmp_path / "cucc", f"TOOLKIT={folder}", f"{folder}/objects/runtime/fiber.cpp.o"
+        log = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert stale == ("CXX" in log), log
+        if not stale:
+            (tmp_path / "cucc/runtime/fiber.h").touch()
+
+
 def test_a_cold_cache_used_by_two(tmp_path):
     """One builds the translator and the library, the other waits. A Makefile that notices another one takes the place of ours."""
     shutil.copytree(tools.ROOM, tmp_path / "cucc", ignore=shutil.ignore_patterns("build", "tests"))
