@@ -119,7 +119,13 @@ def test_kernels_that_fail_are_named(program, once, which, says):
 def test_a_changed_header_is_noticed_however_the_folder_is_named(tmp_path):
     shutil.copytree(tools.ROOM, tmp_path / "cucc", ignore=shutil.ignore_patterns("build", "tests"))
     for folder, stale in (tmp_path / "cucc/new", True), ("new", False), ("new", True):
-        command = "make", "-C", tmp_path / "cucc", f"TOOLKIT={folder}", f"{folder}/objects/runtime/fiber.cpp.o"
+        command = (
+            "make",
+            "-C",
+            tmp_path / "cucc",
+            f"TOOLKIT={folder}",
+            f"{folder}/objects/runtime/fiber.cpp.o",
+        )
         log = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert stale == ("CXX" in log), log
         if not stale:
