@@ -145,20 +145,24 @@ template <bool fast> __device__ void sine(float *value, float) {
         *value = fast ? __sinf(*value) : sinf(*value);
 }
 
-// The cycles of a block whose threads do `work` on CHAINS values each, which begin as multiples of `first`
+// The cycles of a block whose threads do `work` on CHAINS values each, which begin as multiples of `first`.
+// They are loaded and stored between the barriers, across which the compiler moves no access to memory;
+// values in registers alone could be computed before or after the time is measured.
 template <int CHAINS, void (*work)(float *, float)>
 __global__ void count_cycles(float first, float factor, float *x, long long *cycles) {
-    float value[CHAINS];
+    float value[CHAINS], *own = x + threadIdx.x * CHAINS;
     for (int c = 0; c < CHAINS; c++)
-        value[c] = first * (threadIdx.x * CHAINS + c);
+        own[c] = first * (threadIdx.x * CHAINS + c);
     __syncthreads();
     long long start = clock64();
+    for (int c = 0; c < CHAINS; c++)
+        value[c] = own[c];
     work(value, factor);
+    for (int c = 0; c < CHAINS; c++)
+        own[c] = value[c];
     __syncthreads();
     if (threadIdx.x == 0)
         *cycles = clock64() - start;
-    for (int c = 0; c < CHAINS; c++)
-        x[threadIdx.x * CHAINS + c] = value[c];
 }
 
 // Prints the cycles for each warp and step. sines: 0, or the largest error of a sine in 2^-24

@@ -63,7 +63,9 @@ def test_blocks_rounded_down(run):
     assert [int(n) for _, n, _, _ in rows] == [1000, 128, 127, 1]
     for blocks, n, error, missed in rows:
         assert int(blocks) == int(n) // 128 and int(missed) == int(n) % 128
-        assert error == ("cudaErrorInvalidConfiguration" if blocks == "0" else "cudaSuccess")
+        # CUDA 13.0 returns cudaErrorInvalidValue, although its documentation says cudaErrorInvalidConfiguration.
+        refused = "cudaErrorInvalidConfiguration", "cudaErrorInvalidValue"
+        assert error in (refused if blocks == "0" else ("cudaSuccess",))
 
 
 def test_cost_of_threads(run):
