@@ -645,6 +645,7 @@ Space space_of(const void *address);
 #include "warp.h"
 #include "occupancy.h"
 #include "atomics.h"
+#include "shift.h"
 #include "volatile.h"
 
 #endif // __cplusplus

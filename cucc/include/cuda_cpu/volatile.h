@@ -100,11 +100,25 @@ template <class T> struct InStep {
     CUDA_CPU_ASSIGN(&)
     CUDA_CPU_ASSIGN(|)
     CUDA_CPU_ASSIGN(^)
-    CUDA_CPU_ASSIGN(<<)
-    CUDA_CPU_ASSIGN(>>)
 #undef CUDA_CPU_ASSIGN
+    CUDA_CPU_INLINE T operator<<=(Operand<T> o) {
+        return store((T)shift_left(+(T) * this, o.value), o.site);
+    }
+    CUDA_CPU_INLINE T operator>>=(Operand<T> o) {
+        return store((T)shift_right(+(T) * this, o.value), o.site);
+    }
 };
 
+// For the shifts of shift.h the left operand is the number.
+#define CUDA_CPU_SHIFT(Tag)                                                                                  \
+    template <class T> CUDA_CPU_INLINE auto operator<<(InStep<T> &a, Tag &&tag) {                            \
+        return (T)a << (Tag &&) tag;                                                                         \
+    }
+CUDA_CPU_SHIFT(ShiftLeft)
+CUDA_CPU_SHIFT(ShiftRight)
+CUDA_CPU_SHIFT(AssignLeft)
+CUDA_CPU_SHIFT(AssignRight)
+#undef CUDA_CPU_SHIFT
 #undef CUDA_CPU_INLINE
 
 // An array of InStep numbers.
