@@ -24,7 +24,7 @@ namespace cuda_cpu {
 __thread Worker *self;
 __thread Spin spin;
 __thread const __volatile__ void *last_lock;
-__thread unsigned last_reader;
+__thread Reads reads;
 Block no_block{};
 __thread Block *current_block = &no_block;
 

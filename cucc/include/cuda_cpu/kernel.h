@@ -553,7 +553,14 @@ struct Spin {
 };
 extern __thread Spin spin;
 extern __thread const __volatile__ void *last_lock; // address of the last compare-and-swap that succeeded
-extern __thread unsigned last_reader; // the thread that last read a volatile variable (volatile.h)
+
+// The reads of the running thread through `volatile` (volatile.h): their number, and of the last ones a bit
+// for each address and value. `before` are those of an earlier time; 0: none, or too many.
+struct Reads {
+    unsigned thread, count;
+    uint64_t seen, before;
+};
+extern __thread Reads reads;
 
 // Adds a byte to a section of the object file. The compiler drops it together with code that is not used, so
 // the section exists only where kernels may poll (runtime/waiting.cpp).
