@@ -103,6 +103,31 @@ TEST(returned_threads_count_as_arrived) {
     }
 }
 
+// Warps meet in two branches, with values that they exchange there.
+__global__ void meet_in_branches(int *good) {
+    __shared__ int values[512];
+    const unsigned t = threadIdx.x, other = blockDim.x - 1 - t;
+    int sum = 0;
+    for (int i = 0; i < 20; ++i) {
+        if (t / 32 % 2 == i % 2u) {
+            values[t] = i + (int)t;
+            __syncthreads();
+            sum += values[other];
+        } else {
+            values[t] = i + (int)t + 1;
+            __syncthreads();
+            sum += values[other];
+        }
+        __syncthreads();
+    }
+    good[t] = sum == 20 * (int)other + 190 + 10;
+}
+
+TEST(a_barrier_in_each_branch) {
+    for (unsigned threads : {33u, 64u, 128u, 500u})
+        EXPECT(good(meet_in_branches, threads));
+}
+
 __device__ int deep(int n) { // uses much of a thread's stack, with a barrier at the bottom
     volatile char frame[1000];
     frame[n % 1000] = (char)n;
