@@ -10,6 +10,7 @@
  * 1999.
  */
 #pragma once
+#define CURAND_KERNEL_H_
 #include "cuda_cpu/letters_off.h"
 #include "cuda_runtime.h"
 #include "curand.h"

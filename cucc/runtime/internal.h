@@ -69,6 +69,7 @@ cudaError_t failure_of(const char *call);
 // made inside a stream callback. begin() also returns the sticky error of the device; begin_query()
 // does not, for calls that only ask about devices.
 cudaError_t begin_query(const char *call);
+extern std::atomic<bool> runtime_used; // by a call of the runtime, which on a GPU calls cuInit
 cudaError_t begin(const char *call);
 
 // Fail if there is no such device, memory pool or stream; the last two set `device`, if it is not null, to

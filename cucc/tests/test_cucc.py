@@ -451,3 +451,10 @@ def test_old_programs(cucc, write, output):
     assert "shuffle.cu:1:" in message and "CUDA 13 does not have __shfl; with --legacy it is here" in message
     cucc("--legacy", old, "-o", "program")
     assert output() == "6 cases, 0 failed\n"
+    write(
+        host_cpp="#include <cuda_runtime.h>\nint max(int a, int b) { return a > b ? a : b; }\n"
+        "int main() { cudaDeviceProp p; cudaThreadSynchronize(); return cudaGetDeviceProperties(&p, 0) || p.clockRate < 1; }\n",
+        more_c="int more(void) { int class = 1; return class; }\n",
+    )
+    cucc("--legacy", "host.cpp", "more.c", "shuffle.cu", "-o", "program")
+    assert output() == ""

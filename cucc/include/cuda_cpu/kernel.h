@@ -343,7 +343,7 @@ struct Launch {
 };
 
 extern const Function *all_functions;
-[[noreturn]] void called_without_launch(const char *kernel);
+void called_without_launch(const char *kernel);
 // Finds the kernel at this address, which may come from a cast. Prints an error message and returns null if
 // there is none.
 Function *find_function(const char *call, const void *kernel);
@@ -387,7 +387,7 @@ inline void launch_body(const char *name, unsigned most_threads, Body body,
     Function &function = KernelOf<Owner, Body, A...>::function;
     Launch *const launch = current_launch;
     if (!launch || launch->taken)
-        called_without_launch(name);
+        return called_without_launch(name);
     launch->taken = true;
     current_launch = launch->outer;
     function.name = name;

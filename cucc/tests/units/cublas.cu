@@ -259,6 +259,23 @@ TEST(sixteen_bit_inputs) {
     EXPECT(full.back() == std::vector<float>(m * n, 12));
 }
 
+TEST(halves) {
+    const Handle h;
+    const int m = 4, n = 3, k = 2;
+    const __half two = __float2half(2), one = __float2half(1);
+    const Array<__half> a(std::vector<__half>(m * k, __float2half(1.5f))), b(std::vector<__half>(k * n, two)),
+        c(std::vector<__half>(m * n, one));
+    const float onef = 1, zero = 0;
+    const Array<float> full(m * n);
+    CALL(
+        cublasHgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device, m, b.device, k, &one, c.device, m));
+    for (const __half &x : c.back())
+        EXPECT(__half2float(x) == 13); // 2 * (2 * 1.5 * 2) + 1
+    CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &onef, a.device, CUDA_R_16F, m, b.device,
+                      CUDA_R_16F, k, &zero, full.device, CUDA_R_32F, m, CUDA_R_32F, CUBLAS_GEMM_DEFAULT));
+    EXPECT(full.back() == std::vector<float>(m * n, 6));
+}
+
 TEST(bad_arguments) {
     const Handle h;
     Matrix<float> A(4, 4);

@@ -22,6 +22,14 @@ TEST(nothing_works_before_init) { // the first case
     EXPECT(count >= 1);
 }
 
+TEST(the_runtime_initializes_the_driver) {
+    int count = 0;
+    void *memory;
+    EXPECT(cudaMalloc(&memory, 8) == cudaSuccess);
+    OK(cuDeviceGetCount(&count));
+    EXPECT(count >= 1);
+}
+
 TEST(devices) {
     CUdevice device;
     char name[100];
