@@ -10,7 +10,6 @@
  * 1999.
  */
 #pragma once
-#define CURAND_KERNEL_H_
 #include "cuda_cpu/letters_off.h"
 #include "cuda_runtime.h"
 #include "curand.h"

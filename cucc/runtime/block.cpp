@@ -337,26 +337,27 @@ Switch meet_block(uint3 thread, BlockVote vote, bool predicate, Site site) {
 
 // The barrier of a block counts threads, whatever line they wait at: since compute capability 7.0 a block may
 // have a barrier in each of two branches. The lanes of a warp must take the same one.
-void Worker::arrive_elsewhere(unsigned t, Site site) {
-    Warp &warp = warps[t / warpSize];
-    if (warp.elsewhere && !same_site(site, warp.other_site))
+static void check_lane(const Warp &warp, unsigned t, Site site) {
+    if (!same_site(site, warp.other_site))
         kernel_error("divergent barrier: lanes of one warp wait at %s and, thread %s, at %s",
                      place(warp.other_site).c_str(), coordinates(thread_index(t)).c_str(),
                      place(site).c_str());
+}
+
+void Worker::arrive_elsewhere(unsigned t, Site site) {
+    Warp &warp = warps[t / warpSize];
+    if (warp.elsewhere)
+        check_lane(warp, t, site);
     warp.elsewhere |= 1u << t % warpSize;
     warp.other_site = site;
     elsewhere = true;
 }
 
 void Worker::check_elsewhere() {
-    for (unsigned i = 0; i < at_barrier; ++i) {
-        const unsigned t = arrived[i];
-        const Warp &warp = warps[t / warpSize];
-        if (warp.elsewhere && !(warp.elsewhere >> t % warpSize & 1))
-            kernel_error("divergent barrier: lanes of one warp wait at %s and, thread %s, at %s",
-                         place(warp.other_site).c_str(), coordinates(thread_index(t)).c_str(),
-                         place(barrier_site).c_str());
-    }
+    for (unsigned i = 0; i < at_barrier; ++i)
+        if (const Warp &warp = warps[arrived[i] / warpSize];
+            warp.elsewhere && !(warp.elsewhere >> arrived[i] % warpSize & 1))
+            check_lane(warp, arrived[i], barrier_site);
     for (Warp &warp : warps)
         warp.elsewhere = 0;
     elsewhere = false;

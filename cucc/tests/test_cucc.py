@@ -119,10 +119,7 @@ USES = {
     "cusolver": ("cusolverDn.h", "cusolverDnHandle_t h; cusolverDnCreate(&h)"),
     "cufft": ("cufft.h", "cufftHandle p; cufftPlan1d(&p, 8, CUFFT_Z2Z, 1); cufftPlan1d(&p, 8, CUFFT_C2C, 1)"),
     "cusparse": ("cusparse.h", "cusparseHandle_t h; cusparseCreate(&h)"),
-    "curand": (
-        "curand.h",
-        "curandGenerator_t g; curandCreateGenerator(&g, CURAND_RNG_PSEUDO_DEFAULT)",
-    ),
+    "curand": ("curand.h", "curandSetStream(0, 0)"),
     "nvToolsExt": ("nvToolsExt.h", 'nvtxRangePushA("x")'),
 }
 

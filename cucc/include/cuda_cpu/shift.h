@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Shifts in device code. In PTX a shift by as many bits as the number has, or more, gives 0, or -1 for a
- * negative number that is shifted to the right. C++ leaves that undefined; this machine's processor takes the
- * count modulo 32 or 64.
- *
- * cu2cpp puts one of these objects between the operands. The operators of C++ stay, and so do precedence,
- * overloads and constant expressions:
+ * Shifts in device code. In PTX a shift by all bits of a number or more gives 0, or -1 for a negative number
+ * to the right; this machine's processor takes the count modulo 32 or 64. cu2cpp puts an object between the
+ * operands. The operators stay, and so do precedence, overloads and constant expressions:
  *
  *     a << b    ->  a << ShiftLeft() << b
  *     a >> b    ->  a << ShiftRight() >> b
@@ -42,8 +39,7 @@ template <class A, class B> CUDA_CPU_INLINE A shift_right(A a, B count) {
     struct Shift##Left {};                                                                                   \
     struct Assign##Left {};                                                                                  \
     struct Change##Left {};                                                                                  \
-    template <class A> struct Left { A value; };                                                             \
-    template <class A> struct Assigned##Left {                                                               \
+    template <class A> struct Left {                                                                         \
         A value;                                                                                             \
         template <class B> CUDA_CPU_INLINE IfShifted<B, A> operator=(B b) { return shift(value, b); }        \
         template <class B> CUDA_CPU_INLINE IfNot<B, A> operator=(B &&b) { return value op b; }               \
@@ -76,8 +72,7 @@ template <class A, class B> CUDA_CPU_INLINE A shift_right(A a, B count) {
                                                                                            B &&b) {          \
         return a.value op static_cast<B &&>(b);                                                              \
     }                                                                                                        \
-    template <class A>                                                                                       \
-    CUDA_CPU_INLINE IfShifted<A, Assigned##Left<Promoted<A>>> operator<<(A a, Assign##Left &&) {             \
+    template <class A> CUDA_CPU_INLINE IfShifted<A, Left<Promoted<A>>> operator<<(A a, Assign##Left &&) {    \
         return {a};                                                                                          \
     }                                                                                                        \
     template <class A> CUDA_CPU_INLINE IfNot<A, Changed##Left<A>> operator<<(A &&a, Assign##Left &&) {       \

@@ -93,12 +93,9 @@ TEST(a_barrier_in_each_branch) {
     faulty_if_strict(
         [] { barrier_in_each_branch<<<1, 90>>>(32); },
         {"divergent barrier: 32 of 90 threads", line(each_branch_line), line(each_branch_line + 2)});
-    for (bool strict : {false, true}) { // lanes of a warp in two branches
+    for (bool strict : {false, true}) // lanes of a warp in two branches
         faulty([] { barrier_in_each_branch<<<1, 64>>>(33); },
                {"divergent barrier", line(each_branch_line), line(each_branch_line + 2)}, strict);
-        faulty([] { barrier_in_each_branch<<<1, 96>>>(32); },
-               {"divergent barrier", line(each_branch_line + 2)}, strict);
-    }
 }
 
 __global__ void lane_left_out(unsigned mask) {

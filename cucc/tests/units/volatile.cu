@@ -177,24 +177,10 @@ __global__ void wait_for_neighbours(volatile int *state, int n) {
     } while (more);
 }
 
-// Six flags in turn, until the last thread has set all of them
-__global__ void wait_for_flags(volatile int *flags) {
-    if (threadIdx.x + 1 == blockDim.x)
-        for (int i = 0; i < 6; i++)
-            flags[i] = 1;
-    for (int sum = 0; sum < 6;) {
-        sum = 0;
-        for (int i = 0; i < 6; i++)
-            sum += flags[i];
-    }
-}
-
 TEST(threads_that_poll_several_addresses_in_turn) {
-    const Device<int> state(std::vector<int>(64, 1)), flags(6);
+    const Device<int> state(std::vector<int>(64, 1));
     wait_for_neighbours<<<1, 64>>>(state.data, 64);
     EXPECT(state.host() == std::vector<int>(64, 2));
-    wait_for_flags<<<1, 33>>>(flags.data);
-    EXPECT(flags.host() == std::vector<int>(6, 1));
 }
 
 // ---- other uses ----
