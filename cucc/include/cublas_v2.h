@@ -4,11 +4,12 @@
  * in cuBLAS. The functions check sizes and leading dimensions, and do their work in the order of the stream.
  *
  * Has levels 1 to 3 for float and double, the common functions for complex numbers, batches of products, and
- * cublasGemmEx for 16-bit inputs, which are converted to float; batches of LU factorizations. Other functions
- * are not declared. A name with _v2 is the same function.
+ * cublasGemmEx and cublasHgemm for 16-bit inputs, which are converted to float; batches of LU factorizations.
+ * Other functions are not declared. A name with _v2 is the same function.
  */
 #pragma once
 #define CUBLAS_API_H_
+#define CUBLAS_V2_H_
 #ifndef __cplusplus
 #error "cublas_v2.h: the CPU back end has it for C++ only"
 #endif
@@ -22,6 +23,7 @@
 #include <type_traits>
 #include <vector>
 #include "cuComplex.h"
+#include "cuda_bf16.h"
 #include "cuda_cpu/lapack.h"
 #include "cuda_cpu/library.h"
 #include "library_types.h"

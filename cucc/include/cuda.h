@@ -5,7 +5,6 @@
  * memory, arrays and graphs are not declared; docs/limits.md lists what there is.
  */
 #pragma once
-#define __cuda_cuda_h__
 #define CUDA_VERSION 13000
 #include "cuda_cpu/api.h"
 

@@ -9,6 +9,7 @@
  * declared.
  */
 #pragma once
+#define _CUFFT_H_
 #ifndef __cplusplus
 #error "cufft.h: the CPU back end has it for C++ only"
 #endif
@@ -43,9 +44,12 @@ typedef enum cufftResult_t {
     CUFFT_SETUP_FAILED = 7,
     CUFFT_INVALID_SIZE = 8,
     CUFFT_UNALIGNED_DATA = 9,
+    CUFFT_INCOMPLETE_PARAMETER_LIST = 10, // this one, 12 and 15: until CUDA 12
     CUFFT_INVALID_DEVICE = 11,
+    CUFFT_PARSE_ERROR = 12,
     CUFFT_NO_WORKSPACE = 13,
     CUFFT_NOT_IMPLEMENTED = 14,
+    CUFFT_LICENSE_ERROR = 15,
     CUFFT_NOT_SUPPORTED = 16,
     CUFFT_MISSING_DEPENDENCY = 17,
     CUFFT_NVRTC_FAILURE = 18,
@@ -82,25 +86,25 @@ namespace fft {
 #define CUDA_CPU_FFTW(Name, prefix, T)                                                                       \
     struct Name {                                                                                            \
         typedef T Real;                                                                                      \
-        typedef prefix##complex Complex;                                                                     \
-        template <class N> using Number = std::conditional_t<std::is_same<N, T>::value, T, Complex>;         \
+        typedef prefix##complex Pair;                                                                        \
+        template <class N> using Number = std::conditional_t<std::is_same<N, T>::value, T, Pair>;            \
         typedef prefix##iodim64 Dim;                                                                         \
         typedef prefix##plan Plan;                                                                           \
-        static Plan plan(int rank, const Dim *dims, const Dim *batch, Complex *in, Complex *out, int sign,   \
+        static Plan plan(int rank, const Dim *dims, const Dim *batch, Pair *in, Pair *out, int sign,         \
                          unsigned flags) {                                                                   \
             return prefix##plan_guru64_dft(rank, dims, 1, batch, in, out, sign, flags);                      \
         }                                                                                                    \
-        static Plan plan(int rank, const Dim *dims, const Dim *batch, Real *in, Complex *out, int,           \
+        static Plan plan(int rank, const Dim *dims, const Dim *batch, Real *in, Pair *out, int,              \
                          unsigned flags) {                                                                   \
             return prefix##plan_guru64_dft_r2c(rank, dims, 1, batch, in, out, flags);                        \
         }                                                                                                    \
-        static Plan plan(int rank, const Dim *dims, const Dim *batch, Complex *in, Real *out, int,           \
+        static Plan plan(int rank, const Dim *dims, const Dim *batch, Pair *in, Real *out, int,              \
                          unsigned flags) {                                                                   \
             return prefix##plan_guru64_dft_c2r(rank, dims, 1, batch, in, out, flags);                        \
         }                                                                                                    \
-        static void execute(Plan p, Complex *in, Complex *out) { prefix##execute_dft(p, in, out); }          \
-        static void execute(Plan p, Real *in, Complex *out) { prefix##execute_dft_r2c(p, in, out); }         \
-        static void execute(Plan p, Complex *in, Real *out) { prefix##execute_dft_c2r(p, in, out); }         \
+        static void execute(Plan p, Pair *in, Pair *out) { prefix##execute_dft(p, in, out); }                \
+        static void execute(Plan p, Real *in, Pair *out) { prefix##execute_dft_r2c(p, in, out); }            \
+        static void execute(Plan p, Pair *in, Real *out) { prefix##execute_dft_c2r(p, in, out); }            \
         static void destroy(Plan p) { prefix##destroy_plan(p); }                                             \
         static bool aligned(const void *p) { return prefix##alignment_of((T *)p) == 0; }                     \
     };

@@ -13,6 +13,7 @@
  * CURAND_ORDERING_PSEUDO_SEEDED.
  */
 #pragma once
+#define CURAND_H_
 #include <stddef.h>
 #include "cuda_cpu/api.h"
 #include "library_types.h"

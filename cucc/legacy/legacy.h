@@ -82,6 +82,8 @@ inline cudaError_t cudaGetDeviceProperties(legacy::DeviceProperties *properties,
 }
 #define cudaDeviceProp ::legacy::DeviceProperties
 
+#ifdef __CUDACC__ // the rest is not for host sources
+
 // ---- cudaGLSetGLDevice: since CUDA 5 it is not needed, and fails without a current OpenGL context ----
 
 #ifndef __CU2CPP__
@@ -184,4 +186,5 @@ inline cudaError_t cudaGetSymbolAddress(void **address, const char *name) {
 
 #include "textures.h"
 
+#endif // __CUDACC__
 #endif

@@ -24,7 +24,7 @@ namespace cuda_cpu {
 __thread Worker *self;
 __thread Spin spin;
 __thread const __volatile__ void *last_lock;
-__thread unsigned last_reader;
+__thread Reads reads;
 Block no_block{};
 __thread Block *current_block = &no_block;
 
@@ -214,7 +214,7 @@ void Worker::begin() {
     waited = true;
     accounted = ended = asking = streak = 0;
     head = tail = released_end = hidden = at_barrier = yielded_first = yielded_end = 0;
-    start_another = false;
+    start_another = elsewhere = false;
     memset(warps, 0, sizeof warps);
     ++barriers;
     passed_barrier = {nullptr, 0};
@@ -320,18 +320,47 @@ Switch meet_block(uint3 thread, BlockVote vote, bool predicate, Site site) {
     const unsigned t = worker.enter(thread);
     if (worker.at_barrier == 0) {
         worker.barrier_site = site;
-    } else if (!same_site(site, worker.barrier_site)) {
-        kernel_error("divergent barrier: %u of %u threads wait at %s while thread %s reaches %s",
-                     worker.at_barrier, worker.count, place(worker.barrier_site).c_str(),
-                     coordinates(thread).c_str(), place(site).c_str());
-    }
-    if (vote != BlockVote::none)
         worker.barrier_vote = vote;
+    } else if (!same_site(site, worker.barrier_site)) {
+        if (worker.strict || race_barrier || vote != worker.barrier_vote)
+            kernel_error("divergent barrier: %u of %u threads wait at %s while thread %s reaches %s",
+                         worker.at_barrier, worker.count, place(worker.barrier_site).c_str(),
+                         coordinates(thread).c_str(), place(site).c_str());
+        worker.arrive_elsewhere(t, site);
+    }
     worker.barrier_ayes += predicate;
     if (traced_block)
-        trace_arrival(t, worker.barrier_site);
+        trace_arrival(t, site, worker.barrier_site);
     worker.arrived[worker.at_barrier++] = (uint16_t)t;
     return worker.wait(t);
+}
+
+// The barrier of a block counts threads, whatever line they wait at: since compute capability 7.0 a block may
+// have a barrier in each of two branches. The lanes of a warp must take the same one.
+static void check_lane(const Warp &warp, unsigned t, Site site) {
+    if (!same_site(site, warp.other_site))
+        kernel_error("divergent barrier: lanes of one warp wait at %s and, thread %s, at %s",
+                     place(warp.other_site).c_str(), coordinates(thread_index(t)).c_str(),
+                     place(site).c_str());
+}
+
+void Worker::arrive_elsewhere(unsigned t, Site site) {
+    Warp &warp = warps[t / warpSize];
+    if (warp.elsewhere)
+        check_lane(warp, t, site);
+    warp.elsewhere |= 1u << t % warpSize;
+    warp.other_site = site;
+    elsewhere = true;
+}
+
+void Worker::check_elsewhere() {
+    for (unsigned i = 0; i < at_barrier; ++i)
+        if (const Warp &warp = warps[arrived[i] / warpSize];
+            warp.elsewhere && !(warp.elsewhere >> arrived[i] % warpSize & 1))
+            check_lane(warp, arrived[i], barrier_site);
+    for (Warp &warp : warps)
+        warp.elsewhere = 0;
+    elsewhere = false;
 }
 
 // All threads that have not returned are at the barrier. Makes all of them ready, in the order of the
@@ -341,6 +370,8 @@ void Worker::release_barrier() {
     const int ayes = barrier_ayes, voters = (int)at_barrier;
     barrier_vote = BlockVote::none;
     barrier_ayes = 0;
+    if (elsewhere)
+        check_elsewhere();
     if (vote == BlockVote::grid)
         wait_at_grid_barrier();
     if (race_barrier)

@@ -23,6 +23,8 @@ struct Warp {
     unsigned waiting, ended; // lane masks: in a warp operation; ended
     unsigned asking;         // lanes of `waiting` that wait for all lanes that can reach the same line
     unsigned at_tile;        // lanes at the barrier of a tile of several warps
+    unsigned elsewhere; // lanes that wait for the barrier of the block at another line than barrier_site …
+    Site other_site;    // … and that line
 };
 
 // The arguments of a thread's last warp operation.
@@ -82,8 +84,9 @@ struct Worker : Block {
     bool start_another; // next() must start a thread that has not run yet
     BlockVote barrier_vote = BlockVote::none;
     int barrier_ayes = 0;
-    unsigned barriers = 0; // number of barriers that the block has passed
-    Site passed_barrier;   // where the last of them is
+    unsigned barriers = 0;  // number of barriers that the block has passed
+    bool elsewhere = false; // threads wait at other lines than barrier_site
+    Site passed_barrier;    // where the last of them is
     Lane lanes[max_threads]{};
     uint64_t lane_values[max_threads];
     Warp warps[max_threads / warpSize];
@@ -113,6 +116,7 @@ struct Worker : Block {
         const unsigned here = count - warp * warpSize;
         return here >= 32 ? ~0u : (1u << here) - 1;
     }
+    void arrive_elsewhere(unsigned t, Site site); // at a barrier of the block
     void resume_yielded();
     void make_lanes_ready(unsigned warp, unsigned lanes);
     void complete_warp_operation(unsigned warp, bool diagnose = false);
@@ -127,6 +131,7 @@ struct Worker : Block {
     void account(unsigned position);
     void loop_returned();
     void release_barrier();
+    void check_elsewhere();
     Site site_of(unsigned t) const;
     Context &next();
     [[noreturn]] void stuck();

@@ -55,8 +55,9 @@ CUresult refuse(CUresult error, const char *call, const char *why) {
 
 cudaError_t check_initialized(const char *call) {
     TRY(failure_of(call));
-    return initialized ? cudaSuccess
-                       : fail(cudaErrorInitializationError, "%s: the program has not called cuInit", call);
+    return initialized || runtime_used
+               ? cudaSuccess
+               : fail(cudaErrorInitializationError, "%s: the program has not called cuInit", call);
 }
 
 CUresult begun(cudaError_t error) {

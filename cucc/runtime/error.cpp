@@ -216,7 +216,10 @@ void lose_failed_device() {
         for_good[current_device()] = cudaErrorDevicesUnavailable;
 }
 
+std::atomic<bool> runtime_used{false};
+
 cudaError_t begin_query(const char *call) {
+    runtime_used.store(true, std::memory_order_relaxed);
     FAIL_IF(in_callback, cudaErrorNotPermitted, "a stream's callback must not call the runtime");
     if (const cudaError_t error = failure_of(call))
         return last_error() = error;

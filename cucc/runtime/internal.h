@@ -69,6 +69,7 @@ cudaError_t failure_of(const char *call);
 // made inside a stream callback. begin() also returns the sticky error of the device; begin_query()
 // does not, for calls that only ask about devices.
 cudaError_t begin_query(const char *call);
+extern std::atomic<bool> runtime_used; // by a call of the runtime, which on a GPU calls cuInit
 cudaError_t begin(const char *call);
 
 // Fail if there is no such device, memory pool or stream; the last two set `device`, if it is not null, to
@@ -254,9 +255,9 @@ enum class Side { device, host, either };
 // Checks that [pointer, pointer + bytes) is valid as the `role` (for example "source") of `call`; fails if
 // not.
 cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes, Side side);
-// Returns the value that every byte of newly allocated device memory gets: 0xff by default, so that
-// uninitialized floats are NaN and a read of uninitialized memory shows in the result, or the value of
-// CUDA_CPU_FILL.
+// Returns the value that every byte of newly allocated device memory gets, as CUDA_CPU_FILL says. By default
+// it is 0x7f: 3.4e38 as float, 1.4e306 as double. So uninitialized numbers fail both !(fabs(x - y) <= e) and
+// fabs(x - y) > e, which is false for NaN.
 int fresh_byte();
 // Allocates memory filled with fresh_byte() and charges it to the current device. `file`
 // and `line` are those of the program's call.

@@ -71,9 +71,8 @@ void launched_no_kernel(const char *name, Site site) {
 }
 
 void called_without_launch(const char *kernel) {
-    fprintf(stderr, "cuda on the CPU: the kernel %s is called as a function: it needs <<<grid, block>>>\n",
-            kernel);
-    exit(EXIT_FAILURE);
+    fail(cudaErrorMissingConfiguration, "the kernel %s is called as a function: it needs <<<grid, block>>>",
+         kernel);
 }
 
 // Ends the launch with a sticky error, as on a GPU: the worker leaves its block, and no further block starts.

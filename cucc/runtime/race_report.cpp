@@ -226,8 +226,8 @@ bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
 void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
     const unsigned char *const at = (const unsigned char *)address;
     Allocation memory;
-    if (fresh_byte() != 0xff || !current.task ||
-        !std::all_of(at, at + bytes, [](unsigned char b) { return b == 0xff; }) ||
+    if (fresh_byte() == 0 || !current.task ||
+        !std::all_of(at, at + bytes, [](unsigned char b) { return b == fresh_byte(); }) ||
         !find_allocation(at, memory) || memory.kind != MemoryKind::device)
         return;
     std::lock_guard lock(reports().mutex);

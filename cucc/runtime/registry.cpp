@@ -124,7 +124,8 @@ void tell_of_leaks(int status, void *) {
 } // namespace
 
 int fresh_byte() {
-    static const int byte = setting_of("CUDA_CPU_FILL", {"nan", "zero"}) ? 0 : 0xff;
+    static const int bytes[] = {0x7f, 0xff, 0},
+                     byte = bytes[setting_of("CUDA_CPU_FILL", {"huge", "nan", "zero"})];
     return byte;
 }
 

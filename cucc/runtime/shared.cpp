@@ -3,8 +3,8 @@
  * Shared memory: an arena for each worker, which every block that it runs reuses.
  *
  * The launch's dynamic part comes first. A declared variable is allocated when the first thread of
- * the block reaches its declaration. Every byte of both is set to fresh_byte(), by default 0xff, so that
- * floats are NaN and a read before the first write shows. Under AddressSanitizer the rest of the arena is
+ * the block reaches its declaration. Every byte of both is set to fresh_byte(), so that
+ * a read before the first write shows. Under AddressSanitizer the rest of the arena is
  * poisoned.
  */
 #include "block.h"

@@ -151,10 +151,10 @@ void BlockTrace::thread_stops(unsigned thread) {
     last = time;
 }
 
-void trace_arrival(unsigned thread, Site &barrier_site) {
+void trace_arrival(unsigned thread, Site site, Site &barrier_site) {
     BlockTrace &b = *traced_block;
     b.thread_stops(thread);
-    b.add(thread, {0, (uint32_t)barrier_site.line, 0, EventKind::barrier, 0});
+    b.add(thread, {0, (uint32_t)site.line, 0, EventKind::barrier, 0});
     static __thread char own_name[PATH_MAX];
     if (barrier_site.file != own_name) {
         snprintf(own_name, sizeof own_name, "%s", barrier_site.file);

@@ -114,18 +114,47 @@ def test_options_in_all_spellings(cucc, write, output, tmp_path):
     assert rule.startswith("goal:") and "main.cu" in rule and "here.h" in rule
 
 
-@pytest.mark.parametrize(
-    "libraries, linked",
-    [
-        (["-lcublas_static", "-lculibos"], " -lopenblas -lm"),
-        (["-lcusparse", "-lcusolver", "-lcurand"], " -lopenblas -lm"),
-        (["-lcufft"], " -lfftw3f -lm -lfftw3 "),
-    ],
-)
-def test_libraries_are_replaced(cucc, write, libraries, linked):
-    write(main_cu="int main() { }\n")
-    commands = cucc("--dryrun", "main.cu", *libraries, "-lm")
-    assert linked in commands and "-lcu" not in commands.replace("-lcuda", "")
+USES = {
+    "cublas": ("cublas_v2.h", "cublasHandle_t h; cublasCreate(&h)"),
+    "cusolver": ("cusolverDn.h", "cusolverDnHandle_t h; cusolverDnCreate(&h)"),
+    "cufft": ("cufft.h", "cufftHandle p; cufftPlan1d(&p, 8, CUFFT_Z2Z, 1); cufftPlan1d(&p, 8, CUFFT_C2C, 1)"),
+    "cusparse": ("cusparse.h", "cusparseHandle_t h; cusparseCreate(&h)"),
+    "curand": ("curand.h", "curandSetStream(0, 0)"),
+    "nvToolsExt": ("nvToolsExt.h", 'nvtxRangePushA("x")'),
+}
+
+
+@pytest.mark.parametrize("library", USES)
+def test_libraries_stand_before_or_after_sources(cucc, write, output, tmp_path, library):
+    """Those of another toolkit are not taken, although its folder is named first."""
+    needed = {"cufft": "cufft", "cublas": "cublas", "cusolver": "cusolver"}.get(library)
+    if needed and not tools.has(needed):
+        pytest.skip(f"needs what {library} stands on")
+    header, use = USES[library]
+    (tmp_path / f"lib{library}.so").write_text("not a library\n")
+    write(main_cu=f'#include <cstdio>\n#include <{header}>\nint main() {{ {use}; puts("linked"); }}\n')
+    for arguments in [f"-L. -l{library}", "main.cu"], ["main.cu", f"-L. -l{library}"]:
+        cucc(*" ".join(arguments).split(), "-o", "program")
+        assert output() == "linked\n"
+
+
+def test_a_program_of_c_is_linked_by_the_c_compiler(cucc, write, output, tmp_path):
+    write(
+        main_c="int run(int); int main() { return run(6) != 42; }\n",
+        run_cu="#include <string>\n__global__ void k(int *p) { *p *= 7; }\n"
+        'extern "C" int run(int n) { int *p; cudaMallocManaged(&p, sizeof *p); *p = n; k<<<1, 1>>>(p);'
+        " cudaDeviceSynchronize(); return *p + std::string().size(); }\n",
+    )
+    cucc("-c", "run.cu")
+    folder = tools.cucc("--toolkit").out.strip() + "/lib64"
+    for libraries in (
+        [f"-L{folder}", "-lcudart"],
+        [f"{folder}/libcudart.so"],
+        [f"-L{folder}", "-lcudart_static"],
+    ):
+        done = tools.execute("gcc", "main.c", "run.o", *libraries, "-o", "program", cwd=tmp_path)
+        assert done.status == 0, str(done)
+        assert tools.execute(tmp_path / "program").status == 0
 
 
 def test_what_is_refused_is_named_in_one_line(cucc, write):
@@ -419,3 +448,10 @@ def test_old_programs(cucc, write, output):
     assert "shuffle.cu:1:" in message and "CUDA 13 does not have __shfl; with --legacy it is here" in message
     cucc("--legacy", old, "-o", "program")
     assert output() == "6 cases, 0 failed\n"
+    write(
+        host_cpp="#include <cuda_runtime.h>\nint max(int a, int b) { return a > b ? a : b; }\n"
+        "int main() { cudaDeviceProp p; cudaThreadSynchronize(); return cudaGetDeviceProperties(&p, 0) || p.clockRate < 1; }\n",
+        more_c="int more(void) { int class = 1; return class; }\n",
+    )
+    cucc("--legacy", "host.cpp", "more.c", "shuffle.cu", "-o", "program")
+    assert output() == ""

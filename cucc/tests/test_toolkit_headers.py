@@ -57,6 +57,19 @@ def test_a_host_source_sees_the_api_only(tmp_path):
         assert done.returncode == 0, done.stderr
 
 
+def test_guards_that_other_headers_look_for_and_names_of_x11(tmp_path):
+    """NVIDIA's helper headers test these guards; X11 defines the other names."""
+    guards = {"cufft.h": "_CUFFT_H_", "curand.h": "CURAND_H_", "cuda_runtime.h": "__CUDA_RUNTIME_H__"}
+    guards |= {"cublas_v2.h": "CUBLAS_API_H_"} if tools.has("cublas") else {}
+    if not tools.has("cufft"):
+        del guards["cufft.h"]
+    names = "Complex=0 None=0L Bool=int Status=int True=1 False=0 Success=0 Always=2 Above=0 Below=1 Convex=2 Unsorted=0"
+    text = "".join(f"#include <{h}>\n#ifndef {guard}\n#error {h}\n#endif\n" for h, guard in guards.items())
+    for options in [], IN_A_CU:
+        done = check(tmp_path, text, *options, *(f"-D{name}" for name in names.split()))
+        assert done.returncode == 0, done.stderr
+
+
 def test_all_headers_together(tmp_path):
     """In a host source and in a .cu, with macros of one letter that the headers must not see."""
     names = sorted(str(p.relative_to(include())) for p in include().rglob("*") if p.is_file())

@@ -507,6 +507,41 @@ def test_host_and_device_text(translate, tmp_path, host, device, merged):
     assert squeeze(re.sub(r"(?m)^# .*$", "", out)) == squeeze(f"int first; {merged} int last;")
 
 
+# ---- shifts ----
+
+LEFT, RIGHT = "<< ::cuda_cpu::ShiftLeft() <<", "<< ::cuda_cpu::ShiftRight() >>"
+SHIFTS = pairs(
+    f"""
+    x = a << 3 + b << c; -> x = a {LEFT} 3 + b {LEFT} c;
+    for (; i < n >> 1;) x = (a + b) >>c[1]>> 'd'; -> for (; i < n {RIGHT} 1;) x = (a + b) {RIGHT}c[1]{RIGHT} 'd';
+    int a[1 << 3]; enum {{ b = 2 << 1 }}; A<4 << 1> c; -> int a[1 {LEFT} 3]; enum {{ b = 2 {LEFT} 1 }}; A<4 {LEFT} 1> c;
+    A<B<int>> a; f<A<B<T *>>>(b); A<(n >> 1), B<int>> c; -> A<B<int>> a; f<A<B<T *>>>(b); A<(n {RIGHT} 1), B<int>> c;
+    x = i < n && a[0] < b >> c; f([]<class T, class U = A<T>>() {{}}); -> x = i < n && a[0] < b {RIGHT} c; f([]<class T, class U = A<T>>() {{}});
+    x = y ? a < b >> c : n; -> x = y ? a < b {RIGHT} c : n;
+    (a << ... << b); operator<<(a, b); s.operator>>(b); -> (a << ... << b); operator<<(a, b); s.operator>>(b);
+    auto l = [](int n) {{ return n << 1; }}; -> auto l = [](int n) {{ return n {LEFT} 1; }};
+    x <<= n; -> x = x << ::cuda_cpu::AssignLeft() = n;
+    if (a) p->q[i].x >>= 1, y <<= 2; -> if (a) p->q[i].x = p->q[i].x << ::cuda_cpu::AssignRight() = 1, y = y << ::cuda_cpu::AssignLeft() = 2;
+    *p++ <<= n; f()[1] >>= m; q[i++].x <<= n; -> *p++ << ::cuda_cpu::ChangeLeft() = n; f()[1] << ::cuda_cpu::ChangeRight() = m; q[i++].x << ::cuda_cpu::ChangeLeft() = n;
+    """
+)
+
+
+@pytest.mark.parametrize("source,expected", SHIFTS)
+@pytest.mark.parametrize("word", ["__device__", "__host__ __device__"])
+def test_shifts(translate, word, source, expected):
+    assert squeeze(translate(f"{word} void f() {{ {source} }}")) == squeeze(f"void f() {{ {expected} }}")
+
+
+def test_shifts_of_the_host_stay(translate):
+    source = "int x = 1 << n; void f(int a = 1 << 2) { x <<= y >> 3; } template <int n = (1 >> 2)> void g();"
+    assert translate(source) == source
+    lambdas = translate("void f() { a << b; auto g = [] __device__ (int n) { return n << 1; }; a << b; }")
+    assert squeeze(lambdas) == squeeze(
+        f"void f() {{ a << b; auto g = [] (int n) {{ return n {LEFT} 1; }}; a << b; }}"
+    )
+
+
 # ---- lines and columns ----
 
 COLUMNS = r"""
@@ -547,4 +582,4 @@ def test_tokens_stay_at_their_lines_and_columns(translate, translator, tmp_path)
             expected[word[0]] = (number, word.start())
     assert len(expected) == 29
     assert {word: place for word, place in expected.items() if place not in found[word]} == {}
-    assert 'L"at_7"' in out and '"_at9' in out and ">>=" in out and ">>2" in out
+    assert 'L"at_7"' in out and '"_at9' in out

@@ -14,6 +14,7 @@
  *     __shared__ T x[4];  extern __shared__ T x[];  shared.c
  *     __device__ T x;  __device__ void f() { … }    device.c
  *     volatile T *x = y; (in device code)           volatile.c
+ *     a << b; a >>= b;  (in device code)            shift.c
  *     asm("add.u32 %0, %1, %2;" …); (inline PTX)    ptx.c
  *
  * All other tokens stay the same. Blanks and linemarkers are added, so that the compiler, the debugger and

@@ -28,9 +28,11 @@ void insert_after(Unit *u, const Token *i, const char *text) {
 }
 
 // Deletes the tokens one by one, so that the newlines between them stay.
-void delete_tokens(Unit *u, const Token *first, const Token *last) {
-    for (const Token *i = first; i <= last; i++)
+void delete_tokens(Unit *u, Token *first, const Token *last) {
+    for (Token *i = first; i <= last; i++) {
         edit(u, i->text, i->length, "");
+        i->shift = false;
+    }
 }
 
 static int compare_edits(const void *left, const void *right) {

@@ -93,6 +93,8 @@ static const struct {
     {"shl", "b", "tu", "::cuda_cpu::ptx::shift_left<$T>($1, $2)"},
     {"shr", "usb", "tu", "::cuda_cpu::ptx::shift_right<$T>($1, $2)"},
     {"bfe", "us", "tuu", "::cuda_cpu::ptx::bfe<$T>($1, $2, $3)"},
+    {"bfind", "us", "t", "::cuda_cpu::ptx::bfind<$T>($1)"},
+    {"bfind.shiftamt", "us", "t", "::cuda_cpu::ptx::bfind<$T>($1, true)"},
     {"bfi", "b", "ttuu", "::cuda_cpu::ptx::bfi<$T>($1, $2, $3, $4)"},
     {"lop3", "b", "tttu", "::cuda_cpu::ptx::lop3($1, $2, $3, $4)"},
     {"prmt", "b", "ttt", "::cuda_cpu::ptx::prmt($1, $2, $3)"},

@@ -29,6 +29,7 @@ char brace_kind(Token *start, Token *open) {
 
 void translate(Unit *u) {
     int capacity = 0;
+    u->body_end = u->begin;
     for (Token *i = u->begin; i < u->end; i++) {
         if (u->depth + 1 >= capacity) {
             capacity = 2 * capacity + 64;
@@ -50,11 +51,14 @@ void translate(Unit *u) {
             if (is_one_of(s->start, " public private protected case default ") ||
                 (s->kind == 'b' && i == s->start + 1 && !is_one_of(s->start, " struct class union ")))
                 s->start = i + 1;
-        } else if (kind(i) == '<') {
-            if (run(i, 1) >= 3 && !is(i - 1, "operator")) { // operator<<<T> is not a launch
+        } else if (kind(i) == '<' && run(i, 1) >= 3) {
+            if (!is(i - 1, "operator")) { // operator<<<T> is not a launch
                 translate_launch(u, i);
                 i += 2;
             }
+        } else if (kind(i) == '<' || kind(i) == '>' || kind(i) == OPERATOR) {
+            if (u->body_begin < i && i < u->body_end)
+                find_shift(i);
         } else if (i < u->device_end && is(i, "clock") && kind(i + 1) == '(' && kind(i + 2) == ')' &&
                    !is_member(i)) {
             edit(u, i->text, i->length, "(clock_t)::clock64"); // not the C library's clock()
@@ -75,4 +79,5 @@ void translate(Unit *u) {
             translate_device(u, i, s);
         }
     }
+    translate_shifts(u);
 }

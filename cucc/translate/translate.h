@@ -41,6 +41,7 @@ struct Token {
     Token *match; // for a bracket: the matching bracket
     uint8_t kind;
     bool done;   // a word that has been translated, for example a memory space word with its declaration
+    bool shift;  // the first of a shift operator that shift.c will translate
     bool host;   // preceded by __host__, which is not stored as a token
     bool system; // in a system header
     bool marked; // the first token after a linemarker
@@ -84,8 +85,9 @@ typedef struct {
     size_t edit_count;
     Scope *scopes;
     int depth;
-    Token *device_end; // the } of the last kernel or device function that was begun
-    Token *asm_end;    // the same, including functions for host and device
+    Token *device_end;            // the } of the last kernel or device function that was begun
+    Token *asm_end;               // the same, including functions for host and device
+    Token *body_begin, *body_end; // the { } of the device code, for shift.c; lambdas included
     FileShared *file_shared;
     size_t file_shared_count;
     Capture *captures;
@@ -167,7 +169,7 @@ Token *find_parameters(Token *i, Token **name);
 Token *find_body(Token *open);
 Token *parameter_name(Token *i, const Token *close, Token **place, bool *is_pack, bool *may_be_unused);
 
-// launch.c, shared.c, device.c, volatile.c, ptx.c: translate a construct
+// launch.c, shared.c, device.c, volatile.c, shift.c, ptx.c: translate a construct
 void translate_launch(Unit *u, Token *open);
 void translate_shared(Unit *u, Token *word, const Scope *scope);
 void translate_qualified(Unit *u, Token *i);
@@ -178,6 +180,9 @@ void translate_volatile(Unit *u, Token *word, const Scope *scope);
 void translate_volatile_cast(Unit *u, Token *word, const Scope *scope);
 void step_parameters(Token *open, Text *start, Text *end);
 void translate_asm(Unit *u, Token *word);
+void begin_device_code(Unit *u, Token *word, Token *body);
+void find_shift(Token *i);
+void translate_shifts(Unit *u);
 
 // scope.c: the pass over all tokens
 char brace_kind(Token *start, Token *open);
@@ -190,7 +195,7 @@ Text merge(Unit *host, Unit *device);
 void edit(Unit *u, const char *position, size_t removed, const char *text);
 void insert_before(Unit *u, const Token *i, const char *text);
 void insert_after(Unit *u, const Token *i, const char *text);
-void delete_tokens(Unit *u, const Token *first, const Token *last);
+void delete_tokens(Unit *u, Token *first, const Token *last);
 void read_file(FILE *in, Text *text);
 void write_output(Unit *u, const char *name);
 

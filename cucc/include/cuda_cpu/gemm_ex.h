@@ -31,14 +31,26 @@ inline std::vector<float> as_float(const void *p, cudaDataType type, int rows, i
     return matrix;
 }
 
+// The type of the computation, also as CUDA 10 had it
+struct Compute {
+    cublasComputeType_t type;
+    Compute(cublasComputeType_t type) : type(type) {}
+    Compute(cudaDataType number)
+        : type(number == CUDA_R_16F   ? CUBLAS_COMPUTE_16F
+               : number == CUDA_R_64F ? CUBLAS_COMPUTE_64F
+               : number == CUDA_R_32I ? CUBLAS_COMPUTE_32I
+                                      : CUBLAS_COMPUTE_32F) {}
+    operator cublasComputeType_t() const { return type; }
+};
+
 } // namespace blas
 } // namespace cuda_cpu
 
 CUDA_CPU_FUNCTION(GemmStridedBatchedEx, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
                   const void *alpha, const void *A, cudaDataType type_a, int lda, long long stride_a,
                   const void *B, cudaDataType type_b, int ldb, long long stride_b, const void *beta, void *C,
-                  cudaDataType type_c, int ldc, long long stride_c, int count, cublasComputeType_t compute,
-                  cublasGemmAlgo_t) {
+                  cudaDataType type_c, int ldc, long long stride_c, int count,
+                  cuda_cpu::blas::Compute compute, cublasGemmAlgo_t) {
     CUDA_CPU_VALID(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));
     if (type_a == CUDA_R_64F && type_b == CUDA_R_64F && type_c == CUDA_R_64F &&
         (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC))
@@ -79,9 +91,16 @@ CUDA_CPU_FUNCTION(GemmStridedBatchedEx, cublasOperation_t opa, cublasOperation_t
 CUDA_CPU_FUNCTION(GemmEx, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
                   const void *alpha, const void *A, cudaDataType type_a, int lda, const void *B,
                   cudaDataType type_b, int ldb, const void *beta, void *C, cudaDataType type_c, int ldc,
-                  cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+                  cuda_cpu::blas::Compute compute, cublasGemmAlgo_t algorithm) {
     return cublasGemmStridedBatchedEx(handle, opa, opb, m, n, k, alpha, A, type_a, lda, 0, B, type_b, ldb, 0,
                                       beta, C, type_c, ldc, 0, 1, compute, algorithm);
+}
+
+CUDA_CPU_FUNCTION(Hgemm, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+                  const __half *alpha, const __half *A, int lda, const __half *B, int ldb, const __half *beta,
+                  __half *C, int ldc) {
+    return cublasGemmEx(handle, opa, opb, m, n, k, alpha, A, CUDA_R_16F, lda, B, CUDA_R_16F, ldb, beta, C,
+                        CUDA_R_16F, ldc, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
 }
 CUDA_CPU_FUNCTION(SgemmEx, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
                   const float *alpha, const void *A, cudaDataType type_a, int lda, const void *B,

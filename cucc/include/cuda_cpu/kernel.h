@@ -343,7 +343,7 @@ struct Launch {
 };
 
 extern const Function *all_functions;
-[[noreturn]] void called_without_launch(const char *kernel);
+void called_without_launch(const char *kernel);
 // Finds the kernel at this address, which may come from a cast. Prints an error message and returns null if
 // there is none.
 Function *find_function(const char *call, const void *kernel);
@@ -387,7 +387,7 @@ inline void launch_body(const char *name, unsigned most_threads, Body body,
     Function &function = KernelOf<Owner, Body, A...>::function;
     Launch *const launch = current_launch;
     if (!launch || launch->taken)
-        called_without_launch(name);
+        return called_without_launch(name);
     launch->taken = true;
     current_launch = launch->outer;
     function.name = name;
@@ -553,7 +553,14 @@ struct Spin {
 };
 extern __thread Spin spin;
 extern __thread const __volatile__ void *last_lock; // address of the last compare-and-swap that succeeded
-extern __thread unsigned last_reader; // the thread that last read a volatile variable (volatile.h)
+
+// The reads of the running thread through `volatile` (volatile.h): their number, and of the last ones a bit
+// for each address and value. `before` are those of an earlier time; 0: none, or too many.
+struct Reads {
+    unsigned thread, count;
+    uint64_t seen, before;
+};
+extern __thread Reads reads;
 
 // Adds a byte to a section of the object file. The compiler drops it together with code that is not used, so
 // the section exists only where kernels may poll (runtime/waiting.cpp).
@@ -645,6 +652,7 @@ Space space_of(const void *address);
 #include "warp.h"
 #include "occupancy.h"
 #include "atomics.h"
+#include "shift.h"
 #include "volatile.h"
 
 #endif // __cplusplus

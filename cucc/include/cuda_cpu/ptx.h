@@ -118,6 +118,13 @@ template <class T> inline T bfe(T a, unsigned position, unsigned length) {
     }
     return field;
 }
+// The position of the highest bit that differs from the sign; with `shift` how far it is from the top. Else
+// all ones
+template <class T> inline unsigned bfind(T a, bool shift = false) {
+    const unsigned long long bits = (std::make_unsigned_t<T>)(a < 0 ? ~a : a);
+    const unsigned top = 8 * sizeof(T) - 1, highest = bits ? 63 - (unsigned)__builtin_clzll(bits) : ~0u;
+    return bits && shift ? top - highest : highest;
+}
 template <class T> inline T bfi(T a, T b, unsigned position, unsigned length) {
     const unsigned bits = 8 * sizeof(T), first = position & 255, count = length & 255;
     for (unsigned i = 0; i < count && first + i < bits; ++i)

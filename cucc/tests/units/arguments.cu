@@ -20,8 +20,10 @@ static bool saw(float a, float b = 0, float c = 0) {
 __global__ void called(int) {}
 static void not_global(int) {}
 TEST(only_a_kernel_is_launched_and_only_by_a_launch) { // first, because it forks
-    ends_with(in_child([] { called(1); }), {"the kernel called is called as a function"});
     ends_with(in_child([] { not_global<<<1, 1>>>(1); }), {"not_global is not __global__"});
+    void (*const pointer)(int) = called;
+    pointer(1);
+    EXPECT(cudaGetLastError() == cudaErrorMissingConfiguration);
 }
 
 struct Pair {

@@ -60,11 +60,11 @@ __global__ void fresh(float *out) {
     a[3] = b[0] = 1;
 }
 
-TEST(shared_memory_starts_as_nan_in_each_block) {
+TEST(shared_memory_is_fresh_in_each_block) {
     const Device<float> out(100);
     fresh<<<100, 1, 4>>>(out.data);
     for (float value : out.host())
-        EXPECT(value != value);
+        EXPECT(value > 1e38f);
 }
 
 __global__ void votes(int *good) {
@@ -101,6 +101,28 @@ TEST(returned_threads_count_as_arrived) {
         shrink<<<2, n>>>(wrong.data);
         EXPECT(wrong.host()[0] == 0);
     }
+}
+
+// Warps meet in two branches, with values that they exchange there.
+__global__ void meet_in_branches(int *good) {
+    __shared__ int values[512];
+    const unsigned t = threadIdx.x, other = blockDim.x - 1 - t;
+    int sum = 0;
+    for (int i = 0; i < 20; ++i) {
+        values[t] = i + (int)t;
+        if (t / 32 % 2 == i % 2u)
+            __syncthreads();
+        else
+            __syncthreads();
+        sum += values[other];
+        __syncthreads();
+    }
+    good[t] = sum == 20 * (int)other + 190;
+}
+
+TEST(a_barrier_in_each_branch) {
+    for (unsigned threads : {33u, 64u, 128u, 500u})
+        EXPECT(good(meet_in_branches, threads));
 }
 
 __device__ int deep(int n) { // uses much of a thread's stack, with a barrier at the bottom

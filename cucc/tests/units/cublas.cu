@@ -2,6 +2,7 @@
 // Needs: cublas
 // cuBLAS on the CPU back end: each function against loops in double, for several shapes and options. With
 // nvcc the same cases run against NVIDIA's cuBLAS.
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include "linear.h"
 
@@ -257,6 +258,81 @@ TEST(sixteen_bit_inputs) {
     multiply(bf, CUDA_R_16BF, full.device, CUDA_R_32F);
     EXPECT(half.back() == Bits(m * n, 0x4a00)); // 4 * 1.5 * 2 = 12
     EXPECT(full.back() == std::vector<float>(m * n, 12));
+}
+
+TEST(halves) {
+    const Handle h;
+    const int m = 4, n = 3, k = 2;
+    const __half two = __float2half(2), one = __float2half(1);
+    const Array<__half> a(std::vector<__half>(m * k, __float2half(1.5f))), b(std::vector<__half>(k * n, two)),
+        c(std::vector<__half>(m * n, one));
+    const float onef = 1, zero = 0;
+    const Array<float> full(m * n);
+    CALL(
+        cublasHgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device, m, b.device, k, &one, c.device, m));
+    for (const __half &x : c.back())
+        EXPECT(__half2float(x) == 13); // 2 * (2 * 1.5 * 2) + 1
+    CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &onef, a.device, CUDA_R_16F, m, b.device,
+                      CUDA_R_16F, k, &zero, full.device, CUDA_R_32F, m, CUDA_R_32F, CUBLAS_GEMM_DEFAULT));
+    EXPECT(full.back() == std::vector<float>(m * n, 6));
+}
+
+// D = epilogue(2 op(A) op(B) + 3 C + bias) against loops in double
+TEST(epilogues) {
+    const HandleOf<cublasLtHandle_t, cublasLtCreate, cublasLtDestroy> h;
+    const HandleOf<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceCreate,
+                   cublasLtMatmulPreferenceDestroy>
+        any;
+    const auto gelu = [](double x) {
+        return x / 2 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    };
+    for (const int epilogue :
+         {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
+          CUBLASLT_EPILOGUE_DGELU, CUBLASLT_EPILOGUE_BGRADB}) {
+        const int m = pick(1, 9), n = pick(1, 9), k = pick(1, 9), ta = pick(0, 1), tb = pick(0, 1),
+                  more = pick(0, 2);
+        const Matrix<float> A(ta ? k : m, ta ? m : k, more), B(tb ? n : k, tb ? k : n, more), C(m, n, more),
+            D(m, n, more), bias(16, 1), aux(m, n);
+        const float alpha = 2, beta = 3;
+        const int64_t aux_ld = aux.ld;
+        cublasLtMatmulDesc_t d;
+        cublasLtMatrixLayout_t a, b, c;
+        const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto &value) {
+            CALL(cublasLtMatmulDescSetAttribute(d, attribute, &value, sizeof value));
+        };
+        CALL(cublasLtMatmulDescCreate(&d, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+        set(CUBLASLT_MATMUL_DESC_TRANSA, ta), set(CUBLASLT_MATMUL_DESC_TRANSB, tb);
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.device);
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux.device);
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, aux_ld);
+        CALL(cublasLtMatrixLayoutCreate(&a, CUDA_R_32F, A.rows, A.columns, A.ld));
+        CALL(cublasLtMatrixLayoutCreate(&b, CUDA_R_32F, B.rows, B.columns, B.ld));
+        CALL(cublasLtMatrixLayoutCreate(&c, CUDA_R_32F, m, n, C.ld));
+        cublasLtMatmulHeuristicResult_t found;
+        int count = 0;
+        CALL(cublasLtMatmulAlgoGetHeuristic(h, d, a, b, c, c, any, 1, &found, &count));
+        CALL(cublasLtMatmul(h, d, &alpha, A.device, a, B.device, b, &beta, C.device, c, D.device, c,
+                            &found.algo, NULL, 0, 0));
+        const auto before = [&](int i, int j) {
+            return 2 * sum(k, [&](int l) { return A.at(i, l, ta) * B.at(l, j, tb); }) + 3 * C.at(i, j) +
+                   (epilogue & 4 ? bias.at(i, 0) : 0);
+        };
+        EXPECT(count == 1 && D.holds(100, [&](int i, int j) {
+            const double x = before(i, j), h = 1e-4, y = aux.at(i, j);
+            return epilogue & 2    ? fmax(x, 0)
+                   : epilogue & 32 ? gelu(x)
+                   : epilogue & 64 ? x * (gelu(y + h) - gelu(y - h)) / (2 * h)
+                                   : x;
+        }));
+        EXPECT((epilogue & 160) != 160 || aux.holds(100, before));
+        EXPECT(!(epilogue & 512) || bias.holds(100, [&](int j, int) {
+            return j < n ? sum(k, [&](int l) { return B.at(l, j, tb); }) : bias.at(j, 0);
+        }));
+        CALL(cublasLtMatmulDescDestroy(d));
+        for (cublasLtMatrixLayout_t layout : {a, b, c})
+            CALL(cublasLtMatrixLayoutDestroy(layout));
+    }
 }
 
 TEST(bad_arguments) {

@@ -22,6 +22,13 @@ TEST(nothing_works_before_init) { // the first case
     EXPECT(count >= 1);
 }
 
+TEST(the_runtime_initializes_the_driver) {
+    int count = 0;
+    EXPECT(cudaFree(NULL) == cudaSuccess);
+    OK(cuDeviceGetCount(&count));
+    EXPECT(count >= 1);
+}
+
 TEST(devices) {
     CUdevice device;
     char name[100];

@@ -78,6 +78,26 @@ TEST(others_go_on_to_a_later_barrier) {
     silent([] { barrier_further_on<<<1, 64>>>(0); });
 }
 
+// A barrier in each of two branches, which whole warps take
+__global__ void barrier_in_each_branch(unsigned split) {
+    if (threadIdx.x < split)
+        __syncthreads();
+    else if (threadIdx.x < 90)
+        __syncthreads();
+    else
+        __syncthreads();
+}
+static const int each_branch_line = __LINE__ - 6;
+
+TEST(a_barrier_in_each_branch) {
+    faulty_if_strict(
+        [] { barrier_in_each_branch<<<1, 90>>>(32); },
+        {"divergent barrier: 32 of 90 threads", line(each_branch_line), line(each_branch_line + 2)});
+    for (bool strict : {false, true}) // lanes of a warp in two branches
+        faulty([] { barrier_in_each_branch<<<1, 64>>>(33); },
+               {"divergent barrier", line(each_branch_line), line(each_branch_line + 2)}, strict);
+}
+
 __global__ void lane_left_out(unsigned mask) {
     __syncwarp(mask);
 }

@@ -56,6 +56,59 @@ __host__ __device__ static bool near(float a, float b) {
     return fabsf(a - b) <= 4 * 1.2e-7f * fabsf(b);
 }
 
+// `zero` hides the counts from the compiler. A count of 64 bits is cut to 32.
+ON_DEVICE(shifts_by_all_bits_or_more, long long, {1 << (32 + zero), 0}, {-7 >> (32 + zero), -1},
+          {7 >> (33 + zero), 0}, {0x80000000u >> (31 + zero), 1}, {~0u >> (32u + zero), 0},
+          {1ll << (32 + zero), 1ll << 32}, {1ll << (64 + zero), 0}, {-1ll >> (100 + zero), -1},
+          {(long long)(~0ull >> (64ull + zero)), 0}, {(unsigned char)200 << (24 + zero), (int)(200u << 24)},
+          {(short)-2 >> (40 + zero), -1}, {1 << (-1 + zero), 0}, {5 << ((1ll << 32) + 1 + zero), 10},
+          {true << (1 + zero), 2})
+
+enum Flag { flag = 4 };
+struct Fields {
+    unsigned a : 5;
+    int b : 7;
+    __device__ void shift(int n) { a <<= n, b >>= n; }
+};
+struct Counted { // a class with operators of its own
+    int shifts;
+    __host__ __device__ Counted operator<<(int n) const { return {shifts + n}; }
+    __host__ __device__ Counted &operator<<=(int n) { return shifts += n, *this; }
+};
+template <class T, class N> __device__ T shifted(T value, N n) {
+    value <<= n;
+    return value + (value << n);
+}
+template <class T> struct Wrapped { T value; };
+
+__global__ void shift_and_assign(int *good, int n) {
+    int x = 3, y[2] = {5, -6}, *p = y, i = 0;
+    Fields f = {3, -3}, g = {1, 2};
+    Counted c = {1};
+    volatile int v = 4;
+    x <<= n;
+    *p++ <<= n;
+    y[++i] >>= n;
+    f.shift(n), g.a <<= 4, g.b >>= 1;
+    c <<= 2;
+    v >>= n;
+    const Wrapped<Wrapped<int>> w = {{flag << 1}};
+    enum { four = 1 << 2 };
+    int a[2 << 1] = {};
+    switch (four) {
+    case 1 << 2:
+        a[3] = w.value.value;
+    }
+    *good = x == 0 && y[0] == 0 && p == y + 1 && y[1] == -1 && i == 1 && f.a == 0 && f.b == -1 && g.a == 16 &&
+            g.b == 1 && (c << 40).shifts == 43 && v == 0 && a[3] == 8 &&
+            shifted(1u, n) + shifted(1ull, 64) == 0 && shifted(1ll, 16ull) == (1ll << 16) + (1ll << 32) &&
+            [=] { return -1 >> n << n; }() == 0;
+}
+
+TEST(shifts_in_statements) {
+    EXPECT(good(shift_and_assign, 1, 32));
+}
+
 ON_DEVICE(bits_are_counted, int, {__popc(0xf0f0u + zero), 8}, {__popc(zero), 0}, {__popcll(~0ull - zero), 64},
           {__clz(zero), 32}, {__clz(1 + zero), 31}, {__clz(-1 - zero), 0}, {__clzll(zero), 64},
           {__clzll(1ll + zero), 63}, {__ffs(zero), 0}, {__ffs(8 + zero), 4}, {__ffs(INT_MIN + zero), 32},

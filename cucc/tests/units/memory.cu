@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory: allocation, copies, fills. Errors are tested in memory_faults.cu.
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include "device.h"
 
@@ -36,15 +37,26 @@ TEST(fresh_memory_holds_what_the_environment_says) {
     const struct {
         const char *value, *out, *err;
         int status;
-    } runs[] = {{"nan", "-1 -1 -1 -1", "", 0}, // not a number
+    } runs[] = {{"huge", "2139062143 2139062143 2139062143 2139062143", "", 0},
+                {"nan", "-1 -1 -1 -1", "", 0}, // not a number
                 {"zero", "0 0 0 0", "", 0},
-                {"0", "", "cuda on the CPU: CUDA_CPU_FILL=0: must be nan or zero\n", 1}};
+                {"0", "", "cuda on the CPU: CUDA_CPU_FILL=0: must be huge, nan or zero\n", 1}};
     for (const auto &run : runs) {
         setenv("CUDA_CPU_FILL", run.value, 1);
         const unit_result r = in_child(print_fresh);
         unsetenv("CUDA_CPU_FILL");
         EXPECT(r.status == run.status && strcmp(r.out, run.out) == 0 && strcmp(r.err, run.err) == 0);
     }
+}
+
+// A program that compares what nothing has written finds it wrong, whether its test is false or true for NaN.
+TEST_OF(fresh_memory_is_far_from_every_result, float, double) {
+    T *numbers;
+    OK(cudaMallocManaged(&numbers, 64 * sizeof(T)));
+    for (int i = 0; i < 64; i++)
+        EXPECT(std::fabs(numbers[i] - 1) > T(1e30) && !(std::fabs(numbers[i] - 1) <= T(1e30)) &&
+               std::isfinite(numbers[i]));
+    OK(cudaFree(numbers));
 }
 #endif
 

@@ -121,6 +121,24 @@ TEST(a_loop_that_polls) {
     }
 }
 
+__global__ void highest_bits(unsigned a, int b, long long c) {
+    asm("bfind.u32 %0, %1;" : "=r"(words[0]) : "r"(a));
+    asm("bfind.u32 %0, %1;" : "=r"(words[1]) : "r"(a - a));
+    asm("bfind.s32 %0, %1;" : "=r"(words[2]) : "r"(b));
+    asm("bfind.shiftamt.u32 %0, %1;" : "=r"(words[3]) : "r"(a));
+    asm("bfind.s64 %0, %1;" : "=r"(words[4]) : "l"(c));
+    asm("bfind.shiftamt.s64 %0, %1;" : "=r"(words[5]) : "l"(c));
+    asm("bfind.shiftamt.s32 %0, %1;" : "=r"(words[6]) : "r"(-1));
+}
+
+TEST(bfind) {
+    unsigned found[7];
+    highest_bits<<<1, 1>>>(0x5000, -9, 1ll << 40);
+    OK(cudaMemcpyFromSymbol(found, words, sizeof found));
+    const unsigned expected[7] = {14, ~0u, 3, 17, 40, 23, ~0u};
+    EXPECT(memcmp(found, expected, sizeof found) == 0);
+}
+
 __global__ void integers(unsigned a, int b, unsigned long long c) {
     asm("bfe.u32 %0, %1, 4, 8;" : "=r"(words[0]) : "r"(a));
     asm("bfe.s32 %0, %1, 0, 4;" : "=r"(words[1]) : "r"(b));

@@ -162,6 +162,27 @@ TEST(threads_that_poll_a_flag) {
     }
 }
 
+// A thread reads two addresses in turn, its own and its neighbour's, until the neighbour's is 2.
+__global__ void wait_for_neighbours(volatile int *state, int n) {
+    const int v = (int)threadIdx.x;
+    bool more;
+    do {
+        more = false;
+        if (state[v] & 1) {
+            if (v + 1 < n && (state[v + 1] & 1))
+                more = true;
+            else
+                state[v] = 2;
+        }
+    } while (more);
+}
+
+TEST(threads_that_poll_several_addresses_in_turn) {
+    const Device<int> state(std::vector<int>(64, 1));
+    wait_for_neighbours<<<1, 64>>>(state.data, 64);
+    EXPECT(state.host() == std::vector<int>(64, 2));
+}
+
 // ---- other uses ----
 
 struct Pair {

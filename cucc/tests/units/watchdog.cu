@@ -38,6 +38,11 @@ __global__ void wait_for_host(volatile int *flag) {
         ;
 }
 
+__global__ void wait_for_two(volatile int *flag) {
+    while (flag[0] == 0 && flag[1] == 0)
+        ;
+}
+
 // Some threads wait at a barrier for others that poll.
 __global__ void barrier_and_poll() {
     if (threadIdx.x % 2)
@@ -67,6 +72,8 @@ TEST(deadlocks) {
               {"CUDA_CPU_WATCHDOG=soon: must be a number of seconds"});
     ends_with(run([] { wait_for_host<<<3, 64>>>(managed<int>()); }),
               {"with reads through volatile", "in kernel wait_for_host"});
+    ends_with(run([] { wait_for_two<<<3, 64>>>(managed<int>(2)); }),
+              {"with reads through volatile", "in kernel wait_for_two"});
     // for a block that has not started
     ends_with(run([] { wait_for<<<5, 1>>>(1); }), {"2 of 5 blocks run", "CUDA_CPU_WORKERS=5"});
 }

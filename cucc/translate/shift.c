@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// Shifts in device code: a << b, a >> b, a <<= b, a >>= b (cuda_cpu/shift.h)
+#include "translate.h"
+
+// Notes that the { } of `body` are device code. Bodies may be nested: those of local classes and lambdas.
+void begin_device_code(Unit *u, Token *word, Token *body) {
+    if (word < u->body_end && body)
+        return;
+    u->body_begin = body ? body : u->body_begin;
+    u->body_end = body ? body->match : u->body_end;
+}
+
+// True if the < may begin template arguments: after a name or the [] of a lambda, without blanks on both
+// sides.
+static bool may_open(const Token *i) {
+    const Token *before = i - 1;
+    if (end_of(before) < i->text && end_of(i) < i[1].text)
+        return false;
+    return kind(before) == IDENT || (kind(before) == ']' && !ends_expression(before->match - 1));
+}
+
+// True if the >> at token i closes two template argument lists: that many < stand before it in the
+// statement. Where this is unclear, as in f(a<b, c<d>>e), it is taken for that, and the shift stays plain.
+static bool closes_templates(const Token *i) {
+    int closed = 0, open = 0;
+    if (kind(i + 2) == NUMBER || kind(i + 2) == CHARACTER)
+        return false;
+    for (i--; kind(i) != ';' && kind(i) != '?' && kind(i) != END && !opens(i) && kind(i) != '}'; i--) {
+        if (closes(i)) {
+            i = i->match;
+        } else if (kind(i) == '>') {
+            closed++;
+        } else if (kind(i) == '<') {
+            const int n = run(i, -1);
+            if (n == 1 && may_open(i) && closed-- <= 0) {
+                closed = 0;
+                if (++open == 2)
+                    return true;
+            }
+            i -= n - 1;
+        }
+    }
+    return false;
+}
+
+static bool is_fold(const Token *first, const Token *after) { // (x << ...)
+    return (kind(first - 1) == '.' && run(first - 1, -1) == 3) || (kind(after) == '.' && run(after, 1) == 3);
+}
+
+// Marks the shift operator that begins at token i, if there is one. It is translated at the end, unless the
+// token has been deleted by then, because what it stands in was moved.
+void find_shift(Token *i) {
+    if (is(i - 1, "operator") || i->done)
+        return;
+    if (kind(i) == OPERATOR)
+        i->shift = i->length == 3 && i->text[0] == i->text[1]; // <<= or >>=, not <=>
+    else if (run(i, 1) == 2 && (kind(i - 1) != kind(i) || run(i - 1, 1) == 1) && !is_fold(i, i + 2))
+        i->shift = kind(i) == '<' || (ends_expression(i - 1) && !closes_templates(i)) ||
+                   (kind(i - 1) == NUMBER && !closes_templates(i));
+}
+
+// True if these tokens have the same value when they are evaluated twice.
+static bool is_pure(const Token *first, const Token *end) {
+    for (const Token *i = first; i < end; i++)
+        if (kind(i) == '(' || kind(i) == '=' || kind(i) == OPERATOR || kind(i) == '{' ||
+            ((kind(i) == '+' || kind(i) == '-') && run(i, 1) > 1))
+            return false;
+    return true;
+}
+
+// From the token before an assignment, finds the first of its left operand x, a[i].x or p->x, which may be a
+// bit-field; null if it cannot be one, or should not be evaluated twice.
+static Token *field_begin(Token *i) {
+    if (kind(i) != IDENT)
+        return NULL;
+    while (kind(i - 1) == '.' || kind(i - 1) == ARROW || kind(i - 1) == SCOPE) {
+        for (i -= 2; kind(i) == ']'; i = i->match - 1)
+            if (!is_pure(i->match, i))
+                return NULL;
+        if (kind(i) != IDENT)
+            return NULL;
+    }
+    const Token *before = i - 1;
+    const bool begins = kind(before) == IDENT || kind(before) == ')'
+                            ? !ends_expression(before)
+                            : strchr(";{}(),=?:[", kind(before)) || kind(before) == OPERATOR;
+    return begins ? i : NULL;
+}
+
+void translate_shifts(Unit *u) {
+    for (Token *i = u->begin; i < u->end; i++) {
+        if (!i->shift)
+            continue;
+        const char *direction = i->text[0] == '<' ? "Left" : "Right";
+        Token *field = kind(i) == OPERATOR ? field_begin(i - 1) : NULL;
+        if (kind(i) == '<')
+            insert_after(u, i + 1, " ::cuda_cpu::ShiftLeft() <<");
+        else if (kind(i) == '>')
+            insert_before(u, i, "<< ::cuda_cpu::ShiftRight() ");
+        else if (field)
+            edit(u, i->text, i->length,
+                 fill("= $field << ::cuda_cpu::Assign$direction() =", "field", spelling(field, i),
+                      "direction", direction));
+        else
+            edit(u, i->text, i->length, fill("<< ::cuda_cpu::Change$direction() =", "direction", direction));
+    }
+}
