@@ -9,9 +9,10 @@
  * Terms:   interoperability, surface object, CUDA array, register a resource, map, unmap, texel
  * Book:    8.2 (course)
  * Run:     ./bin/chapter08/texture_interop --output texture.png
+ * Differs: with --rendered OpenGL renders the frame, CUDA processes it, and OpenGL shows it.
  * Needs:   gl
  * Picture: yes
- * Check:   --size 77 --frames 3
+ * Check:   --size 77 --frames 3 | --size 50 --frames 2 --rendered
  */
 #include "../common/book.h"
 #include "../common/interop.h" // the headers of OpenGL, gl_context_open(), INTEROP_WORKS
@@ -22,6 +23,9 @@ static size_t size = DIM;                 // --size
 static GLuint texture, vertices, program; // OpenGL objects; vertices and program draw the texture
 static cudaGraphicsResource_t resource;   // the same texture for CUDA; NULL if CUDA cannot share it
 static int last_ticks;                    // the number of the last frame
+static bool rendered = false;             // --rendered
+static void render(int ticks);
+__global__ void complement(cudaSurfaceObject_t surface, int size, int ticks);
 static void create_quad(void);
 static void generate_and_copy(int ticks);
 static void finish(void);
@@ -47,7 +51,7 @@ static void run_kernel(cudaArray_t array, int ticks) {
     HANDLE_ERROR(cudaCreateSurfaceObject(&surface, &desc));
 
     dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
-    kernel<<<grids, threads>>>(surface, size, ticks);
+    (rendered ? complement : kernel)<<<grids, threads>>>(surface, size, ticks);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaDestroySurfaceObject(surface));
 }
@@ -55,6 +59,8 @@ static void run_kernel(cudaArray_t array, int ticks) {
 // While the texture is mapped, only CUDA may use it; after unmapping, only OpenGL.
 static void generate_frame(void *, int ticks) {
     last_ticks = ticks;
+    if (rendered)
+        render(ticks);
     if (!resource) {
         generate_and_copy(ticks);
         return;
@@ -114,7 +120,8 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Animates a texture of OpenGL.", ANIMATION,
-              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
+              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"),
+               OPTION_FLAG("rendered", &rendered, "a kernel processes what OpenGL has rendered")});
     require_memory(5 * size * size * 4, size * size * 4);
 }
 
@@ -155,6 +162,36 @@ static void create_quad(void) {
     glGenVertexArrays(1, &vertices);
 }
 
+// For --rendered: replaces each colour by its complement.
+__global__ void complement(cudaSurfaceObject_t surface, int size, int) {
+    int x = threadIdx.x + blockIdx.x * blockDim.x;
+    int y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x < size && y < size) {
+        uchar4 c = surf2Dread<uchar4>(surface, x * (int)sizeof(uchar4), y);
+        surf2Dwrite(make_uchar4(255 - c.x, 255 - c.y, 255 - c.z, 255), surface, x * (int)sizeof(uchar4), y);
+    }
+}
+
+// OpenGL renders into the texture instead of the window: 16 stripes, each of which covers those to its right.
+static void render(int ticks) {
+    GLint window;
+    GLuint target;
+    glGetIntegerv(GL_FRAMEBUFFER_BINDING, &window);
+    glGenFramebuffers(1, &target);
+    glBindFramebuffer(GL_FRAMEBUFFER, target);
+    glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, texture, 0);
+    glPushAttrib(GL_COLOR_BUFFER_BIT | GL_SCISSOR_BIT);
+    glEnable(GL_SCISSOR_TEST);
+    for (int i = 0; i < 16; i++) {
+        glScissor(size * i / 16, 0, size, size);
+        glClearColor(i / 15.0f, ticks % 16 / 15.0f, 0, 1);
+        glClear(GL_COLOR_BUFFER_BIT);
+    }
+    glPopAttrib();
+    glBindFramebuffer(GL_FRAMEBUFFER, window);
+    glDeleteFramebuffers(1, &target);
+}
+
 // For drivers that refuse to share the texture: the kernel writes to a separate CUDA array, which is copied
 // to the host and from there into the texture.
 static cudaArray_t own_array;
@@ -165,6 +202,11 @@ static void draw_in_host(int ticks) {
         cudaChannelFormatDesc rgba = cudaCreateChannelDesc<uchar4>();
         HANDLE_ERROR(cudaMallocArray(&own_array, &rgba, size, size, cudaArraySurfaceLoadStore));
         host = host_array<unsigned char>(size * size * 4);
+    }
+    if (rendered) {
+        glGetTexImage(GL_TEXTURE_2D, 0, GL_RGBA, GL_UNSIGNED_BYTE, host);
+        HANDLE_ERROR(
+            cudaMemcpy2DToArray(own_array, 0, 0, host, size * 4, size * 4, size, cudaMemcpyHostToDevice));
     }
     run_kernel(own_array, ticks);
     HANDLE_ERROR(
@@ -183,8 +225,10 @@ static void free_copy(void) {
 }
 
 static void expect(size_t x, size_t y, const unsigned char *, unsigned char *expected) {
-    const size_t pixel[] = {(x ^ y) + last_ticks, y / 2, (x & y) - 2 * last_ticks, 255};
-    std::copy(pixel, pixel + 4, expected); // the remainders modulo 256
+    const size_t stripe = (16 * x + 15) / size, level = last_ticks % 16;
+    const size_t squares[] = {(x ^ y) + last_ticks, y / 2, (x & y) - 2 * last_ticks, 255};
+    const size_t stripes[] = {255 - 17 * stripe, 255 - 17 * level, 255, 255};
+    std::copy_n(rendered ? stripes : squares, 4, expected); // the remainders modulo 256
 }
 
 // Draws another frame again, whose number has no divisor in common with the last one's by default (119), and
@@ -205,6 +249,7 @@ static void finish(void) {
 static bool check(const unsigned char *pixels) {
     const int last = last_ticks;
     bool ok = check_picture("pixel", pixels, size, size, expect, 0) && earlier_right;
+    rendered = false;
     Smaller picture(size, 77);
     draw_in_host(last_ticks = 10);
     ok = check_picture("pixel of frame 10", host, size, size, expect, 0) && ok;

@@ -89,6 +89,21 @@ def test_heat_tells_what_the_copies_cost(run):
     assert 0 < mapped < interop and 0 < copied < host and abs(ratio - host / interop) < 0.02
 
 
+def test_frames_that_opengl_has_rendered(run, rng):
+    """The program compares each pixel."""
+    command = (
+        "chapter08/texture_interop",
+        "--rendered",
+        "--size",
+        rng.randint(1, 200),
+        "--frames",
+        rng.randint(1, 20),
+    )
+    for env in {}, {"CUDA_CPU_GL": "refuse"}:
+        assert "is right, as OpenGL drew it.\n" in run(*command, status=0, env=env).out
+    run(*command, "--inject-error", status=1)
+
+
 def test_flags_of_registering(run, rng):
     out = run("chapter08/basic_interop", "--flags", "--size", rng.randint(1, 300), status=0).out
     rows = re.findall(r"^(\w+) +map, write and unmap: \d+\.\d+ ms$", out, re.M)
