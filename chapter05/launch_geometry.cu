@@ -14,6 +14,7 @@
  * Differs: for thread (3,5) of block (12,8) in blocks of 16 x 16 the book counts 128 threads above it. There
  *          are 8 * 16 + 5 = 133. A size of 0, which one of the courses allows, is an error of the launch.
  *          --map draws which thread of which block has each element of a matrix.
+ * Check:   --grid-x 2 --grid-z 2 --block-x 5 --block-y 3 --block-z 2
  */
 #include "../common/book.h"
 

@@ -18,7 +18,7 @@
  *          the flag dstOut; CUDA 12 removed references. The rest is as in heat_gmem. heat_ladder compares
  *          textures with global memory, which is cached too today.
  * Picture: yes
- * Check:   --size 100 --frames 2 --iterations 10
+ * Check:   --size 100 --frames 2 --iterations 10 --speed 0.2
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color

@@ -15,7 +15,7 @@
  *          times the cell. The buffers are swapped after each step, so a frame may have an odd number of
  *          steps. For a size other than 1024 the heaters are scaled with the plate.
  * Picture: as chapter07/heat
- * Check:   --size 100 --frames 2 --iterations 10
+ * Check:   --size 100 --frames 2 --iterations 10 --speed 0.2
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color

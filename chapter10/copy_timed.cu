@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 static int wanted_copies;
-static bool checked = false;               // whether check_copy() was called since the last print_rate()
+static int checked = 0;                    // 1 + up of check_copy() since the last print_rate(), or 0
 static std::vector<int> source;            // random ints, which all tests copy
 static double read_seconds, write_seconds; // of the host, in the memory that was tested last
 
@@ -196,7 +196,7 @@ static void check_device(const char *name, int *dev_a) {
 // Compares the copy with the source, and overwrites dev_a in either case. The device reads the host memory,
 // because the host reads write-combined memory slowly.
 static void check_copy(const char *name, int *a, int *dev_a, bool up) {
-    checked = true;
+    checked = 1 + up;
     if (up)
         return check_device(name, dev_a);
     HANDLE_ERROR(cudaMemset(dev_a, 0xff, n * sizeof(int)));
@@ -211,9 +211,9 @@ static void print_copies(const char *what, float ms) {
 
 // With the copies to the host also prints what time_host() has measured.
 static void print_rate(float elapsedTime, bool up) {
-    if (!checked)
+    if (checked != 1 + up)
         quit(EXIT_FAILURE, "these copies were not checked");
-    checked = false;
+    checked = 0;
     print_copies(up ? "up, to the device:" : "down, to the host:", elapsedTime);
     if (!up) {
         printf("  %-28s %9.1f MB/s\n", "host reads:", n * sizeof(int) / MB / max_of(read_seconds, 1e-9));
