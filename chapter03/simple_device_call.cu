@@ -11,7 +11,7 @@
  * Run:     ./bin/chapter03/simple_device_call --a 2 --b 7 --via pointer
  * Differs: the two numbers are options, and --via calls in other ways, by a kernel below the line. Devices of
  *          compute capability 1 had neither pointers to functions nor recursion; all later ones have both.
- * Check:   --via direct | --via pointer | --via recursion --b 9
+ * Check:   --via direct | --via pointer --a 5 | --via recursion --b 9
  */
 #include "../common/book.h"
 

@@ -9,6 +9,7 @@
  * Book:    3.2.3
  * Run:     ./bin/chapter03/simple_kernel_params --a 2 --b 7
  * Differs: the two numbers are options.
+ * Check:   --a 4 --b -9
  */
 #include "../common/book.h"
 

@@ -9,6 +9,7 @@
  * Book:    4.2.1 (CPU)
  * Run:     ./bin/chapter04/add_loop_cpu --size 1000
  * Differs: the version for two cores, which the book describes, runs too, on two host threads.
+ * Check:   --size 1001
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"

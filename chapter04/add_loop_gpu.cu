@@ -10,6 +10,7 @@
  * Run:     ./bin/chapter04/add_loop_gpu --size 1000 --fill device
  * Differs: with --fill device a kernel makes the inputs in device memory, and the time of that is shown
  *          beside the time of the loop on the host and the copies.
+ * Check:   --size 1001
  */
 #include <chrono>
 #include "../common/book.h"

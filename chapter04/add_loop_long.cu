@@ -8,6 +8,7 @@
  * Book:    4.2.1 (archive)
  * Run:     ./bin/chapter04/add_loop_long --size 1M
  * Differs: the length is an option and may exceed 2^31, so the index is a size_t.
+ * Check:   --size 1001
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"

@@ -17,7 +17,7 @@
  *          counts the iterations that the book's kernel computes for the picture. The time includes the
  *          launch.
  * Bench:   1000 4000
- * Check:   --size 64 | --size 37 --real -1 --iterations 13
+ * Check:   --size 64 | --size 37 --real -1 --imag 0.2 --scale 1.2 --iterations 13
  */
 #include "../common/book.h"
 #include "../common/bench.h"

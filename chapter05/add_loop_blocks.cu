@@ -8,6 +8,7 @@
  * Terms:   thread, threadIdx, block, vector addition
  * Book:    5.2.1
  * Run:     ./bin/chapter05/add_loop_blocks --size 1000
+ * Check:   --size 1001
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"

@@ -10,6 +10,7 @@
  * Run:     ./bin/chapter05/add_loop_long_blocks --size 1M --blocks 1024 --threads 256
  * Differs: the length is an option and may exceed 2^31, so the index is a size_t. The numbers of blocks and
  *          threads, which are arbitrary in the book, are options too, and the kernel is timed.
+ * Check:   --size 1001 --blocks 3 --threads 50
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"

@@ -13,6 +13,7 @@
  * Run:     ./bin/chapter05/divergence --steps 10000
  * Differs: on the CPU back end the lanes of a warp always run one after the other, so the cycles do not
  *          depend on the number of paths.
+ * Check:   --steps 37
  */
 #include "../common/book.h"
 

@@ -12,6 +12,7 @@
  * Book:    5.3.1
  * Run:     ./bin/chapter05/dot --size 1M --sweep
  * Differs: the program compares the result with the closed form, within the error that rounding can cause.
+ * Check:   --size 1001
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h" // expected_dot(), check_dot()

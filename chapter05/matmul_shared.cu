@@ -13,7 +13,7 @@
  * Run:     ./bin/chapter05/matmul_shared --size 1000 --tile 25
  * Differs: any width: tiles are padded with zeros. The course asks for a tile that divides the width;
  *          --truncate shows what happens otherwise, and ends with status 1.
- * Check:   --size 50
+ * Check:   --size 50 | --size 40 --tile 16
  */
 #include <chrono>
 #include "../common/book.h"

@@ -8,7 +8,7 @@
  * Terms:   constant memory, __constant__, cudaMemcpyToSymbol, cudaMemcpyFromSymbol, symbol
  * Book:    6.2.3 (course)
  * Run:     ./bin/chapter06/constant_scalars --g 1.62
- * Check:   --size 300
+ * Check:   --size 300 --g 1.62 --m 3
  */
 #include "../common/book.h"
 

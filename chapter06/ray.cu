@@ -16,7 +16,7 @@
  *          the last sphere covers the others. The book found constant memory faster than global
  *          memory (ray_noconst); ray_ladder compares the two where global memory is cached too.
  * Picture: yes
- * Check:   --size 100 | --size 9 --spheres 2000
+ * Check:   --size 100 --block 32 | --size 9 --spheres 2000
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"

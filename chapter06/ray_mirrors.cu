@@ -14,7 +14,7 @@
  * Differs: the book leaves out lights, shadows and the rays of mirrors and glass, and says that they are
  *          easily added.
  * Picture: yes
- * Check:   --size 100 | --size 9 --spheres 2000 | --size 90 --surface glass
+ * Check:   --size 100 --bounces 1 | --size 9 --spheres 2000 | --size 90 --surface glass
  */
 #include <float.h>
 #include "../common/book.h"

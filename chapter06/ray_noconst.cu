@@ -11,7 +11,7 @@
  * Differs: the nearest sphere is drawn; the page's kernel does not store the depth it compares with, so
  *          the last sphere covers the others.
  * Picture: as chapter06/ray
- * Check:   --size 100 | --size 9 --spheres 2000
+ * Check:   --size 100 --block 32 | --size 9 --spheres 2000
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"

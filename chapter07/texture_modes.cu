@@ -11,6 +11,7 @@
  * After:   chapter07/texture_interpolation
  * Run:     ./bin/chapter07/texture_modes --output texture_modes.png
  * Picture: yes
+ * Check:   --size 90
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"

@@ -15,7 +15,7 @@
  *          first point is always such a point.
  * Needs:   libs=thrust
  * Picture: yes
- * Check:   --points 1000
+ * Check:   --points 1000 --width 13 --height 7
  */
 #include <vector>
 #include <thrust/binary_search.h>

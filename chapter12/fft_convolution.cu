@@ -14,7 +14,7 @@
  *          that adds directly.
  * Needs:   libs=cufft
  * Picture: yes
- * Check:   --size 100 | --size 64 --border wrap
+ * Check:   --size 100 --radius 5 | --size 64 --border wrap
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"

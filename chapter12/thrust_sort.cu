@@ -12,7 +12,7 @@
  * After:   chapter12/thrust_iterators
  * Run:     ./bin/chapter12/thrust_sort --size 16M
  * Needs:   libs=thrust
- * Check:   --size 1000
+ * Check:   --size 1000 --input few
  */
 #include <chrono>
 #include <vector>
