@@ -11,7 +11,7 @@
  * Differs: size, scale, c, the colors and the number of iterations are options, and --animate moves c towards
  *          the origin and back. Half the size is not rounded down, so a size of 1 does not divide by 0.
  * Picture: as chapter04/julia_gpu
- * Check:   --size 200 --scale 1.2 --imag 0.2 | --size 100 --colors steps
+ * Check:   --size 200 --scale 1.2 --imag 0.1 | --size 100 --colors steps
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"

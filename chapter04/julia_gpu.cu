@@ -12,7 +12,7 @@
  *          the origin and back. Half the size is not rounded down, so a size of 1 does not divide by 0.
  *          The book's DataBlock is left out, since nothing reads it.
  * Picture: yes
- * Check:   --size 200 --scale 1.2 --imag 0.2 | --size 100 --colors steps
+ * Check:   --size 200 --scale 1.2 --imag 0.1 | --size 100 --colors steps
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
