@@ -100,7 +100,8 @@ def grade(name, goal, box):
     binary, own = WORK / "bin" / goal, f"{goal.parent.parent}/"
     why = why_not_built(goal, WORK / "bin", LOG)
     if why:
-        return "wrong", why.replace(own, "").replace(OWN, "")[:160]
+        hint = "; only the functions asked for and __device__ functions are taken" * ("not declared" in why)
+        return "wrong", why.replace(own, "").replace(OWN, "")[:160] + hint
     options = Exercise(name).options.split() if RACES else []
     for schedule in SCHEDULES:
         status, errors, said = run_once(

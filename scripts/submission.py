@@ -144,7 +144,8 @@ def only_computes(text, line, kept, host, names, helpers):
                 strange = not host and re.fullmatch(r"\w+", last) and not WORDS.fullmatch(last)
                 called = (strange or last.startswith(OWN)) and last not in functions
                 if called or last == "]" or not re.fullmatch(rf"(?!.*{OWN})[A-Za-z_][\w *:<>,]*", inside):
-                    refuse(f"a call of {last.removeprefix(OWN)}" if called else "a call of a value")
+                    hint = " (write a variable with =)" if re.fullmatch(r"\w+", before) else ""
+                    refuse(f"a call of {last.removeprefix(OWN)}{hint}" if called else "a call of a value")
             if token == "[" and not names.calls_values:
                 variable = re.fullmatch(r"\w+", last) and not WORDS.fullmatch(last)
                 if not (variable or last == "]" or (last == ")" and not control)):

@@ -63,8 +63,7 @@ def test_texts_of_the_exercises():
 
 def code(text):
     """The code of a source without comments and spaces, and without the prefix that words of a submission get."""
-    tokens = [m[0] for m in submission.TOKEN.finditer(submission.cleaned(text)) if m.lastgroup != "space"]
-    return [token.removeprefix(submission.OWN) for token in tokens]
+    return [t.removeprefix(submission.OWN) for t in submission.tokens_of(submission.cleaned(text))]
 
 
 ADD = task.Exercise("chapter04/add_loop_long")
@@ -102,7 +101,8 @@ if (n) [] {}(); @ body => an attribute or a lambda
 if (n) [[likely]] n; @ body => an attribute or a lambda
 ((void (*)(int))n)(0); @ body => a call of a value
 void (*(f))(int); *(size_t *)&f = n; @ body => a call of a value
-void f(int); auto g = f; *(size_t *)&g = n; g(0); @ body => a call of f is not
+int v(5); @ body => a call of v \(write a variable with =\) is not accepted
+void f(int); auto g = f; *(size_t *)&g = n; g(0); @ body => a call of f 
 auto abs = min; *(size_t *)&abs = n; abs(0); @ body => a call of abs is not
 auto (n) = min; n(0); @ body => auto other than
 auto static n = min; n(0); @ body => auto other than
