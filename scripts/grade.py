@@ -60,13 +60,6 @@ def find_box():
     return []
 
 
-def text_of(path):
-    """The text of a submission. It is no longer than any program, so that messages of the compiler about it stay few."""
-    if path.is_symlink() or path.stat().st_size > LONGEST:
-        raise Problem("a symbolic link" if path.is_symlink() else f"longer than {LONGEST >> 10} KiB")
-    return path.read_text(errors="replace")
-
-
 def exercise_of(path, text):
     """The exercise that a text is a solution of: the name of the program, or None."""
     named = re.search(r"^ \* Run: .*\./bin/(?:my/)?([a-z0-9_]+/[a-z0-9_]+)(?![a-z0-9_/])", text, re.M)
@@ -130,7 +123,9 @@ def assemble(path, number):
     name = None
     signal.alarm(TIME_LIMIT)  # for regular expressions, which some texts make slow
     try:
-        text = text_of(path)
+        if path.is_symlink() or path.stat().st_size > LONGEST:
+            raise Problem("a symbolic link" if path.is_symlink() else f"longer than {LONGEST >> 10} KiB")
+        text = path.read_text(errors="replace")
         name = exercise_of(path, text)
         if not name:
             why = 'its header has no "Run: ./bin/chapterNN/name" of a program of the suite'
