@@ -13,7 +13,7 @@
  * After:   chapter12/cublas_matmul
  * Run:     ./bin/chapter12/conjugate_gradient --size 4096 --grid 1024
  * Needs:   libs=cublas, libs=cusparse
- * Check:   --size 100 --grid 20 --condition 50 --recompute 7 --limit 1e-3
+ * Check:   --size 100 --grid 20 --recompute 7 --limit 1e-3
  */
 #include "../common/book.h"
 #include <numeric>

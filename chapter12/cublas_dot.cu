@@ -12,7 +12,7 @@
  * Differs: the first cuBLAS, of the book's time, took scalars by value and returned results. Version 2 of the
  *          interface, from 2011, passes addresses. --type selects other kinds of numbers.
  * Needs:   libs=cublas
- * Check:   --size 5000 | --type complex --size 999
+ * Check:   --size 270000 | --type complex --size 999
  */
 #include <complex>
 #include "../common/book.h"

@@ -50,12 +50,16 @@ def write_each(words):
 
 
 def build(goals, log, *settings, **options):
-    """Builds all goals with one make, whose output goes to a file. options are those of subprocess.run."""
+    """Builds all goals with one make, whose output goes to a file, without the lines of source that compilers quote: these may be
+    many, and a submission could write there what looks like a message about another one. options are those of subprocess.Popen.
+    """
     make = ["make", "-k", "--no-print-directory", f"BACKEND={BACKEND}", f"BUILD={BUILD}", *settings]
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as output:
         make = [*make, *map(str, goals)] if goals else ["true"]
-        subprocess.run(make, cwd=ROOT, stdout=output, stderr=output, **options)
+        options |= dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        with subprocess.Popen(make, cwd=ROOT, **options) as process:
+            output.writelines(line for line in process.stdout if not re.match(r" *\d* \|", line))
 
 
 def why_not_built(goal, bin_folder, log):

@@ -25,6 +25,7 @@ RACES = BACKEND != "gpu" and os.environ.get("CHECK") != "0"
 MEMORY_LIMIT = int(os.environ.get("MEMORY_LIMIT") or (0 if BACKEND == "gpu" else 4096))
 OUTPUT_LIMIT = int(os.environ.get("OUTPUT_LIMIT") or 16)
 MIB = 1 << 20
+LONGEST = 64 << 10  # bytes of a submission
 WORK = ROOT / BUILD / "grade"
 LOG = WORK / "build.log"  # of make
 SOURCES = pathlib.Path("my/.grade")  # relative to ROOT
@@ -59,9 +60,8 @@ def find_box():
     return []
 
 
-def exercise_of(path):
-    """The exercise that a file is a solution of: the name of the program, or None."""
-    text = path.read_text(errors="replace")
+def exercise_of(path, text):
+    """The exercise that a text is a solution of: the name of the program, or None."""
     named = re.search(r"^ \* Run: .*\./bin/(?:my/)?([a-z0-9_]+/[a-z0-9_]+)(?![a-z0-9_/])", text, re.M)
     name = named[1] if named else str(path.with_suffix("").relative_to(path.parent.parent))
     return name if re.fullmatch("[a-z0-9_]+/[a-z0-9_]+", name) and (ROOT / f"{name}.cu").is_file() else None
@@ -93,7 +93,8 @@ def grade(name, goal, box):
     binary, own = WORK / "bin" / goal, f"{goal.parent.parent}/"
     why = why_not_built(goal, WORK / "bin", LOG)
     if why:
-        return "wrong", why.replace(own, "").replace(OWN, "")[:160]
+        hint = "; only the functions asked for and __device__ functions are taken" * ("not declared" in why)
+        return "wrong", why.replace(own, "").replace(OWN, "")[:160] + hint
     options = Exercise(name).options.split() if RACES else []
     for schedule in SCHEDULES:
         status, errors, said = run_once(
@@ -117,22 +118,33 @@ def grade(name, goal, box):
     return "right", ""
 
 
-def assemble(name, path, number):
-    """Writes the program with the functions of the submission. Returns the goal of make, and a verdict if there is one already."""
-    if not name:
-        return None, ("unknown", 'its header has no "Run: ./bin/chapterNN/name" of a program of the suite')
-    if Exercise(name).why_none():
-        return None, ("unknown", "this program is no exercise")
+def assemble(path, number):
+    """Writes the program with the functions of the submission. Returns its name, the goal of make, and a verdict if there is one."""
+    name = None
+    signal.alarm(TIME_LIMIT)  # for regular expressions, which some texts make slow
     try:
-        if path.is_symlink() or path.stat().st_size > MIB:
-            raise Problem("a symbolic link" if path.is_symlink() else "longer than 1 MiB")
-        text = with_functions_of(Exercise(name), path.read_text(errors="replace"), "../../../../")
-    except Problem as problem:
-        return None, ("wrong", str(problem))
+        if path.is_symlink() or path.stat().st_size > LONGEST:
+            raise Problem("a symbolic link" if path.is_symlink() else f"longer than {LONGEST >> 10} KiB")
+        text = path.read_text(errors="replace")
+        name = exercise_of(path, text)
+        if not name:
+            why = 'its header has no "Run: ./bin/chapterNN/name" of a program of the suite'
+            return None, None, ("unknown", why)
+        if Exercise(name).why_none():
+            return name, None, ("unknown", "this program is no exercise")
+        text = with_functions_of(Exercise(name), text, "../../../../")
+    except (Problem, OSError) as problem:
+        return name, None, ("wrong", getattr(problem, "strerror", str(problem)))
+    finally:
+        signal.alarm(0)
     goal = SOURCES / str(number) / name
     (ROOT / goal).parent.mkdir(parents=True)
     (ROOT / f"{goal}.cu").write_text(text)
-    return goal, None
+    return name, goal, None
+
+
+def took_too_long(*_):
+    raise Problem(f"took longer than {TIME_LIMIT} s to read")
 
 
 def main(folder):
@@ -141,18 +153,17 @@ def main(folder):
         sys.exit(f"make: DIR={folder}: there is no .cu file in it")
     shutil.rmtree(ROOT / SOURCES, ignore_errors=True)
     shutil.rmtree(WORK, ignore_errors=True)
-    names, counts = [exercise_of(path) for path in files], collections.Counter()
-    begun = [assemble(name, path, i) for i, (name, path) in enumerate(zip(names, files))]
+    begun, counts = [assemble(path, i) for i, path in enumerate(files)], collections.Counter()
     box = find_box()
     # Limits stop a source that makes the compiler run without end, or write without end.
     settings = f"BIN={WORK}/bin", "SANITIZE=", *["NVCCFLAGS=--check"] * RACES
     build(
-        [goal for goal, _ in begun if goal],
+        [goal for _, goal, _ in begun if goal],
         LOG,
         *settings,
         preexec_fn=limit(CPU=300, AS=6 << 30, FSIZE=256 * MIB),
     )
-    for path, name, (goal, verdict) in zip(files, names, begun):
+    for path, (name, goal, verdict) in zip(files, begun):
         result, reason = verdict or grade(name, goal, box)
         counts[result] += 1
         line = f"{result:9} {name or '-':34} {shown(str(path.relative_to(folder)))}"
@@ -164,6 +175,7 @@ def main(folder):
 if __name__ == "__main__":
     for number in signal.SIGTERM, signal.SIGHUP:
         signal.signal(number, lambda *_: sys.exit(1))
+    signal.signal(signal.SIGALRM, took_too_long)
     try:
         sys.exit(main(pathlib.Path(sys.argv[1]).resolve()))
     finally:

@@ -16,7 +16,7 @@ STRING = r'"(?:\\.|[^"\\\n])*"'
 TEXT = re.compile(rf"{RAW}|{STRING}|(?<!\w)'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?\*/)", re.A)
 TOKEN = re.compile(
     rf"""(?P<space>\s+)|(?P<no>{RAW}|<[:%]|[:%]>|%:|\?\?|\.\*|->\*|::\s*\*)|(?P<string>{STRING})
-    |(?P<plain>'(?:\\.|[^'\\\n])+'|(?m:^[ ]*\#[ ]*pragma[ ]+unroll\b[ ]*\(?\w*\)?[ ]*$)|\.?\d(?:[eEpP][+-]|'\w|[\w.])*)
+    |(?P<plain>'(?:\\\w+|\\.|[^'\\\n])'|(?m:^[ ]*\#[ ]*pragma[ ]+unroll\b[ ]*\(?\w*\)?[ ]*$)|\.?\d(?:[eEpP][+-]|'\w|[\w.])*)
     |(?P<word>[A-Za-z_]\w*)|(?P<sign>->|::|<<<|>>>|[-+]{{1,2}}|[][(){{}};,.:?~!=<>&|^*/%])|(?P<other>.)""",
     re.X | re.A,
 )
@@ -40,6 +40,10 @@ HEAD = r"(?!.*\bauto\b)(template\s*<(\s*,?\s*(int|unsigned|bool|size_t)\s+\w+)+\
 
 def words_of(text):
     return {*re.findall(r"[A-Za-z_]\w*", text, re.A)}
+
+
+def tokens_of(text):
+    return [match[0] for match in TOKEN.finditer(text) if match.lastgroup != "space"]
 
 
 def cleaned(text):
@@ -74,12 +78,17 @@ class Names:
             if not re.search("__(device|global)__", f.declared):
                 lesson[f.first : f.close + 1] = [""] * len(lesson[f.first : f.close + 1])
         own = {f.name for f in exercise.asked}
+        of_host = {f.name for f in exercise.asked if not re.search("__(device|global)__", f.declared)}
         asked = cleaned(" ".join(f.text for f in functions if f.name in own))
         headers = re.findall(r'^#include "([^/"]+)"', exercise.text, re.M)
         files = [f"{exercise.name}.cu", *(f"{exercise.name.split('/')[0]}/{name}" for name in headers)]
         host = set().union(*(names_of_the_host((ROOT / name).read_text()) for name in files))
-        self.device = words_of(cleaned("\n".join(lesson))) - host | own
+        lesson = cleaned("\n".join(lesson))
+        self.device = (words_of(lesson) - host | own) - of_host
         self.host = self.device | words_of(asked)
+        # A variable is not called: a pointer to a function may have been made from a number.
+        called = re.findall(r"\b(?:class|typename|struct)\s+\w+|\w+(?=\s*\()", lesson + asked)
+        self.functions = words_of(" ".join(called))
         self.strings = {*re.findall(STRING, asked)}
         self.calls_values = bool(re.search(r"\[[&=]?\]\s*[({]|\]\s*\(", asked))  # it is about them
 
@@ -88,12 +97,17 @@ class Names:
         return word in known or WORDS.fullmatch(word) or (host and LIBRARY.fullmatch(word))
 
 
-def only_computes(text, line, known, names, helpers):
+def only_computes(text, line, kept, host, names, helpers):
     """A function with the prefix student_ before its words, as tokens and spaces."""
+    functions = names.functions | {OWN + name for name in helpers}
 
     def refuse(what):
         number = line + text.count("\n", 0, match.start())
         raise Problem(f"line {number}: {what} is not accepted in what is graded")
+
+    def named(word):
+        is_own = word in always or not (word in kept or names.has(word, host))
+        return OWN + word if is_own else word
 
     written, tokens, opened, begin_of, auto = [], ["", ""], [], {}, None
     # A variable of unknown type is never called, so its name must be no function's.
@@ -108,24 +122,30 @@ def only_computes(text, line, known, names, helpers):
             refuse("a preprocessor directive" if token in ("#", "%:") else token[:40])
         if last == "extern" and token != "__shared__":
             refuse("extern")
+        if token == "<<<" and not host:
+            refuse("a launch in a kernel")
         if opened and token in ("__device__", "__global__", "__host__"):
             refuse(token)
+        if kind == "plain" and "unroll" in token:
+            token = re.sub(r"(unroll[ (]+)([A-Za-z_]\w*)", lambda m: m[1] + named(m[2]), token)
         if kind == "word":
             member = last in (".", "->") and re.match("[A-Za-z]", token) and re.search("[a-z]", token)
-            if not member and (token in always or not known(token)) and before + last != "thrust::":
-                token = OWN + token
+            if not member and before + last != "thrust::":
+                token = named(token)
             if token == "auto":
                 auto = len(opened)
-                if text.count("auto") != len(of_auto):
+                if len(re.findall(r"\bauto\b", text)) != len(of_auto):
                     refuse("auto other than as in auto x = …")
         elif token in ("(", "[", "{"):
             group = begin_of.get(len(tokens) - 1)  # of the parentheses before
             control = group and tokens[group - 1] in ("if", "for", "while", "switch")
             if token == "(" and not names.calls_values:
                 inside = " ".join(tokens[group + 1 : -1]) if last == ")" and not control else "T"
-                called = last.startswith(OWN) and last.removeprefix(OWN) not in helpers
+                strange = not host and re.fullmatch(r"\w+", last) and not WORDS.fullmatch(last)
+                called = (strange or last.startswith(OWN)) and last not in functions
                 if called or last == "]" or not re.fullmatch(rf"(?!.*{OWN})[A-Za-z_][\w *:<>,]*", inside):
-                    refuse(f"a call of {last.removeprefix(OWN)}" if called else "a call of a value")
+                    hint = " (write a variable with =)" if re.fullmatch(r"\w+", before) else ""
+                    refuse(f"a call of {last.removeprefix(OWN)}{hint}" if called else "a call of a value")
             if token == "[" and not names.calls_values:
                 variable = re.fullmatch(r"\w+", last) and not WORDS.fullmatch(last)
                 if not (variable or last == "]" or (last == ")" and not control)):
@@ -151,7 +171,7 @@ def only_computes(text, line, known, names, helpers):
 
 def check_main(given, own):
     """Refuses a main that differs from the program's in more than the calls of CUDA."""
-    given, own = (" ".join(m[0] for m in TOKEN.finditer(text) if m[0].strip()) for text in (given, own))
+    given, own = (" ".join(tokens_of(text)) for text in (given, own))
     if CALL.sub("", given).split() != CALL.sub("", own).split():
         raise Problem("main() has been changed outside of the calls of CUDA")
     known = words_of(" ".join(CALL.findall(own)))
@@ -170,7 +190,7 @@ def with_functions_of(exercise, submission, up):
         own = asked.get(f.name)
         if not own and f.name not in helpers:
             continue
-        if own and f.declared.split() != cleaned(own.declared).split():
+        if own and tokens_of(f.declared) != tokens_of(cleaned(own.declared)):
             raise Problem(f"the declaration of {f.name}() has been changed")
         if f.name in given:
             raise Problem(f"{f.name}() is defined twice")
@@ -179,10 +199,8 @@ def with_functions_of(exercise, submission, up):
                 f"{f.name}(): a further function must be declared as in C, or with template <int N>"
             )
         host = own and not re.search("__(device|global)__", f.declared)
-        kept = words_of(re.match(r"(template\s*<[^>]*>)?", f.text)[0])
-        text = only_computes(
-            f.text, f.first + 1, lambda word: word in kept or names.has(word, host), names, helpers
-        )
+        kept = words_of(re.match(r"(template\s*<[^>]*>)?", f.text)[0]) if own else {"template"}
+        text = only_computes(f.text, f.first + 1, kept, host, names, helpers)
         if f.name == "main":
             check_main(text, cleaned(own.text))
         if own:

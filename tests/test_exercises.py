@@ -63,8 +63,7 @@ def test_texts_of_the_exercises():
 
 def code(text):
     """The code of a source without comments and spaces, and without the prefix that words of a submission get."""
-    tokens = [m[0] for m in submission.TOKEN.finditer(submission.cleaned(text)) if m.lastgroup != "space"]
-    return [token.removeprefix(submission.OWN) for token in tokens]
+    return [t.removeprefix(submission.OWN) for t in submission.tokens_of(submission.cleaned(text))]
 
 
 ADD = task.Exercise("chapter04/add_loop_long")
@@ -102,7 +101,8 @@ if (n) [] {}(); @ body => an attribute or a lambda
 if (n) [[likely]] n; @ body => an attribute or a lambda
 ((void (*)(int))n)(0); @ body => a call of a value
 void (*(f))(int); *(size_t *)&f = n; @ body => a call of a value
-void f(int); auto g = f; *(size_t *)&g = n; g(0); @ body => a call of f is not
+int v(5); @ body => a call of v \(write a variable with =\) is not accepted
+void f(int); auto g = f; *(size_t *)&g = n; g(0); @ body => a call of f 
 auto abs = min; *(size_t *)&abs = n; abs(0); @ body => a call of abs is not
 auto (n) = min; n(0); @ body => auto other than
 auto static n = min; n(0); @ body => auto other than
@@ -110,6 +110,9 @@ auto f = min, abs = min; abs(0); @ body => auto for two variables
 auto f = min; (f)(0); @ body => a call of a value
 __device__ static int x = 1; @ body => __device__ is not accepted
 extern int options; @ body => extern is not accepted
+template <int e, int xit, int __CONCAT> __device__ void h() { __CONCAT(e, xit)(0); } @ before => a call of __CONCAT
+auto f = min; *(size_t *)&f = n; f<<<1, 1>>>(0); @ body => a launch in a kernel
+int k = 'my/.grade/0/chapter04/add_loop_long ***'; @ body => ' is not accepted
 { @ body => its braces
 __global__ void add() {} @ before => has been changed
 __global__ void add(const int *a, const int *b, int *c, size_t n) {} @ before => is defined twice
@@ -159,6 +162,7 @@ def test_words_that_do_not_compute_are_no_words_of_the_harness(inserted):
 
 
 HONEST = r"""
+int automatic = 1; auto i = automatic; @ body
 /* /*\n * */ /*\n @ \n/*
 \ufeff @ // SPDX
 char c = '{'; // }\n @ body
@@ -172,6 +176,35 @@ template <int N> __device__ int h(const int *a) { return a[N]; } @ before
 @pytest.mark.parametrize("inserted", lines(HONEST))
 def test_submissions_that_are_taken(inserted):
     assert "void add(" in taken(inserted)
+
+
+def test_spaces_of_a_declaration_may_change():
+    text = ADD.text.replace("const int *a, const int *b,", "const int* a,\n    const int * b ,")
+    assert text != ADD.text and "void add(" in submission.with_functions_of(ADD, text, "../")
+
+
+def test_names_of_pragma_unroll():
+    for name, says in ("turns", f"{submission.OWN}turns"), ("N", "N"):
+        assert f"unroll {says}\n" in taken(f"\n#pragma unroll {name}\n @ body")
+
+
+@pytest.mark.parametrize(
+    "name, call, of",
+    [
+        (
+            "chapter05/add_launch_shapes",
+            "Launch x; *(size_t *)&x.kernel = n; x.kernel(a, b, c, n);",
+            "kernel",
+        ),
+        ("chapter03/simple_kernel_params", "char *x[] = {0}; main(0, x);", "main"),
+    ],
+)
+def test_a_kernel_calls_no_function_of_the_host_and_no_pointer_in_a_structure(name, call, of):
+    exercise = task.Exercise(name)
+    first = exercise.asked[0].text
+    changed = exercise.text.replace(first, first.replace("{", "{" + call, 1))
+    with pytest.raises(task.Problem, match=f"a call of {of} is not accepted"):
+        submission.with_functions_of(exercise, changed, "../")
 
 
 def test_functions_of_helpers_are_taken():
@@ -235,7 +268,7 @@ def test_progress(tree):
     assert "3 changed" in make(tree, "exercises")
     log = make(tree, "progress")
     assert re.search(r"add_loop_gpu +done", log) and re.search(r"add_loop_long +wrong", log)
-    assert re.search(r"^ +c\[1\]: got -1, expected", log, re.M)
+    assert re.search(r"^ +c\[1\]: got 2139062143, expected", log, re.M)
     # The time limits for a kernel in a deadlock or an endless loop are set.
     assert (tree / "build/progress/chapter04/add_loop_long.txt").read_text().startswith("10\n20\n")
     assert re.search(r"^ +does not build: .*nonesuch", log, re.M)

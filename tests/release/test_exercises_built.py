@@ -112,19 +112,28 @@ def test_grade(tree, tmp_path):
     solutions = {name: (text.replace(body, new), says) for name, (new, says) in kernels.items()}
     no_check = text.replace(body, "").replace("settings(argc, argv);", 'puts("right");\n    return 0;', 1)
     solutions["main.cu"] = no_check, "wrong .*: c\\[0\\]: got -1"
+    solutions["flood.cu"] = (
+        text.replace(body, "q;" * 1900 + "\n"),
+        "wrong .*: .q. was not declared .*; only the func",
+    )
+    solutions["long.cu"] = text + " " * grade.LONGEST, "wrong .*: longer than 64 KiB"
+    solutions["slow.cu"] = text + 'R"(' * 20000, "wrong .*: took longer than 4 s to read"
     solutions["bom.cu"] = "\ufeff" + text, "right"
     solutions["unknown.cu"] = "int main() {}\n", 'unknown .*has no "Run:'
     folder = tmp_path / "handed in"
     (folder / "b").mkdir(parents=True)
     for name, (solution, _) in solutions.items():
         (folder / ("b" if name > "m" else ".") / name).write_text(solution)
-    (folder / "b/link.cu").symlink_to(ROOT / f"{program}.cu")
+    (folder / "b/link.cu").symlink_to("/proc/self/mem")
     solutions["link.cu"] = "", "wrong .*: a symbolic link"
     log = make(tree, "grade", f"DIR={folder}", "CHECK=0", "TIME_LIMIT=4", "MEMORY_LIMIT=1024", status=2)
     for name, (_, pattern) in solutions.items():
         line = next(line for line in log.splitlines() if re.search(rf"[ /]{name[:6]}", line[40:]))
         assert re.match(pattern, line), log
-    assert "\n2 right, 1 unknown, 10 wrong\n" in log
+    assert "\n2 right, 1 unknown, 13 wrong\n" in log
+    assert (
+        tree / "build/grade/build.log"
+    ).stat().st_size < 1 << 18, "it has the lines that the compiler quotes"
     assert not (tree / "my").exists() or not list((tree / "my").rglob("*.cu"))
 
 
