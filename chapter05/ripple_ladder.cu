@@ -14,7 +14,7 @@
  * Differs: one frame is drawn, and it stays on the device. The rate counts the bytes of the picture. The
  *          time includes the launch: the last row is a kernel that does nothing.
  * Bench:   1024 4096
- * Check:   --size 64 --ticks 35
+ * Check:   --size 132 --ticks 35
  */
 #include "../common/book.h"
 #include "../common/bench.h"

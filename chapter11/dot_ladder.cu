@@ -20,7 +20,7 @@
  *          kernel.
  * Needs:   gpus=2
  * Bench:   64M 1G
- * Check:   --size 3000
+ * Check:   --size 30003
  */
 #include "../common/book.h"
 #include "../common/bench.h"

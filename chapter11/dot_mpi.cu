@@ -11,7 +11,7 @@
  * Book:    11.5 (after the book)
  * Run:     mpirun -np 2 ./bin/chapter11/dot_mpi --size 64M
  * Needs:   libs=mpi
- * Check:   --size 100000
+ * Check:   --size 100003
  */
 #include "../common/book.h"
 #include "../common/timing.h"
