@@ -68,7 +68,7 @@ def test_make_check(tree):
     assert "1 of 1 clean, " in make(tree, *arguments)
     text = mine.read_text()
     barrier = re.search(r"            cache\[cacheIndex\] \+= .*;\n( +__syncthreads\(\);\n)", text)[0]
-    bounds = r" in kernel dot, .* reads 4 bytes at dot\.cu:\d+,\n +at offset 135168 of device memory"
+    bounds = r" in kernel dot, .* reads 4 bytes at dot\.cu:\d+,\n +at offset 4004 of device memory"
     waits = r": 128 of 256 threads wait at dot\.cu:\d+"
     for changed, name, says in [
         (text.replace("tid < n", "tid <= n"), "out of bounds", bounds),
