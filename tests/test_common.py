@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -77,15 +78,21 @@ def on_terminal(cwd, *args, lines=24, columns=80, env=None, stderr=False):
     usual = dict(TERM="xterm", COLORTERM="truecolor", LC_ALL="C.UTF-8", NO_COLOR="", LINES="")
     ends = {"stdout": subprocess.DEVNULL, "stderr": slave} if stderr else {"stdout": slave}
     process = helpers.start(PICTURE, args, cwd, usual | (env or {}), **ends)
-    os.close(slave)
+    os.set_blocking(master, False)
     shown = b""
-    try:
-        while chunk := os.read(master, 65536):
-            shown += chunk
-    except OSError:  # the program has closed its end
-        pass
+    while True:  # this end of the terminal stays open: Linux may drop what was written just before the last end is closed
+        ended = process.poll() is not None
+        select.select([master], [], [], 0.02)
+        try:
+            chunk = os.read(master, 65536)
+        except BlockingIOError:  # nothing is there now
+            chunk = b""
+        shown += chunk
+        if ended and not chunk:
+            break
+    os.close(slave)
     os.close(master)
-    assert process.wait(60) == 0
+    assert process.returncode == 0
     return shown.decode().replace("\r\n", "\n")
 
 
