@@ -55,19 +55,6 @@ def test_temperatures(run, rng, tmp_path, size, frames, iterations, fused):
     assert fused or len(means) == 1 and all((picture == pictures[0]).all() for picture in pictures)
 
 
-def test_default_run_of_450_steps(default_run):
-    mean, off, steps = figures(default_run("chapter07/heat_gmem").out)
-    assert steps == 450 and off <= 1e-6
-    assert mean == "0.138576413771"  # computed with numpy in float, from the same differences
-
-
-def test_long_runs_are_checked_at_their_end(run, tmp_path):
-    """The reference computes at most 2^29 cell updates; in longer runs it checks the last frame alone."""
-    assert heat(run, tmp_path, "heat_gmem", size=33, frames=3, iterations=2000)[2] == 6000
-    if not helpers.sanitized():
-        assert heat(run, tmp_path, "heat_gmem", size=200, frames=9, iterations=1500)[2] == 1500
-
-
 def test_times(run):
     out = run("chapter07/heat_gmem", "--size", 500, "--frames", 3, "--no-window", status=0).out
     assert re.search(r"^Average Time per frame:  \d+\.\d ms$", out, re.M)

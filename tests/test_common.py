@@ -80,7 +80,9 @@ def on_terminal(cwd, *args, lines=24, columns=80, env=None, stderr=False):
     process = helpers.start(PICTURE, args, cwd, usual | (env or {}), **ends)
     os.set_blocking(master, False)
     shown = b""
-    while True:  # this end of the terminal stays open: Linux may drop what was written just before the last end is closed
+    while (
+        True
+    ):  # this end of the terminal stays open: Linux may drop what was written just before the last end is closed
         ended = process.poll() is not None
         select.select([master], [], [], 0.02)
         try:

@@ -21,8 +21,7 @@ def test_what_is_built_again(tree):
     """A program after a change of its own, all programs after one of what they include, link, or are compiled by."""
     (tree / "chapter03/simple_kernel.cu").touch()
     assert compiled(make(tree)) == {"chapter03/simple_kernel"}
-    ours, theirs = ("book.h", "lib/options.c"), ("include/cuda_runtime.h", "runtime/symbol.cpp")
-    for source in *(f"common/{name}" for name in ours), *(f"cucc/{name}" for name in theirs):
+    for source in "common/book.h", "common/lib/options.c":
         (tree / source).touch()
         assert set(PROGRAMS) <= compiled(make(tree)), source
     assert not compiled(make(tree))
@@ -105,6 +104,7 @@ def test_wrong_settings(tree, arguments, says):
     assert says in make(tree, *arguments, status=2)
 
 
+LIBRARIES = "PNG WEBP GLUT GL MPI VULKAN OPENCL BOOST_CONTEXT CUBLAS CUSOLVER CUFFT OPENBLAS FFTW THRUST CUSPARSE CURAND".split()
 # nvcc and nvidia-smi, as scripts for stand_in()
 FAKE_NVCC = """case $1 in --version) echo 'Cuda compilation tools, release 12.9, V12.9.1' ;;
 --list-gpu-code) echo sm_75; echo sm_90; echo sm_120 ;; *) exit 1 ;; esac"""
@@ -112,7 +112,9 @@ FAKE_SMI = """case $1 in --query-gpu=compute_cap,name*) printf '%s, NVIDIA H200\
 
 
 def test_choice_of_back_end(tree, tmp_path):
-    tools = tmp_path / "cuda/bin"
+    tools, known = tmp_path / "cuda/bin", [
+        f"HAVE_{name}=0" for name in LIBRARIES
+    ]  # so that none is looked for
     stand_in(tools, "nvcc", FAKE_NVCC)
     for capability, argument, says in [
         ("9.0", "BACKEND=auto", "gpu (nvcc 12.9 and NVIDIA H200, sm 90)"),
@@ -125,7 +127,8 @@ def test_choice_of_back_end(tree, tmp_path):
     ]:
         stand_in(tools, "nvidia-smi", FAKE_SMI.format(capability))
         env = {"CUDA_PATH": str(tmp_path / "cuda"), "PATH": f"{tools}:{os.environ['PATH']}"}
-        log = make(tree, "-n", "common", *["BACKEND=auto"] * (argument != "BACKEND=cpu"), argument, **env)
+        auto = ["BACKEND=auto"] * (argument != "BACKEND=cpu")
+        log = make(tree, "-n", "common", *auto, argument, *known, **env)
         assert "back end: " + says in log, log
 
 
@@ -151,8 +154,6 @@ def test_program_for_an_architecture_with_its_own_features(tree, tmp_path):
 
 
 # ---- libraries ----
-
-LIBRARIES = "PNG WEBP GLUT GL MPI VULKAN OPENCL BOOST_CONTEXT CUBLAS CUSOLVER CUFFT OPENBLAS FFTW THRUST CUSPARSE CURAND".split()
 
 
 def test_without_libraries(tree, tmp_path):
@@ -203,7 +204,8 @@ def test_a_program_that_lacks_its_library(tree):
 def test_flags_of_mpi(tree, tmp_path, shown, flags, libs):
     """Those of `mpicc -show`, in forms that nvcc takes too."""
     stand_in(tmp_path, "mpicc", f'[ "$*" = -show ] && echo "gcc {shown}"')
-    run(tree, "scripts/configure.sh", "x/config.mk", BACKEND="cpu", HAVE_MPI="1", MPICC=f"{tmp_path}/mpicc")
+    without = {f"HAVE_{name}": "0" for name in LIBRARIES} | {"HAVE_MPI": "1"}
+    run(tree, "scripts/configure.sh", "x/config.mk", BACKEND="cpu", MPICC=f"{tmp_path}/mpicc", **without)
     lines = (tree / "x/config.mk").read_text().splitlines()
     assert f"FLAGS_mpi := {flags}" in lines and f"LIBS_mpi := {libs}" in lines
 

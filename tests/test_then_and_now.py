@@ -15,7 +15,7 @@ def smaller(command):
     program = next((p for p in helpers.programs() if str(p) == command.split()[0]), None)
     large = re.search("/(hist|copy|basic|time|port|hash)", command)
     size = "64K" if large else "64" if "matmul" in command else "48"
-    return ["--size", size] if program and "size" in program.own_options else []
+    return ["--size", size] if program and "--size" in program.small else []
 
 
 @pytest.mark.parametrize("command", then.commands())

@@ -150,3 +150,31 @@ def test_runs_of_grade_have_no_network_and_no_new_privileges(tmp_path, monkeypat
     result = subprocess.run(command, capture_output=True, text=True)
     assert re.findall(r"^ *(\w+):", result.stdout, re.M) == ["lo", "NoNewPrivs"] and result.returncode == 3
     assert result.stdout.endswith("NoNewPrivs:\t1\n")
+
+
+@needs_cpu
+def test_progress(tree):
+    add(tree, "chapter04/add_loop_gpu", "chapter04/add_loop_long", "chapter05/add_loop_blocks")
+    log = make(tree, "exercise", "chapter04")
+    assert len(re.findall("^my/chapter04/", log, re.M)) == 3
+    log = make(tree, "progress")
+    assert re.search(r"^ +1  \*+ +chapter04/add_loop_gpu +open +\w", log, re.M), log
+    assert log.endswith("1 not written, 3 open\n") and "right" not in log
+
+    solve(tree, "chapter04/add_loop_gpu")
+    wrong = tree / "my/chapter04/add_loop_long.cu"
+    limits = '    puts(getenv("CUDA_CPU_WATCHDOG"));\n    puts(getenv("CUDA_CPU_TIME_LIMIT"));\n'
+    wrong.write_text(
+        wrong.read_text().replace("    // Task:", limits + "    c[0] = a[0] + b[0];\n    // Task:")
+    )
+    broken = tree / "my/chapter04/julia_gpu.cu"
+    broken.write_text(broken.read_text().replace("return {};", "return nonesuch;"))
+    assert "3 changed" in make(tree, "exercises")
+    log = make(tree, "progress")
+    assert re.search(r"add_loop_gpu +done", log) and re.search(r"add_loop_long +wrong", log)
+    assert re.search(r"^ +c\[1\]: got 2139062143, expected", log, re.M)
+    # The time limits for a kernel in a deadlock or an endless loop are set.
+    assert (tree / "build/progress/chapter04/add_loop_long.txt").read_text().startswith("10\n20\n")
+    assert re.search(r"^ +does not build: .*nonesuch", log, re.M)
+    assert log.endswith("1 done, 1 open, 2 wrong\n")
+    assert make(tree, "progress") == log

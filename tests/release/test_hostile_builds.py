@@ -11,7 +11,7 @@ import time
 import pytest
 
 import helpers
-from trees import compiled, copy_sources, environment, make, run
+from trees import PROGRAMS, compiled, copy_sources, environment, make, run
 
 pytestmark = pytest.mark.backend("cpu")
 HELLO = "chapter03/hello_world"
@@ -104,6 +104,13 @@ def test_locales_and_clocks(tree, tmp_path, locale):
     (tree / "bin" / HELLO).unlink()
     assert compiled(run(tree, *MAKE[:2], HELLO, **settings)) == {HELLO}
     assert "Hello, World!" in run(tree, f"bin/{HELLO}", **settings)
+
+
+@pytest.mark.parametrize("source", ["include/cuda_runtime.h", "runtime/symbol.cpp"])
+def test_what_is_built_again_after_a_change_of_cucc(tree, source):
+    (tree / "cucc" / source).touch()
+    assert set(PROGRAMS) <= compiled(make(tree))
+    assert not compiled(make(tree))
 
 
 # ---- a bare container

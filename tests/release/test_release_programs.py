@@ -8,6 +8,7 @@ import pytest
 
 import helpers
 import test_programs as default
+from test_chapter07 import figures, heat
 from test_programs import numeric_options, one_line, test_default_run, test_lost_output  # noqa: F401
 from test_programs import test_more_than_the_memory, test_no_device_at_all  # noqa: F401
 
@@ -86,6 +87,16 @@ def test_dot_waits_for_all_blocks(run):
     for workers in "2", "5":
         options = ["--size", 4 << 20, "--runs", 1, "--kernel", 4]
         run("chapter05/dot_ladder", *options, status=0, env={"CUDA_CPU_WORKERS": workers})
+
+
+def test_long_runs_of_heat(default_run, run, tmp_path):
+    """The reference computes at most 2^29 cell updates; in longer runs it checks the last frame alone."""
+    mean, off, steps = figures(default_run("chapter07/heat_gmem").out)
+    assert steps == 450 and off <= 1e-6
+    assert mean == "0.138576413771"  # computed with numpy in float, from the same differences
+    assert heat(run, tmp_path, "heat_gmem", size=33, frames=3, iterations=2000)[2] == 6000
+    if not helpers.sanitized():
+        assert heat(run, tmp_path, "heat_gmem", size=200, frames=9, iterations=1500)[2] == 1500
 
 
 # ---- On a GPU
