@@ -202,6 +202,17 @@ def printed(program, arguments, label, folder=ROOT, ranks=1):
     return out
 
 
+def asked(program, arguments, pattern):
+    """What the pattern finds in the output of a program, about the device."""
+    try:
+        found = re.search(pattern, printed(program, arguments, "device:") or "")
+    except (Failed, Waived) as why:
+        raise Problem(f"{program}: {why}") from None
+    if not found:
+        raise Problem(f"{program}: names no device")
+    return found[1]
+
+
 def measured(program, size, label):
     """The JSON that a run of a ladder prints; None if the size does not fit into the memory of this machine."""
     out = printed(program, ["--json", *(["--size", size] if size else [])], label)
@@ -265,6 +276,28 @@ def record(results, device, back_end, program, block, known):
     return recorded.save(found)
 
 
+def campaign(kind, items, one):
+    """Calls one(item, label) for each item, which returns the file with its record, or None. Says why an item is waived or has failed.
+    Returns the exit status, and whether there is a file."""
+    done, status, failed, paths = 0, 0, 0, set()
+    try:
+        for i, item in enumerate(items, 1):
+            try:
+                paths.add(one(item, f"[{i}/{len(items)}]"))
+                done += 1
+            except Waived as why:
+                say(f"{item}: waived: {why}")
+            except Failed as why:
+                failed += 1
+                print(f"{item}: FAILED: {why}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        status = 130
+        say("interrupted; what was measured before is kept")
+    files = "".join(f"; {shown(path)}" for path in sorted(paths - {None}))
+    say(f"{done} of {len(items)} {kind} measured, {failed} failed{files}")
+    return status or int(failed > 0), files != ""
+
+
 def main(programs):
     known = ladders()
     for program in programs:
@@ -273,37 +306,26 @@ def main(programs):
     results, comparing = recorded.load(), os.environ.get("COMPARE", "") not in ("", "0")
     if not comparing:
         check_writable()
-    about = machine()
-    done, failed, rows, moved, status, paths = 0, 0, 0, 0, 0, set()
-    try:
-        for i, program in enumerate(programs, 1):
-            try:
-                device, back_end, block = measure(program, known[program], f"[{i}/{len(programs)}]", about)
-            except Waived as why:
-                say(f"{program}: waived: {why}")
-                continue
-            except Failed as why:
-                failed += 1
-                print(f"{program}: FAILED: {why}", file=sys.stderr, flush=True)
-                continue
-            if comparing:
-                old = recorded.rows_of(results.get(slug(device), {}), program)
-                here = compare(program, old, block["rows"])
-                rows, moved = rows + here[0], moved + here[1]
-            else:
-                paths.add(record(results, device, back_end, program, block, known))
-            done += 1
-            for line in summary(block["rows"]):
-                say(f"{program}: {line}")
-    except KeyboardInterrupt:
-        status = 130
-        say("interrupted; what was measured before is kept")
+    about, rows, moved = machine(), 0, 0
+
+    def one(program, label):
+        nonlocal rows, moved
+        device, back_end, block = measure(program, known[program], label, about)
+        path = None
+        if comparing:
+            here = compare(program, recorded.rows_of(results.get(slug(device), {}), program), block["rows"])
+            rows, moved = rows + here[0], moved + here[1]
+        else:
+            path = record(results, device, back_end, program, block, known)
+        for line in summary(block["rows"]):
+            say(f"{program}: {line}")
+        return path
+
+    status, recording = campaign("ladders", programs, one)
     if comparing:
         say(f"{rows} rows over {LONG * 1000:g} µs compared, {moved} moved by more than {MOVED:.0%}")
-    drawn = not paths or subprocess.call([sys.executable, ROOT / "bench/report.py"]) == 0
-    files = "".join(f"; {shown(path)}" for path in sorted(paths))
-    say(f"{done} of {len(programs)} ladders measured, {failed} failed{files}")
-    return status or int(failed > 0 or not drawn or comparing and (moved > 0 or rows == 0))
+    drawn = not recording or subprocess.call([sys.executable, ROOT / "bench/report.py"]) == 0
+    return status or int(not drawn or comparing and (moved > 0 or rows == 0))
 
 
 def interrupt(*_):

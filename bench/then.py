@@ -20,7 +20,7 @@ import types
 import results as recorded
 import measure as bench
 from report import RECORDED, conditions, markdown
-from results import ROOT, Problem, digits, duration, shown
+from results import ROOT, Problem, digits, duration
 
 CPU = "intel-r-xeon-r-processor"  # the record of the column "CPU back end"
 RUNS, SECONDS = 5, 20  # a program is repeated until it has run so often, or for so long
@@ -119,37 +119,25 @@ def ladders_to_measure(found):
 
 
 def record(only):
-    known, results, about, failed = commands(), recorded.load(), bench.machine(), 0
+    known, results, about = commands(), recorded.load(), bench.machine()
     recorded.check_writable()
-    try:
-        device = re.search(r"Name: +(.*)", bench.printed(DEVICES, [], "device:"))[1]
-    except (bench.Failed, bench.Waived) as why:
-        raise Problem(f"{DEVICES}: {why}") from None
+    device = bench.asked(DEVICES, [], r"Name: +(.*)")
     found = recorded.of_device(results, device, bench.backend())
     figures = found.setdefault("figures", {})
     for gone in figures.keys() - known.keys():
         del figures[gone]
     todo = {c: f for c, f in known.items() if not only or c.split()[0] in only}
     measure = {p: sizes for p, sizes in ladders_to_measure(found).items() if not only or p in only}
-    count, done, path = len(todo) + len(measure), 0, None
-    for i, what in enumerate([*todo, *measure], 1):
-        try:
-            label, started = f"[{i}/{count}]", bench.start()
-            if what in measure:
-                of, back_end, block = bench.measure(what, [], label, about, measure[what])
-                path = bench.record(results, of, back_end, what, block, bench.ladders())
-            else:
-                values = run_command(what, todo[what], label)
-                figures[what] = {**bench.header(started, about, device), "values": values}
-                path = recorded.save(found)
-            done += 1
-        except bench.Waived as why:
-            bench.say(f"{what}: waived: {why}")
-        except bench.Failed as why:
-            failed += 1
-            print(f"{what}: FAILED: {why}", file=sys.stderr, flush=True)
-    bench.say(f"{done} of {count} programs measured, {failed} failed" + (f"; {shown(path)}" if path else ""))
-    return int(failed > 0)
+
+    def one(what, label):
+        if what in measure:
+            of, back_end, block = bench.measure(what, [], label, about, measure[what])
+            return bench.record(results, of, back_end, what, block, bench.ladders())
+        started, values = bench.start(), run_command(what, todo[what], label)
+        figures[what] = {**bench.header(started, about, device), "values": values}
+        return recorded.save(found)
+
+    return bench.campaign("programs", [*todo, *measure], one)[0]
 
 
 # ---- the tables ----
