@@ -262,7 +262,7 @@ def campaign(kind, items, one):
     return status or int(failed > 0), files != ""
 
 
-def main(programs):
+def main(*programs):
     known = ladders()
     for program in programs:
         if program not in known:
@@ -299,4 +299,4 @@ def interrupt(*_):
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, interrupt)
     signal.signal(signal.SIGINT, interrupt)  # even if the process that started this one ignores it
-    recorded.run(lambda: main(sys.argv[1:]), "bench")
+    recorded.run("bench", main, __doc__, True)

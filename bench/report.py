@@ -13,22 +13,8 @@ import subprocess
 import sys
 
 import results as recorded
-from results import (
-    RESULTS,
-    duration,
-    ends,
-    groups,
-    largest,
-    plot,
-    plot_path,
-    rate,
-    share,
-    shown,
-    slug,
-    times,
-    topic,
-    write,
-)
+from results import RESULTS, duration, ends, groups, largest, plot, plot_path, rate, share, shown, slug
+from results import times, topic, write
 
 RECORDED = "nvidia-h200"
 SPEEDUPS = "speedup"  # the name of the plot of README.md, beside the folders of the ladders' plots
@@ -210,23 +196,22 @@ def draw(results):
         draw_plot(RECORDED, SPEEDUPS, rows, "draw_speedups", title, rows, f"Times as fast: {words}.")
 
 
+def recorded_part(*parts):
+    """A function that returns these parts of the machine RECORDED, or nothing."""
+    return lambda: "\n\n".join(
+        part(found[RECORDED]) for found in [recorded.load()] if RECORDED in found for part in parts
+    )
+
+
 def main():
     results = recorded.load()
-    parts = {"--summary": [summary], "--results": [performance, details]}
-    if len(sys.argv) == 2 and sys.argv[1] in parts:
-        if RECORDED in results:
-            print("\n\n".join(part(results[RECORDED]) for part in parts[sys.argv[1]]))
-        return 0
-    if sys.argv[1:]:
-        print(__doc__, file=sys.stderr)
-        return 64
     draw(results)
     for name, found in results.items():
         page = RESULTS / f"{name}.md"
         write(page, f"# Results on {found['device']}\n\n{performance(found)}\n\n{details(found)}\n")
         print(shown(page))
-    return 0
 
 
 if __name__ == "__main__":
-    recorded.run(main, "report")
+    parts = {"summary": recorded_part(summary), "results": recorded_part(performance, details)}
+    recorded.run("report", main, __doc__, **parts)

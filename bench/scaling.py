@@ -11,7 +11,6 @@ import itertools
 import math
 import os
 import re
-import sys
 import tempfile
 
 import results as recorded
@@ -476,17 +475,5 @@ def draw():
     draw_plot(RECORDED, PLOT, shown_data, "draw_scaling", title, panels, most, text)
 
 
-def main():
-    if sys.argv[1:] == ["--tables"]:
-        print(tables())
-        return 0
-    if sys.argv[1:] == ["--plot"]:
-        return draw()
-    if sys.argv[1:]:
-        print(__doc__, file=sys.stderr)
-        return 64
-    return record()
-
-
 if __name__ == "__main__":
-    recorded.run(main, "scaling")
+    recorded.run("scaling", record, __doc__, tables=tables, plot=lambda: draw() or "")

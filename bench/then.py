@@ -12,7 +12,6 @@ import functools
 import math
 import re
 import statistics
-import sys
 import tempfile
 import time
 import types
@@ -290,21 +289,20 @@ def devices_table(gpu, cpu):
     return markdown(head, [*([name, *row] for name, row in facts().devices.items()), own])
 
 
-def main():
-    if sys.argv[1:] == ["--tables"]:
-        tables = {"Figures": figures_table, "Limits": limits_table, "Devices": devices_table}
-        print("\n\n".join(f"### {title}\n\n{table(*machines())}" for title, table in tables.items()))
-        return 0
-    if sys.argv[1:] == ["--conclusions"]:
-        print(claims_table(*machines()))
-        return 0
+def tables():
+    parts = {"Figures": figures_table, "Limits": limits_table, "Devices": devices_table}
+    return "\n\n".join(f"### {title}\n\n{table(*machines())}" for title, table in parts.items())
+
+
+def main(*only):
     ladders = {entry["ladder"].split()[0] for entry in facts().figures.values() if "ladder" in entry}
     programs = {command.split()[0] for command in commands()} | ladders
-    for program in sys.argv[1:]:
+    for program in only:
         if program not in programs:
             raise Problem(f"{program}: is not in bench/then.ini; it has {', '.join(sorted(programs))}")
-    return record(sys.argv[1:])
+    return record(only)
 
 
 if __name__ == "__main__":
-    recorded.run(main, "then-and-now")
+    conclusions = lambda: claims_table(*machines())  # noqa: E731
+    recorded.run("then-and-now", main, __doc__, True, tables=tables, conclusions=conclusions)

@@ -140,4 +140,4 @@ def main():
 
 
 if __name__ == "__main__":
-    run(main, "site")
+    run("site", main, __doc__)
