@@ -194,9 +194,9 @@ def measured(program, size, label):
         raise Failed(f"what it printed is not the JSON of a ladder ({error!r})") from None
 
 
-def measure(program, listed, label, about, only=()):
-    """Runs one ladder with all its sizes, or with those in `only`. Returns the device and the record of the program."""
-    only = only or os.environ.get("SIZES", "").split()
+def measure(program, listed, label, about):
+    """Runs one ladder with all its sizes, or those of SIZES. Returns the device and the record of the program."""
+    only = os.environ.get("SIZES", "").split()
     on_cpu = backend() == "cpu" and not only
     started, found = start(), []
     todo = [None] if on_cpu else only or listed

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """then.py [PROGRAM…]: runs the programs of bench/then.ini, all or those that are named, and records the figures that they print
-beside the records of the ladders (bench/measure.py), in RESULTS/<device>.json. A ladder whose rows are not recorded yet is
-measured. `make then-and-now` runs it. Each program runs five times, or until it has run for 20 seconds.
+beside the records of the ladders (bench/measure.py), in RESULTS/<device>.json. `make then-and-now` runs it. Each program runs five
+times, or until it has run for 20 seconds. The figures of ladders are those of `make bench`; on the CPU back end each
+ladder is measured with SIZES=… as bench/then.ini names it.
   then.py --tables        the tables of bench/results/README.md, in Markdown
   then.py --conclusions   the table of docs/book-vs-today.md
 
@@ -103,40 +104,22 @@ def run_command(command, figures, label):
                 return values
 
 
-def ladders_to_measure(found):
-    """A dict from each ladder, of which a record lacks a row that bench/then.ini names, to the sizes to be measured."""
-    listed, wanted = bench.ladders(), {}
-    for entry in facts().figures.values():
-        if "ladder" in entry and row_of(entry, found) is None:
-            program, size = entry["ladder"].split()
-            if program in listed:
-                sizes = {row["size"] for row in recorded.rows_of(found, program)} | {bench.number(size)}
-                if found["backend"] == "gpu":
-                    sizes |= set(map(bench.number, listed[program]))
-                wanted[program] = sorted(map(str, sizes), key=int)
-    return wanted
-
-
 def record(only):
-    known, results, about = commands(), recorded.load(), bench.machine()
+    known, about = commands(), bench.machine()
     recorded.check_writable()
     device = bench.asked(DEVICES, [], r"Name: +(.*)")
-    found = recorded.of_device(results, device, bench.backend())
+    found = recorded.of_device(recorded.load(), device, bench.backend())
     figures = found.setdefault("figures", {})
     for gone in figures.keys() - known.keys():
         del figures[gone]
-    todo = {c: f for c, f in known.items() if not only or c.split()[0] in only}
-    measure = {p: sizes for p, sizes in ladders_to_measure(found).items() if not only or p in only}
 
-    def one(what, label):
-        if what in measure:
-            of, back_end, block = bench.measure(what, [], label, about, measure[what])
-            return bench.record(results, of, back_end, what, block, bench.ladders())
-        started, values = bench.start(), run_command(what, todo[what], label)
-        figures[what] = {**bench.header(started, about, device), "values": values}
+    def one(command, label):
+        started, values = bench.start(), run_command(command, known[command], label)
+        figures[command] = {**bench.header(started, about, device), "values": values}
         return recorded.save(found)
 
-    return bench.campaign("programs", [*todo, *measure], one)[0]
+    todo = [command for command in known if not only or command.split()[0] in only]
+    return bench.campaign("programs", todo, one)[0]
 
 
 # ---- the tables ----
@@ -295,8 +278,7 @@ def tables():
 
 
 def main(*only):
-    ladders = {entry["ladder"].split()[0] for entry in facts().figures.values() if "ladder" in entry}
-    programs = {command.split()[0] for command in commands()} | ladders
+    programs = {command.split()[0] for command in commands()}
     for program in only:
         if program not in programs:
             raise Problem(f"{program}: is not in bench/then.ini; it has {', '.join(sorted(programs))}")
