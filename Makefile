@@ -233,7 +233,7 @@ site:
 format:
 	@scripts/format.sh $(if $(CHECK),--check)
 clean:
-	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) my old tests .d .config.mk) bench/report.html
+	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) my old tests .d .config.mk)
 	@rmdir '$(BIN)' 2>/dev/null || :
 	@$(MAKE) --no-print-directory -C cucc clean
 help:

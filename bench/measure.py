@@ -22,17 +22,19 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
+import tempfile
 
 import results as recorded
 from results import ROOT, Problem, check_writable, shown, slug, summary, work
 
-BIN = ROOT / (os.environ.get("BIN") or "bin")
+sys.path.append(str(ROOT / "scripts"))
+from programs import read_programs  # noqa: E402
+from run import BIN, TOO_LONG, execute  # noqa: E402
+
 LIMIT = float(os.environ.get("TIME_LIMIT") or 600)
 MOVED = 0.03  # a row has moved if its time differs from the record by more than this part …
 LONG = 0.02  # … and it takes more than this many milliseconds
 COMPILERS = {"NVCC": "nvcc", "CXX": "g++"}  # by the variable that names another one
-INTERACTIVE = sys.stderr.isatty()
 
 
 class Failed(Exception):
@@ -63,10 +65,7 @@ def backend():
 
 def ladders():
     """A dict from each ladder to the sizes in its header."""
-    listed = output("scripts/programs.py")
-    if listed is None:
-        raise Problem("scripts/programs.py: failed")
-    return {program["name"]: program["bench"].split() for program in json.loads(listed) if program["bench"]}
+    return {program.name: program.bench.split() for program in read_programs() if program.bench}
 
 
 def number(size):
@@ -141,65 +140,41 @@ def say(text):
     print(text, flush=True)
 
 
-def progress(text):
-    """Prints the progress. On a terminal the next line overwrites it."""
-    line, end = (f"\r\033[K{text}", "") if INTERACTIVE else (text, "\n")
-    print(line, end=end, file=sys.stderr, flush=True)
-
-
-def execute(program, arguments, label, folder=ROOT, ranks=1):
-    """Runs a program in a folder, with MPI as several ranks; returns its status (negative: the signal that ended it), stdout and
-    stderr."""
-    launcher = [ROOT / "scripts/mpirun.sh", "-np", str(ranks)] if ranks > 1 else []
-    words = [label, *([f"{ranks} ranks of"] if ranks > 1 else []), program, *arguments]
-    shown = " ".join(word for word in words if word != "--json")
-    # The program gets its own session. So an interrupt reaches only this script, which ends the program and its children.
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    options = {"cwd": folder, "text": True, "errors": "replace", "start_new_session": True}
-    # An interrupt before the `try` would leave the program running, so it is delivered after that.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-    options["preexec_fn"] = lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    process = subprocess.Popen([*launcher, BIN / program, *arguments], **options, **pipes)
-    start = time.monotonic()
-    try:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if not INTERACTIVE:
-            progress(shown)
-        while (seconds := time.monotonic() - start) < LIMIT:
-            if INTERACTIVE:
-                progress(f"{shown}  {seconds:.0f} s")
-            try:
-                out, err = process.communicate(timeout=min(1, LIMIT - seconds))
-                return process.returncode, out, err
-            except subprocess.TimeoutExpired:
-                pass  # the program is still running
-        raise Failed(f"ran longer than {LIMIT:g} s")
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        if INTERACTIVE:
-            progress("")
-
-
 def printed(program, arguments, label, folder=ROOT, ranks=1):
-    """What a successful run prints; None if its data does not fit into the memory of this machine."""
+    """What a successful run prints, with MPI as several ranks; None if its data does not fit into the memory of this machine."""
     if not os.access(BIN / program, os.X_OK):
         raise Waived("not built")
-    status, out, err = execute(program, arguments, label, folder, ranks)
-    own = [line for line in err.splitlines() if line.startswith(program.split("/")[-1])]  # mpirun adds lines
-    lines = own if ranks > 1 and own else err.strip().splitlines()
-    reason = lines[-1] if lines else ""
+    launcher = [ROOT / "scripts/mpirun.sh", "-np", ranks] if ranks > 1 else []
+    words = " ".join([program, *(word for word in arguments if word != "--json")])
+    print(f"{label} {f'{ranks} ranks of ' if launcher else ''}{words}", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        base = pathlib.Path(scratch) / "run"
+        status, lines = execute([*launcher, BIN / program, *arguments], base, LIMIT, cwd=folder)
+        out = base.with_suffix(".txt").read_text(errors="replace")
+    own = [line for line in lines if line.startswith(program.split("/")[-1])]  # mpirun adds lines
+    reason = "".join([line for line in (launcher and own or lines) if line.strip()][-1:])
     if status == 2:
         raise Waived(reason)
     if status == 1 and "out of memory: needs" in reason:
-        words = " ".join(word for word in arguments if word != "--json")
-        say(f"{program}{' ' if words else ''}{words}: left out, {reason.split(': ', 1)[-1]}")
+        say(f"{words}: left out, {reason.split(': ', 1)[-1]}")
         return None
+    if status == TOO_LONG:
+        raise Failed(f"ran longer than {LIMIT:g} s")
     if status != 0:
-        how = f"ended by signal {-status}" if status < 0 else f"exit status {status}"
+        how = f"ended by signal {status - 128}" if status > 128 else f"exit status {status}"
         raise Failed(how + (f": {reason}" if reason else ""))
     return out
+
+
+def asked(program, arguments, pattern):
+    """What the pattern finds in the output of a program, about the device."""
+    try:
+        found = re.search(pattern, printed(program, arguments, "device:") or "")
+    except (Failed, Waived) as why:
+        raise Problem(f"{program}: {why}") from None
+    if not found:
+        raise Problem(f"{program}: names no device")
+    return found[1]
 
 
 def measured(program, size, label):
@@ -219,9 +194,9 @@ def measured(program, size, label):
         raise Failed(f"what it printed is not the JSON of a ladder ({error!r})") from None
 
 
-def measure(program, listed, label, about, only=()):
-    """Runs one ladder with all its sizes, or with those in `only`. Returns the device and the record of the program."""
-    only = only or os.environ.get("SIZES", "").split()
+def measure(program, listed, label, about):
+    """Runs one ladder with all its sizes, or those of SIZES. Returns the device and the record of the program."""
+    only = os.environ.get("SIZES", "").split()
     on_cpu = backend() == "cpu" and not only
     started, found = start(), []
     todo = [None] if on_cpu else only or listed
@@ -265,7 +240,29 @@ def record(results, device, back_end, program, block, known):
     return recorded.save(found)
 
 
-def main(programs):
+def campaign(kind, items, one):
+    """Calls one(item, label) for each item, which returns the file with its record, or None. Says why an item is waived or has failed.
+    Returns the exit status, and whether there is a file."""
+    done, status, failed, paths = 0, 0, 0, set()
+    try:
+        for i, item in enumerate(items, 1):
+            try:
+                paths.add(one(item, f"[{i}/{len(items)}]"))
+                done += 1
+            except Waived as why:
+                say(f"{item}: waived: {why}")
+            except Failed as why:
+                failed += 1
+                print(f"{item}: FAILED: {why}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        status = 130
+        say("interrupted; what was measured before is kept")
+    files = "".join(f"; {shown(path)}" for path in sorted(paths - {None}))
+    say(f"{done} of {len(items)} {kind} measured, {failed} failed{files}")
+    return status or int(failed > 0), files != ""
+
+
+def main(*programs):
     known = ladders()
     for program in programs:
         if program not in known:
@@ -273,37 +270,26 @@ def main(programs):
     results, comparing = recorded.load(), os.environ.get("COMPARE", "") not in ("", "0")
     if not comparing:
         check_writable()
-    about = machine()
-    done, failed, rows, moved, status, paths = 0, 0, 0, 0, 0, set()
-    try:
-        for i, program in enumerate(programs, 1):
-            try:
-                device, back_end, block = measure(program, known[program], f"[{i}/{len(programs)}]", about)
-            except Waived as why:
-                say(f"{program}: waived: {why}")
-                continue
-            except Failed as why:
-                failed += 1
-                print(f"{program}: FAILED: {why}", file=sys.stderr, flush=True)
-                continue
-            if comparing:
-                old = recorded.rows_of(results.get(slug(device), {}), program)
-                here = compare(program, old, block["rows"])
-                rows, moved = rows + here[0], moved + here[1]
-            else:
-                paths.add(record(results, device, back_end, program, block, known))
-            done += 1
-            for line in summary(block["rows"]):
-                say(f"{program}: {line}")
-    except KeyboardInterrupt:
-        status = 130
-        say("interrupted; what was measured before is kept")
+    about, rows, moved = machine(), 0, 0
+
+    def one(program, label):
+        nonlocal rows, moved
+        device, back_end, block = measure(program, known[program], label, about)
+        path = None
+        if comparing:
+            here = compare(program, recorded.rows_of(results.get(slug(device), {}), program), block["rows"])
+            rows, moved = rows + here[0], moved + here[1]
+        else:
+            path = record(results, device, back_end, program, block, known)
+        for line in summary(block["rows"]):
+            say(f"{program}: {line}")
+        return path
+
+    status, recording = campaign("ladders", programs, one)
     if comparing:
         say(f"{rows} rows over {LONG * 1000:g} µs compared, {moved} moved by more than {MOVED:.0%}")
-    drawn = not paths or subprocess.call([sys.executable, ROOT / "bench/report.py"]) == 0
-    files = "".join(f"; {shown(path)}" for path in sorted(paths))
-    say(f"{done} of {len(programs)} ladders measured, {failed} failed{files}")
-    return status or int(failed > 0 or not drawn or comparing and (moved > 0 or rows == 0))
+    drawn = not recording or subprocess.call([sys.executable, ROOT / "bench/report.py"]) == 0
+    return status or int(not drawn or comparing and (moved > 0 or rows == 0))
 
 
 def interrupt(*_):
@@ -313,4 +299,4 @@ def interrupt(*_):
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, interrupt)
     signal.signal(signal.SIGINT, interrupt)  # even if the process that started this one ignores it
-    recorded.run(lambda: main(sys.argv[1:]), "bench")
+    recorded.run("bench", main, __doc__, True)

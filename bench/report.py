@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Shows the results that bench/measure.py recorded in RESULTS (bench/results): each RESULTS/<device>.json has the rows of all
 ladders on a device.
-  report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes report.html beside RESULTS
-  report.py --summary the table of docs/performance.md, in Markdown: one row for each topic
-  report.py --results the tables of bench/results/README.md, in Markdown: all sizes and kinds of data, then each topic with its plot
-The last two show one machine, RECORDED below. Plots need matplotlib."""
-import html
+  report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes RESULTS/<device>.md: all sizes and kinds of data, then
+                      each topic with its plot
+  report.py --summary the table of docs/performance.md: one row for each topic
+  report.py --results what bench/results/README.md has of the machine RECORDED below, which is also in its RESULTS/<device>.md
+Plots need matplotlib."""
 import importlib
 import os
-import re
 import subprocess
 import sys
 
@@ -114,119 +113,40 @@ def compared(rows, columns):
     return markdown(head, body) if body else ""
 
 
-def performance(results):
-    """The table of all sizes; empty without records."""
-    programs = results[RECORDED]["programs"] if RECORDED in results else {}
+def performance(found):
+    """The table of all sizes."""
+    programs = found["programs"]
     every = [(p, name, rows) for p, b in programs.items() for name, rows in groups(b["rows"]).items()]
     text = compared([cells(*group, True) for group in every], ["× library", "copy rate", "of copy rate"])
-    measured_on = text and conditions(results[RECORDED]["device"], programs.values())
-    return text and f"{measured_on}.\n\n{COPY_RATE}\n\n{text}"
+    return text and f"{conditions(found['device'], programs.values())}.\n\n{COPY_RATE}\n\n{text}"
 
 
-def firsts(results):
+def firsts(found):
     """For each program its largest size, and if there are several kinds of data, the first one: (program, work, rows)."""
-    programs = results.get(RECORDED, {"programs": {}})["programs"]
-    return [(p, *next(iter(groups(largest(b["rows"])).items()))) for p, b in programs.items()]
+    return [(p, *next(iter(groups(largest(b["rows"])).items()))) for p, b in found["programs"].items()]
 
 
-def summary(results):
+def summary(found):
     """The table of docs/performance.md."""
-    text = compared([cells(*group, False) for group in firsts(results)], ["its rate", "copy rate"])
-    return text and f"{results[RECORDED]['device']}:\n\n{text}"
+    text = compared([cells(*group, False) for group in firsts(found)], ["its rate", "copy rate"])
+    return text and f"{found['device']}:\n\n{text}"
 
 
-def details(results):
-    """A plot and the table of the largest size for each topic; empty without records."""
-    programs = results.get(RECORDED, {"programs": {}})["programs"]
-    parts = ["## By topic"] if programs else []
-    for program, block in programs.items():
-        measured_on = conditions(results[RECORDED]["device"], [block])
+def details(found):
+    """A plot and the table of the largest size for each topic."""
+    parts, name = ["## By topic"], slug(found["device"])
+    for program, block in found["programs"].items():
+        measured_on = conditions(found["device"], [block])
         parts.append(f"### {topic(program)}\n\n[{program}](../../{program}.cu); {measured_on}.")
-        if plot(RECORDED, program, block["rows"]):
-            path = plot_path(RECORDED, program).relative_to(RESULTS)
+        if plot(name, program, block["rows"]):
+            path = plot_path(name, program).relative_to(RESULTS)
             parts.append(f"![{topic(program)}: rate of each rung]({path})")
-        for name, group in groups(largest(block["rows"])).items():
-            parts.append(f"{name}:\n\n{markdown(*table(group))}")
+        for work, group in groups(largest(block["rows"])).items():
+            parts.append(f"{work}:\n\n{markdown(*table(group))}")
     return "\n\n".join(parts)
 
 
-# ---- the page ----
-
-STYLE = """:root { color-scheme: light dark; --ink: #222; --paper: #fff; --soft: #595959; --line: #ccc; --link: #0b57a4 }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --paper: #161618; --soft: #b0b0b0; --line: #4a4a4c; --link: #8ab8f0 } }
-body { max-width: 76rem; margin: 2rem auto; padding: 0 1rem; font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper) }
-a { color: var(--link) } nav { line-height: 2 }
-h1, h2, h3 { line-height: 1.2 } h2 { border-top: 1px solid var(--line); padding-top: 1rem; margin-top: 2.5rem }
-.machine { color: var(--soft); font-size: 0.9em; overflow-wrap: anywhere }
-figure, .table { margin: 1rem 0; overflow-x: auto } svg { display: block; max-width: 100%; min-width: 40rem; height: auto }
-table { border-collapse: collapse; font-size: 0.85em } caption, summary { text-align: left; font-weight: 600; padding: 0.4rem 0 }
-th, td { padding: 0.2rem 0.6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap } tbody th { font-weight: normal }
-th:nth-child(2), th:nth-child(3), td:nth-child(3) { text-align: left }
-@media (max-width: 40rem) { body { margin: 1rem auto } caption { white-space: normal } }"""
-
-
-def scrolled(element, label, content, attributes=""):
-    """A region for content that may be wider than the screen. With tabindex the arrow keys scroll it; then it needs a name."""
-    return f'<{element}{attributes} tabindex="0" role="group" aria-label="{html.escape(label)}">{content}</{element}>'
-
-
-def inlined(svg, prefix, device):
-    """Prepares an SVG for a page with several SVGs: removes its prolog and makes its ids unique."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
-    return svg.replace("</title>", f" on {html.escape(device)}</title>", 1)
-
-
-def html_table(name, rows, where):
-    head, body = table(rows)
-    text = f"<table><caption>{html.escape(name)}</caption><thead><tr>"
-    text += "".join(f'<th scope="col">{cell}</th>' for cell in head) + "</tr></thead><tbody>\n"
-    for number, what, *values in body:
-        cells = "".join(f"<td>{html.escape(value)}</td>" for value in values)
-        text += f'<tr><td>{number}</td><th scope="row">{html.escape(what)}</th>{cells}</tr>\n'
-    return scrolled("div", f"{where}: {name}", f"{text}</tbody></table>", ' class="table"')
-
-
-def measured(program, name, found):
-    """The results of a program on one machine as HTML: conditions, plot and tables. Tables of smaller sizes are collapsed."""
-    rows, where = found["programs"][program]["rows"], f"{topic(program)} on {found['device']}"
-    facts = conditions("", [found["programs"][program]])
-    parts = [f"<h3>{html.escape(found['device'])}</h3>", f'<p class="machine">{html.escape(facts)}</p>']
-    svg = plot(name, program, rows)
-    if svg:
-        picture = inlined(svg, f"{name}-{slug(program)}", found["device"])
-        parts.append(scrolled("figure", f"{where}: plot", picture))
-    last = groups(largest(rows))
-    parts += [html_table(*group, where) for group in last.items()]
-    rest = [html_table(work, own, where) for work, own in groups(rows).items() if work not in last]
-    return parts + (["<details><summary>smaller sizes</summary>", *rest, "</details>"] if rest else [])
-
-
-def page(results):
-    """A page that needs no other file: one section for each topic, with all machines."""
-    programs = {program for found in results.values() for program in found["programs"]}
-    links, parts = [], []
-    for program in sorted(programs, key=recorded.order):
-        links.append(f'<a href="#{slug(program)}">{topic(program)}</a>')
-        parts.append(f'<section id="{slug(program)}"><h2>{topic(program)}</h2><p>{program}.cu</p>')
-        for name, found in results.items():
-            if program in found["programs"]:
-                parts += measured(program, name, found)
-        parts.append("</section>")
-    sections = "\n".join(parts)
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Performance</title>
-<style>
-{STYLE}
-</style></head><body><main>
-<h1>From the book's kernels to the limit of the hardware</h1>
-<p>The median of at least 11 runs (fewer when one takes over 100 ms), each result verified before and after.
-× book and × library: how many times as fast as the book's kernel and as the fastest library. {COPY_RATE}</p>
-<nav aria-label="topics">{" · ".join(links)}</nav>
-{sections}
-</main></body></html>
-"""
+# ---- plots ----
 
 
 def find(*packages):
@@ -257,9 +177,9 @@ def draw_plot(name, program, data, function, *arguments):
     return True
 
 
-def speedups(results):
+def speedups(found):
     """What the plot of README.md shows: [topic, how many times as fast the fastest rung is as the book's kernel or the first rung]."""
-    found = [(topic(program), ends(rows)[1]) for program, _, rows in firsts(results)]
+    found = [(topic(program), ends(rows)[1]) for program, _, rows in firsts(found)]
     return [[name, best["times_book"]] for name, best in found if best and best["times_book"]]
 
 
@@ -269,29 +189,29 @@ def draw(results):
         for program, block in found["programs"].items():
             if not draw_plot(name, program, block["rows"], "draw", program, block["rows"]):
                 return
-    rows = speedups(results)
+    rows = speedups(results[RECORDED]) if RECORDED in results else []
     if rows:
         title = f"The fastest rung of each ladder, {results[RECORDED]['device']}"
         words = ", ".join(f"{name} {times(value)}" for name, value in rows)
         draw_plot(RECORDED, SPEEDUPS, rows, "draw_speedups", title, rows, f"Times as fast: {words}.")
 
 
+def recorded_part(*parts):
+    """A function that returns these parts of the machine RECORDED, or nothing."""
+    return lambda: "\n\n".join(
+        part(found[RECORDED]) for found in [recorded.load()] if RECORDED in found for part in parts
+    )
+
+
 def main():
     results = recorded.load()
-    parts = {"--summary": [summary], "--results": [performance, details]}
-    if len(sys.argv) == 2 and sys.argv[1] in parts:
-        texts = [part(results) for part in parts[sys.argv[1]]]
-        print("\n\n".join(filter(None, texts)))
-        return 0
-    if sys.argv[1:]:
-        print(__doc__, file=sys.stderr)
-        return 64
     draw(results)
-    if results:
-        write(RESULTS.parent / "report.html", page(results))
-        print(f"{shown(RESULTS.parent / 'report.html')}: {len(results)} machine{'s' * (len(results) > 1)}")
-    return 0
+    for name, found in results.items():
+        page = RESULTS / f"{name}.md"
+        write(page, f"# Results on {found['device']}\n\n{performance(found)}\n\n{details(found)}\n")
+        print(shown(page))
 
 
 if __name__ == "__main__":
-    recorded.run(main, "report")
+    parts = {"summary": recorded_part(summary), "results": recorded_part(performance, details)}
+    recorded.run("report", main, __doc__, **parts)

@@ -19,10 +19,17 @@ class Problem(Exception):
     """An error that ends the script with one line and status 1."""
 
 
-def run(main, name):
-    """Runs main() and exits with the status that it returns; errors are one line."""
+def run(name, main, doc="", names=False, **parts):
+    """Runs main(*names), if it takes names, else main(), and exits with the status that it returns. With the option of a part, such as
+    --tables, prints what its function returns, with other options the doc. Errors are one line."""
+    words, part = sys.argv[1:], parts.get("".join(sys.argv[1:]).removeprefix("--"))
     try:
-        sys.exit(main())
+        if part:
+            print(part())
+        elif words and (words[0].startswith("-") or not names):
+            print(doc, file=sys.stderr)
+            sys.exit(64)
+        sys.exit(0 if part else main(*words))
     except Problem as problem:
         print(f"{name}: {problem}", file=sys.stderr)
     except OSError as error:

@@ -11,13 +11,12 @@ import itertools
 import math
 import os
 import re
-import sys
 import tempfile
 
 import results as recorded
 import measure as bench
 from report import RECORDED, conditions, draw_plot, markdown
-from results import ROOT, Problem, digits, duration, shown
+from results import digits, duration
 
 DOT, HEAT = "chapter11/dot_mpi", "chapter11/heat_mpi"
 CPU = "intel-r-xeon-r-processor"  # the record of the CPU back end
@@ -67,30 +66,21 @@ PLOT = "chapter11/scaling"  # the name of the plot, beside those of the ladders
 # ---- recording ----
 
 
-def devices():
-    """The name of the first device, and the number of devices."""
-    try:
-        lines = bench.printed(DOT, ["--list-devices"], "devices:").splitlines()
-        return re.match(r"0: (.*), compute capability", lines[0])[1], len(lines)
-    except (bench.Failed, bench.Waived) as why:
-        raise Problem(f"{DOT}: {why}") from None
-    except (IndexError, TypeError):
-        raise Problem(f"{DOT} --list-devices: lists no device") from None
-
-
 def grown(program, size, ranks):
     """A size for weak scaling: so many times the elements or rows."""
     return (size[0] * ranks,) if program == DOT else (size[0], size[1] * ranks, size[2])
 
 
 def cases(back_end, devices):
-    """The runs, as (program, number of ranks, size). Several kinds of scaling may need the same run, which is then done once."""
+    """The runs, a dict from what each is called to (program, number of ranks, size). Several kinds of scaling may need the same run,
+    which is then done once."""
     most = MOST if back_end == "cpu" else devices
     counts, found = [ranks for ranks in COUNTS if ranks <= most], {}
     for kind, program, sizes in PLAN[back_end]:
         for size, ranks in itertools.product(sizes, counts):
-            found[program, ranks, size if kind == "strong" else grown(program, size, ranks)] = None
-    return list(found)
+            whole = size if kind == "strong" else grown(program, size, ranks)
+            found[f"{program} {' x '.join(map(str, whole))}, {ranks} ranks"] = program, ranks, whole
+    return found
 
 
 def options(program, size):
@@ -116,44 +106,40 @@ def read(program, out):
     return rows
 
 
-def measure(program, ranks, size, repeat, label, folder):
+def measure(case, repeat, label, folder):
     """Runs a program several times. Returns for each transport the row with the least time."""
+    program, ranks, size = case
     best = {}
     for _ in range(repeat):
         out = bench.printed(program, options(program, size), label, folder, ranks)
         for row in read(program, out or ""):
             if row["transport"] not in best or row["ms"] < best[row["transport"]]["ms"]:
-                best[row["transport"]] = row
+                best[row["transport"]] = {"program": program, "ranks": ranks, "size": list(size), **row}
     return list(best.values())
 
 
 def record():
     """Runs all cases. The file is written after each, so an interrupted measurement keeps what it has."""
     recorded.check_writable()
-    device, count = devices()
+    listed = bench.asked(DOT, ["--list-devices"], r"(?s)(0: .*, compute capability.*)")
+    device, count = re.match("0: (.*), compute", listed)[1], len(listed.splitlines())
     back_end, about, started, load = bench.backend(), bench.machine(), bench.start(), os.getloadavg()[0]
     found, rows = recorded.of_device(recorded.load(), device, back_end), []
-    todo, failed, path = cases(back_end, count), 0, None
+    repeat, todo = REPEAT[back_end], cases(back_end, count)
+
+    def one(case, label):
+        rows.extend(measure(todo[case], repeat, label, folder))
+        found["scaling"] = {
+            **bench.header(started, about, device),
+            "devices": count if back_end == "gpu" else 1,  # one process uses all cores of the CPU
+            "repeat": repeat,
+            "load": [round(n, 1) for n in (load, os.getloadavg()[0])],  # processes that want a core
+            "rows": rows,
+        }
+        return recorded.save(found)
+
     with tempfile.TemporaryDirectory() as folder:  # for pictures
-        for i, (program, ranks, size) in enumerate(todo, 1):
-            try:
-                new = measure(program, ranks, size, REPEAT[back_end], f"[{i}/{len(todo)}]", folder)
-            except (bench.Failed, bench.Waived) as why:
-                failed += 1
-                print(f"{program}: FAILED: {why}", file=sys.stderr, flush=True)
-                continue
-            rows += [{"program": program, "ranks": ranks, "size": list(size), **row} for row in new]
-            found["scaling"] = {
-                **bench.header(started, about, device),
-                "devices": count if back_end == "gpu" else 1,  # one process uses all cores of the CPU
-                "repeat": REPEAT[back_end],
-                "load": [round(n, 1) for n in (load, os.getloadavg()[0])],  # processes that want a core
-                "rows": rows,
-            }
-            path = recorded.save(found)
-    file = f"; {shown(path)}" if path else ""
-    bench.say(f"{len(todo) - failed} of {len(todo)} cases measured, {failed} failed{file}")
-    return int(failed > 0)
+        return bench.campaign("cases", todo, one)[0]
 
 
 # ---- the model ----
@@ -489,17 +475,5 @@ def draw():
     draw_plot(RECORDED, PLOT, shown_data, "draw_scaling", title, panels, most, text)
 
 
-def main():
-    if sys.argv[1:] == ["--tables"]:
-        print(tables())
-        return 0
-    if sys.argv[1:] == ["--plot"]:
-        return draw()
-    if sys.argv[1:]:
-        print(__doc__, file=sys.stderr)
-        return 64
-    return record()
-
-
 if __name__ == "__main__":
-    recorded.run(main, "scaling")
+    recorded.run("scaling", record, __doc__, tables=tables, plot=lambda: draw() or "")

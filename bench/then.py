@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """then.py [PROGRAM…]: runs the programs of bench/then.ini, all or those that are named, and records the figures that they print
-beside the records of the ladders (bench/measure.py), in RESULTS/<device>.json. A ladder whose rows are not recorded yet is
-measured. `make then-and-now` runs it. Each program runs five times, or until it has run for 20 seconds.
+beside the records of the ladders (bench/measure.py), in RESULTS/<device>.json. `make then-and-now` runs it. Each program runs five
+times, or until it has run for 20 seconds. The figures of ladders are those of `make bench`; on the CPU back end each
+ladder is measured with SIZES=… as bench/then.ini names it.
   then.py --tables        the tables of bench/results/README.md, in Markdown
   then.py --conclusions   the table of docs/book-vs-today.md
 
@@ -12,7 +13,6 @@ import functools
 import math
 import re
 import statistics
-import sys
 import tempfile
 import time
 import types
@@ -20,7 +20,7 @@ import types
 import results as recorded
 import measure as bench
 from report import RECORDED, conditions, markdown
-from results import ROOT, Problem, digits, duration, shown
+from results import ROOT, Problem, digits, duration
 
 CPU = "intel-r-xeon-r-processor"  # the record of the column "CPU back end"
 RUNS, SECONDS = 5, 20  # a program is repeated until it has run so often, or for so long
@@ -104,52 +104,22 @@ def run_command(command, figures, label):
                 return values
 
 
-def ladders_to_measure(found):
-    """A dict from each ladder, of which a record lacks a row that bench/then.ini names, to the sizes to be measured."""
-    listed, wanted = bench.ladders(), {}
-    for entry in facts().figures.values():
-        if "ladder" in entry and row_of(entry, found) is None:
-            program, size = entry["ladder"].split()
-            if program in listed:
-                sizes = {row["size"] for row in recorded.rows_of(found, program)} | {bench.number(size)}
-                if found["backend"] == "gpu":
-                    sizes |= set(map(bench.number, listed[program]))
-                wanted[program] = sorted(map(str, sizes), key=int)
-    return wanted
-
-
 def record(only):
-    known, results, about, failed = commands(), recorded.load(), bench.machine(), 0
+    known, about = commands(), bench.machine()
     recorded.check_writable()
-    try:
-        device = re.search(r"Name: +(.*)", bench.printed(DEVICES, [], "device:"))[1]
-    except (bench.Failed, bench.Waived) as why:
-        raise Problem(f"{DEVICES}: {why}") from None
-    found = recorded.of_device(results, device, bench.backend())
+    device = bench.asked(DEVICES, [], r"Name: +(.*)")
+    found = recorded.of_device(recorded.load(), device, bench.backend())
     figures = found.setdefault("figures", {})
     for gone in figures.keys() - known.keys():
         del figures[gone]
-    todo = {c: f for c, f in known.items() if not only or c.split()[0] in only}
-    measure = {p: sizes for p, sizes in ladders_to_measure(found).items() if not only or p in only}
-    count, done, path = len(todo) + len(measure), 0, None
-    for i, what in enumerate([*todo, *measure], 1):
-        try:
-            label, started = f"[{i}/{count}]", bench.start()
-            if what in measure:
-                of, back_end, block = bench.measure(what, [], label, about, measure[what])
-                path = bench.record(results, of, back_end, what, block, bench.ladders())
-            else:
-                values = run_command(what, todo[what], label)
-                figures[what] = {**bench.header(started, about, device), "values": values}
-                path = recorded.save(found)
-            done += 1
-        except bench.Waived as why:
-            bench.say(f"{what}: waived: {why}")
-        except bench.Failed as why:
-            failed += 1
-            print(f"{what}: FAILED: {why}", file=sys.stderr, flush=True)
-    bench.say(f"{done} of {count} programs measured, {failed} failed" + (f"; {shown(path)}" if path else ""))
-    return int(failed > 0)
+
+    def one(command, label):
+        started, values = bench.start(), run_command(command, known[command], label)
+        figures[command] = {**bench.header(started, about, device), "values": values}
+        return recorded.save(found)
+
+    todo = [command for command in known if not only or command.split()[0] in only]
+    return bench.campaign("programs", todo, one)[0]
 
 
 # ---- the tables ----
@@ -302,21 +272,19 @@ def devices_table(gpu, cpu):
     return markdown(head, [*([name, *row] for name, row in facts().devices.items()), own])
 
 
-def main():
-    if sys.argv[1:] == ["--tables"]:
-        tables = {"Figures": figures_table, "Limits": limits_table, "Devices": devices_table}
-        print("\n\n".join(f"### {title}\n\n{table(*machines())}" for title, table in tables.items()))
-        return 0
-    if sys.argv[1:] == ["--conclusions"]:
-        print(claims_table(*machines()))
-        return 0
-    ladders = {entry["ladder"].split()[0] for entry in facts().figures.values() if "ladder" in entry}
-    programs = {command.split()[0] for command in commands()} | ladders
-    for program in sys.argv[1:]:
+def tables():
+    parts = {"Figures": figures_table, "Limits": limits_table, "Devices": devices_table}
+    return "\n\n".join(f"### {title}\n\n{table(*machines())}" for title, table in parts.items())
+
+
+def main(*only):
+    programs = {command.split()[0] for command in commands()}
+    for program in only:
         if program not in programs:
             raise Problem(f"{program}: is not in bench/then.ini; it has {', '.join(sorted(programs))}")
-    return record(sys.argv[1:])
+    return record(only)
 
 
 if __name__ == "__main__":
-    recorded.run(main, "then-and-now")
+    conclusions = lambda: claims_table(*machines())  # noqa: E731
+    recorded.run("then-and-now", main, __doc__, True, tables=tables, conclusions=conclusions)

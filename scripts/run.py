@@ -19,7 +19,7 @@ from programs import ROOT, libraries, read_programs
 
 BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = os.environ.get("BUILD", "build")  # relative to ROOT, as it is printed
-TIME_LIMIT = int(os.environ.get("TIME_LIMIT", 120))
+TIME_LIMIT = float(os.environ.get("TIME_LIMIT") or 120)
 TOO_LONG = 124  # the exit status of timeout(1)
 
 
@@ -64,7 +64,7 @@ def lines_of(path):
 def reason_of(status, last, limit=TIME_LIMIT):
     """Why a program failed. last: the line that it wrote to stderr last, in a list, or none."""
     if status == TOO_LONG:
-        return f"ran longer than {limit} s"
+        return f"ran longer than {limit:g} s"
     return last[0] if last else f"exit status {status}"
 
 

@@ -36,7 +36,7 @@ python3-pil|gallery test|the pictures of make gallery and of the test suite|pyth
 python3-numpy|test|the test suite|python3-numpy|python-numpy|python3-numpy
 python3-pytest-xdist|test|the test suite, one test on each core|python3-pytest-xdist|python-pytest-xdist|python3-pytest-xdist
 pocl-opencl-icd|test|the tests of OpenCL, on the CPU|pocl|pocl|pocl
-chromium|test|the tests of the pages of make bench and make site|chromium|chromium|chromium
+chromium|test|the tests of the pages of make site|chromium|chromium|chromium
 xvfb|test|the tests of windows|xorg-x11-server-Xvfb|xorg-server-xvfb|xorg-x11-server-Xvfb
 python3-xlib|test|the tests of windows|python3-xlib|python-xlib|python3-python-xlib
 clang-format|format test|make format|clang-tools-extra|clang|clang-tools

@@ -12,7 +12,7 @@ from html import unescape
 from programs import ROOT, read_programs
 
 sys.path.insert(0, str(ROOT / "bench"))
-from report import STYLE, find, scrolled  # noqa: E402
+from report import find  # noqa: E402
 from results import run, shown, write  # noqa: E402
 
 if not find("markdown_it", "pygments"):
@@ -130,13 +130,14 @@ def main():
             continue
         html = document(path) if path.endswith(".md") else source(path)
         title = re.sub("<[^>]*>", "", re.search("<h1.*?</h1>", html)[0])
-        wide = scrolled("div", "table or code", r"\g<0>", ' class="table"')
+        # With tabindex the arrow keys scroll what is wider than the screen; then it needs a name.
+        wide = r'<div class="table" tabindex="0" role="group" aria-label="table or code">\g<0></div>'
         html = re.sub("<table>.*?</table>|<pre>.*?</pre>", wide, html, flags=re.S)
         write(page, FRAME.format(title=title, top=top, main=html))
     colours = HtmlFormatter().get_style_defs("pre")
-    write(folder / "site.css", "\n".join([STYLE, colours, (ROOT / "scripts/site.css").read_text()]))
+    write(folder / "site.css", f"{colours}\n{(ROOT / 'scripts/site.css').read_text()}")
     print(f"{shown(folder / 'index.html')}: {len(pages)} files")
 
 
 if __name__ == "__main__":
-    run(main, "site")
+    run("site", main, __doc__)

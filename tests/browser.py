@@ -17,19 +17,6 @@ needs_browser = pytest.mark.skipif(not BROWSER and "CI" not in os.environ, reaso
 AXE = "4.10.3"  # the version of axe-core
 
 
-def browse(tmp_path, page, *options, dark=False):
-    """Opens a page in a headless browser. Returns the output of the browser."""
-    file = tmp_path / "browse.html"
-    file.write_text(page)
-    quiet = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
-        --disable-component-update --disable-sync --hide-scrollbars""".split()
-    settings = f"--user-data-dir={tmp_path}/profile", f"--blink-settings=preferredColorScheme={int(not dark)}"
-    # axe needs 12 s for the recorded page, and more than 120 s beside builds with nvcc
-    command = [BROWSER, *quiet, *settings, *options, file.as_uri()]
-    done = subprocess.run(command, text=True, timeout=400, capture_output=True)
-    return done.stdout or done.stderr
-
-
 @pytest.fixture(scope="session")
 def axe(tmp_path_factory):
     """The source of axe-core, which npm downloads into the build folder once."""
@@ -71,8 +58,13 @@ def violations(axe, files, tmp_path, widths, dark):
         for width in widths
     )
     collect = "<script>onmessage = m => document.body.append(Object.assign(document.createElement('pre'), {textContent: m.data}))</script>"
-    page = f"<!DOCTYPE html><body>{collect}{frames}"
-    out = browse(tmp_path, page, "--virtual-time-budget=60000", "--dump-dom", dark=dark)
+    (tmp_path / "browse.html").write_text(f"<!DOCTYPE html><body>{collect}{frames}")
+    quiet = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync
+        --disable-component-update --virtual-time-budget=60000 --dump-dom""".split()
+    settings = f"--user-data-dir={tmp_path}/profile", f"--blink-settings=preferredColorScheme={int(not dark)}"
+    # axe needs seconds, and more than 120 s beside builds with nvcc
+    command = [BROWSER, *quiet, *settings, (tmp_path / "browse.html").as_uri()]
+    out = subprocess.run(command, text=True, timeout=400, capture_output=True).stdout
     answers = [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
     assert sorted(answer["width"] for answer in answers) == sorted(widths * len(files)), out
     assert all(

@@ -7,7 +7,7 @@ from trees import PROGRAMS, ROOT, make, run
 
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
-    for pattern in ("*.md", "docs/*.md", "bench/results/*.md", "cucc/*.md", "cucc/docs/*.md")
+    for pattern in ("*.md", "docs/*.md", "bench/results/README.md", "cucc/*.md", "cucc/docs/*.md")
     for path in ROOT.glob(pattern)
 )
 

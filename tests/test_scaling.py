@@ -130,7 +130,9 @@ def test_the_runs_are_recorded(bench):  # noqa: F811
     bench.add("add_ladder", device="Some CPU", backend="cpu")
     bench.run("add_ladder")
     log = bench.run(script="scaling.py", BACKEND="cpu", status=1)
-    assert "chapter11/heat_mpi: FAILED: exit status 1: heat_mpi: out of luck" in log.err
+    assert (
+        "chapter11/heat_mpi 256 x 256 x 12, 4 ranks: FAILED: exit status 1: heat_mpi: out of luck" in log.err
+    )
     assert "25 of 28 cases measured, 3 failed; bench/results/some-cpu.json" in log.out
     found = bench.recorded("some-cpu")
     rows = found["scaling"]["rows"]
@@ -150,7 +152,7 @@ def test_the_plot_is_fresh():
 def test_the_tables():
     """Each time of the invented machine with its error of 0 %, and the speedup or the efficiency."""
     found = invented(4)
-    [block] = record_of([], repeat=5, load=[1, 2])[RECORDED]["programs"].values()
+    [block] = record_of([], repeat=5, load=[1, 2])["programs"].values()
     found["scaling"] = {**block, **found["scaling"]}
     found.update(device="Some GPU", backend="gpu")
     text = scaling.scaling_tables(found)

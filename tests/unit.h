@@ -58,45 +58,52 @@ static inline void unit_slurp(FILE *file, char *text, size_t size) {
     fclose(file);
 }
 
-static inline void unit_body(void *test) {
-    ((struct unit_case *)test)->run();
-    exit(unit_failures ? EXIT_FAILURE : EXIT_SUCCESS);
-}
-
-// Runs body(arg), then exit(0), in a child process; for code that ends the program. Must be called
-// before this process has started threads.
-static inline struct unit_result unit_child(void (*body)(void *), void *arg) {
-    struct unit_result result;
+// Returns true in a new child process, which ends after so many seconds, and false when it has ended.
+static inline bool unit_fork(struct unit_result *result, unsigned seconds) {
     FILE *out = tmpfile(), *err = tmpfile();
     int status = 0;
     pid_t child;
     fflush(NULL);
     if (!out || !err || (child = fork()) < 0) {
-        perror("unit_child");
+        perror("unit_fork");
         abort();
     }
     if (child == 0) {
         dup2(fileno(out), STDOUT_FILENO);
         dup2(fileno(err), STDERR_FILENO);
-        alarm(body == unit_body ? 100 : 60); // time limit in seconds; a case is longer than what it calls
-        body(arg);
-        exit(EXIT_SUCCESS);
+        alarm(seconds);
+        return true;
     }
     waitpid(child, &status, 0);
-    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    unit_slurp(out, result.out, sizeof(result.out));
-    unit_slurp(err, result.err, sizeof(result.err));
-    return result;
+    result->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    unit_slurp(out, result->out, sizeof(result->out));
+    unit_slurp(err, result->err, sizeof(result->err));
+    return false;
 }
+
+// Executes statements, then exit(0), in a child process; for code that ends the program:
+//     struct unit_result r = IN_CHILD(quit(3, "why"));
+// This process must not have started threads.
+#define IN_CHILD(...)                                                                                        \
+    ({                                                                                                       \
+        struct unit_result unit_result;                                                                      \
+        if (unit_fork(&unit_result, 60)) {                                                                   \
+            __VA_ARGS__;                                                                                     \
+            exit(EXIT_SUCCESS);                                                                              \
+        }                                                                                                    \
+        unit_result;                                                                                         \
+    })
 
 int main(int argc, char **argv) {
     int cases = 0, failed = 0;
     for (struct unit_case *test = unit_first; test; test = test->next) {
         if (argc > 1 && strcmp(test->name, argv[1]) != 0)
             continue;
-        if (argc > 1)
-            unit_body(test);
-        const struct unit_result result = unit_child(unit_body, test);
+        struct unit_result result;
+        if (argc > 1 || unit_fork(&result, 100)) { // a case may take longer than its IN_CHILD
+            test->run();
+            exit(unit_failures ? EXIT_FAILURE : EXIT_SUCCESS);
+        }
         cases++;
         if (result.status == EXIT_SUCCESS)
             continue;

@@ -6,9 +6,9 @@
 #include "../../common/cpu_bitmap.h"
 #include "../unit.h"
 
-static unit_result in_child(void (*body)(void *), void *arg = NULL) {
+template <class Body> static unit_result in_child(Body body) {
     options.program = "prog";
-    return unit_child(body, arg);
+    return IN_CHILD(body());
 }
 
 static bool is(const char *text, const char *expected) {
@@ -33,7 +33,7 @@ static bool begins_with(const char *text, const char *start) {
 __global__ static void nothing(void) {}
 
 TEST(handle_error) {
-    unit_result r = in_child([](void *) {
+    unit_result r = in_child([] {
         HANDLE_ERROR(cudaSetDevice(0));
         printf("this far");
         HANDLE_ERROR(cudaSetDevice(1 << 20));
@@ -47,15 +47,13 @@ TEST(handle_error) {
 // The last line. On the CPU back end the runtime has printed one before, as for other errors.
 TEST(handle_error_of_memory) {
     for (int pinned = 0; pinned < 2; pinned++) {
-        unit_result r = in_child(
-            [](void *pinned) {
-                void *p;
-                if (pinned)
-                    HANDLE_ERROR(cudaHostAlloc(&p, (size_t)1 << 60, cudaHostAllocDefault));
-                HANDLE_ERROR(cudaMalloc(&p, (size_t)1 << 60));
-            },
-            pinned ? &pinned : NULL);
-        const int line = __LINE__ - 3 - pinned; // of cudaMalloc, or of cudaHostAlloc before it
+        unit_result r = in_child([=] {
+            void *p;
+            if (pinned)
+                HANDLE_ERROR(cudaHostAlloc(&p, (size_t)1 << 60, cudaHostAllocDefault));
+            HANDLE_ERROR(cudaMalloc(&p, (size_t)1 << 60));
+        });
+        const int line = __LINE__ - 2 - pinned; // of cudaMalloc, or of cudaHostAlloc before it
         EXPECT(r.status == 1);
         char start[256];
         snprintf(start, sizeof(start), "%s:%d: cuda%s(", __FILE__, line, pinned ? "HostAlloc" : "Malloc");
@@ -71,7 +69,7 @@ TEST(handle_error_of_memory) {
 }
 
 TEST(handle_launch) {
-    unit_result r = in_child([](void *) {
+    unit_result r = in_child([] {
         nothing<<<1, 1>>>();
         HANDLE_LAUNCH();
         nothing<<<1, 4096>>>();
@@ -85,7 +83,7 @@ TEST(handle_launch) {
 }
 
 TEST(handle_null) {
-    unit_result r = in_child([](void *) {
+    unit_result r = in_child([] {
         int value = 0, *here = &value, *nowhere = NULL;
         HANDLE_NULL(here);
         HANDLE_NULL(nowhere);
@@ -102,44 +100,44 @@ TEST(host_arrays) {
     free(some);
     free(none);
     for (size_t n : {(size_t)1 << 50, (size_t)1 << 61, ((size_t)1 << 61) + 1, SIZE_MAX}) {
-        unit_result r = in_child([](void *n) { host_array<double>(*static_cast<size_t *>(n)); }, &n);
+        unit_result r = in_child([=] { host_array<double>(n); });
         EXPECT(r.status == 1);
         EXPECT(begins_with(r.err, "prog: out of memory: "));
     }
 }
 
 TEST(no_code_for_this_device) {
-    unit_result r = in_child([](void *) { handle_error(cudaErrorNoKernelImageForDevice, "k", "f.cu", 3); });
+    unit_result r = in_child([] { handle_error(cudaErrorNoKernelImageForDevice, "k", "f.cu", 3); });
     EXPECT(r.status == 1);
     EXPECT(begins_with(r.err, "f.cu:3: k: "));
     EXPECT(strstr(r.err, "(cudaErrorNoKernelImageForDevice); this build has no code for device 0: "
                          "rebuild with SMS="));
 }
 
-static void select(void *) {
+static void select_and_print() {
     select_device();
     int device = -1;
     HANDLE_ERROR(cudaGetDevice(&device));
     printf("device %d\n", device);
 }
-static void select_without_devices(void *) {
+static void select_without_devices() {
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
     select_device();
 }
 TEST(select_device) {
-    EXPECT(is(in_child(select).out, "device 0\n"));
+    EXPECT(is(in_child(select_and_print).out, "device 0\n"));
 
     options.device_given = true;
     options.device = 9999;
-    unit_result r = in_child(select);
+    unit_result r = in_child(select_and_print);
     EXPECT(r.status == 64 && !*r.out);
     EXPECT(begins_with(r.err, "prog: --device 9999: no such device, found "));
     options.device = 0;
-    r = in_child(select);
+    r = in_child(select_and_print);
     EXPECT(r.status == 0 && is(r.out, "device 0\n"));
 
     options.list_devices = true;
-    r = in_child(select);
+    r = in_child(select_and_print);
     EXPECT(r.status == 0 && !*r.err);
     EXPECT(begins_with(r.out, "0: ") && strstr(r.out, ", compute capability ") && strstr(r.out, " GiB\n"));
     options.list_devices = options.device_given = false;
@@ -154,7 +152,7 @@ TEST(no_device) {
         EXPECT(r.status == 2 && is(r.err, "prog: needs a CUDA device, found none\n") && !*r.out);
     }
     options.device = 0;
-    r = in_child([](void *) {
+    r = in_child([] {
         setenv("CUDA_VISIBLE_DEVICES", "", 1);
         HANDLE_ERROR(cudaFree(NULL));
     });
@@ -189,6 +187,6 @@ TEST(bitmaps) {
     EXPECT(bitmap.image_size() == 24);
     for (size_t i = 0; i < bitmap.image_size(); i++)
         EXPECT(bitmap.get_ptr()[i] == 0);
-    unit_result r = in_child([](void *) { CPUBitmap bitmap((size_t)1 << 32, (size_t)1 << 31); });
+    unit_result r = in_child([] { CPUBitmap bitmap((size_t)1 << 32, (size_t)1 << 31); });
     EXPECT(r.status == 1 && is(r.err, "prog: a picture of 4294967296x2147483648 pixels is too large\n"));
 }

@@ -6,34 +6,23 @@
 #include "../../common/options.h"
 #include "../unit.h"
 
-// Runs one check in a child; its exit status is 0 when the check passed.
-static struct unit_result checked(void (*body)(void *)) {
-    return unit_child(body, NULL);
-}
-#define CHILD(name, call)                                                                                    \
-    static void name(void *unused) {                                                                         \
-        (void)unused;                                                                                        \
-        exit((call) ? 0 : 9);                                                                                \
-    }
+// Runs one check in a child process, whose exit status is 0 when the check passed.
+#define CHECKED(call) IN_CHILD(exit((call) ? 0 : 9))
 
 static const int ints[8] = {0, 1, 2, 3, 4, 5, 6, INT_MIN}, other[8] = {9, 1, 9, 9, 9, 9, 9, 9};
-CHILD(equal_ints, check_ints("c", ints, ints, 8))
-CHILD(other_ints, check_ints("c", ints, other, 8))
-CHILD(last_int, check_ints("c", ints + 1, other + 1, 1) && !check_ints("c", ints + 7, other + 7, 1))
-CHILD(no_ints, check_ints("c", ints, ints, 0))
 
 TEST(ints) {
-    struct unit_result r = checked(equal_ints);
+    struct unit_result r = CHECKED(check_ints("c", ints, ints, 8));
     EXPECT(r.status == 0 && !*r.err && !*r.out);
-    r = checked(other_ints);
+    r = CHECKED(check_ints("c", ints, other, 8));
     EXPECT(r.status == 9);
     EXPECT(strcmp(r.err, "c[0]: got 0, expected 9\nc[2]: got 2, expected 9\n"
                          "c[3]: got 3, expected 9\nc[4]: got 4, expected 9\n"
                          "c[5]: got 5, expected 9\nc: 7 of 8 differ\n") == 0);
-    r = checked(last_int);
+    r = CHECKED(check_ints("c", ints + 1, other + 1, 1) && !check_ints("c", ints + 7, other + 7, 1));
     EXPECT(r.status == 0);
     EXPECT(strstr(r.err, "c[0]: got -2147483648, expected 9\nc: 1 of 1 differ\n"));
-    r = checked(no_ints);
+    r = CHECKED(check_ints("c", ints, ints, 0));
     EXPECT(r.status == 9);
     EXPECT(strcmp(r.err, "c: nothing to check\n") == 0);
 }
@@ -73,31 +62,25 @@ TEST(floats) {
 }
 
 static unsigned char got[400], expected[400];
-CHILD(two_may, check_pixels("p", got, expected, 100, 0.02))
-CHILD(one_may, check_pixels("p", got, expected, 100, 0.0199))
-CHILD(none_may, check_pixels("p", got, expected, 100, 0))
-CHILD(nan_may, check_pixels("p", got, expected, 100, NAN))
-CHILD(all_may, check_pixels("p", got, expected, 100, 1))
-CHILD(no_pixels, check_pixels("p", got, expected, 0, 1))
 
 TEST(pixels) {
     memset(got, 255, sizeof(got));
     memset(expected, 255, sizeof(expected));
-    EXPECT(checked(none_may).status == 0);
-    EXPECT(checked(no_pixels).status == 9);
+    EXPECT(CHECKED(check_pixels("p", got, expected, 100, 0)).status == 0);
+    EXPECT(CHECKED(check_pixels("p", got, expected, 0, 1)).status == 9);
     got[0] = 254;
     got[4 * 99 + 2] = 0;
-    EXPECT(checked(two_may).status == 0);
-    EXPECT(checked(nan_may).status == 9);
-    struct unit_result r = checked(one_may);
+    EXPECT(CHECKED(check_pixels("p", got, expected, 100, 0.02)).status == 0);
+    EXPECT(CHECKED(check_pixels("p", got, expected, 100, NAN)).status == 9);
+    struct unit_result r = CHECKED(check_pixels("p", got, expected, 100, 0.0199));
     EXPECT(r.status == 9);
     EXPECT(strcmp(r.err, "p[0]: got (254 255 255 255), expected (255 255 255 255)\n"
                          "p[99]: got (255 255 0 255), expected (255 255 255 255)\n"
                          "p: 2 of 100 differ, at most 1 may\n") == 0);
-    r = checked(none_may);
+    r = CHECKED(check_pixels("p", got, expected, 100, 0));
     EXPECT(r.status == 9 && strstr(r.err, "p: 2 of 100 differ\n"));
     got[4 * 50 + 3] = 191; // alpha may never differ
-    r = checked(all_may);
+    r = CHECKED(check_pixels("p", got, expected, 100, 1));
     EXPECT(r.status == 9);
     EXPECT(strstr(r.err, "p[50]: got (255 255 255 191)") == r.err);
 }
@@ -118,28 +101,23 @@ static void draw_expected(void) {
         got[4 * i + 3] = 255;
     }
 }
-CHILD(picture_exact, check_picture("p", got, 10, 10, expect_pixel, 0))
-CHILD(picture_one_may, check_picture("p", got, 10, 10, expect_pixel, 0.01))
-CHILD(picture_nan_may, check_picture("p", got, 10, 10, expect_pixel, NAN))
-CHILD(picture_all_may, check_picture("p", got, 10, 10, expect_pixel, 1))
-CHILD(no_picture, check_picture("p", got, 0, 10, expect_pixel, 1))
 
 TEST(picture) {
     draw_expected();
-    EXPECT(checked(picture_exact).status == 0);
-    EXPECT(checked(no_picture).status == 9);
+    EXPECT(CHECKED(check_picture("p", got, 10, 10, expect_pixel, 0)).status == 0);
+    EXPECT(CHECKED(check_picture("p", got, 0, 10, expect_pixel, 1)).status == 9);
     got[4 * 42] = 24; // x and y exchanged
-    struct unit_result r = checked(picture_exact);
+    struct unit_result r = CHECKED(check_picture("p", got, 10, 10, expect_pixel, 0));
     EXPECT(r.status == 9);
     EXPECT(strcmp(r.err, "p[42]: got (24 8 0 255), expected (42 8 0 255)\np: 1 of 100 differ\n") == 0);
-    EXPECT(checked(picture_one_may).status == 0);
-    EXPECT(checked(picture_nan_may).status == 9);
+    EXPECT(CHECKED(check_picture("p", got, 10, 10, expect_pixel, 0.01)).status == 0);
+    EXPECT(CHECKED(check_picture("p", got, 10, 10, expect_pixel, NAN)).status == 9);
     draw_expected();
     got[4 * 99 + 1] = 9; // neither 7 nor 8
-    EXPECT(checked(picture_exact).status == 9);
+    EXPECT(CHECKED(check_picture("p", got, 10, 10, expect_pixel, 0)).status == 9);
     draw_expected();
     got[3] = 254; // alpha may never differ
-    EXPECT(checked(picture_all_may).status == 9);
+    EXPECT(CHECKED(check_picture("p", got, 10, 10, expect_pixel, 1)).status == 9);
 }
 
 TEST(bytes) {
@@ -163,34 +141,25 @@ TEST(counts) {
     EXPECT(check_counts("c", c, d, 1) && !check_counts("c", c, c, 0));
 }
 
-static size_t count; // number of elements in the checks below
-CHILD(injected_ints, check_ints("x", ints, ints, count))
-static void injected_floats(void *value) {
-    double reference[5];
-    float floats[5];
-    for (size_t i = 0; i < count; i++)
-        reference[i] = floats[i] = *(float *)value;
-    exit(check_floats("x", floats, reference, count, 1e30) ? 0 : 9);
-}
-static void injected_value(void *value) {
-    exit(check_value("x", *(float *)value, *(float *)value, 1e30) ? 0 : 9);
-}
+// Runs a check of n elements that passes. With --inject-error it must fail, and print once which element it
+// changed.
+#define INJECTED(n, value, call)                                                                             \
+    do {                                                                                                     \
+        struct unit_result plain = CHECKED(call);                                                            \
+        EXPECT(plain.status == 0 && !*plain.err);                                                            \
+        options.inject_error = true;                                                                         \
+        expect_injection(n, value, CHECKED(call));                                                           \
+        options.inject_error = false;                                                                        \
+    } while (0)
 
-// Runs a check that passes. With --inject-error it must fail, and print once which element it changed.
-static void expect_injection(void (*body)(void *), void *argument, size_t n) {
+static void expect_injection(size_t n, bool value, struct unit_result r) {
     char line[80];
-    count = n;
-    struct unit_result r = unit_child(body, argument);
-    EXPECT(r.status == 0 && !*r.err);
-    options.inject_error = true;
-    r = unit_child(body, argument);
-    options.inject_error = false;
     snprintf(line, sizeof(line), ": --inject-error: changed element %zu of %zu\n", n / 2, n);
     EXPECT(r.status == 9);
     char *said = strstr(r.err, line);
     EXPECT(said && !strstr(said + strlen(line), "--inject-error"));
     snprintf(line, sizeof(line), "x[%zu]: got ", n / 2);
-    EXPECT(strstr(r.err, line) || (body == injected_value && strstr(r.err, "x: got nan")));
+    EXPECT(strstr(r.err, value ? "x: got nan" : line));
     snprintf(line, sizeof(line), "\nx: 1 of %zu differ\n", n);
     EXPECT(strstr(r.err, line));
 }
@@ -198,12 +167,14 @@ static void expect_injection(void (*body)(void *), void *argument, size_t n) {
 // --inject-error makes a check fail for every count and value; tests/test_programs.py tries it in every
 // program.
 TEST(injection_is_caught) {
-    float values[] = {0, -2.5f, 1e-30f, 1e30f};
+    const float values[] = {0, -2.5f, 1e-30f, 1e30f};
     for (size_t n = 1; n <= 8; n++)
-        expect_injection(injected_ints, NULL, n);
+        INJECTED(n, false, check_ints("x", ints, ints, n));
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        const float v = values[i], floats[] = {v, v, v, v, v};
+        const double reference[] = {v, v, v, v, v};
         for (size_t n = 1; n <= 5; n++)
-            expect_injection(injected_floats, &values[i], n);
-        expect_injection(injected_value, &values[i], 1);
+            INJECTED(n, false, check_floats("x", floats, reference, n, 1e30));
+        INJECTED(1, true, check_value("x", v, v, 1e30));
     }
 }

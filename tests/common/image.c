@@ -119,13 +119,12 @@ TEST(names) {
 
 // How attempt() makes a picture.
 enum { CHECK = 1, EMPTY = 2, LARGE = 4, LIMITED = 8, UNPRIVILEGED = 16 };
-static int how;
 static unsigned char *large;
 enum { SIDE = 300 };
 
 // All tests that write to /dev give up root's rights: a bug in image_write could otherwise replace a device
 // by a picture, and the tests are the same for every user.
-static void attempt(void *path) {
+static void attempt(int how, const char *path) {
     const struct rlimit limit = {50000, 50000};
     if (how & LIMITED)
         setrlimit(RLIMIT_FSIZE, &limit);
@@ -141,8 +140,7 @@ static void attempt(void *path) {
 
 static bool fails(int flags, const char *path, const char *reason) {
     char expected[8192];
-    how = flags;
-    struct unit_result r = unit_child(attempt, (void *)path);
+    struct unit_result r = IN_CHILD(attempt(flags, path));
     snprintf(expected, sizeof(expected), "prog: cannot write %s: %s\n", path, reason);
     if (r.status != 1 || strcmp(r.err, expected) != 0)
         fprintf(stderr, "%s: status %d: %s", path, r.status, r.err);
@@ -150,8 +148,7 @@ static bool fails(int flags, const char *path, const char *reason) {
 }
 
 static bool works(int flags, const char *path) {
-    how = flags;
-    return unit_child(attempt, (void *)path).status == 0;
+    return IN_CHILD(attempt(flags, path)).status == 0;
 }
 
 TEST(bad_targets) {
@@ -175,19 +172,14 @@ TEST(bad_targets) {
     EXPECT(leave("file folder.ppm "));
 }
 
-static void check_for_ever(void *path) {
-    for (;;)
-        file_check(path);
-}
-
 // A signal while file_check has a temporary file must not leave it behind.
 TEST(check_is_not_interrupted) {
     enter();
     for (int i = 0; i < 20; i++) {
         int status;
         pid_t child = fork();
-        if (child == 0)
-            check_for_ever((void *)"a.ppm");
+        while (child == 0)
+            file_check("a.ppm");
         usleep(2000);
         kill(child, SIGTERM);
         waitpid(child, &status, 0);
@@ -278,11 +270,6 @@ static bool discard_picture(int number) {
     image_discard();
     return false;
 }
-static void end_by_signal(void *number) {
-    file_catch_signals(discard_picture);
-    begin_half();
-    raise(*(int *)number);
-}
 static void *wait_for_ever(void *unused) {
     for (;;)
         pause();
@@ -298,36 +285,33 @@ static bool only_in_the_writer(int number) {
         _exit(7);
     return false;
 }
-static void end_by_signal_of_a_thread(void *number) {
-    pthread_t thread;
-    writer = pthread_self();
-    file_catch_signals(only_in_the_writer);
-    begin_half();
-    pthread_create(&thread, NULL, wait_for_ever, NULL);
-    pthread_kill(thread, *(int *)number);
-    wait_for_ever(NULL);
-}
-static void end_with_an_error(void *status) {
-    begin_half();
-    quit(*(int *)status, "an error");
-}
-static void end_quickly(void *status) {
-    begin_half();
-    quick_exit(*(int *)status);
-}
 
 TEST(an_unfinished_file_is_deleted) {
-    int numbers[] = {SIGINT, SIGTERM, SIGHUP}, status = 9;
+    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     char data[64];
+    pthread_t thread;
     enter();
     put("a.svg", "keep");
     for (int i = 0; i < 3; i++) {
         signal(numbers[i], SIG_DFL); // started by nohup or a shell, the tests ignore some signals
-        EXPECT(unit_child(end_by_signal, &numbers[i]).status == 128 + numbers[i]);
-        EXPECT(unit_child(end_by_signal_of_a_thread, &numbers[i]).status == 128 + numbers[i]);
+        struct unit_result r = IN_CHILD({
+            file_catch_signals(discard_picture);
+            begin_half();
+            raise(numbers[i]);
+        });
+        EXPECT(r.status == 128 + numbers[i]);
+        r = IN_CHILD({
+            writer = pthread_self();
+            file_catch_signals(only_in_the_writer);
+            begin_half();
+            pthread_create(&thread, NULL, wait_for_ever, NULL);
+            pthread_kill(thread, numbers[i]);
+            wait_for_ever(NULL);
+        });
+        EXPECT(r.status == 128 + numbers[i]);
     }
-    EXPECT(unit_child(end_with_an_error, &status).status == 9);
-    EXPECT(unit_child(end_quickly, &status).status == 9);
+    EXPECT(IN_CHILD(begin_half(), quit(9, "an error")).status == 9);
+    EXPECT(IN_CHILD(begin_half(), quick_exit(9)).status == 9);
     EXPECT(contents("a.svg", data, sizeof(data)) == 4);
     EXPECT(leave("a.svg "));
 }

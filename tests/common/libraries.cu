@@ -21,30 +21,28 @@ static Status call(Status status) {
 TEST(calls) {
     HANDLE_STATUS(name_of, call(GOOD));
     EXPECT(calls == 1);
-    const auto fail = [](void *) {
+    unit_result r = IN_CHILD({
         HANDLE_STATUS(name_of, call(BAD));
         printf("not reached\n");
-    };
-    unit_result r = unit_child(fail, NULL);
+    });
     EXPECT(r.status == EXIT_FAILURE && !r.out[0]);
     EXPECT(strstr(r.err, "libraries.cu:") && strstr(r.err, ": call(BAD): STATUS_BAD\n"));
     EXPECT(strchr(r.err, '\n') == r.err + strlen(r.err) - 1);
 }
 
-static void throw_error(void *what) {
+static void throw_error(const char *what) {
     handle_exceptions();
     printf("before\n");
     if (what)
-        throw std::runtime_error((const char *)what);
+        throw std::runtime_error(what);
     throw 1;
 }
 
 TEST(exceptions) {
     options.program = "program";
-    char text[] = "out of memory";
-    unit_result r = unit_child(throw_error, text);
+    unit_result r = IN_CHILD(throw_error("out of memory"));
     EXPECT(r.status == EXIT_FAILURE && strcmp(r.out, "before\n") == 0);
     EXPECT(strcmp(r.err, "program: out of memory\n") == 0);
-    r = unit_child(throw_error, NULL);
+    r = IN_CHILD(throw_error(NULL));
     EXPECT(r.status == EXIT_FAILURE && strcmp(r.err, "program: an exception\n") == 0);
 }

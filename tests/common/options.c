@@ -32,12 +32,12 @@ void (*const with_pictures)(const Canvas *) = display_canvas;
 
 // Parses a line of words separated by blanks and prints the values of the options. `text` is static,
 // because options.output points into it after the call.
-static void parse(void *line) {
+static void parse(const char *line) {
     static char text[256];
     char *argv[32] = {(char *)"here/prog"}, *save = NULL;
     int argc = 1;
     options.program = program_invocation_short_name = (char *)"prog";
-    snprintf(text, sizeof(text), "%s", (const char *)line);
+    snprintf(text, sizeof(text), "%s", line);
     for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
         argv[argc++] = word;
     parse_options(argc, argv, "A test.", uses, own);
@@ -49,7 +49,7 @@ static void parse(void *line) {
 }
 
 static bool expect(const char *line, int status, const char *text) {
-    struct unit_result r = unit_child(parse, (void *)line);
+    struct unit_result r = IN_CHILD(parse(line));
     const char *said = status ? r.err : r.out;
     // An error is exactly one line on stderr, with nothing on stdout.
     bool good = r.status == status && *(status ? r.out : r.err) == '\0' &&
@@ -194,7 +194,7 @@ TEST(only_what_applies) {
 }
 
 static bool help_has(const char *line, const char *text) {
-    struct unit_result r = unit_child(parse, (void *)line);
+    struct unit_result r = IN_CHILD(parse(line));
     return EXPECT(r.status == 0 && !*r.err) && strstr(r.out, text);
 }
 
@@ -216,42 +216,18 @@ TEST(help) {
     EXPECT(help_has("--help", "seed=N"));
 }
 
-static void without_parsing(void *unused) {
-    (void)unused;
-    printf("%s %d %llu %d %zu %d", options.program, options.device, (unsigned long long)options.seed,
-           options.window, options.frames, options.inject_error);
-    free(big_random_block(10));
-    quit(3, "%s\n%d", "a", 5);
-}
-
 TEST(without_parse_options) {
     char expected[256];
-    struct unit_result r = unit_child(without_parsing, NULL);
+    struct unit_result r = IN_CHILD({
+        printf("%s %d %llu %d %zu %d", options.program, options.device, (unsigned long long)options.seed,
+               options.window, options.frames, options.inject_error);
+        free(big_random_block(10));
+        quit(3, "%s\n%d", "a", 5);
+    });
     snprintf(expected, sizeof(expected), "%s 0 1 -1 120 0", program_invocation_short_name);
     EXPECT(r.status == 3 && strcmp(r.out, expected) == 0);
     snprintf(expected, sizeof(expected), "%s: a?5\n", program_invocation_short_name);
     EXPECT(strcmp(r.err, expected) == 0);
-}
-
-// Standard files that are closed or cannot be written: lost output is reported once.
-static void much_to_full_disk(void *line) {
-    dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO);
-    parse(line);
-    for (int i = 0; i < 10000; i++)
-        puts("more than the buffer holds");
-    fflush(stdout);
-}
-static void quiet_to_nowhere(void *unused) {
-    char *argv[] = {(char *)"prog", (char *)"a_file_is_not_standard_output", NULL};
-    (void)unused;
-    close(STDIN_FILENO);
-    close(STDOUT_FILENO);
-    execv("/proc/self/exe", argv);
-    exit(9);
-}
-static void without_stderr(void *line) {
-    close(STDERR_FILENO);
-    parse(line);
 }
 
 // lost_output starts this case with stdin and stdout closed.
@@ -261,16 +237,29 @@ TEST(a_file_is_not_standard_output) {
     EXPECT(open("/dev/null", O_RDONLY) > STDERR_FILENO);
 }
 
+// Standard files that are closed or cannot be written: lost output is reported once.
 TEST(lost_output) {
-    struct unit_result r = unit_child(much_to_full_disk, (void *)"");
+    char *argv[] = {(char *)"prog", (char *)"a_file_is_not_standard_output", NULL};
+    struct unit_result r = IN_CHILD({
+        dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO);
+        parse("");
+        for (int i = 0; i < 10000; i++)
+            puts("more than the buffer holds");
+        fflush(stdout);
+    });
     EXPECT(r.status == 1);
     EXPECT(strstr(r.err, "prog: cannot write to stdout") == r.err);
     EXPECT(strchr(r.err, '\n') == r.err + strlen(r.err) - 1);
-    r = unit_child(quiet_to_nowhere, NULL);
+    r = IN_CHILD({
+        close(STDIN_FILENO);
+        close(STDOUT_FILENO);
+        execv("/proc/self/exe", argv);
+        exit(9);
+    });
     EXPECT(r.status == 0 && !*r.err);
-    r = unit_child(without_stderr, (void *)"--size 0");
+    r = IN_CHILD(close(STDERR_FILENO), parse("--size 0"));
     EXPECT(r.status == 64 && !*r.out);
-    r = unit_child(without_stderr, (void *)"");
+    r = IN_CHILD(close(STDERR_FILENO), parse(""));
     EXPECT(r.status == 0 && *r.out);
 }
 
@@ -318,10 +307,9 @@ static void *fail(void *number) {
         quit(5, "thread %zu", (size_t)number);
     quit_line(5, "prog: thread %zu", (size_t)number);
 }
-static void fail_together(void *unused) {
+static void fail_together(void) {
     enum { THREADS = 8 };
     pthread_t thread;
-    (void)unused;
     options.program = "prog";
     pthread_barrier_init(&all_fail, NULL, THREADS);
     for (size_t i = 1; i < THREADS; i++)
@@ -332,7 +320,7 @@ static void fail_together(void *unused) {
 // Of several threads that fail at the same time one prints its line.
 TEST(threads_that_fail_together) {
     for (int i = 0; i < 20; i++) {
-        struct unit_result r = unit_child(fail_together, NULL);
+        struct unit_result r = IN_CHILD(fail_together());
         EXPECT(r.status == 5 && strncmp(r.err, "prog: thread ", 13) == 0);
         EXPECT(strchr(r.err, '\n') == r.err + strlen(r.err) - 1);
     }

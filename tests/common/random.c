@@ -82,13 +82,9 @@ TEST(ints) {
     free(data);
 }
 
-static void too_much(void *unused) {
-    (void)unused;
-    big_random_ints(SIZE_MAX / sizeof(int) + 2); // the number of bytes overflows to 4
-}
-
 TEST(out_of_memory) {
-    struct unit_result r = unit_child(too_much, NULL);
+    // The number of bytes overflows to 4
+    struct unit_result r = IN_CHILD(big_random_ints(SIZE_MAX / sizeof(int) + 2));
     EXPECT(r.status == 1);
     EXPECT(strstr(r.err, "out of memory"));
     free(big_random_block(0));

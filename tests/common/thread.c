@@ -62,21 +62,18 @@ TEST(destroy) {
     destroy_thread(start_thread(forever, NULL));
 }
 
-static void too_many(void *unused) {
-    CUTThread thread;
+static void too_many(void) {
     pthread_attr_t attributes;
-    (void)unused;
     // A stack larger than the address space: the system cannot start the thread.
     pthread_attr_init(&attributes);
     if (pthread_attr_setstacksize(&attributes, (size_t)1 << 60) != 0 ||
         pthread_setattr_default_np(&attributes) != 0)
         exit(77);
-    thread = start_thread(forever, NULL);
-    destroy_thread(thread);
+    destroy_thread(start_thread(forever, NULL));
 }
 
 TEST(refused) {
-    struct unit_result r = unit_child(too_many, NULL);
+    struct unit_result r = IN_CHILD(too_many());
     EXPECT(r.status == 1);
     EXPECT(strstr(r.err, ": cannot start a thread: "));
 }

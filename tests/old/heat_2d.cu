@@ -29,12 +29,10 @@ __global__ void blend_kernel(float *dst, bool dstOut) {
 
 struct DataBlock {
     float *dev_inSrc, *dev_outSrc;
-    cudaEvent_t start, stop;
-    float totalTime, frames;
+    float frames;
 };
 
 void anim_gpu(uchar4 *outputBitmap, DataBlock *d, int ticks) {
-    HANDLE_ERROR(cudaEventRecord(d->start, 0));
     dim3 blocks(DIM / 16, DIM / 16);
     dim3 threads(16, 16);
     volatile bool dstOut = true;
@@ -43,11 +41,6 @@ void anim_gpu(uchar4 *outputBitmap, DataBlock *d, int ticks) {
         dstOut = !dstOut;
     }
     float_to_color<<<blocks, threads>>>(outputBitmap, d->dev_inSrc);
-    HANDLE_ERROR(cudaEventRecord(d->stop, 0));
-    HANDLE_ERROR(cudaEventSynchronize(d->stop));
-    float elapsedTime;
-    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, d->start, d->stop));
-    d->totalTime += elapsedTime;
     ++d->frames;
 }
 
@@ -56,18 +49,13 @@ void anim_exit(DataBlock *d) {
     cudaUnbindTexture(texOut);
     HANDLE_ERROR(cudaFree(d->dev_inSrc));
     HANDLE_ERROR(cudaFree(d->dev_outSrc));
-    HANDLE_ERROR(cudaEventDestroy(d->start));
-    HANDLE_ERROR(cudaEventDestroy(d->stop));
     printf("%g frames\n", d->frames);
 }
 
 int main(void) {
     DataBlock data;
     GPUAnimBitmap bitmap(DIM, DIM, &data);
-    data.totalTime = 0;
     data.frames = 0;
-    HANDLE_ERROR(cudaEventCreate(&data.start));
-    HANDLE_ERROR(cudaEventCreate(&data.stop));
     cudaChannelFormatDesc desc = cudaCreateChannelDesc<float>();
     int size = DIM * DIM * sizeof(float);
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_inSrc, size));

@@ -115,6 +115,17 @@ struct Captured {
 
 // ---- tests of faults: what calls and programs write to stderr ----
 
+// Executes a body with settings such as "CUDA_CPU_CHECK=1" in a child process, which waits for what it has
+// launched, and ends with status 0 or 1.
+template <class Body> static unit_result under(std::initializer_list<const char *> settings, Body body) {
+    return in_child([=] {
+        for (const char *setting : settings)
+            putenv(const_cast<char *>(setting));
+        body();
+        exit(cudaDeviceSynchronize() == cudaSuccess && !unit_failures ? EXIT_SUCCESS : EXIT_FAILURE);
+    });
+}
+
 // The call's output on stderr
 template <class Call> static std::string said(Call call, cudaError_t &error) {
     FILE *file = tmpfile();

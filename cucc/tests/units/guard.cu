@@ -4,13 +4,6 @@
 #include <sys/resource.h>
 #include "device.h"
 
-static unit_result run(void (*body)(), const char *check = "1") {
-    return in_child([=] {
-        setenv("CUDA_CPU_CHECK", check, 1);
-        body();
-    });
-}
-
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 static const bool guarded = false; // the sanitizers need all memory open
 #else
@@ -18,16 +11,16 @@ static const bool guarded = true;
 #endif
 
 // The body ends with status 1 and one line that has these words; without the check it ends as always.
-static void faulty(void (*body)(), std::initializer_list<std::string> words) {
+static void faulty(std::initializer_list<std::string> words, void (*body)()) {
     if (!guarded)
         return;
-    const unit_result result = run(body);
+    const unit_result result = under({"CUDA_CPU_CHECK=1"}, body);
     EXPECT(strchr(result.err, '\n') == result.err + strlen(result.err) - 1);
     ends_with(result, words);
 }
 
-static void silent(void (*body)(), const char *check = "1") {
-    ends_well(run(body, check));
+static void silent(void (*body)(), const char *setting = "CUDA_CPU_CHECK=1") {
+    ends_well(under({setting}, body));
 }
 
 static std::string line(int number) {
@@ -50,81 +43,69 @@ static volatile int *zeros() {
 static const int zeros_line = __LINE__ - 4;
 
 TEST(host_reads_and_writes) {
-    faulty([] { exit(zeros()[10]); },
-           {"cuda on the CPU: the host reads 0x", ", which is 400 bytes of device 0, " + line(zeros_line),
-            "guard+0x", "; host code must use cudaMemcpy (in "});
-    faulty([] { zeros()[99] = 1; },
-           {"cuda on the CPU: the host writes 0x", ", which is 400 bytes of device 0, " + line(zeros_line)});
-    silent([] { zeros()[99] = 1; }, "0");
+    faulty({"cuda on the CPU: the host reads 0x", ", which is 400 bytes of device 0, " + line(zeros_line),
+            "guard+0x", "; host code must use cudaMemcpy (in "},
+           [] { exit(zeros()[10]); });
+    faulty({"cuda on the CPU: the host writes 0x", ", which is 400 bytes of device 0, " + line(zeros_line)},
+           [] { zeros()[99] = 1; });
+    silent([] { zeros()[99] = 1; }, "CUDA_CPU_CHECK=0");
 }
 
 TEST(host_accesses_after_a_kernel_and_in_the_c_library) {
-    faulty(
-        [] {
-            volatile int *const p = zeros();
-            int values[100];
-            count_up<<<2, 64>>>((int *)p, 100);
-            OK(cudaDeviceSynchronize());
-            memcpy(values, (int *)p, unit_case::all.empty() ? 4 : 400);
-            exit(values[0]);
-        },
-        {"the host reads", "guard+0x", "400 bytes of device 0"});
-    faulty([] { free((int *)zeros()); }, {"the host reads", "bytes before 400 bytes of device 0"});
-    faulty([] { OK(cudaMalloc((void **)zeros(), 4)); }, {"the host writes", "400 bytes of device 0"});
-    faulty([] { std::thread([p = zeros()] { exit(*p); }).join(); }, {"the host reads"});
+    faulty({"the host reads", "guard+0x", "400 bytes of device 0"}, [] {
+        volatile int *const p = zeros();
+        int values[100];
+        count_up<<<2, 64>>>((int *)p, 100);
+        OK(cudaDeviceSynchronize());
+        memcpy(values, (int *)p, unit_case::all.empty() ? 4 : 400);
+        exit(values[0]);
+    });
+    faulty({"the host reads", "bytes before 400 bytes of device 0"}, [] { free((int *)zeros()); });
+    faulty({"the host writes", "400 bytes of device 0"}, [] { OK(cudaMalloc((void **)zeros(), 4)); });
+    faulty({"the host reads"}, [] { std::thread([p = zeros()] { exit(*p); }).join(); });
 }
 
 TEST(every_kind_of_device_memory) {
-    faulty(
-        [] {
-            char *p;
-            size_t pitch;
-            OK(cudaMallocPitch(&p, &pitch, 100, 3));
-            p[pitch] = 1;
-        },
-        {"the host writes", "1536 bytes of device 0, allocated at guard.cu:"});
-    faulty(
-        [] {
-            cudaPitchedPtr p;
-            OK(cudaMalloc3D(&p, {100, 3, 2}));
-            *(volatile char *)p.ptr = 1;
-        },
-        {"the host writes", "3072 bytes of device 0, allocated at guard.cu:"});
-    faulty(
-        [] {
-            volatile int *p;
-            OK(cudaMallocAsync((void **)&p, 40, 0));
-            exit(*p);
-        },
-        {"the host reads", "40 bytes of device 0"});
-    faulty( // two devices, and memory of more than two huge pages
-        [] {
-            volatile char *p;
-            OK(cudaSetDevice(1));
-            OK(cudaMalloc((void **)&p, 9 << 20));
-            exit(p[9 << 19]);
-        },
-        {"the host reads", "9437184 bytes of device 1, allocated at guard.cu:"});
+    faulty({"the host writes", "1536 bytes of device 0, allocated at guard.cu:"}, [] {
+        char *p;
+        size_t pitch;
+        OK(cudaMallocPitch(&p, &pitch, 100, 3));
+        p[pitch] = 1;
+    });
+    faulty({"the host writes", "3072 bytes of device 0, allocated at guard.cu:"}, [] {
+        cudaPitchedPtr p;
+        OK(cudaMalloc3D(&p, {100, 3, 2}));
+        *(volatile char *)p.ptr = 1;
+    });
+    faulty({"the host reads", "40 bytes of device 0"}, [] {
+        volatile int *p;
+        OK(cudaMallocAsync((void **)&p, 40, 0));
+        exit(*p);
+    });
+    // two devices, and memory of more than two huge pages
+    faulty({"the host reads", "9437184 bytes of device 1, allocated at guard.cu:"}, [] {
+        volatile char *p;
+        OK(cudaSetDevice(1));
+        OK(cudaMalloc((void **)&p, 9 << 20));
+        exit(p[9 << 19]);
+    });
 }
 
 TEST(freed_memory) {
-    faulty(
-        [] {
-            volatile int *const p = zeros();
-            OK(cudaFree((int *)p));
-            exit(p[2]);
-        },
-        {"the host reads", ", which is inside freed memory: 400 bytes of device 0, " + line(zeros_line)});
-    faulty(
-        [] {
-            volatile int *const p = zeros();
-            OK(cudaDeviceReset());
-            exit(*p);
-        },
-        {"the host reads", ", which was freed already: 400 bytes of device 0, " + line(zeros_line)});
+    faulty({"the host reads", ", which is inside freed memory: 400 bytes of device 0, " + line(zeros_line)},
+           [] {
+               volatile int *const p = zeros();
+               OK(cudaFree((int *)p));
+               exit(p[2]);
+           });
+    faulty({"the host reads", ", which was freed already: 400 bytes of device 0, " + line(zeros_line)}, [] {
+        volatile int *const p = zeros();
+        OK(cudaDeviceReset());
+        exit(*p);
+    });
     if (!guarded)
         return;
-    const unit_result result = run([] { // by a kernel
+    const unit_result result = under({"CUDA_CPU_CHECK=1"}, [] { // by a kernel
         volatile int *const p = zeros(), *const other = zeros();
         OK(cudaFree((int *)p));
         volatile int *const third = zeros();
@@ -222,12 +203,14 @@ TEST(several_host_threads) {
 
 TEST(other_faults_and_bad_values_are_reported_as_before) {
     if (guarded)
-        EXPECT(run([] {
-                   zeros();
-                   int *volatile nowhere = (int *)16;
-                   *nowhere = 1;
-               }).status == 128 + SIGSEGV);
-    const unit_result result = run([] { zeros(); }, "yes");
+        ends_with(under({"CUDA_CPU_CHECK=1"},
+                        [] {
+                            zeros();
+                            int *volatile nowhere = (int *)16;
+                            *nowhere = 1;
+                        }),
+                  {}, 128 + SIGSEGV);
+    const unit_result result = under({"CUDA_CPU_CHECK=yes"}, [] { zeros(); });
     EXPECT(result.status == 1);
     EXPECT(strcmp(result.err, "cuda on the CPU: CUDA_CPU_CHECK=yes: must be 0 or 1\n") == 0);
 }

@@ -6,27 +6,21 @@
 #include <mma.h>
 #include "device.h"
 
-static unit_result run(void (*launch)(), bool strict = false) {
-    return in_child([=] {
-        if (strict)
-            setenv("CUDA_CPU_STRICT", "1", 1);
-        launch();
-        exit(cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE);
-    });
+static const char *const as_cuda = "CUDA_CPU_STRICT=0", *const strict = "CUDA_CPU_STRICT=1";
+
+static void faulty(std::initializer_list<std::string> words, void (*launch)(),
+                   const char *barriers = as_cuda) {
+    ends_with(under({barriers}, launch), words);
 }
 
-static void faulty(void (*launch)(), std::initializer_list<std::string> words, bool strict = false) {
-    ends_with(run(launch, strict), words);
+static void silent(void (*launch)(), const char *barriers = as_cuda) {
+    ends_well(under({barriers}, launch));
 }
 
 // A fault in the strict reading of barriers only: CUDA counts the threads that have returned as arrived.
-static void faulty_if_strict(void (*launch)(), std::initializer_list<std::string> words) {
-    faulty(launch, words, true);
-    ends_well(run(launch));
-}
-
-static void silent(void (*launch)(), bool strict = false) {
-    ends_well(run(launch, strict));
+static void faulty_if_strict(std::initializer_list<std::string> words, void (*launch)()) {
+    faulty(words, launch, strict);
+    silent(launch);
 }
 
 static std::string line(int number) {
@@ -40,11 +34,11 @@ __global__ void in_a_branch(bool all) {
 static const int in_a_branch_line = __LINE__ - 2;
 
 TEST(barrier_in_a_branch_and_outside_a_kernel) {
-    faulty([] { __syncthreads(); }, {"__syncthreads()", "outside a kernel"});
-    faulty_if_strict([] { in_a_branch<<<dim3(2, 1), 32>>>(false); },
-                     {"divergent barrier", "in_a_branch", "10 of 32 threads", line(in_a_branch_line),
-                      "(0,0,0) to (9,0,0)", "(10,0,0) to (31,0,0)", "launched at kernel_faults.cu"});
-    silent([] { in_a_branch<<<2, 32>>>(true); }, true);
+    faulty({"__syncthreads()", "outside a kernel"}, [] { __syncthreads(); });
+    faulty_if_strict({"divergent barrier", "in_a_branch", "10 of 32 threads", line(in_a_branch_line),
+                      "(0,0,0) to (9,0,0)", "(10,0,0) to (31,0,0)", "launched at kernel_faults.cu"},
+                     [] { in_a_branch<<<dim3(2, 1), 32>>>(false); });
+    silent([] { in_a_branch<<<2, 32>>>(true); }, strict);
 }
 
 __global__ void early_return(unsigned leave) {
@@ -56,10 +50,10 @@ __global__ void early_return(unsigned leave) {
 static const int early_return_line = __LINE__ - 5;
 
 TEST(return_before_a_barrier) {
-    faulty_if_strict([] { early_return<<<1, 64>>>(40); },
-                     {"divergent barrier", "63 of 64", line(early_return_line + 3), line(early_return_line),
-                      "returned after passing", "(40,0,0)"});
-    silent([] { early_return<<<1, 64>>>(64); }, true);
+    faulty_if_strict({"divergent barrier", "63 of 64", line(early_return_line + 3), line(early_return_line),
+                      "returned after passing", "(40,0,0)"},
+                     [] { early_return<<<1, 64>>>(40); });
+    silent([] { early_return<<<1, 64>>>(64); }, strict);
 }
 
 __global__ void barrier_further_on(unsigned split) {
@@ -73,8 +67,8 @@ __global__ void barrier_further_on(unsigned split) {
 static const int barrier_further_on_line = __LINE__ - 5;
 
 TEST(others_go_on_to_a_later_barrier) {
-    faulty([] { barrier_further_on<<<1, 64>>>(10); },
-           {"divergent barrier", line(barrier_further_on_line), line(barrier_further_on_line + 3)});
+    faulty({"divergent barrier", line(barrier_further_on_line), line(barrier_further_on_line + 3)},
+           [] { barrier_further_on<<<1, 64>>>(10); });
     silent([] { barrier_further_on<<<1, 64>>>(0); });
 }
 
@@ -91,11 +85,12 @@ static const int each_branch_line = __LINE__ - 6;
 
 TEST(a_barrier_in_each_branch) {
     faulty_if_strict(
-        [] { barrier_in_each_branch<<<1, 90>>>(32); },
-        {"divergent barrier: 32 of 90 threads", line(each_branch_line), line(each_branch_line + 2)});
-    for (bool strict : {false, true}) // lanes of a warp in two branches
-        faulty([] { barrier_in_each_branch<<<1, 64>>>(33); },
-               {"divergent barrier", line(each_branch_line), line(each_branch_line + 2)}, strict);
+        {"divergent barrier: 32 of 90 threads", line(each_branch_line), line(each_branch_line + 2)},
+        [] { barrier_in_each_branch<<<1, 90>>>(32); });
+    for (const char *barriers : {as_cuda, strict}) // lanes of a warp in two branches
+        faulty(
+            {"divergent barrier", line(each_branch_line), line(each_branch_line + 2)},
+            [] { barrier_in_each_branch<<<1, 64>>>(33); }, barriers);
 }
 
 __global__ void lane_left_out(unsigned mask) {
@@ -118,10 +113,10 @@ __global__ void lane_at_a_barrier(bool mixed) {
 }
 
 TEST(divergent_warp_operations) {
-    faulty([] { lane_left_out<<<1, 32>>>(0xffff); }, {"lane 16", "0x0000ffff", "__syncwarp"});
-    faulty([] { different_operations<<<1, 32>>>(true); },
-           {"divergent warp operation", "__shfl_sync", "__ballot_sync"});
-    faulty([] { lane_at_a_barrier<<<1, 32>>>(true); }, {"divergent", "kernel_faults.cu:"});
+    faulty({"lane 16", "0x0000ffff", "__syncwarp"}, [] { lane_left_out<<<1, 32>>>(0xffff); });
+    faulty({"divergent warp operation", "__shfl_sync", "__ballot_sync"},
+           [] { different_operations<<<1, 32>>>(true); });
+    faulty({"divergent", "kernel_faults.cu:"}, [] { lane_at_a_barrier<<<1, 32>>>(true); });
     silent([] {
         lane_left_out<<<1, 32>>>(0xffffffff);
         different_operations<<<1, 32>>>(false);
@@ -150,10 +145,10 @@ __global__ void store_matrix_by(unsigned lanes) {
 static const int store_matrix_line = __LINE__ - 4;
 
 TEST(lanes_that_miss_a_matrix_function) {
-    faulty([] { load_matrix<<<1, 48>>>(); },
-           {"nvcuda::wmma at " + line(load_matrix_line), "all 32 lanes", "0xffff0000", "load_matrix"});
-    faulty([] { store_matrix_by<<<1, 32>>>(16); }, {"divergent warp operation", line(store_matrix_line),
-                                                    line(store_matrix_line + 2), "nvcuda::wmma"});
+    faulty({"nvcuda::wmma at " + line(load_matrix_line), "all 32 lanes", "0xffff0000", "load_matrix"},
+           [] { load_matrix<<<1, 48>>>(); });
+    faulty({"divergent warp operation", line(store_matrix_line), line(store_matrix_line + 2), "nvcuda::wmma"},
+           [] { store_matrix_by<<<1, 32>>>(16); });
     silent([] {
         store_matrix_by<<<1, 64>>>(32);
         load_matrix<<<1, 64>>>();
@@ -171,7 +166,7 @@ __global__ void too_much(bool big) {
 }
 
 TEST(too_much_declared_shared_memory) {
-    faulty([] { too_much<<<1, 1>>>(true); }, {"bytes", "49153", "49152", "too_much"});
+    faulty({"bytes", "49153", "49152", "too_much"}, [] { too_much<<<1, 1>>>(true); });
     silent([] { too_much<<<1, 1>>>(false); });
 }
 
@@ -181,7 +176,7 @@ __global__ void wild(int *p) {
 }
 
 TEST(illegal_address) {
-    faulty([] { wild<<<1, 1>>>((int *)8); }, {"illegal address 0x8", "wild"});
+    faulty({"illegal address 0x8", "wild"}, [] { wild<<<1, 1>>>((int *)8); });
     silent([] { wild<<<1, 1>>>(managed<int>()); });
 }
 
@@ -196,7 +191,7 @@ __global__ void recursion(int depth) {
 }
 
 TEST(stack_overflow) {
-    faulty([] { recursion<<<1, 32>>>(1 << 20); }, {"stack overflow", "recursion"});
+    faulty({"stack overflow", "recursion"}, [] { recursion<<<1, 32>>>(1 << 20); });
     silent([] { recursion<<<1, 32>>>(100); });
 }
 #endif
@@ -220,24 +215,22 @@ __global__ void asserts_without_barrier() {
 }
 
 TEST(assertion) {
-    faulty([] { asserts<<<4, 8>>>(19); }, {line(assert_line) + ": ", "asserts",
-                                           ": block: [2,0,0], thread: [3,0,0] Assertion `", "` failed."});
-    faulty([] { asserts_without_barrier<<<1, 8>>>(); },
-           {"check_index(int): block: [0,0,0], thread: [5,0,0]"});
+    faulty(
+        {line(assert_line) + ": ", "asserts", ": block: [2,0,0], thread: [3,0,0] Assertion `", "` failed."},
+        [] { asserts<<<4, 8>>>(19); });
+    faulty({"check_index(int): block: [0,0,0], thread: [5,0,0]"},
+           [] { asserts_without_barrier<<<1, 8>>>(); });
     silent([] { asserts<<<4, 8>>>(-1); });
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
-    faulty(
-        [] { // the error is sticky, and the program goes on
-            asserts<<<1, 8>>>(3);
-            const bool sticky =
-                cudaDeviceSynchronize() == cudaErrorAssert && cudaFree(NULL) == cudaErrorAssert;
-            cudaSetDevice(1);
-            asserts<<<100, 8>>>(-1); // the stacks work again
-            if (sticky && cudaDeviceSynchronize() == cudaSuccess)
-                fprintf(stderr, "went on\n");
-            exit(EXIT_FAILURE);
-        },
-        {"was ended by an assertion", "went on"});
+    faulty({"was ended by an assertion", "went on"}, [] { // the error is sticky, and the program goes on
+        asserts<<<1, 8>>>(3);
+        const bool sticky = cudaDeviceSynchronize() == cudaErrorAssert && cudaFree(NULL) == cudaErrorAssert;
+        cudaSetDevice(1);
+        asserts<<<100, 8>>>(-1); // the stacks work again
+        if (sticky && cudaDeviceSynchronize() == cudaSuccess)
+            fprintf(stderr, "went on\n");
+        exit(EXIT_FAILURE);
+    });
 #endif
 }
 
@@ -250,7 +243,7 @@ __global__ void outer(bool cooperative) {
 }
 
 TEST(cooperative_launch_inside_a_kernel) {
-    faulty([] { outer<<<1, 1>>>(true); }, {"inner", "inside a kernel as a cooperative launch", "outer"});
+    faulty({"inner", "inside a kernel as a cooperative launch", "outer"}, [] { outer<<<1, 1>>>(true); });
     silent([] { outer<<<1, 1>>>(false); });
 }
 
@@ -267,10 +260,10 @@ static void launch_leave_early(bool leave) {
 }
 
 TEST(block_that_misses_a_grid_barrier) {
-    faulty([] { launch_leave_early(true); },
-           {"divergent grid barrier: 3 of 4 blocks", line(grid_barrier_line), "leave_early"});
+    faulty({"divergent grid barrier: 3 of 4 blocks", line(grid_barrier_line), "leave_early"},
+           [] { launch_leave_early(true); });
     silent([] { launch_leave_early(false); });
-    faulty([] { leave_early<<<2, 32>>>(false); }, {"cooperative launch", line(grid_barrier_line)});
+    faulty({"cooperative launch", line(grid_barrier_line)}, [] { leave_early<<<2, 32>>>(false); });
 }
 
 // A missing barrier is not reported as an error, but the result is wrong under some order of the

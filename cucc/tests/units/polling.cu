@@ -53,15 +53,13 @@ TEST(an_error_of_a_kernel_that_has_waited) {
 
 // A deadlock of two kernels
 TEST(each_waits_for_the_other) {
-    const unit_result result = in_child([] {
-        setenv("CUDA_CPU_WATCHDOG", "0.3", 1);
+    const unit_result result = under({"CUDA_CPU_WATCHDOG=0.3"}, [] {
         int *const ball = managed<int>();
         *ball = 7;
         for (int d = 0; d < DEVICES; ++d) {
             cudaSetDevice(d);
             play<<<1, 1>>>(ball, d, 1 - d);
         }
-        exit(cudaDeviceSynchronize() == cudaSuccess ? 0 : 2);
     });
     ends_with(result, {"no progress for 0.3 s", "in kernel play"});
 }

@@ -10,14 +10,8 @@ static void work(double seconds) { // keeps its processor busy
         ;
 }
 
-static unit_result run(void (*launch)(), const char *variable = "CUDA_CPU_WATCHDOG",
-                       const char *value = "0.2") {
-    return in_child([=] {
-        setenv("CUDA_CPU_WORKERS", "2", 1);
-        setenv(variable, value, 1);
-        launch();
-        exit(cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE);
-    });
+template <class Body> static unit_result run(Body launch, const char *setting = "CUDA_CPU_WATCHDOG=0.2") {
+    return under({"CUDA_CPU_WORKERS=2", setting}, launch);
 }
 
 __device__ int mutex, turn;
@@ -68,7 +62,7 @@ TEST(deadlocks) {
     ends_with(run([] { barrier_and_poll<<<2, 64>>>(); }), {"no progress", "kernel barrier_and_poll"});
     ends_with(run([] { cudaLaunchCooperativeKernel(poll_before_the_grid_barrier, 3, 8, NULL); }),
               {"no progress", "kernel poll_before_the_grid_barrier, block (1,0,0)"});
-    ends_with(run([] { never_released<<<2, 2>>>(); }, "CUDA_CPU_WATCHDOG", "soon"),
+    ends_with(run([] { never_released<<<2, 2>>>(); }, "CUDA_CPU_WATCHDOG=soon"),
               {"CUDA_CPU_WATCHDOG=soon: must be a number of seconds"});
     ends_with(run([] { wait_for_host<<<3, 64>>>(managed<int>()); }),
               {"with reads through volatile", "in kernel wait_for_host"});
@@ -83,7 +77,7 @@ TEST(zero_switches_it_off) {
         alarm(1);
         wait_for<<<1, 1>>>(1);
     };
-    EXPECT(run(wait, "CUDA_CPU_WATCHDOG", "0").status == 128 + SIGALRM);
+    EXPECT(run(wait, "CUDA_CPU_WATCHDOG=0").status == 128 + SIGALRM);
 }
 
 // Two blocks, each on its own worker, hold the lock in turn, at last for much longer than the watchdog waits.
@@ -152,13 +146,11 @@ __global__ void short_work() {
 }
 
 TEST(time_limit) {
-    ends_with(run([] { for_ever<<<1, 1>>>(); }, "CUDA_CPU_TIME_LIMIT", "0.3"),
+    ends_with(run([] { for_ever<<<1, 1>>>(); }, "CUDA_CPU_TIME_LIMIT=0.3"),
               {"kernel for_ever, launched at watchdog.cu:", "no further block of it has started for 0.3 s"});
-    ends_well(run(
-        [] {
-            for (int i = 0; i < 40; ++i)
-                short_work<<<1, 1>>>();
-            short_work<<<64, 1>>>();
-        },
-        "CUDA_CPU_TIME_LIMIT", "0.3"));
+    ends_well(under({"CUDA_CPU_WORKERS=2", "CUDA_CPU_TIME_LIMIT=0.3"}, [] {
+        for (int i = 0; i < 40; ++i)
+            short_work<<<1, 1>>>();
+        short_work<<<64, 1>>>();
+    }));
 }

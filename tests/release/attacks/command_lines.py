@@ -176,42 +176,38 @@ class Case:
 
 def execute(case, program, folder):
     """The exit status (negative: a signal; None: the run did not end), stdout and stderr."""
-    paths = {"out": folder.with_name("out"), "err": folder.with_name("err")}
     options = "exitcode=99:detect_leaks=0:allocator_may_return_null=1:handle_abort=0"
     sanitizers = {"ASAN_OPTIONS": options, "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=99"}
+    read, nobody_reads = os.pipe()
+    os.close(read)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open("/dev/full", "wb") as full:
+        ends = {"out": out, "err": err, "|": nobody_reads, "/dev/full": full, "": None}
 
-    def before():
-        for descriptor, name in (1, case.out), (2, case.err):
-            if name == "|":  # a pipe that nobody reads
-                end, file = os.pipe()
-                os.close(end)
-            elif name:
-                file = os.open(paths.get(name, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            else:
-                os.close(descriptor)
-                continue
-            os.dup2(file, descriptor)
-        if case.no_input:
-            os.close(0)
+        def close():
+            for descriptor, there in enumerate((not case.no_input, case.out, case.err)):
+                if not there:
+                    os.close(descriptor)
 
-    for path in paths.values():
-        path.write_bytes(b"")
-    process = subprocess.Popen(
-        [word.replace("\0", "") for word in (case.name, *case.words)],
-        executable=helpers.BIN / program.name,
-        cwd=case.folder or folder,
-        env=sanitizers | {k: v.replace("\0", "") for k, v in case.environment.items()},
-        stdin=subprocess.DEVNULL,
-        preexec_fn=before,
-        start_new_session=True,
-    )
-    try:
-        status = process.wait(SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        status = None
-    return status, *(path.read_bytes() for path in paths.values())
+        process = subprocess.Popen(
+            [word.replace("\0", "") for word in (case.name, *case.words)],
+            executable=helpers.BIN / program.name,
+            cwd=case.folder or folder,
+            env=sanitizers | {k: v.replace("\0", "") for k, v in case.environment.items()},
+            stdin=subprocess.DEVNULL,
+            stdout=ends[case.out],
+            stderr=ends[case.err],
+            preexec_fn=close,
+            start_new_session=True,
+        )
+        os.close(nobody_reads)
+        try:
+            status = process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            status = None
+        out.seek(0), err.seek(0)
+        return status, out.read(), err.read()
 
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -308,11 +304,9 @@ def main(words):
         elif "mpi" in program.needs:
             numbers = numbers[::10]  # MPI takes 0.1 s to start
         tasks += [(program, numbers, options.seed, options.runs)] if numbers else []
-    done = shared.collect(concurrent.futures.ProcessPoolExecutor(options.jobs), attack, tasks)
-    kinds = ["command lines", "without a mistake", *(f"status {n}" for n in (0, 1, 2, 64)), "defects"]
-    figures = {"programs": len(chosen), **{kind: done[kind] for kind in kinds}, "seed": options.seed}
-    shared.report("command_lines.py", figures)
-    return 1 if done["defects"] else 0
+    kinds = ["command lines", "without a mistake", *(f"status {n}" for n in (0, 1, 2, 64))]
+    figures = lambda done: {"programs": len(chosen), **{kind: done[kind] for kind in kinds}}  # noqa: E731
+    return shared.campaign(options, concurrent.futures.ProcessPoolExecutor, attack, tasks, figures)
 
 
 if __name__ == "__main__":

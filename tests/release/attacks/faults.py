@@ -224,17 +224,14 @@ def main(words):
     programs = random.Random(options.seed).sample(programs, count)
     programs.sort(key=lambda program: program.bench != "")  # ladders come last
     tasks = [(program, options) for program in programs]
-    done = shared.collect(concurrent.futures.ThreadPoolExecutor(options.jobs), attack, tasks)
-    figures = {
-        "programs": done["programs"],
-        **{KINDS[kind]: done[kind] for kind in KINDS},
-        "ended with one line": done["ended"],
-        "right result all the same": done["went on"],
-        "defects": done["defects"],
-        "seed": options.seed,
+    told = {
+        "programs": "programs",
+        **KINDS,
+        "ended": "ended with one line",
+        "went on": "right result all the same",
     }
-    shared.report("faults.py", figures)
-    return 1 if done["defects"] else 0
+    figures = lambda done: {text: done[kind] for kind, text in told.items()}  # noqa: E731
+    return shared.campaign(options, concurrent.futures.ThreadPoolExecutor, attack, tasks, figures)
 
 
 if __name__ == "__main__":

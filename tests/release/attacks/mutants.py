@@ -4,11 +4,9 @@ regular expressions find what can be changed in each. A mutant is a list of repl
 import dataclasses
 import re
 
+from task import NO_CODE  # scripts/, which helpers adds to the path
+
 RULER = "// ---------------------------------------------------------------------------------------- proof"
-NO_CODE = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|^\#(?:[^\n\\]|\\.)*|R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'""",
-    re.S | re.M,
-)
 STATEMENT = re.compile(r"[^;{}]*(?:;(?:\s*HANDLE_LAUNCH\(\);)?|[{}])")
 # What begins at the beginning of a line is not in a function.
 OUTSIDE = re.compile(r"\s*^\S", re.M)

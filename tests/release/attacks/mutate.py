@@ -141,6 +141,13 @@ def attack(task):
     return mutant, "survived" if compiled else "does not compile"
 
 
+def one(task):
+    """Attacks with a mutant, and counts what has noticed it. A permanent one must be noticed by what it names, or earlier."""
+    mutant, by = attack(task)
+    late = mutant.by and by not in (mutant.by, "own check")
+    return f"{by}: {mutant}" if late or by == "survived" else None, {by: 1}, ["noticed too late"] * bool(late)
+
+
 def permanent(mutants):
     """The mutants of permanent_mutants.txt in the files that are mutated."""
     chosen, files = [], {m.file for m in mutants}
@@ -222,25 +229,19 @@ def main(words):
             else:
                 counts["programs not run"] += 1
                 print(f"{program}: not run: {runs or 'it ends with an error without a mistake'}")
-        tasks = [(m, [p for p in users[m.file][:4] if p in stages], stages, compilers) for m in found]
-        for done in concurrent.futures.as_completed([pool.submit(attack, task) for task in tasks if task[1]]):
-            mutant, by = done.result()
-            counts[by] += 1
-            late = options.permanent and by not in (mutant.by, "own check")
-            counts["noticed too late"] += late
-            if by == "survived" or late:
-                print(f"{by}: {mutant}", flush=True)
-    noticed = sum(counts[by] for by in ("own check", "make check", "sanitizers"))
-    total = noticed + counts["survived"]
-    figures = {
-        "programs": len(stages),
-        **+counts,
-        "detected": f"{noticed} of {total}, {100 * noticed / max(1, total):.1f} %",
-        "minutes": f"{(time.monotonic() - begin) / 60:.1f}",
-        "seed": options.seed,
-    }
-    shared.report("mutate.py", figures)
-    return 1 if counts["programs not run"] or counts["noticed too late"] else 0
+    tasks = [(m, [p for p in users[m.file][:4] if p in stages], stages, compilers) for m in found]
+    tasks = [task for task in tasks if task[1]]
+
+    def figures(done):
+        noticed = sum(done[by] for by in ("own check", "make check", "sanitizers"))
+        total = noticed + done["survived"]
+        detected = f"{noticed} of {total}, {100 * noticed / max(1, total):.1f} %"
+        minutes = f"{(time.monotonic() - begin) / 60:.1f}"
+        return {"programs": len(stages), **+done, "detected": detected, "minutes": minutes}
+
+    pool = concurrent.futures.ProcessPoolExecutor
+    status = shared.campaign(options, pool, one, tasks, figures, counts)
+    return status or int(counts["programs not run"] > 0)
 
 
 if __name__ == "__main__":

@@ -47,15 +47,7 @@ static atomic_bool announced; // whether the line is written
 
 enum { C_LIBRARY = 1, CPP_LIBRARY = 2, OTHERS = 4, THIS = 8 }; // OTHERS: the program, libpng, libwebp
 
-typedef struct {
-    uintptr_t begin, end;
-    int owner;
-} Range;
-
-static Range ranges[64];
-static size_t range_count;
-
-static int note_object(struct dl_phdr_info *object, size_t size, void *unused) {
+static int owner_of(void *code) {
     static const struct {
         const char *begin;
         int owner;
@@ -64,33 +56,19 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *unused) {
                  {"libstdc++.so", CPP_LIBRARY},
                  {"libpng", OTHERS},
                  {"libwebp", OTHERS}};
-    (void)size;
-    (void)unused;
-    const char *const base = strrchr(object->dlpi_name, '/') ? strrchr(object->dlpi_name, '/') + 1 : "";
-    int owner = *object->dlpi_name ? 0 : OTHERS;
+    struct dl_find_object object; // of glibc 2.35, which takes no lock and no memory
+    if (_dl_find_object(code, &object) != 0)
+        return 0;
+    const char *const path = object.dlfo_link_map->l_name, *const slash = strrchr(path, '/');
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(base, names[i].begin, strlen(names[i].begin)) == 0)
-            owner = names[i].owner;
-    for (int i = 0; owner && i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *const part = &object->dlpi_phdr[i];
-        if (part->p_type == PT_LOAD && part->p_flags & PF_X && range_count < sizeof ranges / sizeof *ranges) {
-            const uintptr_t begin = object->dlpi_addr + part->p_vaddr;
-            ranges[range_count++] = (Range){begin, begin + part->p_memsz, owner};
-        }
-    }
-    return 0;
-}
-
-static int owner_of(const void *code) {
-    for (size_t i = 0; i < range_count; i++)
-        if ((uintptr_t)code >= ranges[i].begin && (uintptr_t)code < ranges[i].end)
-            return ranges[i].owner;
-    return 0;
+        if (strncmp(slash ? slash + 1 : path, names[i].begin, strlen(names[i].begin)) == 0)
+            return names[i].owner;
+    return *path ? 0 : OTHERS;
 }
 
 // Whether the caller is one of these, and not the C or C++ library on behalf of a library that does not
 // count.
-static bool called_by(const void *caller, int owners) {
+static bool called_by(void *caller, int owners) {
     static _Thread_local bool looking; // backtrace() may allocate memory
     const int owner = owner_of(caller);
     if (!(owner & owners) || looking)
@@ -108,7 +86,7 @@ static bool called_by(const void *caller, int owners) {
 }
 
 // Whether this request fails. Sets errno then.
-static bool refuse(enum Kind of, const void *caller, int owners, const char *name, int error) {
+static bool refuse(enum Kind of, void *caller, int owners, const char *name, int error) {
     if (of != kind || !called_by(caller, owners))
         return false;
     const unsigned long long number = ++requests;
@@ -266,7 +244,6 @@ __attribute__((constructor)) static void begin(void) {
     char *end;
     first = strtoull(number, &end, 10);
     from_then_on = *end == '+';
-    dl_iterate_phdr(note_object, NULL);
     backtrace(&(void *){NULL}, 1); // loads what it needs
     unsetenv("LD_PRELOAD");
     unsetenv("REFUSE");

@@ -31,28 +31,27 @@ def parse(doc, words, **options):
     for option, (default, text) in options.items():
         kind = {"action": "store_true"} if default is False else {"type": type(default), "default": default}
         parser.add_argument("--" + option.replace("_", "-"), help=text, **kind)
-    found = parser.parse_args(words)
+    found = parser.parse_args(words, argparse.Namespace(name=name))
     known = [program.name for program in helpers.programs()]
     if unknown := [p for p in found.programs if p not in known]:
         parser.error(f"there is no program {unknown[0]}")
     return found
 
 
-def collect(pool, function, tasks):
-    """Runs function(task) for each task. It returns a title or None, a Counter of what it has done, and a list of defects; prints
-    them. Returns the sum of all Counters, with the number of the defects."""
-    sum_of_all = collections.Counter()
-    with pool:
-        for ended in concurrent.futures.as_completed([pool.submit(function, task) for task in tasks]):
-            title, done, defects = ended.result()
-            sum_of_all.update(done, defects=len(defects))
+def campaign(options, pool, function, tasks, figures, done=()):
+    """Runs function(task) for each task, several at once in a pool of this class. It returns a title or None, a Counter of what it has
+    done, and a list of defects; prints them, and at last figures(sum of all Counters). Returns the exit status, 1 if there are defects.
+    """
+    done = collections.Counter(done)
+    with pool(options.jobs) as running:
+        for ended in concurrent.futures.as_completed([running.submit(function, task) for task in tasks]):
+            title, counts, defects = ended.result()
+            done.update(counts, defects=len(defects))
             if title or defects:
                 print(title or "defect", *defects, sep="\n    ", flush=True)
-    return sum_of_all
-
-
-def report(name, figures):
-    print(f"{name}: " + ", ".join(f"{what} {value}" for what, value in figures.items()), flush=True)
+    shown = {**figures(done), "defects": done["defects"], "seed": options.seed}
+    print(f"{options.name}: " + ", ".join(f"{what} {value}" for what, value in shown.items()), flush=True)
+    return int(done["defects"] > 0)
 
 
 def library(name):

@@ -225,18 +225,17 @@ def main(words):
         return None, {met: 1, "left": left}, []
 
     cases = [options.case] if options.case >= 0 else range(options.signals)
-    done = shared.collect(concurrent.futures.ThreadPoolExecutor(options.jobs), one, cases)
-    figures = {
-        "signals": len(cases),
-        "programs": len({job.program for job in jobs}),
-        "to a running program": done["running"] + done["temporary file"],
-        "while a temporary file existed": done["temporary file"],
-        "temporary files left, by SIGKILL": done["left"],
-        "defects": done["defects"],
-        "seed": options.seed,
-    }
-    shared.report("signals.py", figures)
-    return 1 if done["defects"] else 0
+
+    def figures(done):
+        return {
+            "signals": len(cases),
+            "programs": len({job.program for job in jobs}),
+            "to a running program": done["running"] + done["temporary file"],
+            "while a temporary file existed": done["temporary file"],
+            "temporary files left, by SIGKILL": done["left"],
+        }
+
+    return shared.campaign(options, concurrent.futures.ThreadPoolExecutor, one, cases, figures)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Chapter 5: an endless animation with the program's own common/, which opens a window with GLUT.
-#include "cuda.h"
+// Chapter 5: an endless animation in a window made with GLUT, which only Esc ends. With its own common/.
+#include <GL/glut.h>
 #include "../common/book.h"
-#include "../common/cpu_anim.h"
 
 #ifndef OWN_BOOK
 #error the common/ beside the program was not used
@@ -10,32 +9,45 @@
 
 #define DIM 64
 
+unsigned char pixels[DIM * DIM * 4], *dev_pixels;
+
 __global__ void wave(unsigned char *ptr, int ticks) {
     int x = threadIdx.x + blockIdx.x * blockDim.x;
     int y = threadIdx.y + blockIdx.y * blockDim.y;
     ptr[4 * (x + y * blockDim.x * gridDim.x)] = (x + ticks) % DIM * 255 / 64;
 }
 
-struct DataBlock {
-    unsigned char *dev_bitmap;
-    CPUAnimBitmap *bitmap;
-};
-
-void cleanup(DataBlock *d) {
-    HANDLE_ERROR(cudaFree(d->dev_bitmap));
-    printf("cleaned up\n");
+static void idle_func(void) {
+    static int ticks = 1;
+    wave<<<dim3(DIM / 16, DIM / 16), dim3(16, 16)>>>(dev_pixels, ticks++);
+    HANDLE_ERROR(cudaMemcpy(pixels, dev_pixels, sizeof(pixels), cudaMemcpyDeviceToHost));
+    glutPostRedisplay();
 }
 
-void generate_frame(DataBlock *d, int ticks) {
-    wave<<<dim3(DIM / 16, DIM / 16), dim3(16, 16)>>>(d->dev_bitmap, ticks);
-    HANDLE_ERROR(
-        cudaMemcpy(d->bitmap->get_ptr(), d->dev_bitmap, d->bitmap->image_size(), cudaMemcpyDeviceToHost));
+static void key_func(unsigned char key, int x, int y) {
+    if (key == 27) {
+        HANDLE_ERROR(cudaFree(dev_pixels));
+        printf("cleaned up\n");
+        exit(0);
+    }
 }
 
-int main(void) {
-    DataBlock data;
-    CPUAnimBitmap bitmap(DIM, DIM, &data);
-    data.bitmap = &bitmap;
-    HANDLE_ERROR(cudaMalloc((void **)&data.dev_bitmap, bitmap.image_size()));
-    bitmap.anim_and_exit((void (*)(void *, int))generate_frame, (void (*)(void *))cleanup);
+static void draw_func(void) {
+    glClearColor(0.0, 0.0, 0.0, 1.0);
+    glClear(GL_COLOR_BUFFER_BIT);
+    glDrawPixels(DIM, DIM, GL_RGBA, GL_UNSIGNED_BYTE, pixels);
+    glutSwapBuffers();
+}
+
+int main(int argc, char **argv) {
+    HANDLE_ERROR(cudaMalloc((void **)&dev_pixels, sizeof(pixels)));
+    glutInit(&argc, argv);
+    glutInitDisplayMode(GLUT_DOUBLE | GLUT_RGBA);
+    glutInitWindowSize(DIM, DIM);
+    glutCreateWindow("bitmap");
+    glutKeyboardFunc(key_func);
+    glutDisplayFunc(draw_func);
+    glutMouseFunc(NULL);
+    glutIdleFunc(idle_func);
+    glutMainLoop();
 }
