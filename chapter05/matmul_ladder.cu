@@ -20,7 +20,7 @@
  *          its dot product. --fill selects data with large rounding errors.
  * Needs:   arch=90a
  * Bench:   1024 4096 8192
- * Check:   --size 129 --fill wide | --size 20 | --size 5
+ * Check:   --size 129 --fill wide | --size 20 | --size 5 --m 33 --n 70 --k 9
  */
 #include "../common/book.h"
 #include "../common/bench.h"

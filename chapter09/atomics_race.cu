@@ -13,7 +13,7 @@
  * Differs: the book shows two orders of the steps in tables. Here two threads run in each order; then all 32
  *          threads of a warp read x before any of them writes it, so at least 31 of 32 additions are lost. A
  *          run with a separate x for each thread checks that all additions are carried out.
- * Check:   --blocks 16 (race)
+ * Check:   --blocks 16 --iterations 3 (race)
  */
 #include "../common/book.h"
 #include "../common/timing.h"

@@ -18,7 +18,7 @@
  * Differs: the bins of the book's two kernels have 32 bits, which suffice for less than 4 GiB. The other
  *          rungs have bins of 64 bits in global memory. Clearing the bins is part of the time.
  * Bench:   1M 16M 104857600 1G 4294967295
- * Check:   --size 50011
+ * Check:   --size 50011 | --size 3001 --fill equal
  */
 #include "../common/book.h"
 #include "../common/bench.h"

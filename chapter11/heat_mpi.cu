@@ -16,7 +16,8 @@
  *          temperature is a denormal number. Then the result is the same bit for bit for every number of
  *          ranks and every k, and equal to that of heat_ladder's kernel on one GPU.
  * Needs:   libs=mpi
- * Check:   --size 70 --iterations 9 | --size 37 --rows 51 --iterations 40 --steps-per-exchange 3
+ * Check:   --size 70 --iterations 9
+ *          | --size 37 --rows 51 --iterations 40 --steps-per-exchange 3 --picture-size 20
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color

@@ -12,7 +12,7 @@
  * Book:    11.5 (after the book)
  * Run:     mpirun -np 2 ./bin/chapter11/julia_mpi --slower 4 --output julia_mpi.png
  * Needs:   libs=mpi
- * Check:   --size 60 --tile 17 --iterations 30
+ * Check:   --size 60 --tile 17 --iterations 30 --slower 2
  */
 #include <tuple>
 #include "../common/book.h"

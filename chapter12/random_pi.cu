@@ -13,7 +13,7 @@
  * Run:     ./bin/chapter12/random_pi --size 64M --generator philox
  * Differs: --in-kernel makes the random numbers in the kernel that uses them, and compares the times.
  * Needs:   libs=curand
- * Check:   --size 70000 | --size 5000 --in-kernel
+ * Check:   --size 70000 --generator mrg32k3a | --size 5000 --in-kernel
  */
 #include "../common/book.h"
 #include "../common/timing.h"
