@@ -10,10 +10,9 @@
  *          atomicCAS, acquire, release, memory ordering, lock-free
  * Book:    A.1.2
  * Run:     ./bin/appendix_a/dot --ordered
- * Differs: an atomic exchange releases the lock, memory fences surround the critical section, and init() and
- *          release() replace the constructor and the destructor, which would also run for a kernel's copy. A
- *          second kernel uses atomicAdd(). --ordered counts the different sums of 100 runs, also in order.
- *          --naive-lock shows that the lock with which the book begins does not work, and ends with status 1.
+ * Differs: an atomic exchange unlocks; fences, init() and release(): see lock.h. A second kernel uses
+ *          atomicAdd(). --ordered counts the different sums of 100 runs, also in order. --naive-lock shows
+ *          that the lock with which the book begins does not work, and ends with status 1.
  * Check:   --size 100000 | --size 9000 --ordered
  */
 #include <numeric>

@@ -2,12 +2,10 @@
 /*
  * copy_timed: the bandwidth of copies from pageable and from page-locked memory
  *
- * Teaches: The copy engine reads and writes page-locked (pinned) host memory by DMA, because the
- *          operating system does not move its pages. Pageable memory is first copied to a page-locked
- *          staging buffer of the driver, which takes longer. Page-locked memory costs, too: each of its
- *          pages must be found and entered into the tables of the device when it is allocated, and not only
- *          when it is used, which takes longer than malloc. It is not swapped out, so no other program can
- *          use it, and a machine without free pages is slow. So lock no more than is copied. Write-combined
+ * Teaches: The copy engine reads and writes page-locked (pinned) host memory by DMA, because the operating
+ *          system does not move its pages. Pageable memory is first copied to a page-locked staging buffer
+ *          of the driver, which takes longer. Page-locked memory costs, too: allocating it takes longer
+ *          than malloc, and no other program can use it, so lock no more than is copied. Write-combined
  *          memory is for data that only the device reads, because reads by the host can be very slow.
  * Terms:   page-locked memory, pageable memory, DMA, staging buffer, copy engine, bandwidth, cudaHostAlloc,
  *          write-combined memory

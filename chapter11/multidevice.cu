@@ -10,10 +10,9 @@
  * Terms:   host thread, device, dot product, partial sum, scaling, load balancing
  * Book:    11.3
  * Run:     ./bin/chapter11/multidevice --gpus 2 --balance
- * Differs: any number of devices, an array of threads where the page has one thread; the vectors need not
- *          divide evenly. The result is compared with the closed form. Time and rate of each device are
- *          printed; --share and --balance choose unequal parts, and --one-thread does without the threads.
- *          With --different-work each device does something else, as the book suggests.
+ * Differs: any number of devices, an array of threads where the page has one; unequal parts (--share,
+ *          --balance). The result is compared with the closed form; time and rate of each device are printed.
+ *          --one-thread needs no threads; with --different-work each device does something else.
  * Needs:   gpus=2
  * Check:   --size 100000 | --size 30000 --one-thread --share 30 | --size 3 | --size 1 --one-thread |
  *          --size 999 --different-work
