@@ -20,6 +20,7 @@
 #include "../common/book.h"
 #include "../common/timing.h"
 #include <chrono>
+#include <numeric>
 #include "parts.h" // gpus, device_id[], part[], check_parts()
 
 #define imin(a, b) ((a) < (b) ? (a) : (b))
@@ -169,12 +170,11 @@ static bool report(const DataStruct *data, float c) {
 // For --one-thread: this thread gives each device its copies and its kernel, which all return at once, and
 // then waits for all devices. Returns the exit status.
 static int run_in_one_thread(void) {
-    float *a, *b, *dev_a[MAX_GPUS], *dev_b[MAX_GPUS], *dev_partial_c[MAX_GPUS], (*partial_c)[32];
+    PinnedArray<float> a(n, cudaHostAllocPortable), b(n, cudaHostAllocPortable);
+    PinnedArray<float[32]> partial_c(gpus, cudaHostAllocPortable);
+    float *dev_a[MAX_GPUS], *dev_b[MAX_GPUS], *dev_partial_c[MAX_GPUS];
     cudaStream_t stream[MAX_GPUS];
     cudaEvent_t start[MAX_GPUS], stop[MAX_GPUS];
-    HANDLE_ERROR(cudaHostAlloc(&a, n * sizeof(float), cudaHostAllocPortable));
-    HANDLE_ERROR(cudaHostAlloc(&b, n * sizeof(float), cudaHostAllocPortable));
-    HANDLE_ERROR(cudaHostAlloc(&partial_c, gpus * sizeof(*partial_c), cudaHostAllocPortable));
     for (size_t i = 0; i < n; i++) {
         a[i] = i;
         b[i] = i * 2;
@@ -218,10 +218,7 @@ static int run_in_one_thread(void) {
     float c = 0, sum = 0;
     for (int i = 0; i < gpus; i++) {
         int blocks = min_of(32, (part[i] + threadsPerBlock - 1) / threadsPerBlock);
-        float returned = 0;
-        for (int block = 0; block < blocks; block++)
-            returned += partial_c[i][block];
-        c += returned;
+        c += std::accumulate(partial_c[i], partial_c[i] + blocks, 0.0f);
         if (part[i] > 0) {
             HANDLE_ERROR(cudaEventElapsedTime(&data[i].ms, start[i], stop[i]));
             printf("GPU %d: %zu elements, with copies %.3f ms, %.3f GB/s\n", device_id[i], part[i],
@@ -244,9 +241,6 @@ static int run_in_one_thread(void) {
         HANDLE_ERROR(cudaFree(dev_b[i]));
         HANDLE_ERROR(cudaFree(dev_partial_c[i]));
     }
-    HANDLE_ERROR(cudaFreeHost(partial_c));
-    HANDLE_ERROR(cudaFreeHost(a));
-    HANDLE_ERROR(cudaFreeHost(b));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
