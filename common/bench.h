@@ -300,8 +300,9 @@ template <size_t count> static inline bool bench_again(const Rung (&rungs)[count
 }
 
 // After the last bench_run: checks --kernel, prints the JSON and frees the device memory of the ladder and
-// that of the harness. Returns the exit status: failure if a result of a table was wrong, or not `ok`.
-static inline int bench_finish(bool ok = true) {
+// that of the harness, and `arrays`, which are host memory. Returns the exit status: failure if a result of a
+// table was wrong, or not `ok`.
+static inline int bench_finish(std::initializer_list<void *> arrays = {}, bool ok = true) {
     BenchDevice *d = bench_device();
     if (d->rungs && options.kernel >= d->rungs)
         quit(EXIT_USAGE, "--kernel %d: must be from 0 to %d", options.kernel, d->rungs - 1);
@@ -311,6 +312,8 @@ static inline int bench_finish(bool ok = true) {
     HANDLE_ERROR(cudaEventDestroy(d->stop));
     for (void *memory : bench_memory_list)
         HANDLE_ERROR(cudaFree(memory));
+    for (void *array : arrays)
+        free(array);
     ok = ok && d->ok;
     delete d;
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
