@@ -199,10 +199,7 @@ __global__ void partial_sums(const float *a, const float *b, float *partial_c, s
 // the host gets when it adds the partial sums one after the other, as in chapter 5. Returns the exit status.
 static int compare_orders(void) {
     HostArray<float> a(n), b(n);
-    for (size_t i = 0; i < n; i++) {
-        a[i] = i;
-        b[i] = i * 2;
-    }
+    fill_dot(a, b, n);
     DeviceArray<float> dev_a(a, n), dev_b(b, n), dev_c(1), dev_partial_c(blocksPerGrid);
     DeviceArray<unsigned> dev_counters(2);
     Lock lock;

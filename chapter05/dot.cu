@@ -158,9 +158,7 @@ static bool measure(const float *dev_a, const float *dev_b, int blocks) {
         median_ms([&] { vary<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, one_thread, all_write, nullptr); });
     HostArray<float> partial_c(dev_c, blocks);
     auto start = std::chrono::steady_clock::now();
-    float c = 0;
-    for (int i = 0; i < blocks; i++)
-        c += partial_c[i];
+    float c = std::accumulate(+partial_c, partial_c + blocks, 0.0f);
     std::chrono::duration<double, std::milli> host = std::chrono::steady_clock::now() - start;
     printf("%8d %8.4f ms %9.3f GB/s %12.4f ms   %.6g\n", blocks, ms, 2.0 * n * sizeof(float) / ms / 1e6,
            host.count(), c);
@@ -192,8 +190,7 @@ static void show_steps(const float *dev_a, const float *dev_b) {
 // Returns the exit status.
 static int run_variants(bool sweep, bool trace) {
     HostArray<float> a(n), b(n), c(blocks);
-    for (size_t i = 0; i < n; i++)
-        b[i] = 2 * (a[i] = i);
+    fill_dot(a, b, n);
     auto start = std::chrono::steady_clock::now();
     DeviceArray<float> dev_a(a, n), dev_b(b, n), dev_c(blocks);
     vary<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, one_thread, all_write, nullptr);
@@ -217,8 +214,7 @@ static int run_variants(bool sweep, bool trace) {
 
 static int compare_with_cpu(void) {
     HostArray<float> a(n), b(n);
-    for (size_t i = 0; i < n; i++)
-        b[i] = 2 * (a[i] = i);
+    fill_dot(a, b, n);
     double sum;
     auto device = [&] {
         DeviceArray<float> dev_a(a, n), dev_b(b, n), dev_partial_c(blocksPerGrid);

@@ -175,10 +175,7 @@ static int run_in_one_thread(void) {
     float *dev_a[MAX_GPUS], *dev_b[MAX_GPUS], *dev_partial_c[MAX_GPUS];
     cudaStream_t stream[MAX_GPUS];
     cudaEvent_t start[MAX_GPUS], stop[MAX_GPUS];
-    for (size_t i = 0; i < n; i++) {
-        a[i] = i;
-        b[i] = i * 2;
-    }
+    fill_dot(a, b, n);
     // A stream and its events belong to the device that is current when they are created.
     for (int i = 0; i < gpus; i++) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));

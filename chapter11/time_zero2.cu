@@ -205,10 +205,7 @@ static int compare_reads(int most) {
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_a[MAPPED], a[MAPPED], 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_b[MAPPED], b[MAPPED], 0));
     for (int kind = 0; kind < KINDS; kind++)
-        for (size_t i = 0; i < n; i++) {
-            a[kind][i] = i;
-            b[kind][i] = i * 2;
-        }
+        fill_dot(a[kind], b[kind], n);
 
     double bytes = n * sizeof(float), per_thread = ceil((double)n / (blocksPerGrid * threadsPerBlock));
     int copying_wins = 0;
