@@ -10,10 +10,9 @@
  *          atomicCAS, acquire, release, memory ordering, lock-free
  * Book:    A.1.2
  * Run:     ./bin/appendix_a/dot --ordered
- * Differs: an atomic exchange releases the lock, memory fences surround the critical section, and init() and
- *          release() replace the constructor and the destructor, which would also run for a kernel's copy. A
- *          second kernel uses atomicAdd(). --ordered counts the different sums of 100 runs, also in order.
- *          --naive-lock shows that the lock with which the book begins does not work, and ends with status 1.
+ * Differs: an atomic exchange unlocks; fences, init() and release(): see lock.h. A second kernel uses
+ *          atomicAdd(). --ordered counts the different sums of 100 runs, also in order. --naive-lock shows
+ *          that the lock with which the book begins does not work, and ends with status 1.
  * Check:   --size 100000 | --size 9000 --ordered
  */
 #include <numeric>
@@ -200,10 +199,7 @@ __global__ void partial_sums(const float *a, const float *b, float *partial_c, s
 // the host gets when it adds the partial sums one after the other, as in chapter 5. Returns the exit status.
 static int compare_orders(void) {
     HostArray<float> a(n), b(n);
-    for (size_t i = 0; i < n; i++) {
-        a[i] = i;
-        b[i] = i * 2;
-    }
+    fill_dot(a, b, n);
     DeviceArray<float> dev_a(a, n), dev_b(b, n), dev_c(1), dev_partial_c(blocksPerGrid);
     DeviceArray<unsigned> dev_counters(2);
     Lock lock;

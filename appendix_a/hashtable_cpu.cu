@@ -9,10 +9,9 @@
  * Terms:   hash table, hash function, hash bucket, collision, chaining, load factor, host
  * Book:    A.2.2
  * Run:     ./bin/appendix_a/hashtable_cpu --keys words --hash multiply
- * Differs: the values are filled in, and the time is elapsed time and not the time of the processor. After
- *          verify_table() a complete check must find each key once, with its value and in its own bucket.
- *          --hash and --keys try other hash functions and keys that are not random. The CPU back end has an
- *          eighth of the keys, because verify_table() waits for memory at every entry.
+ * Differs: the values are filled in; the time is elapsed time. After verify_table() a complete check must
+ *          find each key once, with its value and in its own bucket. --hash and --keys try other functions
+ *          and keys. The CPU back end has an eighth of the keys, so that it takes seconds.
  * Check:   --size 20000 | --size 3000 --hash multiply | --size 3000 --hash first-letter --keys words
  */
 #include "../common/book.h"

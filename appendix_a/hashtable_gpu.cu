@@ -10,10 +10,9 @@
  *          lockstep
  * Book:    A.2.3 and A.2.4
  * Run:     ./bin/appendix_a/hashtable_gpu --locks 32
- * Differs: the values are filled in. After verify_table() a complete check must find each key once, with its
- *          value and in its own bucket. Options build the table without locks, without turns, with fewer
- *          locks, another hash function or other keys; the kernel alone is timed as well. The CPU back end
- *          has an eighth of the keys, so that it takes seconds.
+ * Differs: the values are filled in, and each key is checked, as in hashtable_cpu. Options build the table
+ *          without locks, without turns, with fewer locks, another hash function or other keys; the kernel
+ *          alone is timed as well. The CPU back end has an eighth of the keys, so that it takes seconds.
  * Check:   --size 20000 | --size 2000 --hash multiply --locks 7
  */
 #include "../common/book.h"

@@ -4,9 +4,9 @@
  *
  * Teaches: Keys are made, a hash table is built, and all keys are looked up. If only the middle stage runs
  *          on the host, the keys must be copied to the host and the table to the device, and each side
- *          waits for the other. The copies can take more time than a faster middle stage saves. Then
- *          the program is faster with all stages on the device, even if the host builds the table faster.
- *          Amdahl's law limits the speedup of a program of which a part stays as slow as it was.
+ *          waits for the other. So the program can be faster with all stages on the device, even if the
+ *          host builds the table faster. Amdahl's law limits the speedup of a program of which a part
+ *          stays as slow as it was.
  * Terms:   hash table, hash bucket, chaining, host, device, lock-free, Amdahl's law, speedup
  * Book:    A.2.5 (after the book)
  * Run:     ./bin/appendix_a/hashtable_pipeline

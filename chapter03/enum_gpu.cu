@@ -10,10 +10,8 @@
  * Book:    3.3
  * Run:     ./bin/chapter03/enum_gpu
  * Differs: CUDA 13 removed clock rate, copy overlap, kernel timeout and compute mode; they are attributes
- *          now. Shared memory and registers are also given per multiprocessor (MP). Adds memory clock, bus
- *          width, bandwidth, L2 cache, versions, peer access. The book's texture arrays are layered textures.
- *          CUDA does not tell the number of cores: it comes from a table by compute capability. On the CPU
- *          back end cores and peak performance are those of compute capability 8.0 at the CPU's clock rate.
+ *          now. Adds figures per multiprocessor (MP), memory clock, bandwidth, L2 cache, versions, peer
+ *          access, and the number of cores from a table by compute capability (on the CPU back end 8.0).
  */
 #include "../common/book.h"
 

@@ -8,10 +8,9 @@
  * Terms:   device properties, compute capability, current device, device
  * Book:    3.4
  * Run:     ./bin/chapter03/set_gpu --major 9 --minor 0
- * Differs: requires compute capability 9.0. The book requires 1.3, the first with double precision. All
- *          devices that CUDA supports today have it, so cudaChooseDevice could return any of them. --major,
- *          --minor and --memory set other requirements. The program prints which devices meet them. --most
- *          compares the devices itself: the one with the most multiprocessors, of all or of one kind.
+ * Differs: requires compute capability 9.0. All devices of today meet the book's 1.3, so cudaChooseDevice
+ *          could return any; --major, --minor and --memory set other requirements. Prints which devices
+ *          meet them. --most picks the one with the most multiprocessors, of all or of one kind.
  * Check:   --major 8 --minor 1 | --major 8 | --major 7 --minor 5 | --memory 5000000000 |
  *          --memory 90000000000 | --most any
  */

@@ -203,9 +203,7 @@ int main(int argc, char **argv) {
             break;
     }
 
-    free(bitmap);
-    free(expected);
-    return bench_finish(ok);
+    return bench_finish({bitmap, expected}, ok);
 }
 
 // ---------------------------------------------------------------------------------------- proof

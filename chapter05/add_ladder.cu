@@ -109,9 +109,7 @@ int main(int argc, char **argv) {
 
     bench_run(rungs);
 
-    free(c);
-    free(expected);
-    return bench_finish();
+    return bench_finish({c, expected});
 }
 
 // ---------------------------------------------------------------------------------------- proof

@@ -9,10 +9,9 @@
  * Terms:   launch, grid, block, thread, grid-stride loop, multiprocessor, effective bandwidth, tail
  * Book:    5.2.1 (course)
  * Run:     ./bin/chapter05/add_launch_shapes --size 64K
- * Differs: a kernel of the course multiplies blockIdx.x by gridDim.x, where blockDim.x is right. In the
- *          course's launch both are 128, so the sums are right. --wrong-index counts the elements that such
- *          a kernel leaves out in other launches, and ends with status 1; --rounded-down does the same with
- *          N / 128 blocks, which the book tries first. --thread-cost times threads of host and device.
+ * Differs: a kernel of the course multiplies blockIdx.x by gridDim.x, where blockDim.x is right; in its
+ *          launch both are 128. --wrong-index counts the elements that this leaves out elsewhere, --rounded-
+ *          down those of N / 128 blocks: status 1. --thread-cost times threads of host and device.
  * Check:   --size 1000 | --thread-cost
  */
 #include <chrono>

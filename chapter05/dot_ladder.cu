@@ -250,8 +250,7 @@ int main(int argc, char **argv) {
 #ifdef HAVE_CUBLAS
     cublasDestroy(cublas);
 #endif
-    free(partial_c);
-    return bench_finish();
+    return bench_finish({partial_c});
 }
 
 // ---------------------------------------------------------------------------------------- proof

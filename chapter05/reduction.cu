@@ -303,8 +303,7 @@ int main(int argc, char **argv) {
 
     bool ok = every ? check_every_size() : bench_run(rungs);
 
-    free(in);
-    return bench_finish(ok);
+    return bench_finish({in}, ok);
 }
 
 // ---------------------------------------------------------------------------------------- proof

@@ -140,8 +140,7 @@ int main(int argc, char **argv) {
 
     bench_run(rungs);
 
-    free(bitmap);
-    return bench_finish();
+    return bench_finish({bitmap});
 }
 
 // ---------------------------------------------------------------------------------------- proof

@@ -2,19 +2,17 @@
 /*
  * ray: ray tracing from constant memory, timed with events
  *
- * Teaches: Data that every thread reads at the same time and no thread writes belongs in constant
- *          memory: a read is broadcast to all threads of a warp, and a cache serves the next ones.
- *          A warp is 32 threads of a block with successive numbers, here two rows of 16 pixels, that
- *          execute an instruction together. All of them ask for the same sphere, so one read serves 32
- *          threads. If they asked for different ones, these would be read one after the other. On an H200
- *          the kernel takes 0.030 ms, and 0.024 ms with global memory, which is cached too (ray_ladder).
- *          Two events, time stamps that the device records, measure the time between them.
+ * Teaches: Data that every thread reads at the same time and no thread writes belongs in constant memory:
+ *          a read is broadcast to all threads of a warp, and a cache serves the next ones. A warp is 32
+ *          threads of a block with successive numbers, here two rows of 16 pixels, that execute an
+ *          instruction together; if they asked for different spheres, these would be read one after the
+ *          other. Two events, time stamps that the device records, measure the time between them.
  * Terms:   constant memory, __constant__, broadcast, warp, event, elapsed time, ray tracing
  * Book:    6.2.3
  * Run:     ./bin/chapter06/ray --output ray.png
  * Differs: the nearest sphere is drawn; the page's kernel does not store the depth it compares with, so
- *          the last sphere covers the others. The book found constant memory faster than global
- *          memory (ray_noconst); ray_ladder compares the two where global memory is cached too.
+ *          the last sphere covers the others. Constant memory is not faster today, since global memory
+ *          (ray_noconst) is cached too: docs/book-vs-today.md says why, ray_ladder compares the two.
  * Picture: yes
  * Check:   --size 100 --block 32 | --size 9 --spheres 2000
  */

@@ -298,10 +298,7 @@ int main(int argc, char **argv) {
             break;
     }
 
-    free(bitmap);
-    free(book);
-    free(drawn);
-    return bench_finish(ok);
+    return bench_finish({bitmap, book, drawn}, ok);
 }
 
 // ---------------------------------------------------------------------------------------- proof

@@ -2,11 +2,11 @@
 /*
  * ray_mirrors: ray tracing with reflections and shadows
  *
- * Teaches: A ray that hits a mirror is a new ray: it starts at the surface, in the mirrored direction. With
- *          --surface glass it is refracted, and starts where it leaves the sphere. The kernel follows it in
- *          a loop; recursion would need memory for a stack. A second ray, from the surface to the light,
- *          tells whether the point is in shadow. Neighbouring threads follow rays of different lengths, so
- *          warps diverge.
+ * Teaches: A ray that hits a mirror is a new ray: it starts at the surface, in the mirrored direction; in
+ *          glass (--surface) it is refracted, and starts where it leaves the sphere. The kernel follows it
+ *          in a loop; recursion would need memory for a stack. A second ray, from the surface to the
+ *          light, tells whether the point is in shadow. Neighbouring threads follow rays of different
+ *          lengths, so warps diverge.
  * Terms:   ray tracing, reflection, refraction, constant memory, warp divergence, broadcast, __constant__
  * Book:    6.2.1 (after the book)
  * After:   chapter06/ray_animated

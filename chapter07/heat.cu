@@ -4,12 +4,10 @@
  *
  * Teaches: Textures are read through a cache made for accesses near each other, such as those of a
  *          stencil. Near means in the picture: the cells above and below are a whole row away in memory,
- *          4 KB here, but neighbouring threads read them at about the same time, so they are still in the
- *          cache, and each cell is read from memory about once instead of five times. On an H200, which
- *          caches global memory too, 90 steps take 0.85 ms by textures and 0.82 ms without. A texture
- *          object says which memory a texture is and how it is read; a kernel takes it as an argument and
- *          reads an element with tex1Dfetch. Here textures are bound to linear memory, so the kernel still
- *          computes the index of each neighbour.
+ *          but neighbouring threads read them at about the same time, so each cell is read from memory
+ *          about once instead of five times. A texture object says which memory a texture is and how it is
+ *          read; a kernel takes it as an argument. Here textures are bound to linear memory, so the kernel
+ *          computes the index of each neighbour and reads it with tex1Dfetch.
  * Terms:   texture object, texture memory, texture fetch, tex1Dfetch, stencil, ping-pong buffers,
  *          heat equation
  * Book:    7.3.4

@@ -627,11 +627,7 @@ int main(int argc, char **argv) {
 
     HANDLE_ERROR(cudaGraphExecDestroy(graph));
     each_texture(false);
-    free(heaters);
-    free(first);
-    free(result);
-    free(expected);
-    return bench_finish();
+    return bench_finish({heaters, first, result, expected});
 }
 
 // ---------------------------------------------------------------------------------------- proof

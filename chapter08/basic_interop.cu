@@ -9,10 +9,9 @@
  *          context, buffer object
  * Book:    8.2
  * Run:     ./bin/chapter08/basic_interop --output basic.png
- * Differs: calls of GLUT on the page are in common/ (gl_context_open, display_canvas), since the program
- *          also runs without a window. --device replaces cudaChooseDevice and cudaGLSetGLDevice, which is
- *          deprecated. Where the driver refuses to share the buffer, the host copies the picture.
- *          --flags compares the flags of registering, which the book lists.
+ * Differs: calls of GLUT on the page are in common/, to run without a window too. --device replaces
+ *          cudaChooseDevice and cudaGLSetGLDevice (deprecated). Where the driver refuses to share the buffer,
+ *          the host copies. --flags compares the flags of registering.
  * Needs:   gl
  * Picture: yes
  * Check:   --size 100 --flags

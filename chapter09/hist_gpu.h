@@ -5,6 +5,7 @@
 #ifndef CHAPTER09_HIST_GPU_H
 #define CHAPTER09_HIST_GPU_H
 
+#include <chrono>
 #include <numeric>
 #include <vector>
 #include "../common/timing.h"
@@ -31,27 +32,19 @@ static inline bool time_kernel(HistogramKernel *kernel, unsigned blocks, const u
 // For --blocks and --fill: counts as main does. Returns the exit status.
 static inline int count_bytes(HistogramKernel *kernel, unsigned blocks) {
     unsigned char *buffer = make_data();
-    cudaEvent_t start, stop;
-    float ms;
-    HANDLE_ERROR(cudaEventCreate(&start));
-    HANDLE_ERROR(cudaEventCreate(&stop));
-    HANDLE_ERROR(cudaEventRecord(start, 0));
+    auto start = std::chrono::steady_clock::now();
     DeviceArray<unsigned char> dev_buffer(buffer, size);
     DeviceArray<unsigned long long> dev_histo(BINS);
     HANDLE_ERROR(cudaMemset(dev_histo, 0, BINS * sizeof(unsigned long long)));
     kernel<<<blocks, BINS>>>(dev_buffer, size, dev_histo);
     HANDLE_LAUNCH();
     HostArray<unsigned long long> histo(dev_histo, BINS);
-    HANDLE_ERROR(cudaEventRecord(stop, 0));
-    HANDLE_ERROR(cudaEventSynchronize(stop));
-    HANDLE_ERROR(cudaEventElapsedTime(&ms, start, stop));
-    printf("Time to generate:  %3.1f ms\n", ms);
+    std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+    printf("Time to generate:  %3.1f ms\n", elapsed.count());
     bool ok = time_kernel(kernel, blocks, dev_buffer, dev_histo, histo);
     unsigned long long sum = std::accumulate(+histo, histo + BINS, 0ULL);
     printf("Histogram Sum:  %llu\n", sum);
     ok = check_histogram(histo, buffer, sum) && ok;
-    HANDLE_ERROR(cudaEventDestroy(start));
-    HANDLE_ERROR(cudaEventDestroy(stop));
     free(buffer);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -119,12 +119,9 @@ static double host_ms(const std::function<void()> &work) {
 static int run_with_host_work(void) {
     const int numbers = 1 << 16; // that the host sums
     cudaStream_t stream;
-    int *host_a, *host_b, *host_c;
+    PinnedArray<int> host_a(size), host_b(size), host_c(size);
     DeviceArray<int> dev_a(chunk), dev_b(chunk), dev_c(chunk);
     HANDLE_ERROR(cudaStreamCreate(&stream));
-    HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
-    HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));
-    HANDLE_ERROR(cudaHostAlloc(&host_c, size * sizeof(int), cudaHostAllocDefault));
     HostArray<int> own(numbers);
     fill_random(host_a);
     fill_random(host_b);
@@ -168,10 +165,6 @@ static int run_with_host_work(void) {
     unsigned long long expected[] = {once, once};
     bool ok = check_counts("sums of the host", sums, expected, 2);
     ok = verify(host_a, host_b, host_c) && ok;
-
-    HANDLE_ERROR(cudaFreeHost(host_a));
-    HANDLE_ERROR(cudaFreeHost(host_b));
-    HANDLE_ERROR(cudaFreeHost(host_c));
     HANDLE_ERROR(cudaStreamDestroy(stream));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

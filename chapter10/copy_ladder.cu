@@ -185,9 +185,7 @@ int main(int argc, char **argv) {
     }
     HANDLE_ERROR(cudaStreamDestroy(stream));
     HANDLE_ERROR(cudaFreeHost(pinned));
-    free(source);
-    free(back);
-    return bench_finish();
+    return bench_finish({source, back});
 }
 
 // ---------------------------------------------------------------------------------------- proof

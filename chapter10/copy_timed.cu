@@ -2,12 +2,10 @@
 /*
  * copy_timed: the bandwidth of copies from pageable and from page-locked memory
  *
- * Teaches: The copy engine reads and writes page-locked (pinned) host memory by DMA, because the
- *          operating system does not move its pages. Pageable memory is first copied to a page-locked
- *          staging buffer of the driver, which takes longer. Page-locked memory costs, too: each of its
- *          pages must be found and entered into the tables of the device when it is allocated, and not only
- *          when it is used, which takes longer than malloc. It is not swapped out, so no other program can
- *          use it, and a machine without free pages is slow. So lock no more than is copied. Write-combined
+ * Teaches: The copy engine reads and writes page-locked (pinned) host memory by DMA, because the operating
+ *          system does not move its pages. Pageable memory is first copied to a page-locked staging buffer
+ *          of the driver, which takes longer. Page-locked memory costs, too: allocating it takes longer
+ *          than malloc, and no other program can use it, so lock no more than is copied. Write-combined
  *          memory is for data that only the device reads, because reads by the host can be very slow.
  * Terms:   page-locked memory, pageable memory, DMA, staging buffer, copy engine, bandwidth, cudaHostAlloc,
  *          write-combined memory
@@ -243,11 +241,9 @@ static void test_both_directions(void) {
     size_t bytes = n * sizeof(int);
     time_allocation();
     printf("Pinned memory, both directions at once\n");
-    int *host_up, *host_down;
+    PinnedArray<int> host_up(n), host_down(n);
     DeviceArray<int> dev_up(n), dev_down(n);
     cudaStream_t up, down;
-    HANDLE_ERROR(cudaHostAlloc(&host_up, bytes, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaHostAlloc(&host_down, bytes, cudaHostAllocDefault));
     HANDLE_ERROR(cudaStreamCreate(&up));
     HANDLE_ERROR(cudaStreamCreate(&down));
     memcpy(host_up, source.data(), bytes);
@@ -265,23 +261,19 @@ static void test_both_directions(void) {
     check_device("down", DeviceArray<int>(host_down, n));
     HANDLE_ERROR(cudaStreamDestroy(up));
     HANDLE_ERROR(cudaStreamDestroy(down));
-    HANDLE_ERROR(cudaFreeHost(host_up));
-    HANDLE_ERROR(cudaFreeHost(host_down));
 }
 
 // Write-combined memory: writes of the host bypass its caches, and reads of the host can be very slow.
 static void test_write_combined(void) {
-    int *a;
+    PinnedArray<int> a(n, cudaHostAllocWriteCombined);
     DeviceArray<int> dev_a(n);
     printf("Write-combined memory\n");
-    HANDLE_ERROR(cudaHostAlloc(&a, n * sizeof(int), cudaHostAllocWriteCombined));
     for (bool up : {true, false}) {
         prepare(a, dev_a, up);
         float ms = time_copies([&] { copy_once(a, dev_a, up); });
         check_copy("write-combined", a, dev_a, up);
         print_rate(ms, up);
     }
-    HANDLE_ERROR(cudaFreeHost(a));
 }
 
 // Task: cuda_malloc_test(): Time copies of `size` ints between pageable host memory and the device. Create

@@ -222,11 +222,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaStreamDestroy(stream));
     HANDLE_ERROR(cudaFreeHost(a));
     HANDLE_ERROR(cudaFreeHost(c));
-    free(pageable_a);
-    free(pageable_b);
-    free(pageable_c);
-    free(expected);
-    return bench_finish();
+    return bench_finish({pageable_a, pageable_b, pageable_c, expected});
 }
 
 // ---------------------------------------------------------------------------------------- proof

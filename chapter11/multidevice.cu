@@ -10,10 +10,9 @@
  * Terms:   host thread, device, dot product, partial sum, scaling, load balancing
  * Book:    11.3
  * Run:     ./bin/chapter11/multidevice --gpus 2 --balance
- * Differs: any number of devices, an array of threads where the page has one thread; the vectors need not
- *          divide evenly. The result is compared with the closed form. Time and rate of each device are
- *          printed; --share and --balance choose unequal parts, and --one-thread does without the threads.
- *          With --different-work each device does something else, as the book suggests.
+ * Differs: any number of devices, an array of threads where the page has one; unequal parts (--share,
+ *          --balance). The result is compared with the closed form; time and rate of each device are printed.
+ *          --one-thread needs no threads; with --different-work each device does something else.
  * Needs:   gpus=2
  * Check:   --size 100000 | --size 30000 --one-thread --share 30 | --size 3 | --size 1 --one-thread |
  *          --size 999 --different-work
@@ -21,6 +20,7 @@
 #include "../common/book.h"
 #include "../common/timing.h"
 #include <chrono>
+#include <numeric>
 #include "parts.h" // gpus, device_id[], part[], check_parts()
 
 #define imin(a, b) ((a) < (b) ? (a) : (b))
@@ -170,16 +170,12 @@ static bool report(const DataStruct *data, float c) {
 // For --one-thread: this thread gives each device its copies and its kernel, which all return at once, and
 // then waits for all devices. Returns the exit status.
 static int run_in_one_thread(void) {
-    float *a, *b, *dev_a[MAX_GPUS], *dev_b[MAX_GPUS], *dev_partial_c[MAX_GPUS], (*partial_c)[32];
+    PinnedArray<float> a(n, cudaHostAllocPortable), b(n, cudaHostAllocPortable);
+    PinnedArray<float[32]> partial_c(gpus, cudaHostAllocPortable);
+    float *dev_a[MAX_GPUS], *dev_b[MAX_GPUS], *dev_partial_c[MAX_GPUS];
     cudaStream_t stream[MAX_GPUS];
     cudaEvent_t start[MAX_GPUS], stop[MAX_GPUS];
-    HANDLE_ERROR(cudaHostAlloc(&a, n * sizeof(float), cudaHostAllocPortable));
-    HANDLE_ERROR(cudaHostAlloc(&b, n * sizeof(float), cudaHostAllocPortable));
-    HANDLE_ERROR(cudaHostAlloc(&partial_c, gpus * sizeof(*partial_c), cudaHostAllocPortable));
-    for (size_t i = 0; i < n; i++) {
-        a[i] = i;
-        b[i] = i * 2;
-    }
+    fill_dot(a, b, n);
     // A stream and its events belong to the device that is current when they are created.
     for (int i = 0; i < gpus; i++) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
@@ -219,10 +215,7 @@ static int run_in_one_thread(void) {
     float c = 0, sum = 0;
     for (int i = 0; i < gpus; i++) {
         int blocks = min_of(32, (part[i] + threadsPerBlock - 1) / threadsPerBlock);
-        float returned = 0;
-        for (int block = 0; block < blocks; block++)
-            returned += partial_c[i][block];
-        c += returned;
+        c += std::accumulate(partial_c[i], partial_c[i] + blocks, 0.0f);
         if (part[i] > 0) {
             HANDLE_ERROR(cudaEventElapsedTime(&data[i].ms, start[i], stop[i]));
             printf("GPU %d: %zu elements, with copies %.3f ms, %.3f GB/s\n", device_id[i], part[i],
@@ -245,9 +238,6 @@ static int run_in_one_thread(void) {
         HANDLE_ERROR(cudaFree(dev_b[i]));
         HANDLE_ERROR(cudaFree(dev_partial_c[i]));
     }
-    HANDLE_ERROR(cudaFreeHost(partial_c));
-    HANDLE_ERROR(cudaFreeHost(a));
-    HANDLE_ERROR(cudaFreeHost(b));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

@@ -237,11 +237,9 @@ static int copy_from_another_thread(void) {
 
 // For --balance: the time of each device for a part of this size, while all devices work.
 static void measure(size_t elements, float *ms) {
-    float *zeros;
-    HANDLE_ERROR(cudaHostAlloc(&zeros, elements * sizeof(float),
-                               cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined));
+    PinnedArray<float> zeros(elements,
+                             cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined);
     measure_parts<DataStruct>(routine, zeros, elements, ms);
-    HANDLE_ERROR(cudaFreeHost(zeros));
 }
 
 // With --no-portable the program ends in this function, and main, which has the book's version, does not run.

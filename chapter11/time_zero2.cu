@@ -16,6 +16,7 @@
  *          is not kept on the device.
  * Check:   --size 100000 | --size 20000 --reads 2 | --size 300 --reads 1
  */
+#include <numeric>
 #include "../common/book.h"
 #include "../common/proofs/dot.h"
 #include "../common/timing.h"
@@ -189,7 +190,6 @@ __global__ void dot_repeated(const float *a, const float *b, float *c, size_t n,
 static int compare_reads(int most) {
     enum { PAGEABLE, PINNED, MAPPED, KINDS };
     const char *const names[] = {"pageable, copied", "pinned, copied", "mapped"};
-    float *a[KINDS], *b[KINDS], *dev_a[KINDS], *dev_b[KINDS];
     const unsigned mapped = cudaHostAllocMapped | cudaHostAllocWriteCombined;
     int attribute;
     HANDLE_ERROR(cudaDeviceGetAttribute(&attribute, cudaDevAttrIntegrated, options.device));
@@ -199,22 +199,13 @@ static int compare_reads(int most) {
 
     DeviceArray<float> dev_partial_c(blocksPerGrid), copy_of_a(n), copy_of_b(n);
     HostArray<float> pageable_a(n), pageable_b(n);
-    dev_a[PAGEABLE] = dev_a[PINNED] = copy_of_a;
-    dev_b[PAGEABLE] = dev_b[PINNED] = copy_of_b;
-    a[PAGEABLE] = pageable_a;
-    b[PAGEABLE] = pageable_b;
-    for (int kind = PINNED; kind < KINDS; kind++) {
-        unsigned flags = kind == MAPPED ? mapped : cudaHostAllocDefault;
-        HANDLE_ERROR(cudaHostAlloc(&a[kind], n * sizeof(float), flags));
-        HANDLE_ERROR(cudaHostAlloc(&b[kind], n * sizeof(float), flags));
-    }
+    PinnedArray<float> pinned_a(n), pinned_b(n), mapped_a(n, mapped), mapped_b(n, mapped);
+    float *a[] = {pageable_a, pinned_a, mapped_a}, *dev_a[KINDS] = {copy_of_a, copy_of_a};
+    float *b[] = {pageable_b, pinned_b, mapped_b}, *dev_b[KINDS] = {copy_of_b, copy_of_b};
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_a[MAPPED], a[MAPPED], 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_b[MAPPED], b[MAPPED], 0));
     for (int kind = 0; kind < KINDS; kind++)
-        for (size_t i = 0; i < n; i++) {
-            a[kind][i] = i;
-            b[kind][i] = i * 2;
-        }
+        fill_dot(a[kind], b[kind], n);
 
     double bytes = n * sizeof(float), per_thread = ceil((double)n / (blocksPerGrid * threadsPerBlock));
     int copying_wins = 0;
@@ -235,9 +226,7 @@ static int compare_reads(int most) {
                                                                  reads);
             });
             HostArray<float> partial_c(dev_partial_c, blocksPerGrid);
-            float c = 0;
-            for (int i = 0; i < blocksPerGrid; i++)
-                c += partial_c[i];
+            float c = std::accumulate(+partial_c, partial_c + blocksPerGrid, 0.0f);
             printf("  %s %.3f ms", names[kind], ms[kind]);
             // `reads` is a power of two, so the division is exact.
             double additions = reads * per_thread + log2(threadsPerBlock) + blocksPerGrid;
@@ -252,11 +241,6 @@ static int compare_reads(int most) {
                copying_wins == 1 ? "" : "s");
     else
         printf("Mapped memory is faster with every number of reads.\n");
-
-    for (int kind = PINNED; kind < KINDS; kind++) {
-        HANDLE_ERROR(cudaFreeHost(a[kind]));
-        HANDLE_ERROR(cudaFreeHost(b[kind]));
-    }
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

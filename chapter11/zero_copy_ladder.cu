@@ -258,9 +258,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaFreeHost(a));
     HANDLE_ERROR(cudaFreeHost(b));
     HANDLE_ERROR(cudaFreeHost(result));
-    free(pageable_a);
-    free(pageable_b);
-    return bench_finish();
+    return bench_finish({pageable_a, pageable_b});
 }
 
 // ---------------------------------------------------------------------------------------- proof

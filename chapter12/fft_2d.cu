@@ -9,10 +9,9 @@
  * Terms:   cuFFT, Fourier transform, plan, in place, batch
  * Book:    12.2.2 (lab)
  * Run:     ./bin/chapter12/fft_2d --real
- * Differs: the result is divided by the number of points and compared with the input. Some bins of the
- *          spectrum are compared with the sum that defines them, and an impulse must have a flat spectrum.
- *          Options transform real numbers, many rows with one plan, one long row, a volume; --cpu compares
- *          with FFTW, the library of the host, if the build has it.
+ * Differs: the result is divided by the number of points and compared with the input, and some bins with the
+ *          sum that defines them; an impulse must have a flat spectrum. Options transform real numbers, many
+ *          rows with one plan, one long row, a volume; --cpu compares with FFTW.
  * Needs:   libs=cufft
  * Check:   --nx 12 --ny 20 | --batch 5 --ny 32 | --real --nx 8 --ny 9 | --nx 6 --ny 7 --nz 5
  */

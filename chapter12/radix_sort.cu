@@ -11,10 +11,9 @@
  * Book:    12.4.1 (course)
  * After:   chapter12/scan
  * Run:     ./bin/chapter12/radix_sort --size 16M
- * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0. --printed-test uses
- *          this test: its input has an odd number before the even number below it, such as 3 2, which stays
- *          as it is. So the result is always wrong, and the status 1. --base 10 is the course's example of a
- *          sort by decimal digits; the course forgets the number 31 in it. Signed ints are sorted too.
+ * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0; with --printed-test
+ *          so does the program, on an input that it cannot sort, with status 1. --base 10 is the course's
+ *          sort by decimal digits, without the number 31 that it forgets. Signed ints are sorted too.
  * Check:   --size 500
  */
 #include <chrono>

@@ -2,18 +2,18 @@
 /*
  * transpose: transposing a matrix, with scattered and with coalesced accesses
  *
- * Teaches: A transpose reads rows and writes columns, so either its reads or its writes are scattered. Here
- *          the lanes of a warp read one row, in 4 sectors of 32 bytes, but write a column, in 32 sectors, of
- *          which they use 4 bytes each. Through a tile in shared memory both sides are coalesced. Then the
- *          warp reads a column of the tile, which is a bank conflict of 32 lanes, unless the rows of the tile
- *          are padded. With --elements the array is copied and filled by elements of 1, 4 and 16 bytes.
+ * Teaches: A transpose reads rows and writes columns, so either its reads or its writes are scattered.
+ *          Here the lanes of a warp read one row, in 4 sectors of 32 bytes, but write a column, in 32
+ *          sectors, of which they use 4 bytes each. Through a tile in shared memory both sides are
+ *          coalesced. Then the warp reads a column of the tile, which is a bank conflict of 32 lanes,
+ *          unless the rows of the tile are padded.
  * Terms:   transpose, coalesced access, sector, tile, shared memory, bank conflict, padding, effective
  *          bandwidth, profiler
  * Book:    12.2.7 (course)
  * Run:     ./bin/chapter12/transpose
- * Differs: the book shows a profiler's picture of such a pair, without code; docs/tools.md shows the
- *          profilers of today on this one. On the CPU back end the times depend on the caches of the CPU and
- *          say nothing about a GPU.
+ * Differs: the book shows a profiler's picture of such a pair, without code; docs/tools.md shows today's
+ *          profilers on this one. --elements copies and fills the array by elements of 1, 4 and 16 bytes.
+ *          The times of the CPU back end depend on the caches of the CPU and say nothing about a GPU.
  * Check:   --size 100 --height 70 | --elements --size 31
  */
 #include <set>

@@ -168,9 +168,7 @@ int main(int argc, char **argv) {
 #ifdef HAVE_CUBLAS
     cublasDestroy(cublas);
 #endif
-    free(expected);
-    free(result);
-    return bench_finish();
+    return bench_finish({expected, result});
 }
 
 // ---------------------------------------------------------------------------------------- proof

@@ -2,20 +2,7 @@
 // The harness of the ladders. A ladder is a program that includes this header: it computes the same
 // result with several kernels, its rungs, and with libraries. bench_run() verifies and times each of
 // them and prints a table, or JSON with --json.
-//
-// How the time of a row is measured:
-// - Its first run is verified, against a reference of the ladder, before anything is timed. The first
-//   two runs warm up.
-// - Then at least 11 runs are timed (3 where one takes over 100 ms, 1 where one takes over a second),
-//   and the median counts. The result of the last run is verified again. On the CPU back end, whose
-//   times do not rank kernels, at least 3 runs are timed (1 where one takes over 100 ms).
-// - Before each verified run the output is overwritten, so that a missing result is noticed.
-// - The rows take turns: one run of each, then the next run of each. A clock that drifts therefore
-//   affects all rows alike.
-// - Before each timed run the L2 cache is flushed, except on the CPU back end and in ladders without a
-//   footprint or with host_clock. Data that could stay in the L2 cache is timed twice: right after another
-//   run ("in L2"), and after the flush ("cold").
-// - Times are those between two CUDA events, or those of the host's clock (bench.host_clock).
+// docs/performance.md says how the time of a row is measured.
 #ifndef COMMON_BENCH_H
 #define COMMON_BENCH_H
 
@@ -313,8 +300,9 @@ template <size_t count> static inline bool bench_again(const Rung (&rungs)[count
 }
 
 // After the last bench_run: checks --kernel, prints the JSON and frees the device memory of the ladder and
-// that of the harness. Returns the exit status: failure if a result of a table was wrong, or not `ok`.
-static inline int bench_finish(bool ok = true) {
+// that of the harness, and `arrays`, which are host memory. Returns the exit status: failure if a result of a
+// table was wrong, or not `ok`.
+static inline int bench_finish(std::initializer_list<void *> arrays = {}, bool ok = true) {
     BenchDevice *d = bench_device();
     if (d->rungs && options.kernel >= d->rungs)
         quit(EXIT_USAGE, "--kernel %d: must be from 0 to %d", options.kernel, d->rungs - 1);
@@ -324,6 +312,8 @@ static inline int bench_finish(bool ok = true) {
     HANDLE_ERROR(cudaEventDestroy(d->stop));
     for (void *memory : bench_memory_list)
         HANDLE_ERROR(cudaFree(memory));
+    for (void *array : arrays)
+        free(array);
     ok = ok && d->ok;
     delete d;
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;

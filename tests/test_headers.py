@@ -67,6 +67,10 @@ def test_headers():
         ), f"{program}: Run: {program.run}"
         assert set(re.split(", *", program.terms)) <= terms, f"{program}: Terms: {program.terms}"
         assert program.picture in {"", "yes", *drawn}, f"{program}: Picture: {program.picture}"
+        sentences = re.findall(r"[.?!](?= [A-Z]|$)", program.teaches)
+        differs = re.search(r"^ \* Differs:.*\n(?: \*  .*\n)*", program.source, re.M)
+        assert len(sentences) <= 4, f"{program}: Teaches: has {len(sentences)} sentences"
+        assert not differs or differs[0].count("\n") <= 3, f"{program}: Differs: has more than three lines"
         ladder = '\n#include "../common/bench.h"' in program.source
         assert bool(program.bench) == ladder, f"{program}: Bench: is for what includes common/bench.h"
 

@@ -34,6 +34,19 @@ template <class T> class DeviceArray {
     operator T *() const { return data; }
 };
 
+// n elements of page-locked host memory, not initialized, with the flags of cudaHostAlloc
+template <class T> class PinnedArray {
+    T *data;
+
+  public:
+    explicit PinnedArray(size_t n, unsigned flags = cudaHostAllocDefault) {
+        HANDLE_ERROR(cudaHostAlloc(&data, n * sizeof(T), flags));
+    }
+    PinnedArray(const PinnedArray &) = delete;
+    ~PinnedArray() { HANDLE_ERROR(cudaFreeHost(data)); }
+    operator T *() const { return data; }
+};
+
 // In its scope, `size` is at most `most`: for a check of a size that is no multiple of a block's.
 class Smaller {
     size_t &size;

@@ -6,6 +6,12 @@
 
 #include "../book.h"
 
+// The vectors
+static inline void fill_dot(float *a, float *b, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        b[i] = 2 * (a[i] = i);
+}
+
 // 2 (0² + 1² + … + x²) = x (x + 1) (2x + 1) / 3, with x = n - 1
 static inline double expected_dot(size_t n) {
     double x = n - 1.0;
