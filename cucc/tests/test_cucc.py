@@ -426,13 +426,65 @@ def test_cuda_arch(cucc, write, output, options, arch, version):
     assert output().splitlines() == [f"{arch} 1001 5 1 {version} 2 ", "-1 1 6 3"]
 
 
-def test_what_cannot_differ_is_refused(cucc, write):
-    write(
-        main_cu="#ifdef __CUDA_ARCH__\nconst int N = 4;\n#else\n\nconst int N = 5;\n#endif\nint main() { }\n"
-    )
+CONSTANTS = r"""
+#include <cstdio>
+#ifdef __CUDA_ARCH__
+#define OF(device, host) device
+#else
+#define OF(device, host) host
+#endif
+template <int N> struct Items { static constexpr int count = N; }; // another N
+namespace n {
+constexpr int N = OF(4, 5);
+const int M = 2 * N;
+static_assert(M >= 8, "");
+}
+enum Stages { STAGES = OF(3, 2), OTHER };
+typedef Items<OF(__CUDA_ARCH__, 0)> Old;
+using New = Items<OF(7, 1)>;
+template <int K> constexpr bool fast = OF(true, false);
+__constant__ int table[n::M];
+__host__ __device__ int both() { return n::M * 100 + STAGES; }
+__global__ void k(int *p) {
+    int values[] = {n::N, n::M, STAGES, OTHER, Old::count, New::count, fast<1>, sizeof(table) / 4, both()};
+    for (int i = 0; i < 9; i++)
+        p[i] = values[i];
+}
+int main() {
+    int *p;
+    cudaMallocManaged(&p, 9 * sizeof(int));
+    k<<<1, 1>>>(p);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 9; i++)
+        printf("%d ", p[i]);
+    printf("%d %d %d %d %d %d %d %d\n", n::N, n::M, STAGES, OTHER, Old::count, New::count, fast<1>, both());
+}
+"""
+
+
+def test_constants_and_types_that_differ(cucc, write, output):
+    """Device code has its own constants, enumerations and types of a namespace."""
+    write(main_cu=CONSTANTS)
+    cucc("main.cu", "-o", "program")
+    assert output() == "4 8 3 4 800 7 1 8 803 5 10 2 3 0 1 0 1002\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int n = N;",
+        "struct S { enum { M = N }; };",
+        "const int A = N, B = 1;",
+        "const int A = N;\ntemplate <int I = A> __global__ void k() { }",
+        "const int A = N;\nstruct S { int a[A]; };",
+    ],
+)
+def test_what_cannot_differ_is_refused(cucc, write, text):
+    write(main_cu=f"#ifdef __CUDA_ARCH__\n#define N 4\n#else\n#define N 5\n#endif\n{text}\nint main() {{ }}\n")
     for mode in "-cuda", "-c":
         message = cucc(mode, "main.cu", status=1)
-        assert message.startswith("main.cu:") and message.count("\n") == 1 and "__CUDA_ARCH__" in message
+        line = 6 + text.count("\n")
+        assert message.startswith(f"main.cu:{line}:") and message.count("\n") == 1 and "__CUDA_ARCH__" in message
 
 
 # ---- programs of 2010 ----

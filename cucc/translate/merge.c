@@ -3,7 +3,8 @@
 //
 // nvcc preprocesses a .cu once for the host, and once with __CUDA_ARCH__ for the device. Where the texts
 // differ, kernels and device functions are taken from the device's text, and everything else from the host's.
-// A function for both gets both bodies, and chooses one when it is called.
+// A function for both gets both bodies, and chooses one when it is called. A constant, enumeration or type of a
+// namespace that differs is declared twice: device code uses the second one, under another name.
 #include "translate.h"
 
 typedef struct {
@@ -11,7 +12,7 @@ typedef struct {
     Token *body;        // the { of a function's body, or null
     int depth;          // number of namespaces and classes around it
     int opens;          // 1: begins a namespace or class, -1: ends one
-    bool for_device, for_host, is_constexpr, is_kernel;
+    bool for_device, for_host, is_constexpr, is_kernel, in_class;
     uint64_t head, whole; // hashes of the tokens; the head ends before the body, the initial value or the ;
 } Item;
 
@@ -30,7 +31,7 @@ static uint64_t hash_tokens(Token *first, const Token *end, bool attributes) {
             continue;
         for (uint32_t k = 0; k < i->length; k++)
             hash = (hash ^ (unsigned char)i->text[k]) * 1099511628211u;
-        hash = (hash ^ ' ') * 1099511628211u;
+        hash = (hash ^ (attributes && i->differs ? '!' : ' ')) * 1099511628211u;
     }
     return hash;
 }
@@ -87,7 +88,9 @@ static void parse_item(Item *item, Token *text_end) {
         item->for_host |= t->host;
         item->is_constexpr |= is(t, "constexpr");
     }
-    item->head = hash_tokens(item->first, head, false); // not hashed: __launch_bounds__ may differ
+    if (is(item->first, "typedef") && !item->opens)
+        head = item->end, item->head = 1;
+    item->head += hash_tokens(item->head ? item->end - 2 : item->first, head, false); // not hashed: __launch_bounds__ may differ
     item->whole = hash_tokens(item->first, item->end, true) + item->for_device + 2 * item->for_host +
                   4 * item->is_kernel;
 }
@@ -118,6 +121,7 @@ static Side split(const Unit *unit) {
         if (item->end <= i)
             item->end = i + 1;
         item->depth = depth;
+        item->in_class = depth > 0 && scopes[depth - 1] == 'c';
         if (item->opens > 0) {
             scopes = grow(scopes, (size_t)depth + 1, 1);
             scopes[depth++] = brace_kind(i, item->end - 1);
@@ -134,8 +138,15 @@ static void append_piece(Text *text, const Unit *unit, const Token *first, const
                              file->is_input ? 0 : (int)file->length, file->name, first->system ? " 3" : ""));
     for (const char *p = first->text; p > unit->source.data && p[-1] != '\n'; p--)
         append(text, " ", 1);
+    const char *from = first->text;
+    for (const Token *i = first; i < end; i++)
+        if (i->differs) {
+            append(text, from, (size_t)(end_of(i) - from));
+            append_text(text, "_on_device");
+            from = end_of(i);
+        }
     if (end > first)
-        append(text, first->text, (size_t)(end_of(end - 1) - first->text));
+        append(text, from, (size_t)(end_of(end - 1) - from));
 }
 
 static void append_item(Text *text, const Side *side, const Item *item) {
@@ -147,11 +158,62 @@ _Noreturn static void fail_both(const Item *item) {
          "this declaration differs between host and device code, which is not supported (__CUDA_ARCH__)");
 }
 
+static bool any_differs(const Token *i, const Token *end) {
+    while (i < end && !i->differs)
+        i++;
+    return i < end;
+}
+
+static bool more_marked; // since the texts were compared
+
+static void mark(const Unit *device, Token *name) { // it is not known before its declaration
+    for (Token *i = name; i < device->end; i++)
+        if (same_word(i, name) && !i->differs && !i->system && kind(i - 1) != '.' && kind(i - 1) != ARROW)
+            i->differs = more_marked = true;
+}
+
+// Marks the names that a constant, enumeration or type of the device's text declares. Returns false if it is
+// something else, or more than one declaration.
+static bool mark_names(const Unit *device, const Item *item) {
+    Token *i = item->first;
+    Token *const end = item->end, *name = NULL;
+    if (item->in_class || item->for_device || item->body || item->opens)
+        return false;
+    if (is(i, "enum")) {
+        const bool is_class = is_one_of(i + 1, " class struct ");
+        i += 1 + is_class;
+        if (kind(i) == IDENT)
+            mark(device, i);
+        while (i < end && kind(i) != '{')
+            i++;
+        if (i >= end || kind(i->match + 1) != ';')
+            return false;
+        Token *close = i->match;
+        for (i++; !is_class && i < close; i = next_comma(i, close) + 1)
+            mark(device, i);
+        return true;
+    }
+    bool constant = is_one_of(i, " typedef using ");
+    for (; i < end && kind(i) != '=' && kind(i) != '[' && kind(i) != '{' && kind(i) != ';'; i = skip(i)) {
+        constant |= is_one_of(i, " const constexpr ");
+        name = i;
+    }
+    if (!constant || !name || kind(name) != IDENT || next_comma(i, end) < end)
+        return false;
+    mark(device, name);
+    return true;
+}
+
 // Appends a declaration that is in both texts.
 static void append_pair(Text *text, const Side *host, const Item *h, const Side *device, const Item *d) {
     const bool on_device = h->for_device || d->for_device || h->is_kernel || d->is_kernel;
     const bool on_host = h->for_host || d->for_host || !on_device;
+    if (d->body && (d->is_kernel || d->for_host || d->is_constexpr) && any_differs(d->first, d->body))
+        fail_both(h); // for example a parameter of a type that differs
     if (on_device && !on_host) {
+        append_item(text, device, d);
+    } else if (!h->body && !d->body && (is(d->first, "static_assert") || mark_names(device->unit, d))) {
+        append_item(text, host, h);
         append_item(text, device, d);
     } else if (!h->body || !d->body) {
         if (h->body || d->body || h->for_device != d->for_device || h->whole != d->whole)
@@ -238,6 +300,7 @@ Text merge(Unit *host_unit, Unit *device_unit) {
     const Side host = split(host_unit), device = split(device_unit);
     const char *done = device_unit->source.data, *end = done + device_unit->source.length;
     Text text = {0};
+    more_marked = false;
     for (int h = 0, d = 0; h < host.count || d < device.count;) {
         if (same(&host, h, &device, d)) {
             h++;
@@ -259,5 +322,5 @@ Text merge(Unit *host_unit, Unit *device_unit) {
         }
     }
     append(&text, done, (size_t)(end - done));
-    return text;
+    return more_marked ? merge(host_unit, device_unit) : text;
 }

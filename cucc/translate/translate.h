@@ -44,6 +44,7 @@ struct Token {
     bool shift;  // the first of a shift operator that shift.c will translate
     bool host;   // preceded by __host__, which is not stored as a token
     bool system; // in a system header
+    bool differs; // in the device's text: names a constant or type that the host's text declares in another way
     bool marked; // the first token after a linemarker
     bool joined; // the third < of << <, or the third > of >> >; nvcc reads these as <<< and >>>
 };
