@@ -5,6 +5,7 @@ the exercise asks for, and further __device__ functions, are put into the progra
 part and check are not compiled. Each run is in a sandbox. docs/teaching.md has the verdicts, the limits, and what this holds and what
 it does not. BACKEND, BUILD and BIN are the settings of make. The exit status is 1 unless all are right."""
 import collections
+import contextlib
 import os
 import pathlib
 import re
@@ -26,9 +27,10 @@ MEMORY_LIMIT = int(os.environ.get("MEMORY_LIMIT") or (0 if BACKEND == "gpu" else
 OUTPUT_LIMIT = int(os.environ.get("OUTPUT_LIMIT") or 16)
 MIB = 1 << 20
 LONGEST = 64 << 10  # bytes of a submission
-WORK = ROOT / BUILD / "grade"
+RUN = secrets.token_hex(8)  # of the folders of this call of make grade; another one may run at the same time
+WORK = ROOT / BUILD / "grade" / RUN
 LOG = WORK / "build.log"  # of make
-SOURCES = pathlib.Path("my/.grade")  # relative to ROOT
+SOURCES = pathlib.Path("my/.grade")  # relative to ROOT; the folders in it begin with RUN
 HERE = WORK / "runs/here"  # the folder of a run, the only one that it can write to
 SCHEDULES = "forward", "random:1", "random:2"
 BOXES = (
@@ -137,10 +139,17 @@ def assemble(path, number):
         return name, None, ("wrong", getattr(problem, "strerror", str(problem)))
     finally:
         signal.alarm(0)
-    goal = SOURCES / str(number) / name
+    goal = SOURCES / f"{RUN}-{number}" / name
     (ROOT / goal).parent.mkdir(parents=True)
     (ROOT / f"{goal}.cu").write_text(text)
     return name, goal, None
+
+
+def clean_up():
+    with contextlib.suppress(OSError):
+        os.replace(LOG, WORK.parent / LOG.name)
+    for folder in WORK, *(ROOT / SOURCES).glob(f"{RUN}-*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def took_too_long(*_):
@@ -151,8 +160,6 @@ def main(folder):
     files = sorted(path for path in folder.rglob("*.cu") if path.is_file())
     if not files:
         sys.exit(f"make: DIR={folder}: there is no .cu file in it")
-    shutil.rmtree(ROOT / SOURCES, ignore_errors=True)
-    shutil.rmtree(WORK, ignore_errors=True)
     begun, counts = [assemble(path, i) for i, path in enumerate(files)], collections.Counter()
     box = find_box()
     # Limits stop a source that makes the compiler run without end, or write without end.
@@ -179,4 +186,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main(pathlib.Path(sys.argv[1]).resolve()))
     finally:
-        shutil.rmtree(ROOT / SOURCES, ignore_errors=True)
+        clean_up()

@@ -69,6 +69,18 @@ def names_of_the_host(text):
     return names
 
 
+def constants_and_types(text):
+    """The macros, enumerators, constants and types that a file defines. Its headers' types are not among them: one may be a pointer
+    to a function, of which a kernel could make a variable with the name of a function."""
+    names = {*re.findall(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)|\b(?:struct|class)\s+(\w+)", text)}
+    names = {word for pair in names for word in pair}
+    names |= words_of(" ".join(re.findall(r"\benum\b[^{};]*{[^{}]*}", text)))
+    names |= {*re.findall(r"\btypedef\b[^;(]*?(\w+)(?:\s*\[[^]]*\])*\s*;", text)}
+    for defined in re.findall(r"\b(?:const|constexpr|__constant__|__device__)\b[^;{}()]*[;{]", text):
+        names |= {*re.findall(r"(\w+)\s*(?:\[[^]]*\]\s*)*(?=[=,;{])", defined)}
+    return names
+
+
 class Names:
     """What the functions of a submission may mean by their words."""
 
@@ -84,7 +96,9 @@ class Names:
         files = [f"{exercise.name}.cu", *(f"{exercise.name.split('/')[0]}/{name}" for name in headers)]
         host = set().union(*(names_of_the_host((ROOT / name).read_text()) for name in files))
         lesson = cleaned("\n".join(lesson))
-        self.device = (words_of(lesson) - host | own) - of_host
+        on_device = " ".join(f.text for f in functions if re.search("__(device|global)__", f.declared))
+        known = words_of(cleaned(on_device)) | constants_and_types(lesson)
+        self.device = (known - host | own) - of_host
         self.host = self.device | words_of(asked)
         # A variable is not called: a pointer to a function may have been made from a number.
         called = re.findall(r"\b(?:class|typename|struct)\s+\w+|\w+(?=\s*\()", lesson + asked)

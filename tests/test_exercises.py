@@ -228,6 +228,23 @@ def test_a_kernel_has_no_name_of_the_host():
     assert re.search(r"bool student_printed_test, size_t student_n\)", text)
 
 
+@pytest.mark.parametrize(
+    "name, kernel, types",
+    [
+        ("chapter08/ripple_vulkan", "kernel", "PFN_vkGetMemoryFdKHR VkInstance include"),
+        ("chapter12/transpose", "copy", "kernels std"),
+    ],
+)
+def test_a_kernel_has_no_types_of_headers(name, kernel, types):
+    """A variable of a type that is a pointer to a function could have the name of a function, and be called."""
+    exercise = task.Exercise(name)
+    names = submission.Names(exercise)
+    assert kernel in names.device and [w for w in types.split() if names.has(w, False)] == []
+    # Constants and types of the lesson stay.
+    names = submission.Names(task.Exercise("chapter07/heat_gmem"))
+    assert all(names.has(word, False) for word in ("DIM", "SPEED", "MAX_TEMP"))
+
+
 def test_seven_kernels_of_the_reduction():
     asked = task.Exercise("chapter05/reduction").asked
     assert [f.name for f in asked if "__global__" in f.declared] == [f"reduce{i}" for i in range(7)]

@@ -2,7 +2,10 @@
 """Exercises that are built: a sample without and with their functions, make check, nvcc, and make grade."""
 import os
 import re
+import signal
 import subprocess
+import sys
+import time
 
 import pytest
 
@@ -135,6 +138,33 @@ def test_grade(tree, tmp_path):
         tree / "build/grade/build.log"
     ).stat().st_size < 1 << 18, "it has the lines that the compiler quotes"
     assert not (tree / "my").exists() or not list((tree / "my").rglob("*.cu"))
+    assert [path.name for path in (tree / "build/grade").iterdir()] == ["build.log"]
+
+
+@needs_cpu
+def test_two_at_once_and_an_interrupt(tree, tmp_path):
+    """Each run of make grade has folders of its own, and removes only those, also when it is interrupted."""
+    program = "chapter04/add_loop_long"
+    add(tree, program)
+    folder = tmp_path / "handed in"
+    folder.mkdir()
+    text = (ROOT / f"{program}.cu").read_text()
+    (folder / "one.cu").write_text(text)
+    (folder / "two.cu").write_text(text.replace("a[tid] + b", "a[tid] - b"))
+    env = {**os.environ, "BACKEND": "cpu", "CHECK": "0", "BUILD": "build", "BIN": "bin"}
+    command = [sys.executable, "scripts/grade.py", folder]
+    streams = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    runs = [subprocess.Popen(command, cwd=tree, env=env, **streams) for _ in range(3)]
+    while not list((tree / "my/.grade").glob("*-1/chapter04/*.cu")) and runs[0].poll() is None:
+        time.sleep(0.01)
+    runs[0].send_signal(signal.SIGINT)
+    for run in runs[1:]:
+        output, errors = run.communicate(timeout=600)
+        assert output.endswith("1 right, 1 wrong\n"), output + errors
+    runs[0].communicate(timeout=600)
+    assert runs[0].returncode != 0
+    assert not list((tree / "my").rglob("*.cu"))
+    assert [path.name for path in (tree / "build/grade").iterdir()] == ["build.log"]
 
 
 def test_grade_needs_solutions(tree, tmp_path):
