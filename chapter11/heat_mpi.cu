@@ -345,6 +345,10 @@ template <class Body> static void each_chunk(const Strip &strip, int first, int 
     free(cells);
 }
 
+// Open MPI 4 copies a path and an ending of its own to an array of 256 characters.
+#define LONGEST_PATH 240
+#define TOO_LONG "its path has more than 240 characters"
+
 // Writes a checkpoint atomically: all ranks write to a temporary file, and rank 0 renames it to `path` after
 // MPI_File_sync(). So a file with the name `path` is always complete.
 static void write_checkpoint(const Strip &strip, const char *path, int step) {
@@ -390,6 +394,8 @@ static int read_checkpoint(const Strip &strip, const char *path, int steps) {
         problem = strerror(errno);
     else if (rank == 0 && !S_ISREG(status.st_mode)) // opening a pipe would wait for its writer
         problem = "it is not a regular file";
+    else if (rank == 0 && strlen(full) > LONGEST_PATH)
+        problem = TOO_LONG;
     quit_together(problem, "cannot read", path);
     HANDLE_MPI(MPI_Bcast(full, sizeof(full), MPI_CHAR, 0, MPI_COMM_WORLD));
     int error = MPI_File_open(MPI_COMM_WORLD, full, MPI_MODE_RDONLY, MPI_INFO_NULL, &in);
@@ -1014,6 +1020,8 @@ static void settings_of_ranks(void) {
     size_t row_bytes = (width + 3) / 4 * 16, buffer = (height / ranks + 1 + 2 * k) * row_bytes;
     require_memory_for_ranks((64 << 20) + (4 * k + 2) * row_bytes + 20 * picture_size * picture_size,
                              2 * buffer + 4 * k * row_bytes);
+    if (rank == 0 && checkpoint && strlen(checkpoint) + strlen("/.unfinished-XXXXXX.tmp") > LONGEST_PATH)
+        quit(EXIT_FAILURE, "cannot write %s: %s", checkpoint, TOO_LONG);
     if (rank == 0 && checkpoint)
         file_check(checkpoint);
     if (rank == 0)

@@ -86,6 +86,11 @@ def test_wrong_checkpoints(ranks, rng, tmp_path):
     for file in "pipe", "/dev/zero", ".":
         result = ranks(2, HEAT, *PLATE, "--resume", file, status=1)
         assert result.err == f"heat_mpi: cannot read {file}: it is not a regular file\n"
+    long = "l" * 255  # more than the array that Open MPI has for a path
+    (tmp_path / long).write_bytes(good)
+    for option, what in ("--resume", "read"), ("--checkpoint", "write"):
+        result = ranks(2, HEAT, *PLATE, option, long, status=1)
+        assert result.err == f"heat_mpi: cannot {what} {long}: its path has more than 240 characters\n"
     (tmp_path / "good").write_bytes(good)
     for args, says in [
         (["--size", 62], "it is of a plate of 61 columns and 67 rows, not of 62 and 67"),
