@@ -5,7 +5,8 @@
  * memory, arrays and graphs are not declared; docs/limits.md lists what there is.
  */
 #pragma once
-#define CUDA_VERSION 13000
+#define CUDA_VERSION    13000
+#define __cuda_cuda_h__ // NVIDIA's helper headers test it
 #include "cuda_cpu/api.h"
 
 typedef unsigned long long CUdeviceptr;

@@ -480,11 +480,15 @@ def test_constants_and_types_that_differ(cucc, write, output):
     ],
 )
 def test_what_cannot_differ_is_refused(cucc, write, text):
-    write(main_cu=f"#ifdef __CUDA_ARCH__\n#define N 4\n#else\n#define N 5\n#endif\n{text}\nint main() {{ }}\n")
+    write(
+        main_cu=f"#ifdef __CUDA_ARCH__\n#define N 4\n#else\n#define N 5\n#endif\n{text}\nint main() {{ }}\n"
+    )
     for mode in "-cuda", "-c":
         message = cucc(mode, "main.cu", status=1)
         line = 6 + text.count("\n")
-        assert message.startswith(f"main.cu:{line}:") and message.count("\n") == 1 and "__CUDA_ARCH__" in message
+        assert (
+            message.startswith(f"main.cu:{line}:") and message.count("\n") == 1 and "__CUDA_ARCH__" in message
+        )
 
 
 # ---- programs of 2010 ----

@@ -59,7 +59,12 @@ def test_a_host_source_sees_the_api_only(tmp_path):
 
 def test_guards_that_other_headers_look_for_and_names_of_x11(tmp_path):
     """NVIDIA's helper headers test these guards; X11 defines the other names."""
-    guards = {"cufft.h": "_CUFFT_H_", "curand.h": "CURAND_H_", "cuda_runtime.h": "__CUDA_RUNTIME_H__"}
+    guards = {
+        "cufft.h": "_CUFFT_H_",
+        "curand.h": "CURAND_H_",
+        "cuda_runtime.h": "__CUDA_RUNTIME_H__",
+        "cuda.h": "__cuda_cuda_h__",
+    }
     guards |= {"cublas_v2.h": "CUBLAS_API_H_"} if tools.has("cublas") else {}
     if not tools.has("cufft"):
         del guards["cufft.h"]

@@ -3,8 +3,8 @@
 //
 // nvcc preprocesses a .cu once for the host, and once with __CUDA_ARCH__ for the device. Where the texts
 // differ, kernels and device functions are taken from the device's text, and everything else from the host's.
-// A function for both gets both bodies, and chooses one when it is called. A constant, enumeration or type of a
-// namespace that differs is declared twice: device code uses the second one, under another name.
+// A function for both gets both bodies, and chooses one when it is called. A constant, enumeration or type of
+// a namespace that differs is declared twice: device code uses the second one, under another name.
 #include "translate.h"
 
 typedef struct {
@@ -90,7 +90,8 @@ static void parse_item(Item *item, Token *text_end) {
     }
     if (is(item->first, "typedef") && !item->opens)
         head = item->end, item->head = 1;
-    item->head += hash_tokens(item->head ? item->end - 2 : item->first, head, false); // not hashed: __launch_bounds__ may differ
+    item->head += hash_tokens(item->head ? item->end - 2 : item->first, head,
+                              false); // not hashed: __launch_bounds__ may differ
     item->whole = hash_tokens(item->first, item->end, true) + item->for_device + 2 * item->for_host +
                   4 * item->is_kernel;
 }

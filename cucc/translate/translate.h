@@ -40,13 +40,13 @@ struct Token {
     File *file;
     Token *match; // for a bracket: the matching bracket
     uint8_t kind;
-    bool done;   // a word that has been translated, for example a memory space word with its declaration
-    bool shift;  // the first of a shift operator that shift.c will translate
-    bool host;   // preceded by __host__, which is not stored as a token
-    bool system; // in a system header
-    bool differs; // in the device's text: names a constant or type that the host's text declares in another way
-    bool marked; // the first token after a linemarker
-    bool joined; // the third < of << <, or the third > of >> >; nvcc reads these as <<< and >>>
+    bool done;    // a word that has been translated, for example a memory space word with its declaration
+    bool shift;   // the first of a shift operator that shift.c will translate
+    bool host;    // preceded by __host__, which is not stored as a token
+    bool system;  // in a system header
+    bool differs; // in the device's text: a constant or type that the host's text declares otherwise
+    bool marked;  // the first token after a linemarker
+    bool joined;  // the third < of << <, or the third > of >> >; nvcc reads these as <<< and >>>
 };
 
 typedef struct {
