@@ -347,7 +347,7 @@ template <class Body> static void each_chunk(const Strip &strip, int first, int 
 
 // Open MPI 4 copies a path and an ending of its own to an array of 256 characters.
 #define LONGEST_PATH 240
-#define TOO_LONG "its path has more than 240 characters"
+#define TOO_LONG     "its path has more than 240 characters"
 
 // Writes a checkpoint atomically: all ranks write to a temporary file, and rank 0 renames it to `path` after
 // MPI_File_sync(). So a file with the name `path` is always complete.
