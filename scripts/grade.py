@@ -163,7 +163,9 @@ def main(folder):
     begun, counts = [assemble(path, i) for i, path in enumerate(files)], collections.Counter()
     box = find_box()
     # Limits stop a source that makes the compiler run without end, or write without end.
-    settings = f"BIN={WORK}/bin", "SANITIZE=", *["NVCCFLAGS=--check"] * RACES
+    # A function that lacks a return would go on in the one that follows it in the program, such as main.
+    flags = "NVCCFLAGS=" + "--check " * RACES + "-Xcompiler=-Werror=return-type" * (BACKEND != "gpu")
+    settings = f"BIN={WORK}/bin", "SANITIZE=", flags
     build(
         [goal for _, goal, _ in begun if goal],
         LOG,

@@ -13,10 +13,13 @@ from task import RAW, Problem, find_functions
 
 OWN = "student_"  # before the words of a submission
 STRING = r'"(?:\\.|[^"\\\n])*"'
-TEXT = re.compile(rf"{RAW}|{STRING}|(?<!\w)'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?\*/)", re.A)
+NUMBER = r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*"
+TEXT = re.compile(
+    rf"{RAW}|{STRING}|[A-Za-z_]\w*|{NUMBER}|'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?\*/)", re.A
+)
 TOKEN = re.compile(
-    rf"""(?P<space>\s+)|(?P<no>{RAW}|<[:%]|[:%]>|%:|\?\?|\.\*|->\*|::\s*\*)|(?P<string>{STRING})
-    |(?P<plain>'(?:\\\w+|\\.|[^'\\\n])'|(?m:^[ ]*\#[ ]*pragma[ ]+unroll\b[ ]*\(?\w*\)?[ ]*$)|\.?\d(?:[eEpP][+-]|'\w|[\w.])*)
+    rf"""(?P<space>\s+)|(?P<no>{RAW}|/[*/]|<[:%]|[:%]>|%:|\?\?|\.\*|->\*|::\s*\*)|(?P<string>{STRING})
+    |(?P<plain>'(?:\\\w+|\\.|[^'\\\n])'|(?m:^[ ]*\#[ ]*pragma[ ]+unroll\b[ ]*\(?\w*\)?[ ]*$)|{NUMBER})
     |(?P<word>[A-Za-z_]\w*)|(?P<sign>->|::|<<<|>>>|[-+]{{1,2}}|[][(){{}};,.:?~!=<>&|^*/%])|(?P<other>.)""",
     re.X | re.A,
 )

@@ -108,6 +108,8 @@ auto (n) = min; n(0); @ body => auto other than
 auto static n = min; n(0); @ body => auto other than
 auto f = min, abs = min; abs(0); @ body => auto for two variables
 auto f = min; (f)(0); @ body => a call of a value
+auto v = add; sizeof'"', v /* x */ (0), '"'; @ body => a call of v
+auto v = add; sizeof'"' // '"';\n /* x */; v(0); @ body => a call of v
 __device__ static int x = 1; @ body => __device__ is not accepted
 extern int options; @ body => extern is not accepted
 template <int e, int xit, int __CONCAT> __device__ void h() { __CONCAT(e, xit)(0); } @ before => a call of __CONCAT

@@ -119,6 +119,10 @@ def test_grade(tree, tmp_path):
         text.replace(body, "q;" * 1900 + "\n"),
         "wrong .*: .q. was not declared .*; only the func",
     )
+    solutions["fall.cu"] = (
+        text.replace("__global__", "__device__ int h() {\n}\n__global__").replace(body, "c[0] = h();\n"),
+        "wrong .*: does not build: .*no return statement",
+    )
     solutions["long.cu"] = text + " " * grade.LONGEST, "wrong .*: longer than 64 KiB"
     solutions["slow.cu"] = text + 'R"(' * 20000, "wrong .*: took longer than 4 s to read"
     solutions["bom.cu"] = "\ufeff" + text, "right"
@@ -133,7 +137,7 @@ def test_grade(tree, tmp_path):
     for name, (_, pattern) in solutions.items():
         line = next(line for line in log.splitlines() if re.search(rf"[ /]{name[:6]}", line[40:]))
         assert re.match(pattern, line), log
-    assert "\n2 right, 1 unknown, 13 wrong\n" in log
+    assert "\n2 right, 1 unknown, 14 wrong\n" in log
     assert (
         tree / "build/grade/build.log"
     ).stat().st_size < 1 << 18, "it has the lines that the compiler quotes"
