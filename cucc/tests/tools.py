@@ -12,7 +12,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOM = HERE.parent
-CUCC = ROOM / "cucc"
+CUCC = pathlib.Path(os.environ.get("CUCC", ROOM / "cucc"))  # another one, as a copy that is installed
 CXX = shlex.split(os.environ.get("CXX", "g++"))
 CLANG = "clang" in CXX[-1]
 
