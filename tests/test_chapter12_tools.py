@@ -32,7 +32,7 @@ def rows(result):
 def test_transposes_of_every_shape(run, rng):
     """The program compares every element with its own transposed place. The sectors and the turns are those of the shape."""
     sides = [7, 32, 33, rng.randint(66, 999)]
-    for width, height in [(1, 1), (1024, 1024)] + [(rng.choice(sides), rng.choice(sides)) for _ in "abc"]:
+    for width, height in [(1, 1), (256, 256)] + [(rng.choice(sides), rng.choice(sides)) for _ in "abc"]:
         options = ["--size", width, "--height", height, "--seed", rng.randrange(10**6)]
         result = run("chapter12/transpose", *options, status=0)
         places = lambda step, count: len({lane * step // 8 for lane in range(count)})
@@ -42,7 +42,7 @@ def test_transposes_of_every_shape(run, rng):
         assert scattered == ("naive", read, places(height, min(width, 32)), "")
         assert [row[:2] for row in (tile, padded)] == [("tile", read), ("tile, padded rows", read)]
         assert tile[2] == padded[2] == places(1, min(height, 32))
-        if width == 1024:
+        if width == height == 256:
             assert (tile[3], padded[3]) == ("32", "1")
     assert "1048576 rows of 1 floats" in run("chapter12/transpose", "--size=1", "--height=1M", status=0).out
 
