@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Animations in files, each format once, and windows, each kind once; tests/release tries the rest."""
 import os
+import pathlib
 import re
 import resource
 import shutil
@@ -32,6 +33,15 @@ VIDEOS = [pytest.param(ending, marks=needs_ffmpeg) for ending in ("mp4", "webm",
 def start(cwd, *args):
     """Starts tests/common/picture in the background."""
     return helpers.start(PICTURE, args, cwd)
+
+
+def wait_until_caught(process, number):
+    """Waits until the process has a handler for this signal, and half a second longer, in which it draws."""
+    status = pathlib.Path(f"/proc/{process.pid}/status")
+    helpers.wait_for(
+        lambda: int(re.search(r"SigCgt:\s*(\w+)", status.read_text())[1], 16) >> (number - 1) & 1
+    )
+    time.sleep(0.5)
 
 
 def padded(image):
@@ -156,7 +166,7 @@ def test_interrupt(tmp_path, ending, number):
     to all processes of the group, as it does from the keyboard."""
     options = ["--animate", "--slow", "--talk", "--width", 64, "--height", 64, "--frames", 2000]
     process = start(tmp_path, *options, "--output", f"x.{ending}")
-    time.sleep(1)
+    wait_until_caught(process, number)
     os.killpg(process.pid, number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number, err
@@ -188,7 +198,7 @@ def test_interrupted_sequence(tmp_path):
 @needs_webp
 def test_second_interrupt_ends_at_once(tmp_path):
     process = start(tmp_path, "--animate", "--hang", "--talk", "--frames", 100000, "--output", "x.webp")
-    time.sleep(1)
+    wait_until_caught(process, signal.SIGINT)
     process.send_signal(signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(0.5)
