@@ -180,8 +180,11 @@ case ${1-} in '' | -*) sed -n '3,7s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;; esac
 check_settings
 choose
 [ "$backend" = cpu ] || choose_architectures
-[ "$backend" = gpu ] || toolkit=$($nvcc --toolkit) || fail "$nvcc does not work"
+[ "$backend" = gpu ] || { version='' && toolkit=$($nvcc --toolkit); } || fail "$nvcc does not work"
 mkdir -p "${1%/*}"
 new=$1.$$
 write "$@" >"$new"
-if cmp -s "$new" "$1"; then rm "$new"; else mv "$new" "$1"; fi
+if cmp -s "$new" "$1"; then rm "$new" && exit; fi
+# Nothing is built again if only the reason for the choice is another one.
+[ "$(grep -v '^WHY' "$new")" != "$(grep -sv '^WHY' "$1")" ] || touch -r "$1" "$new"
+mv "$new" "$1"

@@ -32,6 +32,10 @@ def test_what_is_built_again(tree):
 def test_flags_that_change(tree):
     assert compiled(make(tree, "CFLAGS=-DX=1")) >= {*PROGRAMS, "common/lib/options.c"}
     assert not compiled(make(tree, "CFLAGS=-DX=1"))
+    log = make(
+        tree, "CFLAGS=-DX=1", "BACKEND=auto", "CUDA_PATH=/nonexistent"
+    )  # the same choice for another reason
+    assert "back end: cpu (no nvcc in" in log and not compiled(log)
     assert compiled(make(tree)) >= {*PROGRAMS, "common/lib/options.c"}
     assert compiled(make(tree, "DEBUG=1", "chapter03/hello_world")) >= {"chapter03/hello_world"}
     assert (tree / "build/cpu-debug/libcommon.a").exists()
