@@ -197,7 +197,8 @@ static bool check(const char *name) {
 static double draw_part(void (*draw_tiles)(void)) {
     int zero = 0, old;
     memset(picture, 0, view.size * view.size * sizeof(uchar4));
-    HANDLE_ERROR(cudaMemset(dev_tile, 0, side * side * sizeof(uchar4))); // alpha is 0 where nothing is drawn
+    // A pixel that no thread writes keeps alpha 0; the check expects alpha 255 everywhere.
+    HANDLE_ERROR(cudaMemset(dev_tile, 0, side * side * sizeof(uchar4)));
     std::fill(rank_of_tile, rank_of_tile + tiles, -1);
     if (rank == 0) { // sets the counter to 0
         HANDLE_MPI(MPI_Fetch_and_op(&zero, &old, MPI_INT, 0, 0, MPI_REPLACE, window));

@@ -237,7 +237,7 @@ TEST(a_file_is_not_standard_output) {
     EXPECT(open("/dev/null", O_RDONLY) > STDERR_FILENO);
 }
 
-// Standard files that are closed or cannot be written: lost output is reported once.
+// stdout or stderr is closed or cannot be written: the program reports once that output was lost.
 TEST(lost_output) {
     char *argv[] = {(char *)"prog", (char *)"a_file_is_not_standard_output", NULL};
     struct unit_result r = IN_CHILD({

@@ -83,7 +83,7 @@ TEST(ints) {
 }
 
 TEST(out_of_memory) {
-    // The number of bytes overflows to 4
+    // The number of bytes, (SIZE_MAX / 4 + 2) * 4, does not fit in a size_t and wraps around to 4.
     struct unit_result r = IN_CHILD(big_random_ints(SIZE_MAX / sizeof(int) + 2));
     EXPECT(r.status == 1);
     EXPECT(strstr(r.err, "out of memory"));
