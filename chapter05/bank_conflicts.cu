@@ -123,9 +123,9 @@ static int turns(const int *word) {
     return most;
 }
 
-// Checks three things: the words that lanes 2, 7 and 31 read and the number of turns, against the table below,
-// which has a row for each pattern; the word at which the reads of both iterations end; and that the cycles
-// were measured.
+// Checks three things: the words that lanes 2, 7 and 31 read and the number of turns, against the table
+// below, which has a row for each pattern; the word at which the reads of both iterations end; and that the
+// cycles were measured.
 static bool check_reads(const char *name, const int *got, const int *word, long long cycles) {
     static const int expected[][4] = {{2, 7, 31, 1}, {4, 14, 62, 2},  {16, 56, 248, 8},   {64, 224, 992, 32},
                                       {5, 5, 5, 1},  {17, 20, 28, 1}, {66, 231, 1023, 1}, {50, 178, 31, 2}};
