@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The suite on Debian, by the steps of the README. docs/building.md has the commands that build and run it.
-ARG DEBIAN=12
+ARG DEBIAN=13
 
 # Debian with the packages that building and running need
 FROM debian:$DEBIAN AS packages

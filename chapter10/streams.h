@@ -103,15 +103,17 @@ class Timeline {
     }
 
     // How long the parts take one after the other, and how long the last run took. Parts are measured in
-    // the last run that used one stream, because a part that shares the device with others takes longer.
+    // the last run that used one stream, because a part that shares the device with others takes longer. On
+    // the CPU back end copies and kernels share the cores, and the ratio says nothing.
     void print_overlap(void) const {
         if (streams.size() == 1)
             printf("Copies up ");
         else
             printf("In one stream %.3f ms: copies up ", alone);
         printf("%.3f ms, kernels %.3f ms, copies down %.3f ms\n", sum[COPY_UP], sum[KERNEL], sum[COPY_DOWN]);
-        printf("The parts together are %.2f times the whole of %.3f ms\n",
-               (sum[COPY_UP] + sum[KERNEL] + sum[COPY_DOWN]) / whole, whole);
+        if (!CPU_BACKEND)
+            printf("The parts together are %.2f times the whole of %.3f ms\n",
+                   (sum[COPY_UP] + sum[KERNEL] + sum[COPY_DOWN]) / whole, whole);
     }
 
     // One row per stream, as wide as the run was long. Kernels are short, so a kernel is drawn over a copy
@@ -124,10 +126,10 @@ class Timeline {
                 for (const Step &step : steps) {
                     if (step.row != row || (step.part == KERNEL) != (pass == 1))
                         continue;
-                    int from = std::max(0, (int)(step.from / whole * columns));
-                    int to = std::min(columns, (int)(step.to / whole * columns + 0.999f));
-                    for (int c = std::min(from, columns - 1); c < std::max(to, from + 1); c++)
-                        line[std::min(c, columns - 1)] = "^#v"[step.part];
+                    // Both ends are rounded alike, so that steps which follow each other share no column.
+                    int from = std::clamp((int)lroundf(step.from / whole * columns), 0, columns - 1);
+                    int to = std::clamp((int)lroundf(step.to / whole * columns), from + 1, columns);
+                    std::fill(&line[from], &line[to], "^#v"[step.part]);
                 }
             printf("stream %d |%s|\n", row, line.c_str());
         }

@@ -16,6 +16,14 @@ Program = collections.namedtuple(
 )
 # In Book: of programs that neither the book nor its archive has
 BEYOND = re.compile("course|lab|ladder|after the book")
+# How a compiler finds a library; others are -lNAME
+LINKED = {
+    "gl": "-DHAVE_GL -lEGL -lGL",
+    "mpi": "-ccbin mpicxx",
+    "npp": "-lnppif -lnppc",
+    "opencl": "-lOpenCL",
+    "thrust": "",
+}
 
 
 def read_program(path):
@@ -52,6 +60,22 @@ def read_programs(folders=()):
 def libraries(program):
     """What a program needs to be built: ["cufft", "gl"]"""
     return re.sub(r"(gpus|sm|arch)=[^ ,|]*|libs=|[,|]", " ", program.needs).split()
+
+
+def by_hand(program, compiler="nvcc"):
+    """The command that builds a program without make, in the root of the repository."""
+    words = [LINKED.get(library, f"-l{library}") for library in libraries(program)]
+    if arch := re.search(r"arch=(\w+)", program.needs) if compiler == "nvcc" else None:
+        words.append(f"-arch=sm_{arch[1]}")
+    return " ".join(
+        [
+            compiler,
+            "-o",
+            program.name.split("/")[1],
+            f"{program.name}.cu common/lib/*.c",
+            *filter(None, words),
+        ]
+    )
 
 
 if __name__ == "__main__":

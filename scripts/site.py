@@ -7,9 +7,9 @@ import os
 import re
 import shutil
 import sys
-from html import unescape
+from html import escape, unescape
 
-from programs import ROOT, read_programs
+from programs import ROOT, by_hand, read_programs
 
 sys.path.insert(0, str(ROOT / "bench"))
 from report import find  # noqa: E402
@@ -63,14 +63,17 @@ def linked(html, page):
 
 
 def neighbours(path):
-    """Links from a program to the one before it and to the one after it, in reading order. Other files have none."""
-    order = [f"{program.name}.cu" for program in read_programs()]
+    """Links from a program to the one before it and to the one after it, in reading order, and the command that builds it. Other
+    files have none."""
+    programs = {f"{program.name}.cu": program for program in read_programs()}
+    order = list(programs)
     if path not in order:
         return ""
     at, folder, links = order.index(path), os.path.dirname(path), []
     for word, there in ("previous", order[:at][-1:]), ("next", order[at + 1 :][:1]):
         links += [f'{word}: <a href="{os.path.relpath(name, folder)}">{name}</a>' for name in there]
-    return linked(f"<p>{', '.join(links)}</p>\n", path)
+    build = f"<p>by hand: <code>{escape(by_hand(programs[path]))}</code></p>\n"
+    return linked(f"<p>{', '.join(links)}</p>\n{build}", path)
 
 
 def beside(path):
