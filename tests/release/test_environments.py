@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Other ways in than a shell: CMakeLists.txt, .vscode, Dockerfile and .devcontainer, docs/notebook.ipynb. Each one calls make or
-runs commands of the README, so the tests compare the commands, and run those that are quick."""
+"""Other ways in than a shell: CMakeLists.txt, .vscode, Dockerfile and .devcontainer, docs/notebook.ipynb. Most of them call make
+or run commands of the README, so the tests compare the commands, and run those that are quick."""
 import importlib.util
 import json
 import os
@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import helpers
-from trees import PROGRAMS, ROOT, append, compiled, copy_sources, run, stand_in
+from trees import NVCC, PROGRAMS, ROOT, append, copy_sources, needs_nvcc, run, stand_in
 
 README = (ROOT / "README.md").read_text()
 PHONY = re.findall(r"^\.PHONY: ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.M)
@@ -41,7 +41,7 @@ needs_cmake = pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake,
 
 def targets(tree):
     """The targets with their .cu files, as an IDE gets them from CMake."""
-    run(tree, "cmake", "-B", "build/cmake")
+    run(tree, "cmake", "-B", "build/cmake", "-DBACKEND=cpu")
     replies = tree / "build/cmake/.cmake/api/v1/reply"
     files = [json.loads(path.read_text()) for path in replies.glob("target-*.json")]
     return {
@@ -52,16 +52,40 @@ def targets(tree):
 
 
 @needs_cmake
-def test_cmake_builds_by_make(tree):
-    """One program is linked again because it is missing; nothing is compiled, since make has built it before."""
-    (tree / "bin/chapter03/hello_world").unlink()
-    run(tree, "cmake", "-B", "build/cmake", "-DBACKEND=cpu")
-    build = "cmake", "--build", "build/cmake", "--target", "chapter03.hello_world"
-    log = run(tree, *build)
-    assert compiled(log) == {"chapter03/hello_world"}, log
-    assert "Hello, World!" in run(tree, "bin/chapter03/hello_world")
+def test_cmake_builds_and_tests(tree):
+    """A chapter with cucc. A program whose check fails fails the test, and one that lacks something is skipped."""
+    build = "cmake", "--build", "build/cmake/cpu", "-j2"
+    run(tree, "cmake", "--preset", "cpu", "-DCHAPTER=3")
+    run(tree, *build)
+    assert "Hello, World!" in run(tree, "build/cmake/cpu/bin/chapter03/hello_world")
+    assert not (tree / "build/cmake/cpu/bin/chapter04").exists()
+    ctest = "ctest", "--test-dir", "build/cmake/cpu"
+    assert re.search("100% tests passed, 0 tests failed out of 2", run(tree, *ctest))
+    for status, says in (1, r"\*\*\*Failed"), (2, r"\*\*\*Skipped"):
+        source = tree / "chapter03/hello_world.cu"
+        source.write_text(re.sub(r"return \w*;", f"return {status};", source.read_text()))
+        run(tree, *build)
+        assert re.search(rf"chapter03.hello_world \.+{says}", run(tree, *ctest, status=None))
     append(tree / "chapter03/hello_world.cu", "#error on purpose\n")
     assert "on purpose" in run(tree, *build, status=2)
+
+
+@needs_cmake
+@needs_nvcc
+def test_cmake_with_nvcc(sources):
+    """The least that links: nvcc compiles for the architecture that is named, and finds the libraries."""
+    settings = (
+        f"-DCMAKE_CUDA_COMPILER={NVCC}",
+        "-DBACKEND=gpu",
+        "-DCMAKE_CUDA_ARCHITECTURES=80",
+        "-DCHAPTER=03",
+    )
+    log = run(sources, "cmake", "-B", "build/gpu", *settings)
+    assert "back end: gpu" in log
+    assert "-gencode" not in log
+    assert "sm_80" in run(
+        sources, "cmake", "--build", "build/gpu", "--verbose", "--target", "chapter03.hello_world"
+    )
 
 
 @needs_cmake
@@ -69,37 +93,18 @@ def test_cmake_shows_every_program(sources):
     (sources / "build/cmake/.cmake/api/v1/query").mkdir(parents=True)
     (sources / "build/cmake/.cmake/api/v1/query/codemodel-v2").touch()
     shown = {name.replace("/", "."): [f"{name}.cu"] for name in PROGRAMS}
-    assert targets(sources) == {"programs": [], **shown}
+    assert targets(sources) == {"shared": [], **shown}
     text = (sources / "chapter03/hello_world.cu").read_text()
     (sources / "chapter03/another.cu").write_text(text.replace("hello_world", "another"))
     assert "chapter03.another" in targets(sources)
 
 
 @needs_cmake
-@pytest.mark.parametrize(
-    "configure, build, calls",
-    [
-        ("-B x", "x", ["BACKEND=auto", "all"]),
-        ("--preset cpu", "--preset cpu", ["BACKEND=cpu", "all"]),
-        (
-            "-B x '-DSMS=80 90' -DJOBS=3 -DCMAKE_BUILD_TYPE=Debug '-DCMAKE_CUDA_COMPILER=/cuda 13/nvcc'",
-            "x --target chapter04.julia_gpu",
-            ["BACKEND=auto", "SMS=80 90", "JOBS=3", "NVCC=/cuda 13/nvcc", "DEBUG=1", "chapter04/julia_gpu"],
-        ),
-        (
-            "-B x -DSANITIZE=address -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang",
-            "x",
-            ["BACKEND=auto", "SANITIZE=address", "CC=clang", "CXX=clang++", "all"],
-        ),
-    ],
-)
-def test_cmake_passes_settings_to_make(sources, tmp_path, configure, build, calls):
-    """A script in the place of make prints its arguments. It gets none of the variables of CMake's own make."""
-    script = 'printf "<%s>" "$@" >"${0%/*}/arguments"; [ -z "$MAKEFLAGS$MAKELEVEL" ] || exit 1'
-    stand_in(tmp_path, "fake make", script)
-    run(sources, "cmake", *shlex.split(configure), f"-DMAKE={tmp_path}/fake make")
-    run(sources, "cmake", "--build", *build.split())
-    assert (tmp_path / "arguments").read_text() == "".join(f"<{call}>" for call in calls)
+def test_cmake_says_what_is_wrong(sources):
+    assert "BACKEND=tpu: must be auto, gpu or cpu" in run(
+        sources, "cmake", "-B", "x", "-DBACKEND=tpu", status=1
+    )
+    assert "Choose a folder" in run(sources, "cmake", ".", status=1)
 
 
 # ---- Visual Studio Code ----
