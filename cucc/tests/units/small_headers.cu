@@ -53,6 +53,26 @@ TEST(copies_to_shared_memory) {
         EXPECT(memcmp(&out[i], &in[31 - i], sizeof in[0]) == 0);
 }
 
+// Each thread commits three batches and waits for all but the latest one, whose bytes are not there yet.
+__global__ void wait_for_two(const int *in, int *out) {
+    __shared__ int cells[3][32];
+    for (int i = 0; i < 3; i++) {
+        __pipeline_memcpy_async(&cells[i][threadIdx.x], &in[32 * i + threadIdx.x], sizeof(int));
+        __pipeline_commit();
+    }
+    __pipeline_wait_prior(1);
+    for (int i = 0; i < 3; i++)
+        out[32 * i + threadIdx.x] = cells[i][threadIdx.x];
+}
+
+TEST(a_copy_is_complete_when_it_is_waited_for) {
+    const Device<int> from(made(96, [](int i) { return i; })), to(96);
+    wait_for_two<<<1, 32>>>(from.data, to.data);
+    const auto out = to.host();
+    for (int i = 0; i < 96; i++)
+        EXPECT(out[i] == (i < 64 ? i : -1));
+}
+
 TEST(marks_do_nothing_without_a_profiler) {
     nvtxEventAttributes_t event = {};
     event.version = NVTX_VERSION;
