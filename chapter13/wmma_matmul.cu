@@ -8,11 +8,12 @@
  *          where the error comes from. Half has fewer bits for the exponent as well: 65,504 is its largest
  *          number, while TF32 has the range of float.
  * Terms:   tensor core, matrix product, tile, warp, lane, rounding, FP32
- * Book:    13.6 (after the book, beside 5.3.1)
+ * Book:    5.3.1 (after the book)
+ * Since:   half: CUDA 9.0, compute capability 7.0 (V100); TF32: CUDA 11.0, 8.0 (A100)
+ * After:   chapter13/thrust_dot
  * Run:     ./bin/chapter13/wmma_matmul --size 4096
- * Differs: matmul() is the kernel of chapter05/matmul_gmem. Half needs CUDA 9.0 and compute capability 7.0
- *          (V100), TF32 needs CUDA 11.0 and 8.0 (A100); without it the program leaves TF32 out and says so.
- *          chapter05/matmul_ladder comes close to cuBLAS, and gets the accuracy of float from tensor cores.
+ * Differs: matmul() is the kernel of chapter05/matmul_gmem. On a device without TF32 that part is left out.
+ *          chapter05/matmul_ladder reaches the accuracy of float with tensor cores, and the speed of cuBLAS.
  * Check:   --size 50 | --size 16
  */
 #include <cuda_fp16.h>
