@@ -2,15 +2,19 @@
 /*
  * cluster_hist: histogram whose bins are spread over the shared memory of a cluster of blocks
  *
- * Teaches: The blocks of a cluster run at the same time on neighbouring multiprocessors. They have a barrier
- * in common, and each reads and writes the shared memory of the others: distributed shared memory. So the
- * privatization of section 9.4.2 works for more bins than a block can have: 65,536 bins of 4 bytes are 256
- * KiB, and 32 KiB for each of 8 blocks. Terms:   cluster, distributed shared memory, privatization, shared
- * memory, atomic operation, barrier Book:    9.4.2 (after the book) Since:   CUDA 11.8, compute
- * capability 9.0 (H100) Run:     ./bin/chapter13/cluster_hist --size 512M --cluster 4 Differs: as
- * chapter09/hist_gpu_shmem_atomics, but values of 16 bits. chapter09/hist_wide_ladder counts the same values
- * without clusters. Elsewhere the program is waived; the CPU back end has no clusters. Needs:   sm=90 Check:
- * --size 100003 | --size 48891 --cluster 2
+ * Teaches: The blocks of a cluster run at the same time on neighbouring multiprocessors. They have a
+ *          barrier in common, and each reads and writes the shared memory of the others: distributed
+ *          shared memory. So the privatization of section 9.4.2 works for more bins than a block can
+ *          have: 65,536 bins of 4 bytes are 256 KiB, and 32 KiB for each of 8 blocks.
+ * Terms:   cluster, distributed shared memory, privatization, shared memory, atomic operation, barrier
+ * Book:    9.4.2 (after the book)
+ * Since:   CUDA 11.8, compute capability 9.0 (H100)
+ * After:   chapter13/managed_hist
+ * Run:     ./bin/chapter13/cluster_hist --size 512M --cluster 4
+ * Differs: as chapter09/hist_gpu_shmem_atomics, but values of 16 bits, which chapter09/hist_wide_ladder
+ *          counts without clusters. The CPU back end has no clusters: there the program is waived.
+ * Needs:   sm=90
+ * Check:   --size 100003 | --size 48891 --cluster 2
  */
 #include <cooperative_groups.h>
 #include "../common/book.h"

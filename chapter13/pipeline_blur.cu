@@ -2,15 +2,19 @@
 /*
  * pipeline_blur: a box filter whose tiles are copied to shared memory while it computes others
  *
- * Teaches: An asynchronous copy goes from global to shared memory without a register, and the thread that
- *          begins it goes on at once. Copies are committed in batches, and a thread waits until all but its
- *          latest batches are complete. With several stages, which are tiles in shared memory, the copies of
- *          the next tiles are under way while the block computes one: that hides the latency of global
- * memory. Terms:   pipeline, asynchronous copy, shared memory, latency hiding, double buffering, tile, halo,
- * barrier Book:    13.5 (after the book, beside 12.2.5) Run:     ./bin/chapter13/pipeline_blur --size 8000
- * --strips 2 Differs: box() is the kernel of chapter12/npp_blur, for floats and one radius: an asynchronous
- * copy has 4, 8 or 16 bytes. It needs CUDA 11.0 and compute capability 8.0 (A100, GeForce RTX 3080); on older
- *          devices the same source copies through registers, and the calls that wait do nothing.
+ * Teaches: An asynchronous copy goes from global to shared memory without a register, and the thread
+ *          that begins it goes on at once. Copies are committed in batches, and a thread waits until
+ *          all but its latest batches are complete. With several stages, which are tiles in shared
+ *          memory, the next tiles are copied while the block computes one: that hides the latency of
+ *          global memory.
+ * Terms:   pipeline, asynchronous copy, shared memory, latency hiding, double buffering, tile, halo,
+ *          barrier
+ * Book:    12.2.5 (after the book)
+ * Since:   CUDA 11.0, compute capability 8.0 (A100, GeForce RTX 3080)
+ * Run:     ./bin/chapter13/pipeline_blur --size 8000 --strips 2
+ * Differs: box() is the kernel of chapter12/npp_blur, for floats and one radius: an asynchronous copy
+ *          has 4, 8 or 16 bytes. Before compute capability 8.0 the same calls copy through registers,
+ *          at once, and the waits do nothing.
  * Check:   --size 150 --strips 2 | --size 7
  */
 #include <cuda_pipeline.h>

@@ -2,15 +2,18 @@
 /*
  * thrust_dot: dot product without a kernel, by Thrust and by CUB
  *
- * Teaches: For a reduction, a scan or a sort one calls a library today. Thrust has vectors, which allocate
- * and copy, and algorithms for them; a call waits for its result. CUB is what Thrust calls on the device: it
- * works in a stream, on memory that the program has allocated, and leaves its result there, so that it can
- * also be part of a graph. Both choose blocks and threads for the device they find. Terms:   Thrust, CUB,
- * reduction, dot product, fusion, effective bandwidth Book:    5.3.1 (after the book) Since:   Thrust:
- * CUDA 4.0; CUB: in the toolkit since CUDA 11.0; every GPU that the toolkit knows After: chapter13/groups_dot
+ * Teaches: For a reduction, a scan or a sort one calls a library today. Thrust has vectors, which
+ *          allocate and copy, and algorithms for them; a call waits for its result. CUB is what Thrust
+ *          calls on the device: it works in a stream, on memory that the program has allocated, and
+ *          leaves its result there, so that it can also be part of a graph. Both choose blocks and
+ *          threads for the device that they find.
+ * Terms:   Thrust, CUB, reduction, dot product, fusion, effective bandwidth
+ * Book:    5.3.1 (after the book)
+ * Since:   Thrust: CUDA 4.0; CUB: CUDA 11.0; on every GPU that the toolkit supports
+ * After:   chapter13/groups_dot
  * Run:     ./bin/chapter13/thrust_dot --size 32M
- * Differs: as chapter05/dot, whose kernel is timed beside them; chapter05/dot_ladder has the kernels that one
- *          writes by hand. On the CPU back end Thrust and CUB run in one thread.
+ * Differs: as chapter05/dot, whose kernel is timed beside them; chapter05/dot_ladder has faster ones.
+ *          On the CPU back end Thrust and CUB run in one thread.
  * Needs:   libs=thrust
  * Check:   --size 1000 | --size 100003
  */

@@ -2,18 +2,19 @@
 /*
  * wmma_matmul: matrix product by tensor cores, in half precision and TF32, and its error
  *
- * Teaches: A tensor core multiplies tiles of matrices. A warp loads tiles into fragments, which are spread
- *          over the registers of its lanes, and one call adds the product of two fragments to a third. The
- *          sums are floats; the factors have fewer bits, 11 in half and in TF32 in place of 24, and that is
- *          where the error comes from. Half has fewer bits for the exponent as well: 65,504 is its largest
- *          number, while TF32 has the range of float.
- * Terms:   tensor core, matrix product, tile, warp, lane, rounding, FP32
+ * Teaches: A tensor core multiplies tiles of matrices. A warp loads tiles into fragments, which are
+ *          spread over the registers of its lanes, and one call adds the product of two fragments to a
+ *          third. The sums are floats; the factors have 11 significant bits, in half and in TF32, in
+ *          place of 24, and that is where the error comes from. Half has fewer bits for the exponent as
+ *          well: 65,504 is its largest number, while TF32 has the range of float.
+ * Terms:   tensor core, matrix product, TF32, tile, warp, lane
  * Book:    5.3.1 (after the book)
  * Since:   half: CUDA 9.0, compute capability 7.0 (V100); TF32: CUDA 11.0, 8.0 (A100)
  * After:   chapter13/thrust_dot
  * Run:     ./bin/chapter13/wmma_matmul --size 4096
- * Differs: matmul() is the kernel of chapter05/matmul_gmem. On a device without TF32 that part is left out.
- *          chapter05/matmul_ladder reaches the accuracy of float with tensor cores, and the speed of cuBLAS.
+ * Differs: matmul() is the kernel of chapter05/matmul_gmem. On a device without TF32 that part is left
+ *          out. chapter05/matmul_ladder has the accuracy of float from tensor cores, and the speed of
+ *          cuBLAS.
  * Check:   --size 50 | --size 16
  */
 #include <cuda_fp16.h>

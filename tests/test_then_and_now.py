@@ -25,8 +25,8 @@ def test_the_programs_print_the_figures(command, run):
     known = [p for p in helpers.programs() if str(p) == program]
     if not known or not known[0].built:
         pytest.skip(f"{program} is not built here")
-    if helpers.devices() < known[0].gpus:
-        pytest.skip(f"needs {known[0].gpus} GPUs")
+    if helpers.lacks(known[0]):
+        pytest.skip(helpers.lacks(known[0]))
     out = run(program, *options, *smaller(command), status=0).out
     figures = then.commands()[command]
     for name, numbers in then.read(figures, out).items():
