@@ -81,12 +81,8 @@ int main(int argc, char **argv) {
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim.x = blocks_of_cluster;
     attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = blocks;
-    config.blockDim = THREADS;
-    config.dynamicSmemBytes = BINS / blocks_of_cluster * sizeof(unsigned);
-    config.attrs = &attribute;
-    config.numAttrs = 1;
+    cudaLaunchConfig_t config = {
+        dim3(blocks), dim3(THREADS), BINS / blocks_of_cluster * sizeof(unsigned), 0, &attribute, 1};
     HANDLE_ERROR(cudaFuncSetAttribute(histo_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                       config.dynamicSmemBytes)); // more than 48 KiB, with few blocks
     float ms = median_ms(

@@ -105,7 +105,10 @@ int main(int argc, char **argv) {
         ok = check(name, out, in) && ok;
     };
     run("box, a thread a pixel", box, blocks);
-    blocks.y = min_of(strips, blocks.y); // fewer blocks than tiles
+    // Fewer blocks than tiles, so that a block has next tiles to copy. Several blocks on a multiprocessor
+    // hide latency as well: while one waits, another computes. The fewer there are, the more the stages
+    // matter.
+    blocks.y = min_of(strips, blocks.y);
     run("pipeline of 1 stage", box_pipeline<1>, blocks);
     run("pipeline of 3 stages", box_pipeline<3>, blocks);
 

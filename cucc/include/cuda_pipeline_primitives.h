@@ -34,20 +34,22 @@ struct AsyncCopies {
     }
 };
 
-// The two steps of a copy. The race detector sees both as writes of the thread, at the line of the caller:
-// g++ instruments assignments, and no calls of memcpy().
-template <size_t size> inline __attribute__((always_inline)) void begin_copy(void *to) {
-    typedef int Bytes __attribute__((vector_size(size), may_alias));
-    *(Bytes *)to = ~Bytes{};
-}
-template <size_t size> inline __attribute__((always_inline)) void end_copy(const AsyncCopies::Copy &copy) {
+// The race detector sees a write of the thread, at the line of the caller: g++ instruments assignments, and
+// no calls of memcpy().
+template <size_t size>
+inline __attribute__((always_inline)) void copy_bytes(void *to, const void *from, size_t zeros) {
     typedef int Bytes __attribute__((vector_size(size), may_alias));
     Bytes value = {};
-    if (copy.zeros == 0)
-        value = *(const Bytes *)copy.from;
+    if (zeros == 0)
+        value = *(const Bytes *)from;
     else
-        memcpy(&value, copy.from, size - copy.zeros);
-    *(Bytes *)copy.to = value;
+        memcpy(&value, from, size - zeros);
+    *(Bytes *)to = value;
+}
+inline __attribute__((always_inline)) void copy_bytes(size_t size, void *to, const void *from, size_t zeros) {
+    size == 4   ? copy_bytes<4>(to, from, zeros)
+    : size == 8 ? copy_bytes<8>(to, from, zeros)
+                : copy_bytes<16>(to, from, zeros);
 }
 
 } // namespace cuda_cpu
@@ -58,11 +60,10 @@ inline __attribute__((always_inline)) void __pipeline_memcpy_async(void *to, con
                                                                    size_t zeros = 0) {
     if ((size != 4 && size != 8 && size != 16) || zeros > size)
         __trap();
+    alignas(16) static const int ones[] = {-1, -1, -1, -1};
+    cuda_cpu::copy_bytes(size, to, ones, 0);
     auto &copies = cuda_cpu::AsyncCopies::of_thread();
     copies.begun.push_back({to, from, size, zeros, copies.batches});
-    size == 4   ? cuda_cpu::begin_copy<4>(to)
-    : size == 8 ? cuda_cpu::begin_copy<8>(to)
-                : cuda_cpu::begin_copy<16>(to);
 }
 inline void __pipeline_commit() {
     ++cuda_cpu::AsyncCopies::of_thread().batches;
@@ -72,9 +73,7 @@ inline __attribute__((always_inline)) void __pipeline_wait_prior(size_t later) {
     auto &copies = cuda_cpu::AsyncCopies::of_thread();
     auto copy = copies.begun.begin();
     for (; copy != copies.begun.end() && copy->batch + later < copies.batches; ++copy)
-        copy->size == 4   ? cuda_cpu::end_copy<4>(*copy)
-        : copy->size == 8 ? cuda_cpu::end_copy<8>(*copy)
-                          : cuda_cpu::end_copy<16>(*copy);
+        cuda_cpu::copy_bytes(copy->size, copy->to, copy->from, copy->zeros);
     copies.begun.erase(copies.begun.begin(), copy);
 }
 
