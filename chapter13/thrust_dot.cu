@@ -12,8 +12,8 @@
  * Since:   Thrust: CUDA 4.0; CUB: CUDA 11.0; on every GPU that the toolkit supports
  * After:   chapter13/groups_dot
  * Run:     ./bin/chapter13/thrust_dot --size 32M
- * Differs: as chapter05/dot, whose kernel is timed beside them; chapter05/dot_ladder has faster ones.
- *          On the CPU back end Thrust and CUB run in one thread.
+ * Differs: chapter05/dot does the same with a kernel, and chapter05/dot_ladder, whose command is
+ *          printed, with faster and faster ones. On the CPU back end Thrust and CUB run in one thread.
  * Needs:   libs=thrust
  * Check:   --size 1000 | --size 100003
  */
@@ -24,7 +24,6 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 #include <cub/device/device_reduce.cuh>
-#include <numeric>
 #include "../common/book.h"
 #include "../common/proofs/dot.h" // fill_dot(), check_dot()
 #include "../common/timing.h"
@@ -34,7 +33,7 @@
 
 static size_t n = N; // --size
 template <class Thrust, class Cub>
-static bool check(float c, Thrust by_thrust, Cub by_cub, float *dev_a, float *dev_b);
+static bool check(Thrust by_thrust, Cub by_cub, float *dev_a, float *dev_b);
 
 // What CUB adds: the product i. Host and device may call it.
 struct Product {
@@ -76,7 +75,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost)); // waits
         return c;
     };
-    bool ok = check(c, by_thrust, by_cub, in_a, in_b);
+    bool ok = check(by_thrust, by_cub, in_a, in_b);
 
     HANDLE_ERROR(cudaFree(dev_c));
     HANDLE_ERROR(cudaFree(storage));
@@ -92,57 +91,25 @@ void settings(int argc, char **argv) {
     require_memory(3 * n * sizeof(float), 2 * n * sizeof(float));
 }
 
-// The kernel of section 5.3.1
-__global__ void dot(const float *a, const float *b, float *c, size_t n) {
-    __shared__ float cache[256];
-    float temp = 0;
-    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n;
-         tid += (size_t)blockDim.x * gridDim.x)
-        temp += a[tid] * b[tid];
-    cache[threadIdx.x] = temp;
-    __syncthreads();
-    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
-        if (threadIdx.x < i)
-            cache[threadIdx.x] += cache[threadIdx.x + i];
-        __syncthreads();
-    }
-    if (threadIdx.x == 0)
-        c[blockIdx.x] = cache[0];
-}
-
-// The order of additions is that of the library. On a GPU no chain of them has more than 8 sqrt(n); Thrust on
-// the CPU back end adds one product after another.
-static double additions(void) {
-    return CPU_BACKEND ? n : likely_roundings(n);
-}
-
-// Prints the time until the host has the result, and checks the result.
+// Prints the time until the host has the result, and checks the result. The order of additions is that of the
+// library. On a GPU no chain of them has more than 8 sqrt(n); Thrust on the CPU back end adds one product
+// after another.
 template <class Run> static bool time_dot(const char *name, Run run) {
     float c = NAN;
     float ms = median_ms([&] { c = run(); });
-    printf("%-28s %.4f ms, %.1f GB/s\n", name, ms, 2 * n * sizeof(float) / ms / 1e6);
-    return check_dot(name, c, n, additions());
+    printf("%-26s %.4f ms, %.1f GB/s\n", name, ms, 2 * n * sizeof(float) / ms / 1e6);
+    return check_dot(name, c, n, CPU_BACKEND ? n : likely_roundings(n));
 }
 
 template <class Thrust, class Cub>
-static bool check(float c, Thrust by_thrust, Cub by_cub, float *dev_a, float *dev_b) {
-    const int blocks = 32;
-    HostArray<float> partial_c(blocks), ones(n);
-    DeviceArray<float> dev_partial_c(blocks);
-    auto by_hand = [&] {
-        dot<<<blocks, 256>>>(dev_a, dev_b, dev_partial_c, n);
-        HANDLE_LAUNCH();
-        HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocks * sizeof(float), cudaMemcpyDeviceToHost));
-        return std::accumulate(+partial_c, partial_c + blocks, 0.0f);
-    };
-    bool ok = check_dot("dot product", c, n, additions());
-    ok = time_dot("dot() of the book, 32 blocks", by_hand) && ok;
-    ok = time_dot("thrust::inner_product", by_thrust) && ok;
+static bool check(Thrust by_thrust, Cub by_cub, float *dev_a, float *dev_b) {
+    bool ok = time_dot("thrust::inner_product", by_thrust);
     ok = time_dot("cub::DeviceReduce::Reduce", by_cub) && ok;
-    printf("Faster kernels by hand: ./bin/chapter05/dot_ladder --size %zu\n", n);
+    printf("The kernels by hand:       ./bin/chapter05/dot_ladder --size %zu\n", n);
 
     // A loss of the first elements changes the sum less than rounding does. Of ones every element counts, and
     // up to 2^24 their sum is exact; beyond, the others are 0.
+    HostArray<float> ones(n);
     for (size_t i = 0; i < n; i++)
         ones[i] = i < 1 << 24;
     for (float *to : {dev_a, dev_b})
