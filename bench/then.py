@@ -51,6 +51,7 @@ def facts():
     return types.SimpleNamespace(
         figures=figures,
         claims=rows("claims", "text", "says", "expect", "then", "why"),
+        since=rows("since", "work", "then", "now", "slow", "fast"),
         limits=limits,
         devices={name: line.split(" | ") for name, line in file["devices"].items()},
         cores=dict(file["cores"]),
@@ -253,6 +254,19 @@ def claims_table(gpu, cpu):
     return markdown(["text", "conclusion", "then", head_of(gpu)[0], "holds today", "program"], body)
 
 
+def since_table(gpu, cpu):
+    """The same work in the CUDA of 2010 and in today's, both on the GPU of the records."""
+    figures, body = facts().figures, []
+    for row in facts().since.values():
+        names = row["slow"], row["fast"]
+        times = [cell(name, figures[name], gpu) for name in names]
+        numbers = [(numbers_of(name, figures[name], gpu) or [None])[0] for name in names]
+        ratio = ratio_text(None if None in numbers else numbers[0] / numbers[1])
+        link = where(figures[row["fast"]], "..")
+        body.append([row["work"], row["then"], times[0], row["now"], times[1], ratio, link])
+    return markdown(["work", "2010's CUDA", "time", "today's CUDA", "time", "ratio", "program"], body)
+
+
 def limits_table(gpu, cpu):
     limits = facts().limits.items()
     body = [[e["what"], e["then"], cell(name, e, gpu), cell(name, e, cpu)] for name, e in limits]
@@ -287,4 +301,5 @@ def main(*only):
 
 if __name__ == "__main__":
     conclusions = lambda: claims_table(*machines())  # noqa: E731
-    recorded.run("then-and-now", main, __doc__, True, tables=tables, conclusions=conclusions)
+    since = lambda: since_table(*machines())  # noqa: E731
+    recorded.run("then-and-now", main, __doc__, True, tables=tables, conclusions=conclusions, since=since)

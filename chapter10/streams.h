@@ -10,8 +10,8 @@
 #include "../common/book.h"
 #include "../common/file.h"
 #include "../common/nvtx.h"
+#include "../common/proofs/chunks.h" // fill_random(), verify()
 
-extern size_t size, chunk; // --size and --chunk, which each program defines with the sizes of the book
 static const char *output; // --output
 
 // ---------------------------------------------------------------------------------------- proof
@@ -227,27 +227,6 @@ static inline void print_copy_engines(int engines) {
     printf("Copy engines: %d\n", engines);
     if (engines == 0)
         printf("The device does not overlap copies with kernels, so streams gain nothing.\n");
-}
-
-// Random numbers of 29 bits, so that the sum of three fits an int.
-static inline void fill_random(int *data) {
-    random_bytes(data, size * sizeof(int));
-    for (size_t i = 0; i < size; i++)
-        data[i] &= 0x1fffffff;
-}
-
-// The mean of data[i] and its two neighbours, which the kernel takes from the first 256 elements.
-static inline float mean_of_three(const int *data, size_t i, size_t first) {
-    return (data[i] + data[(i + 1) % first] + data[(i + 2) % first]) / 3.0f;
-}
-
-// Compares the whole result. Float rounds on the host as on the device, because the expression has no
-// multiplication that could be fused with an addition, and the compiler does not reorder it.
-static inline bool verify(const int *a, const int *b, const int *c) {
-    return check_ints("c", c, size, [=](size_t i) {
-        size_t at = i / chunk * chunk, first = min_of(min_of(chunk, size - at), 256);
-        return (mean_of_three(a + at, i - at, first) + mean_of_three(b + at, i - at, first)) / 2;
-    });
 }
 
 static Timeline timeline;

@@ -101,6 +101,7 @@ PARTS = [
     ("docs/terms.md", "index of terms", "terms", index),
     ("docs/terms.md", "index of names", "names", names),
     ("docs/book-vs-today.md", "table of conclusions", "conclusions", "bench/then.py --conclusions"),
+    ("docs/since-the-book.md", "table of times", "since", "bench/then.py --since"),
     ("docs/performance.md", "table of times", "performance", "bench/report.py --summary"),
     ("bench/results/README.md", "recorded times", "results", "bench/report.py --results"),
     ("bench/results/README.md", "part about scaling", "scaling", "bench/scaling.py --tables"),

@@ -65,8 +65,8 @@ def lacks(program):
     """The device that a program needs and this machine lacks, or None. Libraries are not checked."""
     if program.gpus > 1 and devices() < program.gpus:
         return f"needs {program.gpus} GPUs"
-    if {"opencl", "vulkan"} & set(program.libraries) and waived(program.name):
-        return "needs an OpenCL device, or a GPU whose driver has Vulkan"
+    if {"opencl", "vulkan", "sm"} & set(re.findall("[a-z]+", program.needs)) and waived(program.name):
+        return "needs an OpenCL device, a GPU whose driver has Vulkan, or a newer GPU"
     return None
 
 

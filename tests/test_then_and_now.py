@@ -25,8 +25,8 @@ def test_the_programs_print_the_figures(command, run):
     known = [p for p in helpers.programs() if str(p) == program]
     if not known or not known[0].built:
         pytest.skip(f"{program} is not built here")
-    if helpers.devices() < known[0].gpus:
-        pytest.skip(f"needs {known[0].gpus} GPUs")
+    if helpers.lacks(known[0]):
+        pytest.skip(helpers.lacks(known[0]))
     out = run(program, *options, *smaller(command), status=0).out
     figures = then.commands()[command]
     for name, numbers in then.read(figures, out).items():
@@ -47,6 +47,7 @@ def test_the_ladders_have_the_rungs():
     for claim in then.facts().claims.values():
         first, _, second = then.terms(claim)
         assert first in figures and (second in figures or second == 2), claim
+    assert [row for row in then.facts().since.values() if {row["slow"], row["fast"]} - figures.keys()] == []
 
 
 @pytest.mark.parametrize(
@@ -90,6 +91,8 @@ bandwidth = | | | | chapter03/enum_gpu | Bandwidth: {} GB/s | {} GB/s
 [claims]
 speed = B 1.2 | The GPU is faster. | quick < slow | | it is not.
 unmeasured = B 1.3 | Two are faster. | waived < slow
+[since]
+work = some work | loops | a call | slow | rung
 [limits]
 blocks = blocks | 65535 | Grid: {}
 units = arithmetic units | 240 | Units: {} | cores
@@ -117,8 +120,8 @@ def recorder(bench):  # noqa: F811
 
 
 def shown(recorder, part):
-    if part == "Conclusions":
-        return cells(recorder.run("--conclusions", script="then.py").out)[2:]
+    if part in ("Conclusions", "Since"):
+        return cells(recorder.run(f"--{part.lower()}", script="then.py").out)[2:]
     text = recorder.run("--tables", script="then.py").out.split(f"### {part}\n")[1]
     return cells(text.split("\n### ")[0])[2:]
 
@@ -128,6 +131,7 @@ def test_figures_are_recorded_and_shown(recorder):
         ("Figures", 4),
         ("Conclusions", 3),
         ("Limits", 2),
+        ("Since", 2),
     ):  # without records nothing is invented
         assert {row[column] for row in shown(recorder, part)} == {"not measured"}
     recorder.run("add_ladder")
@@ -148,6 +152,8 @@ def test_figures_are_recorded_and_shown(recorder):
     # 52 / 416, and 50 / 30, which is not less
     wanted = [["0.12", "1.67", "**no**: it is not."], ["1/46", "not measured", "not measured"]]
     assert [row[2:5] for row in shown(recorder, "Conclusions")] == wanted
+    since = ["some work", "loops", "30.0 ms", "a call", "83.9 µs, 200 GB/s", "357.63"]
+    assert [row[:6] for row in shown(recorder, "Since")] == [since]
     assert shown(recorder, "Limits")[0] == ["blocks", "65535", "2147483647", "not measured"]
     assert shown(recorder, "Limits")[1] == ["arithmetic units", "240", "16896", "not measured"]
     assert shown(recorder, "Devices")[-1][:4] == ["NVIDIA H200", "132", "16896", "not measured"]

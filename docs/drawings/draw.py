@@ -392,6 +392,127 @@ def hash_table(d):
     state(372, "2. entries[h] = A, then entries[h] = B", "entries[h]>B A>E B>E E>F", ": lost")
 
 
+def managed_pages(d):
+    """The pages of managed memory
+
+    With page faults each page moves when the kernel first reads it. Prefetching moves all pages before the kernel begins. With the
+    advice pages stay in the memory of the host, and the device reads them over the bus."""
+
+    def way(y, title, pages, says):
+        d.head(y, title)
+        for x, side in (EDGE, "host"), (264, "device"):
+            d.text(x, y + 24, f"memory of the {side}", "s")
+            for i, state in enumerate(pages):
+                kinds = {"h": ("a", "i"), "d": ("i", "b"), "f": ("w", "w")}
+                kind = kinds[state][side == "device"]
+                d.box(x + 52 * i, y + 32, 46, 30, f"p {i}" if kind in "ab" else "", kind)
+        if "d" not in pages:
+            d.arrow((366, y + 64), (366, y + 76), (100, y + 76), (100, y + 63))
+        return d.note(y + (98 if "d" not in pages else 84), says) + 22
+
+    y = d.note(28, "Four pages that the host has written, and a kernel that reads them") + 12
+    says = "Pages 0 and 1 have moved. A read of page 2 (hatched) caused a fault: it is copied, and the read waits."
+    y = way(y, "Page faults", "ddfh", says)
+    y = way(y, "Prefetch", "dddd", "All pages have moved in one piece before the kernel began.")
+    way(
+        y,
+        "Advice: they stay on the host",
+        "hhhh",
+        "No page moves: each read goes over the bus, also a second one.",
+    )
+
+
+def memory_pool(d):
+    """cudaFree, and freeing in the order of a stream
+
+    With cudaFree in the loop chunk 1 begins when chunk 0 has been freed. With cudaFreeAsync the streams overlap, and chunk 2 uses the
+    memory of chunk 0."""
+
+    def rows(y, title, steps, height):
+        d.head(y, title)
+        for stream in 0, 1:
+            d.text(EDGE, y + 30 + 34 * stream, f"stream {stream}", "s")
+        for stream, at, length, words, kind in steps:
+            d.box(84 + 30 * at, y + 12 + 34 * stream, 30 * length, 28, words, kind)
+        return d.note(y + height, "time to the right", 84) + 16
+
+    free = [(s, at, 1, "", "w") for s, at in ((0, 5), (1, 11))]
+    first = [(0, 0, 5, "chunk 0 in memory A", "a"), (1, 6, 5, "chunk 1 in memory A", "b")]
+    y = rows(28, "cudaMalloc and cudaFree", first + free, 100)
+    y = (
+        d.note(
+            y,
+            "Hatched: cudaFree. The host waits there until all streams have finished, so chunk 1 comes later.",
+        )
+        + 16
+    )
+    then = [(0, 0, 5, "chunk 0 in A", "a"), (0, 5, 5, "chunk 2 in A", "a")]
+    more = [(1, 1, 5, "chunk 1 in B", "b"), (1, 6, 5, "chunk 3 in B", "b")]
+    y = rows(y, "cudaMallocAsync and cudaFreeAsync", then + more, 100)
+    d.note(
+        y,
+        "The host has issued all steps and waits nowhere. What is freed goes to the pool, and to the next chunk of the stream.",
+    )
+
+
+def groups(d):
+    """The groups of a dot product
+
+    The tiles of a block add their values in registers. The first tile of a block adds the sums of its tiles. After the barrier of the
+    grid the first tile of block 0 adds the sums of the blocks."""
+    for b in range(3):
+        x = EDGE + 154 * b
+        d.text(x, 28, f"block {b}", "h")
+        for tile in range(4):
+            d.box(x + 35 * tile, 38, 31, 26, f"t{tile}", "a")
+            d.arrow((x + 15 + 35 * tile, 64), (x + 15 + 35 * tile, 91))
+            d.box(x + 35 * tile, 92, 31, 26)
+            d.arrow((x + 15 + 35 * tile, 118), (x + 15 if tile < 1 else x + 15 + 8 * tile, 147))
+        d.box(x, 148, 136, 26, "t0: the block's sum", "a")
+        d.arrow((x + 68, 174), (x + 68, 201))
+        d.box(x, 202, 136, 26, f"partial_c[{b}]")
+        d.arrow((x + 68, 228), (x + 68, 247))
+        d.arrow((x + 68, 276), (68 + 24 * b, 305))
+    d.box(EDGE, 248, 444, 28, "grid.sync()", "b", "m c")
+    d.box(EDGE, 306, 136, 26, "t0: the sum c", "a")
+    d.note(324, "Only block 0 works here.", 176)
+    d.note(
+        358,
+        "Filled: reduce() over the 32 threads of a tile, in registers. Between: shared and global memory. Drawn with 4 tiles, not 8.",
+    )
+
+
+def graph(d):
+    """Launches one by one, and as a graph
+
+    One by one, the host issues two launches a step, and short kernels wait for it. A graph is issued by one call, and its kernels follow
+    each other. A changed argument is written into the nodes of the graph."""
+
+    def row(y, name, boxes):
+        d.text(EDGE, y + 19, name, "s")
+        for at, length, words, kind in boxes:
+            d.box(84 + 12 * at, y, 12 * length, 28, words, kind)
+
+    d.head(28, "One by one")
+    row(42, "host", [(5 * i, 5, "call", "b") for i in range(6)])
+    row(82, "device", [(5 * i + 4, 2, "CB"[i % 2], "a") for i in range(6)])
+    for i in range(6):
+        d.arrow((84 + 60 * i + 52, 70), (84 + 60 * i + 56, 81))
+    y = d.note(136, "C: copy_const_kernel, B: blend_kernel. The device waits for the next call.")
+    d.head(y + 18, "As a graph")
+    row(y + 32, "host", [(0, 7, "one call", "b")])
+    row(y + 72, "device", [(6 + 2 * i, 2, "CB"[i % 2], "a") for i in range(6)])
+    d.arrow((152, y + 60), (160, y + 71))
+    d.head(y + 140, "A new speed")
+    row(y + 154, "graph", [(5 * i, 3, "CB"[i % 2], "nb"[i % 2]) for i in range(6)])
+    for i in range(5):
+        d.arrow((120 + 60 * i, y + 168), (143 + 60 * i, y + 168))
+    d.note(
+        y + 210,
+        "cudaGraphExecKernelNodeSetParams writes it into each node B (thick frames). The graph is recorded once.",
+    )
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
     # Every function of this file draws one.

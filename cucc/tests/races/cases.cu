@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cuda_pipeline.h>
 #include <cusparse.h>
 #include <mma.h>
 
@@ -114,6 +115,20 @@ __global__ void warp_volatile(int *data, bool wrong) {
     }
     if (i == 0)
         data[0] = sum[0];
+}
+
+// Copies that begin while other threads still read the last ones
+__global__ void async_copy(int *data, bool wrong) {
+    __shared__ int cells[N];
+    for (int i = 0; i < 2; ++i) {
+        __pipeline_memcpy_async(&cells[threadIdx.x], &data[threadIdx.x], sizeof(int)); // async_copy
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
+        __syncthreads();
+        data[N + threadIdx.x] = cells[N - 1 - threadIdx.x]; // async_copy
+        if (!wrong)
+            __syncthreads();
+    }
 }
 
 // A shuffle exchanges registers, it does not order memory.
@@ -417,9 +432,9 @@ static const struct {
     const char *name;
     void (*run)(int *, bool);
 } cases[] = {
-    KERNEL(tile, 1) KERNEL(warp_volatile, 1) KERNEL(shuffle_order, 1) KERNEL(matrix_load, 1)
-    KERNEL(matrix_store, 1) KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1) KERNEL(increment, 4)
-    KERNEL(histogram, 1) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
+    KERNEL(tile, 1) KERNEL(warp_volatile, 1) KERNEL(async_copy, 1) KERNEL(shuffle_order, 1)
+    KERNEL(matrix_load, 1) KERNEL(matrix_store, 1) KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1)
+    KERNEL(increment, 4) KERNEL(histogram, 1) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
     KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)
     HOST(missing_event) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel) HOST(each_stream) HOST(library)
     HOST(two_fills) HOST(fill_and_kernel)

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+/*
+ * async_alloc: device memory that is allocated and freed in the order of a stream
+ *
+ * Teaches: cudaMallocAsync and cudaFreeAsync are steps of a stream, as copies and kernels are: no call waits,
+ *          and memory is free for others when the stream reaches the step. What is freed goes to a memory
+ *          pool, from which the next allocation takes it. cudaMalloc and cudaFree go to the driver and wait
+ *          for all streams, so that in a loop nothing overlaps.
+ * Terms:   stream-ordered allocation, memory pool, stream, overlap, asynchronous copy, chunk
+ * Book:    10.5 (after the book)
+ * Since:   CUDA 11.2; every GPU whose driver has memory pools (cudaDevAttrMemoryPoolsSupported)
+ * Run:     ./bin/chapter13/async_alloc --chunk 64K
+ * Differs: as chapter10/basic_double_stream, but each chunk has device memory of its own, and the loop runs
+ *          over single chunks, which the streams take in turn.
+ * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --size 1 --chunk 1
+ */
+#include "../common/book.h"
+#include "../common/proofs/chunks.h" // fill_random(), verify()
+
+#define N              (1024 * 1024)
+#define FULL_DATA_SIZE (N * 20)
+
+size_t size = FULL_DATA_SIZE; // --size, elements in all
+size_t chunk = N;             // --chunk, elements that are copied and computed at a time
+static cudaStream_t stream0, stream1;
+static int *host_a, *host_b, *host_c;
+static float time_loop(void (*loop)(void));
+static bool check(float malloc_ms, float first_ms, float again_ms);
+
+// As in chapter 10
+__global__ void kernel(const int *a, const int *b, int *c, size_t n) {
+    size_t idx = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    if (idx < n) {
+        size_t first = n < 256 ? n : 256;
+        size_t idx1 = (idx + 1) % first;
+        size_t idx2 = (idx + 2) % first;
+        float as = (a[idx] + a[idx1] + a[idx2]) / 3.0f;
+        float bs = (b[idx] + b[idx1] + b[idx2]) / 3.0f;
+        c[idx] = (as + bs) / 2;
+    }
+}
+
+// cudaMalloc and cudaFree belong to no stream. Kernels or copies of any stream could still use the memory,
+// so cudaFree waits until the device has finished: the host never gets ahead, and the streams take turns.
+static void malloc_loop(void) {
+    for (size_t i = 0; i < size; i += chunk) {
+        cudaStream_t stream = i / chunk % 2 == 0 ? stream0 : stream1;
+        size_t count = min_of(chunk, size - i);
+        int *dev_a, *dev_b, *dev_c;
+        HANDLE_ERROR(cudaMalloc(&dev_a, count * sizeof(int)));
+        HANDLE_ERROR(cudaMalloc(&dev_b, count * sizeof(int)));
+        HANDLE_ERROR(cudaMalloc(&dev_c, count * sizeof(int)));
+        HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
+        HANDLE_ERROR(cudaMemcpyAsync(dev_b, host_b + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
+        kernel<<<(count + 255) / 256, 256, 0, stream>>>(dev_a, dev_b, dev_c, count);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c, count * sizeof(int), cudaMemcpyDeviceToHost, stream));
+        HANDLE_ERROR(cudaFree(dev_a));
+        HANDLE_ERROR(cudaFree(dev_b));
+        HANDLE_ERROR(cudaFree(dev_c));
+    }
+}
+
+// The same with the stream as a further argument. The pointer is known at once; the memory may be used by
+// what is behind the allocation in the stream and before the free. Another stream would have to wait for an
+// event.
+static void async_loop(void) {
+    for (size_t i = 0; i < size; i += chunk) {
+        cudaStream_t stream = i / chunk % 2 == 0 ? stream0 : stream1;
+        size_t count = min_of(chunk, size - i);
+        int *dev_a, *dev_b, *dev_c;
+        HANDLE_ERROR(cudaMallocAsync(&dev_a, count * sizeof(int), stream));
+        HANDLE_ERROR(cudaMallocAsync(&dev_b, count * sizeof(int), stream));
+        HANDLE_ERROR(cudaMallocAsync(&dev_c, count * sizeof(int), stream));
+        HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
+        HANDLE_ERROR(cudaMemcpyAsync(dev_b, host_b + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
+        kernel<<<(count + 255) / 256, 256, 0, stream>>>(dev_a, dev_b, dev_c, count);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c, count * sizeof(int), cudaMemcpyDeviceToHost, stream));
+        HANDLE_ERROR(cudaFreeAsync(dev_a, stream)); // the next chunk of this stream gets this memory
+        HANDLE_ERROR(cudaFreeAsync(dev_b, stream));
+        HANDLE_ERROR(cudaFreeAsync(dev_c, stream));
+    }
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    HANDLE_ERROR(cudaStreamCreate(&stream0));
+    HANDLE_ERROR(cudaStreamCreate(&stream1));
+    HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc(&host_c, size * sizeof(int), cudaHostAllocDefault));
+    fill_random(host_a);
+    fill_random(host_b);
+
+    // The pool of the device, from which cudaMallocAsync allocates. Up to the release threshold it keeps what
+    // is freed. The default is 0: whenever the host waits for the device, the driver gets the memory back.
+    cudaMemPool_t pool;
+    uint64_t threshold = UINT64_MAX;
+    HANDLE_ERROR(cudaDeviceGetDefaultMemPool(&pool, options.device));
+    HANDLE_ERROR(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
+
+    time_loop(malloc_loop); // a warm-up
+    float malloc_ms = time_loop(malloc_loop);
+    float first_ms = time_loop(async_loop); // the pool is empty and gets its memory from the driver
+    float again_ms = time_loop(async_loop);
+    bool ok = check(malloc_ms, first_ms, again_ms);
+
+    HANDLE_ERROR(cudaMemPoolTrimTo(pool, 0)); // gives back what the pool keeps
+    HANDLE_ERROR(cudaFreeHost(host_a));
+    HANDLE_ERROR(cudaFreeHost(host_b));
+    HANDLE_ERROR(cudaFreeHost(host_c));
+    HANDLE_ERROR(cudaStreamDestroy(stream0));
+    HANDLE_ERROR(cudaStreamDestroy(stream1));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Allocates device memory for each chunk, in the order of a stream.", TIMES,
+              {OPTION_SIZE("size", &size, 1, 1LL << 40, "elements in all"),
+               OPTION_SIZE("chunk", &chunk, 1, 1 << 30, "elements at a time")});
+    int pools;
+    HANDLE_ERROR(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, options.device));
+    if (!pools)
+        quit(EXIT_WAIVED, "needs a device with memory pools");
+    chunk = min_of(chunk, size);
+    require_memory(4 * size * sizeof(int), 2 * 6 * chunk * sizeof(int));
+}
+
+static bool all_right = true; // the results of all loops
+
+// Runs a loop and checks its result. Returns its time in milliseconds.
+static float time_loop(void (*loop)(void)) {
+    cudaEvent_t start, stop;
+    float elapsedTime;
+    memset(host_c, 0xff, size * sizeof(int));
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    HANDLE_ERROR(cudaEventRecord(start, 0));
+    loop();
+    HANDLE_ERROR(cudaStreamSynchronize(stream0));
+    HANDLE_ERROR(cudaStreamSynchronize(stream1));
+    HANDLE_ERROR(cudaEventRecord(stop, 0));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
+    all_right = verify(host_a, host_b, host_c) && all_right;
+    return elapsedTime;
+}
+
+// As chapter 10 does it: memory for one chunk of each stream, allocated before the loop
+static int *dev_a[2], *dev_b[2], *dev_c[2];
+static void once_loop(void) {
+    for (size_t i = 0; i < size; i += chunk) {
+        const int k = i / chunk % 2;
+        cudaStream_t stream = k == 0 ? stream0 : stream1;
+        size_t n = min_of(chunk, size - i);
+        HANDLE_ERROR(cudaMemcpyAsync(dev_a[k], host_a + i, n * sizeof(int), cudaMemcpyHostToDevice, stream));
+        HANDLE_ERROR(cudaMemcpyAsync(dev_b[k], host_b + i, n * sizeof(int), cudaMemcpyHostToDevice, stream));
+        kernel<<<(n + 255) / 256, 256, 0, stream>>>(dev_a[k], dev_b[k], dev_c[k], n);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c[k], n * sizeof(int), cudaMemcpyDeviceToHost, stream));
+    }
+}
+
+static bool check(float malloc_ms, float first_ms, float again_ms) {
+    DeviceArray<int> a(2 * chunk), b(2 * chunk), c(2 * chunk);
+    for (int k = 0; k < 2; k++) {
+        dev_a[k] = a + k * chunk;
+        dev_b[k] = b + k * chunk;
+        dev_c[k] = c + k * chunk;
+    }
+    printf("Chunks: %zu, each with three arrays of its own\n", (size + chunk - 1) / chunk);
+    printf("cudaMalloc in the loop:       %.3f ms\n", malloc_ms);
+    printf("cudaMallocAsync in the loop:  %.3f ms, again %.3f ms\n", first_ms, again_ms);
+    printf("cudaMalloc before the loop:   %.3f ms\n", time_loop(once_loop));
+    return all_right;
+}
+
+// Task: async_loop(): The same work as malloc_loop() does, with stream-ordered allocation: the memory of a
+// chunk is allocated and freed in the stream of the chunk. No call of the loop waits for the device. The
+// streams take the chunks in turn.

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cluster_hist: histogram whose bins are spread over the shared memory of a cluster of blocks
+ *
+ * Teaches: The blocks of a cluster run at the same time on neighbouring multiprocessors. They have a
+ *          barrier in common, and each reads and writes the shared memory of the others: distributed
+ *          shared memory. So the privatization of section 9.4.2 works for more bins than a block can
+ *          have: 65,536 bins of 4 bytes are 256 KiB, and 32 KiB for each of 8 blocks.
+ * Terms:   cluster, distributed shared memory, privatization, shared memory, atomic operation, barrier
+ * Book:    9.4.2 (after the book)
+ * Since:   CUDA 11.8, compute capability 9.0 (H100)
+ * After:   chapter13/managed_hist
+ * Run:     ./bin/chapter13/cluster_hist --size 512M --cluster 4
+ * Differs: as chapter09/hist_gpu_shmem_atomics, but values of 16 bits, which chapter09/hist_wide_ladder
+ *          counts without clusters. The CPU back end has no clusters: there the program is waived.
+ * Needs:   sm=90
+ * Check:   --size 100003 | --size 48891 --cluster 2
+ */
+#include <cooperative_groups.h>
+#include "../common/book.h"
+#include "../common/timing.h"
+
+namespace cg = cooperative_groups;
+
+#define SIZE (50 * 1024 * 1024)
+#define BINS 65536
+
+const int THREADS = 1024; // of a block
+
+static size_t size = SIZE; // --size: values
+static int blocks_of_cluster = 8;
+static bool check(const unsigned long long *histo, const unsigned short *buffer);
+__global__ void histo_gmem(const unsigned short *buffer, size_t size, unsigned long long *histo);
+
+__global__ void histo_kernel([[maybe_unused]] const unsigned short *buffer, [[maybe_unused]] size_t size,
+                             [[maybe_unused]] unsigned long long *histo) {
+#if __CUDA_ARCH__ >= 900
+    extern __shared__ unsigned temp[]; // the bins of this block: those from `first` on
+    cg::cluster_group cluster = cg::this_cluster();
+    unsigned bins = BINS / cluster.num_blocks(), first = bins * cluster.block_rank();
+    for (unsigned i = threadIdx.x; i < bins; i += blockDim.x)
+        temp[i] = 0;
+    // The barrier of the cluster: now all blocks have begun, so that their shared memory exists, and all bins
+    // are 0. __syncthreads() would wait for the threads of this block only.
+    cluster.sync();
+
+    // map_shared_rank() turns the address of a variable in shared memory into that of the same variable in
+    // another block of the cluster, or in this one. An atomic operation works on it as on any other address.
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride) {
+        unsigned *there = cluster.map_shared_rank(temp, buffer[i] / bins);
+        atomicAdd(&there[buffer[i] % bins], 1);
+    }
+    // The cluster has counted all its values. Without this barrier a block could also end, and its shared
+    // memory with it, while other blocks still add to it.
+    cluster.sync();
+
+    for (unsigned i = threadIdx.x; i < bins; i += blockDim.x)
+        atomicAdd(&histo[first + i], temp[i]);
+#endif
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    unsigned short *buffer = (unsigned short *)big_random_block(size * sizeof(unsigned short));
+    unsigned long long *histo = host_array<unsigned long long>(BINS);
+
+    unsigned short *dev_buffer;
+    unsigned long long *dev_histo;
+    HANDLE_ERROR(cudaMalloc(&dev_buffer, size * sizeof(unsigned short)));
+    HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size * sizeof(unsigned short), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMalloc(&dev_histo, BINS * sizeof(unsigned long long)));
+    auto clear = [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, BINS * sizeof(unsigned long long))); };
+
+    // <<<>>> has no place for the size of a cluster, so the launch is described by structures. The number of
+    // blocks is a multiple of that of a cluster.
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    int blocks = prop.multiProcessorCount * 2 / blocks_of_cluster * blocks_of_cluster;
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = blocks_of_cluster;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {
+        dim3(blocks), dim3(THREADS), BINS / blocks_of_cluster * sizeof(unsigned), 0, &attribute, 1};
+    HANDLE_ERROR(cudaFuncSetAttribute(histo_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      config.dynamicSmemBytes)); // more than 48 KiB, with few blocks
+    float ms = median_ms(
+        [&] { HANDLE_ERROR(cudaLaunchKernelEx(&config, histo_kernel, dev_buffer, size, dev_histo)); }, clear);
+    HANDLE_ERROR(cudaMemcpy(histo, dev_histo, BINS * sizeof(unsigned long long), cudaMemcpyDeviceToHost));
+    printf("%d blocks in clusters of %d, bins in shared memory:  %.4f ms, %.1f GB/s\n", blocks,
+           blocks_of_cluster, ms, size * sizeof(unsigned short) / ms / 1e6);
+    bool ok = check(histo, buffer);
+
+    ms = median_ms([&] { histo_gmem<<<blocks, THREADS>>>(dev_buffer, size, dev_histo); }, clear);
+    HANDLE_ERROR(cudaMemcpy(histo, dev_histo, BINS * sizeof(unsigned long long), cudaMemcpyDeviceToHost));
+    printf("Bins in global memory:  %.4f ms, %.1f GB/s\n", ms, size * sizeof(unsigned short) / ms / 1e6);
+    ok = check(histo, buffer) && ok;
+
+    HANDLE_ERROR(cudaFree(dev_histo));
+    HANDLE_ERROR(cudaFree(dev_buffer));
+    free(histo);
+    free(buffer);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    int choice = 2;
+    configure(argc, argv, "Counts 16-bit values with clusters of blocks.", TIMES,
+              {OPTION_SIZE("size", &size, 1, UINT_MAX, "values to count"),
+               OPTION_WORD("cluster", &choice, "2|4|8", "blocks of a cluster")});
+    blocks_of_cluster = 2 << choice;
+    int clusters;
+    cudaFuncAttributes compiled;
+    HANDLE_ERROR(cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, options.device));
+    HANDLE_ERROR(cudaFuncGetAttributes(&compiled, histo_kernel));
+    if (!clusters || compiled.ptxVersion < 90)
+        quit(EXIT_WAIVED, "needs clusters of blocks: a device of compute capability 9.0, and code for it");
+    require_memory(size * sizeof(unsigned short), size * sizeof(unsigned short));
+}
+
+// As chapter09/hist_gpu_gmem_atomics counts
+__global__ void histo_gmem(const unsigned short *buffer, size_t size, unsigned long long *histo) {
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride)
+        atomicAdd(&histo[buffer[i]], 1ULL);
+}
+
+static bool check(const unsigned long long *histo, const unsigned short *buffer) {
+    HostArray<unsigned long long> expected(BINS);
+    std::fill(+expected, expected + BINS, 0);
+    for (size_t i = 0; i < size; i++)
+        expected[buffer[i]]++;
+    return check_counts("bin", histo, expected, BINS);
+}
+
+// Task: histo_kernel(): The BINS bins are spread evenly over the dynamic shared memory of the blocks of a
+// cluster, in the order of their ranks. First, each block initializes its bins to zero. Second, the threads
+// of the grid count the `size` values of a grid-stride loop, with atomic operations in the shared memory of
+// the block that has the bin. Third, each block adds its bins to those of histo, with atomic additions in
+// global memory. A barrier for all threads of the cluster separates the first step from the second, and the
+// second from the third.

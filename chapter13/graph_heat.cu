@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+/*
+ * graph_heat: the steps of the heat simulation as a graph, whose parameter is changed
+ *
+ * Teaches: Stream capture records launches as a graph instead of running them. The graph is checked and
+ *          prepared once, and then one call launches all of its nodes, so that a launch costs the host
+ *          a fraction of what it did. The arguments are recorded too; those of a node can be changed without
+ *          recording the graph again.
+ * Terms:   graph, stream capture, launch overhead, stencil, ping-pong buffers, heat equation
+ * Book:    7.3.3 (after the book)
+ * Since:   CUDA 10.1, every GPU; as written here CUDA 12.3
+ * Run:     ./bin/chapter13/graph_heat --size 256
+ * Differs: as chapter07/heat_gmem without the picture: three frames of 90 steps, launched one by one, as a
+ *          graph, and as a graph with another speed.
+ * Check:   --size 100 --iterations 9 --slower 0.1 | --size 37 --iterations 10
+ */
+#include <chrono>
+#include <vector>
+#include "../common/book.h"
+#include "../common/proofs/heat.h" // DIM, SPEED, STEPS, place_heaters(), in_hot_corner()
+
+#if CUDART_VERSION < 13000 // CUDA 12 has the call of today under this name
+#define cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3
+#endif
+
+struct DataBlock {
+    float *dev_inSrc, *dev_outSrc, *dev_constSrc;
+    cudaStream_t stream;
+};
+
+static size_t size = DIM;     // --size
+static int steps = STEPS;     // --iterations, time steps of a frame
+static float speed = SPEED;   // of the first two frames
+static float slower = 0.125f; // --slower, the speed of the third frame
+static void initialize(DataBlock *d);
+static bool check(DataBlock *d, cudaGraphExec_t graphExec);
+
+// The kernels of chapter 7, unchanged. They are below, since nothing is new in them.
+__global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size);
+__global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size, float speed);
+
+// The steps of a frame, two launches each. The stream is not the default stream, which cannot be captured.
+// During a capture `nodes` gets the node of each launch of blend_kernel.
+static void anim_gpu(DataBlock *d, std::vector<cudaGraphNode_t> *nodes = NULL) {
+    dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+    float *in = d->dev_inSrc, *out = d->dev_outSrc;
+    for (int i = 0; i < steps; i++) {
+        copy_const_kernel<<<blocks, threads, 0, d->stream>>>(in, d->dev_constSrc, size);
+        HANDLE_LAUNCH();
+        blend_kernel<<<blocks, threads, 0, d->stream>>>(out, in, size, speed);
+        HANDLE_LAUNCH();
+        swap(in, out);
+        if (nodes) { // what the next call for the stream would have to wait for: the launch above
+            cudaStreamCaptureStatus status;
+            const cudaGraphNode_t *last;
+            size_t count;
+            HANDLE_ERROR(cudaStreamGetCaptureInfo(d->stream, &status, NULL, NULL, &last, NULL, &count));
+            nodes->push_back(last[0]);
+        }
+    }
+    // Pointers are recorded as they are, so each frame has to begin and end in the same buffer.
+    if (in != d->dev_inSrc)
+        HANDLE_ERROR(cudaMemcpyAsync(d->dev_inSrc, in, size * size * sizeof(float), cudaMemcpyDeviceToDevice,
+                                     d->stream));
+}
+
+// Changes the last argument of each launch of blend_kernel in the executable graph.
+static void set_speed(const std::vector<cudaGraphNode_t> &nodes, cudaGraphExec_t graphExec, float speed) {
+    for (cudaGraphNode_t node : nodes) {
+        cudaKernelNodeParams params;
+        HANDLE_ERROR(cudaGraphKernelNodeGetParams(node, &params));
+        void **recorded = params.kernelParams; // pointers to the arguments; they belong to the graph
+        void *arguments[] = {recorded[0], recorded[1], recorded[2], &speed};
+        params.func = (void *)blend_kernel;
+        params.kernelParams = arguments;
+        HANDLE_ERROR(cudaGraphExecKernelNodeSetParams(graphExec, node, &params));
+    }
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    DataBlock data;
+    size_t bytes = size * size * sizeof(float);
+    HANDLE_ERROR(cudaMalloc(&data.dev_inSrc, bytes));
+    HANDLE_ERROR(cudaMalloc(&data.dev_outSrc, bytes));
+    HANDLE_ERROR(cudaMalloc(&data.dev_constSrc, bytes));
+    HANDLE_ERROR(cudaStreamCreate(&data.stream));
+    initialize(&data); // the heaters and the initial temperatures
+
+    // Between both calls the launches are recorded and do not run. The graph is what has to be done in which
+    // order; the executable graph is what the device needs for that.
+    cudaGraph_t graph;
+    cudaGraphExec_t graphExec;
+    HANDLE_ERROR(cudaStreamBeginCapture(data.stream, cudaStreamCaptureModeGlobal));
+    std::vector<cudaGraphNode_t> nodes;
+    anim_gpu(&data, &nodes);
+    HANDLE_ERROR(cudaStreamEndCapture(data.stream, &graph));
+    HANDLE_ERROR(cudaGraphInstantiate(&graphExec, graph, 0));
+
+    anim_gpu(&data); // two launches a step, as in chapter 7
+    HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
+    set_speed(nodes, graphExec, slower); // holds for later launches, not for the one before
+    HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
+    bool ok = check(&data, graphExec); // copies the temperatures, as in chapter 7, after what the stream does
+
+    HANDLE_ERROR(cudaGraphExecDestroy(graphExec));
+    HANDLE_ERROR(cudaGraphDestroy(graph));
+    HANDLE_ERROR(cudaStreamDestroy(data.stream));
+    HANDLE_ERROR(cudaFree(data.dev_inSrc));
+    HANDLE_ERROR(cudaFree(data.dev_outSrc));
+    HANDLE_ERROR(cudaFree(data.dev_constSrc));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Heat that spreads over a plate, with the launches in a graph.", TIMES,
+              {OPTION_SIZE("size", &size, 1, 8192, "cells a side"),
+               OPTION_INT("iterations", &steps, 1, 1000, "steps in a frame"),
+               OPTION_FLOAT("slower", &slower, 0.001f, 0.25f, "speed of the last frame")});
+    size_t bytes = size * size * sizeof(float);
+    require_memory(8 * bytes, 3 * bytes);
+}
+
+// Both kernels are those of chapter07/heat_gmem.
+__global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
+    unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= size || y >= size)
+        return;
+    size_t offset = x + y * size;
+    if (cptr[offset] != 0)
+        iptr[offset] = cptr[offset];
+}
+
+__global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size, float speed) {
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
+    unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= size || y >= size)
+        return;
+    size_t offset = x + y * size;
+    size_t left = x > 0 ? offset - 1 : offset;
+    size_t right = x < size - 1 ? offset + 1 : offset;
+    size_t top = y > 0 ? offset - size : offset;
+    size_t bottom = y < size - 1 ? offset + size : offset;
+    float c = inSrc[offset];
+    outSrc[offset] =
+        c + speed * ((inSrc[top] - c) + (inSrc[bottom] - c) + (inSrc[left] - c) + (inSrc[right] - c));
+}
+
+static void initialize(DataBlock *d) {
+    HostArray<float> temp(size * size);
+    place_heaters(temp, size);
+    HANDLE_ERROR(cudaMemcpy(d->dev_constSrc, temp, size * size * sizeof(float), cudaMemcpyHostToDevice));
+    for (size_t i = 0; i < size * size; i++)
+        if (in_hot_corner(i % size, i / size, size, size))
+            temp[i] = 1;
+    HANDLE_ERROR(cudaMemcpy(d->dev_inSrc, temp, size * size * sizeof(float), cudaMemcpyHostToDevice));
+}
+
+// Prints the median times of a step: until the calls of its frame have returned, and until it has run. There
+// are 11 runs after a warm-up, or as many as fit into half a second, but at least one.
+template <class Launch> static void time_frames(const char *how, DataBlock *d, Launch launch) {
+    const auto now = [] { return std::chrono::steady_clock::now(); };
+    std::vector<double> launched, finished; // microseconds
+    double total = 0;
+    launch();
+    while (launched.empty() || (launched.size() < 11 && total < 5e5)) {
+        HANDLE_ERROR(cudaStreamSynchronize(d->stream));
+        auto start = now();
+        launch();
+        launched.push_back(std::chrono::duration<double, std::micro>(now() - start).count());
+        HANDLE_ERROR(cudaStreamSynchronize(d->stream));
+        finished.push_back(std::chrono::duration<double, std::micro>(now() - start).count());
+        total += finished.back();
+    }
+    std::sort(launched.begin(), launched.end());
+    std::sort(finished.begin(), finished.end());
+    size_t middle = launched.size() / 2;
+    printf("%s a step is launched in %.3f us, and has run after %.3f us\n", how, launched[middle] / steps,
+           finished[middle] / steps);
+}
+
+// The reference computes all frames in double. Rounding: as in check_frames of common/proofs/heat.h, with the
+// allowance for any speed.
+static bool check(DataBlock *d, cudaGraphExec_t graphExec) {
+    const size_t cells = size * size;
+    HostArray<float> got(d->dev_inSrc, cells), heaters(cells);
+    HostArray<double> plates(2 * cells);
+    double *in = plates, *out = plates + cells, sum = 0;
+    place_heaters(heaters, size);
+    for (size_t i = 0; i < cells; i++)
+        in[i] = in_hot_corner(i % size, i / size, size, size) ? 1.0f : heaters[i];
+    for (int i = 0; i < 3 * steps; i++) {
+        spread(out, in, heaters, size, i < 2 * steps ? speed : slower);
+        swap(in, out);
+    }
+    for (size_t i = 0; i < cells; i++)
+        sum += got[i];
+    printf("Mean temperature: %.9f\n", sum / cells);
+    time_frames("One by one:", d, [&] { anim_gpu(d); });
+    time_frames("As a graph:", d, [&] { HANDLE_ERROR(cudaGraphLaunch(graphExec, d->stream)); });
+    return check_floats("temperature", got, in, cells, 3 * steps * 0x1.8p-24);
+}
+
+// Task: main(): Record the launches of a frame as a graph, and use it. Allocate the three arrays, each of
+// `bytes` bytes, and create data.stream. After the initialization capture in that stream what anim_gpu()
+// launches, and instantiate the graph, without flags. Frame 1 is launched one by one. Launch the graph in the
+// stream for frame 2, and after the change of the speed for frame 3. At the end destroy
+// the executable graph, the graph and the stream, and free the memory.

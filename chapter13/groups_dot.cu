@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/*
+ * groups_dot: dot product with cooperative groups and a barrier for the whole grid
+ *
+ * Teaches: A group is a value that names threads: a tile of a warp, the block, the grid. reduce() adds a
+ *          value of each thread of a tile in registers, and sync() is the barrier of a group. A barrier of
+ *          the grid needs a cooperative launch, whose blocks all run at the same time. With it the device
+ *          also adds the partial sums, for which chapter 5 had to end the kernel.
+ * Terms:   cooperative groups, cooperative launch, grid barrier, warp shuffle, reduction, occupancy
+ * Book:    5.3.1 (after the book)
+ * Since:   CUDA 11.0 (tiles and barriers: CUDA 9.0); the barrier of the grid: compute capability 6.0
+ * Run:     ./bin/chapter13/groups_dot --size 1M
+ * Differs: as chapter05/dot, but the grid has all blocks that the device can run at the same time, and one
+ *          number comes back to the host.
+ * Check:   --size 1000 | --size 100003
+ */
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include "../common/book.h"
+#include "../common/proofs/dot.h" // fill_dot(), expected_dot()
+#include "../common/timing.h"     // median_ms()
+
+namespace cg = cooperative_groups;
+
+#define N (33 * 1024)
+const int threadsPerBlock = 256;
+
+static size_t n = N; // --size
+static bool check(float c, const float *dev_a, const float *dev_b, int blocks);
+
+__global__ void dot(const float *a, const float *b, float *partial_c, float *c, size_t n) {
+    cg::grid_group grid = cg::this_grid();
+    cg::thread_block block = cg::this_thread_block();
+    cg::thread_block_tile<32> tile = cg::tiled_partition<32>(block); // on every device of today: a warp
+    __shared__ float cache[threadsPerBlock / 32];                    // a number a tile, not one a thread
+
+    // As in chapter 5, with the index of the thread in the grid and the number of threads of the grid.
+    float temp = 0;
+    for (size_t tid = grid.thread_rank(); tid < n; tid += grid.num_threads())
+        temp += a[tid] * b[tid];
+
+    // The threads of a tile exchange registers (warp shuffles): they need neither shared memory nor a
+    // barrier, and each of them gets the sum. The sums of the tiles still go through shared memory.
+    temp = cg::reduce(tile, temp, cg::plus<float>());
+    if (tile.thread_rank() == 0)
+        cache[tile.meta_group_rank()] = temp;
+    block.sync(); // the same as __syncthreads()
+    if (tile.meta_group_rank() == 0) {
+        temp = tile.thread_rank() < tile.meta_group_size() ? cache[tile.thread_rank()] : 0;
+        temp = cg::reduce(tile, temp, cg::plus<float>());
+        if (tile.thread_rank() == 0)
+            partial_c[grid.block_rank()] = temp;
+    }
+
+    // Behind the barrier all blocks have written their partial sums, and every thread sees them. As at
+    // __syncthreads(), every thread has to come here, so no block may return before.
+    grid.sync();
+    if (grid.block_rank() == 0 && tile.meta_group_rank() == 0) {
+        temp = 0;
+        for (size_t i = tile.thread_rank(); i < grid.num_blocks(); i += tile.num_threads())
+            temp += partial_c[i];
+        temp = cg::reduce(tile, temp, cg::plus<float>());
+        if (tile.thread_rank() == 0)
+            *c = temp;
+    }
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+
+    // Blocks that wait for each other must all run at the same time. A launch of more of them fails with
+    // cudaErrorCooperativeLaunchTooLarge: blocks that have not begun would be waited for in vain.
+    int blocksPerMultiprocessor;
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    HANDLE_ERROR(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocksPerMultiprocessor, dot, threadsPerBlock, 0));
+    int blocksPerGrid = min_of(blocksPerMultiprocessor * prop.multiProcessorCount,
+                               (n + threadsPerBlock - 1) / threadsPerBlock);
+
+    float *a = host_array<float>(n), *b = host_array<float>(n), c;
+    fill_dot(a, b, n);
+
+    float *dev_a, *dev_b, *dev_partial_c, *dev_c;
+    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
+
+    // <<<>>> cannot ask for a cooperative launch. The arguments are passed by their addresses.
+    void *arguments[] = {&dev_a, &dev_b, &dev_partial_c, &dev_c, &n};
+    HANDLE_ERROR(cudaLaunchCooperativeKernel(dot, blocksPerGrid, threadsPerBlock, arguments, 0, 0));
+    HANDLE_LAUNCH();
+
+    HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
+    bool ok = check(c, dev_a, dev_b, blocksPerGrid);
+
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_partial_c));
+    HANDLE_ERROR(cudaFree(dev_c));
+    free(a);
+    free(b);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Dot product in one launch, with cooperative groups.", TIMES,
+              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector")});
+    int cooperative;
+    HANDLE_ERROR(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, options.device));
+    if (!cooperative)
+        quit(EXIT_WAIVED, "needs a device with cooperative launches");
+    require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
+}
+
+// The kernel of section 5.3.1, for the comparison
+static __global__ void dot_2010(const float *a, const float *b, float *c, size_t n) {
+    __shared__ float cache[threadsPerBlock];
+    float temp = 0;
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
+        temp += a[tid] * b[tid];
+    cache[threadIdx.x] = temp;
+    __syncthreads();
+    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
+        if (threadIdx.x < i)
+            cache[threadIdx.x] += cache[threadIdx.x + i];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        c[blockIdx.x] = cache[0];
+}
+
+// Times both ways from the launch until the host has the sum, with equal numbers of blocks. The order in
+// which reduce() adds the values of a tile is not specified: at most 31 of the additions are behind each
+// other.
+static bool check(float c, const float *dev_a, const float *dev_b, int blocks) {
+    DeviceArray<float> dev_partial_c(blocks), dev_c(1);
+    HostArray<float> partial_c(blocks);
+    float *partial = dev_partial_c, *sum = dev_c, book = 0, again = 0;
+    double book_ms = median_ms([&] {
+        dot_2010<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+        HANDLE_ERROR(cudaMemcpy(partial_c, partial, blocks * sizeof(float), cudaMemcpyDeviceToHost));
+        book = 0;
+        for (int i = 0; i < blocks; i++)
+            book += partial_c[i];
+    });
+    void *arguments[] = {&dev_a, &dev_b, &partial, &sum, &n};
+    double ms = median_ms([&] {
+        HANDLE_ERROR(cudaLaunchCooperativeKernel(dot, blocks, threadsPerBlock, arguments, 0, 0));
+        HANDLE_ERROR(cudaMemcpy(&again, sum, sizeof(float), cudaMemcpyDeviceToHost));
+    });
+    printf("Does GPU value %.6g = %.6g?\n", c, expected_dot(n));
+    printf("Tree in shared memory, sum on the host:  %.4f ms\n", book_ms);
+    printf("Tiles, and a barrier of the grid:        %.4f ms\n", ms);
+    double additions = ceil((double)n / ((double)blocks * threadsPerBlock)) + 3 * 31 + blocks / 32 + 1;
+    bool ok = check_dot("dot product of section 5.3.1", book, n, tree_additions(n, blocks, threadsPerBlock));
+    ok = check_dot("dot product again", again, n, additions) && ok;
+    return check_dot("dot product", c, n, additions) && ok;
+}
+
+// Task: dot(): The sum of a[i] * b[i] over all i < n, in *c. The kernel is launched cooperatively, with
+// blocks of 256 threads. First, each thread adds the products of a grid-stride loop. Second, the threads of
+// each tile of 32 add their sums with cg::reduce(); the sums of the 8 tiles of a block go through shared
+// memory, and block b stores their sum in partial_c[b]. Third, after a barrier of the grid, one tile adds the
+// elements of partial_c, one for each block, and one of its threads stores the sum in *c.

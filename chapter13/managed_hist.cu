@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+/*
+ * managed_hist: histogram of managed memory: page faults, prefetching, advice
+ *
+ * Teaches: Managed memory has one address for host and device. A page moves to the processor that accesses
+ *          it: the access causes a page fault, the driver copies the page, and the access is repeated.
+ *          cudaMemPrefetchAsync moves pages in the order of a stream before a kernel needs them.
+ *          cudaMemAdvise tells the driver how memory will be used, here that its pages stay on the host.
+ * Terms:   managed memory, page fault, prefetch, zero-copy, histogram bin, privatization, event
+ * Book:    9.4.2 (after the book)
+ * Since:   CUDA 8.0, compute capability 6.0 (without page faults: CUDA 6.0, 3.0); as written here CUDA 12.2
+ * Run:     ./bin/chapter13/managed_hist --size 256M
+ * Differs: as chapter09/hist_gpu_shmem_atomics, but nothing is copied, and the histogram is made three times.
+ * Check:   --size 100000
+ */
+#include "../common/book.h"
+
+#define SIZE (100 * 1024 * 1024)
+
+#if CUDART_VERSION < 13000 // CUDA 12 has the calls of today under these names
+#define cudaMemPrefetchAsync cudaMemPrefetchAsync_v2
+#define cudaMemAdvise        cudaMemAdvise_v2
+#endif
+
+static size_t size = SIZE; // --size
+enum Way { PAGE_FAULTS, PREFETCH, ADVICE };
+static bool check(Way way, float ms, const unsigned long long *histo);
+static bool check_copied(const unsigned char *buffer);
+
+// As in chapter 9. A kernel does not see whether its memory is managed.
+__global__ void histo_kernel(const unsigned char *buffer, size_t size, unsigned long long *histo) {
+    __shared__ unsigned temp[256];
+    temp[threadIdx.x] = 0;
+    __syncthreads();
+
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride)
+        atomicAdd(&temp[buffer[i]], 1);
+    __syncthreads();
+
+    atomicAdd(&histo[threadIdx.x], temp[threadIdx.x]);
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    const cudaMemLocation host = {cudaMemLocationTypeHost, 0};
+    const cudaMemLocation device = {cudaMemLocationTypeDevice, options.device};
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    cudaEvent_t start, stop;
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+
+    // One pointer each, for the host and the device. Where a page lies is decided by the first access to it.
+    unsigned char *buffer;
+    unsigned long long *histo;
+    HANDLE_ERROR(cudaMallocManaged(&buffer, size));
+    HANDLE_ERROR(cudaMallocManaged(&histo, 256 * sizeof(*histo)));
+
+    bool ok = true;
+    for (Way way : {PAGE_FAULTS, PREFETCH, ADVICE}) {
+        // The host may use the memory, since no kernel is running. Its accesses move the pages to the host.
+        seed_random(options.seed);
+        random_bytes(buffer, size);
+        HANDLE_ERROR(cudaMemset(histo, 0, 256 * sizeof(*histo))); // moves its page to the device
+
+        // Without page faults in kernels (Windows, some virtual machines) these calls are refused; there the
+        // launch moves all managed memory to the device, and the host must wait for the kernel.
+        if (way == ADVICE && prop.concurrentManagedAccess) {
+            // The pages stay on the host, and the device maps them: it reads them over the bus without a page
+            // fault, as it reads zero-copy memory (chapter 11). Good for what is read once.
+            HANDLE_ERROR(cudaMemAdvise(buffer, size, cudaMemAdviseSetPreferredLocation, host));
+            HANDLE_ERROR(cudaMemAdvise(buffer, size, cudaMemAdviseSetAccessedBy, device));
+        }
+        HANDLE_ERROR(cudaEventRecord(start, 0));
+        if (way == PREFETCH && prop.concurrentManagedAccess)
+            HANDLE_ERROR(
+                cudaMemPrefetchAsync(buffer, size, device, 0, 0)); // returns at once, as a launch does
+        histo_kernel<<<prop.multiProcessorCount * 2, 256>>>(buffer, size, histo);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaEventRecord(stop, 0));
+
+        // A copy would wait for the kernel. There is none, so the host itself waits before it reads the bins.
+        HANDLE_ERROR(cudaEventSynchronize(stop));
+        float elapsedTime;
+        HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+        ok = check(way, elapsedTime, histo) && ok;
+    }
+    ok = check_copied(buffer) && ok;
+
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
+    HANDLE_ERROR(cudaFree(histo));
+    HANDLE_ERROR(cudaFree(buffer));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Counts bytes of managed memory in three ways.", TIMES,
+              {OPTION_SIZE("size", &size, 1, (size_t)1 << 31, "bytes to count")});
+    require_memory(2 * size, 2 * size); // pages may be on either side; and the copies of check_copied()
+    int managed, concurrent;
+    HANDLE_ERROR(cudaDeviceGetAttribute(&managed, cudaDevAttrManagedMemory, options.device));
+    HANDLE_ERROR(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, options.device));
+    if (!managed)
+        quit(EXIT_WAIVED, "needs a device with managed memory");
+    cudaFuncAttributes loaded;
+    HANDLE_ERROR(cudaFuncGetAttributes(&loaded, histo_kernel)); // so that the first launch does not load it
+    if (!concurrent)
+        printf("Kernels cause no page faults here: the launch moves all pages, in each of the three ways.\n");
+}
+
+// The bytes come from --seed once more, a part at a time, and are counted on the host.
+static bool check_bins(const unsigned long long *histo) {
+    static unsigned long long expected[256], counted;
+    unsigned char bytes[1 << 16];
+    if (counted == 0)
+        seed_random(options.seed);
+    while (counted < size) {
+        size_t count = min_of(sizeof(bytes), size - counted);
+        random_bytes(bytes, count);
+        for (size_t i = 0; i < count; i++)
+            expected[bytes[i]]++;
+        counted += count;
+    }
+    return check_counts("bin", histo, expected, 256);
+}
+
+static bool check(Way way, float ms, const unsigned long long *histo) {
+    const char *names[] = {"Page faults:", "Prefetch:", "Advice:"};
+    printf("%-20s %7.2f ms, %.1f GB/s\n", names[way], ms, size / ms / 1e6);
+    return check_bins(histo);
+}
+
+// The same work as chapter 9 does it: with a copy, here from pageable memory. Allocation is not timed.
+static bool check_copied(const unsigned char *buffer) {
+    cudaDeviceProp prop;
+    cudaEvent_t start, stop;
+    float ms;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    HostArray<unsigned char> pageable(size);
+    memcpy(pageable, buffer, size);
+    DeviceArray<unsigned char> dev_buffer(size);
+    DeviceArray<unsigned long long> dev_histo(256);
+    HANDLE_ERROR(cudaMemset(dev_histo, 0, 256 * sizeof(unsigned long long)));
+    HANDLE_ERROR(cudaEventRecord(start, 0));
+    HANDLE_ERROR(cudaMemcpy(dev_buffer, pageable, size, cudaMemcpyHostToDevice));
+    histo_kernel<<<prop.multiProcessorCount * 2, 256>>>(dev_buffer, size, dev_histo);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaEventRecord(stop, 0));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&ms, start, stop));
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
+    printf("%-20s %7.2f ms, %.1f GB/s\n", "Copied, as in 2010:", ms, size / ms / 1e6);
+    return check_bins(HostArray<unsigned long long>(dev_histo, 256));
+}
+
+// Task: main(): Make the histogram of managed memory. Get prop and create both events. Allocate managed
+// memory for `size` bytes (buffer) and 256 bins (histo). The loop does the work in three ways. With ADVICE:
+// prefer `host` as the location of buffer and say that `device` accesses it. Record start. With PREFETCH:
+// move buffer to `device`. Both only if prop.concurrentManagedAccess is not 0. Launch histo_kernel with two
+// blocks of 256 threads for each multiprocessor, record stop, wait for it and compute elapsedTime. At the end
+// destroy the events and free the memory.

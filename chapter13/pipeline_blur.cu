@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pipeline_blur: a box filter whose tiles are copied to shared memory while it computes others
+ *
+ * Teaches: An asynchronous copy goes from global to shared memory without a register, and the thread
+ *          that begins it goes on at once. Copies are committed in batches, and a thread waits until
+ *          all but its latest batches are complete. With several stages, which are tiles in shared
+ *          memory, the next tiles are copied while the block computes one: that hides the latency of
+ *          global memory.
+ * Terms:   pipeline, asynchronous copy, shared memory, latency hiding, double buffering, tile, halo,
+ *          barrier
+ * Book:    12.2.5 (after the book)
+ * Since:   CUDA 11.0, compute capability 8.0 (A100, GeForce RTX 3080)
+ * Run:     ./bin/chapter13/pipeline_blur --size 8000 --strips 2
+ * Differs: box() is the kernel of chapter12/npp_blur, for floats and one radius: an asynchronous copy
+ *          has 4, 8 or 16 bytes. Before compute capability 8.0 the same calls copy through registers,
+ *          at once, and the waits do nothing.
+ * Check:   --size 150 --strips 2 | --size 7
+ */
+#include <cuda_pipeline.h>
+#include "../common/book.h"
+#include "../common/timing.h"
+
+#define DIM    1024
+#define RADIUS 2 // the mean of 5 x 5 pixels
+
+const int WIDTH = 32, HEIGHT = 8; // of a tile, without its halo; a block has one thread for each pixel
+
+static size_t size = DIM; // --size
+static int strips = 4;    // --strips: blocks that share the tiles of a column
+static bool check(const char *name, const float *out, const float *in);
+
+// Coordinates are clamped at the edges.
+__device__ const float *pixel(const float *in, int size, int x, int y) {
+    return &in[min(max(x, 0), size - 1) + (size_t)min(max(y, 0), size - 1) * size];
+}
+
+__global__ void box(const float *in, float *out, int size) {
+    int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= size || y >= size)
+        return;
+    float sum = 0, side = 2 * RADIUS + 1;
+    for (int j = y - RADIUS; j <= y + RADIUS; j++)
+        for (int i = x - RADIUS; i <= x + RADIUS; i++)
+            sum += *pixel(in, size, i, j);
+    out[x + (size_t)y * size] = sum / (side * side);
+}
+
+// A block computes every gridDim.y-th tile of a column of tiles. Tile number t is in stage t % STAGES.
+template <int STAGES> __global__ void box_pipeline(const float *in, float *out, int size) {
+    const int ROW = WIDTH + 2 * RADIUS, PIXELS = ROW * (HEIGHT + 2 * RADIUS);
+    __shared__ float stage[STAGES][PIXELS];
+    int tiles = (size + HEIGHT - 1) / HEIGHT, thread = threadIdx.x + threadIdx.y * WIDTH;
+    int mine = (tiles - (int)blockIdx.y + (int)gridDim.y - 1) / (int)gridDim.y; // tiles of this block
+
+    // Begins the copies of a tile with its halo. A plain assignment would load each pixel into a register,
+    // and the thread would wait for it before it could store it. An empty batch is committed too, so that the
+    // number of batches behind a tile is the same for the last tiles.
+    auto fetch = [&](int t) {
+        int left = blockIdx.x * WIDTH - RADIUS, top = (blockIdx.y + t * gridDim.y) * HEIGHT - RADIUS;
+        for (int i = thread; t < mine && i < PIXELS; i += WIDTH * HEIGHT)
+            __pipeline_memcpy_async(&stage[t % STAGES][i], pixel(in, size, left + i % ROW, top + i / ROW),
+                                    sizeof(float));
+        __pipeline_commit();
+    };
+
+    for (int t = 0; t < STAGES - 1; t++)
+        fetch(t);
+    for (int t = 0; t < mine; t++) {
+        fetch(t + STAGES - 1);
+        // STAGES - 1 later batches may still be under way. The wait is for the copies that this thread has
+        // begun; the barrier makes those of the other threads visible.
+        __pipeline_wait_prior(STAGES - 1);
+        __syncthreads();
+
+        int x = threadIdx.x + blockIdx.x * WIDTH;
+        int y = threadIdx.y + (blockIdx.y + t * gridDim.y) * HEIGHT;
+        float sum = 0, side = 2 * RADIUS + 1;
+        for (int j = 0; j < side; j++)
+            for (int i = 0; i < side; i++)
+                sum += stage[t % STAGES][threadIdx.x + i + (threadIdx.y + j) * ROW];
+        if (x < size && y < size)
+            out[x + (size_t)y * size] = sum / (side * side);
+        __syncthreads(); // all have read this stage: the next fetch overwrites it
+    }
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    size_t bytes = size * size * sizeof(float);
+    float *in = host_array<float>(size * size), *out = host_array<float>(size * size), *dev_in, *dev_out;
+    for (size_t i = 0; i < size * size; i++)
+        in[i] = random_bits() % 256;
+    HANDLE_ERROR(cudaMalloc(&dev_in, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_out, bytes));
+    HANDLE_ERROR(cudaMemcpy(dev_in, in, bytes, cudaMemcpyHostToDevice));
+
+    bool ok = true;
+    dim3 threads(WIDTH, HEIGHT), blocks((size + WIDTH - 1) / WIDTH, (size + HEIGHT - 1) / HEIGHT);
+    auto run = [&](const char *name, auto kernel, dim3 blocks) {
+        HANDLE_ERROR(cudaMemset(dev_out, 0xff, bytes)); // NaN
+        float ms = median_ms([&] { kernel<<<blocks, threads>>>(dev_in, dev_out, size); });
+        HANDLE_ERROR(cudaMemcpy(out, dev_out, bytes, cudaMemcpyDeviceToHost));
+        printf("%-22s %.4f ms, %.1f GB/s\n", name, ms, 2 * bytes / ms / 1e6);
+        ok = check(name, out, in) && ok;
+    };
+    run("box, a thread a pixel", box, blocks);
+    // Fewer blocks than tiles, so that a block has next tiles to copy. Several blocks on a multiprocessor
+    // hide latency as well: while one waits, another computes. The fewer there are, the more the stages
+    // matter.
+    blocks.y = min_of(strips, blocks.y);
+    run("pipeline of 1 stage", box_pipeline<1>, blocks);
+    run("pipeline of 3 stages", box_pipeline<3>, blocks);
+
+    HANDLE_ERROR(cudaFree(dev_in));
+    HANDLE_ERROR(cudaFree(dev_out));
+    free(in);
+    free(out);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Blurs a picture with tiles that are copied asynchronously.", TIMES,
+              {OPTION_SIZE("size", &size, 1, 32768, "pixels a side"),
+               OPTION_INT("strips", &strips, 1, 65535, "blocks that share the tiles of a column")});
+    require_memory(size * size * (2 * sizeof(float) + sizeof(double)), 2 * size * size * sizeof(float));
+}
+
+// The reference first adds the columns of each mask, in whole numbers. The kernel rounds once, in the
+// division: sums of 25 bytes are exact.
+static bool check(const char *name, const float *out, const float *in) {
+    const int side = 2 * RADIUS + 1, last = (int)size - 1;
+    HostArray<long> columns(size);
+    return check_floats(name, out, size * size, 0x1p-24, [&](size_t pixel) {
+        const int x = pixel % size, y = pixel / size;
+        for (int i = 0; x == 0 && i <= last; i++) {
+            columns[i] = 0;
+            for (int j = y - RADIUS; j <= y + RADIUS; j++)
+                columns[i] += in[i + std::clamp(j, 0, last) * size];
+        }
+        long sum = 0;
+        for (int i = x - RADIUS; i <= x + RADIUS; i++)
+            sum += columns[std::clamp(i, 0, last)];
+        return (double)sum / (side * side);
+    });
+}
+
+// Task: box_pipeline(): A block has WIDTH x HEIGHT threads. It computes the tiles of WIDTH x HEIGHT pixels
+// with the column blockIdx.x and the rows blockIdx.y, blockIdx.y + gridDim.y, and so on; `size` need not be a
+// multiple of either. Tiles with a halo of RADIUS pixels are copied by __pipeline_memcpy_async() to STAGES
+// arrays in shared memory, coordinates clamped at the edges, so that the copies of the next STAGES - 1 tiles
+// are under way while the block computes one. A pixel of `out` is the mean of the (2 * RADIUS + 1) x
+// (2 * RADIUS + 1) pixels of `in` around it.

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+/*
+ * wmma_matmul: matrix product by tensor cores, in half precision and TF32, and its error
+ *
+ * Teaches: A tensor core multiplies tiles of matrices. A warp loads tiles into fragments, which are
+ *          spread over the registers of its lanes, and one call adds the product of two fragments to a
+ *          third. The sums are floats; the factors have 11 significant bits, in half and in TF32, in
+ *          place of 24, and that is where the error comes from. Half has fewer bits for the exponent as
+ *          well: 65,504 is its largest number, while TF32 has the range of float.
+ * Terms:   tensor core, matrix product, TF32, tile, warp, lane
+ * Book:    5.3.1 (after the book)
+ * Since:   half: CUDA 9.0, compute capability 7.0 (V100); TF32: CUDA 11.0, 8.0 (A100)
+ * After:   chapter13/thrust_dot
+ * Run:     ./bin/chapter13/wmma_matmul --size 4096
+ * Differs: matmul() is the kernel of chapter05/matmul_gmem. On a device without TF32 that part is left
+ *          out. chapter05/matmul_ladder has the accuracy of float from tensor cores, and the speed of
+ *          cuBLAS.
+ * Check:   --size 50 | --size 16
+ */
+#include <cuda_fp16.h>
+#include <mma.h>
+#include "../common/book.h"
+#include "../common/proofs/product.h"
+#include "../common/timing.h"
+using namespace nvcuda;
+
+#define WIDTH 512
+#define TILE  16 // rows and columns of the tile of c that a warp computes
+
+static size_t n = WIDTH; // --size: rows and columns of the matrices
+static void fill(float *matrix, size_t width, bool whole);
+static bool check(const char *name, bool whole, double rounding, const float *a, const float *b,
+                  const float *c, size_t width);
+static bool has_tf32(void);
+__global__ void matmul_tf32(const float *a, const float *b, float *c, size_t n);
+
+__global__ void matmul(const float *a, const float *b, float *c, size_t n) {
+    size_t col = threadIdx.x + blockIdx.x * blockDim.x, row = threadIdx.y + blockIdx.y * blockDim.y;
+    if (row >= n || col >= n)
+        return;
+    float sum = 0;
+    for (size_t k = 0; k < n; k++)
+        sum += a[row * n + k] * b[k * n + col];
+    c[row * n + col] = sum;
+}
+
+// A warp computes a tile of c: threadIdx.x is the lane, threadIdx.y the warp of the block. All 32 lanes take
+// part in each call, with the same arguments; which elements a lane holds is not specified. Tiles go from
+// global memory to registers, so there is neither shared memory nor a barrier, and each element of a and b is
+// read n / TILE times in place of n times. Tiles are whole, so n is a multiple of TILE.
+__global__ void matmul_half(const half *a, const half *b, float *c, size_t n) {
+    size_t col = TILE * blockIdx.x, row = TILE * (threadIdx.y + blockIdx.y * blockDim.y);
+    if (row >= n) // for all lanes of the warp
+        return;
+    wmma::fragment<wmma::matrix_a, TILE, TILE, 16, half, wmma::row_major> tile_a; // rows, columns, k
+    wmma::fragment<wmma::matrix_b, TILE, TILE, 16, half, wmma::row_major> tile_b;
+    wmma::fragment<wmma::accumulator, TILE, TILE, 16, float> sum;
+    wmma::fill_fragment(sum, 0);
+    for (size_t k = 0; k < n; k += 16) {
+        wmma::load_matrix_sync(tile_a, &a[row * n + k], n); // n is the distance of two rows
+        wmma::load_matrix_sync(tile_b, &b[k * n + col], n);
+        wmma::mma_sync(sum, tile_a, tile_b, sum);
+    }
+    wmma::store_matrix_sync(&c[row * n + col], sum, n, wmma::mem_row_major);
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    size_t width = (n + TILE - 1) / TILE * TILE, elements = width * width; // padded with zeros to whole tiles
+    float *a = host_array<float>(elements), *b = host_array<float>(elements),
+          *c = host_array<float>(elements);
+    half *half_a = host_array<half>(elements), *half_b = host_array<half>(elements);
+
+    float *dev_a, *dev_b, *dev_c;
+    half *dev_half_a, *dev_half_b;
+    HANDLE_ERROR(cudaMalloc(&dev_a, elements * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, elements * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, elements * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_half_a, elements * sizeof(half)));
+    HANDLE_ERROR(cudaMalloc(&dev_half_b, elements * sizeof(half)));
+
+    bool ok = true;
+    dim3 threads(32, 4), blocks((width + 31) / 32, (width + 3) / 4);
+    dim3 tiles(width / TILE, (width / TILE + 3) / 4); // 4 warps a block
+    for (bool whole : {false, true}) {
+        fill(a, width, whole);
+        fill(b, width, whole);
+        for (size_t i = 0; i < elements; i++) {
+            half_a[i] = __float2half(a[i]); // rounds
+            half_b[i] = __float2half(b[i]);
+        }
+        HANDLE_ERROR(cudaMemcpy(dev_a, a, elements * sizeof(float), cudaMemcpyHostToDevice));
+        HANDLE_ERROR(cudaMemcpy(dev_b, b, elements * sizeof(float), cudaMemcpyHostToDevice));
+        HANDLE_ERROR(cudaMemcpy(dev_half_a, half_a, elements * sizeof(half), cudaMemcpyHostToDevice));
+        HANDLE_ERROR(cudaMemcpy(dev_half_b, half_b, elements * sizeof(half), cudaMemcpyHostToDevice));
+
+        auto run = [&](const char *name, double rounding, auto launch) {
+            HANDLE_ERROR(cudaMemset(dev_c, 0xff, elements * sizeof(float))); // NaN
+            float ms = median_ms(launch);
+            HANDLE_ERROR(cudaMemcpy(c, dev_c, elements * sizeof(float), cudaMemcpyDeviceToHost));
+            printf("%-6s %9.3f ms, %8.1f GFLOP/s, ", name, ms, 2.0 * n * n * n / ms / 1e6);
+            ok = check(name, whole, rounding, a, b, c, width) && ok;
+        };
+        printf(whole ? "Whole numbers of at most 11 bits:\n" : "Random numbers between -1 and 1:\n");
+        run("float", 0, [&] { matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, width); });
+        run("half", 0x1p-11, [&] { matmul_half<<<tiles, threads>>>(dev_half_a, dev_half_b, dev_c, width); });
+        if (has_tf32())
+            run("TF32", 0x1p-11, [&] { matmul_tf32<<<tiles, threads>>>(dev_a, dev_b, dev_c, width); });
+    }
+
+    for (void *array : {(void *)dev_a, (void *)dev_b, (void *)dev_c, (void *)dev_half_a, (void *)dev_half_b})
+        HANDLE_ERROR(cudaFree(array));
+    for (void *array : {(void *)a, (void *)b, (void *)c, (void *)half_a, (void *)half_b})
+        free(array);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Multiplies two matrices by tensor cores.", TIMES,
+              {OPTION_SIZE("size", &n, 1, 32768, "width of the matrices")});
+    size_t elements = (n + TILE) * (n + TILE), bytes = (3 * sizeof(float) + 2 * sizeof(half)) * elements;
+    require_memory(bytes, bytes);
+}
+
+// The same with floats, of which the tensor core uses 11 bits. The kernel rounds them; otherwise the other
+// 13 bits would be cut off, which is twice the error.
+__global__ void matmul_tf32(const float *a, const float *b, float *c, size_t n) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    size_t col = TILE * blockIdx.x, row = TILE * (threadIdx.y + blockIdx.y * blockDim.y);
+    if (row >= n)
+        return;
+    wmma::fragment<wmma::matrix_a, TILE, TILE, 8, wmma::precision::tf32, wmma::row_major> tile_a;
+    wmma::fragment<wmma::matrix_b, TILE, TILE, 8, wmma::precision::tf32, wmma::row_major> tile_b;
+    wmma::fragment<wmma::accumulator, TILE, TILE, 8, float> sum;
+    wmma::fill_fragment(sum, 0);
+    for (size_t k = 0; k < n; k += 8) {
+        wmma::load_matrix_sync(tile_a, &a[row * n + k], n);
+        wmma::load_matrix_sync(tile_b, &b[k * n + col], n);
+        for (float &x : tile_a.x)
+            x = wmma::__float_to_tf32(x);
+        for (float &x : tile_b.x)
+            x = wmma::__float_to_tf32(x);
+        wmma::mma_sync(sum, tile_a, tile_b, sum);
+    }
+    wmma::store_matrix_sync(&c[row * n + col], sum, n, wmma::mem_row_major);
+#endif
+}
+
+// Whether the kernel that runs on this device is compiled with TF32
+static bool has_tf32(void) {
+    cudaFuncAttributes attributes;
+    HANDLE_ERROR(cudaFuncGetAttributes(&attributes, matmul_tf32));
+    if (attributes.ptxVersion < 80)
+        printf("TF32   needs code for compute capability 8.0\n");
+    return attributes.ptxVersion >= 80;
+}
+
+// Random numbers between -1 and 1; or whole numbers, of which no sum of n products exceeds 2^24 and none has
+// more than 11 bits: their product is exact
+static void fill(float *matrix, size_t width, bool whole) {
+    int most = whole ? sqrt(0x1p24 / max_of(n, TILE)) : 1 << 23;
+    for (size_t i = 0; i < width * width; i++) {
+        int number = (int)(random_bits() % (2 * most + 1)) - most;
+        bool inside = i / width < n && i % width < n;
+        matrix[i] = inside ? number * (whole ? 1 : 0x1p-23f) : 0;
+    }
+}
+
+// Computes about 16 rows again in double. `rounding` is the largest error of a factor, which is at most 1.
+// The roundings of the 2 n factors of an element partly cancel; those of its sums are cut off by tensor
+// cores, so that they do not. A sum is less than 4 sqrt(n), but for a chance of one in 10^11.
+static bool check(const char *name, bool whole, double rounding, const float *a, const float *b,
+                  const float *c, size_t width) {
+    double limit = likely_roundings(2 * n) * rounding + n * 4 * sqrt(n) * 0x1p-23, largest = 0;
+    bool ok = !whole || check_product(a, b, c, width, width, width);
+    for (size_t row = 0; row < n; row += (n + 15) / 16) {
+        HostArray<double> expected(n);
+        HostArray<float> error(n);
+        std::fill(+expected, expected + n, 0);
+        for (size_t i = 0; i < n * n; i++)
+            expected[i % n] += (double)a[row * width + i / n] * b[i / n * width + i % n];
+        for (size_t col = 0; col < n; col++) {
+            error[col] = c[row * width + col] - expected[col];
+            largest = max_of(largest, fabs(error[col]));
+        }
+        ok = check_floats(name, error, n, whole ? 0 : limit, [](size_t) { return 0; }) && ok;
+    }
+    printf("largest error %.2g\n", largest);
+    return ok;
+}
+
+// Task: matmul_half(): c = a b for n x n matrices, all row-major, where n is a multiple of TILE. A block has
+// several warps of 32 threads; threadIdx.x is the lane and threadIdx.y the warp. A warp computes the tile of
+// TILE x TILE elements of c whose column of tiles is blockIdx.x and whose row of tiles is threadIdx.y +
+// blockIdx.y * blockDim.y, with fragments of half and a sum of float; a warp below the matrix does nothing.
