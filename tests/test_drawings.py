@@ -15,7 +15,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def test_the_drawings_are_fresh(tmp_path):
     run(ROOT, "docs/drawings/draw.py", tmp_path)
-    assert sorted(path.stem for path in tmp_path.iterdir()) == NAMES and len(NAMES) == 16
+    assert sorted(path.stem for path in tmp_path.iterdir()) == NAMES and len(NAMES) == 20
     assert [name for name in NAMES if (tmp_path / f"{name}.svg").read_text() != svg(name)] == []
 
 

@@ -513,6 +513,108 @@ def graph(d):
     )
 
 
+def stages(d):
+    """Stages of asynchronous copies
+
+    With one stage the copy of a tile ends before the block computes it, and begins after the last one has been computed. With three
+    stages the copies of the next two tiles are under way meanwhile."""
+
+    def rows(y, title, count, copies, computed):
+        d.head(y, title)
+        for stage in range(count):
+            d.text(EDGE, y + 30 + 34 * stage, f"stage {stage}", "s")
+        for tile, at in enumerate(copies):
+            d.box(84 + 27 * at, y + 12 + 34 * (tile % count), 27 * 3, 28, f"copy {tile}", "a")
+        for tile, at in enumerate(computed):
+            d.box(84 + 27 * at, y + 12 + 34 * (tile % count), 27 * 2, 28, f"use {tile}", "b")
+        return d.note(y + 34 * count + 30, "time to the right", 84) + 16
+
+    y = rows(28, "One stage", 1, (0, 5, 10), (3, 8))
+    y = rows(y, "Three stages", 3, (0, 0, 0, 5, 7, 9), (3, 5, 7, 9, 11))
+    d.note(y, "A stage is a tile in shared memory. The copy of tile 3 begins when tile 0 has been used.")
+
+
+def fragments(d):
+    """A tile of a product in fragments
+
+    A warp adds the products of the tiles along a row of tiles of a and a column of tiles of b. A tile is spread over the registers of
+    the 32 lanes of the warp."""
+    d.head(28, "One warp, one tile of c")
+    for x, name, filled in (
+        (EDGE, "a", lambda r, c: r == 1),
+        (172, "b", lambda r, c: c == 2),
+        (328, "c", lambda r, c: (r, c) == (1, 2)),
+    ):
+        kind = "b" if name == "c" else "a"
+        d.grid(x, 52, 4, 4, 30, lambda r, c: kind if filled(r, c) else "n")
+        d.text(x + 60, 192, name, "m c")
+    d.text(154, 118, "×", "m", 16)
+    d.text(310, 118, "=", "m", 16)
+    y = d.note(
+        222,
+        "Each box is a tile of 16 × 16 elements. mma_sync adds the product of a tile of a and a tile of b to the sum.",
+    )
+    d.head(y + 16, "The sum: 256 elements in 32 lanes")
+    for lane in range(8):
+        d.text(EDGE + 56 * lane + 24, y + 44, f"lane {lane}" if lane < 7 else "… 31", "m s")
+        d.box(EDGE + 56 * lane, y + 52, 48, 26, "8", "b")
+    d.note(
+        y + 102,
+        "8 registers a lane. Which element is where is not specified: all lanes call each function together.",
+    )
+
+
+def cluster(d):
+    """The bins of a cluster
+
+    Four blocks of a cluster have a quarter of the bins each. A thread of block 1 adds to a bin of block 3, whose address it gets from
+    map_shared_rank."""
+    d.box(EDGE, 40, 448, 174)
+    d.text(28, 62, "cluster: 4 blocks on neighbouring multiprocessors", "h")
+    for rank in range(4):
+        x = 28 + 108 * rank
+        d.box(x, 76, 100, 34, f"block {rank}", "a")
+        d.box(x, 150, 100, 52, f"bins {16 * rank}K\nto {16 * rank + 16}K", "b" if rank == 3 else "n")
+        d.arrow((x + 24, 110), (x + 24, 149))
+    d.arrow((202, 110), (202, 128), (412, 128), (412, 149))
+    y = d.note(
+        238, "temp, in the shared memory of each block: 64 KiB. The long arrow: map_shared_rank(temp, 3)"
+    )
+    d.note(
+        y + 8,
+        "The barrier of the cluster stands before the counting, when all bins are 0, and behind it: a block that ends takes its shared memory with it.",
+    )
+
+
+def fused(d):
+    """A sum over an iterator
+
+    With two kernels the products go to memory and back. With an iterator the reduction reads a and b, and computes each product when
+    it reads it."""
+
+    def way(y, title, boxes, says):
+        d.head(y, title)
+        for i, (words, kind) in enumerate(boxes):
+            x = EDGE + 158 * i
+            d.box(x, y + 16, 132, 46, words, kind)
+            if i:
+                d.arrow((x - 26, y + 39), (x - 1, y + 39))
+        return d.note(y + 86, says) + 22
+
+    y = way(
+        28,
+        "Products first, then their sum",
+        (("a, b\nin memory", "n"), ("products\nin memory", "b"), ("sum", "a")),
+        "Two kernels, and 16 bytes for each product: a and b are read, the product is written and read.",
+    )
+    way(
+        y,
+        "An iterator",
+        (("a, b\nin memory", "n"), ("product i, when\ni is read", "i"), ("sum", "a")),
+        "One kernel, and 8 bytes for each product. Dashed: in a register only.",
+    )
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
     # Every function of this file draws one.
