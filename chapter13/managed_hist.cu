@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
 
     bool ok = true;
     for (Way way : {PAGE_FAULTS, PREFETCH, ADVICE}) {
-        // The host may use the memory, since no kernel is running. Its accesses move the pages to the host.
+        // No kernel is running, so the host may write the memory. Its accesses move the pages to the host.
         seed_random(options.seed);
         random_bytes(buffer, size);
         HANDLE_ERROR(cudaMemset(histo, 0, 256 * sizeof(*histo))); // moves its page to the device
@@ -161,8 +161,8 @@ static bool check_copied(const unsigned char *buffer) {
 }
 
 // Task: main(): Make the histogram of managed memory. Get prop and create both events. Allocate managed
-// memory for `size` bytes (buffer) and 256 bins (histo). The loop does the work in three ways. With ADVICE:
-// prefer `host` as the location of buffer and say that `device` accesses it. Record start. With PREFETCH:
-// move buffer to `device`. Both only if prop.concurrentManagedAccess is not 0. Launch histo_kernel with two
-// blocks of 256 threads for each multiprocessor, record stop, wait for it and compute elapsedTime. At the end
-// destroy the events and free the memory.
+// memory for `size` bytes (buffer) and 256 bins (histo). The loop does the work in three ways. Clear the
+// bins. With ADVICE: prefer `host` as the location of buffer and say that `device` accesses it. Record start.
+// With PREFETCH: move buffer to `device`. Both only if prop.concurrentManagedAccess is not 0. Launch
+// histo_kernel with two blocks of 256 threads for each multiprocessor, record stop, wait for it and compute
+// elapsedTime. At the end destroy the events and free the memory.
