@@ -14,6 +14,7 @@
  * Check:   --size 100000
  */
 #include "../common/book.h"
+#include "../common/timing.h" // median_ms()
 
 #define SIZE (100 * 1024 * 1024)
 
@@ -137,25 +138,17 @@ static bool check(Way way, float ms, const unsigned long long *histo) {
 // The same work as chapter 9 does it: with a copy, here from pageable memory. Allocation is not timed.
 static bool check_copied(const unsigned char *buffer) {
     cudaDeviceProp prop;
-    cudaEvent_t start, stop;
-    float ms;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    HANDLE_ERROR(cudaEventCreate(&start));
-    HANDLE_ERROR(cudaEventCreate(&stop));
     HostArray<unsigned char> pageable(size);
     memcpy(pageable, buffer, size);
     DeviceArray<unsigned char> dev_buffer(size);
     DeviceArray<unsigned long long> dev_histo(256);
-    HANDLE_ERROR(cudaMemset(dev_histo, 0, 256 * sizeof(unsigned long long)));
-    HANDLE_ERROR(cudaEventRecord(start, 0));
-    HANDLE_ERROR(cudaMemcpy(dev_buffer, pageable, size, cudaMemcpyHostToDevice));
-    histo_kernel<<<prop.multiProcessorCount * 2, 256>>>(dev_buffer, size, dev_histo);
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaEventRecord(stop, 0));
-    HANDLE_ERROR(cudaEventSynchronize(stop));
-    HANDLE_ERROR(cudaEventElapsedTime(&ms, start, stop));
-    HANDLE_ERROR(cudaEventDestroy(start));
-    HANDLE_ERROR(cudaEventDestroy(stop));
+    float ms = median_ms(
+        [&] {
+            HANDLE_ERROR(cudaMemcpy(dev_buffer, pageable, size, cudaMemcpyHostToDevice));
+            histo_kernel<<<prop.multiProcessorCount * 2, 256>>>(dev_buffer, size, dev_histo);
+        },
+        [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, 256 * sizeof(unsigned long long))); });
     printf("%-20s %7.2f ms, %.1f GB/s\n", "Copied, as in 2010:", ms, size / ms / 1e6);
     return check_bins(HostArray<unsigned long long>(dev_histo, 256));
 }
