@@ -19,7 +19,8 @@
 #include "../common/book.h"
 #include "../common/proofs/heat.h" // DIM, SPEED, STEPS, place_heaters(), in_hot_corner()
 
-#if CUDART_VERSION < 13000 // CUDA 12 has the call of today under this name
+#if CUDART_VERSION < 13000 // CUDA 12 has the call of today under another name
+#undef cudaStreamGetCaptureInfo
 #define cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3
 #endif
 

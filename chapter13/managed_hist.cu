@@ -14,6 +14,7 @@
  * Check:   --size 100000
  */
 #include "../common/book.h"
+#include "../common/timing.h" // median_ms()
 
 #define SIZE (100 * 1024 * 1024)
 
@@ -59,7 +60,7 @@ int main(int argc, char **argv) {
 
     bool ok = true;
     for (Way way : {PAGE_FAULTS, PREFETCH, ADVICE}) {
-        // The host may use the memory, since no kernel is running. Its accesses move the pages to the host.
+        // No kernel is running, so the host may write the memory. Its accesses move the pages to the host.
         seed_random(options.seed);
         random_bytes(buffer, size);
         HANDLE_ERROR(cudaMemset(histo, 0, 256 * sizeof(*histo))); // moves its page to the device
@@ -137,32 +138,24 @@ static bool check(Way way, float ms, const unsigned long long *histo) {
 // The same work as chapter 9 does it: with a copy, here from pageable memory. Allocation is not timed.
 static bool check_copied(const unsigned char *buffer) {
     cudaDeviceProp prop;
-    cudaEvent_t start, stop;
-    float ms;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    HANDLE_ERROR(cudaEventCreate(&start));
-    HANDLE_ERROR(cudaEventCreate(&stop));
     HostArray<unsigned char> pageable(size);
     memcpy(pageable, buffer, size);
     DeviceArray<unsigned char> dev_buffer(size);
     DeviceArray<unsigned long long> dev_histo(256);
-    HANDLE_ERROR(cudaMemset(dev_histo, 0, 256 * sizeof(unsigned long long)));
-    HANDLE_ERROR(cudaEventRecord(start, 0));
-    HANDLE_ERROR(cudaMemcpy(dev_buffer, pageable, size, cudaMemcpyHostToDevice));
-    histo_kernel<<<prop.multiProcessorCount * 2, 256>>>(dev_buffer, size, dev_histo);
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaEventRecord(stop, 0));
-    HANDLE_ERROR(cudaEventSynchronize(stop));
-    HANDLE_ERROR(cudaEventElapsedTime(&ms, start, stop));
-    HANDLE_ERROR(cudaEventDestroy(start));
-    HANDLE_ERROR(cudaEventDestroy(stop));
+    float ms = median_ms(
+        [&] {
+            HANDLE_ERROR(cudaMemcpy(dev_buffer, pageable, size, cudaMemcpyHostToDevice));
+            histo_kernel<<<prop.multiProcessorCount * 2, 256>>>(dev_buffer, size, dev_histo);
+        },
+        [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, 256 * sizeof(unsigned long long))); });
     printf("%-20s %7.2f ms, %.1f GB/s\n", "Copied, as in 2010:", ms, size / ms / 1e6);
     return check_bins(HostArray<unsigned long long>(dev_histo, 256));
 }
 
 // Task: main(): Make the histogram of managed memory. Get prop and create both events. Allocate managed
-// memory for `size` bytes (buffer) and 256 bins (histo). The loop does the work in three ways. With ADVICE:
-// prefer `host` as the location of buffer and say that `device` accesses it. Record start. With PREFETCH:
-// move buffer to `device`. Both only if prop.concurrentManagedAccess is not 0. Launch histo_kernel with two
-// blocks of 256 threads for each multiprocessor, record stop, wait for it and compute elapsedTime. At the end
-// destroy the events and free the memory.
+// memory for `size` bytes (buffer) and 256 bins (histo). The loop does the work in three ways. Clear the
+// bins. With ADVICE: prefer `host` as the location of buffer and say that `device` accesses it. Record start.
+// With PREFETCH: move buffer to `device`. Both only if prop.concurrentManagedAccess is not 0. Launch
+// histo_kernel with two blocks of 256 threads for each multiprocessor, record stop, wait for it and compute
+// elapsedTime. At the end destroy the events and free the memory.

@@ -35,8 +35,11 @@ static inline void handle_error(cudaError_t error, const char *call, const char 
 static inline void handle_launch(const char *file, int line) {
     cudaError_t error = cudaGetLastError();
 #ifdef DEBUG
-    if (error == cudaSuccess)
+    // While a graph records the launch, waiting is an error, and so is the question to the default stream.
+    cudaStreamCaptureStatus status;
+    if (error == cudaSuccess && cudaStreamIsCapturing(cudaStreamLegacy, &status) == cudaSuccess)
         error = cudaDeviceSynchronize();
+    cudaGetLastError();
 #endif
     handle_error(error, "kernel launch", file, line);
 }

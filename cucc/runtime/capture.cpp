@@ -260,6 +260,9 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
                                      const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
                                      size_t *count) {
     BEGIN_LOCKED(status, stream);
+    for (const auto &[number, other] : known_captures().streams)
+        if (identity(stream).legacy && other.stream.blocking && other.stream.device == current_device())
+            return set_last_error(cudaErrorStreamCaptureImplicit); // which leaves the capture valid
     const CapturedStream *const c = captured(stream);
     *status = c ? c->capture->status : cudaStreamCaptureStatusNone;
     if (*status != cudaStreamCaptureStatusActive)

@@ -84,7 +84,9 @@ static size_t node_count(cudaGraph_t graph) {
 TEST(a_captured_stream_does_nothing_until_the_graph_is_launched) {
     Buffers m;
     const cudaGraph_t graph = captured(m, [&] {
+        cudaStreamCaptureStatus status;
         EXPECT(captures(m.a));
+        EXPECT(cudaStreamIsCapturing(cudaStreamLegacy, &status) == cudaErrorStreamCaptureImplicit);
         pass(m);
     });
     OK(cudaDeviceSynchronize());
