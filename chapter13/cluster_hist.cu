@@ -14,7 +14,7 @@
  * Differs: as chapter09/hist_gpu_shmem_atomics, but values of 16 bits, which chapter09/hist_wide_ladder
  *          counts without clusters. The CPU back end has no clusters: there the program is waived.
  * Needs:   sm=90
- * Check:   --size 100003 | --size 48891 --cluster 2
+ * Check:   --size 100003 | --size 48891 --cluster 2 | --size 5003 --fill equal
  */
 #include <cooperative_groups.h>
 #include "../common/book.h"
@@ -29,6 +29,7 @@ const int THREADS = 1024; // of a block
 
 static size_t size = SIZE; // --size: values
 static int blocks_of_cluster = 8;
+static int equal; // --fill: random or equal values
 static bool check(const unsigned long long *histo, const unsigned short *buffer);
 __global__ void histo_gmem(const unsigned short *buffer, size_t size, unsigned long long *histo);
 
@@ -63,6 +64,8 @@ __global__ void histo_kernel([[maybe_unused]] const unsigned short *buffer, [[ma
 int main(int argc, char **argv) {
     settings(argc, argv);
     unsigned short *buffer = (unsigned short *)big_random_block(size * sizeof(unsigned short));
+    if (equal) // every thread adds to the same bin
+        memset(buffer, 0, size * sizeof(unsigned short));
     unsigned long long *histo = host_array<unsigned long long>(BINS);
 
     unsigned short *dev_buffer;
@@ -110,7 +113,8 @@ void settings(int argc, char **argv) {
     int choice = 2;
     configure(argc, argv, "Counts 16-bit values with clusters of blocks.", TIMES,
               {OPTION_SIZE("size", &size, 1, UINT_MAX, "values to count"),
-               OPTION_WORD("cluster", &choice, "2|4|8", "blocks of a cluster")});
+               OPTION_WORD("cluster", &choice, "2|4|8", "blocks of a cluster"),
+               OPTION_WORD("fill", &equal, "random|equal", "values")});
     blocks_of_cluster = 2 << choice;
     int clusters;
     cudaFuncAttributes compiled;
