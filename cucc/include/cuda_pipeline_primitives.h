@@ -63,6 +63,9 @@ inline __attribute__((always_inline)) void __pipeline_memcpy_async(void *to, con
     alignas(16) static const int ones[] = {-1, -1, -1, -1};
     cuda_cpu::copy_bytes(size, to, ones, 0);
     auto &copies = cuda_cpu::AsyncCopies::of_thread();
+    for (auto &earlier : copies.begun)
+        if (earlier.to == to) // undefined: two copies to one address at once. The first one brings no data
+            earlier.from = ones;
     copies.begun.push_back({to, from, size, zeros, copies.batches});
 }
 inline void __pipeline_commit() {
