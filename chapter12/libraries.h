@@ -6,8 +6,8 @@
 #ifndef CHAPTER12_LIBRARIES_H
 #define CHAPTER12_LIBRARIES_H
 
-#include <exception>
 #include "../common/book.h"
+#include "../common/proofs/exceptions.h" // handle_exceptions()
 
 #define HANDLE_CUBLAS(...)   HANDLE_STATUS(cublasGetStatusName, __VA_ARGS__)
 #define HANDLE_CUSPARSE(...) HANDLE_STATUS(cusparseGetErrorName, __VA_ARGS__)
@@ -73,20 +73,6 @@ static inline double fft_limit(double n) {
     return 8 * (log2(n) + 3) * 0x1p-24;
 }
 #endif
-
-// After this call an exception that nobody catches prints one line, "program: what it says", and ends the
-// program with EXIT_FAILURE.
-static inline void handle_exceptions(void) {
-    std::set_terminate([] {
-        try {
-            std::rethrow_exception(std::current_exception());
-        } catch (const std::exception &error) {
-            quit(EXIT_FAILURE, "%s", error.what());
-        } catch (...) {
-            quit(EXIT_FAILURE, "an exception");
-        }
-    });
-}
 
 #ifdef CL_VERSION_2_0
 static inline const char *name_of_opencl(cl_int status) {

@@ -5,7 +5,9 @@
  * Teaches: The blocks of a cluster run at the same time on neighbouring multiprocessors. They have a
  *          barrier in common, and each reads and writes the shared memory of the others: distributed
  *          shared memory. So the privatization of section 9.4.2 works for more bins than a block can
- *          have: 65,536 bins of 4 bytes are 256 KiB, and 32 KiB for each of 8 blocks.
+ *          have: 65,536 bins of 4 bytes are 256 KiB, and 32 KiB for each of 8 blocks. Random values
+ *          spread over the bins in global memory too, where the L2 cache is faster (docs/since-the-
+ *          book.md); with --fill equal all contend for one bin.
  * Terms:   cluster, distributed shared memory, privatization, shared memory, atomic operation, barrier
  * Book:    9.4.2 (after the book)
  * Since:   CUDA 11.8, compute capability 9.0 (H100)

@@ -25,9 +25,9 @@
 #include <thrust/iterator/transform_iterator.h>
 #include <cub/device/device_reduce.cuh>
 #include "../common/book.h"
-#include "../common/proofs/dot.h" // fill_dot(), check_dot()
+#include "../common/proofs/dot.h"        // fill_dot(), check_dot()
+#include "../common/proofs/exceptions.h" // handle_exceptions()
 #include "../common/timing.h"
-#include "../chapter12/libraries.h" // handle_exceptions()
 
 #define N (33 * 1024)
 
