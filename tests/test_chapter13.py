@@ -7,6 +7,11 @@ import pytest
 import helpers
 
 
+def test_more_partial_sums_than_a_tile_has_threads(run):
+    """On the CPU back end seven multiprocessors hold 56 blocks."""
+    run("chapter13/groups_dot", "--size", 100_003, status=0, env={"CUDA_CPU_WORKERS": "7"})
+
+
 @pytest.mark.skipif(helpers.backend() == "gpu", reason="a GPU may have clusters")
 def test_a_program_of_clusters_says_what_it_needs(run):
     assert "needs clusters of blocks" in run("chapter13/cluster_hist", "--size", 1, status=2).err
