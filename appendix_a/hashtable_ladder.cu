@@ -695,11 +695,13 @@ static const char *needs_bins(void) {
 }
 
 // Every sector gets a wrong pair and three empty slots, so that a look-up in a table that was not built ends.
+// Bins get wrong pairs, which must not reach the table from behind the last pair of a bin.
 static void poison(void) {
     built = -1; // no table
     HANDLE_ERROR(cudaMemset(table.slots, 0xff, table_bytes()));
     HANDLE_ERROR(cudaMemset2D(table.slots, SECTOR * sizeof(Slot), 0x5a, sizeof(Slot),
                               (size_t)table.parts * table.part_sectors));
+    HANDLE_ERROR(cudaMemset(table.bins, 0x5a, (size_t)table.parts * bin_size(table.parts) * sizeof(Slot)));
     HANDLE_ERROR(cudaMemset(dev_heads, 0xff, max_of(buckets, HASH_ENTRIES) * sizeof(Entry *)));
     HANDLE_ERROR(cudaMemset(dev_pool, 0xff, elements * sizeof(Entry)));
     HANDLE_ERROR(cudaMemset(dev_found, 0xff, elements * sizeof(unsigned)));

@@ -14,7 +14,7 @@
  *          cudaMallocPitch, and clamp is set and not only relied on. The rest is as in heat. The book
  *          found 2-D textures as fast as 1-D ones; heat_ladder compares them today.
  * Picture: as chapter07/heat
- * Check:   --size 100 --frames 2 --iterations 10 --speed 0.2
+ * Check:   --size 100 --frames 2 --iterations 10 --speed 0.2 | --size 1 --frames 1
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color

@@ -12,7 +12,7 @@
  * Differs: the bins in global memory have 64 bits, so that more than 4 GiB can be counted. The kernel is
  *          timed alone as well. --fill selects other data, and --sweep compares numbers of blocks;
  *          see docs/book-vs-today.md.
- * Check:   --size 100000
+ * Check:   --size 100001
  */
 #include "../common/book.h"
 #include "hist_gpu.h" // time_kernel(), check_histogram()

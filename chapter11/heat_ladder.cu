@@ -20,7 +20,7 @@
  *          compares with one GPU that runs the same kernel.
  * Needs:   gpus=2
  * Bench:   16384
- * Check:   --size 70 --iterations 9 | --size 132 --iterations 13 --share 30 | --size 20 --iterations 5
+ * Check:   --size 70 --iterations 9 | --size 132 --iterations 13 --share 30 | --size 19 --iterations 5
  */
 #include "../common/book.h"
 #include "../common/bench.h"
@@ -537,6 +537,47 @@ static bool check_flags(void) {
     return ok;
 }
 
+// For check_waiting: all blocks but two have told when these two, number `late` of the first and of the last
+// row, tell. Before that nobody may have told in their place, and none of the three blocks that need their
+// flag may end its wait. found: how many blocks have told, and how many mistakes there are. A cooperative
+// launch, because blocks wait for later ones.
+__global__ void meet(Exchange e, unsigned late, unsigned *found) {
+    bool first = threadIdx.x + threadIdx.y == 0, edge = blockIdx.y != 1;
+    const unsigned *flags = blockIdx.y == 0 ? e.above.hear : e.below.hear;
+    auto lacks = [&](unsigned x) { return Flag(const_cast<unsigned &>(flags[x])).load() == 0; };
+    if (first && edge && blockIdx.x == late) {
+        while (atomicAdd(&found[0], 0) < gridDim.x * gridDim.y - 2)
+            __nanosleep(20);
+        for (int i = 0; i < 100; i++)
+            __nanosleep(1000);
+        atomicAdd(&found[1], !lacks(late));
+    }
+    e.tell();
+    if (first && !(edge && blockIdx.x == late))
+        atomicAdd(&found[0], 1);
+    e.wait();
+    for (unsigned x = max(blockIdx.x, 1) - 1; first && edge && x < min(blockIdx.x + 2, gridDim.x); x++)
+        atomicAdd(&found[1], lacks(x));
+}
+
+// Whether the blocks at an edge, and no others, tell the neighbour, and wait for each flag that they need. In
+// a run the rows may have arrived in time without that.
+static bool check_waiting(void) {
+    HANDLE_ERROR(cudaSetDevice(device_id[0]));
+    DeviceArray<unsigned> dev(8); // three flags above, three below, and what meet() finds
+    const unsigned long long none = 0;
+    unsigned long long mistakes = 0;
+    for (unsigned late = 0; late < 3; late++) {
+        HANDLE_ERROR(cudaMemset(dev, 0, 8 * sizeof(unsigned)));
+        Exchange e = {{NULL, 0, 0, dev, dev, 1}, {NULL, 0, 0, dev + 3, dev + 3, 1}};
+        unsigned *found = dev + 6;
+        void *arguments[] = {&e, &late, &found};
+        HANDLE_ERROR(cudaLaunchCooperativeKernel(meet, dim3(3, 3), dim3(32, WARPS), arguments, 0, 0));
+        mistakes += HostArray<unsigned>(dev, 8)[7];
+    }
+    return check_counts("blocks that wait or tell too early", &mistakes, &none, 1);
+}
+
 static bool check(const char *name, BenchError *) {
     size_t width = size * sizeof(float);
     for (Strip &strip : *used)
@@ -544,5 +585,5 @@ static bool check(const char *name, BenchError *) {
                                   row(strip, target(strip, last_round), strip.first), row_bytes(), width,
                                   strip.end - strip.first, cudaMemcpyDeviceToHost));
     bool ok = check_ints(name, (int *)result, (int *)expected, (size_t)size * size); // bit for bit
-    return ok && (strcmp(name, "flags") != 0 || check_flags());
+    return ok && (strcmp(name, "flags") != 0 || (check_flags() && check_waiting()));
 }

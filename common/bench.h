@@ -304,7 +304,9 @@ template <size_t count> static inline bool bench_again(const Rung (&rungs)[count
 // table was wrong, or not `ok`.
 static inline int bench_finish(std::initializer_list<void *> arrays = {}, bool ok = true) {
     BenchDevice *d = bench_device();
-    if (d->rungs && options.kernel >= d->rungs)
+    if (!d->rungs)
+        quit(EXIT_FAILURE, "no table was run");
+    if (options.kernel >= d->rungs)
         quit(EXIT_USAGE, "--kernel %d: must be from 0 to %d", options.kernel, d->rungs - 1);
     if (options.json)
         bench_print_json(d->prop);

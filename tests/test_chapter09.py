@@ -112,7 +112,13 @@ def test_sum_with_atomics(run, rng):
             assert float(binary) <= float(device) and int(arch) == int(float(ptx) * 10) * 10
 
 
-# ---- hist_wide_ladder
+# ---- hist_ladder, hist_wide_ladder
+
+
+@pytest.mark.parametrize("fill", ["random", "skewed", "equal"])
+def test_bytes_of_one_kind(rungs, fill):
+    rows = rungs("chapter09/hist_ladder", "--size", 1000, "--fill", fill)
+    assert len(rows) == 8 and {row["data"] for row in rows} == {fill}
 
 
 @pytest.mark.parametrize("fill", ["equal", "pair"])
