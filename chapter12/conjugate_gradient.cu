@@ -295,7 +295,7 @@ static bool check_products(void) {
     const float one = 1, zero = 0;
     const int given = std::exchange(recompute, 7);
     int products = 0;
-    printf("Dense, %zu unknowns: ", n);
+    printf("Counts the products with a smaller matrix in ");
     int steps = solve(
         handle, n,
         [&](const float *in, float *out) {
@@ -318,8 +318,7 @@ static bool check_dense(const float *A, const float *x, const float *b, size_t n
                 out[i] += A[i * n + j] * in[j];
         }
     };
-    bool ok = check_solution(n, multiply, condition, x, b, steps);
-    return check_products() && ok;
+    return check_solution(n, multiply, condition, x, b, steps);
 }
 
 // Computes A x from the grid itself, without the sparse matrix.
@@ -331,7 +330,8 @@ static bool check_grid(const float *x, const float *b, size_t side, int steps) {
                 out[y * side + x] =
                     4 * cell(x, y) - cell(x - 1, y) - cell(x + 1, y) - cell(x, y - 1) - cell(x, y + 1);
     };
-    return check_solution(side * side, multiply, 8, x, b, steps);
+    bool ok = check_solution(side * side, multiply, 8, x, b, steps);
+    return check_products() && ok;
 }
 
 void settings(int argc, char **argv) {
