@@ -62,7 +62,9 @@ def names_of_the_host(text):
     for part in re.split("([{}])", text):
         depth += (part == "{") - (part == "}")
         outside += "" if depth else part.replace("}", ";")
-    for statement in re.sub("=[^;,]*", " ", outside.replace("{", "")).split(";"):
+    # A pointer to const is no constant.
+    outside = re.sub(r"\bconst\b[^;=*]*\*(?!\s*const)", "", outside.replace("{", ""))
+    for statement in re.sub("=[^;,]*", " ", outside).split(";"):
         if "(" in statement and not re.search("__(device|global)__", statement):
             names |= {*re.findall(r"(\w+)\s*\(", statement)[:1]}
         elif not re.search(
