@@ -66,7 +66,7 @@ def build(goals, log, *settings, **options):
             while line := process.stdout.readline(1 << 16):
                 room = 1 << 20 if line.startswith("NVCC ") else room - len(line)
                 if whole and room > 0 and not re.match(r" *\d* \|", line):
-                    output.write(line)
+                    output.write(line.rstrip("\n") + "\n")
                 whole = line.endswith("\n")
 
 

@@ -141,6 +141,8 @@ def only_computes(text, line, kept, host, names, helpers):
             refuse("a preprocessor directive" if token in ("#", "%:") else token[:40])
         if last == "extern" and token != "__shared__":
             refuse("extern")
+        if last == "static" and opened and not host and token not in ("constexpr", "__shared__"):
+            refuse("static")  # on the CPU a variable of the program, which the search for races does not see
         if token == "<<<" and not host:
             refuse("a launch in a kernel")
         if opened and token in ("__device__", "__global__", "__host__"):
