@@ -21,7 +21,7 @@
  *          longer guaranteed. Any size, not only powers of two. The times include all passes, down to one
  *          number. With --every nothing is timed; all sizes up to --size are checked.
  * Bench:   64K 4M 32M 256M
- * Check:   --size 66003 | --size 300 --operator min
+ * Check:   --size 66003 | --size 300 --operator min --every
  */
 #include "../common/book.h"
 #include "../common/bench.h"
@@ -325,13 +325,13 @@ const size_t PART = 20003; // elements that are added up once more: no multiple 
 static int expected_of_part;
 
 // Random numbers of at least 1, so that a missing one changes the sum, and so small that the sum fits
-// an int. For minima, random ints of both signs, or descending ones with gaps (check_every_size).
+// an int. For minima, random ints of both signs, or with --every descending ones with gaps, from n to -n.
 static void make_array(void) {
     in = big_random_ints(n);
     int most = min_of(255, INT_MAX / n);
     expected = minimum ? INT_MAX : 0;
     for (size_t i = 0; i < n; i++) {
-        in[i] = !minimum ? 1 + (unsigned)in[i] % most : every ? (int)(1000 - 2 * i) : in[i] / 2;
+        in[i] = !minimum ? 1 + (unsigned)in[i] % most : every ? (int)(n - 2 * i) : in[i] / 2;
         expected = minimum ? min_of(expected, in[i]) : expected + in[i];
         if (i < PART)
             expected_of_part = expected;

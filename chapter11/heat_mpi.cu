@@ -18,6 +18,7 @@
  * Needs:   libs=mpi
  * Check:   --size 70 --iterations 9
  *          | --size 37 --rows 51 --iterations 40 --steps-per-exchange 3 --picture-size 20
+ *          | --size 40 --iterations 7 --transport host --checkpoint plate --every 2
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color

@@ -9,7 +9,7 @@
  * Book:    11.3 (after the book)
  * Run:     ./bin/chapter11/peer_copy
  * Needs:   gpus=2
- * Check:   --size 100000
+ * Check:   --size 100000 | --size 3001 --gpus 2
  */
 #include "../common/book.h"
 #include "../common/timing.h"

@@ -17,6 +17,7 @@
  */
 #include "../common/book.h"
 #include <numeric>
+#include <utility>
 #include <cublas_v2.h>
 #include <cusparse.h>
 #include "libraries.h"
@@ -282,6 +283,32 @@ static bool check_solution(size_t n, Multiply multiply, double norm, const float
     return check_value("steps", steps, on_host, 0.1 + 2.0 / max_of(1, on_host)) && ok;
 }
 
+// Solves a small system, and counts the products with A: one in each step, and one for each b - A x.
+static bool check_products(void) {
+    const size_t n = 40;
+    HostArray<float> A(n * n), b(n);
+    fill_dense(A, n, condition);
+    fill_vector(b, n);
+    DeviceArray<float> dev_A(A, n * n), dev_b(b, n), dev_x(n);
+    cublasHandle_t handle;
+    HANDLE_CUBLAS(cublasCreate(&handle));
+    const float one = 1, zero = 0;
+    const int given = std::exchange(recompute, 7);
+    int products = 0;
+    printf("Counts the products with a smaller matrix in ");
+    int steps = solve(
+        handle, n,
+        [&](const float *in, float *out) {
+            products++;
+            HANDLE_CUBLAS(cublasSgemv(handle, CUBLAS_OP_N, n, n, &one, dev_A, n, in, 1, &zero, out, 1));
+        },
+        dev_b, dev_x);
+    HANDLE_CUBLAS(cublasDestroy(handle));
+    bool ok = check_value("products with A", products, steps + steps / recompute, 0);
+    recompute = given;
+    return ok;
+}
+
 static bool check_dense(const float *A, const float *x, const float *b, size_t n, double condition,
                         int steps) {
     const auto multiply = [=](const double *in, double *out) {
@@ -303,7 +330,8 @@ static bool check_grid(const float *x, const float *b, size_t side, int steps) {
                 out[y * side + x] =
                     4 * cell(x, y) - cell(x - 1, y) - cell(x + 1, y) - cell(x, y - 1) - cell(x, y + 1);
     };
-    return check_solution(side * side, multiply, 8, x, b, steps);
+    bool ok = check_solution(side * side, multiply, 8, x, b, steps);
+    return check_products() && ok;
 }
 
 void settings(int argc, char **argv) {

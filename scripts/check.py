@@ -65,7 +65,7 @@ def run_once(name, program, options, way):
         # Fresh memory holds NaN, all ones, and once zeros: a byte that must be 255 and is never written shows then.
         fill, (threads, streams) = "zero" if way == "reverse/late" else "nan", way.split("/")
         settings = f"SCHEDULE={threads} STREAMS={streams} STRICT=1 FILL={fill} PROPERTIES=unequal".split()
-        command = ["env", *(f"CUDA_CPU_{setting}" for setting in settings), *command]
+        command = ["env", "CUDA_CPU_DEVICES=3", *(f"CUDA_CPU_{setting}" for setting in settings), *command]
     status, errors = execute([*launcher(program), *command], base)
     reports = lines_of(pathlib.Path(f"{base}.txt")) if TOOLS == "compute-sanitizer" else []
     return status, errors + [line for line in reports if line.startswith("=========")]

@@ -6,6 +6,7 @@ part and check are not compiled. Each run is in a sandbox. docs/teaching.md has 
 it does not. BACKEND, BUILD and BIN are the settings of make. The exit status is 1 unless all are right."""
 import collections
 import contextlib
+import fcntl
 import os
 import pathlib
 import re
@@ -29,7 +30,7 @@ MIB = 1 << 20
 LONGEST = 64 << 10  # bytes of a submission
 RUN = secrets.token_hex(8)  # of the folders of this call of make grade; another one may run at the same time
 WORK = ROOT / BUILD / "grade" / RUN
-LOG = WORK / "build.log"  # of make
+LOG = WORK / "bin.log"  # of make
 SOURCES = pathlib.Path("my/.grade")  # relative to ROOT; the folders in it begin with RUN
 HERE = WORK / "runs/here"  # the folder of a run, the only one that it can write to
 SCHEDULES = "forward", "random:1", "random:2"
@@ -90,34 +91,52 @@ def run_once(box, binary, options, schedule):
     return status, errors, said[-1] if said else ""
 
 
+def fault(box, binary, options, schedule):
+    """What is wrong with a run with a random seed: the verdict and the reason, or None."""
+    options = [*options, "--seed", secrets.randbelow(1 << 31)]
+    status, errors, said = run_once(box, binary, options, schedule)
+    detected = next((line for line in errors if DETECTED.search(line)), None)
+    if detected:
+        kind = "race" if DETECTED.search(detected)[1] in ("race", "divergent") else "wrong"
+        return kind, re.sub(rf"{SOURCES}/[^/]*/", "", detected)[:200]
+    if said == "right" and status == 0:
+        return None
+    reasons = [line[:160] for line in errors if "--inject-error" not in line]
+    if said == "not checked" or status == 2:  # the machine lacks what the program needs, such as a GPU
+        return "unknown", "".join(reasons[:1])
+    if status == 0:
+        return "wrong", "the program ended before its check"
+    return "wrong", reason_of(TOO_LONG if status == 128 + signal.SIGXCPU else status, reasons, TIME_LIMIT)
+
+
 def grade(name, goal, box):
     """The verdict on a program that make has built, and the reason."""
-    binary, own = WORK / "bin" / goal, f"{goal.parent.parent}/"
+    binary = WORK / "bin" / goal
     why = why_not_built(goal, WORK / "bin", LOG)
     if why:
         hint = "; only the functions asked for and __device__ functions are taken" * ("not declared" in why)
-        return "wrong", why.replace(own, "").replace(OWN, "")[:160] + hint
-    options = Exercise(name).options.split() if RACES else []
+        return "wrong", why.replace(f"{goal.parent.parent}/", "").replace(OWN, "")[:160] + hint
+    options = Exercise(name).options if RACES else ""
     for schedule in SCHEDULES:
-        status, errors, said = run_once(
-            box, binary, [*options, "--seed", secrets.randbelow(1 << 31)], schedule
-        )
-        detected = next((line for line in errors if DETECTED.search(line)), None)
-        if detected:
-            kind = "race" if DETECTED.search(detected)[1] in ("race", "divergent") else "wrong"
-            return kind, detected.replace(own, "")[:200]
-        if said == "right" and status == 0:
-            continue
-        reasons = [line[:160] for line in errors if "--inject-error" not in line]
-        if said == "not checked" or status == 2:  # the machine lacks what the program needs, such as a GPU
-            return "unknown", "".join(reasons[:1])
-        if status == 0:
-            return "wrong", "the program ended before its check"
-        return "wrong", reason_of(TOO_LONG if status == 128 + signal.SIGXCPU else status, reasons, TIME_LIMIT)
+        if found := fault(box, binary, options.split(), schedule):
+            return found
     # The check must also notice a result that is not right.
-    if run_once(box, binary, [*options, "--inject-error"], schedule)[2] != "wrong":
+    if run_once(box, binary, [*options.split(), "--inject-error"], schedule)[2] != "wrong":
         return "wrong", "the check does not notice a changed result"
+    if options:  # and the default size must be right, for which the search for races would take too long
+        build_all([goal], "plain")
+        few_frames = "".join(re.findall(r"--frames \d+", options)).split()
+        if found := fault(box, WORK / "plain" / goal, few_frames, "forward"):
+            return found[0], f"with the default size: {found[1]}"
     return "right", ""
+
+
+def build_all(goals, folder, check=""):
+    """Builds all goals into a folder. Limits stop a source that makes the compiler run without end, or write without end."""
+    # A function that lacks a return would go on in the one that follows it in the program, such as main.
+    flags = f"NVCCFLAGS={check}" + "-Xcompiler=-Werror=return-type" * (BACKEND != "gpu")
+    limits = limit(CPU=300, AS=6 << 30, FSIZE=256 * MIB)
+    build(goals, WORK / f"{folder}.log", f"BIN={WORK / folder}", "SANITIZE=", flags, preexec_fn=limits)
 
 
 def assemble(path, number):
@@ -145,11 +164,22 @@ def assemble(path, number):
     return name, goal, None
 
 
-def clean_up():
-    with contextlib.suppress(OSError):
-        os.replace(LOG, WORK.parent / LOG.name)
-    for folder in WORK, *(ROOT / SOURCES).glob(f"{RUN}-*"):
+def clean_up(run=RUN):
+    for folder in WORK.parent / run, *(ROOT / SOURCES).glob(f"{run}-*"):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def begin():
+    """Locks the folder of this call, and removes those of calls that were killed, whose locks have ended with them."""
+    WORK.mkdir(parents=True)
+    lock = open(WORK / "new", "w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.rename(WORK / "new", WORK / "lock")
+    for old in WORK.parent.glob("*/lock"):
+        with contextlib.suppress(OSError), open(old) as other:
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            clean_up(old.parent.name)
+    return lock
 
 
 def took_too_long(*_):
@@ -160,18 +190,10 @@ def main(folder):
     files = sorted(path for path in folder.rglob("*.cu") if path.is_file())
     if not files:
         sys.exit(f"make: DIR={folder}: there is no .cu file in it")
+    lock = begin()  # noqa: F841
     begun, counts = [assemble(path, i) for i, path in enumerate(files)], collections.Counter()
     box = find_box()
-    # Limits stop a source that makes the compiler run without end, or write without end.
-    # A function that lacks a return would go on in the one that follows it in the program, such as main.
-    flags = "NVCCFLAGS=" + "--check " * RACES + "-Xcompiler=-Werror=return-type" * (BACKEND != "gpu")
-    settings = f"BIN={WORK}/bin", "SANITIZE=", flags
-    build(
-        [goal for _, goal, _ in begun if goal],
-        LOG,
-        *settings,
-        preexec_fn=limit(CPU=300, AS=6 << 30, FSIZE=256 * MIB),
-    )
+    build_all([goal for _, goal, _ in begun if goal], "bin", "--check " * RACES)
     for path, (name, goal, verdict) in zip(files, begun):
         result, reason = verdict or grade(name, goal, box)
         counts[result] += 1
@@ -188,4 +210,6 @@ if __name__ == "__main__":
     try:
         sys.exit(main(pathlib.Path(sys.argv[1]).resolve()))
     finally:
+        with contextlib.suppress(OSError):
+            os.replace(LOG, WORK.parent / "build.log")
         clean_up()

@@ -3,8 +3,8 @@
 """run.py [FOLDER…]: runs every program, or those of the given folders, without a window, and prints a table. Each program runs in
 build/run/chapterNN with its defaults, a program of MPI as several processes. Its output is saved there as NAME.txt, with its picture
 beside it. Then it runs in build/run/small with the small and odd sizes of its Check: field. On the CPU the work of its streams runs
-late there, so that a missing wait shows. The exit status is 1 when a program failed. BIN and BUILD are the folders of the Makefile;
-TIME_LIMIT is in seconds."""
+late there, so that a missing wait shows, and there are three devices. The exit status is 1 when a program failed. BIN and BUILD are the
+folders of the Makefile; TIME_LIMIT is in seconds."""
 import contextlib
 import fcntl
 import os
@@ -87,13 +87,8 @@ def small_runs(program):
     """The result of the runs with the options of the Check: field, without those in which something is wrong on purpose."""
     for options in program.check.split(" | ") if program.check and not program.expect else []:
         if not options.endswith("(race)"):
-            command = [
-                "env",
-                "CUDA_CPU_STREAMS=late",
-                *launcher(program),
-                BIN / program.name,
-                *options.split(),
-            ]
+            command = [*launcher(program), BIN / program.name, *options.split()]
+            command = ["env", "CUDA_CPU_STREAMS=late", "CUDA_CPU_DEVICES=3", *command]
             status, errors = execute(command, ROOT / BUILD / "run/small" / program.name)
             if status not in (0, 2):
                 return "FAILED", f"{options}: {judge(program, status, errors, '')[1]}"

@@ -62,7 +62,9 @@ def names_of_the_host(text):
     for part in re.split("([{}])", text):
         depth += (part == "{") - (part == "}")
         outside += "" if depth else part.replace("}", ";")
-    for statement in re.sub("=[^;,]*", " ", outside.replace("{", "")).split(";"):
+    # A pointer to const is no constant.
+    outside = re.sub(r"\bconst\b[^;=*]*\*(?!\s*const)", "", outside.replace("{", ""))
+    for statement in re.sub("=[^;,]*", " ", outside).split(";"):
         if "(" in statement and not re.search("__(device|global)__", statement):
             names |= {*re.findall(r"(\w+)\s*\(", statement)[:1]}
         elif not re.search(
@@ -139,6 +141,8 @@ def only_computes(text, line, kept, host, names, helpers):
             refuse("a preprocessor directive" if token in ("#", "%:") else token[:40])
         if last == "extern" and token != "__shared__":
             refuse("extern")
+        if last == "static" and opened and not host and token not in ("constexpr", "__shared__"):
+            refuse("static")  # on the CPU a variable of the program, which the search for races does not see
         if token == "<<<" and not host:
             refuse("a launch in a kernel")
         if opened and token in ("__device__", "__global__", "__host__"):

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import helpers
+import exercise
 import grade  # scripts/, which helpers adds to the path
 from test_exercises import EXERCISES, add, needs_cpu, solve
 from trees import ROOT, make, needs_nvcc, nvcc_settings
@@ -169,6 +170,40 @@ def test_two_at_once_and_an_interrupt(tree, tmp_path):
     assert runs[0].returncode != 0
     assert not list((tree / "my").rglob("*.cu"))
     assert [path.name for path in (tree / "build/grade").iterdir()] == ["build.log"]
+
+
+@needs_cpu
+def test_grade_runs_the_default_size_too(tree, tmp_path):
+    """A kernel without a loop is right for the small size of make check. Folders of a call that was killed go away."""
+    program = "chapter05/dot"
+    add(tree, program)
+    text = (ROOT / f"{program}.cu").read_text()
+    (tmp_path / "handed in").mkdir()
+    (tmp_path / "handed in/right.cu").write_text(text)
+    loop = "for (; tid < n; tid += (size_t)blockDim.x * gridDim.x)"
+    assert loop in text
+    (tmp_path / "handed in/small.cu").write_text(text.replace(loop, "if (tid < n)", 1))
+    for folder in tree / "build/grade/killed", tree / "my/.grade/killed-0":
+        folder.mkdir(parents=True)
+        (folder / "lock").touch()
+    log = make(tree, "grade", f"DIR={tmp_path / 'handed in'}", status=2)
+    assert re.search(r"wrong .* small\.cu: with the default size: dot product: got", log), log
+    assert "\n1 right, 1 wrong\n" in log and not list((tree / "my/.grade").iterdir())
+    assert [path.name for path in (tree / "build/grade").iterdir()] == ["build.log"]
+
+
+def test_what_compilers_say_is_bounded(tmp_path, monkeypatch):
+    """1 MiB about each goal, and no part of a long line that they quote."""
+    make = tmp_path / "make"
+    says = (
+        "print('NVCC a', 'x' * 99999, *['y' * 99] * 19999, ' 1 | ' + 'q' * 99999, 'NVCC b', 'z', sep='\\n')"
+    )
+    make.write_text(f"#!{sys.executable}\n{says}\n")
+    make.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    exercise.build(["goal"], tmp_path / "log")
+    text = (tmp_path / "log").read_text()
+    assert len(text) < 2 << 20 and "q" not in text and text.endswith("y\nNVCC b\nz\n")
 
 
 def test_grade_needs_solutions(tree, tmp_path):

@@ -58,6 +58,9 @@ def test_odd_files_of_options(tmp_path, text, says):
 def test_a_source_without_an_end(tmp_path):
     result = tools.cucc("-x", "cu", "/dev/zero", cwd=tmp_path)
     assert (result.status, result.err) == (1, "cucc: /dev/zero: neither a file nor a pipe\n")
+    with open("/dev/zero") as zero:
+        read = subprocess.run([tools.CUCC, "-x", "cu", "-"], stdin=zero, stderr=subprocess.PIPE, text=True)
+    assert (read.returncode, read.stderr) == (1, "cucc: standard input: neither a file nor a pipe\n")
 
 
 KERNELS = """#include <cstdlib>

@@ -61,7 +61,7 @@ def stages_of(program):
     for way in SCHEDULES:
         order, streams = way.split("/")
         environment = {"CUDA_CPU_SCHEDULE": order, "CUDA_CPU_STREAMS": streams, "CUDA_CPU_STRICT": "1"}
-        environment |= {"CUDA_CPU_PROPERTIES": "unequal"}
+        environment |= {"CUDA_CPU_PROPERTIES": "unequal", "CUDA_CPU_DEVICES": "3"}
         environment |= {"CUDA_CPU_FILL": "zero"} if way == "reverse/late" else {}
         races += [Stage("make check", "check", options + rest, environment) for options in checks]
     stages += races[: len(checks)]
