@@ -120,6 +120,7 @@ USES = {
     "cufft": ("cufft.h", "cufftHandle p; cufftPlan1d(&p, 8, CUFFT_Z2Z, 1); cufftPlan1d(&p, 8, CUFFT_C2C, 1)"),
     "cusparse": ("cusparse.h", "cusparseHandle_t h; cusparseCreate(&h)"),
     "curand": ("curand.h", "curandSetStream(0, 0)"),
+    "nvidia-ml": ("nvml.h", "nvmlInit()"),
     "nvToolsExt": ("nvToolsExt.h", 'nvtxRangePushA("x")'),
 }
 
@@ -178,6 +179,27 @@ def test_what_is_refused_is_named_in_one_line(cucc, write):
     ]:
         message = cucc(*arguments.split(), status=1)
         assert message.startswith("cucc: " + says) and message.count("\n") == 1
+
+
+def test_what_the_cpu_back_end_lacks_is_named_after_the_errors(cucc, write):
+    """In a line of its own, after the compiler's; not for headers and names of others."""
+    for source in "main.cu", "main.cpp":
+        for text, says in [
+            ("#include <nvjpeg.h>\n", "nvjpeg.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h, "),
+            ("#include <cublasXt.h>\n", "cublasXt.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h and"),
+            ("#include <nvrtc.h>\n", "nvrtc.h of NVIDIA is not part of the CPU back end, which has no compiler at run time"),
+            ("#include <mine.h>\n", None),
+            (
+                "#include <cuda_runtime.h>\ncudaGraphConditionalHandle handle;\n",
+                "cudaGraphConditionalHandle: conditional nodes of graphs are not supported",
+            ),
+            ("#include <cuda.h>\nCUmemAllocationProp p;\n", "CUmemAllocationProp: virtual memory"),
+            ("Unknown x;\n", None),
+        ]:
+            write(**{source.replace(".", "_"): text})
+            message = cucc("-c", source, status=1)
+            last = message.strip().split("\n")[-1]
+            assert last.startswith(f"cucc: {says}") if says else "cucc: " not in message, message
 
 
 # ---- messages ----

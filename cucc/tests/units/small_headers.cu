@@ -4,6 +4,9 @@
 #include <cuda_pipeline.h>
 #include <library_types.h>
 #include <nvtx3/nvToolsExt.h>
+#ifdef __CU2CPP__
+#include <nvml.h>
+#endif
 #include <cmath>
 #include "device.h"
 
@@ -56,6 +59,37 @@ TEST(copies_to_shared_memory) {
     for (int i = 0; i < 32; i++)
         EXPECT(memcmp(&out[i], &in[31 - i], sizeof in[0]) == 0 && out[32 + i].y == -1);
 }
+
+#ifdef __CU2CPP__ // with nvcc: sensors
+TEST(nvml_knows_the_devices_and_has_no_sensors) {
+    unsigned count = 0, temperature;
+    nvmlDevice_t device = NULL;
+    nvmlMemory_t memory = {};
+    nvmlUtilization_t used;
+    char name[NVML_DEVICE_NAME_BUFFER_SIZE];
+    cudaDeviceProp p;
+    void *allocated;
+    CALL(nvmlInit());
+    CALL(nvmlDeviceGetCount(&count));
+    EXPECT((int)count == device_count());
+    EXPECT(nvmlDeviceGetHandleByIndex(count, &device) == NVML_ERROR_INVALID_ARGUMENT);
+    OK(cudaSetDevice(0));
+    CALL(nvmlDeviceGetHandleByIndex(count - 1, &device));
+    CALL(nvmlDeviceGetName(device, name, sizeof name));
+    OK(cudaGetDeviceProperties(&p, (int)count - 1));
+    EXPECT(strcmp(name, p.name) == 0 && nvmlDeviceGetName(device, name, 1) == NVML_ERROR_INSUFFICIENT_SIZE);
+    OK(cudaMalloc(&allocated, 1 << 20)); // of device 0
+    CALL(nvmlDeviceGetHandleByIndex(0, &device));
+    CALL(nvmlDeviceGetMemoryInfo(device, &memory));
+    EXPECT(memory.total == p.totalGlobalMem && memory.used >= 1 << 20 &&
+           memory.free == memory.total - memory.used);
+    EXPECT(nvmlDeviceGetUtilizationRates(device, &used) == NVML_ERROR_NOT_SUPPORTED);
+    EXPECT(nvmlDeviceGetTemperature(device, NVML_TEMPERATURE_GPU, &temperature) == NVML_ERROR_NOT_SUPPORTED);
+    EXPECT(strcmp(nvmlErrorString(NVML_ERROR_NOT_SUPPORTED), "Not Supported") == 0);
+    CALL(nvmlShutdown());
+    OK(cudaFree(allocated));
+}
+#endif
 
 TEST(marks_do_nothing_without_a_profiler) {
     nvtxEventAttributes_t event = {};
