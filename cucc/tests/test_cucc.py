@@ -185,15 +185,28 @@ def test_what_the_cpu_back_end_lacks_is_named_after_the_errors(cucc, write):
     """In a line of its own, after the compiler's; not for headers and names of others."""
     for source in "main.cu", "main.cpp":
         for text, says in [
-            ("#include <nvjpeg.h>\n", "nvjpeg.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h, "),
-            ("#include <cublasXt.h>\n", "cublasXt.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h and"),
-            ("#include <nvrtc.h>\n", "nvrtc.h of NVIDIA is not part of the CPU back end, which has no compiler at run time"),
+            (
+                "#include <nvjpeg.h>\n",
+                "nvjpeg.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h, ",
+            ),
+            (
+                "#include <cublasXt.h>\n",
+                "cublasXt.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h and",
+            ),
+            (
+                "#include <nvrtc.h>\n",
+                "nvrtc.h of NVIDIA is not part of the CPU back end, which has no compiler at run time",
+            ),
             ("#include <mine.h>\n", None),
             (
                 "#include <cuda_runtime.h>\ncudaGraphConditionalHandle handle;\n",
                 "cudaGraphConditionalHandle: conditional nodes of graphs are not supported",
             ),
             ("#include <cuda.h>\nCUmemAllocationProp p;\n", "CUmemAllocationProp: virtual memory"),
+            (
+                "cufftXtSetCallback(plan);\n",
+                "cufftXtSetCallback: callbacks and plans for several devices are not",
+            ),
             ("Unknown x;\n", None),
         ]:
             write(**{source.replace(".", "_"): text})
