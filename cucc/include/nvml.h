@@ -7,9 +7,7 @@
 #include <string.h>
 #include "cuda_cpu/api.h"
 
-#define NVML_API_VERSION                       12
 #define NVML_DEVICE_NAME_BUFFER_SIZE           64
-#define NVML_DEVICE_NAME_V2_BUFFER_SIZE        96
 #define NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE 80
 
 typedef enum nvmlReturn_enum {
@@ -17,11 +15,7 @@ typedef enum nvmlReturn_enum {
     NVML_ERROR_UNINITIALIZED = 1,
     NVML_ERROR_INVALID_ARGUMENT = 2,
     NVML_ERROR_NOT_SUPPORTED = 3,
-    NVML_ERROR_NO_PERMISSION = 4,
-    NVML_ERROR_NOT_FOUND = 6,
     NVML_ERROR_INSUFFICIENT_SIZE = 7,
-    NVML_ERROR_DRIVER_NOT_LOADED = 9,
-    NVML_ERROR_GPU_IS_LOST = 15,
     NVML_ERROR_UNKNOWN = 999
 } nvmlReturn_t;
 typedef enum { NVML_TEMPERATURE_GPU = 0 } nvmlTemperatureSensors_t;

@@ -141,11 +141,12 @@ def test_libraries_may_stand_before_sources(cucc, write, output, tmp_path, libra
 def test_a_program_of_c_is_linked_by_the_c_compiler(cucc, write, output, tmp_path):
     write(
         main_c="int run(int); int main() { return run(6) != 42; }\n",
-        run_cu="#include <string>\n__global__ void k(int *p) { *p *= 7; }\n"
-        'extern "C" int run(int n) { int *p; cudaMallocManaged(&p, sizeof *p); *p = n; k<<<1, 1>>>(p);'
+        run_cu="#include <string>\n__constant__ int factor; __global__ void k(int *p) { *p *= factor; }\n"
+        'extern "C" int run(int n) { int *p, f = 7; cudaMallocManaged(&p, sizeof *p); *p = n;'
+        ' cudaMemcpyToSymbol("factor", &f, sizeof f); k<<<1, 1>>>(p);'
         " cudaDeviceSynchronize(); return *p + std::string().size(); }\n",
     )
-    cucc("-c", "run.cu")
+    cucc("--legacy", "-c", "run.cu")  # with --legacy a string may name a variable
     folder = tools.cucc("--toolkit").out.strip() + "/lib64"
     for libraries in (
         [f"-L{folder}", "-lcudart"],

@@ -195,16 +195,10 @@ def test_the_installed_cucc_builds_its_library_with_a_sanitizer(installed, tmp_p
 
 
 def test_the_installed_cucc_passes_the_tests_of_the_driver(installed, tmp_path):
-    tests = (
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        f"--basetemp={tmp_path}/tests",
-        tools.HERE / "test_cucc.py",
-    )
+    options = "-q", "-p", "no:xdist", "-p", "no:cacheprovider", f"--basetemp={tmp_path}/tests"
+    tests = "-m", "pytest", *options, tools.HERE / "test_cucc.py"
     env = {"CUCC": installed / "bin/cucc", "XDG_CACHE_HOME": tmp_path}
-    done = tools.execute(sys.executable, "-m", "pytest", "-q", *tests, cwd=tools.ROOM, env=env, timeout=600)
+    done = tools.execute(sys.executable, *tests, cwd=tools.ROOM, env=env, timeout=600)
     assert done.status == 0 and " passed" in done.out, str(done)
 
 

@@ -325,18 +325,11 @@ TEST(sobol_numbers_in_kernels) {
 TEST(what_curand_here_lacks_is_named) {
     const auto lacks = [] {
         curandGenerator_t generator;
-        curandDirectionVectors32_t *v;
         unsigned *constants;
-        const bool refused =
-            curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_MTGP32) == CURAND_STATUS_TYPE_ERROR &&
-            curandGetDirectionVectors32(&v, CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6) ==
-                CURAND_STATUS_TYPE_ERROR &&
-            curandGetScrambleConstants32(&constants) == CURAND_STATUS_TYPE_ERROR;
-        exit(refused && cudaGetLastError() == cudaSuccess ? 7 : 1);
+        exit(curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_MTGP32) == CURAND_STATUS_TYPE_ERROR &&
+             curandGetScrambleConstants32(&constants) == CURAND_STATUS_TYPE_ERROR &&
+             cudaGetLastError() == cudaSuccess);
     };
-    ends_with(in_child(lacks),
-              {"curandCreateGenerator: ", "no generators of Mersenne Twisters", "no scrambled direction",
-               "no constants that scramble"},
-              7);
+    ends_with(in_child(lacks), {"curandCreateGenerator: ", "no generators of Mersenne", "no constants"});
 }
 #endif
