@@ -125,6 +125,11 @@ typedef enum CUjit_option_enum {
 #define CU_DEVICE_CPU                 ((CUdevice)-1)
 #define CU_DEVICE_INVALID             ((CUdevice)-2)
 
+// `extra` of cuLaunchKernel
+#define CU_LAUNCH_PARAM_END            ((void *)0)
+#define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)1)
+#define CU_LAUNCH_PARAM_BUFFER_SIZE    ((void *)2)
+
 // Both pointers must be null.
 typedef struct CUctxCreateParams_st {
     struct CUexecAffinityParam_st *execAffinityParams;

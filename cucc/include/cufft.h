@@ -5,8 +5,8 @@
  * scaled, and run in the order of the plan's stream. As with cuFFT, a complex-to-real transform of 2 or 3
  * dimensions may overwrite its input. Work areas have size 0, because FFTW allocates its own memory.
  *
- * There are no callbacks, no half precision and no plans for several devices; their functions are not
- * declared.
+ * cufftXt.h has the functions with types as arguments. There are no callbacks, no half precision and no plans
+ * for several devices; their functions are not declared.
  */
 #pragma once
 #define _CUFFT_H_

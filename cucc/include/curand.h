@@ -9,7 +9,7 @@
  * host memory. Normal and log-normal numbers agree except for the last digits of logf, sinf and expf. Poisson
  * numbers have the same distribution, but other values.
  *
- * There are no Mersenne Twisters, no 64-bit and no scrambled Sobol' numbers, and no
+ * There are no generators of Mersenne Twisters, of 64-bit and of scrambled Sobol' numbers, and no
  * CURAND_ORDERING_PSEUDO_SEEDED.
  */
 #pragma once
@@ -42,9 +42,14 @@ enum curandRngType {
     CURAND_RNG_PSEUDO_DEFAULT = 100,
     CURAND_RNG_PSEUDO_XORWOW = 101,
     CURAND_RNG_PSEUDO_MRG32K3A = 121,
+    CURAND_RNG_PSEUDO_MTGP32 = 141, // this one, the next, and 202 to 204: CURAND_STATUS_TYPE_ERROR
+    CURAND_RNG_PSEUDO_MT19937 = 142,
     CURAND_RNG_PSEUDO_PHILOX4_32_10 = 161,
     CURAND_RNG_QUASI_DEFAULT = 200,
-    CURAND_RNG_QUASI_SOBOL32 = 201
+    CURAND_RNG_QUASI_SOBOL32 = 201,
+    CURAND_RNG_QUASI_SCRAMBLED_SOBOL32 = 202,
+    CURAND_RNG_QUASI_SOBOL64 = 203,
+    CURAND_RNG_QUASI_SCRAMBLED_SOBOL64 = 204
 };
 enum curandOrdering {
     CURAND_ORDERING_PSEUDO_BEST = 100,
@@ -53,6 +58,15 @@ enum curandOrdering {
     CURAND_ORDERING_PSEUDO_DYNAMIC = 104, // the default one here
     CURAND_ORDERING_QUASI_DEFAULT = 201
 };
+enum curandDirectionVectorSet {
+    CURAND_DIRECTION_VECTORS_32_JOEKUO6 = 101,
+    CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6 = 102, // refused, as 104 and the constants that scramble
+    CURAND_DIRECTION_VECTORS_64_JOEKUO6 = 103,
+    CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6 = 104
+};
+typedef unsigned int curandDirectionVectors32_t[32];
+typedef unsigned long long curandDirectionVectors64_t[64];
+typedef enum curandDirectionVectorSet curandDirectionVectorSet_t;
 typedef enum curandStatus curandStatus_t;
 typedef enum curandRngType curandRngType_t;
 typedef enum curandOrdering curandOrdering_t;
@@ -95,6 +109,14 @@ curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double
                                              double mean, double deviation);
 curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int *out, size_t count,
                                      double mean);
+
+// The direction vectors of 21 dimensions; a read beyond them is a segmentation fault.
+curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t *vectors[],
+                                           curandDirectionVectorSet_t set);
+curandStatus_t curandGetDirectionVectors64(curandDirectionVectors64_t *vectors[],
+                                           curandDirectionVectorSet_t set);
+curandStatus_t curandGetScrambleConstants32(unsigned int **constants);
+curandStatus_t curandGetScrambleConstants64(unsigned long long **constants);
 
 #ifdef __cplusplus
 }

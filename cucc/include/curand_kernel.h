@@ -3,7 +3,8 @@
  * cuRAND's generators for kernels: XORWOW (curandState), Philox4x32-10 and MRG32k3a. States, sequences,
  * offsets, integers and uniform numbers are those of cuRAND, bit by bit; the constants of seeding were found
  * from its output. Normal numbers agree except for the last digits of logf, sinf and cosf. Poisson numbers
- * have the same distribution, but other values. There are no quasirandom generators and no MTGP32.
+ * have the same distribution, but other values. Sobol' numbers of 32 and 64 bits take their direction vectors
+ * from the program or from curandGetDirectionVectors32 and 64. There is no MTGP32.
  *
  *     XORWOW: Marsaglia, Xorshift RNGs, 2003.  Philox: Salmon et al., Parallel random numbers: as easy as 1,
  * 2, 3, 2011. MRG32k3a: L'Ecuyer, Good parameters for combined multiple recursive random number generators,
@@ -13,8 +14,6 @@
 #include "cuda_cpu/letters_off.h"
 #include "cuda_runtime.h"
 #include "curand.h"
-#if defined(__CUDACC__) || defined(CUDA_CPU_ENGINE)
-#include <array>
 
 namespace cuda_cpu {
 // Normal numbers are made in pairs. The second one of a pair is kept for the next call of the same function;
@@ -44,6 +43,20 @@ struct curandStateMRG32k3a {
 typedef struct curandStateXORWOW curandStateXORWOW_t, curandState, curandState_t;
 typedef struct curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
 typedef struct curandStateMRG32k3a curandStateMRG32k3a_t;
+#define CUDA_CPU_SOBOL_STATE(name, T, bits)                                                                  \
+    typedef struct name {                                                                                    \
+        T i, x, c;                                                                                           \
+        T direction_vectors[bits];                                                                           \
+    } name##_t;
+CUDA_CPU_SOBOL_STATE(curandStateSobol32, unsigned int, 32)
+CUDA_CPU_SOBOL_STATE(curandStateSobol64, unsigned long long, 64)
+CUDA_CPU_SOBOL_STATE(curandStateScrambledSobol32, unsigned int, 32)
+CUDA_CPU_SOBOL_STATE(curandStateScrambledSobol64, unsigned long long, 64)
+#undef CUDA_CPU_SOBOL_STATE
+
+// The functions are for kernels; host sources have the states.
+#if defined(__CUDACC__) || defined(CUDA_CPU_ENGINE)
+#include <array>
 
 // ---- XORWOW: five words of xorshift, which is linear over the bits, and a counter ----
 
@@ -407,5 +420,6 @@ inline uint4 curand_poisson4(curandStatePhilox4_32_10_t *state, double mean) {
     return {x, y, z, curand_poisson(state, mean)};
 }
 
+#include "cuda_cpu/sobol.h"
 #endif
 #include "cuda_cpu/letters_on.h"

@@ -10,11 +10,14 @@
 #define CUDA_CPU_ENGINE // declares the functions for kernels
 #include <curand_kernel.h>
 #include "cuda_cpu/library.h"
+#include "internal.h"
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <variant>
 #include <vector>
 
@@ -207,27 +210,47 @@ const JoeKuo joe_kuo[] = {{1, 0, {1}},
                           {7, 4, {1, 3, 7, 13, 13, 15, 69}}};
 const unsigned max_dimensions = 1 + sizeof joe_kuo / sizeof *joe_kuo;
 
+// The direction vectors of a dimension, of 32 or 64 bits
+template <class T, int bits> void directions(unsigned dimension, T (&v)[bits]) {
+    for (int i = 0; i < bits; ++i)
+        v[i] = (T)1 << (bits - 1 - i);
+    if (dimension == 0)
+        return;
+    const JoeKuo &p = joe_kuo[dimension - 1];
+    for (int i = 0; i < bits; ++i) {
+        if (i < p.degree) {
+            v[i] = (T)p.numbers[i] << (bits - 1 - i);
+            continue;
+        }
+        v[i] = v[i - p.degree] ^ v[i - p.degree] >> p.degree;
+        for (int k = 1; k < p.degree; ++k)
+            if (p.coefficients >> (p.degree - 1 - k) & 1)
+                v[i] ^= v[i - k];
+    }
+}
+
+// Those of all dimensions. They end where a page without access begins, because cuRAND has 20000 dimensions.
+template <class Vectors> curandStatus_t all_directions(Vectors *vectors[]) {
+    static Vectors *const all = [] {
+        const size_t bytes = max_dimensions * sizeof(Vectors), page = (size_t)sysconf(_SC_PAGESIZE),
+                     pages = (bytes + page - 1) / page * page;
+        char *const memory =
+            (char *)mmap(nullptr, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED || mprotect(memory + pages, page, PROT_NONE))
+            return (Vectors *)nullptr;
+        Vectors *const first = (Vectors *)(memory + pages - bytes);
+        for (unsigned d = 0; d < max_dimensions; ++d)
+            directions(d, first[d]);
+        return first;
+    }();
+    *vectors = all;
+    return all ? CURAND_STATUS_SUCCESS : CURAND_STATUS_ALLOCATION_FAILED;
+}
+
 struct Sobol {
     unsigned dimensions;
     unsigned long long position;
 
-    static void directions(unsigned dimension, unsigned (&v)[32]) {
-        for (int i = 0; i < 32; ++i)
-            v[i] = 1u << (31 - i);
-        if (dimension == 0)
-            return;
-        const JoeKuo &p = joe_kuo[dimension - 1];
-        for (int i = 0; i < 32; ++i) {
-            if (i < p.degree) {
-                v[i] = (unsigned)p.numbers[i] << (31 - i);
-                continue;
-            }
-            v[i] = v[i - p.degree] ^ v[i - p.degree] >> p.degree;
-            for (int k = 1; k < p.degree; ++k)
-                if (p.coefficients >> (p.degree - 1 - k) & 1)
-                    v[i] ^= v[i - k];
-        }
-    }
     template <class Distribution>
     void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
         const size_t n = count / dimensions;
@@ -282,6 +305,12 @@ struct curandGenerator_st {
 namespace cuda_cpu {
 namespace {
 
+curandStatus_t refused(const char *call, const char *what) {
+    fail(cudaErrorNotSupported, "%s: the CPU back end has %s", call, what);
+    set_last_error(cudaSuccess); // cuRAND does not set the runtime's error
+    return CURAND_STATUS_TYPE_ERROR;
+}
+
 curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool host) {
     if (!generator)
         return CURAND_STATUS_OUT_OF_RANGE;
@@ -292,7 +321,8 @@ curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool h
         type = CURAND_RNG_QUASI_SOBOL32;
     if (type != CURAND_RNG_PSEUDO_XORWOW && type != CURAND_RNG_PSEUDO_MRG32K3A &&
         type != CURAND_RNG_PSEUDO_PHILOX4_32_10 && type != CURAND_RNG_QUASI_SOBOL32)
-        return CURAND_STATUS_TYPE_ERROR;
+        return refused(host ? "curandCreateGeneratorHost" : "curandCreateGenerator",
+                       "no generators of Mersenne Twisters, of 64-bit and of scrambled Sobol' numbers");
     if (!host && cudaFree(nullptr) != cudaSuccess) // no device
         return CURAND_STATUS_INITIALIZATION_FAILED;
     *generator = new curandGenerator_st{type, host};
@@ -413,6 +443,21 @@ curandStatus_t curandGenerateSeeds(curandGenerator_t generator) {
     REQUIRE_GENERATOR;
     return CURAND_STATUS_SUCCESS;
 }
+
+#define DIRECTIONS(bits, T)                                                                                  \
+    curandStatus_t curandGetDirectionVectors##bits(curandDirectionVectors##bits##_t *vectors[],              \
+                                                   curandDirectionVectorSet_t set) {                         \
+        if (!vectors)                                                                                        \
+            return CURAND_STATUS_OUT_OF_RANGE;                                                               \
+        if (set != CURAND_DIRECTION_VECTORS_##bits##_JOEKUO6)                                                \
+            return refused(__func__, "no scrambled direction vectors");                                      \
+        return all_directions(vectors);                                                                      \
+    }                                                                                                        \
+    curandStatus_t curandGetScrambleConstants##bits(T **) {                                                  \
+        return refused(__func__, "no constants that scramble");                                              \
+    }
+DIRECTIONS(32, unsigned)
+DIRECTIONS(64, unsigned long long)
 
 #define GENERATE(Name, parameters, ...)                                                                      \
     curandStatus_t curandGenerate##Name parameters {                                                         \

@@ -60,6 +60,43 @@ cudaError_t check_initialized(const char *call) {
                : fail(cudaErrorInitializationError, "%s: the program has not called cuInit", call);
 }
 
+CUcontext new_context(int device, bool primary, unsigned flags) {
+    const CUcontext made = new CUctx_st{device, primary, flags};
+    contexts().live.insert(made);
+    return made;
+}
+
+// The lock of the contexts must be held.
+CUcontext primary_context(int device) {
+    Contexts &c = contexts();
+    if (!c.primary[device])
+        c.primary[device] = new_context(device, true, c.primary_flags[device]);
+    return c.primary[device];
+}
+
+// The runtime makes the primary context of its device current where no other one is.
+CUcontext current_context() {
+    std::vector<CUcontext> &all = stack();
+    // After cudaSetDevice the primary context of that device takes the place of the current one. A stack that
+    // has become empty has memory: then no context is current.
+    if (runtime_used && (all.empty() ? all.capacity() == 0 : all.back()->device != current_device())) {
+        std::lock_guard lock(contexts().mutex);
+        if (all.empty())
+            all.emplace_back();
+        all.back() = primary_context(current_device());
+    }
+    return all.empty() ? nullptr : all.back();
+}
+
+// While a call of the driver API runs: the calls of the runtime that it stands on are not the program's.
+struct NotTheRuntime {
+    const bool before = runtime_used;
+    ~NotTheRuntime() {
+        if (!before)
+            runtime_used = false;
+    }
+};
+
 CUresult begun(cudaError_t error) {
     if (error)
         set_last_error(cudaSuccess); // a call of the driver API must not set the runtime's last error
@@ -98,6 +135,7 @@ using namespace cuda_cpu;
 
 // Begins a call, as BEGIN() does in the runtime: pointers must not be null, and devices must exist.
 #define DRIVER(...)                                                                                          \
+    const NotTheRuntime not_the_runtime;                                                                     \
     if (const CUresult error = begun(begin_with(check_initialized, __func__, #__VA_ARGS__, ##__VA_ARGS__)))  \
     return error
 #define NEEDS(pointer)                                                                                       \
@@ -212,20 +250,11 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
 
 // ---- contexts ----
 
-static CUcontext new_context(int device, bool primary, unsigned flags) {
-    const CUcontext made = new CUctx_st{device, primary, flags};
-    contexts().live.insert(made);
-    return made;
-}
-
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     DRIVER(context, device);
-    Contexts &c = contexts();
-    std::lock_guard lock(c.mutex);
-    if (!c.primary[device])
-        c.primary[device] = new_context(device, true, c.primary_flags[device]);
-    ++c.retained[device];
-    *context = c.primary[device];
+    std::lock_guard lock(contexts().mutex);
+    ++contexts().retained[device];
+    *context = primary_context(device);
     return CUDA_SUCCESS;
 }
 
@@ -264,6 +293,7 @@ CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned fla
     if (params && (params->execAffinityParams || params->cigParams))
         return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__,
                       "parameters of contexts are not supported: pass NULL as params");
+    current_context(); // the one below
     {
         std::lock_guard lock(contexts().mutex);
         *context = new_context(device, false, flags);
@@ -291,6 +321,7 @@ CUresult cuCtxDestroy(CUcontext context) {
 
 CUresult cuCtxPushCurrent(CUcontext context) {
     DRIVER(context);
+    current_context(); // the one below
     if (const CUresult error = use(__func__, context))
         return error;
     stack().push_back(context);
@@ -299,7 +330,7 @@ CUresult cuCtxPushCurrent(CUcontext context) {
 
 CUresult cuCtxPopCurrent(CUcontext *context) {
     DRIVER();
-    if (stack().empty())
+    if (!current_context())
         return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__, "no context is current");
     store(context, stack().back());
     stack().pop_back();
@@ -313,9 +344,9 @@ CUresult cuCtxSetCurrent(CUcontext context) {
     return context ? cuCtxPushCurrent(context) : CUDA_SUCCESS;
 }
 
-GET(cuCtxGetCurrent, (CUcontext * context), context, stack().empty() ? nullptr : stack().back())
+GET(cuCtxGetCurrent, (CUcontext * context), context, current_context())
 GET(cuCtxGetDevice, (CUdevice * device), device, current_device())
-GET(cuCtxGetFlags, (unsigned *flags), flags, stack().empty() ? 0 : stack().back()->flags)
+GET(cuCtxGetFlags, (unsigned *flags), flags, current_context() ? current_context()->flags : 0)
 GET(cuCtxGetApiVersion, (CUcontext, unsigned *version), version, CUDA_VERSION)
 
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
@@ -373,7 +404,7 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
     case CU_POINTER_ATTRIBUTE_##name:                                                                        \
         *(T *)value = answer;                                                                                \
         return CUDA_SUCCESS;
-        ANSWER(CONTEXT, CUcontext, stack().empty() ? nullptr : stack().back())
+        ANSWER(CONTEXT, CUcontext, current_context())
         ANSWER(MEMORY_TYPE, unsigned,
                found.type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE)
         ANSWER(DEVICE_POINTER, CUdeviceptr, (CUdeviceptr)(uintptr_t)found.devicePointer)

@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <fstream>
+#include <iterator>
 #include <link.h>
 #include <memory>
 #include <vector>
@@ -183,12 +185,36 @@ void per_device_variable(void *variable, size_t bytes) {
     all_sections().push_back({(char *)variable, (char *)variable + bytes, true, false, true});
 }
 
+// Finds a variable in the symbol table of the program's file: dlsym() knows none if gcc linked it, without
+// -rdynamic.
+static void *in_symbol_table(const char *name, size_t *bytes) {
+    std::ifstream program("/proc/self/exe", std::ios::binary);
+    const std::vector<char> file{std::istreambuf_iterator<char>(program), {}};
+    if (file.size() < sizeof(ElfW(Ehdr)))
+        return nullptr;
+    const auto *const header = (const ElfW(Ehdr) *)file.data();
+    const auto *const sections = (const ElfW(Shdr) *)(file.data() + header->e_shoff);
+    for (const auto *s = sections; s < sections + header->e_shnum; ++s) {
+        const auto *const symbols = (const ElfW(Sym) *)(file.data() + s->sh_offset);
+        for (size_t i = 0; s->sh_type == SHT_SYMTAB && i < s->sh_size / sizeof *symbols; ++i)
+            if (ELF64_ST_BIND(symbols[i].st_info) == STB_GLOBAL &&
+                strcmp(file.data() + sections[s->sh_link].sh_offset + symbols[i].st_name, name) == 0) {
+                *bytes = symbols[i].st_size;
+                return (char *)_r_debug.r_map->l_addr + symbols[i].st_value;
+            }
+    }
+    return nullptr;
+}
+
 void *find_variable(const char *name, size_t *bytes) {
     Dl_info info;
     const ElfW(Sym) *symbol = nullptr;
     void *const address = dlsym(RTLD_DEFAULT, name);
-    if (!address || !symbol_section(address) || !dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) ||
-        !symbol)
+    if (!address) {
+        void *const found = in_symbol_table(name, bytes);
+        return found && symbol_section(found) ? found : nullptr;
+    }
+    if (!symbol_section(address) || !dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
         return nullptr;
     *bytes = symbol->st_size;
     return address;

@@ -114,9 +114,13 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
                 "the pitch is %zu: it must be a multiple of texturePitchAlignment, "
                 "which is %zu, from a row's %zu bytes to %d",
                 t.pitch, device.texturePitchAlignment, width * size, limit[2]);
+        // As on a GPU, linear memory may end before the texture does. fetch() refuses the texels beyond it.
+        t.declared = (int)width;
+        Allocation a;
+        if (linear && find_allocation(t.data, a))
+            width = std::min(width, (size_t)(a.base + a.size - t.data) / size);
         TRY(check_range(call, linear ? "linear memory" : "pitched memory", t.data,
-                        linear ? r.res.linear.sizeInBytes : t.pitch * (height - 1) + width * size,
-                        Side::device));
+                        linear ? width * size : t.pitch * (height - 1) + width * size, Side::device));
         break;
     }
     default:

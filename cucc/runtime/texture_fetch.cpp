@@ -300,6 +300,9 @@ void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], 
 
 void fetch(const Texture &t, int x, uint32_t registers[4], Site site) {
     check_shape("tex1Dfetch", Shape::linear, t.shape, site);
+    if (x >= t.width && x < t.declared)
+        kernel_error("%s at %s: texel %d is beyond the memory of the texture, which ends after %d texels",
+                     "tex1Dfetch", place(site).c_str(), x, t.width);
     std::fill(registers, registers + 4, 0u);
     for (int c = 0; c < t.components && x >= 0 && x < t.width; ++c)
         registers[c] = register_of(t, x, 0, c);

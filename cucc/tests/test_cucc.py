@@ -120,6 +120,7 @@ USES = {
     "cufft": ("cufft.h", "cufftHandle p; cufftPlan1d(&p, 8, CUFFT_Z2Z, 1); cufftPlan1d(&p, 8, CUFFT_C2C, 1)"),
     "cusparse": ("cusparse.h", "cusparseHandle_t h; cusparseCreate(&h)"),
     "curand": ("curand.h", "curandSetStream(0, 0)"),
+    "nvidia-ml": ("nvml.h", "nvmlInit()"),
     "nvToolsExt": ("nvToolsExt.h", 'nvtxRangePushA("x")'),
 }
 
@@ -140,11 +141,12 @@ def test_libraries_may_stand_before_sources(cucc, write, output, tmp_path, libra
 def test_a_program_of_c_is_linked_by_the_c_compiler(cucc, write, output, tmp_path):
     write(
         main_c="int run(int); int main() { return run(6) != 42; }\n",
-        run_cu="#include <string>\n__global__ void k(int *p) { *p *= 7; }\n"
-        'extern "C" int run(int n) { int *p; cudaMallocManaged(&p, sizeof *p); *p = n; k<<<1, 1>>>(p);'
+        run_cu="#include <string>\n__constant__ int factor; __global__ void k(int *p) { *p *= factor; }\n"
+        'extern "C" int run(int n) { int *p, f = 7; cudaMallocManaged(&p, sizeof *p); *p = n;'
+        ' cudaMemcpyToSymbol("factor", &f, sizeof f); k<<<1, 1>>>(p);'
         " cudaDeviceSynchronize(); return *p + std::string().size(); }\n",
     )
-    cucc("-c", "run.cu")
+    cucc("--legacy", "-c", "run.cu")  # with --legacy a string may name a variable
     folder = tools.cucc("--toolkit").out.strip() + "/lib64"
     for libraries in (
         [f"-L{folder}", "-lcudart"],
@@ -178,6 +180,40 @@ def test_what_is_refused_is_named_in_one_line(cucc, write):
     ]:
         message = cucc(*arguments.split(), status=1)
         assert message.startswith("cucc: " + says) and message.count("\n") == 1
+
+
+def test_what_the_cpu_back_end_lacks_is_named_after_the_errors(cucc, write):
+    """In a line of its own, after the compiler's; not for headers and names of others."""
+    for source in "main.cu", "main.cpp":
+        for text, says in [
+            (
+                "#include <nvjpeg.h>\n",
+                "nvjpeg.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h, ",
+            ),
+            (
+                "#include <cublasXt.h>\n",
+                "cublasXt.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h and",
+            ),
+            (
+                "#include <nvrtc.h>\n",
+                "nvrtc.h of NVIDIA is not part of the CPU back end, which has no compiler at run time",
+            ),
+            ("#include <mine.h>\n", None),
+            (
+                "#include <cuda_runtime.h>\ncudaGraphConditionalHandle handle;\n",
+                "cudaGraphConditionalHandle: conditional nodes of graphs are not supported",
+            ),
+            ("#include <cuda.h>\nCUmemAllocationProp p;\n", "CUmemAllocationProp: virtual memory"),
+            (
+                "cufftXtSetCallback(plan);\n",
+                "cufftXtSetCallback: callbacks and plans for several devices are not",
+            ),
+            ("Unknown x;\n", None),
+        ]:
+            write(**{source.replace(".", "_"): text})
+            message = cucc("-c", source, status=1)
+            last = message.strip().split("\n")[-1]
+            assert last.startswith(f"cucc: {says}") if says else "cucc: " not in message, message
 
 
 # ---- messages ----

@@ -392,6 +392,8 @@ CUDA_CPU_ANY(cudaFuncGetAttributes, (cudaFuncAttributes * a, T *kernel), a, (con
 CUDA_CPU_ANY(cudaFuncSetAttribute, (T * kernel, cudaFuncAttribute attribute, int value), (const void *)kernel,
              attribute, value)
 CUDA_CPU_ANY(cudaFuncSetCacheConfig, (T * kernel, cudaFuncCache config), (const void *)kernel, config)
+CUDA_CPU_ANY(cudaFuncSetSharedMemConfig, (T * kernel, cudaSharedMemConfig config), (const void *)kernel,
+             config)
 // The signatures of CUDA 12, which take the number of a device, or cudaCpuDeviceId.
 inline cudaMemLocation cuda_cpu_location(int device) {
     if (device == cudaCpuDeviceId)

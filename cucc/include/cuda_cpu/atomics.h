@@ -119,9 +119,11 @@ template <class T, class F> inline T atomic_update(T *p, F change) {
     count_atomic();
     if (is_shared(p))
         return change_shared(p, change);
-    T old = __atomic_load_n(p, CUDA_CPU_ORDER);
-    while (!__atomic_compare_exchange_n(p, &old, change(old), false, CUDA_CPU_ORDER, CUDA_CPU_ORDER))
-        ;
+    T old, changed;
+    __atomic_load(p, &old, CUDA_CPU_ORDER);
+    do
+        changed = change(old);
+    while (!__atomic_compare_exchange(p, &old, &changed, false, CUDA_CPU_ORDER, CUDA_CPU_ORDER));
     return old;
 }
 
@@ -196,5 +198,59 @@ CUDA_CPU_ATOMIC(unsigned, Inc,
 CUDA_CPU_ATOMIC(unsigned, Dec, cuda_cpu::atomic_update(p, [=](unsigned old) {
                     return old == 0 || old > value ? value : old - 1;
                 }))
+
+// The compiler's builtins of CUDA 12.8: a part of the functions above, with an order and a scope that are not
+// needed here
+enum {
+    __NV_ATOMIC_RELAXED,
+    __NV_ATOMIC_CONSUME,
+    __NV_ATOMIC_ACQUIRE,
+    __NV_ATOMIC_RELEASE,
+    __NV_ATOMIC_ACQ_REL,
+    __NV_ATOMIC_SEQ_CST
+};
+enum {
+    __NV_THREAD_SCOPE_THREAD,
+    __NV_THREAD_SCOPE_BLOCK,
+    __NV_THREAD_SCOPE_CLUSTER,
+    __NV_THREAD_SCOPE_DEVICE,
+    __NV_THREAD_SCOPE_SYSTEM
+};
+#define CUDA_CPU_HOW int = 0, int = __NV_THREAD_SCOPE_SYSTEM, CUDA_CPU_SITE
+template <class T> inline T __nv_atomic_load_n(T *p, CUDA_CPU_HOW) {
+    const T seen = __atomic_load_n(p, CUDA_CPU_ORDER);
+    cuda_cpu::atomic_without_effect(p, seen, CUDA_CPU_HERE);
+    return seen;
+}
+template <class T> inline void __nv_atomic_store_n(T *p, T value, int = 0, int = 0) {
+    __atomic_store_n(p, value, CUDA_CPU_ORDER);
+}
+template <class T> inline T __nv_atomic_exchange_n(T *p, T value, CUDA_CPU_HOW) {
+    return cuda_cpu::atomic_exchange(p, value, CUDA_CPU_HERE);
+}
+template <class T>
+inline bool __nv_atomic_compare_exchange_n(T *p, T *expected, T value, bool, int, CUDA_CPU_HOW) {
+    const T wanted = *expected;
+    *expected = cuda_cpu::atomic_compare_and_swap(p, wanted, value, CUDA_CPU_HERE);
+    return *expected == wanted;
+}
+#define CUDA_CPU_NV_FETCH(name, expression)                                                                  \
+    template <class T> inline T __nv_atomic_fetch_##name(T *p, T value, CUDA_CPU_HOW) {                      \
+        const auto change = [=](T old) -> T { return expression; };                                          \
+        const T old = cuda_cpu::atomic_update(p, change);                                                    \
+        if (change(old) == old)                                                                              \
+            cuda_cpu::atomic_without_effect(p, old, CUDA_CPU_HERE);                                          \
+        return old;                                                                                          \
+    }
+CUDA_CPU_NV_FETCH(add, old + value)
+CUDA_CPU_NV_FETCH(sub, old - value)
+CUDA_CPU_NV_FETCH(and, old &value)
+CUDA_CPU_NV_FETCH(or, old | value)
+CUDA_CPU_NV_FETCH(xor, old ^ value)
+CUDA_CPU_NV_FETCH(min, value < old ? value : old)
+CUDA_CPU_NV_FETCH(max, old < value ? value : old)
+inline void __nv_atomic_thread_fence(int, int = 0) {
+    __threadfence();
+}
 
 #undef CUDA_CPU_ORDER

@@ -102,6 +102,13 @@ CUDA_CPU_FUNCTION(Hgemm, cublasOperation_t opa, cublasOperation_t opb, int m, in
     return cublasGemmEx(handle, opa, opb, m, n, k, alpha, A, CUDA_R_16F, lda, B, CUDA_R_16F, ldb, beta, C,
                         CUDA_R_16F, ldc, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
 }
+CUDA_CPU_FUNCTION(HgemmStridedBatched, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+                  const __half *alpha, const __half *A, int lda, long long stride_a, const __half *B, int ldb,
+                  long long stride_b, const __half *beta, __half *C, int ldc, long long stride_c, int count) {
+    return cublasGemmStridedBatchedEx(handle, opa, opb, m, n, k, alpha, A, CUDA_R_16F, lda, stride_a, B,
+                                      CUDA_R_16F, ldb, stride_b, beta, C, CUDA_R_16F, ldc, stride_c, count,
+                                      CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+}
 CUDA_CPU_FUNCTION(SgemmEx, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
                   const float *alpha, const void *A, cudaDataType type_a, int lda, const void *B,
                   cudaDataType type_b, int ldb, const float *beta, void *C, cudaDataType type_c, int ldc) {

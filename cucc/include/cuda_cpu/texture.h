@@ -41,6 +41,7 @@ struct Texture {
     const char *data;
     size_t pitch;
     int width, height;
+    int declared; // the texels of linear memory as the program says; `width` of them are in the allocation
     // If fetches of one shape are plain loads of the texel: that shape and the texel_code; otherwise -1.
     int plain;
 

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -145,10 +146,14 @@ def make(*goals):
 
 @pytest.fixture(scope="module")
 def installed(once):
-    """The folder of a copy that was installed by make and then moved. Nobody can write to it."""
+    """The folder of a copy that was installed by make and then moved. Nobody can write to it, and its sources are gone."""
 
     def install(folder):
-        make("install", "PREFIX=/opt/cucc", f"DESTDIR={folder}/package")
+        shutil.copytree(tools.ROOM, folder / "clone", ignore=shutil.ignore_patterns("build", "__pycache__"))
+        where = "PREFIX=/opt/cucc", f"DESTDIR={folder}/package"
+        done = tools.execute("make", "-C", folder / "clone", "-j2", "install", *where, timeout=600)
+        assert done.status == 0, str(done)
+        shutil.rmtree(folder / "clone")
         (folder / "package/opt/cucc").rename(folder / "moved here")
         for path in (folder / "moved here").rglob("*"):
             if not path.is_symlink():
@@ -166,7 +171,7 @@ def test_the_installed_files(installed, tmp_path):
     assert any(name.endswith("/cu2cpp") for name in names) and any(
         name.endswith("/cuda_runtime.h") for name in names
     )
-    assert [path for path in files if str(tools.ROOM).encode() in path.read_bytes()] == []
+    assert [path for path in files if str(installed.parent / "clone").encode() in path.read_bytes()] == []
     shutil.copytree(installed, tmp_path / "usr", symlinks=True)
     subprocess.run(["chmod", "-R", "u+w", tmp_path / "usr"], check=True)
     make("uninstall", "PREFIX=/usr", f"DESTDIR={tmp_path}")
@@ -178,6 +183,23 @@ def test_the_installed_cucc_compiles(installed, tmp_path):
     done = tools.execute(installed / "bin/cucc", "--legacy", "old.cu", "-run", cwd=tmp_path, timeout=600)
     assert done.status == 0, str(done)
     assert tools.execute(installed / "bin/cucc", "--version").out == tools.cucc("--version").out
+
+
+@pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
+def test_the_installed_cucc_builds_its_library_with_a_sanitizer(installed, tmp_path, sanitizer):
+    source = tools.HERE / "units/bounds.cu"
+    command = installed / "bin/cucc", source, "-o", "bounds", "-Xcompiler", f"-fsanitize={sanitizer}"
+    done = tools.execute(*command, cwd=tmp_path, env={"XDG_CACHE_HOME": tmp_path}, timeout=600)
+    assert done.status == 0, str(done)
+    assert tools.execute(tmp_path / "bounds", "within_bounds").status == 0
+
+
+def test_the_installed_cucc_passes_the_tests_of_the_driver(installed, tmp_path):
+    options = "-q", "-p", "no:xdist", "-p", "no:cacheprovider", f"--basetemp={tmp_path}/tests"
+    tests = "-m", "pytest", *options, tools.HERE / "test_cucc.py"
+    env = {"CUCC": installed / "bin/cucc", "XDG_CACHE_HOME": tmp_path}
+    done = tools.execute(sys.executable, *tests, cwd=tools.ROOM, env=env, timeout=600)
+    assert done.status == 0 and " passed" in done.out, str(done)
 
 
 def test_the_manual_lists_every_option():

@@ -151,6 +151,7 @@ TEST(attributes_by_address) {
     EXPECT(cudaFuncSetAttribute(with_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20) ==
            cudaErrorInvalidValue);
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    OK(cudaFuncSetSharedMemConfig(with_shared, cudaSharedMemBankSizeEightByte));
     OK(cudaFuncSetAttribute((void *)with_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000));
     EXPECT(cudaFuncGetAttributes(&a, with_shared) == cudaSuccess && a.maxDynamicSharedSizeBytes == 60000);
     EXPECT(cudaFuncGetAttributes(&a, bounded) == cudaSuccess && a.maxDynamicSharedSizeBytes == 49152);

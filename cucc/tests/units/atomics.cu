@@ -150,6 +150,58 @@ TEST(every_way_to_poll_makes_progress) {
     EXPECT(out.host()[0] == 7 * 70);
 }
 
+// The compiler's builtins on global and shared memory. Order and scope must be literals.
+#define HOW __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_BLOCK
+__global__ void builtins(int *global, float *sum, int *good) {
+    __shared__ int shared;
+    for (int *p : {global, &shared}) {
+        if (threadIdx.x == 0)
+            __nv_atomic_store_n(p, 5, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_BLOCK);
+        __syncthreads();
+        __nv_atomic_fetch_add(p, 3, HOW);
+        __nv_atomic_fetch_sub(p, 1, HOW);
+        __syncthreads();
+        const int threads = (int)blockDim.x;
+        good[threadIdx.x] +=
+            __nv_atomic_load_n(p, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_BLOCK) == 5 + 2 * threads;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            int expected = 1;
+            good[0] += !__nv_atomic_compare_exchange_n(p, &expected, 7, false, __NV_ATOMIC_RELAXED, HOW) &&
+                       expected == 5 + 2 * threads;
+            good[0] += __nv_atomic_compare_exchange_n(p, &expected, 12, false, __NV_ATOMIC_RELAXED, HOW);
+            good[0] += __nv_atomic_fetch_and(p, 6, HOW) == 12 && __nv_atomic_fetch_or(p, 3, HOW) == 4;
+            good[0] += __nv_atomic_fetch_xor(p, 2, HOW) == 7 && __nv_atomic_fetch_max(p, 9, HOW) == 5;
+            good[0] += __nv_atomic_fetch_min(p, -1, HOW) == 9 && __nv_atomic_exchange_n(p, 4, HOW) == -1;
+        }
+        __syncthreads();
+    }
+    __nv_atomic_fetch_add(sum, 0.5f, HOW);
+    __nv_atomic_thread_fence(__NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_DEVICE);
+}
+
+__global__ void polls_by_builtin(int *flag) {
+    if (threadIdx.x == 0)
+        while (__nv_atomic_load_n(flag, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE) == 0) {
+        }
+    if (threadIdx.x == blockDim.x - 1)
+        __nv_atomic_store_n(flag, 1, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+}
+
+TEST(atomic_builtins) {
+    const int threads = 70;
+    const Device<int> global(1), good(threads);
+    const Device<float> sum(1);
+    builtins<<<1, threads>>>(global.data, sum.data, good.data);
+    std::vector<int> expected(threads, 2);
+    expected[0] += 10;
+    EXPECT(good.host() == expected);
+    EXPECT(sum.host()[0] == threads / 2);
+    const Device<int> flag(1);
+    polls_by_builtin<<<1, threads>>>(flag.data);
+    EXPECT(flag.host()[0] == 1);
+}
+
 __device__ int device_variable;
 __constant__ int constant_variable;
 

@@ -263,7 +263,7 @@ TEST(sixteen_bit_inputs) {
 TEST(halves) {
     const Handle h;
     const int m = 4, n = 3, k = 2;
-    const __half two = __float2half(2), one = __float2half(1);
+    const __half two = __float2half(2), one = __float2half(1), none = __float2half(0);
     const Array<__half> a(std::vector<__half>(m * k, __float2half(1.5f))), b(std::vector<__half>(k * n, two)),
         c(std::vector<__half>(m * n, one));
     const float onef = 1, zero = 0;
@@ -272,6 +272,12 @@ TEST(halves) {
         cublasHgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device, m, b.device, k, &one, c.device, m));
     for (const __half &x : c.back())
         EXPECT(__half2float(x) == 13); // 2 * (2 * 1.5 * 2) + 1
+    // Two products: the same A, with another B and C
+    const Array<__half> pair(std::vector<__half>(2 * k * n, one)), results(2 * m * n);
+    CALL(cublasHgemmStridedBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device, m, 0, pair.device, k,
+                                   k * n, &none, results.device, m, m * n, 2));
+    for (const __half &x : results.back())
+        EXPECT(__half2float(x) == 6); // 2 * (2 * 1.5 * 1)
     CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &onef, a.device, CUDA_R_16F, m, b.device,
                       CUDA_R_16F, k, &zero, full.device, CUDA_R_32F, m, CUDA_R_32F, CUBLAS_GEMM_DEFAULT));
     EXPECT(full.back() == std::vector<float>(m * n, 6));

@@ -2,7 +2,7 @@
 // Needs: cufft
 // cuFFT on the CPU back end: each transform against the definition of the DFT in double, for several shapes
 // and layouts. With nvcc (-lcufft) the same cases run against NVIDIA's cuFFT.
-#include <cufft.h>
+#include <cufftXt.h>
 #include <complex>
 #include "linear.h"
 
@@ -13,17 +13,29 @@ struct Floats {
     typedef float Real;
     typedef cufftComplex Pair;
     static const cufftType c2c = CUFFT_C2C, r2c = CUFFT_R2C, c2r = CUFFT_C2R;
-    static cufftResult run(cufftHandle p, Pair *in, Pair *out, int d) { return cufftExecC2C(p, in, out, d); }
-    static cufftResult run(cufftHandle p, Real *in, Pair *out) { return cufftExecR2C(p, in, out); }
-    static cufftResult run(cufftHandle p, Pair *in, Real *out) { return cufftExecC2R(p, in, out); }
+    static cufftResult run(cufftHandle p, Pair *in, Pair *out, int d) {
+        return pick(0, 1) ? cufftExecC2C(p, in, out, d) : cufftXtExec(p, in, out, d);
+    }
+    static cufftResult run(cufftHandle p, Real *in, Pair *out) {
+        return pick(0, 1) ? cufftExecR2C(p, in, out) : cufftXtExec(p, in, out, CUFFT_FORWARD);
+    }
+    static cufftResult run(cufftHandle p, Pair *in, Real *out) {
+        return pick(0, 1) ? cufftExecC2R(p, in, out) : cufftXtExec(p, in, out, CUFFT_INVERSE);
+    }
 };
 struct Doubles {
     typedef double Real;
     typedef cufftDoubleComplex Pair;
     static const cufftType c2c = CUFFT_Z2Z, r2c = CUFFT_D2Z, c2r = CUFFT_Z2D;
-    static cufftResult run(cufftHandle p, Pair *in, Pair *out, int d) { return cufftExecZ2Z(p, in, out, d); }
-    static cufftResult run(cufftHandle p, Real *in, Pair *out) { return cufftExecD2Z(p, in, out); }
-    static cufftResult run(cufftHandle p, Pair *in, Real *out) { return cufftExecZ2D(p, in, out); }
+    static cufftResult run(cufftHandle p, Pair *in, Pair *out, int d) {
+        return pick(0, 1) ? cufftExecZ2Z(p, in, out, d) : cufftXtExec(p, in, out, d);
+    }
+    static cufftResult run(cufftHandle p, Real *in, Pair *out) {
+        return pick(0, 1) ? cufftExecD2Z(p, in, out) : cufftXtExec(p, in, out, CUFFT_FORWARD);
+    }
+    static cufftResult run(cufftHandle p, Pair *in, Real *out) {
+        return pick(0, 1) ? cufftExecZ2D(p, in, out) : cufftXtExec(p, in, out, CUFFT_INVERSE);
+    }
 };
 
 // A shape, and one transform of it: n[0] x n[1] x n[2], with 1 for dimensions that it lacks
@@ -80,6 +92,15 @@ static cufftHandle plan_of(const Shape &s, cufftType type, int batch) {
         CALL(s.rank == 1   ? cufftMakePlan1d(plan, n[0], type, batch, &size)
              : s.rank == 2 ? cufftMakePlan2d(plan, n[0], n[1], type, &size)
                            : cufftMakePlan3d(plan, n[0], n[1], n[2], type, &size));
+        EXPECT(size < 1 << 30);
+    } else if (pick(0, 1)) {
+        const bool wide = type >= CUFFT_Z2Z;
+        const cudaDataType real = wide ? CUDA_R_64F : CUDA_R_32F, pair = wide ? CUDA_C_64F : CUDA_C_32F;
+        long long all[] = {n[0], n[1], n[2]};
+        CALL(cufftCreate(&plan));
+        CALL(cufftXtMakePlanMany(plan, s.rank, all, NULL, 1, 0,
+                                 type == CUFFT_R2C || type == CUFFT_D2Z ? real : pair, NULL, 1, 0,
+                                 type == CUFFT_C2R || type == CUFFT_Z2D ? real : pair, batch, &size, pair));
         EXPECT(size < 1 << 30);
     } else {
         CALL(cufftPlanMany(&plan, s.rank, (int *)n, NULL, 1, 0, NULL, 1, 0, type, batch));
@@ -209,6 +230,20 @@ TEST(wrong_arguments) {
     CALL(cufftDestroy(plan));
     EXPECT(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD) == CUFFT_INVALID_PLAN);
     EXPECT(cufftDestroy(plan) == CUFFT_INVALID_PLAN);
+}
+
+TEST(types_that_no_transform_has) {
+    cufftHandle plan;
+    long long n = 8;
+    size_t size;
+    CALL(cufftCreate(&plan));
+    const auto make = [&](cudaDataType in, cudaDataType out, cudaDataType execution) {
+        return cufftXtMakePlanMany(plan, 1, &n, NULL, 1, 0, in, NULL, 1, 0, out, 1, &size, execution);
+    };
+    EXPECT(make(CUDA_R_32F, CUDA_R_32F, CUDA_C_32F) != CUFFT_SUCCESS);
+    EXPECT(make(CUDA_C_32F, CUDA_C_64F, CUDA_C_64F) != CUFFT_SUCCESS);
+    CALL(make(CUDA_C_64F, CUDA_R_64F, CUDA_C_64F));
+    CALL(cufftDestroy(plan));
 }
 
 TEST(sizes_and_version) {

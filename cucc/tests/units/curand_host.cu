@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cuRAND's host API: the numbers that cuRAND gives, in the same order, with offsets and calls in turn; and
 // the distributions. With nvcc (-lcurand) the same cases run against NVIDIA's cuRAND.
-#include <curand.h>
+#include <curand_kernel.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -256,3 +256,80 @@ TEST(streams_and_graphs) {
     graph.run();
     EXPECT(source.get<unsigned>(n) == std::vector<unsigned>(expected.begin() + n, expected.begin() + 2 * n));
 }
+
+// ---- Sobol' numbers in kernels ----
+
+template <class State> __device__ Seed hash_of_draws(State state) {
+    Seed h = 0;
+    for (int i = 0; i < 50; i++) {
+        const float uniform = curand_uniform(&state);
+        const double uniform_double = curand_uniform_double(&state);
+        Seed bits = 0, bits_double;
+        memcpy(&bits, &uniform, sizeof uniform);
+        memcpy(&bits_double, &uniform_double, sizeof uniform_double);
+        h = ((h * 1000003 ^ curand(&state)) * 1000003 ^ bits) * 1000003 ^ bits_double;
+        if (i % 10 == 0)
+            skipahead(1000 + i, &state);
+    }
+    return h;
+}
+// Of the 21 first dimensions: the sums of the hashes of 32-bit, 64-bit, and scrambled numbers
+__global__ void draw(curandDirectionVectors32_t *v, curandDirectionVectors64_t *w, Seed *sums) {
+    curandStateSobol32_t a;
+    curandStateSobol64_t b;
+    curandStateScrambledSobol32_t c;
+    curandStateScrambledSobol64_t d;
+    for (int i = 0; i < 21; i++) {
+        const unsigned offset = i * 1234567u;
+        curand_init(v[i], offset, &a);
+        curand_init(w[i], (Seed)offset, &b);
+        curand_init(v[i], 0x12345678u, offset, &c);
+        curand_init(w[i], (Seed)0x123456789abcdef0, (Seed)offset << 20, &d);
+        sums[0] += hash_of_draws(a), sums[1] += hash_of_draws(b);
+        sums[2] += hash_of_draws(c), sums[3] += hash_of_draws(d);
+    }
+}
+__global__ void draw_normal(curandDirectionVectors32_t *v, float *out, int n) {
+    curandStateSobol32_t state;
+    curand_init(*v, 0u, &state);
+    for (int i = 0; i < n; i++)
+        out[i] = curand_normal(&state);
+}
+
+TEST(sobol_numbers_in_kernels) {
+    curandDirectionVectors32_t *v, *device_v;
+    curandDirectionVectors64_t *w, *device_w;
+    CALL(curandGetDirectionVectors32(&v, CURAND_DIRECTION_VECTORS_32_JOEKUO6));
+    CALL(curandGetDirectionVectors64(&w, CURAND_DIRECTION_VECTORS_64_JOEKUO6));
+    OK(cudaMalloc(&device_v, 21 * sizeof *v));
+    OK(cudaMalloc(&device_w, 21 * sizeof *w));
+    OK(cudaMemcpy(device_v, v, 21 * sizeof *v, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy(device_w, w, 21 * sizeof *w, cudaMemcpyHostToDevice));
+    const Device<Seed> sums(4);
+    draw<<<1, 1>>>(device_v, device_w, sums.data);
+    EXPECT(sums.host() ==
+           (std::vector<Seed>{12813638159858534843ull, 17015451567255839969ull, 6758604727551118837ull,
+                              17177164756460677892ull})); // cuRAND 10.4
+    const int n = 100;
+    const Device<float> normal(n);
+    draw_normal<<<1, 1>>>(device_v, normal.data, n);
+    const std::vector<float> expected =
+        Source(true, CURAND_RNG_QUASI_SOBOL32, 0, n).numbers(curandGenerateNormal, n, 0.0f, 1.0f);
+    for (int i = 0; i < n; i++)
+        EXPECT(fabs(normal.host()[i] - expected[i]) < 1e-5 * (1 + fabs(expected[i])));
+    OK(cudaFree(device_v));
+    OK(cudaFree(device_w));
+}
+
+#ifdef __CU2CPP__
+TEST(what_curand_here_lacks_is_named) {
+    const auto lacks = [] {
+        curandGenerator_t generator;
+        unsigned *constants;
+        exit(curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_MTGP32) == CURAND_STATUS_TYPE_ERROR &&
+             curandGetScrambleConstants32(&constants) == CURAND_STATUS_TYPE_ERROR &&
+             cudaGetLastError() == cudaSuccess);
+    };
+    ends_with(in_child(lacks), {"curandCreateGenerator: ", "no generators of Mersenne", "no constants"});
+}
+#endif

@@ -29,6 +29,40 @@ TEST(the_runtime_initializes_the_driver) {
     EXPECT(count >= 1);
 }
 
+TEST(the_runtime_makes_the_primary_context_current) {
+    CUcontext got = NULL, primary, mine;
+    OK(cuInit(0));
+    OK(cuCtxGetCurrent(&got));
+    EXPECT(got == NULL);
+    OK(cuDevicePrimaryCtxRetain(&primary, 0));
+    EXPECT(cudaFree(NULL) == cudaSuccess);
+    OK(cuCtxCreate(&mine, NULL, 0, 0));
+    OK(cuCtxGetCurrent(&got));
+    EXPECT(got == mine);
+    OK(cuCtxDestroy(mine));
+    OK(cuCtxGetCurrent(&got));
+    EXPECT(got == primary);
+    OK(cuCtxPopCurrent(&got));
+    EXPECT(got == primary);
+    OK(cuCtxGetCurrent(&got));
+    EXPECT(got == NULL);
+    OK(cuDevicePrimaryCtxRelease(0));
+}
+
+TEST(another_device_of_the_runtime_has_another_context) {
+    int devices = 0;
+    CUcontext first, second, primary;
+    EXPECT(cudaGetDeviceCount(&devices) == cudaSuccess && cudaFree(NULL) == cudaSuccess);
+    if (devices < 2)
+        return;
+    OK(cuCtxGetCurrent(&first));
+    EXPECT(cudaSetDevice(1) == cudaSuccess);
+    OK(cuCtxGetCurrent(&second));
+    OK(cuDevicePrimaryCtxRetain(&primary, 1));
+    EXPECT(first && first != second && second == primary);
+    OK(cuDevicePrimaryCtxRelease(1));
+}
+
 TEST(devices) {
     CUdevice device;
     char name[100];
@@ -130,6 +164,11 @@ TEST(modules_are_refused) {
     OK(cuInit(0));
     EXPECT(cuModuleLoad(&module, "kernels.ptx") == CUDA_ERROR_NOT_SUPPORTED);
     OK(cuCtxCreate(&context, 0, 0)); // as in CUDA 12
+    char arguments[8];
+    size_t bytes = sizeof arguments;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     CU_LAUNCH_PARAM_END};
+    EXPECT(cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra) == CUDA_ERROR_NOT_SUPPORTED);
     OK(cuCtxDestroy(context));
 }
 #endif

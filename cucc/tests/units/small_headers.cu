@@ -4,6 +4,9 @@
 #include <cuda_pipeline.h>
 #include <library_types.h>
 #include <nvtx3/nvToolsExt.h>
+#ifdef __CU2CPP__
+#include <nvml.h>
+#endif
 #include <cmath>
 #include "device.h"
 
@@ -56,6 +59,29 @@ TEST(copies_to_shared_memory) {
     for (int i = 0; i < 32; i++)
         EXPECT(memcmp(&out[i], &in[31 - i], sizeof in[0]) == 0 && out[32 + i].y == -1);
 }
+
+#ifdef __CU2CPP__ // with nvcc: sensors
+TEST(nvml_knows_the_devices_and_has_no_sensors) {
+    unsigned count = 0;
+    nvmlDevice_t device = NULL;
+    nvmlMemory_t memory = {};
+    nvmlUtilization_t used;
+    char name[NVML_DEVICE_NAME_BUFFER_SIZE];
+    cudaDeviceProp p;
+    CALL(nvmlInit());
+    CALL(nvmlDeviceGetCount(&count));
+    EXPECT((int)count == device_count());
+    EXPECT(nvmlDeviceGetHandleByIndex(count, &device) == NVML_ERROR_INVALID_ARGUMENT);
+    CALL(nvmlDeviceGetHandleByIndex(0, &device));
+    CALL(nvmlDeviceGetName(device, name, sizeof name));
+    OK(cudaGetDeviceProperties(&p, 0));
+    EXPECT(strcmp(name, p.name) == 0 && nvmlDeviceGetName(device, name, 1) == NVML_ERROR_INSUFFICIENT_SIZE);
+    const Device<char> allocated(1 << 20);
+    CALL(nvmlDeviceGetMemoryInfo(device, &memory));
+    EXPECT(memory.total == p.totalGlobalMem && memory.used >= 1 << 20);
+    EXPECT(nvmlDeviceGetUtilizationRates(device, &used) == NVML_ERROR_NOT_SUPPORTED);
+}
+#endif
 
 TEST(marks_do_nothing_without_a_profiler) {
     nvtxEventAttributes_t event = {};

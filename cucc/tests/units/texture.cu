@@ -130,7 +130,7 @@ TEST(textures_that_cannot_be) {
     EXPECT(create(linear(memory, 4096)) == cudaSuccess);
     EXPECT(create(linear(memory + 512, 1024)) == cudaSuccess);
     EXPECT(create(linear(memory + 4, 1024)) == cudaErrorInvalidValue); // alignment
-    EXPECT(create(linear(memory, 4100)) == cudaErrorInvalidValue);     // past the end
+    EXPECT(create(linear(memory, 4100)) == cudaSuccess);               // past the end; see what_ends_a_kernel
     EXPECT(create(linear(memory, 0)) == cudaErrorInvalidValue);
     EXPECT(create(linear(on_host, 1024)) == cudaErrorInvalidValue);
     EXPECT(create(pitched(memory, 8, 128, 32)) == cudaSuccess);
@@ -433,6 +433,9 @@ TEST(surfaces_that_cannot_be) {
 __global__ void write_at(cudaSurfaceObject_t s, int x, int y) {
     surf2Dwrite(1, s, x, y);
 }
+__global__ void fetch_at(cudaTextureObject_t t, int i, int *out) {
+    *out = tex1Dfetch<int>(t, i);
+}
 __global__ void fetch_wrong(cudaTextureObject_t t, float *out) {
     *out = tex2D<float>(t, 0, 0);
 }
@@ -451,6 +454,21 @@ TEST(what_ends_a_kernel) {
                   fetch_wrong<<<1, 1>>>(texture_of(linear(memory.data, 1024)), memory.data);
               }),
               {"the object is of linear memory, which tex1Dfetch reads", "fetch_wrong", "texture.cu:"});
+}
+
+// NVIDIA's convolutionFFT2D makes a texture that is larger than its memory. A GPU accepts it; texels beyond
+// the memory are whatever lies there.
+static int fetched_at(int i) {
+    int *memory;
+    OK(cudaMalloc(&memory, 8 * sizeof(int)));
+    OK(cudaMemset(memory, 1, 8 * sizeof(int)));
+    const Device<int> out(1);
+    fetch_at<<<1, 1>>>(texture_of(linear(memory, 1000 * sizeof(int))), i, out.data);
+    return out.host()[0];
+}
+TEST(linear_memory_that_ends_before_the_texture) {
+    EXPECT(fetched_at(7) == 0x01010101 && fetched_at(-1) == 0 && fetched_at(1000) == 0);
+    ends_with(in_child([] { fetched_at(8); }), {"tex1Dfetch", "texel 8 is beyond the memory", "8 texels"});
 }
 
 TEST(a_reset_takes_everything) {
