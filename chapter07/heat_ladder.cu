@@ -18,7 +18,7 @@
  * Differs: the initial temperatures are random. The rate counts one read and one write of each cell per
  *          step, so it can exceed the copy rate. Recording the graph is not part of the time.
  * Bench:   1024 16384
- * Check:   --size 100 --iterations 4 | --size 132 --iterations 24
+ * Check:   --size 132 --iterations 24 | --size 100 --iterations 4
  */
 #include "../common/book.h"
 #include "../common/bench.h"

@@ -20,7 +20,7 @@
  *          compares with one GPU that runs the same kernel.
  * Needs:   gpus=2
  * Bench:   16384
- * Check:   --size 70 --iterations 9 | --size 132 --iterations 13 --share 30 | --size 19 --iterations 5
+ * Check:   --size 71 --iterations 9 | --size 132 --iterations 13 --share 30 | --size 18 --iterations 5
  */
 #include "../common/book.h"
 #include "../common/bench.h"
