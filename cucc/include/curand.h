@@ -15,8 +15,7 @@
 #pragma once
 #define CURAND_H_
 #include <stddef.h>
-#include "cuda_cpu/api.h"
-#include "library_types.h"
+#include "cuda_runtime.h" // NVIDIA's helper headers rely on it
 
 #define CURAND_VER_MAJOR 10
 #define CURAND_VER_MINOR 4

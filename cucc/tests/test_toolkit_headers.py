@@ -74,6 +74,9 @@ def test_guards_that_other_headers_look_for_and_names_of_x11(tmp_path):
         del guards["cufft.h"]
     names = "Complex=0 None=0L Bool=int Status=int True=1 False=0 Success=0 Always=2 Above=0 Below=1 Convex=2 Unsorted=0"
     text = "".join(f"#include <{h}>\n#ifndef {guard}\n#error {h}\n#endif\n" for h, guard in guards.items())
+    assert (
+        check(tmp_path, "#include <curand.h>\n#ifndef __CUDA_RUNTIME_H__\n#error\n#endif\n").returncode == 0
+    )
     for options in [], IN_A_CU:
         done = check(tmp_path, text, *options, *(f"-D{name}" for name in names.split()))
         assert done.returncode == 0, done.stderr
