@@ -127,6 +127,148 @@ __global__ void dot(const float *a, const float *b, float *c, int n) {
 
 __global__ void empty() {}
 
+// ---- barriers beside the same blocks as loops: a sum, a product of matrices by tiles, a histogram ----
+
+#define PART  128
+#define TILE  16
+#define WIDTH 512
+
+__global__ void sum_tree(const float *in, float *out, int n) {
+    __shared__ float cache[PART];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    cache[threadIdx.x] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (int half = PART / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            cache[threadIdx.x] += cache[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = cache[0];
+}
+
+static void sum_tree_loop(const float *in, float *out, int n) {
+#pragma omp parallel for
+    for (int block = 0; block < (n + PART - 1) / PART; block++) {
+        float cache[PART];
+        for (int t = 0; t < PART; t++)
+            cache[t] = block * PART + t < n ? in[block * PART + t] : 0;
+        for (int half = PART / 2; half > 0; half /= 2)
+            for (int t = 0; t < half; t++)
+                cache[t] += cache[t + half];
+        out[block] = cache[0];
+    }
+}
+
+__global__ void sum_shuffles(const float *in, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? in[i] : 0;
+    for (int half = 16; half > 0; half /= 2)
+        sum += __shfl_down_sync(0xffffffff, sum, half);
+    if (threadIdx.x % 32 == 0)
+        out[i / 32] = sum;
+}
+
+static void sum_shuffles_loop(const float *in, float *out, int n) {
+#pragma omp parallel for
+    for (int warp = 0; warp < (n + 31) / 32; warp++) {
+        float lane[32];
+        for (int t = 0; t < 32; t++)
+            lane[t] = warp * 32 + t < n ? in[warp * 32 + t] : 0;
+        for (int half = 16; half > 0; half /= 2)
+            for (int t = 0; t < half; t++)
+                lane[t] += lane[t + half];
+        out[warp] = lane[0];
+    }
+}
+
+__global__ void product(const float *a, const float *b, float *c) {
+    __shared__ float left[TILE][TILE], right[TILE][TILE];
+    int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y;
+    float sum = 0;
+    for (int tile = 0; tile < WIDTH; tile += TILE) {
+        left[threadIdx.y][threadIdx.x] = a[y * WIDTH + tile + threadIdx.x];
+        right[threadIdx.y][threadIdx.x] = b[(tile + threadIdx.y) * WIDTH + x];
+        __syncthreads();
+        for (int k = 0; k < TILE; k++)
+            sum += left[threadIdx.y][k] * right[k][threadIdx.x];
+        __syncthreads();
+    }
+    c[y * WIDTH + x] = sum;
+}
+
+static void product_loop(const float *a, const float *b, float *c) {
+#pragma omp parallel for
+    for (int block = 0; block < WIDTH / TILE * (WIDTH / TILE); block++) {
+        int left = block % (WIDTH / TILE) * TILE, top = block / (WIDTH / TILE) * TILE;
+        float sum[TILE][TILE] = {};
+        for (int tile = 0; tile < WIDTH; tile += TILE)
+            for (int y = 0; y < TILE; y++)
+                for (int x = 0; x < TILE; x++)
+                    for (int k = 0; k < TILE; k++)
+                        sum[y][x] += a[(top + y) * WIDTH + tile + k] * b[(tile + k) * WIDTH + left + x];
+        for (int y = 0; y < TILE; y++)
+            for (int x = 0; x < TILE; x++)
+                c[(top + y) * WIDTH + left + x] = sum[y][x];
+    }
+}
+
+__global__ void histogram(const unsigned char *bytes, int n, unsigned *counts) {
+    __shared__ unsigned part[256];
+    part[threadIdx.x] = 0;
+    __syncthreads();
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        atomicAdd(&part[bytes[i]], 1);
+    __syncthreads();
+    atomicAdd(&counts[threadIdx.x], part[threadIdx.x]);
+}
+
+static void histogram_loop(const unsigned char *bytes, int n, unsigned *counts) {
+#pragma omp parallel
+    {
+        unsigned part[256] = {};
+#pragma omp for
+        for (int i = 0; i < n; i++)
+            part[bytes[i]]++;
+#pragma omp critical
+        for (int i = 0; i < 256; i++)
+            counts[i] += part[i];
+    }
+}
+
+// Compares kernels with barriers and warp operations with loops. x, y, z: memory for 2^24 floats each
+static bool compare_barriers(float *x, float *y, float *z) {
+    const int n = 10000000, parts = (n + PART - 1) / PART, matrix = WIDTH * WIDTH;
+    for (int i = 0; i < n; i++)
+        x[i] = i % 17 - 8;
+    std::vector<float> plain(n);
+    compare(
+        "sum of 10^7 floats by a tree, 128 threads per block", [&] { sum_tree<<<parts, PART>>>(x, z, n); },
+        [&] { sum_tree_loop(x, plain.data(), n); });
+    bool ok = std::equal(z, z + parts, plain.begin());
+    compare(
+        "sum of 10^7 floats by shuffles", [&] { sum_shuffles<<<parts, PART>>>(x, z, n); },
+        [&] { sum_shuffles_loop(x, plain.data(), n); });
+    ok = ok && std::equal(z, z + n / 32, plain.begin());
+    for (int i = 0; i < matrix; i++)
+        y[i] = i % 13 - 6;
+    compare(
+        "product of matrices, 512 x 512, tiles of 16 x 16",
+        [&] { product<<<dim3(WIDTH / TILE, WIDTH / TILE), dim3(TILE, TILE)>>>(x, y, z); },
+        [&] { product_loop(x, y, plain.data()); });
+    ok = ok && std::equal(z, z + matrix, plain.begin());
+    unsigned *counts = (unsigned *)z;
+    const unsigned char *bytes = (const unsigned char *)x;
+    std::fill(counts, counts + 256, 0);
+    std::vector<unsigned> expected(256);
+    compare(
+        "histogram of 4 * 10^7 bytes, in shared memory",
+        [&] { histogram<<<64, 256>>>(bytes, 4 * n, counts); },
+        [&] { histogram_loop(bytes, 4 * n, expected.data()); });
+    HANDLE_LAUNCH();
+    return ok && std::equal(expected.begin(), expected.end(), counts);
+}
+
 int main() {
     cudaDeviceProp device;
     HANDLE_ERROR(cudaGetDeviceProperties(&device, 0));
@@ -194,6 +336,7 @@ int main() {
             launches.runs.push_back(ms);
     }
     HANDLE_LAUNCH();
+    ok = compare_barriers(x, y, z) && ok;
     printf("empty kernel, 1 block of 1 thread\n  %-28s %9.3f us\n", "per launch", launches.median());
 
     HANDLE_ERROR(cudaFree(a));

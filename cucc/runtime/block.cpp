@@ -116,6 +116,8 @@ Worker::Worker() : Block{} {
     slice = atomics_in_a_row;
     caller = max_threads;
     values = lane_values;
+    kept = (char *)malloc(kept_size);
+    kept_end = kept ? kept + kept_size : nullptr;
     adopt_stack(native);
 }
 
@@ -123,6 +125,7 @@ Worker::~Worker() {
     for (Fiber *fiber : fibers)
         delete_fiber(fiber);
     free(arena);
+    free(kept_end ? kept_end - kept_size : nullptr);
     self = nullptr;
     shared_table = nullptr;
 }
@@ -149,6 +152,17 @@ void Worker::abandon_block() {
     spare.clear();
     waited = false;
     running = in_loop;
+}
+
+void *Block::keep_more(size_t bytes) {
+    void *const memory = aligned_alloc(64, bytes);
+    if (!memory)
+        throw std::bad_alloc();
+    return memory;
+}
+
+void Block::release_more(void *memory) {
+    free(memory);
 }
 
 cudaError_t *error_of_thread() {
@@ -223,6 +237,10 @@ void Worker::begin() {
 // Called when a thread of the common loop has to wait: the thread keeps the loop's stack, and the loop will
 // continue on another one. Returns the thread's linear index.
 unsigned Worker::enter(uint3 index) {
+    if (in_loops) // the translator has not found it
+        kernel_error("thread %s waits for others in a kernel that was split at its barriers; with "
+                     "CUDA_CPU_BARRIERS=fibers it can",
+                     coordinates(index).c_str());
     if (!waited)
         begin();
     if (running == in_loop) {
@@ -292,7 +310,7 @@ void Worker::resume_yielded() {
 
 Switch let_others_run(uint3 thread) {
     Worker *worker = self;
-    if (!worker || !worker->kernel) {
+    if (!worker || !worker->kernel || worker->in_loops) {
         sched_yield();
         return {nullptr, nullptr};
     }
@@ -303,7 +321,7 @@ Switch let_others_run(uint3 thread) {
 
 Switch take_turns(uint3 thread) {
     Worker *worker = self;
-    if (!worker || !worker->kernel)
+    if (!worker || !worker->kernel || worker->in_loops)
         return {nullptr, nullptr};
     worker->slice = atomics_in_a_row;
     const unsigned t = worker->enter(thread);

@@ -127,6 +127,9 @@ void run_blocks(Grid &grid) {
     worker.count = block.x * block.y * block.z;
     worker.order = nullptr;
     worker.strict = grid.strict;
+    static const bool loops = setting_of("CUDA_CPU_BARRIERS", {"loops", "fibers"}) == 0;
+    worker.whole =
+        loops && !grid.strict && !grid.trace && !grid.barrier && grid.schedule.kind == Schedule::forward;
     worker.prepare_shared(grid.config.shared_bytes, grid.shared_limit);
     worker.kernel = &grid.kernel;
     if (kernels_may_poll())
@@ -140,6 +143,8 @@ void run_blocks(Grid &grid) {
             run_chunks<false>(grid, worker);
     } else {
         worker.abandon_block();
+        worker.in_loops = false;
+        worker.kept = worker.kept_end - kept_size;
         traced_block = nullptr;
     }
 #ifdef __SANITIZE_THREAD__ // it can follow 8128 stacks, and a cooperative launch needs one for each thread

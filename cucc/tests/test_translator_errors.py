@@ -223,7 +223,11 @@ def test_a_refused_file_leaves_no_output(run, tmp_path):
 
 def test_usage(run):
     for arguments in "", "a b", "-o", "a -o", "-x", "--help", "-o b", "a -d":
-        assert run(*arguments.split()) == (64, "", "usage: cu2cpp INPUT [-d DEVICE] [-w] [-o OUTPUT]\n")
+        assert run(*arguments.split()) == (
+            64,
+            "",
+            "usage: cu2cpp INPUT [-d DEVICE] [-w] [-f] [-e] [-o OUTPUT]\n",
+        )
 
 
 def test_unreadable_and_unwritable_files(run, tmp_path):

@@ -5,12 +5,15 @@
  *     cu2cpp INPUT [-o OUTPUT]          INPUT may be - for standard input; without -o, output goes to
  *                                       standard output
  *         -d DEVICE                     the same source, preprocessed with __CUDA_ARCH__
+ *         -f                            kernels with barriers are not split into loops
+ *         -e                            says on standard output which kernels are split; writes no output
  *         -w                            other files cannot use the device functions and variables
  *
  * These constructs of CUDA, which C++ lacks, are rewritten in place:
  *
  *     k<<<g, b>>>(x)                                launch.c
- *     __global__ void k(int x) { … }                kernel.c
+ *     __global__ void k(int x) { … }                kernel.c; with barriers also split.c, variables.c,
+ * calls.c
  *     __shared__ T x[4];  extern __shared__ T x[];  shared.c
  *     __device__ T x;  __device__ void f() { … }    device.c
  *     volatile T *x = y; (in device code)           volatile.c
@@ -55,16 +58,20 @@ static Unit read_unit(const char *name) {
 
 int main(int argc, char **argv) {
     const char *output = NULL, *device = NULL;
-    bool whole_program = false;
+    bool whole_program = false, only_fibers = false, explain = false;
     int option;
     opterr = 0;
-    while ((option = getopt(argc, argv, "o:d:w")) != -1 && option != '?')
+    while ((option = getopt(argc, argv, "o:d:wfe")) != -1 && option != '?')
         if (option == 'w')
             whole_program = true;
+        else if (option == 'f')
+            only_fibers = true;
+        else if (option == 'e')
+            explain = true;
         else
             *(option == 'o' ? &output : &device) = optarg;
     if (option != -1 || optind + 1 != argc) {
-        fputs("usage: cu2cpp INPUT [-d DEVICE] [-w] [-o OUTPUT]\n", stderr);
+        fputs("usage: cu2cpp INPUT [-d DEVICE] [-w] [-f] [-e] [-o OUTPUT]\n", stderr);
         return 64;
     }
     Unit unit = read_unit(argv[optind]);
@@ -73,7 +80,11 @@ int main(int argc, char **argv) {
         unit = new_unit(merge(&unit, &for_device), for_device.files->name);
     }
     unit.whole_program = whole_program;
+    unit.only_fibers = only_fibers || explain;
+    unit.explain = explain;
     translate(&unit);
+    if (explain)
+        return EXIT_SUCCESS;
     write_output(&unit, output);
     return EXIT_SUCCESS;
 }

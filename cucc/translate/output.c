@@ -15,7 +15,7 @@
 void edit(Unit *u, const char *position, size_t removed, const char *text) {
     if ((u->edit_count & (u->edit_count - 1)) == 0) // full
         u->edits = grow(u->edits, u->edit_count ? 2 * u->edit_count : 1, sizeof *u->edits);
-    u->edits[u->edit_count] = (Edit){position, removed, text, u->edit_count, NULL};
+    u->edits[u->edit_count] = (Edit){position, removed, text, u->edit_count, 2, NULL};
     u->edit_count++;
 }
 
@@ -25,6 +25,13 @@ void insert_before(Unit *u, const Token *i, const char *text) {
 
 void insert_after(Unit *u, const Token *i, const char *text) {
     edit(u, end_of(i), 0, text);
+    u->edits[u->edit_count - 1].place = 0;
+}
+
+// Inserts after a token, but behind what belongs to it, also what is inserted later.
+void insert_between(Unit *u, const Token *before, const char *text) {
+    edit(u, end_of(before), 0, text);
+    u->edits[u->edit_count - 1].place = 1;
 }
 
 // Deletes the tokens one by one, so that the newlines between them stay.
@@ -39,6 +46,8 @@ static int compare_edits(const void *left, const void *right) {
     const Edit *a = left, *b = right;
     if (a->position != b->position)
         return a->position < b->position ? -1 : 1;
+    if (a->place != b->place)
+        return a->place - b->place;
     return a->order < b->order ? -1 : 1;
 }
 

@@ -53,7 +53,8 @@ typedef struct {
     const char *position; // in the source
     size_t removed;       // number of bytes of the source to replace …
     const char *text;     // … by this
-    size_t order;         // order of creation, which decides between edits at the same position
+    size_t order;         // order of creation, which decides between edits at the same position and place
+    int place;            // 0: belongs to the token before it, 2: to the one after it, 1: stands between them
     Token *moved;         // if the text was moved here: the token with which it begins
 } Edit;
 
@@ -93,6 +94,8 @@ typedef struct {
     size_t file_shared_count;
     Capture *captures;
     size_t capture_count;
+    bool only_fibers;   // kernels are not split at their barriers (-f)
+    bool explain;       // says which kernels are (-e)
     bool whole_program; // other files cannot use the device functions and variables (-w)
     Text extern_names;  // names declared extern, each with a blank before and after it
 } Unit;
@@ -185,6 +188,11 @@ void begin_device_code(Unit *u, Token *word, Token *body);
 void find_shift(Token *i);
 void translate_shifts(Unit *u);
 
+// calls.c, split.c: kernels with barriers as loops
+const Token *waits_elsewhere(Unit *u, const Token *parameters, Token *body);
+bool may_take_reference(Unit *u, const Token *name);
+bool split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start);
+
 // scope.c: the pass over all tokens
 char brace_kind(Token *start, Token *open);
 void translate(Unit *u);
@@ -196,6 +204,7 @@ Text merge(Unit *host, Unit *device);
 void edit(Unit *u, const char *position, size_t removed, const char *text);
 void insert_before(Unit *u, const Token *i, const char *text);
 void insert_after(Unit *u, const Token *i, const char *text);
+void insert_between(Unit *u, const Token *before, const char *text);
 void delete_tokens(Unit *u, Token *first, const Token *last);
 void read_file(FILE *in, Text *text);
 void write_output(Unit *u, const char *name);

@@ -17,6 +17,7 @@
 #include <exception>
 #include <ctime>
 #include <limits>
+#include <new>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>
@@ -85,6 +86,7 @@ inline LaunchConfig config(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaS
 constexpr unsigned max_threads = 1024;    // per block
 constexpr unsigned atomics_in_a_row = 64; // limit, after which another thread of the block runs
 constexpr size_t arena_size = 512 << 10;  // bytes of a worker's arena, which holds shared memory
+constexpr size_t kept_size = 256 << 10;   // bytes for what regions of split kernels keep (loops.h)
 
 // The part of a worker's state that inlined code needs (see Worker in runtime/block.h).
 struct Block {
@@ -104,6 +106,9 @@ struct Block {
     int barrier_result;  // result of the last barrier, for __syncthreads_count() and the like
     char *arena;         // the shared memory of this block
     uint64_t *values;    // for each thread its operand of a warp operation, then the result
+    bool whole;          // kernels that are split run as loops (loops.h)
+    bool in_loops;       // one is running
+    char *kept, *kept_end; // memory for what such a kernel keeps for each thread
     uint16_t ready[max_threads], arrived[max_threads];
     Context contexts[max_threads];
 
@@ -116,6 +121,11 @@ struct Block {
         __builtin_prefetch(later + 64);
         return &contexts[running];
     }
+    // Memory that is released in reverse order (loops.h)
+    void *keep(size_t bytes);
+    void release(void *memory);
+    void *keep_more(size_t bytes);
+    void release_more(void *memory);
 };
 
 // The block that this host thread runs; outside kernels, no_block.
@@ -222,10 +232,18 @@ template <class A> using Parameter = std::conditional_t<is_bits<A>, A &, A>;
 #define CUDA_CPU_UNRECORDED
 #endif
 
+} // namespace cuda_cpu
+
+#include "loops.h"
+
+namespace cuda_cpu {
+
 // The body and arguments of a launch. Every thread gets its own copy of the arguments.
 template <class Body, class... A> struct Call {
     Body body;
     std::tuple<Stored<A>...> arguments;
+    // The kernel was split into loops: its body is told which threads to run.
+    static constexpr bool is_split = std::is_invocable_v<Body, Way, Stored<A> &...>;
 
     // The common loop: runs the threads from position `first` on, one after the other, as plain
     // calls on the current stack. If a thread had to wait, it has kept this stack, and the loop has
@@ -237,6 +255,14 @@ template <class Body, class... A> struct Call {
         const Call call = *static_cast<const Call *>(p);
         const Fiber *const stack = block.loop;
         const uint3 dim = blockDim;
+        if constexpr (is_split)
+            if (block.whole) {
+                block.in_loops = true;
+                block.slice = ~0u;
+                call.thread(Way::all(dim));
+                block.in_loops = false;
+                return;
+            }
         if (block.order) {
             for (unsigned i = first; i < block.count; ++i) {
                 const unsigned t = block.order[i];
@@ -264,8 +290,16 @@ template <class Body, class... A> struct Call {
     }
 
     CUDA_CPU_APART void thread() const {
+        if constexpr (is_split) {
+            thread(Way::one(threadIdx, blockDim));
+        } else {
+            std::tuple<Stored<A>...> mine = arguments;
+            std::apply(body, mine);
+        }
+    }
+    void thread(Way way) const {
         std::tuple<Stored<A>...> mine = arguments;
-        std::apply(body, mine);
+        std::apply([&](auto &...a) { body(way, a...); }, mine);
     }
 
     template <size_t... I> static Call with(Body body, void *const *addresses, std::index_sequence<I...>) {

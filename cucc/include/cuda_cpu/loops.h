@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Kernels whose barriers became the ends of loops over the threads of a block; a part of kernel.h
+ *
+ * cu2cpp (translate/split.c) divides the body of such a kernel into regions. Each is a loop over threads. The
+ * same code runs a whole block, or, as one of many fibers, a single thread.
+ */
+#pragma once
+
+namespace cuda_cpu {
+
+// The threads that a call of a kernel's body runs
+struct Way {
+    unsigned x, y, z, end_x, end_y, end_z; // from here up to these, which do not belong to it
+    unsigned columns, rows;                // of the block
+    unsigned first, count;                 // linear index of the first thread, and number of threads
+    bool fibers;                           // only one thread
+
+    static Way all(uint3 dim) {
+        return {0, 0, 0, dim.x, dim.y, dim.z, dim.x, dim.y, 0, dim.x * dim.y * dim.z, false};
+    }
+    static Way one(uint3 t, uint3 dim) {
+        return {t.x, t.y, t.z, t.x + 1, t.y + 1, t.z + 1, dim.x, dim.y, t.x + dim.x * (t.y + dim.y * t.z),
+                1,   true};
+    }
+    // The place of a thread in what is kept for each thread
+    unsigned index(unsigned i, unsigned j, unsigned k) const { return i + columns * (j + rows * k) - first; }
+    // Begins the turn of a thread. Regions use the result, functions that they call the variable.
+    static uint3 turn(unsigned i, unsigned j, unsigned k) { return threadIdx = {i, j, k}; }
+};
+
+inline void *Block::keep(size_t bytes) {
+    char *const memory = kept;
+    bytes = (bytes + 63) / 64 * 64;
+    if (__builtin_expect((size_t)(kept_end - memory) < bytes, 0))
+        return keep_more(bytes);
+    kept += bytes;
+    return memory;
+}
+
+inline void Block::release(void *memory) {
+    if (__builtin_expect((uintptr_t)memory - (uintptr_t)(kept_end - kept_size) >= kept_size, 0))
+        release_more(memory);
+    else
+        kept = (char *)memory;
+}
+
+// A variable that several regions use: a value for each thread
+template <class T> class EachThread {
+    using Value = std::remove_cv_t<T>;
+    alignas(Value) char single[sizeof(Value)];
+    Value *__restrict const all;
+    const unsigned count;
+
+  public:
+    explicit EachThread(const Way &way)
+        : all(way.fibers ? (Value *)single : (Value *)current_block->keep(way.count * sizeof(Value))),
+          count(way.count) {}
+    ~EachThread() {
+        if ((char *)all != single)
+            current_block->release(all);
+    }
+    EachThread(const EachThread &) = delete;
+    Value &operator[](unsigned t) const { return all[t]; }
+    void put(unsigned t, const Value &value) const { ::new ((void *)&all[t]) Value(value); }
+    void fill(const Value &value) const {
+        for (unsigned t = 0; t < count; ++t)
+            put(t, value);
+    }
+};
+
+// Stores the initial value of a variable to which regions have a reference.
+template <class T, class U> inline T &keep(T &to, const U &value) {
+    std::memcpy((void *)&to, (const void *)&value, sizeof to);
+    return to;
+}
+
+} // namespace cuda_cpu

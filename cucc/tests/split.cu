@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// Kernels with barriers: the comment before each says how it runs, as cucc --explain prints it.
+// test_split.py compares that, and what the program prints with both ways of running a barrier.
+#include <cstdio>
+
+struct Cell {
+    float value;
+    int parts[2];
+};
+
+__device__ int counter;
+__constant__ int fixed;
+constexpr int ROUNDS = 3;
+enum { SIDE = 4 };
+
+__device__ void wait_here() {
+    __syncthreads();
+}
+__device__ int twice(int x) {
+    return 2 * x;
+}
+__device__ int index_here() {
+    return threadIdx.x + 100 * threadIdx.y;
+}
+
+// no barrier
+__global__ void plain(int *x) {
+    x[threadIdx.x]++;
+}
+
+// split
+__global__ void early_return(int *x, int n) {
+    extern __shared__ int all[];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    all[threadIdx.x] = x[i];
+    __syncthreads();
+    x[i] = all[0] + all[threadIdx.x];
+    if (blockIdx.x == 1)
+        return;
+    __syncthreads();
+    x[i] += twice(all[threadIdx.x]);
+}
+
+// split
+__global__ void __launch_bounds__(256, 2) structures(float *x) {
+    __shared__ Cell cells[64];
+    const auto t = threadIdx.x;
+    Cell &mine = cells[t];
+    Cell before = {1.5f, {1, 2}};
+    mine = {(float)t, {3, (int)t}};
+    __syncthreads();
+    before.parts[1] += cells[63 - t].parts[1];
+    __syncthreads();
+    x[t] = before.value + before.parts[1];
+}
+
+#define SYNC()                                                                                               \
+    do {                                                                                                     \
+        __syncthreads();                                                                                     \
+    } while (0)
+
+// split
+template <class T, int N> __global__ void dimensions(T *x, int n) {
+    __shared__ T all[N * 2 * 3];
+    const int size = N * 2;
+    T pair[2] = {1, 2}, total;
+    total = 0;
+    int rank = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z), *where = &rank;
+    n += threadIdx.x;
+#pragma unroll
+    for (int k = 0, step = 1; k < ROUNDS; k++, step <<= 1) {
+        all[rank % (size * 3)] = x[rank] + k;
+        SYNC();
+        pair[k & 1] += all[(rank + step) % (size * 3)];
+        if (k == SIDE || fixed > 3)
+            break;
+        if (k > 0)
+            __syncthreads();
+        else
+            total += pair[0] * index_here();
+        __syncthreads();
+    }
+    x[rank] = total + pair[1] + n + *where;
+}
+
+// split
+__global__ void moving(const int *in, int *x, int n) {
+    __shared__ int part[64];
+    in += blockIdx.x * n;
+    int left = n, *to = x + blockIdx.x * blockDim.x + threadIdx.x;
+    while (left > 0) {
+        part[threadIdx.x] = in[threadIdx.x % left];
+        __syncthreads();
+        if ((int)threadIdx.x < left)
+            *to += part[left - 1 - threadIdx.x % left];
+        left -= 4;
+        __syncthreads();
+        atomicAdd(&counter, part[0]);
+    }
+}
+
+// fibers: threads may wait in 'wait_here', or it is not known here
+__global__ void in_function(int *x) {
+    __shared__ int s;
+    s = 1;
+    __syncthreads();
+    wait_here();
+    x[threadIdx.x] = s;
+}
+
+// fibers: threads may wait in '__syncthreads_count', or it is not known here
+__global__ void counted(int *x) {
+    __syncthreads();
+    x[threadIdx.x] = __syncthreads_count(threadIdx.x & 1);
+}
+
+// fibers: a barrier is in a branch or loop that depends on 'threadIdx', which may differ between threads
+__global__ void two_branches(int *x) {
+    if (threadIdx.x < 32)
+        __syncthreads();
+    else
+        __syncthreads();
+    x[threadIdx.x]++;
+}
+
+// fibers: a barrier is in a branch or loop that depends on 'x', which may differ between threads
+__global__ void from_memory(int *x) {
+    for (int i = 0; i < (x[0] & 3); i++)
+        __syncthreads();
+}
+
+// fibers: a barrier is in a branch or loop that depends on 'counter', which may differ between threads
+__global__ void from_variable(int *x) {
+    for (int i = 0; i < (counter & 3); i++)
+        __syncthreads();
+    x[0] = 1;
+}
+
+// fibers: a barrier is in a branch or loop that depends on 'copy', which may differ between threads
+__global__ void from_copy(int *x) {
+    int mine = threadIdx.x, copy = mine;
+    if (copy < 1000)
+        __syncthreads();
+    x[threadIdx.x]++;
+}
+
+// fibers: a barrier is in a branch or loop that depends on 'n', which may differ between threads
+__global__ void from_parameter(int *x, int n) {
+    if (threadIdx.x == 3)
+        n *= 2;
+    if (n > 0)
+        __syncthreads();
+    x[threadIdx.x] += n;
+}
+
+// fibers: threads may wait in 'atomicCAS', or it is not known here
+__global__ void lock(int *x) {
+    __syncthreads();
+    while (atomicCAS(x, 0, 1) != 0) {
+    }
+    atomicExch(x, 0);
+}
+
+// fibers: threads may wait in '__shfl_sync', or it is not known here
+__global__ void shuffle(int *x) {
+    __syncthreads();
+    x[threadIdx.x] = __shfl_sync(~0u, (int)threadIdx.x, 3);
+}
+
+// fibers: threads may wait in 'f', or it is not known here
+template <class F> __global__ void functor(int *x, F f) {
+    __syncthreads();
+    x[threadIdx.x] = f(3);
+}
+
+// fibers: two variables have the same name
+__global__ void hidden(int *x) {
+    int i = threadIdx.x;
+    __syncthreads();
+    for (int k = 0; k < 3; k++) {
+        int i = 5 + k;
+        __syncthreads();
+        x[i] = 1;
+    }
+    x[i + 8] = i;
+}
+
+// fibers: a variable with auto or a reference is used on both sides of a barrier
+__global__ void reference(int *x) {
+    int &mine = x[threadIdx.x];
+    __syncthreads();
+    mine = 4;
+}
+
+// fibers: a barrier is in a switch or an expression
+__global__ void switched(int *x) {
+    switch (blockIdx.x) {
+    case 0:
+        __syncthreads();
+    }
+    x[threadIdx.x] = 1;
+}
+
+// fibers: it has a volatile parameter
+__global__ void volatile_parameter(volatile int *x) {
+    __syncthreads();
+    x[threadIdx.x] = 1;
+}
+
+static int *data;
+
+static void show(const char *name) {
+    cudaError_t error = cudaDeviceSynchronize();
+    unsigned hash = 2166136261u;
+    for (int i = 0; i < 512; i++) {
+        hash = (hash ^ data[i]) * 16777619u;
+        data[i] = i * 7 % 31;
+    }
+    printf("%s %u %s\n", name, hash, cudaGetErrorString(error));
+}
+
+int main() {
+    cudaMallocManaged(&data, 512 * sizeof(int));
+    show("start");
+    plain<<<2, 64>>>(data), show("plain");
+    for (int n : {0, 1, 100, 150})
+        early_return<<<3, 50, 50 * sizeof(int)>>>(data, n), show("early_return");
+    structures<<<2, 64>>>((float *)data), show("structures");
+    dimensions<float, 4><<<1, dim3(4, 2, 3)>>>((float *)data, 5), show("three dimensions");
+    dimensions<int, 5><<<1, dim3(5, 3)>>>(data, 5), show("two dimensions");
+    for (int n : {1, 2, 17})
+        moving<<<3, 33>>>(data + 400, data, n), show("moving");
+    in_function<<<1, 64>>>(data), show("in_function");
+    counted<<<1, 64>>>(data), show("counted");
+    two_branches<<<1, 64>>>(data), show("two_branches");
+    from_memory<<<1, 64>>>(data), show("from_memory");
+    from_variable<<<1, 64>>>(data), show("from_variable");
+    from_copy<<<1, 64>>>(data), show("from_copy");
+    from_parameter<<<1, 64>>>(data, 1), show("from_parameter");
+    lock<<<2, 64>>>(data), show("lock");
+    shuffle<<<1, 64>>>(data), show("shuffle");
+    functor<<<1, 64>>>(data, [] __device__(int x) { return x; }), show("functor");
+    hidden<<<1, 64>>>(data), show("hidden");
+    reference<<<1, 64>>>(data), show("reference");
+    switched<<<1, 64>>>(data), show("switched");
+    volatile_parameter<<<1, 64>>>(data), show("volatile_parameter");
+    return 0;
+}

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""Random kernels with barriers in uniform control flow, each once to be split into loops and once with fibers."""
+
+
+class Generator:
+    """What the kernel computes depends on its barriers only, not on the order of its threads: a thread writes its element of
+    the shared array between two barriers, and others read it between the next two."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.names = 0
+        self.loops = 0
+
+    def name(self, letter):
+        self.names += 1
+        return f"{letter}{self.names}"
+
+    def uniform(self):  # an expression that is the same in all threads
+        pick = self.rng.choice
+        a = pick([*self.same, "n", "(int)blockIdx.x", "(int)blockDim.x", "K", "LIMIT", "many", "5"])
+        b = pick([*self.same, "n", "3", "FEW", "(int)gridDim.x"])
+        return pick(
+            [a, f"{a} + {b}", f"({a} ^ {b})", f"min({a}, {b})", f"{a} * 3 - {b}", f"({a} > {b} ? {b} : 2)"]
+        )
+
+    def thread(self):  # an expression that differs between threads
+        pick = self.rng.choice
+        a = pick([*self.own, *self.fixed, "rank", "threadIdx.x", "in[rank]", "step"])
+        b = pick([*self.own, *self.fixed, *self.same, "threadIdx.y", "9u", "helper(rank, n)"])
+        c = pick([f"{x}[{self.rng.randrange(3)}]" for x in self.arrays] or ["7u"])
+        return pick(
+            [f"{a} + {b}", f"({a} ^ {c})", f"{a} * 5u - {c}", f"({b}) * 3u + {a}", f"({a} & 1 ? {b} : {c})"]
+        )
+
+    def target(self):
+        return self.rng.choice([*self.own, *[f"{x}[{self.rng.randrange(3)}]" for x in self.arrays]])
+
+    def variable(self):
+        return self.rng.choice([x for x in self.own if x != "step"])
+
+    def region(self):  # a statement without barriers
+        x, kind = self.target(), self.rng.randrange(13)
+        if kind == 0:
+            return f"if ({self.thread()} & 2) {{ {x} += {self.thread()}; }} else {x} ^= 5u;"
+        if kind == 1:
+            return (
+                f"for (unsigned j = 0; j < ({self.thread()}) % 4; j++) {{ if (j == 2) continue; {x} += j; }}"
+            )
+        if kind == 2:
+            return f"switch ({self.thread()} % 3) {{ case 0: {x}++; break; case 1: {x} += 2; break; default: --{x}; }}"
+        if kind == 3:
+            y = self.name("l")
+            return f"{{ unsigned {y} = {self.thread()}; {x} += {y} * 2; }}"
+        if kind == 4 and self.arrays:
+            y = self.name("p")
+            return f"{{ unsigned *{y} = {self.rng.choice(self.arrays)}; {y}[1] += {self.thread()}; }}"
+        if kind == 5:
+            return f"change(&{self.variable()}, {self.thread()});"
+        if kind == 6:
+            return f"change_reference({self.variable()}, {self.thread()});"
+        if kind == 7:
+            return f"atomicAdd(&total[{self.rng.randrange(8)}], {self.thread()});"
+        if kind == 8:
+            return f"if (threadIdx.x < {self.rng.choice(['K', 'n', 'FEW'])}) {x} += {self.thread()};"
+        if kind == 9 and self.rng.random() < 0.4:
+            return f"if ({self.thread()} % 11 == 3) {{ out[rank] ^= {self.thread()}; return; }}"
+        return f"{x} {self.rng.choice(['=', '+=', '^=', '*='])} {self.thread()};"
+
+    def declaration(self):
+        x, kind = self.name("v"), self.rng.randrange(9)
+        first, second = self.thread(), self.uniform()
+        if kind == 0:
+            self.same.append(x)
+            return f"int {x} = {second};"
+        if kind == 1:
+            self.fixed.append(x)
+            return f"const unsigned {x} = {first};"
+        if kind == 2:
+            self.arrays.append(x)
+            return f"unsigned {x}[3] = {{1, 2}};"
+        if kind == 3:
+            y = self.name("v")
+            self.own += [x, y]
+            return f"unsigned {x} = {first}, {y}; {y} = {x} + 1;"
+        if kind == 4:
+            self.fixed.append(x)
+            return f"int {x} = threadIdx.x;"
+        if kind == 5:
+            y = self.name("q")
+            self.fixed.append(f"{y}[0]")
+            self.own.append(x)
+            return f"T {x} = {first}; const unsigned *{y} = in + rank;"
+        if kind == 6:
+            self.same.append(x)
+            return f"int {x}; {x} = {second};"
+        if kind == 7:
+            y = self.name("m")
+            self.own.append(f"{y}.a")
+            return f"Pair {y} = {{rank, 4u}}; {y}.b += {first};"
+        self.own.append(x)
+        return f"unsigned {x} = {first};"
+
+    def exchange(self):
+        x = self.target()
+        return (
+            f"cache[rank] = {self.thread()}; BARRIER\n"
+            f"{x} += cache[(rank + {self.rng.randrange(1, 9)}) % threads]; __syncthreads();"
+        )
+
+    def block(self, depth, in_loop=False):
+        """Statements between braces, which see the variables outside"""
+        saved = [list(x) for x in (self.own, self.fixed, self.same, self.arrays)]
+        text = "\n".join(self.statement(depth, in_loop) for _ in range(self.rng.randrange(1, 5)))
+        self.own, self.fixed, self.same, self.arrays = saved
+        return f"{{\n{text}\n}}"
+
+    def statement(self, depth, in_loop):
+        kind = self.rng.randrange(20)
+        if kind < 5:
+            return self.region()
+        if kind < 9:
+            return self.declaration()
+        if kind < 12:
+            return self.exchange()
+        if kind == 12:
+            return self.rng.choice(["__syncthreads();", f"if ({self.uniform()} > 2) __syncthreads();"])
+        assignable = [x for x in self.same if x not in self.kept]
+        if kind == 13 and assignable:
+            x = self.rng.choice(assignable)
+            return self.rng.choice([f"{x} += {self.uniform()};", f"{x}++;", f"{x} = {self.uniform()};"])
+        if kind == 14 and in_loop:
+            return f"if ({self.uniform()} > 40) {self.rng.choice(['break', 'continue'] if in_loop == 'for' else ['break'])};"
+        if depth == 0 or kind < 15 or self.loops > 4:
+            return self.region()
+        if kind == 15:
+            other = f" else {self.block(depth - 1, in_loop)}" if self.rng.random() < 0.5 else ""
+            return f"if ({self.uniform()} > 4) {self.block(depth - 1, in_loop)}{other}"
+        self.loops += 1
+        i, bound = self.rng.choice(["i", "k"]) + str(depth), self.uniform()
+        self.kept.add(i)
+        self.same.append(i)
+        if kind == 16:
+            text = f"for (int {i} = ({bound} + 1) & 3; {i} >= 0; --{i}) {self.block(depth - 1, 'for')}"
+        elif kind == 17:
+            text = f"#pragma unroll\nfor (int {i} = 1; {i} < (({bound} + 1) & 7); {i} <<= 1) {self.block(depth - 1, 'for')}"
+        elif kind == 18:
+            text = f"{{ int {i} = 3;\nwhile ({i} > 0) {{ {i} -= 1; {self.block(depth - 1, 'while')} }} }}"
+        else:
+            text = f"{{ int {i} = 2;\ndo {{ {self.exchange()} {self.block(depth - 1, 'while')} }} while ({i}-- > 0); }}"
+        self.same.remove(i)
+        self.loops -= 1
+        return text
+
+    def kernels(self, number):
+        """The text of a pair of kernels of the same statements"""
+        self.own, self.fixed, self.same, self.arrays, self.kept = ["a", "step"], ["rank"], [], [], {"many"}
+        body = "\n".join([self.exchange(), *[self.statement(3, False) for _ in range(8)], self.exchange()])
+        body += (
+            "\nout[rank] += " + " + ".join([*self.own, *self.fixed, *[f"{x}[1]" for x in self.arrays]]) + ";"
+        )
+        head = f"""(const unsigned *in, unsigned *out, unsigned *total, int n, T step) {{
+__shared__ unsigned cache[MOST_THREADS];
+const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
+const int many = 7;
+unsigned rank = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+unsigned a = rank * 3;
+in += blockIdx.x * threads; out += blockIdx.x * threads;
+"""
+        return "".join(
+            f"template <class T, int K> __global__ void {name}{number}{head}{extra}{body}\n}}\n"
+            for name, extra in (("split", ""), ("whole", "(void)[] {};\n"))
+        )
+
+
+PROLOGUE = """#include <cstdio>
+#include <cstring>
+#define MOST_THREADS 128
+#define BARRIER __syncthreads();
+constexpr int LIMIT = 6;
+enum { FEW = 2 };
+struct Pair { unsigned a, b; };
+__device__ unsigned helper(unsigned rank, int n) { return rank * n + threadIdx.x + 2 * threadIdx.y; }
+__device__ void change(unsigned *x, unsigned y) { *x = *x * 3 + y; }
+__device__ void change_reference(unsigned &x, unsigned y) { x ^= y; }
+"""
+
+MAIN = """
+template <class F> void run(F kernel, unsigned *to, dim3 block, int n) {
+    memset(to, 0, 4 * 400);
+    for (int i = 0; i < 384; i++) in[i] = i * 2654435761u;
+    kernel<<<3, block>>>(in, to, to + 384, n, 5u);
+}
+int main() {
+    cudaMallocManaged(&in, 4 * 400);
+    cudaMallocManaged(&one, 4 * 400);
+    cudaMallocManaged(&two, 4 * 400);
+    const dim3 blocks[] = {{128}, {33}, {7, 5}, {4, 3, 3}, {1}, {2, 32}};
+    int wrong = 0;
+"""
+
+
+def program(rng, count):
+    """A program that runs `count` pairs of kernels with blocks of several shapes and compares the bits"""
+    generator = Generator(rng)
+    text = PROLOGUE + "".join(generator.kernels(k) for k in range(count)) + "unsigned *in, *one, *two;" + MAIN
+    for k in range(count):
+        text += f"""    for (dim3 block : blocks) for (int n : {{1, 8}}) {{
+        run(split{k}<unsigned, 3>, one, block, n); run(whole{k}<unsigned, 3>, two, block, n); cudaDeviceSynchronize();
+        if (memcmp(one, two, 1600)) wrong++, printf("kernel {k}, block %u %u %u, n %d\\n", block.x, block.y, block.z, n);
+    }}
+"""
+    return text + '    puts(wrong ? "wrong" : "equal");\n    return wrong != 0;\n}\n'

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Kernels whose barriers become loops over the threads of a block (translate/split.c): the same results as with fibers."""
+import re
+
+import pytest
+
+import split_generator
+import tools
+
+SOURCE = tools.HERE / "split.cu"
+LOOPS = {"CUDA_CPU_BARRIERS": "loops"}
+WAYS = {"CUDA_CPU_BARRIERS": "fibers"}, {"CUDA_CPU_SCHEDULE": "random:7"}
+
+
+def test_explain():
+    expected = re.findall(
+        r"^// (.*)\n(?:template <.*?> )?__global__ void (?:__launch_bounds__\(.*?\) )?(\w+)",
+        SOURCE.read_text(),
+        re.M,
+    )
+    told = tools.cucc("--explain", SOURCE)
+    assert told.status == 0 and told.err == ""
+    lines = [
+        re.fullmatch(r".*split\.cu:\d+: (\w+): (.*?)(?: \(line \d+\))?", line)
+        for line in told.out.splitlines()
+    ]
+    assert [(line[2], line[1]) for line in lines] == expected
+
+
+def test_loops_and_fibers_agree(tmp_path):
+    built = tmp_path / "split"
+    compiled = tools.cucc("-O1", "-Wall", "-Wextra", SOURCE, "-o", built, env=LOOPS)
+    assert (compiled.status, compiled.err) == (0, "")
+    loops = tools.execute(built)
+    assert loops.status == 0 and loops.err == "" and loops.out.count("no error") == 26, str(loops)
+    for way in WAYS:
+        other = tools.execute(built, env=way)
+        assert (other.status, other.out, other.err) == (0, loops.out, ""), way
+
+
+def test_a_wait_that_was_not_seen_is_an_error(tmp_path):
+    """A function object with a barrier, whose call looks like that of a function of the library"""
+    (tmp_path / "a.cu").write_text(
+        "struct F { __device__ int operator+(int x) const { __syncthreads(); return x; } };\n"
+        "__global__ void k(int *x, F f) { __syncthreads(); x[threadIdx.x] = f + 1; }\n"
+        "int main() { int *x; cudaMallocManaged(&x, 256); k<<<1, 64>>>(x, F()); cudaDeviceSynchronize(); return x[5]; }\n"
+    )
+    assert tools.cucc("a.cu", "-o", "a", cwd=tmp_path, env=LOOPS).status == 0
+    loops, fibers = tools.execute(tmp_path / "a"), tools.execute(tmp_path / "a", env=WAYS[0])
+    assert loops.status == 1 and "waits for others in a kernel that was split at its barriers" in loops.err
+    assert (fibers.status, fibers.err) == (1, "")
+
+
+@pytest.mark.parametrize("count", [6])
+def test_random_kernels(count, rng, tmp_path):
+    (tmp_path / "a.cu").write_text(split_generator.program(rng, count))
+    told = tools.cucc("--explain", "a.cu", cwd=tmp_path)
+    assert told.out.count(": split\n") > count // 2, str(told)
+    built = tools.cucc("-O1", "-w", "a.cu", "-o", "a", cwd=tmp_path, env=LOOPS)
+    assert built.status == 0, str(built)
+    for way in {}, WAYS[0]:
+        ran = tools.execute(tmp_path / "a", env=way)
+        assert (ran.status, ran.out, ran.err) == (0, "equal\n", ""), str(ran)

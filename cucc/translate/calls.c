@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// Which functions a kernel calls, and whether one of them may wait for other threads
+#include "translate.h"
+
+// A function with a body. There may be several of a name: overloads, and members of classes.
+typedef struct {
+    Token *name, *open, *body;
+    bool seen; // it and all functions that it calls do not wait, or are being looked at
+} Function;
+
+static Function *functions;
+static size_t function_count;
+
+static int compare_words(const Token *a, const Token *b) {
+    return a->length != b->length ? (a->length < b->length ? -1 : 1) : memcmp(a->text, b->text, a->length);
+}
+
+static int compare_functions(const void *left, const void *right) {
+    const Function *a = left, *b = right;
+    const int order = compare_words(a->name, b->name);
+    return order ? order : a->name < b->name ? -1 : a->name > b->name;
+}
+
+static bool is_kernel(const Token *i) {
+    while (kind(i) != ';' && kind(i) != '}' && kind(i) != '{' && kind(i) != END && !is(i, "__global__"))
+        i--;
+    return kind(i) == IDENT;
+}
+
+// True if a parameter of the function is called: a function object
+static bool is_parameter(const Token *i, const Token *open) {
+    for (const Token *t = open; t < open->match; t++)
+        if (same_word(t, i) && kind(t + 1) && strchr(",)=", kind(t + 1)))
+            return true;
+    return false;
+}
+
+// Finds all functions of the text. A call is not followed by a body.
+static void find_functions(Unit *u) {
+    static const char no_functions[] = " __attribute__ __attribute noexcept decltype alignas requires ";
+    for (Token *i = u->begin; i < u->end; i++) {
+        if (kind(i) != IDENT || kind(i + 1) != '(' || is_one_of(i, statement_words) ||
+            is_one_of(i, type_words) || is_one_of(i, no_functions) || is(i - 1, "operator"))
+            continue;
+        Token *body = find_body(i + 1);
+        if (!body || is_kernel(i)) // a kernel is not called, and its name may be that of a variable
+            continue;
+        if ((function_count & (function_count - 1)) == 0)
+            functions = grow(functions, function_count ? 2 * function_count : 1, sizeof *functions);
+        functions[function_count++] = (Function){i, i + 1, body, false};
+    }
+    if (function_count)
+        qsort(functions, function_count, sizeof *functions, compare_functions);
+}
+
+// The first function of this name; null if there is none. The others follow it.
+static Function *first_function(Unit *u, const Token *name) {
+    if (!functions) {
+        functions = grow(NULL, 1, sizeof *functions);
+        find_functions(u);
+    }
+    size_t low = 0, high = function_count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (compare_words(functions[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < function_count && same_word(functions[low].name, name) ? &functions[low] : NULL;
+}
+
+static bool is_ours(const Token *i) { // in a header of this back end
+    return memmem(i->file->name, i->file->length, "/cuda_cpu/", 10) != NULL;
+}
+
+// True if the word is followed by ( somewhere in a header of the system or of this back end.
+static bool is_of_library(const Unit *u, const Token *name) {
+    if (name->length > 10 && strncmp(name->text, "__builtin_", 10) == 0)
+        return true;
+    for (const Token *i = u->begin; i < u->end; i++)
+        if (same_word(i, name) && kind(i + 1) == '(' && (i->system || is_ours(i)))
+            return true;
+    return false;
+}
+
+static bool is_type(const Unit *u, const Token *name) {
+    for (const Token *i = u->begin; i < u->end; i++) {
+        if (!same_word(i, name))
+            continue;
+        if (is_one_of(i - 1, " struct class union enum typename using "))
+            return true;
+        const Token *start = i;
+        while (kind(start - 1) != ';' && kind(start - 1) != '}' && kind(start - 1) != '{' &&
+               kind(start - 1) != END)
+            start--;
+        if (kind(i + 1) == ';' && is(start, "typedef"))
+            return true;
+    }
+    return false;
+}
+
+// Atomic functions that always succeed at once. The others may be part of a loop that waits.
+static bool is_quick_atomic(const Token *i) {
+    return is_one_of(
+        i, " atomicAdd atomicSub atomicMin atomicMax atomicAnd atomicOr atomicXor atomicInc atomicDec"
+           " atomicAdd_block atomicSub_block atomicMin_block atomicMax_block atomicAdd_system ");
+}
+
+// Instructions of inline PTX that wait, or that read what other threads write
+static bool asm_waits(const Token *open) {
+    static const char *const parts[] = {"bar",   "sync", "vote", "redux", "match",
+                                        "sleep", "vol",  "acq",  "atom"};
+    for (const Token *i = open; i < open->match; i++)
+        for (size_t n = 0; kind(i) == STRING && n < sizeof parts / sizeof *parts; n++)
+            if (memmem(i->text, i->length, parts[n], strlen(parts[n])))
+                return true;
+    return false;
+}
+
+// Looks for a wait in the body of a function and in the functions that are called there. Returns the name or
+// the word that says why threads may have to wait; null if they do not.
+static const Token *find_wait(Unit *u, const Token *parameters, Token *body, bool in_kernel) {
+    for (Token *i = body, *end = body->match; i < end; i++) {
+        if (kind(i) == '<' && run(i, 1) == 3)
+            return i;
+        if (kind(i) != IDENT || (in_kernel && is(i, "__syncthreads")))
+            continue;
+        if (is_one_of(i, " carry_out switch_context ") ||
+            (!is_ours(i) && !i->system && is_one_of(i, " volatile goto co_await co_yield ")))
+            return i;
+        if (is_one_of(i, " asm __asm__ __asm ") && !is_ours(i)) {
+            while (kind(i) == IDENT)
+                i++;
+            if (kind(i) != '(' || asm_waits(i))
+                return i - 1;
+            continue;
+        }
+        const bool call = kind(i + 1) == '(' && !is_one_of(i, statement_words) && !is_one_of(i, type_words);
+        if (is_quick_atomic(i)) { // adding 0 reads the value, perhaps in a loop until it changes
+            const Token *close = call ? i[1].match : i;
+            if (call && kind(close - 2) == ',' && kind(close - 1) == NUMBER && close[-1].text[0] == '0')
+                return i;
+            continue;
+        }
+        if (call && !i->system && !is_ours(i) && !is_member(i) && is_parameter(i, parameters))
+            return i;
+        Function *f = first_function(u, i);
+        if (!f && call && !i->system && !is_ours(i) && !is_member(i) &&
+            (kind(i - 1) != IDENT || is_one_of(i - 1, statement_words)) && !is_of_library(u, i) &&
+            !is_type(u, i))
+            return i;
+        for (; f && f < functions + function_count && same_word(f->name, i); f++) {
+            if (f->seen || f->name->system)
+                continue;
+            f->seen = true;
+            if (find_wait(u, f->open, f->body, false))
+                return i;
+        }
+    }
+    return NULL;
+}
+
+// The word in the kernel's body because of which its threads may wait at other places than its own
+// __syncthreads(), or null
+const Token *waits_elsewhere(Unit *u, const Token *parameters, Token *body) {
+    bool *before = grow(NULL, function_count + 1, sizeof *before);
+    const size_t count = function_count;
+    for (size_t n = 0; n < count; n++)
+        before[n] = functions[n].seen;
+    const Token *found = find_wait(u, parameters, body, true);
+    for (size_t n = 0; found && n < function_count; n++) // some were marked before they were understood
+        functions[n].seen = n < count && before[n];
+    free(before);
+    return found;
+}
+
+// True if the function may change a variable that is given to it as an argument.
+bool may_take_reference(Unit *u, const Token *name) {
+    if (kind(name) != IDENT)
+        return true;
+    if (is_one_of(name, statement_words) || is_one_of(name, type_words) || is_quick_atomic(name) ||
+        is_one_of(name, " min max assert printf __ldg "))
+        return false;
+    Function *f = first_function(u, name);
+    if (!f)
+        return !is_of_library(u, name);
+    for (; f < functions + function_count && same_word(f->name, name); f++)
+        for (const Token *i = f->open; i < f->open->match; i++)
+            if (kind(i) == '&')
+                return true;
+    return false;
+}

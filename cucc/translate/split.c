@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Kernels with barriers as loops
+ *
+ *     __global__ void k(int *x) {            … {
+ *         int i = threadIdx.x;                   <for all threads> { int i = threadIdx.x; x[i]++; }
+ *         x[i]++;                      ->        if (fibers) __syncthreads();
+ *         __syncthreads();                       <for all threads> { int i = threadIdx.x; x[i] += x[0]; }
+ *         x[i] += x[0];                      }
+ *     }
+ *
+ * The statements between two barriers are a region: a loop over the threads of the block. What stands around
+ * barriers, loops and branches, is executed once for all threads, so it must depend on nothing that differs
+ * between threads. Variables that several regions use are kept for each thread (Keeping in split.h). The same
+ * text runs with fibers: then a region's loop is for one thread, and barriers wait (Way in cuda_cpu/loops.h).
+ *
+ * A kernel that may not be understood is not split: it runs with fibers. Threads that wait for each other
+ * elsewhere than at barriers need them: calls.c looks for that.
+ */
+#include "split.h"
+
+// ---- statements ----
+
+// The last token of the statement; null if it has an unknown form
+static Token *last_of(Token *i) {
+    Token *last;
+    if (kind(i) == '{')
+        return i->match;
+    if (is(i, "if")) {
+        i += is(i + 1, "constexpr") ? 2 : 1;
+        if (kind(i) != '(' || !(last = last_of(i->match + 1)))
+            return NULL;
+        return is(last + 1, "else") ? last_of(last + 2) : last;
+    }
+    if (is_one_of(i, " for while switch "))
+        return kind(i + 1) == '(' ? last_of(i[1].match + 1) : NULL;
+    if (is(i, "do")) {
+        last = last_of(i + 1);
+        return last && is(last + 1, "while") && kind(last + 2) == '(' && kind(last[2].match + 1) == ';'
+                   ? last[2].match + 1
+                   : NULL;
+    }
+    if (is_one_of(i, " case default else goto try catch "))
+        return NULL;
+    last = statement_end(i);
+    return kind(last) == ';' ? last : NULL;
+}
+
+static bool has_barrier(const Token *i, const Token *last) {
+    for (; i <= last; i++)
+        if (is(i, "__syncthreads"))
+            return true;
+    return false;
+}
+
+// True if there is a break or continue of a loop around these tokens.
+static bool jumps_out(Token *i, Token *last, bool in_switch) {
+    while (i <= last) {
+        Token *end = is_one_of(i, " for while do switch ") ? last_of(i) : NULL;
+        if (end && is(i, "switch") && jumps_out(i + 1, end, true))
+            return true;
+        if (is(i, "continue") || (is(i, "break") && !in_switch))
+            return true;
+        i = end ? end + 1 : i + 1;
+    }
+    return false;
+}
+
+static Node *new_node(Split *s, char kind, Token *first, Token *last) {
+    Node *node = grow(NULL, 1, sizeof *node);
+    *node = (Node){.kind = kind, .first = first, .last = last, .region = -1};
+    if (s->nodes < 8 * MOST)
+        s->all[s->nodes++] = node;
+    else
+        refuse(s, first, "it has too many statements");
+    return node;
+}
+
+static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope);
+
+// The statements below a branch or loop: those of the block, or the only one
+static Node *read_inside(Split *s, Token *i, Token *last, const Token *scope, Token **block) {
+    *block = kind(i) == '{' ? i : NULL;
+    return *block ? read_sequence(s, i + 1, i->match, i->match) : read_sequence(s, i, last + 1, scope);
+}
+
+static void read_control(Split *s, Node *node) {
+    Token *i = node->first, *body = i;
+    if (is(i, "do")) {
+        Token *last = last_of(i + 1);
+        node->header = last + 2;
+        node->inside = read_inside(s, i + 1, last, last, &node->block);
+        return;
+    }
+    if (kind(i) != '{') {
+        node->header = is(i + 1, "constexpr") ? i + 2 : i + 1;
+        body = node->header->match + 1;
+    }
+    if (is(i, "for")) {
+        Token *semicolon = statement_end(node->header + 1);
+        Node header = {.first = node->header + 1};
+        if (kind(semicolon) != ';') {
+            refuse(s, i, "a barrier is in a loop of an unknown form");
+            return;
+        }
+        add_variables(s, &header, semicolon, node->last + 1, true);
+    }
+    Token *last = kind(body) == '{' ? body->match : last_of(body);
+    node->inside = read_inside(s, body, last, last, &node->block);
+    if (is(i, "if") && is(last + 1, "else")) {
+        node->else_word = last + 1;
+        node->other = read_inside(s, last + 2, node->last, node->last, &node->else_block);
+    }
+}
+
+// Reads the statements from token i to `end`. `scope`: the end of the scope of what they declare
+static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
+    Node *first = NULL, **link = &first;
+    while (i < end && !s->why) {
+        Token *last = last_of(i);
+        if (!last || last >= end) {
+            refuse(s, i, "it has a statement of an unknown form");
+            return first;
+        }
+        Node *node = new_node(s, 'r', i, last);
+        *link = node;
+        link = &node->next;
+        const bool barrier = has_barrier(i, last);
+        if (is(i, "__syncthreads") && kind(i + 1) == '(' && i + 2 == i[1].match && i + 3 == last) {
+            node->kind = 'b';
+        } else if (is_one_of(i, " break continue ") && i + 1 == last) {
+            node->kind = 'j';
+        } else if (barrier || jumps_out(i, last, false)) {
+            node->kind = 'c';
+            if (kind(i) == '{' || is_one_of(i, " if for while do "))
+                read_control(s, node);
+            else
+                refuse(s, i,
+                       barrier ? "a barrier is in a switch or an expression"
+                               : "a break or continue crosses a barrier");
+        } else if (is_one_of(i, " typedef using struct class union enum static_assert template ")) {
+            node->kind = 'd';
+        } else {
+            const int before = s->count;
+            node->is_declaration = add_variables(s, node, last, scope, false);
+            for (const Token *t = i; t < last && node->is_declaration; t++)
+                if (is_one_of(t, " __shared__ static constexpr extern "))
+                    node->kind = 'd';
+            for (int n = before; n < s->count && node->kind == 'd'; n++)
+                s->variables[n].constant = true;
+        }
+        i = last + 1;
+    }
+    return first;
+}
+
+// ---- which regions use which variables ----
+
+static void number_regions(Split *s, Node *node, int *region) {
+    bool open = false;
+    for (; node; node = node->next) {
+        if (node->kind == 'r') {
+            *region += !open;
+            open = true;
+            node->region = *region;
+            continue;
+        }
+        open = false;
+        number_regions(s, node->inside, region);
+        number_regions(s, node->other, region);
+    }
+}
+
+static void use_variables(Split *s, const Token *first, const Token *last, int region) {
+    for (const Token *i = first; i <= last; i++) {
+        Variable *v = kind(i) == IDENT && !is_member(i) ? find_variable(s, i) : NULL;
+        if (v && region >= 0)
+            v->used[region] = true;
+        if (v && region != v->region && (v->parameter || i > v->name))
+            v->crosses = true;
+    }
+}
+
+// Variables that a region computes again need those of their initial values.
+static bool use_again(Split *s) {
+    bool changed = false;
+    for (int n = 0; n < s->count; n++) {
+        const Variable *v = &s->variables[n];
+        for (const Token *i = v->init; v->crosses && v->again && i < v->after; i++) {
+            Variable *w = kind(i) == IDENT && !is_member(i) ? find_variable(s, i) : NULL;
+            for (int r = 0; w && r < s->regions; r++)
+                if (v->used[r] && !w->used[r] && r != v->region) {
+                    w->used[r] = changed = true;
+                    w->crosses |= r != w->region;
+                }
+        }
+    }
+    return changed;
+}
+
+// Numbers the regions, and finds the variables that are used in others than their own. An assignment to such
+// a variable that is uniform divides a region, so that others may cross; this is repeated until none does.
+static void find_regions(Split *s, Node *top) {
+    for (bool changed = true; changed && !s->why;) {
+        s->regions = -1;
+        number_regions(s, top, &s->regions);
+        if (++s->regions > MOST) {
+            refuse(s, s->body, "it has too many barriers");
+            return;
+        }
+        for (int n = 0; n < s->count; n++) {
+            Variable *v = &s->variables[n];
+            memset(v->used, 0, sizeof v->used);
+            v->crosses = false;
+            for (int k = 0; k < s->nodes && !v->parameter; k++)
+                if (s->all[k]->kind == 'r' && s->all[k]->first <= v->name && v->name <= s->all[k]->last)
+                    v->region = s->all[k]->region;
+        }
+        for (int k = 0; k < s->nodes; k++) {
+            const Node *node = s->all[k];
+            if (node->kind != 'c')
+                use_variables(s, node->first, node->last, node->region);
+            else if (node->header)
+                use_variables(s, node->header, node->header->match, -1);
+        }
+        while (use_again(s)) {
+        }
+        changed = false;
+        for (int k = 0; k < s->nodes; k++) {
+            Node *node = s->all[k];
+            for (const Token *i = node->first; node->kind == 'r' && !node->is_declaration && i < node->last;
+                 i++) {
+                const Variable *v = kind(i) == IDENT && !is_member(i) ? find_variable(s, i) : NULL;
+                const Token *culprit;
+                if (!v || !v->uniform || !v->modified || !(v->crosses || v->region < 0) ||
+                    is_one_of(node->first, statement_words) || kind(node->first) == '{' ||
+                    !is_uniform(s, node->first, node->last, false, &culprit))
+                    continue;
+                node->kind = 'u';
+                node->region = -1;
+                changed = true;
+            }
+        }
+        for (int k = 0; k < s->nodes; k++) { // a constant that may be the size of an array
+            Node *node = s->all[k];
+            if (node->kind != 'r' || !node->is_declaration)
+                continue;
+            bool constant = true;
+            for (int n = 0; n < s->count; n++) {
+                const Variable *v = &s->variables[n];
+                if (v->name < node->first || v->name > node->last)
+                    continue;
+                constant &= v->crosses && v->is_const && v->is_integer && v->init && !v->is_array &&
+                            v->uniform && !v->modified;
+                for (const Token *i = v->init; constant && i < v->after; i++) {
+                    const Variable *w = kind(i) == IDENT ? find_variable(s, i) : NULL;
+                    constant = !is_one_of(i, " blockIdx blockDim gridDim ") && (!w || w == v || w->constant);
+                }
+            }
+            for (int n = 0; n < s->count && constant; n++)
+                if (s->variables[n].name >= node->first && s->variables[n].name <= node->last) {
+                    s->variables[n].constant = changed = true;
+                    s->variables[n].region = -1;
+                    node->kind = 'd';
+                    node->region = -1;
+                }
+        }
+    }
+}
+
+static void choose_keeping(Split *s) {
+    for (int n = 0; n < s->count; n++) {
+        Variable *v = &s->variables[n];
+        for (int m = 0; m < n; m++) // in an inner scope; what belongs to which could be mistaken
+            if (same_word(s->variables[m].name, v->name) && v->name < s->variables[m].end)
+                refuse(s, v->name, "two variables have the same name");
+        const bool outside = v->region < 0; // declared outside of regions
+        if (v->in_header && !v->uniform)
+            refuse(s, v->name, "a barrier is in a loop whose variable differs between threads");
+        else if (outside && v->parameter && v->modified && !v->uniform && !v->is_memory)
+            v->keeping = COPY;
+        else if (outside || !v->crosses)
+            v->keeping = STAYS;
+        else if (v->uniform)
+            v->keeping = v->init ? ONE : OUTSIDE;
+        else if (v->again)
+            v->keeping = AGAIN;
+        else
+            v->keeping = v->is_array || !v->init || v->shared_out ? REFERENCE : COPY;
+        if (v->keeping != STAYS && v->keeping != AGAIN && (v->is_auto || v->is_reference) && !v->parameter)
+            refuse(s, v->name, "a variable with auto or a reference is used on both sides of a barrier");
+        if (v->keeping == COPY && v->parameter && v->shared_out)
+            refuse(s, v->name, "the address of a parameter is taken");
+        if ((v->keeping == REFERENCE || v->keeping == COPY) && v->init && v->is_array && kind(v->init) == '(')
+            refuse(s, v->name, "it has a declaration of an unknown form");
+    }
+}
+
+static void check_conditions(Split *s) {
+    for (int n = 0; n < s->nodes; n++) {
+        Node *node = s->all[n];
+        if (!node->header || (is(node->first, "if") && is(node->first + 1, "constexpr")))
+            continue;
+        Token *i = node->header + 1;
+        if (is(node->first, "for")) { // the initial values were checked with the variables
+            Node header = {.first = i};
+            Split probe = {.u = s->u, .body = s->body};
+            if (add_variables(&probe, &header, statement_end(i), node->last, true))
+                i = statement_end(i) + 1;
+        }
+        const Token *culprit = i;
+        if (!is_uniform(s, i, node->header->match, false, &culprit))
+            refuse(
+                s, culprit,
+                fill(
+                    "a barrier is in a branch or loop that depends on '$x', which may differ between threads",
+                    "x", word_of(culprit)));
+    }
+}
+
+// ---- the translation ----
+
+typedef struct {
+    Split *s;
+    bool live; // threads may return before others: which did is kept
+} Writer;
+
+static char *declarator(const Variable *v, const char *prefix) { // int *x[4]  ->  int *cu_t_x[4]
+    const Token *end = v->init ? v->init : v->after;
+    return fill("$specifiers$before $prefix$after", "specifiers", spelling(v->specifiers, v->specifiers_end),
+                "before", v->from < v->name ? fill(" $x", "x", spelling(v->from, v->name)) : "", "prefix",
+                prefix, "after", spelling(v->name, end));
+}
+
+// What stands before the loop of a region: the type of each variable that is kept, and its place
+static void declare_places(Split *s, Text *text, int region) {
+    for (int n = 0; n < s->count; n++) {
+        const Variable *v = &s->variables[n];
+        if (v->region != region || v->keeping == STAYS || v->keeping == AGAIN)
+            continue;
+        const char *x = word_of(v->name);
+        if (v->keeping == OUTSIDE)
+            append_filled(text, " [[maybe_unused]] $x;", "x", declarator(v, ""));
+        else
+            append_filled(text,
+                          v->keeping == ONE
+                              ? " typedef $type; ::std::remove_cv_t<cu_t_$x> cu_k_$x{};"
+                              : " typedef $type; ::cuda_cpu::EachThread<cu_t_$x> cu_k_$x(cu_w);",
+                          "type", declarator(v, "cu_t_"), "x", x);
+    }
+}
+
+static void open_region(Writer *w, Node *first, Token *before) {
+    Split *s = w->s;
+    Text text = empty_text();
+    declare_places(s, &text, first->region);
+    append_text(&text, " for (unsigned cu_z = cu_w.z; cu_z < cu_w.end_z; ++cu_z)"
+                       " for (unsigned cu_y = cu_w.y; cu_y < cu_w.end_y; ++cu_y)"
+                       " for (unsigned cu_x = cu_w.x; cu_x < cu_w.end_x; ++cu_x) {"
+                       " [[maybe_unused]] const uint3 threadIdx = cu_w.turn(cu_x, cu_y, cu_z);"
+                       " [[maybe_unused]] const unsigned cu_t = cu_w.index(cu_x, cu_y, cu_z);");
+    if (w->live)
+        append_text(&text, " if (cu_gone[cu_t]) continue;");
+    append_text(&text, " {");
+    for (int n = 0; n < s->count; n++) {
+        const Variable *v = &s->variables[n];
+        if (v->region == first->region || !v->used[first->region])
+            continue;
+        const char *x = word_of(v->name);
+        if (v->keeping == AGAIN)
+            append_filled(&text, " [[maybe_unused]] $x $init;", "x", declarator(v, ""), "init",
+                          spelling(v->init, v->after));
+        else if (v->keeping == COPY || v->keeping == REFERENCE)
+            append_filled(&text, " [[maybe_unused]] cu_t_$x $reference$x = cu_k_$x[cu_t];", "x", x,
+                          "reference", v->keeping == REFERENCE ? "&" : "");
+    }
+    insert_between(s->u, before, text.data);
+}
+
+// if (threadIdx.x < n) … as the only statement of a region: the others of a row need not be looked at.
+static void stop_early(Split *s, Node *node) {
+    Token *i = node->first, *open = i + 1, *close = open->match, *end = open + 1;
+    const Token *culprit;
+    if (!is(i, "if") || kind(open) != '(' || is(last_of(close + 1) + 1, "else"))
+        return;
+    while (end < close && kind(end) != '<' && kind(end) != OPERATOR)
+        end++;
+    const bool equal = kind(end) == OPERATOR && is_thread_x(s, open + 1, end) && end->text[0] == '=' &&
+                       end + 2 == close && kind(end + 1) == NUMBER && end[1].length == 1 &&
+                       end[1].text[0] == '0';
+    const bool less = (kind(end) == '<' && run(end, 1) == 1) ||
+                      (kind(end) == OPERATOR && end->length == 2 && end->text[0] == '<');
+    for (const Token *t = end + 1; t < close && !equal; t++)
+        if (!less || kind(t) == OPERATOR || kind(t) == '=' || (kind(t) && strchr("&|?,<>^!", kind(t))))
+            return;
+    if (!equal &&
+        (!less || !is_thread_x(s, open + 1, end) || !is_uniform(s, end + 1, close, false, &culprit)))
+        return;
+    insert_between(s->u, close, " {");
+    insert_after(s->u, node->last, " } else break;");
+}
+
+// Divides a declaration if its variables have to be declared in different ways.
+static void rewrite_declaration(Split *s, Node *node) {
+    bool needed = false, again = false;
+    for (int n = 0; n < s->count; n++) {
+        const Variable *v = &s->variables[n];
+        const bool here = node->first <= v->name && v->name <= node->last;
+        needed |= here && (v->keeping == REFERENCE || v->keeping == OUTSIDE);
+        again |= here && v->keeping == AGAIN; // perhaps not used in this region
+    }
+    if (again && !needed)
+        insert_before(s->u, node->first, "[[maybe_unused]] ");
+    for (int n = 0; n < s->count && needed; n++) {
+        Variable *v = &s->variables[n];
+        if (v->name < node->first || v->name > node->last)
+            continue;
+        const bool outside = v->keeping == OUTSIDE, reference = v->keeping == REFERENCE;
+        if (v->from == v->specifiers_end)
+            delete_tokens(s->u, v->specifiers, v->from - 1);
+        Token *end = v->init ? v->init : v->after;
+        delete_tokens(s->u, v->from, end - 1);
+        const char *x = word_of(v->name);
+        insert_before(s->u, end,
+                      outside      ? ""
+                      : !reference ? fill("[[maybe_unused]] $x", "x", declarator(v, ""))
+                      : v->init    ? fill("cu_t_$x cu_i_$x ", "x", x)
+                                   : fill("[[maybe_unused]] cu_t_$x &$x = cu_k_$x[cu_t]", "x", x));
+        if (reference && v->init)
+            insert_before(
+                s->u, v->after,
+                fill("; [[maybe_unused]] cu_t_$x &$x = ::cuda_cpu::keep(cu_k_$x[cu_t], cu_i_$x)", "x", x));
+        if (kind(v->after) == ',')
+            edit(s->u, v->after->text, 1, ";");
+    }
+}
+
+// Replaces the returns of a region. Returns whether there are any.
+static bool write_returns(Writer *w, const Node *node) {
+    bool found = false;
+    for (Token *i = node->first; i < node->last; i++) {
+        if (!is(i, "return"))
+            continue;
+        found = true;
+        edit(w->s->u, i->text, i->length,
+             fill(w->live ? "{ cu_gone[cu_t] = true; --cu_live; goto cu_end_$n" : "{ goto cu_end_$n", "n",
+                  format("%d", node->region)));
+        insert_after(w->s->u, i + 1, " }");
+    }
+    return found;
+}
+
+static void close_region(Writer *w, Node *last, bool returns) {
+    Split *s = w->s;
+    Text text = empty_text(), later = empty_text();
+    for (int n = 0; n < s->count; n++) {
+        const Variable *v = &s->variables[n];
+        const char *x = word_of(v->name);
+        const bool here = v->region == last->region;
+        if (v->keeping == ONE && here) {
+            append_filled(&text, " cu_k_$x = $x;", "x", x);
+            append_filled(&later, " [[maybe_unused]] $type = cu_k_$x;", "type", declarator(v, ""), "x", x);
+        } else if (v->keeping == COPY && (here || (v->modified && v->used[last->region]))) {
+            append_filled(&text, " cu_k_$x.put(cu_t, $x);", "x", x);
+        }
+    }
+    append_text(&text, " }");
+    if (returns)
+        append_text(&text, fill(" cu_end_$n:;", "n", format("%d", last->region)));
+    append_filled(&text, " }$live$later", "live", returns && w->live ? " if (!cu_live) return;" : "", "later",
+                  later.data);
+    insert_after(s->u, last->last, text.data);
+}
+
+static void write_sequence(Writer *w, Node *node, Token *before);
+
+static void write_inside(Writer *w, Node *inside, Token *block, Token *before) {
+    if (block) {
+        write_sequence(w, inside, block);
+        return;
+    }
+    insert_between(w->s->u, before, " {");
+    write_sequence(w, inside, before);
+    insert_after(w->s->u, inside->last, " }");
+}
+
+// `before`: the token after which the sequence begins
+static void write_sequence(Writer *w, Node *node, Token *before) {
+    Unit *u = w->s->u;
+    for (; node; node = node->next) {
+        if (node->kind == 'r') {
+            Node *first = node;
+            open_region(w, first, before);
+            bool returns = false;
+            for (;; node = node->next) {
+                returns |= write_returns(w, node);
+                rewrite_declaration(w->s, node);
+                if (!node->next || node->next->kind != 'r')
+                    break;
+            }
+            if (first == node)
+                stop_early(w->s, node);
+            close_region(w, node, returns);
+        } else if (node->kind == 'b') {
+            insert_between(u, before, " { if (__builtin_expect(cu_w.fibers, 0))");
+            insert_after(u, node->last, " }");
+        } else if (node->kind == 'c') {
+            write_inside(w, node->inside, node->block,
+                         kind(node->first) == '{' || is(node->first, "do") ? node->first
+                                                                           : node->header->match);
+            if (node->else_word)
+                write_inside(w, node->other, node->else_block, node->else_word);
+        }
+        before = node->last;
+    }
+}
+
+// True if a return is followed by statements: then threads that have returned must be left out of them.
+static bool returns_early(const Split *s, const Node *top) {
+    const Node *end = top;
+    while (end && end->next)
+        end = end->next;
+    for (int n = 0; n < s->nodes; n++)
+        for (const Token *i = s->all[n]->first; s->all[n]->kind != 'c' && i < s->all[n]->last; i++)
+            if (is(i, "return") && s->all[n]->region != end->region)
+                return true;
+    return false;
+}
+
+static void check_words(Split *s, Token *open) {
+    for (Token *i = s->body; i < s->body->match; i++) {
+        if (is_one_of(i, " goto try catch throw decltype typeof __typeof__ __typeof "))
+            refuse(s, i, fill("it has the word $x", "x", word_of(i)));
+        if (is(i, "return") && kind(i + 1) != ';')
+            refuse(s, i, "it returns a value");
+        if (kind(i) == '[' && !ends_expression(i - 1) && kind(i - 1) != '[' && kind(i + 1) != '[')
+            refuse(s, i, "it has a lambda");
+        if (kind(i) == ')' && kind(i + 1) == '=' && kind(i->match - 1) != IDENT)
+            for (const Token *t = i->match; t < i; t++)
+                if (kind(t) == '?')
+                    refuse(s, i, "it assigns to a conditional expression");
+    }
+    for (const Token *i = s->begin; i < s->body; i++)
+        if (is(i, "volatile"))
+            refuse(s, i, "it has a volatile parameter");
+    const Token *wait = waits_elsewhere(s->u, open, s->body);
+    if (wait)
+        refuse(s, wait,
+               fill(kind(wait) == '<' ? "it launches a kernel"
+                                      : "threads may wait in '$x', or it is not known here",
+                    "x", word_of(wait)));
+}
+
+static void explain(const Unit *u, const Token *name, const char *how, const Token *where, const char *why) {
+    if (!u->explain)
+        return;
+    printf("%.*s:%u: %s: %s", (int)name->file->length, name->file->name, (unsigned)name->line, word_of(name),
+           how);
+    if (why)
+        printf(": %s (line %u)", why, (unsigned)where->line);
+    printf("\n");
+}
+
+// Splits the body of a kernel at its barriers, if it can be. Appends to `start` what stands at its beginning.
+bool split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start) {
+    if (!has_barrier(body, body->match)) {
+        const Token *wait = u->explain ? waits_elsewhere(u, open, body) : NULL;
+        explain(u, name, wait ? "fibers" : "no barrier", wait,
+                wait ? fill("threads may wait in '$x', or it is not known here", "x", word_of(wait)) : NULL);
+        return false;
+    }
+    Split *s = grow(NULL, 1, sizeof *s);
+    memset(s, 0, sizeof *s);
+    s->u = u;
+    s->begin = begin;
+    s->body = body;
+    check_words(s, open);
+    Node *top = NULL;
+    if (!s->why) {
+        add_parameters(s, open);
+        top = read_sequence(s, body + 1, body->match, body->match);
+    }
+    if (!s->why)
+        find_uniform(s);
+    if (!s->why)
+        check_conditions(s);
+    if (!s->why)
+        find_regions(s, top);
+    if (!s->why)
+        choose_keeping(s);
+    explain(u, name, s->why ? "fibers" : "split", s->where, s->why);
+    if (s->why || u->only_fibers)
+        return false;
+    Writer w = {s, returns_early(s, top)};
+    if (w.live)
+        append_text(start, " ::cuda_cpu::EachThread<bool> cu_gone(cu_w); cu_gone.fill(false); unsigned "
+                           "cu_live = cu_w.count;");
+    for (int n = 0; n < s->count; n++)
+        if (s->variables[n].parameter && s->variables[n].keeping == COPY)
+            append_filled(start,
+                          " typedef ::std::remove_cv_t<::std::remove_reference_t<decltype($x)>> cu_t_$x;"
+                          " ::cuda_cpu::EachThread<cu_t_$x> cu_k_$x(cu_w); cu_k_$x.fill($x);",
+                          "x", word_of(s->variables[n].name));
+    write_sequence(&w, top, body);
+    return true;
+}

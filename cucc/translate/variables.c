@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT
+// The variables of a kernel that is to be split at its barriers: which have the same value in all threads
+#include "split.h"
+
+static const char number_words[] =
+    " bool char short int long signed unsigned float double void wchar_t __int128 ";
+static const char integer_words[] = " bool char short int long signed unsigned size_t ptrdiff_t uint ushort "
+                                    "uchar ulong int8_t int16_t int32_t int64_t"
+                                    " uint8_t uint16_t uint32_t uint64_t ";
+
+bool refuse(Split *s, const Token *where, const char *why) {
+    if (!s->why) {
+        s->where = where;
+        s->why = why;
+    }
+    return false;
+}
+
+// ---- declarations ----
+
+// The token after the specifiers of a declaration: const unsigned int, std::pair<int, int>. Null if the
+// tokens do not begin with a type.
+static Token *skip_specifiers(Token *i, Variable *v) {
+    bool typed = false, numbers = false;
+    for (;;) {
+        if (is_one_of(i, " const constexpr static extern __shared__ ")) {
+            v->is_const |= is_one_of(i, " const constexpr ");
+            v->is_memory |= is(i, "__shared__");
+            i++;
+        } else if ((!typed || numbers) && is_one_of(i, number_words)) {
+            v->is_integer = !typed || v->is_integer;
+            v->is_integer &= is_one_of(i, integer_words);
+            typed = numbers = true;
+            i++;
+        } else if (typed || is_one_of(i, statement_words) ||
+                   is_one_of(i, " volatile decltype typeof __typeof__ ")) {
+            return typed ? i : NULL;
+        } else if (is_one_of(i, " typename struct class union enum ")) {
+            i++;
+        } else if (kind(i) == IDENT || kind(i) == SCOPE) {
+            v->is_auto = is(i, "auto");
+            v->is_integer = is_one_of(i, integer_words) && kind(i + 1) != SCOPE;
+            typed = true;
+            for (;;) {
+                i += kind(i) == SCOPE;
+                i += kind(i) == IDENT;
+                if (kind(i) == '<' && !(i = skip_angles(i, NULL)))
+                    return NULL;
+                if (kind(i) != SCOPE)
+                    break;
+            }
+        } else {
+            return NULL;
+        }
+    }
+}
+
+static bool push(Split *s, Variable v) {
+    if (s->count == MOST)
+        return refuse(s, v.name, "it has too many variables");
+    s->variables[s->count++] = v;
+    return true;
+}
+
+void add_parameters(Split *s, Token *open) {
+    Token *close = open->match;
+    for (Token *i = open + 1; i < close; i++) {
+        bool is_pack, may_be_unused;
+        Token *place, *name = parameter_name(i, close, &place, &is_pack, &may_be_unused);
+        if (is_pack) {
+            refuse(s, i, "its parameters are a pack");
+            return;
+        }
+        Token *next = next_comma(name ? name : place, close);
+        Variable v = {.name = name, .end = s->body->match, .parameter = true, .region = -1, .after = next};
+        for (const Token *t = i; name && t < next; t++) {
+            v.is_pointer |= kind(t) == '*' || kind(t) == '[';
+            v.is_memory |= kind(t) == '&';
+            v.is_const |= is(t, "const") && t + 2 == name; // a single word and const: T const x
+        }
+        v.is_const = false; // parameters are copied without const
+        if (name && !push(s, v))
+            return;
+        i = next;
+    }
+}
+
+// Adds the variables of a statement of a sequence, or of the header of a loop, up to the token `last`, which
+// is a ; or ). Returns whether it is a declaration.
+bool add_variables(Split *s, Node *node, Token *last, const Token *end, bool in_header) {
+    Variable type = {.end = end, .specifiers = node->first, .in_header = in_header, .region = -1};
+    Token *i = skip_specifiers(node->first, &type), *from = i;
+    if (!i)
+        return false;
+    type.specifiers_end = i;
+    for (bool more = false;; more = true) {
+        Variable v = type;
+        v.from = i;
+        for (; kind(i) == '*' || kind(i) == '&' || is_one_of(i, " const __restrict__ __restrict restrict ");
+             i++) {
+            v.is_pointer |= kind(i) == '*';
+            v.is_reference |= kind(i) == '&';
+            v.is_const = is(i, "const") || (v.is_const && kind(i) != '*');
+        }
+        v.name = i++;
+        if (kind(v.name) != IDENT || is_one_of(v.name, statement_words) || !strchr("=;,[({", kind(i)) ||
+            kind(i) == END || (kind(from) == '(' && !more))
+            return more ? refuse(s, i, "it has a declaration of an unknown form") : false;
+        for (; kind(i) == '['; i = i->match + 1) {
+            v.is_array = true;
+            if (i + 1 == i->match && !v.is_memory)
+                return refuse(s, i, "it has an array without a size");
+        }
+        v.init = strchr("=({", kind(i)) ? i : NULL;
+        if (!v.init && kind(i) != ',' && kind(i) != ';')
+            return refuse(s, i, "it has a declaration of an unknown form");
+        bool angle = false, comma = false;
+        const Token *semicolon = statement_end(i);
+        for (Token *t = i; t < semicolon; t = skip(t)) {
+            angle |= kind(t) == '<' && run(t, 1) == 1 && kind(t - 1) == IDENT;
+            comma |= angle && kind(t) == ',';
+        }
+        if (comma) // the , may separate template arguments or variables
+            return refuse(s, i, "it has a declaration of an unknown form");
+        while (i < last && kind(i) != ',' && kind(i) != ';')
+            i = skip(i);
+        v.after = i;
+        if (!push(s, v))
+            return false;
+        if (kind(i) != ',')
+            return true;
+        i++;
+    }
+}
+
+// The variable that the word means: the last one of this name in whose scope it stands
+Variable *find_variable(Split *s, const Token *name) {
+    for (int n = s->count - 1; n >= 0; n--) {
+        Variable *v = &s->variables[n];
+        if (same_word(v->name, name) && name < v->end && (v->parameter || name >= v->name))
+            return v;
+    }
+    return NULL;
+}
+
+// ---- what happens to a variable ----
+
+static bool is_operand_end(const Token *i) {
+    return kind(i) == NUMBER || kind(i) == CHARACTER || kind(i) == STRING ||
+           (ends_expression(i) && kind(i) != '>');
+}
+
+// True if the parentheses may be a cast: (float *), (T).
+static bool may_be_cast(const Token *close) {
+    if (kind(close) != ')' || kind(close->match - 1) == IDENT)
+        return false;
+    for (const Token *i = close->match + 1; i < close; i++)
+        if (kind(i) != IDENT && kind(i) != SCOPE && kind(i) != '*' && kind(i) != '<' && kind(i) != '>')
+            return false;
+    return true;
+}
+
+static bool is_prefix(const Token *i) { // of an operator that may also be binary: * & at token i
+    return !is_operand_end(i - 1) || may_be_cast(i - 1);
+}
+
+static bool assigns(const Token *i) { // at an operator after an operand: = += <<= ++
+    if (kind(i) == '=')
+        return true;
+    if (kind(i) == OPERATOR)
+        return i->length == 3 && i->text[2] == '=' && i->text[0] == i->text[1];
+    if ((kind(i) == '+' || kind(i) == '-') && run(i, 1) >= 2)
+        return true;
+    return kind(i) && strchr("+-*/%&|^", kind(i)) && kind(i + 1) == '=' && end_of(i) == i[1].text;
+}
+
+// What an occurrence of a variable does: 'r' reads it, 'w' assigns to it, '&' may give others access to it.
+static char use_of(Split *s, const Variable *v, Token *i) {
+    const Token *before = i - 1;
+    Token *after = i + 1;
+    while (kind(after) == '.' || kind(after) == '[' || kind(after) == ARROW) {
+        if ((kind(after) != '.' && v->is_pointer && !v->is_array) || kind(after) == ARROW)
+            return 'r'; // what it points to
+        after = kind(after) == '.' ? after + 2 : after->match + 1;
+        if (kind(after) == '(')
+            return '&'; // calls a member function
+    }
+    while (kind(before) == '(' && kind(after) == ')' && kind(before - 1) != IDENT &&
+           kind(before - 1) != '>') {
+        before--; // (x)
+        after++;
+    }
+    if (assigns(after))
+        return kind(i + 1) == '.' || kind(i + 1) == '[' ? '&' : 'w';
+    if ((kind(before) == '+' || kind(before) == '-') && run(before, -1) >= 2)
+        return 'w';
+    if (kind(before) == '&' && run(before, -1) == 1 && is_prefix(before))
+        return '&';
+    if (kind(before) == '=' && (kind(before - 1) == ']' || kind(before - 2) == '&')) // T &r = x;
+        return kind(before - 1) == ']' && !is_one_of(before[-1].match - 1, " auto ") &&
+                       kind(before[-1].match - 1) != '&'
+                   ? 'r'
+                   : '&';
+    if (kind(before) == '{' && kind(before - 1) == IDENT)
+        return '&';
+    if (kind(before) == ':' && kind(after) == ')' && is(after->match - 1, "for"))
+        return '&';
+    const bool array = v->is_array && after == i + 1; // an array as a whole becomes a pointer
+    if ((kind(before) == '(' || kind(before) == ',') && (kind(after) == ')' || kind(after) == ',')) {
+        const Token *open = before;
+        while (kind(open) != '(' && kind(open) != '{' && kind(open) != ';' && kind(open) != END &&
+               kind(open) != '[')
+            open = closes(open) ? open->match - 1 : open - 1;
+        if (kind(open) == '(' && (kind(open - 1) == IDENT || kind(open - 1) == '>') &&
+            may_take_reference(s->u, open - 1))
+            return '&';
+    }
+    return array ? '&' : 'r';
+}
+
+// ---- constants ----
+
+// True if a name that is not a variable of the kernel means a constant: a template parameter, an enumerator,
+// or a variable of a namespace that is const.
+static bool is_constant(Split *s, const Token *name) {
+    for (const Token *i = s->begin; i < s->body; i++)
+        if (is(s->begin, "template") && same_word(i, name) && i < s->body && kind(i - 1) != SCOPE)
+            return true;
+    for (Token *i = s->u->begin; i < s->begin; i++) {
+        if (!same_word(i, name) || is_member(i))
+            continue;
+        const Token *t = i - 1, *start = NULL;
+        bool fixed = false, points = false, in_enum = false;
+        for (; kind(t) != END; t = closes(t) ? t->match - 1 : t - 1) {
+            if (kind(t) == '{') { // of a namespace or an enumeration, or of a function or class
+                const Token *head = t - 1;
+                for (int n = 0; n < 8 && kind(head) != ';' && kind(head) != '}' && kind(head) != '{';
+                     n++, head--)
+                    if (is(head, "enum"))
+                        in_enum = true;
+                    else if (is(head, "namespace") || (kind(head) == STRING && is(head - 1, "extern")))
+                        break;
+                const bool space = is(head, "namespace") || kind(head) == STRING;
+                if (!space && !in_enum)
+                    break;
+                start = start ? start : t;
+                if (in_enum && !strchr("{,", kind(i - 1)))
+                    break;
+                if (in_enum)
+                    return true;
+            } else if (kind(t) == ';' || kind(t) == '}') {
+                start = start ? start : t;
+            } else if (!start) {
+                fixed |= is_one_of(t, " const constexpr __constant__ ");
+                points |= kind(t) == '*' || kind(t) == '&' || kind(t) == '(';
+            }
+        }
+        if (kind(t) == END)
+            return fixed && !points;
+    }
+    return false;
+}
+
+// ---- expressions ----
+
+// True if the expression has the same value in all threads, or, with `threads`, depends on nothing but that
+// and the thread's index. Otherwise sets `culprit`.
+bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const Token **culprit) {
+    static const char plain_words[] = " true false warpSize static_cast const sizeof ";
+    for (Token *i = first; i < end; i++) {
+        *culprit = i;
+        if (kind(i) == NUMBER || kind(i) == CHARACTER || kind(i) == OPERATOR)
+            continue;
+        if (kind(i) == '*' || kind(i) == '&') {
+            if ((i + 1 < end && kind(i + 1) == kind(i)) || (kind(i) == '&' && kind(i - 1) == '&'))
+                continue; // &&
+            if (i > first ? !is_operand_end(i - 1) : true)
+                return false;
+            if (may_be_cast(i - 1) && !(i - 3 >= first && kind(i - 3) == '(' && find_variable(s, i - 2)))
+                return false; // (int)*p
+            continue;
+        }
+        if (kind(i) != IDENT) {
+            if (kind(i) == STRING || !strchr("()+-/%|^!~<>=?:,;", kind(i)) || kind(i) == END)
+                return false;
+            if ((kind(i) == '<' || kind(i) == '>') && threads && run(i, 1) == 2 && kind(i + 2) != NUMBER)
+                return false; // in a copy of the expression the shift would be another one
+            continue;
+        }
+        const int next = i + 1 < end ? kind(i + 1) : ';';
+        if (is_one_of(i, " blockIdx blockDim gridDim threadIdx ") && next == '.') {
+            if (is(i, "threadIdx") && !threads)
+                return false;
+            i += 2;
+        } else if (is_one_of(i, number_words) || is_one_of(i, integer_words) || is_one_of(i, plain_words) ||
+                   (is_one_of(i, " min max ") && next == '(')) {
+            continue;
+        } else {
+            if (next == '[' || next == ARROW || next == '(' || next == SCOPE || next == '{' || is_member(i))
+                return false;
+            const Variable *v = find_variable(s, i);
+            if (v ? v->is_memory || !(v->uniform || (threads && v->again)) || (threads && v->modified)
+                  : !is_constant(s, i))
+                return false;
+            if (next == '.') {
+                i += 2;
+                if (!v || (i + 1 < end && kind(i + 1) && strchr("[(.", kind(i + 1))) || kind(i + 1) == ARROW)
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+// True if the tokens are threadIdx.x, or a variable that is.
+bool is_thread_x(Split *s, Token *first, const Token *end) {
+    if (kind(first) == '(' && is_one_of(first + 1, " int unsigned ") && kind(first + 2) == ')')
+        first += 3;
+    if (end == first + 3)
+        return is(first, "threadIdx") && kind(first + 1) == '.' && is(first + 2, "x");
+    const Variable *v = end == first + 1 && kind(first) == IDENT ? find_variable(s, first) : NULL;
+    return v && v->again && kind(v->init) == '=' && v->is_integer && !v->is_pointer &&
+           is_thread_x(s, v->init + 1, v->after);
+}
+
+// ---- the variables that are the same in all threads ----
+
+static Node *node_of(Split *s, const Token *i) {
+    for (int n = 0; n < s->nodes; n++) {
+        Node *node = s->all[n];
+        if (node->kind != 'c' && node->first <= i && i <= node->last)
+            return node;
+    }
+    return NULL;
+}
+
+// The statement, or the header of a loop or branch, in which a uniform variable may be assigned to
+static bool assigned_uniformly(Split *s, const Token *i) {
+    const Token *culprit;
+    Node *node = node_of(s, i);
+    if (node)
+        return node->kind != 'd' && !node->is_declaration && kind(node->first) != '{' &&
+               !is_one_of(node->first, statement_words) &&
+               is_uniform(s, node->first, node->last, false, &culprit);
+    for (int n = 0; n < s->nodes; n++)
+        if (s->all[n]->header && s->all[n]->header < i && i < s->all[n]->header->match)
+            return true; // split.c checks that it is uniform
+    return false;
+}
+
+static bool is_still_uniform(Split *s, const Variable *v) {
+    const Token *culprit;
+    if (v->init &&
+        !is_uniform(s, v->init + 1, kind(v->init) == '=' ? v->after : v->init->match, false, &culprit))
+        return false;
+    if (v->init && kind(v->init) != '=' && v->init->match + 1 != v->after)
+        return false;
+    for (Token *i = v->after ? v->after : s->body; i < v->end; i++)
+        if (same_word(i, v->name) && !is_member(i) && find_variable(s, i) == v &&
+            (use_of(s, v, i) == '&' || (use_of(s, v, i) == 'w' && !assigned_uniformly(s, i))))
+            return false;
+    return true;
+}
+
+// Determines `modified`, `shared_out`, `uniform` and `again` of all variables.
+void find_uniform(Split *s) {
+    for (int n = 0; n < s->count; n++) {
+        Variable *v = &s->variables[n];
+        for (Token *i = v->parameter ? s->body : v->after; i < v->end; i++)
+            if (same_word(i, v->name) && !is_member(i) && find_variable(s, i) == v) {
+                const char use = use_of(s, v, i);
+                v->modified |= use != 'r';
+                v->shared_out |= use == '&';
+            }
+        v->uniform = !v->is_memory && !v->is_array && !v->is_reference && !v->is_auto;
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int n = 0; n < s->count; n++)
+            if (s->variables[n].uniform && !is_still_uniform(s, &s->variables[n])) {
+                s->variables[n].uniform = false;
+                changed = true;
+            }
+    }
+    for (int n = 0; n < s->count; n++) { // in the order of the text, so that variables before v are known
+        Variable *v = &s->variables[n];
+        const Token *culprit;
+        v->again = !v->uniform && !v->modified && v->init && kind(v->init) == '=' && !v->is_array &&
+                   !v->is_reference && (v->is_integer || v->is_pointer || v->is_auto) &&
+                   is_uniform(s, v->init + 1, v->after, true, &culprit);
+    }
+}
