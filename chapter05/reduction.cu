@@ -364,6 +364,7 @@ static bool check_every_size(void) {
     for (size_t i = 0; i < n; i++)
         wanted[i] = in[i] + (i > 0 && !minimum ? wanted[i - 1] : 0);
     bool ok = true;
+    bench_device()->rungs = KERNELS; // as after a table
     for (int k = 0; k < KERNELS; k++) {
         if (options.kernel >= 0 && k != options.kernel)
             continue;

@@ -278,8 +278,10 @@ Token *find_body(Token *open) {
     if (kind(i) == ':') // a constructor's member initialisers: a(1), b{2}
         do {
             i++;
-            while (kind(i) != '(' && kind(i) != '{' && kind(i) != ';' && kind(i) != END && !closes(i))
-                i = kind(i) == '<' ? skip_template_arguments(i) : i + 1;
+            while (kind(i) != '(' && kind(i) != '{' && kind(i) != ';' && kind(i) != END && !closes(i)) {
+                Token *after = kind(i) == '<' ? skip_angles(i, NULL) : NULL; // null after f() ? g() : x < y
+                i = after ? after : i + 1;
+            }
             i = opens(i) ? i->match + 1 : i;
             i += run(i, 1) == 3 && kind(i) == '.' ? 3 : 0;
         } while (kind(i) == ',');

@@ -563,6 +563,8 @@ static void explain(const Unit *u, const Token *name, const char *how, const Tok
 
 // Splits the body of a kernel at its barriers, if it can be. Appends to `start` what stands at its beginning.
 bool split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start) {
+    if (u->only_fibers && !u->explain)
+        return false;
     if (!has_barrier(body, body->match)) {
         const Token *wait = u->explain ? waits_elsewhere(u, open, body) : NULL;
         explain(u, name, wait ? "fibers" : "no barrier", wait,
@@ -589,7 +591,7 @@ bool split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, 
     if (!s->why)
         choose_keeping(s);
     explain(u, name, s->why ? "fibers" : "split", s->where, s->why);
-    if (s->why || u->only_fibers)
+    if (s->why || u->explain)
         return false;
     Writer w = {s, returns_early(s, top)};
     if (w.live)
