@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Kernels whose barriers become loops over the threads of a block (translate/split.c): the same results as with fibers."""
 import re
+from pathlib import Path
 
 import pytest
 
 import split_generator
 import tools
 
-SOURCE = tools.HERE / "split.cu"
+SOURCE = Path(__file__).with_name("split.cu")
 LOOPS = {"CUDA_CPU_BARRIERS": "loops"}
 WAYS = {"CUDA_CPU_BARRIERS": "fibers"}, {"CUDA_CPU_SCHEDULE": "random:7"}
 
