@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
 
     bench_run(rungs);
 
-    return bench_finish({c, expected});
+    return bench_finish({expected});
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -129,13 +129,15 @@ void settings(int argc, char **argv) {
 // overflows.
 static void make_vectors(void) {
     int *a = big_random_ints(n), *b = big_random_ints(n);
-    c = host_array<int>(n);
+    bench_malloc_host(&c, n * sizeof(int));
     expected = host_array<int>(n);
-    for (size_t i = 0; i < n; i++) {
-        a[i] /= 2;
-        b[i] /= 2;
-        expected[i] = a[i] + b[i];
-    }
+    in_threads(n, [=](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; i++) {
+            a[i] /= 2;
+            b[i] /= 2;
+            expected[i] = a[i] + b[i];
+        }
+    });
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(int), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(int), cudaMemcpyHostToDevice));
     free(a);

@@ -24,6 +24,7 @@
 #include "../common/bench.h"
 #include "../common/ptx.h" // load_relaxed(), store_relaxed()
 #include <float.h>
+#include <mutex>
 #ifdef HAVE_CUBLAS
 #include <cublas_v2.h>
 #endif
@@ -286,17 +287,22 @@ static void make_vectors(void) {
         std::fill(+a, a + n, 0.7f);
         std::fill(+b, b + n, 0.3f);
     }
-    for (size_t i = 0; i < n; i++)
-        a[i] = fill == SORTED     ? (float)i / n
-               : fill == SIGNED   ? a[i] - 0.5f
-               : fill == DENORMAL ? a[i] * FLT_MIN
-                                  : a[i];
-    if (fill == NANS)
-        a[n / 2] = NAN;
-    for (size_t i = 0; i < n; i++) {
-        expected += (double)a[i] * b[i];
-        magnitude += fabs((double)a[i] * b[i]);
-    }
+    std::mutex adding;
+    in_threads(n, [&](size_t begin, size_t end) {
+        double sum = 0, magnitudes = 0;
+        for (size_t i = begin; i < end; i++) {
+            a[i] = fill == SORTED               ? (float)i / n
+                   : fill == SIGNED             ? a[i] - 0.5f
+                   : fill == DENORMAL           ? a[i] * FLT_MIN
+                   : fill == NANS && i == n / 2 ? NAN
+                                                : a[i];
+            sum += (double)a[i] * b[i];
+            magnitudes += fabs((double)a[i] * b[i]);
+        }
+        std::lock_guard<std::mutex> lock(adding);
+        expected += sum;
+        magnitude += magnitudes;
+    });
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
 }

@@ -4,6 +4,7 @@
 #define CHAPTER09_HIST_H
 
 #include "../common/book.h"
+#include "../common/thread.h"
 
 #define BINS 256
 
@@ -30,8 +31,10 @@ static inline unsigned char *make_data(void) {
     unsigned char *data = (unsigned char *)big_random_block(size);
     if (fill == EQUAL)
         memset(data, data[0], size);
-    for (size_t i = 0; fill == SKEWED && i < size; i++)
-        data[i] = data[i] * data[i] * data[i] >> 16;
+    in_threads(fill == SKEWED ? size : 0, [=](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; i++)
+            data[i] = data[i] * data[i] * data[i] >> 16;
+    });
     return data;
 }
 

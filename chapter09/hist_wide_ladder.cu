@@ -272,24 +272,30 @@ static unsigned long long expected[BINS], expected_of_part[BINS];
 // latency).
 static void set_values(int fill) {
     unsigned short *values = (unsigned short *)big_random_block(n * sizeof(short));
-    static unsigned sets[4][BINS];
-    memset(sets, 0, sizeof sets);
+    const unsigned short one = values[0];
+    memset(expected, 0, sizeof expected);
+    in_threads(n, [=](size_t begin, size_t end) {
+        HostArray<unsigned> sets(4 * BINS);
+        memset(sets, 0, 4 * BINS * sizeof(unsigned));
+        for (size_t i = begin; i < end; i++) {
+            unsigned long long x = values[i], cube = x * x * x >> 32;
+            if (fill == RANDOM && i < 2048)
+                x = 4242 + (i < 256 ? i % 2 : i % VALUES == i / 256);
+            else if (fill == RANDOM && i < 2052)
+                x = i % 2 * (WORDS - 1) + i / 2 % 2 * WORDS;
+            values[i] = fill == SKEWED  ? cube * cube >> 16
+                        : fill == EQUAL ? one
+                        : fill == PAIR  ? one / 2 * 2 + x % 2
+                                        : x;
+            sets[i % 4 * BINS + values[i]]++;
+        }
+        for (int bin = 0; bin < BINS; bin++)
+            for (int set = 0; set < 4; set++)
+                __atomic_fetch_add(&expected[bin], sets[set * BINS + bin], __ATOMIC_RELAXED);
+    });
     memset(expected_of_part, 0, sizeof expected_of_part);
-    for (size_t i = 0; i < n; i++) {
-        unsigned long long x = values[i], cube = x * x * x >> 32;
-        if (fill == RANDOM && i < 2048)
-            x = 4242 + (i < 256 ? i % 2 : i % VALUES == i / 256);
-        else if (fill == RANDOM && i < 2052)
-            x = i % 2 * (WORDS - 1) + i / 2 % 2 * WORDS;
-        values[i] = fill == SKEWED  ? cube * cube >> 16
-                    : fill == EQUAL ? values[0]
-                    : fill == PAIR  ? values[0] / 2 * 2 + x % 2
-                                    : x;
-        sets[i % 4][values[i]]++;
-        expected_of_part[values[i]] += i < PART;
-    }
-    for (int bin = 0; bin < BINS; bin++)
-        expected[bin] = (unsigned long long)sets[0][bin] + sets[1][bin] + sets[2][bin] + sets[3][bin];
+    for (size_t i = 0; i < min_of(n, PART); i++)
+        expected_of_part[values[i]]++;
     HANDLE_ERROR(cudaMemcpy(dev_values, values, n * sizeof(short), cudaMemcpyHostToDevice));
     free(values);
 }

@@ -205,13 +205,14 @@ void settings(int argc, char **argv) {
 }
 
 static void poison(void) {
-    memset(back, 0xff, bytes);
-    if (!to_host)
+    if (to_host)
+        in_threads(bytes, [](size_t begin, size_t end) { memset(back + begin, 0xff, end - begin); });
+    else
         HANDLE_ERROR(cudaMemset(dev, 0xff, bytes));
 }
 
 static bool check(const char *name, BenchError *) {
     if (!to_host) // what is on the device is copied back
-        HANDLE_ERROR(cudaMemcpy(back, dev, bytes, cudaMemcpyDeviceToHost));
-    return check_ints(name, (int *)back, (int *)source, bytes / sizeof(int));
+        HANDLE_ERROR(cudaMemcpy(pinned, dev, bytes, cudaMemcpyDeviceToHost));
+    return check_ints(name, (int *)(to_host ? back : pinned), (int *)source, bytes / sizeof(int));
 }

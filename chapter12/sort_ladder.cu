@@ -728,14 +728,18 @@ static void fill_keys(int fill) {
     random_bytes(keys.data(), n * sizeof(unsigned));
     for (int more = 0; more < 2 && fill == SKEWED; more++) {
         random_bytes(expected.data(), n * sizeof(unsigned));
-        for (size_t i = 0; i < n; i++)
-            keys[i] &= expected[i];
+        in_threads(n, [](size_t begin, size_t end) {
+            for (size_t i = begin; i < end; i++)
+                keys[i] &= expected[i];
+        });
     }
-    for (size_t i = 0; i < n; i++) {
-        unsigned step = ((uint64_t)i << 32) / n ^ (is_signed ? 1u << 31 : 0);
-        keys[i] = fill == EQUAL ? keys[0] : fill == SORTED ? step : fill == REVERSED ? ~step : keys[i];
-        expected[i] = i;
-    }
+    in_threads(n, [fill, one = keys[0]](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; i++) {
+            unsigned step = ((uint64_t)i << 32) / n ^ (is_signed ? 1u << 31 : 0);
+            keys[i] = fill == EQUAL ? one : fill == SORTED ? step : fill == REVERSED ? ~step : keys[i];
+            expected[i] = i;
+        }
+    });
     HANDLE_ERROR(cudaMemcpy(dev_in.keys, keys.data(), n * sizeof(unsigned), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_in.values, expected.data(), n * sizeof(unsigned), cudaMemcpyHostToDevice));
     if (n <= HOST_SORT)

@@ -6,11 +6,13 @@
 #ifndef COMMON_BENCH_H
 #define COMMON_BENCH_H
 
+#include <unistd.h> // isatty()
 #include <chrono>
 #include <string>
 #include <vector>
 #include "book.h"
 #include "nvtx.h"
+#include "thread.h" // in_threads()
 
 // A default size: `gpu` fills an H200, `cpu` finishes quickly on the CPU back end.
 #define BENCH_SIZE(gpu, cpu) ((size_t)(CPU_BACKEND ? (cpu) : (gpu)))
@@ -68,8 +70,6 @@ struct BenchRow {
 
 #include "lib/bench_report.h" // the table and the JSON
 
-const int BENCH_RUNS = BENCH_SIZE(11, 3);
-
 // ---- device memory of a ladder ----
 
 static std::vector<void *> bench_memory_list;
@@ -78,6 +78,13 @@ static std::vector<void *> bench_memory_list;
 template <class T> static inline void bench_malloc(T **memory, size_t bytes) {
     HANDLE_ERROR(cudaMalloc(memory, bytes));
     bench_memory_list.push_back(*memory);
+}
+
+// Page-locked host memory, which is copied sooner, that bench_finish() frees: for results
+static std::vector<void *> bench_host_list;
+template <class T> static inline void bench_malloc_host(T **memory, size_t bytes) {
+    HANDLE_ERROR(cudaHostAlloc(memory, bytes, cudaHostAllocDefault));
+    bench_host_list.push_back(*memory);
 }
 
 // call(memory, bytes) calls a function of CUB. The first time, which is not timed, its memory is allocated:
@@ -188,8 +195,15 @@ static inline float bench_once(const Rung &rung, bool warm) {
     return ms;
 }
 
+// On a terminal, says on stderr what is being measured, in a line that the next one replaces; "": removes it.
+static inline void bench_progress(const char *name) {
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K%s%s", name, *name ? " …" : "");
+}
+
 // The time of one run with the L2 cache flushed, whose result is verified.
 static inline float bench_verified(BenchRow *row) {
+    bench_progress(row->rung->name);
     bool verify = row->rung->kind != COPY_RATE;
     if (verify)
         poison();
@@ -213,12 +227,12 @@ static inline std::string bench_lacking(const Rung &rung) {
 }
 
 // The number of runs to time when one takes `ms`: --runs, or as many as fit into 100 ms (on the CPU back end
-// 20 ms), within limits.
+// 20 ms), within limits. One that takes more than 100 ms is timed once.
 static inline int bench_runs(float ms) {
-    return options.runs                 ? options.runs
-           : ms > BENCH_SIZE(1000, 100) ? 1
-           : ms > 100                   ? 3
-                                        : max_of(BENCH_RUNS, min_of(101, (int)(BENCH_SIZE(100, 20) / ms)));
+    int least = BENCH_SIZE(max_of(3, min_of(11, (int)(300 / ms))), 3);
+    return options.runs ? options.runs
+           : ms > 100   ? 1
+                        : max_of(least, min_of(101, (int)(BENCH_SIZE(100, 20) / ms)));
 }
 
 static inline void bench_time(std::vector<BenchRow> &rows) {
@@ -227,8 +241,9 @@ static inline void bench_time(std::vector<BenchRow> &rows) {
     for (BenchRow &row : rows) {
         if (!row.skipped.empty())
             continue;
-        bench_verified(&row);
-        float ms = bench_once(*row.rung, in_l2);
+        float ms = bench_verified(&row);
+        if (ms < 100)
+            ms = bench_once(*row.rung, in_l2);
         row.runs = row.ok ? bench_runs(ms) : 0; // a wrong result has no time
         most = max_of(most, row.runs);
     }
@@ -278,6 +293,7 @@ template <size_t count> static inline bool bench_run(const Rung (&rungs)[count])
         rows.push_back({&copy, -1, ""});
     }
     bench_time(rows);
+    bench_progress("");
     bench_report(rows, bench_in_l2());
     HANDLE_ERROR(cudaFree(bench_copy.from));
     HANDLE_ERROR(cudaFree(bench_copy.to));
@@ -314,6 +330,8 @@ static inline int bench_finish(std::initializer_list<void *> arrays = {}, bool o
     HANDLE_ERROR(cudaEventDestroy(d->stop));
     for (void *memory : bench_memory_list)
         HANDLE_ERROR(cudaFree(memory));
+    for (void *memory : bench_host_list)
+        HANDLE_ERROR(cudaFreeHost(memory));
     for (void *array : arrays)
         free(array);
     ok = ok && d->ok;

@@ -28,7 +28,17 @@ void destroy_thread(CUTThread thread);
 // Calls end_thread for each of n threads.
 void wait_for_threads(const CUTThread *threads, size_t n);
 
+// Calls part(begin, end, data) for ranges that together are 0 … n, at the same time in threads of their own,
+// as many as there are cores (16 at most). A range has at least 65536 numbers. Returns when all calls have.
+void in_threads(size_t n, void (*part)(size_t begin, size_t end, void *data), void *data);
+
 #ifdef __cplusplus
+}
+
+// The same with a lambda: in_threads(n, [&](size_t begin, size_t end) { … });
+template <class Part> static inline void in_threads(size_t n, Part part) {
+    in_threads(
+        n, [](size_t begin, size_t end, void *data) { (*(Part *)data)(begin, end); }, &part);
 }
 #endif
 #endif

@@ -3,8 +3,10 @@
 """run.py [FOLDER…]: runs every program, or those of the given folders, without a window, and prints a table. Each program runs in
 build/run/chapterNN with its defaults, a program of MPI as several processes. Its output is saved there as NAME.txt, with its picture
 beside it. Then it runs in build/run/small with the small and odd sizes of its Check: field. On the CPU the work of its streams runs
-late there, so that a missing wait shows, and there are three devices. The exit status is 1 when a program failed. BIN and BUILD are the
-folders of the Makefile; TIME_LIMIT is in seconds."""
+late there, so that a missing wait shows, and there are three devices. Ladders, which may need much memory, run one after the other;
+beside them run other programs, as many at a time as half of the cores, at most four. The exit status is 1 when a program failed. BIN
+and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
+import concurrent.futures
 import contextlib
 import fcntl
 import os
@@ -21,6 +23,8 @@ BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = os.environ.get("BUILD", "build")  # relative to ROOT, as it is printed
 TIME_LIMIT = float(os.environ.get("TIME_LIMIT") or 120)
 TOO_LONG = 124  # the exit status of timeout(1)
+AT_A_TIME = max(1, min(4, len(os.sched_getaffinity(0)) // 2))
+RUNNING = set()  # the processes of execute()
 
 
 def execute(command, base, limit=TIME_LIMIT, **options):
@@ -33,12 +37,14 @@ def execute(command, base, limit=TIME_LIMIT, **options):
     errors = pathlib.Path(f"{base}.err")
     with open(f"{base}.txt", "w") as options["stdout"], errors.open("w") as options["stderr"]:
         process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, **options)
+        RUNNING.add(process)
         try:
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
             status = TOO_LONG
         finally:
             stop(process)
+            RUNNING.discard(process)
     return status if status >= 0 else 128 - status, lines_of(errors)
 
 
@@ -108,6 +114,27 @@ def run(program):
     return small if small[0] != "ok" else result
 
 
+def timed(program):
+    """The result of a program, the reason, and the time that it took as text."""
+    if not os.access(BIN / program.name, os.X_OK):
+        needs = ",".join(libraries(program))
+        return "not built", f"needs {needs}" if needs else "", ""
+    start = time.monotonic()
+    return *run(program), f"{time.monotonic() - start:.2f} s"
+
+
+@contextlib.contextmanager
+def several():
+    """A pool of threads that run programs. When the block is left by an exception these programs are ended."""
+    pool = concurrent.futures.ThreadPoolExecutor(AT_A_TIME)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in list(RUNNING):
+            stop(process)
+
+
 def wait_for_others():
     """Two runs write the same files, so the second one waits for the first. The lock ends with the process."""
     (ROOT / BUILD / "run").mkdir(parents=True, exist_ok=True)
@@ -125,17 +152,13 @@ def main(folders):
     programs, counts = read_programs(folders), dict.fromkeys(("ok", "failed", "waived", "not built"), 0)
     total, width = len(programs), len(str(len(programs)))
     print(f"{'':{2 * width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")
-    for number, program in enumerate(programs, 1):
-        print(f"[{number:{width}}/{total}] {program.name:34} ", end="", flush=True)  # the rest follows
-        if os.access(BIN / program.name, os.X_OK):
-            start = time.monotonic()
-            result, reason = run(program)
-            seconds = f"{time.monotonic() - start:.2f} s"
-        else:
-            needs = ",".join(libraries(program))
-            result, reason, seconds = "not built", f"needs {needs}" if needs else "", ""
-        counts[result.lower()] += 1
-        print(f"{result:9} {seconds:>9}  {reason}")
+    with several() as pool:
+        beside = {program: pool.submit(timed, program) for program in programs if not program.bench}
+        for number, program in enumerate(programs, 1):
+            print(f"[{number:{width}}/{total}] {program.name:34} ", end="", flush=True)  # the rest follows
+            result, reason, seconds = beside[program].result() if program in beside else timed(program)
+            counts[result.lower()] += 1
+            print(f"{result:9} {seconds:>9}  {reason}")
     summary = ", ".join(f"{count} {result}" for result, count in counts.items())
     print(f"{summary}; what they printed is in {BUILD}/run")
     return counts["failed"] > 0

@@ -7,15 +7,18 @@
 #include <string.h>
 #include "../check.h"
 #include "../options.h"
+#include "../thread.h"
 
 enum { SHOWN = 5 }; // mismatches that are printed; the others are only counted
 
-// Whether --inject-error changes element i of n. It changes the middle one.
+// Says which element --inject-error changes: the middle one of n.
+static void announce_error(size_t n) {
+    if (options.inject_error && n > 0)
+        fprintf(stderr, "%s: --inject-error: changed element %zu of %zu\n", options.program, n / 2, n);
+}
+
 static bool spoiled(size_t i, size_t n) {
-    if (!options.inject_error || i != n / 2)
-        return false;
-    fprintf(stderr, "%s: --inject-error: changed element %zu of %zu\n", options.program, i, n);
-    return true;
+    return options.inject_error && i == n / 2;
 }
 
 // Prints the summary line of a failed check. Returns whether the check passed.
@@ -34,39 +37,76 @@ static bool close_enough(double got, double expected, double tol) {
     return isfinite(expected) && fabs(got - expected) <= tol * fmax(1, fabs(expected));
 }
 
-bool check_ints(const char *name, const int *got, const int *expected, size_t n) {
+// Two arrays of n elements.
+typedef struct Arrays {
+    const char *name;
+    const void *got, *expected;
+    size_t n;
+    double tol;
+    // Whether element i differs. With `show` it is printed then.
+    bool (*differs)(const struct Arrays *, size_t i, bool show);
+    size_t differ; // elements
+} Arrays;
+
+static void count_differences(size_t begin, size_t end, void *data) {
+    Arrays *arrays = data;
     size_t differ = 0;
-    for (size_t i = 0; i < n; i++) {
-        int value = spoiled(i, n) ? got[i] ^ 0x40000000 : got[i];
-        if (value != expected[i] && differ++ < SHOWN)
-            fprintf(stderr, "%s[%zu]: got %d, expected %d\n", name, i, value, expected[i]);
-    }
-    return report(name, differ, n, 0);
+    for (size_t i = begin; i < end; i++)
+        differ += arrays->differs(arrays, i, false);
+    __atomic_fetch_add(&arrays->differ, differ, __ATOMIC_RELAXED);
+}
+
+static bool check_arrays(Arrays arrays) {
+    announce_error(arrays.n);
+    in_threads(arrays.n, count_differences, &arrays);
+    for (size_t i = 0, shown = 0; i < arrays.n && shown < SHOWN && arrays.differ > 0; i++)
+        shown += arrays.differs(&arrays, i, true);
+    return report(arrays.name, arrays.differ, arrays.n, 0);
+}
+
+static bool ints_differ(const Arrays *arrays, size_t i, bool show) {
+    int got = ((const int *)arrays->got)[i], expected = ((const int *)arrays->expected)[i];
+    if (spoiled(i, arrays->n))
+        got ^= 0x40000000;
+    if (show && got != expected)
+        fprintf(stderr, "%s[%zu]: got %d, expected %d\n", arrays->name, i, got, expected);
+    return got != expected;
+}
+
+bool check_ints(const char *name, const int *got, const int *expected, size_t n) {
+    return check_arrays((Arrays){name, got, expected, n, 0, ints_differ, 0});
+}
+
+static bool counts_differ(const Arrays *arrays, size_t i, bool show) {
+    unsigned long long got = ((const unsigned long long *)arrays->got)[i],
+                       expected = ((const unsigned long long *)arrays->expected)[i];
+    got += spoiled(i, arrays->n);
+    if (show && got != expected)
+        fprintf(stderr, "%s[%zu]: got %llu, expected %llu\n", arrays->name, i, got, expected);
+    return got != expected;
 }
 
 bool check_counts(const char *name, const unsigned long long *got, const unsigned long long *expected,
                   size_t n) {
-    size_t differ = 0;
-    for (size_t i = 0; i < n; i++) {
-        unsigned long long value = spoiled(i, n) ? got[i] + 1 : got[i];
-        if (value != expected[i] && differ++ < SHOWN)
-            fprintf(stderr, "%s[%zu]: got %llu, expected %llu\n", name, i, value, expected[i]);
-    }
-    return report(name, differ, n, 0);
+    return check_arrays((Arrays){name, got, expected, n, 0, counts_differ, 0});
+}
+
+static bool floats_differ(const Arrays *arrays, size_t i, bool show) {
+    float got = spoiled(i, arrays->n) ? NAN : ((const float *)arrays->got)[i];
+    double expected = ((const double *)arrays->expected)[i];
+    bool differs = !close_enough(got, expected, arrays->tol);
+    if (show && differs)
+        fprintf(stderr, "%s[%zu]: got %.9g, expected %.9g, difference at most %.2g\n", arrays->name, i, got,
+                expected, arrays->tol * fmax(1, fabs(expected)));
+    return differs;
 }
 
 bool check_floats(const char *name, const float *got, const double *expected, size_t n, double tol) {
-    size_t differ = 0;
-    for (size_t i = 0; i < n; i++) {
-        float value = spoiled(i, n) ? NAN : got[i];
-        if (!close_enough(value, expected[i], tol) && differ++ < SHOWN)
-            fprintf(stderr, "%s[%zu]: got %.9g, expected %.9g, difference at most %.2g\n", name, i, value,
-                    expected[i], tol * fmax(1, fabs(expected[i])));
-    }
-    return report(name, differ, n, 0);
+    return check_arrays((Arrays){name, got, expected, n, tol, floats_differ, 0});
 }
 
 bool check_value(const char *name, double got, double expected, double tol) {
+    announce_error(1);
     if (spoiled(0, 1))
         got = NAN;
     bool ok = close_enough(got, expected, tol);
@@ -95,7 +135,7 @@ typedef struct {
 // Copies pixel i and the expected pixel. Returns whether they differ.
 static bool differs(const Picture *p, size_t i, unsigned char *got, unsigned char *expected) {
     memcpy(got, &p->got[4 * i], 4);
-    if (options.inject_error && i == p->pixels / 2)
+    if (spoiled(i, p->pixels))
         got[3] ^= 0x40; // alpha, because some pixels may differ in colour
     if (p->expect)
         p->expect(i % p->width, i / p->width, got, expected);
@@ -109,8 +149,7 @@ static bool compare(const Picture *p, double fraction_allowed) {
     size_t allowed = limit >= 1 && fraction_allowed <= 1 ? (size_t)limit : 0;
     size_t differ = 0, wrong_alpha = 0;
     unsigned char got[4], expected[4];
-    if (p->pixels > 0)
-        spoiled(p->pixels / 2, p->pixels);
+    announce_error(p->pixels);
     for (size_t i = 0; i < p->pixels; i++)
         if (differs(p, i, got, expected)) {
             differ++;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Host memory: how much of it is free, according to Linux, and its allocation.
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include "../options.h"
@@ -67,10 +69,17 @@ void require_free(const char *what, size_t needed, size_t available) {
              (double)needed / gib, what, (double)available / gib);
 }
 
+enum { HUGE_PAGE = 2 << 20 };
+
 void *allocate_host(size_t n, size_t size) {
     size_t bytes = n > SIZE_MAX / size ? SIZE_MAX : n * size;
     require_free("host", bytes, free_host_memory());
-    void *data = malloc(bytes ? bytes : 1); // malloc(0) may return NULL
+    // In huge pages, if the system has them, a large array is written and copied sooner for the first time.
+    bool large = bytes >= 16 * HUGE_PAGE && bytes < SIZE_MAX - HUGE_PAGE;
+    void *data = large ? aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE)
+                       : malloc(bytes ? bytes : 1); // malloc(0) may return NULL
+    if (data && large)
+        madvise(data, bytes, MADV_HUGEPAGE);
     if (!data)
         quit(EXIT_FAILURE, "out of memory: %zu elements of %zu bytes in host memory", n, size);
     return data;
