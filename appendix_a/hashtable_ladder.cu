@@ -43,7 +43,8 @@ const unsigned SECTOR = 4;      // slots in 32 bytes, the smallest unit that mem
 const unsigned ITEMS = 16;      // keys per thread in sort_tile()
 const unsigned BUILDERS = 1024; // threads per block of build_parts()
 const unsigned AHEAD = 4;       // pairs that each of them loads before its first insertion
-const unsigned FINER = 8;       // sort_lookups() sorts by bins of 1/8 of a group
+const unsigned SECTOR_BYTES = SECTOR * sizeof(Slot) + 2 * sizeof(unsigned); // there, with two counters
+const unsigned FINER = 8; // sort_lookups() sorts by bins of 1/8 of a group
 
 // The sectors of the table form parts, numbered by the upper bits of the hash value. A bin collects the pairs
 // of one part or, for rung 3, of many parts. Pairs that do not fit in their bin or part are appended to an
@@ -148,55 +149,72 @@ __device__ static unsigned hash_of(Slot pair) {
     return pair >> 32;
 }
 
-// Open addressing with linear probing: the probe sequence of a key goes through the slots of its sector, then
-// through the next sectors up to `end`. A 64-bit compare-and-swap stores the pair in the first empty slot. Of
-// equal keys the smallest value is kept. Which slot of a sector is probed first depends on the hash value;
-// this reduces contention. Returns false if all slots hold other keys.
-__device__ static bool insert_from(Slot *slots, unsigned sector, unsigned end, Slot pair) {
-    for (; sector < end; sector++)
+// Open addressing with linear probing: the probe sequence of a key goes through the slots of its home sector,
+// then through the other sectors of the part, which follow each other in a circle. A 64-bit compare-and-swap
+// stores the pair in the first empty slot. Of equal keys the smallest value is kept. `slot` is the slot of
+// each sector that is tried first. Returns false if all slots hold other keys.
+__device__ static bool insert_in_part(Slot *part, unsigned sectors, unsigned home, Slot pair, unsigned slot) {
+    for (unsigned n = 0, sector = home; n < sectors; n++, sector = sector + 1 < sectors ? sector + 1 : 0)
         for (unsigned i = 0; i < SECTOR; i++) {
-            Slot *slot = &slots[(size_t)sector * SECTOR + (hash_of(pair) + i) % SECTOR];
-            Slot old = atomicCAS(slot, EMPTY, pair);
+            Slot *to = &part[sector * SECTOR + (slot + i) % SECTOR];
+            Slot old = atomicCAS(to, EMPTY, pair);
             if (old == EMPTY)
                 return true;
             if (hash_of(old) == hash_of(pair)) {
-                atomicMin(slot, pair);
+                atomicMin(to, pair);
                 return true;
             }
         }
     return false;
 }
 
-// Inserts a pair into the table. The probe sequence wraps around from the last sector to the first.
-__device__ static void insert(const Table &t, Slot pair) {
-    unsigned sectors = t.parts * t.part_sectors;
-    if (!insert_from(t.slots, scale(hash_of(pair), sectors), sectors, pair))
-        insert_from(t.slots, 0, sectors, pair);
+// The home sector of a hash value, within its part
+__device__ static unsigned home_of(const Table &t, unsigned h) {
+    return scale(h, t.parts * t.part_sectors) - scale(h, t.parts) * t.part_sectors;
 }
 
-// Rung 2: the table holds the pairs themselves, and insert() takes a slot by a compare-and-swap.
+// Inserts a pair into the table: into its part, or when that is full into one of the next parts.
+__device__ static void insert(const Table &t, Slot pair, unsigned slot) {
+    unsigned part = scale(hash_of(pair), t.parts), home = home_of(t, hash_of(pair));
+    for (unsigned n = 0; n < t.parts; n++, part = part + 1 < t.parts ? part + 1 : 0, home = 0)
+        if (insert_in_part(t.slots + (size_t)part * t.part_sectors * SECTOR, t.part_sectors, home, pair,
+                           slot))
+            return;
+}
+
+// Rung 2: the table holds the pairs themselves, and insert() takes a slot by a compare-and-swap. Which slot
+// of a sector is tried first depends on the hash value; this reduces contention.
 __global__ void insert_all(const unsigned *keys, const unsigned *values, size_t elements, Table t) {
     size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
-    if (i < elements)
-        insert(t, (Slot)mix(keys[i], t.seed) << 32 | values[i]);
+    if (i < elements) {
+        Slot pair = (Slot)mix(keys[i], t.seed) << 32 | values[i];
+        insert(t, pair, hash_of(pair));
+    }
 }
 
 // ---- tiles: the keys of a block, sorted by part in shared memory ----
 
-// Returns the sum of x over the threads before this one.
-__device__ static unsigned sum_before(unsigned x) {
-    __shared__ unsigned sums[32];
-    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = x;
+// Combines the x of the threads before this one by an operation; `none` is the result of the first thread.
+template <class Operation> __device__ static int before(int x, int none, Operation operation) {
+    __shared__ int all[32];
+    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int sum = x, left = none;
     for (unsigned d = 1; d < 32; d *= 2) {
-        unsigned y = __shfl_up_sync(0xffffffff, sum, d);
-        sum += lane >= d ? y : 0;
+        int y = __shfl_up_sync(0xffffffff, sum, d);
+        sum = lane >= d ? operation(sum, y) : sum;
     }
+    __syncthreads(); // the results of an earlier call have been read
     if (lane == 31)
-        sums[warp] = sum;
+        all[warp] = sum;
     __syncthreads();
+    sum = __shfl_up_sync(0xffffffff, sum, 1);
     for (unsigned i = 0; i < warp; i++)
-        sum += sums[i];
-    return sum - x;
+        left = operation(left, all[i]);
+    return lane ? operation(left, sum) : left;
+}
+
+__device__ static int sum_before(int x) {
+    return before(x, 0, [](int a, int b) { return a + b; });
 }
 
 struct Tile {
@@ -275,8 +293,10 @@ __global__ void __launch_bounds__(1024)
 __global__ void insert_bins(Table t, unsigned blocks_per_bin) {
     unsigned bin = blockIdx.x / blocks_per_bin;
     unsigned i = blockIdx.x % blocks_per_bin * blockDim.x + threadIdx.x;
-    if (i < min(t.in_bin[bin], t.bin_size))
-        insert(t, t.bins[(size_t)bin * t.bin_size + i]);
+    if (i < min(t.in_bin[bin], t.bin_size)) {
+        Slot pair = t.bins[(size_t)bin * t.bin_size + i];
+        insert(t, pair, hash_of(pair));
+    }
 }
 
 struct alignas(16) TwoSlots {
@@ -284,12 +304,10 @@ struct alignas(16) TwoSlots {
 };
 
 // Rung 4, second step: a block builds one part in shared memory and writes it once. The first pairs are
-// loaded while the block clears the part. Pairs whose probe sequence leaves the part are appended to the
-// overflow list.
+// loaded while the block clears the part. Pairs that find no empty slot are appended to the overflow list.
 __global__ void __launch_bounds__(BUILDERS) build_parts(Table t) {
     extern __shared__ __align__(16) Slot part[];
-    unsigned sectors = t.parts * t.part_sectors, first = blockIdx.x * t.part_sectors;
-    unsigned count = min(t.in_bin[blockIdx.x], t.bin_size);
+    unsigned first = blockIdx.x * t.part_sectors, count = min(t.in_bin[blockIdx.x], t.bin_size);
     const Slot *bin = t.bins + (size_t)blockIdx.x * t.bin_size;
     Slot pairs[AHEAD];
     for (unsigned j = 0, i = threadIdx.x; j < AHEAD; j++, i += BUILDERS)
@@ -298,7 +316,7 @@ __global__ void __launch_bounds__(BUILDERS) build_parts(Table t) {
         ((TwoSlots *)part)[i] = {EMPTY, EMPTY};
     __syncthreads();
     auto insert_here = [&](Slot pair) {
-        if (!insert_from(part, scale(hash_of(pair), sectors) - first, t.part_sectors, pair))
+        if (!insert_in_part(part, t.part_sectors, home_of(t, hash_of(pair)), pair, 0))
             t.spill[atomicAdd(t.spilled, 1)] = pair;
     };
     for (Slot pair : pairs)
@@ -312,10 +330,93 @@ __global__ void __launch_bounds__(BUILDERS) build_parts(Table t) {
         to[i] = ((TwoSlots *)part)[i];
 }
 
-// The last step of rungs 3 and 4: inserts the pairs of the overflow list.
-__global__ void insert_spill(Table t) {
+// Where the pairs of a part go when their home sectors take turns: those of a sector begin in its first slot,
+// or after those of the sector before, whichever comes later. So they end at
+// e(s) = max(e(s - 1), SECTOR s) + count[s]. Written out, this is a prefix sum and a prefix maximum:
+// e(s) = sum + max(w, max(SECTOR j - sum before j)) over all j up to s. The last w pairs pass the end of the
+// part and are the first ones in its beginning. Writes start[s] for each sector.
+__device__ static void find_starts(const unsigned *count, unsigned *start, unsigned sectors) {
+    __shared__ int past_end;
+    unsigned each = (sectors + blockDim.x - 1) / blockDim.x; // successive sectors for each thread
+    unsigned first = min(threadIdx.x * each, sectors), last = min(first + each, sectors);
+    int sum = 0, most = -(1 << 30);
+    for (unsigned s = first; s < last; s++) {
+        most = max(most, (int)(SECTOR * s) - sum);
+        sum += count[s];
+    }
+    int left = sum_before(sum);
+    most -= left;
+    int most_left = before(most, -(1 << 30), [](int a, int b) { return max(a, b); });
+    if (threadIdx.x == blockDim.x - 1)
+        past_end = max(0, left + sum + max(most, most_left) - (int)(SECTOR * sectors));
+    __syncthreads();
+    int end = left + max(past_end, most_left);
+    for (unsigned s = first; s < last; s++) {
+        start[s] = end = max(end, (int)(SECTOR * s));
+        end += count[s];
+    }
+    __syncthreads();
+}
+
+// Rung 5, second step: the pairs of a part are sorted by their home sector (counting sort), with gaps where
+// find_starts() leaves them. So no insertion has to search for an empty slot, and look-ups in a table that is
+// almost full meet no long probe sequences (Robin Hood hashing). Of equal keys, which have the same home
+// sector, all but the pair with the smallest value are taken out of the bin; then the part is built once
+// more. Pairs that the part cannot hold are appended to the overflow list.
+__global__ void __launch_bounds__(BUILDERS, 2) build_sorted(Table t) {
+    extern __shared__ __align__(16) Slot part[];
+    unsigned slots = t.part_sectors * SECTOR, first = blockIdx.x * t.part_sectors;
+    unsigned *count = (unsigned *)(part + slots), *start = count + t.part_sectors; // of each sector
+    unsigned in_bin = min(t.in_bin[blockIdx.x], t.bin_size), n = min(in_bin, slots);
+    Slot *bin = t.bins + (size_t)blockIdx.x * t.bin_size;
+    auto home = [&](Slot pair) { return home_of(t, hash_of(pair)); };
+    for (unsigned i = n + threadIdx.x; i < in_bin; i += BUILDERS)
+        t.spill[atomicAdd(t.spilled, 1)] = bin[i];
+    for (unsigned s = threadIdx.x; s < t.part_sectors; s += BUILDERS)
+        count[s] = 0;
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < n; i += BUILDERS)
+        atomicAdd(&count[home(bin[i])], 1);
+    bool again;
+    do {
+        for (unsigned i = threadIdx.x; i < slots / 2; i += BUILDERS)
+            ((TwoSlots *)part)[i] = {EMPTY, EMPTY};
+        __syncthreads();
+        find_starts(count, start, t.part_sectors);
+        for (unsigned i = threadIdx.x; i < n; i += BUILDERS) {
+            Slot pair = bin[i];
+            unsigned place = pair != EMPTY ? atomicAdd(&start[home(pair)], 1) : 0; // start[s] becomes the end
+            if (pair != EMPTY)
+                part[place < slots ? place : place - slots] = pair;
+        }
+        __syncthreads();
+        unsigned taken_out = 0; // a bit for each pair of this thread
+        for (unsigned j = 0, i = threadIdx.x; i < n; j++, i += BUILDERS) {
+            Slot pair = bin[i];
+            unsigned s = pair != EMPTY ? home(pair) : 0, end = pair != EMPTY ? start[s] : 0;
+            for (unsigned k = end - min(end, count[s]); k < end; k++) {
+                Slot other = part[k < slots ? k : k - slots];
+                if (hash_of(other) == hash_of(pair) && other < pair)
+                    taken_out |= 1u << j;
+            }
+        }
+        again = __syncthreads_or(taken_out);
+        for (unsigned j = 0, i = threadIdx.x; i < n && again; j++, i += BUILDERS)
+            if (taken_out >> j & 1) {
+                atomicSub(&count[home(bin[i])], 1);
+                bin[i] = EMPTY;
+            }
+    } while (again);
+    TwoSlots *to = (TwoSlots *)(t.slots + (size_t)first * SECTOR);
+    for (unsigned i = threadIdx.x; i < slots / 2; i += BUILDERS)
+        to[i] = ((TwoSlots *)part)[i];
+}
+
+// The last step of rungs 3 to 5: inserts the pairs of the overflow list. The first pair of a sector is in its
+// first slot, so that slot is tried first.
+__global__ void insert_spill(Table t, bool from_first) {
     for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < *t.spilled; i += blockDim.x * gridDim.x)
-        insert(t, t.spill[i]);
+        insert(t, t.spill[i], from_first ? 0 : hash_of(t.spill[i]));
 }
 
 // ---- look-ups ----
@@ -323,22 +424,19 @@ __global__ void insert_spill(Table t) {
 // Returns the value of the key with hash value h, or UINT_MAX if it is not in the table. Two loads of 16
 // bytes read a whole sector, which is transferred from memory as a unit.
 __device__ static unsigned find(const Table &t, unsigned h) {
-    unsigned sectors = t.parts * t.part_sectors, sector = scale(h, sectors);
-    for (unsigned i = 0; i < sectors; i++) {
-        const TwoSlots *two = (const TwoSlots *)(t.slots + (size_t)sector * SECTOR);
-        const TwoSlots x = two[0], y = two[1];
-        const Slot slots[SECTOR] = {x.a, x.b, y.a, y.b};
-        bool full = true;
-        for (Slot slot : slots) {
-            if (slot == EMPTY)
-                full = false;
-            else if (hash_of(slot) == h)
-                return (unsigned)slot; // the value, in the lower half
+    unsigned part = scale(h, t.parts), sector = home_of(t, h);
+    for (unsigned i = 0; i < t.parts; i++, part = part + 1 < t.parts ? part + 1 : 0, sector = 0)
+        for (unsigned j = 0; j < t.part_sectors; j++, sector = sector + 1 < t.part_sectors ? sector + 1 : 0) {
+            const TwoSlots *two =
+                (const TwoSlots *)(t.slots + ((size_t)part * t.part_sectors + sector) * SECTOR);
+            const TwoSlots x = two[0], y = two[1];
+            const Slot slots[SECTOR] = {x.a, x.b, y.a, y.b};
+            for (Slot slot : slots)
+                if (slot != EMPTY && hash_of(slot) == h)
+                    return (unsigned)slot; // the value, in the lower half
+            if (x.a == EMPTY || x.b == EMPTY || y.a == EMPTY || y.b == EMPTY)
+                return UINT_MAX;
         }
-        if (!full)
-            break;
-        sector = sector + 1 < sectors ? sector + 1 : 0;
-    }
     return UINT_MAX;
 }
 
@@ -441,16 +539,18 @@ static void run_l2(void) {
     unsigned per_bin = blocks(table.bin_size, 256);
     insert_bins<<<L2_BINS * per_bin, 256>>>(table, per_bin);
     HANDLE_LAUNCH();
-    insert_spill<<<256, 256>>>(table);
+    insert_spill<<<256, 256>>>(table, false);
     HANDLE_LAUNCH();
     built = SLOTS;
 }
 
-static void run_parts(void) {
+// Rung 5 builds the table in order where it is almost full; otherwise rung 4 takes less time.
+static void run_parts(bool in_order) {
     run_partition(table.parts);
-    build_parts<<<table.parts, BUILDERS, table.part_sectors * SECTOR * sizeof(Slot)>>>(table);
+    auto kernel = in_order ? build_sorted : build_parts;
+    kernel<<<table.parts, BUILDERS, table.part_sectors * SECTOR_BYTES>>>(table);
     HANDLE_LAUNCH();
-    insert_spill<<<256, 256>>>(table);
+    insert_spill<<<256, 256>>>(table, true);
     HANDLE_LAUNCH();
     built = SLOTS;
 }
@@ -492,17 +592,22 @@ static const Rung builds[] = {
     {"exchange of the head", "lock-free, buckets as the load factor says", run_push},
     {"open addressing", "64-bit compare-and-swap of key and value", run_insert},
     {"partition first", "insertions at the same time go to the L2 cache", run_l2, RUNG, 0, 0, needs_bins},
-    {"parts in shared memory", "the table is written once, in order", run_parts, RUNG, 0, 0, needs_bins},
+    {"parts in shared memory", "the table is written once, in order", [] { run_parts(false); }, RUNG, 0, 0,
+     needs_bins},
+    {"sorted parts", "places by prefix sums, without a search", [] { run_parts(true); }, RUNG, 0, 0,
+     needs_bins},
     copy,
 };
 
 static const Rung builds_and_lookups[] = {
     {"lists", "rung 1, then a thread per look-up", [] { run_push(), find_each(); }},
     {"open addressing", "a look-up reads a sector", [] { run_insert(), find_each(); }},
-    {"parts in shared memory", "faster build, the same look-ups", [] { run_parts(), find_each(); }, RUNG, 0,
+    {"parts in shared memory", "faster build, the same look-ups", [] { run_parts(false), find_each(); }, RUNG,
+     0, 0, needs_bins},
+    {"sorted parts", "no long probe sequences in a full table", [] { run_parts(true), find_each(); }, RUNG, 0,
      0, needs_bins},
-    {"sorted look-ups", "they find the sectors in the L2 cache", [] { run_parts(), find_sorted(); }, RUNG, 0,
-     0, needs_bins},
+    {"sorted look-ups", "they find the sectors in the L2 cache",
+     [] { run_parts(load > 0.9f), find_sorted(); }, RUNG, 0, 0, needs_bins},
     copy,
 };
 
@@ -609,10 +714,10 @@ void settings(int argc, char **argv) {
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     shared_bytes = prop.sharedMemPerBlockOptin - 1024;       // kernels also have static shared memory
     part_bytes = prop.sharedMemPerMultiprocessor / 2 - 1024; // two blocks per multiprocessor
-    part_bytes = min_of(part_bytes, shared_bytes);
+    part_bytes = min_of(min_of(part_bytes, shared_bytes), 32 * BUILDERS / SECTOR * SECTOR_BYTES);
     tile_threads = tile_bytes(1024, 4096) <= shared_bytes ? 1024 : 256;
     for (auto kernel : {(const void *)partition, (const void *)sort_lookups, (const void *)build_parts,
-                        (const void *)put_in_order})
+                        (const void *)build_sorted, (const void *)put_in_order})
         HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
     table.seed = random_bits();
     size_t per_key = 3 * sizeof(unsigned) + sizeof(Entry) + sizeof(Entry *) / LEAST_LOAD +
@@ -667,7 +772,7 @@ static void make_table(void) {
     buckets = ceil(elements / (double)load);
     size_t bytes = buckets * sizeof(Slot);
     size_t l2 = BENCH_SIZE(max_of(bench_device()->prop.l2CacheSize, 1 << 20), 1 << 18);
-    table.parts = (bytes + part_bytes - 1) / part_bytes;
+    table.parts = blocks(buckets, part_bytes / SECTOR_BYTES * SECTOR);
     table.part_sectors = blocks(buckets, SECTOR * table.parts);
     lookups.groups = min_of((size_t)256, 4 * bytes / l2 + 1);
     unsigned bins = max_of(table.parts, L2_BINS);
