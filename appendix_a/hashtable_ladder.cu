@@ -13,9 +13,10 @@
  * Rungs:   builds: 0 book, locks (1024 buckets with a lock each); 1 exchange of the head (lock-free, buckets
  *          as the load factor says); 2 open addressing (64-bit compare-and-swap of key and value);
  *          3 partition first (insertions at the same time go to the L2 cache); 4 parts in shared memory (the
- *          table is written once, in order). With look-ups: 0 lists (rung 1, then a thread per look-up);
- *          1 open addressing (a look-up reads a sector); 2 parts in shared memory (faster build, the same
- *          look-ups); 3 sorted look-ups (they find the sectors in the L2 cache)
+ *          table is written once, in order); 5 sorted parts (places by prefix sums; for a table that is
+ *          almost full). With look-ups: 0 lists (rung 1, then a thread per look-up); 1 open addressing (a
+ *          look-up reads a sector); 2 parts in shared memory (faster build, the same look-ups); 3 sorted
+ *          parts (no long probe sequences); 4 sorted look-ups (they find the sectors in the L2 cache)
  * Run:     ./bin/appendix_a/hashtable_ladder --load 0.8 --fill random
  * Differs: the book's table and the lists of rung 1 keep all pairs of equal keys; open addressing keeps the
  *          pair with the smallest value. Clearing the table is part of the time. The second table adds the
@@ -43,8 +44,8 @@ const unsigned SECTOR = 4;      // slots in 32 bytes, the smallest unit that mem
 const unsigned ITEMS = 16;      // keys per thread in sort_tile()
 const unsigned BUILDERS = 1024; // threads per block of build_parts()
 const unsigned AHEAD = 4;       // pairs that each of them loads before its first insertion
-const unsigned SECTOR_BYTES = SECTOR * sizeof(Slot) + 2 * sizeof(unsigned); // there, with two counters
-const unsigned FINER = 8; // sort_lookups() sorts by bins of 1/8 of a group
+const float ALMOST_FULL = 0.9f; // load factor from which rung 5 is used
+const unsigned FINER = 8;       // sort_lookups() sorts by bins of 1/8 of a group
 
 // The sectors of the table form parts, numbered by the upper bits of the hash value. A bin collects the pairs
 // of one part or, for rung 3, of many parts. Pairs that do not fit in their bin or part are appended to an
@@ -72,18 +73,18 @@ static Lock *dev_locks;
 static unsigned long long *dev_counts; // of the check
 static Table table;
 static Lookups lookups;
-static unsigned buckets;      // number of lists, for this load factor
-static unsigned tile_threads; // 1024, fewer where shared memory is small
-static float load;            // load factor
-static size_t shared_bytes, part_bytes;
-static int only_fill, only_load; // --fill, --load; 0: all
+static unsigned buckets;                              // number of lists, for this load factor
+static unsigned tile_threads;                         // 1024, fewer where shared memory is small
+static float load;                                    // load factor
+static size_t shared_bytes, part_bytes, sector_bytes; // of shared memory: at most, for a part, for a sector
+static int only_fill, only_load;                      // --fill, --load; 0: all
 enum { LISTS_OF_BOOK, LISTS, SLOTS };
 static int built; // the kind of table that the last run built
 static bool looked_up;
 static void make_table(void);
 static void free_table(void);
 static void fill_keys(int fill);
-static const char *needs_bins(void);
+static const char *needs_bins(void), *needs_load(void);
 
 // Rung 0, the book's kernel: one lock per bucket. The lanes of a warp insert their keys one after another,
 // because lanes that waited for a lock of another lane of their warp could deadlock.
@@ -544,11 +545,11 @@ static void run_l2(void) {
     built = SLOTS;
 }
 
-// Rung 5 builds the table in order where it is almost full; otherwise rung 4 takes less time.
-static void run_parts(bool in_order) {
+// sorted: with rung 5, for a table that is almost full; otherwise rung 4 takes less time.
+static void run_parts(bool sorted) {
     run_partition(table.parts);
-    auto kernel = in_order ? build_sorted : build_parts;
-    kernel<<<table.parts, BUILDERS, table.part_sectors * SECTOR_BYTES>>>(table);
+    auto kernel = sorted ? build_sorted : build_parts;
+    kernel<<<table.parts, BUILDERS, table.part_sectors * sector_bytes>>>(table);
     HANDLE_LAUNCH();
     insert_spill<<<256, 256>>>(table, true);
     HANDLE_LAUNCH();
@@ -595,7 +596,7 @@ static const Rung builds[] = {
     {"parts in shared memory", "the table is written once, in order", [] { run_parts(false); }, RUNG, 0, 0,
      needs_bins},
     {"sorted parts", "places by prefix sums, without a search", [] { run_parts(true); }, RUNG, 0, 0,
-     needs_bins},
+     needs_load},
     copy,
 };
 
@@ -605,9 +606,9 @@ static const Rung builds_and_lookups[] = {
     {"parts in shared memory", "faster build, the same look-ups", [] { run_parts(false), find_each(); }, RUNG,
      0, 0, needs_bins},
     {"sorted parts", "no long probe sequences in a full table", [] { run_parts(true), find_each(); }, RUNG, 0,
-     0, needs_bins},
+     0, needs_load},
     {"sorted look-ups", "they find the sectors in the L2 cache",
-     [] { run_parts(load > 0.9f), find_sorted(); }, RUNG, 0, 0, needs_bins},
+     [] { run_parts(load > ALMOST_FULL), find_sorted(); }, RUNG, 0, 0, needs_bins},
     copy,
 };
 
@@ -714,7 +715,7 @@ void settings(int argc, char **argv) {
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     shared_bytes = prop.sharedMemPerBlockOptin - 1024;       // kernels also have static shared memory
     part_bytes = prop.sharedMemPerMultiprocessor / 2 - 1024; // two blocks per multiprocessor
-    part_bytes = min_of(min_of(part_bytes, shared_bytes), 32 * BUILDERS / SECTOR * SECTOR_BYTES);
+    part_bytes = min_of(min_of(part_bytes, shared_bytes), 32 * BUILDERS * sizeof(Slot));
     tile_threads = tile_bytes(1024, 4096) <= shared_bytes ? 1024 : 256;
     for (auto kernel : {(const void *)partition, (const void *)sort_lookups, (const void *)build_parts,
                         (const void *)build_sorted, (const void *)put_in_order})
@@ -772,7 +773,9 @@ static void make_table(void) {
     buckets = ceil(elements / (double)load);
     size_t bytes = buckets * sizeof(Slot);
     size_t l2 = BENCH_SIZE(max_of(bench_device()->prop.l2CacheSize, 1 << 20), 1 << 18);
-    table.parts = blocks(buckets, part_bytes / SECTOR_BYTES * SECTOR);
+    size_t counters = load > ALMOST_FULL ? 2 * sizeof(unsigned) : 0; // of a sector, in rung 5
+    sector_bytes = SECTOR * sizeof(Slot) + counters;
+    table.parts = blocks(buckets, part_bytes / sector_bytes * SECTOR);
     table.part_sectors = blocks(buckets, SECTOR * table.parts);
     lookups.groups = min_of((size_t)256, 4 * bytes / l2 + 1);
     unsigned bins = max_of(table.parts, L2_BINS);
@@ -797,6 +800,10 @@ static void make_table(void) {
 
 static const char *needs_bins(void) {
     return tile_bytes(tile_threads, max_of(table.parts, L2_BINS)) <= shared_bytes ? NULL : "needs fewer keys";
+}
+
+static const char *needs_load(void) {
+    return load > ALMOST_FULL ? needs_bins() : "needs load 0.95";
 }
 
 // Every sector gets a wrong pair and three empty slots, so that a look-up in a table that was not built ends.
