@@ -22,7 +22,7 @@
  *          pair with the smallest value. Clearing the table is part of the time. The second table adds the
  *          look-up of all keys; it leaves out the book's table, whose lists have 25,600 entries.
  * Bench:   1M 26214400
- * Check:   --size 20000 --load 0.95 | --size 3000 --fill repeated
+ * Check:   --size 20000 --load 0.95 | --size 3000 --fill repeated --load 0.95
  */
 #include "../common/book.h"
 #include "../common/bench.h"
