@@ -36,7 +36,7 @@ const unsigned BLOCK = 256;                       // threads per block with four
 const unsigned ITEMS_4 = 16;                      // keys per thread with four bits
 const unsigned PASSES = 4;                        // of eight bits each
 const unsigned DIGITS = 256;                      // values of a digit; a block has one thread for each
-const unsigned ITEMS = 32, TILE = DIGITS * ITEMS; // keys per thread and per block
+const unsigned ITEMS = 40, TILE = DIGITS * ITEMS; // keys per thread and per block
 const unsigned HALVES = DIGITS / 16;              // half-warps of DIGITS threads
 const unsigned ALL_LANES = 0xffffffff;
 
@@ -257,11 +257,11 @@ __device__ static void place_digits(Tile &tile, const unsigned *before, unsigned
 
 // Stores a key and its value in the sorted tile; a half-warp stores 16 keys at a time. `w` has the counter of
 // the key's digit and the mask of the lanes of the half-warp with the same digit. The index of the key is the
-// counter plus the number of lower lanes in the mask. The highest of these lanes adds their number to the
-// counter and clears the mask.
+// counter plus the number of lower lanes in the mask; it is returned. The highest of these lanes adds their
+// number to the counter and clears the mask.
 template <bool with_values>
-__device__ static void place_key(Tile &tile, unsigned *word, unsigned w, unsigned key,
-                                 const unsigned &value) {
+__device__ static unsigned place_key(Tile &tile, unsigned *word, unsigned w, unsigned key,
+                                     const unsigned &value) {
     unsigned bit = 1u << threadIdx.x % 16, index = (w >> 16) + __popc(w & (bit - 1));
     __syncwarp();
     if ((w & 0xffff) < 2 * bit) // there is no higher lane
@@ -270,6 +270,7 @@ __device__ static void place_key(Tile &tile, unsigned *word, unsigned w, unsigne
     tile.keys[index] = key;
     if (with_values)
         tile.values[index] = value;
+    return index;
 }
 
 // Writes the sorted tile `number` to global memory.
@@ -292,7 +293,7 @@ __device__ static void store_tile(const Tile &tile, Records to, unsigned number,
 // number of different digits. One block per tile. starts[d * tiles + tile] is the output index of the first
 // key of the tile with digit d.
 template <bool with_values>
-__global__ void __launch_bounds__(DIGITS, with_values ? 2 : 4)
+__global__ void __launch_bounds__(DIGITS, with_values ? 2 : 3)
     scatter_by_match(Records from, Records to, const unsigned *starts, Digit digit, unsigned n) {
     extern __shared__ uint4 memory[];
     Tile &tile = *(Tile *)memory;
@@ -316,19 +317,18 @@ __global__ void __launch_bounds__(DIGITS, with_values ? 2 : 4)
 // Rung 3: instead of the match, each lane sets its bit in the word of its digit by atomicOr(). If a digit is
 // frequent, the lanes with it use a warp vote to avoid contention.
 template <bool with_values>
-__device__ static void sort_by_bits(Tile &tile, const unsigned *key, const unsigned *value, Digit digit) {
+__device__ static void sort_by_bits(Tile &tile, unsigned *key, const unsigned *value, Digit digit) {
     unsigned bit = 1u << threadIdx.x % 16;
     for (unsigned i = 0; i < ITEMS; i++) {
         unsigned *word = &tile.words[threadIdx.x / 16][digit_of<DIGITS>(key[i], digit)];
         atomicOr(word, bit);
         __syncwarp();
-        place_key<with_values>(tile, word, *word, key[i], value[i]);
+        key[i] = place_key<with_values>(tile, word, *word, key[i], value[i]);
     }
 }
 
 template <bool with_values>
-__device__ static void sort_by_bits_and_vote(Tile &tile, const unsigned *key, const unsigned *value,
-                                             Digit digit) {
+__device__ static void sort_by_bits_and_vote(Tile &tile, unsigned *key, const unsigned *value, Digit digit) {
     unsigned bit = 1u << threadIdx.x % 16, common = tile.common % DIGITS;
     for (unsigned i = 0; i < ITEMS; i++) {
         unsigned d = digit_of<DIGITS>(key[i], digit), *word = &tile.words[threadIdx.x / 16][d];
@@ -336,12 +336,12 @@ __device__ static void sort_by_bits_and_vote(Tile &tile, const unsigned *key, co
         if (d != common)
             atomicOr(word, bit);
         __syncwarp();
-        place_key<with_values>(tile, word, *word | (d == common ? votes : 0), key[i], value[i]);
+        key[i] = place_key<with_values>(tile, word, *word | (d == common ? votes : 0), key[i], value[i]);
     }
 }
 
 template <bool with_values>
-__global__ void __launch_bounds__(DIGITS, with_values ? 2 : 4)
+__global__ void __launch_bounds__(DIGITS, with_values ? 2 : 3)
     scatter_by_bits(Records from, Records to, const unsigned *starts, Digit digit, unsigned n) {
     extern __shared__ uint4 memory[];
     Tile &tile = *(Tile *)memory;
@@ -375,10 +375,14 @@ template <class Kernel> static Kernel *with_tile(Kernel *kernel) {
     return kernel;
 }
 
-static const char *needs_memory(void) {
+static const char *needs_shared(size_t tile) {
     int bytes;
     HANDLE_ERROR(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device));
-    return tile_bytes() <= (size_t)bytes ? NULL : "needs more shared memory";
+    return tile <= (size_t)bytes ? NULL : "needs more shared memory";
+}
+
+static const char *needs_memory(void) {
+    return needs_shared(tile_bytes());
 }
 
 typedef void Scatter(Records from, Records to, const unsigned *starts, Digit digit, unsigned n);
@@ -511,10 +515,37 @@ __device__ static void look_back(Tile &tile, unsigned *row) {
     store_relaxed((uint4 *)&row[first], make_uint4(sum[0], sum[1], sum[2], sum[3]));
 }
 
+// Moves the values of a tile whose keys are stored already. `index` has the indices in the sorted tile of
+// this thread's keys, two in a word. The values take the place of the keys in shared
+// memory, and they wait in no registers meanwhile, so a tile can be larger; only the digits of the keys are
+// still needed.
+__device__ static void move_values(Tile &tile, Records from, Records to, unsigned number,
+                                   const unsigned *index, Digit digit, unsigned n) {
+    const unsigned begin = number * TILE, size = min(TILE, n - begin);
+    const unsigned first = threadIdx.x / 16 * 16 * ITEMS + threadIdx.x % 16;
+    const bool sorts = threadIdx.x < DIGITS;
+    unsigned digits[ITEMS / 4] = {}; // of the sorted keys that this thread stores, four in a word
+#pragma unroll
+    for (unsigned k = 0; k < ITEMS && sorts; k++)
+        digits[k / 4] |= digit_of<DIGITS>(tile.keys[k * DIGITS + threadIdx.x], digit) << k % 4 * 8;
+    __syncthreads();
+#pragma unroll
+    for (unsigned i = 0; i < ITEMS && sorts; i++)
+        if (size == TILE || first + 16 * i < size)
+            tile.keys[index[i / 2] >> i % 2 * 16 & 0xffff] = from.values[begin + first + 16 * i];
+    __syncthreads();
+#pragma unroll
+    for (unsigned k = 0; k < ITEMS && sorts; k++) {
+        unsigned i = k * DIGITS + threadIdx.x, d = digits[k / 4] >> k % 4 * 8 & (DIGITS - 1);
+        if (size == TILE || i < size)
+            to.values[tile.offsets[d] + i] = tile.keys[i];
+    }
+}
+
 // One block per tile. The tiles are numbered by a ticket, in the order in which their blocks start. `rows`
 // has the rows for the look-back, WINDOW of them before the first tile.
 template <bool with_values>
-__global__ void __launch_bounds__(DIGITS + LOOKING, with_values ? 2 : 3)
+__global__ void __launch_bounds__(DIGITS + LOOKING, 2)
     scatter_looking_back(Records from, Records to, unsigned *rows, unsigned *ticket, Digit digit,
                          unsigned n) {
     extern __shared__ uint4 memory[];
@@ -528,7 +559,7 @@ __global__ void __launch_bounds__(DIGITS + LOOKING, with_values ? 2 : 3)
         number = atomicAdd(ticket, 1);
     __syncthreads();
     if (sorts)
-        load_tile<with_values>(from, number, key, value, digit, n);
+        load_tile<false>(from, number, key, value, digit, n);
     unsigned *row = rows + (number + WINDOW) * DIGITS, count = count_tile(tile, key, before, digit);
     if (sorts)
         store_relaxed(&row[threadIdx.x], AGGREGATE | count);
@@ -537,12 +568,17 @@ __global__ void __launch_bounds__(DIGITS + LOOKING, with_values ? 2 : 3)
     if (!sorts)
         look_back(tile, row);
     else if (tile.common)
-        sort_by_bits_and_vote<with_values>(tile, key, value, digit);
+        sort_by_bits_and_vote<false>(tile, key, value, digit);
     else
-        sort_by_bits<with_values>(tile, key, value, digit);
+        sort_by_bits<false>(tile, key, value, digit);
+    for (unsigned i = 0; i < ITEMS / 2 && sorts;
+         i++) // now the indices of the keys in the sorted tile: two in a word
+        key[i] = key[2 * i] | key[2 * i + 1] << 16;
     __syncthreads();
     if (sorts)
-        store_tile<with_values>(tile, to, number, digit, n);
+        store_tile<false>(tile, to, number, digit, n);
+    if (with_values)
+        move_values(tile, from, to, number, key, digit, n);
 }
 
 static Totals *dev_totals;
@@ -552,16 +588,22 @@ static size_t words_per_pass(void) {
 }
 
 static void run_look_back(void) {
-    auto scatter = with_tile(with_values ? scatter_looking_back<true> : scatter_looking_back<false>);
+    auto scatter = with_values ? scatter_looking_back<true> : scatter_looking_back<false>;
+    const size_t bytes = offsetof(Tile, values); // also with values
+    HANDLE_ERROR(cudaFuncSetAttribute(scatter, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     count_all<<<2 * multiprocessors, COUNTERS>>>(dev_in.keys, dev_totals, dev_scratch, words_per_pass(),
                                                  flip(), n);
     HANDLE_LAUNCH();
     for (unsigned pass = 0; pass < PASSES; pass++) {
-        scatter<<<tiles(), DIGITS + LOOKING, tile_bytes()>>>(
-            source(pass), target(pass), dev_scratch + pass * words_per_pass(), &dev_totals->tickets[pass],
-            {8 * pass, flip()}, n);
+        scatter<<<tiles(), DIGITS + LOOKING, bytes>>>(source(pass), target(pass),
+                                                      dev_scratch + pass * words_per_pass(),
+                                                      &dev_totals->tickets[pass], {8 * pass, flip()}, n);
         HANDLE_LAUNCH();
     }
+}
+
+static const char *needs_keys(void) {
+    return needs_shared(offsetof(Tile, values));
 }
 
 static size_t scratch_words(void) {
@@ -610,7 +652,7 @@ static const Rung rungs[] = {
     {"lanes as bits", "matched by atomic operations in shared memory", run_lane_bits, RUNG, 0, 0,
      needs_memory},
     {"single pass", "decoupled look-back: keys are read once per pass", run_look_back, RUNG, 0, 0,
-     needs_memory},
+     needs_keys},
 #ifdef HAVE_CUB
     {"CUB", "DeviceRadixSort", run_cub, LIBRARY},
 #endif
