@@ -10,6 +10,7 @@
 #: make exercise chapter05/dot write my/chapter05/dot.cu, the program without its kernel (docs/exercises.md)
 #: make old FILE=x.cu          build a CUDA program of 2010 into bin/old/x (docs/running.md)
 #: make docs site gallery      write the tables of the documents, the web pages, the pictures again
+#: make dist                   write build/cuda-by-example-VERSION.tar.gz: the last commit, which builds without git
 #: make doctor                 list the compilers, devices and libraries that are here, and what is missing
 #: make clean                  remove what was built
 #:
@@ -77,7 +78,7 @@ FOLDER := $(firstword $(filter $(CHAPTER) $(foreach c,chapter chapter0 appendix_
 $(if $(FOLDER),,$(if $(CHAPTER),$(error CHAPTER=$(CHAPTER): must be one of $(CHAPTERS))))
 $(if $(filter-out $(NAMES) $(MINE),$(PROGRAM)),$(error PROGRAM=$(PROGRAM): there is no such program))
 CONFIG := $(BIN)/.config.mk
-ifneq ($(filter-out exercises format docs site clean help doctor check trace-%,$(GOALS)),)
+ifneq ($(filter-out exercises format docs site dist clean help doctor check trace-%,$(GOALS)),)
 WRONG := $(shell BACKEND='$(BACKEND)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' SMS='$(SMS)' SANITIZE='$(SANITIZE)' \
     DEBUG='$(DEBUG)' CC='$(CC)' CXX='$(CXX)' $(foreach v,MPICC $(filter HAVE_%,$(.VARIABLES)),$(v)='$($(v))') \
     scripts/configure.sh $(CONFIG) \
@@ -178,7 +179,7 @@ AGAIN = $(MAKE) --no-print-directory CHAPTER= PROGRAM= FILE=
 PART = $(or $(PROGRAM),$(FOLDER),all)
 LADDERS = $(patsubst %.cu,%,$(shell grep -ls '^ \* Bench:' $(wildcard $(addsuffix /*.cu,$(or $(FOLDER),$(CHAPTERS))))))
 TOPICS = $(foreach t,$(TOPIC),$(or $(filter %/$(t) %/$(t)_ladder,$(LADDERS)),$(error TOPIC=$(t): no such ladder)))
-.PHONY: old run check sanitize bench then-and-now test test-all gallery exercises progress grade doctor docs site \
+.PHONY: old run check sanitize bench then-and-now test test-all gallery exercises progress grade doctor docs site dist \
     format clean help
 
 old: $(LIBRARY) $(B)/common/old/settings.o $(B)/common/old/glut.o
@@ -230,6 +231,10 @@ docs:
 	@scripts/docs.py
 site:
 	@BUILD='$(BUILD)' SITE='$(SITE)' $(PYTHON) scripts/site.py
+dist: DIST = $(BUILD)/cuda-by-example-$(file <VERSION)
+dist:
+	@mkdir -p '$(BUILD)' && git -c tar.umask=022 archive --prefix='$(notdir $(DIST))/' -o '$(DIST).tar.gz' HEAD
+	@echo '$(DIST).tar.gz$(if $(shell git status --porcelain),$(comma) without what is not committed)'
 format:
 	@scripts/format.sh $(if $(CHECK),--check)
 clean:

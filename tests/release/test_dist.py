@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""The archive of a release: `make dist` writes it, and it builds where there is no git."""
+import os
+import re
+import subprocess
+import tarfile
+
+import pytest
+
+import helpers
+from trees import ROOT, make, run, stand_in
+
+VERSION = (ROOT / "VERSION").read_text().strip()
+needs_clone = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a clone")
+
+
+@needs_clone
+def test_the_archive_builds_without_git(tmp_path):
+    """It has the files of the commit, and the same bytes with another umask. A chapter is built with a runtime of its own."""
+    name = f"cuda-by-example-{VERSION}"
+    archives = [tmp_path / folder / f"{name}.tar.gz" for folder in ("a", "b")]
+    for archive, umask in zip(archives, ("022", "077")):
+        run(ROOT, "sh", "-c", f"umask {umask}; exec make dist BUILD='{archive.parent}'", TZ=f"UTC{umask}")
+    assert archives[0].read_bytes() == archives[1].read_bytes()
+    with tarfile.open(archives[0]) as archive:
+        archive.extractall(tmp_path)
+    tree = tmp_path / name
+    commit = subprocess.check_output(["git", "ls-tree", "-rz", "--name-only", "HEAD"], cwd=ROOT, text=True)
+    assert {str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_file()} == set(commit.split("\0")) - {""}
+    stand_in(tmp_path / "tools", "git", f"echo \"$@\" >>'{tmp_path}/calls'; exit 127")
+    path = {"PATH": f"{tmp_path}/tools:{os.environ['PATH']}"}
+    make(tree, "chapter03", **path)
+    assert run(tree, "bin/chapter03/hello_world", "--version").split()[-1] == VERSION
+    assert "Hello, World!" in run(tree, "bin/chapter03/hello_world")
+    before = {p: p.read_bytes() for p in (tree / "docs").glob("*.md")}
+    make(tree, "docs", **path)
+    assert {p: p.read_bytes() for p in (tree / "docs").glob("*.md")} == before
+    assert not (tmp_path / "calls").exists()
+
+
+def test_the_notes_are_those_of_the_version():
+    """The latest release of the changelog. What is not released yet may stand before it."""
+    assert re.search(r"^## (\d\S*) — \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.M)[1] == VERSION
