@@ -314,6 +314,27 @@ static bool offered(const struct argp_option *option, unsigned uses) {
     return option->group == 2 || option->key == 'h' || uses & (PICTURE | ANIMATION);
 }
 
+// The option whose name differs from the one in the message by a letter, or by two neighbours that changed
+// places
+static const char *similar(const struct argp_option *option, const char *message) {
+    const char *wrong = strstr(message, "unrecognized option '--");
+    wrong = wrong ? wrong + strlen("unrecognized option '--") : "";
+    size_t length = strcspn(wrong, "='");
+    for (; option->name || option->doc; option++) {
+        size_t own = option->name ? strlen(option->name) : 0, same = 0, end = 0;
+        size_t shorter = own < length ? own : length, longer = own + length - shorter;
+        while (same < shorter && option->name[same] == wrong[same])
+            same++;
+        while (end < shorter - same && option->name[own - 1 - end] == wrong[length - 1 - end])
+            end++;
+        size_t left = longer - same - end;
+        bool swapped = left == 2 && own == length && option->name[same] == wrong[same + 1];
+        if (shorter > 2 && (left == 1 || swapped) && !(option->flags & OPTION_HIDDEN))
+            return option->name;
+    }
+    return NULL;
+}
+
 // getopt prints its messages with arguments as they are. So it gets another stream than stderr.
 static void parse_arguments(const struct argp *argp, int argc, char **argv) {
     static char *message;
@@ -330,7 +351,10 @@ static void parse_arguments(const struct argp *argp, int argc, char **argv) {
         quit(EXIT_FAILURE, "out of memory");
     if (error) {
         size_t length = strlen(message); // with a line break
-        quit_line(EXIT_USAGE, "%.*s", (int)length - 1, length ? message : "");
+        const char *name = similar(argp->options, message);
+        quit_line(EXIT_USAGE, "%.*s%s%s%s", (int)length - 1, length ? message : "",
+                  name ? "; did you mean --" : "", name ? name : "",
+                  name ? "? --help lists the options" : "");
     }
     free(message);
 }

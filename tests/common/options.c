@@ -127,6 +127,17 @@ TEST(refused_floats) {
 
 TEST(refused_options) {
     expect("--nothing", 64, "prog: unrecognized option '--nothing'\n");
+    const char *one_letter[][2] = {
+        {"sise", "size"}, {"isze=3", "size"}, {"sizze", "size"}, {"itertions", "iterations"}};
+    for (size_t i = 0; i < sizeof(one_letter) / sizeof(*one_letter); i++) {
+        char line[32], hint[64];
+        snprintf(line, sizeof(line), "--%s", one_letter[i][0]);
+        snprintf(hint, sizeof(hint), "; did you mean --%s? --help lists the options\n", one_letter[i][1]);
+        expect(line, 64, hint);
+    }
+    expect("--inyect-error", 64,
+           "prog: unrecognized option '--inyect-error'\n"); // which --help does not list
+    expect("--sezi", 64, "prog: unrecognized option '--sezi'\n");
     expect("-x", 64, "prog: invalid option -- 'x'\n");
     expect("--size", 64, "prog: option '--size' requires an argument\n");
     expect("--zoom=1", 64, "prog: option '--zoom' doesn't allow an argument\n");

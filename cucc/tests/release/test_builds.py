@@ -291,7 +291,12 @@ def test_completion(installed, shell):
     """The options of --help, else files: in bash by `complete -o default`, where the function finds nothing"""
     if not shutil.which(shell):
         pytest.skip(f"needs {shell}")
-    for word, found in ("--le", "--legacy"), ("-run", "-run"), ("-M", "-M -MM -MD -MMD -MP -MF -MT"), ("a", ""):
+    for word, found in (
+        ("--le", "--legacy"),
+        ("-run", "-run"),
+        ("-M", "-M -MM -MD -MMD -MP -MF -MT"),
+        ("a", ""),
+    ):
         done = tools.execute(shell, "-c", COMPLETE[shell], shell, installed, word)
         assert done.out.split() == (found.split() or ["files"] * (shell == "zsh")), str(done)
 
