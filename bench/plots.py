@@ -131,6 +131,11 @@ def name_ends(axes, ended, low, high):
     return gap, at
 
 
+def why_not(name, rows):
+    """The name of a line, and why it has no points if it has none."""
+    return name if any(row["rate"] for row in rows) else f"{name}: {rows[0]['skipped'] or 'too fast'}"
+
+
 def draw_lines(axes, lines, prefix):
     """Draws the rate over the size, with the names beside the ends of the lines."""
     sizes = {row["size"]: row["in_l2"] for *_, rows in lines for row in rows}
@@ -141,7 +146,7 @@ def draw_lines(axes, lines, prefix):
             axes.plot(*zip(*points), markersize=5, gid=f"{prefix}{kind}-{number}", **style)
             drawn.append((points[-1], name, style["color"]))
         else:
-            without.append(f"{name}: {rows[0]['skipped'] or 'too fast'}")
+            without.append(why_not(name, rows))
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     low = min(low, high / 2)
@@ -247,9 +252,11 @@ def draw(program, rows):
     parts = []  # (title, lines, function, height, left, width)
     for data, panel in panels(rows):
         lines = lines_of(panel)
-        longest = 0.0085 * max(len(name) for _, _, name, _ in lines)
-        if len({row["size"] for row in panel}) > 1:
-            place = max(3.0, 0.19 * len(lines) + 0.6), 0.09, 0.85 - longest
+        several = len({row["size"] for row in panel}) > 1
+        texts = [why_not(name, rows) if several else name for _, _, name, rows in lines]
+        longest = 0.0085 * max(map(len, texts))
+        if several:
+            place = max(3.0, 0.19 * len(lines) + 0.6), 0.1, 0.84 - longest
             parts.append((topic(program) + (f": {data}" if data else ""), lines, draw_lines, *place))
         else:
             left = max(0.12, 0.02 + longest)
@@ -260,7 +267,7 @@ def draw(program, rows):
     for i, (title, lines, drawing, height, left, width) in enumerate(parts):
         axes = figure.add_axes((left, (top - 0.3 - height) / total, width, height / total))
         top -= height + 0.9
-        axes.set_title(title, loc="left", fontsize=10)
+        axes.set_title(title, loc="left", fontsize=min(10, 700 / len(title)))
         axes.grid(drawing is draw_lines, axis="y")
         drawing(axes, lines, f"p{i}-" if len(parts) > 1 else "")
     return finish(figure, f"{topic(program)}: rate of each rung", " ".join(described(parts)))

@@ -29,10 +29,11 @@ def table(rows):
     """The table of one group: the names of the columns, and the cells."""
     *_, copy = ends(rows)
     cold = any(row["cold_ms"] for row in rows)
-    shares = any(row["of_copy_rate"] is not None for row in rows)  # not on the CPU back end
+    shares = any(row["of_copy_rate"] is not None for row in rows)  # not on the CPU back end, and so the next one
+    books = any(row["times_book"] is not None for row in rows)
     errors = [key for key in ("max_error", "rms_error") if any(row[key] is not None for row in rows)]
     head = ["#", "name", "what is new", "median", "min", "max", *["cold"] * cold, "rate"]
-    head += [*["of copy rate"] * shares, "× book", "× library", "verified"]
+    head += [*["of copy rate"] * shares, *["× book"] * books, "× library", "verified"]
     head += [key.replace("_", " ").replace("rms", "RMS") for key in errors]
     body = []
     for row in rows:
@@ -49,7 +50,7 @@ def table(rows):
         cells += [duration(row[k]) for k in ("median_ms", "min_ms", "max_ms")]
         cells += [duration(row["cold_ms"]) if row["cold_ms"] else "–"] * cold + [rate(row)]
         cells += [share(None if own == "other rate" else row["of_copy_rate"])] * shares
-        cells += [times(row["times_book"]), times(row["times_library"]), "yes" if row["verified"] else "–"]
+        cells += [times(row["times_book"])] * books + [times(row["times_library"]), "yes" if row["verified"] else "–"]
         cells += ["–" if row[key] is None else f"{row[key]:.2g}" for key in errors]
         body.append(cells)
     return head, body
@@ -108,16 +109,34 @@ def cells(program, name, group, whole):
 
 def compared(rows, columns):
     """The table of some rows that cells() returned; empty if there are none."""
-    head = ["topic", "work", "the book's kernel", "fastest rung", "× book", "fastest library", *columns]
-    body = [[row[column] for column in head] for row in rows if row]
+    rows = list(filter(None, rows))
+    books = any(row["× book"] != "–" for row in rows)
+    head = ["topic", "work", "the book's kernel", "fastest rung", *["× book"] * books, "fastest library", *columns]
+    body = [[row[column] for column in head] for row in rows]
     return markdown(head, body) if body else ""
+
+
+def all_sizes(programs):
+    every = [(p, name, rows) for p, b in programs.items() for name, rows in groups(b["rows"]).items()]
+    return compared([cells(*group, True) for group in every], ["× library", "copy rate", "of copy rate"])
+
+
+def last_measured(found):
+    """The date and the program of the latest record; two empty texts if there is none."""
+    return max(((block["date"], program) for program, block in found["programs"].items()), default=("", ""))
+
+
+def opening(found):
+    """What a page begins with: the device, and the topic that was measured last."""
+    date, program = last_measured(found)
+    text = f"Measured last, {date[:10]}: {topic(program)}.\n\n{all_sizes({program: found['programs'][program]})}" if date else ""
+    return f"# Results on {found['device']}\n\n{text}"
 
 
 def performance(found):
     """The table of all sizes."""
     programs = found["programs"]
-    every = [(p, name, rows) for p, b in programs.items() for name, rows in groups(b["rows"]).items()]
-    text = compared([cells(*group, True) for group in every], ["× library", "copy rate", "of copy rate"])
+    text = all_sizes(programs)
     return text and f"{conditions(found['device'], programs.values())}.\n\n{COPY_RATE}\n\n{text}"
 
 
@@ -206,9 +225,9 @@ def recorded_part(*parts):
 def main():
     results = recorded.load()
     draw(results)
-    for name, found in results.items():
+    for name, found in sorted(results.items(), key=lambda item: last_measured(item[1]), reverse=True):
         page = RESULTS / f"{name}.md"
-        write(page, f"# Results on {found['device']}\n\n{performance(found)}\n\n{details(found)}\n")
+        write(page, f"{opening(found)}\n\n## All topics\n\n{performance(found)}\n\n{details(found)}\n")
         print(shown(page))
 
 

@@ -198,7 +198,7 @@ def summary(rows):
         book, best, library, _ = ends(group)
         if best:
             parts = [f"{best['number']} {best['name']} {duration(best['median_ms'])}, {rate(best)}"]
-            parts += [f"{times(best['times_book'])} × book"] if book else []
+            parts += [f"{times(best['times_book'])} × book"] if book and best["times_book"] else []
             parts += [f"{times(best['times_library'])} × {library['name']}"] if library else []
             compared = best["of_copy_rate"] is not None
             parts += [f"{share(best['of_copy_rate'])} of the copy rate"] if compared else []

@@ -15,6 +15,8 @@ BROWSER = next(filter(None, map(shutil.which, ["chromium", "google-chrome", "chr
 # In CI a missing browser is a mistake in setup, so the tests fail there and are not skipped.
 needs_browser = pytest.mark.skipif(not BROWSER and "CI" not in os.environ, reason="needs Chromium")
 AXE = "4.10.3"  # the version of axe-core
+QUIET = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync
+    --disable-component-update --virtual-time-budget=60000 --dump-dom""".split()
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +43,15 @@ def axe(tmp_path_factory):
     return script.read_text()
 
 
+def evaluate(tmp_path, body, expression):
+    """The value of an expression of JavaScript in a page with this body."""
+    script = f"<script>document.body.innerHTML = `<pre>${{JSON.stringify({expression}).replace(/</g, '&lt;')}}</pre>`</script>"
+    (tmp_path / "page.html").write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{body}{script}")
+    command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path}/profile", (tmp_path / "page.html").as_uri()]
+    out = subprocess.run(command, text=True, timeout=400, capture_output=True).stdout
+    return json.loads(html.unescape(re.search("<pre>(.*?)</pre>", out, re.S)[1]))
+
+
 def violations(axe, files, tmp_path, widths, dark):
     """The violations that axe finds in pages at each of these widths, as a dict from rule to the beginnings of the elements. Also
     checks that no page is wider than the screen. Inserts the script of axe into the files."""
@@ -59,11 +70,9 @@ def violations(axe, files, tmp_path, widths, dark):
     )
     collect = "<script>onmessage = m => document.body.append(Object.assign(document.createElement('pre'), {textContent: m.data}))</script>"
     (tmp_path / "browse.html").write_text(f"<!DOCTYPE html><body>{collect}{frames}")
-    quiet = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync
-        --disable-component-update --virtual-time-budget=60000 --dump-dom""".split()
     settings = f"--user-data-dir={tmp_path}/profile", f"--blink-settings=preferredColorScheme={int(not dark)}"
     # axe needs seconds, and more than 120 s beside builds with nvcc
-    command = [BROWSER, *quiet, *settings, (tmp_path / "browse.html").as_uri()]
+    command = [BROWSER, *QUIET, *settings, (tmp_path / "browse.html").as_uri()]
     out = subprocess.run(command, text=True, timeout=400, capture_output=True).stdout
     answers = [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
     assert sorted(answer["width"] for answer in answers) == sorted(widths * len(files)), out

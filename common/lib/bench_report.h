@@ -17,9 +17,10 @@ static inline double bench_rate(const BenchRow &row) {
 
 // The rates and times with which the rows of a table are compared; NAN where there is none.
 struct BenchReference {
-    double copy_rate;     // NAN on the CPU back end, where copies do not bound the rates of kernels
-    double book, library; // times of the first rung whose name begins with "book", if none does of rung 0,
-                          // and of the fastest library
+    double copy_rate; // NAN on the CPU back end, where copies do not bound the rates of kernels
+    double book;      // time of the first rung whose name begins with "book", if none does of rung 0; NAN on the CPU
+                      // back end, where times do not rank kernels
+    double library;   // time of the fastest library
 };
 
 static inline BenchReference bench_reference(const std::vector<BenchRow> &rows) {
@@ -31,7 +32,7 @@ static inline BenchReference bench_reference(const std::vector<BenchRow> &rows) 
         if (row.rung->kind == LIBRARY)
             r.library = fmin(r.library, bench_median(row.ms));
         bool book = strncmp(row.rung->name, "book", 4) == 0;
-        if (row.number == 0 || (book && !named))
+        if (!CPU_BACKEND && (row.number == 0 || (book && !named)))
             r.book = bench_median(row.ms);
         named |= book;
     }
