@@ -127,7 +127,7 @@ $(shell mkdir -p $(addprefix $(B)/common/,lib old exercise) $(sort $(dir $(BUILT
 off = $(foreach l,$(OFF),$(info off: $(OFF_$(l))))\
     $(foreach p,$(filter $(1),$(SKIPPED)),$(info off: $(p): needs $(call lacks,$(p))))
 all: $(addprefix $(BIN)/,$(filter-out my/%,$(PROGRAMS)))
-	@$(call off,$(NAMES)):
+	@$(call off,$(foreach p,$(NAMES),$(if $(filter $(OFF),$(call lacks,$(p))),$(p)))):
 $(foreach c,$(CHAPTERS),$(eval $(c): $(addprefix $(BIN)/,$(filter $(c)/%,$(PROGRAMS)))))
 $(CHAPTERS):
 	@$(call off,$@/%):

@@ -29,7 +29,9 @@ def table(rows):
     """The table of one group: the names of the columns, and the cells."""
     *_, copy = ends(rows)
     cold = any(row["cold_ms"] for row in rows)
-    shares = any(row["of_copy_rate"] is not None for row in rows)  # not on the CPU back end, and so the next one
+    shares = any(
+        row["of_copy_rate"] is not None for row in rows
+    )  # not on the CPU back end, and so the next one
     books = any(row["times_book"] is not None for row in rows)
     errors = [key for key in ("max_error", "rms_error") if any(row[key] is not None for row in rows)]
     head = ["#", "name", "what is new", "median", "min", "max", *["cold"] * cold, "rate"]
@@ -50,7 +52,10 @@ def table(rows):
         cells += [duration(row[k]) for k in ("median_ms", "min_ms", "max_ms")]
         cells += [duration(row["cold_ms"]) if row["cold_ms"] else "–"] * cold + [rate(row)]
         cells += [share(None if own == "other rate" else row["of_copy_rate"])] * shares
-        cells += [times(row["times_book"])] * books + [times(row["times_library"]), "yes" if row["verified"] else "–"]
+        cells += [times(row["times_book"])] * books + [
+            times(row["times_library"]),
+            "yes" if row["verified"] else "–",
+        ]
         cells += ["–" if row[key] is None else f"{row[key]:.2g}" for key in errors]
         body.append(cells)
     return head, body
@@ -111,7 +116,15 @@ def compared(rows, columns):
     """The table of some rows that cells() returned; empty if there are none."""
     rows = list(filter(None, rows))
     books = any(row["× book"] != "–" for row in rows)
-    head = ["topic", "work", "the book's kernel", "fastest rung", *["× book"] * books, "fastest library", *columns]
+    head = [
+        "topic",
+        "work",
+        "the book's kernel",
+        "fastest rung",
+        *["× book"] * books,
+        "fastest library",
+        *columns,
+    ]
     body = [[row[column] for column in head] for row in rows]
     return markdown(head, body) if body else ""
 
@@ -129,7 +142,11 @@ def last_measured(found):
 def opening(found):
     """What a page begins with: the device, and the topic that was measured last."""
     date, program = last_measured(found)
-    text = f"Measured last, {date[:10]}: {topic(program)}.\n\n{all_sizes({program: found['programs'][program]})}" if date else ""
+    text = (
+        f"Measured last, {date[:10]}: {topic(program)}.\n\n{all_sizes({program: found['programs'][program]})}"
+        if date
+        else ""
+    )
     return f"# Results on {found['device']}\n\n{text}"
 
 

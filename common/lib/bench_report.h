@@ -18,9 +18,9 @@ static inline double bench_rate(const BenchRow &row) {
 // The rates and times with which the rows of a table are compared; NAN where there is none.
 struct BenchReference {
     double copy_rate; // NAN on the CPU back end, where copies do not bound the rates of kernels
-    double book;      // time of the first rung whose name begins with "book", if none does of rung 0; NAN on the CPU
-                      // back end, where times do not rank kernels
-    double library;   // time of the fastest library
+    double book; // time of the first rung whose name begins with "book", if none does of rung 0; NAN on the
+                 // CPU back end, where times do not rank kernels
+    double library; // time of the fastest library
 };
 
 static inline BenchReference bench_reference(const std::vector<BenchRow> &rows) {

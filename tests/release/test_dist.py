@@ -41,6 +41,14 @@ def test_the_archive_builds_without_git(tmp_path):
     assert not (tmp_path / "calls").exists()
 
 
+@needs_clone
+def test_git_ignores_pictures_of_programs():
+    """In the root of the clone, where the README starts them"""
+    drawn = [f"julia{ending}" for ending in (".png", ".ppm", ".webp", ".gif", ".mp4", "-0001.png")]
+    names = [*drawn, "docs/gallery/julia.png", "README.md", "julia.cu"]
+    assert run(ROOT, "git", "check-ignore", "--no-index", *names).split() == drawn
+
+
 def test_the_notes_are_those_of_the_version():
     """The latest release of the changelog. What is not released yet may stand before it."""
     assert (
