@@ -185,7 +185,10 @@ def test_a_program_that_lacks_its_library(tree):
     assert log.splitlines()[-1] == "off: chapter03/hello_world: needs nonesuch gl"
     other = tree / "chapter03/simple_kernel.cu"  # lacks what nobody can install for this back end
     other.write_text(other.read_text().replace("\n */", "\n * Needs:   libs=nonesuch\n */", 1))
-    lines = "off: chapter03/hello_world: needs nonesuch gl\n", "off: chapter03/simple_kernel: needs nonesuch\n"
+    lines = (
+        "off: chapter03/hello_world: needs nonesuch gl\n",
+        "off: chapter03/simple_kernel: needs nonesuch\n",
+    )
     assert [line in make(tree, "HAVE_GL=0") for line in lines] == [True, False]
     assert [line in make(tree, "chapter03", "HAVE_GL=0") for line in lines] == [True, True]
     log = make(tree, "chapter03/hello_world", "HAVE_GL=0", status=2)

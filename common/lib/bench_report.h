@@ -70,8 +70,8 @@ static inline void bench_print_row(const BenchRow &row, const BenchReference &r,
     printf("%11.5f %9.5f %9.5f ", ms, row.ms.front(), row.ms.back());
     if (in_l2)
         printf("%9.5f ", bench_median(row.cold));
-    printf("%9.1f %8s %7s %9s  %s", rate, bench_format("%.1f%%", 100 * rate / r.copy_rate).c_str(),
-           bench_format("%.2f", copy ? NAN : r.book / ms).c_str(),
+    printf("%9.1f %8s %s%9s  %s", rate, bench_format("%.1f%%", 100 * rate / r.copy_rate).c_str(),
+           CPU_BACKEND ? "" : bench_format("%7.2f ", copy ? NAN : r.book / ms, "      - ").c_str(),
            bench_format("%.3f", copy ? NAN : r.library / ms).c_str(),
            copy     ? "-"
            : row.ok ? "yes"
@@ -97,9 +97,10 @@ static inline void bench_print_table(const std::vector<BenchRow> &rows, bool in_
     }
     printf("%s%s%s%s\n", bench.title.c_str(), bench.data.empty() ? "" : ", ", bench.data.c_str(),
            in_l2 ? "; in L2, and cold" : "");
-    printf(" #  %s %s %11s %9s %9s %s%9s %8s %7s %9s  %s\n", bench_pad("kernel", name).c_str(),
+    printf(" #  %s %s %11s %9s %9s %s%9s %8s %s%9s  %s\n", bench_pad("kernel", name).c_str(),
            bench_pad("what is new", idea).c_str(), "median ms", "min", "max", in_l2 ? "     cold " : "",
-           bench.unit, (std::string("of ") + bench.limit).c_str(), "x book", "x library", "verified");
+           bench.unit, (std::string("of ") + bench.limit).c_str(), CPU_BACKEND ? "" : " x book ", "x library",
+           "verified");
     BenchReference r = bench_reference(rows);
     for (const BenchRow &row : rows) {
         std::string number = row.number < 0 ? "-" : std::to_string(row.number);
