@@ -29,9 +29,8 @@ def table(rows):
     """The table of one group: the names of the columns, and the cells."""
     *_, copy = ends(rows)
     cold = any(row["cold_ms"] for row in rows)
-    shares = any(
-        row["of_copy_rate"] is not None for row in rows
-    )  # not on the CPU back end, and so the next one
+    # Neither of these is there on the CPU back end.
+    shares = any(row["of_copy_rate"] is not None for row in rows)
     books = any(row["times_book"] is not None for row in rows)
     errors = [key for key in ("max_error", "rms_error") if any(row[key] is not None for row in rows)]
     head = ["#", "name", "what is new", "median", "min", "max", *["cold"] * cold, "rate"]
@@ -52,10 +51,8 @@ def table(rows):
         cells += [duration(row[k]) for k in ("median_ms", "min_ms", "max_ms")]
         cells += [duration(row["cold_ms"]) if row["cold_ms"] else "–"] * cold + [rate(row)]
         cells += [share(None if own == "other rate" else row["of_copy_rate"])] * shares
-        cells += [times(row["times_book"])] * books + [
-            times(row["times_library"]),
-            "yes" if row["verified"] else "–",
-        ]
+        cells += [times(row["times_book"])] * books + [times(row["times_library"])]
+        cells += ["yes" if row["verified"] else "–"]
         cells += ["–" if row[key] is None else f"{row[key]:.2g}" for key in errors]
         body.append(cells)
     return head, body
@@ -114,17 +111,10 @@ def cells(program, name, group, whole):
 
 def compared(rows, columns):
     """The table of some rows that cells() returned; empty if there are none."""
-    rows = list(filter(None, rows))
-    books = any(row["× book"] != "–" for row in rows)
-    head = [
-        "topic",
-        "work",
-        "the book's kernel",
-        "fastest rung",
-        *["× book"] * books,
-        "fastest library",
-        *columns,
-    ]
+    head = ["topic", "work", "the book's kernel", "fastest rung", "× book", "fastest library", *columns]
+    rows = [row for row in rows if row]
+    if all(row["× book"] == "–" for row in rows):
+        head.remove("× book")
     body = [[row[column] for column in head] for row in rows]
     return markdown(head, body) if body else ""
 
@@ -134,27 +124,19 @@ def all_sizes(programs):
     return compared([cells(*group, True) for group in every], ["× library", "copy rate", "of copy rate"])
 
 
-def last_measured(found):
-    """The date and the program of the latest record; two empty texts if there is none."""
-    return max(((block["date"], program) for program, block in found["programs"].items()), default=("", ""))
-
-
 def opening(found):
     """What a page begins with: the device, and the topic that was measured last."""
-    date, program = last_measured(found)
-    text = (
-        f"Measured last, {date[:10]}: {topic(program)}.\n\n{all_sizes({program: found['programs'][program]})}"
-        if date
-        else ""
-    )
-    return f"# Results on {found['device']}\n\n{text}"
+    text = f"# Results on {found['device']}"
+    for date, program in sorted((block["date"], name) for name, block in found["programs"].items())[-1:]:
+        table = all_sizes({program: found["programs"][program]})
+        text += f"\n\nMeasured last, {date[:10]}: {topic(program)}.\n\n{table}"
+    return text
 
 
 def performance(found):
     """The table of all sizes."""
-    programs = found["programs"]
-    text = all_sizes(programs)
-    return text and f"{conditions(found['device'], programs.values())}.\n\n{COPY_RATE}\n\n{text}"
+    text = all_sizes(found["programs"])
+    return text and f"{conditions(found['device'], found['programs'].values())}.\n\n{COPY_RATE}\n\n{text}"
 
 
 def firsts(found):
@@ -242,7 +224,7 @@ def recorded_part(*parts):
 def main():
     results = recorded.load()
     draw(results)
-    for name, found in sorted(results.items(), key=lambda item: last_measured(item[1]), reverse=True):
+    for name, found in results.items():
         page = RESULTS / f"{name}.md"
         write(page, f"{opening(found)}\n\n## All topics\n\n{performance(found)}\n\n{details(found)}\n")
         print(shown(page))

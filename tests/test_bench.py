@@ -252,7 +252,6 @@ def test_a_part_replaces_only_its_own_rows(bench):
     bench.add("dot_ladder", device="Other/GPU (2)")  # has a file of its own
     bench.run("dot_ladder")
     assert list(bench.recorded("other-gpu-2")["programs"]) == [dot] and bench.recorded()["programs"] == second
-    assert bench.page("other-gpu-2").startswith("# Results on Other/GPU (2)\n\nMeasured last, 20")
     assert [bench.page(name).count("\n### ") for name in ("some-gpu-3000", "other-gpu-2")] == [3, 1]
 
 
@@ -419,7 +418,7 @@ def test_tables_of_a_record():
     later = {**found["programs"]["chapter05/dot_ladder"], "date": "2026-01-03T00"}
     opening = report.opening({**found, "programs": {"chapter05/add_ladder": later, **found["programs"]}})
     assert opening.startswith("# Results on NVIDIA H200\n\nMeasured last, 2026-01-03: add.\n\n| topic |")
-    assert "[add]" in opening and "[dot]" not in opening
+    assert "[add]" in opening and "[dot]" not in opening and report.opening({**found, "programs": {}})
     _, _, book, skipped, _, _, copy = cells(report.details(found))
     assert book[3:] == ["168 µs", "166 µs", "171 µs", "100 GB/s", "25.0 %", "1.00", "0.40", "yes"]
     assert skipped[:4] == ["1", "shuffles", "idea of shuffles", "needs sm_90"]

@@ -127,14 +127,10 @@ TEST(refused_floats) {
 
 TEST(refused_options) {
     expect("--nothing", 64, "prog: unrecognized option '--nothing'\n");
-    const char *one_letter[][2] = {
-        {"sise", "size"}, {"isze=3", "size"}, {"sizze", "size"}, {"itertions", "iterations"}};
-    for (size_t i = 0; i < sizeof(one_letter) / sizeof(*one_letter); i++) {
-        char line[32], hint[64];
-        snprintf(line, sizeof(line), "--%s", one_letter[i][0]);
-        snprintf(hint, sizeof(hint), "; did you mean --%s? --help lists the options\n", one_letter[i][1]);
-        expect(line, 64, hint);
-    }
+    expect("--sise 3", 64,
+           "prog: unrecognized option '--sise'; did you mean --size? --help lists the options\n");
+    expect("--isze=3", 64, "; did you mean --size? --help");
+    expect("--itertions", 64, "; did you mean --iterations? --help");
     expect("--inyect-error", 64,
            "prog: unrecognized option '--inyect-error'\n"); // which --help does not list
     expect("--sezi", 64, "prog: unrecognized option '--sezi'\n");
