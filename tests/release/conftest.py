@@ -5,15 +5,14 @@ import sys
 import pytest
 
 import helpers
-import trees
 
 sys.path.insert(0, str(helpers.ROOT / "tests/release/attacks"))
 
 
 @pytest.fixture
 def instrumented(once):
-    """The folder of chapter12/memory_bugs and four other programs, built with AddressSanitizer and UndefinedBehaviorSanitizer."""
-    programs = ["chapter12/memory_bugs", *trees.SANITIZED]
+    """The folder of two programs and the unit test of the options, built with AddressSanitizer and UndefinedBehaviorSanitizer."""
+    programs = ["chapter12/memory_bugs", "chapter04/julia_gpu", "tests/common/options"]
 
     def build(folder):
         folders = f"BIN={folder}/bin", f"BUILD={folder}/build"

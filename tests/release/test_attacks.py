@@ -7,14 +7,13 @@ import types
 
 import pytest
 
-import command_lines
 import faults
 import helpers
 import mutate
 import shared
 import signals
 from mutants import RULER, mutants
-from trees import ROOT, SANITIZED, stand_in
+from trees import ROOT, stand_in
 
 pytestmark = [
     pytest.mark.backend("cpu"),
@@ -50,20 +49,6 @@ def planted(tmp_path, monkeypatch):
         return next(p for p in helpers.programs() if p.name == DOT)
 
     return planted
-
-
-# ---- command_lines
-
-
-def test_a_sample_of_command_lines(main, monkeypatch, instrumented):
-    monkeypatch.setattr(helpers, "BIN", instrumented)
-    assert "programs 4, command lines 1" in main(command_lines, "--lines", 200, "--runs", 0.05, *SANITIZED)
-
-
-def test_a_mistake_that_is_accepted_is_found(planted):
-    program = planted('[ "$1" = --help ] && echo "  --size=N  size" || echo right')
-    _, done, defects = command_lines.attack((program, range(20), 1, 0))
-    assert done["command lines"] == 20 and any("status 0 for a mistake" in line for line in defects)
 
 
 # ---- faults
@@ -122,17 +107,13 @@ def test_a_mistake_that_nothing_notices_is_found(main):
         assert mutate.attack((mutant, [DOT], stages, compilers)) == (mutant, by)
 
 
-PROGRAM = """__global__ void kernel(int *a, size_t n) {
-    if (threadIdx.x < n)
-        a[threadIdx.x] += 2;
+PROGRAM = """__global__ void kernel(int *a) {
+    a[threadIdx.x] -= 2;
     __syncthreads();
-    atomicAdd(&a[0], 1);
 }
 int main() {
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n, cudaMemcpyHostToDevice));
     kernel<<<1, n, 0, stream0>>>(dev_a, n);
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaStreamWaitEvent(stream1, arrived, 0));
     if (large)
         prepare(dev_a);
     show(dev_a);
@@ -143,22 +124,10 @@ int main() {
 
 
 def test_the_mutants_of_a_source():
+    """Those of which permanent_mutants.txt has none, and what has none."""
     found = {(m.line, m.change) for m in mutants(f"{PROGRAM}{RULER}\nint below(int x) {{ return x + 1; }}\n")}
-    for line, change in [
-        (2, "condition never true"),
-        (2, "<= for <"),
-        (2, "threadIdx.y for threadIdx.x"),
-        (3, "index + 1"),
-        (3, "-= for +="),
-        (3, "2 + 1 for 2"),
-        (4, "without __syncthreads();"),
-        (5, "plain load and store for atomicAdd"),
-        (8, "cudaMemcpyDeviceToHost for cudaMemcpyHostToDevice"),
-        (8, "kernel before cudaMemcpy"),
-        (9, "without kernel<<<1, n, 0, stream0>>>(dev_a, n);"),
-        (9, "stream1 for stream0"),
-        (11, "without HANDLE_ERROR(cudaStreamWaitEvent(stream1, arrived, 0));"),
-    ]:
-        assert (line, change) in found
-    assert max(line for line, _ in found) == 14, "what is printed, the check and the proof have no mutants"
+    wanted = {(2, "+= for -="), (2, "2 + 1 for 2"), (3, "without __syncthreads();")}
+    wanted |= {(6, "kernel before cudaMemcpy"), (7, "stream1 for stream0")}
+    assert wanted <= found
+    assert max(line for line, _ in found) == 10, "what is printed, the check and the proof have no mutants"
     assert not any("show before" in change for _, change in found), "it would come into the condition"

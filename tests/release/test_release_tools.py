@@ -6,6 +6,7 @@ import re
 import pytest
 
 import helpers
+import test_release_programs
 import trees
 from test_chapter12_tools import line
 from test_release_programs import sanitized
@@ -25,6 +26,14 @@ def test_sanitizers_name_the_line(run, instrumented):
     ]:
         result = run(program, "--bug", bug, status=1, sanitizers=False)
         assert re.search(says.format(line(text)), result.err, re.S), str(result)
+
+
+@pytest.mark.backend("cpu")
+def test_options_with_sanitizers(run, rng, instrumented, monkeypatch):
+    monkeypatch.setattr(helpers, "BIN", instrumented)
+    run("tests/common/options", status=0, timeout=300)
+    julia = next(program for program in helpers.programs() if program.base == "julia_gpu")
+    test_release_programs.test_every_option(julia, run, rng)
 
 
 @pytest.mark.backend("cpu")
