@@ -6,97 +6,60 @@ import pytest
 
 from trees import ROOT, make, run, stand_in
 
-UPDATE = "-qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=1 -o Acquire::http::Timeout=20 update"
-INSTALL = UPDATE.replace("update", "install -y --no-install-recommends")
-
-
-class Debian:
-    """A PATH with only the commands that setup needs, and an apt-get that logs its calls. It writes the packages that it installs
-    to a file, and fails for those that are named in the file `unreachable`."""
-
-    def __init__(self, folder):
-        self.tools, self.log = folder / "tools", folder / "calls.log"
-        self.have, self.unreachable = folder / "installed", folder / "unreachable"
-        self.tools.mkdir()
-        for tool in "sh", "awk", "env", "cat", "grep", "cc", "g++":
-            (self.tools / tool).symlink_to(shutil.which(tool))
-        table = (ROOT / "scripts/setup.sh").read_text().split("<<'END'\n")[1].split("END\n")[0]
-        self.rows = [line.split("|") for line in table.splitlines()]
-        self.have.write_text("".join(f"{row[0]}\n" for row in self.rows) + "dpkg\n")
-        self.unreachable.write_text("")
-        stand_in(self.tools, "id", "echo 0")
-        query = f'for p; do :; done; grep -qxF -e "$p" {self.have} && printf installed'
-        stand_in(self.tools, "dpkg-query", query)
-        install = f"""echo "$*" >>{self.log}
-for p; do grep -qxF -e "$p" {self.unreachable} && exit 100; done
-past=; for p; do [ -z "$past" ] || echo "$p" >>{self.have}; [ "$p" != --no-install-recommends ] || past=1; done"""
-        stand_in(self.tools, "apt-get", install)
-
-    def packages(self, *goals):
-        return [row[0] for row in self.rows if {"all", *goals} & set(row[1].split())]
-
-    def remove(self, *packages):
-        self.have.write_text("".join(f"{p}\n" for p in self.have.read_text().split() if p not in packages))
-
-    def setup(self, *goals, status=0):
-        env = {"PATH": str(self.tools), "OS_RELEASE": "/nonexistent", "CC": "cc", "CXX": "g++"}
-        return run(ROOT, str(self.tools / "sh"), "scripts/setup.sh", *goals, status=status, **env)
-
-    def calls(self):
-        return self.log.read_text().splitlines() if self.log.exists() else []
+# An apt-get that writes the packages that it installs to the file `have`, and its calls to `calls`
+APT = """echo "$*" >>{0}/calls
+past=; for p; do [ -z "$past" ] || echo "$p" >>{0}/have; [ "$p" != --no-install-recommends ] || past=1; done"""
 
 
 @pytest.fixture
-def debian(tmp_path):
-    return Debian(tmp_path)
+def setup(tmp_path):
+    """setup("run", lacking=["g++"]) -> what scripts/setup.sh prints where these packages are missing, and the calls of apt-get. Only
+    the commands that it needs are on PATH."""
+    table = (ROOT / "scripts/setup.sh").read_text().split("<<'END'\n")[1].split("END\n")[0]
+    known = [line.split("|")[0] for line in table.splitlines()] + ["dpkg"]
+    for tool in "sh", "awk", "env", "cat", "grep", "cc", "g++":
+        (tmp_path / "tools").mkdir(exist_ok=True)
+        (tmp_path / "tools" / tool).symlink_to(shutil.which(tool))
+    query = f'for p; do :; done; grep -qxF -e "$p" {tmp_path}/have && printf installed'
+    for name, script in ("dpkg-query", query), ("apt-get", APT.format(tmp_path)), ("id", "echo 0"):
+        stand_in(tmp_path / "tools", name, script)
+
+    def setup(*goals, lacking=(), status=0):
+        (tmp_path / "calls").write_text("")
+        (tmp_path / "have").write_text("".join(f"{p}\n" for p in known if p not in lacking))
+        env = {"PATH": f"{tmp_path}/tools", "OS_RELEASE": "/nonexistent", "CC": "cc", "CXX": "g++"}
+        log = run(ROOT, f"{tmp_path}/tools/sh", "scripts/setup.sh", *goals, status=status, **env)
+        return log, (tmp_path / "calls").read_text().splitlines()
+
+    return setup
 
 
-def test_setup_installs_what_the_goals_need(debian):
-    """In one transaction, and it says so; when nothing is missing it asks for nothing."""
-    assert debian.setup("test") == "setup: nothing is missing\n" and debian.calls() == []
-    want = debian.packages("run")
-    assert "libpng-dev" in want and "python3" in want and "xvfb" not in want
-    debian.remove(*debian.packages("test"))
-    log = debian.setup("run")
-    assert f"setup: missing: {' '.join(want)}\nsetup: apt-get update\nsetup: apt-get install -y" in log
-    assert "could not" not in log and debian.calls() == [UPDATE, f"{INSTALL} {' '.join(want)}"]
-    rest = [package for package in debian.packages("test") if package not in want]
-    debian.setup("run", "test")
-    assert debian.calls()[3:] == [f"{INSTALL} {' '.join(rest)}"] and {"xvfb", "python3-pytest-xdist"} < set(
-        rest
-    )
-    assert debian.setup("test") == "setup: nothing is missing\n" and len(debian.calls()) == 4
+def test_setup_installs_what_the_goals_need(setup):
+    """In one call, and it says so; when nothing is missing it asks for nothing."""
+    assert setup("test") == ("setup: nothing is missing\n", [])
+    log, calls = setup("run", lacking=["libpng-dev", "xvfb"])
+    assert log.startswith("setup: missing: libpng-dev\nsetup: apt-get update\nsetup: apt-get install -y")
+    assert calls[0].endswith(" update") and calls[1].endswith(" --no-install-recommends libpng-dev")
+    assert setup("run", "test", lacking=["libpng-dev", "xvfb"])[1][1].endswith(" libpng-dev xvfb")
+    assert setup("--missing", "run", lacking=["libpng-dev"]) == ("libpng-dev: PNG pictures\n", [])
 
 
-def test_setup_goes_on_without_what_it_can_not_install(debian):
-    """Another browser replaces Chromium. Only a missing compiler is an error."""
-    debian.remove("libpng-dev", "python3-numpy", "chromium")
-    assert debian.setup("--missing", "run") == "libpng-dev: PNG pictures\n" and debian.calls() == []
-    debian.unreachable.write_text("libpng-dev\n")
-    stand_in(debian.tools, "google-chrome", "exit 0")
-    log = debian.setup("test")
-    assert "could not install libpng-dev, which is needed for: PNG pictures" in log and "chromium" not in log
-    assert "could not install python3-numpy" not in log and "python3-numpy" in debian.have.read_text()
-    (debian.tools / "g++").unlink()
-    assert "there is no g++" in debian.setup(status=1)
-
-
-def test_setup_as_a_user_takes_sudo(debian):
-    """Without sudo it says what to run. On another system the hint has the names of its packages."""
-    stand_in(debian.tools, "id", "echo 1000")
-    debian.remove("libpng-dev")
-    says = "someone with the rights must run: apt install libpng-dev\n"
-    assert f"setup: without sudo, {says}" in debian.setup()
-    stand_in(debian.tools, "sudo", "exit 1")
-    assert f"setup: without sudo, {says}" in debian.setup() and debian.calls() == []
-    stand_in(debian.tools, "sudo", 'exec "$@"')
-    assert "setup: sudo apt-get install" in debian.setup() and len(debian.calls()) == 2
-    (debian.tools / "apt-get").unlink()
-    assert "this system is unknown, so nothing is installed: install g++ make " in debian.setup()
-    stand_in(debian.tools, "pacman", '[ "$*" = "-T pacman" ]')
-    none = "Arch has no package for it, Debian has libthrust-dev\n"
-    assert debian.setup("--how", "libpng-dev", "g++", "gcc") == "pacman -S --needed libpng gcc\n"
-    assert debian.setup("--how", "libthrust-dev") == none
+def test_setup_goes_on_without_what_it_can_not_install(setup, tmp_path):
+    """Without sudo, and on another system, it says what to run. Only a missing compiler is an error."""
+    stand_in(tmp_path / "tools", "id", "echo 1000")
+    says = "setup: without sudo, someone with the rights must run: apt install libpng-dev\n"
+    log, calls = setup(lacking=["libpng-dev"])
+    assert says in log and calls == []
+    stand_in(tmp_path / "tools", "sudo", 'exec "$@"')
+    stand_in(tmp_path / "tools", "apt-get", "exit 100")
+    log, _ = setup(lacking=["libpng-dev"])
+    assert "setup: sudo apt-get install" in log
+    assert "could not install libpng-dev, which is needed for: PNG pictures" in log
+    (tmp_path / "tools/g++").unlink()
+    assert "there is no g++" in setup(status=1)[0]
+    (tmp_path / "tools/apt-get").unlink()
+    stand_in(tmp_path / "tools", "pacman", '[ "$*" = "-T pacman" ]')
+    assert setup("--how", "libpng-dev", "g++", "gcc")[0] == "pacman -S --needed libpng gcc\n"
 
 
 def test_doctor(sources):
