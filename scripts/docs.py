@@ -63,7 +63,8 @@ def index():
 
 
 def names():
-    """Functions and types of CUDA, of libraries and of common/, each with the first programs above whose ruler it stands."""
+    """Functions and types of CUDA, of libraries and of common/, with the first programs above whose ruler they stand. Neighbours that
+    stand in the same programs share a row."""
     public = r"^(?:#define |\w.*?[ *:]|    \w.*?[ *](?=[a-z]+_))(?!settings|struct|poison|check\b|\d)(\w+)(?: [{:]|\(|;)"
     ours = re.findall(public, "\n".join(path.read_text() for path in ROOT.glob("common/*.h")), re.M)
     cuda = r"(?:cuda[A-Z]|atomic[A-Z]|cu(?:blas|fft|rand|sparse|solver)[A-Z]|(?:tex|surf)\dD|nccl|MPI_|gl[A-Z]|__(?!kernel|global |has_))\w*"
@@ -73,8 +74,10 @@ def names():
         for name in {*re.findall(word, re.sub(r"(?s:/\*.*?\*/)|//.*", "", lesson))}:
             used[name].append(f"[{p.name}](../{p.name}.cu)")
     yield "| name | programs |\n|---|---|"
-    for name, links in sorted(used.items(), key=lambda item: item[0].lower().strip("_")):
-        yield f"| `{name}` | {', '.join(links[:3])}{f' and {len(links) - 3} more' * (len(links) > 3)} |"
+    rows = sorted(used.items(), key=lambda item: item[0].lower().strip("_"))
+    for links, group in itertools.groupby(rows, key=lambda item: item[1]):
+        shown = ", ".join(f"`{name}`" for name, _ in group)
+        yield f"| {shown} | {', '.join(links[:3])}{f' and {len(links) - 3} more' * (len(links) > 3)} |"
 
 
 def gallery():

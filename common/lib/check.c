@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Compares a result with its reference.
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "../check.h"
 #include "../options.h"

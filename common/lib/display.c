@@ -2,7 +2,6 @@
 // Shows pictures in a window, or writes a file and prints a small preview when stdout is a terminal.
 #define _GNU_SOURCE
 #include <langinfo.h>
-#include <limits.h>
 #include <locale.h>
 #include <math.h>
 #include <signal.h>

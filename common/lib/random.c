@@ -3,7 +3,6 @@
 // S. Vigna, "Scrambled linear pseudorandom number generators", ACM Trans. Math. Softw. 47 (2021);
 // G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include "../options.h"
 #include "../random.h"

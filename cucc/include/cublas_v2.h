@@ -21,7 +21,6 @@
 #include <cmath>
 #include <cstring>
 #include <type_traits>
-#include <vector>
 #include "cuComplex.h"
 #include "cuda_bf16.h"
 #include "cuda_cpu/lapack.h"

@@ -2,7 +2,6 @@
 // Statuses and kinds of problems of cuSOLVER
 #pragma once
 #define CUSOLVER_COMMON_H_
-#include <stdint.h>
 #include "library_types.h"
 
 #define CUSOLVER_VER_MAJOR 12

@@ -18,7 +18,6 @@
 #include <map>
 #include <mutex>
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace cuda_cpu {
 

@@ -10,7 +10,6 @@
 #include <assert.h>
 #include <cstdio>
 #include <cstdlib>
-#include <string>
 
 namespace cuda_cpu {
 

@@ -3,6 +3,7 @@
 import functools
 import pathlib
 import re
+import string
 import subprocess
 
 import tools
@@ -92,7 +93,7 @@ def test_all_headers_together(tmp_path):
             others += (header,)
     names = [n for n in names if not n.startswith(others)]
     assert "cuda/std/span" in names and "curand_kernel.h" in names
-    macros = "#define T 1\n#define N 2\n#define F 3\n"
+    macros = "".join(f"#define {letter} 1\n" for letter in string.ascii_uppercase)
     text = macros + "".join(f"#include <{n}>\n" for n in names) + "int main() { return T + N + F; }\n"
     for options in [], IN_A_CU, [*IN_A_CU, "-DCUDA_CPU_CHECK"]:
         done = check(tmp_path, text, "-Wall", "-Wextra", "-Werror", *options)

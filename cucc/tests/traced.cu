@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Kernels that test_trace.py records.
-#include <stdio.h>
 
 __global__ void sum(const float *a, float *total) {
     __shared__ float cache[256];

@@ -14,14 +14,8 @@
 #undef E
 #pragma push_macro("F")
 #undef F
-#pragma push_macro("G")
-#undef G
-#pragma push_macro("H")
-#undef H
 #pragma push_macro("I")
 #undef I
-#pragma push_macro("J")
-#undef J
 #pragma push_macro("K")
 #undef K
 #pragma push_macro("L")
@@ -30,12 +24,8 @@
 #undef M
 #pragma push_macro("N")
 #undef N
-#pragma push_macro("O")
-#undef O
 #pragma push_macro("P")
 #undef P
-#pragma push_macro("Q")
-#undef Q
 #pragma push_macro("R")
 #undef R
 #pragma push_macro("S")

@@ -2,7 +2,6 @@
 // Atomics on the CPU back end, and locks built from them.
 #include <algorithm>
 #include <cmath>
-#include <limits.h>
 #include "device.h"
 
 struct Cells {
