@@ -222,14 +222,18 @@ def test_injected_error_is_noticed(program, run):
 BAD_ARGUMENTS = ["--nonsense"], ["-Z"], ["extra"], ["--", "extra"], [""], ["--device"], ["--help=1"]
 
 
-def test_bad_arguments(sample, run):
-    for arguments in BAD_ARGUMENTS:
-        result = run(sample, *arguments)
+def test_bad_arguments(sample, run, rng):
+    """A mistake, a bad value for each option, words that are none of the list, a device that does not exist."""
+    mistakes = [*BAD_ARGUMENTS, ["--device", "999"]]
+    for name, low, high, whole in numeric_options(sample, run):
+        values = ["", "1x", "nan", "1e999", repr(low - 1 - abs(low) / 100), *["1.5"] * whole]
+        values += [] if not high or high > 1e15 else [f"{high + 1:.0f}"]
+        mistakes.append([f"--{name}={rng.choice(values)}"])
+    mistakes += [[f"--{name}=a|b"] for name in re.findall(r'OPTION_WORD\("([^"]+)"', sample.settings)]
+    for mistake in mistakes:
+        result = run(sample, *mistake)
         one_line(result, 64)
-        assert not result.out
-    result = run(sample, "--device", 999)
-    one_line(result, 64)
-    assert "--device 999" in result.err and not result.out
+        assert not result.out and mistake[0].split("=")[0].strip("-") in result.err, str(result)
 
 
 def test_no_device_at_all(sample, run):

@@ -9,22 +9,8 @@ import pytest
 import helpers
 import test_programs as default
 from test_chapter07 import figures, heat
-from test_programs import numeric_options, one_line, test_default_run, test_lost_output  # noqa: F401
+from test_programs import test_bad_arguments, test_default_run, test_lost_output  # noqa: F401
 from test_programs import test_more_than_the_memory, test_no_device_at_all  # noqa: F401
-
-
-def test_every_option(program, run, rng):
-    """A mistake, a bad value for each option, words that are none of the list, a device that does not exist."""
-    mistakes = [*default.BAD_ARGUMENTS, ["--device", "999"]]
-    for name, low, high, whole in numeric_options(program, run):
-        values = ["", "1x", "nan", "1e999", repr(low - 1 - abs(low) / 100), *["1.5"] * whole]
-        values += [] if not high or high > 1e15 else [f"{high + 1:.0f}"]
-        mistakes.append([f"--{name}={rng.choice(values)}"])
-    mistakes += [[f"--{name}=a|b"] for name in re.findall(r'OPTION_WORD\("([^"]+)"', program.settings)]
-    for mistake in mistakes:
-        result = run(program, *mistake)
-        one_line(result, 64)
-        assert not result.out and mistake[0].split("=")[0].strip("-") in result.err, str(result)
 
 
 @pytest.mark.backend("cpu")

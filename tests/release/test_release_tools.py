@@ -6,7 +6,7 @@ import re
 import pytest
 
 import helpers
-import test_release_programs
+import test_programs
 import trees
 from test_chapter12_tools import line
 from test_release_programs import sanitized
@@ -33,7 +33,7 @@ def test_options_with_sanitizers(run, rng, instrumented, monkeypatch):
     monkeypatch.setattr(helpers, "BIN", instrumented)
     run("tests/common/options", status=0, timeout=300)
     julia = next(program for program in helpers.programs() if program.base == "julia_gpu")
-    test_release_programs.test_every_option(julia, run, rng)
+    test_programs.test_bad_arguments(julia, run, rng)
 
 
 @pytest.mark.backend("cpu")
