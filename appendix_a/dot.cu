@@ -97,28 +97,9 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// The partial sum of part `block` of the vectors, computed as in dot(), for thread 0 of the block.
-__device__ static float block_sum(const float *a, const float *b, size_t n, unsigned block) {
-    __shared__ float cache[threadsPerBlock];
-
-    float temp = 0;
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t tid = threadIdx.x + (size_t)block * blockDim.x; tid < n; tid += stride)
-        temp += a[tid] * b[tid];
-    cache[threadIdx.x] = temp;
-    __syncthreads();
-
-    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
-        if (threadIdx.x < i)
-            cache[threadIdx.x] += cache[threadIdx.x + i];
-        __syncthreads();
-    }
-    return cache[0];
-}
-
 // The variant without a lock: one atomic addition per block.
 __global__ void dot_atomic(const float *a, const float *b, float *c, size_t n) {
-    float sum = block_sum(a, b, n, blockIdx.x);
+    float sum = block_dot<threadsPerBlock>(a, b, n, blockIdx.x);
     if (threadIdx.x == 0)
         atomicAdd(c, sum);
 }
@@ -176,7 +157,7 @@ __global__ void dot_ordered(unsigned *counters, const float *a, const float *b, 
     if (threadIdx.x == 0)
         ticket = atomicAdd(&counters[0], 1);
     __syncthreads();
-    float sum = block_sum(a, b, n, ticket);
+    float sum = block_dot<threadsPerBlock>(a, b, n, ticket);
     if (threadIdx.x == 0) {
         while (atomicAdd(&counters[1], 0) != ticket)
             ;
@@ -188,7 +169,7 @@ __global__ void dot_ordered(unsigned *counters, const float *a, const float *b, 
 }
 
 __global__ void partial_sums(const float *a, const float *b, float *partial_c, size_t n) {
-    float sum = block_sum(a, b, n, blockIdx.x);
+    float sum = block_dot<threadsPerBlock>(a, b, n, blockIdx.x);
     if (threadIdx.x == 0)
         partial_c[blockIdx.x] = sum;
 }

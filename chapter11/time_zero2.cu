@@ -166,23 +166,9 @@ int main(int argc, char **argv) {
 
 // The dot product `reads` times over, which reads both vectors each time.
 __global__ void dot_repeated(const float *a, const float *b, float *c, size_t n, int reads) {
-    __shared__ float cache[threadsPerBlock];
-
-    float temp = 0;
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (int read = 0; read < reads; read++)
-        for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
-            temp += a[tid] * b[tid];
-    cache[threadIdx.x] = temp;
-    __syncthreads();
-
-    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
-        if (threadIdx.x < i)
-            cache[threadIdx.x] += cache[threadIdx.x + i];
-        __syncthreads();
-    }
+    float sum = block_dot<threadsPerBlock>(a, b, n, blockIdx.x, reads);
     if (threadIdx.x == 0)
-        c[blockIdx.x] = cache[0];
+        c[blockIdx.x] = sum;
 }
 
 // For --reads: copies from pageable and from pinned memory, and none from mapped memory, each with kernels

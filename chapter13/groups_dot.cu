@@ -17,7 +17,7 @@
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include "../common/book.h"
-#include "../common/proofs/dot.h" // fill_dot(), expected_dot()
+#include "../common/proofs/dot.h" // fill_dot(), expected_dot(), block_dot()
 #include "../common/timing.h"     // median_ms()
 
 namespace cg = cooperative_groups;
@@ -120,20 +120,9 @@ void settings(int argc, char **argv) {
 
 // The kernel of section 5.3.1, for the comparison
 static __global__ void dot_2010(const float *a, const float *b, float *c, size_t n) {
-    __shared__ float cache[threadsPerBlock];
-    float temp = 0;
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
-        temp += a[tid] * b[tid];
-    cache[threadIdx.x] = temp;
-    __syncthreads();
-    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
-        if (threadIdx.x < i)
-            cache[threadIdx.x] += cache[threadIdx.x + i];
-        __syncthreads();
-    }
+    float sum = block_dot<threadsPerBlock>(a, b, n, blockIdx.x);
     if (threadIdx.x == 0)
-        c[blockIdx.x] = cache[0];
+        c[blockIdx.x] = sum;
 }
 
 // Times both ways from the launch until the host has the sum, with equal numbers of blocks. The order in
