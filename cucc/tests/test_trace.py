@@ -192,6 +192,7 @@ def test_a_picture_has_titles_axes_and_legends(traced, tmp_path):
     root, space = ElementTree.parse(tmp_path / "x.svg").getroot(), "{http://www.w3.org/2000/svg}"
     assert root.get("role") == "img" and root.get("aria-labelledby") == "title desc"
     assert root.find(f"{space}title").text == "A launch of the kernel sum"
+    assert "@media (prefers-color-scheme: dark)" in (tmp_path / "x.svg").read_text()
     assert "Block (0,0,0) passes 9 barriers." in root.find(f"{space}desc").text
     words = [element.text for element in root.iter(f"{space}text")]
     for needed in (
