@@ -2,7 +2,6 @@
 """The attacks of tests/release/attacks: a small sample of each passes, and each finds a planted defect. CONTRIBUTING.md describes them."""
 import dataclasses
 import math
-import signal
 import types
 
 import pytest
@@ -11,7 +10,6 @@ import faults
 import helpers
 import mutate
 import shared
-import signals
 from mutants import RULER, mutants
 from trees import ROOT, stand_in
 
@@ -26,7 +24,7 @@ DOT = "chapter05/dot"
 
 @pytest.fixture
 def main(rng, capfd):
-    """main(signals, "--signals", 24) -> the last line that the attack prints; it must end with status 0."""
+    """main(faults, "--sample", 6) -> the last line that the attack prints; it must end with status 0."""
 
     def main(attack, *words):
         seed = [] if attack is mutate else ["--seed", str(rng.randrange(1 << 31))]
@@ -72,22 +70,6 @@ def test_a_failure_that_is_not_told_is_found(planted, script, says):
     program = planted(f'[ -z "$CUDA_CPU_FAIL" ] || {{ {told}; {script}; }}\necho right\n')
     walk = faults.Walk(program, types.SimpleNamespace(seed=1, end=math.inf))
     assert walk.attack("calls", 1) and says in walk.defects[0]
-
-
-# ---- signals
-
-
-def test_a_sample_of_signals(main):
-    programs = "chapter04/julia_cpu", "chapter05/ripple", "chapter10/basic_single_stream"
-    assert "signals 24, programs 3, " in main(signals, "--signals", 24, *programs)
-
-
-def test_a_file_that_is_written_in_part_is_found(planted, tmp_path, rng):
-    planted("printf who >a.ppm; sleep 0.5; printf whole >a.ppm")
-    job = signals.Job(DOT, "", "a.ppm", seconds=0.3, expected={"a.ppm": b"whole"})
-    with pytest.raises(signals.Defect, match="a.ppm has 3 bytes"):
-        for _ in range(20):
-            signals.attack(job, signal.SIGTERM, rng)
 
 
 # ---- mutate

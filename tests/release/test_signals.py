@@ -1,16 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""signals.py: sends signals at random moments to programs that write pictures, animations, videos, timelines and checkpoints:
-SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGKILL, most of them up to 0.03 s after a temporary file has been created. Afterwards the file
-must have its old contents, or its new contents as a whole. A temporary file may be left by SIGKILL only, no process may be left, nothing
-may stand on stderr, and the exit status must be that of the signal, that of an animation that ended early, or that of a run that was
-complete."""
-import concurrent.futures
+"""Signals at random moments to programs that write pictures, animations, videos, timelines and checkpoints: SIGINT, SIGTERM, SIGHUP,
+SIGPIPE and SIGKILL, most of them up to 0.03 s after a temporary file has been created. Afterwards the file must have its old contents, or
+its new contents as a whole. A temporary file may be left by SIGKILL only, no process may be left, nothing may stand on stderr, and the
+exit status must be that of the signal, that of an animation that ended early, or that of a run that was complete. SIGNALS=1000 is a long
+run, TEST_SEED repeats one."""
 import contextlib
 import dataclasses
 import os
 import pathlib
-import random
 import re
 import signal
 import subprocess
@@ -19,8 +16,10 @@ import tempfile
 import time
 from xml.etree import ElementTree
 
-import shared
-from shared import helpers
+import pytest
+
+import helpers
+from test_attacks import DOT, planted, pytestmark  # noqa: F401
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL]
 OLD = b"the old contents"
@@ -144,7 +143,7 @@ def check_files(job, folder, number, status, out, old):
     if job.output not in files and "*" not in job.output:
         if old or status in (0, 128 + number):
             raise Defect(f"{job.output} is missing")
-        return len(left)
+        return
     for name, data in files.items():
         kept = data == OLD and old and status not in (0, 128 + number)
         if kept or data == job.expected.get(name):
@@ -166,21 +165,17 @@ def check_files(job, folder, number, status, out, old):
         complete = sorted(job.expected)[: len(files)]
         if sorted(files) != complete:
             raise Defect(f"frames are missing among {names}")
-    return len(left)
 
 
 def attack(job, number, choice):
-    """One signal. Returns what the signal met: "ended before", "temporary file", …"""
+    """One signal."""
     with new_folder() as folder:
         old = "*" not in job.output and choice.random() < 0.5
         if old:
             (folder / job.output).write_bytes(OLD)
         process = start(job, folder)
         wait_for_moment(job, process, folder, choice)
-        met = "temporary file" if unfinished(folder) else "running"
-        if process.poll() is not None:
-            met = "ended before"
-        else:
+        if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 (os.killpg if choice.random() < 0.5 else os.kill)(process.pid, number)
         try:
@@ -198,45 +193,25 @@ def attack(job, number, choice):
             raise Defect(f"status {status}: {err}")
         if err:
             raise Defect(f"status {status}, and on stderr: {err}")
-        left = check_files(job, folder, number, status, out, old)
-        return met, left
+        check_files(job, folder, number, status, out, old)
 
 
-def main(words):
-    options = shared.parse(
-        __doc__,
-        words,
-        signals=(1000, "how many signals"),
-        case=(-1, "only the signal of this number"),
-    )
-    jobs = [job for job in JOBS if not options.programs or job.program in options.programs]
-    jobs = [job for job in jobs if (helpers.BIN / job.program).exists() and measure(job)]
-    if not jobs:
-        print("signals.py: no program of these is built and writes its file", file=sys.stderr)
-        return 2
-
-    def one(case):
-        choice = random.Random(f"{options.seed} {case}")
+def test_signals(rng):
+    jobs = [job for job in rng.sample(JOBS, len(JOBS)) if (helpers.BIN / job.program).exists()]
+    jobs = [job for job in jobs[: int(os.environ.get("SIGNALS", 30)) // 5] if measure(job)]
+    defects = []
+    for case in range(int(os.environ.get("SIGNALS", 30))):
         job, number = jobs[case % len(jobs)], SIGNALS[case // len(jobs) % len(SIGNALS)]
         try:
-            met, left = attack(job, number, choice)
+            attack(job, number, rng)
         except Defect as defect:
-            return None, {}, [f"case {case}: {job}: {number.name}: {defect}"]
-        return None, {met: 1, "left": left}, []
-
-    cases = [options.case] if options.case >= 0 else range(options.signals)
-
-    def figures(done):
-        return {
-            "signals": len(cases),
-            "programs": len({job.program for job in jobs}),
-            "to a running program": done["running"] + done["temporary file"],
-            "while a temporary file existed": done["temporary file"],
-            "temporary files left, by SIGKILL": done["left"],
-        }
-
-    return shared.campaign(options, concurrent.futures.ThreadPoolExecutor, one, cases, figures)
+            defects.append(f"case {case}: {job}: {number.name}: {defect}")
+    assert not defects
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def test_a_file_that_is_written_in_part_is_found(planted, tmp_path, rng):
+    planted("printf who >a.ppm; sleep 0.5; printf whole >a.ppm")
+    job = Job(DOT, "", "a.ppm", seconds=0.3, expected={"a.ppm": b"whole"})
+    with pytest.raises(Defect, match="a.ppm has 3 bytes"):
+        for _ in range(20):
+            attack(job, signal.SIGTERM, rng)
