@@ -4,11 +4,12 @@ import os
 import re
 import resource
 import shutil
+import subprocess
+import threading
 
 import pytest
 
 import helpers
-import shared
 
 pytestmark = [
     pytest.mark.backend("cpu"),
@@ -19,7 +20,15 @@ PICTURE = "tests/common/picture"
 
 
 def refuse(what, **more):
-    return {"LD_PRELOAD": str(shared.library("refuse")), "REFUSE": what, **more}
+    """The environment in which attacks/refuse.c, which is compiled if it has changed, refuses a request such as memory:7."""
+    source, made = helpers.ROOT / "tests/release/attacks/refuse.c", helpers.BUILD / "attacks/refuse.so"
+    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
+        made.parent.mkdir(parents=True, exist_ok=True)
+        new = made.with_name(f"refuse.{threading.get_native_id()}.so")
+        command = [*os.environ.get("CC", "cc").split(), "-std=gnu11", "-O1", "-shared", "-fPIC", source]
+        subprocess.run([*command, "-o", new, "-ldl"], check=True)
+        new.replace(made)
+    return {"LD_PRELOAD": str(made.resolve()), "REFUSE": what, **more}
 
 
 def test_memory_is_exhausted_at_any_time(run):

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 import pytest
 
 import helpers
-from test_attacks import DOT, planted, pytestmark  # noqa: F401
+from test_attacks import DOT, pytestmark  # noqa: F401
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL]
 OLD = b"the old contents"

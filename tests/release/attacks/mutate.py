@@ -9,6 +9,7 @@ another status than 0 in one of these runs, on the CPU back end: with the option
 CUDA_CPU_CHECK=1 and with the sanitizers of the compiler. What is only printed is left out: arguments of printf, times, rates. The
 survivors are printed, for a person to examine: either the mutant computes the same as the program, or is only slower, or a check must be
 strengthened. A mistake that a check once missed becomes a line of permanent_mutants.txt."""
+import argparse
 import collections
 import concurrent.futures
 import dataclasses
@@ -17,15 +18,18 @@ import pathlib
 import random
 import re
 import resource
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-import shared
-from shared import HERE, helpers
-from mutants import Mutant, mutants
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+import helpers  # noqa: E402
+from mutants import Mutant, mutants  # noqa: E402
 
 ROOT = helpers.ROOT
 # The settings of make for each way to compile the programs
@@ -71,6 +75,35 @@ def stages_of(program):
     return stages + races[len(checks) :]
 
 
+def commands(programs, *settings):
+    """The command that compiles each program, as make prints it: a list of words without those that write dependencies. Programs
+    that lack a library are missing."""
+    helpers.make("common", "BACKEND=cpu", *settings)
+    output = helpers.make("-n", "-k", "BACKEND=cpu", *settings, *programs, status=None)
+    found = {}
+    for line in output.replace("\\\n", " ").splitlines():
+        if match := re.search(r" -MMD .*? -o \S+/(\w+/\w+) ", line):
+            found[match[1]] = shlex.split(re.sub(r" -MMD -MP -MF \S+ -MT \S+", "", line))
+    return found
+
+
+def compile_copy(program, command, folder, binary, changed=None):
+    """Compiles a copy of a program in which the files of the dictionary `changed` have other contents. Returns the messages of the
+    compiler if it fails."""
+    chapter = folder / program.split("/")[0]
+    if not chapter.exists():
+        shutil.copytree(helpers.ROOT / chapter.name, chapter, ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "common").symlink_to(helpers.ROOT / "common")
+    for file, text in (changed or {}).items():
+        (folder / file).write_text(text)
+    words = [w for w in command if w not in ("-O2", "-g", "-lineinfo", "-Xcompiler=-Wall,-Wextra,-pthread")]
+    words[words.index("-o") + 1] = str(binary)
+    words[words.index(f"{program}.cu")] = str(folder / f"{program}.cu")
+    words[1:1] = ["-O1", "-w", "-Xcompiler=-pthread"]
+    done = subprocess.run(words, cwd=helpers.ROOT, **helpers.TOGETHER)
+    return done.stdout if done.returncode else None
+
+
 def run_once(binary, stage, limit):
     """Runs a program in an empty folder. Returns its exit status, or None if it takes too long, and its CPU seconds."""
     private = re.compile(r"CUDA_|DISPLAY|WAYLAND|[AUL]B?SAN")
@@ -112,7 +145,7 @@ def reference(task):
             if stage.build not in binaries:
                 binaries[stage.build] = binary = pathlib.Path(folder) / stage.build
                 command = compilers[stage.build][program.name]
-                if messages := shared.compile_copy(program.name, command, pathlib.Path(folder), binary):
+                if messages := compile_copy(program.name, command, pathlib.Path(folder), binary):
                     return program.name, messages
             status, stage.seconds = run_once(binaries[stage.build], stage, options.longest)
             if status == 0 and stage.seconds <= options.longest:
@@ -132,20 +165,13 @@ def attack(task):
                 binary = folder / stage.build
                 if stage.build not in binaries:
                     command = compilers[stage.build][program]
-                    if shared.compile_copy(program, command, folder, binary, changed):
+                    if compile_copy(program, command, folder, binary, changed):
                         break
                     binaries.add(stage.build)
                     compiled = True
                 if run_once(binary, stage, max(1, 8 * stage.seconds))[0] != 0:
                     return mutant, stage.by
     return mutant, "survived" if compiled else "does not compile"
-
-
-def one(task):
-    """Attacks with a mutant, and counts what has noticed it. A permanent one must be noticed by what it names, or earlier."""
-    mutant, by = attack(task)
-    late = mutant.by and by not in (mutant.by, "own check")
-    return f"{by}: {mutant}" if late or by == "survived" else None, {by: 1}, ["noticed too late"] * bool(late)
 
 
 def permanent(mutants):
@@ -187,15 +213,24 @@ def sources(programs):
 
 
 def main(words):
-    options = shared.parse(
-        __doc__,
-        words,
-        sample=(0, "so many random mutants of all that there are; 0: all of them"),
-        own_check=(False, "only the program's own check, no make check and no sanitizers"),
-        longest=(4.0, "leave out runs that take more CPU seconds"),
-        list=(False, "print the mutants and stop"),
-        permanent=(False, "the mutants of permanent_mutants.txt, without sanitizers"),
-    )
+    form = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__.partition(": ")[2], formatter_class=form)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="such as chapter05/dot; default: all")
+    for option, text in {
+        "own-check": "only the program's own check, no make check and no sanitizers",
+        "permanent": "the mutants of permanent_mutants.txt, without sanitizers",
+        "list": "print the mutants and stop",
+    }.items():
+        parser.add_argument(f"--{option}", action="store_true", help=text)
+    seed = random.SystemRandom().randrange(1 << 31)
+    for option, default, text in [
+        ("sample", 0, "so many random mutants of all that there are; 0: all of them"),
+        ("longest", 4.0, "leave out runs that take more CPU seconds"),
+        ("seed", seed, "repeats the random choice"),
+        ("jobs", os.cpu_count(), "processes at the same time"),
+    ]:
+        parser.add_argument(f"--{option}", type=type(default), default=default, help=text)
+    options = parser.parse_args(words)
     programs = {
         p.name: p for p in helpers.programs() if not p.expect and not {"mpi", "opencl"} & set(p.libraries)
     }
@@ -215,7 +250,7 @@ def main(words):
     builds = [name for name in BUILDS if name == "plain" or not options.own_check]
     builds = builds[:2] if options.permanent else builds
     compilers = {
-        name: shared.commands(needed, f"BIN={helpers.BUILD}/mutate/{name}", *BUILDS[name]) for name in builds
+        name: commands(needed, f"BIN={helpers.BUILD}/mutate/{name}", *BUILDS[name]) for name in builds
     }
     counts, begin = collections.Counter(), time.monotonic()
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
@@ -230,18 +265,22 @@ def main(words):
                 counts["programs not run"] += 1
                 print(f"{program}: not run: {runs or 'it ends with an error without a mistake'}")
     tasks = [(m, [p for p in users[m.file][:4] if p in stages], stages, compilers) for m in found]
-    tasks = [task for task in tasks if task[1]]
-
-    def figures(done):
-        noticed = sum(done[by] for by in ("own check", "make check", "sanitizers"))
-        total = noticed + done["survived"]
-        detected = f"{noticed} of {total}, {100 * noticed / max(1, total):.1f} %"
-        minutes = f"{(time.monotonic() - begin) / 60:.1f}"
-        return {"programs": len(stages), **+done, "detected": detected, "minutes": minutes}
-
-    pool = concurrent.futures.ProcessPoolExecutor
-    status = shared.campaign(options, pool, one, tasks, figures, counts)
-    return status or int(counts["programs not run"] > 0)
+    late = 0
+    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
+        for mutant, by in pool.map(attack, [task for task in tasks if task[1]]):
+            counts[by] += 1
+            # A permanent one must be noticed by what it names, or earlier.
+            too_late = mutant.by and by not in (mutant.by, "own check")
+            late += bool(too_late)
+            if too_late or by == "survived":
+                print(f"{by}: {mutant}{', noticed too late' * bool(too_late)}", flush=True)
+    noticed = sum(counts[by] for by in ("own check", "make check", "sanitizers"))
+    total = noticed + counts["survived"]
+    shown = {"programs": len(stages), **+counts, "seed": options.seed}
+    shown["detected"] = f"{noticed} of {total}, {100 * noticed / max(1, total):.1f} %"
+    shown["minutes"] = f"{(time.monotonic() - begin) / 60:.1f}"
+    print("mutate.py: " + ", ".join(f"{what} {value}" for what, value in shown.items()))
+    return int(late > 0 or counts["programs not run"] > 0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A library for LD_PRELOAD that makes one request of a program fail: faults.py uses it.
+ * A library for LD_PRELOAD that makes one request of a program fail, for test_exhausted.py and others.
  *
  * REFUSE=memory:7 fails the seventh request for memory, REFUSE=memory:7+ also all later ones. The kinds:
  *

@@ -1,42 +1,35 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""faults.py: makes each CUDA call of every program fail in turn, and each request to the operating system: allocations of memory,
-opening, writing and closing files, starting threads and processes. The first run lets call 1 fail, the second run call 2, and so on.
-A disk is full after 0, 1, 2 … KiB of a file.
-Of more than 300 requests of one kind in a program (`--most`), 300 are chosen at random, and `--minutes` ends the attack early.
+"""Each CUDA call of a program fails in turn, and each request to the operating system: allocations of memory, opening, writing and closing
+files, starting threads and processes. A disk is full after 0, 1, 2 … KiB of a file. By default four requests of each of six programs;
+FAULTS=all takes those of all programs, of more than 300 of one kind 300 at random.
+
 Exit status 0 counts as correct only with the whole output of a run without a failure; otherwise the program must print one line that
 says what failed and end with a documented status. A crash, a run that does not end, a file that is written in part, or a temporary
 file that is left behind is a defect.
 
 CUDA calls fail through CUDA_CPU_FAIL (cucc/README.md), writing through a limit on the size of files, other requests to the operating
-system through refuse.c. Each call fails
-alone with cudaErrorUnknown, then with --errors random errors, every other time together with all later calls. Every other request for
-memory fails together with all later ones. In a program that does not run with refuse.c preloaded, only CUDA calls fail. Programs run as
-they do in make check, with small sizes. Exit status 1 if there is a defect."""
+system through attacks/refuse.c. Each call fails alone with cudaErrorUnknown, then with two random errors, every other time together with
+all later calls. Every other request for memory fails together with all later ones. In a program that does not run with refuse.c preloaded,
+only CUDA calls fail. Programs run as they do in make check, with small sizes."""
 import collections
 import concurrent.futures
 import errno
 import hashlib
-import math
 import os
 import pathlib
 import random
 import re
 import resource
-import sys
 import tempfile
-import time
 
-import shared
-from shared import helpers
+import pytest
 
-KINDS = {
-    "calls": "failing calls",
-    "memory": "failing allocations",
-    "files": "failing file operations",
-    "writes": "full disks",
-    "starts": "refused threads, processes and pipes",
-}
+import helpers
+from test_attacks import pytestmark  # noqa: F401
+from test_exhausted import refuse
+
+ALL = os.environ.get("FAULTS") == "all"
+KINDS = ["calls", "memory", "files", "writes", "starts"]
 # Errors that programs or the runtime treat in a special way, and common ones
 ERRORS = """cudaErrorInvalidValue cudaErrorMemoryAllocation cudaErrorInitializationError cudaErrorInvalidConfiguration
 cudaErrorInsufficientDriver cudaErrorDevicesUnavailable cudaErrorNoDevice cudaErrorInvalidDevice cudaErrorNoKernelImageForDevice
@@ -75,8 +68,8 @@ class Reference:
 
     def __init__(self, program):
         runs = [start(program, {}) for _ in range(3)]
-        unread = start(program, {"LD_PRELOAD": str(shared.library("refuse")), "REFUSE": "reads:1+"})
-        none = start(program, {"LD_PRELOAD": str(shared.library("refuse")), "REFUSE": "starts:1000000000"})
+        unread = start(program, refuse("reads:1+"))
+        none = start(program, refuse("starts:1000000000"))
         # False for a library that replaces functions of the C library itself, as UCX below Open MPI does.
         self.can_preload = none.status == runs[0].status
         self.endless = any(run.status is None for run in [*runs, unread])
@@ -125,9 +118,9 @@ class Reference:
 class Walk:
     """Makes the requests of one program fail, one after the other."""
 
-    def __init__(self, program, options):
-        self.program, self.reference, self.options = program, Reference(program), options
-        self.rng = random.Random(f"{options.seed} {program}")
+    def __init__(self, program, seed):
+        self.program, self.reference = program, Reference(program)
+        self.rng = random.Random(f"{seed} {program}")
         self.done = collections.Counter()
         self.defects = []
 
@@ -139,15 +132,10 @@ class Walk:
         if kind == "writes":
             return {}
         later = kind == "memory" and number % 2 == 0
-        return {
-            "LD_PRELOAD": str(shared.library("refuse")),
-            "REFUSE": f"{kind}:{number}{'+' if later else ''}",
-        }
+        return refuse(f"{kind}:{number}{'+' if later else ''}")
 
     def attack(self, kind, number, variant=0):
-        """Whether there was such a request; after --minutes there is none."""
-        if time.monotonic() > self.options.end:
-            return False
+        """Whether there was such a request."""
         settings = self.settings(kind, number, variant)
         limit = (number - 1) * 1024 if kind == "writes" else resource.RLIM_INFINITY
         run = start(self.program, settings, limit)
@@ -175,64 +163,53 @@ class Walk:
         return there
 
     def all(self, kind):
-        """Each request in turn. Of more than --most, that many are chosen at random; with --sample, four of the first ones."""
-        variants = range(1 + self.options.errors if kind == "calls" else 1)
-        if self.options.sample:
+        """Each request in turn, or four of the first ones."""
+        variants = range(3 if kind == "calls" else 1)
+        if not ALL:
             for _ in range(4):
                 self.attack(kind, self.rng.randrange(1, 40), self.rng.choice(variants))
             return
         count = self.count(kind)
-        for number in self.rng.sample(range(1, count + 1), min(count, self.options.most)):
+        for number in self.rng.sample(range(1, count + 1), min(count, 300)):
             for variant in variants:
                 self.attack(kind, number, variant)
 
 
-def attack(task):
-    """Walks through all kinds for a program; with --sample through a random one. Returns what came of them, and the defects."""
-    program, options = task
-    if time.monotonic() > options.end:
-        return None, {}, []
-    walk = Walk(program, options)
+def walk_through(program, seed):
+    """All kinds of a program, or a random one. Returns the defects, and prints what has failed."""
+    walk = Walk(program, seed)
     if walk.reference.endless:
-        return program, {"programs": 1}, [f"did not end within {TIME_LIMIT} s, without a failure"]
+        return [f"{program}: did not end within {TIME_LIMIT} s, without a failure"]
     # MPI's library has files of its own.
     kinds = [kind for kind in KINDS if kind == "calls" or walk.reference.can_preload]
     kinds = [kind for kind in kinds if kind != "writes" or "mpi" not in program.needs]
-    for kind in [walk.rng.choice(list(KINDS))] if options.sample else kinds:
+    for kind in kinds if ALL else [walk.rng.choice(KINDS)]:
         walk.all(kind)
-    told = ", ".join(f"{kind} {walk.done[kind]}" for kind in kinds)
-    return f"{str(program):36} failed: {told}", walk.done + collections.Counter(programs=1), walk.defects
+    print(f"{program} failed:", dict(walk.done), flush=True)
+    return walk.defects
 
 
-def main(words):
-    options = shared.parse(
-        __doc__,
-        words,
-        most=(300, "at most so many requests of a kind of a program"),
-        sample=(0, "only 4 requests of each of so many programs"),
-        errors=(2, "random errors of each CUDA call in turn"),
-        minutes=(math.inf, "stop after that time"),
-    )
-    options.end = time.monotonic() + 60 * options.minutes
-    if helpers.backend() != "cpu" or helpers.sanitized():
-        print("faults.py: needs a build for the CPU back end without sanitizers", file=sys.stderr)
-        return 64
-    programs = [p for p in helpers.programs() if p.built and p.name in (options.programs or p.name)]
-    if options.sample:  # ladders and several processes take long
-        programs = [p for p in programs if not p.bench and "mpi" not in p.needs]
-    count = min(len(programs), options.sample or len(programs))
-    programs = random.Random(options.seed).sample(programs, count)
-    programs.sort(key=lambda program: program.bench != "")  # ladders come last
-    tasks = [(program, options) for program in programs]
-    told = {
-        "programs": "programs",
-        **KINDS,
-        "ended": "ended with one line",
-        "went on": "right result all the same",
-    }
-    figures = lambda done: {text: done[kind] for kind, text in told.items()}  # noqa: E731
-    return shared.campaign(options, concurrent.futures.ThreadPoolExecutor, attack, tasks, figures)
+def test_faults(rng):
+    programs = [p for p in helpers.programs() if p.built]
+    if not ALL:  # ladders and several processes take long
+        programs = rng.sample([p for p in programs if not p.bench and "mpi" not in p.needs], 6)
+    seed = rng.randrange(1 << 31)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() if ALL else 2) as pool:
+        defects = list(pool.map(lambda program: walk_through(program, seed), programs))
+    assert [defect for found in defects for defect in found] == []
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+@pytest.mark.parametrize(
+    "script, says",
+    [
+        ("kill -11 $$", "ended by signal 11"),
+        ("echo why >&2; echo half >dot.out; exit 1", "made dot.out"),
+        ("exit 1", "no line that says what failed"),
+        ("exit 0", "stdout is not complete"),
+    ],
+)
+def test_a_failure_that_is_not_told_is_found(planted, script, says):
+    told = 'echo "cuda on the CPU: CUDA_CPU_FAIL=1: x" >&2'
+    program = planted(f'[ -z "$CUDA_CPU_FAIL" ] || {{ {told}; {script}; }}\necho right\n')
+    walk = Walk(program, 1)
+    assert walk.attack("calls", 1) and says in walk.defects[0]
