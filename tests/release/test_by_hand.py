@@ -14,12 +14,12 @@ from trees import NVCC, copy_sources, needs_nvcc, run
 BUILDABLE = sorted((p for p in helpers.programs() if p.built), key=lambda p: len(p.source))
 
 
-def of_each_line(compiler):
-    """The shortest program of each list of options."""
-    lines = {}
+def of_each_need():
+    """The shortest program of each list of needs that add an option, so also of each line that there should be."""
+    shortest = {}
     for program in BUILDABLE:
-        lines.setdefault(re.sub(r"-o \S+ \S+", "", programs.by_hand(program, compiler)), program)
-    return list(lines.values())
+        shortest.setdefault(re.sub(r"(gpus|sm)=\S*|libs=|thrust", "", program.needs).strip(" ,"), program)
+    return list(shortest.values())
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def build(tree, program, compiler):
 def test_with_cucc(tree, rng):
     """Those, the programs that are compiled differently without a library, and one at random; BY_HAND=all takes all."""
     others = [p for p in BUILDABLE if re.search(r"^#\s*if.*HAVE_", p.source, re.M)]
-    chosen = {*of_each_line("cucc"), *others, rng.choice(BUILDABLE)}
+    chosen = {*of_each_need(), *others, rng.choice(BUILDABLE)}
     for program in BUILDABLE if os.environ.get("BY_HAND") == "all" else chosen:
         binary, log = build(tree, program, "cucc/cucc")
         assert "warning" not in log and "Usage" in run(tree, binary, "--help"), program
@@ -47,5 +47,5 @@ def test_with_cucc(tree, rng):
 
 @needs_nvcc
 def test_with_nvcc(tree):
-    for program in of_each_line("nvcc"):
+    for program in of_each_need():
         build(tree, program, NVCC)
