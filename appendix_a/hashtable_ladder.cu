@@ -364,7 +364,7 @@ __device__ static void find_starts(const unsigned *count, unsigned *start, unsig
 // almost full meet no long probe sequences (Robin Hood hashing). Of equal keys, which have the same home
 // sector, all but the pair with the smallest value are taken out of the bin; then the part is built once
 // more. Pairs that the part cannot hold are appended to the overflow list.
-__global__ void __launch_bounds__(BUILDERS, 2) build_sorted(Table t) {
+__global__ void __launch_bounds__(BUILDERS) build_sorted(Table t) {
     extern __shared__ __align__(16) Slot part[];
     unsigned slots = t.part_sectors * SECTOR, first = blockIdx.x * t.part_sectors;
     unsigned *count = (unsigned *)(part + slots), *start = count + t.part_sectors; // of each sector

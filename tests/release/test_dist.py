@@ -7,7 +7,6 @@ import tarfile
 
 import pytest
 
-import helpers
 from trees import ROOT, make, run, stand_in
 
 VERSION = (ROOT / "VERSION").read_text().strip()
