@@ -154,6 +154,9 @@ static const Token *find_wait(Unit *u, const Token *parameters, Token *body, boo
             if (f->seen || f->name->system)
                 continue;
             f->seen = true;
+            for (const Token *t = f->open; t < f->open->match && !is_ours(t); t++)
+                if (is(t, "volatile"))
+                    return i;
             if (find_wait(u, f->open, f->body, false))
                 return i;
         }
@@ -190,4 +193,19 @@ bool may_take_reference(Unit *u, const Token *name) {
             if (kind(i) == '&')
                 return true;
     return false;
+}
+
+// True if a function that is not a kernel may ask for the index of the thread that calls it.
+bool functions_know_thread(const Unit *u) {
+    static int known = -1;
+    for (const Token *i = u->begin; i < u->end && known < 0; i++) {
+        if (is(i, "__global__")) {
+            while (i < u->end && !strchr(";{", kind(i)))
+                i++;
+            i = kind(i) == '{' ? i->match : i;
+        }
+        if (!i->system && !is_ours(i) && is_one_of(i, " threadIdx thread_rank this_thread_block asm __asm__ "))
+            known = 1;
+    }
+    return known = known > 0;
 }

@@ -84,13 +84,37 @@ static Node *read_inside(Split *s, Token *i, Token *last, const Token *scope, To
     return *block ? read_sequence(s, i + 1, i->match, i->match) : read_sequence(s, i, last + 1, scope);
 }
 
+static bool uses_memory(const Token *i, const Token *last) {
+    for (; i < last; i++)
+        if (kind(i) == '[' || kind(i) == ARROW || (kind(i) == '*' && !ends_expression(i - 1)))
+            return true;
+    return false;
+}
+
+// The loops over threads at both sides of a branch, and in two iterations, run as if a barrier were between them.
+// That must not hide that one is missing.
+static void check_ends(Split *s, const Node *node) {
+    bool barriers = true, begins = false, ends = false, crossed = false;
+    for (const Node *n = node->inside; n; n = n->next) {
+        const bool region = n->kind == 'r', uses = region && uses_memory(n->first, n->last);
+        barriers &= n->kind == 'b';
+        begins |= uses && !crossed;
+        ends = uses || (ends && n->kind != 'b' && n->kind != 'c');
+        crossed |= n->kind == 'b' || n->kind == 'c';
+    }
+    if (is(node->first, "if") ? barriers && !node->other : begins && ends && kind(node->first) != '{')
+        refuse(s, node->first,
+               is(node->first, "if") ? "a branch has nothing but a barrier"
+                                     : "there may be no barrier between two iterations of a loop");
+}
+
 static void read_control(Split *s, Node *node) {
     Token *i = node->first, *body = i;
     if (is(i, "do")) {
         Token *last = last_of(i + 1);
         node->header = last + 2;
         node->inside = read_inside(s, i + 1, last, last, &node->block);
-        return;
+        return check_ends(s, node);
     }
     if (kind(i) != '{') {
         node->header = is(i + 1, "constexpr") ? i + 2 : i + 1;
@@ -111,6 +135,7 @@ static void read_control(Split *s, Node *node) {
         node->else_word = last + 1;
         node->other = read_inside(s, last + 2, node->last, node->last, &node->else_block);
     }
+    check_ends(s, node);
 }
 
 // Reads the statements from token i to `end`. `scope`: the end of the scope of what they declare
@@ -350,17 +375,35 @@ static void declare_places(Split *s, Text *text, int region) {
     }
 }
 
-static void open_region(Writer *w, Node *first, Token *before) {
+// True if nothing that is called here can ask for the thread's index. Operators and constructors do not show as
+// calls: functions_know_thread() is about them.
+static bool is_quiet(const Token *i, const Token *last) {
+    for (; i < last; i++)
+        if (kind(i + 1) == '(' &&
+            (kind(i) == '>' || kind(i) == ']' || (kind(i) == ')' && kind(i + 2) == '*') ||
+             (kind(i) == IDENT && !is_one_of(i, statement_words) && !is_one_of(i, type_words))))
+            return false;
+    return true;
+}
+
+// Begins the loop of the region from node `first` to `last`. In `vector` loops, threads do each operation together.
+static void open_region(Writer *w, const Node *first, const Node *last, bool vector, Token *before) {
     Split *s = w->s;
     Text text = empty_text();
+    const bool quiet = is_quiet(first->first, last->last) && !functions_know_thread(s->u);
     declare_places(s, &text, first->region);
     append_text(&text, " for (unsigned cu_z = cu_w.z; cu_z < cu_w.end_z; ++cu_z)"
-                       " for (unsigned cu_y = cu_w.y; cu_y < cu_w.end_y; ++cu_y)"
-                       " for (unsigned cu_x = cu_w.x; cu_x < cu_w.end_x; ++cu_x) {"
-                       " [[maybe_unused]] const uint3 threadIdx = cu_w.turn(cu_x, cu_y, cu_z);"
-                       " [[maybe_unused]] const unsigned cu_t = cu_w.index(cu_x, cu_y, cu_z);");
+                       " for (unsigned cu_y = cu_w.y; cu_y < cu_w.end_y; ++cu_y)");
+    if (vector && quiet)
+        append_text(&text, format("\n#pragma omp simd\n# %u \"%.*s\"\n", (unsigned)first->first->line,
+                                  (int)first->first->file->length, first->first->file->name));
+    append_filled(&text,
+                  " for (unsigned cu_x = cu_w.x; cu_x < cu_w.end_x; ++cu_x) {"
+                  " [[maybe_unused]] const uint3 threadIdx = $turn{cu_x, cu_y, cu_z};"
+                  " [[maybe_unused]] const size_t cu_r = cu_w.row(cu_y, cu_z);",
+                  "turn", quiet ? "" : "::threadIdx = ");
     if (w->live)
-        append_text(&text, " if (cu_gone[cu_t]) continue;");
+        append_text(&text, " if (cu_gone(cu_r, cu_x)) continue;");
     append_text(&text, " {");
     for (int n = 0; n < s->count; n++) {
         const Variable *v = &s->variables[n];
@@ -371,18 +414,18 @@ static void open_region(Writer *w, Node *first, Token *before) {
             append_filled(&text, " [[maybe_unused]] $x $init;", "x", declarator(v, ""), "init",
                           spelling(v->init, v->after));
         else if (v->keeping == COPY || v->keeping == REFERENCE)
-            append_filled(&text, " [[maybe_unused]] cu_t_$x $reference$x = cu_k_$x[cu_t];", "x", x,
+            append_filled(&text, " [[maybe_unused]] cu_t_$x $reference$x = cu_k_$x(cu_r, cu_x);", "x", x,
                           "reference", v->keeping == REFERENCE ? "&" : "");
     }
     insert_between(s->u, before, text.data);
 }
 
 // if (threadIdx.x < n) … as the only statement of a region: the others of a row need not be looked at.
-static void stop_early(Split *s, Node *node) {
+static bool stop_early(Split *s, Node *node) {
     Token *i = node->first, *open = i + 1, *close = open->match, *end = open + 1;
     const Token *culprit;
     if (!is(i, "if") || kind(open) != '(' || is(last_of(close + 1) + 1, "else"))
-        return;
+        return false;
     while (end < close && kind(end) != '<' && kind(end) != OPERATOR)
         end++;
     const bool equal = kind(end) == OPERATOR && is_thread_x(s, open + 1, end) && end->text[0] == '=' &&
@@ -392,12 +435,13 @@ static void stop_early(Split *s, Node *node) {
                       (kind(end) == OPERATOR && end->length == 2 && end->text[0] == '<');
     for (const Token *t = end + 1; t < close && !equal; t++)
         if (!less || kind(t) == OPERATOR || kind(t) == '=' || (kind(t) && strchr("&|?,<>^!", kind(t))))
-            return;
+            return false;
     if (!equal &&
         (!less || !is_thread_x(s, open + 1, end) || !is_uniform(s, end + 1, close, false, &culprit)))
-        return;
+        return false;
     insert_between(s->u, close, " {");
     insert_after(s->u, node->last, " } else break;");
+    return true;
 }
 
 // Divides a declaration if its variables have to be declared in different ways.
@@ -425,11 +469,11 @@ static void rewrite_declaration(Split *s, Node *node) {
                       outside      ? ""
                       : !reference ? fill("[[maybe_unused]] $x", "x", declarator(v, ""))
                       : v->init    ? fill("cu_t_$x cu_i_$x ", "x", x)
-                                   : fill("[[maybe_unused]] cu_t_$x &$x = cu_k_$x[cu_t]", "x", x));
+                                   : fill("[[maybe_unused]] cu_t_$x &$x = cu_k_$x(cu_r, cu_x)", "x", x));
         if (reference && v->init)
             insert_before(
                 s->u, v->after,
-                fill("; [[maybe_unused]] cu_t_$x &$x = ::cuda_cpu::keep(cu_k_$x[cu_t], cu_i_$x)", "x", x));
+                fill("; [[maybe_unused]] cu_t_$x &$x = ::cuda_cpu::keep(cu_k_$x(cu_r, cu_x), cu_i_$x)", "x", x));
         if (kind(v->after) == ',')
             edit(s->u, v->after->text, 1, ";");
     }
@@ -443,7 +487,7 @@ static bool write_returns(Writer *w, const Node *node) {
             continue;
         found = true;
         edit(w->s->u, i->text, i->length,
-             fill(w->live ? "{ cu_gone[cu_t] = true; --cu_live; goto cu_end_$n" : "{ goto cu_end_$n", "n",
+             fill(w->live ? "{ cu_gone(cu_r, cu_x) = true; --cu_live; goto cu_end_$n" : "{ goto cu_end_$n", "n",
                   format("%d", node->region)));
         insert_after(w->s->u, i + 1, " }");
     }
@@ -461,7 +505,7 @@ static void close_region(Writer *w, Node *last, bool returns) {
             append_filled(&text, " cu_k_$x = $x;", "x", x);
             append_filled(&later, " [[maybe_unused]] $type = cu_k_$x;", "type", declarator(v, ""), "x", x);
         } else if (v->keeping == COPY && (here || (v->modified && v->used[last->region]))) {
-            append_filled(&text, " cu_k_$x.put(cu_t, $x);", "x", x);
+            append_filled(&text, " cu_k_$x.put(cu_r, cu_x, $x);", "x", x);
         }
     }
     append_text(&text, " }");
@@ -490,7 +534,6 @@ static void write_sequence(Writer *w, Node *node, Token *before) {
     for (; node; node = node->next) {
         if (node->kind == 'r') {
             Node *first = node;
-            open_region(w, first, before);
             bool returns = false;
             for (;; node = node->next) {
                 returns |= write_returns(w, node);
@@ -498,8 +541,8 @@ static void write_sequence(Writer *w, Node *node, Token *before) {
                 if (!node->next || node->next->kind != 'r')
                     break;
             }
-            if (first == node)
-                stop_early(w->s, node);
+            const bool early = first == node && stop_early(w->s, node);
+            open_region(w, first, node, !early && !returns && !w->live, before);
             close_region(w, node, returns);
         } else if (node->kind == 'b') {
             insert_between(u, before, " { if (__builtin_expect(cu_w.fibers, 0))");

@@ -191,6 +191,7 @@ void translate_shifts(Unit *u);
 // calls.c, split.c: kernels with barriers as loops
 const Token *waits_elsewhere(Unit *u, const Token *parameters, Token *body);
 bool may_take_reference(Unit *u, const Token *name);
+bool functions_know_thread(const Unit *u);
 bool split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start);
 
 // scope.c: the pass over all tokens

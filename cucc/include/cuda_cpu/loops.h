@@ -23,10 +23,8 @@ struct Way {
         return {t.x, t.y, t.z, t.x + 1, t.y + 1, t.z + 1, dim.x, dim.y, t.x + dim.x * (t.y + dim.y * t.z),
                 1,   true};
     }
-    // The place of a thread in what is kept for each thread
-    unsigned index(unsigned i, unsigned j, unsigned k) const { return i + columns * (j + rows * k) - first; }
-    // Begins the turn of a thread. Regions use the result, functions that they call the variable.
-    static uint3 turn(unsigned i, unsigned j, unsigned k) { return threadIdx = {i, j, k}; }
+    // The place of the first thread of a row in what is kept for each thread
+    size_t row(unsigned j, unsigned k) const { return columns * (j + (size_t)rows * k) - first; }
 };
 
 inline void *Block::keep(size_t bytes) {
@@ -61,11 +59,13 @@ template <class T> class EachThread {
             current_block->release(all);
     }
     EachThread(const EachThread &) = delete;
-    Value &operator[](unsigned t) const { return all[t]; }
-    void put(unsigned t, const Value &value) const { ::new ((void *)&all[t]) Value(value); }
-    void fill(const Value &value) const {
+    // Of the thread at place x in the row that begins at this place. The compiler knows that the index of an
+    // array does not overflow, so that it sees consecutive elements.
+    Value &operator()(size_t row, unsigned x) const { return (*(Value(*)[max_threads])(all + row))[x]; }
+    void put(size_t row, unsigned x, Value value) const { ::new ((void *)&(*this)(row, x)) Value(value); }
+    void fill(Value value) const {
         for (unsigned t = 0; t < count; ++t)
-            put(t, value);
+            put(0, t, value);
     }
 };
 

@@ -96,8 +96,8 @@ __global__ void moving(const int *in, int *x, int n) {
         if ((int)threadIdx.x < left)
             *to += part[left - 1 - threadIdx.x % left];
         left -= 4;
-        __syncthreads();
         atomicAdd(&counter, part[0]);
+        __syncthreads();
     }
 }
 
@@ -141,8 +141,10 @@ __global__ void from_variable(int *x) {
 // fibers: a barrier is in a branch or loop that depends on 'copy', which may differ between threads
 __global__ void from_copy(int *x) {
     int mine = threadIdx.x, copy = mine;
-    if (copy < 1000)
+    if (copy < 1000) {
+        x[0] = 5;
         __syncthreads();
+    }
     x[threadIdx.x]++;
 }
 
@@ -150,9 +152,30 @@ __global__ void from_copy(int *x) {
 __global__ void from_parameter(int *x, int n) {
     if (threadIdx.x == 3)
         n *= 2;
-    if (n > 0)
+    if (n > 0) {
+        x[0] = n;
         __syncthreads();
+    }
     x[threadIdx.x] += n;
+}
+
+// fibers: a branch has nothing but a barrier
+__global__ void barrier_on_request(int *x, int n) {
+    x[threadIdx.x]++;
+    if (n)
+        __syncthreads();
+    x[0] = x[threadIdx.x];
+}
+
+// fibers: there may be no barrier between two iterations of a loop
+__global__ void missing_barrier(int *x, int n) {
+    __shared__ int s[64];
+    for (int i = 0; i < n; i++) {
+        s[threadIdx.x] = i;
+        __syncthreads();
+        int left = s[threadIdx.x ^ 1];
+        x[threadIdx.x] += left;
+    }
 }
 
 // fibers: threads may wait in 'atomicCAS', or it is not known here
@@ -181,8 +204,8 @@ __global__ void hidden(int *x) {
     __syncthreads();
     for (int k = 0; k < 3; k++) {
         int i = 5 + k;
-        __syncthreads();
         x[i] = 1;
+        __syncthreads();
     }
     x[i + 8] = i;
 }

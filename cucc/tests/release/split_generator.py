@@ -114,6 +114,10 @@ class Generator:
         self.own, self.fixed, self.same, self.arrays = saved
         return f"{{\n{text}\n}}"
 
+    def body(self, depth, in_loop):
+        """Of a loop; mostly with a barrier between two iterations"""
+        return f"{{ {self.block(depth - 1, in_loop)} {self.rng.choice([''] + 5 * ['__syncthreads();'])} }}"
+
     def statement(self, depth, in_loop):
         kind = self.rng.randrange(20)
         if kind < 5:
@@ -123,7 +127,7 @@ class Generator:
         if kind < 12:
             return self.exchange()
         if kind == 12:
-            return self.rng.choice(["__syncthreads();", f"if ({self.uniform()} > 2) __syncthreads();"])
+            return self.rng.choice(["__syncthreads();", f"if ({self.uniform()} > 2) {{ {self.region()} __syncthreads(); }}"])
         assignable = [x for x in self.same if x not in self.kept]
         if kind == 13 and assignable:
             x = self.rng.choice(assignable)
@@ -140,13 +144,13 @@ class Generator:
         self.kept.add(i)
         self.same.append(i)
         if kind == 16:
-            text = f"for (int {i} = ({bound} + 1) & 3; {i} >= 0; --{i}) {self.block(depth - 1, 'for')}"
+            text = f"for (int {i} = ({bound} + 1) & 3; {i} >= 0; --{i}) {self.body(depth, 'for')}"
         elif kind == 17:
-            text = f"#pragma unroll\nfor (int {i} = 1; {i} < (({bound} + 1) & 7); {i} <<= 1) {self.block(depth - 1, 'for')}"
+            text = f"#pragma unroll\nfor (int {i} = 1; {i} < (({bound} + 1) & 7); {i} <<= 1) {self.body(depth, 'for')}"
         elif kind == 18:
-            text = f"{{ int {i} = 3;\nwhile ({i} > 0) {{ {i} -= 1; {self.block(depth - 1, 'while')} }} }}"
+            text = f"{{ int {i} = 3;\nwhile ({i} > 0) {{ {i} -= 1; {self.body(depth, 'while')} }} }}"
         else:
-            text = f"{{ int {i} = 2;\ndo {{ {self.exchange()} {self.block(depth - 1, 'while')} }} while ({i}-- > 0); }}"
+            text = f"{{ int {i} = 2;\ndo {{ {self.exchange()} {self.body(depth, 'while')} }} while ({i}-- > 0); }}"
         self.same.remove(i)
         self.loops -= 1
         return text
@@ -179,7 +183,7 @@ PROLOGUE = """#include <cstdio>
 constexpr int LIMIT = 6;
 enum { FEW = 2 };
 struct Pair { unsigned a, b; };
-__device__ unsigned helper(unsigned rank, int n) { return rank * n + threadIdx.x + 2 * threadIdx.y; }
+__device__ unsigned helper(unsigned rank, int n) { return rank * n + INDEX; }
 __device__ void change(unsigned *x, unsigned y) { *x = *x * 3 + y; }
 __device__ void change_reference(unsigned &x, unsigned y) { x ^= y; }
 """
@@ -202,7 +206,9 @@ int main() {
 def program(rng, count):
     """A program that runs `count` pairs of kernels with blocks of several shapes and compares the bits"""
     generator = Generator(rng)
-    text = PROLOGUE + "".join(generator.kernels(k) for k in range(count)) + "unsigned *in, *one, *two;" + MAIN
+    # If no function asks for the thread's index, compilers may use vectors.
+    prologue = PROLOGUE.replace("INDEX", rng.choice(["threadIdx.x + 2 * threadIdx.y", "n / 3"]))
+    text = prologue + "".join(generator.kernels(k) for k in range(count)) + "unsigned *in, *one, *two;" + MAIN
     for k in range(count):
         text += f"""    for (dim3 block : blocks) for (int n : {{1, 8}}) {{
         run(split{k}<unsigned, 3>, one, block, n); run(whole{k}<unsigned, 3>, two, block, n); cudaDeviceSynchronize();
