@@ -138,6 +138,36 @@ static void read_control(Split *s, Node *node) {
     check_ends(s, node);
 }
 
+static bool is_atomic(const Token *i) {
+    return kind(i) == IDENT && i->length > 6 && strncmp(i->text, "atomic", 6) == 0;
+}
+
+// True for a loop with atomics and a stride: neighbouring threads read neighbouring elements, so each cache line
+// would be loaded again by each thread if one after the other ran the whole loop.
+static bool is_strided(Token *i, Token *last) {
+    Token *header = i + 1, *body = kind(header) == '(' ? header->match + 1 : last;
+    bool atomic = false, stride = false;
+    for (const Token *t = is(i, "for") ? statement_end(header + 1) : body; t < last; t++) {
+        atomic |= is_atomic(t);
+        stride |= kind(t) == '+' && kind(t + 1) == '=' && kind(t - 1) == IDENT && (t < body || is(i, "while"));
+        if (is_one_of(t, " return break continue "))
+            return false;
+    }
+    return atomic && stride && is_one_of(i, " for while ");
+}
+
+static void read_strided(Split *s, Node *node) {
+    Token *from = node->first;
+    if (is(from, "for")) {
+        from = statement_end(from + 2) + 1;
+        node->inside = new_node(s, 'r', node->first + 2, from - 1);
+        node->inside->is_declaration = add_variables(s, node->inside, from - 1, node->last + 1, false);
+    }
+    node->kind = 'c';
+    node->in_step = true;
+    node->other = new_node(s, 'r', from, node->last);
+}
+
 // Reads the statements from token i to `end`. `scope`: the end of the scope of what they declare
 static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
     Node *first = NULL, **link = &first;
@@ -163,6 +193,8 @@ static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
                 refuse(s, i,
                        barrier ? "a barrier is in a switch or an expression"
                                : "a break or continue crosses a barrier");
+        } else if (is_strided(i, last)) {
+            read_strided(s, node);
         } else if (is_one_of(i, " typedef using struct class union enum static_assert template ")) {
             node->kind = 'd';
         } else {
@@ -376,13 +408,15 @@ static void declare_places(Split *s, Text *text, int region) {
 }
 
 // True if nothing that is called here can ask for the thread's index. Operators and constructors do not show as
-// calls: functions_know_thread() is about them.
-static bool is_quiet(const Token *i, const Token *last) {
-    for (; i < last; i++)
-        if (kind(i + 1) == '(' &&
+// calls: functions_know_thread() is about them. Atomics do not ask, but their order matters.
+static bool is_quiet(const Token *i, const Token *last, bool *vector) {
+    for (; i < last; i++) {
+        *vector &= !is_atomic(i);
+        if (kind(i + 1) == '(' && !is_atomic(i) &&
             (kind(i) == '>' || kind(i) == ']' || (kind(i) == ')' && kind(i + 2) == '*') ||
              (kind(i) == IDENT && !is_one_of(i, statement_words) && !is_one_of(i, type_words))))
             return false;
+    }
     return true;
 }
 
@@ -390,7 +424,7 @@ static bool is_quiet(const Token *i, const Token *last) {
 static void open_region(Writer *w, const Node *first, const Node *last, bool vector, Token *before) {
     Split *s = w->s;
     Text text = empty_text();
-    const bool quiet = is_quiet(first->first, last->last) && !functions_know_thread(s->u);
+    const bool quiet = is_quiet(first->first, last->last, &vector) && !functions_know_thread(s->u);
     declare_places(s, &text, first->region);
     append_text(&text, " for (unsigned cu_z = cu_w.z; cu_z < cu_w.end_z; ++cu_z)"
                        " for (unsigned cu_y = cu_w.y; cu_y < cu_w.end_y; ++cu_y)");
@@ -528,6 +562,26 @@ static void write_inside(Writer *w, Node *inside, Token *block, Token *before) {
     insert_after(w->s->u, inside->last, " }");
 }
 
+// for (int i = threadIdx.x; i < n; i += blockDim.x) …: all threads execute an iteration before the next one.
+static void write_strided(Writer *w, Node *node) {
+    Unit *u = w->s->u;
+    Token *open = node->first + 1, *before = node->inside ? node->inside->last : open;
+    edit(u, node->first->text, node->first->length, "{");
+    edit(u, open->text, 1, "");
+    if (node->inside) {
+        write_sequence(w, node->inside, open);
+        edit(u, statement_end(before + 1)->text, 1, "); cu_once = false,");
+    } else {
+        insert_before(u, open->match, "); cu_once = false");
+    }
+    insert_after(u, node->last, " }");
+    insert_between(u, before, " for (bool cu_any = true; cu_any;) { cu_any = false;");
+    write_sequence(w, node->other, before);
+    insert_between(u, before, " for (bool cu_once = true; cu_once && (");
+    insert_between(u, open->match, " { cu_any = true;");
+    insert_after(u, node->last, " } }");
+}
+
 // `before`: the token after which the sequence begins
 static void write_sequence(Writer *w, Node *node, Token *before) {
     Unit *u = w->s->u;
@@ -547,6 +601,8 @@ static void write_sequence(Writer *w, Node *node, Token *before) {
         } else if (node->kind == 'b') {
             insert_between(u, before, " { if (__builtin_expect(cu_w.fibers, 0))");
             insert_after(u, node->last, " }");
+        } else if (node->in_step) {
+            write_strided(w, node);
         } else if (node->kind == 'c') {
             write_inside(w, node->inside, node->block,
                          kind(node->first) == '{' || is(node->first, "do") ? node->first

@@ -42,6 +42,7 @@ struct Node {
                // b: barrier; j: break or continue; c: block, branch or loop with barriers
     Token *first, *last;
     bool is_declaration;
+    bool in_step; // c: a loop without barriers whose iterations all threads execute together
     int region;
     Node *next, *inside, *other; // other: the statements of else
     Token *header, *block;       // c: the ( of the condition, and the { of a block

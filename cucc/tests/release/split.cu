@@ -101,6 +101,25 @@ __global__ void moving(const int *in, int *x, int n) {
     }
 }
 
+// split
+__global__ void strides(const int *in, int *x, int n) {
+    __shared__ int bins[8];
+    bins[threadIdx.x % 8] = 0;
+    int i = threadIdx.x, seen = 0;
+    __syncthreads();
+    for (int k = threadIdx.x + 1; k < n; k += blockDim.x)
+        atomicAdd(&bins[k % 8], k), seen += in[k];
+    for (; i < n; i += 3)
+        if (i % 2)
+            atomicMax(&bins[i % 8], i);
+    while (i < 2 * n) {
+        atomicAdd(&bins[i % 8], 1);
+        i += blockDim.x;
+    }
+    __syncthreads();
+    x[threadIdx.x] += seen + i + bins[threadIdx.x % 8];
+}
+
 // fibers: threads may wait in 'wait_here', or it is not known here
 __global__ void in_function(int *x) {
     __shared__ int s;
@@ -255,6 +274,7 @@ int main() {
     dimensions<int, 5><<<1, dim3(5, 3)>>>(data, 5), show("two dimensions");
     for (int n : {1, 2, 17})
         moving<<<3, 33>>>(data + 400, data, n), show("moving");
+    strides<<<1, 64>>>(data, data, 300), show("strides");
     in_function<<<1, 64>>>(data), show("in_function");
     counted<<<1, 64>>>(data), show("counted");
     two_branches<<<1, 64>>>(data), show("two_branches");

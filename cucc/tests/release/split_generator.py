@@ -39,7 +39,7 @@ class Generator:
         return self.rng.choice([x for x in self.own if x != "step"])
 
     def region(self):  # a statement without barriers
-        x, kind = self.target(), self.rng.randrange(13)
+        x, kind = self.target(), self.rng.randrange(15)
         if kind == 0:
             return f"if ({self.thread()} & 2) {{ {x} += {self.thread()}; }} else {x} ^= 5u;"
         if kind == 1:
@@ -62,6 +62,12 @@ class Generator:
             return f"atomicAdd(&total[{self.rng.randrange(8)}], {self.thread()});"
         if kind == 8:
             return f"if (threadIdx.x < {self.rng.choice(['K', 'n', 'FEW'])}) {x} += {self.thread()};"
+        if kind in (13, 14):  # all threads execute an iteration together
+            y, count = self.name("s"), f"atomicAdd(&total[{self.rng.randrange(8)}], {self.thread()})"
+            first, step = f"unsigned {y} = threadIdx.x", f"{y} += blockDim.x + {self.rng.randrange(3)}"
+            if kind == 13:
+                return f"for ({first}; {y} < 40; {step}) {{ {count}; {x} += in[{y}]; }}"
+            return f"{{ {first}; while ({y} < 40) {{ {count}; {x} ^= {y}; {step}; }} }}"
         if kind == 9 and self.rng.random() < 0.4:
             return f"if ({self.thread()} % 11 == 3) {{ out[rank] ^= {self.thread()}; return; }}"
         return f"{x} {self.rng.choice(['=', '+=', '^=', '*='])} {self.thread()};"

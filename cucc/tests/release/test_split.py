@@ -9,7 +9,6 @@ import split_generator
 import tools
 
 SOURCE = Path(__file__).with_name("split.cu")
-LOOPS = {"CUDA_CPU_BARRIERS": "loops"}
 WAYS = {"CUDA_CPU_BARRIERS": "fibers"}, {"CUDA_CPU_SCHEDULE": "random:7"}
 
 
@@ -30,10 +29,10 @@ def test_explain():
 
 def test_loops_and_fibers_agree(tmp_path):
     built = tmp_path / "split"
-    compiled = tools.cucc("-O1", "-Wall", "-Wextra", SOURCE, "-o", built, env=LOOPS)
+    compiled = tools.cucc("-O1", "-Wall", "-Wextra", SOURCE, "-o", built)
     assert (compiled.status, compiled.err) == (0, "")
     loops = tools.execute(built)
-    assert loops.status == 0 and loops.err == "" and loops.out.count("no error") == 26, str(loops)
+    assert loops.status == 0 and loops.err == "" and loops.out.count("no error") == 27, str(loops)
     for way in WAYS:
         other = tools.execute(built, env=way)
         assert (other.status, other.out, other.err) == (0, loops.out, ""), way
@@ -46,7 +45,7 @@ def test_a_wait_that_was_not_seen_is_an_error(tmp_path):
         "__global__ void k(int *x, F f) { __syncthreads(); x[threadIdx.x] = f + 1; }\n"
         "int main() { int *x; cudaMallocManaged(&x, 256); k<<<1, 64>>>(x, F()); cudaDeviceSynchronize(); return x[5]; }\n"
     )
-    assert tools.cucc("a.cu", "-o", "a", cwd=tmp_path, env=LOOPS).status == 0
+    assert tools.cucc("a.cu", "-o", "a", cwd=tmp_path).status == 0
     loops, fibers = tools.execute(tmp_path / "a"), tools.execute(tmp_path / "a", env=WAYS[0])
     assert loops.status == 1 and "waits for others in a kernel that was split at its barriers" in loops.err
     assert (fibers.status, fibers.err) == (1, "")
@@ -57,7 +56,7 @@ def test_random_kernels(count, rng, tmp_path):
     (tmp_path / "a.cu").write_text(split_generator.program(rng, count))
     told = tools.cucc("--explain", "a.cu", cwd=tmp_path)
     assert told.out.count(": split\n") > count // 2, str(told)
-    built = tools.cucc("-O1", "-w", "a.cu", "-o", "a", cwd=tmp_path, env=LOOPS)
+    built = tools.cucc("-O1", "-w", "a.cu", "-o", "a", cwd=tmp_path)
     assert built.status == 0, str(built)
     for way in {}, WAYS[0]:
         ran = tools.execute(tmp_path / "a", env=way)
