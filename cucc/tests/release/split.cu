@@ -103,21 +103,21 @@ __global__ void moving(const int *in, int *x, int n) {
 
 // split
 __global__ void strides(const int *in, int *x, int n) {
-    __shared__ int bins[8];
-    bins[threadIdx.x % 8] = 0;
+    __shared__ int bins[16];
+    bins[threadIdx.x % 16] = 0;
     int i = threadIdx.x, seen = 0;
     __syncthreads();
     for (int k = threadIdx.x + 1; k < n; k += blockDim.x)
         atomicAdd(&bins[k % 8], k), seen += in[k];
     for (; i < n; i += 3)
         if (i % 2)
-            atomicMax(&bins[i % 8], i);
+            atomicMax(&bins[8 + i % 8], i);
     while (i < 2 * n) {
         atomicAdd(&bins[i % 8], 1);
         i += blockDim.x;
     }
     __syncthreads();
-    x[threadIdx.x] += seen + i + bins[threadIdx.x % 8];
+    x[threadIdx.x] += seen + i + bins[threadIdx.x % 16];
 }
 
 // fibers: threads may wait in 'wait_here', or it is not known here
