@@ -5,7 +5,7 @@ set -eu
 cd "${0%/*}"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-CUDA_CPU_BARRIERS=loops ../cucc -Xcompiler -fopenmp cpu_speed.cu -o "$folder/cpu_speed"
+../cucc -Xcompiler -fopenmp cpu_speed.cu -o "$folder/cpu_speed"
 # By default OpenMP's idle threads spin for milliseconds, which would take a core from the kernel that is timed next.
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY-passive}"
 "$folder/cpu_speed"
