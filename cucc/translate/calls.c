@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which functions a kernel calls, and whether one of them may wait for other threads
+// Which functions a kernel calls: whether one may wait for other threads, or asks for the index of its thread
 #include "translate.h"
 
 // A function with a body. There may be several of a name: overloads, and members of classes.
@@ -204,8 +204,41 @@ bool functions_know_thread(const Unit *u) {
                 i++;
             i = kind(i) == '{' ? i->match : i;
         }
-        if (!i->system && !is_ours(i) && is_one_of(i, " threadIdx thread_rank this_thread_block asm __asm__ "))
+        if (!i->system && !is_ours(i) &&
+            is_one_of(i, " threadIdx thread_rank this_thread_block asm __asm__ "))
             known = 1;
     }
     return known = known > 0;
+}
+
+static bool is_atomic(const Token *i) {
+    return kind(i) == IDENT && i->length > 6 && strncmp(i->text, "atomic", 6) == 0;
+}
+
+// True if nothing that is called here can ask for the thread's index. Operators and constructors do not show
+// as calls: functions_know_thread() is about them. Atomics do not ask, but their order matters.
+bool is_quiet(const Token *i, const Token *last, bool *vector) {
+    for (; i < last; i++) {
+        *vector &= !is_atomic(i);
+        if (kind(i + 1) == '(' && !is_atomic(i) &&
+            (kind(i) == '>' || kind(i) == ']' || (kind(i) == ')' && kind(i + 2) == '*') ||
+             (kind(i) == IDENT && !is_one_of(i, statement_words) && !is_one_of(i, type_words))))
+            return false;
+    }
+    return true;
+}
+
+// True for a loop with atomics and a stride: neighbouring threads read neighbouring elements, so each cache
+// line would be loaded again by each thread if one after the other ran the whole loop.
+bool is_strided(Token *i, Token *last) {
+    Token *header = i + 1, *body = kind(header) == '(' ? header->match + 1 : last;
+    bool atomic = false, stride = false;
+    for (const Token *t = is(i, "for") ? statement_end(header + 1) : body; t < last; t++) {
+        atomic |= is_atomic(t);
+        stride |=
+            kind(t) == '+' && kind(t + 1) == '=' && kind(t - 1) == IDENT && (t < body || is(i, "while"));
+        if (is_one_of(t, " return break continue "))
+            return false;
+    }
+    return atomic && stride && is_one_of(i, " for while ");
 }

@@ -91,8 +91,8 @@ static bool uses_memory(const Token *i, const Token *last) {
     return false;
 }
 
-// The loops over threads at both sides of a branch, and in two iterations, run as if a barrier were between them.
-// That must not hide that one is missing.
+// The loops over threads at both sides of a branch, and in two iterations, run as if a barrier were between
+// them. That must not hide that one is missing.
 static void check_ends(Split *s, const Node *node) {
     bool barriers = true, begins = false, ends = false, crossed = false;
     for (const Node *n = node->inside; n; n = n->next) {
@@ -136,24 +136,6 @@ static void read_control(Split *s, Node *node) {
         node->other = read_inside(s, last + 2, node->last, node->last, &node->else_block);
     }
     check_ends(s, node);
-}
-
-static bool is_atomic(const Token *i) {
-    return kind(i) == IDENT && i->length > 6 && strncmp(i->text, "atomic", 6) == 0;
-}
-
-// True for a loop with atomics and a stride: neighbouring threads read neighbouring elements, so each cache line
-// would be loaded again by each thread if one after the other ran the whole loop.
-static bool is_strided(Token *i, Token *last) {
-    Token *header = i + 1, *body = kind(header) == '(' ? header->match + 1 : last;
-    bool atomic = false, stride = false;
-    for (const Token *t = is(i, "for") ? statement_end(header + 1) : body; t < last; t++) {
-        atomic |= is_atomic(t);
-        stride |= kind(t) == '+' && kind(t + 1) == '=' && kind(t - 1) == IDENT && (t < body || is(i, "while"));
-        if (is_one_of(t, " return break continue "))
-            return false;
-    }
-    return atomic && stride && is_one_of(i, " for while ");
 }
 
 static void read_strided(Split *s, Node *node) {
@@ -407,20 +389,8 @@ static void declare_places(Split *s, Text *text, int region) {
     }
 }
 
-// True if nothing that is called here can ask for the thread's index. Operators and constructors do not show as
-// calls: functions_know_thread() is about them. Atomics do not ask, but their order matters.
-static bool is_quiet(const Token *i, const Token *last, bool *vector) {
-    for (; i < last; i++) {
-        *vector &= !is_atomic(i);
-        if (kind(i + 1) == '(' && !is_atomic(i) &&
-            (kind(i) == '>' || kind(i) == ']' || (kind(i) == ')' && kind(i + 2) == '*') ||
-             (kind(i) == IDENT && !is_one_of(i, statement_words) && !is_one_of(i, type_words))))
-            return false;
-    }
-    return true;
-}
-
-// Begins the loop of the region from node `first` to `last`. In `vector` loops, threads do each operation together.
+// Begins the loop of the region from node `first` to `last`. In `vector` loops, threads do each operation
+// together.
 static void open_region(Writer *w, const Node *first, const Node *last, bool vector, Token *before) {
     Split *s = w->s;
     Text text = empty_text();
@@ -507,7 +477,8 @@ static void rewrite_declaration(Split *s, Node *node) {
         if (reference && v->init)
             insert_before(
                 s->u, v->after,
-                fill("; [[maybe_unused]] cu_t_$x &$x = ::cuda_cpu::keep(cu_k_$x(cu_r, cu_x), cu_i_$x)", "x", x));
+                fill("; [[maybe_unused]] cu_t_$x &$x = ::cuda_cpu::keep(cu_k_$x(cu_r, cu_x), cu_i_$x)", "x",
+                     x));
         if (kind(v->after) == ',')
             edit(s->u, v->after->text, 1, ";");
     }
@@ -521,8 +492,8 @@ static bool write_returns(Writer *w, const Node *node) {
             continue;
         found = true;
         edit(w->s->u, i->text, i->length,
-             fill(w->live ? "{ cu_gone(cu_r, cu_x) = true; --cu_live; goto cu_end_$n" : "{ goto cu_end_$n", "n",
-                  format("%d", node->region)));
+             fill(w->live ? "{ cu_gone(cu_r, cu_x) = true; --cu_live; goto cu_end_$n" : "{ goto cu_end_$n",
+                  "n", format("%d", node->region)));
         insert_after(w->s->u, i + 1, " }");
     }
     return found;

@@ -192,6 +192,8 @@ void translate_shifts(Unit *u);
 const Token *waits_elsewhere(Unit *u, const Token *parameters, Token *body);
 bool may_take_reference(Unit *u, const Token *name);
 bool functions_know_thread(const Unit *u);
+bool is_quiet(const Token *i, const Token *last, bool *vector);
+bool is_strided(Token *i, Token *last);
 bool split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start);
 
 // scope.c: the pass over all tokens

@@ -133,7 +133,9 @@ class Generator:
         if kind < 12:
             return self.exchange()
         if kind == 12:
-            return self.rng.choice(["__syncthreads();", f"if ({self.uniform()} > 2) {{ {self.region()} __syncthreads(); }}"])
+            return self.rng.choice(
+                ["__syncthreads();", f"if ({self.uniform()} > 2) {{ {self.region()} __syncthreads(); }}"]
+            )
         assignable = [x for x in self.same if x not in self.kept]
         if kind == 13 and assignable:
             x = self.rng.choice(assignable)
