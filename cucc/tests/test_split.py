@@ -51,6 +51,17 @@ def test_a_wait_that_was_not_seen_is_an_error(tmp_path):
     assert (fibers.status, fibers.err) == (1, "")
 
 
+def test_an_operator_may_ask_which_thread_calls_it(tmp_path):
+    (tmp_path / "a.cu").write_text(
+        "struct Mine { __device__ operator int() const { return threadIdx.x; } };\n"
+        "__global__ void k(int *x, Mine m) { __syncthreads(); x[threadIdx.x] += m; }\n"
+        "int main() { int *x; cudaMallocManaged(&x, 256); cudaMemset(x, 0, 256); k<<<1, 64>>>(x, Mine());\n"
+        "    cudaDeviceSynchronize(); for (int i = 0; i < 64; i++) if (x[i] != i) return i + 1; }\n"
+    )
+    assert tools.cucc("a.cu", "-o", "a", cwd=tmp_path).status == 0
+    assert tools.execute(tmp_path / "a").status == 0
+
+
 @pytest.mark.parametrize("count", [6])
 def test_random_kernels(count, rng, tmp_path):
     (tmp_path / "a.cu").write_text(split_generator.program(rng, count))
