@@ -38,6 +38,16 @@ def test_loops_and_fibers_agree(tmp_path):
         assert (other.status, other.out, other.err) == (0, loops.out, ""), way
 
 
+@pytest.mark.parametrize(
+    "options, split",
+    [([], True), (["-g"], True), (["-G"], False), (["--check"], False), (["-Xcompiler", "-fsanitize=thread"], False)],
+)
+def test_debuggers_and_detectors_follow_single_threads(tmp_path, options, split):
+    (tmp_path / "a.cu").write_text("__global__ void k(int *x) { x[0]++; __syncthreads(); x[1]++; }\n")
+    told = tools.cucc("-cuda", *options, "a.cu", cwd=tmp_path)
+    assert told.status == 0 and ("cu_w.fibers" in told.out) == split, str(told)
+
+
 def test_a_wait_that_was_not_seen_is_an_error(tmp_path):
     """A function object with a barrier, whose call looks like that of a function of the library"""
     (tmp_path / "a.cu").write_text(
