@@ -133,7 +133,11 @@ inline __attribute__((always_inline)) void once_for_warp(const Lane &mine, F wor
         lanes[i] = (const Lane *)values[i];
         values[i] = 0;
     }
+    current_block->for_warp = true;
+    __asm__ volatile("" ::: "memory"); // keeps these stores in front of and behind the accesses
     work(lanes);
+    __asm__ volatile("" ::: "memory");
+    current_block->for_warp = false;
 }
 
 // The number of Storage values in a row of the matrix. Packed elements are contiguous along k, so for a

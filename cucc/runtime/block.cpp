@@ -134,6 +134,7 @@ Worker::~Worker() {
 
 void Worker::run_block() {
     loop = &native;
+    frame = (char *)__builtin_frame_address(0);
     kernel->run(kernel->call, *this, 0);
     if (!waited)
         return;
@@ -141,6 +142,8 @@ void Worker::run_block() {
     Context &to = next();
     if (&to != &home)
         switch_context(&home, &to);
+    if (race_stack)
+        race_stack(frame, frame);
     waited = false;
     running = in_loop;
 }
@@ -226,6 +229,8 @@ void Worker::account(unsigned position) {
 
 void Worker::begin() {
     waited = true;
+    if (race_stack)
+        race_stack(frame - (1 << 20), frame);
     accounted = ended = asking = streak = 0;
     head = tail = released_end = hidden = at_barrier = yielded_first = yielded_end = 0;
     start_another = elsewhere = false;

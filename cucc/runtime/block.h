@@ -71,6 +71,7 @@ struct Worker : Block {
     void *leave[5];              // where run_blocks() continues after a failed assertion or __trap()
     Context home;                // where run_block() continues when every thread has ended
     Fiber native;                // the stack of the host thread
+    char *frame;                 // that of run_block() in it
     std::vector<Fiber *> fibers; // all other stacks
     std::vector<Fiber *> spare;  // stacks that no thread uses
     bool waited = false;         // a thread of this block has waited; the members below are valid

@@ -2,6 +2,7 @@
 // Fibers: see fiber.h.
 #include "fiber.h"
 #include "internal.h"
+#include "race.h"
 
 #include <atomic>
 #include <cerrno>
@@ -93,6 +94,8 @@ Fiber *new_fiber(void (*entry)()) {
     fiber->entry = entry;
     fiber->stack = memory + page;
     fiber->size = size;
+    if (race_stack)
+        race_stack(fiber->stack, fiber->stack + size);
 #ifdef CUDA_CPU_INLINE_SWITCH
     // Set up the stack as it is at the entry of a function: the return address is at the stack pointer (on
     // arm64 in a register). It is 0, which ends backtraces.
@@ -127,6 +130,8 @@ void delete_fiber(Fiber *fiber) {
     // be mapped again for something else, so all of it is unpoisoned.
     __asan_unpoison_memory_region(fiber->stack, stack_size);
 #endif
+    if (race_stack)
+        race_stack(fiber->stack + fiber->size, fiber->stack + fiber->size);
     munmap(fiber->stack - page, stack_size + page);
     stacks--;
     delete fiber;

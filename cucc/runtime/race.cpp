@@ -18,7 +18,8 @@
  * Except for locks, the result does not depend on the order in which the threads happen to run.
  *
  * It also reports reads of uninitialized memory, and out-of-bounds accesses: outside of the variables in
- * shared memory, and up to 64 KiB after the end of an allocation.
+ * shared memory, up to 64 KiB after the end of an allocation, to a local variable of another thread that
+ * waits, and writes to threadIdx and the like.
  */
 #include "race_detector.h"
 #include "trace.h"
@@ -45,6 +46,12 @@ struct Page {
 constexpr unsigned page_bits = 16, address_bits = 48;
 static_assert(race_page == 1 << page_bits);
 
+Page of_stacks; // in the table where stacks are
+struct Stacks { // that threads of blocks keep while they wait
+    std::mutex mutex;
+    std::map<uintptr_t, uintptr_t> all; // end -> begin
+};
+
 void *reserve(size_t bytes) {
     void *memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -59,6 +66,36 @@ void *reserve(size_t bytes) {
 Page **pages() {
     static Page **const table = static_cast<Page **>(reserve(sizeof(Page *) << (address_bits - page_bits)));
     return table;
+}
+
+Page *tracked(uintptr_t address) {
+    Page *const page = pages()[address >> page_bits];
+    return page == &of_stacks ? nullptr : page;
+}
+
+// The end and begin of the stack that contains the address
+std::pair<uintptr_t, uintptr_t> stack_at(uintptr_t address) {
+    Stacks &stacks = only<Stacks>();
+    std::lock_guard lock(stacks.mutex);
+    const auto next = stacks.all.upper_bound(address);
+    return next == stacks.all.end() || next->second > address ? std::pair<const uintptr_t, uintptr_t>(0, 0)
+                                                              : *next;
+}
+
+// Names a local variable of another thread, or an index that is written. Else null.
+const char *forbidden(uintptr_t address, bool write) {
+    static __thread uintptr_t begin, end; // the stack that the calling thread uses
+    const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (pages()[address >> page_bits] == &of_stacks && !self->for_warp) {
+        if (here - begin >= end - begin)
+            std::tie(end, begin) = stack_at(here);
+        if (address - begin >= end - begin && stack_at(address).first)
+            return "a local variable of another thread";
+    }
+    for (const uint3 *index : {&threadIdx, &blockIdx, &blockDim, &gridDim})
+        if (write && address - (uintptr_t)index < sizeof *index)
+            return "threadIdx, blockIdx, blockDim or gridDim";
+    return nullptr;
 }
 
 // True if the earlier access `a` is ordered before `b`, which happens now.
@@ -204,7 +241,9 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
     const Threads *block = nullptr;
     while (bytes) {
         const size_t here = std::min(bytes, race_page - (address & (race_page - 1)));
-        if (Page *const page = pages()[address >> page_bits]) {
+        Page *const page = tracked(address);
+        const char *const what = !page && in_kernel ? forbidden(address, write) : nullptr;
+        if (page || what) {
             if (!me.time) {
                 me.place = place_of(instruction);
                 me.time = now.load(std::memory_order_relaxed);
@@ -222,6 +261,8 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
                 } else
                     me.block = the_host;
             }
+            if (what)
+                return report_forbidden(me, what, here);
             const bool shared = in_kernel && is_shared_memory(address);
             // `used` may be that of an allocation that was freed, so report_out_of_bounds() looks again.
             const bool beyond = shared ? !block->has_shared(address, here)
@@ -261,8 +302,19 @@ void race_track(const void *memory, size_t bytes) {
     if (bytes)
         for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= ((uintptr_t)memory + bytes - 1) >> page_bits;
              ++i)
-            if (!table[i])
+            if (!table[i] || table[i] == &of_stacks)
                 table[i] = new Page;
+}
+
+void race_stack(const char *begin, const char *end) {
+    std::lock_guard lock(only<Stacks>().mutex);
+    if (begin == end)
+        only<Stacks>().all.erase((uintptr_t)end);
+    else
+        only<Stacks>().all[(uintptr_t)end] = (uintptr_t)begin;
+    for (uintptr_t i = (uintptr_t)begin >> page_bits; i <= (uintptr_t)end >> page_bits; ++i)
+        if (!pages()[i])
+            pages()[i] = &of_stacks;
 }
 
 void race_copy(const void *memory, size_t bytes, bool write) {
@@ -275,7 +327,7 @@ void race_copy(const void *memory, size_t bytes, bool write) {
     uintptr_t address = (uintptr_t)memory;
     while (bytes) {
         const size_t here = std::min(bytes, race_page - (address & (race_page - 1)));
-        if (Page *const page = pages()[address >> page_bits])
+        if (Page *const page = tracked(address))
             check(*page, address, here, me, nullptr, false, false);
         address += here;
         bytes -= here;

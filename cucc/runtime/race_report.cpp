@@ -223,6 +223,14 @@ bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
     return true;
 }
 
+void report_forbidden(const Access &me, const char *what, size_t bytes) {
+    std::lock_guard lock(reports().mutex);
+    std::string line;
+    if (is_first(me, 0, what, line))
+        fprintf(stderr, "cuda on the CPU: out of bounds %s %s %zu %s of %s at %s\n", in_kernel_by(me).c_str(),
+                verb(me).c_str(), bytes, bytes == 1 ? "byte" : "bytes", what, line.c_str());
+}
+
 void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
     const unsigned char *const at = (const unsigned char *)address;
     Allocation memory;

@@ -19,7 +19,11 @@ BEYOND = {  # the comment of each line, and parts of its report
         "// atomic before small": ("thread (5,0,0) atomically changes 4", "-4 of shared memory small", 1020),
     },
 }
-RACES = [case for case in CASES if case not in {**UNINITIALIZED, **BEYOND}]
+FORBIDDEN = {
+    "others_local": "a local variable of another thread",
+    "written_index": "threadIdx, blockIdx, blockDim or gridDim",
+}
+RACES = [case for case in CASES if case not in {**UNINITIALIZED, **BEYOND, **FORBIDDEN}]
 
 
 @pytest.fixture
@@ -105,3 +109,13 @@ def test_an_access_beyond_an_array(run, case):
         )
         assert re.search(report, err), err
     assert err.count("out of bounds") == len(BEYOND[case]), err
+
+
+@pytest.mark.parametrize("case", FORBIDDEN)
+def test_what_belongs_to_another_thread_or_is_constant(run, case):
+    where = rf"kernel {case}, block \(0,0,0\): thread \([01],0,0\)"
+    report = rf"cuda on the CPU: out of bounds in {where} \w+ (?:changes )?4 bytes of {FORBIDDEN[case]} at cases\.cu:(\d+)\n"
+    lines = [n for n, text in enumerate(LINES, 1) if f"// {case}" in text]
+    assert len(lines) == 2 and re.fullmatch(report * 2, reported(run, case)).groups() == tuple(
+        map(str, lines)
+    )

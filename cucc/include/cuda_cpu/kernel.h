@@ -39,8 +39,8 @@ extern __thread uint3 threadIdx;
 static __thread uint3 threadIdx __attribute__((unused));
 #endif
 // The indices that all threads of a block share are const for kernels, also so that the compiler
-// can keep them in registers. Only the engine sets them.
-#ifdef CUDA_CPU_ENGINE
+// can keep them in registers. Only the engine sets them; the race detector is not told of writes to const.
+#if defined(CUDA_CPU_ENGINE) || defined(CUDA_CPU_CHECK)
 extern __thread uint3 blockIdx, blockDim, gridDim;
 #else
 extern __thread const uint3 blockIdx, blockDim, gridDim;
@@ -108,6 +108,7 @@ struct Block {
     uint64_t *values;    // for each thread its operand of a warp operation, then the result
     bool whole;          // kernels that are split run as loops (loops.h)
     bool in_loops;       // one is running
+    bool for_warp;       // the running thread accesses the fragments of all lanes (mma.h)
     char *kept, *kept_end; // memory for what such a kernel keeps for each thread
     uint16_t ready[max_threads], arrived[max_threads];
     Context contexts[max_threads];
@@ -530,11 +531,16 @@ Switch let_others_run(uint3 thread); // the thread is polling: all others that c
 Switch take_turns(uint3 thread);     // the thread may be doing useful work: it goes to the end of the queue
 bool in_cooperative_launch();
 
+// The race detector reports what a kernel writes there.
+CUDA_CPU_APART CUDA_CPU_UNRECORDED inline void set_index(uint3 mine) {
+    threadIdx = mine;
+}
+
 // Saves threadIdx and restores it at the end of the object's lifetime, because other threads that
 // run in between set it.
 struct Resume {
     const uint3 mine = threadIdx;
-    ~Resume() { threadIdx = mine; }
+    ~Resume() { set_index(mine); }
 };
 
 inline __attribute__((always_inline)) void carry_out(Switch decided) {
@@ -556,7 +562,7 @@ inline __attribute__((always_inline)) int block_barrier(BlockVote vote, bool pre
         switch_context(mine, block.pop());
         const Block &same = block_of_this_thread();
         const Context &back = same.contexts[same.running];
-        threadIdx = {back.index[0], back.index[1], back.index[2]};
+        set_index({back.index[0], back.index[1], back.index[2]});
         return 0;
     }
     const Resume resume;

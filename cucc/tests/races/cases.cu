@@ -36,6 +36,26 @@ static void unset_bins(int *data, bool wrong) {
     CHECK(cudaFree(bins));
 }
 
+__global__ void others_local(int *data, bool wrong) {
+    __shared__ int *local[N];
+    int mine = data[threadIdx.x];
+    local[threadIdx.x] = &mine;
+    __syncthreads();
+    int *const one = local[wrong ? threadIdx.x & 128 : threadIdx.x];
+    data[threadIdx.x] = *one; // others_local
+    atomicAdd(one, 1);        // others_local
+    __syncthreads();
+}
+
+__global__ void written_index(int *data, bool wrong) {
+    __syncthreads();
+    if (wrong) {
+        const_cast<unsigned &>(threadIdx.x) = 0; // written_index
+        *(unsigned *)&blockDim.y = 1;            // written_index
+    }
+    data[threadIdx.x] = 1;
+}
+
 // What the twin reads has the bytes of fresh memory too. The mistake reads an allocation that has been freed
 // and allocated again.
 static void uninitialized(int *data, bool wrong) {
@@ -437,7 +457,7 @@ static const struct {
     KERNEL(increment, 4) KERNEL(histogram, 1) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
     KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)
     HOST(missing_event) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel) HOST(each_stream) HOST(library)
-    HOST(two_fills) HOST(fill_and_kernel)
+    KERNEL(others_local, 1) KERNEL(written_index, 1) HOST(two_fills) HOST(fill_and_kernel)
 };
 // clang-format on
 
