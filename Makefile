@@ -224,7 +224,7 @@ gallery: all
 exercises progress:
 	@$(SETTINGS) scripts/exercise.py $@
 grade:
-	@$(SETTINGS) CHECK='$(CHECK)' scripts/grade.py '$(DIR)'
+	@$(SETTINGS) CHECK='$(CHECK)' JOBS='$(JOBS)' TABLE='$(TABLE)' scripts/grade.py '$(DIR)'
 doctor:
 	@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' scripts/doctor.sh
 docs:

@@ -71,20 +71,21 @@ def build(goals, log, *settings, **options):
 
 
 def why_not_built(goal, bin_folder, log):
-    """Why make could not build a goal; None if it could."""
+    """Why make could not build a goal, in lines; none if it could."""
     every = lines_of(log)
     said = [line for line in every if re.search(rf"{goal}(?!\w)", line)]
     if os.access(bin_folder / goal, os.X_OK) and not any("***" in line for line in said):
-        return None
-    reason = next((line for line in said if re.search("error|needs", line)), "".join(said[:1] or every[-1:]))
-    return f"does not build: {reason}"
+        return []
+    wrong = rf"error:|needs|{goal}\S*:\d+: (?! |note|warning)"  # of compilers, make, cu2cpp
+    reasons = [line for line in said if re.search(wrong, line)] or said[:1] or every[-1:]
+    return [f"does not build: {''.join(reasons[:1])}", *reasons[1:]]
 
 
 def attempt(exercise):
     """Runs an exercise that make has built. Returns its state, and the reason."""
     why = why_not_built(f"my/{exercise.name}", BIN, LOG)
     if why:
-        return "wrong", why
+        return "wrong", why[0]
     command = [BIN / "my" / exercise.name, *exercise.options.split()]
     status, errors = execute(command, ROOT / BUILD / "progress" / exercise.name, limit=TIME_LIMIT)
     said = own_errors(errors)

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""grade.py FOLDER: grades solutions of exercises, for make grade: prints a line for each .cu file below a folder. The functions that
-the exercise asks for, and further __device__ functions, are put into the program of the suite (submission.py); the submission's host
-part and check are not compiled. Each run is in a sandbox. docs/teaching.md has the verdicts, the limits, and what this holds and what
-it does not. BACKEND, BUILD and BIN are the settings of make. The exit status is 1 unless all are right."""
+"""grade.py PATH: grades solutions of exercises, for make grade: a .cu file, or all below a folder, which has a file or folder for each
+student. Prints a line for each, and writes TABLE.csv and TABLE.json. The functions that the exercise asks for, and further __device__
+functions, are put into the program of the suite (submission.py); the submission's host part and check are not compiled. Each run is
+in a sandbox. docs/teaching.md has the verdicts, the limits, and what this holds and what it does not. BACKEND, BUILD, BIN and JOBS are
+the settings of make. The exit status is 1 unless all are right."""
 import collections
+import concurrent.futures
 import contextlib
+import csv
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -16,28 +20,31 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
-from check import DETECTED
+from check import DETECTED, own_errors
 from exercise import BACKEND, TIME_LIMIT, build, why_not_built
 from run import BUILD, ROOT, TOO_LONG, execute, lines_of, reason_of
-from submission import OWN, with_functions_of
+from submission import OWN, functions_of, with_functions
 from task import Exercise, Problem
 
 RACES = BACKEND != "gpu" and os.environ.get("CHECK") != "0"
+JOBS = 1 if BACKEND == "gpu" else int(os.environ.get("JOBS") or os.cpu_count())
 MEMORY_LIMIT = int(os.environ.get("MEMORY_LIMIT") or (0 if BACKEND == "gpu" else 4096))
 OUTPUT_LIMIT = int(os.environ.get("OUTPUT_LIMIT") or 16)
+TABLE = pathlib.Path(os.environ.get("TABLE") or ROOT / BUILD / "grades")
 MIB = 1 << 20
 LONGEST = 64 << 10  # bytes of a submission
 RUN = secrets.token_hex(8)  # of the folders of this call of make grade; another one may run at the same time
 WORK = ROOT / BUILD / "grade" / RUN
 LOG = WORK / "bin.log"  # of make
 SOURCES = pathlib.Path("my/.grade")  # relative to ROOT; the folders in it begin with RUN
-HERE = WORK / "runs/here"  # the folder of a run, the only one that it can write to
 SCHEDULES = "forward", "random:1", "random:2"
 BOXES = (
     "bwrap --unshare-all --die-with-parent --ro-bind / / --dev-bind /dev /dev --proc /proc --bind HERE HERE --chdir HERE",
     "unshare --user --map-current-user --net --ipc --pid --fork --kill-child --mount-proc setpriv --no-new-privs",
 )
+SIMILAR = 90  # per cent of one text that are in another one, for a note
 
 
 def limit(**limits):
@@ -50,17 +57,18 @@ def shown(text):
     return "".join(c if c.isprintable() and c != "\\" else c.encode("unicode_escape").decode() for c in text)
 
 
-def find_box():
-    """The words of a command that runs another one without network and without new privileges."""
-    HERE.mkdir(parents=True)
+def find_box(here):
+    """A function that returns the words of a command that runs another one without network and without new privileges, in a folder."""
+    here.mkdir(parents=True, exist_ok=True)
     for box in BOXES:
-        words = [HERE if word == "HERE" else word for word in box.split()]
+        in_box = lambda folder, box=box: [folder if word == "HERE" else word for word in box.split()]
+        words = in_box(here)
         if shutil.which(words[0]) and subprocess.run([*words, "true"], capture_output=True).returncode == 0:
-            return words
+            return in_box
     print(
         "make grade: neither bwrap nor unshare works here: runs have limits, but no sandbox", file=sys.stderr
     )
-    return []
+    return lambda _: []
 
 
 def exercise_of(path, text):
@@ -70,98 +78,189 @@ def exercise_of(path, text):
     return name if re.fullmatch("[a-z0-9_]+/[a-z0-9_]+", name) and (ROOT / f"{name}.cu").is_file() else None
 
 
-def run_once(box, binary, options, schedule):
-    """Runs the program in a folder of its own, with limits. Returns its status, the lines of stderr, and the verdict of
-    common/exercise/verdict.c if it comes with the word that is drawn here."""
-    shutil.rmtree(HERE, ignore_errors=True)
-    HERE.mkdir(parents=True)
-    word = secrets.token_hex(16)
-    (WORK / "word").write_text(word + "\n")
-    # The race detector reserves 32 GiB of addresses for its table, and uses little of that.
-    memory = {"AS": (MEMORY_LIMIT + (32768 if RACES else 0)) * MIB} if MEMORY_LIMIT else {}
-    descriptors = f'exec 3<"{WORK}/word" 4>"{WORK}/said" && rm "{WORK}/word" && exec "$@"'
-    kept = {n: os.environ[n] for n in ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES") if n in os.environ}
-    env = kept | {"HOME": str(HERE), "TMPDIR": str(HERE), "EXERCISE_GRADED": "1"}
-    env |= dict(CUDA_CPU_SCHEDULE=schedule, CUDA_CPU_STREAMS="late", CUDA_CPU_STRICT="1", CUDA_CPU_FILL="nan")
-    limits = limit(CORE=0, CPU=TIME_LIMIT * 2, FSIZE=OUTPUT_LIMIT * MIB, NPROC=4096, NOFILE=1024, **memory)
-    # The first process of a sandbox does not get every signal, so that is a shell.
-    command = ["sh", "-c", descriptors, "sh", *box, "sh", "-c", '"$@"; exit $?', "sh", binary, *options]
-    status, errors = execute(command, HERE.parent / "run", TIME_LIMIT, cwd=HERE, env=env, preexec_fn=limits)
-    said = [line.removeprefix(word + " ") for line in lines_of(WORK / "said") if line.startswith(word + " ")]
-    return status, errors, said[-1] if said else ""
+class Submission:
+    """A file, and what is found out about it. goal is that of make; lines is the reason of the verdict."""
+
+    def __init__(self, path, folder, number):
+        self.path, self.file, self.number = path, str(path.relative_to(folder)), number
+        self.student = self.file.split("/")[0].removesuffix(".cu")
+        self.exercise = self.goal = None
+        self.folder = SOURCES / f"{RUN}-{number}"
+        self.verdict, self.lines, self.notes, self.own, self.seconds = "", [], [], "", 0.0
+        self.here = WORK / f"runs/{number}/here"  # the folder of a run, the only one that it can write to
+
+    def decide(self, verdict, *lines):
+        ours = f"{self.goal}/|{self.folder}/|{OWN}"
+        self.verdict, self.lines = verdict, [shown(re.sub(ours, "", line)) for line in lines if line]
+
+    def row(self):
+        points = self.exercise.stars() if self.exercise and self.verdict == "right" else 0
+        name, reason = self.exercise.name if self.exercise else "", "\n".join(self.lines)
+        texts = dict(reason=reason, notes="; ".join(self.notes), file=shown(self.file))
+        row = dict(student=shown(self.student), exercise=name, verdict=self.verdict, points=points)
+        return {**row, "seconds": round(self.seconds, 1), **texts}
+
+    def assemble(self):
+        """Writes the program with the functions of the submission, or decides."""
+        signal.alarm(TIME_LIMIT)  # for regular expressions, which some texts make slow
+        try:
+            if self.path.is_symlink() or not self.path.is_file():
+                raise Problem("a symbolic link, or no file")
+            if self.path.stat().st_size > LONGEST:
+                raise Problem(f"longer than {LONGEST >> 10} KiB")
+            text = self.path.read_text(errors="replace")
+            name = exercise_of(self.path, text)
+            if not name:
+                why = 'its header has no "Run: ./bin/chapterNN/name" of a program of the suite'
+                return self.decide("unknown", why)
+            self.exercise = Exercise(name)
+            if self.exercise.why_none():
+                return self.decide("unknown", "this program is no exercise")
+            goal, (given, further) = self.folder / name, functions_of(self.exercise, text)
+            text = with_functions(self.exercise, given, further, "../../../../", goal)
+        except (Problem, OSError) as problem:
+            return self.decide("wrong", getattr(problem, "strerror", str(problem)))
+        finally:
+            signal.alarm(0)
+        self.goal, self.own = goal, "\n".join(text for _, text in [*further, *given.values()])
+        (ROOT / goal).parent.mkdir(parents=True)
+        (ROOT / f"{goal}.cu").write_text(text)
+
+    def run_once(self, folder, options, schedule, seconds=TIME_LIMIT, **settings):
+        """Runs the program in a folder of its own, with limits. Returns its status, the lines of stderr, and the verdict of
+        common/exercise/verdict.c if it comes with the word that is drawn here."""
+        here, base, word = self.here, self.here.parent, secrets.token_hex(16)
+        shutil.rmtree(here, ignore_errors=True)
+        here.mkdir(parents=True)
+        (base / "word").write_text(word + "\n")
+        # The race detector reserves 32 GiB of addresses for its table, and uses little of that.
+        memory = {"AS": (MEMORY_LIMIT + (32768 if RACES else 0)) * MIB} if MEMORY_LIMIT else {}
+        kept = "PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"
+        env = {name: os.environ[name] for name in kept if name in os.environ} | settings
+        env |= {"HOME": str(here), "TMPDIR": str(here), "EXERCISE_GRADED": "1", "CUDA_CPU_SCHEDULE": schedule}
+        env |= {"CUDA_CPU_STREAMS": "late", "CUDA_CPU_STRICT": "1", "CUDA_CPU_FILL": "nan"}
+        size = OUTPUT_LIMIT * MIB
+        limits = limit(CORE=0, CPU=TIME_LIMIT * 2, FSIZE=size, NPROC=4096, NOFILE=1024, **memory)
+        # The first process of a sandbox does not get every signal, so that is a shell.
+        inner = [*self.in_box(here), "sh", "-c", '"$@"; exit $?', "sh", WORK / folder / self.goal, *options]
+        files = f'exec 3<"{base}/word" 4>"{base}/said" && rm "{base}/word" && exec "$@"'
+        command, begin = ["sh", "-c", files, "sh", *inner], time.monotonic()
+        status, errors = execute(command, base / "run", seconds, cwd=here, env=env, preexec_fn=limits)
+        self.seconds += time.monotonic() - begin
+        said = re.findall(rf"^{word} (.*)$", "\n".join(lines_of(base / "said")), re.M)
+        return status, errors, "".join(said[-1:])
+
+    def is_right(self, folder, options, schedule, seconds=TIME_LIMIT):
+        """Whether a run with a random seed, and other sizes than the given ones, is right. If not, decides."""
+        varied = re.sub(
+            r"(?<=--size )\d+",
+            lambda n: str(secrets.randbelow(int(n[0]) // 8 + 1) + int(n[0]) * 7 // 8),
+            options,
+        )
+        for chosen in varied, options:  # some programs do not have all sizes
+            words = [*chosen.split(), "--seed", str(secrets.randbelow(1 << 31))]
+            status, errors, said = self.run_once(folder, words, schedule, seconds)
+            if status != 64:
+                break
+        errors = [line for line in own_errors(errors) if "--inject-error" not in line]
+        found = next((i for i, line in enumerate(errors) if DETECTED.search(line)), None)
+        run = f"options {' '.join(words)}, CUDA_CPU_SCHEDULE={schedule}"
+        if found is not None:
+            kind = "race" if DETECTED.search(errors[found])[1] in ("race", "divergent") else "wrong"
+            self.decide(kind, *errors[found : found + 20], run)
+        elif said == "right" and status == 0:
+            return True
+        elif said == "not checked" or status == 2:  # the machine lacks what the program needs, such as a GPU
+            self.decide("unknown", *errors[:1])
+        elif status == 0:
+            self.decide("wrong", "the program ended before its check", run)
+        else:
+            status = TOO_LONG if status == 128 + signal.SIGXCPU else status
+            first = reason_of(status, errors, seconds)
+            self.decide("wrong", first, *[line for line in errors[:20] if line != first], run)
+        return False
+
+    def note_idle_threads(self):
+        """Adds a note if one thread has done the work of a block, as the recorded launch says."""
+        with contextlib.suppress(OSError, ValueError):
+            launch = json.loads((self.here / "trace.json").read_text())["launch"]
+            used = [a for a in launch["accesses"] if a["memory"] in ("global", "shared")]
+            turns, lanes = (sum(a[of] for a in used) for of in ("warp_accesses", "lanes"))
+            x, y, z = launch["block"]
+            if x * y * z > 1 and lanes < 1.2 * turns:
+                self.notes.append(f"in {launch['kernel']} one thread of a warp does all the work")
+
+    def grade_small(self):
+        """Decides by the small sizes of make check. What is right there stays undecided until its default size is right too."""
+        why = why_not_built(self.goal, WORK / "bin", LOG)
+        if why:
+            if "not declared" in why[0]:
+                why[0] += "; only the functions asked for and __device__ functions are taken"
+            return self.decide("wrong", *why[:20])
+        options = self.exercise.options if RACES else ""
+        if not all(self.is_right("bin", options, schedule) for schedule in SCHEDULES):
+            return
+        # The check must also notice a result that is not right. This run is recorded.
+        kernel = next((f",kernel={f.name}" for f in self.exercise.asked if "__global__" in f.declared), "")
+        trace = {"CUDA_CPU_TRACE": f"trace.json{kernel}"} if RACES else {}
+        if self.run_once("bin", [*options.split(), "--inject-error"], "forward", **trace)[2] != "wrong":
+            return self.decide("wrong", "the check does not notice a changed result")
+        self.note_idle_threads()
+        # The search for races makes large sizes slow. If it has not ended soon, another build decides.
+        if not options or self.is_right("bin", self.few_frames(), "forward", min(3, TIME_LIMIT)):
+            self.decide("right")
+        else:
+            self.decide("")
+
+    def few_frames(self):
+        return "".join(re.findall(r"--frames \d+", self.exercise.options))
+
+    def grade_default(self):
+        if self.is_right("plain", self.few_frames(), "forward"):
+            self.decide("right")
+        else:
+            self.lines[0] = f"with the default size: {self.lines[0]}"
 
 
-def fault(box, binary, options, schedule):
-    """What is wrong with a run with a random seed: the verdict and the reason, or None."""
-    options = [*options, "--seed", secrets.randbelow(1 << 31)]
-    status, errors, said = run_once(box, binary, options, schedule)
-    detected = next((line for line in errors if DETECTED.search(line)), None)
-    if detected:
-        kind = "race" if DETECTED.search(detected)[1] in ("race", "divergent") else "wrong"
-        return kind, re.sub(rf"{SOURCES}/[^/]*/", "", detected)[:200]
-    if said == "right" and status == 0:
-        return None
-    reasons = [line[:160] for line in errors if "--inject-error" not in line]
-    if said == "not checked" or status == 2:  # the machine lacks what the program needs, such as a GPU
-        return "unknown", "".join(reasons[:1])
-    if status == 0:
-        return "wrong", "the program ended before its check"
-    return "wrong", reason_of(TOO_LONG if status == 128 + signal.SIGXCPU else status, reasons, TIME_LIMIT)
+def note_similar(submissions):
+    """Adds a note to submissions whose functions are nearly the same, other names and constants apart."""
+    if not shutil.which("sim_c++"):
+        print("make grade: no sim_c++ (package similarity-tester): similar submissions are not looked for")
+        return
+    groups, folder = collections.defaultdict(dict), WORK / "similar"
+    folder.mkdir()
+    for s in submissions:
+        if s.own:
+            (folder / f"{s.number}.cu").write_text(s.own)
+            groups[s.exercise.name][f"{s.number}.cu"] = s
+    for group in groups.values():
+        command = ["sim_c++", "-peaT", "-r", "16", "-t", str(SIMILAR), *group]
+        said = subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout
+        pairs = {*re.findall(r"^(\S+) consists for \d+ % of (\S+) material", said, re.M)}
+        for one, s in group.items():
+            others = [group[other].student for other in group if {(one, other), (other, one)} <= pairs]
+            names = [shown(name) for name in dict.fromkeys(others) if name != s.student]
+            more = f" and {len(names) - 3} more" * (len(names) > 3)
+            s.notes += [f"nearly the same as {', '.join(names[:3])}{more}"] if names else []
 
 
-def grade(name, goal, box):
-    """The verdict on a program that make has built, and the reason."""
-    binary = WORK / "bin" / goal
-    why = why_not_built(goal, WORK / "bin", LOG)
-    if why:
-        hint = "; only the functions asked for and __device__ functions are taken" * ("not declared" in why)
-        return "wrong", why.replace(f"{goal.parent.parent}/", "").replace(OWN, "")[:160] + hint
-    options = Exercise(name).options if RACES else ""
-    for schedule in SCHEDULES:
-        if found := fault(box, binary, options.split(), schedule):
-            return found
-    # The check must also notice a result that is not right.
-    if run_once(box, binary, [*options.split(), "--inject-error"], schedule)[2] != "wrong":
-        return "wrong", "the check does not notice a changed result"
-    if options:  # and the default size must be right, for which the search for races would take too long
-        build_all([goal], "plain")
-        few_frames = "".join(re.findall(r"--frames \d+", options)).split()
-        if found := fault(box, WORK / "plain" / goal, few_frames, "forward"):
-            return found[0], f"with the default size: {found[1]}"
-    return "right", ""
-
-
-def build_all(goals, folder, check=""):
-    """Builds all goals into a folder. Limits stop a source that makes the compiler run without end, or write without end."""
+def build_all(submissions, folder, check=""):
+    """Builds all into a folder. Limits stop a source that makes the compiler run without end, or write without end."""
     # A function that lacks a return would go on in the one that follows it in the program, such as main.
     flags = f"NVCCFLAGS={check}" + "-Xcompiler=-Werror=return-type" * (BACKEND != "gpu")
     limits = limit(CPU=300, AS=6 << 30, FSIZE=256 * MIB)
-    build(goals, WORK / f"{folder}.log", f"BIN={WORK / folder}", "SANITIZE=", flags, preexec_fn=limits)
+    settings = f"BIN={WORK / folder}", f"JOBS={JOBS}", "SANITIZE=", flags
+    build([s.goal for s in submissions], WORK / f"{folder}.log", *settings, preexec_fn=limits)
 
 
-def assemble(path, number):
-    """Writes the program with the functions of the submission. Returns its name, the goal of make, and a verdict if there is one."""
-    name = None
-    signal.alarm(TIME_LIMIT)  # for regular expressions, which some texts make slow
-    try:
-        if path.is_symlink() or path.stat().st_size > LONGEST:
-            raise Problem("a symbolic link" if path.is_symlink() else f"longer than {LONGEST >> 10} KiB")
-        text = path.read_text(errors="replace")
-        name = exercise_of(path, text)
-        if not name:
-            why = 'its header has no "Run: ./bin/chapterNN/name" of a program of the suite'
-            return None, None, ("unknown", why)
-        if Exercise(name).why_none():
-            return name, None, ("unknown", "this program is no exercise")
-        text = with_functions_of(Exercise(name), text, "../../../../")
-    except (Problem, OSError) as problem:
-        return name, None, ("wrong", getattr(problem, "strerror", str(problem)))
-    finally:
-        signal.alarm(0)
-    goal = SOURCES / f"{RUN}-{number}" / name
-    (ROOT / goal).parent.mkdir(parents=True)
-    (ROOT / f"{goal}.cu").write_text(text)
-    return name, goal, None
+def write_tables(rows):
+    """A cell of the CSV never begins like a formula of a spreadsheet."""
+    TABLE.parent.mkdir(parents=True, exist_ok=True)
+    TABLE.with_name(f"{TABLE.name}.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    with TABLE.with_name(f"{TABLE.name}.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(rows[0])
+        writer.writerows([re.sub("^(?=[-=+@])", "'", str(cell)) for cell in row.values()] for row in rows)
 
 
 def clean_up(run=RUN):
@@ -186,20 +285,33 @@ def took_too_long(*_):
     raise Problem(f"took longer than {TIME_LIMIT} s to read")
 
 
-def main(folder):
-    files = sorted(path for path in folder.rglob("*.cu") if path.is_file())
+def main(path):
+    folder = path.parent if path.is_file() else path
+    files = [path] if path.is_file() else sorted(path for path in folder.rglob("*.cu") if not path.is_dir())
     if not files:
         sys.exit(f"make: DIR={folder}: there is no .cu file in it")
     lock = begin()  # noqa: F841
-    begun, counts = [assemble(path, i) for i, path in enumerate(files)], collections.Counter()
-    box = find_box()
-    build_all([goal for _, goal, _ in begun if goal], "bin", "--check " * RACES)
-    for path, (name, goal, verdict) in zip(files, begun):
-        result, reason = verdict or grade(name, goal, box)
-        counts[result] += 1
-        line = f"{result:9} {name or '-':34} {shown(str(path.relative_to(folder)))}"
-        print(f"{line}: {shown(reason)}" if reason else line, flush=True)
-    print(", ".join(f"{count} {result}" for result, count in sorted(counts.items())))
+    submissions = [Submission(path, folder, i) for i, path in enumerate(files)]
+    for submission in submissions:
+        submission.assemble()
+    Submission.in_box = staticmethod(find_box(WORK / "runs/here"))
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        for folder, check, work in (
+            ("bin", "--check -O1 " * RACES, Submission.grade_small),
+            ("plain", "", Submission.grade_default),
+        ):
+            rest = [s for s in submissions if not s.verdict]
+            build_all(rest, folder, check)
+            list(pool.map(work, rest))
+    note_similar(submissions)
+    for s in submissions:
+        told = "".join(f": {line[:200]}" for line in s.lines[:1]) + "".join(f" ({note})" for note in s.notes)
+        print(f"{s.verdict:9} {s.exercise.name if s.exercise else '-':34} {shown(s.file)}{told}")
+    write_tables([s.row() for s in submissions])
+    counts = collections.Counter(s.verdict for s in submissions)
+    print(
+        ", ".join(f"{count} {result}" for result, count in sorted(counts.items())) + f"; {TABLE}.csv, .json"
+    )
     return set(counts) != {"right"}
 
 

@@ -202,8 +202,8 @@ def check_main(given, own):
             raise Problem(f"main(): not a call of CUDA as the program has them: {call[:80]}")
 
 
-def with_functions_of(exercise, submission, up):
-    """The program with the functions of a submission in place of its own."""
+def functions_of(exercise, submission):
+    """The functions of a submission as pairs of their line and text: those asked for, by name, and a list of further ones."""
     asked, known = {f.name: f for f in exercise.asked}, {f.name for f in exercise.functions}
     found, names, given, further = find_functions(cleaned(submission)), Names(exercise), {}, []
     helpers = {f.name for f in found if "__device__" in f.declared} - known
@@ -225,13 +225,29 @@ def with_functions_of(exercise, submission, up):
         if f.name == "main":
             check_main(text, cleaned(own.text))
         if own:
-            given[f.name] = text
+            given[f.name] = f.first + 1, text
         else:
-            further += [text, ""]
+            further.append((f.first + 1, text))
     for name in sorted(asked.keys() - given):
         raise Problem(f"it has no function {name}()")
+    return given, further
+
+
+def with_functions(exercise, given, further, up, path=None):
+    """The program with these functions in place of its own. With a path, messages about them have their lines in path/submission.cu."""
+
+    def placed(functions, after):
+        for line, text in functions:
+            yield from (f'#line {line} "{path}/submission.cu"', text) if path else (text, "")
+        yield from [f'#line {after} "{path}.cu"'] if path else []
+
     result = [exercise.with_includes(line, up) for line in exercise.lines]
     for f in reversed(exercise.asked):
-        result[f.first : f.close + 1] = [given[f.name]]
-    result[exercise.asked[0].first : exercise.asked[0].first] = further
+        result[f.first : f.close + 1] = placed([given[f.name]], f.close + 2)
+    first = exercise.asked[0].first
+    result[first:first] = placed(further, first + 1)
     return "\n".join(result) + "\n"
+
+
+def with_functions_of(exercise, submission, up):
+    return with_functions(exercise, *functions_of(exercise, submission), up)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Exercises that are built: a sample without and with their functions, make check, nvcc, and make grade."""
+import csv
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -138,7 +141,7 @@ def test_grade(tree, tmp_path):
     for name, (_, pattern) in solutions.items():
         line = next(line for line in log.splitlines() if re.search(rf"[ /]{name[:6]}", line[40:]))
         assert re.match(pattern, line), log
-    assert "\n2 right, 1 unknown, 14 wrong\n" in log
+    assert "\n2 right, 1 unknown, 14 wrong; " in log
     assert (
         tree / "build/grade/build.log"
     ).stat().st_size < 1 << 18, "it has the lines that the compiler quotes"
@@ -165,31 +168,68 @@ def test_two_at_once_and_an_interrupt(tree, tmp_path):
     runs[0].send_signal(signal.SIGINT)
     for run in runs[1:]:
         output, errors = run.communicate(timeout=600)
-        assert output.endswith("1 right, 1 wrong\n"), output + errors
+        assert "\n1 right, 1 wrong; " in output, output + errors
     runs[0].communicate(timeout=600)
     assert runs[0].returncode != 0
     assert not list((tree / "my").rglob("*.cu"))
     assert [path.name for path in (tree / "build/grade").iterdir()] == ["build.log"]
 
 
+# A file => what is replaced in the kernel => by what => verdict => reason, in which LINE is that of the replacement => a part of the notes
+ALONE = """{ if (threadIdx.x == 0) { double sum = 0; for (size_t block = blockIdx.x; block * 256 < n; block += gridDim.x)
+for (size_t i = block * 256; i < n && i < (block + 1) * 256; i++) sum += a[i] * b[i]; c[blockIdx.x] = sum; } }"""
+CLASS = r"""
+anna/dot.cu => temp => temp => right => => ben
+ben.cu => temp => sum => right => => anna
+carla.cu => for (; tid < n; tid += (size_t)blockDim.x * gridDim.x) => if (tid < n) => wrong => with the default size: dot product: got .*\noptions --seed \d+, CUDA_CPU_SCHEDULE=forward =>
+dora.cu => BODY => ALONE => right => => in dot one thread of a warp does all the work
+emil.cu => += cache[cacheIndex + i];\n        __syncthreads(); => += cache[cacheIndex + i]; => race => cuda on the CPU: race .* at submission.cu:LINE,\n +thread .* =>
+=fritz/a/dot.cu => temp += => temp += x * => wrong => does not build: submission.cu:LINE:.* .x. was .* =>
+gina.cu => cache[cacheIndex] = temp => (uint3 &)threadIdx = {0, 0, 0} => wrong => cuda on the CPU: out of bounds .* writes .* submission.cu:LINE\n.*options --size \d+ --seed \d+, .* =>
+hans.cu => cache[0] => exit(0) => wrong => line LINE: a call of exit is not accepted .* =>
+"""
+
+
 @needs_cpu
-def test_grade_runs_the_default_size_too(tree, tmp_path):
-    """A kernel without a loop is right for the small size of make check. Folders of a call that was killed go away."""
-    program = "chapter05/dot"
+def test_grade_of_a_class(tree, tmp_path):
+    """The tables, with the lines of the submissions. A kernel without a loop is right for the small size of make check. Folders of a
+    call that was killed go away."""
+    program, folder, expected = "chapter05/dot", tmp_path / "handed in", {}
     add(tree, program)
     text = (ROOT / f"{program}.cu").read_text()
-    (tmp_path / "handed in").mkdir()
-    (tmp_path / "handed in/right.cu").write_text(text)
-    loop = "for (; tid < n; tid += (size_t)blockDim.x * gridDim.x)"
-    assert loop in text
-    (tmp_path / "handed in/small.cu").write_text(text.replace(loop, "if (tid < n)", 1))
-    for folder in tree / "build/grade/killed", tree / "my/.grade/killed-0":
-        folder.mkdir(parents=True)
-        (folder / "lock").touch()
-    log = make(tree, "grade", f"DIR={tmp_path / 'handed in'}", status=2)
-    assert re.search(r"wrong .* small\.cu: with the default size: dot product: got", log), log
-    assert "\n1 right, 1 wrong\n" in log and not list((tree / "my/.grade").iterdir())
+    kernel = next(e for e in EXERCISES if e.name == program).asked[0].text
+    for row in CLASS.strip().split("\n"):
+        name, old, new, verdict, reason, notes = (part.strip() for part in row.split("=>"))
+        old, new = old.replace("\\n", "\n").replace("BODY", kernel[kernel.index("{") :]), new.replace(
+            "ALONE", ALONE
+        )
+        assert old in kernel
+        solution = f"// {name}\n" + text.replace(kernel, kernel.replace(old, new))
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(solution)
+        reason = reason.replace("LINE", str(solution[: solution.index(new)].count("\n") + 1))
+        expected[name.split("/")[0].removesuffix(".cu")] = verdict, reason, notes
+    for old in tree / "build/grade/killed", tree / "my/.grade/killed-0":
+        old.mkdir(parents=True)
+        (old / "lock").touch()
+    log = make(tree, "grade", f"DIR={folder}", f"TABLE={tmp_path}/t", status=2)
+    assert "\n1 race, 3 right, 4 wrong; " in log and not list((tree / "my/.grade").iterdir())
     assert [path.name for path in (tree / "build/grade").iterdir()] == ["build.log"]
+    rows = json.loads((tmp_path / "t.json").read_text())
+    assert [row["student"] for row in rows] == sorted(expected)
+    for row in rows:
+        verdict, reason, notes = expected[row["student"]]
+        assert row["verdict"] == verdict and re.fullmatch(reason, row["reason"], re.S), row
+        assert notes in row["notes"] or (notes in expected and not shutil.which("sim_c++")), row
+        assert row["points"] == 3 * (verdict == "right") and (row["seconds"] > 0) == (
+            "CUDA" in row["reason"] or verdict == "right"
+        ), row
+    with (tmp_path / "t.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [row["reason"] for row in table] == [row["reason"] for row in rows]
+    assert table[0]["student"] == "'=fritz"
+    log = make(tree, "grade", f"DIR={folder}/hans.cu", f"TABLE={tmp_path}/t", status=2)
+    assert "\n1 wrong; " in log and json.loads((tmp_path / "t.json").read_text())[0]["student"] == "hans"
 
 
 def test_what_compilers_say_is_bounded(tmp_path, monkeypatch):
@@ -210,9 +250,9 @@ def test_grade_needs_solutions(tree, tmp_path):
     assert "there is no .cu file in it" in make(tree, "grade", f"DIR={tmp_path / 'tree/docs'}", status=2)
 
 
-def test_runs_of_grade_have_no_network_and_no_new_privileges(tmp_path, monkeypatch):
-    monkeypatch.setattr(grade, "HERE", tmp_path / "here")
-    box = grade.find_box()
+def test_runs_of_grade_have_no_network_and_no_new_privileges(tmp_path):
+    here = tmp_path / "here"
+    box = grade.find_box(here)(here)
     if not box:
         pytest.skip("neither bwrap nor unshare works here")
     command = [*box, "sh", "-c", "cat /proc/net/dev; grep NoNewPrivs /proc/self/status; exit 3"]
