@@ -35,6 +35,7 @@ python3-markdown-it|site test|the documents of make site|python3-markdown-it-py|
 python3-pil|gallery test|the pictures of make gallery and of the test suite|python3-pillow|python-pillow|python3-Pillow
 python3-numpy|test|the test suite|python3-numpy|python-numpy|python3-numpy
 python3-pytest-xdist|test|the test suite, one test on each core|python3-pytest-xdist|python-pytest-xdist|python3-pytest-xdist
+similarity-tester|grade test|the comparison of submissions in make grade|-|-|-
 pocl-opencl-icd|test|the tests of OpenCL, on the CPU|pocl|pocl|pocl
 chromium|test|the tests of the pages of make site|chromium|chromium|chromium
 xvfb|test|the tests of windows|xorg-x11-server-Xvfb|xorg-server-xvfb|xorg-x11-server-Xvfb
