@@ -29,7 +29,7 @@ from submission import OWN, functions_of, with_functions
 from task import Exercise, Problem
 
 RACES = BACKEND != "gpu" and os.environ.get("CHECK") != "0"
-JOBS = 1 if BACKEND == "gpu" else int(os.environ.get("JOBS") or os.cpu_count())
+JOBS = int(os.environ.get("JOBS") or os.cpu_count())
 MEMORY_LIMIT = int(os.environ.get("MEMORY_LIMIT") or (0 if BACKEND == "gpu" else 4096))
 OUTPUT_LIMIT = int(os.environ.get("OUTPUT_LIMIT") or 16)
 TABLE = pathlib.Path(os.environ.get("TABLE") or ROOT / BUILD / "grades")
@@ -190,13 +190,18 @@ class Submission:
             if x * y * z > 1 and lanes < 1.2 * turns:
                 self.notes.append(f"in {launch['kernel']} one thread of a warp does all the work")
 
+    def is_built(self, folder):
+        """Whether make has built it. If not, decides."""
+        why = why_not_built(self.goal, WORK / folder, WORK / f"{folder}.log")
+        if why:
+            hint = "; only the functions asked for and __device__ functions are taken"
+            self.decide("wrong", why[0] + hint * ("not declared" in why[0]), *why[1:20])
+        return not why
+
     def grade_small(self):
         """Decides by the small sizes of make check. What is right there stays undecided until its default size is right too."""
-        why = why_not_built(self.goal, WORK / "bin", LOG)
-        if why:
-            if "not declared" in why[0]:
-                why[0] += "; only the functions asked for and __device__ functions are taken"
-            return self.decide("wrong", *why[:20])
+        if not self.is_built("bin"):
+            return
         options = self.exercise.options if RACES else ""
         if not all(self.is_right("bin", options, schedule) for schedule in SCHEDULES):
             return
@@ -216,7 +221,7 @@ class Submission:
         return "".join(re.findall(r"--frames \d+", self.exercise.options))
 
     def grade_default(self):
-        if self.is_right("plain", self.few_frames(), "forward"):
+        if self.is_built("plain") and self.is_right("plain", self.few_frames(), "forward"):
             self.decide("right")
         else:
             self.lines[0] = f"with the default size: {self.lines[0]}"
@@ -295,7 +300,7 @@ def main(path):
     for submission in submissions:
         submission.assemble()
     Submission.in_box = staticmethod(find_box(WORK / "runs/here"))
-    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+    with concurrent.futures.ThreadPoolExecutor(1 if BACKEND == "gpu" else JOBS) as pool:
         for folder, check, work in (
             ("bin", "--check -O1 " * RACES, Submission.grade_small),
             ("plain", "", Submission.grade_default),
