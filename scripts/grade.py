@@ -195,7 +195,10 @@ class Submission:
         why = why_not_built(self.goal, WORK / folder, WORK / f"{folder}.log")
         if why:
             hint = "; only the functions asked for and __device__ functions are taken"
-            self.decide("wrong", why[0] + hint * ("not declared" in why[0]), *why[1:20])
+            lacks = re.match(r"does not build: make: \S+ needs ", why[0])  # a library
+            self.decide(
+                "unknown" if lacks else "wrong", why[0] + hint * ("not declared" in why[0]), *why[1:20]
+            )
         return not why
 
     def grade_small(self):
