@@ -13,10 +13,10 @@
  * Rungs:   builds: 0 book, locks (1024 buckets with a lock each); 1 exchange of the head (lock-free, buckets
  *          as the load factor says); 2 open addressing (64-bit compare-and-swap of key and value);
  *          3 partition first (insertions at the same time go to the L2 cache); 4 parts in shared memory (the
- *          table is written once, in order); 5 sorted parts (places by prefix sums; for a table that is
- *          almost full). With look-ups: 0 lists (rung 1, then a thread per look-up); 1 open addressing (a
- *          look-up reads a sector); 2 parts in shared memory (faster build, the same look-ups); 3 sorted
- *          parts (no long probe sequences); 4 sorted look-ups (they find the sectors in the L2 cache)
+ *          table is written once, in order); 5 sorted parts (places by prefix sums, without a search). With
+ *          look-ups: 0 lists (rung 1, then a thread per look-up); 1 open addressing (a look-up reads a
+ *          sector); 2 parts in shared memory (faster build, the same look-ups); 3 sorted parts (no long
+ *          probe sequences in a full table); 4 sorted look-ups (they find the sectors in the L2 cache)
  * Run:     ./bin/appendix_a/hashtable_ladder --load 0.8 --fill random
  * Differs: the book's table and the lists of rung 1 keep all pairs of equal keys; open addressing keeps the
  *          pair with the smallest value. Clearing the table is part of the time. The second table adds the
