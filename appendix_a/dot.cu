@@ -250,7 +250,7 @@ void settings(int argc, char **argv) {
     int blocks = 0;
     configure(
         argc, argv, "Dot product on the device, under a lock.", TIMES,
-        {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+        {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"),
          OPTION_FLAG("ordered", &ordered, "count the different sums of many runs, also in a fixed order"),
          OPTION_FLAG("naive-lock", &naive_lock, "wrong: takes a lock without an atomic operation"),
          OPTION_INT("blocks", &blocks, 0, 65536, "blocks; 0 stands for one per 256 elements, at most 32")});

@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds two vectors in a loop on the host.", HOST_ONLY,
-              {OPTION_SIZE("size", &n, 1, (size_t)1 << 32, "elements in a vector")});
+              {OPTION_SIZE("size", &n, 1, 1LL << 32, "elements in a vector")});
     require_memory(4 * n * sizeof(int), 0);
 }
 

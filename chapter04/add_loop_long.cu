@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds two long vectors on the device with 128 blocks.", 0,
-              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector")});
+              {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector")});
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
 }
 

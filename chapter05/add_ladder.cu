@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Vector addition, from the book's kernel to the fastest.", LADDER,
-              {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector")});
+              {OPTION_SIZE("size", &n, 1, 1LL << 36, "elements in a vector")});
     size_t bytes = n * sizeof(int);
     require_memory(4 * bytes, 3 * bytes + bench_memory(3 * bytes));
     bench.title = std::to_string(n) + " ints";

@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds two long vectors on the device with a grid-stride loop.", TIMES,
-              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+              {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"),
                OPTION_INT("blocks", &blocks, 1, INT_MAX, "blocks of the grid"),
                OPTION_INT("threads", &threads, 1, 1024, "threads of a block")});
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));

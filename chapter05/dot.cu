@@ -236,7 +236,7 @@ static int compare_with_cpu(void) {
 void settings(int argc, char **argv) {
     bool sweep = false, additions = false, with_cpu = false;
     parse_options(argc, argv, "Dot product of two vectors on the device.", 0,
-                  {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+                  {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"),
                    OPTION_INT("blocks", &blocks, 1, 1 << 24, "blocks, instead of at most 32"),
                    OPTION_INT("threads", &threads, 1, MAX_THREADS,
                               "threads of a block, instead of 256: a power of two"),

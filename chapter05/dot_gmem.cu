@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Products on the device, their sum on the host.", TIMES,
-              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector")});
+              {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector")});
     require_memory(3 * n * sizeof(float), 3 * n * sizeof(float));
 }
 

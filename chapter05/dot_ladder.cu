@@ -261,7 +261,7 @@ static int fill = RANDOM; // --fill
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Dot product, from the book's kernel to the fastest.", LADDER,
-              {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
+              {OPTION_SIZE("size", &n, 1, 1LL << 36, "elements in a vector"),
                OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan",
                            "distribution of the numbers")});
     HANDLE_ERROR(

@@ -120,7 +120,7 @@ void settings(int argc, char **argv) {
     int time_limit = 20;
     parse_options(
         argc, argv, "Dot product with a barrier that not every thread reaches.", 0,
-        {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+        {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"),
          OPTION_FLAG("both-arms", &both_arms, "a barrier in each arm of the if"),
          OPTION_INT("time-limit", &time_limit, 1, 3600, "seconds after which the kernel is ended")});
     if (options.list_devices)

@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Computes a[x] = m * a[x] * g with m and g in constant memory.", 0,
-              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements of a"),
+              {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements of a"),
                OPTION_FLOAT("g", &host_g, -1e6, 1e6, "the constant g"),
                OPTION_FLOAT("m", &host_m, -1e6, 1e6, "the constant m")});
     require_memory(4 * n * sizeof(float) + n * sizeof(double), n * sizeof(float));

@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Times a kernel with the host's clock and with events.", TIMES,
-              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements of the array"),
+              {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements of the array"),
                OPTION_INT("rounds", &rounds, 1, INT_MAX, "steps of each element in a launch")});
     require_memory(3 * n * sizeof(unsigned), n * sizeof(unsigned));
 }

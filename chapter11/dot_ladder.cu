@@ -283,7 +283,7 @@ static double expected, longest;  // the reference; the longest chain of additio
 
 void settings(int argc, char **argv) {
     parse_options(argc, argv, "Dot product on several devices, from the book's way to the fastest.", LADDER,
-                  {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"), OPTION_GPUS,
+                  {OPTION_SIZE("size", &n, 1, 1LL << 36, "elements in a vector"), OPTION_GPUS,
                    OPTION_SHARE("elements for the first device; equal parts if not given"), OPTION_NO_PEER});
     choose_gpus();
     divide(n, share, elements);

@@ -155,10 +155,9 @@ __host__ __device__ static void element(size_t i, uint64_t seed, float *a, float
 }
 
 void settings(int argc, char **argv) {
-    options_of_ranks(
-        argc, argv, "Dot product on one GPU for each process of MPI.", TIMES,
-        {OPTION_SIZE("size", &n, 1, (size_t)1 << 40, "elements in a vector, in all ranks together"),
-         OPTION_EXCLUSIVE});
+    options_of_ranks(argc, argv, "Dot product on one GPU for each process of MPI.", TIMES,
+                     {OPTION_SIZE("size", &n, 1, 1LL << 40, "elements in a vector, in all ranks together"),
+                      OPTION_EXCLUSIVE});
 }
 
 static void settings_of_ranks(void) {

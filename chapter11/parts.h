@@ -35,7 +35,7 @@ static inline void dot_settings(int argc, char **argv, const char *doc,
                                 Option another = OPTION_END) {
     bool balance = false;
     parse_options(argc, argv, doc, 0,
-                  {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"), OPTION_GPUS,
+                  {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"), OPTION_GPUS,
                    OPTION_SHARE("elements for the first device; equal parts if not given"),
                    OPTION_FLAG("balance", &balance,
                                "parts in proportion to the speed of the devices, which is measured first"),

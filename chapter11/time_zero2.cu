@@ -234,7 +234,7 @@ static int compare_reads(int most) {
 void settings(int argc, char **argv) {
     int reads = 0;
     configure(argc, argv, "Dot product of vectors in host memory.", TIMES,
-              {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+              {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"),
                OPTION_INT("reads", &reads, 1, 1024,
                           "compare kernels that read the vectors once, twice, … up to N times")});
     require_memory((reads ? 6 : 2) * n * sizeof(float), 2 * n * sizeof(float));

@@ -265,7 +265,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Dot product of vectors in host memory, with zero-copy and with copies in chunks.",
-              LADDER, {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector")});
+              LADDER, {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector")});
     require_memory(4 * n * sizeof(float), 2 * n * sizeof(float));
     bench.title = std::to_string(n) + " floats of two vectors";
     bench.size = n;

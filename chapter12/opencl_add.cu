@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds two vectors with OpenCL.", HOST_ONLY,
-              {OPTION_SIZE("size", &n, 1, (size_t)1 << 32, "elements in a vector"),
+              {OPTION_SIZE("size", &n, 1, 1LL << 32, "elements in a vector"),
                OPTION_INT("platform", &platform, 0, 15, "number of the OpenCL platform")});
     require_memory(4 * n * sizeof(int), 0);
 }

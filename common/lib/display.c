@@ -17,6 +17,10 @@
 #include "../options.h"
 #include "window.h"
 
+#ifdef __wasm__ // no signal ends a program, and its C library has no on_exit()
+#define on_exit(function, unused) (void)function, atexit(image_discard)
+#endif
+
 static volatile sig_atomic_t animating; // while set, a signal ends the animation, not the program
 static volatile sig_atomic_t caught;    // the signal that ended it
 

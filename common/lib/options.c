@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Command line options, parsed by glibc's argp.
 #define _GNU_SOURCE
+#if __has_include(<argp.h>)
 #include <argp.h>
+#define SET_STDERR(stream) (stderr = (stream))
+#else // argp.h of this folder does not print to stderr
+#include "argp.h"
+#define SET_STDERR(stream) ((void)(stream))
+#endif
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +32,7 @@ static FILE *terminal; // while argp parses: the stream that stderr was; --help 
 
 static void restore_stderr(void) {
     if (terminal)
-        stderr = terminal;
+        SET_STDERR(terminal);
     terminal = NULL;
 }
 
@@ -343,7 +349,7 @@ static void parse_arguments(const struct argp *argp, int argc, char **argv) {
     if (!stream)
         quit(EXIT_FAILURE, "out of memory");
     terminal = stderr;
-    stderr = stream;
+    SET_STDERR(stream);
     error_t error = argp_parse(argp, argc, argv, 0, NULL, NULL);
     restore_stderr();
     fclose(stream);

@@ -36,8 +36,15 @@ namespace {
 // It has to hold printf and local arrays.
 #ifdef __SANITIZE_ADDRESS__
 constexpr size_t stack_size = 1 << 20;
+#elif defined __wasm__ // all of it is allocated
+constexpr size_t stack_size = 64 << 10;
 #else
 constexpr size_t stack_size = 256 << 10;
+#endif
+
+#ifdef __wasm__
+constexpr size_t saved =
+    8 << 10; // where Emscripten saves the locals of the functions on a stack that it leaves
 #endif
 
 const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -64,6 +71,8 @@ void arrive([[maybe_unused]] Fiber &here) {
 #if HAVE_BOOST_CONTEXT
 void start(boost::context::detail::transfer_t from) {
     came_from->context = from.fctx;
+#elif defined __wasm__
+void start(void *){
 #else
 void start() {
 #endif
@@ -108,6 +117,9 @@ Fiber *new_fiber(void (*entry)()) {
     fiber->idle.stack = fiber;
 #if HAVE_BOOST_CONTEXT
     fiber->context = boost::context::detail::make_fcontext(fiber->stack + size, size, start);
+#elif defined __wasm__
+    emscripten_fiber_init(&fiber->context, start, nullptr, fiber->stack + saved, size - saved, fiber->stack,
+                          saved);
 #else
     getcontext(&fiber->context);
     fiber->context.uc_stack.ss_sp = fiber->stack;
@@ -138,7 +150,10 @@ void delete_fiber(Fiber *fiber) {
 }
 
 void adopt_stack(Fiber &fiber) {
-#ifndef __SANITIZE_ADDRESS__ // returns the bounds of the stack
+#ifdef __wasm__
+    static char saved_stack[saved];
+    emscripten_fiber_init_from_current_context(&fiber.context, saved_stack, saved);
+#elif !defined __SANITIZE_ADDRESS__ // returns the bounds of the stack
     pthread_attr_t attributes;
     void *stack;
     if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
@@ -171,6 +186,8 @@ void switch_context(Context *from_context, const Context *to_context) {
 #if HAVE_BOOST_CONTEXT
     const auto back = boost::context::detail::jump_fcontext(to.context, nullptr);
     came_from->context = back.fctx; // the fiber that switched back here, which need not be `to`
+#elif defined __wasm__
+    emscripten_fiber_swap(&from.context, &to.context);
 #else
     swapcontext(&from.context, &to.context);
 #endif

@@ -4,8 +4,9 @@
  *
  * Where the stack switch is not inlined (cuda_cpu/switch.h), it is Boost.Context's fcontext. Without
  * Boost it is the C library's ucontext, which is slower because every switch makes a system call to
- * save the signal mask. AddressSanitizer and ThreadSanitizer are told of every switch, because they
- * keep data about the current stack.
+ * save the signal mask; in WebAssembly it is Emscripten's fiber, which unwinds the stack and winds it up
+ * again. AddressSanitizer and ThreadSanitizer are told of every switch, because they keep data about the
+ * current stack.
  */
 #pragma once
 #include "cuda_cpu/switch.h"
@@ -15,6 +16,8 @@
 #ifndef CUDA_CPU_INLINE_SWITCH
 #if HAVE_BOOST_CONTEXT
 #include <boost/context/detail/fcontext.hpp>
+#elif defined __wasm__
+#include <emscripten/fiber.h>
 #else
 #include <ucontext.h>
 #endif
@@ -30,6 +33,8 @@ struct Fiber {
 #ifndef CUDA_CPU_INLINE_SWITCH
 #if HAVE_BOOST_CONTEXT
     void *context = nullptr;
+#elif defined __wasm__
+    emscripten_fiber_t context = {};
 #else
     ucontext_t context = {};
 #endif

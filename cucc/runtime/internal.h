@@ -20,6 +20,12 @@
 #include <string>
 #include <vector>
 
+#ifdef __wasm__ // its C library has no on_exit()
+inline int on_exit(void (*)(int, void *), void *) {
+    return 0;
+}
+#endif
+
 namespace cuda_cpu {
 
 // ---- errors (error.cpp) ----

@@ -63,9 +63,11 @@ size_t machine_memory() {
 }
 
 int last_level_cache() {
+#ifdef _SC_LEVEL3_CACHE_SIZE
     for (int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
         if (const long size = sysconf(level); size > 0)
             return (int)std::min(size, (long)INT_MAX);
+#endif
     return 0;
 }
 

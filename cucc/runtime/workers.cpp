@@ -18,7 +18,10 @@
 
 namespace cuda_cpu {
 
-bool start_thread(std::function<void()> run) {
+bool start_thread([[maybe_unused]] std::function<void()> run) {
+#ifdef __wasm__
+    errno = EAGAIN; // a page that is a file may not share memory among threads
+#else
     try {
         std::thread(std::move(run)).detach();
         return true;
@@ -27,6 +30,7 @@ bool start_thread(std::function<void()> run) {
     } catch (const std::bad_alloc &) {
         errno = ENOMEM;
     }
+#endif
     return false;
 }
 
@@ -116,7 +120,9 @@ cudaError_t too_few_threads(const Grid &grid, uint64_t needed, uint64_t there) {
 
 void run_blocks(Grid &grid) {
     if (!self) { // the first launch of this host thread
+#ifndef __wasm__
         watch_faults();
+#endif
         static PerThread<Worker> &workers = *new PerThread<Worker>; // never destroyed, like the pool
         workers.mine();                                             // sets `self`
     }
@@ -136,17 +142,23 @@ void run_blocks(Grid &grid) {
         enter_grid(grid);
     current_block = &worker;
     current_grid = &grid;
-    if (__builtin_setjmp(worker.leave) == 0) {
+#ifndef __wasm__
+    if (__builtin_setjmp(worker.leave) == 0)
+#endif
+    {
         if (grid.trace)
             run_chunks<true>(grid, worker);
         else
             run_chunks<false>(grid, worker);
-    } else {
+    }
+#ifndef __wasm__
+    else {
         worker.abandon_block();
         worker.in_loops = false;
         worker.kept = worker.kept_end - kept_size;
         traced_block = nullptr;
     }
+#endif
 #ifdef __SANITIZE_THREAD__ // it can follow 8128 stacks, and a cooperative launch needs one for each thread
     if (grid.barrier)
         worker.abandon_block();

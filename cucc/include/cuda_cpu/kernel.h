@@ -604,7 +604,11 @@ extern __thread Reads reads;
 
 // Adds a byte to a section of the object file. The compiler drops it together with code that is not used, so
 // the section exists only where kernels may poll (runtime/waiting.cpp).
+#ifdef __wasm__ // has one thread
+#define CUDA_CPU_MAY_POLL
+#else
 #define CUDA_CPU_MAY_POLL asm __volatile__(".pushsection cuda_polls,\"a\"\n\t.byte 0\n\t.popsection")
+#endif
 
 // Lets other threads of the block run, then other threads of the operating system.
 inline void yield() {

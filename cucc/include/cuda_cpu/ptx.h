@@ -109,7 +109,8 @@ template <class T> inline T maximum(T a, T b) {
 // bit.
 template <class T> inline T bfe(T a, unsigned position, unsigned length) {
     const int bits = 8 * sizeof(T);
-    const int first = position & 255, count = length & 255, last = std::min(first + count - 1, bits - 1);
+    const int first = position & 255, count = length & 255,
+              last = first + count < bits ? first + count - 1 : bits - 1;
     const bool sign = std::is_signed_v<T> && count > 0 && (a >> last & 1);
     T field = 0;
     for (int i = 0; i < bits; ++i) {

@@ -8,7 +8,8 @@
  * usually the threads of a block wait at one line, and the jump leads back to the same place.
  *
  * Other machines, and builds with AddressSanitizer or ThreadSanitizer, which must be told of every
- * switch, call a function of the library.
+ * switch, call a function of the library. WebAssembly (em++) is one of them. What the sanitizers cannot
+ * follow it cannot do: jump out of a kernel, and protect memory.
  */
 #pragma once
 
@@ -17,7 +18,7 @@
 #define CUDA_CPU_WATCHED
 #endif
 #endif
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || defined __wasm__
 #define CUDA_CPU_WATCHED
 #endif
 #ifdef CUDA_CPU_CHECK // instrumented for race_hooks.cpp, without ThreadSanitizer

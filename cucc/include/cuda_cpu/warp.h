@@ -93,7 +93,7 @@ inline void __threadfence_system() {
 
 // Also lets other threads of the block run, for loops that poll with plain loads.
 inline void __nanosleep(unsigned nanoseconds) {
-    const struct timespec t = {nanoseconds / 1000000000, (long)(nanoseconds % 1000000000)};
+    const struct timespec t = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};
     cuda_cpu::yield();
     nanosleep(&t, nullptr);
 }
