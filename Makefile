@@ -230,7 +230,7 @@ doctor:
 docs:
 	@scripts/docs.py
 site:
-	@BUILD='$(BUILD)' SITE='$(SITE)' $(PYTHON) scripts/site.py
+	@BUILD='$(BUILD)' SITE='$(SITE)' RUN='$(RUN)' $(PYTHON) scripts/site.py
 dist: DIST = $(BUILD)/cuda-by-example-$(file <VERSION)
 dist:
 	@mkdir -p '$(BUILD)' && git -c tar.umask=022 archive --prefix='$(notdir $(DIST))/' -o '$(DIST).tar.gz' HEAD

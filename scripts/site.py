@@ -9,6 +9,7 @@ import shutil
 import sys
 from html import escape, unescape
 
+import modules as wasm
 from programs import ROOT, by_hand, read_programs
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -21,6 +22,7 @@ from markdown_it import MarkdownIt  # noqa: E402
 from pygments import highlight, lexers  # noqa: E402
 from pygments.formatters import HtmlFormatter  # noqa: E402
 
+RUN = os.environ.get("RUN", "").split()  # the programs that run in their pages, if not all
 SITE, BUILD = os.environ.get("SITE"), os.environ.get("BUILD", "build")
 pages = ["README.md"]  # paths in the repository; grows by the files that pages link to
 FRAME = """<!DOCTYPE html>
@@ -76,6 +78,18 @@ def neighbours(path):
     return linked(f"<p>{', '.join(links)}</p>\n{build}", path)
 
 
+def panel(path, modules):
+    """Where site.js runs a program, or why it does not."""
+    programs = [program for program in read_programs() if f"{program.name}.cu" == path]
+    if modules and programs and (reason := wasm.why_not(programs[0])):
+        return f"<p>It does not run in this page: it needs {escape(reason)}.</p>\n"
+    if not programs or programs[0].name not in modules:
+        return ""
+    preset = programs[0].check.split(" | ")[0].removesuffix("(race)") + " --runs 1" * bool(programs[0].bench)
+    name = programs[0].name.split("/")[1]
+    return f'<div id="run" data-name="{name}" data-preset="{escape(preset.strip())}"></div><script src="../site.js" defer></script>\n'
+
+
 def beside(path):
     """Below the source of a program: the drawings whose text names it, and its question, with the answer folded away."""
     _, *drawings = re.split("^## ", (ROOT / "docs/drawings.md").read_text(), flags=re.M)
@@ -90,7 +104,7 @@ def beside(path):
     return linked(html, path)
 
 
-def source(path):
+def source(path, modules=()):
     """A source, or the list of a folder, as HTML. The style sheet adds the line numbers."""
 
     def included(match):
@@ -103,7 +117,7 @@ def source(path):
     html = highlight(text, lexer(stripnl=False, ensurenl=False), HtmlFormatter(linespans="L"))
     # Pygments 2.20 does not escape quotation marks
     html = re.sub('(?<=<span class="cpf">)(?:&quot;|")([^&<"]+)(?:&quot;|")', included, html)
-    return f"<h1>{path}</h1>\n{neighbours(path)}{html}{beside(path)}"
+    return f"<h1>{path}</h1>\n{neighbours(path)}{panel(path, modules)}{html}{beside(path)}"
 
 
 def document(path):
@@ -125,13 +139,19 @@ def main():
     folder = ROOT / (SITE or f"{BUILD}/site")
     if not SITE:
         shutil.rmtree(folder, ignore_errors=True)
+    modules = {}
+    if not wasm.missing:
+        modules = wasm.compile_all(
+            [p for p in read_programs() if p.name in RUN or not (RUN or wasm.why_not(p))],
+            ROOT / BUILD / "wasm",
+        )
     for path in pages:  # linked() appends to this list during the loop
         page, top = folder / address(path), os.path.relpath(".", os.path.dirname(path) or ".")
         if address(path) == path:
             page.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / path, page)
             continue
-        html = document(path) if path.endswith(".md") else source(path)
+        html = document(path) if path.endswith(".md") else source(path, modules)
         title = re.sub("<[^>]*>", "", re.search("<h1.*?</h1>", html)[0])
         # With tabindex the arrow keys scroll what is wider than the screen; then it needs a name.
         wide = r'<div class="table" tabindex="0" role="group" aria-label="table or code">\g<0></div>'
@@ -139,7 +159,16 @@ def main():
         write(page, FRAME.format(title=title, top=top, main=html))
     colours = HtmlFormatter().get_style_defs("pre")
     write(folder / "site.css", f"{colours}\n{(ROOT / 'scripts/site.css').read_text()}")
-    print(f"{shown(folder / 'index.html')}: {len(pages)} files")
+    for name, file in modules.items():
+        write(folder / f"{name}.wasm.js", wasm.packed(file))
+    if modules:
+        shutil.copyfile(ROOT / "scripts/site.js", folder / "site.js")
+    without = (
+        f"; programs run in no page without {', '.join(wasm.missing)}"
+        if wasm.missing
+        else f", {len(modules)} programs run"
+    )
+    print(f"{shown(folder / 'index.html')}: {len(pages)} files{without}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """A headless browser, and axe-core, which checks the accessibility of a page."""
 import html
+import http.server
 import json
 import os
+import queue
 import re
 import shutil
 import subprocess
+import threading
 
 import pytest
 
@@ -84,3 +87,42 @@ def violations(axe, files, tmp_path, widths, dark):
         for rule, elements in answer["violations"]:
             found.setdefault(rule, []).extend([answer["title"], *elements])
     return found
+
+
+def press_run(page, tmp_path, after=""):
+    """Opens a page in a browser and presses Run; then runs the script `after`. Returns what the page has in the end: "state",
+    "output", "picture" (a data URL), and "html", without scripts."""
+    said = queue.Queue()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            said.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    script = f"""<script>addEventListener("load", async () => {{
+        const ended = async () => {{ while (go.disabled) await new Promise(next => setTimeout(next, 20)); }};
+        go.click(); await ended(); {after};
+        document.querySelectorAll("script").forEach(script => script.remove());
+        fetch("http://127.0.0.1:{server.server_port}", {{method: "POST", mode: "no-cors", body: JSON.stringify({{
+            state: state.textContent, output: output.textContent, html: document.documentElement.outerHTML,
+            picture: canvas.hidden ? "" : canvas.toDataURL()}})}});
+    }});</script>"""
+    copy = page.with_name(f"pressed-{page.name}")
+    copy.write_text(page.read_text().replace("</body>", f"{script}</body>"))
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+    process = subprocess.Popen(
+        [*command, f"--user-data-dir={tmp_path}/profile", copy.as_uri()], stderr=subprocess.DEVNULL
+    )
+    try:
+        return said.get(timeout=300)
+    finally:
+        process.kill()
+        process.wait()
+        server.shutdown()
+        copy.unlink()

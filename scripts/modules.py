@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""The programs as WebAssembly, for the pages of make site: cucc compiles them with em++, in the folder `wasm` of BUILD. A program is
+compiled again when a file of common/, of cucc or of its chapter is newer."""
+import base64
+import concurrent.futures
+import gzip
+import os
+import re
+import shutil
+import subprocess
+
+from programs import ROOT, libraries
+
+NEEDED = {
+    "gl": "OpenGL",
+    "mpi": "MPI",
+    "npp": "NPP",
+    "opencl": "OpenCL",
+    "thrust": "Thrust",
+    "vulkan": "Vulkan",
+}
+NEEDED |= {"cublas": "cuBLAS", "cufft": "cuFFT"}
+ABSENT = {
+    r"this_grid|cudaLaunchCooperativeKernel": "a host thread for each block, since its blocks wait for each other",
+    r"\n    continue_in_child": "a process that may be ended when it hangs",
+}
+missing = [tool for tool in ("em++", "emar", "node") if not shutil.which(tool)]
+
+
+def why_not(program):
+    """What a program needs that a page does not have; "" if nothing."""
+    text = (ROOT / f"{program.name}.cu").read_text()
+    reasons = [NEEDED[library] for library in libraries(program) if library in NEEDED]
+    return ", ".join([*reasons, *(reason for code, reason in ABSENT.items() if re.search(code, text))])
+
+
+def newest(*folders):
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if "build" not in path.parts]
+    return max(path.stat().st_mtime for path in files)
+
+
+def compile_all(programs, folder):
+    """Compiles these programs. Returns the file of each one by its name, as far as they can be compiled."""
+    base = newest("common", *(f"cucc/{part}" for part in ("runtime", "include", "translate")))
+    library = folder / "libcommon.a"
+
+    def cucc(output, *inputs):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        command = ["cucc/cucc", "-ccbin", "em++", "-w", "-o", output, *inputs]
+        return subprocess.run(command, cwd=ROOT, capture_output=True).returncode == 0
+
+    def compiled(program):
+        file = folder / f"{program.name}.js"
+        needed = max(base, newest(program.name.split("/")[0]))
+        if file.exists() and file.stat().st_mtime > needed or cucc(file, f"{program.name}.cu", library):
+            return program.name, file
+        return program.name, None
+
+    if not library.exists() or library.stat().st_mtime < base:
+        objects = [folder / f"common/{path.stem}.o" for path in (ROOT / "common/lib").glob("*.c")]
+        for file in objects:
+            cucc(file, "-c", f"common/lib/{file.stem}.c")
+        library.unlink(missing_ok=True)
+        subprocess.run(["emar", "rcs", library, *objects], check=True)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return {name: file for name, file in pool.map(compiled, programs) if file}
+
+
+def packed(file):
+    """The script of a page's module: it passes the program's JavaScript and its WebAssembly, both compressed, to site.js."""
+    script = file.read_text()
+    wasm = re.search('octet-stream;base64,([^"]{1000,})"', script)[1]
+    parts = script.replace(wasm, "").encode(), base64.b64decode(wasm)
+    return "receive({!r}, {!r})\n".format(
+        *(base64.b64encode(gzip.compress(part, mtime=0)).decode() for part in parts)
+    )

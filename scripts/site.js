@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// The panel of a program's page: loads the program as WebAssembly when asked to, and runs it in a worker. The options are those
+// of its --help. A module is a script that calls receive(), since a page that was opened from the disk may not read other files.
+"use strict";
+
+// Runs in the worker. A picture is sent when the program has written its file.
+function work() {
+    onmessage = ({data: {script, wasmBinary, name, args}}) => {
+        const start = performance.now(), line = text => postMessage({line: text});
+        const errors = []; // stderr is no terminal, so a program prints no progress
+        const stderr = code => code === 10 ? line(new TextDecoder().decode(Uint8Array.from(errors.splice(0)))) : errors.push(code);
+        const end = status => postMessage({status, seconds: (performance.now() - start) / 1000});
+        const watch = () => {
+            const rename = FS.rename;
+            FS.rename = (from, to) => {
+                rename(from, to);
+                FS.chmod(to, 0o600);
+                postMessage({picture: FS.readFile(to)});
+                FS.unlink(to);
+            };
+        };
+        onunhandledrejection = event => end(String(event.reason));
+        self.Module = {arguments: args, thisProgram: name, wasmBinary, print: line, stderr, onExit: end, preRun: [watch]};
+        (0, eval)(script); // global, as its variables must be
+    };
+}
+
+const panel = document.getElementById("run"), {name, preset} = panel.dataset;
+const MEANING = {0: "result verified", 1: "wrong result or error", 2: "needs what is not here", 64: "an option is wrong"};
+let worker, program, help;
+
+function add(parent, kind, properties = {}, ...children) {
+    const element = Object.assign(document.createElement(kind), properties);
+    element.append(...children);
+    parent.append(element);
+    return element;
+}
+
+function load() {
+    const unpack = text => new Response(new Blob([Uint8Array.from(atob(text), c => c.charCodeAt())]).stream()
+        .pipeThrough(new DecompressionStream("gzip")));
+    return new Promise((resolve, reject) => {
+        window.receive = async (script, wasm) =>
+            resolve({name, script: await unpack(script).text(), wasmBinary: await unpack(wasm).arrayBuffer()});
+        add(document.head, "script", {src: `${name}.wasm.js`, onerror: reject});
+    });
+}
+
+// Runs the program; resolves to its last message. `on` gets the others: lines and pictures.
+function start(args, on) {
+    worker?.terminate();
+    worker = new Worker(URL.createObjectURL(new Blob([`(${work})()`])));
+    return new Promise(resolve => {
+        worker.onmessage = ({data}) => "status" in data ? resolve(data) : on(data);
+        worker.onerror = event => resolve({status: event.message, seconds: 0});
+        stop.onclick = () => { worker.terminate(); resolve({status: "stopped"}); };
+        worker.postMessage({...program, args});
+    });
+}
+
+// A field for each option, with the values of the preset. The text of an option ends in its words or its default.
+function makeForm() {
+    const list = add(form, "details");
+    add(list, "summary", {}, "options");
+    for (const line of help) {
+        const [, option, value, text] = line.match(/^ {6}--([\w-]+)(=\w+)?  (.*)/) ?? [];
+        if (!option || /^(output|window|no-window|list-devices|device)$/.test(option))
+            continue;
+        const field = add(list, "label", {}, `--${option} `), words = text.match(/: (\S*[|]\S*) \(default (\S*)\)/);
+        const given = ` ${preset} `.match(new RegExp(` --${option}(?:[ =](?!--)(\\S+))? `)), named = {name: option};
+        if (!value)
+            add(field, "input", {...named, type: "checkbox", checked: !!given});
+        else if (words)
+            add(field, "select", named, ...words[1].split("|").map(w => new Option(w, w, false, w === (given?.[1] ?? words[2]))));
+        else
+            add(field, "input", {...named, size: 8, value: given?.[1] ?? "", placeholder: text.match(/\(default ([^;)]*)/)?.[1] ?? ""});
+        add(field, "small", {}, ` ${text}`);
+    }
+}
+
+function argumentsOf(form) {
+    const args = [...form.elements].filter(field => field.name && (field.type === "checkbox" ? field.checked : field.value))
+        .map(field => field.type === "checkbox" ? `--${field.name}` : `--${field.name}=${field.value}`);
+    const has = option => help.some(line => line.startsWith(`      --${option}=`));
+    return has("output") ? [...args, `--output=${has("frames") ? "frame-%04d" : "picture"}.ppm`] : args;
+}
+
+function draw(ppm) {
+    const [head, width, height] = new TextDecoder("latin1").decode(ppm.subarray(0, 40)).match(/^P6\n(\d+) (\d+)\n255\n/);
+    const image = new ImageData(+width, +height);
+    image.data.fill(255);
+    for (let from = head.length, to = 0; from < ppm.length; from += 3, to += 4)
+        image.data.set(ppm.subarray(from, from + 3), to);
+    Object.assign(canvas, {width, height, hidden: false});
+    canvas.getContext("2d").putImageData(image, 0, 0);
+}
+
+async function run() {
+    const frames = [], lines = [];
+    let timer;
+    go.disabled = !(stop.disabled = false);
+    state.textContent = program ? "runs" : "loads";
+    try {
+        if (!program) {
+            program = await load();
+            help = [];
+            await start(["--help"], ({line}) => help.push(line));
+            makeForm();
+        }
+        state.textContent = "runs";
+        output.hidden = false;
+        output.textContent = "";
+        canvas.hidden = true;
+        timer = setInterval(() => frames.length && draw(frames.shift()), 40); // 25 frames per second
+        const {status, seconds} = await start(argumentsOf(form), ({line, picture}) => {
+            if (picture) frames.push(picture);
+            else output.append(`${line}\n`);
+        });
+        while (frames.length && status !== "stopped")
+            await new Promise(resolve => setTimeout(resolve, 40));
+        state.textContent = (status in MEANING ? `status ${status}: ${MEANING[status]}` : status) +
+            (seconds ? `, ${seconds.toFixed(2)} s` : "");
+    } catch (error) {
+        state.textContent = `cannot load the program: ${error.message ?? name}`;
+    }
+    clearInterval(timer);
+    go.disabled = !(stop.disabled = true);
+}
+
+const form = add(panel, "form", {onsubmit: event => { event.preventDefault(); run(); }});
+const buttons = add(form, "p"), go = add(buttons, "button", {}, "Run");
+const stop = add(buttons, "button", {type: "button", disabled: true}, "Stop"), state = add(buttons, "span");
+state.setAttribute("role", "status");
+const output = add(panel, "pre", {hidden: true, tabIndex: 0}), canvas = add(panel, "canvas", {hidden: true});
+output.setAttribute("aria-label", "output");
+canvas.setAttribute("role", "img");
+canvas.setAttribute("aria-label", "picture");
