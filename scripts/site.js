@@ -36,9 +36,10 @@ function add(parent, kind, properties = {}, ...children) {
     return element;
 }
 
+const unpack = text => new Response(new Blob([Uint8Array.from(atob(text), c => c.charCodeAt())]).stream()
+    .pipeThrough(new DecompressionStream("gzip")));
+
 function load() {
-    const unpack = text => new Response(new Blob([Uint8Array.from(atob(text), c => c.charCodeAt())]).stream()
-        .pipeThrough(new DecompressionStream("gzip")));
     return new Promise((resolve, reject) => {
         window.receive = async (script, wasm) =>
             resolve({name, script: await unpack(script).text(), wasmBinary: await unpack(wasm).arrayBuffer()});
@@ -99,7 +100,7 @@ async function run() {
     const frames = [], lines = [];
     let timer;
     go.disabled = !(stop.disabled = false);
-    state.textContent = program ? "runs" : "loads";
+    state.textContent = "loads";
     try {
         if (!program) {
             program = await load();
@@ -108,9 +109,8 @@ async function run() {
             makeForm();
         }
         state.textContent = "runs";
-        output.hidden = false;
         output.textContent = "";
-        canvas.hidden = true;
+        canvas.hidden = !(output.hidden = false);
         timer = setInterval(() => frames.length && draw(frames.shift()), 40); // 25 frames per second
         const {status, seconds} = await start(argumentsOf(form), ({line, picture}) => {
             if (picture) frames.push(picture);

@@ -100,9 +100,6 @@ def press_run(page, tmp_path, after=""):
             self.send_response(204)
             self.end_headers()
 
-        def log_message(self, *_):
-            pass
-
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     script = f"""<script>addEventListener("load", async () => {{

@@ -4,10 +4,9 @@
 #ifndef COMMON_LIB_ARGP_H
 #define COMMON_LIB_ARGP_H
 
-#include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "../options.h"
 
 #define error_t int
@@ -60,60 +59,26 @@ static void argp_state_help(struct argp_state *state, FILE *stream, int flags) {
     exit(EXIT_SUCCESS);
 }
 
-// The option with this name, or the only one that begins so
-static const struct argp_option *argp_find(const struct argp *argp, const char *text, size_t length) {
-    static const struct argp_option common[] = {
-        {"help", 'h', NULL, 0, "", 0}, {"usage", 'h', NULL, 0, "", 0}, {"version", 'V', NULL, 0, "", 0}, {0}};
-    const struct argp_option *found = NULL, *lists[] = {argp->options, common};
-    for (int i = 0; i < 2; i++)
-        for (const struct argp_option *o = lists[i]; o->name || o->key || o->doc; o++) {
-            if (!o->name || strncmp(o->name, text, length) != 0)
-                continue;
-            if (!o->name[length])
-                return o;
-            if (found)
-                quit(EXIT_USAGE, "option '--%.*s' is ambiguous; possibilities: '--%s' '--%s'", (int)length,
-                     text, found->name, o->name);
-            found = o;
-        }
-    if (!found)
-        quit(EXIT_USAGE, "unrecognized option '--%s'", text);
-    return found;
-}
-
 static error_t argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *index,
                           void *input) {
     struct argp_state state = {argp, NULL};
-    bool only_arguments = false;
+    struct option names[100] = {{"help", 0, NULL, 'h'}, {"usage", 0, NULL, 'h'}, {"version", 0, NULL, 'V'}};
+    int n = 3, key;
     (void)flags, (void)index, (void)input;
-    for (int i = 1; i < argc; i++) {
-        char *text = argv[i], *equals = strchr(text, '=');
-        int key = ARGP_KEY_ARG;
-        if (!only_arguments && strcmp(text, "--") == 0) {
-            only_arguments = true;
-            continue;
-        }
-        if (!only_arguments && strncmp(text, "--", 2) == 0) {
-            text += 2;
-            const struct argp_option *o =
-                argp_find(argp, text, equals ? (size_t)(equals - text) : strlen(text));
-            if (equals && !o->arg)
-                quit(EXIT_USAGE, "option '--%s' doesn't allow an argument", o->name);
-            if (o->arg && !equals && ++i == argc)
-                quit(EXIT_USAGE, "option '--%s' requires an argument", o->name);
-            key = o->key;
-            text = equals ? equals + 1 : argv[i];
-        } else if (!only_arguments && text[0] == '-' && text[1]) {
-            key = text[1] == '?' ? 'h' : text[1];
-            if (text[2] || !strchr("hV", key))
-                quit(EXIT_USAGE, "invalid option -- '%c'", text[1]);
-        }
+    for (const struct argp_option *o = argp->options; n < 99 && (o->name || o->key || o->doc); o++)
+        if (o->name)
+            names[n++] = (struct option){o->name, o->arg != NULL, NULL, o->key};
+    while ((key = getopt_long(argc, argv, "hV", names, NULL)) >= 0) {
+        if (key == '?') // getopt has said why
+            exit(EXIT_USAGE);
         if (key == 'V') {
             argp_program_version_hook(stdout, &state);
             exit(EXIT_SUCCESS);
         }
-        argp->parser(key, text, &state);
+        argp->parser(key, optarg, &state);
     }
+    if (optind < argc)
+        argp->parser(ARGP_KEY_ARG, argv[optind], &state);
     return 0;
 }
 

@@ -161,6 +161,8 @@ Worker &in_kernel(const char *what);
 // because each needs a signal stack.
 void watch_faults();
 
+void call_without_arguments(const void *kernel); // wasm.cpp
+
 // The element i of a box of this size, and the index of a thread
 inline uint3 index_in(uint64_t i, uint3 size) {
     return {(unsigned)(i % size.x), (unsigned)(i / size.x % size.y), (unsigned)(i / size.x / size.y)};

@@ -7,9 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
-#ifdef __wasm__
-#include <emscripten.h>
-#endif
 #include <link.h>
 #include <string>
 #include <unwind.h>
@@ -19,19 +16,8 @@ namespace cuda_cpu {
 namespace {
 
 #ifdef __wasm__
-// The address of a function is its place in a table. A call must have the right number and types of
-// arguments, except from JavaScript, which converts "0" to a value of each type.
 bool may_be_kernel(const void *) {
     return true;
-}
-
-void call_without_arguments(const void *kernel) {
-    EM_ASM(
-        {
-            const kernel = $0 > 0 && $0 < wasmTable.length && wasmTable.get($0);
-            kernel &&kernel(... Array(256).fill("0"));
-        },
-        kernel);
 }
 #else
 // True if a function begins at this address.
@@ -66,10 +52,6 @@ bool may_be_kernel(const void *address) {
             return true;
     return false;
 }
-
-void call_without_arguments(const void *kernel) {
-    ((void (*)())kernel)();
-}
 #endif
 
 } // namespace
@@ -82,7 +64,11 @@ Function *find_function(const char *call, const void *kernel) {
     Function *function = nullptr;
     if (kernel && may_be_kernel(kernel)) {
         const Launch launch(call, {}, Site{}, false, &function);
+#ifdef __wasm__
         call_without_arguments(kernel);
+#else
+        ((void (*)())kernel)();
+#endif
     }
     if (!function)
         fail(cudaErrorInvalidDeviceFunction, "%s: %p is not the address of a kernel", call, kernel);

@@ -185,14 +185,7 @@ void per_device_variable(void *variable, size_t bytes) {
     all_sections().push_back({(char *)variable, (char *)variable + bytes, true, false, true});
 }
 
-#ifdef __wasm__ // has no names
-
-void *find_variable(const char *, size_t *) {
-    return nullptr;
-}
-
-#else
-
+#ifndef __wasm__
 // Finds a variable in the symbol table of the program's file: dlsym() knows none if gcc linked it, without
 // -rdynamic.
 static void *in_symbol_table(const char *name, size_t *bytes) {
@@ -227,7 +220,6 @@ void *find_variable(const char *name, size_t *bytes) {
     *bytes = symbol->st_size;
     return address;
 }
-
 #endif
 
 // Ends the program when its __constant__ variables are too large. nvcc refuses such a program at link time;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // WebAssembly: functions of Linux that Emscripten's C library lacks. There is one processor, one thread, no
 // other program and no signal.
+#include "block.h"
+
 #include <cerrno>
 #include <cstring>
 #include <emscripten.h>
@@ -10,20 +12,21 @@
 #include <string>
 #include <typeinfo>
 #include <unistd.h>
-#include <vector>
 
-static auto &at_the_end = *new std::vector<void (*)()>;
+#define LACKS(function, ...)                                                                                 \
+    int function(__VA_ARGS__) {                                                                              \
+        errno = ENOENT;                                                                                      \
+        return -1;                                                                                           \
+    }
 
 extern "C" {
 
-int at_quick_exit(void (*function)()) {
-    at_the_end.push_back(function);
+// It would delete unfinished files, which end with the program.
+int at_quick_exit(void (*)()) {
     return 0;
 }
 
 void quick_exit(int status) {
-    for (; !at_the_end.empty(); at_the_end.pop_back())
-        at_the_end.back()();
     _exit(status);
 }
 
@@ -37,24 +40,11 @@ int __sched_cpucount(size_t, const cpu_set_t *) {
     return 1;
 }
 
-int memfd_create(const char *, unsigned) {
-    errno = ENOSYS;
-    return -1;
-}
-
-int posix_spawnp(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-                 char *const *, char *const *) {
-    return ENOENT;
-}
-
-int prctl(int, ...) {
-    errno = ENOSYS;
-    return -1;
-}
-
-int pthread_kill(pthread_t, int) {
-    return 0;
-}
+LACKS(memfd_create, const char *, unsigned)
+LACKS(prctl, int, ...)
+LACKS(pthread_kill, pthread_t, int)
+LACKS(posix_spawnp, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+      char *const *, char *const *)
 
 // A thread of the program runs to its end when it is created.
 int pthread_create(pthread_t *thread, const pthread_attr_t *, void *(*start)(void *), void *argument) {
@@ -71,6 +61,24 @@ int pthread_join(pthread_t thread, void **result) {
 }
 
 } // extern "C"
+
+namespace cuda_cpu {
+
+void watch_faults() {}
+
+void *find_variable(const char *, size_t *) { // there is no table of names
+    return nullptr;
+}
+
+// The address of a function is its place in a table. A call must have the right number and types of
+// arguments, except from JavaScript, which converts "0" to a value of each type.
+void call_without_arguments(const void *kernel) {
+    EM_ASM(
+        {($0 > 0 && $0 < wasmTable.length && wasmTable.get($0) || Object).apply(null, Array(256).fill("0"))},
+        kernel);
+}
+
+} // namespace cuda_cpu
 
 namespace __cxxabiv1 {
 extern "C" std::type_info *__cxa_current_exception_type() { // exceptions are off: throw ends the program

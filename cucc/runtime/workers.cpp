@@ -16,6 +16,10 @@
 #include <system_error>
 #include <thread>
 
+#ifdef __wasm__ // it cannot jump: end_launch() ends the program
+#define __builtin_setjmp(buffer) 0
+#endif
+
 namespace cuda_cpu {
 
 bool start_thread([[maybe_unused]] std::function<void()> run) {
@@ -120,9 +124,7 @@ cudaError_t too_few_threads(const Grid &grid, uint64_t needed, uint64_t there) {
 
 void run_blocks(Grid &grid) {
     if (!self) { // the first launch of this host thread
-#ifndef __wasm__
         watch_faults();
-#endif
         static PerThread<Worker> &workers = *new PerThread<Worker>; // never destroyed, like the pool
         workers.mine();                                             // sets `self`
     }
@@ -142,23 +144,17 @@ void run_blocks(Grid &grid) {
         enter_grid(grid);
     current_block = &worker;
     current_grid = &grid;
-#ifndef __wasm__
-    if (__builtin_setjmp(worker.leave) == 0)
-#endif
-    {
+    if (__builtin_setjmp(worker.leave) == 0) {
         if (grid.trace)
             run_chunks<true>(grid, worker);
         else
             run_chunks<false>(grid, worker);
-    }
-#ifndef __wasm__
-    else {
+    } else {
         worker.abandon_block();
         worker.in_loops = false;
         worker.kept = worker.kept_end - kept_size;
         traced_block = nullptr;
     }
-#endif
 #ifdef __SANITIZE_THREAD__ // it can follow 8128 stacks, and a cooperative launch needs one for each thread
     if (grid.barrier)
         worker.abandon_block();
