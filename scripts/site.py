@@ -139,12 +139,8 @@ def main():
     folder = ROOT / (SITE or f"{BUILD}/site")
     if not SITE:
         shutil.rmtree(folder, ignore_errors=True)
-    modules = {}
-    if not wasm.missing:
-        modules = wasm.compile_all(
-            [p for p in read_programs() if p.name in RUN or not (RUN or wasm.why_not(p))],
-            ROOT / BUILD / "wasm",
-        )
+    chosen = [p for p in read_programs() if p.name in RUN or not (RUN or wasm.why_not(p))]
+    modules = wasm.compile_all(chosen, ROOT / BUILD / "wasm") if chosen and not wasm.missing else {}
     for path in pages:  # linked() appends to this list during the loop
         page, top = folder / address(path), os.path.relpath(".", os.path.dirname(path) or ".")
         if address(path) == path:
