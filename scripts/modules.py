@@ -11,18 +11,13 @@ import subprocess
 
 from programs import ROOT, libraries
 
-NEEDED = {
-    "gl": "OpenGL",
-    "mpi": "MPI",
-    "npp": "NPP",
-    "opencl": "OpenCL",
-    "thrust": "Thrust",
-    "vulkan": "Vulkan",
+NEEDED = {name.lower(): name for name in "MPI NPP OpenCL Thrust Vulkan cuBLAS cuFFT".split()} | {
+    "gl": "OpenGL"
 }
-NEEDED |= {"cublas": "cuBLAS", "cufft": "cuFFT"}
 ABSENT = {
     r"this_grid|cudaLaunchCooperativeKernel": "a host thread for each block, since its blocks wait for each other",
     r"\n    continue_in_child": "a process that may be ended when it hangs",
+    r"\(unsigned long long\)&": "pointers of 64 bits",
 }
 missing = [tool for tool in ("em++", "emar", "node") if not shutil.which(tool)]
 
