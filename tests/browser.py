@@ -110,7 +110,7 @@ def press_run(page, tmp_path, after=""):
             state: state.textContent, output: output.textContent, html: document.documentElement.outerHTML,
             picture: canvas.hidden ? "" : canvas.toDataURL()}})}});
     }});</script>"""
-    copy = page.with_name(f"pressed-{page.name}")
+    copy = page.with_name(f"pressed-{server.server_port}-{page.name}")  # tests run at the same time
     copy.write_text(page.read_text().replace("</body>", f"{script}</body>"))
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
     process = subprocess.Popen(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Kernels whose barriers become loops over the threads of a block (translate/split.c): the same results as with fibers."""
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,34 @@ def test_random_kernels(count, rng, tmp_path):
     for way in {}, WAYS[0]:
         ran = tools.execute(tmp_path / "a", env=way)
         assert (ran.status, ran.out, ran.err) == (0, "equal\n", ""), str(ran)
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_a_store_of_one_thread(tmp_path, compiler):
+    """It stays one, whatever a compiler may do to vectorize the loop over the threads."""
+    if not shutil.which(compiler):
+        pytest.skip(f"needs {compiler}")
+    (tmp_path / "a.cu").write_text(
+        "__global__ void scan(unsigned *x, unsigned *sums) {\n"
+        "    __shared__ unsigned tile[2048];\n"
+        "    unsigned *mine = tile + threadIdx.x * 8, sum = 0;\n"
+        "    for (unsigned k = 0; k < 8; k++) mine[k] = x[threadIdx.x * 8 + k];\n"
+        "    for (unsigned k = 0; k < 8; k++) sum += mine[k];\n"
+        "    __syncthreads();\n"
+        "    unsigned before = sum;\n"
+        "    for (unsigned k = 0; k < 8; k++) { unsigned y = mine[k]; mine[k] = before; before += y; }\n"
+        "    if (threadIdx.x == 255) sums[blockIdx.x] = before;\n"
+        "    __syncthreads();\n"
+        "    for (unsigned k = 0; k < 8; k++) x[threadIdx.x * 8 + k] = mine[k];\n"
+        "}\n"
+        "int main() {\n"
+        "    unsigned *x; cudaMallocManaged(&x, 2049 * 4);\n"
+        "    for (int i = 0; i < 2048; i++) x[i] = i;\n"
+        "    scan<<<1, 256>>>(x, x + 2048);\n"
+        "    if (cudaDeviceSynchronize()) return 2;\n"
+        "    return x[2040] != 8 * 2040 + 28 || x[2048] != 2 * x[2040];\n"
+        "}\n"
+    )
+    built = tools.cucc("-ccbin", compiler, "a.cu", "-o", "a", cwd=tmp_path)
+    ran = tools.execute(tmp_path / "a")
+    assert (built.status, ran.status, ran.err) == (0, 0, ""), f"{built}{ran}"
