@@ -41,6 +41,12 @@ def right(tree):
     assert "Hello, World!" in run(tree, f"bin/{HELLO}")
 
 
+def test_the_library_of_cucc_is_built_in_such_a_folder(small):
+    shutil.rmtree(small / "cucc/build")
+    assert "once; it takes about" in run(small, *MAKE)
+    assert "Hello, World!" in run(small, f"bin/{HELLO}")
+
+
 def test_interrupted_builds(small, rng):
     """INTERRUPTS=50 is the long run of CONTRIBUTING.md."""
     for number in range(int(os.environ.get("INTERRUPTS", 5))):
