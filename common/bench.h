@@ -80,7 +80,7 @@ template <class T> static inline void bench_malloc(T **memory, size_t bytes) {
     bench_memory_list.push_back(*memory);
 }
 
-// Page-locked host memory, which is copied sooner, that bench_finish() frees: for results
+// Page-locked host memory for results, which is copied faster than pageable memory. bench_finish() frees it.
 static std::vector<void *> bench_host_list;
 template <class T> static inline void bench_malloc_host(T **memory, size_t bytes) {
     HANDLE_ERROR(cudaHostAlloc(memory, bytes, cudaHostAllocDefault));

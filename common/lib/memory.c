@@ -74,7 +74,7 @@ enum { HUGE_PAGE = 2 << 20 };
 void *allocate_host(size_t n, size_t size) {
     size_t bytes = n > SIZE_MAX / size ? SIZE_MAX : n * size;
     require_free("host", bytes, free_host_memory());
-    // In huge pages, if the system has them, a large array is written and copied sooner for the first time.
+    // Huge pages, if the system has them, save most of the page faults when a large array is first written.
     bool large = bytes >= 16 * HUGE_PAGE && bytes < SIZE_MAX - HUGE_PAGE;
     void *data = large ? aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE)
                        : malloc(bytes ? bytes : 1); // malloc(0) may return NULL
