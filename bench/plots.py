@@ -18,7 +18,7 @@ LIBRARIES = ["#c44500", "#a0307f", "#8a6100", "#5c5c5c"]
 # The same colours in a dark scheme. In both schemes lines and bars have a contrast of at least 3 to the background, text 4.5.
 DARK = {PAPER: "#161618", INK: "#e6e6e6", GRAY: "#a0a0a0", GRID: "#3a3a3c"}
 DARK.update(zip(LIBRARIES, ("#ff9a5c", "#f08fd0", "#e0b84c", "#b8b8b8")))
-COPY_RATE = " (copy rate)"
+LIMIT = " (limit)"
 MARKERS = "osD^vPX*hp"
 
 
@@ -66,16 +66,16 @@ def panels(rows):
 
 
 def lines_of(rows):
-    """The lines of a panel: (kind and number, name, rows), rungs first. The name says which copy has the copy rate."""
+    """The lines of a panel: (kind and number, name, rows), rungs first. The name says which one is the limit."""
     counts, lines, found = {}, [], {}
-    *_, copy = ends(largest(rows))
+    *_, limit = ends(largest(rows))
     for row in rows:
         found.setdefault((row["kind"], row["number"], row["name"]), []).append(row)
-    kinds = ["rung", "library", "inaccurate", "copy"]
+    kinds = ["rung", "library", "inaccurate", "limit", "alone"]
     for (kind, number, name), rows in sorted(found.items(), key=lambda item: kinds.index(item[0][0])):
         if number is None:
             number = counts[kind] = counts.get(kind, -1) + 1
-        mark = COPY_RATE if copy and kind == "copy" and name == copy["name"] else ""
+        mark = LIMIT if limit and kind == "limit" and name == limit["name"] else ""
         lines.append((kind, number, f"{number} {name}" if kind == "rung" else name + mark, rows))
     return lines
 
@@ -87,7 +87,7 @@ def styles(lines):
         style = {"marker": MARKERS[number % len(MARKERS)], "linewidth": 1.5}
         if kind == "rung":
             style.update(color=rung_color(number / last), linewidth=2.5 if number == last else 1.5)
-        elif kind == "copy":
+        elif kind in ("limit", "alone"):
             style.update(color=INK, marker="_", linestyle=":")
         else:
             color = LIBRARIES[(number if kind == "library" else -1 - number) % len(LIBRARIES)]
@@ -168,9 +168,9 @@ def draw_lines(axes, lines, prefix):
 
 
 def draw_bars(axes, lines, prefix):
-    """Draws a single size as bars. Copies have only an outline, and a dotted line across the rungs shows the copy rate."""
-    own = max([rows[0]["rate"] or 0 for kind, *_, rows in lines if kind != "copy"] + [1e-9])
-    # If a copy is much faster than the rungs, its bar is cut at the edge; otherwise the other bars would be too short.
+    """Draws a single size as bars. Limits have only an outline, and a dotted line across the rungs shows the slowest."""
+    own = max([rows[0]["rate"] or 0 for kind, *_, rows in lines if kind not in ("limit", "alone")] + [1e-9])
+    # If a limit is much faster than the rungs, its bar is cut at the edge; otherwise the other bars would be too short.
     longest = max(rows[0]["rate"] or 0 for *_, rows in lines if (rows[0]["rate"] or 0) <= 4 * own) or own
     edge = longest * 1.35
     for y, ((kind, number, name, rows), style) in enumerate(zip(lines, styles(lines))):
@@ -178,12 +178,15 @@ def draw_bars(axes, lines, prefix):
         text = f"{rate(row)}, {duration(row['median_ms'])}" if end else row["skipped"] or "too fast"
         far = end > 4 * own
         if end:
-            look = {"height": 0.62, "color": {"rung": style["color"], "copy": "none"}.get(kind, PAPER)}
-            look.update(edgecolor=style["color"], linestyle=":" if kind == "copy" else "-")
+            look = {
+                "height": 0.62,
+                "color": {"rung": style["color"], "limit": "none", "alone": "none"}.get(kind, PAPER),
+            }
+            look.update(edgecolor=style["color"], linestyle=":" if kind in ("limit", "alone") else "-")
             hatch = "////" if kind in ("library", "inaccurate") else None
             bar = axes.barh(y, min(end, edge), hatch=hatch, **look)
             bar[0].set_gid(f"{prefix}{kind}-{number}")
-        if name.endswith(COPY_RATE) and end and not far:
+        if name.endswith(LIMIT) and end and not far:
             axes.plot([end, end], [-0.6, y - 0.31], color=INK, linestyle=":", linewidth=1.5, zorder=0.5)
         x, side = (edge - longest * 0.01, "right") if far else (end + longest * 0.01, "left")
         box = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.5}
@@ -193,6 +196,24 @@ def draw_bars(axes, lines, prefix):
     axes.set_xlim(0, edge)
     axes.set_xlabel(lines[0][3][0]["unit"])
     axes.tick_params(axis="y", length=0)
+
+
+def draw_errors(axes, lines, prefix):
+    """Draws the error of the largest size over its time: the nearer to the lower left corner, the better."""
+    points = []
+    for (kind, number, name, rows), style in zip(lines, styles(lines)):
+        row = rows[-1]
+        axes.plot(row["median_ms"], row["rms_error"], markersize=6, gid=f"{prefix}{kind}-{number}", **style)
+        points.append(((row["median_ms"], row["rms_error"]), name, style["color"]))
+    low, high = (f(row[-1]["rms_error"] for *_, row in lines) for f in (min, max))
+    log_axes(axes, {t: duration(t) for (t, _), *_ in points}, low / 2, high * 2, lambda error: f"{error:.0e}")
+    least, most = (f(t for (t, _), *_ in points) for f in (min, max))
+    ticks = [10**i for i in range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)]
+    axes.set_xticks(ticks, [duration(t) for t in ticks])
+    axes.set_xlim(ticks[0], ticks[-1])
+    axes.set_xlabel("median time, log scale")
+    axes.set_ylabel("RMS error, log scale")
+    name_ends(axes, points, low / 2, high * 2)
 
 
 def described(parts):
@@ -262,6 +283,11 @@ def draw(program, rows):
             left = max(0.12, 0.02 + longest)
             place = 0.28 * len(lines) + 0.2, left, 0.97 - left
             parts.append((f"{topic(program)}: {work(panel[0])}", lines, draw_bars, *place))
+    inexact = [line for line in lines_of(panels(largest(rows))[0][1]) if line[3][-1]["rms_error"]]
+    if any(kind == "inaccurate" for kind, *_ in inexact):
+        longest = 0.0085 * max(len(name) for _, _, name, _ in inexact)
+        title = f"{topic(program)}, error and time: {work(inexact[0][3][-1])}"
+        parts.append((title, inexact, draw_errors, 3.0, 0.1, 0.84 - longest))
     top = total = sum(part[3] + 0.9 for part in parts)
     figure = pyplot.figure(figsize=(8, total))
     for i, (title, lines, drawing, height, left, width) in enumerate(parts):

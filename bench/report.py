@@ -13,28 +13,40 @@ import subprocess
 import sys
 
 import results as recorded
-from results import RESULTS, duration, ends, groups, largest, plot, plot_path, rate, share, shown, slug
+from results import (
+    RESULTS,
+    crossover,
+    duration,
+    ends,
+    groups,
+    largest,
+    plot,
+    plot_path,
+    rate,
+    share,
+    shown,
+    slug,
+)
 from results import times, topic, write
 
 RECORDED = "nvidia-h200"
 SPEEDUPS = "speedup"  # the name of the plot of README.md, beside the folders of the ladders' plots
-COPY_RATE = (
-    "The copy rate is the rate of a copy, or of another part of the work that every solution must do, measured in the same run; if "
-    "there are several, the slowest counts. Reads alone are faster than a copy, and a kernel that computes several steps for each "
-    "read moves fewer bytes, so more than 100 % of the copy rate is possible."
+LIMIT = (
+    "The limit is a part of the work that every solution must do (a read, a copy, arithmetic, the launch of a kernel), timed alone at "
+    "the same size in the same run; if there are several, the slowest counts."
 )
 
 
 def table(rows):
     """The table of one group: the names of the columns, and the cells."""
-    *_, copy = ends(rows)
+    *_, limit = ends(rows)
     cold = any(row["cold_ms"] for row in rows)
     # Neither of these is there on the CPU back end.
-    shares = any(row["of_copy_rate"] is not None for row in rows)
+    shares = any(row["of_limit"] is not None for row in rows)
     books = any(row["times_book"] is not None for row in rows)
     errors = [key for key in ("max_error", "rms_error") if any(row[key] is not None for row in rows)]
     head = ["#", "name", "what is new", "median", "min", "max", *["cold"] * cold, "rate"]
-    head += [*["of copy rate"] * shares, *["× book"] * books, "× library", "verified"]
+    head += [*["of limit"] * shares, *["× book"] * books, "× library", "verified"]
     head += [key.replace("_", " ").replace("rms", "RMS") for key in errors]
     body = []
     for row in rows:
@@ -42,7 +54,8 @@ def table(rows):
             "rung": str(row["number"]),
             "library": "library",
             "inaccurate": "less accurate library",
-            "copy": "copy rate" if row is copy else "other rate",
+            "limit": "limit" if row is limit else "alone",
+            "alone": "alone",
         }[row["kind"]]
         cells = [own, row["name"], row["idea"]]
         if row["median_ms"] is None:
@@ -50,7 +63,7 @@ def table(rows):
             continue
         cells += [duration(row[k]) for k in ("median_ms", "min_ms", "max_ms")]
         cells += [duration(row["cold_ms"]) if row["cold_ms"] else "–"] * cold + [rate(row)]
-        cells += [share(None if own == "other rate" else row["of_copy_rate"])] * shares
+        cells += [share(None if own == "alone" else row["of_limit"])] * shares
         cells += [times(row["times_book"])] * books + [times(row["times_library"])]
         cells += ["yes" if row["verified"] else "–"]
         cells += ["–" if row[key] is None else f"{row[key]:.2g}" for key in errors]
@@ -91,9 +104,9 @@ def markdown(head, body):
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
 
 
-def cells(program, name, group, whole):
+def cells(program, name, group, whole, rows=()):
     """The cells of a group, by column: for the whole table in bench/results, or for docs/performance.md. None if no rung was run."""
-    book, best, library, copy = ends(group)
+    book, best, library, limit = ends(group)
     return best and {
         "topic": f"[{topic(program)}]({'../../' if whole else '../'}{program}.cu)",
         "work": name + (" (in L2)" if whole and best["in_l2"] else ""),
@@ -103,9 +116,10 @@ def cells(program, name, group, whole):
         "× book": times(best["times_book"]),
         "fastest library": f"{library['name']} {duration(library['median_ms'])}" if library else "–",
         "× library": times(best["times_library"]),
-        "copy rate": f"{copy['name']} {rate(copy)}" if copy else "–",
-        "of copy rate": share(best["of_copy_rate"]),
+        "limit": f"{limit['name']} {rate(limit)}" if limit else "–",
+        "of limit": share(best["of_limit"]),
         "its rate": rate(best),
+        "book as fast up to": str(crossover(rows) or "–") if rows else "",
     }
 
 
@@ -121,7 +135,7 @@ def compared(rows, columns):
 
 def all_sizes(programs):
     every = [(p, name, rows) for p, b in programs.items() for name, rows in groups(b["rows"]).items()]
-    return compared([cells(*group, True) for group in every], ["× library", "copy rate", "of copy rate"])
+    return compared([cells(*group, True) for group in every], ["× library", "limit", "of limit"])
 
 
 def opening(found):
@@ -136,7 +150,7 @@ def opening(found):
 def performance(found):
     """The table of all sizes."""
     text = all_sizes(found["programs"])
-    return text and f"{conditions(found['device'], found['programs'].values())}.\n\n{COPY_RATE}\n\n{text}"
+    return text and f"{conditions(found['device'], found['programs'].values())}.\n\n{LIMIT}\n\n{text}"
 
 
 def firsts(found):
@@ -146,7 +160,10 @@ def firsts(found):
 
 def summary(found):
     """The table of docs/performance.md."""
-    text = compared([cells(*group, False) for group in firsts(found)], ["its rate", "copy rate"])
+    text = compared(
+        [cells(*group, False, found["programs"][group[0]]["rows"]) for group in firsts(found)],
+        ["its rate", "limit", "of limit", "book as fast up to"],
+    )
     return text and f"{found['device']}:\n\n{text}"
 
 

@@ -178,18 +178,32 @@ def largest(rows):
 
 def ends(rows):
     """The rows of a group that are compared: the book's kernel (of the rungs whose names begin with "book" the first, if none does
-    rung 0), the fastest rung, the fastest library, the slowest copy; None for a row that was not run. (Kind "copy": a copy or
-    another part of the work, timed alone; the slowest one is the copy rate.)"""
+    rung 0), the fastest rung, the fastest library, the limit; None for a row that was not run. (Kind "limit": a part of
+    the work that every solution must do, timed alone; the slowest one is the limit.)"""
     named = [row for row in rows if row["kind"] == "rung" and row["name"].startswith("book")]
     book = next((row for row in named or rows if named or row["number"] == 0), None)
     run = [row for row in rows if row["median_ms"]]
-    rungs, libraries, copies = ([r for r in run if r["kind"] == kind] for kind in ("rung", "library", "copy"))
+    rungs, libraries, limits = (
+        [r for r in run if r["kind"] == kind] for kind in ("rung", "library", "limit")
+    )
     return (
         book if book and book["median_ms"] else None,
         min(rungs, key=lambda row: row["median_ms"], default=None),
         min(libraries, key=lambda row: row["median_ms"], default=None),
-        min((row for row in copies if row["rate"]), key=lambda row: row["rate"], default=None),
+        min((row for row in limits if row["rate"]), key=lambda row: row["rate"], default=None),
     )
+
+
+def crossover(rows):
+    """The largest size up to which, at all measured sizes, the first data set takes with the fastest rung at least 0.9 of the time of
+    the book's kernel; None if there is none."""
+    found = None
+    for group in groups([row for row in rows if row["data"] == rows[0]["data"]]).values():
+        *_, best, _, _ = ends(group)
+        if not best or not best["times_book"] or best["times_book"] > 1 / 0.9:
+            return found
+        found = best["size"]
+    return found
 
 
 def summary(rows):
@@ -200,8 +214,8 @@ def summary(rows):
             parts = [f"{best['number']} {best['name']} {duration(best['median_ms'])}, {rate(best)}"]
             parts += [f"{times(best['times_book'])} × book"] if book and best["times_book"] else []
             parts += [f"{times(best['times_library'])} × {library['name']}"] if library else []
-            compared = best["of_copy_rate"] is not None
-            parts += [f"{share(best['of_copy_rate'])} of the copy rate"] if compared else []
+            compared = best["of_limit"] is not None
+            parts += [f"{share(best['of_limit'])} of the limit"] if compared else []
             yield f"{name}: " + ", ".join(parts)
 
 

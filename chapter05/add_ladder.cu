@@ -13,7 +13,7 @@
  *          2 vectorized loads (int4, four elements per thread); 3 more loads in flight (eight elements per
  *          thread); 4 streaming stores (cache hint __stcs, 1024 threads per block)
  * Run:     ./bin/chapter05/add_ladder
- * Bench:   1M 16M 256M
+ * Bench:   4K 64K 1M 16M 256M
  * Check:   --size 20003
  */
 #include "../common/book.h"
@@ -122,6 +122,7 @@ void settings(int argc, char **argv) {
     bench.title = std::to_string(n) + " ints";
     bench.size = n;
     bench.work = 3.0 * bytes; // two vectors are read, one is written
+    bench.reads = true;
     bench.footprint = 3 * bytes;
 }
 

@@ -17,7 +17,7 @@
  * Differs: the rounding error is compared with a bound that follows from the longest chain of additions.
  *          --fill selects data that are hard to sum. The time of a rung whose partial sums the host
  *          adds includes that step; the last rung leaves its result on the device, as cuBLAS does.
- * Bench:   1M 33M 256M 1G
+ * Bench:   4K 64K 1M 33M 256M 1G
  * Check:   --size 20000
  */
 #include "../common/book.h"
@@ -271,6 +271,7 @@ void settings(int argc, char **argv) {
     bench.title = std::to_string(n) + " floats";
     bench.size = n;
     bench.work = 2.0 * bytes; // two vectors are read
+    bench.reads = true;
     bench.footprint = 2 * bytes;
 }
 

@@ -19,7 +19,7 @@
  * Differs: any shape. The error of an element is printed relative to the sum of the |a[i][j] * b[j][k]| in
  *          its dot product. --fill selects data with large rounding errors.
  * Needs:   arch=90a
- * Bench:   1024 4096 8192
+ * Bench:   128 512 1024 4096 8192
  * Check:   --size 129 --fill wide | --size 20 | --size 5 --m 33 --n 70 --k 9
  */
 #include "../common/book.h"
@@ -310,6 +310,8 @@ const unsigned STAGES = 4;                      // of the ring; each has a tile 
 const unsigned WARPGROUP = 128;                 // threads: four warps execute a wgmma instruction together
 const unsigned CONSUMERS = SIDE / 64;           // warpgroups; each computes 64 rows of the tile of c
 
+static unsigned multiprocessors;
+
 // The numbers of tiles along the rows and columns of c, and along the dimension k that is summed over
 struct Tiles {
     unsigned rows, cols, depth;
@@ -585,8 +587,6 @@ static const char *tensor_needs(void) {
 static void matmul_tensor(const float *a, const float *b, float *c, size_t m, size_t n, size_t k,
                           void *workspace) {
     Tiles tiles = tensor_tiles(m, n, k);
-    int multiprocessors;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     pack_parts<<<dim3(tiles.depth, tiles.rows + tiles.cols), 256>>>(a, b, (uint4 *)workspace, m, n, k, tiles);
     HANDLE_LAUNCH();
     unsigned bytes = STAGES * 2 * TILE_BYTES, blocks = min_of(multiprocessors, tiles.rows * tiles.cols);
@@ -595,10 +595,31 @@ static void matmul_tensor(const float *a, const float *b, float *c, size_t m, si
     HANDLE_LAUNCH();
 }
 
-// The limit: FMA instructions alone, on registers
-const size_t FMA_THREADS = BENCH_SIZE(1 << 24, 1 << 11);
-const unsigned FMA_TURNS = 128, FMA_CHAINS = 16; // of each thread; the chains are independent
-static void run_fma(void);
+// The limit where there are tensor cores that rung 5 can use: its instructions alone, without memory
+const unsigned ALONE_TILES = BENCH_SIZE(1024, 1); // of each block
+
+__global__ void __launch_bounds__(CONSUMERS *WARPGROUP) multiply_alone(float *c) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    __shared__ __align__(128) char tiles[TILE_BYTES]; // used as those of a and of b
+    float sum[64];
+    for (unsigned i = threadIdx.x; i < sizeof tiles; i += blockDim.x)
+        tiles[i] = 0;
+    __syncthreads();
+    for (unsigned i = 0; i < ALONE_TILES; i++) {
+        multiply_tile(sum, shared_address(tiles), shared_address(tiles));
+        wgmma_wait(sum);
+    }
+    if (sum[0] != 0) // never
+        *c = 0;
+#else
+    (void)c;                                              // not launched
+#endif
+}
+
+static void run_tensor_alone(void) {
+    multiply_alone<<<2 * multiprocessors, CONSUMERS * WARPGROUP>>>(dev_c);
+    HANDLE_LAUNCH();
+}
 
 typedef void (*Kernel)(const float *a, const float *b, float *c, size_t m, size_t n, size_t k);
 
@@ -614,15 +635,29 @@ static cublasHandle_t cublas; // with its workspace
 
 // cuBLAS stores matrices in column-major order. Row-major a, b and c are the column-major matrices a^T, b^T
 // and c^T, and c^T = b^T a^T, so b is the first operand.
-static void run_cublas(cublasComputeType_t type) {
+static void run_cublas(const void *a, const void *b, cudaDataType_t type, cublasComputeType_t compute) {
     const float one = 1, zero = 0;
-    if (cublasGemmEx(cublas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, dev_b, CUDA_R_32F, n, dev_a, CUDA_R_32F,
-                     k, &zero, dev_c, CUDA_R_32F, n, type, CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS)
+    if (cublasGemmEx(cublas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, b, type, n, a, type, k, &zero, dev_c,
+                     CUDA_R_32F, n, compute, CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS)
         quit(EXIT_FAILURE, "cublasGemmEx failed");
+}
+
+__global__ void round_to_bfloat16(const float *x, __nv_bfloat16 *rounded, size_t n) {
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x)
+        rounded[i] = __float2bfloat16_rn(x[i]);
+}
+
+static void run_cublas_bfloat16(void) {
+    __nv_bfloat16 *a = (__nv_bfloat16 *)workspace, *b = a + m * k;
+    round_to_bfloat16<<<1024, 256>>>(dev_a, a, m * k);
+    HANDLE_LAUNCH();
+    round_to_bfloat16<<<1024, 256>>>(dev_b, b, k * n);
+    HANDLE_LAUNCH();
+    run_cublas(a, b, CUDA_R_16BF, CUBLAS_COMPUTE_32F);
 }
 #endif
 
-static const Rung rungs[] = {
+static Rung rungs[] = {
     {"global memory", "one thread per element", [] { run(matmul, TILE, dim3(TILE, TILE)); }},
     {"tiles", "shared by the threads of a block", [] { run(matmul_tiles, TILE, dim3(TILE, TILE)); }},
     {"registers", "8 x 8 elements per thread", [] { run(matmul_registers, BLOCK, 256); }},
@@ -632,11 +667,14 @@ static const Rung rungs[] = {
     {"tensor cores", "each float as three bfloat16 numbers",
      [] { matmul_tensor(dev_a, dev_b, dev_c, m, n, k, workspace); }, RUNG, 90, 0, tensor_needs},
 #ifdef HAVE_CUBLAS
-    {"cuBLAS FP32", "CUBLAS_COMPUTE_32F_PEDANTIC", [] { run_cublas(CUBLAS_COMPUTE_32F_PEDANTIC); }, LIBRARY},
-    {"cuBLAS TF32", "tensor cores, operands of 11 bits", [] { run_cublas(CUBLAS_COMPUTE_32F_FAST_TF32); },
-     INACCURATE},
+    {"cuBLAS FP32", "CUBLAS_COMPUTE_32F_PEDANTIC",
+     [] { run_cublas(dev_a, dev_b, CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC); }, LIBRARY},
+    {"cuBLAS TF32", "tensor cores, operands of 11 bits",
+     [] { run_cublas(dev_a, dev_b, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32); }, INACCURATE},
+    {"cuBLAS BF16", "tensor cores, operands of 8 bits", run_cublas_bfloat16, INACCURATE},
 #endif
-    {"FMA", "instructions alone", run_fma, COPY_RATE, 0, 2.0 * FMA_THREADS *FMA_TURNS *FMA_CHAINS},
+    {"tensor cores alone", "six products of bfloat16", run_tensor_alone, LIMIT, 90, 0, tensor_needs},
+    {"FMA alone", "without memory", [] { bench_fma(dev_c); }, LIMIT, 0, 2 * BENCH_FMAS},
 };
 
 int main(int argc, char **argv) {
@@ -684,14 +722,18 @@ void settings(int argc, char **argv) {
     k = k ? k : size;
     size_t bytes = (m * k + k * n + m * n) * sizeof(float) + tensor_workspace(m, n, k);
     require_memory((m * k + k * n) * sizeof(float),
-                   bytes + m * n * (sizeof(double) + sizeof(float)) + bench_memory(bytes));
+                   bytes + m * n * (sizeof(double) + sizeof(float)) + bench_memory(0));
     bench.size = size;
     bench.title = std::to_string(m) + " x " + std::to_string(k) + " times " + std::to_string(k) + " x " +
                   std::to_string(n) + " floats";
     bench.work = 2.0 * m * n * k; // a product and an addition for each of k terms
     bench.unit = "GFLOP/s";
-    bench.limit = "FMA";
     bench.footprint = (m * k + k * n + m * n) * sizeof(float);
+    HANDLE_ERROR(
+        cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
+    Rung &tensor = std::end(rungs)[-2], &fma = std::end(rungs)[-1];
+    tensor.work = 2.0 * SIDE * SIDE * SLICE * ALONE_TILES * 2 * multiprocessors;
+    fma.kind = tensor_needs() ? LIMIT : ALONE;
 }
 
 static void poison(void) {
@@ -808,9 +850,11 @@ static BenchError product_errors(void) {
 
 // Each of k products and additions rounds by at most 2^-24 of its result, whatever their order. The rung on
 // tensor cores leaves out 2^-24 of a product. TF32 cuts the operands down to 11 bits, so each product may be
-// off by 2^-9.
+// off by 2^-9. bfloat16 has 8 bits; rounded to nearest, each operand is off by 2^-9, their product by 2^-8.
 static double error_bound(const char *name) {
-    return (likely_roundings(k) + 3) * 0x1p-24 + (strcmp(name, "cuBLAS TF32") == 0 ? 0x1p-9 : 0);
+    return (likely_roundings(k) + 3) * 0x1p-24 + (strcmp(name, "cuBLAS TF32") == 0   ? 0x1p-9
+                                                  : strcmp(name, "cuBLAS BF16") == 0 ? 0x1p-8
+                                                                                     : 0);
 }
 
 // The rung once more, for small matrices that are not square: the first elements of a and b, in rows of other
@@ -838,23 +882,4 @@ static bool check(const char *name, BenchError *error) {
     return check_value((std::string(name) + ": error in units of its bound").c_str(),
                        error->max / error_bound(name), 0, 1) &&
            (data_sets > 1 || check_shape(name, 37, 133, 45));
-}
-
-__global__ void __launch_bounds__(256) fma_alone(float *out, float x, float y) {
-    float sum[FMA_CHAINS];
-    for (unsigned i = 0; i < FMA_CHAINS; i++)
-        sum[i] = threadIdx.x + i;
-#pragma unroll 16
-    for (unsigned turn = 0; turn < FMA_TURNS; turn++)
-        for (unsigned i = 0; i < FMA_CHAINS; i++)
-            sum[i] = sum[i] * x + y;
-    for (unsigned i = 1; i < FMA_CHAINS; i++)
-        sum[0] += sum[i];
-    if (sum[0] == 0) // never, but the compiler does not know it and keeps the loop
-        *out = 0;
-}
-
-static void run_fma(void) {
-    fma_alone<<<FMA_THREADS / 256, 256>>>(dev_c, 0.999f, 1);
-    HANDLE_LAUNCH();
 }

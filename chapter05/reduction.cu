@@ -20,7 +20,7 @@
  * Differs: __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which is no
  *          longer guaranteed. Any size, not only powers of two. The times include all passes, down to one
  *          number. With --every nothing is timed; all sizes up to --size are checked.
- * Bench:   64K 4M 32M 256M
+ * Bench:   4K 64K 1M 4M 32M 256M
  * Check:   --size 66003 | --size 300 --operator min --every
  */
 #include "../common/book.h"
@@ -319,6 +319,7 @@ void settings(int argc, char **argv) {
     bench.title = std::to_string(n) + (minimum ? " ints, minimum" : " ints");
     bench.size = n;
     bench.work = bench.footprint = n * sizeof(int); // each element is read once; partial sums are not counted
+    bench.reads = true;
 }
 
 const size_t PART = 20003; // elements that are added up once more: no multiple of what a block adds

@@ -13,7 +13,7 @@
  * Run:     ./bin/chapter05/ripple_ladder --size 1024
  * Differs: one frame is drawn, and it stays on the device. The rate counts the bytes of the picture. The
  *          time includes the launch: the last row is a kernel that does nothing.
- * Bench:   1024 4096
+ * Bench:   64 256 512 1024 4096
  * Check:   --size 132 --ticks 35
  */
 #include "../common/book.h"
@@ -96,8 +96,6 @@ template <class Grey> __global__ void kernel_mirror(uint4 *ptr, unsigned size, u
         ptr[(x + (size_t)(centre - dy) * size) / 4] = four;
 }
 
-__global__ void kernel_empty(void) {}
-
 static void run_book(void) {
     dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
     kernel<<<blocks, threads>>>(dev_bitmap, size, centre, ticks);
@@ -123,13 +121,7 @@ static const Rung rungs[] = {
     {"fast intrinsics", "fewer instructions", [] { run(kernel_vectors<Fast>, size); }, RUNG, 0, 0, four_need},
     {"symmetry", "two rows at once", [] { run(kernel_mirror<Fast>, centre + 1); }, RUNG, 0, 0, four_need},
     {"memset", "of the whole picture", [] { HANDLE_ERROR(cudaMemsetAsync(dev_bitmap, 0, size * size * 4)); },
-     COPY_RATE},
-    {"empty kernel", "launch overhead",
-     [] {
-         kernel_empty<<<1, 32>>>();
-         HANDLE_LAUNCH();
-     },
-     COPY_RATE},
+     LIMIT},
 };
 
 int main(int argc, char **argv) {
@@ -156,7 +148,6 @@ void settings(int argc, char **argv) {
     bench.title = std::to_string(size) + " x " + std::to_string(size) + " pixels";
     bench.size = size;
     bench.work = bench.footprint = size * size * 4; // each pixel is written once
-    bench.limit = "memset";
 }
 
 static void poison(void) {

@@ -17,7 +17,7 @@
  * Differs: 20 and 1000 spheres are drawn, or as many as --spheres says. The nearest one is drawn, as in ray.
  *          The rate counts the bytes of the picture. The time includes the launch: the last row is a
  *          kernel that does nothing. "error" counts the pixels that differ from the book's picture.
- * Bench:   1024 4096
+ * Bench:   64 256 512 1024 4096
  * Check:   --size 64 --spheres 40 | --size 100 --spheres 600
  */
 #include "../common/book.h"
@@ -230,8 +230,6 @@ __global__ void __launch_bounds__(32 * WARPS)
     rays.store(ptr, s);
 }
 
-__global__ void kernel_empty(void) {}
-
 static void run_book(void (*kernel)(unsigned char *, size_t, const Sphere *, int), unsigned side) {
     dim3 blocks((size - 1) / side + 1, (size - 1) / side + 1), threads(side, side);
     kernel<<<blocks, threads>>>(dev_bitmap, size, dev_spheres, spheres);
@@ -267,13 +265,7 @@ static const Rung rungs[] = {
     {"hidden spheres", "behind one that covers a tile", [] { run(kernel_list<true>, 2, WARPS); }, RUNG, 0, 0,
      list_needs},
     {"memset", "of the whole picture", [] { HANDLE_ERROR(cudaMemsetAsync(dev_bitmap, 0, size * size * 4)); },
-     COPY_RATE},
-    {"empty kernel", "launch overhead",
-     [] {
-         kernel_empty<<<1, 32>>>();
-         HANDLE_LAUNCH();
-     },
-     COPY_RATE},
+     LIMIT},
 };
 
 int main(int argc, char **argv) {
@@ -312,7 +304,6 @@ void settings(int argc, char **argv) {
     bench.title = std::to_string(size) + " x " + std::to_string(size) + " pixels";
     bench.size = size;
     bench.work = bench.footprint = size * size * 4; // each pixel is written once
-    bench.limit = "memset";
 }
 
 // Places new spheres, and draws them on the host and with the book's kernel. One in the middle has the

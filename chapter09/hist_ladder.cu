@@ -17,7 +17,7 @@
  * Run:     ./bin/chapter09/hist_ladder --size 1G
  * Differs: the bins of the book's two kernels have 32 bits, which suffice for less than 4 GiB. The other
  *          rungs have bins of 64 bits in global memory. Clearing the bins is part of the time.
- * Bench:   1M 16M 104857600 1G 4294967295
+ * Bench:   64K 1M 16M 104857600 1G 4294967295
  * Check:   --size 50011 | --size 3001 --fill equal
  */
 #include "../common/book.h"
@@ -274,6 +274,7 @@ void settings(int argc, char **argv) {
     bench.title = std::to_string(size) + " bytes";
     bench.size = size;
     bench.work = bench.footprint = size; // each byte is read once
+    bench.reads = true;
 }
 
 const size_t PART = 50011; // bytes of a second, smaller check; not a multiple of 16

@@ -17,7 +17,7 @@
  * Run:     ./bin/chapter09/hist_wide_ladder --size 512M
  * Differs: the book counts bytes. There are fewer than 2^32 values, since the bins in global memory have
  *          32 bits, as those of CUB have here. Clearing the bins is part of the time.
- * Bench:   16M 128M 512M
+ * Bench:   64K 1M 16M 128M 512M
  * Check:   --size 48891 | --size 300001 --fill pair
  */
 #include "../common/book.h"
@@ -258,6 +258,7 @@ void settings(int argc, char **argv) {
     bench.title = std::to_string(n) + " values";
     bench.size = n;
     bench.work = bench.footprint = bytes; // each value is read once
+    bench.reads = true;
 }
 
 const size_t PART = 24581; // values that are counted once more, by several blocks: no multiple of VALUES

@@ -19,7 +19,7 @@
  *          call until all GPUs have finished. The column "x book" compares with one GPU that runs the same
  *          kernel.
  * Needs:   gpus=2
- * Bench:   64M 1G
+ * Bench:   64K 1M 16M 64M 1G
  * Check:   --size 30003
  */
 #include "../common/book.h"
@@ -34,7 +34,6 @@ struct Part {
     size_t n;
     const float *a, *b;   // on the host
     float *dev_a, *dev_b; // on the device
-    float *dev_copy;      // destination of the copy whose rate the table compares with
     float *sums, *sum;    // of each block, and of the part
     unsigned blocks;
     cudaStream_t stream;
@@ -201,15 +200,15 @@ static void run_peer_stores(void) {
     get_result();
 }
 
-// The copy rate that the rungs are compared with: copies within the memory of each GPU or, for vectors in
-// host memory, copies from the host, on all GPUs at the same time.
-static void run_copies(void) {
+// The limit: both vectors are read from the memory of each GPU or, if they are in host memory, copied to it,
+// on all GPUs at the same time.
+static void run_reads(void) {
     for (int i = 0; i < gpus; i++) {
         const Part &p = part[i];
         HANDLE_ERROR(cudaSetDevice(p.device));
         if (resident)
-            HANDLE_ERROR(cudaMemcpyAsync(p.dev_copy, p.dev_a, p.n * sizeof(float), cudaMemcpyDeviceToDevice,
-                                         p.stream));
+            for (const float *vector : {p.dev_a, p.dev_b})
+                bench_read(vector, p.n * sizeof(float), (int *)p.sums, p.stream);
         else
             copy_vectors(p, p.stream);
     }
@@ -228,7 +227,7 @@ static const Rung rungs[] = {
     {"peer copies", "sums copied to the first GPU, which adds them", run_peer_copies},
     {"peer stores", "kernels store sums there, its last block waits", run_peer_stores, RUNG, 0, 0,
      peers_needed},
-    {"copy", "on every GPU at the same time", run_copies, COPY_RATE},
+    {"vectors alone", "read or copied, on every GPU", run_reads, LIMIT},
 };
 
 int main(int argc, char **argv) {
@@ -258,7 +257,6 @@ static Part make_part(int device, const float *a, const float *b, size_t n) {
     HANDLE_ERROR(cudaSetDevice(device));
     HANDLE_ERROR(cudaMalloc(&p.dev_a, bytes));
     HANDLE_ERROR(cudaMalloc(&p.dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&p.dev_copy, bytes));
     HANDLE_ERROR(cudaMalloc(&p.sums, p.blocks * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&p.sum, sizeof(float)));
     HANDLE_ERROR(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking));
@@ -270,7 +268,6 @@ static void free_part(const Part &p) {
     HANDLE_ERROR(cudaSetDevice(p.device));
     HANDLE_ERROR(cudaFree(p.dev_a));
     HANDLE_ERROR(cudaFree(p.dev_b));
-    HANDLE_ERROR(cudaFree(p.dev_copy));
     HANDLE_ERROR(cudaFree(p.sums));
     HANDLE_ERROR(cudaFree(p.sum));
     HANDLE_ERROR(cudaStreamDestroy(p.stream));

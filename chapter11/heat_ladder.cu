@@ -19,7 +19,7 @@
  *          those of the host's clock, from the first call until all GPUs have finished. The column "x book"
  *          compares with one GPU that runs the same kernel.
  * Needs:   gpus=2
- * Bench:   16384
+ * Bench:   1024 2048 4096 8192 16384
  * Check:   --size 71 --iterations 9 | --size 132 --iterations 13 --share 30 | --size 18 --iterations 5
  */
 #include "../common/book.h"
@@ -304,13 +304,21 @@ static void run_stores(bool flags) {
     wait_for_gpus();
 }
 
-// The copy rate that the rungs are compared with: a copy within the memory of each GPU, on all at once.
+// The limits: a copy within the memory of each GPU, and the arithmetic, on all at once.
 static void run_copies(void) {
     for (Strip &strip : strips) {
         HANDLE_ERROR(cudaSetDevice(strip.device));
         size_t bytes = (strip.end - strip.first) * row_bytes();
         HANDLE_ERROR(cudaMemcpyAsync(strip.buffers[1], strip.buffers[0], bytes, cudaMemcpyDeviceToDevice,
                                      strip.stream));
+    }
+    wait_for_gpus();
+}
+
+static void run_arithmetic(void) {
+    for (Strip &strip : strips) {
+        HANDLE_ERROR(cudaSetDevice(strip.device));
+        bench_fma(strip.buffers[1], strip.stream);
     }
     wait_for_gpus();
 }
@@ -335,7 +343,8 @@ static Rung rungs[] = {
      peers_needed},
     {"flags", "kernels wait for each other, not the host", [] { run_stores(true); }, RUNG, 0, 0,
      peers_needed},
-    {"device-to-device copy", "on every GPU; reads and writes counted", run_copies, COPY_RATE},
+    {"copy of the plate", "each cell is read and written once", run_copies, LIMIT},
+    {"arithmetic", "three operations a cell and step", run_arithmetic, LIMIT},
 };
 
 int main(int argc, char **argv) {
@@ -458,8 +467,8 @@ void settings(int argc, char **argv) {
     bench.title = std::to_string(size) + " x " + std::to_string(size) + " cells, " + std::to_string(steps) +
                   " steps, " + std::to_string(gpus) + " GPUs";
     bench.size = size;
-    std::end(rungs)[-1].work = 2.0 * size * size * sizeof(float); // the copy
-    bench.work = std::end(rungs)[-1].work * steps;                // each step reads and writes each cell
+    bench.work = 2.0 * size * size * sizeof(float) * steps; // each step reads and writes each cell
+    std::end(rungs)[-1].work = gpus * BENCH_FMAS / 3 * 2 * sizeof(float); // the arithmetic
     bench.devices = name_gpus;
     bench.host_clock = true;
 }

@@ -16,7 +16,7 @@
  * Differs: the course sorts ints, as --signed does. In the tables "with values" the index of each key is
  *          sorted along with it. The last rung has 30 bits for a count, so there may be at most 2^30 - 1
  *          keys. The copies move the bytes that four passes and one count must move.
- * Bench:   1M 16M 256M
+ * Bench:   64K 1M 16M 64M 256M
  * Check:   --size 3000 | --size 700 --signed --fill skewed
  */
 #include <stddef.h>
@@ -656,7 +656,7 @@ static const Rung rungs[] = {
 #ifdef HAVE_CUB
     {"CUB", "DeviceRadixSort", run_cub, LIBRARY},
 #endif
-    {"copies", "the bytes that four passes and a count move", run_copies, COPY_RATE},
+    {"copies", "the bytes that four passes and a count move", run_copies, LIMIT},
 };
 
 enum { UNIFORM, SKEWED, EQUAL, SORTED, REVERSED };

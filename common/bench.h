@@ -21,8 +21,9 @@ enum BenchKind {
     RUNG,
     LIBRARY,    // a library that computes the same
     INACCURATE, // a library whose result is less accurate: verified and timed, but no row is compared with it
-    COPY_RATE   // a copy, or another part of the work that every solution must do: timed alone, not
-                // verified. The slowest one is the copy rate of the table; other rows are compared with it.
+    LIMIT,      // a part of the work that every solution must do, alone: not verified. The slowest one is
+                // the limit of the table, with which all rows are compared
+    ALONE       // another part of the work, alone: not verified, no row is compared with it
 };
 
 // One row of the table.
@@ -51,16 +52,21 @@ static struct Bench {
     size_t size = 0;              // the value of --size
     double work = 0;              // bytes that must be moved, or operations that must be done, in one run
     const char *unit = "GB/s";    // of 10^9 units of work per second
-    const char *limit = "copy";   // heading of the column that compares with the rows of kind COPY_RATE
+    bool reads = false;           // most bytes are read: where no row is the limit, it is a read, not a copy
     size_t footprint = 0;         // bytes of device memory in use; 0: the L2 cache is not flushed
     void (*devices)(void) = NULL; // prints the devices, if not only options.device is used
     bool host_clock = false;      // time from the call until the device is idle, by the host's clock
 } bench;
 
+// Whether a row is a part of the work alone, whose result is not verified
+static inline bool bench_alone(const Rung &rung) {
+    return rung.kind == LIMIT || rung.kind == ALONE;
+}
+
 // The measurements of one row, in milliseconds.
 struct BenchRow {
     const Rung *rung;
-    int number;          // of the rung; -1: a library or a copy
+    int number;          // of the rung; -1: another row
     std::string skipped; // why it was not run; empty: it was run
     bool ok = true;
     std::vector<float> ms = {}, cold = {}; // sorted; cold: with nothing in the L2 cache
@@ -126,24 +132,77 @@ static inline BenchDevice *bench_device(void) {
     return device;
 }
 
-// ---- the copy rate of a table that has no row for it: a copy within device memory ----
+// ---- limits ----
 
-static struct BenchCopy {
-    void *from, *to;
+// Reads memory, the first GiB again where there is more to read, and changes `out` if the exclusive or of the
+// words of a thread is 1, so that nvcc keeps the loads.
+const size_t BENCH_READ = (size_t)1 << 30;
+template <int threads> __global__ void bench_read_kernel(const int4 *data, size_t n, int *out) {
+    int x = 0;
+#pragma unroll 4
+    for (size_t i = threadIdx.x + blockIdx.x * (size_t)threads; i < n; i += (size_t)threads * gridDim.x) {
+        int4 word = data[i % (BENCH_READ / sizeof(int4))];
+        x ^= word.x ^ word.y ^ word.z ^ word.w;
+    }
+    if (x == 1)
+        *out = x;
+}
+
+static inline void bench_read(const void *data, size_t bytes, int *out, cudaStream_t stream = 0) {
+    bench_read_kernel<256><<<1024, 256, 0, stream>>>((const int4 *)data, bytes / sizeof(int4), out);
+    HANDLE_LAUNCH();
+}
+
+// Computes BENCH_FMAS multiplications with addition, without memory. Each thread has independent chains.
+const size_t BENCH_FMA_THREADS = BENCH_SIZE(1 << 24, 1 << 11);
+const unsigned BENCH_FMA_TURNS = 128, BENCH_FMA_CHAINS = 16;
+const double BENCH_FMAS = (double)BENCH_FMA_THREADS * BENCH_FMA_TURNS * BENCH_FMA_CHAINS;
+
+template <unsigned chains>
+__global__ void __launch_bounds__(256) bench_fma_kernel(float *out, float x, float y) {
+    float sum[chains];
+    for (unsigned i = 0; i < chains; i++)
+        sum[i] = threadIdx.x + i;
+#pragma unroll 16
+    for (unsigned turn = 0; turn < BENCH_FMA_TURNS; turn++)
+        for (unsigned i = 0; i < chains; i++)
+            sum[i] = sum[i] * x + y;
+    for (unsigned i = 1; i < chains; i++)
+        sum[0] += sum[i];
+    if (sum[0] == 0) // never, but nvcc does not know it and keeps the loop
+        *out = 0;
+}
+
+static inline void bench_fma(float *out, cudaStream_t stream = 0) {
+    bench_fma_kernel<BENCH_FMA_CHAINS><<<BENCH_FMA_THREADS / 256, 256, 0, stream>>>(out, 0.999f, 1);
+    HANDLE_LAUNCH();
+}
+
+template <int> __global__ void bench_empty_kernel(void) {}
+
+static inline void bench_empty(void) {
+    bench_empty_kernel<0><<<1, 32>>>();
+    HANDLE_LAUNCH();
+}
+
+// The limit of a table that has no row for it: as many bytes of device memory are read, or copied, as the
+// work has. For require_memory(): bench_memory().
+static struct BenchLimit {
+    char *memory;
     size_t bytes;
-} bench_copy;
+} bench_limit;
 
-static inline size_t bench_copy_bytes(size_t footprint) {
-    return min_of(max_of(footprint / 2, bench_device()->flush_bytes), (size_t)1 << 30);
+static inline size_t bench_memory(size_t bytes) {
+    return min_of(bytes, BENCH_READ) + bench_device()->flush_bytes;
 }
 
-// Device memory of that copy, for require_memory().
-static inline size_t bench_memory(size_t footprint) {
-    return 2 * bench_copy_bytes(footprint);
-}
-
-static inline void bench_run_copy(void) {
-    HANDLE_ERROR(cudaMemcpyAsync(bench_copy.to, bench_copy.from, bench_copy.bytes, cudaMemcpyDeviceToDevice));
+static inline void bench_run_limit(void) {
+    const BenchLimit &l = bench_limit;
+    if (bench.reads)
+        bench_read(l.memory, bench.work, (int *)bench_device()->flush);
+    else
+        HANDLE_ERROR(
+            cudaMemcpyAsync(l.memory + l.bytes / 2, l.memory, l.bytes / 2, cudaMemcpyDeviceToDevice));
 }
 
 // ---- one run ----
@@ -153,20 +212,10 @@ static inline bool bench_in_l2(void) {
     return !CPU_BACKEND && bench.footprint && bench.footprint < bench_device()->flush_bytes;
 }
 
-// Flushes the L2 cache by reading four times its size. A memset would leave modified cache lines, whose
-// write-back would fall into the time of the next run.
-template <int blocks> __global__ void bench_flush(const int4 *data, size_t n, int *out) {
-    int x = 0;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += blocks * blockDim.x)
-        x ^= data[i].x ^ data[i].y ^ data[i].z ^ data[i].w;
-    if (x == 1) // x is 0, as an even number of equal words gives 0; the compiler does not know it and keeps
-                // the loads
-        *out = x;
-}
-
-// The time of one run. The flush before it also keeps the device busy until the host has enqueued the
-// run, so launch overhead is hidden. With `warm`, a run that is not timed comes in between. In a profiler it
-// is a range with the name of the rung.
+// The time of one run. The L2 cache is flushed by reading four times its size; a memset would leave modified
+// cache lines, whose write-back would fall into the time of the run. The flush also keeps the device busy
+// until the host has enqueued the run, so launch overhead is hidden. With `warm`, a run that is not timed
+// comes in between. In a profiler it is a range with the name of the rung.
 static inline float bench_once(const Rung &rung, bool warm) {
     BenchDevice *d = bench_device();
     nvtxRangePushA(rung.name);
@@ -179,10 +228,8 @@ static inline float bench_once(const Rung &rung, bool warm) {
         nvtxRangePop();
         return time.count();
     }
-    if (!CPU_BACKEND && bench.footprint) {
-        bench_flush<1024><<<1024, 256>>>((int4 *)d->flush, d->flush_bytes / sizeof(int4), (int *)d->flush);
-        HANDLE_LAUNCH();
-    }
+    if (!CPU_BACKEND && bench.footprint)
+        bench_read(d->flush, d->flush_bytes, (int *)d->flush);
     if (warm)
         rung.run();
     float ms;
@@ -204,7 +251,7 @@ static inline void bench_progress(const char *name) {
 // The time of one run with the L2 cache flushed, whose result is verified.
 static inline float bench_verified(BenchRow *row) {
     bench_progress(row->rung->name);
-    bool verify = row->rung->kind != COPY_RATE;
+    bool verify = !bench_alone(*row->rung);
     if (verify)
         poison();
     float ms = bench_once(*row->rung, false);
@@ -269,39 +316,41 @@ static inline void bench_time(std::vector<BenchRow> &rows) {
 }
 
 // Verifies and times the rungs and prints the table. Its column "x book" compares with the first rung: the
-// book's kernel, or the plainest one if the book has none. With --kernel N only rung N and the copies are
-// run. A table without a row of kind COPY_RATE gets one, a copy within device memory. Returns whether all
-// results were right.
+// book's kernel, or the plainest one if the book has none. With --kernel N only rung N and the limits are
+// run. A table without a limit gets one, a copy within device memory or a read of it; each has the launch of
+// an empty kernel, which is also a limit. Returns whether all results were right.
 template <size_t count> static inline bool bench_run(const Rung (&rungs)[count]) {
     BenchDevice *d = bench_device();
-    Rung copy = {"device-to-device copy", "reads and writes counted", bench_run_copy, COPY_RATE};
+    Rung limit = {"device-to-device copy", "reads and writes counted", bench_run_limit, LIMIT};
+    if (bench.reads)
+        limit.name = "read", limit.idea = "as many bytes, alone";
+    Rung empty = {"empty kernel", "launch overhead", bench_empty, LIMIT};
     std::vector<BenchRow> rows;
-    bool has_copy = false;
+    bool has_limit = false;
     int number = 0;
     for (const Rung &rung : rungs) {
         BenchRow row = {&rung, rung.kind == RUNG ? number++ : -1, bench_lacking(rung)};
-        has_copy |= rung.kind == COPY_RATE;
-        if (options.kernel < 0 || rung.kind == COPY_RATE || row.number == options.kernel)
+        has_limit |= rung.kind == LIMIT;
+        if (options.kernel < 0 || bench_alone(rung) || row.number == options.kernel)
             rows.push_back(row);
     }
     d->rungs = max_of(d->rungs, number);
     if (options.kernel >= number) // another table of the program may have that rung
         return true;
 
-    if (!has_copy) {
-        bench_copy.bytes = bench_copy_bytes(bench.footprint);
-        HANDLE_ERROR(cudaMalloc(&bench_copy.from, bench_copy.bytes));
-        HANDLE_ERROR(cudaMalloc(&bench_copy.to, bench_copy.bytes));
-        HANDLE_ERROR(cudaMemset(bench_copy.from, 0x5a, bench_copy.bytes));
-        copy.work = 2.0 * bench_copy.bytes;
-        rows.push_back({&copy, -1, ""});
+    if (!has_limit) {
+        bench_limit.bytes = min_of(max_of((size_t)bench.work, (size_t)32), BENCH_READ) / 32 * 32;
+        HANDLE_ERROR(cudaMalloc(&bench_limit.memory, bench_limit.bytes));
+        HANDLE_ERROR(cudaMemset(bench_limit.memory, 0x5a, bench_limit.bytes));
+        limit.work = bench.reads ? bench.work : bench_limit.bytes;
+        rows.push_back({&limit, -1, ""});
     }
+    rows.push_back({&empty, -1, ""});
     bench_time(rows);
     bench_progress("");
     bench_report(rows, bench_in_l2());
-    HANDLE_ERROR(cudaFree(bench_copy.from));
-    HANDLE_ERROR(cudaFree(bench_copy.to));
-    bench_copy = BenchCopy();
+    HANDLE_ERROR(cudaFree(bench_limit.memory));
+    bench_limit = BenchLimit();
     bool ok = std::all_of(rows.begin(), rows.end(), [](const BenchRow &row) { return row.ok; });
     d->ok = d->ok && ok;
     return ok;

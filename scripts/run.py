@@ -3,8 +3,8 @@
 """run.py [FOLDER…]: runs every program, or those of the given folders, without a window, and prints a table. Each program runs in
 build/run/chapterNN with its defaults, a program of MPI as several processes. Its output is saved there as NAME.txt, with its picture
 beside it. Then it runs in build/run/small with the small and odd sizes of its Check: field. On the CPU the work of its streams runs
-late there, so that a missing wait shows, and there are three devices. Ladders, which may need much memory, run one after the other;
-beside them run other programs, as many at a time as half of the cores, at most four. The exit status is 1 when a program failed. BIN
+late there, so that a missing wait shows, and there are three devices. Ladders, which may need much memory, run one after the other,
+and each rung is timed once; beside them run other programs, as many at a time as half of the cores, at most six. The exit status is 1 when a program failed. BIN
 and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
 import concurrent.futures
 import contextlib
@@ -23,7 +23,7 @@ BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = os.environ.get("BUILD", "build")  # relative to ROOT, as it is printed
 TIME_LIMIT = float(os.environ.get("TIME_LIMIT") or 120)
 TOO_LONG = 124  # the exit status of timeout(1)
-AT_A_TIME = max(1, min(4, len(os.sched_getaffinity(0)) // 2))
+AT_A_TIME = max(1, min(6, len(os.sched_getaffinity(0)) // 2))
 RUNNING = set()  # the processes of execute()
 
 
@@ -106,7 +106,8 @@ def run(program):
     base = ROOT / BUILD / "run" / program.name
     for old in base.parent.glob(f"{base.name}.*"):
         old.unlink()
-    status, errors = execute([*launcher(program), BIN / program.name], base)
+    once = ["--runs", "1"] if program.bench else []
+    status, errors = execute([*launcher(program), BIN / program.name, *once], base)
     made = {file.suffix for file in base.parent.glob(f"{base.name}.*") if file.stat().st_size}
     pictures = [f"{BUILD}/run/{program.name}{ending}" for ending in sorted(made - {".txt", ".err"})]
     result = judge(program, status, errors, "".join(pictures[-1:]))

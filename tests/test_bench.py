@@ -30,7 +30,7 @@ import results  # noqa: E402
 
 PYTHON = pathlib.Path(sys.executable)
 RECORDED = "nvidia-h200"
-MEASURED = ["median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_copy_rate", "times_book", "times_library"]
+MEASURED = ["median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_limit", "times_book", "times_library"]
 
 
 # ---- the ladders ----
@@ -42,7 +42,7 @@ def is_row_sound(row):
         assert row["skipped"].startswith("needs ") and row["median_ms"] is row["verified"] is None
     else:
         assert 0 <= row["min_ms"] <= row["median_ms"] <= row["max_ms"] and row["runs"] >= 1
-        assert row["verified"] is (None if row["kind"] == "copy" else True)
+        assert row["verified"] is (None if row["kind"] in ("limit", "alone") else True)
 
 
 def test_every_rung_at_sizes_that_are_not_round(ladder, run):
@@ -55,7 +55,7 @@ def test_every_rung_at_sizes_that_are_not_round(ladder, run):
         arguments = ("--size", size, "--runs", runs, "--json")
         rows = json.loads(run(ladder, *arguments, status=0, timeout=600).out)["rows"]
         assert {row["runs"] for row in rows if not row["skipped"]} == {runs}
-        assert {row["size"] for row in rows} == {size} and {row["kind"] for row in rows} >= {"rung", "copy"}
+        assert {row["size"] for row in rows} == {size} and {row["kind"] for row in rows} >= {"rung", "limit"}
         for row in rows:
             is_row_sound(row)
         assert [row["number"] for row in rows if row["kind"] == "rung"][0] == 0
@@ -71,12 +71,12 @@ def test_one_rung(name, run):
     every.pop(None)
     for number in every:
         rows = json.loads(run(name, *arguments, "--kernel", number, status=0).out)["rows"]
-        assert {row["number"] for row in rows if row["kind"] != "copy"} == {number}
+        assert {row["number"] for row in rows if row["kind"] not in ("limit", "alone")} == {number}
     result = run(name, "--size", 31, "--kernel", 99)
     one_line(result, 64)
     assert f"--kernel 99: must be from 0 to {max(every)}" in result.err and not result.out
     wrong = json.loads(run(name, *arguments, "--inject-error", status=1).out)["rows"]
-    wrong = [row for row in wrong if row["kind"] != "copy" and not row["skipped"]]
+    wrong = [row for row in wrong if row["kind"] not in ("limit", "alone") and not row["skipped"]]
     assert wrong and {(row["verified"], row["median_ms"]) for row in wrong} == {(False, None)}
 
 
@@ -87,12 +87,12 @@ def rows_of(size, rungs=("book", "shuffles", "one launch"), data=None, slow=1.0,
     """Invented rows of a ladder: rung i has a rate of 100 (i + 1) GB/s, the library 250, the copy 400."""
     kinds = [("rung", i, name, 100 * (i + 1)) for i, name in enumerate(rungs)]
     rows = []
-    for kind, number, name, rate in [*kinds, ("library", None, "CUB", 250), ("copy", None, "copy", 400)]:
-        ms, same = slow * size * 4 / rate / 1e6, kind != "copy"
+    for kind, number, name, rate in [*kinds, ("library", None, "CUB", 250), ("limit", None, "copy", 400)]:
+        ms, same = slow * size * 4 / rate / 1e6, kind != "limit"
         row = {"size": size, "title": f"{size} floats", "data": data, "kind": kind, "number": number}
         row.update(name=name, idea=f"idea of {name}", skipped=None, runs=11, in_l2=in_l2, unit="GB/s")
         row.update(median_ms=ms, min_ms=ms * 0.99, max_ms=ms * 1.02, cold_ms=ms * 2 if in_l2 else None)
-        row.update(rate=rate / slow, of_copy_rate=rate / 400, max_error=None, rms_error=None)
+        row.update(rate=rate / slow, of_limit=rate / 400, max_error=None, rms_error=None)
         row.update(times_book=rate / 100 if same else None, times_library=rate / 250 if same else None)
         row["verified"] = True if same else None
         if name in sm90:
@@ -193,10 +193,10 @@ def test_a_real_ladder_is_recorded(tmp_path):
             [book] = [r for r in block["rows"] if r["size"] == row["size"] and r["number"] == 0]
             assert math.isclose(row["rate"], 12 * row["size"] / row["median_ms"] / 1e6, rel_tol=1e-4)
             if helpers.backend() == "cpu":  # whose times do not rank kernels
-                assert row["times_book"] is row["of_copy_rate"] is None
+                assert row["times_book"] is row["of_limit"] is None
             else:
                 assert math.isclose(row["times_book"], book["median_ms"] / row["median_ms"], rel_tol=1e-4)
-                assert row["of_copy_rate"]
+                assert row["of_limit"]
 
 
 def test_make_bench(tmp_path):
@@ -414,7 +414,7 @@ def test_tables_of_a_record():
     ]
     assert rows[1][7:] == ["copy 400 GB/s", "75.0 %"]
     row = ["[dot](../chapter05/dot_ladder.cu)", "4194304 floats", "168 µs", best, "3.00", "CUB 67.1 µs"]
-    assert cells(report.summary(found))[2:] == [[*row, "300 GB/s", "copy 400 GB/s"]]
+    assert cells(report.summary(found))[2:] == [[*row, "300 GB/s", "copy 400 GB/s", "75.0 %", "–"]]
     later = {**found["programs"]["chapter05/dot_ladder"], "date": "2026-01-03T00"}
     opening = report.opening({**found, "programs": {"chapter05/add_ladder": later, **found["programs"]}})
     assert opening.startswith("# Results on NVIDIA H200\n\nMeasured last, 2026-01-03: add.\n\n| topic |")
@@ -423,7 +423,7 @@ def test_tables_of_a_record():
     assert book[3:] == ["168 µs", "166 µs", "171 µs", "100 GB/s", "25.0 %", "1.00", "0.40", "yes"]
     assert skipped[:4] == ["1", "shuffles", "idea of shuffles", "needs sm_90"]
     assert not "".join(skipped[4:]).strip(" |")
-    assert copy[:3] == ["copy rate", "copy", "idea of copy"] and copy[-4:] == ["100.0 %", "–", "–", "–"]
+    assert copy[:3] == ["limit", "copy", "idea of copy"] and copy[-4:] == ["100.0 %", "–", "–", "–"]
     head, body = report.table(rows_of(1 << 20, in_l2=True))
     assert dict(zip(head, body[2]))["cold"] == "28.0 µs"
     found = record_of(rows_of(4 << 20, data="uniform") + rows_of(4 << 20, data="skewed", slow=2))
@@ -439,7 +439,7 @@ def test_tables_of_a_record():
 
 
 def test_rows_that_are_not_compared():
-    """A rung that was not run is never the fastest; the slowest copy is the copy rate; a less accurate library is not compared. The
+    """A rung that was not run is never the fastest; the slowest of the limits counts; a less accurate library is not compared. The
     book's kernel is the first rung with its name, or rung 0."""
     rows = rows_of(1 << 20, sm90=["one launch"])
     *rungs, library, copy = rows
@@ -448,18 +448,20 @@ def test_rows_that_are_not_compared():
     rows = [*rungs, late, library, {**quick, "name": "half", "kind": "inaccurate"}, copy, slow]
     assert [row["name"] for row in results.ends(rows)] == ["book", "shuffles", "CUB", "copy down"]
     [line] = results.summary(rows)
-    assert line.endswith(": 1 shuffles 21.0 µs, 200 GB/s, 2.00 × book, 0.80 × CUB, 50.0 % of the copy rate")
+    assert line.endswith(": 1 shuffles 21.0 µs, 200 GB/s, 2.00 × book, 0.80 × CUB, 50.0 % of the limit")
     head, body = report.table(rows)
-    shares = [(row[0], row[1], row[head.index("of copy rate")]) for row in body[3:]]
-    assert shares[2:4] == [("less accurate library", "half", "62.5 %"), ("other rate", "copy", "–")]
-    assert shares[4] == ("copy rate", "copy down", "100.0 %")
+    shares = [(row[0], row[1], row[head.index("of limit")]) for row in body[3:]]
+    assert shares[2:4] == [("less accurate library", "half", "62.5 %"), ("alone", "copy", "–")]
+    assert shares[4] == ("limit", "copy down", "100.0 %")
+    even = [{**row, "times_book": min(row["times_book"] or 0, 1.05)} for row in rows_of(1024)]
+    assert results.crossover(even + rows_of(4096)) == 1024 and results.crossover(rows_of(1024) + even) is None
     slower = {**rungs[0], "number": 2, "name": "book, slower"}
     assert results.ends([*rungs[:2], slower])[:2] == (rungs[0], rungs[1])
     assert results.ends([{**rungs[0], "name": "older"}, rungs[1], slower])[0] is slower
     assert results.ends([{**rungs[0], "name": "older"}, rungs[1]])[0]["name"] == "older"
-    alone = [{**row, "of_copy_rate": None, "times_book": None} for row in rungs]  # as on the CPU back end
+    alone = [{**row, "of_limit": None, "times_book": None} for row in rungs]  # as on the CPU back end
     head, body = report.table(alone)
-    assert not {"of copy rate", "× book"} & {*head} and {len(row) for row in body} == {len(head)}
+    assert not {"of limit", "× book"} & {*head} and {len(row) for row in body} == {len(head)}
     assert "× book" not in [*results.summary(alone)][0] + report.performance(record_of(alone))
     assert results.ends(alone)[2:] == (None, None)
     assert results.ends(rows_of(1, sm90=["book", "shuffles", "one launch"]))[:2] == (None, None)
@@ -478,17 +480,17 @@ def test_plots(bench):
     bench.add("dot_ladder", rungs=rungs, sm90=["clusters"])
     bench.add("add_ladder", sizes="4M", rungs=rungs, sm90=["clusters"])
     bench.run("dot_ladder", "add_ladder", PYTHONPATH="")
-    shown = ["rung-0", "rung-1", "library-0", "copy-0"]
+    shown = ["rung-0", "rung-1", "library-0", "limit-0"]
     figures = "0 book 100 GB/s, 1 a &lt;\\1&gt; rung 200 GB/s, 2 clusters needs sm_90, CUB 250 GB/s"
     dot, add = (bench.plot(name).read_text() for name in ("dot", "add"))
     for svg, title in (dot, "dot"), (add, "add: 4194304 floats"):
-        assert re.findall(r'id="((?:rung|library|copy)-\d+)"', svg) == shown
+        assert re.findall(r'id="((?:rung|library|limit)-\d+)"', svg) == shown
         assert "@media (prefers-color-scheme: dark)" in svg
-        assert f"<desc>{title}, at --size 4194304: {figures}, copy (copy rate) 400 GB/s.</desc>" in svg
+        assert f"<desc>{title}, at --size 4194304: {figures}, copy (limit) 400 GB/s.</desc>" in svg
     bars = re.findall(r'<g id="([a-z]+-\d)">\s*<path d="M (\S+) \S+\s*L (\S+) ', add)
     width = {name: float(right) - float(left) for name, left, right in bars}
     assert math.isclose(width["rung-1"], 2 * width["rung-0"], rel_tol=1e-5)
-    assert math.isclose(width["copy-0"], 4 * width["rung-0"], rel_tol=1e-5)
+    assert math.isclose(width["limit-0"], 4 * width["rung-0"], rel_tol=1e-5)
     height = {name: float(dot.split(f'id="{name}"')[1].split('d="M ')[1].split()[1]) for name in shown}
     assert sorted(shown, key=lambda name: -height[name]) == shown
     written = bench.plot("dot").stat().st_mtime_ns

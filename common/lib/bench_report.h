@@ -17,9 +17,9 @@ static inline double bench_rate(const BenchRow &row) {
 
 // The rates and times with which the rows of a table are compared; NAN where there is none.
 struct BenchReference {
-    double copy_rate; // NAN on the CPU back end, where copies do not bound the rates of kernels
-    double book; // time of the first rung whose name begins with "book", if none does of rung 0; NAN on the
-                 // CPU back end, where times do not rank kernels
+    double limit; // NAN on the CPU back end, where the limits of a GPU do not bound the rates of kernels
+    double book;  // time of the first rung whose name begins with "book", if none does of rung 0; NAN on the
+                  // CPU back end, where times do not rank kernels
     double library; // time of the fastest library
 };
 
@@ -27,8 +27,8 @@ static inline BenchReference bench_reference(const std::vector<BenchRow> &rows) 
     BenchReference r = {NAN, NAN, NAN};
     bool named = false;
     for (const BenchRow &row : rows) {
-        if (row.rung->kind == COPY_RATE && !CPU_BACKEND)
-            r.copy_rate = fmin(r.copy_rate, bench_rate(row)); // fmin ignores NAN
+        if (row.rung->kind == LIMIT && !CPU_BACKEND)
+            r.limit = fmin(r.limit, bench_rate(row)); // fmin ignores NAN
         if (row.rung->kind == LIBRARY)
             r.library = fmin(r.library, bench_median(row.ms));
         bool book = strncmp(row.rung->name, "book", 4) == 0;
@@ -66,14 +66,14 @@ static inline void bench_print_row(const BenchRow &row, const BenchReference &r,
         return;
     }
     double ms = bench_median(row.ms), rate = bench_rate(row);
-    bool copy = row.rung->kind == COPY_RATE;
+    bool alone = bench_alone(*row.rung);
     printf("%11.5f %9.5f %9.5f ", ms, row.ms.front(), row.ms.back());
     if (in_l2)
         printf("%9.5f ", bench_median(row.cold));
-    printf("%9.1f %8s %s%9s  %s", rate, bench_format("%.1f%%", 100 * rate / r.copy_rate).c_str(),
-           CPU_BACKEND ? "" : bench_format("%7.2f ", copy ? NAN : r.book / ms, "      - ").c_str(),
-           bench_format("%.3f", copy ? NAN : r.library / ms).c_str(),
-           copy     ? "-"
+    printf("%9.1f %8s %s%9s  %s", rate, bench_format("%.1f%%", 100 * rate / r.limit).c_str(),
+           CPU_BACKEND ? "" : bench_format("%7.2f ", alone ? NAN : r.book / ms, "      - ").c_str(),
+           bench_format("%.3f", alone ? NAN : r.library / ms).c_str(),
+           alone    ? "-"
            : row.ok ? "yes"
                     : "NO");
     if (isfinite(row.error.max))
@@ -99,8 +99,7 @@ static inline void bench_print_table(const std::vector<BenchRow> &rows, bool in_
            in_l2 ? "; in L2, and cold" : "");
     printf(" #  %s %s %11s %9s %9s %s%9s %8s %s%9s  %s\n", bench_pad("kernel", name).c_str(),
            bench_pad("what is new", idea).c_str(), "median ms", "min", "max", in_l2 ? "     cold " : "",
-           bench.unit, (std::string("of ") + bench.limit).c_str(), CPU_BACKEND ? "" : " x book ", "x library",
-           "verified");
+           bench.unit, "of limit", CPU_BACKEND ? "" : " x book ", "x library", "verified");
     BenchReference r = bench_reference(rows);
     for (const BenchRow &row : rows) {
         std::string number = row.number < 0 ? "-" : std::to_string(row.number);
@@ -138,11 +137,11 @@ static inline std::string &bench_json(void) {
 }
 
 static inline void bench_add_json(const std::vector<BenchRow> &rows, bool in_l2) {
-    static const char *const kinds[] = {"rung", "library", "inaccurate", "copy"};
+    static const char *const kinds[] = {"rung", "library", "inaccurate", "limit", "alone"};
     BenchReference r = bench_reference(rows);
     for (const BenchRow &row : rows) {
         double ms = bench_median(row.ms), rate = bench_rate(row);
-        bool copy = row.rung->kind == COPY_RATE;
+        bool alone = bench_alone(*row.rung);
         std::string &json = bench_json();
         auto add = [&](const char *key, std::string value) {
             json += (json.back() == '{' ? "\"" : ", \"") + std::string(key) + "\": " + value;
@@ -164,10 +163,10 @@ static inline void bench_add_json(const std::vector<BenchRow> &rows, bool in_l2)
         add("in_l2", bench_bool(in_l2));
         add("rate", bench_number(rate));
         add("unit", bench_string(bench.unit));
-        add("of_copy_rate", bench_number(rate / r.copy_rate));
-        add("times_book", bench_number(copy ? NAN : r.book / ms));
-        add("times_library", bench_number(copy ? NAN : r.library / ms));
-        add("verified", copy || !row.skipped.empty() ? "null" : bench_bool(row.ok));
+        add("of_limit", bench_number(rate / r.limit));
+        add("times_book", bench_number(alone ? NAN : r.book / ms));
+        add("times_library", bench_number(alone ? NAN : r.library / ms));
+        add("verified", alone || !row.skipped.empty() ? "null" : bench_bool(row.ok));
         add("max_error", bench_number(row.error.max));
         add("rms_error", bench_number(row.error.rms));
         json += "}";
