@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * add_ladder: vector addition, from the book's launch to the copy rate
+ * add_ladder: vector addition, from the book's launch to the limit of the memory
  *
  * Teaches: Vector addition is memory-bound, so its limit is the rate of a copy. Bandwidth needs many bytes
  *          in flight: first more threads, then wider loads. With full occupancy, more loads per thread are
  *          no faster. A cache hint for the sums, which are not read again soon, together with larger blocks
  *          gains little.
  * Terms:   memory-bound, effective bandwidth, vectorized load, occupancy, in flight,
- *          instruction-level parallelism, streaming store, copy rate, ladder, rung, L2 cache
+ *          instruction-level parallelism, streaming store, limit, ladder, rung, L2 cache
  * Book:    5.2.1 (ladder)
  * Rungs:   0 book (grid-stride loop, 128 blocks of 128 threads); 1 full occupancy (one element per thread);
  *          2 vectorized loads (int4, four elements per thread); 3 more loads in flight (eight elements per
  *          thread); 4 streaming stores (cache hint __stcs, 1024 threads per block)
  * Run:     ./bin/chapter05/add_ladder
+ * Limit:   reads from device memory; the last rung leaves nothing. A small vector takes the time of a launch.
  * Bench:   4K 64K 1M 16M 256M
  * Check:   --size 20003
  */

@@ -13,6 +13,7 @@
  * Run:     ./bin/chapter05/ripple_ladder --size 1024
  * Differs: one frame is drawn, and it stays on the device. The rate counts the bytes of the picture. The
  *          time includes the launch: the last row is a kernel that does nothing.
+ * Limit:   stores of the picture; the last rung takes the time of a memset.
  * Bench:   64 256 512 1024 4096
  * Check:   --size 132 --ticks 35
  */

@@ -17,6 +17,8 @@
  * Differs: 20 and 1000 spheres are drawn, or as many as --spheres says. The nearest one is drawn, as in ray.
  *          The rate counts the bytes of the picture. The time includes the launch: the last row is a
  *          kernel that does nothing. "error" counts the pixels that differ from the book's picture.
+ * Limit:   with few spheres the chain of a launch, the load of the spheres and the load of the colours, which
+ *          no other work hides in so short a kernel; with many, the instructions that test them.
  * Bench:   64 256 512 1024 4096
  * Check:   --size 64 --spheres 40 | --size 100 --spheres 600
  */

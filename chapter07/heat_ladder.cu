@@ -17,6 +17,9 @@
  * Run:     ./bin/chapter07/heat_ladder --size 16384
  * Differs: the initial temperatures are random. The rate counts one read and one write of each cell per
  *          step. Recording the graph is not part of the time.
+ * Limit:   on a small plate two warps per scheduler, all that the registers hold, issue in half of the
+ *          cycles, and neighbours exchange cells every eight steps; on a large one the instructions of the
+ *          steps, of which some are computed twice.
  * Bench:   128 256 512 1024 16384
  * Check:   --size 132 --iterations 24 | --size 100 --iterations 4
  */

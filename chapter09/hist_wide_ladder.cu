@@ -17,6 +17,8 @@
  * Run:     ./bin/chapter09/hist_wide_ladder --size 512M
  * Differs: the book counts bytes. There are fewer than 2^32 values, since the bins in global memory have
  *          32 bits, as those of CUB have here. Clearing the bins is part of the time.
+ * Limit:   reads from device memory. With skewed values the atomic operations of lanes that meet in one word
+ *          are executed one after the other.
  * Bench:   64K 1M 16M 128M 512M
  * Check:   --size 48891 | --size 300001 --fill pair
  */

@@ -14,6 +14,8 @@
  * Run:     ./bin/chapter10/copy_ladder
  * Differs: times are measured with the host's clock and include starting the threads. The destination
  *          has been written before, so no time is spent on page faults.
+ * Limit:   the host's memory, which each byte crosses twice: once to the staging buffer, and once by the copy
+ *          engine.
  * Bench:   4M 16M 64M 128M 256M
  * Check:   --size 2000003 --threads 2
  */

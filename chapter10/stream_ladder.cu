@@ -18,6 +18,8 @@
  * Differs: neighbours are taken modulo 256 within each 256 elements, not within each chunk, so that the
  *          result does not depend on the chunk size. The device has memory for the whole vectors, in
  *          which each chunk has its place. Times are measured with the host's clock.
+ * Limit:   the copies of two vectors up. The first chunk is copied before a kernel can start, and the last
+ *          result after all of them.
  * Bench:   128K 1M 5M 20M 80M
  * Check:   --size 30001 --chunk 4096 | --size 10240 --chunk 2048
  */

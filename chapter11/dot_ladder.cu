@@ -19,6 +19,7 @@
  *          call until all GPUs have finished. The column "x book" compares with one GPU that runs the same
  *          kernel.
  * Needs:   gpus=2
+ * Limit:   reads from the device memory of each GPU. What is left is one wait of the host for all of them.
  * Bench:   64K 1M 16M 64M 1G
  * Check:   --size 30003
  */

@@ -15,6 +15,7 @@
  * Run:     ./bin/chapter11/zero_copy_ladder
  * Differs: random data. From rung 2 on the device adds the partial sums, which the book leaves to the
  *          host. Times are measured with the host's clock. Allocating pinned memory is not part of them.
+ * Limit:   the bus; the last rung leaves only the time of the last chunk's kernel.
  * Bench:   64K 1M 8M 33M 128M
  * Check:   --size 20000
  */

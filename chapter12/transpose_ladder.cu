@@ -7,7 +7,7 @@
  *          tiles keep more bytes in flight. Finally the order of the tiles decides whether whole rows are
  *          written at a time. The last kernel is faster than cuBLAS.
  * Terms:   transpose, coalesced access, tile, shared memory, bank conflict, padding, vectorized load,
- *          in flight, copy rate, library, cuBLAS
+ *          in flight, limit, library, cuBLAS
  * Book:    12.2.7 (ladder)
  * Rungs:   0 naive (scattered writes); 1 tile (coalesced writes, with bank conflicts); 2 padding (no bank
  *          conflicts); 3 vectorized loads (float4, tiles of 64 x 64); 4 column by column (whole rows of the
@@ -16,6 +16,8 @@
  * Differs: the book shows a profiler's picture of such kernels, without code. chapter12/transpose prints
  *          the sectors and bank conflicts of the first three. Rungs 3 and 4 need widths and heights that
  *          are multiples of 4.
+ * Limit:   copies within device memory; the last rung leaves the turns between reading and writing rows of a
+ *          tile.
  * Bench:   256 1024 4096 8192 16384
  * Check:   --size 65 --height 72 | --size 72 --height 65 | --size 100 --height 72
  */

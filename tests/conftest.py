@@ -135,7 +135,7 @@ def run(tmp_path):
 
 @pytest.fixture
 def rungs(run):
-    """rungs("chapter07/heat_ladder", "--size", 130, …) -> the rows of a ladder's rungs, without its copy rate and
+    """rungs("chapter07/heat_ladder", "--size", 130, …) -> the rows of a ladder's rungs, without its limits and
     libraries, as dictionaries. Each is verified, or has a reason in "skipped"."""
 
     def rungs(program, *args, **more):

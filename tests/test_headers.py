@@ -12,7 +12,18 @@ FORM = re.compile(
 )
 # The fields that every header has, then the others; a field whose value is checked below has the form of its words
 NEEDED = {"Teaches", "Terms", "Book", "Run"}
-FIELDS = NEEDED | {"After", "Since", "Rungs", "Differs", "Needs", "Picture", "Expect", "Bench", "Check"}
+FIELDS = NEEDED | {
+    "After",
+    "Since",
+    "Rungs",
+    "Limit",
+    "Differs",
+    "Needs",
+    "Picture",
+    "Expect",
+    "Bench",
+    "Check",
+}
 FORMS = {
     "needs": r"((gl|gpus=[1-9]\d*|sm=[1-9]\d+[af]?|arch=90a|libs=[a-z0-9_+]+)([ ,|]+|$))*",
     "picture": r"|yes|as [a-z0-9_]+/[a-z0-9_]+",
@@ -76,7 +87,9 @@ def test_headers():
         assert len(sentences) <= 4, f"{program}: Teaches: has {len(sentences)} sentences"
         assert not differs or differs[0].count("\n") <= 3, f"{program}: Differs: has more than three lines"
         ladder = '\n#include "../common/bench.h"' in program.source
-        assert bool(program.bench) == ladder, f"{program}: Bench: is for what includes common/bench.h"
+        assert (
+            bool(program.bench) == ladder == ("Limit" in fields)
+        ), f"{program}: Bench: and Limit: are for ladders"
 
 
 def test_a_ladder_lists_its_rungs():
