@@ -18,7 +18,7 @@ LIBRARIES = ["#c44500", "#a0307f", "#8a6100", "#5c5c5c"]
 # The same colours in a dark scheme. In both schemes lines and bars have a contrast of at least 3 to the background, text 4.5.
 DARK = {PAPER: "#161618", INK: "#e6e6e6", GRAY: "#a0a0a0", GRID: "#3a3a3c"}
 DARK.update(zip(LIBRARIES, ("#ff9a5c", "#f08fd0", "#e0b84c", "#b8b8b8")))
-LIMIT = " (limit)"
+LIMIT, LIMITS = " (limit)", ("limit", "alone")
 MARKERS = "osD^vPX*hp"
 
 
@@ -87,7 +87,7 @@ def styles(lines):
         style = {"marker": MARKERS[number % len(MARKERS)], "linewidth": 1.5}
         if kind == "rung":
             style.update(color=rung_color(number / last), linewidth=2.5 if number == last else 1.5)
-        elif kind in ("limit", "alone"):
+        elif kind in LIMITS:
             style.update(color=INK, marker="_", linestyle=":")
         else:
             color = LIBRARIES[(number if kind == "library" else -1 - number) % len(LIBRARIES)]
@@ -140,8 +140,13 @@ def draw_lines(axes, lines, prefix):
     """Draws the rate over the size, with the names beside the ends of the lines."""
     sizes = {row["size"]: row["in_l2"] for *_, rows in lines for row in rows}
     first, last, drawn, without = min(sizes), max(sizes), [], []
+    own = [row["rate"] for kind, *_, rows in lines for row in rows if row["rate"] and kind not in LIMITS]
     for (kind, number, name, rows), style in zip(lines, styles(lines)):
         points = [(row["size"], row["rate"]) for row in rows if row["rate"]]
+        if kind in LIMITS and not name.endswith(LIMIT) and points and own:
+            points = [point for point in points if point[1] <= 4 * max(own)]  # beyond, it limits nothing
+            if not points:
+                continue
         if points:
             axes.plot(*zip(*points), markersize=5, gid=f"{prefix}{kind}-{number}", **style)
             drawn.append((points[-1], name, style["color"]))
@@ -169,7 +174,7 @@ def draw_lines(axes, lines, prefix):
 
 def draw_bars(axes, lines, prefix):
     """Draws a single size as bars. Limits have only an outline, and a dotted line across the rungs shows the slowest."""
-    own = max([rows[0]["rate"] or 0 for kind, *_, rows in lines if kind not in ("limit", "alone")] + [1e-9])
+    own = max([rows[0]["rate"] or 0 for kind, *_, rows in lines if kind not in LIMITS] + [1e-9])
     # If a limit is much faster than the rungs, its bar is cut at the edge; otherwise the other bars would be too short.
     longest = max(rows[0]["rate"] or 0 for *_, rows in lines if (rows[0]["rate"] or 0) <= 4 * own) or own
     edge = longest * 1.35
@@ -182,7 +187,7 @@ def draw_bars(axes, lines, prefix):
                 "height": 0.62,
                 "color": {"rung": style["color"], "limit": "none", "alone": "none"}.get(kind, PAPER),
             }
-            look.update(edgecolor=style["color"], linestyle=":" if kind in ("limit", "alone") else "-")
+            look.update(edgecolor=style["color"], linestyle=":" if kind in LIMITS else "-")
             hatch = "////" if kind in ("library", "inaccurate") else None
             bar = axes.barh(y, min(end, edge), hatch=hatch, **look)
             bar[0].set_gid(f"{prefix}{kind}-{number}")

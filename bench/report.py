@@ -5,7 +5,7 @@ ladders on a device.
   report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes RESULTS/<device>.md: all sizes and kinds of data, then
                       each topic with its plot
   report.py --summary the table of docs/performance.md: one row for each topic
-  report.py --results what bench/results/README.md has of the machine RECORDED below, which is also in its RESULTS/<device>.md
+  report.py --results what bench/results/README.md has of the machine LADDERS below, which is also in its RESULTS/<device>.md
 Plots need matplotlib."""
 import importlib
 import os
@@ -29,7 +29,8 @@ from results import (
 )
 from results import times, topic, write
 
-RECORDED = "nvidia-h200"
+LADDERS = "nvidia-h100-80gb-hbm3"  # the machine whose ladders the documents show
+RECORDED = "nvidia-h200"  # that of scaling and of then and now
 SPEEDUPS = "speedup"  # the name of the plot of README.md, beside the folders of the ladders' plots
 LIMIT = (
     "The limit is a part of the work that every solution must do (a read, a copy, arithmetic, the launch of a kernel), timed alone at "
@@ -224,17 +225,17 @@ def draw(results):
         for program, block in found["programs"].items():
             if not draw_plot(name, program, block["rows"], "draw", program, block["rows"]):
                 return
-    rows = speedups(results[RECORDED]) if RECORDED in results else []
+    rows = speedups(results[LADDERS]) if LADDERS in results else []
     if rows:
-        title = f"The fastest rung of each ladder, {results[RECORDED]['device']}"
+        title = f"The fastest rung of each ladder, {results[LADDERS]['device']}"
         words = ", ".join(f"{name} {times(value)}" for name, value in rows)
-        draw_plot(RECORDED, SPEEDUPS, rows, "draw_speedups", title, rows, f"Times as fast: {words}.")
+        draw_plot(LADDERS, SPEEDUPS, rows, "draw_speedups", title, rows, f"Times as fast: {words}.")
 
 
 def recorded_part(*parts):
-    """A function that returns these parts of the machine RECORDED, or nothing."""
+    """A function that returns these parts of the machine LADDERS, or nothing."""
     return lambda: "\n\n".join(
-        part(found[RECORDED]) for found in [recorded.load()] if RECORDED in found for part in parts
+        part(found[LADDERS]) for found in [recorded.load()] if LADDERS in found for part in parts
     )
 
 

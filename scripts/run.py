@@ -3,8 +3,9 @@
 """run.py [FOLDER…]: runs every program, or those of the given folders, without a window, and prints a table. Each program runs in
 build/run/chapterNN with its defaults, a program of MPI as several processes. Its output is saved there as NAME.txt, with its picture
 beside it. Then it runs in build/run/small with the small and odd sizes of its Check: field. On the CPU the work of its streams runs
-late there, so that a missing wait shows, and there are three devices. Ladders, which may need much memory, run one after the other,
-and each rung is timed once; beside them run other programs, as many at a time as half of the cores, at most six. The exit status is 1 when a program failed. BIN
+late there, so that a missing wait shows, and there are three devices. As many programs run at a time as half of the cores, at most
+six, and beside them one or two ladders, each rung of which is timed once. A ladder may need much memory; if there was too little, it
+runs again when the other programs have ended. The exit status is 1 when a program failed. BIN
 and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
 import concurrent.futures
 import contextlib
@@ -23,7 +24,7 @@ BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = os.environ.get("BUILD", "build")  # relative to ROOT, as it is printed
 TIME_LIMIT = float(os.environ.get("TIME_LIMIT") or 120)
 TOO_LONG = 124  # the exit status of timeout(1)
-AT_A_TIME = max(1, min(6, len(os.sched_getaffinity(0)) // 2))
+AT_A_TIME = max(1, min(6, len(os.sched_getaffinity(0)) // 2))  # and as many ladders, at most two
 RUNNING = set()  # the processes of execute()
 
 
@@ -126,12 +127,13 @@ def timed(program):
 
 @contextlib.contextmanager
 def several():
-    """A pool of threads that run programs. When the block is left by an exception these programs are ended."""
-    pool = concurrent.futures.ThreadPoolExecutor(AT_A_TIME)
+    """Two pools of threads that run programs: ladders and others. When the block is left by an exception these programs are ended."""
+    pools = [concurrent.futures.ThreadPoolExecutor(threads) for threads in (min(2, AT_A_TIME), AT_A_TIME)]
     try:
-        yield pool
+        yield pools
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
         for process in list(RUNNING):
             stop(process)
 
@@ -153,11 +155,16 @@ def main(folders):
     programs, counts = read_programs(folders), dict.fromkeys(("ok", "failed", "waived", "not built"), 0)
     total, width = len(programs), len(str(len(programs)))
     print(f"{'':{2 * width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")
-    with several() as pool:
-        beside = {program: pool.submit(timed, program) for program in programs if not program.bench}
+    with several() as (ladders, others):
+        runs = {
+            program: (ladders if program.bench else others).submit(timed, program) for program in programs
+        }
         for number, program in enumerate(programs, 1):
             print(f"[{number:{width}}/{total}] {program.name:34} ", end="", flush=True)  # the rest follows
-            result, reason, seconds = beside[program].result() if program in beside else timed(program)
+            result, reason, seconds = runs[program].result()
+            if result == "FAILED" and "out of memory" in reason:
+                concurrent.futures.wait(runs.values())
+                result, reason, seconds = timed(program)
             counts[result.lower()] += 1
             print(f"{result:9} {seconds:>9}  {reason}")
     summary = ", ".join(f"{count} {result}" for result, count in counts.items())

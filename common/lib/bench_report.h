@@ -23,6 +23,11 @@ struct BenchReference {
     double library; // time of the fastest library
 };
 
+// A row's rate as a part of the limit; NAN for a library that does not do the same work
+static inline double bench_of_limit(const BenchRow &row, const BenchReference &r) {
+    return row.rung->kind == INACCURATE ? NAN : bench_rate(row) / r.limit;
+}
+
 static inline BenchReference bench_reference(const std::vector<BenchRow> &rows) {
     BenchReference r = {NAN, NAN, NAN};
     bool named = false;
@@ -70,7 +75,7 @@ static inline void bench_print_row(const BenchRow &row, const BenchReference &r,
     printf("%11.5f %9.5f %9.5f ", ms, row.ms.front(), row.ms.back());
     if (in_l2)
         printf("%9.5f ", bench_median(row.cold));
-    printf("%9.1f %8s %s%9s  %s", rate, bench_format("%.1f%%", 100 * rate / r.limit).c_str(),
+    printf("%9.1f %8s %s%9s  %s", rate, bench_format("%.1f%%", 100 * bench_of_limit(row, r)).c_str(),
            CPU_BACKEND ? "" : bench_format("%7.2f ", alone ? NAN : r.book / ms, "      - ").c_str(),
            bench_format("%.3f", alone ? NAN : r.library / ms).c_str(),
            alone    ? "-"
@@ -163,7 +168,7 @@ static inline void bench_add_json(const std::vector<BenchRow> &rows, bool in_l2)
         add("in_l2", bench_bool(in_l2));
         add("rate", bench_number(rate));
         add("unit", bench_string(bench.unit));
-        add("of_limit", bench_number(rate / r.limit));
+        add("of_limit", bench_number(bench_of_limit(row, r)));
         add("times_book", bench_number(alone ? NAN : r.book / ms));
         add("times_library", bench_number(alone ? NAN : r.library / ms));
         add("verified", alone || !row.skipped.empty() ? "null" : bench_bool(row.ok));
