@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hostile sources, options and kernels: cucc compiles them, or it or the program says in one message what is wrong."""
-import re
+"""Hostile sources and options: cucc compiles them, or says in one message what is wrong. Hostile kernels are in units/kernel_faults.cu."""
 import shutil
 import subprocess
 
@@ -61,62 +60,6 @@ def test_a_source_without_an_end(tmp_path):
     with open("/dev/zero") as zero:
         read = subprocess.run([tools.CUCC, "-x", "cu", "-"], stdin=zero, stderr=subprocess.PIPE, text=True)
     assert (read.returncode, read.stderr) == (1, "cucc: standard input: neither a file nor a pipe\n")
-
-
-KERNELS = """#include <cstdlib>
-__device__ int deep(volatile int *p, int n) {
-    volatile int a[64];
-    a[n % 64] = n;
-    return *p == 77 ? 0 : deep(p, n + 1) + a[(n + 1) % 64];
-}
-__global__ void recurses(int *p) { *p = deep(p, 0); }
-__global__ void divides(int *p, int zero) { *p = 7 / zero; }
-__global__ void throws(int *p) { if (*p != 77) throw 1; }
-__global__ void large(int *p) { volatile int a[8 << 20]; for (int i = 0; i < 8 << 20; i += 1024) a[i] = i; *p = a[5]; }
-__global__ void waits(int *p) { volatile int a[1 << 20]; for (int i = 0; i < 1 << 20; i += 1024) a[i] = i; __syncthreads(); *p = a[5]; }
-__global__ void writes(int *p) { *p = 1; }
-int main(int argc, char **argv) {
-    int *d, which = atoi(argv[1]);
-    cudaMalloc(&d, 4);
-    switch (which) {
-    case 0: recurses<<<1, 1>>>(d); break;
-    case 1: divides<<<1, 1>>>(d, argc - 2); break;
-    case 2: throws<<<1, 1>>>(d); break;
-    case 3: large<<<1, 1>>>(d); break;
-    case 4: waits<<<1, 64>>>(d); break;
-    case 5: writes<<<1, 1>>>(nullptr); break;
-    case 6: writes<<<0, 1>>>(d); break;
-    case 7: writes<<<2147483648u, 1>>>(d); break;
-    case 8: writes<<<1, 0>>>(d); break;
-    }
-    return cudaDeviceSynchronize() || cudaGetLastError() ? 3 : 0;
-}
-"""
-
-
-@pytest.mark.parametrize(
-    "which, says",
-    enumerate(
-        [
-            r"stack overflow at .*\n    in kernel recurses, ",
-            r"integer division by zero at .*\n    in kernel divides, ",
-            r"an exception, which device code cannot throw\n    in kernel throws, ",
-            r"stack overflow at .*\n    in kernel large, ",
-            r"stack overflow at .*\n    in kernel waits, ",
-            r"illegal address \(nil\)\n    in kernel writes, ",
-            "launch of writes at .*: gridDim.x is 0, must be from 1 to 2147483647",
-            "launch of writes at .*: gridDim.x is 2147483648, must be from 1 to 2147483647",
-            "launch of writes at .*: blockDim.x is 0, must be from 1 to 1024",
-        ]
-    ),
-)
-def test_kernels_that_fail_are_named(program, once, which, says):
-    def write(folder):
-        (folder / "kernels.cu").write_text(KERNELS)
-        return folder / "kernels.cu"
-
-    result = tools.execute(program(once("hostile", write), "-O1"), which, timeout=60)
-    assert result.status in (1, 3) and re.fullmatch(f"cuda on the CPU: {says}.*\n", result.err), str(result)
 
 
 def test_a_changed_header_is_noticed_however_the_folder_is_named(tmp_path):

@@ -184,17 +184,51 @@ __device__ int down(int n) {
     volatile char frame[500] = {};
     return n == 0 ? frame[0] : down(n - 1) + frame[n % 500];
 }
-__global__ void recursion(int depth) {
-    __syncthreads();
+template <bool WAIT> __global__ void recursion(int depth) {
+    if (WAIT)
+        __syncthreads();
     if (down(depth))
+        printf("never\n");
+}
+// An array that fits no stack: the first one not that of a host thread, the second one not that of a fiber
+template <int BYTES> __global__ void large_array() {
+    volatile char array[BYTES];
+    for (int i = 0; i < BYTES; i += 4096)
+        array[i] = 1;
+    __syncthreads();
+    if (array[4096] != 1)
         printf("never\n");
 }
 
 TEST(stack_overflow) {
-    faulty({"stack overflow", "recursion"}, [] { recursion<<<1, 32>>>(1 << 20); });
-    silent([] { recursion<<<1, 32>>>(100); });
+    faulty({"stack overflow", "recursion"}, [] { recursion<true><<<1, 32>>>(1 << 20); });
+    faulty({"stack overflow", "recursion"}, [] { recursion<false><<<1, 1>>>(1 << 20); });
+    faulty({"stack overflow", "large_array"}, [] { large_array<32 << 20><<<1, 1>>>(); });
+    faulty({"stack overflow", "large_array"}, [] { large_array<4 << 20><<<1, 64>>>(); });
+    silent([] {
+        recursion<true><<<1, 32>>>(100);
+        recursion<false><<<1, 1>>>(100);
+        large_array<8192><<<1, 64>>>();
+    });
 }
 #endif
+
+__global__ void divides(int zero) {
+    matrices[0] = (float)(7 / zero);
+}
+__global__ void throws(bool now) {
+    if (now)
+        throw 1;
+}
+
+TEST(division_by_zero_and_exceptions) {
+    faulty({"integer division by zero", "divides"}, [] { divides<<<1, 1>>>(0); });
+    faulty({"an exception, which device code cannot throw", "throws"}, [] { throws<<<1, 1>>>(true); });
+    silent([] {
+        divides<<<1, 1>>>(1);
+        throws<<<1, 1>>>(false);
+    });
+}
 
 template <class T> __global__ void asserts(T bad) {
     __shared__ int sum;
@@ -308,6 +342,16 @@ TEST(missing_barrier_shows) {
         if (strcmp(schedule, "forward") != 0)
             EXPECT(!reversed(schedule, missing_syncwarp, false));
     }
+}
+
+TEST(grids_that_cannot_be) {
+    ends_with(in_child([] {
+                  inner<<<0, 1>>>();
+                  inner<<<1u << 31, 1>>>();
+              }),
+              {"launch of inner at kernel_faults.cu:", "gridDim.x is 0, must be from 1 to 2147483647",
+               "gridDim.x is 2147483648, must be"},
+              0);
 }
 
 TEST(settings_that_make_no_sense) {
