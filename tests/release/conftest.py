@@ -5,7 +5,6 @@ import sys
 import pytest
 
 import helpers
-from trees import stand_in
 
 sys.path.insert(0, str(helpers.ROOT / "tests/release/attacks"))
 
@@ -23,16 +22,3 @@ def instrumented(once):
         return folder / "bin"
 
     return once("instrumented", build)
-
-
-@pytest.fixture
-def planted(tmp_path, monkeypatch):
-    """planted(script) -> the program chapter05/dot, in whose place a shell script stands."""
-
-    def planted(script):
-        stand_in(tmp_path / "bin/chapter05", "dot", script)
-        monkeypatch.setattr(helpers, "BIN", tmp_path / "bin")
-        monkeypatch.setenv("EVERYTHING_IS_BUILT", "1")
-        return next(p for p in helpers.programs() if p.name == "chapter05/dot")
-
-    return planted

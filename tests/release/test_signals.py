@@ -16,10 +16,8 @@ import tempfile
 import time
 from xml.etree import ElementTree
 
-import pytest
-
 import helpers
-from test_attacks import DOT, pytestmark  # noqa: F401
+from test_attacks import pytestmark  # noqa: F401
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL]
 OLD = b"the old contents"
@@ -207,11 +205,3 @@ def test_signals(rng):
         except Defect as defect:
             defects.append(f"case {case}: {job}: {number.name}: {defect}")
     assert not defects
-
-
-def test_a_file_that_is_written_in_part_is_found(planted, tmp_path, rng):
-    planted("printf who >a.ppm; sleep 0.5; printf whole >a.ppm")
-    job = Job(DOT, "", "a.ppm", seconds=0.3, expected={"a.ppm": b"whole"})
-    with pytest.raises(Defect, match="a.ppm has 3 bytes"):
-        for _ in range(20):
-            attack(job, signal.SIGTERM, rng)
