@@ -54,8 +54,6 @@ def pytest_collection_modifyitems(config, items):
 
 # A picture, a ladder, and a program of the host alone
 THREE = ["chapter04/julia_gpu", "chapter05/dot_ladder", "chapter09/hist_cpu"]
-# A still, an animation, and a program with OpenGL
-THREE_PICTURES = ["chapter06/ray", "chapter05/ripple", "chapter08/vertex_interop"]
 # On the CPU back end their default runs take more than a second of CPU time (measured on two cores); tests/release makes them.
 SLOW = """chapter04/julia_ladder chapter05/matmul_gmem chapter05/matmul_ladder chapter05/matmul_shared chapter05/ripple
     chapter06/event_timing chapter06/ray_animated chapter06/ray_mirrors chapter07/heat chapter07/heat_2d chapter07/heat_gmem
@@ -70,7 +68,7 @@ def pytest_generate_tests(metafunc):
     """Parametrizes tests by the names of their arguments. `program`: every program that is built; `device_program`: those
     that use a device; `picture_program`: those that draw; `sound_device_program`: without those that are wrong on purpose;
     `ladder`: those that are measured. `quick_program`, `sample` and `sound_sample` are all programs in
-    tests/release, and fewer elsewhere; `picture_sample` is always three. `unit`: each unit test program."""
+    tests/release, and fewer elsewhere. `unit`: each unit test program."""
     release = pathlib.Path(metafunc.module.__file__).parent.name == "release"
     kinds = {
         "program": lambda p: True,
@@ -80,7 +78,6 @@ def pytest_generate_tests(metafunc):
         "ladder": lambda p: p.bench,
         "quick_program": lambda p: release or helpers.backend() == "gpu" or p.name not in SLOW,
         "sample": lambda p: release or p.name in THREE,
-        "picture_sample": lambda p: p.name in THREE_PICTURES,
         "sound_sample": lambda p: not p.expect if release else p.name in THREE,
     }
     for kind, wanted in kinds.items():

@@ -5,7 +5,6 @@ tests/release runs it with all (conftest.py)."""
 import os
 import pathlib
 import re
-import resource
 
 import pytest
 
@@ -344,24 +343,6 @@ def test_gallery():
         assert len(frames) == 60
         for i, shown in list(enumerate(frames))[::10]:
             helpers.compare(f"{owner(file)}-{2 * i}", shown, picture(len(shown), 2 * i), **LOSSY)
-
-
-def test_unwritable_picture(picture_sample, run, tmp_path):
-    """A missing folder, a folder, a system file, a file as folder, a full disk, a limit on the size of files."""
-    full, old = tmp_path / f"full.{ENDING}", tmp_path / f"old.{ENDING}"
-    (tmp_path / f"folder.{ENDING}").mkdir()
-    (tmp_path / "file").write_text("")
-    full.symlink_to("/dev/full")
-    old.write_bytes(b"old")
-    there = sorted(tmp_path.iterdir())
-    for output in "missing/picture", "folder", "/proc/picture", "file/picture", "full":
-        one_line(run(picture_sample, *picture_sample.small, "--output", f"{output}.{ENDING}"), 1)
-    for output in "new", "old":
-        options = [*picture_sample.small, "--output", f"{output}.{ENDING}"]
-        one_line(run(picture_sample, *options, limits={resource.RLIMIT_FSIZE: 32}), 1)
-    for options in ["--output=picture.xyz"], ["--output=x"], ["--output="], ["--window", "--no-window"]:
-        one_line(run(picture_sample, *picture_sample.small, *options), 64)
-    assert sorted(tmp_path.iterdir()) == there and full.is_symlink() and old.read_bytes() == b"old"
 
 
 def test_comparison_of_pictures_fails_when_it_should(tmp_path, monkeypatch, nprng):
