@@ -203,7 +203,8 @@ static thread_local StoredLaunch *stored_instead;
 cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void *const *arguments,
                             bool cooperative, StoredLaunch &stored) {
     stored_instead = &stored;
-    const cudaError_t error = function.launch(config, arguments, cooperative, {"a node of a graph", 0});
+    const cudaError_t error =
+        function.launch(function, config, arguments, cooperative, {"a node of a graph", 0});
     stored_instead = nullptr;
     return error;
 }

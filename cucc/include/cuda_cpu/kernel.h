@@ -167,8 +167,11 @@ struct Function {
     Relaxed<const char *> name{""};    // known after the first launch, like most_threads
     Relaxed<unsigned> most_threads{0}; // the limit given by __launch_bounds__, or 0
     const size_t *shared_bytes;        // total size of the kernel's __shared__ variables, in bytes
-    // Launches the kernel with copies of the arguments at these addresses.
-    cudaError_t (*launch)(const LaunchConfig &config, void *const *arguments, bool cooperative, Site site);
+    void (*run)(const void *call, Block &block, unsigned first); // as in Kernel
+    // Launches the kernel with copies of the arguments at these addresses; one function for each list of
+    // types.
+    cudaError_t (*launch)(const Function &function, const LaunchConfig &config, void *const *arguments,
+                          bool cooperative, Site site);
     // Mangled name of a type declared in the kernel. It begins with the mangled name of the kernel.
     const char *inner_name;
     // Bytes of dynamic shared memory (cudaFuncSetAttribute); 0: the device's limit
@@ -239,10 +242,38 @@ template <class A> using Parameter = std::conditional_t<is_bits<A>, A &, A>;
 
 namespace cuda_cpu {
 
-// The body and arguments of a launch. Every thread gets its own copy of the arguments.
+cudaError_t refuse_without_arguments(const char *kernel, Site site);
+
+// The arguments of a launch. Every thread gets its own copy.
+template <class... A> struct Arguments {
+    std::tuple<Stored<A>...> values;
+
+    template <size_t... I> static Arguments at(void *const *addresses, std::index_sequence<I...>) {
+        return {{*(const Stored<A> *)addresses[I]...}};
+    }
+    static cudaError_t launch(const Function &function, const LaunchConfig &config, void *const *addresses,
+                              bool cooperative, Site site) {
+        if (sizeof...(A) && !addresses)
+            return refuse_without_arguments(function.name, site);
+        const Arguments arguments = at(addresses, std::index_sequence_for<A...>());
+        return launch_grid(
+            config, {function.name, site.file, site.line, function.run, &arguments, &stored, &function},
+            cooperative);
+    }
+    static void *copy(const void *p) { return new Arguments(*static_cast<const Arguments *>(p)); }
+    static void discard(void *copy) { delete static_cast<Arguments *>(copy); }
+    static size_t addresses(const void *p, const void **to) {
+        const auto store = [&](const auto &...a) { ((*to++ = &a), ...); };
+        if (to)
+            std::apply(store, static_cast<const Arguments *>(p)->values);
+        return sizeof...(A);
+    }
+    static constexpr StoredCall stored = {copy, discard, addresses};
+};
+
+// Runs the body of a kernel, a lambda without captures. What depends on the body is compiled for each kernel.
 template <class Body, class... A> struct Call {
-    Body body;
-    std::tuple<Stored<A>...> arguments;
+    using Values = std::tuple<Stored<A>...>;
     // The kernel was split into loops: its body is told which threads to run.
     static constexpr bool is_split = std::is_invocable_v<Body, Way, Stored<A> &...>;
 
@@ -253,14 +284,14 @@ template <class Body, class... A> struct Call {
     CUDA_CPU_UNRECORDED static void run(const void *p, Block &block, unsigned first) {
         // A local copy whose address no other code has, so the compiler knows that stores of the
         // kernel do not change it.
-        const Call call = *static_cast<const Call *>(p);
+        const Arguments<A...> arguments = *static_cast<const Arguments<A...> *>(p);
         const Fiber *const stack = block.loop;
         const uint3 dim = blockDim;
         if constexpr (is_split)
             if (block.whole) {
                 block.in_loops = true;
                 block.slice = ~0u;
-                call.thread(Way::all(dim));
+                thread(arguments.values, Indices(), Way::all(dim));
                 block.in_loops = false;
                 return;
             }
@@ -269,7 +300,7 @@ template <class Body, class... A> struct Call {
                 const unsigned t = block.order[i];
                 block.position = i;
                 threadIdx = {t % dim.x, t / dim.x % dim.y, t / (dim.x * dim.y)};
-                call.thread();
+                thread(arguments.values);
                 if (block.loop != stack)
                     return;
             }
@@ -283,38 +314,26 @@ template <class Body, class... A> struct Call {
                 threadIdx = t;
                 for (; t.x < dim.x; ++t.x) {
                     threadIdx.x = t.x;
-                    call.thread();
+                    thread(arguments.values);
                     if (__builtin_expect(block.loop != stack, 0))
                         return;
                 }
             }
     }
 
-    CUDA_CPU_APART void thread() const {
-        if constexpr (is_split) {
-            thread(Way::one(threadIdx, blockDim));
-        } else {
-            std::tuple<Stored<A>...> mine = arguments;
-            std::apply(body, mine);
-        }
+    using Indices = std::index_sequence_for<A...>;
+    CUDA_CPU_APART static void thread(const Values &values) {
+        if constexpr (is_split)
+            thread(values, Indices(), Way::one(threadIdx, blockDim));
+        else
+            thread(values, Indices());
     }
-    void thread(Way way) const {
-        std::tuple<Stored<A>...> mine = arguments;
-        std::apply([&](auto &...a) { body(way, a...); }, mine);
+    template <size_t... I, class... Ways>
+    static void thread(const Values &values, std::index_sequence<I...>, Ways... way) {
+        const Bits<char> none = '\0'; // stands for the lambda
+        [[maybe_unused]] Values mine = values;
+        reinterpret_cast<const Body &>(none)(way..., std::get<I>(mine)...);
     }
-
-    template <size_t... I> static Call with(Body body, void *const *addresses, std::index_sequence<I...>) {
-        return {body, {*(const Stored<A> *)addresses[I]...}};
-    }
-    static void *copy(const void *p) { return new Call(*static_cast<const Call *>(p)); }
-    static void discard(void *copy) { delete static_cast<Call *>(copy); }
-    static size_t addresses(const void *p, const void **to) {
-        const auto store = [&](const auto &...a) { ((*to++ = &a), ...); };
-        if (to)
-            std::apply(store, static_cast<const Call *>(p)->arguments);
-        return sizeof...(A);
-    }
-    static constexpr StoredCall stored = {copy, discard, addresses};
 };
 
 // The linear index of the calling thread in its block
@@ -383,59 +402,50 @@ void called_without_launch(const char *kernel);
 // there is none.
 Function *find_function(const char *call, const void *kernel);
 
-cudaError_t refuse_without_arguments(const char *kernel, Site site);
-
 // Total size in bytes of the __shared__ variables declared in the kernel that has the type `Owner`.
 template <class Owner> struct Declared { static inline size_t bytes; };
 
 template <class Owner, class Body, class... A> struct KernelOf {
-    static cudaError_t launch(const LaunchConfig &config, void *const *arguments, bool cooperative,
-                              Site site) {
-        using TheCall = Call<Body, A...>;
-        if (sizeof...(A) && !arguments)
-            return refuse_without_arguments(function.name, site);
-        const Bits<char> none = '\0'; // stands for the lambda
-        const auto &body = reinterpret_cast<const Body &>(none);
-        const TheCall call = TheCall::with(body, arguments, std::index_sequence_for<A...>());
-        return launch_grid(
-            config, {function.name, site.file, site.line, TheCall::run, &call, &TheCall::stored, &function},
-            cooperative);
-    }
     static Function add() {
-        Function function;
-        function.shared_bytes = &Declared<Owner>::bytes;
-        function.launch = launch;
-        function.inner_name = typeid(Body).name();
-        function.next = all_functions;
+        Function f;
+        f.shared_bytes = &Declared<Owner>::bytes, f.inner_name = typeid(Body).name();
+        f.run = Call<Body, A...>::run, f.launch = Arguments<A...>::launch;
+        f.next = all_functions;
         all_functions = &KernelOf::function;
-        return function;
+        return f;
     }
     static inline Function function = add();
 };
 
-// The rest of a kernel: runs `body` for every thread of the current launch. `most_threads` is from
-// __launch_bounds__.
-template <class Owner, class... A, class Body>
-inline void launch_body(const char *name, unsigned most_threads, Body body,
-                        std::add_lvalue_reference_t<A>... a) {
-    using TheCall = Call<Body, A...>;
-    Function &function = KernelOf<Owner, Body, A...>::function;
+// Returns the launch of the kernel that begins here; null if its body does not run.
+inline Launch *begun(Function &function, const char *name, unsigned most_threads) {
     Launch *const launch = current_launch;
-    if (!launch || launch->taken)
-        return called_without_launch(name);
+    if (!launch || launch->taken) {
+        called_without_launch(name);
+        return nullptr;
+    }
     launch->taken = true;
     current_launch = launch->outer;
     function.name = name;
     function.most_threads = most_threads;
-    if (launch->wanted) {
-        *launch->wanted = &function;
-        return;
+    if (!launch->wanted)
+        return launch;
+    *launch->wanted = &function;
+    return nullptr;
+}
+
+// The rest of a kernel: runs `body` for every thread of the current launch. `most_threads` is from
+// __launch_bounds__.
+template <class Owner, class... A, class Body>
+inline void launch_body(const char *name, unsigned most_threads, Body, std::add_lvalue_reference_t<A>... a) {
+    Function &function = KernelOf<Owner, Body, A...>::function;
+    if (Launch *const launch = begun(function, name, most_threads)) {
+        const Arguments<A...> arguments{{Stored<A>(a)...}};
+        launch_grid(launch->config,
+                    {launch->name, launch->site.file, launch->site.line, Call<Body, A...>::run, &arguments,
+                     &Arguments<A...>::stored, &function},
+                    launch->cooperative);
     }
-    const TheCall call{body, {Stored<A>(a)...}};
-    launch_grid(launch->config,
-                {launch->name, launch->site.file, launch->site.line, TheCall::run, &call, &TheCall::stored,
-                 &function},
-                launch->cooperative);
 }
 
 [[noreturn]] void assertion_failed(uint3 thread, const char *expression, const char *file, unsigned line,
@@ -445,54 +455,6 @@ inline void launch_body(const char *name, unsigned most_threads, Body body,
                                        const char *function) {
     assertion_failed(threadIdx, expression, file, line, function);
 }
-
-// ---- shared memory ----
-
-struct SharedEntry {
-    uint64_t block; // the block_number for which the pointer is valid
-    void *pointer;
-};
-extern __thread SharedEntry *shared_table; // one entry for each __shared__ declaration
-extern __thread uint64_t block_number;     // how many blocks this worker thread has started
-
-// Returns the index of a new entry in shared_table, and adds the variable's size, in bytes, to *declared.
-unsigned new_shared_slot(size_t size, size_t *declared);
-// Allocates the current block's instance of a __shared__ variable. Ends the program outside of kernels, and
-// when the block then has more shared memory than the launch permits. `name` is for messages.
-void *allocate_shared(unsigned slot, size_t size, size_t align, const char *name);
-// The current block's dynamic shared memory. Ends the program outside of kernels.
-void *dynamic_shared_memory(const char *name);
-
-// The index of a declaration's entry in shared_table. Each declaration, and each instance of a template, has
-// its own. Tag distinguishes them: it is the type of a lambda that is written at the declaration.
-template <class T, class Owner, class Tag> struct SharedSlot {
-    static inline const unsigned index = new_shared_slot(sizeof(T), &Declared<Owner>::bytes);
-};
-
-// Returns the current block's instance of a __shared__ variable. The first thread of the block that executes
-// the declaration allocates it. `align`: the alignment that the declaration specifies, in bytes.
-template <class T, class Owner, class Tag>
-inline T &shared(Tag, const char *name, size_t align = alignof(T)) {
-    const unsigned slot = SharedSlot<T, Owner, Tag>::index;
-    if (__builtin_expect(shared_table && shared_table[slot].block == block_number, 1))
-        return *static_cast<T *>(shared_table[slot].pointer);
-    return *static_cast<T *>(allocate_shared(slot, sizeof(T), align, name));
-}
-
-// Returns the current block's dynamic shared memory. T is an array of unknown bound, such as float[].
-template <class T> inline T &dynamic_shared(const char *name) {
-    return *static_cast<T *>(dynamic_shared_memory(name));
-}
-
-// `extern __shared__ T x[];` outside a function. Functions at namespace scope that use x declare a reference
-// of the same name. Elsewhere this object converts to a pointer to the current block's dynamic shared memory
-// at every use. T is an array of unknown bound.
-template <class T> struct dynamic_array {
-    using Element = std::remove_extent_t<T>;
-    T *operator&() const { return &dynamic_shared<T>("extern __shared__ array"); }
-    operator Element *() const { return *&*this; }
-    template <class U> explicit operator U *() const { return (U *)*&*this; }
-};
 
 // ---- barriers and warp operations ----
 
@@ -693,6 +655,7 @@ Space space_of(const void *address);
 
 } // namespace cuda_cpu
 
+#include "shared.h"
 #include "warp.h"
 #include "occupancy.h"
 #include "atomics.h"

@@ -6,7 +6,8 @@ namespace cuda_cpu {
 inline cudaError_t launch_by_address(const char *call, const void *kernel, const LaunchConfig &config,
                                      void **arguments, bool cooperative, Site site) {
     Function *const function = find_function(call, kernel);
-    return function ? function->launch(config, arguments, cooperative, site) : cudaErrorInvalidDeviceFunction;
+    return function ? function->launch(*function, config, arguments, cooperative, site)
+                    : cudaErrorInvalidDeviceFunction;
 }
 
 // The configuration of cudaLaunchKernelEx, converted where the program calls it
