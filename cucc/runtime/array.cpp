@@ -124,6 +124,10 @@ cudaError_t copy_rows(const char *call, const cudaArray *array, const Transfer &
 
 } // namespace
 
+size_t live_arrays() {
+    return arrays().arrays.size();
+}
+
 size_t texel_bytes(const cudaChannelFormatDesc &d) {
     const int bits[] = {d.x, d.y, d.z, d.w};
     const int n = d.w ? 4 : d.z ? 3 : d.y ? 2 : 1;

@@ -279,6 +279,8 @@ void free_memory_of(int device);
 std::string describe_address(const void *address);
 
 void forget_advice(const Allocation &a); // about managed memory that is freed (managed.cpp)
+// How many were made and not destroyed
+size_t live_arrays(), live_texture_objects(), live_streams(), live_events();
 
 // ---- device memory that the host cannot access (guard.cpp) ----
 

@@ -100,8 +100,8 @@ void remember_freed(Registry &r, const Allocation &a) {
         r.freed.pop_front();
 }
 
-// With CUDA_CPU_CHECK=1, names the memory that was never freed when a program returns from main or calls
-// exit(). Exit status 0 then becomes 1.
+// With CUDA_CPU_CHECK=1, names the memory that was never freed, and objects that were never destroyed, when a
+// program returns from main or calls exit(). Exit status 0 then becomes 1.
 void tell_of_leaks(int status, void *) {
     Registry &r = registry();
     std::lock_guard lock(r.mutex);
@@ -110,6 +110,15 @@ void tell_of_leaks(int status, void *) {
     for (const auto &[base, a] : r.live)
         if (a.kind != MemoryKind::registered && a.file) { // without a line it was not the program's call
             fprintf(stderr, "cuda on the CPU: at exit not freed: %s\n", describe(a).c_str());
+            any = true;
+        }
+    for (const auto &[number, what] : {std::pair(live_arrays(), "array"),
+                                       {live_texture_objects(), "texture or surface object"},
+                                       {live_streams(), "stream"},
+                                       {live_events(), "event"}})
+        if (number) {
+            fprintf(stderr, "cuda on the CPU: at exit not destroyed: %zu %s%s\n", number, what,
+                    number > 1 ? "s" : "");
             any = true;
         }
     if (any && status == EXIT_SUCCESS)

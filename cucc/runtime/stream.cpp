@@ -111,6 +111,14 @@ int64_t now() {
 
 } // namespace
 
+size_t live_streams() {
+    return streams().live.size();
+}
+
+size_t live_events() {
+    return events().live.size();
+}
+
 cudaError_t check_stream(const char *call, cudaStream_t stream, int *device) {
     Stream s;
     TRY(find(call, stream, s));

@@ -225,6 +225,10 @@ SurfaceObject *find_surface(const char *call, cudaSurfaceObject_t surface, bool 
 
 } // namespace
 
+size_t live_texture_objects() {
+    return objects().textures.size() + objects().surfaces.size();
+}
+
 void free_arrays_of(int device) {
     Objects &all = objects();
     std::lock_guard lock(all.mutex);

@@ -214,3 +214,27 @@ TEST(other_faults_and_bad_values_are_reported_as_before) {
     EXPECT(result.status == 1);
     EXPECT(strcmp(result.err, "cuda on the CPU: CUDA_CPU_CHECK=yes: must be 0 or 1\n") == 0);
 }
+
+TEST(what_is_left_at_the_end) { // in this program anew: the setting is read before main
+    if (getenv("CUDA_CPU_CHECK")) {
+        const cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
+        cudaArray_t array;
+        cudaTextureObject_t texture;
+        const cudaTextureDesc desc = {};
+        OK(cudaMallocArray(&array, &format, 4, 4));
+        const cudaResourceDesc resource = of_array(array);
+        for (int i = 0; i < 2; i++)
+            OK(cudaCreateTextureObject(&texture, &resource, &desc, nullptr));
+        OK(cudaDestroyTextureObject(texture));
+        OK(cudaStreamDestroy(new_stream()));
+        new_stream(), new_stream(), new_event(), zeros();
+        return;
+    }
+    ends_with(in_child([] {
+                  setenv("CUDA_CPU_CHECK", "1", 1);
+                  execl("/proc/self/exe", "guard", "what_is_left_at_the_end", NULL);
+              }),
+              {"at exit not freed: 400 bytes of device 0, " + line(zeros_line),
+               "at exit not destroyed: 1 array\n", ": 1 texture or surface object\n", ": 2 streams\n",
+               ": 1 event\n"});
+}
