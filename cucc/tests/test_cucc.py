@@ -116,10 +116,8 @@ def test_options_in_all_spellings(cucc, write, output, tmp_path):
 
 USES = {
     "cublas": ("cublas_v2.h", "cublasHandle_t h; cublasCreate(&h)"),
-    "cusolver": ("cusolverDn.h", "cusolverDnHandle_t h; cusolverDnCreate(&h)"),
     "cufft": ("cufft.h", "cufftHandle p; cufftPlan1d(&p, 8, CUFFT_Z2Z, 1); cufftPlan1d(&p, 8, CUFFT_C2C, 1)"),
     "cusparse": ("cusparse.h", "cusparseHandle_t h; cusparseCreate(&h)"),
-    "curand": ("curand.h", "curandSetStream(0, 0)"),
     "nvidia-ml": ("nvml.h", "nvmlInit()"),
     "nvToolsExt": ("nvToolsExt.h", 'nvtxRangePushA("x")'),
 }
@@ -128,7 +126,7 @@ USES = {
 @pytest.mark.parametrize("library", USES)
 def test_libraries_may_stand_before_sources(cucc, write, output, tmp_path, library):
     """Those of another toolkit are not taken, although its folder is named first."""
-    needed = {"cufft": "cufft", "cublas": "cublas", "cusolver": "cusolver"}.get(library)
+    needed = {"cufft": "cufft", "cublas": "cublas"}.get(library)
     if needed and not tools.has(needed):
         pytest.skip(f"needs what {library} stands on")
     header, use = USES[library]

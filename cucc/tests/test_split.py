@@ -46,7 +46,6 @@ def test_loops_and_fibers_agree(tmp_path):
         (["-g"], True),
         (["-G"], False),
         (["--check"], False),
-        (["-Xcompiler", "-fsanitize=thread"], False),
     ],
 )
 def test_debuggers_and_detectors_follow_single_threads(tmp_path, options, split):

@@ -116,6 +116,14 @@ def test_units_with_sanitizers(unit, name):
     assert result.status == 0 and result.err == "", str(result)
 
 
+def test_sanitizers_follow_single_threads(tmp_path):
+    """Kernels are not split at their barriers. test_split.py tries other options."""
+    told = compiled(
+        tmp_path, "__global__ void k(int *x) { x[0]++; __syncthreads(); x[1]++; }\n", "-cuda", *SANITIZERS
+    )
+    assert told.status == 0 and "cu_w.fibers" not in told.out, str(told)
+
+
 @pytest.mark.parametrize("what", ["global", "static", "dynamic", "variable", "barrier"])
 def test_address_sanitizer_names_the_line(unit, what):
     source = (tools.HERE / "units/bounds.cu").read_text().splitlines()
