@@ -21,16 +21,9 @@ def nvcc_settings(kind):
     """The settings of make for a build with nvcc: kind "least" is for the least architecture that nvcc has, "default" for the
     default ones. The folder, in build/, is kept for the next run."""
     folder = ROOT / os.environ.get("BUILD", "build") / "nvcc" / kind
-    settings = [
-        "BACKEND=gpu",
-        f"NVCC={NVCC}",
-        f"BIN={folder}/bin",
-        f"BUILD={folder}/build",
-        "CFLAGS=",
-        "CXXFLAGS=",
-    ]
+    settings = ["BACKEND=gpu", f"NVCC={NVCC}", f"BIN={folder}/bin", f"BUILD={folder}/build"]
     # nvcc takes the name of a compiler, without a command in front of it such as ccache.
-    settings.append("CXX=" + os.environ.get("CXX", "g++").split()[-1])
+    settings += ["CFLAGS=", "CXXFLAGS=", "CXX=" + os.environ.get("CXX", "g++").split()[-1]]
     if kind == "least":
         known = run(ROOT, NVCC, "--list-gpu-code").split()
         settings.append("SMS=75" if "sm_75" in known else "SMS=" + known[0].removeprefix("sm_"))
