@@ -8,6 +8,8 @@ from task import NO_CODE  # scripts/, which helpers adds to the path
 
 RULER = "// ---------------------------------------------------------------------------------------- proof"
 STATEMENT = re.compile(r"[^;{}]*(?:;(?:\s*HANDLE_LAUNCH\(\);)?|[{}])")
+# By the CPU back end, on which the mutants run
+NOT_COMPILED = re.compile(r"^#ifdef (?:__CUDA_ARCH_\w+|HAVE_CUB|HAVE_NCCL)\b[\s\S]*?(?=^#else|^#endif)", re.M)
 # What begins at the beginning of a line is not in a function.
 OUTSIDE = re.compile(r"\s*^\S", re.M)
 # What is only printed, measured or declared, and what belongs to the check
@@ -82,7 +84,9 @@ def closing(code, opening):
 
 def mutants(text, file=""):
     """The mutants of what stands above the ruler line."""
-    code = NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text.partition(RULER)[0])
+    code = text.partition(RULER)[0]
+    for nothing in NOT_COMPILED, NO_CODE:
+        code = nothing.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), code)
     lines, found, last = text.split("\n"), [], None
 
     def add(change, start, *replacements):
