@@ -88,9 +88,10 @@ extern "C" std::type_info *__cxa_current_exception_type() { // exceptions are of
 
 // Runs before other constructors, which use the name of the program: the C library leaves it empty. And when
 // fibers have switched the stack, Emscripten drops the value that main returns. No other stack is left by a
-// return.
+// return. It counts each switch as something that is still to come, and so would not end the program.
 __attribute__((constructor(101))) static void start() {
     emscripten_run_script(
+        "runtimeKeepalivePush = runtimeKeepalivePop = () => {};"
         "{ const rewind = Asyncify.doRewind;"
         "  Asyncify.doRewind = data => { const s = rewind(data); Asyncify.currData || exit(s) } }");
     const std::string name = emscripten_run_script_string("thisProgram.replace(/.*\\/|[.]js$/g, '')");
