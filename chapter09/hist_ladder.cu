@@ -186,7 +186,7 @@ static unsigned blocks(unsigned threads) {
 }
 
 static bool fits_32_bits(void) {
-    return size >> 32 == 0;
+    return (unsigned long long)size >> 32 == 0;
 }
 
 static const char *needs_32_bits(void) {
