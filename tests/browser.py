@@ -58,7 +58,7 @@ def evaluate(tmp_path, body, expression):
 def violations(axe, files, tmp_path, widths, dark):
     """The violations that axe finds in pages at each of these widths, as a dict from rule to the beginnings of the elements. Also
     checks that no page is wider than the screen. Inserts the script of axe into the files."""
-    ask = """<script>axe.run({resultTypes: ["violations"]}).then(found => parent.postMessage(JSON.stringify({
+    ask = """<script>onload = () => axe.run({resultTypes: ["violations"]}).then(found => parent.postMessage(JSON.stringify({
         title: document.title, width: innerWidth, overflow: document.documentElement.scrollWidth - innerWidth,
         dark: matchMedia("(prefers-color-scheme: dark)").matches, rules: found.passes.length,
         violations: found.violations.map(v => [v.id, v.nodes.map(node => node.html.slice(0, 99))])}), "*"))</script>"""
@@ -89,9 +89,9 @@ def violations(axe, files, tmp_path, widths, dark):
     return found
 
 
-def press_run(page, tmp_path, after=""):
-    """Opens a page in a browser and presses Run; then runs the script `after`. Returns what the page has in the end: "state",
-    "output", "picture" (a data URL), and "html", without scripts."""
+def press_run(pages, tmp_path):
+    """Opens pages in a browser, one after the other, and presses Run; then runs the script that belongs to the page. Yields what each
+    page has in the end: "state", "output", "picture" (a data URL), and "html", without scripts."""
     said = queue.Queue()
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -100,26 +100,36 @@ def press_run(page, tmp_path, after=""):
             self.send_response(204)
             self.end_headers()
 
+        def log_message(self, *_):
+            pass
+
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    script = f"""<script>addEventListener("load", async () => {{
-        const ended = async () => {{ while (go.disabled) await new Promise(next => setTimeout(next, 20)); }};
-        go.click(); await ended(); {after};
-        document.querySelectorAll("script").forEach(script => script.remove());
-        fetch("http://127.0.0.1:{server.server_port}", {{method: "POST", mode: "no-cors", body: JSON.stringify({{
-            state: state.textContent, output: output.textContent, html: document.documentElement.outerHTML,
-            picture: canvas.hidden ? "" : canvas.toDataURL()}})}});
-    }});</script>"""
-    copy = page.with_name(f"pressed-{server.server_port}-{page.name}")  # tests run at the same time
-    copy.write_text(page.read_text().replace("</body>", f"{script}</body>"))
+    # Tests run at the same time, so the copies have a name of their own.
+    copies = [page.with_name(f"pressed-{server.server_port}-{page.name}") for page in pages]
+    for (page, after), copy, following in zip(pages.items(), copies, [*copies[1:], None]):
+        script = f"""<script>addEventListener("load", async () => {{
+            const ended = async () => {{
+                for (const begin = Date.now(); go.disabled && Date.now() - begin < 60000;) await new Promise(next => setTimeout(next, 20));
+            }};
+            go.click(); await ended(); {after};
+            document.querySelectorAll("script").forEach(script => script.remove());
+            await fetch("http://127.0.0.1:{server.server_port}", {{method: "POST", mode: "no-cors", body: JSON.stringify({{
+                state: state.textContent, output: output.textContent, html: document.documentElement.outerHTML,
+                picture: canvas.hidden ? "" : canvas.toDataURL()}})}});
+            {f'location = "{following.as_uri()}"' if following else ""}
+        }});</script>"""
+        copy.write_text(page.read_text().replace("</body>", f"{script}</body>"))
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
     process = subprocess.Popen(
-        [*command, f"--user-data-dir={tmp_path}/profile", copy.as_uri()], stderr=subprocess.DEVNULL
+        [*command, f"--user-data-dir={tmp_path}/profile", copies[0].as_uri()], stderr=subprocess.DEVNULL
     )
     try:
-        return said.get(timeout=300)
+        for _ in pages:
+            yield said.get(timeout=300)
     finally:
         process.kill()
         process.wait()
         server.shutdown()
-        copy.unlink()
+        for copy in copies:
+            copy.unlink()
