@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Writes README.md, and all files that it leads to by links and includes, as web pages, which need no server and no network.
-They are in SITE, by default BUILD/site, which is emptied first; BUILD is that of the Makefile. site.css is their style."""
+They are in SITE, by default BUILD/site, which is emptied first; BUILD is that of the Makefile. site.css is their style. The page of a
+chapter is its slides."""
 import collections
+import json
 import os
 import re
 import shutil
 import sys
 from html import escape, unescape
 
+import hint
 import modules as wasm
 from programs import ROOT, by_hand, read_programs
+from task import Exercise, find_functions
 
 sys.path.insert(0, str(ROOT / "bench"))
 from report import find  # noqa: E402
@@ -24,6 +28,7 @@ from pygments.formatters import HtmlFormatter  # noqa: E402
 
 RUN = os.environ.get("RUN", "").split()  # the programs that run in their pages, if not all
 SITE, BUILD = os.environ.get("SITE"), os.environ.get("BUILD", "build")
+PROGRAMS = {f"{program.name}.cu": program for program in read_programs()}
 pages = ["README.md"]  # paths in the repository; grows by the files that pages link to
 FRAME = """<!DOCTYPE html>
 <html lang="en">
@@ -31,15 +36,24 @@ FRAME = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <link rel="stylesheet" href="{top}/site.css">
+<script src="{top}/search.js" defer></script>
 <body>
 <header><nav aria-label="site">
 <a href="{top}/index.html">Programs</a> <a href="{top}/docs/terms.html">Terms</a> <a href="{top}/docs/gallery.html">Gallery</a>
 <a href="{top}/docs/performance.html">Performance</a> <a href="{top}/index.html#more">Documents</a>
 </nav></header>
-<main>{main}</main>
+<main class="{kind}">{main}</main>
 </body>
 </html>
 """
+
+
+# With tabindex the arrow keys scroll what is wider than the screen; then it needs a name.
+WIDE = '<div class="table" tabindex="0" role="group" aria-label="{}">{}</div>'
+
+
+def markdown(text):
+    return MarkdownIt("commonmark").enable("table").render(text)
 
 
 def address(path):
@@ -67,41 +81,97 @@ def linked(html, page):
 def neighbours(path):
     """Links from a program to the one before it and to the one after it, in reading order, and the command that builds it. Other
     files have none."""
-    programs = {f"{program.name}.cu": program for program in read_programs()}
-    order = list(programs)
-    if path not in order:
+    if path not in PROGRAMS:
         return ""
+    order = list(PROGRAMS)
     at, folder, links = order.index(path), os.path.dirname(path), []
     for word, there in ("previous", order[:at][-1:]), ("next", order[at + 1 :][:1]):
         links += [f'{word}: <a href="{os.path.relpath(name, folder)}">{name}</a>' for name in there]
-    build = f"<p>by hand: <code>{escape(by_hand(programs[path]))}</code></p>\n"
+    links.append('<a href=".">slides of the chapter</a>')
+    build = f"<p>by hand: <code>{escape(by_hand(PROGRAMS[path]))}</code></p>\n"
     return linked(f"<p>{', '.join(links)}</p>\n{build}", path)
 
 
 def panel(path, modules):
     """Where site.js runs a program, or why it does not."""
-    programs = [program for program in read_programs() if f"{program.name}.cu" == path]
-    if modules and programs and (reason := wasm.why_not(programs[0])):
+    program = PROGRAMS.get(path)
+    if modules and program and (reason := wasm.why_not(program)):
         return f"<p>It does not run in this page: it needs {escape(reason)}.</p>\n"
-    if not programs or programs[0].name not in modules:
+    if not program or program.name not in modules:
         return ""
-    preset = programs[0].check.split(" | ")[0].removesuffix("(race)") + " --runs 1" * bool(programs[0].bench)
-    name = programs[0].name.split("/")[1]
+    preset = program.check.split(" | ")[0].removesuffix("(race)") + " --runs 1" * bool(program.bench)
+    name = program.name.split("/")[1]
     return f'<div id="run" data-name="{name}" data-preset="{escape(preset.strip())}"></div><script src="../site.js" defer></script>\n'
 
 
+def drawings(path):
+    """The drawings whose text names a program, in Markdown."""
+    parts = re.split("^## ", (ROOT / "docs/drawings.md").read_text(), flags=re.M)[1:]
+    return [f"## {text}".replace('src="', 'src="../docs/') for text in parts if f"(../{path})" in text]
+
+
+def measured(path):
+    """Above the source of a ladder: the plot and the table that bench/results has of it."""
+    section = rf"^### (.*)\n\n\[.*?\]\(\.\./\.\./{path}\); ([^;]*).*\n([\s\S]*?)(?=^##)"
+    if not (found := re.search(section, (ROOT / "bench/results/README.md").read_text(), re.M)):
+        return ""
+    topic, device, table = found.groups()
+    anchor = re.sub(r"[^\w ]", "", topic).replace(" ", "-")
+    text = f"Measured on {device} ([other sizes](../bench/results/README.md#{anchor})):\n{table}"
+    zoomed = re.sub(r"(!\[.*?\])\((.*?)\)", r"[\1(../bench/results/\2)](../bench/results/\2)", text)
+    return linked(markdown(zoomed), path)
+
+
+def exercise(path):
+    """The command that writes a program's exercise, with the three hints folded away."""
+    if path not in PROGRAMS or (given := Exercise(path.removesuffix(".cu"))).why_none():
+        return ""
+    steps = {"terms": hint.terms, "words of the solution": hint.words, "outline": hint.outline}
+    hints = "".join(
+        f'<details><summary>hint {i}: {name}</summary><pre class="hint">{escape(chr(10).join(step(given)))}</pre></details>\n'
+        for i, (name, step) in enumerate(steps.items(), 1)
+    )
+    return f"<h2>Exercise {given.stars() * '★'}</h2>\n<p><code>make exercise {given.name}</code></p>\n{hints}"
+
+
 def beside(path):
-    """Below the source of a program: the drawings whose text names it, and its question, with the answer folded away."""
-    _, *drawings = re.split("^## ", (ROOT / "docs/drawings.md").read_text(), flags=re.M)
-    shown = "".join(f"## {text}" for text in drawings if f"(../{path})" in text)
-    html = MarkdownIt("commonmark").render(shown.replace('src="', 'src="../docs/'))
+    """Below the source of a program: its drawings, the picture of a launch, its question, with the answer folded away, its exercise."""
+    html, file = markdown("".join(drawings(path))), f"trace/{path.removesuffix('.cu')}.svg"
+    for trace in [f"{folder}/{file}" for folder in (BUILD, "docs") if (ROOT / folder / file).exists()][:1]:
+        image = f'<img src="../{trace}" class="wide" alt="blocks, barriers and memory accesses of a launch">'
+        wide = WIDE.format("launch", f'<a href="../{trace}">{image}</a>')
+        html += f"<h2>A launch</h2>\n{wide}\n"
     row = rf"\| \[.*?\]\(\.\./{path}\) (★+) \| (.*?) \| (?:`(.*?)`)? ?\| (<details>.*</details>) \|\n"
     if found := re.search(row, (ROOT / "docs/predict.md").read_text()):
         stars, question, options, answer = found.groups("")
         run = f"{question} `./bin/{path.removesuffix('.cu')}{options and ' '}{options}`"
-        html += MarkdownIt("commonmark").render(f"## Predict, then run {stars}\n\n{run}\n\n")
+        html += markdown(f"## Predict, then run {stars}\n\n{run}\n\n")
         html += MarkdownIt("commonmark").renderInline(answer.replace("\\|", "|"))
-    return linked(html, path)
+    return linked(html + exercise(path), path)
+
+
+def coloured(text, path, **options):
+    lexer = lexers.find_lexer_class_for_filename(re.sub("[.]h$", ".cu", path)) or lexers.TextLexer
+    return highlight(text, lexer(stripnl=False, ensurenl=False), HtmlFormatter(**options))
+
+
+def slides(folder):
+    """The slides of a chapter: what each program teaches and the kernels of its lesson, and each drawing."""
+    number, own, shown = re.sub("^chapter0*|^appendix_", "", folder).upper(), read_programs([folder]), set()
+    title = re.search(rf"^\| {number}\. (.*?) \|", (ROOT / "README.md").read_text(), re.M)
+    first = "".join(f'<li><a href="{p.name}.cu">{p.name}</a>: {escape(p.title)}</li>' for p in own)
+    parts = [f"<h1>{number}. {title[1] if title else folder}</h1>\n<ul>{first}</ul>"]
+    for p in own:
+        lesson = (ROOT / f"{p.name}.cu").read_text().partition("- proof\n")[0]
+        kernels = [f.text for f in find_functions(lesson) if "__global__" in f.declared and f.close > f.open]
+        code = "".join(coloured(f"{text}\n", ".cu") for text in kernels[: None if not p.bench else 0])
+        parts.append(
+            f"<h2>{escape(p.title)}</h2>\n<p>{escape(p.teaches)}</p>\n<p>{escape(p.terms)}</p>\n{code}"
+        )
+        new = [text for text in drawings(f"{p.name}.cu") if text not in shown]
+        parts += [markdown(text).replace("../", "") for text in new]
+        shown.update(new)
+    return linked("".join(f"<section>{part}</section>\n" for part in parts), folder)
 
 
 def source(path, modules=()):
@@ -111,35 +181,54 @@ def source(path, modules=()):
         there = (ROOT / path).parent.joinpath(match[1]).exists()
         return linked(f'<a href="{match[1]}">', path) + match[0] + "</a>" if there else match[0]
 
+    if any(name.startswith(f"{path}/") for name in PROGRAMS):
+        return slides(path)
     file = ROOT / path
     text = file.read_text() if file.is_file() else "".join(sorted(f"{own.name}\n" for own in file.iterdir()))
-    lexer = lexers.find_lexer_class_for_filename(re.sub("[.]h$", ".cu", path)) or lexers.TextLexer
-    html = highlight(text, lexer(stripnl=False, ensurenl=False), HtmlFormatter(linespans="L"))
+    html = coloured(text, path, linespans="L")
     # Pygments 2.20 does not escape quotation marks
     html = re.sub('(?<=<span class="cpf">)(?:&quot;|")([^&<"]+)(?:&quot;|")', included, html)
-    return f"<h1>{path}</h1>\n{neighbours(path)}{panel(path, modules)}{html}{beside(path)}"
+    title = re.sub("(?<=[/_])", "<wbr>", path)  # where a line may end on a phone
+    return f"<h1>{title}</h1>\n{neighbours(path)}{panel(path, modules)}{measured(path)}{html}{beside(path)}"
 
 
 def document(path):
     """A document as HTML. Headings have the anchors that GitHub gives them."""
-    html = MarkdownIt("commonmark").enable("table").render((ROOT / path).read_text())
-    seen = collections.Counter()
+    html, seen = markdown((ROOT / path).read_text()), collections.Counter()
 
-    def heading(match):
-        words = unescape(re.sub("<[^>]*>", "", match[2])).lower()
-        name = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+    def anchor(match):
+        name = re.sub(r"[^\w\- ]", "", text_of(match[2]).lower()).replace(" ", "-")
         seen[name] += 1
-        return f'<{match[1]} id="{name}{f"-{seen[name] - 1}" * (seen[name] > 1)}">{match[2]}<'
+        return f'<{match[1]} id="{name}{f"-{seen[name] - 1}" * (seen[name] > 1)}">{match[3]}'
 
-    html = re.sub(r"<(h\d)>(.*?)<(?=/\1>)", heading, html)
+    html = re.sub(r"<(h\d)>(?=(.*?)</\1>)()", anchor, html)
+    if path == "docs/terms.md":
+        html = re.sub(r"<(tr)>(?=\n<td>(.*?)</td>)()", anchor, html)
+    html = re.sub("<thead>\n<tr>\n(<th[^>]*></th>\n)*</tr>\n</thead>\n", "", html)
     return linked(html.replace("<th></th>", "<td></td>"), path)
+
+
+def text_of(html):
+    return unescape(re.sub("<[^>]*>", "", html))
+
+
+def rows():
+    """What the search box finds: name, title and address of each program, each document, and each term and function in docs/terms.md."""
+    for path in pages:
+        if path.endswith(".md"):
+            yield re.search("^# (.*)", (ROOT / path).read_text(), re.M)[1], path, address(path)
+    for program in PROGRAMS.values():
+        yield program.name, program.title, address(f"{program.name}.cu")
+    for name, cell in re.findall(r'<tr id="(.*?)">\n<td>(.*?)</td>', document("docs/terms.md")):
+        for term in text_of(cell).split(", "):
+            yield term, "", f"docs/terms.html#{name}"
 
 
 def main():
     folder = ROOT / (SITE or f"{BUILD}/site")
     if not SITE:
         shutil.rmtree(folder, ignore_errors=True)
-    chosen = [p for p in read_programs() if p.name in RUN or not (RUN or wasm.why_not(p))]
+    chosen = [p for p in PROGRAMS.values() if p.name in RUN or not (RUN or wasm.why_not(p))]
     modules = wasm.compile_all(chosen, ROOT / BUILD / "wasm") if chosen and not wasm.missing else {}
     for path in pages:  # linked() appends to this list during the loop
         page, top = folder / address(path), os.path.relpath(".", os.path.dirname(path) or ".")
@@ -148,13 +237,21 @@ def main():
             shutil.copyfile(ROOT / path, page)
             continue
         html = document(path) if path.endswith(".md") else source(path, modules)
-        title = re.sub("<[^>]*>", "", re.search("<h1.*?</h1>", html)[0])
-        # With tabindex the arrow keys scroll what is wider than the screen; then it needs a name.
-        wide = r'<div class="table" tabindex="0" role="group" aria-label="table or code">\g<0></div>'
-        html = re.sub("<table>.*?</table>|<pre>.*?</pre>", wide, html, flags=re.S)
-        write(page, FRAME.format(title=title, top=top, main=html))
+        title = escape(text_of(re.search("<h1.*?</h1>", html)[0]), quote=False)
+        html = re.sub(
+            "<table>.*?</table>|<pre>.*?</pre>",
+            lambda m: WIDE.format("table or code", m[0]),
+            html,
+            flags=re.S,
+        )
+        write(
+            page,
+            FRAME.format(title=title, top=top, kind=path.removesuffix(".md").replace("/", "-"), main=html),
+        )
     colours = HtmlFormatter().get_style_defs("pre")
     write(folder / "site.css", f"{colours}\n{(ROOT / 'scripts/site.css').read_text()}")
+    found = json.dumps(list(rows()), ensure_ascii=False, separators=(",", ":"))
+    write(folder / "search.js", f"{(ROOT / 'scripts/search.js').read_text()}\nsearch({found});\n")
     for name, file in modules.items():
         write(folder / f"{name}.wasm.js", wasm.packed(file))
     if modules:

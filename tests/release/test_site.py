@@ -2,6 +2,7 @@
 """`make site`: the pages of the programs and of the documents, made in a copy of the tree without anything built."""
 import html
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -10,8 +11,8 @@ import shutil
 import pytest
 
 import helpers
-from browser import needs_browser, violations
-from trees import ROOT, copy_sources, make, run
+from browser import evaluate, needs_browser, violations
+from trees import ROOT, append, copy_sources, make, run
 
 TEXT = "a <b> & \"c\" d|e __device__ </title></pre><script>alert('f')</script>"  # in place of a title
 HOSTILE = f"""// SPDX-License-Identifier: MIT
@@ -85,14 +86,17 @@ def test_each_program_has_a_page_with_its_source(site):
 
 
 def test_every_link_leads_somewhere(site):
-    """Links lead to existing files and anchors. The pages load nothing from other sites and have no scripts."""
+    """Links lead to existing files and anchors, those of the search box too. The pages load nothing from other sites and have no script
+    but that of the search box."""
     pages = {path: path.read_text() for path in site.rglob("*.html")}
     anchors = {path: re.findall(r' id="([^"]*)"', page) for path, page in pages.items()}
     wrong, count = [], 0
     for path, page in pages.items():
         tags = re.findall("<[a-z][^>]*>", page)
         assert len(set(anchors[path])) == len(anchors[path]), path
-        assert not [tag for tag in tags if re.match(r"<(script|iframe|base)\b|<[^>]* on\w+=", tag)], path
+        strange = [tag for tag in tags if re.match(r"<(script|iframe|base)\b|<[^>]* on\w+=", tag)]
+        (script,) = re.findall('<script src="([^"]*)" defer>', "\n".join(strange))
+        assert len(strange) == 1 and (path.parent / script).resolve() == site / "search.js", path
         for tag, kind, target in re.findall(r'(<\w+) [^>]*?\b(href|src)="([^"]*)"', "\n".join(tags)):
             count += 1
             if tag == "<a" and target.startswith("https:"):
@@ -102,6 +106,10 @@ def test_every_link_leads_somewhere(site):
             if not aim.is_file() or (anchor and anchor not in anchors[aim]):
                 wrong.append((path, target))
     assert wrong == [] and count > 2500
+    script = (site / "search.js").read_text()
+    for name, _, address in json.loads(script.rpartition("\nsearch(")[2].removesuffix(");\n")):
+        file, _, anchor = address.partition("#")
+        assert (site / file) in pages and (not anchor or anchor in anchors[site / file]), name
     assert not re.search(r"url\(|@import", (site / "site.css").read_text())
 
 
@@ -118,7 +126,72 @@ def test_all_documents_are_pages(site):
 def test_wide_tables_and_code_scroll(site):
     page = (site / "docs/tools.html").read_text()
     assert page.count("<table>") + page.count("<pre>") == page.count('<div class="table" tabindex="0"') > 6
-    assert len(re.findall('<img src="trace/[a-z]+.svg"', page)) == 2
+    assert len(re.findall(r'<img src="trace/chapter\d+/[a-z]+.svg"', page)) == 2
+
+
+def test_a_ladder_shows_its_measurements_first(site):
+    page = (site / "chapter05/dot_ladder.cu.html").read_text().split('<span id="L-1">')[0]
+    assert 'src="../bench/results/nvidia-h200/chapter05/dot.svg"' in page and "single launch" in page
+    assert "Measured on" not in (site / "chapter05/dot.cu.html").read_text()
+
+
+def test_an_exercise_has_its_hints_and_its_launch(site):
+    hints = (site / "chapter05/dot.cu.html").read_text().split("<h2>A launch</h2>")[1]
+    assert 'src="../docs/trace/chapter05/dot.svg"' in hints and "make exercise chapter05/dot</code>" in hints
+    hints = re.findall("<details><summary>hint . *(.*?)</summary><pre.*?>(.*?)</pre></details>", hints, re.S)
+    told = run(ROOT, "scripts/hint.py", "chapter05/dot", "3")
+    assert len(hints) == 3 and html.unescape(hints[2][1]) == told.rstrip("\n")
+    assert "make exercise" not in (site / "chapter05/dot_ladder.cu.html").read_text()
+
+
+def test_slides_have_each_program_its_kernels_and_its_drawings(site):
+    parts = (site / "chapter05.html").read_text().split("<section>")[1:]
+    own = [p for p in helpers.programs() if p.name.startswith("chapter05/")]
+    titles = [text_of(re.search("<h[12]>(.*?)</h[12]>", part)[1]) for part in parts]
+    assert [title for title in titles if title in {p.title for p in own}] == [p.title for p in own]
+    assert titles[0] == "5. Thread cooperation" and titles.count("The tree of a reduction") == 1
+    dot = text_of(parts[titles.index("dot product with a reduction in shared memory")])
+    assert "__syncthreads();" in dot and "int main" not in dot
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    "words, found",
+    [
+        ("DOT", ["chapter05/dot.cu.html", "appendix_a/dot.cu.html"]),
+        ("barrier dot wrong", ["chapter05/dot_wrong_barrier.cu.html"]),
+        ("cudaMallocPitch", ["docs/terms.html#cudamallocpitch"]),
+        ("bank conflict", ["docs/terms.html#bank-conflict", "chapter05/bank_conflicts.cu.html"]),
+        ("no such thing", []),
+        ("<b>", ["chapter03/hostile.cu.html"]),
+        ("", []),
+    ],
+)
+def test_the_search_box_is_used_with_the_keyboard(site, tmp_path, words, found):
+    press = """(() => {
+        const input = document.querySelector("input"), form = input.form, here = () => document.activeElement;
+        const key = key => here().dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+        input.value = WORDS;
+        input.dispatchEvent(new Event("input"));
+        const links = [...form.querySelectorAll("a")].map(link => link.href);
+        let first;
+        form.addEventListener("click", event => { event.preventDefault(); first = event.target.href; });
+        form.requestSubmit();
+        input.focus();
+        const round = [...links, ""].map(() => { key("ArrowDown"); return here().href; });
+        key("ArrowUp");
+        return {links, first, round, last: here().href, count: form.querySelector("[role=status]").textContent};
+    })()""".replace(
+        "WORDS", json.dumps(words)
+    )
+    script = f'<header></header><script src="{(site / "search.js").as_uri()}"></script>'
+    got = evaluate(tmp_path, script, press)
+    assert [link.removeprefix(f"{site.as_uri()}/") for link in got["links"]][: len(found)] == found
+    assert bool(got["links"]) == bool(found) and len(got["links"]) <= 12
+    assert got["count"] == "" if not words else int(got["count"].split()[0]) >= len(got["links"])
+    if found:
+        assert got["round"] == [*got["links"], None] and got["last"] == got["links"][-1]
+        assert got["first"] == got["links"][0]
 
 
 @pytest.mark.parametrize("quote", ["&quot;", '"'])
@@ -145,6 +218,9 @@ def test_hostile_text_is_text(site):
 @pytest.mark.parametrize("width, dark", [(1200, False), (375, True)], ids=["light", "phone and dark"])
 def test_axe_finds_nothing(site, axe, tmp_path, width, dark):
     copy = pathlib.Path(shutil.copytree(site, tmp_path / "site"))
-    pages = "index", "chapter03/hostile.cu", "chapter05/dot_ladder.cu", "docs/running", "docs/tools"
+    pages = """index chapter03/hostile.cu chapter05 chapter05/dot.cu chapter05/dot_ladder.cu docs/gallery docs/running docs/terms
+        docs/tools""".split()
     files = [copy / f"{page}.html" for page in pages]
+    type_ = 'const box = document.querySelector("input"); box.value = "dot"; box.dispatchEvent(new Event("input"))'
+    append(copy / "search.js", type_)
     assert violations(axe, files, tmp_path, [width], dark) == {}
