@@ -249,6 +249,8 @@ def main():
             FRAME.format(title=title, top=top, kind=path.removesuffix(".md").replace("/", "-"), main=html),
         )
     colours = HtmlFormatter().get_style_defs("pre")
+    dark = HtmlFormatter(style="github-dark").get_style_defs("pre")
+    colours += f"\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
     write(folder / "site.css", f"{colours}\n{(ROOT / 'scripts/site.css').read_text()}")
     found = json.dumps(list(rows()), ensure_ascii=False, separators=(",", ":"))
     write(folder / "search.js", f"{(ROOT / 'scripts/search.js').read_text()}\nsearch({found});\n")

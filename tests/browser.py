@@ -110,7 +110,7 @@ def press_run(pages, tmp_path):
     for (page, after), copy, following in zip(pages.items(), copies, [*copies[1:], None]):
         script = f"""<script>addEventListener("load", async () => {{
             const ended = async () => {{
-                for (const begin = Date.now(); go.disabled && Date.now() - begin < 60000;) await new Promise(next => setTimeout(next, 20));
+                for (const begin = Date.now(); go.disabled && Date.now() - begin < 200000;) await new Promise(next => setTimeout(next, 20));
             }};
             go.click(); await ended(); {after};
             document.querySelectorAll("script").forEach(script => script.remove());
