@@ -15,7 +15,7 @@ function search(rows) {
 
     // Where the name begins with the first word, after its chapter; then where it contains it
     function rank(name, word) {
-        const own = name.toLowerCase().replace(/.*\//, "");
+        const own = name.toLowerCase().replace(/.*\/|^_+/g, "");
         return own === word ? 0 : own.startsWith(word) ? 1 : own.includes(word) ? 2 : 3;
     }
 
