@@ -161,7 +161,7 @@ def test_slides_have_each_program_its_kernels_and_its_drawings(site):
         ("DOT", ["chapter05/dot.cu.html", "appendix_a/dot.cu.html"]),
         ("barrier dot wrong", ["chapter05/dot_wrong_barrier.cu.html"]),
         ("cudaMallocPitch", ["docs/terms.html#cudamallocpitch"]),
-        ("bank conflict", ["docs/terms.html#bank-conflict", "chapter05/bank_conflicts.cu.html"]),
+        ("bank conflict", ["chapter05/bank_conflicts.cu.html", "docs/terms.html#bank-conflict"]),
         ("no such thing", []),
         ("<b>", ["chapter03/hostile.cu.html"]),
         ("", []),
