@@ -131,7 +131,7 @@ def test_wide_tables_and_code_scroll(site):
 
 def test_a_ladder_shows_its_measurements_first(site):
     page = (site / "chapter05/dot_ladder.cu.html").read_text().split('<span id="L-1">')[0]
-    assert 'src="../bench/results/nvidia-h200/chapter05/dot.svg"' in page and "single launch" in page
+    assert re.search(r'src="../bench/results/[\w-]+/chapter05/dot.svg"', page) and "single launch" in page
     assert "Measured on" not in (site / "chapter05/dot.cu.html").read_text()
 
 
