@@ -74,6 +74,18 @@ static bool is_ours(const Token *i) { // in a header of this back end
     return memmem(i->file->name, i->file->length, "/cuda_cpu/", 10) != NULL;
 }
 
+// The name of the only function of this name; null if there is none, or several, or it is of a library
+Token *only_function(Unit *u, const Token *name) {
+    const Function *f = first_function(u, name);
+    const bool one = f && (f + 1 == functions + function_count || !same_word(f[1].name, name));
+    return one && !f->name->system && !is_ours(f->name) ? f->name : NULL;
+}
+
+void forget_functions(void) { // of a text that another one replaces
+    functions = NULL;
+    function_count = 0;
+}
+
 // True if the word is followed by ( somewhere in a header of the system or of this back end.
 static bool is_of_library(const Unit *u, const Token *name) {
     if (name->length > 10 && strncmp(name->text, "__builtin_", 10) == 0)
@@ -118,13 +130,25 @@ static bool asm_waits(const Token *open) {
     return false;
 }
 
+// True for what a kernel may be split at: a barrier, or a warp operation that expand.c has written
+bool is_barrier(const Token *i) {
+    if (is(i, "__syncwarp") && kind(i + 1) == '(')
+        return i + 2 == i[1].match;
+    return is(i, "__syncthreads") || (is_one_of(i, " put meet ") && is_lanes(i - 2));
+}
+
+bool is_lanes(const Token *i) { // cu_s1.put, cu_v2.meet
+    return kind(i) == IDENT && i->length > 4 && memchr("sv", i->text[3], 2) &&
+           strncmp(i->text, "cu_", 3) == 0 && i->text[4] <= '9' && kind(i + 1) == '.';
+}
+
 // Looks for a wait in the body of a function and in the functions that are called there. Returns the name or
 // the word that says why threads may have to wait; null if they do not.
 static const Token *find_wait(Unit *u, const Token *parameters, Token *body, bool in_kernel) {
     for (Token *i = body, *end = body->match; i < end; i++) {
         if (kind(i) == '<' && run(i, 1) == 3)
             return i;
-        if (kind(i) != IDENT || (in_kernel && is(i, "__syncthreads")))
+        if (kind(i) != IDENT || (in_kernel && (is_barrier(i) || is_lanes(i - 2))))
             continue;
         if (is_one_of(i, " carry_out switch_context ") ||
             (!is_ours(i) && !i->system && is_one_of(i, " volatile goto co_await co_yield ")))
@@ -195,6 +219,20 @@ bool may_take_reference(Unit *u, const Token *name) {
     return false;
 }
 
+// True if the function around this token synchronises threads: then the translator has expanded its calls,
+// and operators and constructors do not call it.
+static bool is_expanded(const Token *i) {
+    const Token *body = NULL;
+    for (; kind(i) != END && !(kind(i) == '{' && is(i - 2, "namespace"));
+         i = closes(i) ? i->match - 1 : i - 1)
+        body = kind(i) == '{' ? i : body;
+    for (const Token *t = body; t && t < body->match; t++)
+        if (is(t, "__syncthreads") ||
+            (kind(t) == IDENT && t->length > 5 && memcmp(end_of(t) - 5, "_sync", 5) == 0))
+            return true;
+    return false;
+}
+
 // True if a function that is not a kernel may ask for the index of the thread that calls it.
 bool functions_know_thread(const Unit *u) {
     static int known = -1;
@@ -205,7 +243,7 @@ bool functions_know_thread(const Unit *u) {
             i = kind(i) == '{' ? i->match : i;
         }
         if (!i->system && !is_ours(i) &&
-            is_one_of(i, " threadIdx thread_rank this_thread_block asm __asm__ "))
+            is_one_of(i, " threadIdx thread_rank this_thread_block asm __asm__ ") && !is_expanded(i))
             known = 1;
     }
     return known = known > 0;
@@ -220,7 +258,7 @@ static bool is_atomic(const Token *i) {
 bool is_quiet(const Token *i, const Token *last, bool *vector) {
     for (; i < last; i++) {
         *vector &= !is_atomic(i);
-        if (kind(i + 1) == '(' && !is_atomic(i) &&
+        if (kind(i + 1) == '(' && !is_atomic(i) && !is_lanes(i - 2) &&
             (kind(i) == '>' || kind(i) == ']' || (kind(i) == ')' && kind(i + 2) == '*') ||
              (kind(i) == IDENT && !is_one_of(i, statement_words) && !is_one_of(i, type_words))))
             return false;

@@ -60,18 +60,16 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
         append_filled(&values, ", $x$dots", "x", x, "dots", dots);
         i = next_comma(found ? found : place, close); // skips the default argument
     }
-    const bool is_split = split_kernel(u, scope->start, name, open, body, &start);
+    const char *way = split_kernel(u, scope->start, name, open, body, &start);
     if (scope->kind != 'b' && kind(name - 1) != SCOPE)
         declare_file_shared(u, open, body, &start, &end);
     step_parameters(open, &start, &end);
     insert_after(u, body,
                  fill(" struct cu_owner; ::cuda_cpu::launch_body<cu_owner$types>(\"$name\", $bounds, "
-                      "[]($way$parameters) {$start",
+                      "[]($way$parameters)$returns {$start",
                       "types", types.data, "name", word_of(name), "bounds", bounds, "parameters",
                       parameters.data, "start", start.data, "way",
-                      !is_split ? ""
-                      : none    ? "::cuda_cpu::Way cu_w"
-                                : "::cuda_cpu::Way cu_w, "));
+                      *way && !none ? fill("$way, ", "way", way) : way, "returns", *way ? " -> void" : ""));
     insert_before(u, body->match, fill("$end}$values); ", "end", end.data, "values", values.data));
     for (const Token *t = body; t < body->match; t++)
         if (is_one_of(t, " __func__ __FUNCTION__ ")) // in the lambda it would be the name of its operator()

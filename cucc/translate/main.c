@@ -79,6 +79,10 @@ int main(int argc, char **argv) {
         Unit for_device = read_unit(device);
         unit = new_unit(merge(&unit, &for_device), for_device.files->name);
     }
+    Text expanded;
+    if ((!only_fibers || explain) && expand(&unit, &expanded))
+        unit = new_unit(expanded, unit.files->name);
+    forget_functions();
     unit.whole_program = whole_program;
     unit.only_fibers = only_fibers || explain;
     unit.explain = explain;

@@ -184,15 +184,15 @@ static Token *switch_of(const Token *open, const Token *i) {
 
 // What declares the variable x of type cu_t_x: in a namespace, in a block, and in front of a switch.
 static const char *declare_shared(const char *x, char place, const char *alignment, bool is_extern,
-                                  bool is_volatile) {
+                                  bool is_volatile, const char *tag) {
     const bool aligned = *alignment && !is_extern;
     const char *begin =
         aligned ? fill(" struct cu_a_$x {$alignment cu_t_$x v; };", "x", x, "alignment", alignment) : "";
     const char *value =
         fill(is_extern ? "::cuda_cpu::dynamic_shared<cu_t_$x>(\"$x\")"
-             : aligned ? "::cuda_cpu::shared<cu_t_$x, cu_owner>([] {}, \"$x\", alignof(cu_a_$x))"
-                       : "::cuda_cpu::shared<cu_t_$x, cu_owner>([] {}, \"$x\")",
-             "x", x);
+             : aligned ? "::cuda_cpu::shared<cu_t_$x, cu_owner>($tag, \"$x\", alignof(cu_a_$x))"
+                       : "::cuda_cpu::shared<cu_t_$x, cu_owner>($tag, \"$x\")",
+             "x", x, "tag", tag);
     const char *form;
     if (place == 'n' && is_extern)
         form = " [[maybe_unused]] static cu_t_$x &cu_s_$x() { return $value; }"
@@ -245,7 +245,10 @@ void translate_shared(Unit *u, Token *word, const Scope *scope) {
             fail(word, "an extern __shared__ variable must be an array without a size, %s[]", x);
         append_filled(&names, "$x ", "x", x);
         append_text(&references,
-                    declare_shared(x, hoist ? 's' : scope->kind, alignment.data, d.extern_at, is_volatile));
+                    declare_shared(x, hoist ? 's' : scope->kind, alignment.data, d.extern_at, is_volatile,
+                                   word < u->numbered_end ? format("::std::integral_constant<int, %d>()",
+                                                                   (int)(d.name - u->body_begin))
+                                                          : "[] {}"));
         if (scope->kind == 'b')
             use_as_static(u, d.name, semicolon, scope->open->match);
         if (scope->kind == 'n') {

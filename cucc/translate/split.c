@@ -22,7 +22,7 @@
 // ---- statements ----
 
 // The last token of the statement; null if it has an unknown form
-static Token *last_of(Token *i) {
+Token *last_of(Token *i) {
     Token *last;
     if (kind(i) == '{')
         return i->match;
@@ -47,6 +47,13 @@ static Token *last_of(Token *i) {
 }
 
 static bool has_barrier(const Token *i, const Token *last) {
+    for (; i <= last; i++)
+        if (is_barrier(i))
+            return true;
+    return false;
+}
+
+static bool has_block_barrier(const Token *i, const Token *last) {
     for (; i <= last; i++)
         if (is(i, "__syncthreads"))
             return true;
@@ -102,6 +109,8 @@ static void check_ends(Split *s, const Node *node) {
         ends = uses || (ends && n->kind != 'b' && n->kind != 'c');
         crossed |= n->kind == 'b' || n->kind == 'c';
     }
+    if (!has_block_barrier(node->first, node->last))
+        return; // lanes that exchange values are about to wait for each other
     if (is(node->first, "if") ? barriers && !node->other : begins && ends && kind(node->first) != '{')
         refuse(s, node->first,
                is(node->first, "if") ? "a branch has nothing but a barrier"
@@ -163,8 +172,12 @@ static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
         *link = node;
         link = &node->next;
         const bool barrier = has_barrier(i, last);
-        if (is(i, "__syncthreads") && kind(i + 1) == '(' && i + 2 == i[1].match && i + 3 == last) {
+        if ((is_one_of(i, " __syncthreads __syncwarp ") && kind(i + 1) == '(' && i + 2 == i[1].match &&
+             i + 3 == last) ||
+            (is_lanes(i) && is(i + 2, "meet"))) {
             node->kind = 'b';
+        } else if (is_lanes(i) && is(i + 2, "put")) {
+            node->gives = true;
         } else if (is_one_of(i, " break continue ") && i + 1 == last) {
             node->kind = 'j';
         } else if (barrier || jumps_out(i, last, false)) {
@@ -200,7 +213,7 @@ static void number_regions(Split *s, Node *node, int *region) {
     for (; node; node = node->next) {
         if (node->kind == 'r') {
             *region += !open;
-            open = true;
+            open = !node->gives;
             node->region = *region;
             continue;
         }
@@ -227,6 +240,8 @@ static bool use_again(Split *s) {
         const Variable *v = &s->variables[n];
         for (const Token *i = v->init; v->crosses && v->again && i < v->after; i++) {
             Variable *w = kind(i) == IDENT && !is_member(i) ? find_variable(s, i) : NULL;
+            if (w && !w->crosses && w->region >= 0) // v may be used outside of regions
+                w->crosses = changed = true;
             for (int r = 0; w && r < s->regions; r++)
                 if (v->used[r] && !w->used[r] && r != v->region) {
                     w->used[r] = changed = true;
@@ -336,6 +351,7 @@ static void choose_keeping(Split *s) {
 }
 
 static void check_conditions(Split *s) {
+    const Token *by_warps = s->begin; // the end of what is executed once for each warp
     for (int n = 0; n < s->nodes; n++) {
         Node *node = s->all[n];
         if (!node->header || (is(node->first, "if") && is(node->first + 1, "constexpr")))
@@ -348,12 +364,22 @@ static void check_conditions(Split *s) {
                 i = statement_end(i) + 1;
         }
         const Token *culprit = i;
-        if (!is_uniform(s, i, node->header->match, false, &culprit))
+        const bool each = s->warps, in_warp = node->first < by_warps;
+        if (!in_warp && is_uniform(s, i, node->header->match, false, &culprit))
+            continue;
+        s->warps = each || !has_block_barrier(node->first, node->last);
+        if (!is_uniform(s, i, node->header->match, false, &culprit) ||
+            (!each && !in_warp && jumps_out(node->first, node->last, false)))
             refuse(
                 s, culprit,
                 fill(
                     "a barrier is in a branch or loop that depends on '$x', which may differ between threads",
                     "x", word_of(culprit)));
+        s->warps = each;
+        if (!each && !in_warp) {
+            node->by_warps = true;
+            by_warps = node->last;
+        }
     }
 }
 
@@ -369,6 +395,12 @@ static char *declarator(const Variable *v, const char *prefix) { // int *x[4]  -
     return fill("$specifiers$before $prefix$after", "specifiers", spelling(v->specifiers, v->specifiers_end),
                 "before", v->from < v->name ? fill(" $x", "x", spelling(v->from, v->name)) : "", "prefix",
                 prefix, "after", spelling(v->name, end));
+}
+
+// Declares the variables that depend on the thread's index alone.
+static void declare_again(Text *text, const Variable *v) {
+    append_filled(text, " [[maybe_unused]] $x $init;", "x", declarator(v, ""), "init",
+                  spelling(v->init, v->after));
 }
 
 // What stands before the loop of a region: the type of each variable that is kept, and its place
@@ -391,11 +423,19 @@ static void declare_places(Split *s, Text *text, int region) {
 
 // Begins the loop of the region from node `first` to `last`. In `vector` loops, threads do each operation
 // together.
-static void open_region(Writer *w, const Node *first, const Node *last, bool vector, Token *before) {
+static void open_region(Writer *w, const Node *first, const Node *last, bool vector, bool returns,
+                        Token *before) {
     Split *s = w->s;
     Text text = empty_text();
     const bool quiet = is_quiet(first->first, last->last, &vector) && !functions_know_thread(s->u);
     declare_places(s, &text, first->region);
+    if (last->gives)
+        append_filled(&text, " const ::cuda_cpu::$class<::std::decay_t<decltype(cu_w)>> $x(cu_w, $gaps);",
+                      "class", last->first->text[3] == 's' ? "Given" : "Vote", "x", word_of(last->first),
+                      "gaps",
+                      !w->live  ? "false"
+                      : returns ? "true"
+                                : "cu_live != cu_w.count");
     append_text(&text, " for (unsigned cu_z = cu_w.z; cu_z < cu_w.end_z; ++cu_z)"
                        " for (unsigned cu_y = cu_w.y; cu_y < cu_w.end_y; ++cu_y)");
     if (vector && quiet)
@@ -415,8 +455,7 @@ static void open_region(Writer *w, const Node *first, const Node *last, bool vec
             continue;
         const char *x = word_of(v->name);
         if (v->keeping == AGAIN)
-            append_filled(&text, " [[maybe_unused]] $x $init;", "x", declarator(v, ""), "init",
-                          spelling(v->init, v->after));
+            declare_again(&text, v);
         else if (v->keeping == COPY || v->keeping == REFERENCE)
             append_filled(&text, " [[maybe_unused]] cu_t_$x $reference$x = cu_k_$x(cu_r, cu_x);", "x", x,
                           "reference", v->keeping == REFERENCE ? "&" : "");
@@ -553,6 +592,26 @@ static void write_strided(Writer *w, Node *node) {
     insert_after(u, node->last, " } }");
 }
 
+// What a warp is to know outside of regions, for conditions and votes
+static const char first_lane[] =
+    " [[maybe_unused]] const uint3 threadIdx = {cu_w.x, cu_w.y, cu_w.z}; [[maybe_unused]] const size_t cu_r ="
+    " cu_w.row(cu_w.y, cu_w.z); [[maybe_unused]] const unsigned cu_x = cu_w.x;";
+
+static void open_warps(Split *s, const Node *node, Token *before) {
+    Text text = empty_text();
+    append_filled(
+        &text,
+        " for (unsigned cu_n = 0; cu_n < cu_w.warps(); ++cu_n) { const auto cu_b = cu_w.warp(cu_n); {"
+        " const auto &cu_w = cu_b;$first",
+        "first", first_lane);
+    for (int n = 0; n < s->count; n++) {
+        const Variable *v = &s->variables[n];
+        if (v->keeping == AGAIN && v->name < node->first && node->last < v->end)
+            declare_again(&text, v);
+    }
+    insert_between(s->u, before, text.data);
+}
+
 // `before`: the token after which the sequence begins
 static void write_sequence(Writer *w, Node *node, Token *before) {
     Unit *u = w->s->u;
@@ -563,23 +622,26 @@ static void write_sequence(Writer *w, Node *node, Token *before) {
             for (;; node = node->next) {
                 returns |= write_returns(w, node);
                 rewrite_declaration(w->s, node);
-                if (!node->next || node->next->kind != 'r')
+                if (node->gives || !node->next || node->next->kind != 'r')
                     break;
             }
             const bool early = first == node && stop_early(w->s, node);
-            open_region(w, first, node, !early && !returns && !w->live, before);
+            open_region(w, first, node, !early && !returns && !w->live, returns, before);
             close_region(w, node, returns);
-        } else if (node->kind == 'b') {
+        } else if (node->kind == 'b' && !is_lanes(node->first)) {
             insert_between(u, before, " { if (__builtin_expect(cu_w.fibers, 0))");
             insert_after(u, node->last, " }");
         } else if (node->in_step) {
             write_strided(w, node);
         } else if (node->kind == 'c') {
+            if (node->by_warps)
+                open_warps(w->s, node, before);
             write_inside(w, node->inside, node->block,
                          kind(node->first) == '{' || is(node->first, "do") ? node->first
                                                                            : node->header->match);
             if (node->else_word)
                 write_inside(w, node->other, node->else_block, node->else_word);
+            insert_after(u, node->last, node->by_warps ? " } }" : "");
         }
         before = node->last;
     }
@@ -599,7 +661,7 @@ static bool returns_early(const Split *s, const Node *top) {
 
 static void check_words(Split *s, Token *open) {
     for (Token *i = s->body; i < s->body->match; i++) {
-        if (is_one_of(i, " goto try catch throw decltype typeof __typeof__ __typeof "))
+        if (is_one_of(i, " goto try catch throw decltype typeof __typeof__ __typeof ") && !is(i - 2, "Type"))
             refuse(s, i, fill("it has the word $x", "x", word_of(i)));
         if (is(i, "return") && kind(i + 1) != ';')
             refuse(s, i, "it returns a value");
@@ -631,21 +693,39 @@ static void explain(const Unit *u, const Token *name, const char *how, const Tok
     printf("\n");
 }
 
+// A kernel with warp operations that runs with fibers only
+static void give_to_fibers(Unit *u, const Token *body, Text *start) {
+    static const char single[] =
+        " [[maybe_unused]] static constexpr ::cuda_cpu::Single cu_w{}; [[maybe_unused]] static"
+        " constexpr unsigned cu_r = 0, cu_x = 0;";
+    bool found = false;
+    for (const Token *i = body; i < body->match; i++)
+        if (is_lanes(i) && is(i + 2, "put")) {
+            insert_before(u, i,
+                          fill("const ::cuda_cpu::$class<::cuda_cpu::Single> $x(cu_w, false); ", "class",
+                               i->text[3] == 's' ? "Given" : "Vote", "x", word_of(i)));
+            found = true;
+        }
+    append_text(start, found ? single : "");
+}
+
 // Splits the body of a kernel at its barriers, if it can be. Appends to `start` what stands at its beginning.
-bool split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start) {
+// Returns the parameters by which the body is told which threads to run.
+const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start) {
     if (u->only_fibers && !u->explain)
-        return false;
+        return "";
     if (!has_barrier(body, body->match)) {
         const Token *wait = u->explain ? waits_elsewhere(u, open, body) : NULL;
         explain(u, name, wait ? "fibers" : "no barrier", wait,
                 wait ? fill("threads may wait in '$x', or it is not known here", "x", word_of(wait)) : NULL);
-        return false;
+        return "";
     }
     Split *s = grow(NULL, 1, sizeof *s);
     memset(s, 0, sizeof *s);
     s->u = u;
     s->begin = begin;
     s->body = body;
+    s->warps = !has_block_barrier(body, body->match);
     check_words(s, open);
     Node *top = NULL;
     if (!s->why) {
@@ -661,8 +741,15 @@ bool split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, 
     if (!s->why)
         choose_keeping(s);
     explain(u, name, s->why ? "fibers" : "split", s->where, s->why);
+    if (s->why && !u->explain)
+        give_to_fibers(u, body, start);
     if (s->why || u->explain)
-        return false;
+        return "";
+    bool lanes = s->warps, by_warps = false;
+    for (int n = 0; n < s->nodes; n++) {
+        lanes |= is_lanes(s->all[n]->first) || s->all[n]->by_warps;
+        by_warps |= s->all[n]->by_warps;
+    }
     Writer w = {s, returns_early(s, top)};
     if (w.live)
         append_text(start, " ::cuda_cpu::EachThread<bool> cu_gone(cu_w); cu_gone.fill(false); unsigned "
@@ -673,6 +760,11 @@ bool split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, 
                           " typedef ::std::remove_cv_t<::std::remove_reference_t<decltype($x)>> cu_t_$x;"
                           " ::cuda_cpu::EachThread<cu_t_$x> cu_k_$x(cu_w); cu_k_$x.fill($x);",
                           "x", word_of(s->variables[n].name));
+    append_text(start, s->warps ? first_lane : "");
     write_sequence(&w, top, body);
-    return true;
+    u->numbered_end = lanes ? body->match : u->numbered_end;
+    return !lanes     ? "::cuda_cpu::Way cu_w"
+           : s->warps ? "auto cu_w, ::cuda_cpu::PerWarp"
+           : by_warps ? "auto cu_w, ::cuda_cpu::InRows"
+                      : "auto cu_w, ::cuda_cpu::AnyShape";
 }

@@ -42,7 +42,9 @@ struct Node {
                // b: barrier; j: break or continue; c: block, branch or loop with barriers
     Token *first, *last;
     bool is_declaration;
-    bool in_step; // c: a loop without barriers whose iterations all threads execute together
+    bool gives;    // r: stores the operand of a warp operation, which ends the region
+    bool by_warps; // c: is executed once for each warp
+    bool in_step;  // c: a loop without barriers whose iterations all threads execute together
     int region;
     Node *next, *inside, *other; // other: the statements of else
     Token *header, *block;       // c: the ( of the condition, and the { of a block
@@ -56,10 +58,13 @@ typedef struct {
     int count, regions;
     Node *all[8 * MOST]; // every node, in the order of the text
     int nodes;
+    bool warps; // what is the same in a warp counts as uniform: the kernel, or the branch, has no barriers of
+                // the block
     const Token *where; // the token because of which the kernel cannot be split …
     const char *why;    // … and the reason
 } Split;
 
+Token *last_of(Token *i);
 bool refuse(Split *s, const Token *where, const char *why);
 
 // variables.c

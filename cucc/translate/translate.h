@@ -89,6 +89,7 @@ typedef struct {
     int depth;
     Token *device_end;            // the } of the last kernel or device function that was begun
     Token *asm_end;               // the same, including functions for host and device
+    Token *numbered_end;          // the } of a kernel that is compiled twice, for its shared variables
     Token *body_begin, *body_end; // the { } of the device code, for shift.c; lambdas included
     FileShared *file_shared;
     size_t file_shared_count;
@@ -188,13 +189,18 @@ void begin_device_code(Unit *u, Token *word, Token *body);
 void find_shift(Token *i);
 void translate_shifts(Unit *u);
 
-// calls.c, split.c: kernels with barriers as loops
+// calls.c, expand.c, split.c: kernels with barriers as loops
 const Token *waits_elsewhere(Unit *u, const Token *parameters, Token *body);
+Token *only_function(Unit *u, const Token *name);
+void forget_functions(void);
+bool is_barrier(const Token *i);
+bool is_lanes(const Token *i);
 bool may_take_reference(Unit *u, const Token *name);
 bool functions_know_thread(const Unit *u);
 bool is_quiet(const Token *i, const Token *last, bool *vector);
 bool is_strided(Token *i, Token *last);
-bool split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start);
+const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start);
+bool expand(Unit *u, Text *text);
 
 // scope.c: the pass over all tokens
 char brace_kind(Token *start, Token *open);

@@ -263,12 +263,76 @@ static bool is_constant(Split *s, const Token *name) {
 
 // ---- expressions ----
 
+// True if the expression is a multiple of blockDim.x.
+static bool is_width(Split *s, Token *i, Token *end) {
+    const Token *culprit;
+    for (const Token *t = i; t < end; t++)
+        if (kind(t) != IDENT && kind(t) != NUMBER && kind(t) != '.' && kind(t) != '*' && kind(t) != '(' &&
+            kind(t) != ')')
+            return false;
+    return ((is(i, "blockDim") && is(i + 2, "x") && kind(i + 3) == '*') ||
+            (is(end - 3, "blockDim") && is(end - 1, "x") && kind(end - 4) == '*')) &&
+           is_uniform(s, i, end, false, &culprit);
+}
+
+// True if the expression is threadIdx.x, or that and a multiple of blockDim.x: the index of the lane and a
+// multiple of 32 if the rows of the block have whole warps.
+static bool is_rank(Split *s, Token *i, Token *end) {
+    static const char wide[] = " int unsigned long size_t uint int32_t uint32_t int64_t uint64_t ";
+    if (kind(i) == '(' && is_one_of(i + 1, wide) && i->match == i + 2 && i + 3 < end)
+        i += 3;
+    if (kind(i) == '(' && i->match + 1 == end)
+        return is_rank(s, i + 1, i->match);
+    if (end == i + 3 && is(i, "threadIdx"))
+        return is(i + 2, "x");
+    const Variable *v = end == i + 1 && kind(i) == IDENT ? find_variable(s, i) : NULL;
+    if (v)
+        return !v->modified && v->init && kind(v->init) == '=' && is_one_of(v->specifiers_end - 1, wide) &&
+               !v->is_pointer && !v->is_array && is_rank(s, v->init + 1, v->after);
+    for (Token *t = i; t < end; t = skip(t))
+        if (kind(t) == '+')
+            return (is_rank(s, i, t) && is_width(s, t + 1, end)) ||
+                   (is_width(s, i, t) && is_rank(s, t + 1, end));
+    return false;
+}
+
+// The end of an expression that begins here and is the same in all lanes of a warp, though not in the block:
+// threadIdx.x / 32, threadIdx.x < 64, a vote. Null if there is none.
+static Token *same_in_warp(Split *s, Token *i) {
+    if (is(i, "threadIdx") && kind(i + 1) == '.' && is_one_of(i + 2, " y z "))
+        return i + 3;
+    if (is_lanes(i) && is(i + 2, "get") && i[3].match == i + 7)
+        return i + 8;
+    Token *end = kind(i) == '(' ? i->match + 1 : is(i, "threadIdx") ? i + 3 : i + 1, *number = end + 1;
+    const int before = kind(i - 1);
+    const bool begins = is(i - 1, "return") || (before < IDENT && strchr("=(,;?:&|", before)),
+               right = kind(end) == '>' && run(end, 1) == 2,
+               less = (kind(end) == '<' && run(end, 1) == 1) ||
+                      (kind(end) == OPERATOR && end->text[0] == '>' && end->length == 2);
+    if ((kind(end) != '/' && !right && !less) || !is_rank(s, i, end))
+        return NULL;
+    number += right;
+    const long value = is(number, "warpSize")   ? 32
+                       : kind(number) == NUMBER ? strtol(number->text, NULL, 0)
+                                                : 0;
+    const bool binds = kind(number + 1) < IDENT && kind(number + 1) && strchr("+-*/%", kind(number + 1));
+    if (kind(end) == '/' ? value <= 0 || value % 32 || !(begins || before == '+')
+                         : !begins || binds || (right ? value < 5 : value % 32 || !value))
+        return NULL;
+    return number + 1;
+}
+
 // True if the expression has the same value in all threads, or, with `threads`, depends on nothing but that
 // and the thread's index. Otherwise sets `culprit`.
 bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const Token **culprit) {
     static const char plain_words[] = " true false warpSize static_cast const sizeof ";
     for (Token *i = first; i < end; i++) {
         *culprit = i;
+        const Token *same = s->warps && !threads ? same_in_warp(s, i) : NULL;
+        if (same && same <= end) {
+            i += same - i - 1;
+            continue;
+        }
         if (kind(i) == NUMBER || kind(i) == CHARACTER || kind(i) == OPERATOR)
             continue;
         if (kind(i) == '*' || kind(i) == '&') {
@@ -299,7 +363,9 @@ bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const To
             if (next == '[' || next == ARROW || next == '(' || next == SCOPE || next == '{' || is_member(i))
                 return false;
             const Variable *v = find_variable(s, i);
-            if (v ? v->is_memory || !(v->uniform || (threads && v->again)) || (threads && v->modified)
+            const Token *why;
+            const bool warp = v && s->warps && v->again && is_uniform(s, v->init + 1, v->after, false, &why);
+            if (v ? v->is_memory || !(v->uniform || warp || (threads && v->again)) || (threads && v->modified)
                   : !is_constant(s, i))
                 return false;
             if (next == '.') {

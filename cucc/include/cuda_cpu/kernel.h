@@ -275,7 +275,11 @@ template <class... A> struct Arguments {
 template <class Body, class... A> struct Call {
     using Values = std::tuple<Stored<A>...>;
     // The kernel was split into loops: its body is told which threads to run.
-    static constexpr bool is_split = std::is_invocable_v<Body, Way, Stored<A> &...>;
+    template <class Tag> static constexpr bool takes = std::is_invocable_v<Body, Loops, Tag, Stored<A> &...>;
+    static constexpr bool per_warp = takes<PerWarp>, in_rows = per_warp || takes<InRows>,
+                          has_lanes = in_rows || takes<AnyShape>,
+                          is_split = has_lanes || std::is_invocable_v<Body, Way, Stored<A> &...>;
+    using Tag = std::conditional_t<per_warp, PerWarp, std::conditional_t<in_rows, InRows, AnyShape>>;
 
     // The common loop: runs the threads from position `first` on, one after the other, as plain
     // calls on the current stack. If a thread had to wait, it has kept this stack, and the loop has
@@ -288,10 +292,14 @@ template <class Body, class... A> struct Call {
         const Fiber *const stack = block.loop;
         const uint3 dim = blockDim;
         if constexpr (is_split)
-            if (block.whole) {
+            if (block.whole && (!in_rows || dim.x % 32 == 0)) {
                 block.in_loops = true;
                 block.slice = ~0u;
-                thread(arguments.values, Indices(), Way::all(dim));
+                const Loops all{Way::all(dim)};
+                for (unsigned w = 0; per_warp && w < all.warps(); ++w)
+                    split(arguments.values, all.warp(w, true));
+                if (!per_warp)
+                    split(arguments.values, all);
                 block.in_loops = false;
                 return;
             }
@@ -324,9 +332,15 @@ template <class Body, class... A> struct Call {
     using Indices = std::index_sequence_for<A...>;
     CUDA_CPU_APART static void thread(const Values &values) {
         if constexpr (is_split)
-            thread(values, Indices(), Way::one(threadIdx, blockDim));
+            split(values, Single{Way::one(threadIdx, blockDim)});
         else
             thread(values, Indices());
+    }
+    template <class W> static void split(const Values &values, W way) {
+        if constexpr (has_lanes)
+            thread(values, Indices(), way, Tag());
+        else
+            thread(values, Indices(), way);
     }
     template <size_t... I, class... Ways>
     static void thread(const Values &values, std::index_sequence<I...>, Ways... way) {
@@ -657,6 +671,7 @@ Space space_of(const void *address);
 
 #include "shared.h"
 #include "warp.h"
+#include "lanes.h"
 #include "occupancy.h"
 #include "atomics.h"
 #include "shift.h"

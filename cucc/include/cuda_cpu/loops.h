@@ -27,6 +27,27 @@ struct Way {
     size_t row(unsigned j, unsigned k) const { return columns * (j + (size_t)rows * k) - first; }
 };
 
+// Kernels with warp operations are compiled twice: as loops over threads, and for the thread of a fiber.
+struct Loops : Way {
+    static constexpr bool fibers = false;
+    unsigned warps() const { return (count + 31) / 32; }
+    // A warp of a block whose rows are multiples of 32. `alone`: nothing is kept for the other threads.
+    Loops warp(unsigned w, bool alone = false) const {
+        const unsigned t = 32 * w, i = t % columns, j = t / columns % rows, k = t / columns / rows;
+        return {{i, j, k, i + 32, j + 1, k + 1, columns, rows, alone ? t : 0, alone ? 32 : count, false}};
+    }
+};
+struct Single : Way {
+    static constexpr bool fibers = true;
+    unsigned warps() const { return 1; }
+    Single warp(unsigned) const { return *this; }
+};
+// How a kernel with warp operations is called: for each warp, or for a block of whole warps in each row, or
+// of any shape
+struct PerWarp {};
+struct InRows {};
+struct AnyShape {};
+
 inline void *Block::keep(size_t bytes) {
     char *const memory = kept;
     bytes = (bytes + 63) / 64 * 64;

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Kernels with warp operations, or with barriers in functions, are rewritten before split.c sees them:
+ *
+ *     sum += __shfl_down_sync(~0u, x, 1);     cu_s1.put(cu_r, cu_x, x);
+ *                                             sum += cu_s1.down(cu_r, cu_x, …<decltype(x)>{}, 1);
+ *     if (__any_sync(~0u, x > 0)) …       ->  cu_v2.put(cu_r, cu_x, (int)(x > 0) != 0); cu_v2.meet(…);
+ *                                             if ((cu_v2.get(cu_r, cu_x) != 0 ? 1 : 0)) …
+ *     y = block_sum(x);                       float cu_c3; { float cu_3x = x; … cu_c3 = cu_3x; } y = cu_c3;
+ *
+ * A region ends after put (cuda_cpu/lanes.h). A kernel with anything else, such as other masks than that of
+ * all lanes or an operation in one branch of ?:, stays as it is and runs with fibers.
+ */
+#include "split.h"
+#include <ctype.h>
+
+typedef struct {
+    const Token *name, *end; // tokens of this name, or from `name` to `end`, become `text`
+    const char *text, *type; // type: of a variable, if it is known
+} Change;
+
+typedef struct Place {
+    struct Place *outer; // the caller of an expanded function
+    int depth;
+    Token *parameters;  // of the kernel or function
+    const char *result; // what `return` assigns to
+    Change *changes;
+    size_t count;
+} Place;
+
+typedef struct {
+    Unit *u;
+    Token *kernel; // the token before it
+    Text out;
+    int number;
+    bool failed;
+} Expansion;
+
+static void change(Place *p, Change c) {
+    if ((p->count & (p->count - 1)) == 0)
+        p->changes = grow(p->changes, p->count ? 2 * p->count : 1, sizeof *p->changes);
+    p->changes[p->count++] = c;
+}
+
+static const Change *find_change(const Place *p, const Token *i) {
+    for (size_t n = p->count; n-- > 0;)
+        if (p->changes[n].end ? p->changes[n].name == i : same_word(p->changes[n].name, i) && !is_member(i))
+            return &p->changes[n];
+    return NULL;
+}
+
+// Appends the tokens with their changes: with the lines between them, or in one line.
+static void copy(const Place *p, Text *text, const Token *i, const Token *end, bool lines) {
+    while (i < end) {
+        const Change *c = find_change(p, i);
+        const Token *last = c && c->end ? c->end : i;
+        if (c)
+            append_text(text, c->text);
+        else
+            append(text, i->text, i->length);
+        i = last + 1;
+        if (lines)
+            append(text, end_of(last), (size_t)(i->text - end_of(last)));
+        else if (i->text > end_of(last))
+            append(text, " ", 1);
+    }
+}
+
+static char *changed(const Place *p, const Token *i, const Token *end) {
+    Text text = empty_text();
+    copy(p, &text, i, end, false);
+    return text.data;
+}
+
+// ---- what is expanded ----
+
+static const char votes[] = " __ballot_sync __any_sync __all_sync __reduce_add_sync __reduce_min_sync "
+                            "__reduce_max_sync __reduce_and_sync __reduce_or_sync __reduce_xor_sync ";
+static const char shuffles[] = " __shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync ";
+
+static Token *call_of(Token *i) { // the ( of f(…) or f<…>(…)
+    Token *open = i + 1;
+    if (kind(i) != IDENT || is_member(i))
+        return NULL;
+    if (kind(open) == '<' && run(open, 1) == 1)
+        open = skip_angles(open, NULL);
+    return open && kind(open) == '(' ? open : NULL;
+}
+
+static Token *enclosing(Token *i) { // the bracket in which it stands, or the end of the text
+    while (!opens(i) && kind(i) != END)
+        i = closes(i) ? i->match - 1 : i - 1;
+    return i;
+}
+
+// True if there are warp operations, or, with `barriers`, barriers, also in functions that are called.
+static bool has_operations(Expansion *e, Token *i, const Token *last, bool barriers, int depth) {
+    for (; i <= last && depth < 8; i++) {
+        if (is_one_of(i, votes) || is_one_of(i, shuffles) ||
+            (barriers && is_one_of(i, " __syncthreads __syncwarp ")))
+            return true;
+        Token *f = call_of(i) ? only_function(e->u, i) : NULL, *body = f ? find_body(f + 1) : NULL;
+        if (f && has_operations(e, body, body->match, true, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+static bool is_full(Expansion *e, Token *i, const Token *end) {
+    char *text = spelling(i, end);
+    for (char *c = text; *c; c++)
+        *c = (char)tolower(*c);
+    if (strlen(text) > 2 && text[strlen(text) - 1] == 'u')
+        text[strlen(text) - 1] = '\0';
+    if (is_one_of(&(Token){.text = text, .length = (uint32_t)strlen(text), .kind = IDENT},
+                  " 0xffffffff ~0 -1 "))
+        return true;
+    for (Token *t = e->u->begin; end == i + 1 && kind(i) == IDENT && t < i; t++) // const unsigned ALL = ~0u;
+        if (same_word(t, i) && kind(t + 1) == '=' && is_full(e, t + 2, statement_end(t)))
+            return true;
+    return false;
+}
+
+// True if the call at token i is evaluated whenever the statement is: not at one side of ? : && || or a
+// comma.
+static bool is_unconditional(Token *i, const Token *first) {
+    for (Token *t = i - 1; t >= first; t = closes(t) ? t->match - 1 : t - 1)
+        if (kind(t) == '?' || ((kind(t) == '&' || kind(t) == '|') && run(t, -1) == 2) ||
+            (kind(t) == ',' && enclosing(t) < first) || kind(t) == '{')
+            return false;
+    return true;
+}
+
+// ---- warp operations ----
+
+static void hoist(Expansion *e, Place *p, Token *first, Token *end);
+static void statements(Expansion *e, Place *p, Token *i, Token *end);
+
+static void give(Expansion *e, Place *p, Token *name, Token *open) {
+    Token *close = open->match, *comma = next_comma(open + 1, close);
+    if (comma == close || !is_full(e, open + 1, comma)) {
+        e->failed = true;
+        return;
+    }
+    Token *end = next_comma(comma + 1, close);
+    const bool shuffle = is_one_of(name, shuffles),
+               vote = is_one_of(name, " __ballot_sync __any_sync __all_sync ");
+    const char *value = changed(p, comma + 1, end), *k = format("%d", ++e->number);
+    const char *type = fill("::cuda_cpu::Type<decltype($value)>{}", "value", value);
+    if (shuffle) { // __shfl_down_sync -> down
+        const char *word = is(name, "__shfl_sync") ? "index"
+                           : is(name, "__shfl_xor_sync")
+                               ? "xor_"
+                               : format("%.*s", (int)name->length - 12, name->text + 7);
+        append_filled(&e->out, "cu_s$k.put(cu_r, cu_x, $value); ", "k", k, "value", value);
+        change(p, (Change){name, close,
+                           fill("cu_s$k.$word(cu_r, cu_x, $type$rest)", "k", k, "word", word, "type", type,
+                                "rest", changed(p, end, close)),
+                           NULL});
+        return;
+    }
+    const bool all = is(name, "__all_sync");
+    append_filled(&e->out,
+                  vote ? "cu_v$k.put(cu_r, cu_x, (int)($value) $zero); " : "cu_v$k.put(cu_r, cu_x, $value); ",
+                  "k", k, "value", value, "zero", all ? "== 0" : "!= 0");
+    append_filled(&e->out, "cu_v$k.meet(::cuda_cpu::WarpOp::$op); ", "k", k, "op",
+                  vote ? "ballot" : format("%.*s", (int)name->length - 7, name->text + 2));
+    const char *get =
+        fill("cu_v$k.get(cu_r, cu_x$type)", "k", k, "type", vote ? "" : fill(", $type", "type", type));
+    change(p, (Change){name, close,
+                       is_one_of(name, " __any_sync __all_sync ")
+                           ? fill("($get $zero ? 1 : 0)", "get", get, "zero", all ? "== 0" : "!= 0")
+                           : get,
+                       NULL});
+}
+
+// ---- functions ----
+
+// The type of an argument that is a variable; null if it is not known
+static const char *type_of(const Place *p, Token *i, const Token *end) {
+    const Change *c = find_change(p, i);
+    if (end != i + 1 || kind(i) != IDENT || c)
+        return end == i + 1 && c ? c->type : NULL;
+    for (Token *t = i - 1; t > p->parameters; t--) {
+        Token *from = t;
+        if (!same_word(t, i) || is_member(t) || !strchr("=;,)", kind(t + 1)))
+            continue;
+        while (kind(from - 1) == IDENT && !is_one_of(from - 1, statement_words))
+            from--;
+        from += is(from, "const");
+        if (from < t && strchr("(,;{}", kind(from - 1)) && !is(from, "auto"))
+            return changed(p, from, t);
+    }
+    return NULL;
+}
+
+// Gives the parameters of a template the arguments of the call. Returns false if one is not known.
+static bool take_template(Expansion *e, Place *p, Place *f, Token *list, Token *name, Token *open) {
+    Token *end = skip_angles(list, NULL), *given = name + 1 < open ? name + 2 : NULL;
+    for (Token *i = list + 1; end && i < end; i++) {
+        Token *comma = next_comma(i, end - 1), *next = given ? next_comma(given, open - 1) : NULL,
+              *word = comma - 1;
+        for (Token *t = i; t < comma; t++)
+            if (kind(t) == '=')
+                word = t - 1;
+        const char *text = NULL;
+        if (given && given < open - 1)
+            text = changed(p, given, next);
+        else if (word + 1 < comma)
+            text = changed(f, word + 2, comma);
+        if (given)
+            given = next + 1 < open ? next + 1 : NULL;
+        Token *argument = open + 1;
+        for (Token *t = f->parameters + 1;
+             !text && t < f->parameters->match && is_one_of(i, " class typename ");) {
+            Token *last = next_comma(t, f->parameters->match), *stop = next_comma(argument, open->match);
+            t += is(t, "const");
+            if (same_word(t, word) && t + 2 == last)
+                text = type_of(p, argument, stop);
+            t = last + 1;
+            argument = stop + 1;
+        }
+        if (!text || kind(word) != IDENT)
+            return false;
+        change(f,
+               (Change){word, NULL, is_one_of(i, " class typename ") ? text : fill("($x)", "x", text), NULL});
+        i = comma;
+    }
+    return end;
+}
+
+static void rename_variables(Expansion *e, Place *f, Token *body) {
+    Split *probe = grow(NULL, 1, sizeof *probe);
+    for (Token *i = body + 1; i < body->match; i++) {
+        if (!strchr("{};", kind(i - 1)) && !(kind(i - 1) == '(' && is(i - 2, "for")))
+            continue;
+        Node node = {.first = i};
+        probe->u = e->u;
+        probe->count = 0;
+        if (!add_variables(probe, &node, statement_end(i), body->match, false))
+            continue;
+        for (int n = 0; n < probe->count; n++) {
+            const Variable *v = &probe->variables[n];
+            const bool plain =
+                v->from == v->name && !v->is_array && !v->is_auto && !is(v->specifiers, "const");
+            change(f, (Change){v->name, NULL,
+                               fill("cu_$k$x", "k", format("%d", e->number), "x", word_of(v->name)),
+                               plain ? changed(f, v->specifiers, v->specifiers_end) : NULL});
+        }
+    }
+    free(probe);
+}
+
+// Writes the body of the function before the statement that calls it.
+static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token *start) {
+    Place f = {.outer = p, .parameters = start + 1, .depth = p->depth + 1};
+    Token *i = start, *close = f.parameters->match, *body = find_body(f.parameters);
+    while (kind(i - 1) != END && !strchr(";{}", kind(i - 1)))
+        i--;
+    if (f.depth > 8 || (kind(enclosing(i - 1)) != END && enclosing(i - 1) != enclosing(e->kernel)))
+        return false;
+    for (Token *t = body; t < body->match; t++)
+        if (is_one_of(t, " static goto volatile __func__ __FUNCTION__ __PRETTY_FUNCTION__ asm __asm__ ") ||
+            (is(t, "return") &&
+             (statement_end(t) + 1 != body->match || kind(t - 1) == ')' || is(t - 1, "else"))))
+            return false;
+    if (is(i, "template")) {
+        if (!take_template(e, p, &f, i + 1, name, open))
+            return false;
+        i = skip_angles(i + 1, NULL);
+    }
+    Text type = empty_text();
+    for (; i < start; i++)
+        if (is_one_of(i, " __attribute__ __attribute "))
+            i++, i = i->match;
+        else if (is_one_of(i, " auto __global__ volatile friend template operator ") || kind(i) == '[')
+            return false;
+        else if (!is_one_of(i, " __device__ static inline __inline__ __inline constexpr extern const "))
+            append_filled(&type, "$x ", "x", changed(&f, i, i + 1));
+    const char *k = format("%d", ++e->number);
+    const bool none = strcmp(type.data, "void ") == 0;
+    f.result = none ? "" : fill("cu_c$k", "k", k);
+    if (!none)
+        append_filled(&e->out, "$type $x; ", "type", type.data, "x", f.result);
+    append_text(&e->out, "{ ");
+    Token *argument = open + 1;
+    for (Token *t = f.parameters + 1; t < close && !(is(t, "void") && t + 1 == close); t++) {
+        bool is_pack, may_be_unused;
+        Token *place, *x = parameter_name(t, close, &place, &is_pack, &may_be_unused);
+        Token *next = x ? next_comma(x, close) : NULL, *stop = next_comma(argument, open->match);
+        if (!x || is_pack || argument >= open->match || kind(x + 1) == '[' || kind(x + 1) == '=')
+            return false;
+        const char *value = changed(p, argument, stop);
+        if (kind(x - 1) == '&') {
+            if (stop != argument + 1 || kind(argument) != IDENT)
+                return false;
+            change(&f, (Change){x, NULL, value, type_of(p, argument, stop)});
+        } else {
+            const char *own = fill("cu_$k$x", "k", k, "x", word_of(x));
+            const char *its = changed(&f, t + is(t, "const"), x);
+            append_filled(&e->out, "$type $own = $value; ", "type", changed(&f, t, x), "own", own, "value",
+                          value);
+            change(&f, (Change){x, NULL, own, kind(x - 1) == IDENT ? its : NULL});
+        }
+        t = next;
+        argument = stop + 1;
+    }
+    rename_variables(e, &f, body);
+    const char *line = body->file->is_input ? "" : "\n# $line \"$file\"\n";
+    append_filled(&e->out, line, "line", format("%u", (unsigned)body[1].line), "file",
+                  format("%.*s", (int)body->file->length, body->file->name));
+    statements(e, &f, body + 1, body->match);
+    append_filled(&e->out, line, "line", format("%u", (unsigned)name->line), "file",
+                  format("%.*s", (int)name->file->length, name->file->name));
+    append_text(&e->out, "} ");
+    change(p, (Change){name, open->match, f.result, NULL});
+    return true;
+}
+
+// ---- statements ----
+
+// Writes what comes before a statement for the operations between these tokens.
+static void hoist(Expansion *e, Place *p, Token *first, Token *end) {
+    for (Token *i = first; i < end && !e->failed; i++) {
+        Token *open = call_of(i), *f = open ? only_function(e->u, i) : NULL,
+              *body = f ? find_body(f + 1) : NULL;
+        const bool operation = is_one_of(i, votes) || is_one_of(i, shuffles);
+        if (!open || !(operation || (f && has_operations(e, body, body->match, true, 0))))
+            continue;
+        e->failed |= !is_unconditional(i, first);
+        hoist(e, p, open + 1, open->match);
+        if (operation)
+            give(e, p, i, open);
+        else if (!expand_call(e, p, i, open, f))
+            e->failed = true;
+        i = open->match;
+    }
+}
+
+static void statement(Expansion *e, Place *p, Token *i, Token *last);
+
+static void inside(Expansion *e, Place *p, Token *i, Token *last) { // what a branch or loop contains
+    const bool wrap = kind(i) != '{' && has_operations(e, i, last, true, 0);
+    append_text(&e->out, wrap ? "{ " : "");
+    statement(e, p, i, last);
+    append_text(&e->out, wrap ? "} " : "");
+}
+
+static void statement(Expansion *e, Place *p, Token *i, Token *last) {
+    const bool result = is(i, "return") && p->result;
+    if (!has_operations(e, i, last, false, 0) && !result) {
+        copy(p, &e->out, i, last + 1, true);
+    } else if (kind(i) == '{') {
+        copy(p, &e->out, i, i + 1, true);
+        statements(e, p, i + 1, i->match);
+        copy(p, &e->out, i->match, i->match + 1, true);
+    } else if (is_one_of(i, " if for while ")) {
+        Token *open = i + 1 + is(i + 1, "constexpr"), *body = open->match + 1, *end = last_of(body);
+        if (is(i, "if"))
+            hoist(e, p, open + 1, open->match);
+        e->failed |= !is(i, "if") && has_operations(e, open, open->match, true, 0);
+        copy(p, &e->out, i, body, true);
+        inside(e, p, body, end);
+        if (end < last) {
+            copy(p, &e->out, end + 1, end + 2, true);
+            inside(e, p, end + 2, last);
+        }
+    } else if (is(i, "do")) {
+        Token *end = last_of(i + 1);
+        e->failed |= has_operations(e, end + 1, last, true, 0);
+        copy(p, &e->out, i, i + 1, true);
+        inside(e, p, i + 1, end);
+        copy(p, &e->out, end + 1, last + 1, true);
+    } else {
+        e->failed |= is_one_of(i, statement_words) && !result;
+        hoist(e, p, result ? i + 1 : i, last);
+        if (result && i + 1 < last)
+            append_filled(&e->out, "$x = ", "x", p->result);
+        copy(p, &e->out, result ? i + 1 : i, last + 1, true);
+    }
+}
+
+static void statements(Expansion *e, Place *p, Token *i, Token *end) {
+    while (i < end && !e->failed) {
+        Token *last = last_of(i);
+        e->failed = !last || last >= end;
+        if (!e->failed)
+            statement(e, p, i, last);
+        i = e->failed ? end : last + 1;
+    }
+}
+
+// Expands the kernels. Returns false if there was nothing to do.
+bool expand(Unit *u, Text *text) {
+    const char *done = u->source.data;
+    *text = empty_text();
+    for (Token *i = u->begin; i < u->end; i++) {
+        if (!is(i, "__global__"))
+            continue;
+        Token *name, *start = i, *open, *body;
+        while (kind(start - 1) != END && !strchr(";{}", kind(start - 1)))
+            start--;
+        if (!(open = find_parameters(start, &name)) || !(body = find_body(open)))
+            continue;
+        Expansion e = {.u = u, .kernel = start - 1, .out = empty_text()};
+        Place p = {.parameters = open};
+        if (!has_operations(&e, body, body->match, false, 0))
+            continue;
+        statements(&e, &p, body + 1, body->match);
+        if (e.failed)
+            continue;
+        append(text, done, (size_t)(body[1].text - done));
+        append(text, e.out.data, e.out.length);
+        done = body->match->text;
+        i = body->match;
+    }
+    if (done == u->source.data)
+        return false;
+    append_text(text, done);
+    return true;
+}
