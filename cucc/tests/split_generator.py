@@ -106,7 +106,39 @@ class Generator:
         self.own.append(x)
         return f"unsigned {x} = {first};"
 
+    def lanes(self):  # a warp operation
+        x, pick = self.target(), self.rng.choice
+        mask, value, name = pick(["0xffffffff", "~0u", "ALL"]), self.thread(), self.name("w")
+        near = pick(["1", "3", "17", "40", self.uniform(), "(rank & 7)"])
+        width = pick(["", "", ", 8", ", 2"])
+        shuffle = f"__shfl_{pick(['up_', 'down_', 'xor_', ''])}sync({mask}, {value}, {near}{width})"
+        reduce = (
+            f"__reduce_{pick(['add', 'min', 'max'])}_sync({mask}, ({pick(['int', 'unsigned'])})({value}))"
+        )
+        first = f"if (threadIdx.x < {pick([32, 64])})"
+        kinds = [
+            f"{x} += {shuffle};",
+            f"{x} = ({value}) * 3 + {shuffle};",
+            f"{x} ^= {reduce};",
+            f"for (int d = 16; d > 0; d /= 2) {x} += __shfl_xor_sync({mask}, {x} + 1, d);",
+            f"{x} += warp_sum<unsigned>({value});",
+            f"{first} {{ {x} += warp_sum<unsigned>({x} * 3); __syncwarp(); {x}++; }}",
+            f"{{ int {name} = threadIdx.x / 32; if ({name} == 1) {x} ^= {shuffle}; else {x}++; }}",
+            f"{x} += __popc(__ballot_sync({mask}, ({value}) >> (n & 3) & 1)) + __all_sync({mask}, {x} & 8);",
+        ]
+        if self.warps:
+            kinds += [
+                f"if (__any_sync({mask}, {value} % 9 == 1)) {x} += {shuffle};",
+                f"for (int {name} = threadIdx.x / 32; {name} < n; {name} += 2) {{ {x} ^= {shuffle}; {x}++; }}",
+                f"{{ unsigned {name} = __ballot_sync({mask}, {value} & 4); if ({name} & 2) {x} += {shuffle}; }}",
+            ]
+        else:
+            kinds += [f"{x} = block_sum({value}, n);", f"spread({x}, {value});"]
+        return pick(kinds)
+
     def exchange(self):
+        if self.warps or self.rng.random() < 0.4:
+            return self.lanes()
         x = self.target()
         return (
             f"cache[rank] = {self.thread()}; BARRIER\n"
@@ -166,6 +198,7 @@ class Generator:
     def kernels(self, number):
         """The text of a pair of kernels of the same statements"""
         self.own, self.fixed, self.same, self.arrays, self.kept = ["a", "step"], ["rank"], [], [], {"many"}
+        self.warps = number % 3 == 2  # no barriers of the block
         body = "\n".join([self.exchange(), *[self.statement(3, False) for _ in range(8)], self.exchange()])
         body += (
             "\nout[rank] += " + " + ".join([*self.own, *self.fixed, *[f"{x}[1]" for x in self.arrays]]) + ";"
@@ -178,6 +211,8 @@ unsigned rank = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx
 unsigned a = rank * 3;
 in += blockIdx.x * threads; out += blockIdx.x * threads;
 """
+        if self.warps:
+            body = body.replace("__syncthreads();", "__syncwarp();")
         return "".join(
             f"template <class T, int K> __global__ void {name}{number}{head}{extra}{body}\n}}\n"
             for name, extra in (("split", ""), ("whole", "(void)[] {};\n"))
@@ -192,6 +227,32 @@ constexpr int LIMIT = 6;
 enum { FEW = 2 };
 struct Pair { unsigned a, b; };
 __device__ unsigned helper(unsigned rank, int n) { return rank * n + INDEX; }
+const unsigned ALL = 0xffffffff;
+template <class T> __device__ __forceinline__ T warp_sum(T x) {
+    for (int d = 16; d > 0; d /= 2)
+        x += __shfl_down_sync(0xffffffff, x, d);
+    return x;
+}
+__device__ unsigned block_sum(const unsigned x, int n) {
+    __shared__ unsigned sums[32];
+    const unsigned sum = warp_sum(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        sums[threadIdx.x / 32] = sum;
+    __syncthreads();
+    unsigned y = threadIdx.x < blockDim.x / 32 ? sums[threadIdx.x] : n;
+    if (threadIdx.x < 32)
+        y = warp_sum(y);
+    return y;
+}
+__device__ void spread(unsigned &x, unsigned y) {
+    __shared__ unsigned all[MOST_THREADS];
+    unsigned rank = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    all[rank] = y;
+    __syncthreads();
+    x ^= all[rank / 2];
+    __syncthreads();
+}
 __device__ void change(unsigned *x, unsigned y) { *x = *x * 3 + y; }
 __device__ void change_reference(unsigned &x, unsigned y) { x ^= y; }
 """
@@ -206,8 +267,9 @@ int main() {
     cudaMallocManaged(&in, 4 * 400);
     cudaMallocManaged(&one, 4 * 400);
     cudaMallocManaged(&two, 4 * 400);
-    const dim3 blocks[] = {{128}, {33}, {7, 5}, {4, 3, 3}, {1}, {2, 32}};
+    const dim3 blocks[] = {{128}, {33}, {7, 5}, {4, 3, 3}, {1}, {2, 32}, {64, 2}};
     int wrong = 0;
+    unsigned hash = 0;
 """
 
 
@@ -220,7 +282,8 @@ def program(rng, count):
     for k in range(count):
         text += f"""    for (dim3 block : blocks) for (int n : {{1, 8}}) {{
         run(split{k}<unsigned, 3>, one, block, n); run(whole{k}<unsigned, 3>, two, block, n); cudaDeviceSynchronize();
+        for (int i = 0; i < 400; i++) hash = (hash ^ two[i]) * 16777619u;
         if (memcmp(one, two, 1600)) wrong++, printf("kernel {k}, block %u %u %u, n %d\\n", block.x, block.y, block.z, n);
     }}
 """
-    return text + '    puts(wrong ? "wrong" : "equal");\n    return wrong != 0;\n}\n'
+    return text + '    printf("%u %s\\n", hash, wrong ? "wrong" : "equal");\n    return wrong != 0;\n}\n'

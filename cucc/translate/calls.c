@@ -76,9 +76,16 @@ static bool is_ours(const Token *i) { // in a header of this back end
 
 // The name of the only function of this name; null if there is none, or several, or it is of a library
 Token *only_function(Unit *u, const Token *name) {
-    const Function *f = first_function(u, name);
-    const bool one = f && (f + 1 == functions + function_count || !same_word(f[1].name, name));
-    return one && !f->name->system && !is_ours(f->name) ? f->name : NULL;
+    Token *found = NULL;
+    for (const Function *f = first_function(u, name);
+         f && f < functions + function_count && same_word(f->name, name); f++) {
+        if (is_ours(f->name))
+            continue;
+        if (found || f->name->system)
+            return NULL;
+        found = f->name;
+    }
+    return found;
 }
 
 void forget_functions(void) { // of a text that another one replaces

@@ -30,11 +30,34 @@ typedef struct Place {
 
 typedef struct {
     Unit *u;
-    Token *kernel; // the token before it
+    Token *kernel, *name; // the token before it, and its name
     Text out;
     int number;
-    bool failed;
+    const Token *where; // because of which the kernel cannot be expanded
+    const char *why;
 } Expansion;
+
+// The kernels that stay as they are, for not_expanded()
+static Expansion *left;
+static size_t left_count;
+
+static bool leave(Expansion *e, const Token *where, const char *why) {
+    if (!e->why) {
+        e->where = where;
+        e->why = why;
+    }
+    return false;
+}
+
+// Why a kernel was not expanded; null if it was. Its text has been read again since then.
+const char *not_expanded(const Token *name, const Token **where) {
+    for (size_t n = 0; n < left_count; n++)
+        if (same_word(left[n].name, name) && left[n].name->line == name->line) {
+            *where = left[n].where;
+            return left[n].why;
+        }
+    return NULL;
+}
 
 static void change(Place *p, Change c) {
     if ((p->count & (p->count - 1)) == 0)
@@ -61,7 +84,7 @@ static void copy(const Place *p, Text *text, const Token *i, const Token *end, b
         i = last + 1;
         if (lines)
             append(text, end_of(last), (size_t)(i->text - end_of(last)));
-        else if (i->text > end_of(last))
+        else if (i < end && i->text > end_of(last))
             append(text, " ", 1);
     }
 }
@@ -139,7 +162,7 @@ static void statements(Expansion *e, Place *p, Token *i, Token *end);
 static void give(Expansion *e, Place *p, Token *name, Token *open) {
     Token *close = open->match, *comma = next_comma(open + 1, close);
     if (comma == close || !is_full(e, open + 1, comma)) {
-        e->failed = true;
+        leave(e, name, "the mask of a warp operation is not that of all lanes");
         return;
     }
     Token *end = next_comma(comma + 1, close);
@@ -321,18 +344,19 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
 
 // Writes what comes before a statement for the operations between these tokens.
 static void hoist(Expansion *e, Place *p, Token *first, Token *end) {
-    for (Token *i = first; i < end && !e->failed; i++) {
+    for (Token *i = first; i < end && !e->why; i++) {
         Token *open = call_of(i), *f = open ? only_function(e->u, i) : NULL,
               *body = f ? find_body(f + 1) : NULL;
         const bool operation = is_one_of(i, votes) || is_one_of(i, shuffles);
         if (!open || !(operation || (f && has_operations(e, body, body->match, true, 0))))
             continue;
-        e->failed |= !is_unconditional(i, first);
+        if (!is_unconditional(i, first))
+            leave(e, i, fill("'$x' is at one side of a condition or comma", "x", word_of(i)));
         hoist(e, p, open + 1, open->match);
         if (operation)
             give(e, p, i, open);
         else if (!expand_call(e, p, i, open, f))
-            e->failed = true;
+            leave(e, i, fill("the function '$x', which has barriers, has an unknown form", "x", word_of(i)));
         i = open->match;
     }
 }
@@ -358,7 +382,8 @@ static void statement(Expansion *e, Place *p, Token *i, Token *last) {
         Token *open = i + 1 + is(i + 1, "constexpr"), *body = open->match + 1, *end = last_of(body);
         if (is(i, "if"))
             hoist(e, p, open + 1, open->match);
-        e->failed |= !is(i, "if") && has_operations(e, open, open->match, true, 0);
+        if (!is(i, "if") && has_operations(e, open, open->match, true, 0))
+            leave(e, i, "a warp operation is in the condition of a loop");
         copy(p, &e->out, i, body, true);
         inside(e, p, body, end);
         if (end < last) {
@@ -367,12 +392,14 @@ static void statement(Expansion *e, Place *p, Token *i, Token *last) {
         }
     } else if (is(i, "do")) {
         Token *end = last_of(i + 1);
-        e->failed |= has_operations(e, end + 1, last, true, 0);
+        if (has_operations(e, end + 1, last, true, 0))
+            leave(e, i, "a warp operation is in the condition of a loop");
         copy(p, &e->out, i, i + 1, true);
         inside(e, p, i + 1, end);
         copy(p, &e->out, end + 1, last + 1, true);
     } else {
-        e->failed |= is_one_of(i, statement_words) && !result;
+        if (is_one_of(i, statement_words) && !result)
+            leave(e, i, "a warp operation is in a switch or an expression");
         hoist(e, p, result ? i + 1 : i, last);
         if (result && i + 1 < last)
             append_filled(&e->out, "$x = ", "x", p->result);
@@ -381,12 +408,13 @@ static void statement(Expansion *e, Place *p, Token *i, Token *last) {
 }
 
 static void statements(Expansion *e, Place *p, Token *i, Token *end) {
-    while (i < end && !e->failed) {
+    while (i < end && !e->why) {
         Token *last = last_of(i);
-        e->failed = !last || last >= end;
-        if (!e->failed)
+        if (!last || last >= end)
+            leave(e, i, "it has a statement of an unknown form");
+        if (!e->why)
             statement(e, p, i, last);
-        i = e->failed ? end : last + 1;
+        i = e->why ? end : last + 1;
     }
 }
 
@@ -402,13 +430,16 @@ bool expand(Unit *u, Text *text) {
             start--;
         if (!(open = find_parameters(start, &name)) || !(body = find_body(open)))
             continue;
-        Expansion e = {.u = u, .kernel = start - 1, .out = empty_text()};
+        Expansion e = {.u = u, .kernel = start - 1, .name = name, .out = empty_text()};
         Place p = {.parameters = open};
         if (!has_operations(&e, body, body->match, false, 0))
             continue;
         statements(&e, &p, body + 1, body->match);
-        if (e.failed)
+        if (e.why) {
+            left = grow(left, left_count + 1, sizeof *left);
+            left[left_count++] = e;
             continue;
+        }
         append(text, done, (size_t)(body[1].text - done));
         append(text, e.out.data, e.out.length);
         done = body->match->text;

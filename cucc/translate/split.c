@@ -659,7 +659,17 @@ static bool returns_early(const Split *s, const Node *top) {
     return false;
 }
 
-static void check_words(Split *s, Token *open) {
+// Why threads may wait elsewhere than at the barriers of the kernel; null if they do not
+static const char *elsewhere(Unit *u, const Token *name, Token *open, Token *body, const Token **where) {
+    const char *why = not_expanded(name, where);
+    if (why || !(*where = waits_elsewhere(u, open, body)))
+        return why;
+    return fill(kind(*where) == '<' ? "it launches a kernel"
+                                    : "threads may wait in '$x', or it is not known here",
+                "x", word_of(*where));
+}
+
+static void check_words(Split *s, const Token *name, Token *open) {
     for (Token *i = s->body; i < s->body->match; i++) {
         if (is_one_of(i, " goto try catch throw decltype typeof __typeof__ __typeof ") && !is(i - 2, "Type"))
             refuse(s, i, fill("it has the word $x", "x", word_of(i)));
@@ -675,12 +685,10 @@ static void check_words(Split *s, Token *open) {
     for (const Token *i = s->begin; i < s->body; i++)
         if (is(i, "volatile"))
             refuse(s, i, "it has a volatile parameter");
-    const Token *wait = waits_elsewhere(s->u, open, s->body);
-    if (wait)
-        refuse(s, wait,
-               fill(kind(wait) == '<' ? "it launches a kernel"
-                                      : "threads may wait in '$x', or it is not known here",
-                    "x", word_of(wait)));
+    const Token *where;
+    const char *why = elsewhere(s->u, name, open, s->body, &where);
+    if (why)
+        refuse(s, where, why);
 }
 
 static void explain(const Unit *u, const Token *name, const char *how, const Token *where, const char *why) {
@@ -715,9 +723,9 @@ const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token 
     if (u->only_fibers && !u->explain)
         return "";
     if (!has_barrier(body, body->match)) {
-        const Token *wait = u->explain ? waits_elsewhere(u, open, body) : NULL;
-        explain(u, name, wait ? "fibers" : "no barrier", wait,
-                wait ? fill("threads may wait in '$x', or it is not known here", "x", word_of(wait)) : NULL);
+        const Token *where = NULL;
+        const char *why = u->explain ? elsewhere(u, name, open, body, &where) : NULL;
+        explain(u, name, why ? "fibers" : "no barrier", where, why);
         return "";
     }
     Split *s = grow(NULL, 1, sizeof *s);
@@ -726,7 +734,7 @@ const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token 
     s->begin = begin;
     s->body = body;
     s->warps = !has_block_barrier(body, body->match);
-    check_words(s, open);
+    check_words(s, name, open);
     Node *top = NULL;
     if (!s->why) {
         add_parameters(s, open);

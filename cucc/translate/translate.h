@@ -201,6 +201,7 @@ bool is_quiet(const Token *i, const Token *last, bool *vector);
 bool is_strided(Token *i, Token *last);
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start);
 bool expand(Unit *u, Text *text);
+const char *not_expanded(const Token *name, const Token **where);
 
 // scope.c: the pass over all tokens
 char brace_kind(Token *start, Token *open);
