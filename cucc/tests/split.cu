@@ -120,7 +120,7 @@ __global__ void strides(const int *in, int *x, int n) {
     x[threadIdx.x] += seen + i + bins[threadIdx.x % 16];
 }
 
-// fibers: threads may wait in 'wait_here', or it is not known here
+// split
 __global__ void in_function(int *x) {
     __shared__ int s;
     s = 1;
@@ -205,7 +205,7 @@ __global__ void lock(int *x) {
     atomicExch(x, 0);
 }
 
-// fibers: threads may wait in '__shfl_sync', or it is not known here
+// split
 __global__ void shuffle(int *x) {
     __syncthreads();
     x[threadIdx.x] = __shfl_sync(~0u, (int)threadIdx.x, 3);

@@ -155,7 +155,8 @@ static const Token *find_wait(Unit *u, const Token *parameters, Token *body, boo
     for (Token *i = body, *end = body->match; i < end; i++) {
         if (kind(i) == '<' && run(i, 1) == 3)
             return i;
-        if (kind(i) != IDENT || (in_kernel && (is_barrier(i) || is_lanes(i - 2))))
+        if (kind(i) != IDENT ||
+            (in_kernel && (is_barrier(i) || is_lanes(i - 2) || (is(i - 2, "void") && kind(i + 1) == ';'))))
             continue;
         if (is_one_of(i, " carry_out switch_context ") ||
             (!is_ours(i) && !i->system && is_one_of(i, " volatile goto co_await co_yield ")))

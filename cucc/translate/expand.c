@@ -287,7 +287,8 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
             (is(t, "return") &&
              (statement_end(t) + 1 != body->match || kind(t - 1) == ')' || is(t - 1, "else"))))
             return false;
-    if (is(i, "template")) {
+    const bool is_template = is(i, "template");
+    if (is_template) {
         if (!take_template(e, p, &f, i + 1, name, open))
             return false;
         i = skip_angles(i + 1, NULL);
@@ -306,6 +307,8 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
     if (!none)
         append_filled(&e->out, "$type $x; ", "type", type.data, "x", f.result);
     append_text(&e->out, "{ ");
+    if (!is_template) // so that compilers do not say that it is not used
+        append_filled(&e->out, "(void)$f; ", "f", word_of(start));
     Token *argument = open + 1;
     for (Token *t = f.parameters + 1; t < close && !(is(t, "void") && t + 1 == close); t++) {
         bool is_pack, may_be_unused;

@@ -23,7 +23,10 @@ bool refuse(Split *s, const Token *where, const char *why) {
 static Token *skip_specifiers(Token *i, Variable *v) {
     bool typed = false, numbers = false;
     for (;;) {
-        if (is_one_of(i, " const constexpr static extern __shared__ ")) {
+        Token *attribute = skip_attribute(i); // alignas(16)
+        if (attribute != i) {
+            i = attribute;
+        } else if (is_one_of(i, " const constexpr static extern __shared__ ")) {
             v->is_const |= is_one_of(i, " const constexpr ");
             v->is_memory |= is(i, "__shared__");
             i++;
@@ -93,6 +96,9 @@ bool add_variables(Split *s, Node *node, Token *last, const Token *end, bool in_
     if (!i)
         return false;
     type.specifiers_end = i;
+    for (Token *t = type.specifiers; t < i && !type.is_memory; t++)
+        if (skip_attribute(t) != t) // where the type is used again it would not be allowed
+            return refuse(s, t, "it has a declaration of an unknown form");
     for (bool more = false;; more = true) {
         Variable v = type;
         v.from = i;
