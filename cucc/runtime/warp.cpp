@@ -14,6 +14,27 @@
 
 namespace cuda_cpu {
 
+uint64_t reduce(WarpOp op, uint64_t a, uint64_t b) {
+    switch (op) {
+    case WarpOp::reduce_add:
+        return (uint32_t)(a + b);
+    case WarpOp::reduce_min:
+        return (uint32_t)std::min((int32_t)a, (int32_t)b);
+    case WarpOp::reduce_max:
+        return (uint32_t)std::max((int32_t)a, (int32_t)b);
+    case WarpOp::reduce_min_unsigned:
+        return std::min(a, b);
+    case WarpOp::reduce_max_unsigned:
+        return std::max(a, b);
+    case WarpOp::reduce_and:
+        return a & b;
+    case WarpOp::reduce_or:
+        return a | b;
+    default:
+        return a ^ b;
+    }
+}
+
 namespace {
 
 constexpr uint64_t undefined = ~(uint64_t)0;
@@ -47,27 +68,6 @@ unsigned source_lane(const Lane &thread, unsigned lane) {
         const unsigned source = lane ^ (operand & 31);
         return source >= segment + width ? lane : source;
     }
-    }
-}
-
-uint64_t reduce(WarpOp op, uint64_t a, uint64_t b) {
-    switch (op) {
-    case WarpOp::reduce_add:
-        return (uint32_t)(a + b);
-    case WarpOp::reduce_min:
-        return (uint32_t)std::min((int32_t)a, (int32_t)b);
-    case WarpOp::reduce_max:
-        return (uint32_t)std::max((int32_t)a, (int32_t)b);
-    case WarpOp::reduce_min_unsigned:
-        return std::min(a, b);
-    case WarpOp::reduce_max_unsigned:
-        return std::max(a, b);
-    case WarpOp::reduce_and:
-        return a & b;
-    case WarpOp::reduce_or:
-        return a | b;
-    default:
-        return a ^ b;
     }
 }
 

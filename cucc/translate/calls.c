@@ -141,12 +141,11 @@ static bool asm_waits(const Token *open) {
 bool is_barrier(const Token *i) {
     if (is(i, "__syncwarp") && kind(i + 1) == '(')
         return i + 2 == i[1].match;
-    return is(i, "__syncthreads") || (is_one_of(i, " put meet ") && is_lanes(i - 2));
+    return is(i, "__syncthreads") || (is_one_of(i, " put put_number meet ") && is_lanes(i - 2));
 }
 
-bool is_lanes(const Token *i) { // cu_s1.put, cu_v2.meet
-    return kind(i) == IDENT && i->length > 4 && memchr("sv", i->text[3], 2) &&
-           strncmp(i->text, "cu_", 3) == 0 && i->text[4] <= '9' && kind(i + 1) == '.';
+bool is_lanes(const Token *i) { // cu_s1.put, cu_s2.meet
+    return kind(i) == IDENT && strncmp(i->text, "cu_s", 4) == 0 && i->text[4] <= '9' && kind(i + 1) == '.';
 }
 
 // Looks for a wait in the body of a function and in the functions that are called there. Returns the name or

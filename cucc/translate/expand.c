@@ -3,9 +3,9 @@
  * Kernels with warp operations, or with barriers in functions, are rewritten before split.c sees them:
  *
  *     sum += __shfl_down_sync(~0u, x, 1);     cu_s1.put(cu_r, cu_x, x);
- *                                             sum += cu_s1.down(cu_r, cu_x, …<decltype(x)>{}, 1);
- *     if (__any_sync(~0u, x > 0)) …       ->  cu_v2.put(cu_r, cu_x, (int)(x > 0) != 0); cu_v2.meet(…);
- *                                             if ((cu_v2.get(cu_r, cu_x) != 0 ? 1 : 0)) …
+ *                                             sum += cu_s1.shuffle_down(cu_r, cu_x, …<decltype(x)>{}, 1);
+ *     if (__any_sync(~0u, x > 0)) …       ->  cu_s2.put_number(cu_r, cu_x, (int)(x > 0) != 0); cu_s2.meet(…);
+ *                                             if ((cu_s2.get(cu_r, cu_x) != 0 ? 1 : 0)) …
  *     y = block_sum(x);                       float cu_c3; { float cu_3x = x; … cu_c3 = cu_3x; } y = cu_c3;
  *
  * A region ends after put (cuda_cpu/lanes.h). A kernel with anything else, such as other masks than that of
@@ -166,35 +166,25 @@ static void give(Expansion *e, Place *p, Token *name, Token *open) {
         return;
     }
     Token *end = next_comma(comma + 1, close);
-    const bool shuffle = is_one_of(name, shuffles),
-               vote = is_one_of(name, " __ballot_sync __any_sync __all_sync ");
-    const char *value = changed(p, comma + 1, end), *k = format("%d", ++e->number);
-    const char *type = fill("::cuda_cpu::Type<decltype($value)>{}", "value", value);
-    if (shuffle) { // __shfl_down_sync -> down
-        const char *word = is(name, "__shfl_sync") ? "index"
-                           : is(name, "__shfl_xor_sync")
-                               ? "xor_"
-                               : format("%.*s", (int)name->length - 12, name->text + 7);
-        append_filled(&e->out, "cu_s$k.put(cu_r, cu_x, $value); ", "k", k, "value", value);
-        change(p, (Change){name, close,
-                           fill("cu_s$k.$word(cu_r, cu_x, $type$rest)", "k", k, "word", word, "type", type,
-                                "rest", changed(p, end, close)),
-                           NULL});
-        return;
+    const char *value = changed(p, comma + 1, end), *get = fill("cu_s$k", "k", format("%d", ++e->number));
+    const char *type = fill(", ::cuda_cpu::Type<decltype($value)>{}", "value", value), *word = word_of(name);
+    if (is_one_of(name, shuffles)) { // __shfl_down_sync -> shuffle_down
+        word = is(name, "__shfl_sync") ? "index" : format("%.*s", (int)name->length - 12, word + 7);
+        append_filled(&e->out, "$s.put(cu_r, cu_x, $value); ", "s", get, "value", value);
+        get = fill("$s.shuffle_$word(cu_r, cu_x$type$rest)", "s", get, "word", word, "type", type, "rest",
+                   changed(p, end, close));
+    } else {
+        const bool all = is(name, "__all_sync"), any = all || is(name, "__any_sync"),
+                   reduction = word[2] == 'r';
+        const char *test = all ? " == 0" : reduction ? "" : " != 0";
+        append_filled(&e->out,
+                      "$s.put_number(cu_r, cu_x, $int($value)$test); $s.meet(::cuda_cpu::WarpOp::$op); ", "s",
+                      get, "int", reduction ? "" : "(int)", "value", value, "test", test, "op",
+                      reduction ? format("%.*s", (int)name->length - 7, word + 2) : "ballot");
+        get = fill(any ? "($s.get(cu_r, cu_x)$test ? 1 : 0)" : "$s.get(cu_r, cu_x$type)", "s", get, "test",
+                   test, "type", reduction ? type : "");
     }
-    const bool all = is(name, "__all_sync");
-    append_filled(&e->out,
-                  vote ? "cu_v$k.put(cu_r, cu_x, (int)($value) $zero); " : "cu_v$k.put(cu_r, cu_x, $value); ",
-                  "k", k, "value", value, "zero", all ? "== 0" : "!= 0");
-    append_filled(&e->out, "cu_v$k.meet(::cuda_cpu::WarpOp::$op); ", "k", k, "op",
-                  vote ? "ballot" : format("%.*s", (int)name->length - 7, name->text + 2));
-    const char *get =
-        fill("cu_v$k.get(cu_r, cu_x$type)", "k", k, "type", vote ? "" : fill(", $type", "type", type));
-    change(p, (Change){name, close,
-                       is_one_of(name, " __any_sync __all_sync ")
-                           ? fill("($get $zero ? 1 : 0)", "get", get, "zero", all ? "== 0" : "!= 0")
-                           : get,
-                       NULL});
+    change(p, (Change){name, close, get, NULL});
 }
 
 // ---- functions ----

@@ -176,7 +176,7 @@ static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
              i + 3 == last) ||
             (is_lanes(i) && is(i + 2, "meet"))) {
             node->kind = 'b';
-        } else if (is_lanes(i) && is(i + 2, "put")) {
+        } else if (is_lanes(i) && is_barrier(i + 2)) {
             node->gives = true;
         } else if (is_one_of(i, " break continue ") && i + 1 == last) {
             node->kind = 'j';
@@ -430,9 +430,8 @@ static void open_region(Writer *w, const Node *first, const Node *last, bool vec
     const bool quiet = is_quiet(first->first, last->last, &vector) && !functions_know_thread(s->u);
     declare_places(s, &text, first->region);
     if (last->gives)
-        append_filled(&text, " const ::cuda_cpu::$class<::std::decay_t<decltype(cu_w)>> $x(cu_w, $gaps);",
-                      "class", last->first->text[3] == 's' ? "Given" : "Vote", "x", word_of(last->first),
-                      "gaps",
+        append_filled(&text, " const ::cuda_cpu::Given<::std::decay_t<decltype(cu_w)>> $x(cu_w, $gaps);", "x",
+                      word_of(last->first), "gaps",
                       !w->live  ? "false"
                       : returns ? "true"
                                 : "cu_live != cu_w.count");
@@ -703,18 +702,14 @@ static void explain(const Unit *u, const Token *name, const char *how, const Tok
 
 // A kernel with warp operations that runs with fibers only
 static void give_to_fibers(Unit *u, const Token *body, Text *start) {
-    static const char single[] =
-        " [[maybe_unused]] static constexpr ::cuda_cpu::Single cu_w{}; [[maybe_unused]] static"
-        " constexpr unsigned cu_r = 0, cu_x = 0;";
-    bool found = false;
+    append_text(
+        start,
+        " [[maybe_unused]] static constexpr ::cuda_cpu::Single cu_w{}; [[maybe_unused]] static constexpr"
+        " unsigned cu_r = 0, cu_x = 0;");
     for (const Token *i = body; i < body->match; i++)
-        if (is_lanes(i) && is(i + 2, "put")) {
-            insert_before(u, i,
-                          fill("const ::cuda_cpu::$class<::cuda_cpu::Single> $x(cu_w, false); ", "class",
-                               i->text[3] == 's' ? "Given" : "Vote", "x", word_of(i)));
-            found = true;
-        }
-    append_text(start, found ? single : "");
+        if (is_lanes(i) && is_barrier(i + 2) && !is(i + 2, "meet"))
+            insert_before(
+                u, i, fill("const ::cuda_cpu::Given<::cuda_cpu::Single> $x(cu_w, false); ", "x", word_of(i)));
 }
 
 // Splits the body of a kernel at its barriers, if it can be. Appends to `start` what stands at its beginning.
