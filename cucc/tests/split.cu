@@ -9,18 +9,12 @@ struct Cell {
 };
 
 __device__ int counter;
-__constant__ int fixed;
-constexpr int ROUNDS = 3;
-enum { SIDE = 4 };
 
 __device__ void wait_here() {
     __syncthreads();
 }
 __device__ int twice(int x) {
     return 2 * x;
-}
-__device__ int index_here() {
-    return threadIdx.x + 100 * threadIdx.y;
 }
 
 // no barrier
@@ -54,70 +48,6 @@ __global__ void __launch_bounds__(256, 2) structures(float *x) {
     before.parts[1] += cells[63 - t].parts[1];
     __syncthreads();
     x[t] = before.value + before.parts[1];
-}
-
-#define SYNC()                                                                                               \
-    do {                                                                                                     \
-        __syncthreads();                                                                                     \
-    } while (0)
-
-// split
-template <class T, int N> __global__ void dimensions(T *x, int n) {
-    __shared__ T all[N * 2 * 3];
-    const int size = N * 2;
-    T pair[2] = {1, 2}, total;
-    total = 0;
-    int rank = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z), *where = &rank;
-    n += threadIdx.x;
-#pragma unroll
-    for (int k = 0, step = 1; k < ROUNDS; k++, step <<= 1) {
-        all[rank % (size * 3)] = x[rank] + k;
-        SYNC();
-        pair[k & 1] += all[(rank + step) % (size * 3)];
-        if (k == SIDE || fixed > 3)
-            break;
-        if (k > 0)
-            __syncthreads();
-        else
-            total += pair[0] * index_here();
-        __syncthreads();
-    }
-    x[rank] = total + pair[1] + n + *where;
-}
-
-// split
-__global__ void moving(const int *in, int *x, int n) {
-    __shared__ int part[64];
-    in += blockIdx.x * n;
-    int left = n, *to = x + blockIdx.x * blockDim.x + threadIdx.x;
-    while (left > 0) {
-        part[threadIdx.x] = in[threadIdx.x % left];
-        __syncthreads();
-        if ((int)threadIdx.x < left)
-            *to += part[left - 1 - threadIdx.x % left];
-        left -= 4;
-        atomicAdd(&counter, part[0]);
-        __syncthreads();
-    }
-}
-
-// split
-__global__ void strides(const int *in, int *x, int n) {
-    __shared__ int bins[16];
-    bins[threadIdx.x % 16] = 0;
-    int i = threadIdx.x, seen = 0;
-    __syncthreads();
-    for (int k = threadIdx.x + 1; k < n; k += blockDim.x)
-        atomicAdd(&bins[k % 8], k), seen += in[k];
-    for (; i < n; i += 3)
-        if (i % 2)
-            atomicMax(&bins[8 + i % 8], i);
-    while (i < 2 * n) {
-        atomicAdd(&bins[i % 8], 1);
-        i += blockDim.x;
-    }
-    __syncthreads();
-    x[threadIdx.x] += seen + i + bins[threadIdx.x % 16];
 }
 
 // split
@@ -270,11 +200,6 @@ int main() {
     for (int n : {0, 1, 100, 150})
         early_return<<<3, 50, 50 * sizeof(int)>>>(data, n), show("early_return");
     structures<<<2, 64>>>((float *)data), show("structures");
-    dimensions<float, 4><<<1, dim3(4, 2, 3)>>>((float *)data, 5), show("three dimensions");
-    dimensions<int, 5><<<1, dim3(5, 3)>>>(data, 5), show("two dimensions");
-    for (int n : {1, 2, 17})
-        moving<<<3, 33>>>(data + 400, data, n), show("moving");
-    strides<<<1, 64>>>(data, data, 300), show("strides");
     in_function<<<1, 64>>>(data), show("in_function");
     counted<<<1, 64>>>(data), show("counted");
     two_branches<<<1, 64>>>(data), show("two_branches");

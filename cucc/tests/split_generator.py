@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Random kernels with barriers in uniform control flow, each once to be split into loops and once with fibers."""
+"""Random kernels with barriers in uniform control flow, to be run as loops and with fibers."""
 
 
 class Generator:
@@ -195,8 +195,8 @@ class Generator:
         self.loops -= 1
         return text
 
-    def kernels(self, number):
-        """The text of a pair of kernels of the same statements"""
+    def kernel(self, number):
+        """The text of a kernel"""
         self.own, self.fixed, self.same, self.arrays, self.kept = ["a", "step"], ["rank"], [], [], {"many"}
         self.warps = number % 3 == 2  # no barriers of the block
         body = "\n".join([self.exchange(), *[self.statement(3, False) for _ in range(8)], self.exchange()])
@@ -213,10 +213,7 @@ in += blockIdx.x * threads; out += blockIdx.x * threads;
 """
         if self.warps:
             body = body.replace("__syncthreads();", "__syncwarp();")
-        return "".join(
-            f"template <class T, int K> __global__ void {name}{number}{head}{extra}{body}\n}}\n"
-            for name, extra in (("split", ""), ("whole", "(void)[] {};\n"))
-        )
+        return f"template <class T, int K> __global__ void split{number}{head}{body}\n}}\n"
 
 
 PROLOGUE = """#include <cstdio>
@@ -258,32 +255,30 @@ __device__ void change_reference(unsigned &x, unsigned y) { x ^= y; }
 """
 
 MAIN = """
-template <class F> void run(F kernel, unsigned *to, dim3 block, int n) {
-    memset(to, 0, 4 * 400);
+unsigned *in, *out;
+template <class F> unsigned run(F kernel, dim3 block, int n) {
+    memset(out, 0, 4 * 400);
     for (int i = 0; i < 384; i++) in[i] = i * 2654435761u;
-    kernel<<<3, block>>>(in, to, to + 384, n, 5u);
+    kernel<<<3, block>>>(in, out, out + 384, n, 5u);
+    unsigned hash = cudaDeviceSynchronize();
+    for (int i = 0; i < 400; i++) hash = (hash ^ out[i]) * 16777619u;
+    return hash;
 }
 int main() {
     cudaMallocManaged(&in, 4 * 400);
-    cudaMallocManaged(&one, 4 * 400);
-    cudaMallocManaged(&two, 4 * 400);
+    cudaMallocManaged(&out, 4 * 400);
     const dim3 blocks[] = {{128}, {33}, {7, 5}, {4, 3, 3}, {1}, {2, 32}, {64, 2}};
-    int wrong = 0;
-    unsigned hash = 0;
+    for (dim3 block : blocks) for (int n : {1, 8}) {
+        printf("block %u %u %u, n %d\\n", block.x, block.y, block.z, n);
 """
 
 
 def program(rng, count):
-    """A program that runs `count` pairs of kernels with blocks of several shapes and compares the bits"""
+    """A program that prints the results of `count` kernels with blocks of several shapes"""
     generator = Generator(rng)
     # If no function asks for the thread's index, compilers may use vectors.
-    prologue = PROLOGUE.replace("INDEX", rng.choice(["threadIdx.x + 2 * threadIdx.y", "n / 3"]))
-    text = prologue + "".join(generator.kernels(k) for k in range(count)) + "unsigned *in, *one, *two;" + MAIN
+    text = PROLOGUE.replace("INDEX", rng.choice(["threadIdx.x + 2 * threadIdx.y", "n / 3"]))
+    text += "".join(generator.kernel(k) for k in range(count)) + MAIN
     for k in range(count):
-        text += f"""    for (dim3 block : blocks) for (int n : {{1, 8}}) {{
-        run(split{k}<unsigned, 3>, one, block, n); run(whole{k}<unsigned, 3>, two, block, n); cudaDeviceSynchronize();
-        for (int i = 0; i < 400; i++) hash = (hash ^ two[i]) * 16777619u;
-        if (memcmp(one, two, 1600)) wrong++, printf("kernel {k}, block %u %u %u, n %d\\n", block.x, block.y, block.z, n);
-    }}
-"""
-    return text + '    printf("%u %s\\n", hash, wrong ? "wrong" : "equal");\n    return wrong != 0;\n}\n'
+        text += f"""        printf("  kernel {k}: %u\\n", run(split{k}<unsigned, 3>, block, n));\n"""
+    return text + "    }\n}\n"
