@@ -24,13 +24,14 @@ template <class W> class Given {
 
   public:
     // `gaps`: some threads have returned, or return before they put their operand
-    Given(const W &w, bool gaps)
+    // Inlined, so that the compiler knows that nothing else accesses the object, and uses vectors.
+    __attribute__((always_inline)) Given(const W &w, bool gaps)
         : way(w),
           all(W::fibers ? single : (char *)current_block->keep((w.count + 95) / 32 * margin) + margin) {
         if (!W::fibers && (gaps || w.count % 32))
             std::memset((void *)all, 0xff, (w.count + 31) / 32 * margin);
     }
-    ~Given() {
+    __attribute__((always_inline)) ~Given() {
         if (!W::fibers)
             current_block->release(all - margin);
     }
