@@ -74,5 +74,6 @@ Variable *find_variable(Split *s, const Token *name);
 bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const Token **culprit);
 bool is_thread_x(Split *s, Token *first, const Token *end);
 void find_uniform(Split *s);
+void find_regions(Split *s, Node *top);
 
 #endif

@@ -462,3 +462,119 @@ void find_uniform(Split *s) {
                    is_uniform(s, v->init + 1, v->after, true, &culprit);
     }
 }
+
+// ---- which regions use which variables ----
+
+static void number_regions(Split *s, Node *node, int *region) {
+    bool open = false;
+    for (; node; node = node->next) {
+        if (node->kind == 'r') {
+            *region += !open;
+            open = !node->gives;
+            node->region = *region;
+            continue;
+        }
+        open = false;
+        number_regions(s, node->inside, region);
+        number_regions(s, node->other, region);
+    }
+}
+
+static void use_variables(Split *s, const Token *first, const Token *last, int region) {
+    for (const Token *i = first; i <= last; i++) {
+        Variable *v = kind(i) == IDENT && !is_member(i) ? find_variable(s, i) : NULL;
+        if (v && region >= 0)
+            v->used[region] = true;
+        if (v && region != v->region && (v->parameter || i > v->name))
+            v->crosses = true;
+    }
+}
+
+// Variables that a region computes again need those of their initial values.
+static bool use_again(Split *s) {
+    bool changed = false;
+    for (int n = 0; n < s->count; n++) {
+        const Variable *v = &s->variables[n];
+        for (const Token *i = v->init; v->crosses && v->again && i < v->after; i++) {
+            Variable *w = kind(i) == IDENT && !is_member(i) ? find_variable(s, i) : NULL;
+            if (w && !w->crosses && w->region >= 0) // v may be used outside of regions
+                w->crosses = changed = true;
+            for (int r = 0; w && r < s->regions; r++)
+                if (v->used[r] && !w->used[r] && r != v->region) {
+                    w->used[r] = changed = true;
+                    w->crosses |= r != w->region;
+                }
+        }
+    }
+    return changed;
+}
+
+// Numbers the regions, and finds the variables that are used in others than their own. An assignment to such
+// a variable that is uniform divides a region, so that others may cross; this is repeated until none does.
+void find_regions(Split *s, Node *top) {
+    for (bool changed = true; changed && !s->why;) {
+        s->regions = -1;
+        number_regions(s, top, &s->regions);
+        if (++s->regions > MOST) {
+            refuse(s, s->body, "it has too many barriers");
+            return;
+        }
+        for (int n = 0; n < s->count; n++) {
+            Variable *v = &s->variables[n];
+            memset(v->used, 0, sizeof v->used);
+            v->crosses = false;
+            for (int k = 0; k < s->nodes && !v->parameter; k++)
+                if (s->all[k]->kind == 'r' && s->all[k]->first <= v->name && v->name <= s->all[k]->last)
+                    v->region = s->all[k]->region;
+        }
+        for (int k = 0; k < s->nodes; k++) {
+            const Node *node = s->all[k];
+            if (node->kind != 'c')
+                use_variables(s, node->first, node->last, node->region);
+            else if (node->header)
+                use_variables(s, node->header, node->header->match, -1);
+        }
+        while (use_again(s)) {
+        }
+        changed = false;
+        for (int k = 0; k < s->nodes; k++) {
+            Node *node = s->all[k];
+            for (const Token *i = node->first; node->kind == 'r' && !node->is_declaration && i < node->last;
+                 i++) {
+                const Variable *v = kind(i) == IDENT && !is_member(i) ? find_variable(s, i) : NULL;
+                const Token *culprit;
+                if (!v || !v->uniform || !v->modified || !(v->crosses || v->region < 0) ||
+                    is_one_of(node->first, statement_words) || kind(node->first) == '{' ||
+                    !is_uniform(s, node->first, node->last, false, &culprit))
+                    continue;
+                node->kind = 'u';
+                node->region = -1;
+                changed = true;
+            }
+        }
+        for (int k = 0; k < s->nodes; k++) { // a constant that may be the size of an array
+            Node *node = s->all[k];
+            if (node->kind != 'r' || !node->is_declaration)
+                continue;
+            bool constant = true;
+            for (int n = 0; n < s->count; n++) {
+                const Variable *v = &s->variables[n];
+                if (v->name < node->first || v->name > node->last)
+                    continue;
+                constant &= v->crosses && v->is_const && v->is_integer && v->init && !v->is_array &&
+                            v->uniform && !v->modified;
+                for (const Token *i = v->init; constant && i < v->after; i++) {
+                    const Variable *w = kind(i) == IDENT ? find_variable(s, i) : NULL;
+                    constant = !is_one_of(i, " blockIdx blockDim gridDim ") && (!w || w == v || w->constant);
+                }
+            }
+            for (int n = 0; n < s->count && constant; n++)
+                if (s->variables[n].name >= node->first && s->variables[n].name <= node->last) {
+                    s->variables[n].constant = changed = true;
+                    s->variables[n].region = -1;
+                    node->kind = 'd';
+                    node->region = -1;
+                }
+        }
+    }
+}
