@@ -208,7 +208,7 @@ static const char *type_of(const Place *p, Token *i, const Token *end) {
 }
 
 // Gives the parameters of a template the arguments of the call. Returns false if one is not known.
-static bool take_template(Expansion *e, Place *p, Place *f, Token *list, Token *name, Token *open) {
+static bool take_template(Place *p, Place *f, Token *list, Token *name, Token *open) {
     Token *end = skip_angles(list, NULL), *given = name + 1 < open ? name + 2 : NULL;
     for (Token *i = list + 1; end && i < end; i++) {
         Token *comma = next_comma(i, end - 1), *next = given ? next_comma(given, open - 1) : NULL,
@@ -279,7 +279,7 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
             return false;
     const bool is_template = is(i, "template");
     if (is_template) {
-        if (!take_template(e, p, &f, i + 1, name, open))
+        if (!take_template(p, &f, i + 1, name, open))
             return false;
         i = skip_angles(i + 1, NULL);
     }
