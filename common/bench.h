@@ -339,7 +339,7 @@ template <size_t count> static inline bool bench_run(const Rung (&rungs)[count])
         return true;
 
     if (!has_limit) {
-        bench_limit.bytes = min_of(max_of((size_t)bench.work, (size_t)32), BENCH_READ) / 32 * 32;
+        bench_limit.bytes = (min_of((size_t)bench.work, BENCH_READ) / 32 + 1) * 32;
         HANDLE_ERROR(cudaMalloc(&bench_limit.memory, bench_limit.bytes));
         HANDLE_ERROR(cudaMemset(bench_limit.memory, 0x5a, bench_limit.bytes));
         limit.work = bench.reads ? bench.work : bench_limit.bytes;
