@@ -169,6 +169,7 @@ void parse_declarator(Unit *u, Token *i, Declaration *d, Text *alignment) {
             return;
         } else if (is(i, "template") && kind(i + 1) == '<') {
             d->is_template |= kind(i + 2) != '>';
+            d->is_specialization |= kind(i + 2) == '>';
             i = skip_template_arguments(i + 1);
         } else if (is(i, "requires")) {
             i = skip_requires(i);

@@ -12,7 +12,8 @@ static void make_internal(Unit *u, Token *name, const Declaration *d, const Scop
     if (d->extern_at)
         append_filled(&u->extern_names, " $name ", "name", word_of(name));
     else if (!u->extern_names.data || !is_one_of(name, u->extern_names.data))
-        insert_before(u, d->after_pointer ? scope->start : d->first_word, "static __attribute__((unused)) ");
+        insert_before(u, d->after_pointer ? scope->start : d->first_word, // a specialization cannot be static
+                      d->is_specialization ? "inline " : "static __attribute__((unused)) ");
 }
 
 // __device__ int f(int x) { … }  ->  int f(int x) { … }

@@ -108,7 +108,7 @@ typedef struct {
     Token *extern_at, *static_at; // these words
     Token *after_pointer;         // a memory space word after * or &, as in T *__device__ f();
     bool is_shared, is_constant, is_managed;
-    bool is_constexpr, is_inline, is_typedef, is_template, is_linkage;
+    bool is_constexpr, is_inline, is_typedef, is_template, is_specialization, is_linkage;
     bool is_definition; // it defines a class or an enumeration
     bool is_typed;      // a declarator has been parsed, so the type is complete
     // The last declarator that was parsed:

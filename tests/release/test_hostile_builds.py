@@ -108,7 +108,7 @@ def test_locales_and_clocks(tree, tmp_path, locale):
     settings = {"LC_ALL": name, "LOCPATH": str(tmp_path), "LANG": name}
     os.utime(tree / f"{HELLO}.cu", (time.time() + 1e8,) * 2 if locale == "C" else (6e8, 6e8))
     (tree / "bin" / HELLO).unlink()
-    assert compiled(run(tree, *MAKE[:2], HELLO, **settings)) == {HELLO}
+    assert compiled(make(tree, HELLO, **settings)) == {HELLO}
     assert "Hello, World!" in run(tree, f"bin/{HELLO}", **settings)
 
 

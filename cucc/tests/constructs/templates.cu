@@ -39,6 +39,15 @@ TEST(template_parameters) {
     GIVES(2 + 4, with_defaults<int, 3><<<1, 1>>>(2));
     GIVES(8, sfinae<<<1, 1>>>(1.0));
 }
+template <class T> __device__ T made(int) { return 0; }
+template <> __device__ int made(int x) { return x + 1; }
+template <> __device__ short2 made(int x) { return {(short)x, 0}; }
+__global__ void specialized() {
+    out[0] = made<int>(1) + made<short2>(10).x + made<char>(5);
+}
+TEST(specializations) {
+    GIVES(12, specialized<<<1, 1>>>());
+}
 __device__ constexpr int factorial(int n) {
     return n < 2 ? 1 : n * factorial(n - 1);
 }
