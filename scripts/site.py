@@ -134,9 +134,20 @@ def exercise(path):
     return f"<h2>Exercise {given.stars() * '★'}</h2>\n<p><code>make exercise {given.name}</code></p>\n{hints}"
 
 
+def printed(path):
+    """What a program printed and drew when `make run` ran it the last time, or nothing."""
+    base = f"{BUILD}/run/{path.removesuffix('.cu')}"
+    text = (ROOT / f"{base}.txt").read_text(errors="replace") if (ROOT / f"{base}.txt").exists() else ""
+    files = [
+        f"../{base}{ending}" for ending in (".png", ".webp", ".svg") if (ROOT / f"{base}{ending}").exists()
+    ]
+    images = "".join(f'<p><a href="{file}"><img src="{file}" alt="its picture" loading="lazy"></a></p>\n' for file in files)
+    return f"<h2>What it prints</h2>\n<pre>{escape(text)}</pre>\n{images}" if text else ""
+
+
 def beside(path):
-    """Below the source of a program: its drawings, the picture of a launch, its question, with the answer folded away, its exercise."""
-    html, file = markdown("".join(drawings(path))), f"trace/{path.removesuffix('.cu')}.svg"
+    """Below the source of a program: its output, its drawings, the picture of a launch, its question, with the answer folded away, its exercise."""
+    html, file = printed(path) + markdown("".join(drawings(path))), f"trace/{path.removesuffix('.cu')}.svg"
     for trace in [f"{folder}/{file}" for folder in (BUILD, "docs") if (ROOT / folder / file).exists()][:1]:
         image = f'<img src="../{trace}" class="wide" alt="blocks, barriers and memory accesses of a launch">'
         wide = WIDE.format("launch", f'<a href="../{trace}">{image}</a>')

@@ -46,6 +46,9 @@ def site(once):
         for tests in "tests", "cucc/tests":
             shutil.copytree(ROOT / tests, tree / tests, dirs_exist_ok=True)
         (tree / "chapter03/hostile.cu").write_text(HOSTILE)
+        (tree / "build/run/chapter05").mkdir(parents=True)
+        (tree / "build/run/chapter05/shared_bitmap.txt").write_text("0 < 1 & so on\n")
+        shutil.copy(next((ROOT / "docs").rglob("*.png")), tree / "build/run/chapter05/shared_bitmap.png")
         run(tree, "scripts/docs.py")
         assert " files" in make(tree, "site", f"SITE={folder}/site", "RUN=none")
         return folder / "site"
@@ -133,6 +136,16 @@ def test_a_ladder_shows_its_measurements_first(site):
     page = (site / "chapter05/dot_ladder.cu.html").read_text().split('<span id="L-1">')[0]
     assert re.search(r'src="../bench/results/[\w-]+/chapter05/dot.svg"', page) and "single launch" in page
     assert "Measured on" not in (site / "chapter05/dot.cu.html").read_text()
+
+
+def test_what_make_run_printed(site):
+    page = (site / "chapter05/shared_bitmap.cu.html").read_text()
+    assert (
+        "<pre>0 &lt; 1 &amp; so on\n</pre>" in page
+        and 'src="../build/run/chapter05/shared_bitmap.png"' in page
+    )
+    assert (site / "build/run/chapter05/shared_bitmap.png").exists()
+    assert "What it prints" not in (site / "chapter05/dot.cu.html").read_text()
 
 
 def test_an_exercise_has_its_hints_and_its_launch(site):
