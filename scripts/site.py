@@ -141,7 +141,9 @@ def printed(path):
     files = [
         f"../{base}{ending}" for ending in (".png", ".webp", ".svg") if (ROOT / f"{base}{ending}").exists()
     ]
-    images = "".join(f'<p><a href="{file}"><img src="{file}" alt="its picture" loading="lazy"></a></p>\n' for file in files)
+    images = "".join(
+        f'<p><a href="{file}"><img src="{file}" alt="its picture" loading="lazy"></a></p>\n' for file in files
+    )
     return f"<h2>What it prints</h2>\n<pre>{escape(text)}</pre>\n{images}" if text else ""
 
 
