@@ -715,7 +715,7 @@ void settings(int argc, char **argv) {
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     shared_bytes = prop.sharedMemPerBlockOptin - 1024;       // kernels also have static shared memory
-    part_bytes = prop.sharedMemPerMultiprocessor / 2 - 2048; // two blocks per multiprocessor
+    part_bytes = prop.sharedMemPerMultiprocessor / 2 - 2048; // two blocks with their static memory
     part_bytes = min_of(min_of(part_bytes, shared_bytes), 32 * BUILDERS * sizeof(Slot));
     tile_threads = tile_bytes(1024, 4096) <= shared_bytes ? 1024 : 256;
     for (auto kernel : {(const void *)partition, (const void *)sort_lookups, (const void *)build_parts,

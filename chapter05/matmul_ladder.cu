@@ -597,7 +597,8 @@ static void matmul_tensor(const float *a, const float *b, float *c, size_t m, si
     HANDLE_LAUNCH();
 }
 
-// The limit where there are tensor cores that rung 5 can use: its instructions alone, without memory
+// The limit of a device that can run rung 5: the wgmma instructions of that rung alone, on zeros in shared
+// memory
 const unsigned ALONE_TILES = BENCH_SIZE(1024, 1); // of each block
 
 __global__ void __launch_bounds__(CONSUMERS *WARPGROUP) multiply_alone(float *c) {

@@ -20,8 +20,7 @@
  * Differs: __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which is no
  *          longer guaranteed. Any size, not only powers of two. The times include all passes, down to one
  *          number. With --every nothing is timed; all sizes up to --size are checked.
- * Limit:   reads from device memory; the last rung leaves nothing. Up to some thousand elements one block
- *          would be enough.
+ * Limit:   reads from device memory; the last rung leaves nothing. A small array takes the time of a launch.
  * Bench:   4K 64K 1M 4M 32M 256M
  * Check:   --size 66003 | --size 300 --operator min --every
  */

@@ -14,8 +14,7 @@
  * Run:     ./bin/chapter10/copy_ladder
  * Differs: times are measured with the host's clock and include starting the threads. The destination
  *          has been written before, so no time is spent on page faults.
- * Limit:   the host's memory, which each byte crosses twice: once to the staging buffer, and once by the copy
- *          engine.
+ * Limit:   the host's memory: a byte is read, written to a staging buffer, and read again by the copy engine.
  * Bench:   4M 16M 64M 128M 256M
  * Check:   --size 2000003 --threads 2
  */

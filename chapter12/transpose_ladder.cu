@@ -16,8 +16,7 @@
  * Differs: the book shows a profiler's picture of such kernels, without code. chapter12/transpose prints
  *          the sectors and bank conflicts of the first three. Rungs 3 and 4 need widths and heights that
  *          are multiples of 4.
- * Limit:   copies within device memory; the last rung leaves the turns between reading and writing rows of a
- *          tile.
+ * Limit:   copies within device memory; the last rung leaves little.
  * Bench:   256 1024 4096 8192 16384
  * Check:   --size 65 --height 72 | --size 72 --height 65 | --size 100 --height 72
  */

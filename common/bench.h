@@ -21,9 +21,9 @@ enum BenchKind {
     RUNG,
     LIBRARY,    // a library that computes the same
     INACCURATE, // a library whose result is less accurate: verified and timed, but no row is compared with it
-    LIMIT,      // a part of the work that every solution must do, alone: not verified. The slowest one is
-                // the limit of the table, with which all rows are compared
-    ALONE       // another part of the work, alone: not verified, no row is compared with it
+    LIMIT, // a part of the work that no solution can leave out, timed alone and not verified. The slowest
+           // one is the limit of the table: "of limit" is a row's rate as a share of its rate
+    ALONE  // another part of the work, alone: not verified, no row is compared with it
 };
 
 // One row of the table.
@@ -134,8 +134,9 @@ static inline BenchDevice *bench_device(void) {
 
 // ---- limits ----
 
-// Reads memory, the first GiB again where there is more to read, and changes `out` if the exclusive or of the
-// words of a thread is 1, so that nvcc keeps the loads.
+// Reads n words of 16 bytes. The memory is at most BENCH_READ bytes; if n is more, it is read again from its
+// beginning. The result is stored in *out in a case that hardly occurs; without any use of it, nvcc would
+// remove the loads.
 const size_t BENCH_READ = (size_t)1 << 30;
 template <int threads> __global__ void bench_read_kernel(const int4 *data, size_t n, int *out) {
     int x = 0;

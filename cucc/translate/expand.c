@@ -30,7 +30,7 @@ typedef struct Place {
 
 typedef struct {
     Unit *u;
-    Token *kernel, *name; // the token before it, and its name
+    Token *kernel, *name; // the token before the kernel's declaration, and the kernel's name
     Text out;
     int number;
     const Token *where; // because of which the kernel cannot be expanded
@@ -116,7 +116,8 @@ static Token *enclosing(Token *i) { // the bracket in which it stands, or the en
     return i;
 }
 
-// True if there are warp operations, or, with `barriers`, barriers, also in functions that are called.
+// Returns whether the tokens from i to `last`, or a function that they call, contain a warp operation; with
+// `barriers`, whether they contain a warp operation or a barrier.
 static bool has_operations(Expansion *e, Token *i, const Token *last, bool barriers, int depth) {
     for (; i <= last && depth < 8; i++) {
         if (is_one_of(i, votes) || is_one_of(i, shuffles) ||
@@ -411,7 +412,8 @@ static void statements(Expansion *e, Place *p, Token *i, Token *end) {
     }
 }
 
-// Expands the kernels. Returns false if there was nothing to do.
+// Writes the source to *text, with the bodies of __device__ functions in place of their calls in kernels, and
+// warp operations as separate statements. Returns false if no kernel needs that.
 bool expand(Unit *u, Text *text) {
     const char *done = u->source.data;
     *text = empty_text();

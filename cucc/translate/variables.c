@@ -269,7 +269,7 @@ static bool is_constant(Split *s, const Token *name) {
 
 // ---- expressions ----
 
-// True if the expression is a multiple of blockDim.x.
+// Returns whether the expression is certainly a multiple of blockDim.x.
 static bool is_width(Split *s, Token *i, Token *end) {
     const Token *culprit;
     for (const Token *t = i; t < end; t++)

@@ -271,7 +271,8 @@ template <class... A> struct Arguments {
     static constexpr StoredCall stored = {copy, discard, addresses};
 };
 
-// Runs the body of a kernel, a lambda without captures. What depends on the body is compiled for each kernel.
+// Calls the body of a kernel, a lambda without captures, with the arguments of a launch. It is a template of
+// the body, so it is compiled once for each kernel; what depends only on the arguments stands above.
 template <class Body, class... A> struct Call {
     using Values = std::tuple<Stored<A>...>;
     // The kernel was split into loops: its body is told which threads to run.

@@ -13,9 +13,9 @@ uint64_t reduce(WarpOp op, uint64_t a, uint64_t b);
 
 template <class T> struct Type {};
 
-// The operands of one operation: of 8 bytes at most for each thread. Before the first and after the last
-// there is room for 32 more, which lanes read without using them, so that a shuffle is two loads and a
-// selection.
+// The operands of one warp operation, at most 8 bytes for each thread of the block. There is room for 32 more
+// before the first and after the last. So a shuffle can read the other lane's operand without testing whether
+// there is such a lane, and then choose between it and the lane's own operand.
 template <class W> class Given {
     static constexpr size_t margin = 32 * 8;
     const W &way;
@@ -23,7 +23,7 @@ template <class W> class Given {
     char *const all;
 
   public:
-    // `gaps`: some threads have returned, or return before they put their operand
+    // `gaps`: some threads have returned, or will return before they store an operand.
     // Inlined, so that the compiler knows that nothing else accesses the object, and uses vectors.
     __attribute__((always_inline)) Given(const W &w, bool gaps)
         : way(w),

@@ -31,7 +31,8 @@ struct Way {
 struct Loops : Way {
     static constexpr bool fibers = false;
     unsigned warps() const { return (count + 31) / 32; }
-    // A warp of a block whose rows are multiples of 32. `alone`: nothing is kept for the other threads.
+    // The threads of warp w, in a block whose rows are multiples of 32 threads. `alone`: values that live
+    // across a barrier are kept for these 32 threads only.
     Loops warp(unsigned w, bool alone = false) const {
         const unsigned t = 32 * w, i = t % columns, j = t / columns % rows, k = t / columns / rows;
         return {{i, j, k, i + 32, j + 1, k + 1, columns, rows, alone ? t : 0, alone ? 32 : count, false}};

@@ -8,7 +8,7 @@ struct SharedEntry {
     uint64_t block; // the block_number for which the pointer is valid
     void *pointer;
 };
-extern __thread SharedEntry *shared_table; // one entry for each __shared__ declaration
+extern __thread SharedEntry *shared_table; // of this worker thread; an entry for each __shared__ declaration
 extern __thread uint64_t block_number;     // how many blocks this worker thread has started
 
 // Returns the index of a new entry in shared_table, and adds the variable's size, in bytes, to *declared.
