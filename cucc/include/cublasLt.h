@@ -161,8 +161,8 @@ inline cublasStatus_t multiply(cublasLtMatmulDesc_t d, const void *alpha, const 
                     old = on_device ? load(beta, scale, 0) : host_beta;
         std::vector<float> product((size_t)m * n);
         for (int which = 0; which < to.count; which++) {
-            const auto fa = as_float(a.at(A, which), a.type, a.rows, a.columns, a.ld),
-                       fb = as_float(b.at(B, which), b.type, b.rows, b.columns, b.ld);
+            const auto fa = converted(a.at(A, which), a.type, a.rows, a.columns, a.ld),
+                       fb = converted(b.at(B, which), b.type, b.rows, b.columns, b.ld);
             cblas_sgemm(CblasColMajor, trans(opa), trans(opb), m, n, k, s, fa.data(), std::max(a.rows, 1),
                         fb.data(), std::max(b.rows, 1), 0, product.data(), std::max(m, 1));
             for (int j = 0; j < n; j++)

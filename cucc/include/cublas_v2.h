@@ -4,7 +4,8 @@
  * in cuBLAS. The functions check sizes and leading dimensions, and do their work in the order of the stream.
  *
  * Has levels 1 to 3 for float and double, the common functions for complex numbers, batches of products, and
- * cublasGemmEx and cublasHgemm for 16-bit inputs, which are converted to float; batches of LU factorizations.
+ * cublasGemmEx, cublasHgemm and cublasDotEx for 16-bit inputs, which are converted to float, and for bytes;
+ * batches of LU factorizations.
  * Other functions are not declared. A name with _v2 is the same function.
  */
 #pragma once
@@ -63,6 +64,7 @@ typedef enum {
     CUBLAS_COMPUTE_64F = 70,
     CUBLAS_COMPUTE_64F_PEDANTIC = 71,
     CUBLAS_COMPUTE_32I = 72,
+    CUBLAS_COMPUTE_32I_PEDANTIC = 73,
     CUBLAS_COMPUTE_32F_FAST_16F = 74,
     CUBLAS_COMPUTE_32F_FAST_16BF = 75,
     CUBLAS_COMPUTE_32F_FAST_TF32 = 77

@@ -111,9 +111,10 @@ CUDA_CPU_RETURN(__half2_raw, __nv_cvt_fp8x2_to_halfraw2,
     struct __attribute__((aligned(4))) __nv_fp8x4_##kind {                                                   \
         __nv_fp8x4_storage_t __x;                                                                            \
         __nv_fp8x4_##kind() = default;                                                                       \
-        explicit __nv_fp8x4_##kind(float4 p)                                                                 \
-            : __x(__nv_fp8x2_##kind(float2{p.x, p.y}).__x |                                                  \
-                  (unsigned)__nv_fp8x2_##kind(float2{p.z, p.w}).__x << 16) {}                                \
+        template <class Pair>                                                                                \
+        explicit __nv_fp8x4_##kind(Pair low, Pair high)                                                      \
+            : __x(__nv_fp8x2_##kind(low).__x | (unsigned)__nv_fp8x2_##kind(high).__x << 16) {}               \
+        explicit __nv_fp8x4_##kind(float4 p) : __nv_fp8x4_##kind(float2{p.x, p.y}, float2{p.z, p.w}) {}      \
         explicit operator float4() const {                                                                   \
             float v[4];                                                                                      \
             for (int i = 0; i < 4; i++)                                                                      \

@@ -141,6 +141,21 @@ __global__ void shuffle(int *x) {
     x[threadIdx.x] = __shfl_sync(~0u, (int)threadIdx.x, 3);
 }
 
+template <class T> struct Larger {
+    static __device__ T of(T a, T b) { return a > b ? a : b; }
+};
+template <template <class> class F, class T> __device__ T of_warp(T x) {
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        x = F<T>::of(x, __shfl_xor_sync(~0u, x, lanes));
+    return x;
+}
+
+// split
+__global__ void template_parameter(int *x) {
+    __syncthreads();
+    x[threadIdx.x] = of_warp<Larger, int>(x[threadIdx.x]);
+}
+
 // fibers: threads may wait in 'f', or it is not known here
 template <class F> __global__ void functor(int *x, F f) {
     __syncthreads();
@@ -209,6 +224,7 @@ int main() {
     from_parameter<<<1, 64>>>(data, 1), show("from_parameter");
     lock<<<2, 64>>>(data), show("lock");
     shuffle<<<1, 64>>>(data), show("shuffle");
+    template_parameter<<<1, 64>>>(data), show("template_parameter");
     functor<<<1, 64>>>(data, [] __device__(int x) { return x; }), show("functor");
     hidden<<<1, 64>>>(data), show("hidden");
     reference<<<1, 64>>>(data), show("reference");

@@ -9,25 +9,33 @@ namespace blas {
 inline bool is_real(cudaDataType type) {
     return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F;
 }
-CUDA_CPU_RETURN(size_t, size_of, (cudaDataType type), type == CUDA_R_32F ? 4 : 2)
-inline float load(const void *p, cudaDataType type, size_t i) {
-    return type == CUDA_R_32F   ? ((const float *)p)[i]
-           : type == CUDA_R_16F ? widen<10>(((const uint16_t *)p)[i])
-                                : widen<7>(((const uint16_t *)p)[i]);
+CUDA_CPU_RETURN(size_t, size_of, (cudaDataType type),
+                type == CUDA_R_8I                          ? 1
+                : type == CUDA_R_32F || type == CUDA_R_32I ? 4
+                                                           : 2)
+template <class T = float> T load(const void *p, cudaDataType type, size_t i) {
+    return type == CUDA_R_32F   ? (T)((const float *)p)[i]
+           : type == CUDA_R_32I ? (T)((const int *)p)[i]
+           : type == CUDA_R_8I  ? (T)((const signed char *)p)[i]
+           : type == CUDA_R_16F ? (T)widen<10>(((const uint16_t *)p)[i])
+                                : (T)widen<7>(((const uint16_t *)p)[i]);
 }
-inline void store(void *p, cudaDataType type, size_t i, float value) {
+template <class T> void store(void *p, cudaDataType type, size_t i, T value) {
     if (type == CUDA_R_32F)
-        ((float *)p)[i] = value;
+        ((float *)p)[i] = (float)value;
+    else if (type == CUDA_R_32I)
+        ((int *)p)[i] = (int)(long long)value;
     else
-        ((uint16_t *)p)[i] =
-            type == CUDA_R_16F ? narrow<10>(value, Rounding::nearest) : narrow<7>(value, Rounding::nearest);
+        ((uint16_t *)p)[i] = type == CUDA_R_16F ? narrow<10>((float)value, Rounding::nearest)
+                                                : narrow<7>((float)value, Rounding::nearest);
 }
-// Converts a matrix to float. The leading dimension of the result is `rows`.
-inline std::vector<float> as_float(const void *p, cudaDataType type, int rows, int columns, int ld) {
-    std::vector<float> matrix((size_t)rows * columns);
+// Converts a matrix to float or double. The leading dimension of the result is `rows`.
+template <class T = float>
+std::vector<T> converted(const void *p, cudaDataType type, int rows, int columns, int ld) {
+    std::vector<T> matrix((size_t)rows * columns);
     for (int j = 0; j < columns; j++)
         for (int i = 0; i < rows; i++)
-            matrix[i + (size_t)j * rows] = load(p, type, i + (size_t)j * ld);
+            matrix[i + (size_t)j * rows] = load<T>(p, type, i + (size_t)j * ld);
     return matrix;
 }
 
@@ -43,6 +51,71 @@ struct Compute {
     operator cublasComputeType_t() const { return type; }
 };
 
+// The matrices of a batch, of one type: at equal distances, or where an array in device memory says
+struct Batch {
+    const void *first;
+    long long stride;
+    const void *const *list;
+    cudaDataType type;
+    int ld;
+    void *at(int which) const {
+        return (void *)(list ? list[which] : (const char *)first + which * stride * (long long)size_of(type));
+    }
+};
+
+// C = alpha op(A) op(B) + beta C for each of a batch, computed in T, with scalars of type `scalars`
+template <class T>
+cublasStatus_t products(const char *call, cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb,
+                        int m, int n, int k, const void *alpha, Batch A, Batch B, const void *beta, Batch C,
+                        int count, cudaDataType scalars) {
+    const bool on_device = handle->pointers == CUBLAS_POINTER_MODE_DEVICE;
+    const T host_alpha = on_device ? 0 : load<T>(alpha, scalars, 0),
+            host_beta = on_device ? 0 : load<T>(beta, scalars, 0);
+    return run(call, handle, [=] {
+        const T a = on_device ? load<T>(alpha, scalars, 0) : host_alpha,
+                b = on_device ? load<T>(beta, scalars, 0) : host_beta;
+        const int rows_a = rows_of(opa, m, k), rows_b = rows_of(opb, k, n);
+        std::vector<T> product((size_t)m * n);
+        for (int which = 0; which < count; which++) {
+            const auto fa = converted<T>(A.at(which), A.type, rows_a, rows_of(opa, k, m), A.ld);
+            const auto fb = converted<T>(B.at(which), B.type, rows_b, rows_of(opb, n, k), B.ld);
+            const auto gemm = [&](auto function) {
+                function(CblasColMajor, trans(opa), trans(opb), m, n, k, a, fa.data(), rows_a ? rows_a : 1,
+                         fb.data(), rows_b ? rows_b : 1, 0, product.data(), m ? m : 1);
+            };
+            if constexpr (std::is_same_v<T, double>)
+                gemm(cblas_dgemm);
+            else
+                gemm(cblas_sgemm);
+            for (int j = 0; j < n; j++)
+                for (int i = 0; i < m; i++) {
+                    const size_t at = i + (size_t)j * C.ld;
+                    store<T>(C.at(which), C.type, at,
+                             product[i + (size_t)j * m] +
+                                 (b == 0 ? 0 : b * load<T>(C.at(which), C.type, at)));
+                }
+        }
+    });
+}
+
+// Finds how products of these types are computed.
+inline cublasStatus_t gemm_ex(const char *call, cublasHandle_t handle, cublasOperation_t opa,
+                              cublasOperation_t opb, int m, int n, int k, const void *alpha, Batch A, Batch B,
+                              const void *beta, Batch C, int count, cublasComputeType_t compute) {
+    CUDA_CPU_VALID(count >= 0 && product_fits(opa, opb, m, n, k, A.ld, B.ld, C.ld));
+    const bool half = compute == CUBLAS_COMPUTE_16F || compute == CUBLAS_COMPUTE_16F_PEDANTIC,
+               whole = compute == CUBLAS_COMPUTE_32I || compute == CUBLAS_COMPUTE_32I_PEDANTIC,
+               full = compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
+    // Sums of products of bytes are exact in double.
+    if (A.type == CUDA_R_8I && B.type == CUDA_R_8I && !half && !full &&
+        C.type == (whole ? CUDA_R_32I : CUDA_R_32F))
+        return products<double>(call, handle, opa, opb, m, n, k, alpha, A, B, beta, C, count, C.type);
+    if (!is_real(A.type) || !is_real(B.type) || !is_real(C.type) || whole || full)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    return products<float>(call, handle, opa, opb, m, n, k, alpha, A, B, beta, C, count,
+                           half ? CUDA_R_16F : CUDA_R_32F);
+}
+
 } // namespace blas
 } // namespace cuda_cpu
 
@@ -51,42 +124,23 @@ CUDA_CPU_FUNCTION(GemmStridedBatchedEx, cublasOperation_t opa, cublasOperation_t
                   const void *B, cudaDataType type_b, int ldb, long long stride_b, const void *beta, void *C,
                   cudaDataType type_c, int ldc, long long stride_c, int count,
                   cuda_cpu::blas::Compute compute, cublasGemmAlgo_t) {
-    CUDA_CPU_VALID(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));
     if (type_a == CUDA_R_64F && type_b == CUDA_R_64F && type_c == CUDA_R_64F &&
         (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC))
         return cublasDgemmStridedBatched(handle, opa, opb, m, n, k, (const double *)alpha, (const double *)A,
                                          lda, stride_a, (const double *)B, ldb, stride_b,
                                          (const double *)beta, (double *)C, ldc, stride_c, count);
-    const bool half = compute == CUBLAS_COMPUTE_16F || compute == CUBLAS_COMPUTE_16F_PEDANTIC;
-    if (!cpu::is_real(type_a) || !cpu::is_real(type_b) || !cpu::is_real(type_c) ||
-        compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC ||
-        compute == CUBLAS_COMPUTE_32I)
-        return CUBLAS_STATUS_NOT_SUPPORTED;
-    // The scalars have the type of the computation.
-    const bool on_device = handle->pointers == CUBLAS_POINTER_MODE_DEVICE;
-    const auto scalar = [half](const void *p) { return cpu::load(p, half ? CUDA_R_16F : CUDA_R_32F, 0); };
-    const float host_alpha = on_device ? 0 : scalar(alpha), host_beta = on_device ? 0 : scalar(beta);
-    return cpu::run(__func__, handle, [=] {
-        const float a = on_device ? scalar(alpha) : host_alpha, b = on_device ? scalar(beta) : host_beta;
-        const int rows_a = cpu::rows_of(opa, m, k), columns_a = cpu::rows_of(opa, k, m);
-        const int rows_b = cpu::rows_of(opb, k, n), columns_b = cpu::rows_of(opb, n, k);
-        std::vector<float> product((size_t)m * n);
-        for (int which = 0; which < count; which++) {
-            const auto fa = cpu::as_float((const char *)A + which * stride_a * cpu::size_of(type_a), type_a,
-                                          rows_a, columns_a, lda);
-            const auto fb = cpu::as_float((const char *)B + which * stride_b * cpu::size_of(type_b), type_b,
-                                          rows_b, columns_b, ldb);
-            cblas_sgemm(CblasColMajor, cpu::trans(opa), cpu::trans(opb), m, n, k, a, fa.data(),
-                        rows_a ? rows_a : 1, fb.data(), rows_b ? rows_b : 1, 0, product.data(), m ? m : 1);
-            char *const c = (char *)C + which * stride_c * cpu::size_of(type_c);
-            for (int j = 0; j < n; j++)
-                for (int i = 0; i < m; i++) {
-                    const size_t at = i + (size_t)j * ldc;
-                    cpu::store(c, type_c, at,
-                               product[i + (size_t)j * m] + (b == 0 ? 0 : b * cpu::load(c, type_c, at)));
-                }
-        }
-    });
+    return cuda_cpu::blas::gemm_ex(__func__, handle, opa, opb, m, n, k, alpha,
+                                   {A, stride_a, nullptr, type_a, lda}, {B, stride_b, nullptr, type_b, ldb},
+                                   beta, {C, stride_c, nullptr, type_c, ldc}, count, compute);
+}
+CUDA_CPU_FUNCTION(GemmBatchedEx, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+                  const void *alpha, const void *const A[], cudaDataType type_a, int lda,
+                  const void *const B[], cudaDataType type_b, int ldb, const void *beta, void *const C[],
+                  cudaDataType type_c, int ldc, int count, cuda_cpu::blas::Compute compute,
+                  cublasGemmAlgo_t) {
+    return cuda_cpu::blas::gemm_ex(__func__, handle, opa, opb, m, n, k, alpha, {nullptr, 0, A, type_a, lda},
+                                   {nullptr, 0, B, type_b, ldb}, beta, {nullptr, 0, C, type_c, ldc}, count,
+                                   compute);
 }
 CUDA_CPU_FUNCTION(GemmEx, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
                   const void *alpha, const void *A, cudaDataType type_a, int lda, const void *B,
@@ -109,9 +163,37 @@ CUDA_CPU_FUNCTION(HgemmStridedBatched, cublasOperation_t opa, cublasOperation_t 
                                       CUDA_R_16F, ldb, stride_b, beta, C, CUDA_R_16F, ldc, stride_c, count,
                                       CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
 }
+CUDA_CPU_FUNCTION(HgemmBatched, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+                  const __half *alpha, const __half *const A[], int lda, const __half *const B[], int ldb,
+                  const __half *beta, __half *const C[], int ldc, int count) {
+    return cublasGemmBatchedEx(handle, opa, opb, m, n, k, alpha, (const void *const *)A, CUDA_R_16F, lda,
+                               (const void *const *)B, CUDA_R_16F, ldb, beta, (void *const *)C, CUDA_R_16F,
+                               ldc, count, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+}
 CUDA_CPU_FUNCTION(SgemmEx, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
                   const float *alpha, const void *A, cudaDataType type_a, int lda, const void *B,
                   cudaDataType type_b, int ldb, const float *beta, void *C, cudaDataType type_c, int ldc) {
     return cublasGemmEx(handle, opa, opb, m, n, k, alpha, A, type_a, lda, B, type_b, ldb, beta, C, type_c,
                         ldc, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+
+// The inner product of two vectors of one type, computed in float; all three types are the same.
+CUDA_CPU_FUNCTION(DotEx, int n, const void *x, cudaDataType type_x, int incx, const void *y,
+                  cudaDataType type_y, int incy, void *result, cudaDataType type_result,
+                  cudaDataType compute) {
+    if (type_x == CUDA_R_64F && type_y == type_x && type_result == type_x && compute == type_x)
+        return cublasDdot(handle, n, (const double *)x, incx, (const double *)y, incy, (double *)result);
+    if (!cuda_cpu::blas::is_real(type_x) || type_y != type_x || type_result != type_x ||
+        compute != CUDA_R_32F)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    return cuda_cpu::blas::status_of(cuda_cpu::library_call(
+        __func__, handle->stream,
+        [=] {
+            float sum = 0;
+            for (int64_t i = 0; i < n; i++)
+                sum += cuda_cpu::blas::load(x, type_x, incx < 0 ? (i + 1 - n) * incx : i * incx) *
+                       cuda_cpu::blas::load(y, type_x, incy < 0 ? (i + 1 - n) * incy : i * incy);
+            cuda_cpu::blas::store(result, type_x, 0, sum);
+        },
+        handle->pointers == CUBLAS_POINTER_MODE_HOST));
 }

@@ -283,6 +283,47 @@ TEST(halves) {
     EXPECT(full.back() == std::vector<float>(m * n, 6));
 }
 
+// Products of bytes are exact: 2 A B - C in whole numbers, and A B in float; the matrices are found by
+// pointers.
+TEST(bytes) {
+    const Handle h;
+    const int m = pick(1, 9), n = pick(1, 9), k = pick(1, 300), two = 2, minus = -1;
+    const float one = 1, zero = 0;
+    std::vector<signed char> host_a(m * k), host_b(k * n);
+    for (auto *list : {&host_a, &host_b})
+        for (signed char &x : *list)
+            x = (signed char)pick(-128, 127);
+    const Array<signed char> a(host_a), b(host_b);
+    const Array<int> whole(std::vector<int>(m * n, 1000));
+    const Array<float> real(m * n);
+    const Array<const void *> list_a({a.device}), list_b({b.device});
+    const Array<void *> list_c({real.device});
+    CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device, CUDA_R_8I, m, b.device, CUDA_R_8I,
+                      k, &minus, whole.device, CUDA_R_32I, m, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT));
+    CALL(cublasGemmBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, list_a.device, CUDA_R_8I, m,
+                             list_b.device, CUDA_R_8I, k, &zero, list_c.device, CUDA_R_32F, m, 1,
+                             CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    const auto found = whole.back();
+    const auto as_real = real.back();
+    for (int i = 0; i < m * n; i++) {
+        int sum = 0;
+        for (int l = 0; l < k; l++)
+            sum += host_a[i % m + l * m] * host_b[l + i / m * k];
+        EXPECT(found[i] == 2 * sum - 1000 && as_real[i] == (float)sum);
+    }
+}
+
+TEST(dot_of_halves) {
+    const Handle h;
+    const Array<__half> x({__half(1.0f), __half(2.0f), __half(3.0f)}), y({__half(4.0f), __half(5.0f)});
+    __half result;
+    CALL(cublasDotEx(h, 2, x.device, CUDA_R_16F, 2, y.device, CUDA_R_16F, -1, &result, CUDA_R_16F,
+                     CUDA_R_32F));
+    EXPECT((float)result == 1 * 5 + 3 * 4);
+    EXPECT(cublasDotEx(h, 2, x.device, CUDA_R_16F, 2, y.device, CUDA_R_32F, 1, &result, CUDA_R_16F,
+                       CUDA_R_32F) == CUBLAS_STATUS_NOT_SUPPORTED);
+}
+
 // D = epilogue(2 op(A) op(B) + 3 C + bias) against loops in double
 TEST(epilogues) {
     const HandleOf<cublasLtHandle_t, cublasLtCreate, cublasLtDestroy> h;

@@ -94,4 +94,6 @@ TEST(vectors) {
     EXPECT(__nv_cvt_bfloat16raw2_to_fp8x2(__floats2bfloat162_rn(1, -2), __NV_NOSAT, __NV_E4M3) == two.__x);
     const float4 four = float4(__nv_fp8x4_e5m2(float4{1, 2, 3, -4}));
     EXPECT(four.x == 1 && four.y == 2 && four.z == 3 && four.w == -4);
+    EXPECT(__nv_fp8x4_e4m3(__floats2half2_rn(1, 2), __floats2half2_rn(3, -4)).__x ==
+           __nv_fp8x4_e4m3(float4{1, 2, 3, -4}).__x);
 }
