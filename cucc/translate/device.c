@@ -67,9 +67,10 @@ static void translate_variables(Unit *u, Declaration *d) {
         if (d->is_function)
             break;
     }
-    if (constants == 0 || constants == count)
+    if ((constants == 0 || constants == count) && kind(d->first_word - 1) != '}')
         insert_before(u, d->first_word, constants ? read_only : attribute);
-    else // const int a = 1, *b; a is const and b is not, so each variable gets an attribute of its own
+    else // each variable gets an attribute of its own: const int a = 1, *b; (a is const and b is not) and
+         // struct {…} __device__ c; (the attribute would apply to the type)
         for (size_t n = 0; n < count; n++)
             insert_after(u, variables[n].last,
                          fill(" $attribute", "attribute", variables[n].is_const ? read_only : attribute));

@@ -43,7 +43,7 @@ void translate(Unit *u) {
             u->scopes[++u->depth] = (Scope){'p', i + 1, s->open};
         } else if (closes(i)) {
             u->depth--;
-            if (kind(i) == '}')
+            if (kind(i) == '}' && s->kind != 'c') // variables may follow the definition of a class
                 s[-1].start = i + 1;
         } else if (kind(i) == ';') {
             s->start = i + 1;

@@ -32,6 +32,16 @@ __global__ void shared_types() {
 TEST(types_of_shared_variables) {
     GIVES(1 + 2 + 6 + 1 + 1 + 3 + 5 + 6 + 7, shared_types<<<1, 1>>>());
 }
+struct Two { __host__ __device__ operator int() const { return 2; } } __device__ two;
+constexpr struct { int a; } __constant__ seven __attribute__((unused)) = {7};
+__global__ void after_a_class() {
+    struct { int w; } __shared__ late, both[2];
+    late.w = 4, both[1].w = 5;
+    out[0] = late.w + both[1].w + two + seven.a;
+}
+TEST(variables_after_the_definition_of_a_class) {
+    GIVES(4 + 5 + 2 + 7, after_a_class<<<1, 1>>>());
+}
 __global__ void shared_in_a_switch(int w) {
     switch (w) {
     case 1:
