@@ -63,7 +63,7 @@ REFUSED = {
     """,
     "cannot parse this declaration at '('": "void k() { if (a) __shared__ int x; }",
     "cannot parse this declaration at ';'": """
-        void k() { __shared__ x; } | void k() { __shared__; } | void k() { __shared__ int; } | __device__; | struct S { } __device__ s;
+        void k() { __shared__ x; } | void k() { __shared__; } | void k() { __shared__ int; } | __device__;
         int x; __global__ x;
     """,
     "cannot parse this declaration at '}'": "void k() { __shared__ int x }",

@@ -182,6 +182,7 @@ void parse_declarator(Unit *u, Token *i, Declaration *d, Text *alignment) {
             d->name = i;
             i = skip_class_head(i, NULL);
             d->is_definition |= kind(i) == '{';
+            d->is_late |= kind(i) == '{' && !d->first_word;
             i = kind(i) == '{' ? i->match + 1 : i;
         } else if (kind(i) == IDENT) {
             note_word(u, d, i);

@@ -67,7 +67,7 @@ static void translate_variables(Unit *u, Declaration *d) {
         if (d->is_function)
             break;
     }
-    if ((constants == 0 || constants == count) && kind(d->first_word - 1) != '}')
+    if ((constants == 0 || constants == count) && !d->is_late)
         insert_before(u, d->first_word, constants ? read_only : attribute);
     else // each variable gets an attribute of its own: const int a = 1, *b; (a is const and b is not) and
          // struct {…} __device__ c; (the attribute would apply to the type)

@@ -236,8 +236,8 @@ static bool take_template(Place *p, Place *f, Token *list, Token *name, Token *o
         }
         if (!text || kind(word) != IDENT)
             return false;
-        change(f,
-               (Change){word, NULL, is_one_of(i, " class template typename ") ? text : fill("($x)", "x", text), NULL});
+        change(f, (Change){word, NULL,
+                           is_one_of(i, " class template typename ") ? text : fill("($x)", "x", text), NULL});
         i = comma;
     }
     return end;

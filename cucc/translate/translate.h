@@ -110,6 +110,7 @@ typedef struct {
     bool is_shared, is_constant, is_managed;
     bool is_constexpr, is_inline, is_typedef, is_template, is_specialization, is_linkage;
     bool is_definition; // it defines a class or an enumeration
+    bool is_late;       // the address space comes after this definition
     bool is_typed;      // a declarator has been parsed, so the type is complete
     // The last declarator that was parsed:
     Token *name;
