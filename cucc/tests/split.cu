@@ -141,6 +141,25 @@ __global__ void shuffle(int *x) {
     x[threadIdx.x] = __shfl_sync(~0u, (int)threadIdx.x, 3);
 }
 
+// fibers: the mask of a warp operation is not that of all lanes
+__global__ void other_mask(int *x, unsigned half) {
+    {
+        const unsigned mask = 0xffffffff;
+        x[threadIdx.x] += __shfl_sync(mask, x[threadIdx.x], 1);
+    }
+    const unsigned mask = threadIdx.x % 32 < 16 ? half : ~half;
+    __syncthreads();
+    x[threadIdx.x] += __ballot_sync(mask, threadIdx.x % 3 == 0);
+}
+
+// fibers: the mask of a warp operation is not that of all lanes
+__global__ void changed_mask(int *x) {
+    unsigned mask = 0xffffffff;
+    __syncthreads();
+    mask = threadIdx.x % 2 ? 0xaaaaaaaa : ~0xaaaaaaaa;
+    x[threadIdx.x] += __reduce_add_sync(mask, threadIdx.x);
+}
+
 template <class T> struct Larger {
     static __device__ T of(T a, T b) { return a > b ? a : b; }
 };
@@ -224,6 +243,8 @@ int main() {
     from_parameter<<<1, 64>>>(data, 1), show("from_parameter");
     lock<<<2, 64>>>(data), show("lock");
     shuffle<<<1, 64>>>(data), show("shuffle");
+    other_mask<<<1, 64>>>(data, 0xffff), show("other_mask");
+    changed_mask<<<1, 64>>>(data), show("changed_mask");
     template_parameter<<<1, 64>>>(data), show("template_parameter");
     functor<<<1, 64>>>(data, [] __device__(int x) { return x; }), show("functor");
     hidden<<<1, 64>>>(data), show("hidden");

@@ -130,6 +130,29 @@ static bool has_operations(Expansion *e, Token *i, const Token *last, bool barri
     return false;
 }
 
+static bool is_full(Expansion *e, Token *i, const Token *end);
+
+// const unsigned ALL = ~0u; True if the declaration that this name refers to gives it the mask of all lanes,
+// and nothing changes it. When in doubt, false.
+static bool is_full_variable(Expansion *e, Token *name) {
+    Token *t = name - 1;
+    while (kind(t) != END && !(same_word(t, name) && !is_member(t) &&
+                               (kind(t - 1) == IDENT || kind(t - 1) == ',' || kind(t + 1) == '='))) {
+        // Goes to the tokens before, but not into blocks that end there. The ) before a { ends parameters.
+        t = closes(t) && !(kind(t) == ')' && kind(t + 1) == '{') ? t->match : t;
+        t--;
+    }
+    if (kind(t - 1) != IDENT || is(t - 1, "return") || kind(t + 1) != '=' || same_word(t + 2, t) ||
+        !is_full(e, t + 2, next_comma(t + 2, statement_end(t))))
+        return false;
+    Split probe = {.u = e->u};
+    const Token *open = enclosing(t), *end = kind(open) == END ? e->u->end : open->match;
+    for (Token *i = t + 1; i < end; i++)
+        if (same_word(i, t) && !is_member(i) && use_of(&probe, &(Variable){0}, i) != 'r')
+            return false;
+    return true;
+}
+
 static bool is_full(Expansion *e, Token *i, const Token *end) {
     char *text = spelling(i, end);
     for (char *c = text; *c; c++)
@@ -139,10 +162,7 @@ static bool is_full(Expansion *e, Token *i, const Token *end) {
     if (is_one_of(&(Token){.text = text, .length = (uint32_t)strlen(text), .kind = IDENT},
                   " 0xffffffff ~0 -1 "))
         return true;
-    for (Token *t = e->u->begin; end == i + 1 && kind(i) == IDENT && t < i; t++) // const unsigned ALL = ~0u;
-        if (same_word(t, i) && kind(t + 1) == '=' && is_full(e, t + 2, statement_end(t)))
-            return true;
-    return false;
+    return end == i + 1 && kind(i) == IDENT && is_full_variable(e, i);
 }
 
 // True if the call at token i is evaluated whenever the statement is: not at one side of ? : && || or a

@@ -181,7 +181,7 @@ static bool assigns(const Token *i) { // at an operator after an operand: = += <
 }
 
 // What an occurrence of a variable does: 'r' reads it, 'w' assigns to it, '&' may give others access to it.
-static char use_of(Split *s, const Variable *v, Token *i) {
+char use_of(Split *s, const Variable *v, Token *i) {
     const Token *before = i - 1;
     Token *after = i + 1;
     while (kind(after) == '.' || kind(after) == '[' || kind(after) == ARROW) {
