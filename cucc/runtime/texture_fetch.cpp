@@ -32,13 +32,18 @@ struct Place {
     int next;
 };
 
+long long floor_of(double x) { // without a call of the C library
+    const long long whole = (long long)x;
+    return whole - (x < (double)whole);
+}
+
 Place place_of(const Texture &t, float x, int size) {
     const float position = t.normalized_coordinates ? x * (float)size : x;
     if (!(std::fabs(position) <= 0x1p40f)) // NaN, or far outside the texture
         return {position > 0 ? 1ll << 40 : position < 0 ? -(1ll << 40) : 0, 0};
     if (!t.filtered)
-        return {(long long)std::floor(position), 0};
-    const long long fixed = (long long)std::floor((double)position * 256 - 128 + 0.5);
+        return {floor_of(position), 0};
+    const long long fixed = floor_of((double)position * 256 - 128 + 0.5);
     return {fixed >> 8, (int)(fixed & 255)};
 }
 
@@ -60,6 +65,8 @@ void weigh_corners(int x, int y, int z, int weights[8]) {
 // Applies an address mode: returns the index of the texel to read, or -1 for the border colour.
 int address(long long texel, int size, cudaTextureAddressMode mode) {
     const auto modulo = [&](long long n) { return ((texel % n) + n) % n; };
+    if (texel >= 0 && texel < size)
+        return (int)texel;
     switch (mode) {
     case cudaAddressModeWrap:
         return (int)modulo(size);
@@ -68,7 +75,7 @@ int address(long long texel, int size, cudaTextureAddressMode mode) {
         return (int)(in_period < size ? in_period : 2ll * size - 1 - in_period);
     }
     case cudaAddressModeBorder:
-        return texel >= 0 && texel < size ? (int)texel : -1;
+        return -1;
     default:
         return (int)std::clamp(texel, 0ll, (long long)size - 1);
     }
@@ -185,7 +192,8 @@ struct LevelSampler {
         weigh_corners(i.next, j.next, k.next, weights);
         for (int c = 0; c < t.components; ++c) {
             values[c] = -0.0; // adding to it keeps the sign of 0
-            for (int corner = 0; corner < 1 << dimensions; ++corner)
+            const int corners = i.next | j.next | k.next ? 1 << dimensions : 1;
+            for (int corner = 0; corner < corners; ++corner)
                 if (weights[corner]) // so that infinity in the other texels does not count, as on a GPU
                     values[c] += weights[corner] / 256.0 *
                                  component(t, l, i.texels[corner & 1], j.texels[corner >> 1 & 1],

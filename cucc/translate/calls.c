@@ -37,7 +37,8 @@ static bool is_parameter(const Token *i, const Token *open) {
 
 // Finds all functions of the text. A call is not followed by a body.
 static void find_functions(Unit *u) {
-    static const char no_functions[] = " __attribute__ __attribute noexcept decltype alignas requires ";
+    static const char no_functions[] =
+        " __attribute__ __attribute noexcept decltype alignas requires constexpr ";
     for (Token *i = u->begin; i < u->end; i++) {
         if (kind(i) != IDENT || kind(i + 1) != '(' || is_one_of(i, statement_words) ||
             is_one_of(i, type_words) || is_one_of(i, no_functions) || is(i - 1, "operator"))
@@ -148,6 +149,22 @@ bool is_lanes(const Token *i) { // cu_s1.put, cu_s2.meet
     return kind(i) == IDENT && strncmp(i->text, "cu_s", 4) == 0 && i->text[4] <= '9' && kind(i + 1) == '.';
 }
 
+// False if the name at token i cannot mean this function, although it has this name: a variable may have the
+// name of a function of this back end.
+static bool may_mean(Unit *u, Token *i, const Function *f) {
+    const Token *open = kind(i + 1) == '<' ? skip_angles(i + 1, NULL) : i + 1;
+    if (!open || kind(open) != '(') // the address of a function, or a variable
+        return !is_ours(i) && !is_ours(f->name);
+    if (is_ours(i))
+        return is_ours(f->name);
+    const Token *around = f->name;
+    while (kind(around) != '{' && kind(around) != END)
+        around = closes(around) ? around->match - 1 : around - 1;
+    // A function of the program hides those in classes and namespaces of this back end.
+    return !is_ours(f->name) || is_member(i) || kind(i - 1) == SCOPE || kind(around) == END ||
+           !only_function(u, i);
+}
+
 // Looks for a wait in the body of a function and in the functions that are called there. Returns the name or
 // the word that says why threads may have to wait; null if they do not.
 static const Token *find_wait(Unit *u, const Token *parameters, Token *body, bool in_kernel) {
@@ -167,7 +184,8 @@ static const Token *find_wait(Unit *u, const Token *parameters, Token *body, boo
                 return i - 1;
             continue;
         }
-        const bool call = kind(i + 1) == '(' && !is_one_of(i, statement_words) && !is_one_of(i, type_words);
+        const bool call = kind(i + 1) == '(' && !is_one_of(i, statement_words) && !is_one_of(i, type_words) &&
+                          !is(i, "constexpr");
         if (is_quick_atomic(i)) { // adding 0 reads the value, perhaps in a loop until it changes
             const Token *close = call ? i[1].match : i;
             if (call && kind(close - 2) == ',' && kind(close - 1) == NUMBER && close[-1].text[0] == '0')
@@ -182,7 +200,7 @@ static const Token *find_wait(Unit *u, const Token *parameters, Token *body, boo
             !is_type(u, i))
             return i;
         for (; f && f < functions + function_count && same_word(f->name, i); f++) {
-            if (f->seen || f->name->system)
+            if (f->seen || f->name->system || !may_mean(u, i, f))
                 continue;
             f->seen = true;
             for (const Token *t = f->open; t < f->open->match && !is_ours(t); t++)
@@ -211,6 +229,12 @@ const Token *waits_elsewhere(Unit *u, const Token *parameters, Token *body) {
 
 // True if the function may change a variable that is given to it as an argument.
 bool may_take_reference(Unit *u, const Token *name) {
+    if (kind(name) == '>') { // f<3>(x)
+        int depth = 0;
+        do
+            depth += (kind(name) == '>') - (kind(name) == '<');
+        while (--name, depth > 0 && kind(name) && !strchr(";{}()", kind(name)));
+    }
     if (kind(name) != IDENT)
         return true;
     if (is_one_of(name, statement_words) || is_one_of(name, type_words) || is_quick_atomic(name) ||
