@@ -57,7 +57,7 @@ class thread_group {
 };
 
 // The threads of this block.
-class thread_block : public thread_group {
+class [[maybe_unused]] thread_block : public thread_group {
   public:
     struct arrival_token {};
 

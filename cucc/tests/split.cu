@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Kernels with barriers: the comment before each says how it runs, as cucc --explain prints it.
 // test_split.py compares that, and what the program prints with both ways of running a barrier.
+#include <cooperative_groups.h>
 #include <cstdio>
+
+namespace cg = cooperative_groups;
 
 struct Cell {
     float value;
@@ -160,6 +163,34 @@ __global__ void changed_mask(int *x) {
     x[threadIdx.x] += __reduce_add_sync(mask, threadIdx.x);
 }
 
+__device__ int total(int x, int *shared, cg::thread_block cta) {
+    shared[threadIdx.x] = x;
+    cg::sync(cta);
+    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            shared[threadIdx.x] += shared[threadIdx.x + half];
+        cg::sync(cta);
+    }
+    return shared[0];
+}
+
+// split
+__global__ void block_groups(int *x) {
+    __shared__ int shared[64];
+    auto block = cg::this_thread_block();
+    const int sum = total(x[threadIdx.x], shared, block);
+    block.sync();
+    x[threadIdx.x] = sum + shared[threadIdx.x];
+}
+
+// fibers: threads may wait in 'sync', or it is not known here
+__global__ void tile_groups(int *x) {
+    auto tile = cg::tiled_partition<4>(cg::this_thread_block());
+    const int left = x[threadIdx.x];
+    tile.sync();
+    x[threadIdx.x ^ 1] += left;
+}
+
 template <class T> struct Larger {
     static __device__ T of(T a, T b) { return a > b ? a : b; }
 };
@@ -245,6 +276,8 @@ int main() {
     shuffle<<<1, 64>>>(data), show("shuffle");
     other_mask<<<1, 64>>>(data, 0xffff), show("other_mask");
     changed_mask<<<1, 64>>>(data), show("changed_mask");
+    block_groups<<<1, 64>>>(data), show("block_groups");
+    tile_groups<<<1, 64>>>(data), show("tile_groups");
     template_parameter<<<1, 64>>>(data), show("template_parameter");
     functor<<<1, 64>>>(data, [] __device__(int x) { return x; }), show("functor");
     hidden<<<1, 64>>>(data), show("hidden");

@@ -72,7 +72,8 @@ static Function *first_function(Unit *u, const Token *name) {
 }
 
 static bool is_ours(const Token *i) { // in a header of this back end
-    return memmem(i->file->name, i->file->length, "/cuda_cpu/", 10) != NULL;
+    return memmem(i->file->name, i->file->length, "/cuda_cpu/", 10) != NULL ||
+           memmem(i->file->name, i->file->length, "/cooperative_groups", 19) != NULL;
 }
 
 // The name of the only function of this name; null if there is none, or several, or it is of a library

@@ -6,6 +6,7 @@
  *                                             sum += cu_s1.shuffle_down(cu_r, cu_x, …<decltype(x)>{}, 1);
  *     if (__any_sync(~0u, x > 0)) …       ->  cu_s2.put_number(cu_r, cu_x, (int)(x > 0) != 0); cu_s2.meet(…);
  *                                             if ((cu_s2.get(cu_r, cu_x) != 0 ? 1 : 0)) …
+ *     cg::sync(block);                        __syncthreads();
  *     y = block_sum(x);                       float cu_c3; { float cu_3x = x; … cu_c3 = cu_3x; } y = cu_c3;
  *
  * A region ends after put (cuda_cpu/lanes.h). A kernel with anything else, such as other masks than that of
@@ -110,17 +111,37 @@ static Token *call_of(Token *i) { // the ( of f(…) or f<…>(…)
     return open && kind(open) == '(' ? open : NULL;
 }
 
+static Token *declared(Token *name);
+
 static Token *enclosing(Token *i) { // the bracket in which it stands, or the end of the text
     while (!opens(i) && kind(i) != END)
         i = closes(i) ? i->match - 1 : i - 1;
     return i;
 }
 
+// True for the word sync of cg::sync(block) and block.sync(), where `block` is a variable of type
+// thread_block
+static bool is_block_sync(Token *i) {
+    if (!is(i, "sync") || kind(i + 1) != '(')
+        return false;
+    const bool member = kind(i - 1) == '.';
+    Token *name = member ? i - 2 : i + 2, *close = i[1].match;
+    if (kind(name) != IDENT || close != (member ? i + 2 : i + 3))
+        return false;
+    const Token *t = declared(name), *type = kind(t - 1) == '&' ? t - 2 : t - 1;
+    if (is(type, "thread_block"))
+        return true;
+    while (is(type, "auto") && kind(t) != ';' && kind(t) != END)
+        if (is(t++, "this_thread_block") && kind(t) == '(')
+            return kind(t->match + 1) == ';';
+    return false;
+}
+
 // Returns whether the tokens from i to `last`, or a function that they call, contain a warp operation; with
 // `barriers`, whether they contain a warp operation or a barrier.
 static bool has_operations(Expansion *e, Token *i, const Token *last, bool barriers, int depth) {
     for (; i <= last && depth < 8; i++) {
-        if (is_one_of(i, votes) || is_one_of(i, shuffles) ||
+        if (is_one_of(i, votes) || is_one_of(i, shuffles) || is_block_sync(i) ||
             (barriers && is_one_of(i, " __syncthreads __syncwarp ")))
             return true;
         Token *f = call_of(i) ? only_function(e->u, i) : NULL, *body = f ? find_body(f + 1) : NULL;
@@ -132,16 +153,24 @@ static bool has_operations(Expansion *e, Token *i, const Token *last, bool barri
 
 static bool is_full(Expansion *e, Token *i, const Token *end);
 
-// const unsigned ALL = ~0u; True if the declaration that this name refers to gives it the mask of all lanes,
-// and nothing changes it. When in doubt, false.
-static bool is_full_variable(Expansion *e, Token *name) {
+// The name in the declaration that a name refers to, in the scopes around it; or another occurrence of the
+// name that is not known to be none
+static Token *declared(Token *name) {
     Token *t = name - 1;
-    while (kind(t) != END && !(same_word(t, name) && !is_member(t) &&
-                               (kind(t - 1) == IDENT || kind(t - 1) == ',' || kind(t + 1) == '='))) {
+    while (kind(t) != END &&
+           !(same_word(t, name) && !is_member(t) &&
+             (kind(t - 1) == IDENT || kind(t - 1) == ',' || kind(t - 1) == '&' || kind(t + 1) == '='))) {
         // Goes to the tokens before, but not into blocks that end there. The ) before a { ends parameters.
         t = closes(t) && !(kind(t) == ')' && kind(t + 1) == '{') ? t->match : t;
         t--;
     }
+    return t;
+}
+
+// const unsigned ALL = ~0u; True if the declaration that this name refers to gives it the mask of all lanes,
+// and nothing changes it. When in doubt, false.
+static bool is_full_variable(Expansion *e, Token *name) {
+    Token *t = declared(name);
     if (kind(t - 1) != IDENT || is(t - 1, "return") || kind(t + 1) != '=' || same_word(t + 2, t) ||
         !is_full(e, t + 2, next_comma(t + 2, statement_end(t))))
         return false;
@@ -332,6 +361,8 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
             if (stop != argument + 1 || kind(argument) != IDENT)
                 return false;
             change(&f, (Change){x, NULL, value, type_of(p, argument, stop)});
+        } else if (is(x - 1, "thread_block")) { // there is only one block
+            change(&f, (Change){x, NULL, "::cooperative_groups::this_thread_block()", NULL});
         } else {
             const char *own = fill("cu_$k$x", "k", k, "x", word_of(x));
             const char *its = changed(&f, t + is(t, "const"), x);
@@ -384,10 +415,19 @@ static void inside(Expansion *e, Place *p, Token *i, Token *last) { // what a br
     append_text(&e->out, wrap ? "} " : "");
 }
 
+static bool is_sync_statement(Token *i, const Token *last) { // cg::sync(block); or block.sync();
+    while (kind(i) == IDENT && (kind(i + 1) == SCOPE || kind(i + 1) == '.'))
+        i += 2;
+    return is_block_sync(i) && i[1].match + 1 == last;
+}
+
 static void statement(Expansion *e, Place *p, Token *i, Token *last) {
     const bool result = is(i, "return") && p->result;
     if (!has_operations(e, i, last, false, 0) && !result) {
         copy(p, &e->out, i, last + 1, true);
+    } else if (is_sync_statement(i, last)) {
+        append_text(&e->out, "__syncthreads()");
+        copy(p, &e->out, last, last + 1, true);
     } else if (kind(i) == '{') {
         copy(p, &e->out, i, i + 1, true);
         statements(e, p, i + 1, i->match);
