@@ -9,6 +9,7 @@
  * Terms:   mutex, critical section, atomic operation, compare-and-swap, memory fence, partial sum,
  *          atomicCAS, acquire, release, memory ordering, lock-free
  * Book:    A.1.2
+ * Build:   nvcc -o dot appendix_a/dot.cu common/lib/[a-z]*.c
  * Run:     ./bin/appendix_a/dot --ordered
  * Differs: an atomic exchange unlocks; fences, init() and release(): see lock.h. A second kernel uses
  *          atomicAdd(). --ordered counts the different sums of 100 runs, also in order. --naive-lock shows

@@ -8,6 +8,7 @@
  *          of a chain. Inserting an entry at the head of a chain takes two writes.
  * Terms:   hash table, hash function, hash bucket, collision, chaining, load factor, host
  * Book:    A.2.2
+ * Build:   nvcc -o hashtable_cpu appendix_a/hashtable_cpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/appendix_a/hashtable_cpu --keys words --hash multiply
  * Differs: the values are filled in; the time is elapsed time. After verify_table() a complete check must
  *          find each key once, with its value and in its own bucket. --hash and --keys try other functions

@@ -9,6 +9,7 @@
  * Terms:   mutex, critical section, lock contention, hash table, hash bucket, chaining, collision,
  *          lockstep
  * Book:    A.2.3 and A.2.4
+ * Build:   nvcc -o hashtable_gpu appendix_a/hashtable_gpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/appendix_a/hashtable_gpu --locks 32
  * Differs: the values are filled in, and each key is checked, as in hashtable_cpu. Options build the table
  *          without locks, without turns, with fewer locks, another hash function or other keys; the kernel

@@ -17,6 +17,7 @@
  *          look-ups: 0 lists (rung 1, then a thread per look-up); 1 open addressing (a look-up reads a
  *          sector); 2 parts in shared memory (faster build, the same look-ups); 3 sorted parts (no long
  *          probe sequences in a full table); 4 sorted look-ups (they find the sectors in the L2 cache)
+ * Build:   nvcc -o hashtable_ladder appendix_a/hashtable_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/appendix_a/hashtable_ladder --load 0.8 --fill random
  * Differs: the book's table and the lists of rung 1 keep all pairs of equal keys; open addressing keeps the
  *          pair with the smallest value. Clearing the table is part of the time. The second table adds the

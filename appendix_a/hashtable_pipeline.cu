@@ -9,6 +9,7 @@
  *          stays as slow as it was.
  * Terms:   hash table, hash bucket, chaining, host, device, lock-free, Amdahl's law, speedup
  * Book:    A.2.5 (after the book)
+ * Build:   nvcc -o hashtable_pipeline appendix_a/hashtable_pipeline.cu common/lib/[a-z]*.c
  * Run:     ./bin/appendix_a/hashtable_pipeline
  * Differs: the book says this in its text and has no program for it. Entries are indices instead of pointers,
  *          so a table can be copied. One atomic exchange inserts an entry, without a lock, because no

@@ -8,6 +8,7 @@
  * Terms:   device properties, compute capability, multiprocessor, warp, theoretical bandwidth,
  *          peer-to-peer access, texture
  * Book:    3.3
+ * Build:   nvcc -o enum_gpu chapter03/enum_gpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter03/enum_gpu
  * Differs: CUDA 13 removed clock rate, copy overlap, kernel timeout and compute mode; they are attributes
  *          now. Adds figures per multiprocessor (MP), memory clock, bandwidth, L2 cache, versions, peer

@@ -6,6 +6,7 @@
  *          is a CUDA C program too. Nothing here runs on a device.
  * Terms:   host, device, nvcc
  * Book:    3.2.1
+ * Build:   nvcc -o hello_world chapter03/hello_world.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter03/hello_world
  */
 #include "../common/book.h"

@@ -7,6 +7,7 @@
  *          always returns a device, so the program has to check whether it meets the requirements.
  * Terms:   device properties, compute capability, current device, device
  * Book:    3.4
+ * Build:   nvcc -o set_gpu chapter03/set_gpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter03/set_gpu --major 9 --minor 0
  * Differs: requires compute capability 9.0. All devices of today meet the book's 1.3, so cudaChooseDevice
  *          could return any; --major, --minor and --memory set other requirements. Prints which devices

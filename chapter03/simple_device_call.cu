@@ -8,6 +8,7 @@
  * Terms:   device function, __device__, __global__, kernel, launch, device memory, function pointer,
  *          recursion
  * Book:    3.2.3 (archive)
+ * Build:   nvcc -o simple_device_call chapter03/simple_device_call.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter03/simple_device_call --a 2 --b 7 --via pointer
  * Differs: the two numbers are options, and --via calls in other ways, by a kernel below the line. Devices of
  *          compute capability 1 had neither pointers to functions nor recursion; all later ones have both.

@@ -7,6 +7,7 @@
  *          run, and it returns no error, so the program asks for errors afterwards.
  * Terms:   kernel, launch, __global__, asynchronous launch, synchronization, host, device
  * Book:    3.2.2
+ * Build:   nvcc -o simple_kernel chapter03/simple_kernel.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter03/simple_kernel
  * Differs: the launch is checked. The book's program prints its greeting even where the kernel could
  *          not run.

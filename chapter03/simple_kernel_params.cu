@@ -7,6 +7,7 @@
  *          device pointer around but not dereference it.
  * Terms:   kernel, launch, device pointer, device memory, cudaMalloc, cudaMemcpy, cudaFree
  * Book:    3.2.3
+ * Build:   nvcc -o simple_kernel_params chapter03/simple_kernel_params.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter03/simple_kernel_params --a 2 --b 7
  * Differs: the two numbers are options.
  * Check:   --a 4 --b -9

@@ -7,6 +7,7 @@
  *          number and steps by the number of cores, the stride.
  * Terms:   vector addition, host, host thread, stride
  * Book:    4.2.1 (CPU)
+ * Build:   nvcc -o add_loop_cpu chapter04/add_loop_cpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter04/add_loop_cpu --size 1000
  * Differs: the version for two cores, which the book describes, runs too, on two host threads.
  * Check:   --size 1001

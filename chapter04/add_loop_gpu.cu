@@ -7,6 +7,7 @@
  *          element.
  * Terms:   kernel, launch, grid, block, blockIdx, device memory
  * Book:    4.2.1 (GPU)
+ * Build:   nvcc -o add_loop_gpu chapter04/add_loop_gpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter04/add_loop_gpu --size 1000 --fill device
  * Differs: with --fill device a kernel makes the inputs in device memory, and the time of that is shown
  *          beside the time of the loop on the host and the copies.

@@ -6,6 +6,7 @@
  *          steps by the number of blocks, gridDim.x, so that any grid covers a vector of any length.
  * Terms:   grid-stride loop, blockIdx, gridDim, block, grid, vector addition
  * Book:    4.2.1 (archive)
+ * Build:   nvcc -o add_loop_long chapter04/add_loop_long.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter04/add_loop_long --size 1M
  * Differs: the length is an option and may exceed 2^31, so the index is a size_t.
  * Check:   --size 1001

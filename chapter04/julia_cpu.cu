@@ -7,6 +7,7 @@
  *          after the other; julia_gpu replaces them with a grid of blocks.
  * Terms:   Julia set, complex plane, host
  * Book:    4.2.2 (CPU)
+ * Build:   nvcc -o julia_cpu chapter04/julia_cpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter04/julia_cpu --output julia.png
  * Differs: size, scale, c, the colors and the number of iterations are options, and --animate moves c towards
  *          the origin and back. Half the size is not rounded down, so a size of 1 does not divide by 0.

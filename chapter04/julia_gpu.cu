@@ -7,6 +7,7 @@
  *          to the Julia set. The kernel calls device functions, also those of a structure.
  * Terms:   two-dimensional grid, dim3, blockIdx, gridDim, Julia set, complex plane, device function
  * Book:    4.2.2 (GPU)
+ * Build:   nvcc -o julia_gpu chapter04/julia_gpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter04/julia_gpu --output julia.png
  * Differs: size, scale, c, the colors and the number of iterations are options, and --animate moves c towards
  *          the origin and back. Half the size is not rounded down, so a size of 1 does not divide by 0.

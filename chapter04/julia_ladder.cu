@@ -12,6 +12,7 @@
  * Rungs:   0 book (one block per pixel); 1 two-dimensional blocks (16 x 16 threads); 2 square warps (8 x 4
  *          pixels: less divergence); 3 fewer operations (same rounding); 4 fewer tests (after 10 steps,
  *          unrolled); 5 symmetry (z and -z, middle first)
+ * Build:   nvcc -o julia_ladder chapter04/julia_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter04/julia_ladder --size 1000
  * Differs: four Julia sets are drawn, or with --real and --imag that of another c. The rate of every rung
  *          counts the iterations that the book's kernel computes for the picture. The time includes the

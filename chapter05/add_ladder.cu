@@ -12,6 +12,7 @@
  * Rungs:   0 book (grid-stride loop, 128 blocks of 128 threads); 1 full occupancy (one element per thread);
  *          2 vectorized loads (int4, four elements per thread); 3 more loads in flight (eight elements per
  *          thread); 4 streaming stores (cache hint __stcs, 1024 threads per block)
+ * Build:   nvcc -o add_ladder chapter05/add_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/add_ladder
  * Limit:   reads from device memory; the last rung leaves nothing. A small vector takes the time of a launch.
  * Bench:   4K 64K 1M 16M 256M

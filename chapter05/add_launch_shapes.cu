@@ -8,6 +8,7 @@
  *          threads.
  * Terms:   launch, grid, block, thread, grid-stride loop, multiprocessor, effective bandwidth, tail
  * Book:    5.2.1 (course)
+ * Build:   nvcc -o add_launch_shapes chapter05/add_launch_shapes.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/add_launch_shapes --size 64K
  * Differs: a kernel of the course multiplies blockIdx.x by gridDim.x, where blockDim.x is right; in its
  *          launch both are 128. --wrong-index counts the elements that this leaves out elsewhere, --rounded-

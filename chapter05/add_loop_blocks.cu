@@ -7,6 +7,7 @@
  *          most 1024 threads.
  * Terms:   thread, threadIdx, block, vector addition
  * Book:    5.2.1
+ * Build:   nvcc -o add_loop_blocks chapter05/add_loop_blocks.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/add_loop_blocks --size 1000
  * Check:   --size 1001
  */

@@ -10,6 +10,7 @@
  * Terms:   bank conflict, bank, shared memory, broadcast, padding, warp, lane, stride, latency
  * Book:    5.3.1 (course)
  * After:   chapter05/divergence
+ * Build:   nvcc -o bank_conflicts chapter05/bank_conflicts.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/bank_conflicts
  * Differs: a CPU has no banks, so the cycles on the CPU back end show no conflicts. Devices of compute
  *          capability 1, which one of the courses used, had 16 banks, and half a warp read at a time.

@@ -10,6 +10,7 @@
  *          predication
  * Book:    5.3.1 (course)
  * After:   chapter05/dynamic_shared
+ * Build:   nvcc -o divergence chapter05/divergence.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/divergence --steps 10000
  * Differs: on the CPU back end the lanes of a warp always run one after the other, so the cycles do not
  *          depend on the number of paths.

@@ -9,6 +9,7 @@
  *          (docs/book-vs-today.md has the times).
  * Terms:   shared memory, barrier, tree reduction, partial sum, grid-stride loop, closed form
  * Book:    5.3.1
+ * Build:   nvcc -o dot chapter05/dot.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dot --size 1M --sweep
  * Differs: the program compares the result with the closed form, within the error that rounding can cause.
  * Check:   --size 1001

@@ -13,6 +13,7 @@
  * Rungs:   0 book (tree reduction in shared memory, 32 blocks); 1 full occupancy (8 blocks per
  *          multiprocessor); 2 warp shuffles (reduction in registers, two barriers); 3 vectorized loads
  *          (float4, eight in flight per thread); 4 single launch (last-block reduction of the partial sums)
+ * Build:   nvcc -o dot_ladder chapter05/dot_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dot_ladder --size 256M
  * Differs: the rounding error is compared with a bound that follows from the longest chain of additions.
  *          --fill selects data that are hard to sum. The time of a rung whose partial sums the host

@@ -8,6 +8,7 @@
  *          compute the right one until the compiler or the device changes.
  * Terms:   divergent barrier, barrier, __syncthreads, deadlock, warp divergence, tree reduction
  * Book:    5.3.1 (optimized incorrectly)
+ * Build:   nvcc -o dot_wrong_barrier chapter05/dot_wrong_barrier.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dot_wrong_barrier
  * Differs: the kernel runs in a child process, which is ended after --time-limit seconds. The status is 1
  *          whatever the sum is, since no result of this kernel is reliable (docs/errata.md: what devices do

@@ -9,6 +9,7 @@
  * Terms:   dynamic shared memory, shared memory, barrier, launch, block
  * Book:    5.3.1 (course)
  * After:   chapter05/memory_kinds
+ * Build:   nvcc -o dynamic_shared chapter05/dynamic_shared.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dynamic_shared --size 40
  * Check:   --size 40 | --size 9900
  */

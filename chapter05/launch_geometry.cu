@@ -10,6 +10,7 @@
  * Terms:   launch, grid, block, dim3, gridDim, blockDim, blockIdx, threadIdx, thread index, warp, lane,
  *          two-dimensional grid
  * Book:    5.2.2 (course)
+ * Build:   nvcc -o launch_geometry chapter05/launch_geometry.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/launch_geometry --map --grid-x 4 --grid-y 4 --block-x 3 --block-y 3
  * Differs: for thread (3,5) of block (12,8) in blocks of 16 x 16 the book counts 128 threads above it. There
  *          are 8 * 16 + 5 = 133. A size of 0, which one of the courses allows, is an error of the launch.

@@ -9,6 +9,7 @@
  * Terms:   matrix product, stride, cache line, host
  * Book:    5.3.1 (course)
  * After:   chapter05/bank_conflicts
+ * Build:   nvcc -o matmul_cpu chapter05/matmul_cpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/matmul_cpu --columns
  * Check:   --size 50 | --size 33 --columns
  */

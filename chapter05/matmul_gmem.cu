@@ -8,6 +8,7 @@
  * Terms:   matrix product, global memory, two-dimensional grid, dim3, coalesced access, sector, tail
  * Book:    5.3.1 (course)
  * After:   chapter05/matmul_cpu
+ * Build:   nvcc -o matmul_gmem chapter05/matmul_gmem.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/matmul_gmem --size 2000 --columns
  * Check:   --size 50
  */

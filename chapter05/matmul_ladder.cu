@@ -15,6 +15,7 @@
  * Rungs:   0 global memory (one thread per element); 1 tiles (shared by the threads of a block); 2 registers
  *          (8 x 8 elements per thread); 3 vectorized loads (float4, no bank conflicts); 4 asynchronous
  *          copies (three stages, warp tiles, 16 x 8); 5 tensor cores (each float as three bfloat16 numbers)
+ * Build:   nvcc -o matmul_ladder chapter05/matmul_ladder.cu common/lib/[a-z]*.c -arch=sm_90a
  * Run:     ./bin/chapter05/matmul_ladder --size 8192
  * Differs: any shape. The error of an element is printed relative to the sum of the |a[i][j] * b[j][k]| in
  *          its dot product. --fill selects data with large rounding errors.

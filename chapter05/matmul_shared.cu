@@ -10,6 +10,7 @@
  *          padding, arithmetic intensity
  * Book:    5.3.1 (course)
  * After:   chapter05/matmul_gmem
+ * Build:   nvcc -o matmul_shared chapter05/matmul_shared.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/matmul_shared --size 1000 --tile 25
  * Differs: any width: tiles are padded with zeros. The course asks for a tile that divides the width;
  *          --truncate shows what happens otherwise, and ends with status 1.

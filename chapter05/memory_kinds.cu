@@ -12,6 +12,7 @@
  *          memory, latency, L2 cache, __device__, __constant__
  * Book:    5.3.1 (course)
  * After:   chapter05/dot_gmem
+ * Build:   nvcc -o memory_kinds chapter05/memory_kinds.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/memory_kinds
  * Differs: on the CPU back end all kinds are ordinary memory in the caches of the CPU, and the registers and
  *          the local memory of a kernel are not known. L1 cache and shared memory are one memory on the chip;

@@ -12,6 +12,7 @@
  *          instruction-level parallelism
  * Book:    5.3.1 (course)
  * After:   chapter05/matmul_shared
+ * Build:   nvcc -o occupancy chapter05/occupancy.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/occupancy --shared 8192
  * Differs: the occupancy calls are compared with limits computed here, which also give the last table, for
  *          numbers of registers that no kernel of this program needs. The CPU back end has no registers.

@@ -16,6 +16,7 @@
  *          unrolling (block size as template parameter); 6 coarsening (grid-stride loop, at most 512
  *          blocks); 7 vectorized loads (int4, eight in flight, warp shuffles); 8 single pass (sum and block
  *          count in one atomicAdd)
+ * Build:   nvcc -o reduction chapter05/reduction.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/reduction --size 256M
  * Differs: __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which is no
  *          longer guaranteed. Any size, not only powers of two. The times include all passes, down to one

@@ -7,6 +7,7 @@
  *          whole blocks, so threads beyond the edge of the picture return at once.
  * Terms:   block, thread, two-dimensional grid, dim3, threadIdx, blockDim, tail
  * Book:    5.2.2
+ * Build:   nvcc -o ripple chapter05/ripple.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/ripple --output ripple.webp
  * Differs: the size is an option and need not be a multiple of 16. Dragging in the window moves the centre,
  *          which the kernel therefore gets as arguments.

@@ -10,6 +10,7 @@
  * Book:    5.2.2 (ladder)
  * Rungs:   0 book (16 x 16 threads); 1 vectorized stores (four pixels per thread); 2 fast intrinsics (fewer
  *          instructions); 3 symmetry (two rows at once)
+ * Build:   nvcc -o ripple_ladder chapter05/ripple_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/ripple_ladder --size 1024
  * Differs: one frame is drawn, and it stays on the device. The rate counts the bytes of the picture. The
  *          time includes the launch: the last row is a kernel that does nothing.

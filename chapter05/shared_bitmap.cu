@@ -8,6 +8,7 @@
  *          condition: the picture depends on the order in which the threads run.
  * Terms:   shared memory, barrier, __syncthreads, race condition, data race, dim3
  * Book:    5.3.2
+ * Build:   nvcc -o shared_bitmap chapter05/shared_bitmap.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/shared_bitmap --output spheres.png
  * Differs: the book's DataBlock is left out, since nothing reads it. --no-sync draws without the barrier and
  *          ends with status 1 when the picture is wrong: on the CPU back end half of the values are read too

@@ -8,6 +8,7 @@
  *          different words they are.
  * Terms:   constant memory, __constant__, broadcast, warp, lane, global memory, coalesced access, latency
  * Book:    6.2.4 (after the book)
+ * Build:   nvcc -o constant_divergence chapter06/constant_divergence.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/constant_divergence
  * Differs: the book describes this in its text, for the half warps of 16 threads of its time, and has no
  *          program for it. A CPU has no constant memory, so the cycles on the CPU back end do not grow.

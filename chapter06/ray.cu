@@ -9,6 +9,7 @@
  *          other. Two events, time stamps that the device records, measure the time between them.
  * Terms:   constant memory, __constant__, broadcast, warp, event, elapsed time, ray tracing
  * Book:    6.2.3
+ * Build:   nvcc -o ray chapter06/ray.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/ray --output ray.png
  * Differs: the nearest sphere is drawn; the page's kernel does not store the depth it compares with, so
  *          the last sphere covers the others. Constant memory is not faster today, since global memory

@@ -9,6 +9,7 @@
  *          elapsed time
  * Book:    6.3.1 (course)
  * After:   chapter06/ray
+ * Build:   nvcc -o ray_animated chapter06/ray_animated.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/ray_animated --output ray_animated.webp
  * Picture: yes
  * Check:   --size 100 --frames 2 | --size 9 --frames 2 --spheres 2000

@@ -13,6 +13,7 @@
  *          32 x 32 (larger blocks); 3 global, 32 x 32 (larger blocks); 4 vectorized stores (four pixels per
  *          thread); 5 culling (a tile per warp); 6 list per block (in shared memory); 7 hidden spheres
  *          (behind one that covers a tile)
+ * Build:   nvcc -o ray_ladder chapter06/ray_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/ray_ladder --size 1024
  * Differs: 20 and 1000 spheres are drawn, or as many as --spheres says. The nearest one is drawn, as in ray.
  *          The rate counts the bytes of the picture. The time includes the launch: the last row is a

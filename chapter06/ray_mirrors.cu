@@ -10,6 +10,7 @@
  * Terms:   ray tracing, reflection, refraction, constant memory, warp divergence, broadcast, __constant__
  * Book:    6.2.1 (after the book)
  * After:   chapter06/ray_animated
+ * Build:   nvcc -o ray_mirrors chapter06/ray_mirrors.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/ray_mirrors --output mirrors.png
  * Differs: the book leaves out lights, shadows and the rays of mirrors and glass, and says that they are
  *          easily added.

@@ -11,6 +11,7 @@
  * Terms:   texture object, texture memory, texture fetch, tex1Dfetch, stencil, ping-pong buffers,
  *          heat equation
  * Book:    7.3.4
+ * Build:   nvcc -o heat chapter07/heat.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/heat --output heat.png
  * Differs: a texture object for each buffer, swapped with it, replaces the page's texture references and
  *          the flag dstOut; CUDA 12 removed references. The rest is as in heat_gmem. heat_ladder compares

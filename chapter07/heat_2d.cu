@@ -9,6 +9,7 @@
  * Terms:   texture object, tex2D, address mode, clamp, boundary condition, pitch, cudaMallocPitch,
  *          stencil
  * Book:    7.3.5
+ * Build:   nvcc -o heat_2d chapter07/heat_2d.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/heat_2d --output heat.png
  * Differs: texture objects replace the page's texture references and the flag dstOut; the memory is from
  *          cudaMallocPitch, and clamp is set and not only relied on. The rest is as in heat. The book

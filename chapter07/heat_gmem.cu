@@ -10,6 +10,7 @@
  * Terms:   stencil, ping-pong buffers, heat equation, boundary condition, steady state,
  *          global memory, event
  * Book:    7.3.3
+ * Build:   nvcc -o heat_gmem chapter07/heat_gmem.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/heat_gmem --output heat.png
  * Differs: differences to the neighbours are added, which rounds less than the page's sum minus four
  *          times the cell. The buffers are swapped after each step, so a frame may have an odd number of

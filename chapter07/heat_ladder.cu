@@ -14,6 +14,7 @@
  *          book's third version); 3 kernel fusion (heaters in the update); 4 CUDA graph (one launch of all
  *          steps); 5 cooperative launch (grid barrier after each step); 6 temporal blocking (rows stream
  *          through 16 steps in registers); 7 persistent kernel (tiles stay in registers, halo exchange)
+ * Build:   nvcc -o heat_ladder chapter07/heat_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/heat_ladder --size 16384
  * Differs: the initial temperatures are random. The rate counts one read and one write of each cell per
  *          step. Recording the graph is not part of the time.

@@ -8,6 +8,7 @@
  *          between two pitches.
  * Terms:   pitch, cudaMallocPitch, cudaMemcpy2D, padding, alignment, coalesced access
  * Book:    7.3.5 (course)
+ * Build:   nvcc -o pitched_memory chapter07/pitched_memory.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/pitched_memory
  * Check:   --columns 101 --rows 45
  */

@@ -9,6 +9,7 @@
  * Terms:   texture object, CUDA array, pitch, tex3D, linear filtering, point filtering, clamp
  * Book:    7.3.5 (course)
  * After:   chapter07/texture_formats
+ * Build:   nvcc -o texture_3d chapter07/texture_3d.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/texture_3d --output volume.png
  * Differs: the course takes the memory of cudaMalloc3D for an array. It is linear memory: an element lies
  *          pitch * (row + rows * slice) + column * size bytes after the first one.

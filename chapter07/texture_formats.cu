@@ -11,6 +11,7 @@
  *          tex1D
  * Book:    7.3.5 (course)
  * After:   chapter07/texture_modes
+ * Build:   nvcc -o texture_formats chapter07/texture_formats.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/texture_formats
  * Differs: the course reads element 10 of unsigned short numbers and keeps the result in an unsigned short,
  *          in which every fraction is 0. Here it is kept in a float.

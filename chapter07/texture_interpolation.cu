@@ -10,6 +10,7 @@
  *          tex1D, tex2D, clamp
  * Book:    7.3.5 (course)
  * After:   chapter07/pitched_memory
+ * Build:   nvcc -o texture_interpolation chapter07/texture_interpolation.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/texture_interpolation --2d
  * Differs: --2d reads a texture of 4 x 4 texels, and copies it to an array and back. The course names
  *          functions for these copies that CUDA has deprecated; cudaMemcpy2DToArray and

@@ -9,6 +9,7 @@
  * Terms:   address mode, border, clamp, wrap, mirror, normalized coordinates, texel, tex2D
  * Book:    7.3.5 (course)
  * After:   chapter07/texture_interpolation
+ * Build:   nvcc -o texture_modes chapter07/texture_modes.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/texture_modes --output texture_modes.png
  * Picture: yes
  * Check:   --size 90

@@ -8,6 +8,7 @@
  * Terms:   interoperability, pixel buffer, register a resource, map, unmap, device pointer, OpenGL
  *          context, buffer object
  * Book:    8.2
+ * Build:   nvcc -o basic_interop chapter08/basic_interop.cu common/lib/[a-z]*.c -DHAVE_GL -lEGL -lGL
  * Run:     ./bin/chapter08/basic_interop --output basic.png
  * Differs: calls of GLUT on the page are in common/, to run without a window too. --device replaces
  *          cudaChooseDevice and cudaGLSetGLDevice (deprecated). Where the driver refuses to share the buffer,

@@ -7,6 +7,7 @@
  *          needed. The program measures both ways and prints the ratio.
  * Terms:   interoperability, pixel buffer, stencil, ping-pong buffers, event, elapsed time
  * Book:    8.4
+ * Build:   nvcc -o heat chapter08/heat.cu common/lib/[a-z]*.c -DHAVE_GL -lEGL -lGL
  * Run:     ./bin/chapter08/heat --output heat.png
  * Differs: texture objects replace the page's texture references and the flag dstOut, as in chapter 7.
  *          The time from the device to OpenGL is measured both ways. The temperatures and the picture

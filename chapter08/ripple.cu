@@ -8,6 +8,7 @@
  *          writes with one instruction.
  * Terms:   interoperability, pixel buffer, frame, map, unmap, two-dimensional grid
  * Book:    8.3
+ * Build:   nvcc -o ripple chapter08/ripple.cu common/lib/[a-z]*.c -DHAVE_GL -lEGL -lGL
  * Run:     ./bin/chapter08/ripple --output ripple.webp
  * Differs: the size is an option and need not be a multiple of 16. The last frame is checked as OpenGL
  *          drew it.

@@ -10,6 +10,7 @@
  * Terms:   interoperability, Vulkan, external memory, timeline semaphore, ownership transfer, UUID,
  *          device pointer
  * Book:    8.5 (after the book)
+ * Build:   nvcc -o ripple_vulkan chapter08/ripple_vulkan.cu common/lib/[a-z]*.c -lvulkan
  * Run:     ./bin/chapter08/ripple_vulkan --output ripple.webp
  * Differs: the book describes Direct3D in this section; Vulkan runs on Linux too. Nothing is drawn on a
  *          screen: Vulkan copies each frame to host memory, where it is checked. Without a Vulkan driver

@@ -8,6 +8,7 @@
  *          They replace glDrawPixels, which OpenGL's core profile no longer has.
  * Terms:   interoperability, surface object, CUDA array, register a resource, map, unmap, texel
  * Book:    8.2 (course)
+ * Build:   nvcc -o texture_interop chapter08/texture_interop.cu common/lib/[a-z]*.c -DHAVE_GL -lEGL -lGL
  * Run:     ./bin/chapter08/texture_interop --output texture.png
  * Differs: with --rendered OpenGL renders the frame, CUDA processes it, and OpenGL shows it.
  * Needs:   gl

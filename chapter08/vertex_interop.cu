@@ -7,6 +7,7 @@
  *          triangles between them in perspective. No vertex is copied through the host.
  * Terms:   interoperability, vertex buffer, buffer object, register a resource, map, unmap, frame
  * Book:    8.2 (after the book)
+ * Build:   nvcc -o vertex_interop chapter08/vertex_interop.cu common/lib/[a-z]*.c -DHAVE_GL -lEGL -lGL
  * Run:     ./bin/chapter08/vertex_interop --output vertices.png
  * Differs: the book names vertex buffers in its text, and has no program. The vertices are read back
  *          from OpenGL and checked after the last frame.

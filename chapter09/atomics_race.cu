@@ -9,6 +9,7 @@
  * Terms:   lost update, read-modify-write, race condition, data race, atomic operation, atomicAdd,
  *          __syncwarp
  * Book:    9.3 (after the book)
+ * Build:   nvcc -o atomics_race chapter09/atomics_race.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/atomics_race
  * Differs: the book shows two orders of the steps in tables. Here two threads run in each order; then all 32
  *          threads of a warp read x before any of them writes it, so at least 31 of 32 additions are lost. A

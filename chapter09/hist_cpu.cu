@@ -7,6 +7,7 @@
  *          increment is a read-modify-write, and several threads increment one bin at the same time.
  * Terms:   histogram, histogram bin, read-modify-write, race condition, host
  * Book:    9.4.1
+ * Build:   nvcc -o hist_cpu chapter09/hist_cpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/hist_cpu --text "Programming with CUDA C"
  * Differs: bins have 64 bits, so that more than 4 GiB can be counted. The time is elapsed time and not the
  *          time of the processor. --text counts the letters of a text, as in the book's example.

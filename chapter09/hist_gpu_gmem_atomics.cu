@@ -8,6 +8,7 @@
  *          when many bytes are equal.
  * Terms:   atomic operation, atomicAdd, contention, histogram, histogram bin, grid-stride loop
  * Book:    9.4.2 (global memory)
+ * Build:   nvcc -o hist_gpu_gmem_atomics chapter09/hist_gpu_gmem_atomics.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/hist_gpu_gmem_atomics --sweep
  * Differs: bins have 64 bits, so that more than 4 GiB can be counted. The kernel is timed alone as well.
  *          --fill selects other data, and --sweep compares numbers of blocks; see docs/book-vs-today.md.

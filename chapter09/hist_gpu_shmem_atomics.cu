@@ -8,6 +8,7 @@
  *          latency.
  * Terms:   privatization, shared memory, atomic operation, contention, histogram bin, barrier
  * Book:    9.4.2 (shared memory)
+ * Build:   nvcc -o hist_gpu_shmem_atomics chapter09/hist_gpu_shmem_atomics.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/hist_gpu_shmem_atomics --sweep
  * Differs: the bins in global memory have 64 bits, so that more than 4 GiB can be counted. The kernel is
  *          timed alone as well. --fill selects other data, and --sweep compares numbers of blocks;

@@ -14,6 +14,7 @@
  *          (only the global bins have 64 bits); 4 vectorized loads (uint4, 1024 threads per block); 5 bins
  *          per warp (no contention between warps); 6 bins per lane (no bank conflicts); 7 single launch (the
  *          last block to add clears the bins)
+ * Build:   nvcc -o hist_ladder chapter09/hist_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/hist_ladder --size 1G
  * Differs: the bins of the book's two kernels have 32 bits, which suffice for less than 4 GiB. The other
  *          rungs have bins of 64 bits in global memory. Clearing the bins is part of the time.

@@ -14,6 +14,7 @@
  *          (privatization: each value is read by two blocks); 2 two bins per word (all bins in shared
  *          memory, overflow spilled); 3 loads in flight (four uint4 per thread); 4 warp vote (one addition
  *          for equal values of a warp)
+ * Build:   nvcc -o hist_wide_ladder chapter09/hist_wide_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/hist_wide_ladder --size 512M
  * Differs: the book counts bytes. There are fewer than 2^32 values, since the bins in global memory have
  *          32 bits, as those of CUB have here. Clearing the bins is part of the time.

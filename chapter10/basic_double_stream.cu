@@ -9,6 +9,7 @@
  * Terms:   stream, overlap, depth-first issue, copy engine, asynchronous copy, page-locked memory,
  *          pipeline, concurrency
  * Book:    10.5
+ * Build:   nvcc -o basic_double_stream chapter10/basic_double_stream.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/basic_double_stream --output timeline.svg
  * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is verified.
  *          Earlier runs warm up and give a timeline, with --output as SVG. Today's devices have a copy engine

@@ -9,6 +9,7 @@
  *          even with one copy engine.
  * Terms:   breadth-first issue, stream, overlap, copy engine, asynchronous copy, page-locked memory, pipeline
  * Book:    10.7
+ * Build:   nvcc -o basic_double_stream_correct chapter10/basic_double_stream_correct.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/basic_double_stream_correct --output timeline.svg
  * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is verified.
  *          Earlier runs warm up and give a timeline, with --output as SVG. Today's devices have a copy engine

@@ -9,6 +9,7 @@
  * Terms:   stream, asynchronous copy, cudaMemcpyAsync, page-locked memory, cudaHostAlloc, DMA, chunk,
  *          timeline
  * Book:    10.4
+ * Build:   nvcc -o basic_single_stream chapter10/basic_single_stream.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/basic_single_stream --output timeline.svg
  * Differs: the input is masked, so that the sum of three numbers does not overflow. A first run warms up.
  *          The result is verified, and a timeline is drawn, with --output as SVG. With --host-work the host

@@ -11,6 +11,7 @@
  * Rungs:   0 book (cudaMemcpy from pageable memory); 1 one staging buffer (memcpy, then DMA, no overlap);
  *          2 three staging buffers (overlap of memcpy and DMA); 3 host threads (three staging buffers each);
  *          4 streaming stores (copies to the host: cache lines are not read first)
+ * Build:   nvcc -o copy_ladder chapter10/copy_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/copy_ladder
  * Differs: times are measured with the host's clock and include starting the threads. The destination
  *          has been written before, so no time is spent on page faults.

@@ -10,6 +10,7 @@
  * Terms:   page-locked memory, pageable memory, DMA, staging buffer, copy engine, bandwidth, cudaHostAlloc,
  *          write-combined memory
  * Book:    10.2
+ * Build:   nvcc -o copy_timed chapter10/copy_timed.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/copy_timed
  * Differs: also write-combined memory, both directions at once in two streams, and how fast the host
  *          writes and reads each kind of memory. What was copied is verified. Each test warms up first, and

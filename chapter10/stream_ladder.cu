@@ -14,6 +14,7 @@
  *          4 pipeline (a stream each for up, kernel, down); 5 pitched copies (a and b in one
  *          cudaMemcpy2DAsync); 6 shrinking chunks (each 0.44 of the rest); 7 CUDA graph (one launch of all
  *          calls)
+ * Build:   nvcc -o stream_ladder chapter10/stream_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/stream_ladder
  * Differs: neighbours are taken modulo 256 within each 256 elements, not within each chunk, so that the
  *          result does not depend on the chunk size. The device has memory for the whole vectors, in

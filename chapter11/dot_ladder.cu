@@ -14,6 +14,7 @@
  *          each GPU); 3 asynchronous (one host thread, streams, pinned memory); 4 peer copies (sums copied
  *          to the first GPU, which adds them); 5 peer stores (kernels store sums there, its last block
  *          waits)
+ * Build:   nvcc -o dot_ladder chapter11/dot_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/dot_ladder --size 1G
  * Differs: random data. Memory allocation is not timed. Times are those of the host's clock, from the first
  *          call until all GPUs have finished. The column "x book" compares with one GPU that runs the same

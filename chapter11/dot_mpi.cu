@@ -9,6 +9,7 @@
  *          GPUs, in a stream, over NVLink or the network, without a copy to the host first.
  * Terms:   MPI, rank, communicator, collective operation, all-reduce, NCCL, dot product, partial sum, scaling
  * Book:    11.5 (after the book)
+ * Build:   nvcc -o dot_mpi chapter11/dot_mpi.cu common/lib/[a-z]*.c -ccbin mpicxx
  * Run:     mpirun -np 2 ./bin/chapter11/dot_mpi --size 64M
  * Needs:   libs=mpi
  * Check:   --size 100003

@@ -14,6 +14,7 @@
  *          copies (from GPU to GPU, asynchronous, with events); 3 overlap (edges first, copied while the
  *          interior is computed); 4 peer stores (kernels store into the neighbour's halo); 5 flags (kernels
  *          wait for each other, not the host)
+ * Build:   nvcc -o heat_ladder chapter11/heat_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/heat_ladder --size 16384
  * Differs: the initial temperatures are random, and heaters keep theirs also in the last step. Times are
  *          those of the host's clock, from the first call until all GPUs have finished. The column "x book"

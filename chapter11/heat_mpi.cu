@@ -11,6 +11,7 @@
  * Terms:   halo exchange, rank, communicator, overlap, CUDA-aware MPI, CUDA IPC, NCCL, checkpoint,
  *          weak scaling, strong scaling, temporal blocking
  * Book:    11.5 (after the book)
+ * Build:   nvcc -o heat_mpi chapter11/heat_mpi.cu common/lib/[a-z]*.c -ccbin mpicxx
  * Run:     mpirun -np 2 ./bin/chapter11/heat_mpi --output heat.png
  * Differs: the kernel is that of heat_ladder. The initial temperature is 0.0001, not 0, so that no
  *          temperature is a denormal number. Then the result is the same bit for bit for every number of

@@ -10,6 +10,7 @@
  * Terms:   load balancing, static scheduling, dynamic scheduling, round-robin, one-sided communication,
  *          MPI window, rank, Julia set
  * Book:    11.5 (after the book)
+ * Build:   nvcc -o julia_mpi chapter11/julia_mpi.cu common/lib/[a-z]*.c -ccbin mpicxx
  * Run:     mpirun -np 2 ./bin/chapter11/julia_mpi --slower 4 --output julia_mpi.png
  * Needs:   libs=mpi
  * Check:   --size 60 --tile 17 --iterations 30 --slower 2

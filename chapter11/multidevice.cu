@@ -9,6 +9,7 @@
  *          slowest device determines the total time.
  * Terms:   host thread, device, dot product, partial sum, scaling, load balancing
  * Book:    11.3
+ * Build:   nvcc -o multidevice chapter11/multidevice.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/multidevice --gpus 2 --balance
  * Differs: any number of devices, an array of threads where the page has one; unequal parts (--share,
  *          --balance). The result is compared with the closed form; time and rate of each device are printed.

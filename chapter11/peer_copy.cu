@@ -7,6 +7,7 @@
  *          kernels can access the memory of the other device too.
  * Terms:   peer-to-peer access, NVLink, PCIe, device memory, bandwidth, latency, staging buffer
  * Book:    11.3 (after the book)
+ * Build:   nvcc -o peer_copy chapter11/peer_copy.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/peer_copy
  * Needs:   gpus=2
  * Check:   --size 100000 | --size 3001 --gpus 2

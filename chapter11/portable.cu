@@ -10,6 +10,7 @@
  * Terms:   portable pinned memory, page-locked memory, mapped memory, zero-copy, host thread,
  *          unified addressing
  * Book:    11.4
+ * Build:   nvcc -o portable chapter11/portable.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/portable --no-portable
  * Differs: any number of devices, an array of threads where the page has one thread; the vectors need not
  *          divide evenly. The result is compared with the closed form. Today all pinned memory is portable:

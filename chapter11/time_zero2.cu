@@ -10,6 +10,7 @@
  * Terms:   zero-copy, mapped memory, page-locked memory, pageable memory, write-combined memory, PCIe,
  *          unified addressing
  * Book:    11.2
+ * Build:   nvcc -o time_zero2 chapter11/time_zero2.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/time_zero2 --reads 8
  * Differs: the result is compared with the closed form. The kernel is timed alone as well. --reads compares
  *          kernels that read the vectors several times: mapped memory crosses the bus at each read, since it

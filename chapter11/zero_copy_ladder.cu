@@ -12,6 +12,7 @@
  *          2 single launch (132 blocks, last-block reduction); 3 vectorized loads (float4, 16 blocks);
  *          4 zero-copy and DMA (a tenth zero-copy, the rest in chunks); 5 copied in chunks (no zero-copy,
  *          overlap of copies and kernels)
+ * Build:   nvcc -o zero_copy_ladder chapter11/zero_copy_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/zero_copy_ladder
  * Differs: random data. From rung 2 on the device adds the partial sums, which the book leaves to the
  *          host. Times are measured with the host's clock. Allocating pinned memory is not part of them.

@@ -9,6 +9,7 @@
  * Terms:   Thrust, bucket sort, iterator, stable sort, binary search, clamp
  * Book:    12.4 (lab)
  * After:   chapter12/thrust_sort
+ * Build:   nvcc -o bucket_sort_2d chapter12/bucket_sort_2d.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/bucket_sort_2d --output bucket_sort_2d.png
  * Differs: rand() / (RAND_MAX + 1.0f) is 1 for the largest numbers, because they are rounded to RAND_MAX + 1,
  *          and such a point would be in a bucket beyond the last. Here it belongs to the last one, and the

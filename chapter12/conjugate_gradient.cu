@@ -11,6 +11,7 @@
  *          dot product, saxpy
  * Book:    12.2.3 (lab)
  * After:   chapter12/cublas_matmul
+ * Build:   nvcc -o conjugate_gradient chapter12/conjugate_gradient.cu common/lib/[a-z]*.c -lcublas -lcusparse
  * Run:     ./bin/chapter12/conjugate_gradient --size 4096 --grid 1024
  * Needs:   libs=cublas, libs=cusparse
  * Check:   --size 100 --grid 20 --recompute 7 --limit 1e-3

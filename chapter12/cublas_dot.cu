@@ -8,6 +8,7 @@
  *          memory: the call returns at once, and the next call can use the result as its factor.
  * Terms:   cuBLAS, dot product, saxpy, pointer mode, device memory, effective bandwidth
  * Book:    12.2.3 (lab)
+ * Build:   nvcc -o cublas_dot chapter12/cublas_dot.cu common/lib/[a-z]*.c -lcublas
  * Run:     ./bin/chapter12/cublas_dot --size 1M
  * Differs: the first cuBLAS, of the book's time, took scalars by value and returned results. Version 2 of the
  *          interface, from 2011, passes addresses. --type selects other kinds of numbers.

@@ -10,6 +10,7 @@
  * Terms:   cuBLAS, matrix product, column-major order, row-major order, leading dimension, tiling
  * Book:    12.2.3 (after the book)
  * After:   chapter12/cublas_dot
+ * Build:   nvcc -o cublas_matmul chapter12/cublas_matmul.cu common/lib/[a-z]*.c -lcublas
  * Run:     ./bin/chapter12/cublas_matmul --m 4096 --n 2048 --k 3072
  * Needs:   libs=cublas
  * Check:   --m 40 --n 50 --k 70

@@ -8,6 +8,7 @@
  *          input has a symmetric spectrum, of which cuFFT stores half.
  * Terms:   cuFFT, Fourier transform, plan, in place, batch
  * Book:    12.2.2 (lab)
+ * Build:   nvcc -o fft_2d chapter12/fft_2d.cu common/lib/[a-z]*.c -lcufft
  * Run:     ./bin/chapter12/fft_2d --real
  * Differs: the result is divided by the number of points and compared with the input, and some bins with the
  *          sum that defines them; an impulse must have a flat spectrum. Options transform real numbers, many

@@ -9,6 +9,7 @@
  *          beside the picture, as wide as the radius, prevent this.
  * Terms:   convolution, Fourier transform, cuFFT, zero padding
  * Book:    12.2.2 (lab)
+ * Build:   nvcc -o fft_convolution chapter12/fft_convolution.cu common/lib/[a-z]*.c -lcufft
  * Run:     ./bin/chapter12/fft_convolution --radius 20 --output blur.png
  * Differs: the left half of the picture shows the input. --sweep compares the time with that of a kernel
  *          that adds directly.

@@ -11,6 +11,7 @@
  * Terms:   cuSOLVER, LU factorization, QR factorization, least squares, singular value decomposition,
  *          residual, condition number, column-major order, leading dimension
  * Book:    12.4.2 (after the book)
+ * Build:   nvcc -o linear_solver chapter12/linear_solver.cu common/lib/[a-z]*.c -lcublas -lcusolver
  * Run:     ./bin/chapter12/linear_solver --size 4096 --rows 20000 --columns 500
  * Differs: the book names CULA, a library of that time, for LU, QR, singular values and least squares, also
  *          constrained (--constraints).

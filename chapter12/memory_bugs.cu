@@ -10,6 +10,7 @@
  * Terms:   memcheck, racecheck, initcheck, synccheck, sanitizer, debugger, alignment, race condition, memory
  *          leak
  * Book:    12.2.6 (lab)
+ * Build:   nvcc -o memory_bugs chapter12/memory_bugs.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/memory_bugs --seed 1
  * Differs: docs/tools.md shows what each tool says of each bug. With --bug the exit status is 1, also when
  *          the result is right. The single threads: thread 5 of block 3 (misaligned read), 3 of 5 (read out

@@ -9,6 +9,7 @@
  *          repeats the pixels at the edge.
  * Terms:   NPP, convolution, pitch, clamp, effective bandwidth
  * Book:    12.2.5 (course)
+ * Build:   nvcc -o npp_blur chapter12/npp_blur.cu common/lib/[a-z]*.c -lnppif -lnppc
  * Run:     ./bin/chapter12/npp_blur --size 4000 --radius 5
  * Differs: the book names NPP and shows no program. NPP drops the fraction of the mean, where our kernel
  *          rounds, so some of its pixels are darker by one grey. The CPU back end has no stand-in for NPP:

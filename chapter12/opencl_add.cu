@@ -7,6 +7,7 @@
  *          queue itself, where CUDA has a context and a stream by default.
  * Terms:   OpenCL, kernel, context, grid, block, thread, vector addition
  * Book:    12.4.3 (course)
+ * Build:   nvcc -o opencl_add chapter12/opencl_add.cu common/lib/[a-z]*.c -lOpenCL
  * Run:     ./bin/chapter12/opencl_add
  * Differs: runs on the first GPU with an OpenCL driver, else on another device, such as the CPU with PoCL.
  *          Without a device the status is 2.

@@ -10,6 +10,7 @@
  * Terms:   radix sort, stable sort, scan, pass, speedup
  * Book:    12.4.1 (course)
  * After:   chapter12/scan
+ * Build:   nvcc -o radix_sort chapter12/radix_sort.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/radix_sort --size 16M
  * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0; with --printed-test
  *          so does the program, on an input that it cannot sort, with status 1. --base 10 is the course's

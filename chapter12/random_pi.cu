@@ -10,6 +10,7 @@
  * Terms:   cuRAND, pseudorandom numbers, quasirandom numbers, Monte Carlo method, standard error,
  *          partial sum
  * Book:    12.2.2 (lab)
+ * Build:   nvcc -o random_pi chapter12/random_pi.cu common/lib/[a-z]*.c -lcurand
  * Run:     ./bin/chapter12/random_pi --size 64M --generator philox
  * Differs: --in-kernel makes the random numbers in the kernel that uses them, and compares the times.
  * Needs:   libs=curand

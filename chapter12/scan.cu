@@ -10,6 +10,7 @@
  *          order.
  * Terms:   scan, stream compaction, partial sum, tile, coarsening, bank conflict, coalesced access, CUB
  * Book:    12.4.1 (after the book)
+ * Build:   nvcc -o scan chapter12/scan.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/scan --size 64M --keep 25
  * Differs: the book names a library for scans, CUDPP. Here the scan is our own, and CUB, which comes with
  *          the CUDA toolkit today, runs beside it.

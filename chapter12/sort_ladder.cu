@@ -12,6 +12,7 @@
  * Rungs:   0 course, one bit (32 passes: flags, scan, scatter); 1 four bits (8 passes; counters per thread);
  *          2 eight bits (4 passes; lanes match digits, coalesced writes); 3 lanes as bits (matched by atomic
  *          operations in shared memory); 4 single pass (decoupled look-back: keys are read once per pass)
+ * Build:   nvcc -o sort_ladder chapter12/sort_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/sort_ladder --size 256M
  * Differs: the course sorts ints, as --signed does. In the tables "with values" the index of each key is
  *          sorted along with it. The last rung has 30 bits for a count, so there may be at most 2^30 - 1

@@ -11,6 +11,7 @@
  * Terms:   Thrust, iterator, fusion, pass, structure of arrays, coalesced access, bandwidth
  * Book:    12.4 (lab)
  * After:   chapter12/thrust_vectors
+ * Build:   nvcc -o thrust_iterators chapter12/thrust_iterators.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/thrust_iterators --size 64M
  * Needs:   libs=thrust
  * Check:   --size 1000

@@ -10,6 +10,7 @@
  * Terms:   Thrust, radix sort, merge sort, stable sort, structure of arrays, throughput
  * Book:    12.4 (lab)
  * After:   chapter12/thrust_iterators
+ * Build:   nvcc -o thrust_sort chapter12/thrust_sort.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/thrust_sort --size 16M
  * Needs:   libs=thrust
  * Check:   --size 1000 --input few

@@ -8,6 +8,7 @@
  *          that a loop over the elements takes far longer than one copy.
  * Terms:   Thrust, reduction, scan, segmented scan, gather, scatter, host, device, latency
  * Book:    12.4 (lab)
+ * Build:   nvcc -o thrust_vectors chapter12/thrust_vectors.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/thrust_vectors
  * Differs: the random numbers are limited so that their sum fits an int; 1000 numbers of rand() overflow it.
  *          On the CPU back end device memory is host memory, and an access to an element costs nothing.

@@ -10,6 +10,7 @@
  * Terms:   transpose, coalesced access, sector, tile, shared memory, bank conflict, padding, effective
  *          bandwidth, profiler
  * Book:    12.2.7 (course)
+ * Build:   nvcc -o transpose chapter12/transpose.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/transpose
  * Differs: the book shows a profiler's picture of such a pair, without code; docs/tools.md shows today's
  *          profilers on this one. --elements copies and fills the array by elements of 1, 4 and 16 bytes.

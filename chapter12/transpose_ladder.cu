@@ -12,6 +12,7 @@
  * Rungs:   0 naive (scattered writes); 1 tile (coalesced writes, with bank conflicts); 2 padding (no bank
  *          conflicts); 3 vectorized loads (float4, tiles of 64 x 64); 4 column by column (whole rows of the
  *          output at a time)
+ * Build:   nvcc -o transpose_ladder chapter12/transpose_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/transpose_ladder --size 16384
  * Differs: the book shows a profiler's picture of such kernels, without code. chapter12/transpose prints
  *          the sectors and bank conflicts of the first three. Rungs 3 and 4 need widths and heights that

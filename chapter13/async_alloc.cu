@@ -9,6 +9,7 @@
  * Terms:   stream-ordered allocation, memory pool, stream, overlap, asynchronous copy, chunk
  * Book:    10.5 (after the book)
  * Since:   CUDA 11.2; every GPU whose driver has memory pools (cudaDevAttrMemoryPoolsSupported)
+ * Build:   nvcc -o async_alloc chapter13/async_alloc.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/async_alloc --chunk 64K
  * Differs: as chapter10/basic_double_stream, but each chunk has device memory of its own, and the loop runs
  *          over single chunks, which the streams take in turn.

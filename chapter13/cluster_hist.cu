@@ -11,6 +11,7 @@
  * Book:    9.4.2 (after the book)
  * Since:   CUDA 11.8, compute capability 9.0 (H100)
  * After:   chapter13/managed_hist
+ * Build:   nvcc -o cluster_hist chapter13/cluster_hist.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/cluster_hist --size 512M --fill equal
  * Differs: as chapter09/hist_gpu_shmem_atomics, but values of 16 bits, which chapter09/hist_wide_ladder
  *          counts without clusters. The CPU back end has no clusters: there the program is waived.

@@ -9,6 +9,7 @@
  * Terms:   cooperative groups, cooperative launch, grid barrier, warp shuffle, reduction, occupancy
  * Book:    5.3.1 (after the book)
  * Since:   CUDA 11.0 (tiles and barriers: CUDA 9.0); the barrier of the grid: compute capability 6.0
+ * Build:   nvcc -o groups_dot chapter13/groups_dot.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/groups_dot --size 1M
  * Differs: as chapter05/dot, but the grid has all blocks that the device can run at the same time, and one
  *          number comes back to the host.

@@ -9,6 +9,7 @@
  * Terms:   managed memory, page fault, prefetch, zero-copy, histogram bin, privatization, event
  * Book:    9.4.2 (after the book)
  * Since:   CUDA 8.0, compute capability 6.0 (without page faults: CUDA 6.0, 3.0); as written here CUDA 12.2
+ * Build:   nvcc -o managed_hist chapter13/managed_hist.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/managed_hist --size 256M
  * Differs: as chapter09/hist_gpu_shmem_atomics, but nothing is copied, and the histogram is made three times.
  * Check:   --size 100000

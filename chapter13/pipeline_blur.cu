@@ -11,6 +11,7 @@
  *          barrier
  * Book:    12.2.5 (after the book)
  * Since:   CUDA 11.0, compute capability 8.0 (A100, GeForce RTX 3080)
+ * Build:   nvcc -o pipeline_blur chapter13/pipeline_blur.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/pipeline_blur --size 8000 --strips 2
  * Differs: box() is the kernel of chapter12/npp_blur, for floats and one radius: an asynchronous copy
  *          has 4, 8 or 16 bytes. Before compute capability 8.0 the same calls copy through registers,

@@ -11,6 +11,7 @@
  * Book:    5.3.1 (after the book)
  * Since:   half: CUDA 9.0, compute capability 7.0 (V100); TF32: CUDA 11.0, 8.0 (A100)
  * After:   chapter13/thrust_dot
+ * Build:   nvcc -o wmma_matmul chapter13/wmma_matmul.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter13/wmma_matmul --size 4096
  * Differs: matmul() is the kernel of chapter05/matmul_gmem. On a device without TF32 that part is left
  *          out. chapter05/matmul_ladder has the accuracy of float from tensor cores, and the speed of

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Updates the generated parts of README.md and docs/ (PARTS below), each between two markers, and draws the plots again.
+"""Updates the generated parts of README.md and docs/ (PARTS below), each between two markers, and the field Build: of each program, and
+draws the plots again.
   docs.py            updates them
   docs.py --check    only names the parts that are stale, with exit status 1 if there are any"""
 import collections
@@ -11,7 +12,7 @@ import subprocess
 import sys
 
 from gallery import pictures
-from programs import ROOT, read_programs
+from programs import ROOT, by_hand, read_programs
 
 
 def markdown(text):
@@ -124,6 +125,13 @@ def main(check):
     stale = False
     for command in ("bench/report.py", "bench/scaling.py --plot") if not check else ():
         print(made_by(command).lstrip("\n"), end="", flush=True)
+    for program in read_programs():
+        path, line = ROOT / f"{program.name}.cu", f" * Build:   {by_hand(program)}\n"
+        text = re.sub(r"^( \* Build:.*\n)?(?= \* Run:)", line, old := path.read_text(), count=1, flags=re.M)
+        if text != old:
+            stale, state = True, "stale: run make docs" if check else "refreshed"
+            print(f"{path.name}: the field Build: is {state}")
+            check or path.write_text(text)
     for file, what, name, source in PARTS:
         old, text = (ROOT / file).read_text(), made_by(source)
         part = re.search(rf"^<!-- {name}:begin.*\n((?:.*\n)*?)<!-- {name}:end", old, re.M)

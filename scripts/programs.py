@@ -63,19 +63,12 @@ def libraries(program):
 
 
 def by_hand(program, compiler="nvcc"):
-    """The command that builds a program without make, in the root of the repository."""
+    """The command that builds a program without make, in the root of the repository. `/*` would begin a comment in a header."""
     words = [LINKED.get(library, f"-l{library}") for library in libraries(program)]
     if arch := re.search(r"arch=(\w+)", program.needs) if compiler == "nvcc" else None:
         words.append(f"-arch=sm_{arch[1]}")
-    return " ".join(
-        [
-            compiler,
-            "-o",
-            program.name.split("/")[1],
-            f"{program.name}.cu common/lib/*.c",
-            *filter(None, words),
-        ]
-    )
+    line = f"{compiler} -o {program.name.split('/')[1]} {program.name}.cu common/lib/[a-z]*.c"
+    return " ".join([line, *filter(None, words)])
 
 
 if __name__ == "__main__":

@@ -112,6 +112,7 @@ class Exercise:
         output = re.search(r" --output [^ ]*$", lines[run])
         options = output[0] if output else f" {self.options}".rstrip()
         lines[run] = re.sub("bin/.*", lambda _: f"bin/my/{self.name}{options}", lines[run], count=1)
+        lines[run - 1] = lines[run - 1].replace(self.name, f"my/{self.name}")  # Build:
         command = re.sub(r"^ \* Run: *", "", lines[run])
         first = self.asked[0]
         for f in reversed(self.asked):

@@ -11,7 +11,7 @@ FORM = re.compile(
     r"// SPDX-License-Identifier: MIT\n/\*\n \* (\w+): \S.*\n(?: \*\n)?((?: \* [A-Z][a-z]*: *\S.*\n(?: \*  +\S.*\n)*)+) \*/\n"
 )
 # The fields that every header has, then the others; a field whose value is checked below has the form of its words
-NEEDED = {"Teaches", "Terms", "Book", "Run"}
+NEEDED = {"Teaches", "Terms", "Book", "Build", "Run"}
 FIELDS = NEEDED | {
     "After",
     "Since",
@@ -74,6 +74,8 @@ def test_headers():
         assert re.match(
             rf"{number}(\.[0-9]+)*\.?(?![0-9A-Z.])", program.book
         ), f"{program}: Book: {program.book}"
+        line = f"\n * Build:   {headers.by_hand(program)}\n * Run:"
+        assert line in program.source, f"{program}: Build: is not what make docs writes"
         assert ("Since" in fields) == program.name.startswith("chapter13/"), f"{program}: Since: {fields}"
         mpi = "mpirun -np [1-9][0-9]* " if re.search("libs=mpi( |,|$)", program.needs) else ""
         output = r" --output [a-z0-9_]+\.[a-z0-9]+" if program.picture else ""
