@@ -222,23 +222,22 @@ static void poison(const Table &table, const Table &dev) {
     }
 }
 
-// Every key must be found with its value: the sum of 0 to elements - 1. Then the look-up of a key that is not
-// in the table must end too: each entry follows one other entry or head, and each chain ends with NONE.
+// Every key must be found with its value: the sum of 0 to elements - 1. Each entry must be in the chain of
+// its bucket, and each chain ends with NONE, so that the look-up of a key that is not in the table ends too.
 static bool check(int way, const Table &table, const Table &dev, const unsigned long long *result) {
     printf("  sum of the values %llu, %llu keys found\n", result[0], result[1]);
-    std::vector<unsigned> heads(table.buckets), next(elements);
-    HANDLE_ERROR(cudaMemcpy(heads.data(), way == CPU ? table.heads : dev.heads,
-                            heads.size() * sizeof(unsigned), cudaMemcpyDefault));
-    HANDLE_ERROR(cudaMemcpy(next.data(), way == CPU ? table.next : dev.next, elements * sizeof(unsigned),
-                            cudaMemcpyDefault));
-    std::vector<bool> follows(elements);
-    unsigned long long ends = 0, once = 0;
-    for (const auto *links : {&heads, &next})
-        for (unsigned i : *links) {
-            ends += i == NONE;
-            if (i < elements && !follows[i])
-                once += follows[i] = true;
-        }
+    std::vector<unsigned> heads(table.buckets), next(elements), keys(elements);
+    const Table &from = way == CPU ? table : dev;
+    for (auto [to, part] : {std::pair(&heads, from.heads), {&next, from.next}, {&keys, from.keys}})
+        HANDLE_ERROR(cudaMemcpy(to->data(), part, to->size() * sizeof(unsigned), cudaMemcpyDefault));
+    unsigned long long once = 0, ends = 0;
+    size_t steps = 0; // a wrong chain may be a cycle
+    for (unsigned b = 0; b < table.buckets; b++) {
+        unsigned i = heads[b];
+        for (; i < elements && steps++ < elements; i = next[i])
+            once += keys[i] == key_of(i) && bucket_of(keys[i], table.buckets) == b;
+        ends += i == NONE;
+    }
     const unsigned long long got[] = {result[0], result[1], once, ends},
                              expected[] = {(unsigned long long)elements * (elements - 1) / 2, elements,
                                            elements, table.buckets};

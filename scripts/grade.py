@@ -248,8 +248,8 @@ def note_similar(submissions):
         for one, s in group.items():
             others = [group[other].student for other in group if {(one, other), (other, one)} <= pairs]
             names = [shown(name) for name in dict.fromkeys(others) if name != s.student]
-            more = f" and {len(names) - 3} more" * (len(names) > 3)
-            s.notes += [f"nearly the same as {', '.join(names[:3])}{more}"] if names else []
+            if 0 < len(names) <= max(3, len(group) // 10):
+                s.notes.append(f"nearly the same as {', '.join(names)}")
 
 
 def build_all(submissions, folder, check=""):
@@ -309,6 +309,7 @@ def main(path):
             ("plain", "", Submission.grade_default),
         ):
             rest = [s for s in submissions if not s.verdict]
+            print(f"make grade: {len(rest)} of {len(files)} are built and run", file=sys.stderr, flush=True)
             build_all(rest, folder, check)
             list(pool.map(work, rest))
     note_similar(submissions)

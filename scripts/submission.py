@@ -18,8 +18,8 @@ TEXT = re.compile(
     rf"{RAW}|{STRING}|[A-Za-z_]\w*|{NUMBER}|'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?\*/)", re.A
 )
 TOKEN = re.compile(
-    rf"""(?P<space>\s+)|(?P<no>{RAW}|/[*/]|<[:%]|[:%]>|%:|\?\?|\.\*|->\*|::\s*\*)|(?P<string>{STRING})
-    |(?P<plain>'(?:\\\w+|\\.|[^'\\\n])'|(?m:^[ ]*\#[ ]*pragma[ ]+unroll\b[ ]*\(?\w*\)?[ ]*$)|{NUMBER})
+    rf"""(?P<plain>'(?:\\\w+|\\.|[^'\\\n])'|(?m:^[ \t]*\#[ ]*pragma[ ]+unroll\b[ ]*\(?\w*\)?[ ]*$)|{NUMBER})
+    |(?P<space>\s)|(?P<no>{RAW}|/[*/]|<[:%]|[:%]>|%:|\?\?|\.\*|->\*|::\s*\*)|(?P<string>{STRING})
     |(?P<word>[A-Za-z_]\w*)|(?P<sign>->|::|<<<|>>>|[-+]{{1,2}}|[][(){{}};,.:?~!=<>&|^*/%])|(?P<other>.)""",
     re.X | re.A,
 )
@@ -135,7 +135,7 @@ def only_computes(text, line, kept, host, names, helpers):
     for match in TOKEN.finditer(text):
         kind, token, last, before = match.lastgroup, match[0], tokens[-1], tokens[-2]
         if kind == "space":
-            written.append("\n" * token.count("\n") or " ")
+            written.append("\n" if token == "\n" else " ")
             continue
         if kind in ("no", "other") or (kind == "string" and token not in names.strings):
             refuse("a preprocessor directive" if token in ("#", "%:") else token[:40])

@@ -169,7 +169,7 @@ int automatic = 1; auto i = automatic; @ body
 /* /*\n * */ /*\n @ \n/*
 \ufeff @ // SPDX
 char c = '{'; // }\n @ body
-/* \u00fc # } */ size_t exit = 1'000, k = (size_t)(exit) * 0x1p3f;\n#pragma unroll 4\n @ body
+/* \u00fc # } */ size_t exit = 1'000, k = (size_t)(exit) * 0x1p3f;\n    #pragma unroll 4\n @ body
 auto i = threadIdx.x; int t[4] = {0}; for (auto &x : t) x = max(abs((int)i), min(t[0], t[1])); @ body
 const char *s = R"x(})" { )x"; @ behind
 template <int N> static __device__ int h(const int *a) { static constexpr int k = 1; return a[N] + k; } @ before

@@ -220,7 +220,7 @@ MISTAKES = """
 __global__ void add(int *c, int a, int b) {
 \t__shared__ int s[4]; *c = threadId.x + a; /* threadIdx */
     __syncthreads(); *c += bb;
-}
+} __global__ void one() { return 1; }
 int main() {
     int *d; float *f = 0; cudaMalloc(&d, sizeof d);
     add<<<1, 1>>>(d, 2);
@@ -243,6 +243,7 @@ def test_common_mistakes_are_shown_where_they_are(cucc, write):
     for place, text in [
         ("threadId", "threadId"),
         ("bb;", "bb"),
+        ("1; }", "return-statement with a value"),
         ("<<<1, 1>", "too few arguments"),
         ("f, 2, 7)", "cannot convert 'float*' to 'int*'"),
         ("n, 1>>>(", "'n' was not declared"),

@@ -21,7 +21,7 @@ static const char *take_bounds(Unit *u, Token *first, const Token *end) {
 
 // __global__ void k(int x) { … }
 //     ->  void k(int x) { struct cu_owner; ::cuda_cpu::launch_body<cu_owner, decltype(x)>("k", 0,
-//             [](::cuda_cpu::Parameter<decltype(x)> x) { … }, x); }
+//             [](::cuda_cpu::Parameter<decltype(x)> x) -> void { … }, x); }
 //
 // The body becomes a lambda with parameters of the same names, which launch_body() calls for every thread.
 // Everything else stays, so that declarations, specialisations, overloads and the kernel's address are those
@@ -66,10 +66,10 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
     step_parameters(open, &start, &end);
     insert_after(u, body,
                  fill(" struct cu_owner; ::cuda_cpu::launch_body<cu_owner$types>(\"$name\", $bounds, "
-                      "[]($way$parameters)$returns {$start",
+                      "[]($way$parameters) -> void {$start",
                       "types", types.data, "name", word_of(name), "bounds", bounds, "parameters",
                       parameters.data, "start", start.data, "way",
-                      *way && !none ? fill("$way, ", "way", way) : way, "returns", *way ? " -> void" : ""));
+                      *way && !none ? fill("$way, ", "way", way) : way));
     insert_before(u, body->match, fill("$end}$values); ", "end", end.data, "values", values.data));
     for (const Token *t = body; t < body->match; t++)
         if (is_one_of(t, " __func__ __FUNCTION__ ")) // in the lambda it would be the name of its operator()
