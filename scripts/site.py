@@ -29,6 +29,9 @@ from pygments.formatters import HtmlFormatter  # noqa: E402
 RUN = os.environ.get("RUN", "").split()  # the programs that run in their pages, if not all
 SITE, BUILD = os.environ.get("SITE"), os.environ.get("BUILD", "build")
 PROGRAMS = {f"{program.name}.cu": program for program in read_programs()}
+CARDS = [
+    f"docs/{name}.md" for name in ("errata", "predict", "programs", "teaching", "terms")
+]  # their tables, on a phone
 pages = ["README.md"]  # paths in the repository; grows by the files that pages link to
 FRAME = """<!DOCTYPE html>
 <html lang="en">
@@ -217,6 +220,7 @@ def document(path):
     html = re.sub(r"<(h\d)>(?=(.*?)</\1>)()", anchor, html)
     if path == "docs/terms.md":
         html = re.sub(r"<(tr)>(?=\n<td>(.*?)</td>)()", anchor, html)
+    html = re.sub("(?<=>)(chapter..|appendix_a)/", r"\1/<wbr>", html)  # where a name may end a line
     html = re.sub("<thead>\n<tr>\n(<th[^>]*></th>\n)*</tr>\n</thead>\n", "", html)
     return linked(html.replace("<th></th>", "<td></td>"), path)
 
@@ -257,10 +261,8 @@ def main():
             html,
             flags=re.S,
         )
-        write(
-            page,
-            FRAME.format(title=title, top=top, kind=path.removesuffix(".md").replace("/", "-"), main=html),
-        )
+        kind = path.removesuffix(".md").replace("/", "-") + " cards" * (path in CARDS)
+        write(page, FRAME.format(title=title, top=top, kind=kind, main=html))
     colours = HtmlFormatter().get_style_defs("pre")
     dark = HtmlFormatter(style="github-dark").get_style_defs("pre")
     colours += f"\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"

@@ -57,12 +57,12 @@ def evaluate(tmp_path, body, expression):
 
 def violations(axe, files, tmp_path, widths, dark):
     """The violations that axe finds in pages at each of these widths, as a dict from rule to the beginnings of the elements. Also
-    checks that no page is wider than the screen, nor the terms or the gallery. Inserts the script of axe into the files.
+    checks that no page is wider than the screen, nor a card. Inserts the script of axe into the files.
     """
     ask = """<script>onload = () => axe.run({resultTypes: ["violations"]}).then(found => parent.postMessage(JSON.stringify({
         title: document.title, width: innerWidth, overflow: document.documentElement.scrollWidth - innerWidth,
         dark: matchMedia("(prefers-color-scheme: dark)").matches, rules: found.passes.length,
-        cards: [...document.querySelectorAll(":is(.docs-terms, .docs-gallery) td")].every(td => td.getBoundingClientRect().right <= innerWidth),
+        cards: [...document.querySelectorAll(":is(.cards, .docs-gallery) td")].every(td => td.getBoundingClientRect().right <= innerWidth),
         violations: found.violations.map(v => [v.id, v.nodes.map(node => node.html.slice(0, 99))])}), "*"))</script>"""
     for file in files:
         text = file.read_text()
