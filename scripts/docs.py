@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Updates the generated parts of README.md and docs/ (PARTS below), each between two markers, and the field Build: of each program, and
-draws the plots again.
-  docs.py            updates them
-  docs.py --check    only names the parts that are stale, with exit status 1 if there are any"""
+draws the plots again."""
 import collections
 import html
 import itertools
@@ -121,32 +119,25 @@ def made_by(source):
     return sys.exit(done.returncode) if done.returncode else done.stdout.strip("\n") + "\n"
 
 
-def main(check):
-    stale = False
-    for command in ("bench/report.py", "bench/scaling.py --plot") if not check else ():
+def updated(path, what, text):
+    """Writes a file, if that changes it, and says so."""
+    if text != path.read_text():
+        path.write_text(text)
+        print(f"{path.relative_to(ROOT)}: the {what} is refreshed", flush=True)
+
+
+def main():
+    for command in "bench/report.py", "bench/scaling.py --plot":
         print(made_by(command).lstrip("\n"), end="", flush=True)
     for program in read_programs():
         path, line = ROOT / f"{program.name}.cu", f" * Build:   {by_hand(program)}\n"
-        text = re.sub(r"^( \* Build:.*\n)?(?= \* Run:)", line, old := path.read_text(), count=1, flags=re.M)
-        if text != old:
-            stale, state = True, "stale: run make docs" if check else "refreshed"
-            print(f"{path.name}: the field Build: is {state}")
-            check or path.write_text(text)
+        text = re.sub(r"^( \* Build:.*\n)?(?= \* Run:)", line, path.read_text(), count=1, flags=re.M)
+        updated(path, "field Build:", text)
     for file, what, name, source in PARTS:
-        old, text = (ROOT / file).read_text(), made_by(source)
-        part = re.search(rf"^<!-- {name}:begin.*\n((?:.*\n)*?)<!-- {name}:end", old, re.M)
-        if not part:
-            sys.exit(f"{file}: needs <!-- {name}:begin --> and <!-- {name}:end -->")
-        stale |= not (fresh := part[1] == text)
-        state = "fresh" if fresh else "stale: run make docs" if check else "refreshed"
-        print(f"{file}: the {what} is {state}", flush=True)
-        if not fresh and not check:
-            (ROOT / file).write_text(old[: part.start(1)] + text + old[part.end(1) :])
-    return stale and check
+        text = (ROOT / file).read_text()
+        part = re.search(rf"^<!-- {name}:begin.*\n((?:.*\n)*?)<!-- {name}:end", text, re.M)
+        updated(ROOT / file, what, text[: part.start(1)] + made_by(source) + text[part.end(1) :])
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] not in ([], ["--check"]):
-        print(__doc__, file=sys.stderr)
-        sys.exit(64)
-    sys.exit(main(bool(sys.argv[1:])))
+    main()

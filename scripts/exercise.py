@@ -49,25 +49,18 @@ def write_each(words):
                 print(f"my/{name}.cu is there already and stays as it is")
 
 
+# Of what make says, without the lines of source that compilers quote: these may be many, and a submission could write there what looks
+# like a message about another one. At most 1 MiB about each goal, and 64 KiB of a line.
+KEPT = r"cut -b-65536 | awk '/^NVCC / { room = 2^20 } { room -= length + 1 } room > 0 && !/^ *[0-9]* \|/'"
+
+
 def build(goals, log, *settings, **options):
-    """Builds all goals with one make, whose output goes to a file, without the lines of source that compilers quote: these may be
-    many, and a submission could write there what looks like a message about another one. options are those of subprocess.Popen.
-    The file has at most 1 MiB about each goal."""
+    """Builds all goals with one make, whose output goes to a file. options are those of subprocess.run."""
     make = ["make", "-k", "--no-print-directory", f"BACKEND={BACKEND}", f"BUILD={BUILD}", *settings]
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as output:
-        make = [*make, *map(str, goals)] if goals else ["true"]
-        options |= dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        with subprocess.Popen(make, cwd=ROOT, **options) as process:
-            room, whole = (
-                1 << 20,
-                True,
-            )  # whole: this is the begin of a line, which may be too long to be read at once
-            while line := process.stdout.readline(1 << 16):
-                room = 1 << 20 if line.startswith("NVCC ") else room - len(line)
-                if whole and room > 0 and not re.match(r" *\d* \|", line):
-                    output.write(line.rstrip("\n") + "\n")
-                whole = line.endswith("\n")
+        command = ["sh", "-c", f'"$@" 2>&1 | {KEPT}', "sh", *make, *map(str, goals)]
+        subprocess.run(command if goals else ["true"], cwd=ROOT, stdout=output, **options)
 
 
 def why_not_built(goal, bin_folder, log):

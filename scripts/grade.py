@@ -9,7 +9,6 @@ import collections
 import concurrent.futures
 import contextlib
 import csv
-import fcntl
 import json
 import os
 import pathlib
@@ -24,7 +23,7 @@ import time
 
 from check import DETECTED, own_errors
 from exercise import BACKEND, TIME_LIMIT, build, why_not_built
-from run import BUILD, ROOT, TOO_LONG, execute, lines_of, reason_of
+from run import BUILD, ROOT, TOO_LONG, execute, lines_of, reason_of, wait_for_others
 from submission import OWN, functions_of, with_functions
 from task import Exercise, Problem
 
@@ -35,10 +34,8 @@ OUTPUT_LIMIT = int(os.environ.get("OUTPUT_LIMIT") or 16)
 TABLE = pathlib.Path(os.environ.get("TABLE") or ROOT / BUILD / "grades")
 MIB = 1 << 20
 LONGEST = 64 << 10  # bytes of a submission
-RUN = secrets.token_hex(8)  # of the folders of this call of make grade; another one may run at the same time
-WORK = ROOT / BUILD / "grade" / RUN
-LOG = WORK / "bin.log"  # of make
-SOURCES = pathlib.Path("my/.grade")  # relative to ROOT; the folders in it begin with RUN
+WORK = ROOT / BUILD / "grade"
+SOURCES = pathlib.Path("my/.grade")  # relative to ROOT
 SCHEDULES = "forward", "random:1", "random:2"
 BOXES = (
     "bwrap --unshare-all --die-with-parent --ro-bind / / --dev-bind /dev /dev --proc /proc --bind HERE HERE --chdir HERE",
@@ -85,7 +82,7 @@ class Submission:
         self.path, self.file, self.number = path, str(path.relative_to(folder)), number
         self.student = self.file.split("/")[0].removesuffix(".cu")
         self.exercise = self.goal = None
-        self.folder = SOURCES / f"{RUN}-{number}"
+        self.folder = SOURCES / str(number)
         self.verdict, self.lines, self.notes, self.own, self.seconds = "", [], [], "", 0.0
         self.here = WORK / f"runs/{number}/here"  # the folder of a run, the only one that it can write to
 
@@ -244,12 +241,15 @@ def note_similar(submissions):
     for group in groups.values():
         command = ["sim_c++", "-peaT", "-r", "16", "-t", str(SIMILAR), *group]
         said = subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout
-        pairs = {*re.findall(r"^(\S+) consists for \d+ % of (\S+) material", said, re.M)}
+        found = re.findall(r"^(\S+) consists for (\d+) % of (\S+) material", said, re.M)
+        shares = {(one, other): int(share) for one, share, other in found}
         for one, s in group.items():
-            others = [group[other].student for other in group if {(one, other), (other, one)} <= pairs]
-            names = [shown(name) for name in dict.fromkeys(others) if name != s.student]
-            if 0 < len(names) <= max(3, len(group) // 10):
-                s.notes.append(f"nearly the same as {', '.join(names)}")
+            for least in SIMILAR, 100:
+                alike = [n for n in group if min(shares.get((one, n), 0), shares.get((n, one), 0)) >= least]
+                names = [name for n in alike if (name := shown(group[n].student)) != shown(s.student)]
+                if 0 < len(names) <= max(3, len(group) // 10):
+                    s.notes.append(f"nearly the same as {', '.join(dict.fromkeys(names))}")
+                    break
 
 
 def build_all(submissions, folder, check=""):
@@ -271,22 +271,11 @@ def write_tables(rows):
         writer.writerows([re.sub("^(?=[-=+@])", "'", str(cell)) for cell in row.values()] for row in rows)
 
 
-def clean_up(run=RUN):
-    for folder in WORK.parent / run, *(ROOT / SOURCES).glob(f"{run}-*"):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def begin():
-    """Locks the folder of this call, and removes those of calls that were killed, whose locks have ended with them."""
-    WORK.mkdir(parents=True)
-    lock = open(WORK / "new", "w")
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    os.rename(WORK / "new", WORK / "lock")
-    for old in WORK.parent.glob("*/lock"):
-        with contextlib.suppress(OSError), open(old) as other:
-            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            clean_up(old.parent.name)
-    return lock
+def clean_up():
+    """Leaves only what make said, in bin.log and plain.log."""
+    shutil.rmtree(ROOT / SOURCES, ignore_errors=True)
+    for path in WORK.glob("*/"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def took_too_long(*_):
@@ -298,7 +287,6 @@ def main(path):
     files = [path] if path.is_file() else sorted(path for path in folder.rglob("*.cu") if not path.is_dir())
     if not files:
         sys.exit(f"make: DIR={folder}: there is no .cu file in it")
-    lock = begin()  # noqa: F841
     submissions = [Submission(path, folder, i) for i, path in enumerate(files)]
     for submission in submissions:
         submission.assemble()
@@ -318,9 +306,8 @@ def main(path):
         print(f"{s.verdict:9} {s.exercise.name if s.exercise else '-':34} {shown(s.file)}{told}")
     write_tables([s.row() for s in submissions])
     counts = collections.Counter(s.verdict for s in submissions)
-    print(
-        ", ".join(f"{count} {result}" for result, count in sorted(counts.items())) + f"; {TABLE}.csv, .json"
-    )
+    summary = ", ".join(f"{count} {result}" for result, count in sorted(counts.items()))
+    print(f"{summary}; {TABLE}.csv, .json")
     return set(counts) != {"right"}
 
 
@@ -328,9 +315,9 @@ if __name__ == "__main__":
     for number in signal.SIGTERM, signal.SIGHUP:
         signal.signal(number, lambda *_: sys.exit(1))
     signal.signal(signal.SIGALRM, took_too_long)
+    lock = wait_for_others("grade")
     try:
+        clean_up()  # after a run that was killed
         sys.exit(main(pathlib.Path(sys.argv[1]).resolve()))
     finally:
-        with contextlib.suppress(OSError):
-            os.replace(LOG, WORK.parent / "build.log")
         clean_up()

@@ -138,20 +138,20 @@ def several():
             stop(process)
 
 
-def wait_for_others():
+def wait_for_others(name):
     """Two runs write the same files, so the second one waits for the first. The lock ends with the process."""
-    (ROOT / BUILD / "run").mkdir(parents=True, exist_ok=True)
-    lock = open(ROOT / BUILD / "run/.lock", "w")
+    (ROOT / BUILD).mkdir(parents=True, exist_ok=True)
+    lock = open(ROOT / BUILD / f"{name}.lock", "w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        print(f"waiting for another run in {BUILD}/run", flush=True)
+        print(f"waiting for another run in {BUILD}/{name}", flush=True)
         fcntl.flock(lock, fcntl.LOCK_EX)
     return lock
 
 
 def main(folders):
-    lock = wait_for_others()  # noqa: F841
+    lock = wait_for_others("run")  # noqa: F841
     programs, counts = read_programs(folders), dict.fromkeys(("ok", "failed", "waived", "not built"), 0)
     total, width = len(programs), len(str(len(programs)))
     print(f"{'':{2 * width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")

@@ -12,31 +12,19 @@ PAGES = sorted(
 )
 
 
-def test_what_is_generated_is_fresh():
-    """make docs would change nothing."""
-    run(ROOT, "scripts/docs.py", "--check")
-
-
 def test_docs_refreshes_the_tables(sources):
-    make(sources, "docs")
+    """make docs would change nothing here; a header that changes is in the tables after it."""
     before = (sources / "docs/programs.md").read_text()
     assert "refreshed" not in make(sources, "docs") and before.count("\n| [chapter") == len(PROGRAMS)
     source = sources / "chapter03/hello_world.cu"
     text = source.read_text().replace("Teaches: ", "Teaches: Something <else>__. ", 1)
     source.write_text(text.replace("Terms:   ", "Terms:   zero-copy, ", 1))
-    assert "docs/terms.md: the index of terms is stale" in run(
-        sources, "scripts/docs.py", "--check", status=1
-    )
     log = make(sources, "docs")
     assert "docs/programs.md: the table of programs is refreshed" in log
     assert "docs/terms.md: the index of terms is refreshed" in log
     after, terms = (sources / "docs/programs.md").read_text(), (sources / "docs/terms.md").read_text()
     assert r"| Something &lt;else>\_\_. |" in after and len(after.splitlines()) == len(before.splitlines())
     assert re.search(r"^\| zero-copy \|.*\(\.\./chapter03/hello_world\.cu\) \|$", terms, re.M)
-    page = sources / "docs/terms.md"
-    page.write_text(page.read_text().replace("<!-- terms:end", "<!-- end"))
-    log = make(sources, "docs", status=2)
-    assert "docs/terms.md: needs <!-- terms:begin --> and <!-- terms:end -->" in log
 
 
 # ---- the front page ----
