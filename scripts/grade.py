@@ -62,9 +62,7 @@ def find_box(here):
         words = in_box(here)
         if shutil.which(words[0]) and subprocess.run([*words, "true"], capture_output=True).returncode == 0:
             return in_box
-    print(
-        "make grade: neither bwrap nor unshare works here: runs have limits, but no sandbox", file=sys.stderr
-    )
+    print("make grade: runs have no sandbox: neither bwrap nor unshare works here", file=sys.stderr)
     return lambda _: []
 
 
@@ -149,11 +147,8 @@ class Submission:
 
     def is_right(self, folder, options, schedule, seconds=TIME_LIMIT):
         """Whether a run with a random seed, and other sizes than the given ones, is right. If not, decides."""
-        varied = re.sub(
-            r"(?<=--size )\d+",
-            lambda n: str(secrets.randbelow(int(n[0]) // 8 + 1) + int(n[0]) * 7 // 8),
-            options,
-        )
+        vary = lambda n: str(secrets.randbelow(int(n[0]) // 8 + 1) + int(n[0]) * 7 // 8)
+        varied = re.sub(r"(?<=--size )\d+", vary, options)
         for chosen in varied, options:  # some programs do not have all sizes
             words = [*chosen.split(), "--seed", str(secrets.randbelow(1 << 31))]
             status, errors, said = self.run_once(folder, words, schedule, seconds)
@@ -192,10 +187,8 @@ class Submission:
         why = why_not_built(self.goal, WORK / folder, WORK / f"{folder}.log")
         if why:
             hint = "; only the functions asked for and __device__ functions are taken"
-            lacks = re.match(r"does not build: make: \S+ needs ", why[0])  # a library
-            self.decide(
-                "unknown" if lacks else "wrong", why[0] + hint * ("not declared" in why[0]), *why[1:20]
-            )
+            verdict = "unknown" if re.match(r"does not build: make: \S+ needs ", why[0]) else "wrong"
+            self.decide(verdict, why[0] + hint * ("not declared" in why[0]), *why[1:20])
         return not why
 
     def grade_small(self):
@@ -292,10 +285,8 @@ def main(path):
         submission.assemble()
     Submission.in_box = staticmethod(find_box(WORK / "runs/here"))
     with concurrent.futures.ThreadPoolExecutor(1 if BACKEND == "gpu" else JOBS) as pool:
-        for folder, check, work in (
-            ("bin", "--check -O1 " * RACES, Submission.grade_small),
-            ("plain", "", Submission.grade_default),
-        ):
+        small = "bin", "--check -O1 " * RACES, Submission.grade_small
+        for folder, check, work in small, ("plain", "", Submission.grade_default):
             rest = [s for s in submissions if not s.verdict]
             print(f"make grade: {len(rest)} of {len(files)} are built and run", file=sys.stderr, flush=True)
             build_all(rest, folder, check)

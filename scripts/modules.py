@@ -11,9 +11,8 @@ import subprocess
 
 from programs import ROOT, libraries
 
-NEEDED = {name.lower(): name for name in "MPI NPP OpenCL Thrust Vulkan cuBLAS cuFFT".split()} | {
-    "gl": "OpenGL"
-}
+NEEDED = {name.lower(): name for name in "MPI NPP OpenCL Thrust Vulkan cuBLAS cuFFT".split()}
+NEEDED["gl"] = "OpenGL"
 ABSENT = {
     r"this_grid|cudaLaunchCooperativeKernel": "a host thread for each block, since its blocks wait for each other",
     r"\n    continue_in_child": "a process that may be ended when it hangs",

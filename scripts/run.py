@@ -156,9 +156,7 @@ def main(folders):
     total, width = len(programs), len(str(len(programs)))
     print(f"{'':{2 * width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")
     with several() as (ladders, others):
-        runs = {
-            program: (ladders if program.bench else others).submit(timed, program) for program in programs
-        }
+        runs = {p: (ladders if p.bench else others).submit(timed, p) for p in programs}
         for number, program in enumerate(programs, 1):
             print(f"[{number:{width}}/{total}] {program.name:34} ", end="", flush=True)  # the rest follows
             result, reason, seconds = runs[program].result()

@@ -30,7 +30,7 @@ RUN = os.environ.get("RUN", "").split()  # the programs that run in their pages,
 SITE, BUILD = os.environ.get("SITE"), os.environ.get("BUILD", "build")
 PROGRAMS = {f"{program.name}.cu": program for program in read_programs()}
 CARDS = [
-    f"docs/{name}.md" for name in ("errata", "predict", "programs", "teaching", "terms")
+    f"docs/{name}.md" for name in "errata predict programs teaching terms".split()
 ]  # their tables, on a phone
 pages = ["README.md"]  # paths in the repository; grows by the files that pages link to
 FRAME = """<!DOCTYPE html>
@@ -129,25 +129,19 @@ def exercise(path):
     """The command that writes a program's exercise, with the three hints folded away."""
     if path not in PROGRAMS or (given := Exercise(path.removesuffix(".cu"))).why_none():
         return ""
-    steps = {"terms": hint.terms, "words of the solution": hint.words, "outline": hint.outline}
-    hints = "".join(
-        f'<details><summary>hint {i}: {name}</summary><pre class="hint">{escape(chr(10).join(step(given)))}</pre></details>\n'
-        for i, (name, step) in enumerate(steps.items(), 1)
-    )
-    return f"<h2>Exercise {given.stars() * '★'}</h2>\n<p><code>make exercise {given.name}</code></p>\n{hints}"
+    steps = ("terms", hint.terms), ("words of the solution", hint.words), ("outline", hint.outline)
+    folded = '<details><summary>hint {}: {}</summary><pre class="hint">{}</pre></details>\n'.format
+    hints = [folded(i, name, escape("\n".join(step(given)))) for i, (name, step) in enumerate(steps, 1)]
+    return f"<h2>Exercise {given.stars() * '★'}</h2>\n<p><code>make exercise {given.name}</code></p>\n{''.join(hints)}"
 
 
 def printed(path):
     """What a program printed and drew when `make run` ran it the last time, or nothing."""
     base = f"{BUILD}/run/{path.removesuffix('.cu')}"
     text = (ROOT / f"{base}.txt").read_text(errors="replace") if (ROOT / f"{base}.txt").exists() else ""
-    files = [
-        f"../{base}{ending}" for ending in (".png", ".webp", ".svg") if (ROOT / f"{base}{ending}").exists()
-    ]
-    images = "".join(
-        f'<p><a href="{file}"><img src="{file}" alt="its picture" loading="lazy"></a></p>\n' for file in files
-    )
-    return f"<h2>What it prints</h2>\n<pre>{escape(text)}</pre>\n{images}" if text else ""
+    files = [f"../{base}{end}" for end in (".png", ".webp", ".svg") if (ROOT / f"{base}{end}").exists()]
+    image = '<p><a href="{0}"><img src="{0}" alt="its picture" loading="lazy"></a></p>\n'.format
+    return f"<h2>What it prints</h2>\n<pre>{escape(text)}</pre>\n{''.join(map(image, files))}" if text else ""
 
 
 def beside(path):
@@ -255,12 +249,8 @@ def main():
             continue
         html = document(path) if path.endswith(".md") else source(path, modules)
         title = escape(text_of(re.search("<h1.*?</h1>", html)[0]), quote=False)
-        html = re.sub(
-            "<table>.*?</table>|<pre>.*?</pre>",
-            lambda m: WIDE.format("table or code", m[0]),
-            html,
-            flags=re.S,
-        )
+        wide = lambda match: WIDE.format("table or code", match[0])
+        html = re.sub("(?s)<table>.*?</table>|<pre>.*?</pre>", wide, html)
         kind = path.removesuffix(".md").replace("/", "-") + " cards" * (path in CARDS)
         write(page, FRAME.format(title=title, top=top, kind=kind, main=html))
     colours = HtmlFormatter().get_style_defs("pre")
@@ -273,12 +263,8 @@ def main():
         write(folder / f"{name}.wasm.js", wasm.packed(file))
     if modules:
         shutil.copyfile(ROOT / "scripts/site.js", folder / "site.js")
-    without = (
-        f"; programs run in no page without {', '.join(wasm.missing)}"
-        if wasm.missing
-        else f", {len(modules)} programs run"
-    )
-    print(f"{shown(folder / 'index.html')}: {len(pages)} files{without}")
+    lacking = f"; programs run in no page without {', '.join(wasm.missing)}" if wasm.missing else ""
+    print(f"{shown(folder / 'index.html')}: {len(pages)} files, {len(modules)} programs run{lacking}")
 
 
 if __name__ == "__main__":

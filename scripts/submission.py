@@ -39,6 +39,7 @@ LIBRARY = re.compile(
 # In a lesson's main: what `make exercise` takes out
 CALL = re.compile(r"(?<=[;{}):] )(?:(?:HANDLE_|cuda)\w+ \(|\w+ (?:< [\w ,]+ > )?<<<)[^;{}]*;|\( void \) 0 ;")
 HEAD = r"(?!.*\bauto\b)(template\s*<(\s*,?\s*(int|unsigned|bool|size_t)\s+\w+)+\s*>)?[\w\s*&]*\b__device__\b[\w\s*&]*\w\s*\([\w\s*&,:<>[\]]*\)\s*"
+NO_VARIABLE = r"__\w+__|\b(const|constexpr|struct|class|enum|typedef|using|namespace)\b"
 
 
 def words_of(text):
@@ -67,9 +68,7 @@ def names_of_the_host(text):
     for statement in re.sub("=[^;,]*", " ", outside).split(";"):
         if "(" in statement and not re.search("__(device|global)__", statement):
             names |= {*re.findall(r"(\w+)\s*\(", statement)[:1]}
-        elif not re.search(
-            r"__\w+__|\b(const|constexpr|struct|class|enum|typedef|using|namespace)\b", statement
-        ):
+        elif not re.search(NO_VARIABLE, statement):
             names |= {*re.findall(r"(\w+)(?:\s*\[[^]]*\])*\s*(?=,|$)", statement)}
     return names
 
@@ -216,9 +215,7 @@ def functions_of(exercise, submission):
         if f.name in given:
             raise Problem(f"{f.name}() is defined twice")
         if not own and not re.fullmatch(HEAD, f.declared.strip()):
-            raise Problem(
-                f"{f.name}(): a further function must be declared as in C, or with template <int N>"
-            )
+            raise Problem(f"{f.name}(): declare a further function as in C, or with template <int N>")
         host = own and not re.search("__(device|global)__", f.declared)
         kept = words_of(re.match(r"(template\s*<[^>]*>)?", f.text)[0]) if own else {"template"}
         text = only_computes(f.text, f.first + 1, kept, host, names, helpers)
