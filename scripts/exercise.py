@@ -109,16 +109,12 @@ def list_all(run_changed):
     print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
 
 
-def main(mode="", *words):
+def main(mode, *words):
     if mode == "write":
-        write_each(words)
-    elif mode in ("exercises", "progress"):
-        for exercise in exercises() if mode == "exercises" else ():
-            write(exercise)
-        list_all(mode == "progress")
-    else:
-        print(__doc__, file=sys.stderr)
-        sys.exit(64)
+        return write_each(words)
+    for exercise in exercises() if mode == "exercises" else ():
+        write(exercise)
+    list_all(mode == "progress")
 
 
 if __name__ == "__main__":

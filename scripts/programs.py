@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Lists the programs of the suite in reading order, from the header comment of each chapterNN/name.cu. The build, `make run`, the
 tests and the generated tables all read the headers with this script; tests/test_headers.py says what is wrong with one.
-  programs.py [FOLDER…]   the programs as JSON: a list of objects with the fields of Program
-  programs.py --list      the name of each program"""
+  programs.py [FOLDER…]   the programs as JSON: a list of objects with the fields of Program"""
 import collections
 import json
 import pathlib
@@ -72,11 +71,5 @@ def by_hand(program, compiler="nvcc"):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--list"]:
-        print(*(program.name for program in read_programs()), sep="\n")
-    elif any(word.startswith("-") for word in sys.argv[1:]):
-        print(__doc__, file=sys.stderr)
-        sys.exit(64)
-    else:
-        programs = [program._asdict() for program in read_programs(sys.argv[1:])]
-        print(json.dumps(programs, indent=1, ensure_ascii=False))
+    programs = [program._asdict() for program in read_programs(sys.argv[1:])]
+    print(json.dumps(programs, indent=1, ensure_ascii=False))

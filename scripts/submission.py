@@ -244,7 +244,3 @@ def with_functions(exercise, given, further, up, path=None):
     first = exercise.asked[0].first
     result[first:first] = placed(further, first + 1)
     return "\n".join(result) + "\n"
-
-
-def with_functions_of(exercise, submission, up):
-    return with_functions(exercise, *functions_of(exercise, submission), up)

@@ -57,8 +57,12 @@ def test_texts_of_the_exercises():
         assert max(map(len, header)) <= 110, name
         for path in re.findall(r'^#include "(.*)"', text, re.M):
             assert (ROOT / path.removeprefix("../../")).is_file(), f"{name}: {path}"
-        back = submission.with_functions_of(exercise, exercise.text, "../")
+        back = with_functions_of(exercise, exercise.text)
         assert code(back.replace(f'"../{name.split("/")[0]}/', '"')) == code(exercise.text), name
+
+
+def with_functions_of(exercise, text):
+    return submission.with_functions(exercise, *submission.functions_of(exercise, text), "../")
 
 
 def code(text):
@@ -77,7 +81,7 @@ def taken(inserted, exercise=ADD):
     place = {"body": "{\n    for", "before": "__global__", "behind": "\nint main("}.get(place, place)
     assert place in exercise.text
     at = exercise.text.index(place) + (place[0] == "{")
-    return submission.with_functions_of(exercise, exercise.text[:at] + what + exercise.text[at:], "../")
+    return with_functions_of(exercise, exercise.text[:at] + what + exercise.text[at:])
 
 
 def lines(text):
@@ -183,7 +187,7 @@ def test_submissions_that_are_taken(inserted):
 
 def test_spaces_of_a_declaration_may_change():
     text = ADD.text.replace("const int *a, const int *b,", "const int* a,\n    const int * b ,")
-    assert text != ADD.text and "void add(" in submission.with_functions_of(ADD, text, "../")
+    assert text != ADD.text and "void add(" in with_functions_of(ADD, text)
 
 
 def test_names_of_pragma_unroll():
@@ -207,7 +211,7 @@ def test_a_kernel_calls_no_function_of_the_host_and_no_pointer_in_a_structure(na
     first = exercise.asked[0].text
     changed = exercise.text.replace(first, first.replace("{", "{" + call, 1))
     with pytest.raises(task.Problem, match=f"a call of {of} is not accepted"):
-        submission.with_functions_of(exercise, changed, "../")
+        with_functions_of(exercise, changed)
 
 
 def test_functions_of_helpers_are_taken():
@@ -227,7 +231,7 @@ def test_main_is_changed_only_in_calls_of_cuda():
 def test_a_kernel_has_no_name_of_the_host():
     """Kernels of radix_sort have a parameter with the name of an option, which they could set on the CPU."""
     exercise = task.Exercise("chapter12/radix_sort")
-    text = submission.with_functions_of(exercise, exercise.text, "../")
+    text = with_functions_of(exercise, exercise.text)
     assert re.search(r"bool student_printed_test, size_t student_n\)", text)
 
 
