@@ -170,7 +170,6 @@ write() { # file of an earlier run, flags of the user: prints the variables
     done
 }
 
-case ${1-} in '' | -*) sed -n '3,7s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;; esac
 check_settings
 choose
 [ "$backend" = cpu ] || choose_architectures
