@@ -253,6 +253,11 @@ def test_a_kernel_has_no_types_of_headers(name, kernel, types):
     assert all(names.has(word, False) for word in ("DIM", "SPEED", "MAX_TEMP"))
 
 
+def test_the_document_names_the_exercises_with_calls_of_values():
+    found = [e.name.split("/")[1] for e in EXERCISES if submission.Names(e).calls_values]
+    assert f"(`{'`, `'.join(found)}`) accept calls of values" in (ROOT / "docs/teaching.md").read_text()
+
+
 def test_seven_kernels_of_the_reduction():
     asked = task.Exercise("chapter05/reduction").asked
     assert [f.name for f in asked if "__global__" in f.declared] == [f"reduce{i}" for i in range(7)]
