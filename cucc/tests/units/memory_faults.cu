@@ -82,17 +82,6 @@ TEST(pinned_registered_and_managed_memory_used_wrongly) {
     INVALID("flags are 0x10", cudaMallocManaged(&p, 4, 0x10));
 }
 
-// This error has no message: a program may try with less memory.
-TEST(more_memory_than_there_is) {
-    size_t free, total;
-    int *p;
-    OK(cudaMemGetInfo(&free, &total));
-    cudaError_t error;
-    const std::string text = said([&] { return cudaMalloc(&p, total + 1); }, error);
-    EXPECT(error == cudaErrorMemoryAllocation && cudaGetLastError() == error && text.empty());
-    WORKS(cudaMalloc(&p, 1000000));
-}
-
 __constant__ float coefficients[16];
 __device__ int result;
 static int on_the_host;
