@@ -123,17 +123,15 @@ USES = {
 }
 
 
-@pytest.mark.parametrize("library", USES)
-def test_libraries_may_stand_before_sources(cucc, write, output, tmp_path, library):
+def test_libraries_may_stand_before_sources(cucc, write, output, tmp_path):
     """Those of another toolkit are not taken, although its folder is named first."""
-    needed = {"cufft": "cufft", "cublas": "cublas"}.get(library)
-    if needed and not tools.has(needed):
-        pytest.skip(f"needs what {library} stands on")
-    header, use = USES[library]
-    (tmp_path / f"lib{library}.so").write_text("not a library\n")
-    write(main_cu=f'#include <cstdio>\n#include <{header}>\nint main() {{ {use}; puts("linked"); }}\n')
-    cucc("-L.", f"-l{library}", "main.cu", "-o", "program")
-    assert output() == "linked\n"
+    names = [name for name in USES if name not in tools.LIBRARIES or tools.has(name)]
+    headers = "".join(f"#include <{USES[name][0]}>\n" for name in names)
+    for name in names:
+        (tmp_path / f"lib{name}.so").write_text("not a library\n")
+    write(main_cu=headers + "int main() {" + "".join(f"{{ {USES[name][1]}; }}\n" for name in names) + "}\n")
+    cucc("-L.", *[f"-l{name}" for name in names], "main.cu", "-o", "program")
+    assert output() == ""
 
 
 def test_a_program_of_c_is_linked_by_the_c_compiler(cucc, write, output, tmp_path):
@@ -180,38 +178,29 @@ def test_what_is_refused_is_named_in_one_line(cucc, write):
         assert message.startswith("cucc: " + says) and message.count("\n") == 1
 
 
+LACKING = """
+    #include <nvjpeg.h> -> nvjpeg.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h,
+    #include <cublasXt.h> -> cublasXt.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h and
+    #include <nvrtc.h> -> nvrtc.h of NVIDIA is not part of the CPU back end, which has no compiler at run time
+    #include <mine.h> -> nothing
+    #include <cuda_runtime.h> / cudaGraphConditionalHandle handle;
+        -> cudaGraphConditionalHandle: conditional nodes of graphs are not supported
+    #include <cuda.h> / CUmemAllocationProp p; -> CUmemAllocationProp: virtual memory
+    cufftXtSetCallback(plan); -> cufftXtSetCallback: callbacks and plans for several devices are not
+    Unknown x; -> nothing
+"""
+
+
 def test_what_the_cpu_back_end_lacks_is_named_after_the_errors(cucc, write):
     """In a line of its own, after the compiler's; not for headers and names of others."""
     for source in "main.cu", "main.cpp":
-        for text, says in [
-            (
-                "#include <nvjpeg.h>\n",
-                "nvjpeg.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h, ",
-            ),
-            (
-                "#include <cublasXt.h>\n",
-                "cublasXt.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h and",
-            ),
-            (
-                "#include <nvrtc.h>\n",
-                "nvrtc.h of NVIDIA is not part of the CPU back end, which has no compiler at run time",
-            ),
-            ("#include <mine.h>\n", None),
-            (
-                "#include <cuda_runtime.h>\ncudaGraphConditionalHandle handle;\n",
-                "cudaGraphConditionalHandle: conditional nodes of graphs are not supported",
-            ),
-            ("#include <cuda.h>\nCUmemAllocationProp p;\n", "CUmemAllocationProp: virtual memory"),
-            (
-                "cufftXtSetCallback(plan);\n",
-                "cufftXtSetCallback: callbacks and plans for several devices are not",
-            ),
-            ("Unknown x;\n", None),
-        ]:
-            write(**{source.replace(".", "_"): text})
+        for text, says in tools.pairs(LACKING):
+            write(**{source.replace(".", "_"): text.replace(" / ", "\n") + "\n"})
             message = cucc("-c", source, status=1)
             last = message.strip().split("\n")[-1]
-            assert last.startswith(f"cucc: {says}") if says else "cucc: " not in message, message
+            assert (
+                ("cucc: " not in message) if says == "nothing" else last.startswith(f"cucc: {says}")
+            ), message
 
 
 # ---- messages ----
@@ -504,26 +493,21 @@ def test_constants_and_types_that_differ(cucc, write, output):
     assert output() == "4 8 3 4 800 7 1 8 803 5 10 2 3 0 1 0 1002\n"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "int n = N;",
-        "struct S { enum { M = N }; };",
-        "const int A = N, B = 1;",
-        "const int A = N;\ntemplate <int I = A> __global__ void k() { }",
-        "const int A = N;\nstruct S { int a[A]; };",
-    ],
-)
-def test_what_cannot_differ_is_refused(cucc, write, text):
-    write(
-        main_cu=f"#ifdef __CUDA_ARCH__\n#define N 4\n#else\n#define N 5\n#endif\n{text}\nint main() {{ }}\n"
-    )
-    for mode in "-cuda", "-c":
-        message = cucc(mode, "main.cu", status=1)
-        line = 6 + text.count("\n")
-        assert (
-            message.startswith(f"main.cu:{line}:") and message.count("\n") == 1 and "__CUDA_ARCH__" in message
+DIFFER = """int n = N; | struct S { enum { M = N }; }; | const int A = N, B = 1;
+    const int A = N; template <int I = A> __global__ void k() { } | const int A = N; struct S { int a[A]; };"""
+
+
+def test_what_cannot_differ_is_refused(cucc, write):
+    for text in tools.rows(DIFFER):
+        lines = text.replace("N; ", "N;\n").split("\n")
+        write(
+            main_cu="\n".join(
+                ["#ifdef __CUDA_ARCH__", "#define N 4", "#else", "#define N 5", "#endif", *lines]
+            )
         )
+        message = cucc("-c" if len(lines) == 1 else "-cuda", "main.cu", status=1)
+        assert message.startswith(f"main.cu:{5 + len(lines)}:") and "__CUDA_ARCH__" in message
+        assert message.count("\n") == 1
 
 
 # ---- programs of 2010 ----
