@@ -75,27 +75,6 @@ TEST(a_launch_copies_an_argument_once) {
     EXPECT(destructions == 3);
 }
 
-struct Owner { // its copy frees the same memory
-    int *memory;
-    Owner() { cudaMalloc(&memory, 4); }
-    ~Owner() { status = cudaFree(memory); }
-    static cudaError_t status;
-};
-cudaError_t Owner::status;
-__global__ void fill(Owner owner) {
-    *owner.memory = 3;
-}
-
-TEST(a_copy_that_frees_is_reported) {
-    {
-        Owner owner;
-        fill<<<1, 1>>>(owner);
-        EXPECT(Owner::status == cudaSuccess);
-    }
-    EXPECT(Owner::status == cudaErrorInvalidValue);
-    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
-}
-
 // ---- launches by address ----
 
 __global__ void with_shared(int *out, Pair pair, int n) {

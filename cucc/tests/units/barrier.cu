@@ -124,20 +124,3 @@ TEST(a_barrier_in_each_branch) {
     for (unsigned threads : {33u, 64u, 128u, 500u})
         EXPECT(good(meet_in_branches, threads));
 }
-
-__device__ int deep(int n) { // uses much of a thread's stack, with a barrier at the bottom
-    volatile char frame[1000];
-    frame[n % 1000] = (char)n;
-    if (n == 0) {
-        __syncthreads();
-        return frame[0];
-    }
-    return deep(n - 1) + (frame[n % 1000] == (char)n);
-}
-__global__ void recurse(int *good) {
-    good[threadIdx.x] = deep(100) == 100;
-}
-
-TEST(barrier_deep_in_calls) {
-    EXPECT(good(recurse, 512));
-}

@@ -30,26 +30,6 @@ TEST(tiles) {
     EXPECT(good(tiles<32>, 256));
 }
 
-__global__ void count_active(unsigned *counter, unsigned *sizes) {
-    if (threadIdx.x % 3 == 0)
-        return;
-    auto active = cg::coalesced_threads();
-    unsigned base = 0;
-    if (active.thread_rank() == 0)
-        base = atomicAdd(counter, active.size());
-    base = active.shfl(base, 0);
-    sizes[base + active.thread_rank()] += 1 + 100 * active.size();
-}
-
-TEST(coalesced_threads) {
-    Device<unsigned> counter(1), sizes(96);
-    count_active<<<1, 96>>>(counter.data, sizes.data);
-    EXPECT(counter.host()[0] == 64);
-    const auto got = sizes.host();
-    for (int i = 0; i < 64; ++i) // warps of 21, 21 and 22 lanes, in some order; each place taken once
-        EXPECT(got[i] == 2101 || got[i] == 2201);
-}
-
 __global__ void active_in_branches(unsigned *masks) {
     if (threadIdx.x % 4 == 0)
         masks[threadIdx.x] = __activemask();
@@ -164,15 +144,15 @@ TEST(occupancy) {
         return n;
     };
     OK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
-    EXPECT(blocks(count_active, 256, 0) == 8);       // 2048 threads
-    EXPECT(blocks(count_active, 33, 0) == 32);       // 64 warps
-    EXPECT(blocks(count_active, 1, 0) == 32);        // the limit of blocks
-    EXPECT(blocks(count_active, 32, 40 << 10) == 4); // 164 KiB of shared memory
+    EXPECT(blocks(active_in_branches, 256, 0) == 8);       // 2048 threads
+    EXPECT(blocks(active_in_branches, 33, 0) == 32);       // 64 warps
+    EXPECT(blocks(active_in_branches, 1, 0) == 32);        // the limit of blocks
+    EXPECT(blocks(active_in_branches, 32, 40 << 10) == 4); // 164 KiB of shared memory
     EXPECT(blocks(with_shared<10000>, 32, 0) == 4);
-    EXPECT(blocks(count_active, 2000, 0) == 0);
-    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, count_active, 0, 0));
+    EXPECT(blocks(active_in_branches, 2000, 0) == 0);
+    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, active_in_branches, 0, 0));
     EXPECT(block == 1024 && grid == 2 * processors);
-    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, count_active, 0, 200));
+    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, active_in_branches, 0, 200));
     EXPECT(block == 128); // 16 blocks of 4 warps fill all 64 warps, 9 blocks of 7 do not
 }
 

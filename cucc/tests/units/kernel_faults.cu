@@ -56,22 +56,6 @@ TEST(return_before_a_barrier) {
     silent([] { early_return<<<1, 64>>>(64); }, strict);
 }
 
-__global__ void barrier_further_on(unsigned split) {
-    __syncthreads();
-    if (threadIdx.x < split)
-        __syncthreads();
-    if (threadIdx.x == 50)
-        return;
-    __syncthreads();
-}
-static const int barrier_further_on_line = __LINE__ - 5;
-
-TEST(others_go_on_to_a_later_barrier) {
-    faulty({"divergent barrier", line(barrier_further_on_line), line(barrier_further_on_line + 3)},
-           [] { barrier_further_on<<<1, 64>>>(10); });
-    silent([] { barrier_further_on<<<1, 64>>>(0); });
-}
-
 // A barrier in each of two branches, which whole warps take
 __global__ void barrier_in_each_branch(unsigned split) {
     if (threadIdx.x < split)

@@ -201,14 +201,18 @@ TEST(memory_is_counted_and_too_much_is_refused) {
     WORKS(cudaMalloc(&p, 100));
 }
 
-TEST(host_threads_allocate_and_copy_at_once) {
+TEST(host_threads_call_the_runtime_at_once) {
     std::atomic<int> wrong{0};
     in_threads(8, [&](int t) {
         for (int i = 0; i < 200; i++) {
             int *p = NULL, *q = NULL;
             std::vector<int> in(100 + i, t * 1000 + i), out(in.size());
             const size_t n = in.size() * sizeof(int);
-            wrong += cudaMalloc(&p, n) || cudaMallocHost(&q, n) ||
+            cudaStream_t s;
+            cudaEvent_t e;
+            wrong += cudaStreamCreate(&s) || cudaEventCreate(&e) || cudaEventRecord(e, s) ||
+                     cudaStreamSynchronize(s) || cudaEventDestroy(e) || cudaStreamDestroy(s) ||
+                     cudaMalloc(&p, n) || cudaMallocHost(&q, n) ||
                      cudaMemcpy(p, in.data(), n, cudaMemcpyHostToDevice) ||
                      cudaMemcpy(q, p, n, cudaMemcpyDeviceToHost) ||
                      cudaMemcpy(out.data(), q, n, cudaMemcpyHostToHost) || in != out || cudaFree(p) ||

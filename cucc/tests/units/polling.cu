@@ -107,17 +107,6 @@ TEST(cooperative_kernels_of_two_devices) {
 }
 
 #ifndef __SANITIZE_THREAD__ // accesses through volatile are data races of the host threads
-TEST(kernels_of_two_host_threads) {
-    int *const ball = managed<int>();
-    *ball = 1;
-    in_threads(DEVICES, [=](int d) {
-        OK(cudaSetDevice(d));
-        play<<<1, 1>>>(ball, d, 1 - d);
-        OK(cudaDeviceSynchronize());
-    });
-    EXPECT(rounds_of(0) == ROUNDS && rounds_of(1) == ROUNDS);
-}
-
 __global__ void wait_for(const volatile int *flag, int *answer) {
     while (*flag == 0)
         ;
