@@ -471,9 +471,16 @@ __global__ void shift(cudaSurfaceObject_t s, int kind) {
     } else if (kind == 2) {
         v = surfCubemapread<float>(s, x * 4, y, z);
         surfCubemapwrite(v + 1000, s, x * 4, y, z);
-    } else {
+    } else if (kind == 3) {
         v = surf1DLayeredread<float>(s, x * 4, z);
         surf1DLayeredwrite(v + 1000, s, x * 4, z);
+    } else if (kind == 4) {
+        surf2Dread(&v, s, x * 4, y);
+        surf2Dwrite(v + 1000, s, x * 4, y);
+    } else {
+        v = surf1Dread<float>(s, x * 4);
+        surf1Dwrite(v + 1000, s, x * 4);
+        surf1Dwrite(5.0f, s, x ? W * 4 : -4, cudaBoundaryModeZero);
     }
     if (x == 0 && y == 0 && z == 0 && kind == 0) { // outside: ignored, and 0
         surf3Dwrite(5.0f, s, 0, 0, 99, cudaBoundaryModeZero);
@@ -489,22 +496,22 @@ TEST(surfaces) {
     } kinds[] = {{{W, H, D}, 0},
                  {{W, H, 3}, cudaArrayLayered},
                  {{4, 4, 6}, cudaArrayCubemap},
-                 {{W, 0, 5}, cudaArrayLayered}};
-    for (int kind = 0; kind < 4; kind++) {
+                 {{W, 0, 5}, cudaArrayLayered},
+                 {{W, H, 0}, 0},
+                 {{W, 0, 0}, 0}};
+    for (int kind = 0; kind < 6; kind++) {
         const cudaExtent e = kinds[kind].extent;
-        const size_t rows = e.height ? e.height : 1;
+        const size_t rows = e.height ? e.height : 1, depth = e.depth ? e.depth : 1;
         cudaArray_t array;
         OK(cudaMalloc3DArray(&array, &floats, e, kinds[kind].flags | cudaArraySurfaceLoadStore));
-        fill(array, e.width, rows, e.depth, texel);
+        fill(array, e.width, rows, depth, texel);
         const cudaResourceDesc resource = of_array(array);
         cudaSurfaceObject_t surface;
         OK(cudaCreateSurfaceObject(&surface, &resource));
-        shift<<<1, dim3((unsigned)e.width, (unsigned)rows, (unsigned)e.depth)>>>(surface, kind);
+        shift<<<1, dim3((unsigned)e.width, (unsigned)rows, (unsigned)depth)>>>(surface, kind);
         OK(cudaGetLastError());
-        EXPECT(copy_out(array, e.width, rows, e.depth) ==
-               all(e.width, rows, e.depth, [](int x, int y, int z) { return texel(x, y, z) + 1000; }));
-        OK(cudaDestroySurfaceObject(surface));
-        OK(cudaFreeArray(array));
+        EXPECT(copy_out(array, e.width, rows, depth) ==
+               all(e.width, rows, depth, [](int x, int y, int z) { return texel(x, y, z) + 1000; }));
     }
 }
 
