@@ -175,7 +175,9 @@ def test_the_installed_files(installed, tmp_path):
     """No file knows where the sources were. What is installed can be removed again."""
     files = [path for path in installed.rglob("*") if path.is_file()]
     names = {str(path.relative_to(installed)) for path in files}
-    assert {"bin/cucc", "share/man/man1/cucc.1"} <= names
+    assert "bin/cucc" in names
+    manual = (installed / "share/man/man1/cucc.1").read_text().replace("\\", "")
+    assert tools.cucc("--help").out in manual and "@" not in manual.replace("@FILE", "")
     assert any(name.endswith("/cu2cpp") for name in names) and any(
         name.endswith("/cuda_runtime.h") for name in names
     )
@@ -210,12 +212,6 @@ def test_the_installed_cucc_passes_the_tests_of_the_driver(installed, tmp_path):
     env = {"CUCC": installed / "bin/cucc", "XDG_CACHE_HOME": tmp_path}
     done = tools.execute(sys.executable, *tests, cwd=tools.ROOM, env=env, timeout=600)
     assert done.status == 0 and " passed" in done.out, str(done)
-
-
-def test_the_manual_lists_every_option():
-    named = set(re.findall(r"(?:Fl |, )(?!Fl )-?([\w-]+)", (tools.ROOM / "cucc.1").read_text()))
-    options = set(re.findall(r"(?<![\w=-])--?([A-Za-z][\w-]*)", tools.cucc("--help").out))
-    assert options - named == set() and len(options) > 40
 
 
 @needs_cmake
