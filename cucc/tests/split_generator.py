@@ -39,72 +39,50 @@ class Generator:
         return self.rng.choice([x for x in self.own if x != "step"])
 
     def region(self):  # a statement without barriers
-        x, kind = self.target(), self.rng.randrange(15)
-        if kind == 0:
-            return f"if ({self.thread()} & 2) {{ {x} += {self.thread()}; }} else {x} ^= 5u;"
-        if kind == 1:
-            return (
-                f"for (unsigned j = 0; j < ({self.thread()}) % 4; j++) {{ if (j == 2) continue; {x} += j; }}"
-            )
-        if kind == 2:
-            return f"switch ({self.thread()} % 3) {{ case 0: {x}++; break; case 1: {x} += 2; break; default: --{x}; }}"
-        if kind == 3:
-            y = self.name("l")
-            return f"{{ unsigned {y} = {self.thread()}; {x} += {y} * 2; }}"
-        if kind == 4 and self.arrays:
-            y = self.name("p")
-            return f"{{ unsigned *{y} = {self.rng.choice(self.arrays)}; {y}[1] += {self.thread()}; }}"
-        if kind == 5:
-            return f"change(&{self.variable()}, {self.thread()});"
-        if kind == 6:
-            return f"change_reference({self.variable()}, {self.thread()});"
-        if kind == 7:
-            return f"atomicAdd(&total[{self.rng.randrange(8)}], {self.thread()});"
-        if kind == 8:
-            return f"if (threadIdx.x < {self.rng.choice(['K', 'n', 'FEW'])}) {x} += {self.thread()};"
-        if kind in (13, 14):  # all threads execute an iteration together
-            y, count = self.name("s"), f"atomicAdd(&total[{self.rng.randrange(8)}], {self.thread()})"
-            first, step = f"unsigned {y} = threadIdx.x", f"{y} += blockDim.x + {self.rng.randrange(3)}"
-            if kind == 13:
-                return f"for ({first}; {y} < 40; {step}) {{ {count}; {x} += in[{y}]; }}"
-            return f"{{ {first}; while ({y} < 40) {{ {count}; {x} ^= {y}; {step}; }} }}"
-        if kind == 9 and self.rng.random() < 0.4:
-            return f"if ({self.thread()} % 11 == 3) {{ out[rank] ^= {self.thread()}; return; }}"
-        return f"{x} {self.rng.choice(['=', '+=', '^=', '*='])} {self.thread()};"
+        x, y, own, pick = self.target(), self.name("l"), self.variable(), self.rng.choice
+        a, b, number = self.thread(), self.thread(), self.rng.randrange(8)
+        count = f"atomicAdd(&total[{number}], {a});"
+        first, step = f"unsigned {y} = threadIdx.x", f"{y} += blockDim.x + {number % 3}"
+        kinds = [
+            f"if ({a} & 2) {{ {x} += {b}; }} else {x} ^= 5u;",
+            f"for (unsigned j = 0; j < ({a}) % 4; j++) {{ if (j == 2) continue; {x} += j; }}",
+            f"switch ({a} % 3) {{ case 0: {x}++; break; case 1: {x} += 2; break; default: --{x}; }}",
+            f"{{ unsigned {y} = {a}; {x} += {y} * 2; }}",
+            f"change(&{own}, {a});",
+            f"change_reference({own}, {a});",
+            count,
+            f"if (threadIdx.x < {pick(['K', 'n', 'FEW'])}) {x} += {a};",
+            # all threads execute an iteration together
+            f"for ({first}; {y} < 40; {step}) {{ {count} {x} += in[{y}]; }}",
+            f"{{ {first}; while ({y} < 40) {{ {count} {x} ^= {y}; {step}; }} }}",
+            *[f"{x} {pick(['=', '+=', '^=', '*='])} {a};" for _ in range(3)],
+            *[f"{{ unsigned *{y} = {array}; {y}[1] += {a}; }}" for array in self.arrays[:1]],
+        ]
+        if self.rng.random() < 0.03:
+            return f"if ({a} % 11 == 3) {{ out[rank] ^= {b}; return; }}"
+        return pick(kinds)
 
     def declaration(self):
-        x, kind = self.name("v"), self.rng.randrange(9)
-        first, second = self.thread(), self.uniform()
-        if kind == 0:
-            self.same.append(x)
-            return f"int {x} = {second};"
-        if kind == 1:
-            self.fixed.append(x)
-            return f"const unsigned {x} = {first};"
-        if kind == 2:
-            self.arrays.append(x)
-            return f"unsigned {x}[3] = {{1, 2}};"
-        if kind == 3:
-            y = self.name("v")
-            self.own += [x, y]
-            return f"unsigned {x} = {first}, {y}; {y} = {x} + 1;"
-        if kind == 4:
-            self.fixed.append(x)
-            return f"int {x} = threadIdx.x;"
-        if kind == 5:
-            y = self.name("q")
-            self.fixed.append(f"{y}[0]")
-            self.own.append(x)
-            return f"T {x} = {first}; const unsigned *{y} = in + rank;"
-        if kind == 6:
-            self.same.append(x)
-            return f"int {x}; {x} = {second};"
-        if kind == 7:
-            y = self.name("m")
-            self.own.append(f"{y}.a")
-            return f"Pair {y} = {{rank, 4u}}; {y}.b += {first};"
-        self.own.append(x)
-        return f"unsigned {x} = {first};"
+        x, y, first, second = self.name("v"), self.name("w"), self.thread(), self.uniform()
+        kinds = [  # a declaration, and what each new name is
+            (f"int {x} = {second};", (self.same, x)),
+            (f"int {x}; {x} = {second};", (self.same, x)),
+            (f"const unsigned {x} = {first};", (self.fixed, x)),
+            (f"int {x} = threadIdx.x;", (self.fixed, x)),
+            (f"unsigned {x}[3] = {{1, 2}};", (self.arrays, x)),
+            (f"unsigned {x} = {first};", (self.own, x)),
+            (f"unsigned {x} = {first}, {y}; {y} = {x} + 1;", (self.own, x), (self.own, y)),
+            (f"Pair {y} = {{rank, 4u}}; {y}.b += {first};", (self.own, f"{y}.a")),
+            (
+                f"T {x} = {first}; const unsigned *{y} = in + rank;",
+                (self.own, x),
+                (self.fixed, f"{y}[0]"),
+            ),
+        ]
+        text, *names = self.rng.choice(kinds)
+        for kind, name in names:
+            kind.append(name)
+        return text
 
     def lanes(self):  # a warp operation
         x, pick = self.target(), self.rng.choice
@@ -183,14 +161,13 @@ class Generator:
         i, bound = self.rng.choice(["i", "k"]) + str(depth), self.uniform()
         self.kept.add(i)
         self.same.append(i)
-        if kind == 16:
-            text = f"for (int {i} = ({bound} + 1) & 3; {i} >= 0; --{i}) {self.body(depth, 'for')}"
-        elif kind == 17:
-            text = f"#pragma unroll\nfor (int {i} = 1; {i} < (({bound} + 1) & 7); {i} <<= 1) {self.body(depth, 'for')}"
-        elif kind == 18:
-            text = f"{{ int {i} = 3;\nwhile ({i} > 0) {{ {i} -= 1; {self.body(depth, 'while')} }} }}"
-        else:
-            text = f"{{ int {i} = 2;\ndo {{ {self.exchange()} {self.body(depth, 'while')} }} while ({i}-- > 0); }}"
+        body = self.body(depth, "for" if kind < 18 else "while")
+        text = [
+            f"for (int {i} = ({bound} + 1) & 3; {i} >= 0; --{i}) {body}",
+            f"#pragma unroll\nfor (int {i} = 1; {i} < (({bound} + 1) & 7); {i} <<= 1) {body}",
+            f"{{ int {i} = 3;\nwhile ({i} > 0) {{ {i} -= 1; {body} }} }}",
+            f"{{ int {i} = 2;\ndo {{ {self.exchange()} {body} }} while ({i}-- > 0); }}",
+        ][kind - 16]
         self.same.remove(i)
         self.loops -= 1
         return text
