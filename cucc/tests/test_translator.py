@@ -100,7 +100,8 @@ def shared(name, alignment="", volatile=False):
     return f"{struct} cu_t_{name} &{'cu_v_' * volatile}{name} = {value}{step}"
 
 
-# The names of the variables are x, y and z, and those of their types cu_t_x, cu_t_y and cu_t_z.
+# The names of the variables are x, y and z, and those of their types cu_t_x, cu_t_y and cu_t_z. An alignment, which stands for the @,
+# moves to a struct.
 SHARED = pairs(
     """
     __shared__ float x[N]; -> typedef float cu_t_x[N];
@@ -128,26 +129,7 @@ SHARED = pairs(
     __device__ __shared__ int x; -> typedef int cu_t_x;
     __shared__ __device__ int x; -> typedef int cu_t_x;
     __shared__ int x[[]{ return 1, 2; }()]; -> typedef int cu_t_x[[]{ return 1, 2; }()];
-    """
-)
-
-
-@pytest.mark.parametrize("source,expected", SHARED)
-def test_shared(translate, source, expected):
-    expected += "".join(shared(name) for name in "xyz" if f"cu_t_{name}" in expected)
-    for context in (
-        "void k() { if (a) { b; } %s }",
-        "auto l = [] { %s };",
-        "template <class T> struct A { void k() { for (;;) { %s } } };",
-        "void f() { g(1, [&](int x) { %s }); }",
-        "void f() { switch (a) { case 1: a: %s } }",
-    ):
-        assert squeeze(translate(context % source)) == squeeze(context % expected)
-
-
-# The alignment moves to a struct.
-ALIGNED = pairs(
-    """
+    __shared__ struct __attribute__((x)) S { alignas(8) int a; } x; -> typedef struct __attribute__((x)) S { alignas(8) int a; } cu_t_x;
     __shared__ @ float x[4]; -> __attribute__((aligned(16))) -> typedef float cu_t_x[4];
     @ __shared__ float x[4]; -> __attribute__((aligned(16))) -> typedef float cu_t_x[4];
     __shared__ float @ x[4]; -> __attribute__((__aligned__(8))) -> typedef float cu_t_x[4];
@@ -160,17 +142,20 @@ ALIGNED = pairs(
 )
 
 
-@pytest.mark.parametrize("source,alignment,expected", ALIGNED)
-def test_alignment_of_shared_variables(translate, source, alignment, expected):
-    expected += "".join(shared(name, alignment) for name in "xy" if f"cu_t_{name}" in expected)
-    out = translate(f"void k() {{ {source.replace('@', alignment)} }}")
-    assert squeeze(out) == squeeze(f"void k() {{ {expected} }}")
-
-
-def test_alignment_of_a_class_defined_there_stays(translate):
-    head, tail = "struct __attribute__((aligned(16))) S { alignas(8) int a; } ", "x; }"
-    out = translate(f"void k() {{ __shared__ {head}{tail}")
-    assert out == f"void k() {{ typedef {head}cu_t_x;{shared('x')} }}"
+@pytest.mark.parametrize("row", SHARED)
+def test_shared(translate, row):
+    source, alignment, expected = row if len(row) == 3 else (row[0], "", row[1])
+    expected += "".join(shared(name, alignment) for name in "xyz" if f"cu_t_{name}" in expected)
+    contexts = (
+        "void k() { if (a) { b; } %s }",
+        "auto l = [] { %s };",
+        "template <class T> struct A { void k() { for (;;) { %s } } };",
+        "void f() { g(1, [&](int x) { %s }); }",
+        "void f() { switch (a) { case 1: a: %s } }",
+    )
+    for context in contexts[:-1] if alignment else contexts:
+        out = translate(context % source.replace("@", alignment))
+        assert squeeze(out) == squeeze(context % expected)
 
 
 DYNAMIC = pairs(

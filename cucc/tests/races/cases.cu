@@ -220,21 +220,6 @@ __global__ void increment(int *data, bool wrong) {
         atomicAdd(&data[0], 1);
 }
 
-__global__ void histogram(int *data, bool wrong) {
-    __shared__ int bins[16];
-    if (threadIdx.x < 16)
-        bins[threadIdx.x] = 0;
-    __syncthreads();
-    const int bin = threadIdx.x * 7 % 16;
-    if (wrong)
-        bins[bin] += 1; // histogram
-    else
-        atomicAdd(&bins[bin], 1);
-    __syncthreads();
-    if (threadIdx.x < 16)
-        atomicAdd(&data[threadIdx.x], bins[threadIdx.x]);
-}
-
 // An atomic does not protect from a plain write.
 __global__ void mixed(int *data, bool wrong) {
     if (wrong && threadIdx.x == 5 && blockIdx.x == 1)
@@ -454,7 +439,7 @@ static const struct {
 } cases[] = {
     KERNEL(tile, 1) KERNEL(warp_volatile, 1) KERNEL(async_copy, 1) KERNEL(shuffle_order, 1)
     KERNEL(matrix_load, 1) KERNEL(matrix_store, 1) KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1)
-    KERNEL(increment, 4) KERNEL(histogram, 1) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
+    KERNEL(increment, 4) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
     KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)
     HOST(missing_event) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel) HOST(each_stream) HOST(library)
     KERNEL(others_local, 1) KERNEL(written_index, 1) HOST(two_fills) HOST(fill_and_kernel)
