@@ -109,20 +109,6 @@ def test_launches_in_launches(translate):
     assert squeeze(out) == squeeze(f"void f() {{ {first}; {', '.join(others)}; }}")
 
 
-ARGUMENTS = rows(
-    """
-    1 | a, b | A<int, 3>() | [](int x) { return x; }, 2 | T{1, 2} | f(1, (2, 3)) | a[i], *b | a < b, c > d | x, (float *)NULL
-    "a, <<<", ')' | NULL, 0, __null | {1, 2}, {}
-    """
-)
-
-
-def test_arguments_of_a_launch_stay(translate):
-    for arguments in "", *ARGUMENTS:
-        out = translate(f"void f() {{ k<<<1, 1>>>({arguments}); }}")
-        assert squeeze(out) == squeeze(f"void f() {{ {launch('k', '1, 1', arguments)}; }}")
-
-
 def test_long_kernel_names_are_cut(translate):
     out = translate("void f() { k<" + "a, " * 1000 + 'b, "x\\">"><<<1, 1>>>(); }')
     name = re.search(r'Launch\("(.*?)", ::cuda_cpu', out)[1]
@@ -136,21 +122,6 @@ def test_functions_that_return_a_struct_are_functions(translate):
         auto f() -> int (*)[4] | int f() try"""
     for head in [*rows(heads), "template <class T, struct A *a> void f()"]:
         assert squeeze(launch("k", "1, 1", "")) in squeeze(translate(head + " { k<<<1, 1>>>(); }"))
-
-
-def test_launch_over_lines_and_linemarkers(translate):
-    source = (
-        'void f() {\n ns::\n# 7 "a.cu"\n k< // the type\n int >\n# 9 "a.cu" 3 4\n <<<\n g,\n /* >>> */ b\n >>>\n (\n'
-        '# 20 "a.cu"\n x\n );\n}\n'
-    )
-    out = translate(source)
-    markers = [line for line in out.split("\n") if line.startswith("#")]
-    assert markers == ['# 7 "a.cu"', '# 9 "a.cu" 3 4', '# 20 "a.cu"']
-    before, after = '(::cuda_cpu::Launch("ns:: k< int >", ::cuda_cpu::config(', ")), ns:: k< int >"
-    assert before in out and after + "\n" in out
-    left = out.replace(before, "").replace(after, "").replace("))", ")")
-    kept = re.sub(r"ns::\n| k<| int >|<<<\n|(?<!\* )>>>", lambda m: "\n" * m[0].count("\n"), source)
-    assert left.replace(" ", "") == kept.replace(" ", "")
 
 
 # ---- text that stays ----

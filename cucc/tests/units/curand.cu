@@ -41,7 +41,8 @@ template <class State> __global__ void known_numbers(Known *all) {
     State state, jumped;
     curand_init(k.seed, k.sequence, k.offset, &state);
     curand_init(k.seed, k.sequence, 0, &jumped);
-    skipahead(k.offset, &jumped); // leads to the same place
+    skipahead(k.offset / 2, &jumped); // two jumps lead to the same place
+    skipahead(k.offset - k.offset / 2, &jumped);
     for (int i = 0; i < 3; i++)
         k.integers[i] = curand(&state);
     if (curand(&jumped) != k.integers[0])
