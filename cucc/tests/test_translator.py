@@ -539,7 +539,8 @@ template <class T> __global__ void k(T *at_1, int at_2) {
 }
 void f() {
     k<<<1, at_17>>>(at_18, at_19); at_20;
-    ns::k<int><<<dim3(at_21,
+    ns::
+        k<int><<<dim3(at_21,
         at_22), at_23>>>(at_24,
                          at_25); at_26->at_27.at_28;
     __device__ void g(int at_29); at_30;
