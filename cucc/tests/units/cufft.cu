@@ -9,34 +9,23 @@
 typedef std::complex<double> Complex;
 
 // The library's names for both precisions
-struct Floats {
-    typedef float Real;
-    typedef cufftComplex Pair;
-    static const cufftType c2c = CUFFT_C2C, r2c = CUFFT_R2C, c2r = CUFFT_C2R;
-    static cufftResult run(cufftHandle p, Pair *in, Pair *out, int d) {
-        return pick(0, 1) ? cufftExecC2C(p, in, out, d) : cufftXtExec(p, in, out, d);
-    }
-    static cufftResult run(cufftHandle p, Real *in, Pair *out) {
-        return pick(0, 1) ? cufftExecR2C(p, in, out) : cufftXtExec(p, in, out, CUFFT_FORWARD);
-    }
-    static cufftResult run(cufftHandle p, Pair *in, Real *out) {
-        return pick(0, 1) ? cufftExecC2R(p, in, out) : cufftXtExec(p, in, out, CUFFT_INVERSE);
-    }
-};
-struct Doubles {
-    typedef double Real;
-    typedef cufftDoubleComplex Pair;
-    static const cufftType c2c = CUFFT_Z2Z, r2c = CUFFT_D2Z, c2r = CUFFT_Z2D;
-    static cufftResult run(cufftHandle p, Pair *in, Pair *out, int d) {
-        return pick(0, 1) ? cufftExecZ2Z(p, in, out, d) : cufftXtExec(p, in, out, d);
-    }
-    static cufftResult run(cufftHandle p, Real *in, Pair *out) {
-        return pick(0, 1) ? cufftExecD2Z(p, in, out) : cufftXtExec(p, in, out, CUFFT_FORWARD);
-    }
-    static cufftResult run(cufftHandle p, Pair *in, Real *out) {
-        return pick(0, 1) ? cufftExecZ2D(p, in, out) : cufftXtExec(p, in, out, CUFFT_INVERSE);
-    }
-};
+#define PRECISION(Name, R, P, C2C, R2C, C2R)                                                                 \
+    struct Name {                                                                                            \
+        typedef R Real;                                                                                      \
+        typedef P Pair;                                                                                      \
+        static const cufftType c2c = CUFFT_##C2C, r2c = CUFFT_##R2C, c2r = CUFFT_##C2R;                      \
+        static cufftResult run(cufftHandle p, Pair *in, Pair *out, int d) {                                  \
+            return pick(0, 1) ? cufftExec##C2C(p, in, out, d) : cufftXtExec(p, in, out, d);                  \
+        }                                                                                                    \
+        static cufftResult run(cufftHandle p, Real *in, Pair *out) {                                         \
+            return pick(0, 1) ? cufftExec##R2C(p, in, out) : cufftXtExec(p, in, out, CUFFT_FORWARD);         \
+        }                                                                                                    \
+        static cufftResult run(cufftHandle p, Pair *in, Real *out) {                                         \
+            return pick(0, 1) ? cufftExec##C2R(p, in, out) : cufftXtExec(p, in, out, CUFFT_INVERSE);         \
+        }                                                                                                    \
+    };
+PRECISION(Floats, float, cufftComplex, C2C, R2C, C2R)
+PRECISION(Doubles, double, cufftDoubleComplex, Z2Z, D2Z, Z2D)
 
 // A shape, and one transform of it: n[0] x n[1] x n[2], with 1 for dimensions that it lacks
 struct Shape {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // nvcuda::wmma: products of integers, which are exact in every type, beside a loop on the host. The file
 // compiles with nvcc too (-arch=sm_80).
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -149,13 +148,9 @@ TEST(all_shapes_and_layouts_of_half) {
 // The other types are loaded and stored by the same code.
 TEST(other_types) {
     products<16, 16, 16, __nv_bfloat16, float, float, row_major, col_major>();
-    products<32, 8, 16, __nv_bfloat16, float, float, col_major, row_major>();
     products<16, 16, 16, signed char, int, int, row_major, col_major>();
     products<32, 8, 16, unsigned char, int, int, col_major, row_major>();
-    products<8, 32, 16, unsigned char, int, int, row_major, col_major>();
     products<16, 16, 8, tf32, float, float, row_major, col_major>();
-    products<16, 16, 8, tf32, float, float, col_major, row_major>();
-    products<8, 8, 4, double, double, double, row_major, col_major>();
     products<8, 8, 4, double, double, double, col_major, row_major>();
     products<8, 8, 32, small::u4, int, int, row_major, col_major>();
     products<8, 8, 32, small::s4, int, int, row_major, col_major>();
@@ -164,25 +159,27 @@ TEST(other_types) {
 
 // ---- numbers ----
 
-// c + 16 a b: all elements of each operand are equal.
-template <class T, class C> __global__ void dot(T a, T b, C c, C *result) {
+// c + 16 a b: all elements of each operand are equal. Each lane stores an element of the sum.
+template <class T, class C> __global__ void dot(T a, T b, C c, bool satf, C *result) {
     fragment<matrix_a, 16, 16, 16, T, row_major> fa;
     fragment<matrix_b, 16, 16, 16, T, col_major> fb;
     fragment<accumulator, 16, 16, 16, C> fc;
-    __shared__ C out[256];
     fill_fragment(fa, a);
     fill_fragment(fb, b);
     fill_fragment(fc, c);
-    mma_sync(fc, fa, fb, fc);
-    store_matrix_sync(out, fc, 16, mem_row_major);
-    __syncwarp();
-    if (threadIdx.x == 0)
-        *result = out[255];
+    if constexpr (std::is_same_v<C, int>)
+        mma_sync(fc, fa, fb, fc, satf);
+    else
+        mma_sync(fc, fa, fb, fc);
+    result[threadIdx.x] = fc.x[fc.num_elements - 1];
 }
-template <class T, class C> static C dot_of(T a, T b, C c) {
-    const Device<C> result(1);
-    dot<<<1, 32>>>(a, b, c, result.data);
-    return result.host()[0];
+template <class T, class C> static C dot_of(T a, T b, C c, bool satf = false) {
+    const Device<C> result(32);
+    dot<<<1, 32>>>(a, b, c, satf, result.data);
+    const std::vector<C> all = result.host();
+    for (const C &one : all)
+        EXPECT(memcmp(&one, &all[0], sizeof one) == 0);
+    return all[0];
 }
 
 TEST(rounding) {
@@ -196,32 +193,14 @@ TEST(rounding) {
     EXPECT(std::isnan(dot_of<half, float>(std::numeric_limits<float>::quiet_NaN(), 0.0f, 1.0f)));
 }
 
-template <class T> __global__ void saturating(T a, T b, int c, bool satf, int *result) {
-    fragment<matrix_a, 16, 16, 16, T, row_major> fa;
-    fragment<matrix_b, 16, 16, 16, T, row_major> fb;
-    fragment<accumulator, 16, 16, 16, int> fc;
-    fill_fragment(fa, a);
-    fill_fragment(fb, b);
-    fill_fragment(fc, c);
-    mma_sync(fc, fa, fb, fc, satf);
-    result[threadIdx.x] = fc.x[fc.num_elements - 1];
-}
-
 TEST(saturation) {
-    int *const result = managed<int>(32);
-    const auto last = [&](auto a, auto b, int c, bool satf) {
-        saturating<<<1, 32>>>(a, b, c, satf, result);
-        OK(cudaDeviceSynchronize());
-        EXPECT(std::count(result, result + 32, result[0]) == 32);
-        return result[0];
-    };
     const unsigned char u = 255;
     const signed char low = -128, high = 127;
-    EXPECT(last(u, u, INT32_MAX - 5, true) == INT32_MAX);
-    EXPECT(last(u, u, INT32_MAX - 5, false) == INT32_MIN + 16 * 255 * 255 - 6);
-    EXPECT(last(low, high, INT32_MIN + 5, true) == INT32_MIN);
-    EXPECT(last(low, high, INT32_MIN + 5, false) == INT32_MAX - 16 * 128 * 127 + 6);
-    EXPECT(last(low, low, 7, true) == 16 * 128 * 128 + 7);
+    EXPECT(dot_of(u, u, INT32_MAX - 5, true) == INT32_MAX);
+    EXPECT(dot_of(u, u, INT32_MAX - 5, false) == INT32_MIN + 16 * 255 * 255 - 6);
+    EXPECT(dot_of(low, high, INT32_MIN + 5, true) == INT32_MIN);
+    EXPECT(dot_of(low, high, INT32_MIN + 5, false) == INT32_MAX - 16 * 128 * 127 + 6);
+    EXPECT(dot_of(low, low, 7, true) == 16 * 128 * 128 + 7);
 }
 
 // The product with the identity matrix, which truncates, and the conversion, which rounds
