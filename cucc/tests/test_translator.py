@@ -233,23 +233,19 @@ def test_lambdas_capture_shared_variables(translate, source, expected):
 def test_shared_at_file_scope(translate):
     head = f"typedef int cu_t_x[3]; [[maybe_unused]] static cu_t_x &cu_s_x() {{ return {shared('x')[13:]} }}"
     use = " auto &x = cu_s_x(); {"
+    stay = """@int f() { return a.x + a->x + d::x + y; } | @int f(int x) { return x; } | @int A::f() { return x; } | int f() { return x; }
+        struct A : B { @int f() { return x; } }; | struct A { @int f() { return x; } int x; };
+        @int f() { return ::A::x + A<int>::x + d->x; }"""  # the base class may have a member of this name
     for source, expected in (
+        *[(source, source.replace("@", "")) for source in rows(stay)],
         ("@int f() { return x[0]; }", "int f() {" + use + " return x[0]; } }"),
-        ("@int f() { return a.x + a->x + d::x + y; }", None),
-        ("@int f(int x) { return x; }", None),
-        ("@int A::f() { return x; }", None),
         ("struct A { @int f() { return x; } };", "struct A { int f() {" + use + " return x; } } };"),
-        ("struct A : B { @int f() { return x; } };", None),  # the base class may have a member of this name
-        ("struct A { @int f() { return x; } int x; };", None),
-        ("@int f() { return ::A::x + A<int>::x + d->x; }", None),
-        ("int f() { return x; }", None),
         (
             "namespace a { @int f() { return x[0]; } }",
             f"namespace a {{ int f() {{{use} return x[0]; }} }} }}",
         ),
         ("__global__ void k() { x[0] = 1; }", kernel("void k()", use + "x[0] = 1;}")),
     ):
-        expected = expected or source.replace("@", "")
         source = source.replace("@", "__device__ ")
         assert squeeze(translate("__shared__ int x[3]; " + source)) == squeeze(head + expected)
         if "namespace" not in source:

@@ -53,7 +53,6 @@ TEST(another_device_of_the_runtime_has_another_context) {
     OK(cuCtxGetCurrent(&second));
     OK(cuDevicePrimaryCtxRetain(&primary, 1));
     EXPECT(first && first != second && second == primary);
-    OK(cuDevicePrimaryCtxRelease(1));
 }
 
 TEST(devices) {
@@ -105,7 +104,6 @@ TEST(contexts_are_a_stack) {
     EXPECT(device == 0);
     OK(cuCtxSynchronize());
     OK(cuCtxDestroy(a));
-    OK(cuDevicePrimaryCtxRelease(0));
 }
 
 TEST(memory_streams_and_events) {
@@ -147,7 +145,6 @@ TEST(memory_streams_and_events) {
     OK(cuStreamDestroy(stream));
     OK(cuEventDestroy(start));
     OK(cuEventDestroy(end));
-    OK(cuDevicePrimaryCtxRelease(0));
 }
 
 #ifdef __CU2CPP__

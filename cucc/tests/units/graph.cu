@@ -20,10 +20,7 @@ struct Buffers { // n ints on the device, and pinned on the host
         reset();
     }
     bool holds(int factor, int summand) const {
-        for (int i = 0; i < N; i++)
-            if (host[i] != i * factor + summand)
-                return false;
-        return true;
+        return std::vector<int>(host, host + N) == made(N, [=](int i) { return i * factor + summand; });
     }
     void reset() {
         for (int i = 0; i < N; i++)
