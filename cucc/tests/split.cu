@@ -261,18 +261,10 @@ static void show(const char *name) {
 int main() {
     cudaMallocManaged(&data, 512 * sizeof(int));
     show("start");
-    plain<<<2, 64>>>(data), show("plain");
     for (int n : {0, 1, 100, 150})
         early_return<<<3, 50, 50 * sizeof(int)>>>(data, n), show("early_return");
     structures<<<2, 64>>>((float *)data), show("structures");
     in_function<<<1, 64>>>(data), show("in_function");
-    counted<<<1, 64>>>(data), show("counted");
-    two_branches<<<1, 64>>>(data), show("two_branches");
-    from_memory<<<1, 64>>>(data), show("from_memory");
-    from_variable<<<1, 64>>>(data), show("from_variable");
-    from_copy<<<1, 64>>>(data), show("from_copy");
-    from_parameter<<<1, 64>>>(data, 1), show("from_parameter");
-    lock<<<2, 64>>>(data), show("lock");
     shuffle<<<1, 64>>>(data), show("shuffle");
     other_mask<<<1, 64>>>(data, 0xffff), show("other_mask");
     changed_mask<<<1, 64>>>(data), show("changed_mask");
@@ -280,9 +272,5 @@ int main() {
     tile_groups<<<1, 64>>>(data), show("tile_groups");
     template_parameter<<<1, 64>>>(data), show("template_parameter");
     functor<<<1, 64>>>(data, [] __device__(int x) { return x; }), show("functor");
-    hidden<<<1, 64>>>(data), show("hidden");
-    reference<<<1, 64>>>(data), show("reference");
-    switched<<<1, 64>>>(data), show("switched");
-    volatile_parameter<<<1, 64>>>(data), show("volatile_parameter");
     return 0;
 }

@@ -24,67 +24,49 @@ def kernel(head, body, *parameters, bounds="0"):
     return f"{head} {{ struct cu_owner; {call} }}"
 
 
-KERNELS = [
-    ("@void k() { a; }", kernel("void k()", "a;")),
-    ("void @k(void) { }", kernel("void k(void)", "")),
-    ("static @void k(int n) { { } }", kernel("static void k(int n)", "{ }", "n")),
-    ('extern "C" @void k(T *p) { }', kernel('extern "C" void k(T *p)', "", "p")),
-    *(
-        (f"{template}@void k({parameters}) {{ }}", kernel(f"{template}void k({parameters})", "", *names))
-        for template, parameters, names in [
-            (
-                "template <class T, int N> ",
-                "const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N",
-                "pqn",
-            ),
-            ("", "int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t", "fabst"),
-            ("", "T const u, int A<B>::*v", "uv"),
-            ("template <class... A> ", "int n, A... a", ["n", "a..."]),
-        ]
-    ),
-    (
-        "@void k(int, float [], int (*)(int), T, unsigned long, const A<int> = {}, struct S *) { }",
-        kernel(
-            "void k(int cu_p1, float cu_p2[], int (*cu_p3)(int), T cu_p4, unsigned long cu_p5,"
-            " const A<int> cu_p6= {}, struct S * cu_p7)",
-            "",
-            *[f"cu_p{i}" for i in range(1, 8)],
-        ),
-    ),
-    (
-        "template <class... A> @void k(A &&...) { }",
-        kernel("template <class... A> void k(A &&... cu_p1)", "", "cu_p1..."),
-    ),
-    ("template <> @void k<int>(int x) { }", kernel("template <> void k<int>(int x)", "", "x")),
-    ("@void ns::A<int>::k(int x) { }", kernel("void ns::A<int>::k(int x)", "", "x")),
-    ("struct A { static @void k(int x) { } };", f"struct A {{{kernel('static void k(int x)', '', 'x')}}};"),
-    ("@__launch_bounds__(256) void k() { }", kernel("void k()", "", bounds="256")),
-    ("@void __launch_bounds__(f<A, 2>(1), 2) k() { }", kernel("void k()", "", bounds="f<A, 2>(1)")),
-    ("__launch_bounds__(N * (2 + 3)) @void k() { }", kernel("void k()", "", bounds="N * (2 + 3)")),
-    ("@void __launch_bounds__(n < 64 ? 64 : 9, 2) k() { }", kernel("void k()", "", bounds="n < 64 ? 64 : 9")),
-    ("__attribute__((a)) @void k() { }", kernel("__attribute__((a)) void k()", "")),
-    ("@void __maxnreg__(32) k() noexcept { }", kernel("void k() noexcept", "")),
-    ("@auto k(int a) -> void { }", kernel("auto k(int a) -> void", "", "a")),
-    ("@void k() { f(__func__, __FUNCTION__); }", kernel("void k()", 'f("k", "k");')),
-    (  # an attribute of the parameter is also one of the lambda's
-        "@void k([[maybe_unused]] int a) { }",
-        kernel("void k([[maybe_unused]] int a)", "", "a").replace("[](::", "[]([[maybe_unused]] ::"),
-    ),
-    *(
-        (text, text.replace("@", ""))
-        for text in rows(
-            """@void k(int x); | template @void k<int>(int x); | friend @void k(int x = f<1, 2>()); | @void k() = delete;
-            extern template @void k<int>();"""
-        )
-    ),
-    ("@void __launch_bounds__(256) k();", "void k();"),
-    ("@__host__ void k();", "void k();"),
-]
+# A kernel, and what stands for it: the head, the body, the names of the parameters and the launch bounds
+KERNELS = """
+    @void k() { a; } => void k() => a;
+    @void k() { f(__func__, __FUNCTION__); } => void k() => f("k", "k");
+    void @k(void) { } => void k(void)
+    static @void k(int n) { { } } => static void k(int n) => { } => n
+    extern "C" @void k(T *p) { } => extern "C" void k(T *p) => => p
+    template <class T, int N> @void k(const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N) { }
+        => template <class T, int N> void k(const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N) => => p q n
+    @void k(int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t) { }
+        => void k(int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t) => => f a b s t
+    @void k(T const u, int A<B>::*v) { } => void k(T const u, int A<B>::*v) => => u v
+    template <class... A> @void k(int n, A... a) { } => template <class... A> void k(int n, A... a) => => n a...
+    @void k(int, float [], int (*)(int), T, unsigned long, const A<int> = {}, struct S *) { }
+        => void k(int cu_p1, float cu_p2[], int (*cu_p3)(int), T cu_p4, unsigned long cu_p5, const A<int> cu_p6= {}, struct S * cu_p7)
+        => => cu_p1 cu_p2 cu_p3 cu_p4 cu_p5 cu_p6 cu_p7
+    template <class... A> @void k(A &&...) { } => template <class... A> void k(A &&... cu_p1) => => cu_p1...
+    template <> @void k<int>(int x) { } => template <> void k<int>(int x) => => x
+    @void ns::A<int>::k(int x) { } => void ns::A<int>::k(int x) => => x
+    @__launch_bounds__(256) void k() { } => void k() => => => 256
+    @void __launch_bounds__(f<A, 2>(1), 2) k() { } => void k() => => => f<A, 2>(1)
+    __launch_bounds__(N * (2 + 3)) @void k() { } => void k() => => => N * (2 + 3)
+    @void __launch_bounds__(n < 64 ? 64 : 9, 2) k() { } => void k() => => => n < 64 ? 64 : 9
+    __attribute__((a)) @void k() { } => __attribute__((a)) void k()
+    @void __maxnreg__(32) k() noexcept { } => void k() noexcept
+    @auto k(int a) -> void { } => auto k(int a) -> void => => a
+    @void k([[maybe_unused]] int a) { } => void k([[maybe_unused]] int a) => => a
+"""
+DECLARED = """@void k(int x); | template @void k<int>(int x); | friend @void k(int x = f<1, 2>()); | @void k() = delete;
+    extern template @void k<int>(); | @void __launch_bounds__(256) k(); | @__host__ void k();"""
 
 
-@pytest.mark.parametrize("source,expected", KERNELS)
-def test_kernels(translate, source, expected):
-    for context in "%s", "namespace a { %s }", "int x; %s":
+@pytest.mark.parametrize("row", re.sub(r"\n *=>", " =>", KERNELS).strip().split("\n") + rows(DECLARED))
+def test_kernels(translate, row):
+    source, *cells = [cell.strip() for cell in row.split("=>")]
+    expected = re.sub("@|__host__|__launch_bounds__.256.", "", source)
+    if cells:
+        head, body, parameters, bounds = cells + ["", "", "", "0"][len(cells) :]
+        expected = kernel(head, body, *parameters.split(), bounds=bounds)
+        if "[[" in head:  # an attribute of the parameter is also one of the lambda's
+            expected = expected.replace("[](::", "[]([[maybe_unused]] ::")
+    in_classes = ["struct A { %s };"] if source.startswith("static") else []
+    for context in "%s", "namespace a { %s }", "int x; %s", *in_classes:
         out = translate(context % source.replace("@", "__global__ "))
         assert squeeze(out) == squeeze(context % expected)
 
