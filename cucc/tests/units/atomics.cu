@@ -57,40 +57,6 @@ TEST(each_operation_once_in_global_and_in_shared_memory) {
     EXPECT(good.host() == std::vector<int>(2, 1));
 }
 
-// Threads of a block take turns after a number of atomics. Indices and local values survive that, with
-// and without barriers, also where threads have returned or take part in warp operations.
-__global__ void many(unsigned *total, int rounds, int *wrong) {
-    __shared__ unsigned part[2];
-    const unsigned x = threadIdx.x, y = threadIdx.y;
-    for (int i = 0; i < rounds + (int)(x % 3) * 50; ++i)
-        atomicAdd(total, 1u);
-    if (y == 1)
-        return;
-    if (x < 2)
-        part[x] = 0;
-    __syncthreads();
-    for (int i = 0; i < rounds; ++i) {
-        atomicMax(&part[1], x);
-        if (atomicAdd(&part[0], 1u) % 97 == 0 && __any_sync(1u << x % 32, 1) == 0)
-            atomicAdd(wrong, 1);
-    }
-    const unsigned sum = __reduce_add_sync(~0u, threadIdx.x);
-    __syncthreads();
-    if (threadIdx.x != x || threadIdx.y != y || sum != 31 * 32 / 2 + (x / 32) * 32 * 32 ||
-        part[0] != 2 * blockDim.x * rounds || part[1] != blockDim.x - 1)
-        atomicAdd(wrong, 1);
-}
-
-TEST(many_atomics_in_each_thread) {
-    for (int rounds : {1, 63, 64, 500}) {
-        const Device<unsigned> total(1);
-        const Device<int> wrong(1);
-        many<<<5, dim3(96, 3)>>>(total.data, rounds, wrong.data);
-        EXPECT(total.host()[0] == 5 * 3 * (96u * rounds + 32 * 150));
-        EXPECT(wrong.host()[0] == 0);
-    }
-}
-
 // Many critical sections in each thread. Threads take turns when they release a lock, but not while they hold
 // one: with one lock for all, a thread in the critical section never finds another one in it. The time of a
 // thread's last section, and of the first section of any other thread, show whether they took turns.

@@ -67,16 +67,6 @@ TEST(shared_memory_is_fresh_in_each_block) {
         EXPECT(value > 1e38f);
 }
 
-__global__ void votes(int *good) {
-    const unsigned t = threadIdx.x;
-    good[t] = __syncthreads_count(t % 3 == 0) == 34 && __syncthreads_and(t < blockDim.x) &&
-              !__syncthreads_and(t != 5) && __syncthreads_or(t == 99) && !__syncthreads_or(0);
-}
-
-TEST(barriers_that_vote) {
-    EXPECT(good(votes, 100));
-}
-
 // Threads that have returned count as arrived. Of n threads, n - 1 - i are left in round i, and thread i is
 // one of those whose predicates are true in that round.
 __global__ void shrink(int *out) {

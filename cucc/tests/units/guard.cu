@@ -73,11 +73,6 @@ TEST(every_kind_of_device_memory) {
         OK(cudaMallocPitch(&p, &pitch, 100, 3));
         p[pitch] = 1;
     });
-    faulty({"the host writes", "3072 bytes of device 0, allocated at guard.cu:"}, [] {
-        cudaPitchedPtr p;
-        OK(cudaMalloc3D(&p, {100, 3, 2}));
-        *(volatile char *)p.ptr = 1;
-    });
     faulty({"the host reads", "40 bytes of device 0"}, [] {
         volatile int *p;
         OK(cudaMallocAsync((void **)&p, 40, 0));

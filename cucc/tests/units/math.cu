@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Vector types, and the functions that a kernel can call without an #include.
 #include <math_constants.h>
-#include <cassert>
 #include <climits>
 #include <cmath>
 #include <type_traits>
@@ -264,23 +263,6 @@ TEST(loads_and_stores_with_hints) {
     loads_kernel<<<1, 1>>>(from.data, to.data, numbers.data);
     EXPECT(memcmp(in.data(), to.host().data(), 4 * sizeof(float4)) == 0);
     EXPECT(numbers.host() == (std::vector<int>{5, 10, 7, 7}));
-}
-
-__global__ void clock_kernel(long long *ticks) {
-    const clock_t first = clock();
-    const long long start = clock64();
-    __nanosleep(200000);
-    *ticks = clock64() - start;
-    assert(clock() - first >= *ticks); // clock() counts as clock64()
-}
-
-TEST(the_clock_runs_on) {
-    int khz = 0;
-    const Device<long long> out(1);
-    clock_kernel<<<1, 1>>>(out.data);
-    const long long ticks = out.host()[0];
-    OK(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0));
-    EXPECT(ticks > 0 && ticks < 1000ll * khz); // less than a second
 }
 
 __global__ void trap_kernel(int bad) {
