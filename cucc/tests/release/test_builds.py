@@ -109,7 +109,7 @@ SANITIZERS = "-g", "-Xcompiler", "-fsanitize=address,undefined"
 
 
 @pytest.mark.parametrize(
-    "name", ["atomics", "barrier", "graph", "launch", "memory", "nested_launches", "stream", "warp"]
+    "name", ["atomics", "device", "graph", "launch", "memory", "nested_launches", "warp"]
 )
 def test_units_with_sanitizers(unit, name):
     result = tools.execute(unit(name, *SANITIZERS), timeout=600)
