@@ -10,7 +10,7 @@ static void work(double seconds) { // keeps its processor busy
         ;
 }
 
-template <class Body> static unit_result run(Body launch, const char *setting = "CUDA_CPU_WATCHDOG=0.2") {
+template <class Body> static unit_result run(Body launch, const char *setting = "CUDA_CPU_WATCHDOG=0.1") {
     return under({"CUDA_CPU_WORKERS=2", setting}, launch);
 }
 
@@ -55,7 +55,7 @@ __global__ void poll_before_the_grid_barrier() {
 
 TEST(deadlocks) {
     ends_with(run([] { never_released<<<3, 40>>>(); }),
-              {"no progress for 0.2 s", "watchdog.cu:" + std::to_string(never_released_line),
+              {"no progress for 0.1 s", "watchdog.cu:" + std::to_string(never_released_line),
                "kernel never_released", "launched at watchdog.cu"});
     ends_with(run([] { wait_for<<<1, 1>>>(1); }), {"no progress", "kernel wait_for"});
     ends_with(run([] { wait_for<<<1, 100>>>(1); }), {"no progress", "kernel wait_for"});
@@ -85,7 +85,7 @@ __global__ void slow_holder() {
     for (int i = 0; i < 2; ++i) {
         while (atomicCAS(&mutex, 0, 1) != 0)
             ;
-        work(atomicAdd(&turn, 1) == 0 ? 0.1 : 0.5);
+        work(atomicAdd(&turn, 1) == 0 ? 0.05 : 0.3);
         atomicExch(&mutex, 0);
         work(0.01); // gives the other block the lock
     }
@@ -100,7 +100,7 @@ TEST(the_host_sets_a_flag_long_after_the_launch) { // the host does not wait for
     ends_well(run([] {
         int *const flag = managed<int>();
         wait_for_host<<<1, 1>>>(flag);
-        work(0.6);
+        work(0.3);
         *flag = 1;
     }));
 }
@@ -125,7 +125,7 @@ TEST(a_value_that_changes) {
 // A loop that polls with plain loads and sleeps between them is not recognised, and not ended.
 __global__ void sleeper() {
     if (threadIdx.x == 1)
-        work(0.5);
+        work(0.3);
     volatile int *const set = &turn;
     if (threadIdx.x == 1)
         *set = 1;
