@@ -73,11 +73,7 @@ class Generator:
             (f"unsigned {x} = {first};", (self.own, x)),
             (f"unsigned {x} = {first}, {y}; {y} = {x} + 1;", (self.own, x), (self.own, y)),
             (f"Pair {y} = {{rank, 4u}}; {y}.b += {first};", (self.own, f"{y}.a")),
-            (
-                f"T {x} = {first}; const unsigned *{y} = in + rank;",
-                (self.own, x),
-                (self.fixed, f"{y}[0]"),
-            ),
+            (f"T {x} = {first}; const unsigned *{y} = in + rank;", (self.own, x), (self.fixed, f"{y}[0]")),
         ]
         text, *names = self.rng.choice(kinds)
         for kind, name in names:

@@ -40,13 +40,7 @@ def test_loops_and_fibers_agree(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options, split",
-    [
-        ([], True),
-        (["-g"], True),
-        (["-G"], False),
-        (["--check"], False),
-    ],
+    "options, split", [([], True), (["-g"], True), (["-G"], False), (["--check"], False)]
 )
 def test_debuggers_and_detectors_follow_single_threads(tmp_path, options, split):
     (tmp_path / "a.cu").write_text("__global__ void k(int *x) { x[0]++; __syncthreads(); x[1]++; }\n")

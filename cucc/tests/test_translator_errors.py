@@ -223,12 +223,9 @@ def test_a_refused_file_leaves_no_output(run, tmp_path):
 
 
 def test_usage(run):
+    usage = "usage: cu2cpp INPUT [-d DEVICE] [-w] [-f] [-e] [-o OUTPUT]\n"
     for arguments in "", "a b", "-o", "a -o", "-x", "--help", "-o b", "a -d":
-        assert run(*arguments.split()) == (
-            64,
-            "",
-            "usage: cu2cpp INPUT [-d DEVICE] [-w] [-f] [-e] [-o OUTPUT]\n",
-        )
+        assert run(*arguments.split()) == (64, "", usage)
 
 
 def test_unreadable_and_unwritable_files(run, tmp_path):

@@ -91,10 +91,8 @@ CONFIGURATIONS = rows(
 
 @pytest.mark.parametrize("config", CONFIGURATIONS)
 def test_configuration_of_a_launch(translate, config):
-    for opening, closing in (
-        ("<<<", ">>>"),
-        ("<< <", ">> >"),
-        ("<<  <", ">>  >"),
+    for opening, closing in zip(
+        ("<<<", "<< <", "<<  <"), (">>>", ">> >", ">>  >")
     ):  # as Visual Studio formats them
         if closing == ">>>" or not config.endswith(">"):
             out = translate(f"void f() {{ k<int, 3> {opening} {config}{closing} (x); }}")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // clang-format off
-// Digraphs, macros, pragmas and odd names. All is legal for nvcc.
+// Digraphs, pragmas and odd names. All is legal for nvcc.
 #include "results.h"
 
 template <int N> __global__ void number() {
@@ -18,11 +18,6 @@ TEST(digraphs_and_alternative_words) <%
     EXPECT(result() == -1);
     GIVES(4, number<::Box<int>::size><<<1, 1>>>());
 %>
-#define OPEN <<<
-#define CLOSE >>>
-TEST(macros) {
-    GIVES(4, set OPEN 1, 1 CLOSE (4));
-}
 #pragma GCC diagnostic push
 TEST(pragmas_and_lines) {
 #pragma unroll
@@ -31,7 +26,7 @@ TEST(pragmas_and_lines) {
     _Pragma("GCC diagnostic pop") EXPECT(result() == 13);
 #line 500 "another \"name\".cu"
     set<<<1, 1>>>(__LINE__);
-#line 35 "text.cu"
+#line 30 "text.cu"
     EXPECT(result() == 500);
 }
 __global__ void unrolled(int n) {

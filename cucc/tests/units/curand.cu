@@ -371,14 +371,14 @@ __global__ void draw_normal(curandDirectionVectors32_t *v, float *out, int n) {
 }
 
 TEST(sobol_numbers_in_kernels) {
-    curandDirectionVectors32_t *v, *device_v;
-    curandDirectionVectors64_t *w, *device_w;
+    curandDirectionVectors32_t *v;
+    curandDirectionVectors64_t *w;
     CALL(curandGetDirectionVectors32(&v, CURAND_DIRECTION_VECTORS_32_JOEKUO6));
     CALL(curandGetDirectionVectors64(&w, CURAND_DIRECTION_VECTORS_64_JOEKUO6));
-    OK(cudaMalloc(&device_v, 21 * sizeof *v));
-    OK(cudaMalloc(&device_w, 21 * sizeof *w));
-    OK(cudaMemcpy(device_v, v, 21 * sizeof *v, cudaMemcpyHostToDevice));
-    OK(cudaMemcpy(device_w, w, 21 * sizeof *w, cudaMemcpyHostToDevice));
+    const Device<unsigned> of_32(std::vector<unsigned>(v[0], v[21]));
+    const Device<Seed> of_64(std::vector<Seed>(w[0], w[21]));
+    const auto device_v = (curandDirectionVectors32_t *)of_32.data;
+    const auto device_w = (curandDirectionVectors64_t *)of_64.data;
     const Device<Seed> sums(4);
     draw<<<1, 1>>>(device_v, device_w, sums.data);
     EXPECT(sums.host() ==
@@ -391,8 +391,6 @@ TEST(sobol_numbers_in_kernels) {
         Source(true, CURAND_RNG_QUASI_SOBOL32, 0, n).numbers(curandGenerateNormal, n, 0.0f, 1.0f);
     for (int i = 0; i < n; i++)
         EXPECT(fabs(normal.host()[i] - expected[i]) < 1e-5 * (1 + fabs(expected[i])));
-    OK(cudaFree(device_v));
-    OK(cudaFree(device_w));
 }
 
 #ifdef __CU2CPP__
