@@ -268,7 +268,9 @@ __global__ void shrink(int *out) {
         }
         const int here = __syncthreads_count(1), odd = __syncthreads_count(t % 2);
         const bool all = __syncthreads_and(t > i), any = __syncthreads_or(t <= i);
-        if (here != n - 1 - i || odd != n / 2 - (i + 1) / 2 || !all || any || last != i)
+        const bool all_odd = __syncthreads_and(t % 2), any_odd = __syncthreads_or(t % 2);
+        if (here != n - 1 - i || odd != n / 2 - (i + 1) / 2 || !all || any || last != i ||
+            all_odd != (odd == here) || any_odd != (odd > 0))
             atomicAdd(out, 1);
         __syncthreads();
     }
