@@ -20,7 +20,7 @@ def kernel(head, body, *parameters, bounds="0"):
         f"::cuda_cpu::Parameter<decltype({x})> {dots}{'' if x.startswith('cu_p') else x}" for x, dots in names
     )
     values = "".join(f", {x}{dots}" for x, dots in names)
-    call = f'::cuda_cpu::launch_body<cu_owner{types}>("k", {bounds}, []({inner}) {{{body}}}{values});'
+    call = f'::cuda_cpu::launch_body<cu_owner{types}>("k", {bounds}, []({inner}) -> void {{{body}}}{values});'
     return f"{head} {{ struct cu_owner; {call} }}"
 
 
