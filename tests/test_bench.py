@@ -47,7 +47,7 @@ def is_row_sound(row):
 
 def test_every_rung_at_sizes_that_are_not_round(ladder, run):
     """Sizes: 1, less than a warp, and a large odd size. If the work is the square of the size: a few tiles, and an odd size."""
-    [(low, high)] = [(int(o[1]), int(o[2])) for o in numeric_options(ladder, run) if o[0] == "size"]
+    [(low, high)] = [(int(o[1]), int(o[2])) for o in numeric_options(ladder) if o[0] == "size"]
     large = 100003 if helpers.sanitized() else 300007 if helpers.backend() == "cpu" else 1000003
     sizes = (1, 31, large) if high >= 1 << 24 else (1, 31, 132, 257)
     for size in sorted({min(max(size, low), high) for size in sizes}):

@@ -2,6 +2,7 @@
 """Tests that every program of the suite must pass. Programs are found by their headers, so a new program is tested here without
 further lines. What all programs share (options, files, lost output) is tested with a `sample` of three programs of different kinds;
 tests/release runs it with all (conftest.py)."""
+import functools
 import os
 import pathlib
 import re
@@ -80,18 +81,24 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def numeric_options(program, run):
+@functools.cache
+def help_of(program):
+    """What --help prints, with a line for each option."""
+    result = helpers.execute(program, ["--help"], helpers.ROOT, {"ARGP_HELP_FMT": "rmargin=1000"})
+    assert result.status == 0, str(result)
+    return result.out
+
+
+def numeric_options(program):
     """The numeric options of a program, as (name, lowest, highest, whether it is a whole number), from --help."""
-    text = run(program, "--help", status=0, env={"ARGP_HELP_FMT": "rmargin=1000"}).out
     number = r"(-?[\d.]+(?:e[-+]\d+)?)"
-    for name, low, high in re.findall(
-        rf"^ *(?:-\w, )?--([\w-]+)=N .*\bfrom {number} to {number}", text, re.M
-    ):
+    ranged = rf"^ *(?:-\w, )?--([\w-]+)=N .*\bfrom {number} to {number}"
+    for name, low, high in re.findall(ranged, help_of(program), re.M):
         yield name, float(low), float(high), f'OPTION_FLOAT("{name}"' not in program.settings
     yield "device", 0, None, True
     yield "seed", 0, None, True
     for name in "frames", "runs":
-        if f"--{name}=N" in text:
+        if f"--{name}=N" in help_of(program):
             yield name, 1, None, True
 
 
@@ -118,9 +125,9 @@ def check_device_of_times(program, result):
     assert noted == (helpers.backend() == "cpu" and not program.host_only), lines
 
 
-def test_help(program, run):
-    """--help names every option, and what mouse and keys do; -h is the same."""
-    text = run(program, "--help", status=0).out
+def test_help(program):
+    """--help names every option, its range, and what mouse and keys do."""
+    text = help_of(program)
     expected = (
         COMMON_OPTIONS + program.own_options + (["output", "window", "no-window"] if program.picture else [])
     )
@@ -128,23 +135,23 @@ def test_help(program, run):
     if program.picture:
         words = ["Esc", "q", "close button"]
         words += ["drag"] * ("click_drag(" in program.source) + ["space"] * ("key_press(" in program.source)
-        missing += [word for word in words if not re.search(rf"\b{word.replace(' ', chr(92) + 's+')}", text)]
-    assert not missing, f"--help does not mention {missing}\n{text}"
-    assert "inject" not in text and run(program, "-h", status=0).out == text
+        missing += [word for word in words if not re.search(rf"\b{word}", text)]
+    assert not missing and "inject" not in text, f"--help does not mention {missing}\n{text}"
     own = set(re.findall(r'OPTION_(?:INT|SIZE|FLOAT)\("([^"]+)"', program.settings))
-    stated = {name for name, *_ in numeric_options(program, run)}
+    stated = {name for name, *_ in numeric_options(program)}
     assert own <= stated, f"--help gives no range for {own - stated}"
-    assert run(program, "--usage", status=0).out.startswith(f"Usage: {program.base}")
-    assert re.match(r"0: \S", run(program, "--list-devices", status=0).out)
 
 
-def test_version(sample, run):
+def test_options_without_a_run(sample, run):
     """The version of the suite is in one file. It is printed before the program looks for a device."""
     version = (helpers.ROOT / "VERSION").read_text()
     assert re.fullmatch(r"\d+\.\d+\.\d+\n", version)
     for option in "--version", "-V":
         result = run(sample, option, "--device", 999, status=0, env={"CUDA_CPU_DEVICES": "0"})
         assert (result.out, result.err) == (f"{sample.base} (cuda-by-example) {version}", "")
+    assert run(sample, "-h", status=0).out == run(sample, "--help", status=0).out
+    assert run(sample, "--usage", status=0).out.startswith(f"Usage: {sample.base}")
+    assert re.match(r"0: \S", run(sample, "--list-devices", status=0).out)
 
 
 def test_small_runs(program, run, tmp_path, rng):
@@ -186,9 +193,9 @@ def umask():
     return mask
 
 
-def sizes_of(program, run):
+def sizes_of(program):
     """The least and the greatest number of --size; None if it has none."""
-    ranges = {name: (low, high) for name, low, high, _ in numeric_options(program, run)}
+    ranges = {name: (low, high) for name, low, high, _ in numeric_options(program)}
     return tuple(map(int, ranges["size"])) if "size" in ranges else None
 
 
@@ -196,7 +203,7 @@ def test_sizes_and_options(program, run, rng):
     """The least size, an odd one, and the options of the header's Check: line. The program checks its results."""
     words = list(program.small)
     lines = [line.replace("(race)", "").split() for line in program.check.split("|")[1:]]
-    if "--size" in words and (range_ := sizes_of(program, run)):
+    if "--size" in words and (range_ := sizes_of(program)):
         at = words.index("--size") + 1
         odd = rng.randrange(range_[0] | 1, min(range_[1], 300), 2)
         lines += [words[:at] + [size] + words[at + 1 :] for size in (range_[0], odd)]
@@ -224,7 +231,7 @@ BAD_ARGUMENTS = ["--nonsense"], ["-Z"], ["extra"], ["--", "extra"], [""], ["--de
 def test_bad_arguments(sample, run, rng):
     """A mistake, a bad value for each option, words that are none of the list, a device that does not exist."""
     mistakes = [*BAD_ARGUMENTS, ["--device", "999"]]
-    for name, low, high, whole in numeric_options(sample, run):
+    for name, low, high, whole in numeric_options(sample):
         values = ["", "1x", "nan", "1e999", repr(low - 1 - abs(low) / 100), *["1.5"] * whole]
         values += [] if not high or high > 1e15 else [f"{high + 1:.0f}"]
         mistakes.append([f"--{name}={rng.choice(values)}"])
@@ -251,7 +258,7 @@ def test_more_than_the_memory(sample, run):
         result = run(sample, f"--{name}", "99999999999999")
         one_line(result, 64 if result.status == 64 else 1)
         assert result.status == 64 or re.search(r"needs [\d.]+ GiB.* [\d.]+ GiB are free", result.err)
-    high = (sizes_of(sample, run) or (0, 0))[1]
+    high = (sizes_of(sample) or (0, 0))[1]
     needed = 8 * high * (high if sample.picture else 1)  # at least two copies of four-byte elements
     if needed > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
         result = run(sample, "--size", high)
