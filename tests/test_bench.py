@@ -46,12 +46,10 @@ def is_row_sound(row):
 
 
 def test_every_rung_at_sizes_that_are_not_round(ladder, run):
-    """Sizes: 1, less than a warp, and a large odd size. If the work is the square of the size: a few tiles, and an odd size."""
+    """Less than a warp, and a large odd size or, if the work is the square of the size, a few tiles. test_programs.py has other sizes."""
     [(low, high)] = [(int(o[1]), int(o[2])) for o in numeric_options(ladder) if o[0] == "size"]
-    large = 100003 if helpers.sanitized() else 300007 if helpers.backend() == "cpu" else 1000003
-    sizes = (1, 31, large) if high >= 1 << 24 else (1, 31, 132, 257)
-    for size in sorted({min(max(size, low), high) for size in sizes}):
-        runs = 2 if size == 31 else 1
+    large = 100003 if helpers.backend() == "cpu" else 1000003
+    for size, runs in (max(31, low), 2), (large if high >= 1 << 24 else 132, 1):
         arguments = ("--size", size, "--runs", runs, "--json")
         rows = json.loads(run(ladder, *arguments, status=0, timeout=600).out)["rows"]
         assert {row["runs"] for row in rows if not row["skipped"]} == {runs}
@@ -398,75 +396,31 @@ def record_of(rows, **facts):
     return {"device": "NVIDIA H200", "backend": "gpu", "programs": programs}
 
 
-def test_tables_of_a_record():
-    """An element has 4 bytes: 4M elements are 16.8 MB, which take 168 µs at 100 GB/s."""
-    found = record_of(rows_of(1 << 20, in_l2=True) + rows_of(4 << 20, sm90=["shuffles"]))
-    text = report.performance(found)
-    conditions = "NVIDIA H200; driver 580; CUDA 13.0; 8 cores of C; O; 2026-01-02; commit abcdef012345."
-    assert text.startswith(conditions)
-    dot, rows, best = "[dot](../../chapter05/dot_ladder.cu)", cells(text)[2:], "2 one launch 55.9 µs"
-    assert rows == [
-        [dot, "1048576 floats (in L2)", "41.9 µs", "2 one launch 14.0 µs, 300 GB/s"] + rows[0][4:],
-        [dot, "4194304 floats", "168 µs", f"{best}, 300 GB/s", "3.00", "CUB 67.1 µs", "1.20"] + rows[1][7:],
-    ]
-    assert rows[1][7:] == ["copy 400 GB/s", "75.0 %"]
-    row = ["[dot](../chapter05/dot_ladder.cu)", "4194304 floats", "168 µs", best, "3.00", "CUB 67.1 µs"]
-    assert cells(report.summary(found))[2:] == [[*row, "300 GB/s", "copy 400 GB/s", "75.0 %", "–"]]
-    later = {**found["programs"]["chapter05/dot_ladder"], "date": "2026-01-03T00"}
-    opening = report.opening({**found, "programs": {"chapter05/add_ladder": later, **found["programs"]}})
-    assert opening.startswith("# Results on NVIDIA H200\n\nMeasured last, 2026-01-03: add.\n\n| topic |")
-    assert "[add]" in opening and "[dot]" not in opening and report.opening({**found, "programs": {}})
-    _, _, book, skipped, _, _, copy = cells(report.details(found))
-    assert book[3:] == ["168 µs", "166 µs", "171 µs", "100 GB/s", "25.0 %", "1.00", "0.40", "yes"]
-    assert skipped[:4] == ["1", "shuffles", "idea of shuffles", "needs sm_90"]
-    assert not "".join(skipped[4:]).strip(" |")
-    assert copy[:3] == ["limit", "copy", "idea of copy"] and copy[-4:] == ["100.0 %", "–", "–", "–"]
-    head, body = report.table(rows_of(1 << 20, in_l2=True))
-    assert dict(zip(head, body[2]))["cold"] == "28.0 µs"
-    found = record_of(rows_of(4 << 20, data="uniform") + rows_of(4 << 20, data="skewed", slow=2))
-    works = [row[1] for row in cells(report.performance(found))[2:]]
-    assert works == ["4194304 floats, uniform", "4194304 floats, skewed"]
-    assert [row[3] for row in cells(report.summary(found))[2:]] == [best]
-    clocks = {"sm_max_mhz": 1980, "memory_max_mhz": None, "power_limit_w": 700}
-    clocks.update(before={"sm_mhz": 345}, after={"sm_mhz": 1755})
-    changed = record_of(rows_of(1), clocks=clocks, dirty=True)["programs"]["chapter05/dot_ladder"]
-    text = report.conditions("GPU", [changed])
-    assert "SM clock at most 1980 MHz, 345 and 1755 MHz before and after, 700 W;" in text
-    assert text.endswith("commit abcdef012345 with changes")
-
-
-def test_rows_that_are_not_compared():
-    """A rung that was not run is never the fastest; the slowest of the limits counts; a less accurate library is not compared. The
-    book's kernel is the first rung with its name, or rung 0."""
-    rows = rows_of(1 << 20, sm90=["one launch"])
-    *rungs, library, copy = rows
-    quick, slow = {**library, "median_ms": 1e-6}, {**copy, "name": "copy down", "rate": 380}
+def test_what_no_record_shows():
+    """The tables of the documents are made of records, and test_docs.py compares them. Here: rungs that were not run, several libraries,
+    one that is less accurate, no comparisons (CPU back end), changes since the commit, what was measured last, the lines of the terminal.
+    """
+    *rungs, library, copy = rows_of(1 << 20, sm90=["one launch"])
     late = {**library, "name": "late", "median_ms": 1}
-    rows = [*rungs, late, library, {**quick, "name": "half", "kind": "inaccurate"}, copy, slow]
-    assert [row["name"] for row in results.ends(rows)] == ["book", "shuffles", "CUB", "copy down"]
-    [line] = results.summary(rows)
-    assert line.endswith(": 1 shuffles 21.0 µs, 200 GB/s, 2.00 × book, 0.80 × CUB, 50.0 % of the limit")
-    head, body = report.table(rows)
-    shares = [(row[0], row[1], row[head.index("of limit")]) for row in body[3:]]
-    assert shares[2:4] == [("less accurate library", "half", "62.5 %"), ("alone", "copy", "–")]
-    assert shares[4] == ("limit", "copy down", "100.0 %")
-    even = [{**row, "times_book": min(row["times_book"] or 0, 1.05)} for row in rows_of(1024)]
-    assert results.crossover(even + rows_of(4096)) == 1024 and results.crossover(rows_of(1024) + even) is None
-    slower = {**rungs[0], "number": 2, "name": "book, slower"}
-    assert results.ends([*rungs[:2], slower])[:2] == (rungs[0], rungs[1])
-    assert results.ends([{**rungs[0], "name": "older"}, rungs[1], slower])[0] is slower
-    assert results.ends([{**rungs[0], "name": "older"}, rungs[1]])[0]["name"] == "older"
-    alone = [{**row, "of_limit": None, "times_book": None} for row in rungs]  # as on the CPU back end
+    half = {**library, "name": "half", "median_ms": 1e-6, "kind": "inaccurate"}
+    rows = [*rungs, late, library, half, {**copy, "name": "book, copied"}]
+    assert [row["name"] for row in results.ends(rows)] == ["book", "shuffles", "CUB", "book, copied"]
+    shares = "2.00 × book, 0.80 × CUB, 50.0 % of the limit"
+    assert [*results.summary(rows)] == [f"1048576 floats: 1 shuffles 21.0 µs, 200 GB/s, {shares}"]
+    assert results.ends(rows_of(1, sm90=["book", "shuffles", "one launch"]))[:2] == (None, None)
+    alone = [{**row, "of_limit": None, "times_book": None} for row in rungs]
     head, body = report.table(alone)
     assert not {"of limit", "× book"} & {*head} and {len(row) for row in body} == {len(head)}
     assert "× book" not in [*results.summary(alone)][0] + report.performance(record_of(alone))
-    assert results.ends(alone)[2:] == (None, None)
-    assert results.ends(rows_of(1, sm90=["book", "shuffles", "one launch"]))[:2] == (None, None)
-
-
-def test_durations():
-    texts = {0: "0 µs", 0.0123: "12.3 µs", 0.9996: "1000 µs", 1: "1.00 ms", 999: "999 ms", 2500: "2.50 s"}
-    assert {ms: results.duration(ms) for ms in texts} == texts
+    assert (results.duration(1), results.share(10)) == ("1.00 ms", "1000 %")
+    found = record_of(rows_of(1), dirty=True)
+    [(dot, block)] = found["programs"].items()
+    assert report.conditions("GPU", [block]).endswith("commit abcdef012345 with changes")
+    later = {**block, "date": "2026-01-03T00"}
+    opening = report.opening({**found, "programs": {"chapter05/add_ladder": later, dot: block}})
+    assert opening.startswith("# Results on NVIDIA H200\n\nMeasured last, 2026-01-03: add.\n\n| topic |")
+    assert "[add]" in opening and "[dot]" not in opening and report.opening({**found, "programs": {}})
+    assert sorted(["appendix_a/a", dot], key=results.order) == [dot, "appendix_a/a"]
 
 
 def test_plots(bench):

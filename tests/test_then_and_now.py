@@ -51,21 +51,6 @@ def test_the_ladders_have_the_rungs():
 
 
 @pytest.mark.parametrize(
-    "line, out, numbers",
-    [
-        ("Time to generate: {} ms", "Time to generate:  416.5 ms, 1.0 GB/s", ["416.5"]),
-        ("A: {_} ms up, {} ms", "A:  1.5 ms up,\n    2e-05 ms", ["2e-05"]),
-        ("Sizes: ({}, {})", "Sizes:   (12, 34)", ["12", "34"]),
-        ("Time: {} ms", "Time: nan ms", None),
-        ("a.b {}", "axb 1", None),
-    ],
-)
-def test_lines(line, out, numbers):
-    match = re.search(then.pattern(line), out)
-    assert (list(match.groups()) if match else None) == numbers
-
-
-@pytest.mark.parametrize(
     "expect, yes, no",
     [
         ("hist_cpu < ray", [0.5, 0.95], [0.96, 1.0, 2.0]),
