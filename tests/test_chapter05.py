@@ -420,13 +420,6 @@ def test_products(run, rng):
             assert last + f"and two tiles of {8 * tile * tile} bytes in all\n" in out
 
 
-@pytest.mark.parametrize("name", ["dot", "matmul_gmem --columns", "matmul_shared --tile 25"])
-def test_comparison_with_the_cpu(run, rng, name):
-    program, *options = f"chapter05/{name}".split()
-    helpers.check_runs(run, program, *options, "--size", rng.randint(20, 120))
-    assert "--size only" in run("chapter05/dot", "--cpu", "--sweep", status=64).err
-
-
 def test_phases_of_a_product(run):
     """The program checks the tiles and the sums of both phases; the last sums are those of the product."""
     out = run("chapter05/matmul_shared", "--phases", status=0).out

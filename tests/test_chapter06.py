@@ -35,13 +35,6 @@ def test_spheres(run, rng, tmp_path, name):
     assert len(result.errors) == 1 and "--spheres 2001" in result.err
 
 
-@pytest.mark.parametrize("name", ["ray", "ray_noconst"])
-def test_comparison_with_the_cpu(run, rng, name):
-    command = [f"chapter06/{name}", "--size", rng.randint(20, 99), "--spheres", rng.randint(1, 50)]
-    helpers.check_runs(run, *command, "--seed", rng.randint(1, 999))
-    assert "no picture" in run(*command, "--cpu", "--output", "x.png", status=64).err
-
-
 def test_mirrors(run, rng, tmp_path):
     """Pictures with 0 to 5 reflections against numpy's. Each reflection adds edges, where rounding selects another sphere."""
     for bounces in 0, rng.randint(1, 4), 5:

@@ -54,16 +54,6 @@ def test_fft_is_that_of_numpy(run, rng):
 
 
 @needs("chapter12/fft_2d")
-def test_fft_by_the_library_of_the_host(run, rng):
-    nx, ny, seed = rng.randint(50, 200), rng.randint(50, 200), rng.randrange(10**6)
-    command = ["chapter12/fft_2d", "--nx", nx, "--ny", ny, "--seed", seed]
-    out = helpers.check_runs(run, *command)
-    x = random_numbers(seed, 2 * nx * ny)
-    check_bins(bins(out), np.fft.fft2((x[::2] + 1j * x[1::2]).reshape(nx, ny)))
-    assert "only one of" in run(*command, "--cpu", "--real", status=64).err
-
-
-@needs("chapter12/fft_2d")
 def test_fft_of_rows(run, rng):
     rows, points, seed = rng.randint(2, 50), rng.randint(1, 500), rng.randrange(10**6)
     out = run("chapter12/fft_2d", "--batch", rows, "--ny", points, "--seed", seed, status=0).out

@@ -222,6 +222,38 @@ def test_injected_error_is_noticed(program, run):
     assert lines or program.name in NO_RESULT, f"no mismatch is shown\n{result}"
 
 
+# Commands, and for some an option that excludes --cpu and what is said then
+COMPARED = {
+    "chapter05/dot --size 997": "--sweep: --size only",
+    "chapter05/matmul_gmem --size 70 --columns": "",
+    "chapter05/matmul_shared --size 70 --tile 25": "",
+    "chapter06/ray --size 70 --spheres 30": "--output=x.png: no picture",
+    "chapter06/ray_noconst --size 70 --spheres 30": "--output=x.png: no picture",
+    "chapter12/cublas_matmul --m 90 --n 150 --k 70": "",
+    "chapter12/fft_2d --nx 90 --ny 150": "--real: only one of",
+}
+
+
+@pytest.mark.parametrize("command, refused", COMPARED.items())
+def test_comparison_with_the_host(run, rng, command, refused):
+    """With --cpu a program prints five runs on the device and on the host, and their means."""
+    words = [*command.split(), "--cpu", "--seed", rng.randrange(10**6)]
+    if not next(p.built for p in helpers.programs() if p.name == words[0]):
+        pytest.skip("this build lacks the library of the device")
+    result = run(*words)
+    if result.status == 2:
+        pytest.skip("this build lacks the library of the host")
+    rows = re.findall(r"^(\w+) +([\d.]+) ms +([\d.]+) ms +[\d.]+$", result.out, re.M)
+    assert [row[0] for row in rows] == ["1", "2", "3", "4", "5", "mean"] and result.status == 0
+    for side in 1, 2:
+        *times, mean = [float(row[side]) for row in rows]
+        assert abs(sum(times) / 5 - mean) <= 0.0011
+    assert result.out.endswith("The results of all 10 runs are right.\n")
+    run(*words, "--inject-error", status=1)
+    option, _, says = refused.partition(": ")
+    assert not says or says in run(*words, option, status=64).err
+
+
 # ---- Mistakes on the command line, devices
 
 
