@@ -66,17 +66,11 @@ def test_pictures(run, rng, tmp_path, name, refuse):
     assert "at exit" not in wrong and ("OpenGL" not in wrong or refuse)
 
 
-def test_surface(run, tmp_path, rng):
-    """A surface with another number of vertices, in another frame and size, against numpy's. Few pixels make wide edges."""
-    size, n, frames = rng.randrange(100, 200), rng.randrange(150, 300), rng.randrange(1, 40)
-    args = "--size", size, "--vertices", n, "--frames", frames, "--output", f"p.{ENDING}"
-    out = run("chapter08/vertex_interop", *args, status=0).out
-    assert RIGHT["vertex_interop"].format(frames - 1) in out
-    expected, shown = formulas.surface(size, frames - 1, n), helpers.pixels(tmp_path / f"p.{ENDING}")
-    helpers.compare("surface", shown, expected, mean=2.5, worst=4, fraction=0.03)
-    for n in 2, 17:
-        out = run("chapter08/vertex_interop", "--size", 20, "--vertices", n, "--frames", 2, status=0).out
-        assert RIGHT["vertex_interop"].format(1) in out
+def test_surface(run, rng):
+    """Surfaces with other numbers of vertices. The program checks the vertices, and that each square of them was drawn."""
+    for size, n in (rng.randrange(100, 200), rng.randrange(150, 300)), (20, 2), (20, 17):
+        args = "--size", size, "--vertices", n, "--frames", 2, "--output", f"p.{ENDING}"
+        assert RIGHT["vertex_interop"].format(1) in run("chapter08/vertex_interop", *args, status=0).out
 
 
 def test_heat_tells_what_the_copies_cost(run):
