@@ -53,7 +53,11 @@ def test_a_slower_rank_draws_fewer_tiles(ranks):
     times = 200 if helpers.backend() == "cpu" else 1000
     out = ranks(2, JULIA, "--size", 120, "--tile", 6, "--slower", times, status=0).out
     fast, slow = map(int, re.search(r"^dynamic .* (\d+) (\d+)$", out, re.M).groups())
-    assert f"400 tiles, 2 ranks, the last one {times} times slower\n" in out and fast + slow == 400 and slow < 100
+    assert (
+        f"400 tiles, 2 ranks, the last one {times} times slower\n" in out
+        and fast + slow == 400
+        and slow < 100
+    )
 
 
 def test_wrong_checkpoints(ranks, rng, tmp_path):
