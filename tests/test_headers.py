@@ -11,18 +11,7 @@ FORM = re.compile(
 )
 # The fields that every header has, then the others; a field whose value is checked below has the form of its words
 NEEDED = {"Teaches", "Terms", "Book", "Build", "Run"}
-FIELDS = NEEDED | {
-    "After",
-    "Since",
-    "Rungs",
-    "Limit",
-    "Differs",
-    "Needs",
-    "Picture",
-    "Expect",
-    "Bench",
-    "Check",
-}
+FIELDS = NEEDED | set("After Since Rungs Limit Differs Needs Picture Expect Bench Check".split())
 FORMS = {
     "needs": r"((gl|gpus=[1-9]\d*|sm=[1-9]\d+[af]?|arch=90a|libs=[a-z0-9_+]+)([ ,|]+|$))*",
     "picture": r"|yes|as [a-z0-9_]+/[a-z0-9_]+",

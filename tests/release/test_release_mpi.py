@@ -108,24 +108,6 @@ def test_wrong_checkpoints(ranks, rng, tmp_path):
         assert ranks(2, HEAT, *PLATE, "--checkpoint", file, status=1).err.startswith(says)
 
 
-def test_killed_ranks_of_heat(ranks, rng, tmp_path):
-    """A run goes on from its last checkpoint whenever one of its ranks has been killed, and ends with the same bits."""
-    picture, checkpoint = tmp_path / f"heat.{ENDING}", tmp_path / "c"
-    plate = [*PLATE, "--output", picture.name]
-    expected = bits(ranks(1, HEAT, *plate, status=0), tmp_path)
-    picture.unlink()
-    for attempt in range(5):
-        resume = ["--resume", "c"] if checkpoint.exists() else []
-        every = ["--checkpoint", "c", "--every", 2]
-        status, out = killed(rng, 1.5, tmp_path, rng.choice([2, 3, 5]), HEAT, *plate, *every, *resume)
-        assert picture.exists() or status != 0, out
-        if picture.exists():  # a rank can be killed after it has been written
-            assert picture.read_bytes() == expected[1]
-            picture.unlink()
-    resume = ["--resume", "c"] if checkpoint.exists() else []
-    assert bits(ranks(rng.choice([2, 3, 5]), HEAT, *plate, *resume, status=0), tmp_path) == expected
-
-
 def test_a_rank_killed_while_a_checkpoint_is_written(ranks, rng, tmp_path):
     """The checkpoint before it stays good: the next run goes on from it. KILLS=100 is the long run of CONTRIBUTING.md."""
     endless, path = [*PLATE[:4], "--transport", "host", "--iterations"], tmp_path / "c"
