@@ -48,13 +48,6 @@ def ripple(size, ticks):
     return 128 + 127 * np.cos(ring - ticks / 7) / (ring + 1)
 
 
-def green_spheres(size):
-    """The greens of chapter 5's shared_bitmap before truncation: each 16 x 16 tile is rotated by 180 degrees."""
-    i = np.arange(size)
-    wave = np.sin((i // 16 * 16 + 15 - i % 16) * 2 * np.pi / 128) + 1
-    return 255 * np.outer(wave, wave) / 4
-
-
 def diamonds(size):
     """The greens of chapter 8's basic_interop before truncation."""
     f = np.abs(np.arange(size) / size - 0.5) * 100
@@ -108,17 +101,6 @@ def spheres(n=20, seed=1):
     return np.array(rows, np.float32)
 
 
-def buckets(points=100000, width=200, height=100, seed=1):
-    """How many points of bucket_sort_2d are in each cell, the bottom row first. The first point is in the upper right corner."""
-    bits = random_bits(seed)
-    drawn = np.array([(1 << 31) - 1] * 2 + [next(bits) >> 33 for _ in range(2 * (points - 1))]).astype(
-        np.float32
-    )
-    place = drawn.reshape(-1, 2) / np.float32(2**31) * np.array([width, height], np.float32)
-    x, y = np.minimum(place.astype(int), [width - 1, height - 1]).T
-    return np.bincount(y * width + x, minlength=width * height).reshape(height, width)
-
-
 def turned(spheres, ticks):
     """The spheres in frame `ticks`: each turns around the y axis, once or twice in 120 frames, in either direction."""
     moved = spheres.copy()
@@ -151,42 +133,6 @@ def ray(spheres, size):
         shade = (dz / radius)[seen]
         picture[part][seen] = np.stack([color * shade * f(255) for color in (r, g, b)], axis=-1)
     return picture[::-1]
-
-
-def heat(size, steps, speed=0.25):
-    """Temperatures after a number of steps, in double, indexed (y, x) with y upwards. Positions of the heaters are scaled
-    from a plate of 1024 x 1024 cells. In each step the heaters are imposed, then each cell becomes a weighted mean of itself
-    and its neighbours; coordinates are clamped at the edges."""
-    place = np.arange(size) * 1024 / size
-    x, y = place[None, :], place[:, None]
-    heaters = np.zeros((size, size))
-    heaters[(x >= 400) & (x < 500) & (y >= 800) & (y < 900)] = np.float32(0.0001)
-    heaters[(x > 300) & (x < 600) & (y > 310) & (y < 601)] = 1
-    for a, b, temperature in (100, 100, 0.50005), (100, 700, 0.0001), (300, 300, 0.0001), (700, 200, 0.0001):
-        heaters[b * size // 1024, a * size // 1024] = np.float32(temperature)
-    t = heaters.copy()
-    t[(x < 200) & (y >= 800)] = 1
-    for _ in range(steps):
-        t = np.where(heaters != 0, heaters, t)
-        p = np.pad(t, 1, mode="edge")
-        neighbours = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
-        t = (1 - 4 * speed) * t + speed * neighbours
-    return t
-
-
-def colors(values):
-    """Values, indexed (y, x) with y upwards, as an RGB picture. The lightness is the value; the hue starts at 180 degrees
-    and turns once around, in whole degrees; the saturation is full."""
-    lightness = np.clip(values, 0, 1)[::-1].astype(np.float32)
-    hue = (180 + (360 * lightness).astype(int)) % 360
-    high = np.where(lightness <= 0.5, 2 * lightness, 1)
-    low = 2 * lightness - high
-
-    def component(turn):
-        # Over the six sixths of the colour circle: rising, high, high, falling, low, low
-        return low + (high - low) * np.interp((hue + turn) % 360, [0, 60, 180, 240, 360], [0, 1, 1, 0, 0])
-
-    return (255 * np.stack([component(120), component(0), component(-120)], axis=-1)).astype(np.uint8)
 
 
 def exact_dot(size):

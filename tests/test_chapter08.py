@@ -98,12 +98,6 @@ def test_frames_that_opengl_has_rendered(run, rng):
     run(*command, "--inject-error", status=1)
 
 
-def test_flags_of_registering(run, rng):
-    out = run("chapter08/basic_interop", "--flags", "--size", rng.randint(1, 300), status=0).out
-    rows = re.findall(r"^(\w+) +map, write and unmap: \d+\.\d+ ms$", out, re.M)
-    assert rows == ["None", "ReadOnly", "WriteDiscard"]
-
-
 def test_interrupt(tmp_path):
     """An interrupt ends the animation after a frame; before the animation begins, it ends the program, without a picture."""
     for name in "ripple", "vertex_interop":

@@ -47,21 +47,6 @@ def test_transposes_of_every_shape(run, rng):
     assert "1048576 rows of 1 floats" in run("chapter12/transpose", "--size=1", "--height=1M", status=0).out
 
 
-def test_elements_of_1_4_and_16_bytes(run, rng):
-    """The program compares each byte. A warp's access touches as many sectors as its bytes fill, or one for each lane."""
-    command = [
-        "chapter12/transpose",
-        "--elements",
-        f"--size={rng.randint(1, 99)}",
-        f"--height={rng.randint(1, 99)}",
-    ]
-    out = run(*command, status=0).out
-    found = re.findall(r"^(copy|fill) (\S+) .* ms .* sectors: +(\d+), bytes used of each: +(\d+)$", out, re.M)
-    rows = "char 1 32", "float 4 32", "float4 16 32", "char, 32 1"
-    assert found == [(what, *row.split()) for row in rows for what in ("copy", "fill")]
-    run(*command, "--inject-error", status=1)
-
-
 def test_transpose_ladder_of_every_shape(rungs, rng):
     """Tiles that extend beyond an edge. Rungs with vectorized accesses need rows that are a multiple of a float4."""
     sides = [1, 31, 60, 65, 68, 4 * rng.randint(20, 200), rng.randint(70, 500)]

@@ -224,6 +224,25 @@ def test_injected_error_is_noticed(program, run):
     assert lines or program.name in NO_RESULT, f"no mismatch is shown\n{result}"
 
 
+PRINTED = (helpers.ROOT / "tests/printed.txt").read_text().strip().split("\n\n")[1:]
+
+
+@pytest.mark.parametrize("block", PRINTED, ids=lambda block: block.partition("\n")[0])
+def test_what_is_printed(run, block):
+    """A variant of a program prints these lines, and notices an error."""
+    command, *lines = block.split("\n")
+    words = command.split()
+    program = next(p for p in helpers.programs() if p.name == words[0])
+    if not program.built:
+        pytest.skip(f"{program} needs a library that is not here")
+    found = [" ".join(line.split()) for line in run(*words, status=0).out.splitlines()]
+    measured = r"\d+\.\d+|\d+(?= cycles)"
+    found = [re.sub(measured, "#", line) if helpers.MEASURED.search(line) else line for line in found]
+    rest = iter(found)
+    assert [line for line in lines if line not in rest] == [], "\n".join(found)
+    run(*words, "--inject-error", status=1)
+
+
 # Commands, and for some an option that excludes --cpu and what is said then
 COMPARED = {
     "chapter05/dot --size 997": "--sweep: --size only",
