@@ -2,38 +2,7 @@
 """Chapter 12: scan, sorting and Thrust."""
 import re
 
-import formulas
 import helpers
-
-
-def random_words(seed, n):
-    """The first n of the suite's random numbers, 32 bits of each."""
-    bits = formulas.random_bits(seed)
-    return [next(bits) & 0xFFFFFFFF for _ in range(n)]
-
-
-def test_scan_and_compaction(run, rng):
-    """The program compares each sum with the host's and with the closed form."""
-    for size in 1, 3840, 3841, rng.randint(4000, 10**5):
-        out = run("chapter12/scan", "--size", size, "--seed", rng.randrange(10**6), status=0).out
-        tiles = -(-size // 3840)
-        assert f"\n{tiles} tile{'s' * (tiles > 1)}, {16 if tiles > 1 else 8} bytes moved per element\n" in out
-        squares = " ".join(str(i * i) for i in range(min(size, 10)))
-        assert f"\nsums of odd numbers: {squares}{' …' if size > 10 else ''}\n" in out
-        assert "\nCUB: " in out or "\nCUB is not in this build\n" in out
-    for size, keep in (1, 100), (3841, 0), (3841, 100), (rng.randint(2, 50000), rng.randint(1, 99)):
-        seed = rng.randrange(10**6)
-        out = run("chapter12/scan", "--size", size, "--keep", keep, "--seed", seed, status=0).out
-        kept = sum(x % 100 < keep for x in random_words(seed, size))
-        assert f"\nkept {kept} of {size} elements\n" in out
-    assert "kept element" in run("chapter12/scan", "--size", 9, "--keep", 50, "--inject-error", status=1).err
-
-
-def traced(out):
-    """The lists that radix_sort --passes prints after its passes."""
-    passes = re.findall(r"^pass (\d+): (.*)$", out, re.M)
-    assert [int(number) for number, _ in passes] == list(range(1, len(passes) + 1))
-    return [[int(x) for x in numbers.split()] for _, numbers in passes]
 
 
 def random_int(rng):
@@ -41,31 +10,12 @@ def random_int(rng):
 
 
 def test_radix_sort(run, rng):
-    """Random ints, which contain INT_MIN and INT_MAX, on the host and on the device; given ones, with the list after each pass: they
-    are in the order of their lower digits."""
+    """Random ints, which contain INT_MIN and INT_MAX, on the host and on the device"""
     for size in 1, 3841, rng.randint(3, 10**5):
-        out = run("chapter12/radix_sort", "--size", size, "--seed", rng.randrange(10**6), status=0).out
-        assert f"\n{size} ints, 32 passes\n" in out
+        run("chapter12/radix_sort", "--size", size, "--seed", rng.randrange(10**6), status=0)
         run("chapter12/radix_sort", "--base", 10, "--size", size, status=0)
     wrong = run("chapter12/radix_sort", "--size", 9, "--inject-error", status=1).err
     assert all(f"\n{name}: 1 of 9 differ" in "\n" + wrong for name in ("host", "device"))
-    numbers = [-(2**31), 2**31 - 1, 0, -1, 0, 7, 7] + [random_int(rng) for _ in range(9)]
-    rng.shuffle(numbers)
-    text = ",".join(map(str, numbers))
-    for base in 2, 10:
-        out = run("chapter12/radix_sort", "--base", base, "--passes", "--numbers", text, status=0).out
-        assert "\nsorted: " + " ".join(map(str, sorted(numbers))) + "\n" in out
-        passes = traced(out)
-        assert len(passes) == (32 if base == 2 else 10)
-        place, expected = 1, numbers
-        for i, list_of_pass in enumerate(passes):
-            if base == 2:
-                key = lambda x: (x >> i & 1) ^ (i == 31)
-            else:
-                key = lambda x: (abs(x) // place % 10) * (1 if x > 0 else -1)
-            expected = sorted(expected, key=key)
-            assert list_of_pass == expected
-            place *= 10
 
 
 def test_the_printed_test_of_a_bit(run, rng):

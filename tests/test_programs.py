@@ -296,12 +296,14 @@ def test_bad_arguments(sample, run, rng):
 
 
 def test_no_device_at_all(sample, run):
-    result = run(sample, *sample.small, env={"CUDA_VISIBLE_DEVICES": ""})
-    if sample.host_only:
-        assert result.status == 0 and not result.err, str(result)
-    else:
-        one_line(result, 2)
-        assert "device" in result.err and not result.out
+    """A program of the host alone needs one only if it is asked for."""
+    for option in [], ["--device", "9"], ["--list-devices"]:
+        result = run(sample, *sample.small, *option, env={"CUDA_VISIBLE_DEVICES": ""})
+        if sample.host_only and not option:
+            assert result.status == 0 and not result.err, str(result)
+        else:
+            one_line(result, 2)
+            assert "device" in result.err and not result.out
 
 
 def test_more_than_the_memory(sample, run):
