@@ -54,12 +54,6 @@ def diamonds(size):
     return 128 + 127 * np.sin(f[None, :] - f[:, None])
 
 
-def squares(size, ticks):
-    """The picture of chapter 8's texture_interop, top row first."""
-    x, y = np.arange(size)[None, :], np.arange(size)[::-1, None]
-    return np.stack([(x ^ y) + ticks, y // 2 + 0 * x, (x & y) - 2 * ticks], axis=-1) % 256
-
-
 def whole(values, channels=(0, 1, 2)):
     """An RGB picture, top row first, with the truncated values in the given channels."""
     picture = np.zeros(values.shape + (3,), np.uint8)

@@ -89,36 +89,13 @@ def test_dot(run, rng, name):
         assert name == "dot" or f"\n{4 * size} bytes came back\nTime to generate:  " in out
 
 
-def dot_rows(out):
-    return re.findall(r"^ *(\d+) +\d+\.\d+ ms +\d+\.\d+ GB/s +\d+\.\d+ ms   (\S+)$", out, re.M)
-
-
-def test_dot_in_other_launches(run, rng):
-    """The program compares each sum with the closed form. A sweep doubles the blocks up to one product a thread."""
-    for size, threads in (1, 1), (rng.randint(2, 20000), 2 ** rng.randint(5, 10)):
-        out = run("chapter05/dot", "--size", size, "--threads", threads, "--sweep", status=0).out
-        most = -(-size // threads)
-        counts = [str(2**i) for i in range((most - 1).bit_length())] + [str(most)]
-        assert [blocks for blocks, _ in dot_rows(out)] == counts
-    size, blocks = rng.randint(2, 20000), rng.randint(1, 100)
-    for threads, by, writers in (64, "tree", "one"), (1024, "one-thread", "all"), (1, "tree", "all"):
-        options = ["--size", size, "--blocks", blocks, "--threads", threads]
-        out = run("chapter05/dot", *options, "--sum", by, "--writers", writers, status=0).out
-        steps = threads.bit_length() - 1 if by == "tree" else threads - 1
-        stores = threads if writers == "all" else 1
-        says = f"A block of {threads} threads adds in {steps} steps and stores its sum {stores} times.\n"
-        assert says in out
-        assert f"\n{4 * blocks} bytes came back\nTime to generate:  " in out
-        [(count, value)] = dot_rows(out)
-        assert int(count) == blocks and abs(float(value) - exact_dot(size)) <= 1e-4 * exact_dot(size)
-    result = run("chapter05/dot", "--threads", 96, status=64)
-    assert result.errors == ["dot: --threads 96: must be a power of two, because a block adds in halves"]
-
-
-def test_trace_of_many_additions_is_refused(run):
-    for options in ["--size=257"], ["--size=10", "--blocks=2", "--threads=256"]:
-        result = run("chapter05/dot", *options, "--additions", status=64)
-        assert result.errors == ["dot: --additions is for up to 256 elements and threads"]
+def test_options_of_dot_that_are_refused(run):
+    for options, says in [
+        (["--threads=96"], "--threads 96: must be a power of two, because a block adds in halves"),
+        (["--additions", "--size=257"], "--additions is for up to 256 elements and threads"),
+        (["--additions", "--blocks=2", "--threads=256"], "--additions is for up to 256 elements and threads"),
+    ]:
+        assert run("chapter05/dot", *options, status=64).errors == [f"dot: {says}"]
 
 
 def lines_with(program, text):

@@ -142,6 +142,10 @@ def test_help(program):
     own = set(re.findall(r'OPTION_(?:INT|SIZE|FLOAT)\("([^"]+)"', program.settings))
     stated = {name for name, *_ in numeric_options(program)}
     assert own <= stated, f"--help gives no range for {own - stated}"
+    for name in re.findall(r'OPTION_WORD\("([^"]+)"', program.settings):
+        shown = re.search(rf"^ *--{name}=WORD .*: (\S+) \(default (\S+)\)$", text, re.M)
+        assert shown and shown[2] in shown[1].split("|"), name
+    assert text.count("(default ") >= len(own) and "\nExit status: 0 " in text
 
 
 def test_options_without_a_run(sample, run):

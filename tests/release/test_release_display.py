@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Animations in files and windows: the cases beyond those of tests/test_display.py and tests/test_chapter08.py."""
-import os
 import re
 import signal
 import time
@@ -13,7 +12,7 @@ from formulas import ray, spheres, turned
 from helpers import frames
 from test_chapter08 import RIGHT, debug  # noqa: F401
 from test_common import draw, gradient  # noqa: F401
-from test_display import EXACT, VIDEOS, needs_ffmpeg, needs_webp, padded, start
+from test_display import EXACT, VIDEOS, needs_webp, padded
 from windows import ENDINGS, enlarged, needs_window, screen, window, x_server  # noqa: F401
 
 
@@ -57,19 +56,6 @@ def test_a_still_is_lossless_at_any_size(draw, tmp_path):
     assert (helpers.pixels(tmp_path / "x.webp") == helpers.pixels(tmp_path / "x.ppm")).all()
     out = draw("--animate", "--frames", 3, "--output", "f-%02d.webp").out
     assert out == "wrote f-00.webp to f-02.webp (12x8)\n"
-
-
-@needs_ffmpeg
-def test_ffmpeg_is_killed(tmp_path):
-    process = start(tmp_path, "--animate", "--slow", "--frames", 10000, "--output", "x.mp4")
-    helpers.wait_for(lambda: helpers.children(process.pid) and os.listdir(tmp_path))
-    time.sleep(0.2)  # skips the first run of ffmpeg, which only tests whether it works
-    [child] = helpers.children(process.pid)
-    os.kill(child, signal.SIGKILL)
-    out, err = process.communicate(timeout=60)
-    says = "picture: cannot write x.mp4: ffmpeg: ended by signal 9\n"
-    assert (process.returncode, out, err) == (1, "", says)
-    assert os.listdir(tmp_path) == []
 
 
 # ---- Windows
