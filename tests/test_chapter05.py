@@ -179,28 +179,6 @@ def test_dynamic_shared(run, rng):
     assert re.fullmatch(says, result.err)
 
 
-def test_bank_conflicts(run):
-    out = run("chapter05/bank_conflicts", status=0).out
-    words_and_turns = {
-        "stride 1": (lambda l: l, 1),
-        "stride 2": (lambda l: 2 * l, 2),
-        "stride 8": (lambda l: 8 * l, 8),
-        "stride 32": (lambda l: 32 * l, 32),
-        "broadcast": (lambda l: 5, 1),
-        "permuted": (lambda l: (7 * l + 3) % 32, 1),
-        "padded": (lambda l: 33 * l, 1),
-        "words 50": (lambda l: {2: 50, 7: 178, 18: 2}.get(l, l), 2),
-    }
-    in_banks = dict(re.findall(r"^word (\d+) is in bank (\d+)$", out, re.M))
-    assert in_banks == {"4": "4", "31": "31", "50": "18", "128": "0", "178": "18"}
-    row = r"^(\w+(?: \d+)?) \(?.* (\d+) turns?\n    a read takes [\d.]+ cycles\n    banks ([\d ]+)$"
-    found = {name: (int(turns), numbers(banks)) for name, turns, banks in re.findall(row, out, re.M)}
-    assert found == {
-        name: (turns, [word(lane) % 32 for lane in range(32)])
-        for name, (word, turns) in words_and_turns.items()
-    }
-
-
 def test_memory_kinds(run):
     """The program checks what the threads see in each kind of memory, and where the reads end."""
     out = run("chapter05/memory_kinds", status=0).out
@@ -252,23 +230,7 @@ def test_occupancy(run, shared):
         assert grid % best == 0 or size * grid >= best
 
 
-# ---- Products of matrices: the program checks each product
-
-
-def test_products(run, rng):
-    """Reads of each element, lanes of the last warp, sectors, by tiles and by columns."""
-    for width in rng.randint(33, 64), rng.randint(65, 150):
-        for option, a, b in ([], 1, 4), (["--columns"], 32, 1):
-            out = run("chapter05/matmul_gmem", "--size", width, *option, status=0).out
-            assert f"Reads of each element from global memory: {width}\n" in out
-            assert f"for a read of a: {a}, for a read of b: {b}, for a write of c: {max(a, b)}\n" in out
-        for tile in 8, 16, 25, 32:
-            out = run("chapter05/matmul_shared", "--size", width, "--tile", tile, status=0).out
-            assert f"The product of the {width} x {width} matrices is right.\n" in out
-            assert f"Reads of each element from global memory: {-(-width // tile)}\n" in out
-            warps, lanes = -(-tile * tile // 32), (tile * tile - 1) % 32 + 1
-            last = f"A block has {warps} warps, the last of {lanes} lanes, "
-            assert last + f"and two tiles of {8 * tile * tile} bytes in all\n" in out
+# ---- Products of matrices
 
 
 def test_truncated_products(run, rng):

@@ -114,31 +114,6 @@ TEST(no_code_for_this_device) {
                          "rebuild with SMS="));
 }
 
-static void select_and_print() {
-    select_device();
-    int device = -1;
-    HANDLE_ERROR(cudaGetDevice(&device));
-    printf("device %d\n", device);
-}
-TEST(select_device) {
-    EXPECT(is(in_child(select_and_print).out, "device 0\n"));
-
-    options.device_given = true;
-    options.device = 9999;
-    unit_result r = in_child(select_and_print);
-    EXPECT(r.status == 64 && !*r.out);
-    EXPECT(begins_with(r.err, "prog: --device 9999: no such device, found "));
-    options.device = 0;
-    r = in_child(select_and_print);
-    EXPECT(r.status == 0 && is(r.out, "device 0\n"));
-
-    options.list_devices = true;
-    r = in_child(select_and_print);
-    EXPECT(r.status == 0 && !*r.err);
-    EXPECT(begins_with(r.out, "0: ") && strstr(r.out, ", compute capability ") && strstr(r.out, " GiB\n"));
-    options.list_devices = options.device_given = false;
-}
-
 TEST(no_device) {
     unit_result r = in_child([] {
         setenv("CUDA_VISIBLE_DEVICES", "", 1);
