@@ -5,10 +5,6 @@ import re
 import helpers
 
 
-def random_int(rng):
-    return rng.randint(-(2**31), 2**31 - 1)
-
-
 def test_radix_sort(run, rng):
     """Random ints, which contain INT_MIN and INT_MAX, on the host and on the device"""
     for size in 1, 3841, rng.randint(3, 10**5):
@@ -20,13 +16,6 @@ def test_radix_sort(run, rng):
 
 def test_the_printed_test_of_a_bit(run, rng):
     """(d & mask) > 1 never sees bit 0."""
-    result = run("chapter12/radix_sort", "--printed-test", status=1)
-    assert "\nsorted: 3 2\n" in result.out and "device[0]: got 3, expected 2" in result.err
-    assert "\nsorted: 2 3\n" in run("chapter12/radix_sort", "--numbers", "3,2", status=0).out
-    numbers = [random_int(rng) for _ in range(9)] + [5, 4]
-    text = ",".join(map(str, numbers))
-    out = run("chapter12/radix_sort", "--printed-test", "--numbers", text, status=1).out
-    assert "\nsorted: " + " ".join(map(str, sorted(numbers, key=lambda x: x >> 1))) + "\n" in out
     for size in 2, rng.randint(3, 999), 4000:
         options = ["--printed-test", "--size", size, "--seed", rng.randint(1, 999)]
         out = run("chapter12/radix_sort", *options, status=1).out

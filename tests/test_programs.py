@@ -235,11 +235,12 @@ PRINTED = (helpers.ROOT / "tests/printed.txt").read_text().strip().split("\n\n")
 def test_what_is_printed(run, block):
     """A variant of a program prints these lines, and notices an error."""
     command, *lines = block.split("\n")
+    command, _, status = command.partition(" => ")
     words = command.split()
     program = next(p for p in helpers.programs() if p.name == words[0])
     if not program.built:
         pytest.skip(f"{program} needs a library that is not here")
-    found = [" ".join(line.split()) for line in run(*words, status=0).out.splitlines()]
+    found = [" ".join(line.split()) for line in run(*words, status=int(status or 0)).out.splitlines()]
     measured = r"\d+\.\d+|\d+(?= cycles)"
     found = [re.sub(measured, "#", line) if helpers.MEASURED.search(line) else line for line in found]
     rest = iter(found)
