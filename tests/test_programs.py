@@ -236,7 +236,9 @@ def test_what_is_printed(run, block):
     """A variant of a program prints these lines, and notices an error."""
     command, *lines = block.split("\n")
     command, _, status = command.partition(" => ")
-    words = command.split()
+    if command.endswith("(cpu)") and helpers.backend() == "gpu":
+        pytest.skip("a GPU may print other digits")
+    words = command.removesuffix("(cpu)").split()
     program = next(p for p in helpers.programs() if p.name == words[0])
     if not program.built:
         pytest.skip(f"{program} needs a library that is not here")
