@@ -78,14 +78,8 @@ def test_heat_tells_what_the_copies_cost(run):
 
 def test_frames_that_opengl_has_rendered(run, rng):
     """The program compares each pixel."""
-    command = (
-        "chapter08/texture_interop",
-        "--rendered",
-        "--size",
-        rng.randint(1, 200),
-        "--frames",
-        rng.randint(1, 20),
-    )
+    size, frames = rng.randint(1, 200), rng.randint(1, 20)
+    command = ["chapter08/texture_interop", "--rendered", "--size", size, "--frames", frames]
     for env in {}, {"CUDA_CPU_GL": "refuse"}:
         assert "is right, as OpenGL drew it.\n" in run(*command, status=0, env=env).out
     run(*command, "--inject-error", status=1)
