@@ -67,8 +67,9 @@ SLOW = """chapter04/julia_ladder chapter05/matmul_gmem chapter05/matmul_ladder c
 def pytest_generate_tests(metafunc):
     """Parametrizes tests by the names of their arguments. `program`: every program that is built; `device_program`: those
     that use a device; `picture_program`: those that draw; `sound_device_program`: without those that are wrong on purpose;
-    `ladder`: those that are measured. `quick_program`, `sample` and `sound_sample` are all programs in
-    tests/release, and fewer elsewhere. `unit`: each unit test program."""
+    `ladder`: those that are measured. `quick_program`: on the CPU back end those that are not SLOW, and in
+    tests/release the others. `sample` and `sound_sample` are all programs in tests/release, and fewer elsewhere. `unit`: each unit test program.
+    """
     release = pathlib.Path(metafunc.module.__file__).parent.name == "release"
     kinds = {
         "program": lambda p: True,
@@ -76,7 +77,7 @@ def pytest_generate_tests(metafunc):
         "picture_program": lambda p: p.picture,
         "sound_device_program": lambda p: not p.expect and not p.host_only,
         "ladder": lambda p: p.bench,
-        "quick_program": lambda p: release or helpers.backend() == "gpu" or p.name not in SLOW,
+        "quick_program": lambda p: helpers.backend() == "gpu" or (p.name in SLOW) == release,
         "sample": lambda p: release or p.name in THREE,
         "sound_sample": lambda p: not p.expect if release else p.name in THREE,
     }
@@ -198,4 +199,8 @@ def tree(built, tmp_path):
 
 @pytest.fixture
 def sources(tmp_path):
-    return trees.copy_sources(tmp_path / "sources", trees.PROGRAMS)
+    """The sources with three programs, and without recorded results, whose plots take long to draw."""
+    tree = trees.copy_sources(tmp_path / "sources", trees.PROGRAMS)
+    for record in tree.glob("bench/results/*.json"):
+        record.unlink()
+    return tree

@@ -319,22 +319,6 @@ def pixels(path):
         return np.asarray(picture.convert("RGB")).astype(int)
 
 
-def check_runs(run, *command):
-    """Runs a program with --cpu, and with a wrong result. Returns the output: five runs on the device and on the host, and the means."""
-    result = run(*command, "--cpu")
-    if result.status == 2:
-        pytest.skip("this build lacks the library of the host")
-    row = r"^(\w+) +([\d.]+) ms +([\d.]+) ms +[\d.]+$"
-    rows = re.findall(row, result.out, re.M)
-    assert [row[0] for row in rows] == ["1", "2", "3", "4", "5", "mean"] and result.status == 0
-    for side in 1, 2:
-        *times, mean = [float(row[side]) for row in rows]
-        assert abs(sum(times) / 5 - mean) <= 0.0011
-    assert result.out.endswith("The results of all 10 runs are right.\n")
-    run(*command, "--cpu", "--inject-error", status=1)
-    return result.out
-
-
 def frames(path):
     """A list of the frames of an animation or a video, or of the one picture, as arrays like those of pixels()."""
     if path.suffix in (".mp4", ".webm", ".mkv", ".mov", ".avi", ".mpg"):

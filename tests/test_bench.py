@@ -46,12 +46,10 @@ def is_row_sound(row):
 
 
 def test_every_rung_at_sizes_that_are_not_round(ladder, run):
-    """Sizes: 1, less than a warp, and a large odd size. If the work is the square of the size: a few tiles, and an odd size."""
-    [(low, high)] = [(int(o[1]), int(o[2])) for o in numeric_options(ladder, run) if o[0] == "size"]
-    large = 100003 if helpers.sanitized() else 300007 if helpers.backend() == "cpu" else 1000003
-    sizes = (1, 31, large) if high >= 1 << 24 else (1, 31, 132, 257)
-    for size in sorted({min(max(size, low), high) for size in sizes}):
-        runs = 2 if size == 31 else 1
+    """Less than a warp, and a large odd size or, if the work is the square of the size, a few tiles. test_programs.py has other sizes."""
+    [(low, high)] = [(int(o[1]), int(o[2])) for o in numeric_options(ladder) if o[0] == "size"]
+    large = 100003 if helpers.backend() == "cpu" else 1000003
+    for size, runs in (max(31, low), 2), (large if high >= 1 << 24 else 132, 1):
         arguments = ("--size", size, "--runs", runs, "--json")
         rows = json.loads(run(ladder, *arguments, status=0, timeout=600).out)["rows"]
         assert {row["runs"] for row in rows if not row["skipped"]} == {runs}
@@ -175,11 +173,10 @@ echo 'Some GPU 3000, 580.65.06, 1755, 2619, 1980, [N/A], 700.00'"""
 
 
 def test_a_real_ladder_is_recorded(tmp_path):
-    """A ladder of this build: its record has every field, and the figures are consistent."""
-    settings = {"BIN": helpers.BIN, "BACKEND": helpers.backend(), "RESULTS": tmp_path, "SIZES": "1000 4K"}
-    env = helpers.environment({name: str(value) for name, value in settings.items()})
-    subprocess.run([sys.executable, ROOT / "bench/measure.py", "chapter05/add_ladder"], env=env, check=True)
-    [path] = tmp_path.glob("*.json")
+    """make bench selects a ladder of this build: its record has every field, and the figures are consistent."""
+    output = helpers.make("bench", "SIZES=1000 4K", f"RESULTS={tmp_path}/results", "TOPIC=add")
+    assert "1 of 1 ladders measured, 0 failed" in output, output
+    [path] = tmp_path.glob("results/*.json")
     found = json.loads(path.read_text())
     assert found["backend"] == helpers.backend() and path.stem == results.slug(found["device"])
     [(program, block)] = found["programs"].items()
@@ -197,12 +194,6 @@ def test_a_real_ladder_is_recorded(tmp_path):
             else:
                 assert math.isclose(row["times_book"], book["median_ms"] / row["median_ms"], rel_tol=1e-4)
                 assert row["of_limit"]
-
-
-def test_make_bench(tmp_path):
-    """make bench selects the ladders, builds them, and passes its settings to bench/measure.py."""
-    output = helpers.make("bench", "SIZES=64", f"RESULTS={tmp_path}/results", "TOPIC=add")
-    assert "1 of 1 ladders measured, 0 failed" in output, output
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="needs git")
@@ -265,38 +256,42 @@ def with_row(number, **changes):
 NO_MEMORY = "out of memory: needs 9.00 GiB of device memory, 1.00 GiB are free"
 
 
-@pytest.mark.parametrize(
-    "script, says, status",
-    [
-        ("echo 'dot_ladder: sum is wrong' >&2; exit 1", "FAILED: exit status 1: dot_ladder: sum is wrong", 1),
-        ("exit 64", "FAILED: exit status 64", 1),
-        ("kill -SEGV $$", "FAILED: ended by signal 11", 1),
-        ("echo '{}'", "FAILED: what it printed is not the JSON of a ladder", 1),
-        ("echo hello", "FAILED: what it printed is not the JSON of a ladder", 1),
-        (with_row(1, verified=False), "FAILED: shuffles is not verified", 1),
-        (with_row(1, verified=None), "FAILED: shuffles is not verified", 1),
-        (with_row(3, verified=False), "FAILED: CUB is not verified", 1),
-        (with_row(1, median_ms=math.nan), "FAILED: shuffles has no times", 1),
-        (with_row(1, median_ms=math.inf, max_ms=math.inf), "FAILED: shuffles has no times", 1),
-        (with_row(4, min_ms=9), "FAILED: copy has no times", 1),
-        (with_row(1, min_ms=-1), "FAILED: shuffles has no times", 1),
-        ('case $3 in 1M) exec cat "$0.1M" ;; esac; exit 1', "FAILED: exit status 1", 1),
-        ("sleep 60", "FAILED: ran longer than 0.5 s", 1),
-        ("echo 'dot_ladder: needs 2 GPUs' >&2; exit 2", "waived: dot_ladder: needs 2 GPUs", 0),
-        (f"echo 'dot_ladder: {NO_MEMORY}' >&2; exit 1", "waived: no size fits into the memory here", 0),
-    ],
-    ids=lambda value: value if str(value).startswith(("FAILED", "waived")) else "",
-)
-def test_what_fails_is_not_recorded(bench, script, says, status):
-    bench.add("add_ladder")
-    bench.add("dot_ladder")
-    before = bench.record("dot_ladder")
-    stand_in(bench.tree / "bin/chapter05", "dot_ladder", script)
-    result = bench.run("dot_ladder", "add_ladder", status=status, TIME_LIMIT="0.5")
-    assert f"chapter05/dot_ladder: {says}" in result.out + result.err, str(result)
-    assert f"1 of 2 ladders measured, {status} failed" in result.out, str(result)
+# What a ladder does, and what is said of it
+ENDS = [
+    ("echo 'dot_ladder: sum is wrong' >&2; exit 1", "FAILED: exit status 1: dot_ladder: sum is wrong"),
+    ("exit 64", "FAILED: exit status 64"),
+    ("kill -SEGV $$", "FAILED: ended by signal 11"),
+    ("echo '{}'", "FAILED: what it printed is not the JSON of a ladder"),
+    ("echo hello", "FAILED: what it printed is not the JSON of a ladder"),
+    (with_row(1, verified=False), "FAILED: shuffles is not verified"),
+    (with_row(1, verified=None), "FAILED: shuffles is not verified"),
+    (with_row(3, verified=False), "FAILED: CUB is not verified"),
+    (with_row(1, median_ms=math.nan), "FAILED: shuffles has no times"),
+    (with_row(1, median_ms=math.inf, max_ms=math.inf), "FAILED: shuffles has no times"),
+    (with_row(4, min_ms=9), "FAILED: copy has no times"),
+    (with_row(1, min_ms=-1), "FAILED: shuffles has no times"),
+    ('case $3 in 1M) exec cat "$0.1M" ;; esac; exit 1', "FAILED: exit status 1"),
+    ("sleep 60", "FAILED: ran longer than 0.5 s"),
+    ("echo 'dot_ladder: needs 2 GPUs' >&2; exit 2", "waived: dot_ladder: needs 2 GPUs"),
+    (f"echo 'dot_ladder: {NO_MEMORY}' >&2; exit 1", "waived: no size fits into the memory here"),
+]
+
+
+def test_what_fails_is_not_recorded(bench):
+    """The records from before are kept, and other ladders are recorded."""
+    names = [f"{chr(ord('a') + i)}_ladder" for i in range(len(ENDS))]
+    for name in [*names, "sound_ladder"]:
+        bench.add(name)
+    bench.run(*names)
+    before = bench.recorded()["programs"]
+    for name, (script, _) in zip(names, ENDS):
+        stand_in(bench.tree / "bin/chapter05", name, script)
+    result = bench.run(*names, "sound_ladder", status=1, TIME_LIMIT="0.5")
+    for name, (_, says) in zip(names, ENDS):
+        assert f"chapter05/{name}: {says}" in result.out + result.err, str(result)
+    assert "1 of 17 ladders measured, 14 failed" in result.out, str(result)
     after = bench.recorded()["programs"]
-    assert after["chapter05/dot_ladder"] == before and len(after["chapter05/add_ladder"]["rows"]) == 10
+    assert len(after.pop("chapter05/sound_ladder")["rows"]) == 10 and after == before
 
 
 def test_a_size_that_does_not_fit_is_left_out(bench):
@@ -401,75 +396,31 @@ def record_of(rows, **facts):
     return {"device": "NVIDIA H200", "backend": "gpu", "programs": programs}
 
 
-def test_tables_of_a_record():
-    """An element has 4 bytes: 4M elements are 16.8 MB, which take 168 µs at 100 GB/s."""
-    found = record_of(rows_of(1 << 20, in_l2=True) + rows_of(4 << 20, sm90=["shuffles"]))
-    text = report.performance(found)
-    conditions = "NVIDIA H200; driver 580; CUDA 13.0; 8 cores of C; O; 2026-01-02; commit abcdef012345."
-    assert text.startswith(conditions)
-    dot, rows, best = "[dot](../../chapter05/dot_ladder.cu)", cells(text)[2:], "2 one launch 55.9 µs"
-    assert rows == [
-        [dot, "1048576 floats (in L2)", "41.9 µs", "2 one launch 14.0 µs, 300 GB/s"] + rows[0][4:],
-        [dot, "4194304 floats", "168 µs", f"{best}, 300 GB/s", "3.00", "CUB 67.1 µs", "1.20"] + rows[1][7:],
-    ]
-    assert rows[1][7:] == ["copy 400 GB/s", "75.0 %"]
-    row = ["[dot](../chapter05/dot_ladder.cu)", "4194304 floats", "168 µs", best, "3.00", "CUB 67.1 µs"]
-    assert cells(report.summary(found))[2:] == [[*row, "300 GB/s", "copy 400 GB/s", "75.0 %", "–"]]
-    later = {**found["programs"]["chapter05/dot_ladder"], "date": "2026-01-03T00"}
-    opening = report.opening({**found, "programs": {"chapter05/add_ladder": later, **found["programs"]}})
-    assert opening.startswith("# Results on NVIDIA H200\n\nMeasured last, 2026-01-03: add.\n\n| topic |")
-    assert "[add]" in opening and "[dot]" not in opening and report.opening({**found, "programs": {}})
-    _, _, book, skipped, _, _, copy = cells(report.details(found))
-    assert book[3:] == ["168 µs", "166 µs", "171 µs", "100 GB/s", "25.0 %", "1.00", "0.40", "yes"]
-    assert skipped[:4] == ["1", "shuffles", "idea of shuffles", "needs sm_90"]
-    assert not "".join(skipped[4:]).strip(" |")
-    assert copy[:3] == ["limit", "copy", "idea of copy"] and copy[-4:] == ["100.0 %", "–", "–", "–"]
-    head, body = report.table(rows_of(1 << 20, in_l2=True))
-    assert dict(zip(head, body[2]))["cold"] == "28.0 µs"
-    found = record_of(rows_of(4 << 20, data="uniform") + rows_of(4 << 20, data="skewed", slow=2))
-    works = [row[1] for row in cells(report.performance(found))[2:]]
-    assert works == ["4194304 floats, uniform", "4194304 floats, skewed"]
-    assert [row[3] for row in cells(report.summary(found))[2:]] == [best]
-    clocks = {"sm_max_mhz": 1980, "memory_max_mhz": None, "power_limit_w": 700}
-    clocks.update(before={"sm_mhz": 345}, after={"sm_mhz": 1755})
-    changed = record_of(rows_of(1), clocks=clocks, dirty=True)["programs"]["chapter05/dot_ladder"]
-    text = report.conditions("GPU", [changed])
-    assert "SM clock at most 1980 MHz, 345 and 1755 MHz before and after, 700 W;" in text
-    assert text.endswith("commit abcdef012345 with changes")
-
-
-def test_rows_that_are_not_compared():
-    """A rung that was not run is never the fastest; the slowest of the limits counts; a less accurate library is not compared. The
-    book's kernel is the first rung with its name, or rung 0."""
-    rows = rows_of(1 << 20, sm90=["one launch"])
-    *rungs, library, copy = rows
-    quick, slow = {**library, "median_ms": 1e-6}, {**copy, "name": "copy down", "rate": 380}
+def test_what_no_record_shows():
+    """The tables of the documents are made of records, and test_docs.py compares them. Here: rungs that were not run, several libraries,
+    one that is less accurate, no comparisons (CPU back end), changes since the commit, what was measured last, the lines of the terminal.
+    """
+    *rungs, library, copy = rows_of(1 << 20, sm90=["one launch"])
     late = {**library, "name": "late", "median_ms": 1}
-    rows = [*rungs, late, library, {**quick, "name": "half", "kind": "inaccurate"}, copy, slow]
-    assert [row["name"] for row in results.ends(rows)] == ["book", "shuffles", "CUB", "copy down"]
-    [line] = results.summary(rows)
-    assert line.endswith(": 1 shuffles 21.0 µs, 200 GB/s, 2.00 × book, 0.80 × CUB, 50.0 % of the limit")
-    head, body = report.table(rows)
-    shares = [(row[0], row[1], row[head.index("of limit")]) for row in body[3:]]
-    assert shares[2:4] == [("less accurate library", "half", "62.5 %"), ("alone", "copy", "–")]
-    assert shares[4] == ("limit", "copy down", "100.0 %")
-    even = [{**row, "times_book": min(row["times_book"] or 0, 1.05)} for row in rows_of(1024)]
-    assert results.crossover(even + rows_of(4096)) == 1024 and results.crossover(rows_of(1024) + even) is None
-    slower = {**rungs[0], "number": 2, "name": "book, slower"}
-    assert results.ends([*rungs[:2], slower])[:2] == (rungs[0], rungs[1])
-    assert results.ends([{**rungs[0], "name": "older"}, rungs[1], slower])[0] is slower
-    assert results.ends([{**rungs[0], "name": "older"}, rungs[1]])[0]["name"] == "older"
-    alone = [{**row, "of_limit": None, "times_book": None} for row in rungs]  # as on the CPU back end
+    half = {**library, "name": "half", "median_ms": 1e-6, "kind": "inaccurate"}
+    rows = [*rungs, late, library, half, {**copy, "name": "book, copied"}]
+    assert [row["name"] for row in results.ends(rows)] == ["book", "shuffles", "CUB", "book, copied"]
+    shares = "2.00 × book, 0.80 × CUB, 50.0 % of the limit"
+    assert [*results.summary(rows)] == [f"1048576 floats: 1 shuffles 21.0 µs, 200 GB/s, {shares}"]
+    assert results.ends(rows_of(1, sm90=["book", "shuffles", "one launch"]))[:2] == (None, None)
+    alone = [{**row, "of_limit": None, "times_book": None} for row in rungs]
     head, body = report.table(alone)
     assert not {"of limit", "× book"} & {*head} and {len(row) for row in body} == {len(head)}
     assert "× book" not in [*results.summary(alone)][0] + report.performance(record_of(alone))
-    assert results.ends(alone)[2:] == (None, None)
-    assert results.ends(rows_of(1, sm90=["book", "shuffles", "one launch"]))[:2] == (None, None)
-
-
-def test_durations():
-    texts = {0: "0 µs", 0.0123: "12.3 µs", 0.9996: "1000 µs", 1: "1.00 ms", 999: "999 ms", 2500: "2.50 s"}
-    assert {ms: results.duration(ms) for ms in texts} == texts
+    assert (results.duration(1), results.share(10)) == ("1.00 ms", "1000 %")
+    found = record_of(rows_of(1), dirty=True)
+    [(dot, block)] = found["programs"].items()
+    assert report.conditions("GPU", [block]).endswith("commit abcdef012345 with changes")
+    later = {**block, "date": "2026-01-03T00"}
+    opening = report.opening({**found, "programs": {"chapter05/add_ladder": later, dot: block}})
+    assert opening.startswith("# Results on NVIDIA H200\n\nMeasured last, 2026-01-03: add.\n\n| topic |")
+    assert "[add]" in opening and "[dot]" not in opening and report.opening({**found, "programs": {}})
+    assert sorted(["appendix_a/a", dot], key=results.order) == [dot, "appendix_a/a"]
 
 
 def test_plots(bench):

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 7: temperatures compared with numpy in double, the palette, texture filtering and address modes."""
-import itertools
+"""Chapter 7: temperatures of the three programs, pitched memory, and the ladder. printed.txt has what the programs of textures print."""
 import re
 
-import numpy as np
 import pytest
 
-import formulas
 import helpers
 
 ENDING = helpers.ending()
@@ -27,29 +24,20 @@ def heat(run, tmp_path, name, **given):
     return (*figures(out), helpers.pixels(tmp_path / f"{name}.{ENDING}"))
 
 
-def check_colors(name, picture, temperatures):
-    """An error in the last bit of a temperature may select the next colour. That differs by at most 10 levels, since the hue
-    changes by whole degrees, and concerns few pixels."""
-    helpers.compare(name, picture, formulas.colors(temperatures), mean=0.05, worst=10, fraction=1e-4)
-
-
 @pytest.mark.parametrize(
     "size, frames, iterations, fused",
     [(1, 1, 1, 0), (17, 3, 1, 0), (0, 2, 91, 0), (300, 2, 45, 0), (0, 2, 30, 1)],
 )
 def test_temperatures(run, rng, tmp_path, size, frames, iterations, fused):
-    """The three programs agree within 1e-6 with double, and with numpy; also after an odd number of steps. Size 0 stands for a random
-    one. They agree exactly with each other, unless the speed is such that fused multiplications and additions (FMA) round otherwise.
+    """The three programs agree within 1e-6 with double; also after an odd number of steps. Size 0 stands for a random one. They agree
+    exactly with each other, unless the speed is such that fused multiplications and additions (FMA) round otherwise.
     """
     size, speed = size or rng.randint(3, 200), rng.uniform(0.001, 0.249) if fused else 0.25
-    expected = formulas.heat(size, frames * iterations, float(np.float32(speed)))
     means, pictures = set(), []
     for name in HEAT:
         view = dict(size=size, frames=frames, iterations=iterations, speed=speed)
         mean, off, steps, picture = heat(run, tmp_path, name, **view)
         assert steps == frames * iterations and off <= 1e-6, (name, off)
-        assert float(mean) == pytest.approx(expected.mean(), abs=1e-7)
-        check_colors(f"{name}-{frames}-{iterations}", picture, expected)
         means.add(mean)
         pictures.append(picture)
     assert fused or len(means) == 1 and all((picture == pictures[0]).all() for picture in pictures)
@@ -63,105 +51,6 @@ def test_times(run):
 
 
 # ---- Textures
-
-
-def test_texture_formats(run, rng):
-    """The program compares random texels with double; here the fixed ones, from the formulas v / 2^n and max(v / 2^(n-1), -1)."""
-    out = run("chapter07/texture_formats", "--seed", rng.randrange(1 << 63), status=0).out
-    sections = re.findall(r"^([a-z]\w*(?: \w+)?)\n((?:  .*\n)+)", out, re.M)
-    kinds = ["unsigned char", "signed char", "unsigned short", "short", "uchar4"]
-    assert [name for name, _ in sections] == kinds
-    for (name, rows), (least, most) in zip(sections, [(0, 255), (-128, 127), (0, 65535), (-32768, 32767)]):
-        values = {int(v): float(f) for v, f in re.findall(r"^ +(-?\d+) is read as +(\S+)$", rows, re.M)}
-        assert {least, 0, 1, 10, most // 2, most} <= set(values)
-        assert all(f == pytest.approx(max(v / most, -1), abs=1e-6) for v, f in values.items()), name
-    assert "(0, 255, 127, 128) is read as (0.000000, 1.000000, 0.498039, 0.501961)" in out
-
-
-def test_volume(run, rng):
-    """The program checks every texel and every point. Here: the printed point between texels, from the formula."""
-    texel = lambda x, y, z: abs((x * x + 3 * y * y + 5 * z * z) // 8 % 500 - 250)
-    for size in 1, 33, rng.randint(3, 80):
-        options = ["--texels", size, "--size=20", "--frames=1", "--points", 3000]
-        out = run("chapter07/texture_3d", *options, "--seed", rng.randrange(1 << 63), status=0).out
-        assert out.startswith(f"{size} x {size + 1} x {size + 2} texels; rows of {4 * size} bytes, pitch ")
-        (*at, point), (*again, linear) = (
-            map(float, re.search(rf"^{name}: \((\S+), (\S+), (\S+)\) is (\S+)$", out, re.M).groups())
-            for name in ("point", "linear")
-        )
-        sizes = [size, size + 1, size + 2]
-        clip = lambda place: [int(min(max(np.floor(c), 0), n - 1)) for c, n in zip(place, sizes)]
-        assert at == again and point == texel(*clip(at))
-        base = np.floor(np.array(at) - 0.5)
-        weight = np.array(at) - 0.5 - base
-        corners = list(itertools.product((0, 1), repeat=3))
-        values = [texel(*clip(base + corner)) for corner in corners]
-        mean = sum(v * np.prod(np.where(corner, weight, 1 - weight)) for v, corner in zip(values, corners))
-        assert abs(linear - mean) <= 3 * (max(values) - min(values)) / 256 + 0.5
-    result = run("chapter07/texture_3d", "--texels=5", "--frames=1", "--inject-error", status=1)
-    for name in "linear memory", "array", "point", "linear", "slice":
-        assert f"{name}: 1 of " in result.err
-
-
-def interpolated(x, linear):
-    texels = np.arange(10.0) ** 2
-    at = lambda i: texels[np.clip(i, 0, 9).astype(int)]
-    if not linear:
-        return at(np.floor(x))
-    i = np.floor(x - 0.5)
-    weight = np.round((x - 0.5 - i) * 256) / 256
-    return (1 - weight) * at(i) + weight * at(i + 1)
-
-
-@pytest.mark.parametrize("points", [1, 7, 100])
-def test_texture_interpolation(run, points):
-    out = run("chapter07/texture_interpolation", f"--points={points}", status=0).out.splitlines()
-    rows = np.array([line.split() for line in out[3:]], float)
-    x = (np.arange(12 * points) + 0.5) / points - 1
-    assert np.abs(rows[:, 0] - x).max() <= 0.0005001
-    for column, linear in (1, False), (2, True), (3, False), (4, True):
-        # On the edge of two texels either is right. The weights of linear filtering have 8 fraction bits.
-        clear = np.abs(x - np.round(x)) > 1e-4 if not linear else np.full(len(x), True)
-        off = np.abs(rows[:, column] - interpolated(x, linear))
-        assert off[clear].max() <= (17 / 256 + 0.0006 if linear else 0.0005), column
-
-
-@pytest.mark.parametrize("points", [1, 4])
-def test_texture_interpolation_in_two_dimensions(run, points):
-    out = run("chapter07/texture_interpolation", "--2d", f"--points={points}", status=0).out
-    shown = [
-        np.array([line.split() for line in table.split("\n") if line], float)
-        for table in re.split(r"^(?:point|linear)$", out, flags=re.M)[1:]
-    ]
-    x = (np.arange(6 * points) + 0.5) / points - 1
-    texel = lambda j, i: np.clip(i, 0, 3)[None, :] ** 2 + 10 * np.clip(j, 0, 3)[:, None]
-    clear = np.abs(x - np.round(x)) > 1e-4  # not on the edge of two texels
-    assert (shown[0] == texel(np.floor(x), np.floor(x)))[np.ix_(clear, clear)].all()
-    i = np.floor(x - 0.5)
-    a, b = (x - 0.5 - i)[None, :], (x - 0.5 - i)[:, None]
-    below, above = ((1 - a) * texel(j, i) + a * texel(j, i + 1) for j in (i, i + 1))
-    assert np.abs(shown[1] - (1 - b) * below - b * above).max() <= 2 * 15 / 256 + 0.0006
-    result = run("chapter07/texture_interpolation", "--2d", "--inject-error", status=1)
-    assert "copied back" in result.err and "linear" in result.err
-
-
-def test_texture_modes(run, tmp_path):
-    """The table of the columns that each mode reads, and the picture. With an odd size, pixels of one row and one column per
-    edge lie exactly between texels: rounding decides."""
-    for size in 16, 47, 1:
-        out = run("chapter07/texture_modes", f"--size={size}", f"--output=modes.{ENDING}", status=0).out
-        table = {line.split()[0]: [int(n) for n in line.split()[1:]] for line in out.splitlines()[:5]}
-        up, down, nothing = list(range(1, 9)), list(range(8, 0, -1)), [0] * 8
-        assert table == {
-            "column": list(range(-8, 16)),
-            "border": nothing + up + nothing,
-            "clamp": [1] * 8 + up + [8] * 8,
-            "wrap": up * 3,
-            "mirror": down + up + down,
-        }
-        off = 0 if size % 2 == 0 else min(1, 50 / size)
-        shown, expected = helpers.pixels(tmp_path / f"modes.{ENDING}"), formulas.texture_modes(size)
-        helpers.compare(f"texture_modes-{size}", shown, expected, mean=255, fraction=off)
 
 
 @pytest.mark.parametrize("columns, rows", [(1, 1), (129, 1), (1000, 77), (1, 600000)])

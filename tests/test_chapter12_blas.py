@@ -2,7 +2,7 @@
 """Chapter 12: linear algebra by cuBLAS, cuSPARSE and cuSOLVER."""
 import re
 
-from helpers import check_runs, needs
+from helpers import needs
 
 
 @needs("chapter12/cublas_dot")
@@ -37,12 +37,6 @@ def test_products_of_matrices(run, rng):
         assert "and reports success.\n" in result.out
         assert re.search(r"^c\[\d+\]: \d+ of \d+ differ$", result.err, re.M)
         assert ("the result is b a instead of a b.\n" in result.out) == (len(set(sizes)) == 1)
-
-
-@needs("chapter12/cublas_matmul")
-def test_product_by_the_library_of_the_host(run, rng):
-    sizes = [x for name in ("--m", "--n", "--k") for x in (name, rng.randint(50, 200))]
-    check_runs(run, "chapter12/cublas_matmul", *sizes, "--seed", rng.randrange(10**6))
 
 
 @needs("chapter12/conjugate_gradient")

@@ -197,14 +197,14 @@ def test_progress(tmp_path):
 @pytest.mark.skipif(ENDING != "png", reason="needs a build with libpng")
 def test_a_signal_that_is_ignored(tmp_path):
     """As under nohup, it does not end the program while a file is written. tests/common/image.c tries the others."""
-    options = ["--noise", "--width", "4000", "--height", "4000", "--output", "x.png"]
+    options = ["--noise", "--width", "2000", "--height", "2000", "--output", "x.png"]
     ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731
     process = helpers.start(PICTURE, options, tmp_path, preexec_fn=ignore)
     helpers.wait_for(lambda: os.listdir(tmp_path) or process.poll() is not None)
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=60)
     assert os.listdir(tmp_path) == ["x.png"]
-    assert process.returncode == 0 and helpers.pixels(tmp_path / "x.png").shape == (4000, 4000, 3)
+    assert process.returncode == 0 and helpers.pixels(tmp_path / "x.png").shape == (2000, 2000, 3)
 
 
 def test_pictures_are_opaque(draw, tmp_path):

@@ -311,6 +311,10 @@ def test_no_window(draw, tmp_path):
     assert (result.out, result.err) == ("", f"picture: --window: {why}\n")
     assert os.listdir(tmp_path) == [file]
     assert draw("--no-window", "--talk", env=env).err == ""
+    if helpers.has("GLUT"):
+        for unset in {}, {"DISPLAY": ""}:
+            result = draw("--window", env=unset, status=64)
+            assert result.err == "picture: --window: there is no display, DISPLAY is not set\n"
 
 
 @needs_window

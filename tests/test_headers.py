@@ -1,29 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The headers of the programs, as CONTRIBUTING.md has them, and their reader, scripts/programs.py; the book's sections."""
-import json
 import re
 
 import helpers
 import programs as headers
-from trees import ROOT, run
+from trees import ROOT
 
 FORM = re.compile(
     r"// SPDX-License-Identifier: MIT\n/\*\n \* (\w+): \S.*\n(?: \*\n)?((?: \* [A-Z][a-z]*: *\S.*\n(?: \*  +\S.*\n)*)+) \*/\n"
 )
 # The fields that every header has, then the others; a field whose value is checked below has the form of its words
 NEEDED = {"Teaches", "Terms", "Book", "Build", "Run"}
-FIELDS = NEEDED | {
-    "After",
-    "Since",
-    "Rungs",
-    "Limit",
-    "Differs",
-    "Needs",
-    "Picture",
-    "Expect",
-    "Bench",
-    "Check",
-}
+FIELDS = NEEDED | set("After Since Rungs Limit Differs Needs Picture Expect Bench Check".split())
 FORMS = {
     "needs": r"((gl|gpus=[1-9]\d*|sm=[1-9]\d+[af]?|arch=90a|libs=[a-z0-9_+]+)([ ,|]+|$))*",
     "picture": r"|yes|as [a-z0-9_]+/[a-z0-9_]+",
@@ -114,40 +102,6 @@ def test_a_ladder_lists_its_rungs():
                 rung = f"{number} {name} ({idea})" if table == tables[0] else f"{number} {name} ("
                 assert rung in listed, f"{path.name}: Rungs: lacks {rung}"
     assert ladders > 15
-
-
-def test_programs_in_reading_order(sources):
-    """Sections are sorted as numbers, and a section without a remark comes first; fields are printed completely. After: places a
-    program behind another one of its part of the chapter; one that does not exist, and a cycle, do no harm.
-    """
-    text = (sources / "chapter03/hello_world.cu").read_text()
-    more = " * Differs: in one\n *          or two things\n * Needs:   gpus=2, libs=png gl\n"
-    rows = {
-        "a": ("3.10", ""),
-        "b": ("3.9.1", ""),
-        "c": ("3.9 (archive)", ""),
-        "d": ("3.9", ""),
-        "e": ("3.1 (ladder)", " * Bench:   1M\n"),
-        "f": ("3.1 (course)", " * After:   chapter03/h\n"),
-        "g": ("3.8 (after the book)", " * After:   chapter03/none\n"),
-        "h": ("3.7 (lab)", ""),
-        "i": ("3.2 (lab)", " * After:   chapter03/f\n"),
-        "j": ("3.11", " * After:   chapter03/k\n"),
-        "k": ("3.12", " * After:   chapter03/j\n"),
-    }
-    for name, (section, fields) in rows.items():
-        changed = text.replace("hello_world", name).replace("Book:    3.2.1", f"Book:    {section}")
-        (sources / f"chapter03/{name}.cu").write_text(changed.replace(" */", f"{more}{fields} */", 1))
-    found = json.loads(run(sources, "scripts/programs.py", "chapter03"))
-    names = [p["name"][10:] for p in found]
-    assert names[:6] == ["hello_world", "simple_kernel", "d", "c", "b", "a"]
-    assert {*names[6:8]} == {"j", "k"} and names[8:] == ["h", "f", "i", "g", "e"]
-    assert (found[2]["differs"], found[2]["needs"], found[2]["picture"]) == (
-        "in one or two things",
-        "gpus=2, libs=png gl",
-        "",
-    )
-    assert found[2]["terms"] == found[0]["terms"] != "" and list(found[0]) == list(found[2])
 
 
 def part(program):

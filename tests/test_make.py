@@ -11,57 +11,55 @@ import helpers
 from trees import NVCC, PROGRAMS, append, compiled, make, needs_nvcc, run, stand_in
 
 
-def test_second_make_does_nothing(tree):
-    before = {p: p.stat().st_mtime_ns for p in tree.rglob("*") if p.is_file()}
-    assert not compiled(make(tree))
-    assert {p: p.stat().st_mtime_ns for p in tree.rglob("*") if p.is_file()} == before
+HELLO, OTHER, _ = PROGRAMS
 
 
 def test_what_is_built_again(tree):
-    """A program after a change of its own, all programs after one of what they include, link, or are compiled by."""
-    (tree / "chapter03/simple_kernel.cu").touch()
-    assert compiled(make(tree)) == {"chapter03/simple_kernel"}
+    """A second make changes nothing. A program is built after a change of its own, of what it includes, links, or is compiled by."""
+    before = {p: p.stat().st_mtime_ns for p in tree.rglob("*") if p.is_file()}
+    assert not compiled(make(tree))
+    assert {p: p.stat().st_mtime_ns for p in tree.rglob("*") if p.is_file()} == before
+    (tree / f"{OTHER}.cu").touch()
+    assert compiled(make(tree)) == {OTHER}
     for source in "common/book.h", "common/lib/options.c":
         (tree / source).touch()
-        assert set(PROGRAMS) <= compiled(make(tree)), source
-    assert not compiled(make(tree))
+        assert {HELLO, OTHER} <= compiled(make(tree, "chapter03")), source
     (tree / "common/lib/random.h").touch()  # there is no such file: nothing depends on it
-    assert not compiled(make(tree))
+    assert not compiled(make(tree, "chapter03"))
+    for chapter in tree.glob("bin/chapter*"):
+        shutil.rmtree(chapter)
+    assert compiled(make(tree, HELLO)) == {HELLO}
+    assert compiled(make(tree, "chapter03")) == {OTHER}
 
 
 def test_flags_that_change(tree):
-    assert compiled(make(tree, "CFLAGS=-DX=1")) >= {*PROGRAMS, "common/lib/options.c"}
-    assert not compiled(make(tree, "CFLAGS=-DX=1"))
-    log = make(
-        tree, "CFLAGS=-DX=1", "BACKEND=auto", "CUDA_PATH=/nonexistent"
-    )  # the same choice for another reason
+    assert compiled(make(tree, "CFLAGS=-DX=1", HELLO)) >= {HELLO, "common/lib/options.c"}
+    reason = "BACKEND=auto", "CUDA_PATH=/nonexistent"  # the same choice for another reason
+    log = make(tree, "CFLAGS=-DX=1", HELLO, *reason)
     assert "back end: cpu (no nvcc in" in log and not compiled(log)
-    assert compiled(make(tree)) >= {*PROGRAMS, "common/lib/options.c"}
-    assert compiled(make(tree, "DEBUG=1", "chapter03/hello_world")) >= {"chapter03/hello_world"}
+    assert compiled(make(tree, HELLO)) >= {HELLO, "common/lib/options.c"}
+    assert compiled(make(tree, "DEBUG=1", HELLO)) >= {HELLO}
     assert (tree / "build/cpu-debug/libcommon.a").exists()
 
 
 def test_sources_that_come_and_go(tree):
-    """An object whose source has gone leaves the library; headers that have gone do not stop the build."""
-    extra = tree / "common/lib/extra.c"
+    """An object whose source has gone leaves the library; headers that have gone do not stop the build. A new program needs nothing but
+    its header."""
+    extra, program = tree / "common/lib/extra.c", tree / f"{OTHER}.cu"
     extra.write_text("int extra(void);\nint extra(void) { return 1; }\n")
     (tree / "common/extra.h").write_text("")
-    program = tree / "chapter03/simple_kernel.cu"
     text = program.read_text()
     append(program, '#include "../common/extra.h"\n')
-    make(tree)
+    make(tree, OTHER)
     assert "extra.o" in run(tree, "ar", "t", "build/cpu/libcommon.a")
     extra.unlink()
     (tree / "common/extra.h").unlink()
     program.write_text(text)
-    make(tree)
+    (tree / "chapter03/hello_again.cu").write_text(
+        (tree / f"{HELLO}.cu").read_text().replace("hello_world", "hello_again")
+    )
+    assert compiled(make(tree, "chapter03")) == {HELLO, OTHER, "chapter03/hello_again"}
     assert "extra.o" not in run(tree, "ar", "t", "build/cpu/libcommon.a")
-
-
-def test_a_new_program_needs_nothing_but_its_header(tree):
-    text = (tree / "chapter03/hello_world.cu").read_text()
-    (tree / "chapter03/hello_again.cu").write_text(text.replace("hello_world", "hello_again"))
-    assert compiled(make(tree)) == {"chapter03/hello_again"}
 
 
 @pytest.mark.parametrize("compiler", ["cucc/cucc", pytest.param(NVCC, marks=needs_nvcc)])
@@ -76,13 +74,6 @@ def test_the_line_of_make_n_can_be_typed(tree, compiler):
     program.parent.mkdir(parents=True, exist_ok=True)
     run(tree, *shlex.split(command))
     assert run(tree, str(program)).startswith("Hello, World!")
-
-
-def test_a_part_is_built(tree):
-    for chapter in tree.glob("bin/chapter*"):
-        shutil.rmtree(chapter)
-    assert compiled(make(tree, "chapter04")) == {"chapter04/julia_gpu"}
-    assert compiled(make(tree, "chapter03/hello_world")) == {"chapter03/hello_world"}
 
 
 @pytest.mark.parametrize(

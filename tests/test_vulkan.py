@@ -55,11 +55,6 @@ def test_each_frame(run, tmp_path, vulkan):
             expected = formulas.whole(formulas.ripple(size, ticks), (0, 1, 2))
             shown = helpers.pixels(tmp_path / f"{size}-{ticks:02d}.{ENDING}")
             helpers.compare("ripple_vulkan", shown, expected, mean=1 / size, worst=1)
-
-
-@pytest.mark.backend("gpu")
-@here
-def test_injected_error(run, vulkan):
     err = run(PROGRAM, "--size", 20, "--frames", 5, "--inject-error", status=1).err
     assert err.endswith("Frame 0 is wrong.\n") and err.count("is wrong") == 1
 

@@ -114,64 +114,14 @@ TEST(no_code_for_this_device) {
                          "rebuild with SMS="));
 }
 
-static void select_and_print() {
-    select_device();
-    int device = -1;
-    HANDLE_ERROR(cudaGetDevice(&device));
-    printf("device %d\n", device);
-}
-static void select_without_devices() {
-    setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    select_device();
-}
-TEST(select_device) {
-    EXPECT(is(in_child(select_and_print).out, "device 0\n"));
-
-    options.device_given = true;
-    options.device = 9999;
-    unit_result r = in_child(select_and_print);
-    EXPECT(r.status == 64 && !*r.out);
-    EXPECT(begins_with(r.err, "prog: --device 9999: no such device, found "));
-    options.device = 0;
-    r = in_child(select_and_print);
-    EXPECT(r.status == 0 && is(r.out, "device 0\n"));
-
-    options.list_devices = true;
-    r = in_child(select_and_print);
-    EXPECT(r.status == 0 && !*r.err);
-    EXPECT(begins_with(r.out, "0: ") && strstr(r.out, ", compute capability ") && strstr(r.out, " GiB\n"));
-    options.list_devices = options.device_given = false;
-}
-
 TEST(no_device) {
-    unit_result r;
-    for (int i = 0; i < 3; i++) {
-        options.list_devices = i == 1;
-        options.device = i == 2 ? 9 : 0;
-        r = in_child(select_without_devices);
-        EXPECT(r.status == 2 && is(r.err, "prog: needs a CUDA device, found none\n") && !*r.out);
-    }
-    options.device = 0;
-    r = in_child([] {
+    unit_result r = in_child([] {
         setenv("CUDA_VISIBLE_DEVICES", "", 1);
         HANDLE_ERROR(cudaFree(NULL));
     });
     EXPECT(r.status == 2);
     EXPECT(strstr(r.err, ": cudaFree(NULL): no CUDA-capable device is detected "
                          "(cudaErrorNoDevice)\n"));
-}
-
-TEST(host_only) {
-    options.uses = HOST_ONLY;
-    unit_result r = in_child(select_without_devices);
-    EXPECT(r.status == 0 && !*r.err);
-    options.device_given = true;
-    EXPECT(in_child(select_without_devices).status == 2);
-    options.device_given = false;
-    options.list_devices = true;
-    EXPECT(in_child(select_without_devices).status == 2);
-    options.list_devices = false;
-    options.uses = 0;
 }
 
 TEST(swapping) {

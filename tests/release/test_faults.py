@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Each CUDA call of a program fails in turn, and each request to the operating system: allocations of memory, opening, writing and closing
 files, starting threads and processes. A disk is full after 0, 1, 2 … KiB of a file. By default four requests of each of six programs;
-FAULTS=all takes those of all programs, of more than 300 of one kind 300 at random.
+FAULTS=all takes those of all programs, of many requests of one kind some hundreds at random.
 
 Exit status 0 counts as correct only with the whole output of a run without a failure; otherwise the program must print one line that
 says what failed and end with a documented status. A crash, a run that does not end, a file that is written in part, or a temporary
@@ -147,30 +147,16 @@ class Walk:
             self.defects.append(f"{shown} CUDA_CPU_WORKERS={WORKERS} {command}: {wrong}")
         return failed
 
-    def count(self, kind):
-        """How many requests a run has; the runs that find it out are attacks too."""
-        there, missing = 0, 64
-        while missing < 1 << 20 and self.attack(kind, missing):
-            there, missing = missing, 4 * missing
-        while missing - there > 1:
-            middle = (there + missing) // 2
-            if self.attack(kind, middle):
-                there = middle
-            else:
-                missing = middle
-        return there
-
     def all(self, kind):
-        """Each request in turn, or four of the first ones."""
+        """Each request in turn, of many the first ones and then fewer and fewer, or four of the first ones."""
         variants = range(3 if kind == "calls" else 1)
         if not ALL:
             for _ in range(4):
                 self.attack(kind, self.rng.randrange(1, 40), self.rng.choice(variants))
             return
-        count = self.count(kind)
-        for number in self.rng.sample(range(1, count + 1), min(count, 300)):
-            for variant in variants:
-                self.attack(kind, number, variant)
+        number = 1
+        while any([self.attack(kind, number, variant) for variant in variants]):
+            number += self.rng.randint(1, 1 + number // 25)
 
 
 def walk_through(program, seed):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Animations in files and windows: the cases beyond those of tests/test_display.py and tests/test_chapter08.py."""
-import os
 import re
 import signal
 import time
@@ -13,7 +12,7 @@ from formulas import ray, spheres, turned
 from helpers import frames
 from test_chapter08 import RIGHT, debug  # noqa: F401
 from test_common import draw, gradient  # noqa: F401
-from test_display import EXACT, VIDEOS, needs_ffmpeg, needs_webp, padded, start
+from test_display import EXACT, VIDEOS, needs_webp, padded
 from windows import ENDINGS, enlarged, needs_window, screen, window, x_server  # noqa: F401
 
 
@@ -39,11 +38,11 @@ def test_small_animations(draw, tmp_path, ending, width, height):
 @needs_webp
 def test_loss_is_small(run, tmp_path):
     """The mean error is less than one level of 256; only few pixels, at the edges of the spheres, differ more."""
-    out = run("chapter06/ray_animated", "--frames", 60, status=0).out
-    assert out.count("wrote ray_animated.webp (1024x1024, 60 frames, with loss)\n") == 1
+    out = run("chapter06/ray_animated", "--frames", 40, status=0).out
+    assert out.count("wrote ray_animated.webp (1024x1024, 40 frames, with loss)\n") == 1
     assert (tmp_path / "ray_animated.webp").stat().st_size < 5e6 / 2
     got = frames(tmp_path / "ray_animated.webp")
-    assert len(got) == 60
+    assert len(got) == 40
     for ticks in 0, 37:
         expected = ray(turned(spheres(), ticks), 1024)
         helpers.compare("loss", got[ticks], expected, mean=1, worst=40, fraction=0.001)
@@ -57,19 +56,6 @@ def test_a_still_is_lossless_at_any_size(draw, tmp_path):
     assert (helpers.pixels(tmp_path / "x.webp") == helpers.pixels(tmp_path / "x.ppm")).all()
     out = draw("--animate", "--frames", 3, "--output", "f-%02d.webp").out
     assert out == "wrote f-00.webp to f-02.webp (12x8)\n"
-
-
-@needs_ffmpeg
-def test_ffmpeg_is_killed(tmp_path):
-    process = start(tmp_path, "--animate", "--slow", "--frames", 10000, "--output", "x.mp4")
-    helpers.wait_for(lambda: helpers.children(process.pid) and os.listdir(tmp_path))
-    time.sleep(0.2)  # skips the first run of ffmpeg, which only tests whether it works
-    [child] = helpers.children(process.pid)
-    os.kill(child, signal.SIGKILL)
-    out, err = process.communicate(timeout=60)
-    says = "picture: cannot write x.mp4: ffmpeg: ended by signal 9\n"
-    assert (process.returncode, out, err) == (1, "", says)
-    assert os.listdir(tmp_path) == []
 
 
 # ---- Windows
@@ -167,9 +153,10 @@ def test_display_without_opengl(draw, x_server, options, size):
 def test_windows_of_chapter_8(window, debug, name):
     """The end by the number of frames, by each key, by a signal."""
     few = ["--iterations", 5] if name == "heat" else []  # short enough for sanitizers
-    if name != "basic_interop":  # 300 frames are long enough for the test to find the window
-        out = window("--size", 300, "--frames", 300, *few, program=f"chapter08/{name}").end()
-        assert RIGHT[name].format(299) in out
+    frames = 100 if name == "vertex_interop" else 300  # long enough for the test to find the window
+    if name != "basic_interop":
+        out = window("--size", 300, "--frames", frames, *few, program=f"chapter08/{name}").end()
+        assert RIGHT[name].format(frames - 1) in out
     for how in *ENDINGS, signal.SIGINT, signal.SIGTERM:
         w = window("--size", 300, program=f"chapter08/{name}")
         w.wait_for(lambda: w.pixels().any())  # the window appears before the first picture

@@ -48,11 +48,16 @@ def test_a_killed_rank_ends_all(tmp_path, rng):
 
 
 def test_a_slower_rank_draws_fewer_tiles(ranks):
-    """Rank 1 of 2 draws each of its tiles 1000 times. With 200 times, on a GPU that both share with other programs, it drew 144 of
-    the tiles."""
-    out = ranks(2, JULIA, "--size", 120, "--tile", 6, "--slower", 1000, status=0).out
+    """Rank 1 of 2 draws each of its tiles many times. With 200 times, on a GPU that both share with other programs, it drew 144 of the
+    tiles."""
+    times = 200 if helpers.backend() == "cpu" else 1000
+    out = ranks(2, JULIA, "--size", 120, "--tile", 6, "--slower", times, status=0).out
     fast, slow = map(int, re.search(r"^dynamic .* (\d+) (\d+)$", out, re.M).groups())
-    assert "400 tiles, 2 ranks, the last one 1000 times slower\n" in out and fast + slow == 400 and slow < 100
+    assert (
+        f"400 tiles, 2 ranks, the last one {times} times slower\n" in out
+        and fast + slow == 400
+        and slow < 100
+    )
 
 
 def test_wrong_checkpoints(ranks, rng, tmp_path):
@@ -101,24 +106,6 @@ def test_wrong_checkpoints(ranks, rng, tmp_path):
     for file, why in ("/dev/full", "MPI_ERR"), ("/none/x", "No such"):
         says = f"heat_mpi: cannot write {file}: {why}"
         assert ranks(2, HEAT, *PLATE, "--checkpoint", file, status=1).err.startswith(says)
-
-
-def test_killed_ranks_of_heat(ranks, rng, tmp_path):
-    """A run goes on from its last checkpoint whenever one of its ranks has been killed, and ends with the same bits."""
-    picture, checkpoint = tmp_path / f"heat.{ENDING}", tmp_path / "c"
-    plate = [*PLATE, "--output", picture.name]
-    expected = bits(ranks(1, HEAT, *plate, status=0), tmp_path)
-    picture.unlink()
-    for attempt in range(5):
-        resume = ["--resume", "c"] if checkpoint.exists() else []
-        every = ["--checkpoint", "c", "--every", 2]
-        status, out = killed(rng, 1.5, tmp_path, rng.choice([2, 3, 5]), HEAT, *plate, *every, *resume)
-        assert picture.exists() or status != 0, out
-        if picture.exists():  # a rank can be killed after it has been written
-            assert picture.read_bytes() == expected[1]
-            picture.unlink()
-    resume = ["--resume", "c"] if checkpoint.exists() else []
-    assert bits(ranks(rng.choice([2, 3, 5]), HEAT, *plate, *resume, status=0), tmp_path) == expected
 
 
 def test_a_rank_killed_while_a_checkpoint_is_written(ranks, rng, tmp_path):

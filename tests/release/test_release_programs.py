@@ -30,7 +30,7 @@ def test_orders_of_threads(device_program, run, tmp_path, rng):
 
 def test_sizes(program, run, rng):
     """Sizes around those of a warp, a block and a tile. The program checks its results."""
-    words, range_ = list(program.small), default.sizes_of(program, run)
+    words, range_ = list(program.small), default.sizes_of(program)
     if "--size" not in words:
         return
     at = words.index("--size") + 1
