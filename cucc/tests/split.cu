@@ -145,7 +145,7 @@ __global__ void shuffle(int *x) {
 }
 
 // fibers: the mask of a warp operation is not that of all lanes
-__global__ void other_mask(int *x, unsigned half) {
+__global__ void other_mask(int *x, unsigned half = 0xffffffff) {
     {
         const unsigned mask = 0xffffffff;
         x[threadIdx.x] += __shfl_sync(mask, x[threadIdx.x], 1);
@@ -153,6 +153,8 @@ __global__ void other_mask(int *x, unsigned half) {
     const unsigned mask = threadIdx.x % 32 < 16 ? half : ~half;
     __syncthreads();
     x[threadIdx.x] += __ballot_sync(mask, threadIdx.x % 3 == 0);
+    if (threadIdx.x % 32 < 16)
+        x[threadIdx.x] += __ballot_sync(half, threadIdx.x % 5 == 0);
 }
 
 // fibers: the mask of a warp operation is not that of all lanes

@@ -171,8 +171,8 @@ static Token *declared(Token *name) {
 // and nothing changes it. When in doubt, false.
 static bool is_full_variable(Expansion *e, Token *name) {
     Token *t = declared(name);
-    if (kind(t - 1) != IDENT || is(t - 1, "return") || kind(t + 1) != '=' || same_word(t + 2, t) ||
-        !is_full(e, t + 2, next_comma(t + 2, statement_end(t))))
+    if (kind(enclosing(t)) == '(' || kind(t - 1) != IDENT || is(t - 1, "return") || kind(t + 1) != '=' ||
+        same_word(t + 2, t) || !is_full(e, t + 2, next_comma(t + 2, statement_end(t))))
         return false;
     Split probe = {.u = e->u};
     const Token *open = enclosing(t), *end = kind(open) == END ? e->u->end : open->match;
