@@ -106,8 +106,12 @@ def test_sizes_of_windows(window):
     w = window("--width", 30, "--height", 20)
     w.resize(1, 1)
     w.resize(73, 41)
-    w.wait_for(lambda: (w.pixels()[:, 6:67].max(axis=(0, 2)) > 0).all())
-    assert not w.pixels()[:, :5].any() and not w.pixels()[:, 68:].any()
+
+    def between_bars():
+        pixels = w.pixels()
+        return pixels[:, 6:67].max(axis=(0, 2)).all() and not pixels[:, :5].any() and not pixels[:, 68:].any()
+
+    w.wait_for(between_bars)
     w.key("q")
     w.end()
     w = window("--animate", "--width", 400, "--height", 300)
