@@ -50,6 +50,12 @@ one_of() { # word, list: whether the word is in the list
 check_settings() {
     one_of "$BACKEND" 'auto gpu cpu' || fail "BACKEND=$BACKEND: must be auto, gpu or cpu"
     one_of "$DEBUG" '0 1' || fail "DEBUG=$DEBUG: must be 0 or 1"
+    for sanitizer in $(echo "$SANITIZE" | tr , ' '); do
+        one_of "$sanitizer" 'address undefined leak thread' || fail "SANITIZE=$SANITIZE: must be of address, undefined, leak or thread, with commas"
+    done
+    case $SANITIZE in
+    *thread*address* | *thread*leak* | *address*thread* | *leak*thread*) fail "SANITIZE=$SANITIZE: thread goes with neither address nor leak" ;;
+    esac
     [ "$BACKEND" != gpu ] || [ -z "$SANITIZE" ] || fail 'SANITIZE is for BACKEND=cpu, on a GPU use compute-sanitizer'
     [ -z "$SMS" ] || one_of "$BACKEND$SANITIZE" 'auto gpu' || fail 'SMS is for BACKEND=gpu, SANITIZE for BACKEND=cpu'
     for compiler in "$CC" "$CXX"; do

@@ -81,6 +81,8 @@ def test_the_line_of_make_n_can_be_typed(tree, compiler):
     [
         (["BACKEND=cuda"], "BACKEND=cuda: must be auto, gpu or cpu"),
         (["DEBUG=yes"], "DEBUG=yes: must be 0 or 1"),
+        (["SANITIZE=addres"], "SANITIZE=addres: must be of address, undefined, leak or thread"),
+        (["SANITIZE=address,thread"], "thread goes with neither address nor leak"),
         (["BACKEND=gpu", "SANITIZE=address"], "SANITIZE is for BACKEND=cpu"),
         (["SMS=90"], "SMS is for BACKEND=gpu"),
         (["BACKEND=gpu", "CUDA_PATH=/nonexistent"], "BACKEND=gpu: no nvcc in CUDA_PATH=/nonexistent"),

@@ -150,8 +150,8 @@ bool is_lanes(const Token *i) { // cu_s1.put, cu_s2.meet
     return kind(i) == IDENT && strncmp(i->text, "cu_s", 4) == 0 && i->text[4] <= '9' && kind(i + 1) == '.';
 }
 
-// False if the name at token i cannot mean this function, although it has this name: a variable may have the
-// name of a function of this back end.
+// Whether the name at token i may refer to this function. A variable, or a function of the program, may have
+// the same name as a function in this back end's headers.
 static bool may_mean(Unit *u, Token *i, const Function *f) {
     const Token *open = kind(i + 1) == '<' ? skip_angles(i + 1, NULL) : i + 1;
     if (!open || kind(open) != '(') // the address of a function, or a variable

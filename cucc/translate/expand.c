@@ -153,8 +153,8 @@ static bool has_operations(Expansion *e, Token *i, const Token *last, bool barri
 
 static bool is_full(Expansion *e, Token *i, const Token *end);
 
-// The name in the declaration that a name refers to, in the scopes around it; or another occurrence of the
-// name that is not known to be none
+// Finds the declaration of a name: the last one before it in the scopes around it. The caller has to check
+// that what is found is a declaration: it may also be an assignment or an argument.
 static Token *declared(Token *name) {
     Token *t = name - 1;
     while (kind(t) != END &&
