@@ -7,15 +7,18 @@ import tarfile
 
 import pytest
 
-from trees import ROOT, make, run, stand_in
+from trees import ROOT, compiled, make, run, stand_in
 
+HELLO = "chapter03/hello_world"
 VERSION = (ROOT / "VERSION").read_text().strip()
 needs_clone = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a clone")
 
 
 @needs_clone
 def test_the_archive_builds_without_git(tmp_path):
-    """It has the files of the commit, and the same bytes with another umask. A chapter is built with a runtime of its own."""
+    """It has the files of the commit, and the same bytes with another umask. In a folder with blanks and quotes it builds cucc's
+    library and a program, and again after a change of a source, or of a header, which one file of the library includes.
+    """
     name = f"cuda-by-example-{VERSION}"
     archives = [tmp_path / folder / f"{name}.tar.gz" for folder in ("a", "b")]
     config = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "tar.umask", "GIT_CONFIG_VALUE_0": "user"}
@@ -23,17 +26,21 @@ def test_the_archive_builds_without_git(tmp_path):
         run(ROOT, "sh", "-c", f"umask {umask}; exec make dist BUILD='{archive.parent}'", **config)
     assert archives[0].read_bytes() == archives[1].read_bytes()
     with tarfile.open(archives[0]) as archive:
-        archive.extractall(tmp_path)
-    tree = tmp_path / name
+        archive.extractall(tmp_path / """a b'c"d""")
+    tree = tmp_path / """a b'c"d""" / name
     commit = subprocess.check_output(["git", "ls-tree", "-rz", "--name-only", "HEAD"], cwd=ROOT, text=True)
     assert {str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_file()} == set(commit.split("\0")) - {
         ""
     }
     stand_in(tmp_path / "tools", "git", f"echo \"$@\" >>'{tmp_path}/calls'; exit 127")
     path = {"PATH": f"{tmp_path}/tools:{os.environ['PATH']}"}
-    make(tree, "chapter03", **path)
-    assert run(tree, "bin/chapter03/hello_world", "--version").split()[-1] == VERSION
-    assert "Hello, World!" in run(tree, "bin/chapter03/hello_world")
+    assert "once; it takes about" in make(tree, HELLO, **path)
+    assert run(tree, f"bin/{HELLO}", "--version").split()[-1] == VERSION
+    assert "Hello, World!" in run(tree, f"bin/{HELLO}")
+    for source in "include/curand.h", "runtime/symbol.cpp":
+        (tree / "cucc" / source).touch()
+        assert compiled(make(tree, HELLO, **path)) == {HELLO}, source
+    assert not compiled(make(tree, HELLO, **path))
     make(tree, "docs", **path)
     assert not (tmp_path / "calls").exists()
 

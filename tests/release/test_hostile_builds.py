@@ -41,17 +41,6 @@ def right(tree):
     assert "Hello, World!" in run(tree, f"bin/{HELLO}")
 
 
-def test_the_library_of_cucc_is_built_in_such_a_folder(small):
-    """And again after a change of a source, or of a header, which one file of the library includes; the programs then too."""
-    shutil.rmtree(small / "cucc/build")
-    assert "once; it takes about" in run(small, *MAKE)
-    assert "Hello, World!" in run(small, f"bin/{HELLO}")
-    for source in "include/curand.h", "runtime/symbol.cpp":
-        (small / "cucc" / source).touch()
-        assert compiled(run(small, *MAKE)) == {HELLO}, source
-    assert not compiled(run(small, *MAKE))
-
-
 def test_interrupted_builds(small, rng):
     """INTERRUPTS=50 is the long run of CONTRIBUTING.md."""
     for number in range(int(os.environ.get("INTERRUPTS", 5))):
