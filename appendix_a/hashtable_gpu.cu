@@ -51,6 +51,8 @@ static void initialize_table(Table &table, unsigned entries, size_t elements) {
     HANDLE_ERROR(cudaMalloc(&table.entries, entries * sizeof(Entry *)));
     HANDLE_ERROR(cudaMemset(table.entries, 0, entries * sizeof(Entry *)));
     HANDLE_ERROR(cudaMalloc(&table.pool, elements * sizeof(Entry)));
+    // The copy to the host also reads the padding between key and value, which the kernel does not write.
+    HANDLE_ERROR(cudaMemset(table.pool, 0xff, elements * sizeof(Entry)));
 }
 
 // The pointers are device addresses. Each is replaced by the address of the same entry in the host's pool.

@@ -11,7 +11,9 @@ import helpers
 import programs
 from trees import NVCC, copy_sources, needs_nvcc, run
 
-BUILDABLE = sorted((p for p in helpers.programs() if p.built), key=lambda p: len(p.source))
+BUILDABLE = sorted(
+    (p for p in helpers.programs() if p.built and "npp" not in p.needs), key=lambda p: len(p.source)
+)
 
 
 def of_each_need():

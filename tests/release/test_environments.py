@@ -61,7 +61,7 @@ def test_cmake_builds_and_tests(tree):
     run(tree, *build)
     assert "Hello, World!" in run(tree, folder / "bin/chapter03/hello_world")
     ctest = "ctest", "--test-dir", folder
-    assert re.search("100% tests passed, 0 tests failed out of 2", run(tree, *ctest))
+    assert re.search(r"100% tests passed\b.* out of 2", run(tree, *ctest))
     for status, says in (1, r"\*\*\*Failed"), (2, r"\*\*\*Skipped"):
         source = tree / "chapter03/hello_world.cu"
         source.write_text(re.sub(r"return \w*;", f"return {status};", source.read_text()))
