@@ -5,14 +5,22 @@ comparison, an index, a constant or the direction of a copy is changed; a barrie
 out; an atomic operation becomes a plain load and store; a stream becomes another one; two calls change places. Mistakes are made in the
 lesson of a program, the part above the ruler line, and in the headers of its chapter. One is detected when the program ends with
 another status than 0 in one of these runs, on the CPU back end: with the options of `make check`, by default, with `--size 77` and
-`--size 1`, and on another device with seven workers; with the race detector of `make check` under each of its schedules; with
-CUDA_CPU_CHECK=1 and with the sanitizers of the compiler. What is only printed is left out: arguments of printf, times, rates. The
-survivors are printed, for a person to examine: either the mutant computes the same as the program, or is only slower, or a check must be
-strengthened. A mistake that a check once missed becomes a line of permanent_mutants.txt."""
+`--size 1`, and on another device with seven workers; with the race detector of `make check` under each of its schedules, where a race on
+purpose must be found; with CUDA_CPU_CHECK=1 and with the sanitizers of the compiler; when the compiler warns of it alone; when a test of
+the program fails. Runs longer than `--longest` follow after the others. What is only printed is left out: arguments of printf, times, rates.
+
+Not counted is a mutant that the program's compiler, with -O2, turns into the same binary, and one that makes no difference: in all runs of
+its own check and six of other random sizes the program ends the same way, prints the same but for what it measures, writes the same files,
+and each copy and each piece of memory that it frees holds the same bytes. So it is only slower, allocates more or does the same otherwise,
+as far as these runs can show. This is never said of a wait, a barrier, a fence, a lock, an atomic operation or two calls in another order,
+since these runs have one schedule. The survivors and the mutants without a difference are printed, for a person to examine: a check must
+be strengthened, or the mutant computes as well. A mistake that a check once missed becomes a line of permanent_mutants.txt."""
 import argparse
+import ast
 import collections
 import concurrent.futures
 import dataclasses
+import functools
 import os
 import pathlib
 import random
@@ -34,6 +42,9 @@ from mutants import Mutant, mutants  # noqa: E402
 ROOT = helpers.ROOT
 # The settings of make for each way to compile the programs
 BUILDS = {"plain": [], "check": ["NVCCFLAGS=--check"], "sanitize": ["SANITIZE=address,undefined"]}
+NOTICED = {"own check", "make check", "sanitizers", "warnings", "tests"}
+# Changes of which runs of one schedule say nothing
+ONE_SCHEDULE = re.compile(r"^without .*([Ss]ync|Wait|fence|lock\()|^plain load|^\S+ before ")
 SCHEDULES = ["forward/late", "reverse/late", "random:1/random:1", "random:2/random:2", "random:3/random:3"]
 
 
@@ -45,13 +56,16 @@ class Stage:
     build: str
     options: list
     environment: dict = dataclasses.field(default_factory=dict)
+    race: bool = False  # it must fail: a race on purpose is found
     seconds: float = 0  # CPU time without a mistake
 
 
 def stages_of(program):
     """The runs of a program, the cheapest first: its own check, then make check, then the sanitizers."""
     rest = ["--runs", "1"] if program.bench else []
-    checks = [run.split() for run in program.check.split("|") if "(race)" not in run] or [[]]
+    runs = [run.split() for run in program.check.split("|")]
+    checks = [run for run in runs if "(race)" not in run] or [[]]
+    on_purpose = [run[:-1] for run in runs if "(race)" in run]
     own = [*(options + rest for options in checks), rest]
     for size in ("77", "1") if "size" in program.own_options else ():
         odd = [*checks[0], *([] if "--size" in checks[0] else ["--size", size])]
@@ -68,6 +82,9 @@ def stages_of(program):
         environment |= {"CUDA_CPU_PROPERTIES": "unequal", "CUDA_CPU_DEVICES": "3"}
         environment |= {"CUDA_CPU_FILL": "zero"} if way == "reverse/late" else {}
         races += [Stage("make check", "check", options + rest, environment) for options in checks]
+    races += [
+        Stage("make check", "check", options, races[0].environment, race=True) for options in on_purpose
+    ]
     stages += races[: len(checks)]
     for options in checks:
         stages.append(Stage("sanitizers", "plain", options + rest, {"CUDA_CPU_CHECK": "1"}))
@@ -87,9 +104,9 @@ def commands(programs, *settings):
     return found
 
 
-def compile_copy(program, command, folder, binary, changed=None):
-    """Compiles a copy of a program in which the files of the dictionary `changed` have other contents. Returns the messages of the
-    compiler if it fails."""
+def compile_copy(program, command, folder, binary, changed=None, flags=("-O1", "-w")):
+    """Compiles a copy of a program in which the files of the dictionary `changed` have other contents. Returns the exit status and the
+    messages of the compiler."""
     chapter = folder / program.split("/")[0]
     if not chapter.exists():
         shutil.copytree(helpers.ROOT / chapter.name, chapter, ignore=shutil.ignore_patterns("__pycache__"))
@@ -99,9 +116,9 @@ def compile_copy(program, command, folder, binary, changed=None):
     words = [w for w in command if w not in ("-O2", "-g", "-lineinfo", "-Xcompiler=-Wall,-Wextra,-pthread")]
     words[words.index("-o") + 1] = str(binary)
     words[words.index(f"{program}.cu")] = str(folder / f"{program}.cu")
-    words[1:1] = ["-O1", "-w", "-Xcompiler=-pthread"]
+    words[1:1] = [*flags, "-Xcompiler=-pthread"]
     done = subprocess.run(words, cwd=helpers.ROOT, **helpers.TOGETHER)
-    return done.stdout if done.returncode else None
+    return done.returncode, done.stdout
 
 
 def run_once(binary, stage, limit):
@@ -145,33 +162,139 @@ def reference(task):
             if stage.build not in binaries:
                 binaries[stage.build] = binary = pathlib.Path(folder) / stage.build
                 command = compilers[stage.build][program.name]
-                if messages := compile_copy(program.name, command, pathlib.Path(folder), binary):
+                failed, messages = compile_copy(program.name, command, pathlib.Path(folder), binary)
+                if failed:
                     return program.name, messages
-            status, stage.seconds = run_once(binaries[stage.build], stage, options.longest)
-            if status == 0 and stage.seconds <= options.longest:
+            limit = options.longest * (1 if options.permanent else 8)
+            status, stage.seconds = run_once(binaries[stage.build], stage, limit)
+            if status is not None and (status > 0 if stage.race else status == 0) and stage.seconds <= limit:
                 stages.append(stage)
-    return program.name, stages
+    return program.name, sorted(stages, key=lambda stage: stage.seconds > options.longest)
+
+
+def same(program, command, folder, changed):
+    """Compares a mutant with its program as a release compiles them, without the information for debuggers: "equivalent" if the binaries
+    are equal, "warnings" if the compiler warns of the mutant alone, else None."""
+    results = []
+    for texts in {file: (ROOT / file).read_text() for file in changed}, changed:
+        binary = folder / "optimized"
+        flags = "-O2", "-Xcompiler=-Wall,-Wextra"
+        status, messages = compile_copy(program, command, folder, binary, texts, flags)
+        subprocess.run(["strip", binary], check=True)
+        results.append((binary.read_bytes(), "warning:" in messages))
+    if results[0][0] == results[1][0]:
+        return "equivalent"
+    return "warnings" if results[1][1] > results[0][1] else None
+
+
+def outcomes(binary, program, stages, seed):
+    """What a program that was compiled with digest.h does in its own runs and with other sizes, by one worker: the exit status, what it
+    prints but for what it measures, the digests of its copies and memory, and the files that it writes."""
+    numbers, lines = random.Random(seed), []
+    runs = [stage.options for stage in stages if stage.by == "own check"]
+    sizes = [
+        numbers.randint(1, most) for most in (8, 40, 40, 300, 300, 2000) if "size" in program.own_options
+    ]
+    runs += [[*runs[0], "--size", str(size)] for size in sizes]
+    for options in runs:
+        with tempfile.TemporaryDirectory() as folder:
+            settings = {"CUDA_CPU_WORKERS": "1", "CUDA_CPU_FILL": "nan"}
+            done = helpers.execute(
+                pathlib.Path(shutil.which("setarch")), ["-R", binary, *options], folder, settings
+            )
+            lines += [done.status, *done.lines, *done.errors]
+            lines += [f"file {hash(file.read_bytes())}" for file in sorted(pathlib.Path(folder).iterdir())]
+    return lines
+
+
+def differs(program, command, folder, changed, stages, seed):
+    """Whether a run of a mutant gives another result than its program, or no result can be compared. What differs from one run of the
+    program to the next was measured: it says nothing."""
+    found, flags = [], ("-O1", "-w", "-include", str(HERE / "digest.h"))
+    try:
+        for texts in {file: (ROOT / file).read_text() for file in changed}, changed:
+            compile_copy(program.name, command, folder, folder / "digest", texts, flags)
+            found += [outcomes(folder / "digest", program, stages, seed) for _ in range(1 if found else 2)]
+    except AssertionError:  # it takes too long
+        return True
+    reliable = [(one, mutated) for one, other, mutated in zip(*found) if one == other]
+    results = [one for one, _ in reliable if re.match("copied|freed|file ", str(one))]
+    return len({*map(len, found)}) > 1 or not results or any(one != mutated for one, mutated in reliable)
+
+
+@functools.cache
+def suite(program):
+    """The tests of a program, as arguments of pytest: those of its chapter whose text names it or what names it, and of all programs."""
+    chapter, base = program.split("/")
+    files, chosen = [*(ROOT / "tests").glob(f"test_{chapter}*.py")], []
+    for file in files:
+        parts = [(set(), ast.unparse(part), part) for part in ast.parse(file.read_text()).body]
+        names = {base}
+        for _ in range(2):
+            for _, text, part in parts:
+                if names & set(re.findall(r"\w+", text)):
+                    names |= {getattr(part, "name", None) or text.partition(" = ")[0]}
+        chosen += [name for name in names if name.startswith("test_")]
+    files += [ROOT / "tests" / name for name in ("test_programs.py", "test_bench.py")]
+    return [*map(str, files), "-k", " or ".join([program, *sorted(chosen)])]
+
+
+def failing(program, binary, folder, arguments, seed):
+    """Runs tests with another binary of a program. Returns the names of those that fail."""
+    links = pathlib.Path(tempfile.mkdtemp(dir=folder)) / "bin"
+    shutil.copytree(helpers.BIN, links, copy_function=os.symlink)
+    (links / program).unlink()
+    (links / program).symlink_to(binary)
+    environment = {k: v for k, v in helpers.environment().items() if not k.startswith("CUDA_")}
+    environment |= {"BIN": str(links), "EVERYTHING_IS_BUILT": "1", "TEST_SEED": str(seed)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, **helpers.TOGETHER)
+    return re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", done.stdout, re.M)
+
+
+def judge(program, stages, compilers, changed, folder, options):
+    """What notices a mutant of a program, or a reason not to count it, or "survived"."""
+    binaries = set()
+    for stage in stages:
+        binary = folder / stage.build
+        if stage.build not in binaries:
+            if compile_copy(program.name, compilers[stage.build], folder, binary, changed)[0]:
+                break
+            binaries.add(stage.build)
+        failed = run_once(binary, stage, max(1, 8 * stage.seconds))[0] != 0
+        if failed != stage.race:
+            return stage.by
+    if not binaries:
+        return "does not compile"
+    by = same(program.name, compilers["plain"], folder, changed)
+    if by or options.own_check or options.permanent:
+        return by or "survived"
+    # What fails must fail twice, and not without the mistake.
+    before, failed = None, suite(program.name)
+    for binary in folder / "plain", folder / "plain", helpers.BIN / program.name:
+        before, failed = failed, failed and failing(program.name, binary, folder, failed, options.seed)
+    if set(before) - set(failed):
+        return "tests"
+    differ = differs(program, compilers["plain"], folder, changed, stages, options.seed)
+    return "survived" if differ else "no difference"
 
 
 def attack(task):
-    """What noticed a mutant: the program's own check, make check, sanitizers; "survived" or "does not compile"."""
-    mutant, programs, stages, compilers = task
-    compiled = False
-    for program in programs:
+    """A mutant, and what noticed it in one of its programs or why it is not counted, or "survived"."""
+    mutant, runs, options = task
+    if options.minutes and time.time() > options.begin + 60 * options.minutes:
+        return mutant, "not tried"
+    changed = {mutant.file: mutant.applied((ROOT / mutant.file).read_text())}
+    found = set()
+    for run in runs:
         with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
-            folder, binaries = pathlib.Path(folder), set()
-            changed = {mutant.file: mutant.applied((ROOT / mutant.file).read_text())}
-            for stage in stages[program]:
-                binary = folder / stage.build
-                if stage.build not in binaries:
-                    command = compilers[stage.build][program]
-                    if compile_copy(program, command, folder, binary, changed):
-                        break
-                    binaries.add(stage.build)
-                    compiled = True
-                if run_once(binary, stage, max(1, 8 * stage.seconds))[0] != 0:
-                    return mutant, stage.by
-    return mutant, "survived" if compiled else "does not compile"
+            found.add(judge(*run, changed, pathlib.Path(folder), options))
+        if found & NOTICED:
+            break
+    if found == {"no difference"} and ONE_SCHEDULE.search(mutant.change):
+        return mutant, "survived"
+    order = *NOTICED, "survived", "no difference", "equivalent", "does not compile"
+    return mutant, next(by for by in order if by in found)
 
 
 def permanent(mutants):
@@ -227,10 +350,11 @@ def main(words):
         ("sample", 0, "so many random mutants of all that there are; 0: all of them"),
         ("longest", 4.0, "leave out runs that take more CPU seconds"),
         ("seed", seed, "repeats the random choice"),
+        ("minutes", 0.0, "begin no mutant later; 0: no limit"),
         ("jobs", os.cpu_count(), "processes at the same time"),
     ]:
         parser.add_argument(f"--{option}", type=type(default), default=default, help=text)
-    options = parser.parse_args(words)
+    options = parser.parse_args(words, argparse.Namespace(begin=time.time()))
     programs = {
         p.name: p for p in helpers.programs() if not p.expect and not {"mpi", "opencl"} & set(p.libraries)
     }
@@ -252,7 +376,7 @@ def main(words):
     compilers = {
         name: commands(needed, f"BIN={helpers.BUILD}/mutate/{name}", *BUILDS[name]) for name in builds
     }
-    counts, begin = collections.Counter(), time.monotonic()
+    counts = collections.Counter()
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
         # For permanent mutants, what must notice those of a program
         by = {p: {"own check", *(m.by for m in found if p in users[m.file])} for p in needed}
@@ -264,21 +388,30 @@ def main(words):
             else:
                 counts["programs not run"] += 1
                 print(f"{program}: not run: {runs or 'it ends with an error without a mistake'}")
-    tasks = [(m, [p for p in users[m.file][:4] if p in stages], stages, compilers) for m in found]
+    compilers = {p: {build: compilers[build].get(p) for build in builds} for p in stages}
+    tasks = [
+        (m, [(programs[p], stages[p], compilers[p]) for p in users[m.file][:4] if p in stages], options)
+        for m in found
+    ]
     late = 0
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
-        for mutant, by in pool.map(attack, [task for task in tasks if task[1]]):
-            counts[by] += 1
-            # A permanent one must be noticed by what it names, or earlier.
-            too_late = mutant.by and by not in (mutant.by, "own check")
-            late += bool(too_late)
-            if too_late or by == "survived":
-                print(f"{by}: {mutant}{', noticed too late' * bool(too_late)}", flush=True)
-    noticed = sum(counts[by] for by in ("own check", "make check", "sanitizers"))
+        attacks = [pool.submit(attack, task) for task in tasks if task[1]]
+        try:
+            for done in concurrent.futures.as_completed(attacks):
+                mutant, by = done.result()
+                counts[by] += 1
+                # A permanent one must be noticed by what it names, or earlier.
+                too_late = mutant.by and by not in (mutant.by, "own check")
+                late += bool(too_late)
+                if too_late or by in ("survived", "no difference"):
+                    print(f"{by}: {mutant}{', noticed too late' * bool(too_late)}", flush=True)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+    noticed = sum(counts[by] for by in NOTICED)
     total = noticed + counts["survived"]
     shown = {"programs": len(stages), **+counts, "seed": options.seed}
     shown["detected"] = f"{noticed} of {total}, {100 * noticed / max(1, total):.1f} %"
-    shown["minutes"] = f"{(time.monotonic() - begin) / 60:.1f}"
+    shown["minutes"] = f"{(time.time() - options.begin) / 60:.1f}"
     print("mutate.py: " + ", ".join(f"{what} {value}" for what, value in shown.items()))
     return int(late > 0 or counts["programs not run"] > 0)
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// digest.h: mutate.py includes it in front of a program. It prints a digest of every copy, and of memory when
+// it is freed, so that two programs can be compared. Bytes 0xff at the end, which fresh memory holds, do not
+// count: a larger allocation has the same digest.
+#include <cuda.h>
+#include <stdio.h>
+
+static void digest(const char *what, const void *p, size_t bytes) {
+    const unsigned char *byte = (const unsigned char *)p;
+    unsigned long long sum = 14695981039346656037ull;
+    while (bytes > 0 && byte[bytes - 1] == 0xff)
+        bytes--;
+    for (size_t i = 0; i < bytes; i++)
+        sum = (sum ^ byte[i]) * 1099511628211ull;
+    fprintf(stderr, "%s %016llx\n", what, sum);
+}
+
+static cudaError_t digested_copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+    cudaError_t status = cudaMemcpy(to, from, bytes, kind);
+    if (status == cudaSuccess)
+        digest("copied", to, bytes);
+    return status;
+}
+
+static void *last_words(void *p) {
+    CUdeviceptr base = 0;
+    size_t bytes = 0;
+    cudaDeviceSynchronize();
+    if (p && cuMemGetAddressRange(&base, &bytes, (CUdeviceptr)p) == CUDA_SUCCESS)
+        digest("freed", p, bytes);
+    return p;
+}
+
+#define cudaMemcpy      digested_copy
+#define cudaFree(p)     cudaFree(last_words((void *)(p)))
+#define cudaFreeHost(p) cudaFreeHost(last_words((void *)(p)))
