@@ -16,11 +16,9 @@ as far as these runs can show. This is never said of a wait, a barrier, a fence,
 since these runs have one schedule. The survivors and the mutants without a difference are printed, for a person to examine: a check must
 be strengthened, or the mutant computes as well. A mistake that a check once missed becomes a line of permanent_mutants.txt."""
 import argparse
-import ast
 import collections
 import concurrent.futures
 import dataclasses
-import functools
 import os
 import pathlib
 import random
@@ -43,6 +41,7 @@ ROOT = helpers.ROOT
 # The settings of make for each way to compile the programs
 BUILDS = {"plain": [], "check": ["NVCCFLAGS=--check"], "sanitize": ["SANITIZE=address,undefined"]}
 NOTICED = {"own check", "make check", "sanitizers", "warnings", "tests"}
+NOT_NOTICED = ["survived", "no difference", "equivalent", "does not compile"]
 # Changes of which runs of one schedule say nothing
 ONE_SCHEDULE = re.compile(r"^without .*([Ss]ync|Wait|fence|lock\()|^plain load|^\S+ before ")
 SCHEDULES = ["forward/late", "reverse/late", "random:1/random:1", "random:2/random:2", "random:3/random:3"]
@@ -175,68 +174,48 @@ def reference(task):
 def same(program, command, folder, changed):
     """Compares a mutant with its program as a release compiles them, without the information for debuggers: "equivalent" if the binaries
     are equal, "warnings" if the compiler warns of the mutant alone, else None."""
-    results = []
+    built, binary, flags = [], folder / "optimized", ("-O2", "-Xcompiler=-Wall,-Wextra")
     for texts in {file: (ROOT / file).read_text() for file in changed}, changed:
-        binary = folder / "optimized"
-        flags = "-O2", "-Xcompiler=-Wall,-Wextra"
-        status, messages = compile_copy(program, command, folder, binary, texts, flags)
+        _, messages = compile_copy(program, command, folder, binary, texts, flags)
         subprocess.run(["strip", binary], check=True)
-        results.append((binary.read_bytes(), "warning:" in messages))
-    if results[0][0] == results[1][0]:
-        return "equivalent"
-    return "warnings" if results[1][1] > results[0][1] else None
-
-
-def outcomes(binary, program, stages, seed):
-    """What a program that was compiled with digest.h does in its own runs and with other sizes, by one worker: the exit status, what it
-    prints but for what it measures, the digests of its copies and memory, and the files that it writes."""
-    numbers, lines = random.Random(seed), []
-    runs = [stage.options for stage in stages if stage.by == "own check"]
-    sizes = [
-        numbers.randint(1, most) for most in (8, 40, 40, 300, 300, 2000) if "size" in program.own_options
-    ]
-    runs += [[*runs[0], "--size", str(size)] for size in sizes]
-    for options in runs:
-        with tempfile.TemporaryDirectory() as folder:
-            settings = {"CUDA_CPU_WORKERS": "1", "CUDA_CPU_FILL": "nan"}
-            done = helpers.execute(
-                pathlib.Path(shutil.which("setarch")), ["-R", binary, *options], folder, settings
-            )
-            lines += [done.status, *done.lines, *done.errors]
-            lines += [f"file {hash(file.read_bytes())}" for file in sorted(pathlib.Path(folder).iterdir())]
-    return lines
+        built.append(("warning:" in messages, binary.read_bytes()))
+    return "equivalent" if built[0] == built[1] else "warnings" if built[0][0] < built[1][0] else None
 
 
 def differs(program, command, folder, changed, stages, seed):
-    """Whether a run of a mutant gives another result than its program, or no result can be compared. What differs from one run of the
-    program to the next was measured: it says nothing."""
-    found, flags = [], ("-O1", "-w", "-include", str(HERE / "digest.h"))
-    try:
-        for texts in {file: (ROOT / file).read_text() for file in changed}, changed:
-            compile_copy(program.name, command, folder, folder / "digest", texts, flags)
-            found += [outcomes(folder / "digest", program, stages, seed) for _ in range(1 if found else 2)]
-    except AssertionError:  # it takes too long
-        return True
+    """Whether a run of a mutant, by one worker, gives another result than its program, or no result can be compared. What differs from one
+    run of the program to the next was measured: it says nothing."""
+    numbers, found, runs = random.Random(seed), [], [s.options for s in stages if s.by == "own check"]
+    if "size" in program.own_options:
+        runs += [[*runs[0], f"--size={numbers.randint(1, most)}"] for most in (8, 40, 40, 300, 300, 2000)]
+    start, flags = pathlib.Path(shutil.which("setarch")), ("-O1", "-w", "-include", str(HERE / "digest.h"))
+    original = {file: (ROOT / file).read_text() for file in changed}
+    for texts in original, original, changed:
+        compile_copy(program.name, command, folder, folder / "digest", texts, flags)
+        lines = []
+        for options in runs:
+            with tempfile.TemporaryDirectory() as cwd:
+                settings = {"CUDA_CPU_WORKERS": "1", "CUDA_CPU_FILL": "nan"}
+                try:
+                    done = helpers.execute(start, ["-R", folder / "digest", *options], cwd, settings)
+                except AssertionError:  # it takes too long
+                    return True
+                lines += [done.status, *done.lines, *done.errors]
+                lines += [f"file {hash(file.read_bytes())}" for file in sorted(pathlib.Path(cwd).iterdir())]
+        found.append(lines)
     reliable = [(one, mutated) for one, other, mutated in zip(*found) if one == other]
     results = [one for one, _ in reliable if re.match("copied|freed|file ", str(one))]
     return len({*map(len, found)}) > 1 or not results or any(one != mutated for one, mutated in reliable)
 
 
-@functools.cache
 def suite(program):
-    """The tests of a program, as arguments of pytest: those of its chapter whose text names it or what names it, and of all programs."""
-    chapter, base = program.split("/")
-    files, chosen = [*(ROOT / "tests").glob(f"test_{chapter}*.py")], []
-    for file in files:
-        parts = [(set(), ast.unparse(part), part) for part in ast.parse(file.read_text()).body]
-        names = {base}
-        for _ in range(2):
-            for _, text, part in parts:
-                if names & set(re.findall(r"\w+", text)):
-                    names |= {getattr(part, "name", None) or text.partition(" = ")[0]}
-        chosen += [name for name in names if name.startswith("test_")]
-    files += [ROOT / "tests" / name for name in ("test_programs.py", "test_bench.py")]
-    return [*map(str, files), "-k", " or ".join([program, *sorted(chosen)])]
+    """The tests of a program, as arguments of pytest: those of its chapter that name it, and of all programs."""
+    (chapter, base), names = program.split("/"), [program]
+    files = [*(ROOT / "tests").glob(f"test_{chapter}*.py")]
+    for block in [block for file in files for block in file.read_text().split("\n\n\n")]:
+        if base in re.findall(r"\w+", block):
+            names += re.findall(r"^def (test_\w+)", block, re.M)
+    return [*map(str, files), "tests/test_programs.py", "tests/test_bench.py", "-k", " or ".join(names)]
 
 
 def failing(program, binary, folder, arguments, seed):
@@ -291,10 +270,9 @@ def attack(task):
             found.add(judge(*run, changed, pathlib.Path(folder), options))
         if found & NOTICED:
             break
-    if found == {"no difference"} and ONE_SCHEDULE.search(mutant.change):
-        return mutant, "survived"
-    order = *NOTICED, "survived", "no difference", "equivalent", "does not compile"
-    return mutant, next(by for by in order if by in found)
+    if ONE_SCHEDULE.search(mutant.change):
+        found = {"survived" if by == "no difference" else by for by in found}
+    return mutant, next(by for by in (*NOTICED, *NOT_NOTICED) if by in found)
 
 
 def permanent(mutants):
