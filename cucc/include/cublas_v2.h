@@ -179,34 +179,11 @@ template <class X, class Y, class F> void in_parts(int64_t n, X *x, int64_t incx
 #define CUDA_CPU_LIBRARY             blas
 #define CUDA_CPU_RESULT(name)        CUBLAS_STATUS_##name
 
-CUDA_CPU_V2(cublasCreate, cublasHandle_t *handle) {
-    CUDA_CPU_REQUIRE(handle);
-    *handle = nullptr;
-    if (cudaFree(nullptr) != cudaSuccess) // no device
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    *handle = new cublasContext;
-    return CUBLAS_STATUS_SUCCESS;
-}
-CUDA_CPU_V2(cublasDestroy, cublasHandle_t handle) {
-    delete handle;
-    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
-}
-#define CUDA_CPU_SETTING(NAME, type, member)                                                                 \
-    CUDA_CPU_FUNCTION(Set##NAME, type value) {                                                               \
-        CUDA_CPU_HANDLE;                                                                                     \
-        handle->member = value;                                                                              \
-        return CUBLAS_STATUS_SUCCESS;                                                                        \
-    }                                                                                                        \
-    CUDA_CPU_FUNCTION(Get##NAME, type *value) {                                                              \
-        CUDA_CPU_VALID(value);                                                                               \
-        *value = handle->member;                                                                             \
-        return CUBLAS_STATUS_SUCCESS;                                                                        \
-    }
-CUDA_CPU_SETTING(Stream, cudaStream_t, stream)
-CUDA_CPU_SETTING(PointerMode, cublasPointerMode_t, pointers)
-CUDA_CPU_SETTING(MathMode, cublasMath_t, math)
-CUDA_CPU_SETTING(AtomicsMode, cublasAtomicsMode_t, atomics)
-#undef CUDA_CPU_SETTING
+CUDA_CPU_HANDLES(CUDA_CPU_V2, cublas, cublasContext)
+CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
+CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, PointerMode, cublasPointerMode_t, pointers)
+CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, MathMode, cublasMath_t, math)
+CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, AtomicsMode, cublasAtomicsMode_t, atomics)
 CUDA_CPU_FUNCTION(SetWorkspace, void *, size_t) {
     return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
@@ -351,6 +328,16 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
                                      A, lda, x, incx));                                                      \
     }
 
+// Products of `count` matrices; a, b and c are those of product i.
+#define CUDA_CPU_PRODUCTS(s, T, count, a, b, c)                                                              \
+    CUDA_CPU_VALID(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                       \
+    const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                            \
+    return cpu::run(__func__, handle, [=] {                                                                  \
+        for (int i = 0; i < count; i++)                                                                      \
+            cblas_##s##gemm(CblasColMajor, cpu::trans(opa), cpu::trans(opb), m, n, k, scale(), a, lda, b,    \
+                            ldb, old(), c, ldc);                                                             \
+    })
+
 #define CUDA_CPU_MATRIX(S, s, T)                                                                             \
     CUDA_CPU_TRIANGLE(S, s, T, trmv)                                                                         \
     CUDA_CPU_TRIANGLE(S, s, T, trsv)                                                                         \
@@ -364,32 +351,17 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
     CUDA_CPU_FUNCTION(S##gemm, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,            \
                       const T *alpha, const T *A, int lda, const T *B, int ldb, const T *beta, T *C,         \
                       int ldc) {                                                                             \
-        CUDA_CPU_VALID(cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                                 \
-        const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
-        CUDA_CPU_RUN(cblas_##s##gemm(CblasColMajor, cpu::trans(opa), cpu::trans(opb), m, n, k, scale(), A,   \
-                                     lda, B, ldb, old(), C, ldc));                                           \
+        CUDA_CPU_PRODUCTS(s, T, 1, A, B, C);                                                                 \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##gemmStridedBatched, cublasOperation_t opa, cublasOperation_t opb, int m, int n,     \
                       int k, const T *alpha, const T *A, int lda, long long stride_a, const T *B, int ldb,   \
                       long long stride_b, const T *beta, T *C, int ldc, long long stride_c, int count) {     \
-        CUDA_CPU_VALID(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                   \
-        const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            for (int i = 0; i < count; i++)                                                                  \
-                cblas_##s##gemm(CblasColMajor, cpu::trans(opa), cpu::trans(opb), m, n, k, scale(),           \
-                                A + i * stride_a, lda, B + i * stride_b, ldb, old(), C + i * stride_c, ldc); \
-        });                                                                                                  \
+        CUDA_CPU_PRODUCTS(s, T, count, A + i * stride_a, B + i * stride_b, C + i * stride_c);                \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##gemmBatched, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,     \
                       const T *alpha, const T *const A[], int lda, const T *const B[], int ldb,              \
                       const T *beta, T *const C[], int ldc, int count) {                                     \
-        CUDA_CPU_VALID(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                   \
-        const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            for (int i = 0; i < count; i++)                                                                  \
-                cblas_##s##gemm(CblasColMajor, cpu::trans(opa), cpu::trans(opb), m, n, k, scale(), A[i],     \
-                                lda, B[i], ldb, old(), C[i], ldc);                                           \
-        });                                                                                                  \
+        CUDA_CPU_PRODUCTS(s, T, count, A[i], B[i], C[i]);                                                    \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##symm, cublasSideMode_t side, cublasFillMode_t fill, int m, int n, const T *alpha,   \
                       const T *A, int lda, const T *B, int ldb, const T *beta, T *C, int ldc) {              \

@@ -74,40 +74,25 @@ CUDA_CPU_RETURN(char, job, (cusolverEigMode_t mode), mode == CUSOLVER_EIG_MODE_V
     CUDA_CPU_REQUIRE(condition);                                                                             \
     return cpu::run(__func__, handle, dev_info, [=](int &info) { __VA_ARGS__; })
 
-static inline cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle) {
-    CUDA_CPU_REQUIRE(handle);
-    *handle = nullptr;
-    if (cudaFree(nullptr) != cudaSuccess) // no device
-        return CUSOLVER_STATUS_NOT_INITIALIZED;
-    *handle = new cusolverDnContext;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-static inline cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle) {
-    delete handle;
-    return handle ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_NOT_INITIALIZED;
-}
-static inline cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cudaStream_t stream) {
-    CUDA_CPU_HANDLE;
-    handle->stream = stream;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-static inline cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cudaStream_t *stream) {
-    CUDA_CPU_HANDLE;
-    CUDA_CPU_REQUIRE(stream);
-    *stream = handle->stream;
-    return CUSOLVER_STATUS_SUCCESS;
-}
+#define CUDA_CPU_DEFINE(name, ...) static inline cusolverStatus_t name(__VA_ARGS__)
+CUDA_CPU_HANDLES(CUDA_CPU_DEFINE, cusolverDn, cusolverDnContext)
+CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
+#undef CUDA_CPU_DEFINE
 
 // ---- all types ----
 
-// OR is or for real numbers (orthogonal) and un for complex ones (unitary).
-#define CUDA_CPU_SOLVER(S, s, T, OR)                                                                         \
+// Of a positive definite matrix: the factor (potrf), or the inverse from the factor (potri), in its place
+#define CUDA_CPU_CHOLESKY(S, s, T, potrf)                                                                    \
     CUDA_CPU_SIZE(S##potrf, CUDA_CPU_FITS(n, lda), n, cublasFillMode_t, int n, T *, int lda)                 \
     CUDA_CPU_FUNCTION(S##potrf, cublasFillMode_t fill, int n, T *A, int lda, T *work, int lwork,             \
                       int *dev_info) {                                                                       \
         CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_HAS(n),                                              \
                       cpu::cuda_cpu_##s##potrf(cpu::uplo(fill), n, A, lda, info, 1));                        \
-    }                                                                                                        \
+    }
+// OR is or for real numbers (orthogonal) and un for complex ones (unitary).
+#define CUDA_CPU_SOLVER(S, s, T, OR)                                                                         \
+    CUDA_CPU_CHOLESKY(S, s, T, potrf)                                                                        \
+    CUDA_CPU_CHOLESKY(S, s, T, potri)                                                                        \
     /* A and devInfo are arrays in device memory */                                                          \
     CUDA_CPU_FUNCTION(S##potrfBatched, cublasFillMode_t fill, int n, T *A[], int lda, int *dev_info,         \
                       int count) {                                                                           \
@@ -122,12 +107,6 @@ static inline cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cu
                       int ldb, int *dev_info) {                                                              \
         CUDA_CPU_WORK(columns >= 0 && CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb),                        \
                       cpu::cuda_cpu_##s##potrs(cpu::uplo(fill), n, columns, A, lda, B, ldb, info, 1));       \
-    }                                                                                                        \
-    CUDA_CPU_SIZE(S##potri, CUDA_CPU_FITS(n, lda), n, cublasFillMode_t, int n, T *, int lda)                 \
-    CUDA_CPU_FUNCTION(S##potri, cublasFillMode_t fill, int n, T *A, int lda, T *work, int lwork,             \
-                      int *dev_info) {                                                                       \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_HAS(n),                                              \
-                      cpu::cuda_cpu_##s##potri(cpu::uplo(fill), n, A, lda, info, 1));                        \
     }                                                                                                        \
     CUDA_CPU_SIZE(S##getrf, n >= 0 && CUDA_CPU_FITS(m, lda), n, int m, int n, T *, int lda)                  \
     CUDA_CPU_FUNCTION(S##getrf, int m, int n, T *A, int lda, T *work, int *pivots, int *dev_info) {          \

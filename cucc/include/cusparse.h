@@ -28,37 +28,16 @@
 #define CUDA_CPU_FUNCTION(name, ...)                                                                         \
     static inline cusparseStatus_t cusparse##name(cusparseHandle_t handle, __VA_ARGS__)
 
-static inline cusparseStatus_t cusparseCreate(cusparseHandle_t *handle) {
-    CUDA_CPU_REQUIRE(handle);
-    *handle = nullptr;
-    if (cudaFree(nullptr) != cudaSuccess) // no device
-        return CUSPARSE_STATUS_NOT_INITIALIZED;
-    *handle = new cusparseContext;
-    return CUSPARSE_STATUS_SUCCESS;
-}
-static inline cusparseStatus_t cusparseDestroy(cusparseHandle_t handle) {
-    delete handle;
-    return handle ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;
-}
+#define CUDA_CPU_DEFINE(name, ...) static inline cusparseStatus_t name(__VA_ARGS__)
+CUDA_CPU_HANDLES(CUDA_CPU_DEFINE, cusparse, cusparseContext)
+CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
+CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, PointerMode, cusparsePointerMode_t, pointers)
+#undef CUDA_CPU_DEFINE
 CUDA_CPU_FUNCTION(GetVersion, int *version) {
     CUDA_CPU_REQUIRE(version);
     *version = CUSPARSE_VERSION;
     return handle ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;
 }
-#define CUDA_CPU_SETTING(NAME, value_type, member)                                                           \
-    CUDA_CPU_FUNCTION(Set##NAME, value_type value) {                                                         \
-        CUDA_CPU_HANDLE;                                                                                     \
-        handle->member = value;                                                                              \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
-    }                                                                                                        \
-    CUDA_CPU_FUNCTION(Get##NAME, value_type *value) {                                                        \
-        CUDA_CPU_VALID(value);                                                                               \
-        *value = handle->member;                                                                             \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
-    }
-CUDA_CPU_SETTING(Stream, cudaStream_t, stream)
-CUDA_CPU_SETTING(PointerMode, cusparsePointerMode_t, pointers)
-#undef CUDA_CPU_SETTING
 static inline const char *cusparseGetErrorName(cusparseStatus_t status) {
 #define CUDA_CPU_STATUS(name) "CUSPARSE_STATUS_" #name,
     static const char *const names[] = {CUDA_CPU_STATUSES(CUDA_CPU_STATUS)};
@@ -279,10 +258,7 @@ CUDA_CPU_FUNCTION(Axpby, const void *alpha, cusparseConstSpVecDescr_t x, const v
         T *const to = (T *)y.values;
         for (int64_t i = 0; i < y.size; i++)
             to[i] = b == 0 ? 0 : b * to[i];
-        cpu::with_index(x.indices_type, [&](auto i) {
-            for (int64_t k = 0; k < x.count; k++)
-                to[((const decltype(i) *)x.indices)[k] - x.base] += a * ((const T *)x.values)[k];
-        });
+        cpu::for_pairs<T>(x, y, [=](T sparse, T &dense) { dense += a * sparse; });
     });
 }
 #define CUDA_CPU_EXCHANGE(NAME, FIRST, first, SECOND, second, statement)                                     \
@@ -291,13 +267,7 @@ CUDA_CPU_FUNCTION(Axpby, const void *alpha, cusparseConstSpVecDescr_t x, const v
         CUDA_CPU_SUPPORT(x->type == y->type);                                                                \
         return cpu::run_real(__func__, handle, x->type, [x = *x, y = *y](auto number) {                      \
             using T = decltype(number);                                                                      \
-            cpu::with_index(x.indices_type, [&](auto i) {                                                    \
-                for (int64_t k = 0; k < x.count; k++) {                                                      \
-                    T &sparse = ((T *)x.values)[k];                                                          \
-                    T &dense = ((T *)y.values)[((const decltype(i) *)x.indices)[k] - x.base];                \
-                    statement;                                                                               \
-                }                                                                                            \
-            });                                                                                              \
+            cpu::for_pairs<T>(x, y, [](T &sparse, T &dense) { statement; });                                 \
         });                                                                                                  \
     }
 CUDA_CPU_EXCHANGE(Gather, cusparseConstDnVecDescr_t, y, cusparseSpVecDescr_t, x, sparse = dense)
@@ -311,11 +281,7 @@ CUDA_CPU_FUNCTION(SpVV, cusparseOperation_t, cusparseConstSpVecDescr_t x, cuspar
     const auto work = [=, x = *x, y = *y](auto number) {
         using T = decltype(number);
         T sum = 0;
-        cpu::with_index(x.indices_type, [&](auto i) {
-            for (int64_t k = 0; k < x.count; k++)
-                sum += ((const T *)x.values)[k] *
-                       ((const T *)y.values)[((const decltype(i) *)x.indices)[k] - x.base];
-        });
+        cpu::for_pairs<T>(x, y, [&](T sparse, T dense) { sum += sparse * dense; });
         *(T *)result = sum;
     };
     return cpu::run_real(__func__, handle, compute, work, handle->pointers == CUSPARSE_POINTER_MODE_HOST);

@@ -73,9 +73,9 @@ CUDA_CPU_CUB_OPERATION(Max, CUDA_CPU_CUB_COMMON, a < b ? b : a)
 CUDA_CPU_CUB_OPERATION(Min, CUDA_CPU_CUB_COMMON, b < a ? b : a)
 CUDA_CPU_CUB_OPERATION(Equality, bool, a == b)
 CUDA_CPU_CUB_OPERATION(Inequality, bool, a != b)
-template <class E> struct InequalityWrapper {
-    E op;
-    explicit InequalityWrapper(E e) : op(e) {}
+template <class Equal> struct InequalityWrapper {
+    Equal op;
+    explicit InequalityWrapper(Equal e) : op(e) {}
     template <class T, class U> bool operator()(const T &a, const U &b) const { return !op(a, b); }
 };
 // If values are equal, the smaller key is chosen.

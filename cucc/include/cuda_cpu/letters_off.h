@@ -10,16 +10,12 @@
 #undef C
 #pragma push_macro("D")
 #undef D
-#pragma push_macro("E")
-#undef E
 #pragma push_macro("F")
 #undef F
 #pragma push_macro("I")
 #undef I
 #pragma push_macro("K")
 #undef K
-#pragma push_macro("L")
-#undef L
 #pragma push_macro("M")
 #undef M
 #pragma push_macro("N")

@@ -27,3 +27,27 @@ cudaError_t library_call(const char *call, cudaStream_t stream, std::function<vo
 #define CUDA_CPU_VALID(condition)                                                                            \
     CUDA_CPU_HANDLE;                                                                                         \
     CUDA_CPU_REQUIRE(condition)
+
+// The functions that make and destroy a handle, a pointer to a Context, and those for one of its members.
+// DEFINE(name, parameters) and FUNCTION(name, parameters after the handle) begin a function of the library.
+#define CUDA_CPU_HANDLES(DEFINE, library, Context)                                                           \
+    DEFINE(library##Create, Context **handle) {                                                              \
+        CUDA_CPU_REQUIRE(handle);                                                                            \
+        *handle = cudaFree(nullptr) == cudaSuccess ? new Context : nullptr; /* null: no device */            \
+        return *handle ? CUDA_CPU_RESULT(SUCCESS) : CUDA_CPU_RESULT(NOT_INITIALIZED);                        \
+    }                                                                                                        \
+    DEFINE(library##Destroy, Context *handle) {                                                              \
+        delete handle;                                                                                       \
+        return handle ? CUDA_CPU_RESULT(SUCCESS) : CUDA_CPU_RESULT(NOT_INITIALIZED);                         \
+    }
+#define CUDA_CPU_SETTING(FUNCTION, Name, type, member)                                                       \
+    FUNCTION(Set##Name, type value) {                                                                        \
+        CUDA_CPU_HANDLE;                                                                                     \
+        handle->member = value;                                                                              \
+        return CUDA_CPU_RESULT(SUCCESS);                                                                     \
+    }                                                                                                        \
+    FUNCTION(Get##Name, type *value) {                                                                       \
+        CUDA_CPU_VALID(value);                                                                               \
+        *value = handle->member;                                                                             \
+        return CUDA_CPU_RESULT(SUCCESS);                                                                     \
+    }

@@ -185,6 +185,14 @@ template <class F> void with_index(cusparseIndexType_t type, F f) {
         f(int64_t());
 }
 
+// Calls f(value, element of the dense vector) for each value of a sparse vector.
+template <class T, class F> void for_pairs(const cusparseSpVecDescr &x, const cusparseDnVecDescr &y, F f) {
+    with_index(x.indices_type, [&](auto i) {
+        for (int64_t k = 0; k < x.count; k++)
+            f(((T *)x.values)[k], ((T *)y.values)[((const decltype(i) *)x.indices)[k] - x.base]);
+    });
+}
+
 // Calls f(outer, begin, end, indices) for the entries of each row of a matrix in CSR and of each column in
 // CSC. In COO each entry counts as a row of its own. `begin` and `end` count from 0, but the indices from the
 // base.
