@@ -44,23 +44,25 @@ struct Times {
     }
 };
 
-static double time_once(const std::function<void()> &work) {
-    work();
-    double start = now_ms();
-    work();
-    return now_ms() - start;
+// Times the sides in turn.
+static std::vector<Times> time_in_turn(const std::vector<std::function<void()>> &sides) {
+    std::vector<Times> times(sides.size());
+    for (int i = -2; i < RUNS; i++)
+        for (size_t side = 0; side < sides.size(); side++) {
+            sides[side]();
+            const double start = now_ms();
+            sides[side]();
+            if (i >= 0)
+                times[side].runs.push_back(now_ms() - start);
+        }
+    HANDLE_LAUNCH();
+    return times;
 }
 
 static void compare(const char *title, const std::function<void()> &kernel,
                     const std::function<void()> &loop) {
-    Times k, l;
-    for (int i = -2; i < RUNS; i++) {
-        double kernel_ms = time_once(kernel), loop_ms = time_once(loop);
-        if (i >= 0) {
-            k.runs.push_back(kernel_ms);
-            l.runs.push_back(loop_ms);
-        }
-    }
+    std::vector<Times> times = time_in_turn({kernel, loop});
+    Times &k = times[0], &l = times[1];
     printf("%s\n", title);
     k.print("kernel");
     l.print("plain loop, OpenMP");
@@ -269,7 +271,6 @@ static bool compare_barriers(float *x, float *y, float *z) {
         "histogram of 4 * 10^7 bytes, in shared memory",
         [&] { histogram<<<64, 256>>>(bytes, 4 * n, counts); },
         [&] { histogram_loop(bytes, 4 * n, expected.data()); });
-    HANDLE_LAUNCH();
     return ok && std::equal(expected.begin(), expected.end(), counts);
 }
 
@@ -292,54 +293,32 @@ int main() {
         b[i] = 2 * i;
     }
     compare(
-        "vector add, 2^24 ints, 256 threads per block",
-        [&] {
-            add<<<(n + 255) / 256, 256>>>(a, b, c, n);
-            HANDLE_LAUNCH();
-        },
+        "vector add, 2^24 ints, 256 threads per block", [&] { add<<<(n + 255) / 256, 256>>>(a, b, c, n); },
         [&] { add_loop(a, b, c, n); });
     bool ok = c[n - 1] == 3 * (n - 1);
 
-    unsigned char *red, *plain = (unsigned char *)malloc(DIM * DIM);
-    if (!plain)
-        return EXIT_FAILURE;
+    std::vector<unsigned char> plain(DIM * DIM);
+    unsigned char *red;
     HANDLE_ERROR(cudaMalloc(&red, DIM * DIM));
     compare(
-        "Julia set, 1000 x 1000, one thread per block",
-        [&] {
-            julia_kernel<<<dim3(DIM, DIM), 1>>>(red);
-            HANDLE_LAUNCH();
-        },
-        [&] { julia_loop(plain); });
-    ok = ok && std::equal(red, red + DIM * DIM, plain);
+        "Julia set, 1000 x 1000, one thread per block", [&] { julia_kernel<<<dim3(DIM, DIM), 1>>>(red); },
+        [&] { julia_loop(plain.data()); });
+    ok = ok && std::equal(plain.begin(), plain.end(), red);
 
     float *x = (float *)a, *y = (float *)b, *z = (float *)c;
     std::fill(x, x + BLOCKS * THREADS, 1.0f);
     std::fill(y, y + BLOCKS * THREADS, 2.0f);
-    Times barriers, launches;
-    for (int i = -2; i < RUNS; i++) {
-        double ms = time_once([&] {
-            dot<<<BLOCKS, THREADS>>>(x, y, z, BLOCKS * THREADS);
-            HANDLE_LAUNCH();
-        });
-        if (i >= 0)
-            barriers.runs.push_back(ms);
-    }
+    Times barriers = time_in_turn({[&] { dot<<<BLOCKS, THREADS>>>(x, y, z, BLOCKS * THREADS); }})[0];
     ok = ok && z[BLOCKS - 1] == 2 * THREADS;
     printf("dot product, %d blocks of %d threads, 9 barriers each\n", BLOCKS, THREADS);
     barriers.print("kernel");
     printf("  %-28s %9.1f ns\n", "per thread and barrier",
            barriers.median() * 1e6 * workers / (9.0 * BLOCKS * THREADS));
 
-    for (int i = -2; i < RUNS; i++) {
-        double ms = time_once([] {
-            for (int j = 0; j < 1000; j++)
-                empty<<<1, 1>>>();
-        });
-        if (i >= 0)
-            launches.runs.push_back(ms);
-    }
-    HANDLE_LAUNCH();
+    Times launches = time_in_turn({[] {
+        for (int j = 0; j < 1000; j++)
+            empty<<<1, 1>>>();
+    }})[0];
     ok = compare_barriers(x, y, z) && ok;
     printf("empty kernel, 1 block of 1 thread\n  %-28s %9.3f us\n", "per launch", launches.median());
 
@@ -347,7 +326,6 @@ int main() {
     HANDLE_ERROR(cudaFree(b));
     HANDLE_ERROR(cudaFree(c));
     HANDLE_ERROR(cudaFree(red));
-    free(plain);
     printf("results %s\n", ok ? "equal" : "DIFFER");
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
