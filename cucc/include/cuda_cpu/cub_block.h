@@ -7,6 +7,7 @@
  */
 #pragma once
 #include <algorithm>
+#include <optional>
 #include "cub_warp.h"
 #include "letters_off.h"
 
@@ -64,8 +65,12 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
         aggregate = s.items[threads - 1];
         return {rank > 0, rank > 0 ? s.items[rank - 1] : T(mine)};
     }
+    template <class Op> Before before(const T &mine, Op &op) {
+        T aggregate;
+        return before(mine, op, aggregate);
+    }
     // With a prefix that the program's callback, called by the first warp, computes from the aggregate.
-    template <class Op, class Callback> Before before(const T &mine, Op &op, Callback &callback, bool) {
+    template <class Op, class Callback> Before before(const T &mine, Op &op, Callback &callback) {
         T aggregate;
         const Before in_block = before(mine, op, aggregate);
         if (rank < 32) {
@@ -95,39 +100,23 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
     typedef T (&One)[1];
 
   public:
-    // Without an initial value, the first thread's first result is undefined.
-    template <int N, class Op> void ExclusiveScan(T (&in)[N], T (&out)[N], Op op, T &aggregate) {
-        exclusive(in, out, op, before(ThreadReduce(in, op), op, aggregate));
+    // Without an initial value, the first thread's first result is undefined. `aggregate` is an aggregate or
+    // a callback, or missing.
+    template <int N, class Op, class... Aggregate>
+    void ExclusiveScan(T (&in)[N], T (&out)[N], Op op, Aggregate &...aggregate) {
+        exclusive(in, out, op, before(ThreadReduce(in, op), op, aggregate...));
     }
-    template <int N, class Op> void ExclusiveScan(T (&in)[N], T (&out)[N], Op op) {
-        T aggregate;
-        ExclusiveScan(in, out, op, aggregate);
+    template <int N, class Op, class... Aggregate>
+    void ExclusiveScan(T (&in)[N], T (&out)[N], T initial, Op op, Aggregate &...aggregate) {
+        exclusive(in, out, op, after(initial, op, before(ThreadReduce(in, op), op, aggregate...)));
     }
-    template <int N, class Op> void ExclusiveScan(T (&in)[N], T (&out)[N], T initial, Op op, T &aggregate) {
-        exclusive(in, out, op, after(initial, op, before(ThreadReduce(in, op), op, aggregate)));
+    template <int N, class Op, class... Aggregate>
+    void InclusiveScan(T (&in)[N], T (&out)[N], Op op, Aggregate &...aggregate) {
+        inclusive(in, out, op, before(ThreadReduce(in, op), op, aggregate...));
     }
-    template <int N, class Op> void ExclusiveScan(T (&in)[N], T (&out)[N], T initial, Op op) {
-        T aggregate;
-        ExclusiveScan(in, out, initial, op, aggregate);
-    }
-    template <int N, class Op, class Callback>
-    void ExclusiveScan(T (&in)[N], T (&out)[N], Op op, Callback &callback) {
-        exclusive(in, out, op, before(ThreadReduce(in, op), op, callback, true));
-    }
-    template <int N, class Op> void InclusiveScan(T (&in)[N], T (&out)[N], Op op, T &aggregate) {
-        inclusive(in, out, op, before(ThreadReduce(in, op), op, aggregate));
-    }
-    template <int N, class Op> void InclusiveScan(T (&in)[N], T (&out)[N], Op op) {
-        T aggregate;
-        InclusiveScan(in, out, op, aggregate);
-    }
-    template <int N, class Op> void InclusiveScan(T (&in)[N], T (&out)[N], T initial, Op op) {
-        T aggregate;
-        inclusive(in, out, op, after(initial, op, before(ThreadReduce(in, op), op, aggregate)));
-    }
-    template <int N, class Op, class Callback>
-    void InclusiveScan(T (&in)[N], T (&out)[N], Op op, Callback &callback) {
-        inclusive(in, out, op, before(ThreadReduce(in, op), op, callback, true));
+    template <int N, class Op, class... Aggregate>
+    void InclusiveScan(T (&in)[N], T (&out)[N], T initial, Op op, Aggregate &...aggregate) {
+        inclusive(in, out, op, after(initial, op, before(ThreadReduce(in, op), op, aggregate...)));
     }
     template <int N> void ExclusiveSum(T (&in)[N], T (&out)[N]) { ExclusiveScan(in, out, T(), Sum()); }
     template <int N> void ExclusiveSum(T (&in)[N], T (&out)[N], T &aggregate) {
@@ -136,7 +125,6 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
     template <int N, class Callback> void ExclusiveSum(T (&in)[N], T (&out)[N], Callback &callback) {
         ExclusiveScan(in, out, Sum(), callback);
     }
-    // `aggregate` is an aggregate or a callback, or missing.
     template <int N, class... Aggregate> void InclusiveSum(T (&in)[N], T (&out)[N], Aggregate &...aggregate) {
         InclusiveScan(in, out, Sum(), aggregate...);
     }
@@ -194,19 +182,19 @@ CUDA_CPU_CUB_DIRECT(Blocked, false, (), 0)
 CUDA_CPU_CUB_DIRECT(Striped, true, (int THREADS, ), THREADS)
 
 template <class T, int N, bool STRIPED, int THREADS> class cu_load_store {
-  public:
-    typedef cu_no_storage TempStorage;
-
   protected:
     const int rank = (int)cuda_cpu::thread_rank() % THREADS;
 
   public:
-    template <class It> void Load(It it, T (&items)[N], int valid = cu_all) {
-        cu_load<STRIPED>(rank, THREADS, it, items, valid);
-    }
-    template <class It, class Default> void Load(It it, T (&items)[N], int valid, Default other) {
-        std::fill(items, items + N, T(other));
-        Load(it, items, valid);
+    typedef cu_no_storage TempStorage;
+    cu_load_store() {}
+    explicit cu_load_store(cu_no_storage &) {}
+    // `more`: the number of valid items and the value of the others, where they are given
+    template <class It, class... More> void Load(It it, T (&items)[N], More... more) {
+        if constexpr (STRIPED)
+            LoadDirectStriped<THREADS>(rank, it, items, more...);
+        else
+            LoadDirectBlocked(rank, it, items, more...);
     }
     template <class It> void Store(It it, T (&items)[N], int valid = cu_all) {
         cu_store<STRIPED>(rank, THREADS, it, items, valid);
@@ -214,21 +202,19 @@ template <class T, int N, bool STRIPED, int THREADS> class cu_load_store {
 };
 template <class T, int X, int N, BlockLoadAlgorithm HOW = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 0>
 struct BlockLoad : cu_load_store<T, N, HOW == BLOCK_LOAD_STRIPED, X * Y * Z> {
-    BlockLoad() {}
-    explicit BlockLoad(cu_no_storage &) {}
+    using BlockLoad::cu_load_store::cu_load_store;
 };
 template <class T, int X, int N, BlockStoreAlgorithm HOW = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int = 0>
 struct BlockStore : cu_load_store<T, N, HOW == BLOCK_STORE_STRIPED, X * Y * Z> {
-    BlockStore() {}
-    explicit BlockStore(cu_no_storage &) {}
+    using BlockStore::cu_load_store::cu_load_store;
 };
 template <class T, int N, WarpLoadAlgorithm HOW = WARP_LOAD_DIRECT, int W = 32, int = 0>
 struct WarpLoad : cu_load_store<T, N, HOW == WARP_LOAD_STRIPED, W> {
-    explicit WarpLoad(cu_no_storage &) {}
+    using WarpLoad::cu_load_store::cu_load_store;
 };
 template <class T, int N, WarpStoreAlgorithm HOW = WARP_STORE_DIRECT, int W = 32, int = 0>
 struct WarpStore : cu_load_store<T, N, HOW == WARP_STORE_STRIPED, W> {
-    explicit WarpStore(cu_no_storage &) {}
+    using WarpStore::cu_load_store::cu_load_store;
 };
 
 // ---- exchanges of items ----
@@ -331,6 +317,7 @@ class BlockRadixSort : public cu_block_sort<Key, X * Y * Z, N, Value> {
     CUDA_CPU_CUB_SORT(SortDescending, false, false)
     CUDA_CPU_CUB_SORT(SortBlockedToStriped, true, true)
     CUDA_CPU_CUB_SORT(SortDescendingBlockedToStriped, true, false)
+#undef CUDA_CPU_CUB_SORT
 };
 
 template <class Key, int X, int N, class Value = NullType, int Y = 1, int Z = 1>
@@ -339,16 +326,16 @@ class BlockMergeSort : public cu_block_sort<Key, X * Y * Z, N, Value> {
     static constexpr int all = X * Y * Z * N;
 
     CUDA_CPU_CUB_FROM(BlockMergeSort, Base)
-    template <class Less> void Sort(Key (&keys)[N], Less less) {
-        Base::template sort<false>(keys, nullptr, all, less);
+#define CUDA_CPU_CUB_SORT(NAME)                                                                              \
+    template <class Less> void NAME(Key(&keys)[N], Less less) {                                              \
+        Base::template sort<false>(keys, nullptr, all, less);                                                \
+    }                                                                                                        \
+    template <class Less> void NAME(Key(&keys)[N], Value(&values)[N], Less less) {                           \
+        Base::template sort<false>(keys, &values, all, less);                                                \
     }
-    template <class Less> void Sort(Key (&keys)[N], Value (&values)[N], Less less) {
-        Base::template sort<false>(keys, &values, all, less);
-    }
-    template <class Less> void StableSort(Key (&keys)[N], Less less) { Sort(keys, less); }
-    template <class Less> void StableSort(Key (&keys)[N], Value (&values)[N], Less less) {
-        Sort(keys, values, less);
-    }
+    CUDA_CPU_CUB_SORT(Sort)
+    CUDA_CPU_CUB_SORT(StableSort)
+#undef CUDA_CPU_CUB_SORT
     // Indices from `valid` on are filled with `last`, which must not be smaller than any key.
     template <class Less> void Sort(Key (&keys)[N], Less less, int valid, Key last) {
         LoadDirectBlocked(this->rank, keys - this->rank * N, keys, valid); // loads only valid items
@@ -380,7 +367,7 @@ template <class T, int X, int Y = 1, int Z = 1, int = 0>
 class BlockAdjacentDifference : public cu_neighbours<T, X, Y, Z> {
     typedef cu_neighbours<T, X, Y, Z> Base;
     template <int N, class U, class Op>
-    void subtract(T (&in)[N], U (&out)[N], Op op, bool left, T *other, int valid) {
+    void subtract(T (&in)[N], U (&out)[N], Op op, bool left, std::optional<T> other, int valid = cu_all) {
         T before, after;
         this->exchange(in[0], in[N - 1], before, after);
         T items[N];
@@ -400,14 +387,12 @@ class BlockAdjacentDifference : public cu_neighbours<T, X, Y, Z> {
 
     CUDA_CPU_CUB_FROM(BlockAdjacentDifference, Base)
 #define CUDA_CPU_CUB_SUBTRACT(NAME, LEFT)                                                                    \
-    template <int N, class U, class Op> void NAME(T(&in)[N], U(&out)[N], Op op) {                            \
-        subtract(in, out, op, LEFT, nullptr, cu_all);                                                        \
-    }                                                                                                        \
-    template <int N, class U, class Op> void NAME(T(&in)[N], U(&out)[N], Op op, T beyond) {                  \
-        subtract(in, out, op, LEFT, &beyond, cu_all);                                                        \
+    template <int N, class U, class Op>                                                                      \
+    void NAME(T(&in)[N], U(&out)[N], Op op, std::optional<T> beyond = {}) {                                  \
+        subtract(in, out, op, LEFT, beyond);                                                                 \
     }                                                                                                        \
     template <int N, class U, class Op> void NAME##PartialTile(T(&in)[N], U(&out)[N], Op op, int valid) {    \
-        subtract(in, out, op, LEFT, nullptr, valid);                                                         \
+        subtract(in, out, op, LEFT, {}, valid);                                                              \
     }
     CUDA_CPU_CUB_SUBTRACT(SubtractLeft, true)
     CUDA_CPU_CUB_SUBTRACT(SubtractRight, false)
@@ -417,7 +402,8 @@ template <class T, int X, int Y = 1, int Z = 1, int = 0>
 class BlockDiscontinuity : public cu_neighbours<T, X, Y, Z> {
     typedef cu_neighbours<T, X, Y, Z> Base;
     template <int N, class Flag, class Op>
-    void flag(Flag *heads, Flag *tails, T (&items)[N], Op &op, T *before_all, T *after_all) {
+    void flag(Flag *heads, Flag *tails, T (&items)[N], Op &op, std::optional<T> before_all = {},
+              std::optional<T> after_all = {}) {
         T before, after;
         this->exchange(items[0], items[N - 1], before, after);
         const bool first = this->rank == 0, last = this->rank == Base::threads - 1;
@@ -434,23 +420,17 @@ class BlockDiscontinuity : public cu_neighbours<T, X, Y, Z> {
     }
 
     CUDA_CPU_CUB_FROM(BlockDiscontinuity, Base)
-    template <int N, class Flag, class Op> void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op) {
-        flag<N, Flag>(heads, nullptr, items, op, nullptr, nullptr);
+    template <int N, class Flag, class Op>
+    void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op, std::optional<T> before_all = {}) {
+        flag(heads, (Flag *)nullptr, items, op, before_all);
     }
     template <int N, class Flag, class Op>
-    void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op, T before_all) {
-        flag(heads, (Flag *)nullptr, items, op, &before_all, nullptr);
-    }
-    template <int N, class Flag, class Op> void FlagTails(Flag (&tails)[N], T (&items)[N], Op op) {
-        flag((Flag *)nullptr, tails, items, op, nullptr, nullptr);
-    }
-    template <int N, class Flag, class Op>
-    void FlagTails(Flag (&tails)[N], T (&items)[N], Op op, T after_all) {
-        flag((Flag *)nullptr, tails, items, op, nullptr, &after_all);
+    void FlagTails(Flag (&tails)[N], T (&items)[N], Op op, std::optional<T> after_all = {}) {
+        flag((Flag *)nullptr, tails, items, op, {}, after_all);
     }
     template <int N, class Flag, class Op>
     void FlagHeadsAndTails(Flag (&heads)[N], Flag (&tails)[N], T (&items)[N], Op op) {
-        flag(heads, tails, items, op, nullptr, nullptr);
+        flag(heads, tails, items, op);
     }
 };
 
