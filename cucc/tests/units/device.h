@@ -87,6 +87,16 @@ inline cudaEvent_t new_event(unsigned flags = cudaEventDefault) {
     return event;
 }
 
+// An array with these values
+template <class T>
+static cudaArray_t array_of(const std::vector<T> &values, size_t width, size_t height, unsigned flags = 0,
+                            cudaChannelFormatDesc format = cudaCreateChannelDesc<T>()) {
+    cudaArray_t array;
+    const size_t row = values.size() * sizeof(T) / height;
+    OK(cudaMallocArray(&array, &format, width, height, flags));
+    OK(cudaMemcpy2DToArray(array, 0, 0, values.data(), row, row, height, cudaMemcpyHostToDevice));
+    return array;
+}
 inline cudaResourceDesc of_array(cudaArray_t array) {
     cudaResourceDesc r = {};
     r.resType = cudaResourceTypeArray;

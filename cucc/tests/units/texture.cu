@@ -212,9 +212,7 @@ template <class C, class T> static void check_texels(int n) {
     cudaChannelFormatDesc format = cudaCreateChannelDesc<C>();
     format.y = n > 1 ? format.x : 0;
     format.z = format.w = n > 2 ? format.x : 0;
-    cudaArray_t array;
-    OK(cudaMallocArray(&array, &format, 2, 1));
-    OK(cudaMemcpy2DToArray(array, 0, 0, in.data(), bytes, bytes, 1, cudaMemcpyHostToDevice));
+    const cudaArray_t array = array_of(in, 2, 1, 0, format);
     const Device<C> memory(in);
     cudaTextureDesc desc = {};
     desc.addressMode[0] = desc.addressMode[1] = cudaAddressModeBorder;
@@ -257,10 +255,6 @@ __global__ void fetch_normalised(cudaTextureObject_t t, float *out) {
 }
 
 template <class C> static std::vector<float> fetch_texel(C texel, float border, bool filtered = false) {
-    const cudaChannelFormatDesc format = cudaCreateChannelDesc<C>();
-    cudaArray_t array;
-    OK(cudaMallocArray(&array, &format, 1, 1));
-    OK(cudaMemcpyToArray(array, 0, 0, &texel, sizeof texel, cudaMemcpyHostToDevice));
     cudaTextureDesc desc = {};
     desc.addressMode[0] = cudaAddressModeBorder;
     desc.addressMode[1] = cudaAddressModeClamp;
@@ -268,7 +262,7 @@ template <class C> static std::vector<float> fetch_texel(C texel, float border, 
     desc.readMode = cudaReadModeNormalizedFloat;
     desc.borderColor[0] = border;
     const Device<float> got(3);
-    fetch_normalised<<<1, 1>>>(texture_of(of_array(array), desc), got.data);
+    fetch_normalised<<<1, 1>>>(texture_of(of_array(array_of<C>({texel}, 1, 1)), desc), got.data);
     return got.host();
 }
 
@@ -320,11 +314,7 @@ __global__ void fetch_2d(cudaTextureObject_t t, float x, float y, float *out) {
 }
 
 TEST(a_texel_with_the_weight_0_does_not_count) { // as on an H200
-    const float in[2][2] = {{1, INFINITY}, {NAN, 3}};
-    cudaArray_t a;
-    const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
-    OK(cudaMallocArray(&a, &format, 2, 2));
-    OK(cudaMemcpy2DToArray(a, 0, 0, in, sizeof in[0], sizeof in[0], 2, cudaMemcpyHostToDevice));
+    const cudaArray_t a = array_of<float>({1, INFINITY, NAN, 3}, 2, 2);
     cudaTextureDesc desc = {};
     desc.filterMode = cudaFilterModeLinear;
     const cudaTextureObject_t t = texture_of(of_array(a), desc);
@@ -338,22 +328,17 @@ TEST(a_texel_with_the_weight_0_does_not_count) { // as on an H200
 }
 
 TEST(an_array_of_n_by_1_is_read_in_one_dimension) {
-    const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
     const std::vector<float> texels = {1, 2, 3, 4};
     const Device<float> out(4);
-    cudaArray_t array;
-    OK(cudaMallocArray(&array, &format, 4, 1));
-    OK(cudaMemcpy2DToArray(array, 0, 0, texels.data(), 16, 16, 1, cudaMemcpyHostToDevice));
-    fetch_row<<<1, 4>>>(texture_of(of_array(array)), out.data);
+    fetch_row<<<1, 4>>>(texture_of(of_array(array_of(texels, 4, 1))), out.data);
     EXPECT(out.host() == texels);
 }
 
 TEST(surfaces_are_read_outside) {
-    cudaArray_t a = make_array(4, 3, cudaArraySurfaceLoadStore);
-    cudaSurfaceObject_t s = make_surface(a);
     const std::vector<int> texels = counted(4 * 3);
+    const cudaArray_t a = array_of(texels, 4, 3, cudaArraySurfaceLoadStore);
+    const cudaSurfaceObject_t s = make_surface(a);
     const Device<int> out(8 * 7);
-    OK(cudaMemcpy2DToArray(a, 0, 0, texels.data(), 16, 16, 3, cudaMemcpyHostToDevice));
     for (cudaSurfaceBoundaryMode mode : {cudaBoundaryModeZero, cudaBoundaryModeClamp}) {
         shift_2d<<<1, dim3(8, 7)>>>(s, out.data, mode);
         const std::vector<int> got = out.host();
@@ -380,9 +365,7 @@ TEST(surfaces_are_read_outside) {
 
 #ifdef __CU2CPP__ // device code that an algorithm of Thrust calls runs outside kernels
 TEST(a_fetch_outside_a_kernel) {
-    cudaArray_t a = make_array(4, 1);
-    const std::vector<int> host = counted(4);
-    OK(cudaMemcpy2DToArray(a, 0, 0, host.data(), 16, 16, 1, cudaMemcpyHostToDevice));
+    const cudaArray_t a = array_of(counted(4), 4, 1);
     EXPECT(tex2D<int>(texture_of(of_array(a)), 2.5f, 0.5f) == 3);
     cudaTextureDesc desc = {};
     desc.addressMode[0] = cudaAddressModeBorder; // not inlined

@@ -414,11 +414,8 @@ TEST(gradients_of_cubemaps) {
 
 TEST(gathers) {
     Scene s;
-    const cudaChannelFormatDesc pairs = cudaCreateChannelDesc<float2>();
-    OK(cudaMallocArray(&s.array, &pairs, W, H, cudaArrayTextureGather));
-    const std::vector<float> data =
-        all(2 * W, H, 1, [](int x, int y, int) { return texel(x / 2, y, x % 2); });
-    OK(cudaMemcpy2DToArray(s.array, 0, 0, data.data(), W * 8, W * 8, H, cudaMemcpyHostToDevice));
+    const auto numbers = all(2 * W, H, 1, [](int x, int y, int) { return texel(x / 2, y, x % 2); });
+    s.array = array_of(numbers, W, H, cudaArrayTextureGather, cudaCreateChannelDesc<float2>());
     s.view(false, false, cudaAddressModeClamp);
     s.check<gather>(
         [&](const Point &p) {
