@@ -236,6 +236,11 @@ TEST(captured_calls_with_scalars_on_the_device) {
     });
     EXPECT(x.back() == x.host); // captured, not done
     graph.run();
+    cudaStream_t stream = NULL;
+    cublasPointerMode_t mode = CUBLAS_POINTER_MODE_HOST;
+    CALL(cublasGetStream(h, &stream));
+    CALL(cublasGetPointerMode(h, &mode));
+    EXPECT(stream == graph.stream && mode == CUBLAS_POINTER_MODE_DEVICE);
     const double dot = sum(100, [&](int i) { return 2 * x.host[i] * y.host[i]; });
     EXPECT(result.holds(100, [=](int) { return dot; }));
     EXPECT(x.holds(200, [&](int i, int) { return dot * x.at(i, 0); }));
