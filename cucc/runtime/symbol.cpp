@@ -237,10 +237,9 @@ void check_constant_limit() {
 #endif
 }
 
-// A copy between a symbol and other memory, to the symbol or from it.
-static cudaError_t copy_symbol(const char *call, bool to_symbol, const void *symbol, size_t size,
-                               const void *other, size_t count, size_t offset, cudaMemcpyKind kind,
-                               cudaStream_t stream, bool asynchronous) {
+cudaError_t copy_symbol(const char *call, bool to_symbol, const void *symbol, size_t size, const void *other,
+                        size_t count, size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
+                        bool asynchronous) {
     BEGIN_IN(stream);
     const SymbolSection *section = check_symbol(call, symbol, size, count, offset);
     if (!section)
@@ -267,16 +266,6 @@ static cudaError_t copy_symbol(const char *call, bool to_symbol, const void *sym
                     stream, asynchronous);
 }
 
-cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from, size_t bytes,
-                           size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous) {
-    return copy_symbol(call, true, symbol, size, from, bytes, offset, kind, stream, asynchronous);
-}
-
-cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size, size_t bytes,
-                             size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous) {
-    return copy_symbol(call, false, symbol, size, to, bytes, offset, kind, stream, asynchronous);
-}
-
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size) {
     BEGIN_AS("cudaGetSymbolSize", bytes);
     if (!check_symbol(call, symbol, size, 0, 0))
@@ -294,10 +283,10 @@ extern "C" {
 
 AND_ASYNC(cudaMemcpyToSymbol,
           (const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind),
-          copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, stream, asynchronous))
+          copy_symbol(__func__, true, symbol, 0, from, bytes, offset, kind, stream, asynchronous))
 AND_ASYNC(cudaMemcpyFromSymbol,
           (void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind),
-          copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, stream, asynchronous))
+          copy_symbol(__func__, false, symbol, 0, to, bytes, offset, kind, stream, asynchronous))
 
 // The address is the same for every device. In a copy it means the variable of the current device, and in a
 // kernel that of the launching device.

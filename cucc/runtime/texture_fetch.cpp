@@ -147,10 +147,6 @@ void check_shape(const char *call, Shape wanted, Shape is, Site site) {
     kernel_error("%s at %s: the object is of %s", call, place(site).c_str(), shapes[(int)is].object);
 }
 
-} // namespace
-
-namespace {
-
 // The cubemap face in a direction. If components are equal, z has priority, then y.
 int face_of(const float d[3]) {
     const float x = std::fabs(d[0]), y = std::fabs(d[1]), z = std::fabs(d[2]);

@@ -329,11 +329,11 @@ cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const cha
 cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *resources, cudaStream_t stream,
                           const char *file, int line);
 
-// `size` is the size of the whole variable in bytes, 0 if unknown (`extern __constant__ int x[];`).
-cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from, size_t bytes,
-                           size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous);
-cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size, size_t bytes,
-                             size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous);
+// A copy between a variable and other memory, to the variable or from it. `size` is that of the whole
+// variable in bytes, 0 if unknown (`extern __constant__ int x[];`).
+cudaError_t copy_symbol(const char *call, bool to_symbol, const void *symbol, size_t size, const void *other,
+                        size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
+                        bool asynchronous);
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size);
 // Finds a __device__ or __constant__ variable by its name; returns null if there is none. Static variables
 // cannot be found.
@@ -436,22 +436,22 @@ inline cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int fl
 template <class T>
 inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
                                       cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-    return cuda_cpu::copy_to_symbol(__func__, CUDA_CPU_SYMBOL, from, bytes, offset, kind, 0, false);
+    return cuda_cpu::copy_symbol(__func__, true, CUDA_CPU_SYMBOL, from, bytes, offset, kind, 0, false);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
                                         cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-    return cuda_cpu::copy_from_symbol(__func__, to, CUDA_CPU_SYMBOL, bytes, offset, kind, 0, false);
+    return cuda_cpu::copy_symbol(__func__, false, CUDA_CPU_SYMBOL, to, bytes, offset, kind, 0, false);
 }
 template <class T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset,
                                            cudaMemcpyKind kind, cudaStream_t stream = 0) {
-    return cuda_cpu::copy_to_symbol(__func__, CUDA_CPU_SYMBOL, from, bytes, offset, kind, stream, true);
+    return cuda_cpu::copy_symbol(__func__, true, CUDA_CPU_SYMBOL, from, bytes, offset, kind, stream, true);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset,
                                              cudaMemcpyKind kind, cudaStream_t stream = 0) {
-    return cuda_cpu::copy_from_symbol(__func__, to, CUDA_CPU_SYMBOL, bytes, offset, kind, stream, true);
+    return cuda_cpu::copy_symbol(__func__, false, CUDA_CPU_SYMBOL, to, bytes, offset, kind, stream, true);
 }
 template <class T> inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &symbol) {
     return cuda_cpu::symbol_size(bytes, CUDA_CPU_SYMBOL);
