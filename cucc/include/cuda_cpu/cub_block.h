@@ -21,8 +21,7 @@ class BlockReduce : public cu_collective<cu_storage<T, X * Y * Z>> {
     CUDA_CPU_CUB(BlockReduce);
 
   public:
-    template <class Op> T Reduce(T item, Op op) { return Reduce(item, op, X * Y * Z); }
-    template <class Op> T Reduce(T item, Op op, int valid) {
+    template <class Op> T Reduce(T item, Op op, int valid = X * Y * Z) {
         s[rank] = item;
         barrier();
         if (rank == 0) {
@@ -34,8 +33,7 @@ class BlockReduce : public cu_collective<cu_storage<T, X * Y * Z>> {
         return item;
     }
     template <int N, class Op> T Reduce(T (&items)[N], Op op) { return Reduce(ThreadReduce(items, op), op); }
-    T Sum(T item) { return Reduce(item, cub::Sum()); }
-    T Sum(T item, int valid) { return Reduce(item, cub::Sum(), valid); }
+    T Sum(T item, int valid = X * Y * Z) { return Reduce(item, cub::Sum(), valid); }
     template <int N> T Sum(T (&items)[N]) { return Reduce(items, cub::Sum()); }
 };
 

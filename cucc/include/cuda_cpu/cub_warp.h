@@ -152,7 +152,8 @@ template <class T, int W = 32, int = 0> class WarpScan : public cu_warp<T, W> {
     typedef cu_no_storage TempStorage;
     explicit WarpScan(TempStorage &, CUDA_CPU_SITE) : cu_warp<T, W>(CUDA_CPU_HERE) {}
 
-    template <class Op> void InclusiveScan(T in, T &out, Op op) {
+    // `aggregate` may be missing.
+    template <class Op, class... Aggregate> void InclusiveScan(T in, T &out, Op op, Aggregate &...aggregate) {
         T all = in;
         for (int step = 1; step < W; step *= 2) {
             T other = this->from(all, rank < step ? rank : rank - step);
@@ -160,10 +161,7 @@ template <class T, int W = 32, int = 0> class WarpScan : public cu_warp<T, W> {
                 all = op(other, all);
         }
         out = all;
-    }
-    template <class Op> void InclusiveScan(T in, T &out, Op op, T &aggregate) {
-        InclusiveScan(in, out, op);
-        aggregate = this->from(out, W - 1);
+        ((aggregate = this->from(out, W - 1)), ...);
     }
     template <class Op> void Scan(T in, T &inclusive, T &exclusive, T initial, Op op) {
         InclusiveScan(in, inclusive, op);
@@ -175,23 +173,22 @@ template <class T, int W = 32, int = 0> class WarpScan : public cu_warp<T, W> {
         InclusiveScan(in, inclusive, op);
         exclusive = this->from(inclusive, rank == 0 ? 0 : rank - 1);
     }
-    template <class Op> void ExclusiveScan(T in, T &out, T initial, Op op) {
-        T inclusive;
-        Scan(in, inclusive, out, initial, op);
-    }
     template <class Op> void ExclusiveScan(T in, T &out, Op op) { // the first result is undefined
         T inclusive;
         Scan(in, inclusive, out, op);
     }
-    template <class Op> void ExclusiveScan(T in, T &out, T initial, Op op, T &aggregate) {
-        InclusiveScan(in, out, op, aggregate);
+    template <class Op, class... Aggregate>
+    void ExclusiveScan(T in, T &out, T initial, Op op, Aggregate &...aggregate) {
+        InclusiveScan(in, out, op, aggregate...);
         T before = this->from(out, rank == 0 ? 0 : rank - 1);
         out = rank == 0 ? initial : T(op(initial, before));
     }
-    void InclusiveSum(T in, T &out) { InclusiveScan(in, out, Sum()); }
-    void InclusiveSum(T in, T &out, T &aggregate) { InclusiveScan(in, out, Sum(), aggregate); }
-    void ExclusiveSum(T in, T &out) { ExclusiveScan(in, out, T(), Sum()); }
-    void ExclusiveSum(T in, T &out, T &aggregate) { ExclusiveScan(in, out, T(), Sum(), aggregate); }
+    template <class... Aggregate> void InclusiveSum(T in, T &out, Aggregate &...aggregate) {
+        InclusiveScan(in, out, Sum(), aggregate...);
+    }
+    template <class... Aggregate> void ExclusiveSum(T in, T &out, Aggregate &...aggregate) {
+        ExclusiveScan(in, out, T(), Sum(), aggregate...);
+    }
     T Broadcast(T item, unsigned lane) { return this->from(item, (int)lane); }
 };
 
