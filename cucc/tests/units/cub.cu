@@ -57,10 +57,13 @@ __global__ void reduce(const int *in, int *out) {
     const int largest = Reduce(storage.reduce).Reduce(items[0], Larger());
     __syncthreads();
     const int some = Reduce(storage.reduce).Sum(items[1], 50);
+    __syncthreads();
+    const int last = Reduce(storage.reduce).Sum(items[ITEMS - 1]);
     if (threadIdx.x == 0) {
         out[0] = sum;
         out[1] = largest;
         out[2] = some;
+        out[3] = last;
     }
 }
 __global__ void reduce_affine(Affine *out) { // a block of 32 x 3
@@ -74,14 +77,15 @@ __global__ void reduce_affine(Affine *out) { // a block of 32 x 3
 
 TEST(block_reduce) {
     const std::vector<int> in = numbers(ALL, 1000);
-    const Device<int> from(in), to(3);
+    const Device<int> from(in), to(4);
     reduce<<<1, THREADS>>>(from.data, to.data);
-    int largest = in[0], some = 0;
+    int largest = in[0], some = 0, last = 0;
     for (size_t i = 0; i < THREADS; i++) {
         largest = std::max(largest, in[i * ITEMS]);
         some += i < 50 ? in[i * ITEMS + 1] : 0;
+        last += in[i * ITEMS + ITEMS - 1];
     }
-    EXPECT(to.host() == std::vector<int>{std::accumulate(in.begin(), in.end(), 0), largest, some});
+    EXPECT(to.host() == std::vector<int>{std::accumulate(in.begin(), in.end(), 0), largest, some, last});
 
     const Device<Affine> affine(1);
     reduce_affine<<<1, dim3(32, 3)>>>(affine.data);
@@ -198,20 +202,23 @@ __global__ void warps(const int *in, int *out) {
     const int sum = Reduce(reduce[warp]).Sum(item), largest = Reduce8(reduce8[i / 8]).Reduce(item, Larger());
     __syncwarp();
     const int segment = Reduce(reduce[warp]).HeadSegmentedSum(item, i % 5 == 0);
-    int before, total;
+    int before, total, most;
     Scan(scan[warp]).ExclusiveSum(item, before, total);
+    __syncwarp();
+    Scan(scan[warp]).ExclusiveScan(item, most, 700, Larger());
     out[i] = i % 32 == 0 ? sum : 0;
     out[THREADS + i] = i % 8 == 0 ? largest : 0;
     out[2 * THREADS + i] = i % 5 == 0 ? segment : 0;
     out[3 * THREADS + i] = before;
     out[4 * THREADS + i] = total;
+    out[5 * THREADS + i] = most;
 }
 
 TEST(warp_reduce_and_scan) {
     const std::vector<int> in = numbers(THREADS, 1000);
-    const Device<int> from(in), to(5 * THREADS);
+    const Device<int> from(in), to(6 * THREADS);
     warps<<<1, THREADS>>>(from.data, to.data);
-    std::vector<int> expected(5 * THREADS);
+    std::vector<int> expected(6 * THREADS);
     for (int i = 0; i < THREADS; i++) {
         const auto warp = in.begin() + i / 32 * 32;
         const int total = std::accumulate(warp, warp + 32, 0);
@@ -222,6 +229,7 @@ TEST(warp_reduce_and_scan) {
             expected[(size_t)2 * THREADS + i] += in[(size_t)j];
         expected[(size_t)3 * THREADS + i] = std::accumulate(warp, in.begin() + i, 0);
         expected[(size_t)4 * THREADS + i] = total;
+        expected[(size_t)5 * THREADS + i] = std::accumulate(warp, in.begin() + i, 700, larger);
     }
     EXPECT(to.host() == expected);
 }

@@ -9,6 +9,7 @@
 #define TYPED_WITH_WORKSPACE(name) TYPED(cusolverDn, name) TYPED(cusolverDn, name##_bufferSize)
 TYPED_WITH_WORKSPACE(potrf)
 TYPED(cusolverDn, potrs)
+TYPED_WITH_WORKSPACE(potri)
 TYPED_WITH_WORKSPACE(getrf)
 TYPED(cusolverDn, getrs)
 TYPED_WITH_WORKSPACE(geqrf)
@@ -115,6 +116,19 @@ TEST_OF(cholesky, float, double) {
         DONE(potrf(T(), h, fill, n, A.device, A.ld, work.device, size, work.info.device));
         DONE(potrs(T(), h, fill, n, columns, A.device, A.ld, B.device, B.ld, work.info.device));
         EXPECT(solved(A, B));
+        CALL(potri_bufferSize(T(), h, fill, n, A.device, A.ld, &size));
+        const Work<T> more(size);
+        CALL(potri(T(), h, fill, n, A.device, A.ld, more.device, size, more.info.device));
+        const std::vector<T> triangle = A.back();
+        const auto inverse = [&](int l, int j) {
+            const bool there = fill == CUBLAS_FILL_MODE_LOWER ? l >= j : l <= j;
+            return there ? triangle[l + j * A.ld] : triangle[j + l * A.ld];
+        };
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++) {
+                const double product = sum(n, [&](int l) { return A.at(i, l) * inverse(l, j); });
+                EXPECT(near<T>(product, i == j, 20));
+            }
         make_symmetric(A, (T)(-4 * n - 8)); // not positive definite, from the first element on
         CALL(potrf(T(), h, fill, n, A.device, A.ld, work.device, size, work.info.device));
         EXPECT(work.result() == 1);
