@@ -4,7 +4,7 @@
 build/run/chapterNN with its defaults, a program of MPI as several processes. Its output is saved there as NAME.txt, with its picture
 beside it. Then it runs in build/run/small with the small and odd sizes of its Check: field. On the CPU the work of its streams runs
 late there, so that a missing wait shows, and there are three devices. As many programs run at a time as half of the cores, at most
-six, and beside them one or two ladders, each rung of which is timed once. A ladder may need much memory; if there was too little, it
+four, and beside them as many ladders, each rung of which is timed once. A ladder may need much memory; if there was too little, it
 runs again when the other programs have ended. The exit status is 1 when a program failed. BIN
 and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
 import concurrent.futures
@@ -24,7 +24,7 @@ BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = os.environ.get("BUILD", "build")  # relative to ROOT, as it is printed
 TIME_LIMIT = float(os.environ.get("TIME_LIMIT") or 120)
 TOO_LONG = 124  # the exit status of timeout(1)
-AT_A_TIME = max(1, min(6, len(os.sched_getaffinity(0)) // 2))  # and as many ladders, at most two
+AT_A_TIME = max(1, min(4, len(os.sched_getaffinity(0)) // 2))  # and as many ladders
 RUNNING = set()  # the processes of execute()
 
 
@@ -128,7 +128,7 @@ def timed(program):
 @contextlib.contextmanager
 def several():
     """Two pools of threads that run programs: ladders and others. When the block is left by an exception these programs are ended."""
-    pools = [concurrent.futures.ThreadPoolExecutor(threads) for threads in (min(2, AT_A_TIME), AT_A_TIME)]
+    pools = [concurrent.futures.ThreadPoolExecutor(AT_A_TIME) for _ in range(2)]
     try:
         yield pools
     finally:

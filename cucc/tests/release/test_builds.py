@@ -227,7 +227,7 @@ enable_language(CUDA)
 add_library(k STATIC k.cu)
 add_executable(program main.cu)
 find_package(CUDAToolkit REQUIRED)
-target_link_libraries(program k CUDA::curand CUDA::nvToolsExt cusparse)
+target_link_libraries(program k CUDA::curand $<TARGET_NAME_IF_EXISTS:CUDA::nvToolsExt> cusparse)
 set_target_properties(k program PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
 """
     )
