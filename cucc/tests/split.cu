@@ -248,6 +248,51 @@ __global__ void volatile_parameter(volatile int *x) {
     x[threadIdx.x] = 1;
 }
 
+__device__ void last_warp(volatile int *v, int t) {
+    v[t] += v[t + 32];
+    v[t] = v[t] * 3 - v[t + 16];
+    for (int d = 8; d > 0; d /= 2)
+        v[t] ^= v[t + d];
+}
+
+// split
+__global__ void in_lockstep(int *x) {
+    __shared__ int cache[128];
+    volatile int *const other = cache;
+    const int t = threadIdx.x;
+    cache[t] = x[t];
+    cache[t + 64] = t;
+    __syncthreads();
+    if (t < 32)
+        last_warp(cache, t);
+    __syncthreads();
+    const int sum = other[t ^ 5];
+    other[t] = sum;
+    if (t % 3 == 0)
+        other[t + 64] = 7;
+    x[t] += cache[t ^ 1] + other[(t ^ 3) + 64];
+}
+
+// fibers: a barrier is in a branch or loop that depends on 't', which may differ between threads
+__global__ void diverging(int *x) {
+    volatile __shared__ int cache[64];
+    const int t = threadIdx.x;
+    cache[t] = x[t];
+    if (t < 16)
+        cache[t] += cache[t + 16];
+    x[t] += cache[t ^ 1];
+}
+
+// fibers: a loop reads volatile memory
+__global__ void polling(int *x) {
+    volatile __shared__ int ready[1];
+    if (threadIdx.x == 40)
+        ready[0] = 1;
+    while (ready[0] != 1)
+        ;
+    x[threadIdx.x]++;
+}
+
 static int *data;
 
 static void show(const char *name) {
@@ -274,5 +319,8 @@ int main() {
     tile_groups<<<1, 64>>>(data), show("tile_groups");
     template_parameter<<<1, 64>>>(data), show("template_parameter");
     functor<<<1, 64>>>(data, [] __device__(int x) { return x; }), show("functor");
+    in_lockstep<<<1, 64>>>(data), show("in_lockstep");
+    diverging<<<1, 64>>>(data), show("diverging");
+    polling<<<1, 64>>>(data), show("polling");
     return 0;
 }

@@ -96,6 +96,9 @@ class Generator:
             f"{x} ^= {reduce};",
             f"for (int d = 16; d > 0; d /= 2) {x} += __shfl_xor_sync({mask}, {x} + 1, d);",
             f"{x} += warp_sum<unsigned>({value});",
+            # lanes in lockstep
+            f"{{ volatile unsigned *{name} = cache; {name}[rank] = {value}; {x} ^= {name}[rank ^ {pick([1, 24])}];\n"
+            f"{name}[rank] {pick(['=', '+=', '^='])} {name}[rank ^ {pick([2, 31])}] * 3; {x} += {name}[rank ^ 5]; }}",
             f"{first} {{ {x} += warp_sum<unsigned>({x} * 3); __syncwarp(); {x}++; }}",
             f"{{ int {name} = threadIdx.x / 32; if ({name} == 1) {x} ^= {shuffle}; else {x}++; }}",
             f"{x} += __popc(__ballot_sync({mask}, ({value}) >> (n & 3) & 1)) + __all_sync({mask}, {x} & 8);",

@@ -259,7 +259,7 @@ static bool is_expanded(const Token *i) {
          i = closes(i) ? i->match - 1 : i - 1)
         body = kind(i) == '{' ? i : body;
     for (const Token *t = body; t && t < body->match; t++)
-        if (is(t, "__syncthreads") ||
+        if (is_one_of(t, " __syncthreads sync ") ||
             (kind(t) == IDENT && t->length > 5 && memcmp(end_of(t) - 5, "_sync", 5) == 0))
             return true;
     return false;

@@ -9,6 +9,13 @@
  *     cg::sync(block);                        __syncthreads();
  *     y = block_sum(x);                       float cu_c3; { float cu_3x = x; … cu_c3 = cu_3x; } y = cu_c3;
  *
+ * Accesses of shared memory through `volatile`, by which lanes in lockstep exchange values, become accesses
+ * without `volatile`, with waits wherever reads meet writes:
+ *
+ *     v[t] += v[t + 1];                   ->  cu_s4.put(cu_r, cu_x, v[t] + (v[t + 1])); __syncwarp();
+ *                                             v[t] = cu_s4.own(cu_r, cu_x, …<decltype(v[t] + (v[t + 1]))>{});
+ *     x = v[t];                               __syncwarp(); x = v[t];
+ *
  * A region ends after put (cuda_cpu/lanes.h). A kernel with anything else, such as other masks than that of
  * all lanes or an operation in one branch of ?:, stays as it is and runs with fibers.
  */
@@ -31,12 +38,27 @@ typedef struct Place {
 
 typedef struct {
     Unit *u;
-    Token *kernel, *name; // the token before the kernel's declaration, and the kernel's name
+    Token *kernel; // the token before the declaration
+    const Token *name;
     Text out;
     int number;
     const Token *where; // because of which the kernel cannot be expanded
     const char *why;
+    // Pointers and arrays that may be shared memory, if the kernel uses some through `volatile`; and how they
+    // were accessed since threads last waited for each other
+    struct {
+        const Token *name;
+        bool is_volatile, is_memory; // is_memory: certainly of the block
+    } * shared;
+    size_t count;
+    unsigned since;
 } Expansion;
+
+enum { READS = 1, WRITES = 2, VOLATILE = 4, BOTH = READS | WRITES | VOLATILE };
+
+static bool is_volatile(const Token *i) { // not in asm volatile (…)
+    return is(i, "volatile") && !is_one_of(i - 1, " asm __asm__ __asm ");
+}
 
 // The kernels that stay as they are, for not_expanded()
 static Expansion *left;
@@ -60,6 +82,12 @@ const char *not_expanded(const Token *name, const Token **where) {
     return NULL;
 }
 
+// A kernel that was expanded, but cannot be split: with `volatile`, fibers need its text as it was.
+void leave_kernel(const Token *name, const Token *where, const char *why) {
+    left = grow(left, left_count + 1, sizeof *left);
+    left[left_count++] = (Expansion){.name = name, .where = where, .why = why};
+}
+
 static void change(Place *p, Change c) {
     if ((p->count & (p->count - 1)) == 0)
         p->changes = grow(p->changes, p->count ? 2 * p->count : 1, sizeof *p->changes);
@@ -80,7 +108,7 @@ static void copy(const Place *p, Text *text, const Token *i, const Token *end, b
         const Token *last = c && c->end ? c->end : i;
         if (c)
             append_text(text, c->text);
-        else
+        else if (!is_volatile(i))
             append(text, i->text, i->length);
         i = last + 1;
         if (lines)
@@ -141,14 +169,116 @@ static bool is_block_sync(Token *i) {
 // `barriers`, whether they contain a warp operation or a barrier.
 static bool has_operations(Expansion *e, Token *i, const Token *last, bool barriers, int depth) {
     for (; i <= last && depth < 8; i++) {
-        if (is_one_of(i, votes) || is_one_of(i, shuffles) || is_block_sync(i) ||
+        if (is_one_of(i, votes) || is_one_of(i, shuffles) || is_block_sync(i) || is_volatile(i) ||
             (barriers && is_one_of(i, " __syncthreads __syncwarp ")))
             return true;
         Token *f = call_of(i) ? only_function(e->u, i) : NULL, *body = f ? find_body(f + 1) : NULL;
-        if (f && has_operations(e, body, body->match, true, depth + 1))
+        if (f && has_operations(e, f + 1, body->match, true, depth + 1))
             return true;
     }
     return false;
+}
+
+// ---- volatile ----
+
+static int find_shared(const Expansion *e, const Token *name) {
+    for (int n = (int)e->count - 1; n >= 0 && !is_member(name); n--)
+        if (same_word(e->shared[n].name, name))
+            return n;
+    return -1;
+}
+
+static bool is_shared_memory(const Expansion *e, const Token *i,
+                             const Token *end) { // the address that begins here
+    i += kind(i) == '&';
+    const int n = i < end ? find_shared(e, i) : -1;
+    return n >= 0 && e->shared[n].is_memory;
+}
+
+static void add_shared(Expansion *e, const Token *name, const Token *from, bool is_memory) {
+    e->shared = grow(e->shared, e->count + 1, sizeof *e->shared);
+    bool any = false;
+    for (; from < name; from++)
+        any |= is_volatile(from);
+    if (any && !is_memory)
+        leave(e, name, "it is not known whether what is volatile is shared memory");
+    e->shared[e->count].name = name;
+    e->shared[e->count].is_volatile = any;
+    e->shared[e->count++].is_memory = is_memory;
+}
+
+// Finds the pointers and arrays of a kernel and of the functions that it calls. `parameters`: of such a
+// function
+static void add_all_shared(Expansion *e, Token *parameters, Token *body, int depth) {
+    Token *known = NULL, *close = parameters ? parameters->match : NULL;
+    for (Token *i = parameters, *x = i; i < close; i = next_comma(x, close)) {
+        bool is_pack, may_be_unused, points = false;
+        Token *place, *from = ++i;
+        x = parameter_name(i, close, &place, &is_pack, &may_be_unused);
+        for (x = x ? x : place; i < x; i++)
+            points |= kind(i) == '*' || kind(i) == '&' || is(i, "volatile");
+        if (points || kind(x + 1) == '[') // expand_call looks whether the argument is shared memory
+            add_shared(e, x, from, true);
+    }
+    Split *probe = grow(NULL, 1, sizeof *probe);
+    for (Token *i = body + 1; i < body->match; i++) {
+        Node node = {.first = i};
+        probe->u = e->u;
+        probe->count = 0;
+        if (strchr("{};", kind(i - 1)) && add_variables(probe, &node, statement_end(i), body->match, false))
+            for (int n = 0; n < probe->count; n++) {
+                const Variable *v = &probe->variables[n];
+                const bool is_memory = v->is_memory || (v->is_pointer && v->init && kind(v->init) == '=' &&
+                                                        is_shared_memory(e, v->init + 1, v->after));
+                for (Token *t = v->specifiers; t < v->specifiers_end; t++)
+                    known = is(t, "volatile") ? t : known;
+                if (v->is_memory || v->is_pointer || v->is_reference || v->is_array || known >= v->specifiers)
+                    add_shared(e, v->name, v->specifiers, is_memory);
+            }
+        if (is_volatile(i) && i != known)
+            leave(e, i, "'volatile' is not in the declaration of a pointer or an array");
+        Token *f = call_of(i) && depth < 8 ? only_function(e->u, i) : NULL,
+              *its = f ? find_body(f + 1) : NULL;
+        if (f && has_operations(e, f + 1, its->match, true, 0))
+            add_all_shared(e, f + 1, its, depth + 1);
+    }
+    free(probe);
+}
+
+// How the tokens access what may be shared memory
+static unsigned accesses(Expansion *e, Token *i, const Token *last) {
+    unsigned found = 0;
+    for (; i <= last && e->count; i++) {
+        const int n = find_shared(e, i);
+        if (n < 0 || e->shared[n].name == i)
+            continue;
+        Token *after = i + 1, *open = enclosing(i), *f;
+        while (kind(after) == '[')
+            after = after->match + 1;
+        const bool whole = after == i + 1 && strchr(",)", kind(after)), address = kind(i - 1) == '&';
+        if (whole && kind(open) == '(' && (f = only_function(e->u, open - 1)) && find_body(f + 1) &&
+            has_operations(e, f + 1, find_body(f + 1)->match, true, 0))
+            continue; // an argument of a function that is expanded
+        const bool writes = kind(after) == '=' && after > i + 1,
+                   changes =
+                       whole || assigns(after) || (address && !ends_expression(i - 2)) || run(i - 1, -1) == 2;
+        found |= (writes    ? WRITES
+                  : changes ? READS | WRITES
+                            : READS) |
+                 (e->shared[n].is_volatile ? VOLATILE : 0);
+    }
+    return found;
+}
+
+// Lets the lanes wait for each other if what follows reads what was written since the last time, or writes
+// what was read.
+static void step(Expansion *e, unsigned next) {
+    if ((((next & READS) && (e->since & WRITES)) || ((next & WRITES) && (e->since & READS))) &&
+        ((next | e->since) & VOLATILE)) {
+        append_text(&e->out, "__syncwarp(); ");
+        e->since = 0;
+    }
+    e->since |= next;
 }
 
 static bool is_full(Expansion *e, Token *i, const Token *end);
@@ -357,7 +487,15 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
         if (!x || is_pack || argument >= open->match || kind(x + 1) == '[' || kind(x + 1) == '=')
             return false;
         const char *value = changed(p, argument, stop);
-        if (kind(x - 1) == '&') {
+        const int shared = find_shared(e, x);
+        if (shared >= 0 && e->shared[shared].is_volatile && !is_shared_memory(e, argument, stop))
+            return false;
+        bool same = shared >= 0 && e->shared[shared].is_volatile && stop == argument + 1;
+        for (Token *u = body; u < body->match; u++)
+            same &= !same_word(u, x) || !(assigns(u + 1) || run(u - 1, -1) == 2 || kind(u - 1) == '&');
+        if (same) { // one array, not a pointer for each thread
+            change(&f, (Change){x, NULL, value, NULL});
+        } else if (kind(x - 1) == '&') {
             if (stop != argument + 1 || kind(argument) != IDENT)
                 return false;
             change(&f, (Change){x, NULL, value, type_of(p, argument, stop)});
@@ -393,7 +531,7 @@ static void hoist(Expansion *e, Place *p, Token *first, Token *end) {
         Token *open = call_of(i), *f = open ? only_function(e->u, i) : NULL,
               *body = f ? find_body(f + 1) : NULL;
         const bool operation = is_one_of(i, votes) || is_one_of(i, shuffles);
-        if (!open || !(operation || (f && has_operations(e, body, body->match, true, 0))))
+        if (!open || !(operation || (f && has_operations(e, f + 1, body->match, true, 0))))
             continue;
         if (!is_unconditional(i, first))
             leave(e, i, fill("'$x' is at one side of a condition or comma", "x", word_of(i)));
@@ -409,9 +547,11 @@ static void hoist(Expansion *e, Place *p, Token *first, Token *end) {
 static void statement(Expansion *e, Place *p, Token *i, Token *last);
 
 static void inside(Expansion *e, Place *p, Token *i, Token *last) { // what a branch or loop contains
-    const bool wrap = kind(i) != '{' && has_operations(e, i, last, true, 0);
+    const bool wrap = kind(i) != '{' && (e->count || has_operations(e, i, last, true, 0));
     append_text(&e->out, wrap ? "{ " : "");
+    e->since = e->count ? BOTH : 0; // what came before, here or in another iteration, is not known
     statement(e, p, i, last);
+    e->since = e->count ? BOTH : 0;
     append_text(&e->out, wrap ? "} " : "");
 }
 
@@ -421,9 +561,48 @@ static bool is_sync_statement(Token *i, const Token *last) { // cg::sync(block);
     return is_block_sync(i) && i[1].match + 1 == last;
 }
 
+// v[t] += v[t + 1]; All lanes have read before any of them stores.
+static void divide(Expansion *e, Place *p, Token *i, Token *last) {
+    Token *op = i + 1;
+    while (kind(op) == '[')
+        op = op->match + 1;
+    Token *value = op + (kind(op) == '=' || kind(op) == OPERATOR ? 1 : 2);
+    const int n = find_shared(e, i);
+    bool plain = n >= 0 && e->shared[n].is_volatile && op > i + 1 && assigns(op) &&
+                 (kind(op) == '=' || run(op, 1) == 1) && !(accesses(e, value, last) & WRITES);
+    for (Token *t = i + 1; t < op; t++)
+        plain &= !assigns(t);
+    if (!plain) {
+        leave(e, i, "it changes volatile memory in an unknown way");
+        return;
+    }
+    hoist(e, p, i, last);
+    step(e, READS | VOLATILE);
+    const char *target = changed(p, i, op), *text = changed(p, value, last);
+    if (kind(op) != '=')
+        text = fill("$x $op ($y)", "x", target, "op", format("%.*s", kind(op) == OPERATOR ? 2 : 1, op->text),
+                    "y", text);
+    append_filled(&e->out,
+                  "cu_s$k.put(cu_r, cu_x, $y); __syncwarp(); $x = cu_s$k.own(cu_r, cu_x, "
+                  "::cuda_cpu::Type<decltype($y)>{})",
+                  "k", format("%d", ++e->number), "y", text, "x", target);
+    copy(p, &e->out, last, last + 1, true);
+    e->since = WRITES | VOLATILE;
+}
+
 static void statement(Expansion *e, Place *p, Token *i, Token *last) {
-    const bool result = is(i, "return") && p->result;
-    if (!has_operations(e, i, last, false, 0) && !result) {
+    const bool result = is(i, "return") && p->result,
+               control = kind(i) == '{' || is_one_of(i, " if for while do ");
+    const unsigned uses = accesses(e, i, last);
+    if (e->count && (is_sync_statement(i, last) || is_one_of(i, " __syncthreads __syncwarp ")))
+        e->since = 0;
+    for (Token *t = i; t < last && (uses & VOLATILE) && (uses & READS); t++)
+        if (uses != BOTH && is_one_of(t, " for while do "))
+            leave(e, t, "a loop reads volatile memory");
+    if (uses == BOTH && !control && !result) {
+        divide(e, p, i, last);
+    } else if (!has_operations(e, i, last, e->count, 0) && !result && uses != BOTH) {
+        step(e, uses);
         copy(p, &e->out, i, last + 1, true);
     } else if (is_sync_statement(i, last)) {
         append_text(&e->out, "__syncthreads()");
@@ -455,6 +634,7 @@ static void statement(Expansion *e, Place *p, Token *i, Token *last) {
         if (is_one_of(i, statement_words) && !result)
             leave(e, i, "a warp operation is in a switch or an expression");
         hoist(e, p, result ? i + 1 : i, last);
+        step(e, uses);
         if (result && i + 1 < last)
             append_filled(&e->out, "$x = ", "x", p->result);
         copy(p, &e->out, result ? i + 1 : i, last + 1, true);
@@ -487,8 +667,14 @@ bool expand(Unit *u, Text *text) {
             continue;
         Expansion e = {.u = u, .kernel = start - 1, .name = name, .out = empty_text()};
         Place p = {.parameters = open};
-        if (!has_operations(&e, body, body->match, false, 0))
+        const Token *where;
+        if (!has_operations(&e, body, body->match, false, 0) || not_expanded(name, &where))
             continue;
+        add_all_shared(&e, NULL, body, 0);
+        bool any = false;
+        for (size_t n = 0; n < e.count; n++)
+            any |= e.shared[n].is_volatile;
+        e.count = any ? e.count : 0;
         statements(&e, &p, body + 1, body->match);
         if (e.why) {
             left = grow(left, left_count + 1, sizeof *left);

@@ -80,8 +80,16 @@ int main(int argc, char **argv) {
         unit = new_unit(merge(&unit, &for_device), for_device.files->name);
     }
     Text expanded;
-    if ((!only_fibers || explain) && expand(&unit, &expanded))
-        unit = new_unit(expanded, unit.files->name);
+    if ((!only_fibers || explain) && expand(&unit, &expanded)) {
+        // Kernels that cannot be split run with fibers, which need their text as it was.
+        Unit trial = new_unit(expanded, unit.files->name);
+        trial.trial = true;
+        forget_functions();
+        translate(&trial);
+        forget_functions();
+        if (expand(&unit, &expanded))
+            unit = new_unit(expanded, unit.files->name);
+    }
     forget_functions();
     unit.whole_program = whole_program;
     unit.only_fibers = only_fibers || explain;

@@ -585,18 +585,6 @@ static void explain(const Unit *u, const Token *name, const char *how, const Tok
     printf("\n");
 }
 
-// A kernel with warp operations that runs with fibers only
-static void give_to_fibers(Unit *u, const Token *body, Text *start) {
-    append_text(
-        start,
-        " [[maybe_unused]] static constexpr ::cuda_cpu::Single cu_w{}; [[maybe_unused]] static constexpr"
-        " unsigned cu_r = 0, cu_x = 0;");
-    for (const Token *i = body; i < body->match; i++)
-        if (is_lanes(i) && is_barrier(i + 2) && !is(i + 2, "meet"))
-            insert_before(
-                u, i, fill("const ::cuda_cpu::Given<::cuda_cpu::Single> $x(cu_w, false); ", "x", word_of(i)));
-}
-
 // Splits the body of a kernel at its barriers, if it can be. Appends to `start` what stands at its beginning.
 // Returns the parameters by which the body is told which threads to run.
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start) {
@@ -629,9 +617,9 @@ const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token 
     if (!s->why)
         choose_keeping(s);
     explain(u, name, s->why ? "fibers" : "split", s->where, s->why);
-    if (s->why && !u->explain)
-        give_to_fibers(u, body, start);
-    if (s->why || u->explain)
+    if (s->why && u->trial)
+        leave_kernel(name, s->where, s->why);
+    if (s->why || u->explain || u->trial)
         return "";
     bool lanes = s->warps, by_warps = false;
     for (int n = 0; n < s->nodes; n++) {

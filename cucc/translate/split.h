@@ -70,6 +70,7 @@ bool refuse(Split *s, const Token *where, const char *why);
 // variables.c
 void add_parameters(Split *s, Token *open);
 bool add_variables(Split *s, Node *node, Token *last, const Token *end, bool in_header);
+bool assigns(const Token *i);
 char use_of(Split *s, const Variable *v, Token *i);
 Variable *find_variable(Split *s, const Token *name);
 bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const Token **culprit);

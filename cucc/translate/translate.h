@@ -97,6 +97,7 @@ typedef struct {
     size_t capture_count;
     bool only_fibers;   // kernels are not split at their barriers (-f)
     bool explain;       // says which kernels are (-e)
+    bool trial;         // finds out which are
     bool whole_program; // other files cannot use the device functions and variables (-w)
     Text extern_names;  // names declared extern, each with a blank before and after it
 } Unit;
@@ -202,6 +203,7 @@ bool is_quiet(const Token *i, const Token *last, bool *vector);
 bool is_strided(Token *i, Token *last);
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start);
 bool expand(Unit *u, Text *text);
+void leave_kernel(const Token *name, const Token *where, const char *why);
 const char *not_expanded(const Token *name, const Token **where);
 
 // scope.c: the pass over all tokens

@@ -26,7 +26,7 @@ static Token *skip_specifiers(Token *i, Variable *v) {
         Token *attribute = skip_attribute(i); // alignas(16)
         if (attribute != i) {
             i = attribute;
-        } else if (is_one_of(i, " const constexpr static extern __shared__ ")) {
+        } else if (is_one_of(i, " const constexpr static extern __shared__ volatile ")) {
             v->is_const |= is_one_of(i, " const constexpr ");
             v->is_memory |= is(i, "__shared__");
             i++;
@@ -36,7 +36,7 @@ static Token *skip_specifiers(Token *i, Variable *v) {
             typed = numbers = true;
             i++;
         } else if (typed || is_one_of(i, statement_words) ||
-                   is_one_of(i, " volatile decltype typeof __typeof__ ")) {
+                   is_one_of(i, " decltype typeof __typeof__ ")) {
             return typed ? i : NULL;
         } else if (is_one_of(i, " typename struct class union enum ")) {
             i++;
@@ -170,7 +170,7 @@ static bool is_prefix(const Token *i) { // of an operator that may also be binar
     return !is_operand_end(i - 1) || may_be_cast(i - 1);
 }
 
-static bool assigns(const Token *i) { // at an operator after an operand: = += <<= ++
+bool assigns(const Token *i) { // at an operator after an operand: = += <<= ++
     if (kind(i) == '=')
         return true;
     if (kind(i) == OPERATOR)

@@ -38,6 +38,9 @@ template <class W> class Given {
     Given(const Given &) = delete;
 
     template <class T> void put(size_t row, unsigned x, T value) const { ((T *)all + row)[x] = value; }
+    template <class T> std::decay_t<T> own(size_t row, unsigned x, Type<T>) const {
+        return ((std::decay_t<T> *)all + row)[x];
+    }
 
 #define CUDA_CPU_TAKE(name, Operand, own, source)                                                            \
     template <class T>                                                                                       \
