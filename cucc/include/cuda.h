@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver API, apart from modules: a program's kernels are compiled into it here, so there is nothing
- * to load. The calls for modules are declared and return CUDA_ERROR_NOT_SUPPORTED. The linker, virtual
- * memory, arrays and graphs are not declared; docs/limits.md lists what there is.
+ * The driver API. A module is a shared object, which cucc -fatbin writes. The linker, arrays and graphs are
+ * not declared; docs/limits.md lists what there is.
  */
 #pragma once
 #define CUDA_VERSION    13000
@@ -104,7 +103,8 @@ typedef enum CUjit_option_enum {
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     CU_JIT_OPTIMIZATION_LEVEL = 7,
     CU_JIT_TARGET_FROM_CUCONTEXT = 8,
-    CU_JIT_TARGET = 9
+    CU_JIT_TARGET = 9,
+    CU_JIT_LOG_VERBOSE = 12
 } CUjit_option;
 
 #define CU_STREAM_DEFAULT             0x0
@@ -228,7 +228,7 @@ CUresult cuEventQuery(CUevent event);
 CUresult cuEventSynchronize(CUevent event);
 CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end);
 
-// Not supported
+// Modules
 CUresult cuModuleLoad(CUmodule *module, const char *file);
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
@@ -244,6 +244,8 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
                                    unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                                    unsigned int block_z, unsigned int shared_bytes, CUstream stream,
                                    void **arguments);
+CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
+                                          CUoccupancyB2DSize shared_bytes, size_t bytes, int limit);
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
                                                      size_t dynamic_bytes);
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver API on top of the runtime, apart from modules.
+ * The driver API on top of the runtime.
  *
  * A context is a device: contexts of one device share its memory and streams. The context that is
  * current chooses the device of this host thread.
@@ -8,7 +8,13 @@
 #include "operation.h"
 #include <cuda.h>
 
+#include <dlfcn.h>
+#include <fstream>
+#include <iterator>
+#include <link.h>
 #include <set>
+#include <sys/mman.h>
+#undef MAP_FAILED // here it is a part of CUDA_ERROR_MAP_FAILED
 
 struct CUctx_st {
     int device;
@@ -487,7 +493,6 @@ SAME(cuEventQuery, (CUevent event), cudaEventQuery(event))
 SAME(cuEventSynchronize, (CUevent event), cudaEventSynchronize(event))
 SAME(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end),
      cudaEventElapsedTime(milliseconds, start, end))
-#undef SAME
 #undef P
 
 #define SET(bits, T)                                                                                         \
@@ -502,25 +507,127 @@ SET(16, unsigned short)
 SET(32, unsigned)
 #undef SET
 
-// ---- not supported ----
+#ifndef __wasm__
+// ---- modules ----
 
-#define REFUSED(name, ...)                                                                                   \
-    CUresult name(__VA_ARGS__) {                                                                             \
-        return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__,                                                    \
-                      "modules are not supported: kernels are compiled into the program "                    \
-                      "here, launch them with <<<grid, block>>>");                                           \
+// A shared object that `cucc -fatbin` or `-cubin` has written, in memory. It uses the runtime of the program.
+static CUresult load(const char *call, CUmodule *module, const void *image) {
+    const auto *const header = (const ElfW(Ehdr) *)image;
+    if (memcmp(image, ELFMAG, SELFMAG) != 0)
+        return refuse(
+            CUDA_ERROR_INVALID_IMAGE, call,
+            "the image is no code for this machine: cucc -fatbin and -cubin compile a .cu to such code");
+    const auto *const sections = (const ElfW(Shdr) *)((const char *)image + header->e_shoff);
+    const size_t bytes = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+    const int file = memfd_create("module", MFD_CLOEXEC);
+    const std::string path = "/proc/self/fd/" + std::to_string(file);
+    std::ofstream(path, std::ios::binary).write((const char *)image, (std::streamsize)bytes);
+    // The file stays open, so that its name differs from that of the next one: each load makes its own
+    // variables.
+    void *const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return refuse(CUDA_ERROR_INVALID_IMAGE, call, dlerror());
+    const std::lock_guard<TicketLock> lock(launch_lock());
+    const char *const names = (const char *)image + sections[header->e_shstrndx].sh_offset;
+    for (const auto *s = sections; s < sections + header->e_shnum; ++s) {
+        const std::string name = names + s->sh_name;
+        char *const begin = (char *)((struct link_map *)library)->l_addr + s->sh_addr;
+        if (name.compare(0, 5, "cuda_") == 0)
+            add_symbols({begin, begin + s->sh_size, false, name.compare(5, 8, "constant") == 0,
+                         name.find("_ro") == std::string::npos});
     }
-REFUSED(cuModuleLoad, CUmodule *, const char *)
-REFUSED(cuModuleLoadData, CUmodule *, const void *)
-REFUSED(cuModuleLoadDataEx, CUmodule *, const void *, unsigned, CUjit_option *, void **)
-REFUSED(cuModuleLoadFatBinary, CUmodule *, const void *)
-REFUSED(cuModuleUnload, CUmodule)
-REFUSED(cuModuleGetFunction, CUfunction *, CUmodule, const char *)
-REFUSED(cuModuleGetGlobal, CUdeviceptr *, size_t *, CUmodule, const char *)
-REFUSED(cuLaunchKernel, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-        CUstream, void **, void **)
-REFUSED(cuLaunchCooperativeKernel, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-        unsigned, CUstream, void **)
-REFUSED(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *, CUfunction, int, size_t)
+    *module = (CUmodule)library;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuModuleLoadData(CUmodule *module, const void *image) {
+    DRIVER(module, image);
+    return load(__func__, module, image);
+}
+
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned, CUjit_option *, void **) {
+    DRIVER(module, image);
+    return load(__func__, module, image);
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image) {
+    DRIVER(module, image);
+    return load(__func__, module, image);
+}
+
+CUresult cuModuleLoad(CUmodule *module, const char *name) {
+    DRIVER(module, name);
+    std::ifstream file(name, std::ios::binary);
+    if (!file)
+        return refuse(CUDA_ERROR_FILE_NOT_FOUND, __func__, name);
+    std::string image{std::istreambuf_iterator<char>(file), {}};
+    image.resize(std::max(image.size(), sizeof(ElfW(Ehdr))));
+    return load(__func__, module, image.data());
+}
+
+// The code stays where it is, because launches may still refer to it.
+CUresult cuModuleUnload(CUmodule module) {
+    DRIVER(module);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+    DRIVER(function, module, name);
+    *function = (CUfunction)dlsym(module, name);
+    return *function && find_function(__func__, (void *)*function)
+               ? CUDA_SUCCESS
+               : refuse(CUDA_ERROR_NOT_FOUND, __func__, "the module has no kernel of this name");
+}
+
+CUresult cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name) {
+    DRIVER(module, name);
+    Dl_info info;
+    const ElfW(Sym) *symbol = nullptr;
+    void *const address = dlsym(module, name);
+    if (!address || !symbol_section(address) || !dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) ||
+        !symbol)
+        return refuse(CUDA_ERROR_NOT_FOUND, __func__, "the module has no variable of this name");
+    if (pointer)
+        *pointer = (CUdeviceptr)(uintptr_t)address;
+    if (bytes)
+        *bytes = symbol->st_size;
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch(const char *call, CUfunction function, const LaunchConfig &config, void **parameters,
+                       void **extra, bool cooperative) {
+    if (extra)
+        return refuse(CUDA_ERROR_NOT_SUPPORTED, call, "`extra` is not supported: pass `kernelParams`");
+    return code(launch_by_address(call, (const void *)function, config, parameters, cooperative, Site{}));
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                        CUstream stream, void **parameters, void **extra) {
+    DRIVER(function);
+    return launch(__func__, function,
+                  {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream}, parameters,
+                  extra, false);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                   unsigned block_x, unsigned block_y, unsigned block_z,
+                                   unsigned shared_bytes, CUstream stream, void **parameters) {
+    DRIVER(function);
+    return launch(__func__, function,
+                  {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream}, parameters,
+                  nullptr, true);
+}
+
+SAME(cuOccupancyMaxPotentialBlockSize,
+     (int *grid, int *block, CUfunction function, CUoccupancyB2DSize shared, size_t bytes, int limit),
+     cudaOccupancyMaxPotentialBlockSizeVariableSMem(
+         grid, block, (const void *)function, [=](int threads) { return shared ? shared(threads) : bytes; },
+         limit))
+SAME(cuOccupancyMaxActiveBlocksPerMultiprocessor,
+     (int *blocks, CUfunction function, int threads, size_t bytes),
+     cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)function, threads, bytes))
+#undef SAME
+#endif
 
 } // extern "C"

@@ -374,6 +374,7 @@ struct SymbolSection {
     char *begin, *end;
     bool per_device, constant, writable;
 };
+void add_symbols(const SymbolSection &section);
 // The section that contains the address, or null.
 const SymbolSection *symbol_section(const void *address);
 const std::vector<SymbolSection> &symbol_sections();

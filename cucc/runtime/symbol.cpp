@@ -182,7 +182,11 @@ const SymbolSection *symbol_section(const void *address) {
 }
 
 void per_device_variable(void *variable, size_t bytes) {
-    all_sections().push_back({(char *)variable, (char *)variable + bytes, true, false, true});
+    add_symbols({(char *)variable, (char *)variable + bytes, true, false, true});
+}
+
+void add_symbols(const SymbolSection &section) {
+    all_sections().push_back(section);
 }
 
 #ifndef __wasm__

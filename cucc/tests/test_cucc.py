@@ -2,6 +2,7 @@
 """cucc, the compiler driver: nvcc's options, messages, programs of several .cu, __CUDA_ARCH__, old programs."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -48,6 +49,62 @@ def output(tmp_path):
         return done.out + done.err
 
     return output
+
+
+@pytest.mark.parametrize("option, compiler", [("-fatbin", "g++"), ("-cubin", "clang++")])
+def test_modules(write, cucc, output, tmp_path, option, compiler):
+    """Kernels and variables of a module that a program loads twice, and once from a file; the program has a kernel of its name"""
+    if not shutil.which(compiler):
+        pytest.skip(f"needs {compiler}")
+    write(
+        module_cu="""
+__device__ int total = 3;
+__constant__ int step = 1;
+extern "C" __global__ void add(int *x, short n, double d) {
+    __shared__ int all[64];
+    all[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = all[63 - threadIdx.x] + n + (int)d;
+    if (threadIdx.x == 0) total += step;
+}
+""",
+        main_cu="""#include <cuda.h>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+extern "C" __global__ void add(int *x) { *x = -1; }
+#define OK(call) if (int error = call) { std::cout << #call << " " << error << "\\n"; return 1; }
+int main(int count, char **arguments) {
+    CUdevice device; CUcontext context; CUmodule modules[3]; CUdeviceptr x, total; int size, y[64], many, block; size_t bytes;
+    OK(cuInit(0)); OK(cuDeviceGet(&device, 0)); OK(cuCtxCreate(&context, 0, device));
+    std::ifstream file(arguments[1], std::ios::binary);
+    std::string image{std::istreambuf_iterator<char>(file), {}};
+    OK(cuModuleLoadData(&modules[0], image.data())); OK(cuModuleLoadDataEx(&modules[1], image.data(), 0, 0, 0));
+    image.clear();
+    OK(cuModuleLoad(&modules[2], arguments[1]));
+    OK(cuMemAlloc(&x, sizeof y)); OK(cuMemsetD32(x, 5, 64));
+    for (int i = 0; i < 6; i++) {
+        short n = 2; double d = 10; void *parameters[] = {&x, &n, &d}; CUfunction add; CUmodule module = modules[i < 3 ? 0 : i % 2];
+        OK(cuModuleGetFunction(&add, module, "add"));
+        OK(cuOccupancyMaxPotentialBlockSize(&many, &block, add, nullptr, 0, 0));
+        OK(cuLaunchKernel(add, 1, 1, 1, 64, 1, 1, 0, nullptr, parameters, nullptr));
+    }
+    OK(cuMemcpyDtoH(y, x, sizeof y));
+    std::cout << y[0] << y[63] << (block > 63);
+    for (CUmodule m : modules) {
+        OK(cuModuleGetGlobal(&total, &bytes, m, "total")); OK(cuMemcpyDtoH(&size, total, bytes));
+        std::cout << " " << size;
+    }
+    OK(cuModuleGetGlobal(&total, &bytes, modules[1], "step")); OK(cuMemsetD32(total, 7, 1));
+    CUfunction none; std::cout << " " << cuModuleGetFunction(&none, modules[0], "printf") << cuModuleGetGlobal(&total, &bytes, modules[0], "add");
+    OK(cuModuleUnload(modules[1]));
+}
+""",
+    )
+    cucc("-ccbin", compiler, option, "module.cu", "-o", "module.image")
+    cucc("-ccbin", compiler, "main.cu", "-o", "program", "-lcuda")
+    done = tools.execute(tmp_path / "program", "module.image", cwd=tmp_path)
+    assert (done.status, done.out) == (0, "77771 7 5 3 500500"), str(done)
 
 
 def test_every_declared_function_links(cucc, output, tmp_path):
