@@ -540,20 +540,15 @@ static CUresult load(const char *call, CUmodule *module, const void *image) {
     return CUDA_SUCCESS;
 }
 
-CUresult cuModuleLoadData(CUmodule *module, const void *image) {
-    DRIVER(module, image);
-    return load(__func__, module, image);
-}
-
-CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned, CUjit_option *, void **) {
-    DRIVER(module, image);
-    return load(__func__, module, image);
-}
-
-CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image) {
-    DRIVER(module, image);
-    return load(__func__, module, image);
-}
+#define LOAD(name, ...)                                                                                      \
+    CUresult name(CUmodule *module, const void *image, ##__VA_ARGS__) {                                      \
+        DRIVER(module, image);                                                                               \
+        return load(__func__, module, image);                                                                \
+    }
+LOAD(cuModuleLoadData)
+LOAD(cuModuleLoadDataEx, unsigned, CUjit_option *, void **)
+LOAD(cuModuleLoadFatBinary)
+#undef LOAD
 
 CUresult cuModuleLoad(CUmodule *module, const char *name) {
     DRIVER(module, name);
@@ -581,44 +576,28 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 
 CUresult cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name) {
     DRIVER(module, name);
-    Dl_info info;
-    const ElfW(Sym) *symbol = nullptr;
-    void *const address = dlsym(module, name);
-    if (!address || !symbol_section(address) || !dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) ||
-        !symbol)
-        return refuse(CUDA_ERROR_NOT_FOUND, __func__, "the module has no variable of this name");
-    if (pointer)
-        *pointer = (CUdeviceptr)(uintptr_t)address;
-    if (bytes)
-        *bytes = symbol->st_size;
-    return CUDA_SUCCESS;
-}
-
-static CUresult launch(const char *call, CUfunction function, const LaunchConfig &config, void **parameters,
-                       void **extra, bool cooperative) {
-    if (extra)
-        return refuse(CUDA_ERROR_NOT_SUPPORTED, call, "`extra` is not supported: pass `kernelParams`");
-    return code(launch_by_address(call, (const void *)function, config, parameters, cooperative, Site{}));
+    size_t size = 0;
+    void *const address = find_variable(name, &size, module);
+    store(pointer, (CUdeviceptr)(uintptr_t)address);
+    store(bytes, size);
+    return address ? CUDA_SUCCESS : refuse(CUDA_ERROR_NOT_FOUND, __func__, "the module has no such variable");
 }
 
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                         CUstream stream, void **parameters, void **extra) {
     DRIVER(function);
-    return launch(__func__, function,
-                  {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream}, parameters,
-                  extra, false);
+    if (extra)
+        return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__, "`extra` is not supported: pass `kernelParams`");
+    return code(cudaLaunchKernel((const void *)function, {grid_x, grid_y, grid_z},
+                                 {block_x, block_y, block_z}, parameters, shared_bytes, stream));
 }
 
-CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                                   unsigned block_x, unsigned block_y, unsigned block_z,
-                                   unsigned shared_bytes, CUstream stream, void **parameters) {
-    DRIVER(function);
-    return launch(__func__, function,
-                  {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream}, parameters,
-                  nullptr, true);
-}
-
+SAME(cuLaunchCooperativeKernel,
+     (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+      unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters),
+     cudaLaunchCooperativeKernel((const void *)function, {grid_x, grid_y, grid_z},
+                                 {block_x, block_y, block_z}, parameters, shared_bytes, stream))
 SAME(cuOccupancyMaxPotentialBlockSize,
      (int *grid, int *block, CUfunction function, CUoccupancyB2DSize shared, size_t bytes, int limit),
      cudaOccupancyMaxPotentialBlockSizeVariableSMem(

@@ -211,15 +211,16 @@ static void *in_symbol_table(const char *name, size_t *bytes) {
     return nullptr;
 }
 
-void *find_variable(const char *name, size_t *bytes) {
+void *find_variable(const char *name, size_t *bytes, void *library) {
     Dl_info info;
     const ElfW(Sym) *symbol = nullptr;
-    void *const address = dlsym(RTLD_DEFAULT, name);
-    if (!address) {
+    void *const address = dlsym(library, name);
+    if (!address && !library) {
         void *const found = in_symbol_table(name, bytes);
         return found && symbol_section(found) ? found : nullptr;
     }
-    if (!symbol_section(address) || !dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+    if (!address || !symbol_section(address) || !dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) ||
+        !symbol)
         return nullptr;
     *bytes = symbol->st_size;
     return address;

@@ -337,7 +337,7 @@ cudaError_t copy_symbol(const char *call, bool to_symbol, const void *symbol, si
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size);
 // Finds a __device__ or __constant__ variable by its name; returns null if there is none. Static variables
 // cannot be found.
-void *find_variable(const char *name, size_t *bytes);
+void *find_variable(const char *name, size_t *bytes, void *library = nullptr);
 // Gives each device its own value of a host variable. Called before main.
 void per_device_variable(void *variable, size_t bytes);
 // The number of bytes from a pointer to the end of its allocation; 0 if it is in no allocation.
