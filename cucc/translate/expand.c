@@ -36,6 +36,11 @@ typedef struct Place {
     size_t count;
 } Place;
 
+typedef struct { // a pointer or an array that may be shared memory
+    const Token *name;
+    bool is_volatile, is_memory; // is_memory: certainly
+} Shared;
+
 typedef struct {
     Unit *u;
     Token *kernel; // the token before the declaration
@@ -44,14 +49,10 @@ typedef struct {
     int number;
     const Token *where; // because of which the kernel cannot be expanded
     const char *why;
-    // Pointers and arrays that may be shared memory, if the kernel uses some through `volatile`; and how they
-    // were accessed since threads last waited for each other
-    struct {
-        const Token *name;
-        bool is_volatile, is_memory; // is_memory: certainly of the block
-    } * shared;
+    Shared *shared; // known so far
     size_t count;
-    unsigned since;
+    bool any;       // of them is volatile
+    unsigned since; // how they were accessed since threads last waited for each other
 } Expansion;
 
 enum { READS = 1, WRITES = 2, VOLATILE = 4, BOTH = READS | WRITES | VOLATILE };
@@ -181,91 +182,54 @@ static bool has_operations(Expansion *e, Token *i, const Token *last, bool barri
 
 // ---- volatile ----
 
-static int find_shared(const Expansion *e, const Token *name) {
-    for (int n = (int)e->count - 1; n >= 0 && !is_member(name); n--)
+static const Shared *find_shared(const Expansion *e, const Token *name) {
+    for (size_t n = e->count; n-- > 0 && !is_member(name);)
         if (same_word(e->shared[n].name, name))
-            return n;
-    return -1;
+            return &e->shared[n];
+    return NULL;
 }
 
-static bool is_shared_memory(const Expansion *e, const Token *i,
-                             const Token *end) { // the address that begins here
-    i += kind(i) == '&';
-    const int n = i < end ? find_shared(e, i) : -1;
-    return n >= 0 && e->shared[n].is_memory;
+static bool is_shared_memory(const Expansion *e, const Token *address) {
+    const Shared *known = find_shared(e, address + (kind(address) == '&'));
+    return known && known->is_memory;
 }
 
-static void add_shared(Expansion *e, const Token *name, const Token *from, bool is_memory) {
-    e->shared = grow(e->shared, e->count + 1, sizeof *e->shared);
-    bool any = false;
-    for (; from < name; from++)
-        any |= is_volatile(from);
-    if (any && !is_memory)
+// A variable that is declared from token `from` on. `value`: where its initial value begins, or null
+static void add_shared(Expansion *e, const Token *from, const Token *name, const Token *value) {
+    Shared one = {name, false, value && is_shared_memory(e, value)};
+    bool points = kind(name + 1) == '[';
+    for (; from < name; from++) {
+        one.is_volatile |= is_volatile(from);
+        one.is_memory |= is(from, "__shared__");
+        points |= kind(from) == '*' || kind(from) == '&';
+    }
+    if (one.is_volatile && !one.is_memory)
         leave(e, name, "it is not known whether what is volatile is shared memory");
-    e->shared[e->count].name = name;
-    e->shared[e->count].is_volatile = any;
-    e->shared[e->count++].is_memory = is_memory;
-}
-
-// Finds the pointers and arrays of a kernel and of the functions that it calls. `parameters`: of such a
-// function
-static void add_all_shared(Expansion *e, Token *parameters, Token *body, int depth) {
-    Token *known = NULL, *close = parameters ? parameters->match : NULL;
-    for (Token *i = parameters, *x = i; i < close; i = next_comma(x, close)) {
-        bool is_pack, may_be_unused, points = false;
-        Token *place, *from = ++i;
-        x = parameter_name(i, close, &place, &is_pack, &may_be_unused);
-        for (x = x ? x : place; i < x; i++)
-            points |= kind(i) == '*' || kind(i) == '&' || is(i, "volatile");
-        if (points || kind(x + 1) == '[') // expand_call looks whether the argument is shared memory
-            add_shared(e, x, from, true);
-    }
-    Split *probe = grow(NULL, 1, sizeof *probe);
-    for (Token *i = body + 1; i < body->match; i++) {
-        Node node = {.first = i};
-        probe->u = e->u;
-        probe->count = 0;
-        if (strchr("{};", kind(i - 1)) && add_variables(probe, &node, statement_end(i), body->match, false))
-            for (int n = 0; n < probe->count; n++) {
-                const Variable *v = &probe->variables[n];
-                const bool is_memory = v->is_memory || (v->is_pointer && v->init && kind(v->init) == '=' &&
-                                                        is_shared_memory(e, v->init + 1, v->after));
-                for (Token *t = v->specifiers; t < v->specifiers_end; t++)
-                    known = is(t, "volatile") ? t : known;
-                if (v->is_memory || v->is_pointer || v->is_reference || v->is_array || known >= v->specifiers)
-                    add_shared(e, v->name, v->specifiers, is_memory);
-            }
-        if (is_volatile(i) && i != known)
-            leave(e, i, "'volatile' is not in the declaration of a pointer or an array");
-        Token *f = call_of(i) && depth < 8 ? only_function(e->u, i) : NULL,
-              *its = f ? find_body(f + 1) : NULL;
-        if (f && has_operations(e, f + 1, its->match, true, 0))
-            add_all_shared(e, f + 1, its, depth + 1);
-    }
-    free(probe);
+    e->since = one.is_volatile && !e->any ? BOTH : e->since; // what came before is not known
+    e->any |= one.is_volatile;
+    e->shared = grow(e->shared, e->count + 1, sizeof one);
+    e->shared[e->count] = one;
+    e->count += points || one.is_volatile || one.is_memory;
 }
 
 // How the tokens access what may be shared memory
 static unsigned accesses(Expansion *e, Token *i, const Token *last) {
     unsigned found = 0;
-    for (; i <= last && e->count; i++) {
-        const int n = find_shared(e, i);
-        if (n < 0 || e->shared[n].name == i)
+    for (; i <= last && e->any; i++) {
+        const Shared *known = find_shared(e, i);
+        if (!known || known->name == i)
             continue;
         Token *after = i + 1, *open = enclosing(i), *f;
         while (kind(after) == '[')
             after = after->match + 1;
-        const bool whole = after == i + 1 && strchr(",)", kind(after)), address = kind(i - 1) == '&';
+        const bool whole = after == i + 1 && strchr(",)", kind(after));
         if (whole && kind(open) == '(' && (f = only_function(e->u, open - 1)) && find_body(f + 1) &&
             has_operations(e, f + 1, find_body(f + 1)->match, true, 0))
             continue; // an argument of a function that is expanded
-        const bool writes = kind(after) == '=' && after > i + 1,
-                   changes =
-                       whole || assigns(after) || (address && !ends_expression(i - 2)) || run(i - 1, -1) == 2;
-        found |= (writes    ? WRITES
-                  : changes ? READS | WRITES
-                            : READS) |
-                 (e->shared[n].is_volatile ? VOLATILE : 0);
+        const bool changes =
+            whole || assigns(after) || (kind(i - 1) == '&' && !ends_expression(i - 2)) || run(i - 1, -1) == 2;
+        found |= kind(after) == '=' && after > i + 1 ? WRITES : changes ? READS | WRITES : READS;
+        found |= known->is_volatile ? VOLATILE : 0;
     }
     return found;
 }
@@ -422,24 +386,29 @@ static bool take_template(Place *p, Place *f, Token *list, Token *name, Token *o
     return end;
 }
 
-static void rename_variables(Expansion *e, Place *f, Token *body) {
+// Finds the variables of a kernel, or of the function f, in which they get other names.
+static void find_variables(Expansion *e, Place *f, Token *body) {
     Split *probe = grow(NULL, 1, sizeof *probe);
+    const Token *end = body;
     for (Token *i = body + 1; i < body->match; i++) {
-        if (!strchr("{};", kind(i - 1)) && !(kind(i - 1) == '(' && is(i - 2, "for")))
-            continue;
         Node node = {.first = i};
         probe->u = e->u;
         probe->count = 0;
-        if (!add_variables(probe, &node, statement_end(i), body->match, false))
-            continue;
+        if (strchr("{};", kind(i - 1)) || (kind(i - 1) == '(' && is(i - 2, "for")))
+            add_variables(probe, &node, statement_end(i), body->match, false);
         for (int n = 0; n < probe->count; n++) {
             const Variable *v = &probe->variables[n];
+            end = v->specifiers_end;
+            add_shared(e, v->specifiers, v->name, v->is_pointer && v->init ? v->init + 1 : NULL);
             const bool plain =
                 v->from == v->name && !v->is_array && !v->is_auto && !is(v->specifiers, "const");
-            change(f, (Change){v->name, NULL,
-                               fill("cu_$k$x", "k", format("%d", e->number), "x", word_of(v->name)),
-                               plain ? changed(f, v->specifiers, v->specifiers_end) : NULL});
+            if (f)
+                change(f, (Change){v->name, NULL,
+                                   fill("cu_$k$x", "k", format("%d", e->number), "x", word_of(v->name)),
+                                   plain ? changed(f, v->specifiers, v->specifiers_end) : NULL});
         }
+        if (is_volatile(i) && i > end)
+            leave(e, i, "'volatile' is not in the declaration of a pointer or an array");
     }
     free(probe);
 }
@@ -487,10 +456,9 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
         if (!x || is_pack || argument >= open->match || kind(x + 1) == '[' || kind(x + 1) == '=')
             return false;
         const char *value = changed(p, argument, stop);
-        const int shared = find_shared(e, x);
-        if (shared >= 0 && e->shared[shared].is_volatile && !is_shared_memory(e, argument, stop))
-            return false;
-        bool same = shared >= 0 && e->shared[shared].is_volatile && stop == argument + 1;
+        add_shared(e, t, x, argument);
+        const Shared *known = find_shared(e, x);
+        bool same = known && known->name == x && known->is_volatile && stop == argument + 1;
         for (Token *u = body; u < body->match; u++)
             same &= !same_word(u, x) || !(assigns(u + 1) || run(u - 1, -1) == 2 || kind(u - 1) == '&');
         if (same) { // one array, not a pointer for each thread
@@ -511,7 +479,7 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
         t = next;
         argument = stop + 1;
     }
-    rename_variables(e, &f, body);
+    find_variables(e, &f, body);
     const char *line = body->file->is_input ? "" : "\n# $line \"$file\"\n";
     append_filled(&e->out, line, "line", format("%u", (unsigned)body[1].line), "file",
                   format("%.*s", (int)body->file->length, body->file->name));
@@ -547,11 +515,11 @@ static void hoist(Expansion *e, Place *p, Token *first, Token *end) {
 static void statement(Expansion *e, Place *p, Token *i, Token *last);
 
 static void inside(Expansion *e, Place *p, Token *i, Token *last) { // what a branch or loop contains
-    const bool wrap = kind(i) != '{' && (e->count || has_operations(e, i, last, true, 0));
+    const bool wrap = kind(i) != '{' && (e->any || has_operations(e, i, last, true, 0));
     append_text(&e->out, wrap ? "{ " : "");
-    e->since = e->count ? BOTH : 0; // what came before, here or in another iteration, is not known
+    e->since = e->any ? BOTH : 0; // what came before, here or in another iteration, is not known
     statement(e, p, i, last);
-    e->since = e->count ? BOTH : 0;
+    e->since = e->any ? BOTH : 0;
     append_text(&e->out, wrap ? "} " : "");
 }
 
@@ -567,8 +535,8 @@ static void divide(Expansion *e, Place *p, Token *i, Token *last) {
     while (kind(op) == '[')
         op = op->match + 1;
     Token *value = op + (kind(op) == '=' || kind(op) == OPERATOR ? 1 : 2);
-    const int n = find_shared(e, i);
-    bool plain = n >= 0 && e->shared[n].is_volatile && op > i + 1 && assigns(op) &&
+    const Shared *known = find_shared(e, i);
+    bool plain = known && known->is_volatile && op > i + 1 && assigns(op) &&
                  (kind(op) == '=' || run(op, 1) == 1) && !(accesses(e, value, last) & WRITES);
     for (Token *t = i + 1; t < op; t++)
         plain &= !assigns(t);
@@ -594,14 +562,14 @@ static void statement(Expansion *e, Place *p, Token *i, Token *last) {
     const bool result = is(i, "return") && p->result,
                control = kind(i) == '{' || is_one_of(i, " if for while do ");
     const unsigned uses = accesses(e, i, last);
-    if (e->count && (is_sync_statement(i, last) || is_one_of(i, " __syncthreads __syncwarp ")))
+    if (e->any && (is_sync_statement(i, last) || is_one_of(i, " __syncthreads __syncwarp ")))
         e->since = 0;
     for (Token *t = i; t < last && (uses & VOLATILE) && (uses & READS); t++)
         if (uses != BOTH && is_one_of(t, " for while do "))
             leave(e, t, "a loop reads volatile memory");
     if (uses == BOTH && !control && !result) {
         divide(e, p, i, last);
-    } else if (!has_operations(e, i, last, e->count, 0) && !result && uses != BOTH) {
+    } else if (!has_operations(e, i, last, e->any, 0) && !result && uses != BOTH) {
         step(e, uses);
         copy(p, &e->out, i, last + 1, true);
     } else if (is_sync_statement(i, last)) {
@@ -670,15 +638,10 @@ bool expand(Unit *u, Text *text) {
         const Token *where;
         if (!has_operations(&e, body, body->match, false, 0) || not_expanded(name, &where))
             continue;
-        add_all_shared(&e, NULL, body, 0);
-        bool any = false;
-        for (size_t n = 0; n < e.count; n++)
-            any |= e.shared[n].is_volatile;
-        e.count = any ? e.count : 0;
+        find_variables(&e, NULL, body);
         statements(&e, &p, body + 1, body->match);
         if (e.why) {
-            left = grow(left, left_count + 1, sizeof *left);
-            left[left_count++] = e;
+            leave_kernel(name, e.where, e.why);
             continue;
         }
         append(text, done, (size_t)(body[1].text - done));
