@@ -533,8 +533,9 @@ static CUresult load(const char *call, CUmodule *module, const void *image) {
         const std::string name = names + s->sh_name;
         char *const begin = (char *)((struct link_map *)library)->l_addr + s->sh_addr;
         if (name.compare(0, 5, "cuda_") == 0)
-            add_symbols({begin, begin + s->sh_size, false, name.compare(5, 8, "constant") == 0,
-                         name.find("_ro") == std::string::npos});
+            symbol_sections().push_back({begin, begin + s->sh_size, false,
+                                         name.compare(5, 8, "constant") == 0,
+                                         name.find("_ro") == std::string::npos});
     }
     *module = (CUmodule)library;
     return CUDA_SUCCESS;

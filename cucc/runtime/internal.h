@@ -374,10 +374,9 @@ struct SymbolSection {
     char *begin, *end;
     bool per_device, constant, writable;
 };
-void add_symbols(const SymbolSection &section);
 // The section that contains the address, or null.
 const SymbolSection *symbol_section(const void *address);
-const std::vector<SymbolSection> &symbol_sections();
+std::vector<SymbolSection> &symbol_sections();
 
 // If one of the addresses is a symbol, loads the symbols of the current device. Holds launch_lock as long as
 // it exists.

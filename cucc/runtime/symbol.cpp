@@ -126,7 +126,7 @@ const SymbolSection *check_symbol(const char *call, const void *symbol, size_t s
 
 } // namespace
 
-const std::vector<SymbolSection> &symbol_sections() {
+std::vector<SymbolSection> &symbol_sections() {
     return all_sections();
 }
 
@@ -182,11 +182,7 @@ const SymbolSection *symbol_section(const void *address) {
 }
 
 void per_device_variable(void *variable, size_t bytes) {
-    add_symbols({(char *)variable, (char *)variable + bytes, true, false, true});
-}
-
-void add_symbols(const SymbolSection &section) {
-    all_sections().push_back(section);
+    all_sections().push_back({(char *)variable, (char *)variable + bytes, true, false, true});
 }
 
 #ifndef __wasm__

@@ -98,7 +98,7 @@ class Generator:
             f"{x} += warp_sum<unsigned>({value});",
             # lanes in lockstep
             f"{{ volatile unsigned *{name} = cache; {name}[rank] = {value}; {x} ^= {name}[rank ^ {pick([1, 24])}];\n"
-            f"{name}[rank] {pick(['=', '+=', '^='])} {name}[rank ^ {pick([2, 31])}] * 3; {x} += {name}[rank ^ 5]; }}",
+            f"{name}[rank] {pick(['=', '+=', '^='])} {name}[rank ^ {pick([2, 31])}] * 3; {x} += __shfl_xor_sync({mask}, 1 + {name}[rank ^ 5], 1); }}",
             f"{first} {{ {x} += warp_sum<unsigned>({x} * 3); __syncwarp(); {x}++; }}",
             f"{{ int {name} = threadIdx.x / 32; if ({name} == 1) {x} ^= {shuffle}; else {x}++; }}",
             f"{x} += __popc(__ballot_sync({mask}, ({value}) >> (n & 3) & 1)) + __all_sync({mask}, {x} & 8);",

@@ -278,7 +278,7 @@ bool functions_know_thread(const Unit *u) {
             is_one_of(i, " threadIdx thread_rank this_thread_block asm __asm__ ") && !is_expanded(i))
             known = 1;
     }
-    return known = known > 0;
+    return (known = known > 0);
 }
 
 static bool is_atomic(const Token *i) {

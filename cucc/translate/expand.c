@@ -9,9 +9,7 @@
  *     cg::sync(block);                        __syncthreads();
  *     y = block_sum(x);                       float cu_c3; { float cu_3x = x; … cu_c3 = cu_3x; } y = cu_c3;
  *
- * Accesses of shared memory through `volatile`, by which lanes in lockstep exchange values, become accesses
- * without `volatile`, with waits wherever reads meet writes:
- *
+ * Accesses of shared memory through `volatile`, by which lanes in lockstep exchange values, become others:
  *     v[t] += v[t + 1];                   ->  cu_s4.put(cu_r, cu_x, v[t] + (v[t + 1])); __syncwarp();
  *                                             v[t] = cu_s4.own(cu_r, cu_x, …<decltype(v[t] + (v[t + 1]))>{});
  *     x = v[t];                               __syncwarp(); x = v[t];
@@ -220,14 +218,14 @@ static unsigned accesses(Expansion *e, Token *i, const Token *last) {
         if (!known || known->name == i)
             continue;
         Token *after = i + 1, *open = enclosing(i), *f;
-        while (kind(after) == '[')
-            after = after->match + 1;
-        const bool whole = after == i + 1 && strchr(",)", kind(after));
-        if (whole && kind(open) == '(' && (f = only_function(e->u, open - 1)) && find_body(f + 1) &&
+        while (kind(after) == '[' || kind(after) == '.' || kind(after) == ARROW)
+            after = kind(after) == '[' ? after->match + 1 : after + 2;
+        const bool address = after == i + 1 && kind(open) == '('; // f(x), *(x + 3), or only perhaps
+        if (address && (f = only_function(e->u, open - 1)) && find_body(f + 1) &&
             has_operations(e, f + 1, find_body(f + 1)->match, true, 0))
             continue; // an argument of a function that is expanded
-        const bool changes =
-            whole || assigns(after) || (kind(i - 1) == '&' && !ends_expression(i - 2)) || run(i - 1, -1) == 2;
+        const bool changes = address || assigns(after) || kind(after) == '(' ||
+                             (kind(i - 1) == '&' && !ends_expression(i - 2)) || run(i - 1, -1) == 2;
         found |= kind(after) == '=' && after > i + 1 ? WRITES : changes ? READS | WRITES : READS;
         found |= known->is_volatile ? VOLATILE : 0;
     }
@@ -394,8 +392,9 @@ static void find_variables(Expansion *e, Place *f, Token *body) {
         Node node = {.first = i};
         probe->u = e->u;
         probe->count = 0;
-        if (strchr("{};", kind(i - 1)) || (kind(i - 1) == '(' && is(i - 2, "for")))
-            add_variables(probe, &node, statement_end(i), body->match, false);
+        if ((strchr("{};", kind(i - 1)) || (kind(i - 1) == '(' && is(i - 2, "for"))) &&
+            !add_variables(probe, &node, statement_end(i), body->match, false))
+            probe->count = 0;
         for (int n = 0; n < probe->count; n++) {
             const Variable *v = &probe->variables[n];
             end = v->specifiers_end;
@@ -544,6 +543,7 @@ static void divide(Expansion *e, Place *p, Token *i, Token *last) {
         leave(e, i, "it changes volatile memory in an unknown way");
         return;
     }
+    step(e, READS | VOLATILE); // and again, because hoist may write
     hoist(e, p, i, last);
     step(e, READS | VOLATILE);
     const char *target = changed(p, i, op), *text = changed(p, value, last);
@@ -567,7 +567,7 @@ static void statement(Expansion *e, Place *p, Token *i, Token *last) {
     for (Token *t = i; t < last && (uses & VOLATILE) && (uses & READS); t++)
         if (uses != BOTH && is_one_of(t, " for while do "))
             leave(e, t, "a loop reads volatile memory");
-    if (uses == BOTH && !control && !result) {
+    if (uses == BOTH && !control) {
         divide(e, p, i, last);
     } else if (!has_operations(e, i, last, e->any, 0) && !result && uses != BOTH) {
         step(e, uses);
@@ -581,6 +581,7 @@ static void statement(Expansion *e, Place *p, Token *i, Token *last) {
         copy(p, &e->out, i->match, i->match + 1, true);
     } else if (is_one_of(i, " if for while ")) {
         Token *open = i + 1 + is(i + 1, "constexpr"), *body = open->match + 1, *end = last_of(body);
+        step(e, accesses(e, open, open->match));
         if (is(i, "if"))
             hoist(e, p, open + 1, open->match);
         if (!is(i, "if") && has_operations(e, open, open->match, true, 0))
@@ -601,6 +602,7 @@ static void statement(Expansion *e, Place *p, Token *i, Token *last) {
     } else {
         if (is_one_of(i, statement_words) && !result)
             leave(e, i, "a warp operation is in a switch or an expression");
+        step(e, uses);
         hoist(e, p, result ? i + 1 : i, last);
         step(e, uses);
         if (result && i + 1 < last)
