@@ -53,7 +53,7 @@ def output(tmp_path):
 
 @pytest.mark.parametrize("option, compiler", [("-fatbin", "g++"), ("-cubin", "clang++")])
 def test_modules(write, cucc, tmp_path, option, compiler):
-    """A module that a program loads twice, with a kernel of the program's name"""
+    """A module that a program loads twice, with names of the program"""
     if not shutil.which(compiler):
         pytest.skip(f"needs {compiler}")
     write(
@@ -70,8 +70,8 @@ extern "C" __global__ void add(int *x, short n, double d) {
         main_cu="""#include <cuda.h>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
-extern "C" __global__ void add(int *x) { *x = -1; }
+int total;
+extern "C" __global__ void add(int *x, short, double) { *x = -1; }
 int main(int, char **arguments) {
     CUcontext context; CUmodule modules[2]; CUfunction f; CUdeviceptr x, total; int size, y[64]; size_t bytes;
     std::ifstream file(arguments[1], std::ios::binary);
