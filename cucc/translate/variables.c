@@ -35,8 +35,7 @@ static Token *skip_specifiers(Token *i, Variable *v) {
             v->is_integer &= is_one_of(i, integer_words);
             typed = numbers = true;
             i++;
-        } else if (typed || is_one_of(i, statement_words) ||
-                   is_one_of(i, " decltype typeof __typeof__ ")) {
+        } else if (typed || is_one_of(i, statement_words) || is_one_of(i, " decltype typeof __typeof__ ")) {
             return typed ? i : NULL;
         } else if (is_one_of(i, " typename struct class union enum ")) {
             i++;
