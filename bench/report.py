@@ -5,7 +5,7 @@ ladders on a device.
   report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes RESULTS/<device>.md: all sizes and kinds of data, then
                       each topic with its plot
   report.py --summary the table of docs/performance.md: one row for each topic
-  report.py --results what bench/results/README.md has of the machine LADDERS below, which is also in its RESULTS/<device>.md
+  report.py --results what bench/results/README.md has of MACHINES below, which is also in their RESULTS/<device>.md
 Plots need matplotlib."""
 import importlib
 import os
@@ -29,8 +29,8 @@ from results import (
 )
 from results import times, topic, write
 
-LADDERS = "nvidia-h100-80gb-hbm3"  # the machine whose ladders the documents show
-RECORDED = "nvidia-h200"  # that of scaling and of then and now
+RECORDED = "nvidia-h200"  # the machine that the documents show
+MACHINES = RECORDED, "nvidia-h100-80gb-hbm3"  # and one with two GPUs, for the ladders that the first has not run
 SPEEDUPS = "speedup"  # the name of the plot of README.md, beside the folders of the ladders' plots
 LIMIT = (
     "The limit is a part of the work that every solution must do (a read, a copy, arithmetic, the launch of a kernel), timed alone at "
@@ -170,7 +170,7 @@ def summary(found):
 
 def details(found):
     """A plot and the table of the largest size for each topic."""
-    parts, name = ["## By topic"], slug(found["device"])
+    parts, name = [f"## By topic: {found['device']}"], slug(found["device"])
     for program, block in found["programs"].items():
         measured_on = conditions(found["device"], [block])
         parts.append(f"### {topic(program)}\n\n[{program}](../../{program}.cu); {measured_on}.")
@@ -225,18 +225,25 @@ def draw(results):
         for program, block in found["programs"].items():
             if not draw_plot(name, program, block["rows"], "draw", program, block["rows"]):
                 return
-    rows = speedups(results[LADDERS]) if LADDERS in results else []
+    rows = speedups(results[RECORDED]) if RECORDED in results else []
     if rows:
-        title = f"The fastest rung of each ladder, {results[LADDERS]['device']}"
+        title = f"The fastest rung of each ladder, {results[RECORDED]['device']}"
         words = ", ".join(f"{name} {times(value)}" for name, value in rows)
-        draw_plot(LADDERS, SPEEDUPS, rows, "draw_speedups", title, rows, f"Times as fast: {words}.")
+        draw_plot(RECORDED, SPEEDUPS, rows, "draw_speedups", title, rows, f"Times as fast: {words}.")
 
 
 def recorded_part(*parts):
-    """A function that returns these parts of the machine LADDERS, or nothing."""
-    return lambda: "\n\n".join(
-        part(found[LADDERS]) for found in [recorded.load()] if LADDERS in found for part in parts
-    )
+    """A function that returns these parts of the records of MACHINES, each program from the first one that has it."""
+
+    def text():
+        results, known, texts = recorded.load(), set(), []
+        for found in [results[name] for name in MACHINES if name in results]:
+            new = {p: block for p, block in found["programs"].items() if p not in known}
+            known |= {*new}
+            texts += [part({**found, "programs": new}) for part in parts]
+        return "\n\n".join(filter(None, texts))
+
+    return text
 
 
 def main():

@@ -456,16 +456,17 @@ def test_plots(bench):
 
 def test_recorded_plots_are_fresh():
     """Each recorded program has a plot, drawn from its present rows by the present plots.py."""
-    for program, block in results.load()[report.LADDERS]["programs"].items():
-        assert results.plot(report.LADDERS, program, block["rows"]), f"{program}: run make docs"
-    rows = report.speedups(results.load()[report.LADDERS])
-    assert len(rows) >= 18 and results.plot(report.LADDERS, report.SPEEDUPS, rows), "run make docs"
+    for name in report.MACHINES:
+        for program, block in results.load()[name]["programs"].items():
+            assert results.plot(name, program, block["rows"]), f"{name}, {program}: run make docs"
+    rows = report.speedups(results.load()[report.RECORDED])
+    assert len(rows) >= 16 and results.plot(report.RECORDED, report.SPEEDUPS, rows), "run make docs"
 
 
 @browser.needs_browser
 def test_the_labels_of_a_plot_stay_inside(tmp_path):
     """All texts of the recorded plots, on a phone of 390 pixels"""
-    plots = [path.read_text() for path in sorted((ROOT / "bench/results" / report.LADDERS).rglob("*.svg"))]
+    plots = [path.read_text() for path in sorted((ROOT / "bench/results").rglob("*.svg"))]
     style = "<style>svg { display: block; width: 390px; height: auto }</style>"
     page = style + "".join(svg[svg.index("<svg") :] for svg in plots)
     outside = browser.evaluate(

@@ -116,6 +116,11 @@ inline cublasStatus_t gemm_ex(const char *call, cublasHandle_t handle, cublasOpe
                            half ? CUDA_R_16F : CUDA_R_32F);
 }
 
+inline bool in_double(cudaDataType a, cudaDataType b, cudaDataType c, Compute compute) {
+    return a == CUDA_R_64F && b == a && c == a &&
+           (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC);
+}
+
 } // namespace blas
 } // namespace cuda_cpu
 
@@ -124,8 +129,7 @@ CUDA_CPU_FUNCTION(GemmStridedBatchedEx, cublasOperation_t opa, cublasOperation_t
                   const void *B, cudaDataType type_b, int ldb, long long stride_b, const void *beta, void *C,
                   cudaDataType type_c, int ldc, long long stride_c, int count,
                   cuda_cpu::blas::Compute compute, cublasGemmAlgo_t) {
-    if (type_a == CUDA_R_64F && type_b == CUDA_R_64F && type_c == CUDA_R_64F &&
-        (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC))
+    if (cuda_cpu::blas::in_double(type_a, type_b, type_c, compute))
         return cublasDgemmStridedBatched(handle, opa, opb, m, n, k, (const double *)alpha, (const double *)A,
                                          lda, stride_a, (const double *)B, ldb, stride_b,
                                          (const double *)beta, (double *)C, ldc, stride_c, count);
@@ -138,6 +142,10 @@ CUDA_CPU_FUNCTION(GemmBatchedEx, cublasOperation_t opa, cublasOperation_t opb, i
                   const void *const B[], cudaDataType type_b, int ldb, const void *beta, void *const C[],
                   cudaDataType type_c, int ldc, int count, cuda_cpu::blas::Compute compute,
                   cublasGemmAlgo_t) {
+    if (cuda_cpu::blas::in_double(type_a, type_b, type_c, compute))
+        return cublasDgemmBatched(handle, opa, opb, m, n, k, (const double *)alpha, (const double *const *)A,
+                                  lda, (const double *const *)B, ldb, (const double *)beta,
+                                  (double *const *)C, ldc, count);
     return cuda_cpu::blas::gemm_ex(__func__, handle, opa, opb, m, n, k, alpha, {nullptr, 0, A, type_a, lda},
                                    {nullptr, 0, B, type_b, ldb}, beta, {nullptr, 0, C, type_c, ldc}, count,
                                    compute);

@@ -316,6 +316,18 @@ TEST(bytes) {
     }
 }
 
+TEST(doubles_by_pointers) {
+    const Handle h;
+    const double two = 2, one = 1;
+    const Array<double> a({1, 2}), b({3}), c({10, 20});
+    const Array<const void *> list_a({a.device}), list_b({b.device});
+    const Array<void *> list_c({c.device});
+    CALL(cublasGemmBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 1, 1, &two, list_a.device, CUDA_R_64F, 2,
+                             list_b.device, CUDA_R_64F, 1, &one, list_c.device, CUDA_R_64F, 2, 1,
+                             CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
+    EXPECT(c.back() == std::vector<double>({2 * 1 * 3 + 10, 2 * 2 * 3 + 20}));
+}
+
 TEST(dot_of_halves) {
     const Handle h;
     const Array<__half> x({__half(1.0f), __half(2.0f), __half(3.0f)}), y({__half(4.0f), __half(5.0f)});
