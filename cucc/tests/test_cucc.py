@@ -563,7 +563,7 @@ def test_what_cannot_differ_is_refused(cucc, write):
 # ---- programs of 2010 ----
 
 
-def test_old_programs(cucc, write, output):
+def test_old_programs(cucc, write, output, tmp_path):
     """Texture references: all types, read modes and ways to bind; members that change while bound; two devices."""
     old = tools.HERE / "old_textures.cu"
     assert "cutil_inline.h" in cucc("-c", old, status=1)
@@ -577,5 +577,6 @@ def test_old_programs(cucc, write, output):
         "int main() { cudaDeviceProp p; cudaThreadSynchronize(); return cudaGetDeviceProperties(&p, 0) || p.clockRate < 1; }\n",
         more_c="int more(void) { int class = 1; return class; }\n",
     )
-    cucc("--legacy", "host.cpp", "more.c", "shuffle.cu", "-o", "program")
-    assert output() == ""
+    env = {"NVCC_PREPEND_FLAGS": "-O0 --legacy -o program", "NVCC_APPEND_FLAGS": "shuffle.cu"}
+    done = tools.cucc("host.cpp", "more.c", cwd=tmp_path, env=env)
+    assert done.status == 0 and output() == "", str(done)
