@@ -283,6 +283,44 @@ __global__ void diverging(int *x) {
     x[t] += cache[t ^ 1];
 }
 
+// split
+__global__ void writes_in_step(int *x) {
+    volatile __shared__ int cache[80];
+    const int t = threadIdx.x % 32 + threadIdx.x / 32 * 40;
+    cache[t] = 1;
+    cache[t + 1] = t;
+    for (int k = 0; k < 4; k++)
+        cache[t + k] = t * 4 + k;
+    __syncthreads();
+    x[threadIdx.x] += cache[t];
+}
+
+// split
+__global__ void half_warp(int *x) { // in a block of 16 by 4 threads
+    volatile __shared__ int cache[64];
+    cache[threadIdx.x + 16 * threadIdx.y] = 3;
+    if (threadIdx.y == 0)
+        cache[threadIdx.x] += cache[threadIdx.x + 8];
+    __syncthreads();
+    x[threadIdx.x] += cache[threadIdx.x];
+}
+
+// fibers: it changes volatile memory in an unknown way
+__global__ void index_from_memory(int *x) {
+    volatile __shared__ int cache[64];
+    cache[threadIdx.x] = threadIdx.x ^ 1;
+    cache[cache[threadIdx.x]] = 5;
+    x[threadIdx.x] += cache[threadIdx.x];
+}
+
+// fibers: a variable with auto may be a pointer to volatile memory
+__global__ void deduced(int *x) {
+    volatile __shared__ int cache[64];
+    auto p = cache + threadIdx.x;
+    p[0] = 4;
+    x[threadIdx.x] += cache[threadIdx.x ^ 1];
+}
+
 // fibers: a loop reads volatile memory
 __global__ void polling(int *x) {
     volatile __shared__ int ready[1];
@@ -322,5 +360,9 @@ int main() {
     in_lockstep<<<1, 64>>>(data), show("in_lockstep");
     diverging<<<1, 64>>>(data), show("diverging");
     polling<<<1, 64>>>(data), show("polling");
+    writes_in_step<<<1, 64>>>(data), show("writes_in_step");
+    half_warp<<<1, dim3(16, 4)>>>(data), show("half_warp");
+    index_from_memory<<<1, 64>>>(data), show("index_from_memory");
+    deduced<<<1, 64>>>(data), show("deduced");
     return 0;
 }

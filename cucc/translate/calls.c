@@ -141,7 +141,7 @@ static bool asm_waits(const Token *open) {
 
 // True for what a kernel may be split at: a barrier, or a warp operation that expand.c has written
 bool is_barrier(const Token *i) {
-    if (is(i, "__syncwarp") && kind(i + 1) == '(')
+    if (is_one_of(i, " __syncwarp cu_step ") && kind(i + 1) == '(')
         return i + 2 == i[1].match;
     return is(i, "__syncthreads") || (is_one_of(i, " put put_number meet ") && is_lanes(i - 2));
 }

@@ -10,9 +10,9 @@
  *     y = block_sum(x);                       float cu_c3; { float cu_3x = x; … cu_c3 = cu_3x; } y = cu_c3;
  *
  * Accesses of shared memory through `volatile`, by which lanes in lockstep exchange values, become others:
- *     v[t] += v[t + 1];                   ->  cu_s4.put(cu_r, cu_x, v[t] + (v[t + 1])); __syncwarp();
+ *     v[t] += v[t + 1];                   ->  cu_s4.put(cu_r, cu_x, v[t] + (v[t + 1])); cu_step();
  *                                             v[t] = cu_s4.own(cu_r, cu_x, …<decltype(v[t] + (v[t + 1]))>{});
- *     x = v[t];                               __syncwarp(); x = v[t];
+ *     x = v[t];                               cu_step(); x = v[t];
  *
  * A region ends after put (cuda_cpu/lanes.h). A kernel with anything else, such as other masks than that of
  * all lanes or an operation in one branch of ?:, stays as it is and runs with fibers.
@@ -181,10 +181,13 @@ static bool has_operations(Expansion *e, Token *i, const Token *last, bool barri
 // ---- volatile ----
 
 static const Shared *find_shared(const Expansion *e, const Token *name) {
+    const Shared *found = NULL; // of several of this name one that is volatile, whatever their scopes
     for (size_t n = e->count; n-- > 0 && !is_member(name);)
-        if (same_word(e->shared[n].name, name))
+        if (e->shared[n].name == name)
             return &e->shared[n];
-    return NULL;
+        else if (same_word(e->shared[n].name, name) && (!found || e->shared[n].is_volatile))
+            found = &e->shared[n];
+    return found;
 }
 
 static bool is_shared_memory(const Expansion *e, const Token *address) {
@@ -195,15 +198,16 @@ static bool is_shared_memory(const Expansion *e, const Token *address) {
 // A variable that is declared from token `from` on. `value`: where its initial value begins, or null
 static void add_shared(Expansion *e, const Token *from, const Token *name, const Token *value) {
     Shared one = {name, false, value && is_shared_memory(e, value)};
-    bool points = kind(name + 1) == '[';
+    const Token *before = name - 1;
+    while (is_one_of(before, " const __restrict__ __restrict restrict "))
+        before--;
+    const bool points = kind(name + 1) == '[' || kind(before) == '*' || kind(before) == '&';
     for (; from < name; from++) {
         one.is_volatile |= is_volatile(from);
         one.is_memory |= is(from, "__shared__");
-        points |= kind(from) == '*' || kind(from) == '&';
     }
     if (one.is_volatile && !one.is_memory)
         leave(e, name, "it is not known whether what is volatile is shared memory");
-    e->since = one.is_volatile && !e->any ? BOTH : e->since; // what came before is not known
     e->any |= one.is_volatile;
     e->shared = grow(e->shared, e->count + 1, sizeof one);
     e->shared[e->count] = one;
@@ -224,20 +228,23 @@ static unsigned accesses(Expansion *e, Token *i, const Token *last) {
         if (address && (f = only_function(e->u, open - 1)) && find_body(f + 1) &&
             has_operations(e, f + 1, find_body(f + 1)->match, true, 0))
             continue; // an argument of a function that is expanded
-        const bool changes = address || assigns(after) || kind(after) == '(' ||
-                             (kind(i - 1) == '&' && !ends_expression(i - 2)) || run(i - 1, -1) == 2;
-        found |= kind(after) == '=' && after > i + 1 ? WRITES : changes ? READS | WRITES : READS;
+        const bool argument = kind(open) == '(' && strchr(",)", kind(after)) &&
+                              (kind(open - 1) == IDENT || kind(open - 1) == '>'),
+                   changes = address || assigns(after) || kind(after) == '(' ||
+                             (argument && may_take_reference(e->u, open - 1)) ||
+                             (kind(i - 1) == '&' && !ends_expression(i - 2)) || run(i - 1, -1) == 2,
+                   writes = kind(after) == '=' && after > i + 1 && !(found & WRITES); // the first one
+        found |= writes ? WRITES : changes ? READS | WRITES : READS;
         found |= known->is_volatile ? VOLATILE : 0;
     }
     return found;
 }
 
-// Lets the lanes wait for each other if what follows reads what was written since the last time, or writes
-// what was read.
+// Lets the lanes wait for each other if there were accesses since the last time and accesses follow, and not
+// all of them read.
 static void step(Expansion *e, unsigned next) {
-    if ((((next & READS) && (e->since & WRITES)) || ((next & WRITES) && (e->since & READS))) &&
-        ((next | e->since) & VOLATILE)) {
-        append_text(&e->out, "__syncwarp(); ");
+    if (next && e->since && ((next | e->since) & WRITES) && ((next | e->since) & VOLATILE)) {
+        append_text(&e->out, "cu_step(); ");
         e->since = 0;
     }
     e->since |= next;
@@ -415,6 +422,7 @@ static void find_variables(Expansion *e, Place *f, Token *body) {
 // Writes the body of the function before the statement that calls it.
 static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token *start) {
     Place f = {.outer = p, .parameters = start + 1, .depth = p->depth + 1};
+    const size_t count = e->count;
     Token *i = start, *close = f.parameters->match, *body = find_body(f.parameters);
     while (kind(i - 1) != END && !strchr(";{}", kind(i - 1)))
         i--;
@@ -483,6 +491,7 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
     append_filled(&e->out, line, "line", format("%u", (unsigned)body[1].line), "file",
                   format("%.*s", (int)body->file->length, body->file->name));
     statements(e, &f, body + 1, body->match);
+    e->count = count;
     append_filled(&e->out, line, "line", format("%u", (unsigned)name->line), "file",
                   format("%.*s", (int)name->file->length, name->file->name));
     append_text(&e->out, "} ");
@@ -536,9 +545,10 @@ static void divide(Expansion *e, Place *p, Token *i, Token *last) {
     Token *value = op + (kind(op) == '=' || kind(op) == OPERATOR ? 1 : 2);
     const Shared *known = find_shared(e, i);
     bool plain = known && known->is_volatile && op > i + 1 && assigns(op) &&
-                 (kind(op) == '=' || run(op, 1) == 1) && !(accesses(e, value, last) & WRITES);
+                 (kind(op) == '=' || run(op, 1) == 1) && !(accesses(e, value, last) & WRITES) &&
+                 !accesses(e, i + 1, op) && next_comma(value, last) == last;
     for (Token *t = i + 1; t < op; t++)
-        plain &= !assigns(t);
+        plain &= !assigns(t) && !call_of(t);
     if (!plain) {
         leave(e, i, "it changes volatile memory in an unknown way");
         return;
@@ -551,7 +561,7 @@ static void divide(Expansion *e, Place *p, Token *i, Token *last) {
         text = fill("$x $op ($y)", "x", target, "op", format("%.*s", kind(op) == OPERATOR ? 2 : 1, op->text),
                     "y", text);
     append_filled(&e->out,
-                  "cu_s$k.put(cu_r, cu_x, $y); __syncwarp(); $x = cu_s$k.own(cu_r, cu_x, "
+                  "cu_s$k.put(cu_r, cu_x, $y); cu_step(); $x = cu_s$k.own(cu_r, cu_x, "
                   "::cuda_cpu::Type<decltype($y)>{})",
                   "k", format("%d", ++e->number), "y", text, "x", target);
     copy(p, &e->out, last, last + 1, true);
@@ -561,12 +571,16 @@ static void divide(Expansion *e, Place *p, Token *i, Token *last) {
 static void statement(Expansion *e, Place *p, Token *i, Token *last) {
     const bool result = is(i, "return") && p->result,
                control = kind(i) == '{' || is_one_of(i, " if for while do ");
-    const unsigned uses = accesses(e, i, last);
+    unsigned uses = accesses(e, i, last);
     if (e->any && (is_sync_statement(i, last) || is_one_of(i, " __syncthreads __syncwarp ")))
         e->since = 0;
-    for (Token *t = i; t < last && (uses & VOLATILE) && (uses & READS); t++)
-        if (uses != BOTH && is_one_of(t, " for while do "))
+    for (Token *t = i; t < last && e->any && uses; t++)
+        if (is(t, "auto") && accesses(e, t, statement_end(t)))
+            leave(e, t, "a variable with auto may be a pointer to volatile memory");
+        else if (is_one_of(t, " for while do ") && uses == (READS | VOLATILE))
             leave(e, t, "a loop reads volatile memory");
+        else if (is_one_of(t, " for while do ") && (uses & VOLATILE))
+            uses = BOTH; // one iteration may write where another one does
     if (uses == BOTH && !control) {
         divide(e, p, i, last);
     } else if (!has_operations(e, i, last, e->any, 0) && !result && uses != BOTH) {
@@ -635,13 +649,18 @@ bool expand(Unit *u, Text *text) {
             start--;
         if (!(open = find_parameters(start, &name)) || !(body = find_body(open)))
             continue;
-        Expansion e = {.u = u, .kernel = start - 1, .name = name, .out = empty_text()};
-        Place p = {.parameters = open};
+        Expansion e = {.u = u};
         const Token *where;
         if (!has_operations(&e, body, body->match, false, 0) || not_expanded(name, &where))
             continue;
-        find_variables(&e, NULL, body);
-        statements(&e, &p, body + 1, body->match);
+        for (bool known = false, any = false; !known; known = known == any) {
+            e = (Expansion){.u = u, .kernel = start - 1, .name = name, .out = empty_text(), .any = any};
+            Place p = {.parameters = open};
+            find_variables(&e, NULL, body);
+            known = e.any;
+            statements(&e, &p, body + 1, body->match);
+            any = e.any; // again, if a function that is called has the first `volatile`
+        }
         if (e.why) {
             leave_kernel(name, e.where, e.why);
             continue;

@@ -228,4 +228,8 @@ template <class P> using in_step_cast = typename CastInStep<P>::type;
 
 } // namespace cuda_cpu
 
+inline void cu_step(CUDA_CPU_SITE) { // in kernels that cu2cpp has split
+    cuda_cpu::meet_at_line(CUDA_CPU_HERE);
+}
+
 #endif
