@@ -172,8 +172,8 @@ static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
         *link = node;
         link = &node->next;
         const bool barrier = has_barrier(i, last);
-        if ((is_one_of(i, " __syncthreads __syncwarp cu_step ") && kind(i + 1) == '(' && i + 2 == i[1].match &&
-             i + 3 == last) ||
+        if ((is_one_of(i, " __syncthreads __syncwarp cu_step ") && kind(i + 1) == '(' &&
+             i + 2 == i[1].match && i + 3 == last) ||
             (is_lanes(i) && is(i + 2, "meet"))) {
             node->kind = 'b';
         } else if (is_lanes(i) && is_barrier(i + 2)) {
