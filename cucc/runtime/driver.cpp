@@ -511,14 +511,17 @@ SET(32, unsigned)
 // ---- modules ----
 
 // A shared object that `cucc -fatbin` or `-cubin` has written, in memory. It uses the runtime of the program.
-static CUresult load(const char *call, CUmodule *module, const void *image) {
+// `size`: of the image, if it is known.
+static CUresult load(const char *call, CUmodule *module, const void *image, size_t size = SIZE_MAX) {
     const auto *const header = (const ElfW(Ehdr) *)image;
-    if (memcmp(image, ELFMAG, SELFMAG) != 0)
+    if (memcmp(image, ELFMAG, SELFMAG) != 0 || size < sizeof *header ||
+        header->e_shentsize != sizeof(ElfW(Shdr)) || header->e_shstrndx >= header->e_shnum ||
+        header->e_shoff >= size || size - header->e_shoff < header->e_shnum * sizeof(ElfW(Shdr)))
         return refuse(
             CUDA_ERROR_INVALID_IMAGE, call,
             "the image is no code for this machine: cucc -fatbin and -cubin compile a .cu to such code");
     const auto *const sections = (const ElfW(Shdr) *)((const char *)image + header->e_shoff);
-    const size_t bytes = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+    const size_t bytes = header->e_shoff + header->e_shnum * sizeof *sections;
     const int file = memfd_create("module", MFD_CLOEXEC);
     const std::string path = "/proc/self/fd/" + std::to_string(file);
     std::ofstream(path, std::ios::binary).write((const char *)image, (std::streamsize)bytes);
@@ -557,8 +560,7 @@ CUresult cuModuleLoad(CUmodule *module, const char *name) {
     if (!file)
         return refuse(CUDA_ERROR_FILE_NOT_FOUND, __func__, name);
     std::string image{std::istreambuf_iterator<char>(file), {}};
-    image.resize(std::max(image.size(), sizeof(ElfW(Ehdr))));
-    return load(__func__, module, image.data());
+    return load(__func__, module, image.c_str(), image.size());
 }
 
 // The code stays where it is, because launches may still refer to it.
