@@ -313,14 +313,6 @@ __global__ void index_from_memory(int *x) {
     x[threadIdx.x] += cache[threadIdx.x];
 }
 
-// fibers: a variable with auto may be a pointer to volatile memory
-__global__ void deduced(int *x) {
-    volatile __shared__ int cache[64];
-    auto p = cache + threadIdx.x;
-    p[0] = 4;
-    x[threadIdx.x] += cache[threadIdx.x ^ 1];
-}
-
 // fibers: a loop reads volatile memory
 __global__ void polling(int *x) {
     volatile __shared__ int ready[1];
@@ -363,6 +355,5 @@ int main() {
     writes_in_step<<<1, 64>>>(data), show("writes_in_step");
     half_warp<<<1, dim3(16, 4)>>>(data), show("half_warp");
     index_from_memory<<<1, 64>>>(data), show("index_from_memory");
-    deduced<<<1, 64>>>(data), show("deduced");
     return 0;
 }
