@@ -323,6 +323,15 @@ __global__ void polling(int *x) {
     x[threadIdx.x]++;
 }
 
+// fibers: it has a pointer or reference to an array or function
+__global__ void rows(int *x) {
+    __shared__ int cache[4][16];
+    int(*row)[16] = cache;
+    row[threadIdx.x / 16][threadIdx.x % 16] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = row[3 - threadIdx.x / 16][threadIdx.x % 16];
+}
+
 static int *data;
 
 static void show(const char *name) {
@@ -355,5 +364,6 @@ int main() {
     writes_in_step<<<1, 64>>>(data), show("writes_in_step");
     half_warp<<<1, dim3(16, 4)>>>(data), show("half_warp");
     index_from_memory<<<1, 64>>>(data), show("index_from_memory");
+    rows<<<1, 64>>>(data), show("rows");
     return 0;
 }

@@ -94,6 +94,9 @@ bool add_variables(Split *s, Node *node, Token *last, const Token *end, bool in_
     Token *i = skip_specifiers(node->first, &type), *from = i;
     if (!i)
         return false;
+    if (kind(i) == '(' && strchr("*&", kind(i + 1)) && kind(i + 2) == IDENT && kind(i + 3) == ')' &&
+        strchr("[(", kind(i + 4)))
+        return refuse(s, i, "it has a pointer or reference to an array or function");
     type.specifiers_end = i;
     for (Token *t = type.specifiers; t < i && !type.is_memory; t++)
         if (skip_attribute(t) != t) // where the type is used again it would not be allowed
