@@ -319,7 +319,7 @@ TEST(bytes) {
 TEST(doubles_by_pointers) {
     const Handle h;
     const double two = 2, one = 1;
-    const Array<double> a({1, 2}), b({3}), c({10, 20});
+    const Array<double> a({1, 2}), b(std::vector<double>{3}), c({10, 20});
     const Array<const void *> list_a({a.device}), list_b({b.device});
     const Array<void *> list_c({c.device});
     CALL(cublasGemmBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 1, 1, &two, list_a.device, CUDA_R_64F, 2,
