@@ -239,12 +239,12 @@ def recorded_part(*parts):
     """A function that returns these parts of the records of MACHINES, each program from the first one that has it."""
 
     def text():
-        results, known, texts = recorded.load(), set(), []
+        results, known, machines = recorded.load(), set(), []
         for found in [results[name] for name in MACHINES if name in results]:
             new = {p: block for p, block in found["programs"].items() if p not in known}
             known |= {*new}
-            texts += [part({**found, "programs": new}) for part in parts]
-        return "\n\n".join(filter(None, texts))
+            machines.append({**found, "programs": new})
+        return "\n\n".join(filter(None, (part(found) for part in parts for found in machines)))
 
     return text
 
