@@ -30,10 +30,8 @@ from results import (
 from results import times, topic, write
 
 RECORDED = "nvidia-h200"  # the machine that the documents show
-MACHINES = (
-    RECORDED,
-    "nvidia-h100-80gb-hbm3",
-)  # and one with two GPUs, for the ladders that the first has not run
+TWO_GPUS = "nvidia-h100-80gb-hbm3"  # that of the ladders which the first one has not run
+MACHINES = RECORDED, TWO_GPUS
 SPEEDUPS = "speedup"  # the name of the plot of README.md, beside the folders of the ladders' plots
 LIMIT = (
     "The limit is a part of the work that every solution must do (a read, a copy, arithmetic, the launch of a kernel), timed alone at "

@@ -328,7 +328,8 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
                                      A, lda, x, incx));                                                      \
     }
 
-// Products of `count` matrices; a, b and c are those of product i.
+// A batch of `count` matrix products: c = alpha op(a) op(b) + beta c for each i, of which a, b and c are
+// expressions.
 #define CUDA_CPU_PRODUCTS(s, T, count, a, b, c)                                                              \
     CUDA_CPU_VALID(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                       \
     const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                            \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver API on top of the runtime.
+ * The functions of the driver API, which call those of the runtime API.
  *
  * A context is a device: contexts of one device share its memory and streams. The context that is
  * current chooses the device of this host thread.
@@ -510,11 +510,11 @@ SET(32, unsigned)
 #ifndef __wasm__
 // ---- modules ----
 
-// A shared object that `cucc -fatbin` or `-cubin` has written, in memory. It uses the runtime of the program.
-// `size`: of the image, if it is known.
+// Loads a module from its image in memory: a shared object that `cucc -fatbin` or `-cubin` has written. The
+// module calls the runtime that the program has. `size`: bytes of the image, where they are known.
 static CUresult load(const char *call, CUmodule *module, const void *image, size_t size = SIZE_MAX) {
     const auto *const header = (const ElfW(Ehdr) *)image;
-    if (memcmp(image, ELFMAG, SELFMAG) != 0 || size < sizeof *header ||
+    if (size < sizeof *header || memcmp(image, ELFMAG, SELFMAG) != 0 ||
         header->e_shentsize != sizeof(ElfW(Shdr)) || header->e_shstrndx >= header->e_shnum ||
         header->e_shoff >= size || size - header->e_shoff < header->e_shnum * sizeof(ElfW(Shdr)))
         return refuse(

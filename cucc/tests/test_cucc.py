@@ -53,7 +53,7 @@ def output(tmp_path):
 
 @pytest.mark.parametrize("option, compiler", [("-fatbin", "g++"), ("-cubin", "clang++")])
 def test_modules(write, cucc, tmp_path, option, compiler):
-    """A module that a program loads twice, with names of the program"""
+    """A module that a program loads twice, with names of the program; files that end early"""
     if not shutil.which(compiler):
         pytest.skip(f"needs {compiler}")
     write(
@@ -91,13 +91,17 @@ int main(int, char **arguments) {
         printf(" %d", size);
     }
     printf(" %d %d", cuModuleGetFunction(&f, modules[0], "printf"), cuModuleGetGlobal(&total, &bytes, modules[0], "add"));
+    for (size_t part : {size_t(0), size_t(3), image.size() / 2}) {
+        std::ofstream("part", std::ios::binary).write(image.data(), part);
+        printf(" %d", cuModuleLoad(&modules[0], "part"));
+    }
 }
 """,
     )
     cucc("-ccbin", compiler, option, "module.cu", "-o", "module.image")
     cucc("-ccbin", compiler, "main.cu", "-o", "program", "-lcuda")
     done = tools.execute(tmp_path / "program", "module.image", cwd=tmp_path)
-    assert (done.status, done.out) == (0, "0 000000000000 77 77 7 5 500 500"), str(done)
+    assert (done.status, done.out) == (0, "0 000000000000 77 77 7 5 500 500 200 200 200"), str(done)
 
 
 def test_every_declared_function_links(cucc, output, tmp_path):

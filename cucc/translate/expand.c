@@ -41,16 +41,16 @@ typedef struct { // a pointer or an array that may be shared memory
 
 typedef struct {
     Unit *u;
-    Token *kernel; // the token before the declaration
+    Token *kernel; // the token before the declaration of the kernel
     const Token *name;
     Text out;
     int number;
     const Token *where; // because of which the kernel cannot be expanded
     const char *why;
-    Shared *shared; // known so far
+    Shared *shared; // the pointers and arrays that are known so far
     size_t count;
-    bool any;       // of them is volatile
-    unsigned since; // how they were accessed since threads last waited for each other
+    bool any;       // whether one of them is volatile
+    unsigned since; // READS, WRITES, VOLATILE: the accesses since threads last waited for each other
 } Expansion;
 
 enum { READS = 1, WRITES = 2, VOLATILE = 4, BOTH = READS | WRITES | VOLATILE };
@@ -81,7 +81,7 @@ const char *not_expanded(const Token *name, const Token **where) {
     return NULL;
 }
 
-// A kernel that was expanded, but cannot be split: with `volatile`, fibers need its text as it was.
+// Records that a kernel keeps its text, and why. One that cannot be split needs its `volatile` for fibers.
 void leave_kernel(const Token *name, const Token *where, const char *why) {
     left = grow(left, left_count + 1, sizeof *left);
     left[left_count++] = (Expansion){.name = name, .where = where, .why = why};
@@ -181,7 +181,7 @@ static bool has_operations(Expansion *e, Token *i, const Token *last, bool barri
 // ---- volatile ----
 
 static const Shared *find_shared(const Expansion *e, const Token *name) {
-    const Shared *found = NULL; // of several of this name one that is volatile, whatever their scopes
+    const Shared *found = NULL; // scopes are not compared: of several with this name, a volatile one
     for (size_t n = e->count; n-- > 0 && !is_member(name);)
         if (e->shared[n].name == name)
             return &e->shared[n];
@@ -214,7 +214,8 @@ static void add_shared(Expansion *e, const Token *from, const Token *name, const
     e->count += points || one.is_volatile || one.is_memory;
 }
 
-// How the tokens access what may be shared memory
+// The accesses of pointers and arrays that may be shared memory, in the tokens from i to last: READS, WRITES
+// and VOLATILE
 static unsigned accesses(Expansion *e, Token *i, const Token *last) {
     unsigned found = 0;
     for (; i <= last && e->any; i++) {
@@ -240,8 +241,8 @@ static unsigned accesses(Expansion *e, Token *i, const Token *last) {
     return found;
 }
 
-// Lets the lanes wait for each other if there were accesses since the last time and accesses follow, and not
-// all of them read.
+// Writes cu_step(), a wait of the lanes of a warp for each other, between earlier accesses and the accesses
+// `next` if one of them is a write and one is volatile.
 static void step(Expansion *e, unsigned next) {
     if (next && e->since && ((next | e->since) & WRITES) && ((next | e->since) & VOLATILE)) {
         append_text(&e->out, "cu_step(); ");
@@ -468,7 +469,7 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
         bool same = known && known->name == x && known->is_volatile && stop == argument + 1;
         for (Token *u = body; u < body->match; u++)
             same &= !same_word(u, x) || !(assigns(u + 1) || run(u - 1, -1) == 2 || kind(u - 1) == '&');
-        if (same) { // one array, not a pointer for each thread
+        if (same) { // the argument takes the place of the parameter
             change(&f, (Change){x, NULL, value, NULL});
         } else if (kind(x - 1) == '&') {
             if (stop != argument + 1 || kind(argument) != IDENT)
@@ -653,14 +654,16 @@ bool expand(Unit *u, Text *text) {
         const Token *where;
         if (!has_operations(&e, body, body->match, false, 0) || not_expanded(name, &where))
             continue;
-        for (bool known = false, any = false; !known; known = known == any) {
+        bool any = false, again;
+        do {
             e = (Expansion){.u = u, .kernel = start - 1, .name = name, .out = empty_text(), .any = any};
             Place p = {.parameters = open};
             find_variables(&e, NULL, body);
-            known = e.any;
+            any = e.any;
             statements(&e, &p, body + 1, body->match);
-            any = e.any; // again, if a function that is called has the first `volatile`
-        }
+            again = e.any != any; // a function that is called has the first `volatile`
+            any = e.any;
+        } while (again);
         if (e.why) {
             leave_kernel(name, e.where, e.why);
             continue;

@@ -97,7 +97,7 @@ typedef struct {
     size_t capture_count;
     bool only_fibers;   // kernels are not split at their barriers (-f)
     bool explain;       // says which kernels are (-e)
-    bool trial;         // finds out which are
+    bool trial;         // only finds out which can be; the text is not used
     bool whole_program; // other files cannot use the device functions and variables (-w)
     Text extern_names;  // names declared extern, each with a blank before and after it
 } Unit;

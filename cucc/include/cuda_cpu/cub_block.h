@@ -98,8 +98,8 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
     typedef T (&One)[1];
 
   public:
-    // Without an initial value, the first thread's first result is undefined. `aggregate` is an aggregate or
-    // a callback, or missing.
+    // Without an initial value, the first thread's first result is undefined. `aggregate` is the
+    // variable that gets the result of all items, or a callback that returns the prefix, or is left out.
     template <int N, class Op, class... Aggregate>
     void ExclusiveScan(T (&in)[N], T (&out)[N], Op op, Aggregate &...aggregate) {
         exclusive(in, out, op, before(ThreadReduce(in, op), op, aggregate...));
@@ -187,7 +187,7 @@ template <class T, int N, bool STRIPED, int THREADS> class cu_load_store {
     typedef cu_no_storage TempStorage;
     cu_load_store() {}
     explicit cu_load_store(cu_no_storage &) {}
-    // `more`: the number of valid items and the value of the others, where they are given
+    // `more`: nothing, or the number of valid items, or this number and a value for the items beyond it
     template <class It, class... More> void Load(It it, T (&items)[N], More... more) {
         if constexpr (STRIPED)
             LoadDirectStriped<THREADS>(rank, it, items, more...);

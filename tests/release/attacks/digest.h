@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// digest.h: mutate.py includes it in front of a program. It prints a digest of every copy, and of memory when
-// it is freed, so that two programs can be compared. Bytes 0xff at the end, which fresh memory holds, do not
-// count: a larger allocation has the same digest.
+// digest.h: mutate.py compiles a program with -include digest.h. The program then prints a checksum (FNV-1a)
+// of the destination of every cudaMemcpy(), and of memory before it is freed, so that mutate.py can compare
+// two programs. Bytes 0xff at the end, which fresh memory holds, are left out: a larger allocation has the
+// same checksum.
 #include <cuda.h>
 #include <stdio.h>
 

@@ -8,12 +8,8 @@ from task import NO_CODE  # scripts/, which helpers adds to the path
 
 RULER = "// ---------------------------------------------------------------------------------------- proof"
 STATEMENT = re.compile(r"[^;{}]*(?:;(?:\s*HANDLE_LAUNCH\(\);)?|[{}])")
-# By the CPU back end, on which the mutants run; and a rung for tensor cores that it does not run
-NOT_COMPILED = re.compile(
-    r"^#ifdef (?:__CUDA_ARCH_\w+|HAVE_CUB|HAVE_NCCL)\b[\s\S]*?(?=^#else|^#endif)"
-    r"|^// Rung 5: tensor cores[\s\S]*?(?=^typedef void \(\*Kernel\))",
-    re.M,
-)
+# By the CPU back end, on which the mutants run
+NOT_COMPILED = re.compile(r"^#ifdef (?:__CUDA_ARCH_\w+|HAVE_CUB|HAVE_NCCL)\b[\s\S]*?(?=^#else|^#endif)", re.M)
 # What begins at the beginning of a line is not in a function.
 OUTSIDE = re.compile(r"\s*^\S", re.M)
 # What is only printed, measured or declared, and what belongs to the check
