@@ -3,10 +3,11 @@
 """run.py [FOLDER…]: runs every program, or those of the given folders, without a window, and prints a table. Each program runs in
 build/run/chapterNN with its defaults, a program of MPI as several processes. Its output is saved there as NAME.txt, with its picture
 beside it. Then it runs in build/run/small with the small and odd sizes of its Check: field. On the CPU the work of its streams runs
-late there, so that a missing wait shows, and there are three devices. As many programs run at a time as half of the cores, at most
-four, and beside them as many ladders, each rung of which is timed once. A ladder may need much memory; if there was too little, it
-runs again when the other programs have ended. The exit status is 1 when a program failed. BIN
-and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
+late there, so that a missing wait shows, and there are three devices. On a GPU its streams share one hardware queue there: the driver
+creates one context at a time, and one with eight queues takes twice as long. As many programs run at a time as half of the cores, at
+most four, and beside them as many ladders, each rung of which is timed once. A ladder may need much memory; if there was too little, it
+runs again when the other programs have ended. The exit status is 1 when a program failed. BIN and BUILD are the folders of the
+Makefile; TIME_LIMIT is in seconds."""
 import concurrent.futures
 import contextlib
 import fcntl
@@ -94,8 +95,8 @@ def small_runs(program):
     """The result of the runs with the options of the Check: field, without those in which something is wrong on purpose."""
     for options in program.check.split(" | ") if program.check and not program.expect else []:
         if not options.endswith("(race)"):
-            command = [*launcher(program), BIN / program.name, *options.split()]
-            command = ["env", "CUDA_CPU_STREAMS=late", "CUDA_CPU_DEVICES=3", *command]
+            settings = "CUDA_CPU_STREAMS=late", "CUDA_CPU_DEVICES=3", "CUDA_DEVICE_MAX_CONNECTIONS=1"
+            command = ["env", *settings, *launcher(program), BIN / program.name, *options.split()]
             status, errors = execute(command, ROOT / BUILD / "run/small" / program.name)
             if status not in (0, 2):
                 return "FAILED", f"{options}: {judge(program, status, errors, '')[1]}"
