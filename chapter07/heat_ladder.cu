@@ -29,6 +29,7 @@
 #include "../common/proofs/heat.h" // SPEED, place_heaters(), spread()
 #include "../common/ptx.h"
 #include <cooperative_groups.h>
+#include <mutex>
 
 namespace cg = cooperative_groups;
 
@@ -699,13 +700,20 @@ static void poison(void) {
 static bool check(const char *name, BenchError *error) {
     size_t cells = (size_t)size * size;
     HANDLE_ERROR(cudaMemcpy(result, dev_result, plate_bytes(), cudaMemcpyDeviceToHost));
-    double sum = 0;
-    error->max = 0;
-    for (size_t i = 0; i < cells; i++) {
-        double off = fabs(result[i] - expected[i]);
-        error->max = fmax(error->max, off);
-        sum += off * off;
-    }
+    std::mutex one_thread;
+    double max = 0, sum = 0;
+    in_threads(cells, [&](size_t begin, size_t end) {
+        double own_max = 0, own_sum = 0;
+        for (size_t i = begin; i < end; i++) {
+            double off = fabs(result[i] - expected[i]);
+            own_max = fmax(own_max, off);
+            own_sum += off * off;
+        }
+        std::lock_guard<std::mutex> lock(one_thread);
+        max = fmax(max, own_max);
+        sum += own_sum;
+    });
+    error->max = max;
     error->rms = sqrt(sum / cells);
     return check_floats(name, result, expected, cells, steps * 0x1p-24);
 }

@@ -28,7 +28,6 @@
 #include "../common/book.h"
 #include "../common/bench.h"
 #include <cuda/atomic>
-#include <thread>
 #include "gpus.h"       // gpus, device_id[], peer_access
 #include "heat_steps.h" // the kernel heat_steps
 
@@ -390,15 +389,13 @@ static void reference_rows(const float *plate, float *result, size_t begin, size
 }
 
 static void make_reference(float *spare) {
-    const size_t threads = 16, n = size;
+    const size_t n = size;
     const float *in = start;
     for (int s = 0; s < steps; s++) {
         float *out = (steps - s) % 2 ? expected : spare;
-        std::vector<std::thread> thread;
-        for (size_t i = 0; i < threads; i++)
-            thread.emplace_back(reference_rows, in, out, n * i / threads, n * (i + 1) / threads);
-        for (std::thread &t : thread)
-            t.join();
+        in_threads(n * n, [=](size_t begin, size_t end) { // rows that begin in this range
+            reference_rows(in, out, (begin + n - 1) / n, (end + n - 1) / n);
+        });
         in = out;
     }
 }

@@ -5,6 +5,7 @@
 #define COMMON_PROOFS_HEAT_H
 
 #include "../book.h"
+#include "../thread.h" // in_threads()
 
 #define DIM     1024
 #define SPEED   0.25f
@@ -33,8 +34,10 @@ __host__ __device__ static inline bool in_hot_corner(size_t x, size_t y, size_t 
 
 // Writes the temperature of each heater, and 0 elsewhere.
 static inline void place_heaters(float *heaters, size_t size) {
-    for (size_t i = 0; i < size * size; i++)
-        heaters[i] = heater_at(i % size, i / size, size, size);
+    in_threads(size * size, [=](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; i++)
+            heaters[i] = heater_at(i % size, i / size, size, size);
+    });
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -58,17 +61,21 @@ static inline void require_linear_texture(size_t size) {
 // of itself and its neighbours, with a speed of 0.25 that of its neighbours alone. Coordinates are clamped at
 // the edges.
 static inline void spread(double *out, double *in, const float *heaters, size_t size, double speed = SPEED) {
-    for (size_t i = 0; i < size * size; i++)
-        if (heaters[i] != 0)
-            in[i] = heaters[i];
-    for (size_t y = 0; y < size; y++) {
-        const double *row = in + y * size;
-        const double *below = y > 0 ? row - size : row, *above = y < size - 1 ? row + size : row;
-        for (size_t x = 0; x < size; x++)
-            out[y * size + x] =
-                (1 - 4 * speed) * row[x] +
-                speed * (above[x] + below[x] + row[x > 0 ? x - 1 : x] + row[x < size - 1 ? x + 1 : x]);
-    }
+    in_threads(size * size, [=](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; i++)
+            if (heaters[i] != 0)
+                in[i] = heaters[i];
+    });
+    in_threads(size * size, [=](size_t begin, size_t end) {
+        for (size_t y = (begin + size - 1) / size; y < (end + size - 1) / size; y++) { // rows that begin here
+            const double *row = in + y * size;
+            const double *below = y > 0 ? row - size : row, *above = y < size - 1 ? row + size : row;
+            for (size_t x = 0; x < size; x++)
+                out[y * size + x] =
+                    (1 - 4 * speed) * row[x] +
+                    speed * (above[x] + below[x] + row[x > 0 ? x - 1 : x] + row[x < size - 1 ? x + 1 : x]);
+        }
+    });
 }
 
 // Whether the reference computes that many steps within seconds: at most 2^29 cell updates in all.
