@@ -206,7 +206,6 @@ sanitize: $(if $(filter gpu,$(CHOSEN)),$(PART))
 
 bench: $(if $(TOPIC)$(FOLDER),$(addprefix $(BIN)/,$(or $(TOPICS),$(LADDERS))),all)
 	@$(SETTINGS) $(PYTHON) bench/measure.py $(or $(TOPICS),$(LADDERS))
-	$(if $(TOPIC)$(FOLDER)$(SIZES)$(COMPARE),,@$(SETTINGS) $(PYTHON) bench/then.py)
 then-and-now: all
 	@$(SETTINGS) $(PYTHON) bench/then.py
 
