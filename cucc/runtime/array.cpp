@@ -276,8 +276,6 @@ static cudaError_t copy_3d_peer(const char *call, const cudaMemcpy3DPeerParms *p
     return copy_3d(call, &params, stream, true);
 }
 
-extern "C" {
-
 cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
     return {x, y, z, w, kind};
 }
@@ -333,15 +331,13 @@ cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *array, cudaMipmappedArray_t 
     TRY(check_mipmapped_array(call, of));
     FAIL_IF(level >= of->count, cudaErrorInvalidValue, "there is no level %u, only 0 to %u", level,
             of->count - 1);
-    *array = of->levels[level];
-    return cudaSuccess;
+    return store(array, of->levels[level]);
 }
 
 cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const_t array) {
     BEGIN(desc);
     TRY(check_array(call, array));
-    *desc = array->desc;
-    return cudaSuccess;
+    return store(desc, array->desc);
 }
 
 cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned *flags,
@@ -351,8 +347,7 @@ cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, un
     store(desc, array->desc);
     if (extent)
         *extent = {array->width, array->height, array->depth};
-    store(flags, array->flags);
-    return cudaSuccess;
+    return store(flags, array->flags);
 }
 
 AND_ASYNC(cudaMemcpy3D, (const cudaMemcpy3DParms *params), copy_3d(__func__, params, stream, asynchronous))
@@ -391,5 +386,3 @@ AND_ASYNC(cudaMemcpyToArray,
 AND_ASYNC(cudaMemcpyFromArray,
           (void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes, cudaMemcpyKind kind),
           copy_bytes(__func__, false, from, x, y, to, bytes, kind, stream, asynchronous))
-
-} // extern "C"

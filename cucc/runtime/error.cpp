@@ -247,22 +247,22 @@ cudaError_t last_error_of_caller(const char *call, bool reset) {
 
 using namespace cuda_cpu;
 
-extern "C" cudaError_t cudaPeekAtLastError() {
+cudaError_t cudaPeekAtLastError() {
     return last_error_of_caller(__func__, false);
 }
 
-extern "C" cudaError_t cudaGetLastError() {
+cudaError_t cudaGetLastError() {
     return last_error_of_caller(__func__, true);
 }
 
-extern "C" const char *cudaGetErrorName(cudaError_t error) {
+const char *cudaGetErrorName(cudaError_t error) {
     for (const ErrorText &known : error_texts)
         if (known.error == error)
             return known.name;
     return "unrecognized error code";
 }
 
-extern "C" const char *cudaGetErrorString(cudaError_t error) {
+const char *cudaGetErrorString(cudaError_t error) {
     for (const ErrorText &known : error_texts)
         if (known.error == error)
             return known.text;

@@ -534,8 +534,6 @@ cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *l
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource) {
     return unregister(__func__, resource);
 }
@@ -562,8 +560,7 @@ cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
     FAIL_IF(resource->target, cudaErrorNotMappedAsPointer, "%s has an array, no pointer",
             describe(*resource).c_str());
     *pointer = resource->memory;
-    store(bytes, resource->bytes);
-    return cudaSuccess;
+    return store(bytes, resource->bytes);
 }
 
 cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource,
@@ -574,8 +571,7 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphi
             describe(*resource).c_str());
     FAIL_IF(index != 0 || level != 0, cudaErrorInvalidValue, "%s has no array %u of level %u",
             describe(*resource).c_str(), index, level);
-    *array = resource->array;
-    return cudaSuccess;
+    return store(array, resource->array);
 }
 
 cudaError_t cudaGLGetDevices(unsigned *count, int *devices, unsigned most, cudaGLDeviceList list) {
@@ -629,6 +625,4 @@ FOR_C(cudaGraphicsGLRegisterBuffer, (cudaGraphicsResource_t * resource, GLuint b
 FOR_C(cudaGraphicsGLRegisterImage,
       (cudaGraphicsResource_t * resource, GLuint image, GLenum target, unsigned flags),
       register_image(resource, image, target, flags, nullptr, 0))
-
-} // extern "C"
 #endif

@@ -168,14 +168,11 @@ CUgraph_st::~CUgraph_st() {
     }
 }
 
-extern "C" {
-
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
     BEGIN(graph);
     FAIL_IF(flags, cudaErrorInvalidValue, "flags are 0x%x, must be 0", flags);
     LOCK();
-    *graph = enter(std::make_shared<CUgraph_st>());
-    return cudaSuccess;
+    return store(graph, enter(std::make_shared<CUgraph_st>()));
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -188,8 +185,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {
     BEGIN_LOCKED(copy);
     FIND_GRAPH(call, found, graph);
-    *copy = enter(clone(*found));
-    return cudaSuccess;
+    return store(copy, enter(clone(*found)));
 }
 
 cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostFn_t destroy,
@@ -300,8 +296,7 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *found, cudaGraphNode_t ori
     FIND_GRAPH(call, graph, copy);
     for (const auto &node : graph->nodes)
         if (node->original == original) {
-            *found = node.get();
-            return cudaSuccess;
+            return store(found, node.get());
         }
     return fail(cudaErrorInvalidValue, "%s: the graph has no clone of the node", call);
 }
@@ -347,5 +342,3 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
     unlink(path);
     return fail(cudaErrorOperatingSystem, "%s: cannot write %s", call, path);
 }
-
-} // extern "C"

@@ -100,8 +100,6 @@ cudaError_t run_graph(const GraphRun &run) {
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags) {
     return instantiate(__func__, executable, graph, flags);
 }
@@ -210,8 +208,5 @@ cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t 
     const Step *const step = find_step(call, executable, node);
     if (!step)
         return cudaErrorInvalidValue;
-    *enabled = step->enabled;
-    return cudaSuccess;
+    return store(enabled, step->enabled);
 }
-
-} // extern "C"

@@ -41,8 +41,6 @@ cudaError_t allocate_captured(const char *call, void **pointer, size_t bytes, cu
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 cudaError_t cudaDeviceGraphMemTrim(int device) {
     BEGIN();
     return check_device(call, device);
@@ -68,5 +66,3 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType
             cudaErrorInvalidValue, "only the high-water marks can be reset");
     return cudaSuccess;
 }
-
-} // extern "C"

@@ -48,8 +48,8 @@ cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph,
     TRY(check_nodes(call, *into, after, count));
     Operation operation = {call, {}, current_device()};
     TRY(set(call, operation, a...));
-    *node = new_node(*into, std::move(operation), std::vector<cudaGraphNode_t>(after, after + count));
-    return cudaSuccess;
+    return store(node,
+                 new_node(*into, std::move(operation), std::vector<cudaGraphNode_t>(after, after + count)));
 }
 
 // Sets the operation of a node, or of the step of an executable graph that was made from the node.
@@ -78,8 +78,7 @@ cudaError_t get_node(const char *call, cudaGraphNode_t node, Result *result, Get
     const T *const found = part<T>(call, node);
     if (!found)
         return cudaErrorInvalidValue;
-    *result = get(*found);
-    return cudaSuccess;
+    return store(result, get(*found));
 }
 
 // Each of these makes an operation from the parameters that a program passes. An operation that has a type
@@ -197,8 +196,6 @@ cudaError_t set_any(const char *call, Operation &o, const cudaGraphNodeParams *p
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 // The calls that add a node, and that set its parameters in a graph and in an executable graph
 #define ADD_ARGUMENTS   node, graph, after, count
 #define ADD_PARAMETERS  cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count
@@ -285,8 +282,7 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cud
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type) {
     BEGIN_LOCKED(type, node);
-    *type = type_of(node->operation);
-    return cudaSuccess;
+    return store(type, type_of(node->operation));
 }
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams *params) {
@@ -396,5 +392,3 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(EXEC_PARAMETERS, cudaGraph_t ch
 cudaError_t cudaGraphExecNodeSetParams(EXEC_PARAMETERS, cudaGraphNodeParams *params) {
     return set_step(__func__, executable, node, set_any, params);
 }
-
-} // extern "C"

@@ -149,10 +149,11 @@ cudaError_t begin_with(cudaError_t begin(const char *), const char *call, const 
         return __VA_ARGS__;                                                                                  \
     }
 
-// Stores a result, unless the program passed a null pointer because it does not need it.
-template <class T, class Value> void store(T *to, Value value) {
+// Stores a result, unless the program passed a null pointer because it does not need it. Returns cudaSuccess.
+template <class T, class Value> cudaError_t store(T *to, Value value) {
     if (to)
         *to = value;
+    return cudaSuccess;
 }
 
 // Runs a callback of the program. The callback must not call the runtime.

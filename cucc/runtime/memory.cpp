@@ -52,8 +52,7 @@ cudaError_t malloc_3d(cudaPitchedPtr *pointer, cudaExtent extent, const char *fi
     BEGIN_AS("cudaMalloc3D", pointer);
     cudaPitchedPtr made = {nullptr, 0, extent.width, extent.height};
     TRY(malloc_rows(call, &made.ptr, &made.pitch, extent.width, extent.height, extent.depth, file, line));
-    *pointer = made;
-    return cudaSuccess;
+    return store(pointer, made);
 }
 
 cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file, int line) {
@@ -100,8 +99,6 @@ cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const cha
 } // namespace cuda_cpu
 
 using namespace cuda_cpu;
-
-extern "C" {
 
 // Called before memory is freed: waits for the work that may use it.
 static cudaError_t wait_for_devices(const char *call) {
@@ -188,8 +185,7 @@ cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
     Allocation a;
     FAIL_IF(!find_allocation(host, a) || (a.kind != MemoryKind::pinned && a.kind != MemoryKind::registered),
             cudaErrorInvalidValue, "%p is not pinned host memory", host);
-    *flags = a.flags;
-    return cudaSuccess;
+    return store(flags, a.flags);
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
@@ -198,8 +194,8 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
     Registry &r = registry();
     const size_t available = available_memory();
     std::shared_lock lock(r.mutex);
-    *free_bytes = std::min(*total_bytes - std::min(*total_bytes, r.used[current_device()]), available);
-    return cudaSuccess;
+    return store(free_bytes,
+                 std::min(*total_bytes - std::min(*total_bytes, r.used[current_device()]), available));
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer) {
@@ -227,5 +223,3 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
     return set(cudaMemoryTypeHost, a.device,
                a.flags & (pinned ? cudaHostAllocMapped : cudaHostRegisterMapped), true);
 }
-
-} // extern "C"

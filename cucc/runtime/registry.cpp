@@ -146,8 +146,7 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
     const int device = current_device();
     const bool on_device = kind != MemoryKind::pinned;
     if (bytes == 0) {
-        *pointer = nullptr;
-        return cudaSuccess;
+        return store(pointer, nullptr);
     }
     Registry &r = registry();
     const size_t total = properties(device).totalGlobalMem;
@@ -171,8 +170,7 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
         if (race_track_new)
             race_track_new(memory, bytes);
     }
-    *pointer = memory;
-    return cudaSuccess;
+    return store(pointer, memory);
 }
 
 cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const char *wanted, MemoryKind kind,

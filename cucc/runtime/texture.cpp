@@ -241,8 +241,6 @@ void free_arrays_of(int device) {
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
                                     const cudaTextureDesc *desc, const cudaResourceViewDesc *view) {
     BEGIN(texture, resource);
@@ -321,5 +319,3 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaReso
     all.surfaces.insert(object);
     return cudaSuccess;
 }
-
-} // extern "C"
