@@ -372,14 +372,14 @@ CUresult cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, size
     DRIVER();
     if (element != 4 && element != 8 && element != 16)
         return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "elements must have 4, 8 or 16 bytes");
-    return code(malloc_pitch((void **)pointer, pitch, width, rows, nullptr, 0));
+    return code(cuda_cpu::cudaMallocPitch((void **)pointer, pitch, width, rows));
 }
 
 CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes) {
     DRIVER();
     if (bytes == 0)
         return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "0 bytes requested");
-    return code(malloc_device((void **)pointer, bytes, nullptr, 0));
+    return code(cuda_cpu::cudaMalloc((void **)pointer, bytes));
 }
 
 CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer) {
@@ -434,18 +434,17 @@ SAME(cuCtxGetStreamPriorityRange, (int *least, int *greatest),
      cudaDeviceGetStreamPriorityRange(least, greatest))
 SAME(cuMemGetInfo, (size_t * free_bytes, size_t *total_bytes), cudaMemGetInfo(free_bytes, total_bytes))
 SAME(cuMemAllocManaged, (CUdeviceptr * pointer, size_t bytes, unsigned flags),
-     malloc_managed((void **)pointer, bytes, flags, nullptr, 0))
+     cuda_cpu::cudaMallocManaged((void **)pointer, bytes, flags))
 SAME(cuMemAllocAsync, (CUdeviceptr * pointer, size_t bytes, CUstream stream),
-     malloc_async((void **)pointer, bytes, stream, nullptr, 0))
+     cuda_cpu::cudaMallocAsync((void **)pointer, bytes, stream))
 SAME(cuMemFree, (CUdeviceptr pointer), cudaFree(P(pointer)))
 SAME(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream), cudaFreeAsync(P(pointer), stream))
-SAME(cuMemAllocHost, (void **pointer, size_t bytes),
-     malloc_host("cuMemAllocHost", pointer, bytes, 0, nullptr, 0))
+SAME(cuMemAllocHost, (void **pointer, size_t bytes), malloc_host("cuMemAllocHost", pointer, bytes, 0))
 SAME(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags),
-     malloc_host("cuMemHostAlloc", pointer, bytes, flags, nullptr, 0))
+     malloc_host("cuMemHostAlloc", pointer, bytes, flags))
 SAME(cuMemFreeHost, (void *pointer), cudaFreeHost(pointer))
 SAME(cuMemHostRegister, (void *pointer, size_t bytes, unsigned flags),
-     register_host(pointer, bytes, flags, nullptr, 0))
+     cuda_cpu::cudaHostRegister(pointer, bytes, flags))
 SAME(cuMemHostUnregister, (void *pointer), cudaHostUnregister(pointer))
 SAME(cuMemHostGetDevicePointer, (CUdeviceptr * pointer, void *host, unsigned flags),
      cudaHostGetDevicePointer((void **)pointer, host, flags))

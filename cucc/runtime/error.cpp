@@ -128,12 +128,12 @@ const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-std::string place(const char *file, int line) {
-    return base_name(file) + (line ? ":" + std::to_string(line) : "");
+std::string place(Site site) {
+    return base_name(site.file) + (site.line ? ":" + std::to_string(site.line) : "");
 }
 
-std::string told_at(const char *verb, const char *file, int line) {
-    return file ? std::string(", ") + verb + " at " + place(file, line) : "";
+std::string told_at(const char *verb, Site site) {
+    return site.file ? std::string(", ") + verb + " at " + place(site) : "";
 }
 
 void only_error() {

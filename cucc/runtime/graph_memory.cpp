@@ -5,7 +5,8 @@
 namespace cuda_cpu {
 
 cudaError_t graph_memory(const char *call, size_t bytes, void **pointer, std::shared_ptr<const void> &keeps) {
-    TRY(allocate(call, pointer, bytes, MemoryKind::device, memory_of_stream, nullptr, 0));
+    const CallFrom no_line(nullptr, 0); // the graph frees it
+    TRY(allocate(call, pointer, bytes, MemoryKind::device, memory_of_stream));
     graphs().memory[*pointer] = bytes;
     keeps = {*pointer, [](const void *p) {
                  LOCK();
