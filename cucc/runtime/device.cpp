@@ -207,9 +207,8 @@ cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
                 (domain = 0, sscanf(id, "%x:%x", &bus, &slot) != 2),
             cudaErrorInvalidValue, "%s is not a PCI bus ID", id);
     for (int i = 0; i < device_count(); ++i)
-        if (domain == 0 && slot == 0 && bus == (unsigned)properties(i).pciBusID) {
+        if (domain == 0 && slot == 0 && bus == (unsigned)properties(i).pciBusID)
             return store(device, i);
-        }
     return fail(cudaErrorInvalidDevice, "%s: there is no device %s", call, id);
 }
 

@@ -178,6 +178,10 @@ cudaError_t fail(cudaError_t error, const char *format, ...) {
     return last_error() = error;
 }
 
+cudaError_t no_such(const char *call, cudaError_t error, const char *what, const void *handle) {
+    return fail(error, "%s: %p is not %s, or was destroyed", call, handle, what);
+}
+
 cudaError_t set_last_error(cudaError_t error) {
     return last_error() = error;
 }

@@ -18,21 +18,18 @@ std::shared_ptr<CUgraph_st> find_graph(const char *call, cudaGraph_t graph) {
     const auto found = graphs().graphs.find(graph);
     if (found != graphs().graphs.end())
         return found->second;
-    fail(cudaErrorInvalidValue, "%s: %p is not a graph, or was destroyed", call, (void *)graph);
+    no_such(call, cudaErrorInvalidValue, "a graph", graph);
     return nullptr;
 }
 
 cudaError_t check_argument(const char *call, const char *, cudaGraphNode_t node) {
-    if (graphs().nodes.count(node))
-        return cudaSuccess;
-    return fail(cudaErrorInvalidValue, "%s: %p is not a node of a graph, or was destroyed", call,
-                (void *)node);
+    return graphs().nodes.count(node) ? cudaSuccess
+                                      : no_such(call, cudaErrorInvalidValue, "a node of a graph", node);
 }
 
 cudaError_t check_argument(const char *call, const char *, cudaUserObject_t object) {
-    if (graphs().objects.count(object))
-        return cudaSuccess;
-    return fail(cudaErrorInvalidValue, "%s: %p is not a user object, or was destroyed", call, (void *)object);
+    return graphs().objects.count(object) ? cudaSuccess
+                                          : no_such(call, cudaErrorInvalidValue, "a user object", object);
 }
 
 cudaGraphNode_t new_node(CUgraph_st &graph, Operation operation, std::vector<cudaGraphNode_t> before) {

@@ -13,8 +13,7 @@ std::shared_ptr<CUgraphExec_st> find_executable(const char *call, cudaGraphExec_
     const auto found = graphs().executables.find(executable);
     if (found != graphs().executables.end())
         return found->second;
-    fail(cudaErrorInvalidValue, "%s: %p is not an executable graph, or was destroyed", call,
-         (void *)executable);
+    no_such(call, cudaErrorInvalidValue, "an executable graph", executable);
     return nullptr;
 }
 

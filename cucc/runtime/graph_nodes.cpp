@@ -160,9 +160,8 @@ cudaError_t set_child(const char *call, Operation &o, cudaGraph_t child) {
 }
 
 template <class T> cudaError_t set_event(const char *call, Operation &o, cudaEvent_t event) {
-    FAIL_IF(!event_exists(event), cudaErrorInvalidValue, "%p is not an event, or was destroyed",
-            (void *)event);
-    return put(call, o, T{event});
+    return event_exists(event) ? put(call, o, T{event})
+                               : no_such(call, cudaErrorInvalidValue, "an event", event);
 }
 
 // Makes an operation from the parameters of any kind of node.

@@ -35,6 +35,9 @@ namespace cuda_cpu {
 // that a function calls fail().
 cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// Fails: "cudaStreamQuery: 0x1010 is not a stream, or was destroyed".
+cudaError_t no_such(const char *call, cudaError_t error, const char *what, const void *handle);
+
 // Prints "cuda on the CPU: NAME=value: must be …" for a variable of the environment, and ends the program.
 [[noreturn]] void refuse_setting(const char *name, const char *value, const char *wanted);
 

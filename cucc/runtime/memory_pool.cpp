@@ -48,9 +48,8 @@ cudaMemPool_t default_pool(int device) {
 
 cudaError_t check_pool(const char *call, cudaMemPool_t pool, int *device) {
     std::lock_guard lock(pools().mutex);
-    FAIL_IF(!pools().live.count(pool), cudaErrorInvalidValue, "%p is not a memory pool, or was destroyed",
-            (void *)pool);
-    return store(device, pool->device);
+    return pools().live.count(pool) ? store(device, pool->device)
+                                    : no_such(call, cudaErrorInvalidValue, "a memory pool", pool);
 }
 
 void enter_in_pool(cudaMemPool_t pool, void *pointer, size_t bytes) {
@@ -172,16 +171,12 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value) {
     BEGIN(value, pool);
     std::lock_guard lock(pools().mutex);
-    const auto give = [value](uint64_t number) {
-        *(uint64_t *)value = number;
-        return cudaSuccess;
-    };
+    const auto give = [value](uint64_t number) { return store((uint64_t *)value, number); };
     switch (attribute) {
     case cudaMemPoolReuseFollowEventDependencies:
     case cudaMemPoolReuseAllowOpportunistic:
     case cudaMemPoolReuseAllowInternalDependencies:
-        *(int *)value = pool->reuse[attribute - 1];
-        return cudaSuccess;
+        return store((int *)value, pool->reuse[attribute - 1]);
     case cudaMemPoolAttrReleaseThreshold:
         return give(pool->threshold);
     case cudaMemPoolAttrReservedMemCurrent:

@@ -88,19 +88,14 @@ bool find_stream(cudaStream_t stream, Stream &found) {
 
 // Copy the stream or event, so that no lock is held while it is used; fail if there is none.
 cudaError_t find(const char *call, cudaStream_t stream, Stream &found) {
-    if (find_stream(stream, found))
-        return cudaSuccess;
-    return fail(cudaErrorInvalidResourceHandle, "%s: %p is not a stream, or was destroyed", call,
-                (void *)stream);
-}
-
-cudaError_t no_event(const char *call, cudaEvent_t event) {
-    return fail(cudaErrorInvalidResourceHandle, "%s: %p is not an event, or was destroyed", call,
-                (void *)event);
+    return find_stream(stream, found) ? cudaSuccess
+                                      : no_such(call, cudaErrorInvalidResourceHandle, "a stream", stream);
 }
 
 cudaError_t find(const char *call, cudaEvent_t event, Event &found) {
-    return events().with(event, [&](Event &e) { found = e; }) ? cudaSuccess : no_event(call, event);
+    return events().with(event, [&](Event &e) { found = e; })
+               ? cudaSuccess
+               : no_such(call, cudaErrorInvalidResourceHandle, "an event", event);
 }
 
 int64_t now() {
@@ -392,5 +387,6 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
     BEGIN();
-    return events().remove(event) ? cudaSuccess : no_event(call, event);
+    return events().remove(event) ? cudaSuccess
+                                  : no_such(call, cudaErrorInvalidResourceHandle, "an event", event);
 }
