@@ -100,10 +100,8 @@ static inline cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPrefer
 CUDA_CPU_SETTINGS(MatmulDesc, cublasLtMatmulDescAttributes_t)
 CUDA_CPU_SETTINGS(MatrixLayout, cublasLtMatrixLayoutAttribute_t)
 CUDA_CPU_SETTINGS(MatmulPreference, cublasLtMatmulPreferenceAttributes_t)
-#undef CUDA_CPU_SETTINGS
 
-namespace cuda_cpu {
-namespace blas {
+namespace cuda_cpu::blas {
 
 struct Layout {
     cudaDataType type;
@@ -189,8 +187,7 @@ inline cublasStatus_t multiply(cublasLtMatmulDesc_t d, const void *alpha, const 
     }));
 }
 
-} // namespace blas
-} // namespace cuda_cpu
+} // namespace cuda_cpu::blas
 
 static inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha,
                                             const void *A, cublasLtMatrixLayout_t a, const void *B,

@@ -87,8 +87,7 @@ typedef struct cublasContext *cublasHandle_t;
 
 // ---- how the calls work ----
 
-namespace cuda_cpu {
-namespace blas {
+namespace cuda_cpu::blas {
 
 CUDA_CPU_RETURN(cublasStatus_t, status_of, (cudaError_t error),
                 error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED)
@@ -165,8 +164,7 @@ template <class X, class Y, class F> void in_parts(int64_t n, X *x, int64_t incx
     in_parts(n, [&](int64_t i, int m) { f(m, part(x, n, incx, i, m), part(y, n, incy, i, m)); });
 }
 
-} // namespace blas
-} // namespace cuda_cpu
+} // namespace cuda_cpu::blas
 
 // ---- settings ----
 

@@ -64,7 +64,6 @@ CUDA_CPU_RETURN(__nv_fp8_storage_t, __nv_cvt_bfloat16raw_to_fp8,
                                            __nv_cvt_double_to_fp8(p.y, saturation, kind) << 8))
 CUDA_CPU_FP8X2(__nv_cvt_double2_to_fp8x2, double2)
 CUDA_CPU_FP8X2(__nv_cvt_float2_to_fp8x2, float2)
-#undef CUDA_CPU_FP8X2
 CUDA_CPU_RETURN(__nv_fp8x2_storage_t, __nv_cvt_halfraw2_to_fp8x2,
                 (__half2_raw p, __nv_saturation_t saturation, __nv_fp8_interpretation_t kind),
                 __nv_cvt_float2_to_fp8x2(__half22float2(p), saturation, kind))
@@ -124,4 +123,3 @@ CUDA_CPU_RETURN(__half2_raw, __nv_cvt_fp8x2_to_halfraw2,
     };
 CUDA_CPU_FP8(e4m3, __nv_fp8_e4m3, __NV_E4M3)
 CUDA_CPU_FP8(e5m2, __nv_fp8_e5m2, __NV_E5M2)
-#undef CUDA_CPU_FP8

@@ -17,28 +17,24 @@ enum cudaGLMapFlags { cudaGLMapFlagsNone = 0, cudaGLMapFlagsReadOnly = 1, cudaGL
 
 #ifdef __cplusplus
 namespace cuda_cpu {
-cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags,
-                            const char *file, int line);
-cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenum target, unsigned flags,
-                           const char *file, int line);
-} // namespace cuda_cpu
-
-inline cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer,
-                                                unsigned int flags, CUDA_CPU_SITE) {
-    return cuda_cpu::register_buffer("cudaGraphicsGLRegisterBuffer", resource, buffer, flags, cu_file,
-                                     cu_line);
-}
-// `target` must be GL_TEXTURE_2D or GL_TEXTURE_RECTANGLE; others give cudaErrorNotSupported here.
-inline cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
-                                               unsigned int flags, CUDA_CPU_SITE) {
-    return cuda_cpu::register_image(resource, image, target, flags, cu_file, cu_line);
-}
-
 extern "C" {
-#else
+#endif
 cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer, unsigned int flags);
+// `target` must be GL_TEXTURE_2D or GL_TEXTURE_RECTANGLE; others give cudaErrorNotSupported here.
 cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
                                         unsigned int flags);
+#ifdef __cplusplus
+} // extern "C"
+} // namespace cuda_cpu
+
+CUDA_CPU_NOTED(cudaGraphicsGLRegisterBuffer,
+               (cudaGraphicsResource_t * resource, GLuint buffer, unsigned int flags),
+               cudaGraphicsGLRegisterBuffer(resource, buffer, flags))
+CUDA_CPU_NOTED(cudaGraphicsGLRegisterImage,
+               (cudaGraphicsResource_t * resource, GLuint image, GLenum target, unsigned int flags),
+               cudaGraphicsGLRegisterImage(resource, image, target, flags))
+
+extern "C" {
 #endif
 
 cudaError_t cudaGLGetDevices(unsigned int *count, int *devices, unsigned int most,

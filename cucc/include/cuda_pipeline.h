@@ -6,8 +6,7 @@
 
 #include "cuda_cpu/letters_off.h"
 
-namespace nvcuda {
-namespace experimental {
+namespace nvcuda::experimental {
 
 class pipeline {
   public:
@@ -23,8 +22,7 @@ template <class T> inline void memcpy_async(T &to, const T &from, pipeline &) {
     to = from;
 }
 
-} // namespace experimental
-} // namespace nvcuda
+} // namespace nvcuda::experimental
 
 #include "cuda_cpu/letters_on.h"
 #endif // __CUDACC__

@@ -78,8 +78,7 @@ typedef int cufftHandle;
 
 // ---- how the calls work ----
 
-namespace cuda_cpu {
-namespace fft {
+namespace cuda_cpu::fft {
 
 // FFTW's functions for one precision. Its planner is not thread-safe, so a lock is held around all of them
 // except execute.
@@ -265,8 +264,7 @@ cufftResult execute(const char *call, cufftHandle handle, cufftType type, In *in
                : CUFFT_EXEC_FAILED;
 }
 
-} // namespace fft
-} // namespace cuda_cpu
+} // namespace cuda_cpu::fft
 
 // ---- plans ----
 

@@ -5,8 +5,7 @@
 #include "cufft.h"
 #include "cuda_cpu/letters_off.h"
 
-namespace cuda_cpu {
-namespace fft {
+namespace cuda_cpu::fft {
 
 // The kind of a transform of these elements; 0 if there is none
 inline cufftType type_of(cudaDataType in, cudaDataType out, cudaDataType execution) {
@@ -24,8 +23,7 @@ inline cufftType type_of(cudaDataType in, cudaDataType out, cudaDataType executi
     return cufftType();
 }
 
-} // namespace fft
-} // namespace cuda_cpu
+} // namespace cuda_cpu::fft
 
 #define CUDA_CPU_XT_PLAN(Name)                                                                               \
     static inline cufftResult cufftXt##Name##Many(                                                           \
@@ -39,7 +37,6 @@ inline cufftType type_of(cudaDataType in, cudaDataType out, cudaDataType executi
     }
 CUDA_CPU_XT_PLAN(MakePlan)
 CUDA_CPU_XT_PLAN(GetSize)
-#undef CUDA_CPU_XT_PLAN
 
 static inline cufftResult cufftXtExec(cufftHandle plan, void *in, void *out, int direction) {
     const std::shared_ptr<cuda_cpu::fft::Plan> p = cuda_cpu::fft::find(plan);

@@ -52,7 +52,6 @@ CUDA_CPU_SOBOL_STATE(curandStateSobol32, unsigned int, 32)
 CUDA_CPU_SOBOL_STATE(curandStateSobol64, unsigned long long, 64)
 CUDA_CPU_SOBOL_STATE(curandStateScrambledSobol32, unsigned int, 32)
 CUDA_CPU_SOBOL_STATE(curandStateScrambledSobol64, unsigned long long, 64)
-#undef CUDA_CPU_SOBOL_STATE
 
 // The functions are for kernels; host sources have the states.
 #if defined(__CUDACC__) || defined(CUDA_CPU_ENGINE)
@@ -60,8 +59,7 @@ CUDA_CPU_SOBOL_STATE(curandStateScrambledSobol64, unsigned long long, 64)
 
 // ---- XORWOW: five words of xorshift, which is linear over the bits, and a counter ----
 
-namespace cuda_cpu {
-namespace xorwow {
+namespace cuda_cpu::xorwow {
 
 typedef std::array<unsigned int, 5> Bits; // 160 bits
 
@@ -109,8 +107,7 @@ inline void jump(curandStateXORWOW &state, unsigned long long n, int first) {
         state.v[i] = v[i];
 }
 
-} // namespace xorwow
-} // namespace cuda_cpu
+} // namespace cuda_cpu::xorwow
 
 inline unsigned int curand(curandStateXORWOW_t *state) {
     const unsigned int t = state->v[0] ^ state->v[0] >> 2;
@@ -194,8 +191,7 @@ inline void curand_init(unsigned long long seed, unsigned long long sequence, un
 
 // ---- MRG32k3a: two recursions of order three, modulo two primes ----
 
-namespace cuda_cpu {
-namespace mrg {
+namespace cuda_cpu::mrg {
 
 constexpr unsigned long long m1 = 4294967087, m2 = 4294944443;
 typedef std::array<std::array<unsigned long long, 3>, 3> Matrix;
@@ -237,8 +233,7 @@ inline double next(curandStateMRG32k3a &state) {
     return a <= b ? (double)(a + m1 - b) : (double)(a - b);
 }
 
-} // namespace mrg
-} // namespace cuda_cpu
+} // namespace cuda_cpu::mrg
 
 inline unsigned int curand(curandStateMRG32k3a_t *state) {
     return (unsigned int)(cuda_cpu::mrg::next(*state) * 1.000000048662);

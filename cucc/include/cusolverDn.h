@@ -20,8 +20,7 @@ struct cusolverDnContext {
 };
 typedef cusolverDnContext *cusolverDnHandle_t;
 
-namespace cuda_cpu {
-namespace lapack {
+namespace cuda_cpu::lapack {
 
 // Runs work(info), which sets LAPACK's info, and stores that in device memory.
 template <class Work>
@@ -46,8 +45,7 @@ CUDA_CPU_RETURN(char, trans, (cublasOperation_t op), op == CUBLAS_OP_N ? 'N' : o
 CUDA_CPU_RETURN(char, side, (cublasSideMode_t side), side == CUBLAS_SIDE_LEFT ? 'L' : 'R')
 CUDA_CPU_RETURN(char, job, (cusolverEigMode_t mode), mode == CUSOLVER_EIG_MODE_VECTOR ? 'V' : 'N')
 
-} // namespace lapack
-} // namespace cuda_cpu
+} // namespace cuda_cpu::lapack
 
 #define CUDA_CPU_LIBRARY        lapack
 #define CUDA_CPU_RESULT(name)   CUSOLVER_STATUS_##name
@@ -184,17 +182,6 @@ CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
                       CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##sytrf(cpu::uplo(fill), n, A, lda, pivots,     \
                                                                      work, size, info, 1)));                 \
     }                                                                                                        \
-    CUDA_CPU_SIZE(S##syevd, CUDA_CPU_FITS(n, lda), n, cusolverEigMode_t, cublasFillMode_t, int n, const T *, \
-                  int lda, const T *)                                                                        \
-    CUDA_CPU_FUNCTION(S##syevd, cusolverEigMode_t mode, cublasFillMode_t fill, int n, T *A, int lda,         \
-                      T *values, T *work, int lwork, int *dev_info) {                                        \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_HAS(n), std::vector<int> whole(5 * n + 3);           \
-                      cpu::with_workspace<T>([&](T *work, int size) {                                        \
-                          cpu::cuda_cpu_##s##syevd(cpu::job(mode), cpu::uplo(fill), n, A, lda, values, work, \
-                                                   size, whole.data(), size < 0 ? -1 : (int)whole.size(),    \
-                                                   info, 1, 1);                                              \
-                      }));                                                                                   \
-    }                                                                                                        \
     CUDA_CPU_SIZE(S##sygvd, CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb), n, cusolverEigType_t,            \
                   cusolverEigMode_t, cublasFillMode_t, int n, const T *, int lda, const T *, int ldb,        \
                   const T *)                                                                                 \
@@ -210,24 +197,24 @@ CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
     }
 CUDA_CPU_EIGEN(S, s, float)
 CUDA_CPU_EIGEN(D, d, double)
-#undef CUDA_CPU_EIGEN
-#define CUDA_CPU_EIGEN(C, c, T, R)                                                                           \
-    CUDA_CPU_SIZE(C##heevd, CUDA_CPU_FITS(n, lda), n, cusolverEigMode_t, cublasFillMode_t, int n, const T *, \
+// LAPACK of complex numbers needs memory for real ones, too.
+#define CUDA_CPU_EVD(S, s, T, R, syevd, reals, ...)                                                          \
+    CUDA_CPU_SIZE(S##syevd, CUDA_CPU_FITS(n, lda), n, cusolverEigMode_t, cublasFillMode_t, int n, const T *, \
                   int lda, const R *)                                                                        \
-    CUDA_CPU_FUNCTION(C##heevd, cusolverEigMode_t mode, cublasFillMode_t fill, int n, T *A, int lda,         \
+    CUDA_CPU_FUNCTION(S##syevd, cusolverEigMode_t mode, cublasFillMode_t fill, int n, T *A, int lda,         \
                       R *values, T *work, int lwork, int *dev_info) {                                        \
         CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_HAS(n), std::vector<int> whole(5 * n + 3);           \
-                      std::vector<R> real(2 * (size_t)n * n + 5 * n + 1);                                    \
-                      cpu::with_workspace<T>([&](T *work, int size) {                                        \
-                          cpu::cuda_cpu_##c##heevd(cpu::job(mode), cpu::uplo(fill), n, A, lda, values, work, \
-                                                   size, real.data(), size < 0 ? -1 : (int)real.size(),      \
-                                                   whole.data(), size < 0 ? -1 : (int)whole.size(), info, 1, \
-                                                   1);                                                       \
+                      std::vector<R> real(reals); cpu::with_workspace<T>([&](T *work, int size) {            \
+                          cpu::cuda_cpu_##s##syevd(cpu::job(mode), cpu::uplo(fill), n, A, lda, values, work, \
+                                                   size, __VA_ARGS__ whole.data(),                           \
+                                                   size < 0 ? -1 : (int)whole.size(), info, 1, 1);           \
                       }));                                                                                   \
     }
-CUDA_CPU_EIGEN(C, c, cuComplex, float)
-CUDA_CPU_EIGEN(Z, z, cuDoubleComplex, double)
-#undef CUDA_CPU_EIGEN
+#define CUDA_CPU_REALS real.data(), size < 0 ? -1 : (int)real.size(),
+CUDA_CPU_EVD(S, s, float, float, syevd, 0, )
+CUDA_CPU_EVD(D, d, double, double, syevd, 0, )
+CUDA_CPU_EVD(C, c, cuComplex, float, heevd, 2 * (size_t)n * n + 5 * n + 1, CUDA_CPU_REALS)
+CUDA_CPU_EVD(Z, z, cuDoubleComplex, double, heevd, 2 * (size_t)n * n + 5 * n + 1, CUDA_CPU_REALS)
 #undef CUDA_CPU_LIBRARY
 #undef CUDA_CPU_RESULT
 #undef CUDA_CPU_FUNCTION

@@ -88,8 +88,7 @@ CUDA_CPU_ATTRIBUTE(FillMode, cusparseFillMode_t, fill)
 CUDA_CPU_ATTRIBUTE(DiagType, cusparseDiagType_t, diagonal)
 CUDA_CPU_ATTRIBUTE(IndexBase, cusparseIndexBase_t, base)
 
-namespace cuda_cpu {
-namespace sparse {
+namespace cuda_cpu::sparse {
 template <class To, class Descriptor>
 cusparseStatus_t create(To *to, bool valid, bool supported, const Descriptor &descriptor) {
     CUDA_CPU_REQUIRE(to && valid);
@@ -101,8 +100,7 @@ template <class To> cusparseStatus_t create_matrix(To *to, const cusparseSpMatDe
     return create(to, A.rows >= 0 && A.columns >= 0 && A.count >= 0,
                   is_index(A.offsets_type) && is_index(A.indices_type), A);
 }
-} // namespace sparse
-} // namespace cuda_cpu
+} // namespace cuda_cpu::sparse
 
 // Each function also exists with Const for what the library may not change. `constant` is const there.
 #define CUDA_CPU_BOTH(MACRO, ...)                                                                            \
@@ -402,8 +400,7 @@ CUDA_CPU_FUNCTION(SparseToDense, cusparseConstSpMatDescr_t A, cusparseDnMatDescr
     });
 }
 CUDA_CPU_BUFFER(DenseToSparse, cusparseConstDnMatDescr_t, cusparseSpMatDescr_t, cusparseDenseToSparseAlg_t)
-namespace cuda_cpu {
-namespace sparse {
+namespace cuda_cpu::sparse {
 // Calls f(outer, inner, value) for the elements that are not zero, in the order of the format.
 template <class T, class F> void for_nonzero(const cusparseDnMatDescr &D, cusparseFormat_t format, F f) {
     const bool by_columns = format == CUSPARSE_FORMAT_CSC;
@@ -415,8 +412,7 @@ template <class T, class F> void for_nonzero(const cusparseDnMatDescr &D, cuspar
                 f(i, j, value);
         }
 }
-} // namespace sparse
-} // namespace cuda_cpu
+} // namespace cuda_cpu::sparse
 // Counts the elements, and writes the offsets of CSR and CSC. The program then reads the number with
 // cusparseSpMatGetSize, allocates the other arrays, and sets their addresses.
 CUDA_CPU_FUNCTION(DenseToSparse_analysis, cusparseConstDnMatDescr_t D, cusparseSpMatDescr_t A,

@@ -19,8 +19,7 @@
 #ifdef __CUDACC__ // matrices are for kernels; a host source may include the header
 #include <climits>
 
-namespace nvcuda {
-namespace wmma {
+namespace nvcuda::wmma {
 
 struct matrix_a;
 struct matrix_b;
@@ -43,11 +42,9 @@ enum bmmaBitOp { bmmaBitOpXOR = 1, bmmaBitOpAND = 2 };
 enum bmmaAccumulateOp { bmmaAccumulateOpPOPC = 1 };
 } // namespace experimental
 
-} // namespace wmma
-} // namespace nvcuda
+} // namespace nvcuda::wmma
 
-namespace cuda_cpu {
-namespace matrix {
+namespace cuda_cpu::matrix {
 
 using namespace nvcuda::wmma;
 namespace small = nvcuda::wmma::experimental::precision;
@@ -96,11 +93,9 @@ template <class T, class C>
 constexpr bool can_add = std::is_same_v<typename Element<T>::Total, C> ||
                          (std::is_same_v<T, __half> && std::is_same_v<C, __half>);
 
-} // namespace matrix
-} // namespace cuda_cpu
+} // namespace cuda_cpu::matrix
 
-namespace nvcuda {
-namespace wmma {
+namespace nvcuda::wmma {
 
 template <class Use, int m, int n, int k, class T, class Layout = void> struct fragment {
     static_assert(cuda_cpu::matrix::is_shape(m, n, k) && cuda_cpu::matrix::is_fragment<Use, k, T, Layout>(),
@@ -115,11 +110,9 @@ template <class Use, int m, int n, int k, class T, class Layout = void> struct f
     storage_element_type x[num_storage_elements];
 };
 
-} // namespace wmma
-} // namespace nvcuda
+} // namespace nvcuda::wmma
 
-namespace cuda_cpu {
-namespace matrix {
+namespace cuda_cpu::matrix {
 
 // Waits until all lanes of the warp have called this function. The first lane that continues calls
 // work(lanes), where lanes[i] points to the argument `mine` of lane i; the other lanes return.
@@ -250,11 +243,9 @@ multiply(fragment<accumulator, m, n, k, D> &d, const fragment<matrix_a, m, n, k,
         Product{&a, &b, &c, &d}, [=](const auto *const *lanes) { multiply(lanes, saturate); }, site);
 }
 
-} // namespace matrix
-} // namespace cuda_cpu
+} // namespace cuda_cpu::matrix
 
-namespace nvcuda {
-namespace wmma {
+namespace nvcuda::wmma {
 
 // Rounds to the precision of TensorFloat-32, 10 stored bits of the significand; halfway cases away from zero.
 inline float __float_to_tf32(float x) {
@@ -342,8 +333,7 @@ inline void bmma_sync(fragment<accumulator, 8, 8, 128, int> &d,
         CUDA_CPU_HERE);
 }
 
-} // namespace wmma
-} // namespace nvcuda
+} // namespace nvcuda::wmma
 
 #endif // __CUDACC__
 #include "cuda_cpu/letters_on.h"

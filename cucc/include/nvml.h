@@ -120,4 +120,3 @@ CUDA_CPU_NO_SENSOR(nvmlDeviceGetTotalEnergyConsumption, unsigned long long *valu
 CUDA_CPU_NO_SENSOR(nvmlDeviceGetFanSpeed, unsigned int *value)
 CUDA_CPU_NO_SENSOR(nvmlDeviceGetClockInfo, nvmlClockType_t, unsigned int *value)
 CUDA_CPU_NO_SENSOR(nvmlDeviceGetMaxClockInfo, nvmlClockType_t, unsigned int *value)
-#undef CUDA_CPU_NO_SENSOR

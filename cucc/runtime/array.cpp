@@ -173,23 +173,33 @@ void forget_arrays_of(int device) {
     delete_objects_of(device, all.mipmapped);
 }
 
-cudaError_t malloc_array(const char *call, cudaArray_t *array, const cudaChannelFormatDesc *desc,
-                         cudaExtent extent, unsigned flags, const char *file, int line) {
+static cudaError_t new_array(const char *call, cudaArray_t *array, const cudaChannelFormatDesc *desc,
+                             cudaExtent extent, unsigned flags) {
     BEGIN_IN();
     FAIL_IF(!array || !desc, cudaErrorInvalidValue, "array or format is NULL");
     TRY(check_new_array(call, *desc, extent, flags));
     cudaArray made = make_array(*desc, extent, flags);
     void *data;
-    TRY(allocate(call, &data, made.slice_bytes() * made.slices(), MemoryKind::device, 0, file, line));
+    TRY(allocate(call, &data, made.slice_bytes() * made.slices(), MemoryKind::device, 0));
     made.data = (char *)data;
     *array = new cudaArray(made);
     enter(*array);
     return cudaSuccess;
 }
 
-cudaError_t malloc_mipmapped(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
-                             cudaExtent extent, unsigned levels, unsigned flags, const char *file, int line) {
-    BEGIN_AS("cudaMallocMipmappedArray");
+cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
+                            size_t height, unsigned flags) {
+    return new_array(__func__, array, desc, {width, height, 0}, flags);
+}
+
+cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
+                              unsigned flags) {
+    return new_array(__func__, array, desc, extent, flags);
+}
+
+cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
+                                     cudaExtent extent, unsigned levels, unsigned flags) {
+    BEGIN();
     FAIL_IF(!array || !desc, cudaErrorInvalidValue, "array or format is NULL");
     TRY(check_new_array(call, *desc, extent, flags));
     const bool layers = flags & (cudaArrayLayered | cudaArrayCubemap); // same number at each level
@@ -207,7 +217,7 @@ cudaError_t malloc_mipmapped(cudaMipmappedArray_t *array, const cudaChannelForma
         bytes += made.levels[l]->slice_bytes() * made.levels[l]->slices();
     }
     void *data;
-    if (const cudaError_t error = allocate(call, &data, bytes, MemoryKind::device, 0, file, line)) {
+    if (const cudaError_t error = allocate(call, &data, bytes, MemoryKind::device, 0)) {
         std::for_each(made.levels, made.levels + levels, [](cudaArray *level) { delete level; });
         return error;
     }
@@ -276,22 +286,9 @@ static cudaError_t copy_3d_peer(const char *call, const cudaMemcpy3DPeerParms *p
     return copy_3d(call, &params, stream, true);
 }
 
-extern "C" {
-
 cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
     return {x, y, z, w, kind};
 }
-
-FOR_C(cudaMallocArray,
-      (cudaArray_t * array, const cudaChannelFormatDesc *desc, size_t width, size_t height, unsigned flags),
-      malloc_array(__func__, array, desc, {width, height, 0}, flags, nullptr, 0))
-FOR_C(cudaMalloc3DArray,
-      (cudaArray_t * array, const cudaChannelFormatDesc *desc, cudaExtent extent, unsigned flags),
-      malloc_array(__func__, array, desc, extent, flags, nullptr, 0))
-FOR_C(cudaMallocMipmappedArray,
-      (cudaMipmappedArray_t * array, const cudaChannelFormatDesc *desc, cudaExtent extent, unsigned levels,
-       unsigned flags),
-      malloc_mipmapped(array, desc, extent, levels, flags, nullptr, 0))
 
 cudaError_t cudaFreeArray(cudaArray_t array) {
     BEGIN();
@@ -333,15 +330,13 @@ cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *array, cudaMipmappedArray_t 
     TRY(check_mipmapped_array(call, of));
     FAIL_IF(level >= of->count, cudaErrorInvalidValue, "there is no level %u, only 0 to %u", level,
             of->count - 1);
-    *array = of->levels[level];
-    return cudaSuccess;
+    return store(array, of->levels[level]);
 }
 
 cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const_t array) {
     BEGIN(desc);
     TRY(check_array(call, array));
-    *desc = array->desc;
-    return cudaSuccess;
+    return store(desc, array->desc);
 }
 
 cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned *flags,
@@ -351,8 +346,7 @@ cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, un
     store(desc, array->desc);
     if (extent)
         *extent = {array->width, array->height, array->depth};
-    store(flags, array->flags);
-    return cudaSuccess;
+    return store(flags, array->flags);
 }
 
 AND_ASYNC(cudaMemcpy3D, (const cudaMemcpy3DParms *params), copy_3d(__func__, params, stream, asynchronous))
@@ -391,5 +385,3 @@ AND_ASYNC(cudaMemcpyToArray,
 AND_ASYNC(cudaMemcpyFromArray,
           (void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes, cudaMemcpyKind kind),
           copy_bytes(__func__, false, from, x, y, to, bytes, kind, stream, asynchronous))
-
-} // extern "C"

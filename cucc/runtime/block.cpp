@@ -52,10 +52,6 @@ std::string coordinates(uint64_t i, uint3 size) {
     return coordinates(index_in(i, size));
 }
 
-std::string place(Site site) {
-    return place(site.file, site.line);
-}
-
 uint3 thread_index(unsigned t) {
     return index_in(t, blockDim);
 }

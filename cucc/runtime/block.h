@@ -171,7 +171,6 @@ uint3 thread_index(unsigned linear);
 // For messages: "(3,0,0)", that of element i of a box of this size, and "sum.cu:12"
 std::string coordinates(uint3 i);
 std::string coordinates(uint64_t i, uint3 size);
-std::string place(Site site);
 bool same_site(Site a, Site b);
 const char *base_name(const char *path);
 

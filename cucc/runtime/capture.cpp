@@ -205,8 +205,6 @@ void forget_capture(cudaStream_t stream) {
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
     BEGIN_LOCKED(stream);
     return begin_capture(call, stream, nullptr, {}, mode);
@@ -247,8 +245,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
         return spoilt(call);
     FAIL_IF(!all_joined, cudaErrorStreamCaptureUnjoined,
             "a stream that joined the capture has work for which the first stream does not wait");
-    *graph = capture->into_existing ? capture->graph.get() : enter(capture->graph);
-    return cudaSuccess;
+    return store(graph, capture->into_existing ? capture->graph.get() : enter(capture->graph));
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status) {
@@ -274,8 +271,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
     }
     store(dependencies, c->last.data());
     store(edges, nullptr);
-    store(count, c->last.size());
-    return cudaSuccess;
+    return store(count, c->last.size());
 }
 
 cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
@@ -299,5 +295,3 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
     std::swap(*mode, thread_mode);
     return cudaSuccess;
 }
-
-} // extern "C"

@@ -172,8 +172,6 @@ cudaError_t check_device(const char *call, int device) {
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 // Prints no message when there is no device, because programs call this to find that out.
 cudaError_t cudaGetDeviceCount(int *count) {
     MAY_FAIL(count);
@@ -185,8 +183,7 @@ cudaError_t cudaGetDeviceCount(int *count) {
 
 cudaError_t cudaGetDevice(int *device) {
     BEGIN_QUERY(device);
-    *device = current;
-    return cudaSuccess;
+    return store(device, current);
 }
 
 cudaError_t cudaSetDevice(int device) {
@@ -210,10 +207,8 @@ cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
                 (domain = 0, sscanf(id, "%x:%x", &bus, &slot) != 2),
             cudaErrorInvalidValue, "%s is not a PCI bus ID", id);
     for (int i = 0; i < device_count(); ++i)
-        if (domain == 0 && slot == 0 && bus == (unsigned)properties(i).pciBusID) {
-            *device = i;
-            return cudaSuccess;
-        }
+        if (domain == 0 && slot == 0 && bus == (unsigned)properties(i).pciBusID)
+            return store(device, i);
     return fail(cudaErrorInvalidDevice, "%s: there is no device %s", call, id);
 }
 
@@ -269,8 +264,7 @@ cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
     BEGIN(value);
     FAIL_IF((unsigned)limit > cudaLimitPersistingL2CacheSize, cudaErrorInvalidValue, "there is no limit %d",
             (int)limit);
-    *value = state_of(current).limits[limit];
-    return cudaSuccess;
+    return store(value, state_of(current).limits[limit].load());
 }
 
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
@@ -283,14 +277,12 @@ cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
 
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache *config) {
     BEGIN(config);
-    *config = (cudaFuncCache)state_of(current).cache.load();
-    return cudaSuccess;
+    return store(config, (cudaFuncCache)state_of(current).cache.load());
 }
 
 cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config) {
     BEGIN(config);
-    *config = cudaSharedMemBankSizeFourByte;
-    return cudaSuccess;
+    return store(config, cudaSharedMemBankSizeFourByte);
 }
 
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
@@ -337,20 +329,17 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
 
 cudaError_t cudaDriverGetVersion(int *version) {
     MAY_FAIL(version);
-    *version = CUDART_VERSION;
-    return cudaSuccess;
+    return store(version, CUDART_VERSION);
 }
 
 cudaError_t cudaRuntimeGetVersion(int *version) {
     MAY_FAIL(version);
-    *version = CUDART_VERSION;
-    return cudaSuccess;
+    return store(version, CUDART_VERSION);
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
     BEGIN_QUERY(can, device, peer);
-    *can = device != peer;
-    return cudaSuccess;
+    return store(can, device != peer);
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
@@ -379,5 +368,3 @@ cudaError_t cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr attribute, i
     *value = attribute == cudaDevP2PAttrAccessSupported || attribute == cudaDevP2PAttrNativeAtomicSupported;
     return cudaSuccess;
 }
-
-} // extern "C"

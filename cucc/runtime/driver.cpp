@@ -151,17 +151,13 @@ using namespace cuda_cpu;
 #define GET_OF_DEVICE(name, T, result, value)                                                                \
     CUresult name(T *result, CUdevice device) {                                                              \
         DRIVER(result, device);                                                                              \
-        *result = value;                                                                                     \
-        return CUDA_SUCCESS;                                                                                 \
+        return code(store(result, value));                                                                   \
     }
 #define GET(name, parameters, result, value)                                                                 \
     CUresult name parameters {                                                                               \
         DRIVER(result);                                                                                      \
-        *result = value;                                                                                     \
-        return CUDA_SUCCESS;                                                                                 \
+        return code(store(result, value));                                                                   \
     }
-
-extern "C" {
 
 CUresult cuInit(unsigned flags) {
     if (const cudaError_t error = failure_of(__func__))
@@ -178,21 +174,18 @@ CUresult cuDriverGetVersion(int *version) {
     if (const cudaError_t error = failure_of(__func__))
         return code(error);
     NEEDS(version);
-    *version = CUDA_VERSION;
-    return CUDA_SUCCESS;
+    return code(store(version, CUDA_VERSION));
 }
 
 CUresult cuGetErrorName(CUresult error, const char **name) {
     NEEDS(name);
     switch (error) {
     case CUDA_SUCCESS:
-        *name = "CUDA_SUCCESS";
-        return CUDA_SUCCESS;
+        return code(store(name, "CUDA_SUCCESS"));
 #define NONE(...)
 #define DRIVER_ONLY(NAME, value)                                                                             \
     case CUDA_ERROR_##NAME:                                                                                  \
-        *name = "CUDA_ERROR_" #NAME;                                                                         \
-        return CUDA_SUCCESS;
+        return code(store(name, "CUDA_ERROR_" #NAME));
 #define BOTH(name, NAME, value, text) DRIVER_ONLY(NAME, value)
         CUDA_CPU_ERRORS(BOTH, NONE, DRIVER_ONLY)
     }
@@ -208,16 +201,14 @@ CUresult cuGetErrorString(CUresult error, const char **text) {
     *text = nullptr;
     if (cuGetErrorName(error, &name))
         return CUDA_ERROR_INVALID_VALUE;
-    *text = cudaGetErrorString((cudaError_t)error);
-    return CUDA_SUCCESS;
+    return code(store(text, cudaGetErrorString((cudaError_t)error)));
 }
 
 // ---- devices ----
 
 CUresult cuDeviceGet(CUdevice *device, int number) {
     DRIVER(device, number);
-    *device = number;
-    return CUDA_SUCCESS;
+    return code(store(device, number));
 }
 
 GET_OF_DEVICE(cuDeviceGetUuid, CUuuid, uuid, properties(device).uuid)
@@ -237,8 +228,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
     switch (attribute) {
 #define DRIVER_ONLY(NAME, number, answer)                                                                    \
     case CU_DEVICE_ATTRIBUTE_##NAME:                                                                         \
-        *value = answer;                                                                                     \
-        return CUDA_SUCCESS;
+        return code(store(value, answer));
         CUDA_CPU_ATTRIBUTES(NONE, DRIVER_ONLY)
     default:
         return code(cudaDeviceGetAttribute(value, (cudaDeviceAttr)attribute, device)); // numbers are equal
@@ -249,9 +239,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
     DRIVER(major, minor, device);
-    *major = properties(device).major;
-    *minor = properties(device).minor;
-    return CUDA_SUCCESS;
+    store(major, properties(device).major);
+    return code(store(minor, properties(device).minor));
 }
 
 // ---- contexts ----
@@ -260,8 +249,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     DRIVER(context, device);
     std::lock_guard lock(contexts().mutex);
     ++contexts().retained[device];
-    *context = primary_context(device);
-    return CUDA_SUCCESS;
+    return code(store(context, primary_context(device)));
 }
 
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
@@ -289,9 +277,8 @@ CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) {
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
     DRIVER(flags, active, device);
     std::lock_guard lock(contexts().mutex);
-    *flags = contexts().primary_flags[device];
-    *active = contexts().retained[device] > 0;
-    return CUDA_SUCCESS;
+    store(flags, contexts().primary_flags[device]);
+    return code(store(active, contexts().retained[device] > 0));
 }
 
 CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned flags, CUdevice device) {
@@ -378,22 +365,21 @@ CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr poin
     if (!find_allocation(pointer_of(pointer), a))
         return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the pointer is not of device memory");
     store(base, (CUdeviceptr)(uintptr_t)a.base);
-    store(bytes, a.size);
-    return CUDA_SUCCESS;
+    return code(store(bytes, a.size));
 }
 
 CUresult cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t rows, unsigned element) {
     DRIVER();
     if (element != 4 && element != 8 && element != 16)
         return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "elements must have 4, 8 or 16 bytes");
-    return code(malloc_pitch((void **)pointer, pitch, width, rows, nullptr, 0));
+    return code(cuda_cpu::cudaMallocPitch((void **)pointer, pitch, width, rows));
 }
 
 CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes) {
     DRIVER();
     if (bytes == 0)
         return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "0 bytes requested");
-    return code(malloc_device((void **)pointer, bytes, nullptr, 0));
+    return code(cuda_cpu::cudaMalloc((void **)pointer, bytes));
 }
 
 CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer) {
@@ -408,8 +394,7 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
     switch (attribute) {
 #define ANSWER(name, T, answer)                                                                              \
     case CU_POINTER_ATTRIBUTE_##name:                                                                        \
-        *(T *)value = answer;                                                                                \
-        return CUDA_SUCCESS;
+        return code(store((T *)value, answer));
         ANSWER(CONTEXT, CUcontext, current_context())
         ANSWER(MEMORY_TYPE, unsigned,
                found.type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE)
@@ -449,18 +434,17 @@ SAME(cuCtxGetStreamPriorityRange, (int *least, int *greatest),
      cudaDeviceGetStreamPriorityRange(least, greatest))
 SAME(cuMemGetInfo, (size_t * free_bytes, size_t *total_bytes), cudaMemGetInfo(free_bytes, total_bytes))
 SAME(cuMemAllocManaged, (CUdeviceptr * pointer, size_t bytes, unsigned flags),
-     malloc_managed((void **)pointer, bytes, flags, nullptr, 0))
+     cuda_cpu::cudaMallocManaged((void **)pointer, bytes, flags))
 SAME(cuMemAllocAsync, (CUdeviceptr * pointer, size_t bytes, CUstream stream),
-     malloc_async((void **)pointer, bytes, stream, nullptr, 0))
+     cuda_cpu::cudaMallocAsync((void **)pointer, bytes, stream))
 SAME(cuMemFree, (CUdeviceptr pointer), cudaFree(P(pointer)))
 SAME(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream), cudaFreeAsync(P(pointer), stream))
-SAME(cuMemAllocHost, (void **pointer, size_t bytes),
-     malloc_host("cuMemAllocHost", pointer, bytes, 0, nullptr, 0))
+SAME(cuMemAllocHost, (void **pointer, size_t bytes), malloc_host("cuMemAllocHost", pointer, bytes, 0))
 SAME(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags),
-     malloc_host("cuMemHostAlloc", pointer, bytes, flags, nullptr, 0))
+     malloc_host("cuMemHostAlloc", pointer, bytes, flags))
 SAME(cuMemFreeHost, (void *pointer), cudaFreeHost(pointer))
 SAME(cuMemHostRegister, (void *pointer, size_t bytes, unsigned flags),
-     register_host(pointer, bytes, flags, nullptr, 0))
+     cuda_cpu::cudaHostRegister(pointer, bytes, flags))
 SAME(cuMemHostUnregister, (void *pointer), cudaHostUnregister(pointer))
 SAME(cuMemHostGetDevicePointer, (CUdeviceptr * pointer, void *host, unsigned flags),
      cudaHostGetDevicePointer((void **)pointer, host, flags))
@@ -540,8 +524,7 @@ static CUresult load(const char *call, CUmodule *module, const void *image, size
                                          name.compare(5, 8, "constant") == 0,
                                          name.find("_ro") == std::string::npos});
     }
-    *module = (CUmodule)library;
-    return CUDA_SUCCESS;
+    return code(store(module, (CUmodule)library));
 }
 
 #define LOAD(name, ...)                                                                                      \
@@ -611,5 +594,3 @@ SAME(cuOccupancyMaxActiveBlocksPerMultiprocessor,
      cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)function, threads, bytes))
 #undef SAME
 #endif
-
-} // extern "C"

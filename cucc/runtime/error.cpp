@@ -128,12 +128,12 @@ const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-std::string place(const char *file, int line) {
-    return base_name(file) + (line ? ":" + std::to_string(line) : "");
+std::string place(Site site) {
+    return base_name(site.file) + (site.line ? ":" + std::to_string(site.line) : "");
 }
 
-std::string told_at(const char *verb, const char *file, int line) {
-    return file ? std::string(", ") + verb + " at " + place(file, line) : "";
+std::string told_at(const char *verb, Site site) {
+    return site.file ? std::string(", ") + verb + " at " + place(site) : "";
 }
 
 void only_error() {
@@ -176,6 +176,10 @@ cudaError_t fail(cudaError_t error, const char *format, ...) {
     say(format, values);
     va_end(values);
     return last_error() = error;
+}
+
+cudaError_t no_such(const char *call, cudaError_t error, const char *what, const void *handle) {
+    return fail(error, "%s: %p is not %s, or was destroyed", call, handle, what);
 }
 
 cudaError_t set_last_error(cudaError_t error) {
@@ -247,22 +251,22 @@ cudaError_t last_error_of_caller(const char *call, bool reset) {
 
 using namespace cuda_cpu;
 
-extern "C" cudaError_t cudaPeekAtLastError() {
+cudaError_t cudaPeekAtLastError() {
     return last_error_of_caller(__func__, false);
 }
 
-extern "C" cudaError_t cudaGetLastError() {
+cudaError_t cudaGetLastError() {
     return last_error_of_caller(__func__, true);
 }
 
-extern "C" const char *cudaGetErrorName(cudaError_t error) {
+const char *cudaGetErrorName(cudaError_t error) {
     for (const ErrorText &known : error_texts)
         if (known.error == error)
             return known.name;
     return "unrecognized error code";
 }
 
-extern "C" const char *cudaGetErrorString(cudaError_t error) {
+const char *cudaGetErrorString(cudaError_t error) {
     for (const ErrorText &known : error_texts)
         if (known.error == error)
             return known.text;

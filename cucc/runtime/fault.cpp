@@ -122,7 +122,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
              : overflow       ? "stack overflow at"
                               : "illegal address",
              info->si_addr, in_guarded(info->si_addr) ? describe_address(info->si_addr).c_str() : "",
-             kernel.name, blockIdx.x, blockIdx.y, blockIdx.z, place(kernel.file, kernel.line).c_str());
+             kernel.name, blockIdx.x, blockIdx.y, blockIdx.z, place({kernel.file, kernel.line}).c_str());
     end_with(text);
 }
 

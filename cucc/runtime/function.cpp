@@ -170,8 +170,7 @@ cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, cudaSharedMemConfig) 
 cudaError_t cudaFuncGetName(const char **name, const void *kernel) {
     BEGIN(name);
     FIND_FUNCTION(function, kernel);
-    *name = function->name;
-    return cudaSuccess;
+    return store(name, function->name);
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
@@ -206,8 +205,8 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void 
             cudaErrorInvalidValue, "%d blocks of %d threads do not fit on a multiprocessor", blocks, threads);
     const size_t each = device.sharedMemPerMultiprocessor / (size_t)blocks;
     const size_t own = *function->shared_bytes + device.reservedSharedMemPerBlock;
-    *bytes = std::min(each > own ? each - own : 0, device.sharedMemPerBlock - *function->shared_bytes);
-    return cudaSuccess;
+    return store(bytes,
+                 std::min(each > own ? each - own : 0, device.sharedMemPerBlock - *function->shared_bytes));
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,
@@ -217,8 +216,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
     const cudaDeviceProp &device = properties(current_device());
     FAIL_IF(threads < 1, cudaErrorInvalidValue, "blocks of %d threads are impossible", threads);
     const size_t shared = *function->shared_bytes + dynamic_bytes;
-    *blocks = threads > device.maxThreadsPerBlock || shared > device.sharedMemPerBlockOptin
-                  ? 0
-                  : resident_blocks(device, (unsigned)threads, shared);
-    return cudaSuccess;
+    return store(blocks, threads > device.maxThreadsPerBlock || shared > device.sharedMemPerBlockOptin
+                             ? 0
+                             : resident_blocks(device, (unsigned)threads, shared));
 }

@@ -45,8 +45,7 @@ struct cudaGraphicsResource {
     GLenum target; // target of a texture; 0 for a buffer
     unsigned register_flags;
     int device;
-    const char *file; // where the program registered it; null when called from C
-    int line;
+    cuda_cpu::Site registered; // where the program registered it
 
     size_t bytes = 0, width = 0, height = 0;
     Format format{};
@@ -54,10 +53,9 @@ struct cudaGraphicsResource {
     bool mapped = false;
     void *memory = nullptr;      // device memory of a mapped buffer
     cudaArray_t array = nullptr; // array of a mapped texture
-    const char *map_file = nullptr;
-    int map_line = 0;
+    cuda_cpu::Site map_site{};
 
-    std::string mapped_at() const { return cuda_cpu::told_at("mapped", map_file, map_line); }
+    std::string mapped_at() const { return cuda_cpu::told_at("mapped", map_site); }
     bool discards() const {
         return map_flags == cudaGraphicsMapFlagsWriteDiscard ||
                register_flags & cudaGraphicsRegisterFlagsWriteDiscard;
@@ -120,8 +118,7 @@ Resources &resources() {
 
 // Describes a resource for messages: "buffer 3, registered at ripple.cu:12".
 std::string describe(const Resource &r) {
-    return (r.target ? "texture " : "buffer ") + std::to_string(r.name) +
-           told_at("registered", r.file, r.line);
+    return (r.target ? "texture " : "buffer ") + std::to_string(r.name) + told_at("registered", r.registered);
 }
 
 bool still_there(const Resource &r) {
@@ -272,7 +269,7 @@ cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_
 
 // ---- buffers ----
 
-cudaError_t map_buffer(const char *call, Resource &r, const char *file, int line) {
+cudaError_t map_buffer(const char *call, Resource &r) {
     const Bound bound(GL_COPY_READ_BUFFER, r.name);
     GLint64 bytes = 0;
     GLint in_use = 0;
@@ -286,8 +283,7 @@ cudaError_t map_buffer(const char *call, Resource &r, const char *file, int line
         gl().MapBufferRange(GL_COPY_READ_BUFFER, 0, bytes, GL_MAP_READ_BIT | GL_MAP_WRITE_BIT);
     FAIL_IF(!content, cudaErrorUnknown, "OpenGL cannot map %s: error 0x%04x", describe(r).c_str(),
             take_gl_errors());
-    cudaError_t error =
-        allocate(call, &r.memory, r.bytes, MemoryKind::device, memory_of_graphics, file, line);
+    cudaError_t error = allocate(call, &r.memory, r.bytes, MemoryKind::device, memory_of_graphics);
     if (error)
         gl().UnmapBuffer(GL_COPY_READ_BUFFER);
     else if (!r.discards()) {
@@ -341,12 +337,12 @@ const Format formats[] = {
 };
 #undef FORMATS
 
-cudaError_t map_image(Resource &r, const char *file, int line) {
+cudaError_t map_image(Resource &r) {
     const cudaChannelFormatDesc desc = r.format.desc();
     const unsigned flags = r.register_flags & cudaGraphicsRegisterFlagsSurfaceLoadStore
                                ? cudaArraySurfaceLoadStore
                                : cudaArrayDefault;
-    TRY(malloc_array("cudaGraphicsMapResources", &r.array, &desc, {r.width, r.height, 0}, flags, file, line));
+    TRY(cuda_cpu::cudaMallocArray(&r.array, &desc, r.width, r.height, flags));
     if (r.discards())
         return cudaSuccess;
     std::vector<char> pixels(r.bytes);
@@ -390,6 +386,29 @@ cudaError_t unmap(const char *call, Resource &r) {
     return error ? error : take_gl_errors() ? cudaErrorUnknown : cudaSuccess;
 }
 
+cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
+    TRY(check_list(call, count, list, stream, false));
+    TRY(finish_device(current_device()));
+    TRY(check_context(call));
+    tell_earlier_errors(call);
+    for (int i = 0; i < count; ++i) {
+        Resource &r = *list[i];
+        cudaError_t error;
+        if (!still_there(r))
+            error = fail(cudaErrorUnknown, "%s: %s was deleted", call, describe(r).c_str());
+        else
+            error = r.target ? map_image(r) : map_buffer(call, r);
+        if (error) {
+            while (--i >= 0)
+                unmap(call, *list[i]);
+            return error;
+        }
+        r.mapped = true;
+        r.map_site = call_site;
+    }
+    return cudaSuccess;
+}
+
 cudaError_t unmap_resources(const char *call, int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
     TRY(check_list(call, count, list, stream, true));
     // OpenGL uses the content after this call, so deferred work must run now.
@@ -431,7 +450,7 @@ cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
 cudaError_t map_object(const char *call, void **pointer, GLuint buffer, cudaStream_t stream) {
     Resource *r;
     TRY(find_buffer(call, buffer, r));
-    TRY(map_resources(call, 1, &r, stream, nullptr, 0));
+    TRY(map_resources(call, 1, &r, stream));
     size_t bytes;
     return cudaGraphicsResourceGetMappedPointer(pointer, &bytes, r);
 }
@@ -446,10 +465,8 @@ bool one_access(unsigned flags) {
     return !(flags & cudaGraphicsRegisterFlagsReadOnly && flags & cudaGraphicsRegisterFlagsWriteDiscard);
 }
 
-} // namespace
-
-cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags,
-                            const char *file, int line) {
+cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer,
+                            unsigned flags) {
     BEGIN_IN(resource);
     FAIL_IF(flags > cudaGraphicsRegisterFlagsWriteDiscard, cudaErrorInvalidValue,
             "0x%x is not a valid flag for a buffer", flags);
@@ -457,7 +474,7 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
     tell_earlier_errors(call);
     FAIL_IF(!gl().IsBuffer(buffer), buffer ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
             "OpenGL has no buffer %u: it was deleted, or never bound", buffer);
-    Resource made = {buffer, 0, flags, current_device(), file, line};
+    Resource made = {buffer, 0, flags, current_device(), call_site};
     GLint64 bytes = 0;
     {
         const Bound bound(GL_COPY_READ_BUFFER, buffer);
@@ -468,9 +485,15 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
     return add(resource, made);
 }
 
-cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenum target, unsigned flags,
-                           const char *file, int line) {
-    BEGIN_AS("cudaGraphicsGLRegisterImage", resource);
+} // namespace
+
+cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags) {
+    return register_buffer(__func__, resource, buffer, flags);
+}
+
+cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
+                                        unsigned flags) {
+    BEGIN(resource);
     FAIL_IF(flags > 15 || !one_access(flags), cudaErrorInvalidValue,
             "0x%x is not a valid combination of flags", flags);
     FAIL_IF(target == GL_TEXTURE_3D || target == GL_TEXTURE_2D_ARRAY || target == GL_TEXTURE_CUBE_MAP ||
@@ -497,7 +520,7 @@ cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenu
     });
     FAIL_IF(format == std::end(formats), cudaErrorInvalidValue,
             "texture %u has a format that CUDA does not support: 0x%04x", image, (unsigned)internal);
-    Resource made = {image, target, flags, current_device(), file, line};
+    Resource made = {image, target, flags, current_device(), call_site};
     made.width = (size_t)width;
     made.height = (size_t)height;
     made.format = *format;
@@ -505,36 +528,13 @@ cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenu
     return add(resource, made);
 }
 
-cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *list, cudaStream_t stream,
-                          const char *file, int line) {
-    TRY(check_list(call, count, list, stream, false));
-    TRY(finish_device(current_device()));
-    TRY(check_context(call));
-    tell_earlier_errors(call);
-    for (int i = 0; i < count; ++i) {
-        Resource &r = *list[i];
-        cudaError_t error;
-        if (!still_there(r))
-            error = fail(cudaErrorUnknown, "%s: %s was deleted", call, describe(r).c_str());
-        else
-            error = r.target ? map_image(r, file, line) : map_buffer(call, r, file, line);
-        if (error) {
-            while (--i >= 0)
-                unmap(call, *list[i]);
-            return error;
-        }
-        r.mapped = true;
-        r.map_file = file;
-        r.map_line = line;
-    }
-    return cudaSuccess;
+cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
+    return map_resources(__func__, count, list, stream);
 }
 
 } // namespace cuda_cpu
 
 using namespace cuda_cpu;
-
-extern "C" {
 
 cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource) {
     return unregister(__func__, resource);
@@ -562,8 +562,7 @@ cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
     FAIL_IF(resource->target, cudaErrorNotMappedAsPointer, "%s has an array, no pointer",
             describe(*resource).c_str());
     *pointer = resource->memory;
-    store(bytes, resource->bytes);
-    return cudaSuccess;
+    return store(bytes, resource->bytes);
 }
 
 cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource,
@@ -574,8 +573,7 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphi
             describe(*resource).c_str());
     FAIL_IF(index != 0 || level != 0, cudaErrorInvalidValue, "%s has no array %u of level %u",
             describe(*resource).c_str(), index, level);
-    *array = resource->array;
-    return cudaSuccess;
+    return store(array, resource->array);
 }
 
 cudaError_t cudaGLGetDevices(unsigned *count, int *devices, unsigned most, cudaGLDeviceList list) {
@@ -597,7 +595,7 @@ cudaError_t cudaGLSetGLDevice(int device) {
 
 cudaError_t cudaGLRegisterBufferObject(GLuint buffer) {
     Resource *r;
-    TRY(register_buffer(__func__, &r, buffer, 0, nullptr, 0));
+    TRY(register_buffer(__func__, &r, buffer, 0));
     std::lock_guard lock(resources().mutex);
     resources().by_buffer[buffer] = r;
     return cudaSuccess;
@@ -621,14 +619,4 @@ cudaError_t cudaGLSetBufferObjectMapFlags(GLuint buffer, unsigned flags) {
     TRY(find_buffer(__func__, buffer, r));
     return cudaGraphicsResourceSetMapFlags(r, flags);
 }
-
-FOR_C(cudaGraphicsMapResources, (int count, cudaGraphicsResource_t *list, cudaStream_t stream),
-      map_resources(__func__, count, list, stream, nullptr, 0))
-FOR_C(cudaGraphicsGLRegisterBuffer, (cudaGraphicsResource_t * resource, GLuint buffer, unsigned flags),
-      register_buffer(__func__, resource, buffer, flags, nullptr, 0))
-FOR_C(cudaGraphicsGLRegisterImage,
-      (cudaGraphicsResource_t * resource, GLuint image, GLenum target, unsigned flags),
-      register_image(resource, image, target, flags, nullptr, 0))
-
-} // extern "C"
 #endif

@@ -18,21 +18,18 @@ std::shared_ptr<CUgraph_st> find_graph(const char *call, cudaGraph_t graph) {
     const auto found = graphs().graphs.find(graph);
     if (found != graphs().graphs.end())
         return found->second;
-    fail(cudaErrorInvalidValue, "%s: %p is not a graph, or was destroyed", call, (void *)graph);
+    no_such(call, cudaErrorInvalidValue, "a graph", graph);
     return nullptr;
 }
 
 cudaError_t check_argument(const char *call, const char *, cudaGraphNode_t node) {
-    if (graphs().nodes.count(node))
-        return cudaSuccess;
-    return fail(cudaErrorInvalidValue, "%s: %p is not a node of a graph, or was destroyed", call,
-                (void *)node);
+    return graphs().nodes.count(node) ? cudaSuccess
+                                      : no_such(call, cudaErrorInvalidValue, "a node of a graph", node);
 }
 
 cudaError_t check_argument(const char *call, const char *, cudaUserObject_t object) {
-    if (graphs().objects.count(object))
-        return cudaSuccess;
-    return fail(cudaErrorInvalidValue, "%s: %p is not a user object, or was destroyed", call, (void *)object);
+    return graphs().objects.count(object) ? cudaSuccess
+                                          : no_such(call, cudaErrorInvalidValue, "a user object", object);
 }
 
 cudaGraphNode_t new_node(CUgraph_st &graph, Operation operation, std::vector<cudaGraphNode_t> before) {
@@ -168,14 +165,11 @@ CUgraph_st::~CUgraph_st() {
     }
 }
 
-extern "C" {
-
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
     BEGIN(graph);
     FAIL_IF(flags, cudaErrorInvalidValue, "flags are 0x%x, must be 0", flags);
     LOCK();
-    *graph = enter(std::make_shared<CUgraph_st>());
-    return cudaSuccess;
+    return store(graph, enter(std::make_shared<CUgraph_st>()));
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -188,8 +182,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {
     BEGIN_LOCKED(copy);
     FIND_GRAPH(call, found, graph);
-    *copy = enter(clone(*found));
-    return cudaSuccess;
+    return store(copy, enter(clone(*found)));
 }
 
 cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostFn_t destroy,
@@ -300,8 +293,7 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *found, cudaGraphNode_t ori
     FIND_GRAPH(call, graph, copy);
     for (const auto &node : graph->nodes)
         if (node->original == original) {
-            *found = node.get();
-            return cudaSuccess;
+            return store(found, node.get());
         }
     return fail(cudaErrorInvalidValue, "%s: the graph has no clone of the node", call);
 }
@@ -347,5 +339,3 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
     unlink(path);
     return fail(cudaErrorOperatingSystem, "%s: cannot write %s", call, path);
 }
-
-} // extern "C"

@@ -13,8 +13,7 @@ std::shared_ptr<CUgraphExec_st> find_executable(const char *call, cudaGraphExec_
     const auto found = graphs().executables.find(executable);
     if (found != graphs().executables.end())
         return found->second;
-    fail(cudaErrorInvalidValue, "%s: %p is not an executable graph, or was destroyed", call,
-         (void *)executable);
+    no_such(call, cudaErrorInvalidValue, "an executable graph", executable);
     return nullptr;
 }
 
@@ -99,8 +98,6 @@ cudaError_t run_graph(const GraphRun &run) {
 } // namespace cuda_cpu
 
 using namespace cuda_cpu;
-
-extern "C" {
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags) {
     return instantiate(__func__, executable, graph, flags);
@@ -210,8 +207,5 @@ cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t 
     const Step *const step = find_step(call, executable, node);
     if (!step)
         return cudaErrorInvalidValue;
-    *enabled = step->enabled;
-    return cudaSuccess;
+    return store(enabled, step->enabled);
 }
-
-} // extern "C"

@@ -5,7 +5,8 @@
 namespace cuda_cpu {
 
 cudaError_t graph_memory(const char *call, size_t bytes, void **pointer, std::shared_ptr<const void> &keeps) {
-    TRY(allocate(call, pointer, bytes, MemoryKind::device, memory_of_stream, nullptr, 0));
+    const CallFrom no_line(nullptr, 0); // the graph frees it
+    TRY(allocate(call, pointer, bytes, MemoryKind::device, memory_of_stream));
     graphs().memory[*pointer] = bytes;
     keeps = {*pointer, [](const void *p) {
                  LOCK();
@@ -41,8 +42,6 @@ cudaError_t allocate_captured(const char *call, void **pointer, size_t bytes, cu
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 cudaError_t cudaDeviceGraphMemTrim(int device) {
     BEGIN();
     return check_device(call, device);
@@ -68,5 +67,3 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType
             cudaErrorInvalidValue, "only the high-water marks can be reset");
     return cudaSuccess;
 }
-
-} // extern "C"

@@ -48,8 +48,8 @@ cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph,
     TRY(check_nodes(call, *into, after, count));
     Operation operation = {call, {}, current_device()};
     TRY(set(call, operation, a...));
-    *node = new_node(*into, std::move(operation), std::vector<cudaGraphNode_t>(after, after + count));
-    return cudaSuccess;
+    return store(node,
+                 new_node(*into, std::move(operation), std::vector<cudaGraphNode_t>(after, after + count)));
 }
 
 // Sets the operation of a node, or of the step of an executable graph that was made from the node.
@@ -78,8 +78,7 @@ cudaError_t get_node(const char *call, cudaGraphNode_t node, Result *result, Get
     const T *const found = part<T>(call, node);
     if (!found)
         return cudaErrorInvalidValue;
-    *result = get(*found);
-    return cudaSuccess;
+    return store(result, get(*found));
 }
 
 // Each of these makes an operation from the parameters that a program passes. An operation that has a type
@@ -161,9 +160,8 @@ cudaError_t set_child(const char *call, Operation &o, cudaGraph_t child) {
 }
 
 template <class T> cudaError_t set_event(const char *call, Operation &o, cudaEvent_t event) {
-    FAIL_IF(!event_exists(event), cudaErrorInvalidValue, "%p is not an event, or was destroyed",
-            (void *)event);
-    return put(call, o, T{event});
+    return event_exists(event) ? put(call, o, T{event})
+                               : no_such(call, cudaErrorInvalidValue, "an event", event);
 }
 
 // Makes an operation from the parameters of any kind of node.
@@ -197,21 +195,17 @@ cudaError_t set_any(const char *call, Operation &o, const cudaGraphNodeParams *p
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 // The calls that add a node, and that set its parameters in a graph and in an executable graph
-#define ADD_ARGUMENTS   node, graph, after, count
-#define ADD_PARAMETERS  cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count
-#define EXEC_ARGUMENTS  executable, node
-#define EXEC_PARAMETERS cudaGraphExec_t executable, cudaGraphNode_t node
+#define ADD_ARGUMENTS  node, graph, after, count
+#define EXEC_ARGUMENTS executable, node
 #define NODE(Kind, Value, T, set)                                                                            \
-    cudaError_t cudaGraphAdd##Kind##Node(ADD_PARAMETERS, T value) {                                          \
+    cudaError_t cudaGraphAdd##Kind##Node(CUDA_CPU_NEW_NODE, T value) {                                       \
         return add_node(__func__, ADD_ARGUMENTS, set, value);                                                \
     }                                                                                                        \
     cudaError_t cudaGraph##Kind##NodeSet##Value(cudaGraphNode_t node, T value) {                             \
         return set_node(__func__, node, set, value);                                                         \
     }                                                                                                        \
-    cudaError_t cudaGraphExec##Kind##NodeSet##Value(EXEC_PARAMETERS, T value) {                              \
+    cudaError_t cudaGraphExec##Kind##NodeSet##Value(CUDA_CPU_EXEC_NODE, T value) {                           \
         return set_step(__func__, EXEC_ARGUMENTS, set, value);                                               \
     }
 NODE(Kernel, Params, const cudaKernelNodeParams *, set_kernel)
@@ -236,20 +230,20 @@ NODE(EventWait, Event, cudaEvent_t, set_event<WaitEvent>)
                                  cudaMemcpyKind kind) {                                                      \
         return name##1D(ARGUMENTS, to, (const char *)symbol + offset, bytes, kind);                          \
     }
-COPY(cudaGraphAddMemcpyNode, add_node, ADD_PARAMETERS, ADD_ARGUMENTS)
+COPY(cudaGraphAddMemcpyNode, add_node, CUDA_CPU_NEW_NODE, ADD_ARGUMENTS)
 COPY(cudaGraphMemcpyNodeSetParams, set_node, cudaGraphNode_t node, node)
-COPY(cudaGraphExecMemcpyNodeSetParams, set_step, EXEC_PARAMETERS, EXEC_ARGUMENTS)
+COPY(cudaGraphExecMemcpyNodeSetParams, set_step, CUDA_CPU_EXEC_NODE, EXEC_ARGUMENTS)
 #undef COPY
 
-cudaError_t cudaGraphAddChildGraphNode(ADD_PARAMETERS, cudaGraph_t child) {
+cudaError_t cudaGraphAddChildGraphNode(CUDA_CPU_NEW_NODE, cudaGraph_t child) {
     return add_node(__func__, ADD_ARGUMENTS, set_child, child);
 }
 
-cudaError_t cudaGraphAddEmptyNode(ADD_PARAMETERS) {
+cudaError_t cudaGraphAddEmptyNode(CUDA_CPU_NEW_NODE) {
     return add_node(__func__, ADD_ARGUMENTS, [](auto...) { return cudaSuccess; });
 }
 
-cudaError_t cudaGraphAddMemAllocNode(ADD_PARAMETERS, cudaMemAllocNodeParams *params) {
+cudaError_t cudaGraphAddMemAllocNode(CUDA_CPU_NEW_NODE, cudaMemAllocNodeParams *params) {
     NOT_NULL(params);
     return add_node(__func__, ADD_ARGUMENTS, [&](const char *call, Operation &o) {
         FAIL_IF(params->bytesize == 0 || params->poolProps.allocType != cudaMemAllocationTypePinned ||
@@ -265,7 +259,7 @@ cudaError_t cudaGraphAddMemAllocNode(ADD_PARAMETERS, cudaMemAllocNodeParams *par
     });
 }
 
-cudaError_t cudaGraphAddMemFreeNode(ADD_PARAMETERS, void *pointer) {
+cudaError_t cudaGraphAddMemFreeNode(CUDA_CPU_NEW_NODE, void *pointer) {
     return add_node(__func__, ADD_ARGUMENTS, [&](const char *call, Operation &o) {
         FAIL_IF(!graphs().memory.count(pointer), cudaErrorInvalidValue,
                 "%p was not allocated by a node of a graph", pointer);
@@ -285,8 +279,7 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cud
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type) {
     BEGIN_LOCKED(type, node);
-    *type = type_of(node->operation);
-    return cudaSuccess;
+    return store(type, type_of(node->operation));
 }
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams *params) {
@@ -377,7 +370,7 @@ cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams *pa
     return set_node(__func__, node, set_any, params);
 }
 
-cudaError_t cudaGraphExecChildGraphNodeSetParams(EXEC_PARAMETERS, cudaGraph_t child) {
+cudaError_t cudaGraphExecChildGraphNodeSetParams(CUDA_CPU_EXEC_NODE, cudaGraph_t child) {
     return set_step(__func__, executable, node, [&](const char *call, Operation &o) {
         const auto found = find_graph(call, child);
         Subgraph *const old = found ? part<Subgraph>(call, o) : nullptr;
@@ -393,8 +386,6 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(EXEC_PARAMETERS, cudaGraph_t ch
     });
 }
 
-cudaError_t cudaGraphExecNodeSetParams(EXEC_PARAMETERS, cudaGraphNodeParams *params) {
+cudaError_t cudaGraphExecNodeSetParams(CUDA_CPU_EXEC_NODE, cudaGraphNodeParams *params) {
     return set_step(__func__, executable, node, set_any, params);
 }
-
-} // extern "C"

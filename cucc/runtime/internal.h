@@ -35,6 +35,9 @@ namespace cuda_cpu {
 // that a function calls fail().
 cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// Fails: "cudaStreamQuery: 0x1010 is not a stream, or was destroyed".
+cudaError_t no_such(const char *call, cudaError_t error, const char *what, const void *handle);
+
 // Prints "cuda on the CPU: NAME=value: must be …" for a variable of the environment, and ends the program.
 [[noreturn]] void refuse_setting(const char *name, const char *value, const char *wanted);
 
@@ -143,16 +146,11 @@ cudaError_t begin_with(cudaError_t begin(const char *), const char *call, const 
             return ::cuda_cpu::fail(error, "%s: " format, call, ##__VA_ARGS__);                              \
     } while (0)
 
-// A call of the runtime that only C uses. In C++ an overload in api.h also passes the caller's file and line.
-#define FOR_C(name, parameters, ...)                                                                         \
-    extern "C" cudaError_t name parameters {                                                                 \
-        return __VA_ARGS__;                                                                                  \
-    }
-
-// Stores a result, unless the program passed a null pointer because it does not need it.
-template <class T, class Value> void store(T *to, Value value) {
+// Stores a result, unless the program passed a null pointer because it does not need it. Returns cudaSuccess.
+template <class T, class Value> cudaError_t store(T *to, Value value) {
     if (to)
         *to = value;
+    return cudaSuccess;
 }
 
 // Runs a callback of the program. The callback must not call the runtime.
@@ -167,9 +165,9 @@ extern thread_local bool in_library; // true while a function of cuBLAS, cuFFT, 
 
 // For messages (error.cpp).
 const char *base_name(const char *path);
-std::string place(const char *file, int line); // "sum.cu:12"; line 0: not known, "sum.cu"
+std::string place(Site site); // "sum.cu:12"; line 0: not known, "sum.cu"
 // ", allocated at sum.cu:12"; empty if the file is not known, as in a call from C.
-std::string told_at(const char *verb, const char *file, int line);
+std::string told_at(const char *verb, Site site);
 
 // The number of workers, host threads that run blocks; a device reports as many multiprocessors
 // (workers.cpp).
@@ -247,10 +245,9 @@ struct Allocation {
     char *base;
     size_t size;
     MemoryKind kind;
-    int device;       // the device that was current at the allocation
-    unsigned flags;   // cudaHostAlloc…, cudaHostRegister… or memory_of_graphics
-    const char *file; // where the program allocated it; null when called from C
-    int line;
+    int device;     // the device that was current at the allocation
+    unsigned flags; // cudaHostAlloc…, cudaHostRegister… or memory_of_graphics
+    Site site;      // where the program allocated it
 };
 
 bool find_allocation(const void *pointer, Allocation &found);
@@ -267,8 +264,7 @@ cudaError_t check_range(const char *call, const char *role, const void *pointer,
 int fresh_byte();
 // Allocates memory filled with fresh_byte() and charges it to the current device. `file`
 // and `line` are those of the program's call.
-cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags,
-                     const char *file, int line);
+cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags);
 // Frees device memory or managed memory. The memory of a mapped OpenGL buffer is freed only when
 // `flags` is memory_of_graphics, so that a program cannot free it.
 cudaError_t free_device(const char *call, void *pointer, unsigned flags = 0);

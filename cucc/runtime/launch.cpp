@@ -20,7 +20,7 @@ cudaError_t check_launch(const LaunchConfig &c, const Kernel &kernel, bool coope
     const unsigned block[3] = {c.block.x, c.block.y, c.block.z};
     const auto refuse = [&](cudaError_t error, const char *what, uint64_t value, uint64_t limit) {
         return fail(error, "launch of %s at %s: %s is %llu, must be from 1 to %llu", kernel.name,
-                    place(kernel.file, kernel.line).c_str(), what, (unsigned long long)value,
+                    place({kernel.file, kernel.line}).c_str(), what, (unsigned long long)value,
                     (unsigned long long)limit);
     };
     static const char *const grid_names[] = {"gridDim.x", "gridDim.y", "gridDim.z"};
@@ -149,7 +149,7 @@ void report_end(const Kernel &kernel, const Grid &grid) {
         return;
     set_sticky_error(ended);
     fail(ended, "kernel %s, launched at %s, was ended by %s", kernel.name,
-         place(kernel.file, kernel.line).c_str(), ended == cudaErrorAssert ? "an assertion" : "__trap()");
+         place({kernel.file, kernel.line}).c_str(), ended == cudaErrorAssert ? "an assertion" : "__trap()");
 }
 
 // Runs a grid whose launch configuration is valid, and afterwards its child grids.

@@ -51,8 +51,6 @@ void forget_advice(const Allocation &a) {
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice,
                           cudaMemLocation location) {
     BEGIN();
@@ -112,10 +110,7 @@ cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, cudaMemRan
                 (attribute != cudaMemRangeAttributeAccessedBy && count != 1),
             cudaErrorInvalidValue, "the value has %zu bytes, must have %s", value_bytes,
             attribute == cudaMemRangeAttributeAccessedBy ? "4 for each device" : "4");
-    const auto give = [numbers](int number) {
-        *numbers = number;
-        return cudaSuccess;
-    };
+    const auto give = [numbers](int number) { return store(numbers, number); };
     switch (attribute) {
     case cudaMemRangeAttributeReadMostly:
         return give(kept.read_mostly);
@@ -157,5 +152,3 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t,
     Allocation a;
     return check_managed(call, pointer, 0, {cudaMemLocationTypeHost, 0}, a);
 }
-
-} // extern "C"

@@ -9,28 +9,30 @@
 
 namespace cuda_cpu {
 
-cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int line) {
-    BEGIN_AS("cudaMalloc", pointer);
-    return allocate(call, pointer, bytes, MemoryKind::device, 0, file, line);
+__thread Site call_site;
+
+cudaError_t cudaMalloc(void **pointer, size_t bytes) {
+    BEGIN(pointer);
+    return allocate(call, pointer, bytes, MemoryKind::device, 0);
 }
 
 // Common part of cudaMallocAsync and the like. A null `pool` stands for the device's current pool.
-static cudaError_t malloc_from(cudaMemPool_t pool, void **pointer, size_t bytes, const char *file, int line) {
-    TRY(allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device, memory_of_stream, file, line));
+static cudaError_t malloc_from(cudaMemPool_t pool, void **pointer, size_t bytes) {
+    TRY(allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device, memory_of_stream));
     enter_in_pool(pool, *pointer, bytes);
     return cudaSuccess;
 }
 
-cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file, int line) {
-    BEGIN_AS("cudaMallocAsync", pointer, stream);
+cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
+    BEGIN(pointer, stream);
     if (!at_once() && captures(stream))
         return allocate_captured(call, pointer, bytes, stream);
-    return malloc_from(nullptr, pointer, bytes, file, line);
+    return malloc_from(nullptr, pointer, bytes);
 }
 
 // Allocates rows that are padded to the alignment of textures.
 static cudaError_t malloc_rows(const char *call, void **pointer, size_t *pitch, size_t width, size_t rows,
-                               size_t slices, const char *file, int line) {
+                               size_t slices) {
     const size_t align = properties(current_device()).textureAlignment;
     const size_t padded = (width + align - 1) / align * align;
     size_t all, bytes;
@@ -38,41 +40,46 @@ static cudaError_t malloc_rows(const char *call, void **pointer, size_t *pitch, 
         __builtin_mul_overflow(padded, all, &bytes))
         return set_last_error(cudaErrorMemoryAllocation);
     *pitch = bytes ? padded : 0;
-    return allocate(call, pointer, bytes, MemoryKind::device, 0, file, line);
+    return allocate(call, pointer, bytes, MemoryKind::device, 0);
 }
 
-cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
-                         int line) {
-    BEGIN_AS("cudaMallocPitch");
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t rows) {
+    BEGIN();
     FAIL_IF(!pointer || !pitch, cudaErrorInvalidValue, "pointer or pitch is NULL");
-    return malloc_rows(call, pointer, pitch, width, rows, 1, file, line);
+    return malloc_rows(call, pointer, pitch, width, rows, 1);
 }
 
-cudaError_t malloc_3d(cudaPitchedPtr *pointer, cudaExtent extent, const char *file, int line) {
-    BEGIN_AS("cudaMalloc3D", pointer);
+cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent) {
+    BEGIN(pointer);
     cudaPitchedPtr made = {nullptr, 0, extent.width, extent.height};
-    TRY(malloc_rows(call, &made.ptr, &made.pitch, extent.width, extent.height, extent.depth, file, line));
-    *pointer = made;
-    return cudaSuccess;
+    TRY(malloc_rows(call, &made.ptr, &made.pitch, extent.width, extent.height, extent.depth));
+    return store(pointer, made);
 }
 
-cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file, int line) {
-    BEGIN_AS("cudaMallocManaged", pointer);
+cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags) {
+    BEGIN(pointer);
     FAIL_IF(flags != cudaMemAttachGlobal && flags != cudaMemAttachHost, cudaErrorInvalidValue,
             "flags are 0x%x, must be cudaMemAttachGlobal or cudaMemAttachHost", flags);
-    return allocate(call, pointer, bytes, MemoryKind::managed, flags, file, line);
+    return allocate(call, pointer, bytes, MemoryKind::managed, flags);
 }
 
-cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags, const char *file,
-                        int line) {
+cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags) {
     BEGIN_IN(pointer);
     FAIL_IF(flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined),
             cudaErrorInvalidValue, "0x%x is not a valid combination of flags", flags);
-    return allocate(call, pointer, bytes, MemoryKind::pinned, flags, file, line);
+    return allocate(call, pointer, bytes, MemoryKind::pinned, flags);
 }
 
-cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const char *file, int line) {
-    BEGIN_AS("cudaHostRegister");
+cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
+    return malloc_host(__func__, pointer, bytes, cudaHostAllocDefault);
+}
+
+cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+    return malloc_host(__func__, pointer, bytes, flags);
+}
+
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
+    BEGIN();
     FAIL_IF(!pointer || bytes == 0, cudaErrorInvalidValue, "cannot register %zu bytes at %p", bytes, pointer);
     FAIL_IF(flags & ~(cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory |
                       cudaHostRegisterReadOnly),
@@ -92,16 +99,14 @@ cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const cha
     }
     if (race_track)
         race_track(pointer, bytes);
-    r.live[(char *)pointer] = {
-        (char *)pointer, bytes, MemoryKind::registered, current_device(), flags, file, line};
+    r.live[(char *)pointer] = {(char *)pointer,  bytes, MemoryKind::registered,
+                               current_device(), flags, call_site};
     return cudaSuccess;
 }
 
 } // namespace cuda_cpu
 
 using namespace cuda_cpu;
-
-extern "C" {
 
 // Called before memory is freed: waits for the work that may use it.
 static cudaError_t wait_for_devices(const char *call) {
@@ -110,21 +115,6 @@ static cudaError_t wait_for_devices(const char *call) {
     TRY(refuse_unsafe(call));
     return finish_device(-1);
 }
-
-FOR_C(cudaMalloc, (void **pointer, size_t bytes), malloc_device(pointer, bytes, nullptr, 0))
-FOR_C(cudaMallocAsync, (void **pointer, size_t bytes, cudaStream_t stream),
-      malloc_async(pointer, bytes, stream, nullptr, 0))
-FOR_C(cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t rows),
-      malloc_pitch(pointer, pitch, width, rows, nullptr, 0))
-FOR_C(cudaMalloc3D, (cudaPitchedPtr * pointer, cudaExtent extent), malloc_3d(pointer, extent, nullptr, 0))
-FOR_C(cudaMallocManaged, (void **pointer, size_t bytes, unsigned flags),
-      malloc_managed(pointer, bytes, flags, nullptr, 0))
-FOR_C(cudaMallocHost, (void **pointer, size_t bytes),
-      malloc_host("cudaMallocHost", pointer, bytes, cudaHostAllocDefault, nullptr, 0))
-FOR_C(cudaHostAlloc, (void **pointer, size_t bytes, unsigned flags),
-      malloc_host("cudaHostAlloc", pointer, bytes, flags, nullptr, 0))
-FOR_C(cudaHostRegister, (void *pointer, size_t bytes, unsigned flags),
-      register_host(pointer, bytes, flags, nullptr, 0))
 
 cudaError_t cudaFree(void *pointer) {
     BEGIN();
@@ -149,7 +139,7 @@ cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t 
     if (!at_once() && captures(stream))
         return allocate_captured(call, pointer, bytes, stream);
     const OnDevice on(device);
-    return malloc_from(pool, pointer, bytes, nullptr, 0);
+    return malloc_from(pool, pointer, bytes);
 }
 
 cudaError_t cudaFreeHost(void *pointer) {
@@ -188,8 +178,7 @@ cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
     Allocation a;
     FAIL_IF(!find_allocation(host, a) || (a.kind != MemoryKind::pinned && a.kind != MemoryKind::registered),
             cudaErrorInvalidValue, "%p is not pinned host memory", host);
-    *flags = a.flags;
-    return cudaSuccess;
+    return store(flags, a.flags);
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
@@ -198,8 +187,8 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
     Registry &r = registry();
     const size_t available = available_memory();
     std::shared_lock lock(r.mutex);
-    *free_bytes = std::min(*total_bytes - std::min(*total_bytes, r.used[current_device()]), available);
-    return cudaSuccess;
+    return store(free_bytes,
+                 std::min(*total_bytes - std::min(*total_bytes, r.used[current_device()]), available));
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer) {
@@ -227,5 +216,3 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
     return set(cudaMemoryTypeHost, a.device,
                a.flags & (pinned ? cudaHostAllocMapped : cudaHostRegisterMapped), true);
 }
-
-} // extern "C"

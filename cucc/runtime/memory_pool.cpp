@@ -48,10 +48,8 @@ cudaMemPool_t default_pool(int device) {
 
 cudaError_t check_pool(const char *call, cudaMemPool_t pool, int *device) {
     std::lock_guard lock(pools().mutex);
-    FAIL_IF(!pools().live.count(pool), cudaErrorInvalidValue, "%p is not a memory pool, or was destroyed",
-            (void *)pool);
-    store(device, pool->device);
-    return cudaSuccess;
+    return pools().live.count(pool) ? store(device, pool->device)
+                                    : no_such(call, cudaErrorInvalidValue, "a memory pool", pool);
 }
 
 void enter_in_pool(cudaMemPool_t pool, void *pointer, size_t bytes) {
@@ -89,8 +87,6 @@ void leave_pool(void *pointer) {
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *properties) {
     BEGIN(pool, properties);
     FAIL_IF(properties->allocType != cudaMemAllocationTypePinned ||
@@ -120,16 +116,14 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
     BEGIN(pool, device);
     std::lock_guard lock(pools().mutex);
-    *pool = default_pool(device);
-    return cudaSuccess;
+    return store(pool, default_pool(device));
 }
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
     BEGIN(pool, device);
     std::lock_guard lock(pools().mutex);
     default_pool(device);
-    *pool = pools().current[device];
-    return cudaSuccess;
+    return store(pool, pools().current[device]);
 }
 
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
@@ -177,16 +171,12 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value) {
     BEGIN(value, pool);
     std::lock_guard lock(pools().mutex);
-    const auto give = [value](uint64_t number) {
-        *(uint64_t *)value = number;
-        return cudaSuccess;
-    };
+    const auto give = [value](uint64_t number) { return store((uint64_t *)value, number); };
     switch (attribute) {
     case cudaMemPoolReuseFollowEventDependencies:
     case cudaMemPoolReuseAllowOpportunistic:
     case cudaMemPoolReuseAllowInternalDependencies:
-        *(int *)value = pool->reuse[attribute - 1];
-        return cudaSuccess;
+        return store((int *)value, pool->reuse[attribute - 1]);
     case cudaMemPoolAttrReleaseThreshold:
         return give(pool->threshold);
     case cudaMemPoolAttrReservedMemCurrent:
@@ -221,10 +211,7 @@ cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags *flags, cudaMemPool_t pool, 
             cudaErrorInvalidValue, "the location is no device");
     std::lock_guard lock(pools().mutex);
     const auto found = pool->access.find(location->id);
-    *flags = found != pool->access.end()    ? found->second
-             : location->id == pool->device ? cudaMemAccessFlagsProtReadWrite
-                                            : cudaMemAccessFlagsProtNone;
-    return cudaSuccess;
+    return store(flags, found != pool->access.end()    ? found->second
+                        : location->id == pool->device ? cudaMemAccessFlagsProtReadWrite
+                                                       : cudaMemAccessFlagsProtNone);
 }
-
-} // extern "C"

@@ -82,9 +82,9 @@ void Queues::tell_of_unfinished() {
         return;
     const StoredLaunch *const launch = std::get_if<StoredLaunch>(&last->what);
     const std::string name =
-        launch
-            ? launch->kernel.name + (", launched at " + place(launch->kernel.file, launch->kernel.line) + ",")
-            : std::string("a ") + last->call;
+        launch ? launch->kernel.name +
+                     (", launched at " + place({launch->kernel.file, launch->kernel.line}) + ",")
+               : std::string("a ") + last->call;
     fprintf(stderr, "cuda on the CPU: the program ended without waiting for its streams: %s %s\n",
             name.c_str(), runs ? "still ran" : "did not run");
 }

@@ -207,8 +207,6 @@ size_t available_memory() {
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 // Chooses the device that has most of the requested properties; of equal ones, the first. A field that is 0
 // requests nothing.
 cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
@@ -239,8 +237,7 @@ cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
     BEGIN_QUERY(properties, device);
-    *properties = cuda_cpu::properties(device);
-    return cudaSuccess;
+    return store(properties, cuda_cpu::properties(device));
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
@@ -264,8 +261,5 @@ cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const cudaChanne
     BEGIN(width, format);
     int limit;
     TRY(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxTexture1DLinearWidth, device));
-    *width = (size_t)limit;
-    return cudaSuccess;
+    return store(width, (size_t)limit);
 }
-
-} // extern "C"

@@ -43,8 +43,8 @@ std::string name_memory(uintptr_t address, const Access &a, std::string &allocat
     Allocation m;
     if (!find_allocation(p, m))
         return "";
-    if (m.file)
-        allocated = " (allocated at " + place(m.file, m.line) + ")";
+    if (m.site.file)
+        allocated = " (allocated at " + place(m.site) + ")";
     return name_of(m.kind);
 }
 
@@ -76,7 +76,8 @@ std::string task_name(const Task *task) {
     if (!task)
         return "earlier work";
     if (task->kernel)
-        return std::string("kernel ") + task->kernel + ", launched at " + place(task->file, task->line) + ",";
+        return std::string("kernel ") + task->kernel + ", launched at " + place({task->file, task->line}) +
+               ",";
     std::vector<uintptr_t> frames;
     for (void *frame : task->frames)
         frames.push_back((uintptr_t)frame - (uintptr_t)__executable_start);

@@ -33,7 +33,7 @@ std::string describe(const Allocation &a) {
     const bool device = a.kind == MemoryKind::device, registered = a.kind == MemoryKind::registered;
     return std::to_string(a.size) + " bytes of " +
            (device ? "device " + std::to_string(a.device) : std::string(name_of(a.kind))) +
-           told_at(registered ? "registered" : "allocated", a.file, a.line);
+           told_at(registered ? "registered" : "allocated", a.site);
 }
 
 namespace {
@@ -108,7 +108,7 @@ void tell_of_leaks(int status, void *) {
     fflush(nullptr);
     bool any = false;
     for (const auto &[base, a] : r.live)
-        if (a.kind != MemoryKind::registered && a.file) { // without a line it was not the program's call
+        if (a.kind != MemoryKind::registered && a.site.file) { // without a line it was not the program's call
             fprintf(stderr, "cuda on the CPU: at exit not freed: %s\n", describe(a).c_str());
             any = true;
         }
@@ -138,16 +138,14 @@ int fresh_byte() {
     return byte;
 }
 
-cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags,
-                     const char *file, int line) {
+cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags) {
     if (!(flags & memory_of_stream))
         TRY(refuse_unsafe(call));
     flags &= ~memory_of_stream;
     const int device = current_device();
     const bool on_device = kind != MemoryKind::pinned;
     if (bytes == 0) {
-        *pointer = nullptr;
-        return cudaSuccess;
+        return store(pointer, nullptr);
     }
     Registry &r = registry();
     const size_t total = properties(device).totalGlobalMem;
@@ -167,12 +165,11 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
             r.used[device] -= on_device ? bytes : 0;
             return set_last_error(cudaErrorMemoryAllocation);
         }
-        r.live[(char *)memory] = {(char *)memory, bytes, kind, device, flags, file, line};
+        r.live[(char *)memory] = {(char *)memory, bytes, kind, device, flags, call_site};
         if (race_track_new)
             race_track_new(memory, bytes);
     }
-    *pointer = memory;
-    return cudaSuccess;
+    return store(pointer, memory);
 }
 
 cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const char *wanted, MemoryKind kind,

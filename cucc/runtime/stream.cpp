@@ -88,19 +88,14 @@ bool find_stream(cudaStream_t stream, Stream &found) {
 
 // Copy the stream or event, so that no lock is held while it is used; fail if there is none.
 cudaError_t find(const char *call, cudaStream_t stream, Stream &found) {
-    if (find_stream(stream, found))
-        return cudaSuccess;
-    return fail(cudaErrorInvalidResourceHandle, "%s: %p is not a stream, or was destroyed", call,
-                (void *)stream);
-}
-
-cudaError_t no_event(const char *call, cudaEvent_t event) {
-    return fail(cudaErrorInvalidResourceHandle, "%s: %p is not an event, or was destroyed", call,
-                (void *)event);
+    return find_stream(stream, found) ? cudaSuccess
+                                      : no_such(call, cudaErrorInvalidResourceHandle, "a stream", stream);
 }
 
 cudaError_t find(const char *call, cudaEvent_t event, Event &found) {
-    return events().with(event, [&](Event &e) { found = e; }) ? cudaSuccess : no_event(call, event);
+    return events().with(event, [&](Event &e) { found = e; })
+               ? cudaSuccess
+               : no_such(call, cudaErrorInvalidResourceHandle, "an event", event);
 }
 
 int64_t now() {
@@ -122,8 +117,7 @@ size_t live_events() {
 cudaError_t check_stream(const char *call, cudaStream_t stream, int *device) {
     Stream s;
     TRY(find(call, stream, s));
-    store(device, s.device);
-    return cudaSuccess;
+    return store(device, s.device);
 }
 
 cudaError_t check_stream_here(const char *call, cudaStream_t stream) {
@@ -170,8 +164,6 @@ void destroy_streams_of(int device) {
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 // ---- streams ----
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream) {
@@ -193,8 +185,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     BEGIN();
     store(least, 0);
-    store(greatest, greatest_priority);
-    return cudaSuccess;
+    return store(greatest, greatest_priority);
 }
 
 #define GET(name, T, member)                                                                                 \
@@ -202,8 +193,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
         BEGIN(member);                                                                                       \
         Stream s;                                                                                            \
         TRY(find(call, stream, s));                                                                          \
-        *member = s.member;                                                                                  \
-        return cudaSuccess;                                                                                  \
+        return store(member, s.member);                                                                      \
     }
 GET(Priority, int, priority)
 GET(Flags, unsigned, flags)
@@ -212,8 +202,7 @@ GET(Device, int, device)
 
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
     BEGIN(id, stream);
-    *id = stream ? (uintptr_t)stream : (uintptr_t)cudaStreamLegacy;
-    return cudaSuccess;
+    return store(id, stream ? (uintptr_t)stream : (uintptr_t)cudaStreamLegacy);
 }
 
 // Attributes are hints for caches and scheduling. Only the priority can be read back.
@@ -393,13 +382,11 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
     else if (a.device != b.device)
         why = "the events belong to different devices";
     FAIL_IF(why, cudaErrorInvalidResourceHandle, "%s", why);
-    *milliseconds = (float)((double)(b.nanoseconds - a.nanoseconds) / 1e6);
-    return cudaSuccess;
+    return store(milliseconds, (float)((double)(b.nanoseconds - a.nanoseconds) / 1e6));
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
     BEGIN();
-    return events().remove(event) ? cudaSuccess : no_event(call, event);
+    return events().remove(event) ? cudaSuccess
+                                  : no_such(call, cudaErrorInvalidResourceHandle, "an event", event);
 }
-
-} // extern "C"

@@ -272,15 +272,12 @@ cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size) {
     if (!check_symbol(call, symbol, size, 0, 0))
         return cudaErrorInvalidSymbol;
     FAIL_IF(!size, cudaErrorInvalidSymbol, "the type of the variable does not tell its size");
-    *bytes = size;
-    return cudaSuccess;
+    return store(bytes, size);
 }
 
 } // namespace cuda_cpu
 
 using namespace cuda_cpu;
-
-extern "C" {
 
 AND_ASYNC(cudaMemcpyToSymbol,
           (const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind),
@@ -295,8 +292,5 @@ cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol) {
     BEGIN(device_pointer);
     if (!check_symbol(call, symbol, 0, 0, 0))
         return cudaErrorInvalidSymbol;
-    *device_pointer = const_cast<void *>(symbol);
-    return cudaSuccess;
+    return store(device_pointer, const_cast<void *>(symbol));
 }
-
-} // extern "C"

@@ -40,6 +40,13 @@ Objects &objects() {
     return only<Objects>();
 }
 
+// Makes an object known; returns its handle.
+template <class Base, class Object> unsigned long long enter(std::set<Object *> &known, Object *object) {
+    std::lock_guard lock(objects().mutex);
+    known.insert(object);
+    return (unsigned long long)static_cast<const Base *>(object);
+}
+
 Shape shape_of(const cudaArray &array) {
     const bool layers = array.flags & cudaArrayLayered;
     if (array.flags & cudaArrayCubemap)
@@ -241,8 +248,6 @@ void free_arrays_of(int device) {
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
                                     const cudaTextureDesc *desc, const cudaResourceViewDesc *view) {
     BEGIN(texture, resource);
@@ -257,11 +262,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaReso
     TRY(set_modes(call, *desc, made));
     TextureObject *const object = new TextureObject(made);
     object->levels = object->level_count ? object->level_table : nullptr;
-    *texture = (cudaTextureObject_t) static_cast<const Texture *>(object);
-    Objects &all = objects();
-    std::lock_guard lock(all.mutex);
-    all.textures.insert(object);
-    return cudaSuccess;
+    return store(texture, enter<Texture>(objects().textures, object));
 }
 
 #define DESTROY(Texture, texture)                                                                            \
@@ -314,12 +315,5 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaReso
     made.shape = shape_of(*array);
     made.resource = *resource;
     made.device = current_device();
-    SurfaceObject *const object = new SurfaceObject(made);
-    *surface = (cudaSurfaceObject_t) static_cast<const Surface *>(object);
-    Objects &all = objects();
-    std::lock_guard lock(all.mutex);
-    all.surfaces.insert(object);
-    return cudaSuccess;
+    return store(surface, enter<Surface>(objects().surfaces, new SurfaceObject(made)));
 }
-
-} // extern "C"

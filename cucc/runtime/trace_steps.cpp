@@ -33,8 +33,8 @@ static TraceMemory memory_of(const BlockTrace &b, uint64_t address, std::string 
         if (!find_allocation(p, found))
             return TraceMemory::none;
     }
-    if (name && found.file)
-        *name = "allocated at " + place(found.file, found.line);
+    if (name && found.site.file)
+        *name = "allocated at " + place(found.site);
     return TraceMemory::global;
 }
 

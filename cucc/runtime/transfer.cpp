@@ -208,8 +208,6 @@ void fill_now(const Fill &f) {
 
 using namespace cuda_cpu;
 
-extern "C" {
-
 AND_ASYNC(cudaMemcpy, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind),
           transfer(__func__, cuda_cpu::bytes(to, from, bytes, kind), stream, asynchronous))
 AND_ASYNC(cudaMemcpy2D,
@@ -227,5 +225,3 @@ AND_ASYNC(cudaMemset3D, (cudaPitchedPtr to, int byte, cudaExtent extent),
                {memory(to.ptr, to.pitch, to.ysize), (unsigned)byte & 255, 1, extent.width, extent.height,
                 extent.depth},
                stream))
-
-} // extern "C"

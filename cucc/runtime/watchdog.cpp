@@ -164,7 +164,8 @@ Running &running_launch() {
         } else if ((waited += step) > limit) {
             end_program("kernel %s, launched at %s, runs for ever or very slowly: no further block of "
                         "it has started for %g s (CUDA_CPU_TIME_LIMIT)",
-                        launch.kernel->name, place(launch.kernel->file, launch.kernel->line).c_str(), limit);
+                        launch.kernel->name, place({launch.kernel->file, launch.kernel->line}).c_str(),
+                        limit);
         }
     }
 }

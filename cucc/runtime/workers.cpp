@@ -116,7 +116,7 @@ template <class Event> bool spin_until(Event event) {
 cudaError_t too_few_threads(const Grid &grid, uint64_t needed, uint64_t there) {
     return fail(cudaErrorLaunchOutOfResources,
                 "launch of %s at %s: needs %llu host threads, the system permits %llu", grid.kernel.name,
-                place(grid.kernel.file, grid.kernel.line).c_str(), (unsigned long long)needed,
+                place({grid.kernel.file, grid.kernel.line}).c_str(), (unsigned long long)needed,
                 (unsigned long long)there);
 }
 

@@ -280,7 +280,11 @@ cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel,
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int *blocks, const void *kernel,
                                                  const cudaLaunchConfig_t *config);
 
-#ifndef __cplusplus // in C++, overloads below also pass the caller's line
+#ifdef __cplusplus // the overloads below also note the caller's line
+} // extern "C"
+namespace cuda_cpu {
+extern "C" {
+#endif
 cudaError_t cudaMalloc(void **pointer, size_t bytes);
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream);
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, size_t rows);
@@ -296,38 +300,21 @@ cudaError_t cudaMallocHost(void **pointer, size_t bytes);
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources, cudaStream_t stream);
-#else
+#ifdef __cplusplus
 } // extern "C"
 
-// Default arguments are evaluated at the call, so messages can name the line of the program that allocated
-// memory.
-#define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
-#define CUDA_CPU_HERE                                                                                        \
-    ::cuda_cpu::Site {                                                                                       \
-        cu_file, cu_line                                                                                     \
-    }
-
-namespace cuda_cpu {
 struct Site { // a line of the program's source
     const char *file;
     int line;
 };
-
-cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int line);
-cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file, int line);
-cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
-                         int line);
-cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file, int line);
-cudaError_t malloc_3d(cudaPitchedPtr *pointer, cudaExtent extent, const char *file, int line);
-cudaError_t malloc_array(const char *call, cudaArray_t *array, const cudaChannelFormatDesc *desc,
-                         cudaExtent extent, unsigned flags, const char *file, int line);
-cudaError_t malloc_mipmapped(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
-                             cudaExtent extent, unsigned levels, unsigned flags, const char *file, int line);
-cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags, const char *file,
-                        int line);
-cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const char *file, int line);
-cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *resources, cudaStream_t stream,
-                          const char *file, int line);
+// The line of the call that this host thread is in, for messages about what the call makes. The file is null
+// in a call from C.
+extern __thread Site call_site;
+struct CallFrom {
+    CallFrom(const char *file, int line) { call_site = {file, line}; }
+    ~CallFrom() { call_site = {nullptr, 0}; }
+};
+cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags);
 
 // A copy between a variable and other memory, to the variable or from it. `size` is that of the whole
 // variable in bytes, 0 if unknown (`extern __constant__ int x[];`).
@@ -350,26 +337,55 @@ template <class T> inline const void *address_of(T &symbol) {
 }
 } // namespace cuda_cpu
 
+// Default arguments are evaluated at the call, so messages can name the line of the program that allocated
+// memory.
+#define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
+#define CUDA_CPU_HERE                                                                                        \
+    ::cuda_cpu::Site {                                                                                       \
+        cu_file, cu_line                                                                                     \
+    }
+// A function that notes its caller's line and calls that of C
+#define CUDA_CPU_NOTED(name, PARAMETERS, ...)                                                                \
+    inline cudaError_t name(CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {                                       \
+        const cuda_cpu::CallFrom here(cu_file, cu_line);                                                     \
+        return cuda_cpu::__VA_ARGS__;                                                                        \
+    }
 // Functions that store an address in a pointer to any type
 #define CUDA_CPU_ALLOCATE(name, PARAMETERS, ...)                                                             \
-    inline cudaError_t name(void **pointer, CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {                       \
-        return cuda_cpu::__VA_ARGS__;                                                                        \
-    }                                                                                                        \
+    CUDA_CPU_NOTED(name, (void **pointer, CUDA_CPU_LIST PARAMETERS), __VA_ARGS__)                            \
     template <class T> inline cudaError_t name(T **typed, CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {         \
+        const cuda_cpu::CallFrom here(cu_file, cu_line);                                                     \
         void **const pointer = (void **)typed;                                                               \
         return cuda_cpu::__VA_ARGS__;                                                                        \
     }
-CUDA_CPU_ALLOCATE(cudaMalloc, (size_t bytes), malloc_device(pointer, bytes, cu_file, cu_line))
+CUDA_CPU_ALLOCATE(cudaMalloc, (size_t bytes), cudaMalloc(pointer, bytes))
 CUDA_CPU_ALLOCATE(cudaMallocAsync, (size_t bytes, cudaStream_t stream),
-                  malloc_async(pointer, bytes, stream, cu_file, cu_line))
+                  cudaMallocAsync(pointer, bytes, stream))
 CUDA_CPU_ALLOCATE(cudaMallocPitch, (size_t * pitch, size_t width_bytes, size_t rows),
-                  malloc_pitch(pointer, pitch, width_bytes, rows, cu_file, cu_line))
+                  cudaMallocPitch(pointer, pitch, width_bytes, rows))
 CUDA_CPU_ALLOCATE(cudaMallocManaged, (size_t bytes, unsigned int flags = cudaMemAttachGlobal),
-                  malloc_managed(pointer, bytes, flags, cu_file, cu_line))
+                  cudaMallocManaged(pointer, bytes, flags))
 CUDA_CPU_ALLOCATE(cudaMallocHost, (size_t bytes, unsigned int flags = cudaHostAllocDefault),
-                  malloc_host(__func__, pointer, bytes, flags, cu_file, cu_line))
-CUDA_CPU_ALLOCATE(cudaHostAlloc, (size_t bytes, unsigned int flags),
-                  malloc_host(__func__, pointer, bytes, flags, cu_file, cu_line))
+                  malloc_host("cudaMallocHost", pointer, bytes, flags))
+CUDA_CPU_ALLOCATE(cudaHostAlloc, (size_t bytes, unsigned int flags), cudaHostAlloc(pointer, bytes, flags))
+CUDA_CPU_NOTED(cudaHostRegister, (void *pointer, size_t bytes, unsigned int flags),
+               cudaHostRegister(pointer, bytes, flags))
+CUDA_CPU_NOTED(cudaMalloc3D, (cudaPitchedPtr * pointer, cudaExtent extent), cudaMalloc3D(pointer, extent))
+CUDA_CPU_NOTED(cudaMallocArray,
+               (cudaArray_t * array, const cudaChannelFormatDesc *desc, size_t width, size_t height = 0,
+                unsigned int flags = cudaArrayDefault),
+               cudaMallocArray(array, desc, width, height, flags))
+CUDA_CPU_NOTED(cudaMalloc3DArray,
+               (cudaArray_t * array, const cudaChannelFormatDesc *desc, cudaExtent extent,
+                unsigned int flags = cudaArrayDefault),
+               cudaMalloc3DArray(array, desc, extent, flags))
+CUDA_CPU_NOTED(cudaMallocMipmappedArray,
+               (cudaMipmappedArray_t * array, const cudaChannelFormatDesc *desc, cudaExtent extent,
+                unsigned int levels, unsigned int flags = cudaArrayDefault),
+               cudaMallocMipmappedArray(array, desc, extent, levels, flags))
+CUDA_CPU_NOTED(cudaGraphicsMapResources,
+               (int count, cudaGraphicsResource_t *resources, cudaStream_t stream = 0),
+               cudaGraphicsMapResources(count, resources, stream))
 inline cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
     return cudaMallocFromPoolAsync(pointer, bytes, pool, stream);
 }
@@ -406,29 +422,6 @@ inline cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAd
 inline cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int device,
                                         cudaStream_t stream = 0) {
     return cudaMemPrefetchAsync(pointer, bytes, cuda_cpu_location(device), 0, stream);
-}
-inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
-                                   size_t height = 0, unsigned int flags = cudaArrayDefault, CUDA_CPU_SITE) {
-    return cuda_cpu::malloc_array(__func__, array, desc, {width, height, 0}, flags, cu_file, cu_line);
-}
-inline cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent, CUDA_CPU_SITE) {
-    return cuda_cpu::malloc_3d(pointer, extent, cu_file, cu_line);
-}
-inline cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
-                                     unsigned int flags = cudaArrayDefault, CUDA_CPU_SITE) {
-    return cuda_cpu::malloc_array(__func__, array, desc, extent, flags, cu_file, cu_line);
-}
-inline cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
-                                            cudaExtent extent, unsigned int levels,
-                                            unsigned int flags = cudaArrayDefault, CUDA_CPU_SITE) {
-    return cuda_cpu::malloc_mipmapped(array, desc, extent, levels, flags, cu_file, cu_line);
-}
-inline cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources,
-                                            cudaStream_t stream = 0, CUDA_CPU_SITE) {
-    return cuda_cpu::map_resources(__func__, count, resources, stream, cu_file, cu_line);
-}
-inline cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags, CUDA_CPU_SITE) {
-    return cuda_cpu::register_host(pointer, bytes, flags, cu_file, cu_line);
 }
 
 // The address and the size of `symbol`

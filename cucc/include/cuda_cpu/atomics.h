@@ -43,25 +43,32 @@ template <class T, class F> inline T change_shared(T *p, F change) {
     return old;
 }
 
-template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site) {
+// Atomic read-modify-write by a compare-and-swap loop: replaces *p by change(*p), which may be called several
+// times, and returns the old value. T is a type of 1, 2, 4 or 8 bytes, such as __half2.
+template <int order, class T, class F> inline T change_by_swaps(T *p, F change) {
+    T old, changed;
+    __atomic_load(p, &old, order);
+    do
+        changed = change(old);
+    while (!__atomic_compare_exchange(p, &old, &changed, false, order, order));
+    return old;
+}
+template <class T, class F> inline T atomic_update(T *p, F change) {
     count_atomic();
+    return is_shared(p) ? change_shared(p, change) : change_by_swaps<CUDA_CPU_ORDER>(p, change);
+}
+
+template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site) {
     if constexpr (std::is_integral_v<T>) {
+        count_atomic();
         const T old = is_shared(p)
                           ? change_shared(p, [=](T it) { return (T)((std::make_unsigned_t<T>)it + value); })
                           : __atomic_fetch_add(p, value, CUDA_CPU_ORDER);
         if (__builtin_expect(value == 0, 0))
             atomic_without_effect(p, old, site); // adding 0 may be polling
         return old;
-    } else {
-        if (is_shared(p))
-            return change_shared(p, [=](T it) { return it + value; });
-        T old, sum;
-        __atomic_load(p, &old, CUDA_CPU_ORDER);
-        do
-            sum = old + value;
-        while (!__atomic_compare_exchange(p, &old, &sum, false, CUDA_CPU_ORDER, CUDA_CPU_ORDER));
-        return old;
-    }
+    } else
+        return atomic_update(p, [=](T it) { return it + value; });
 }
 
 template <class T> inline T atomic_exchange(T *p, T value, Site site) {
@@ -103,54 +110,25 @@ template <class T> inline void poll_if(bool no_change, T *p, Site site) {
         atomic_without_effect(p, __atomic_load_n(p, CUDA_CPU_ORDER), site);
 }
 
-// Atomic read-modify-write by a compare-and-swap loop: replaces *p by change(*p) and returns the old value. T
-// is a class type of 1, 2, 4 or 8 bytes, such as __half2. The memory order is sequential consistency.
-template <class T, class F> inline T atomic_change(T *p, F change) {
-    T old, changed;
-    __atomic_load(p, &old, __ATOMIC_SEQ_CST);
-    do
-        changed = change(old);
-    while (!__atomic_compare_exchange(p, &old, &changed, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
-    return old;
-}
-
-// Replaces *p by change(*p) in a compare-and-swap loop, so change may be called several times.
-template <class T, class F> inline T atomic_update(T *p, F change) {
-    count_atomic();
-    if (is_shared(p))
-        return change_shared(p, change);
-    T old, changed;
-    __atomic_load(p, &old, CUDA_CPU_ORDER);
-    do
-        changed = change(old);
-    while (!__atomic_compare_exchange(p, &old, &changed, false, CUDA_CPU_ORDER, CUDA_CPU_ORDER));
-    return old;
-}
-
 } // namespace cuda_cpu
 
 // Overloads only for the types that CUDA has, so that a call that nvcc refuses is refused here too.
-#define CUDA_CPU_ATOMIC(T, name, expression)                                                                 \
-    inline T atomic##name(T *p, T value, CUDA_CPU_SITE) {                                                    \
+// The plain form, which is that for the device, and those for a block and for the system
+#define CUDA_CPU_SCOPES(T, name, PARAMETERS, ARGUMENTS, expression)                                          \
+    inline T atomic##name(T *p, CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {                                   \
         (void)cu_file, (void)cu_line;                                                                        \
         return expression;                                                                                   \
     }                                                                                                        \
-    inline T atomic##name##_block(T *p, T value, CUDA_CPU_SITE) {                                            \
-        return atomic##name(p, value, cu_file, cu_line);                                                     \
+    inline T atomic##name##_block(T *p, CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {                           \
+        return atomic##name(p, CUDA_CPU_LIST ARGUMENTS, cu_file, cu_line);                                   \
     }                                                                                                        \
-    inline T atomic##name##_system(T *p, T value, CUDA_CPU_SITE) {                                           \
-        return atomic##name(p, value, cu_file, cu_line);                                                     \
+    inline T atomic##name##_system(T *p, CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {                          \
+        return atomic##name(p, CUDA_CPU_LIST ARGUMENTS, cu_file, cu_line);                                   \
     }
+#define CUDA_CPU_ATOMIC(T, name, expression) CUDA_CPU_SCOPES(T, name, (T value), (value), expression)
 #define CUDA_CPU_ATOMIC_CAS(T)                                                                               \
-    inline T atomicCAS(T *p, T compare, T value, CUDA_CPU_SITE) {                                            \
-        return cuda_cpu::atomic_compare_and_swap(p, compare, value, CUDA_CPU_HERE);                          \
-    }                                                                                                        \
-    inline T atomicCAS_block(T *p, T compare, T value, CUDA_CPU_SITE) {                                      \
-        return atomicCAS(p, compare, value, cu_file, cu_line);                                               \
-    }                                                                                                        \
-    inline T atomicCAS_system(T *p, T compare, T value, CUDA_CPU_SITE) {                                     \
-        return atomicCAS(p, compare, value, cu_file, cu_line);                                               \
-    }
+    CUDA_CPU_SCOPES(T, CAS, (T compare, T value), (compare, value),                                          \
+                    cuda_cpu::atomic_compare_and_swap(p, compare, value, CUDA_CPU_HERE))
 
 CUDA_CPU_ATOMIC(int, Add, cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE))
 CUDA_CPU_ATOMIC(unsigned, Add, cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE))

@@ -33,15 +33,9 @@ enum BlockStoreAlgorithm {
 enum WarpLoadAlgorithm { WARP_LOAD_DIRECT, WARP_LOAD_STRIPED, WARP_LOAD_VECTORIZE, WARP_LOAD_TRANSPOSE };
 enum WarpStoreAlgorithm { WARP_STORE_DIRECT, WARP_STORE_STRIPED, WARP_STORE_VECTORIZE, WARP_STORE_TRANSPOSE };
 
-inline unsigned LaneId() {
-    return cuda_cpu::lane();
-}
-inline unsigned WarpId() {
-    return cuda_cpu::thread_rank() / 32;
-}
-inline int RowMajorTid(int, int, int) {
-    return (int)cuda_cpu::thread_rank();
-}
+CUDA_CPU_RETURN(unsigned, LaneId, (), cuda_cpu::lane())
+CUDA_CPU_RETURN(unsigned, WarpId, (), cuda_cpu::thread_rank() / 32)
+CUDA_CPU_RETURN(int, RowMajorTid, (int, int, int), (int)cuda_cpu::thread_rank())
 
 // Raw memory for the items, without constructors, so that it may be a member of a union.
 template <class T, int N> struct cu_storage {

@@ -3,8 +3,7 @@
 #pragma once
 #include "numbers.h"
 
-namespace cuda_cpu {
-namespace blas {
+namespace cuda_cpu::blas {
 
 inline bool is_real(cudaDataType type) {
     return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F;
@@ -121,8 +120,7 @@ inline bool in_double(cudaDataType a, cudaDataType b, cudaDataType c, Compute co
            (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC);
 }
 
-} // namespace blas
-} // namespace cuda_cpu
+} // namespace cuda_cpu::blas
 
 CUDA_CPU_FUNCTION(GemmStridedBatchedEx, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
                   const void *alpha, const void *A, cudaDataType type_a, int lda, long long stride_a,

@@ -288,10 +288,10 @@ CUDA_CPU_FUNCTION(rint, std::nearbyint(x))
 #undef CUDA_CPU_FUNCTION
 
 inline CUDA_CPU_H atomicAdd(CUDA_CPU_H *p, CUDA_CPU_H value) {
-    return cuda_cpu::atomic_change(p, [=](CUDA_CPU_H old) { return old + value; });
+    return cuda_cpu::change_by_swaps<__ATOMIC_SEQ_CST>(p, [=](CUDA_CPU_H old) { return old + value; });
 }
 inline CUDA_CPU_H2 atomicAdd(CUDA_CPU_H2 *p, CUDA_CPU_H2 value) {
-    return cuda_cpu::atomic_change(p, [=](CUDA_CPU_H2 old) { return old + value; });
+    return cuda_cpu::change_by_swaps<__ATOMIC_SEQ_CST>(p, [=](CUDA_CPU_H2 old) { return old + value; });
 }
 template <> constexpr bool cuda_cpu::shuffled<CUDA_CPU_H> = true;
 template <> constexpr bool cuda_cpu::shuffled<CUDA_CPU_H2> = true;

@@ -597,13 +597,9 @@ inline void yield() {
 
 // True while a kernel runs. A function for host and device whose text depends on __CUDA_ARCH__ chooses its
 // body by this.
-inline bool on_device() {
-    return gridDim.x != 0;
-}
+CUDA_CPU_RETURN(bool, on_device, (), gridDim.x != 0)
 
-inline unsigned lane() {
-    return thread_rank() % 32;
-}
+CUDA_CPU_RETURN(unsigned, lane, (), thread_rank() % 32)
 
 template <class T> inline uint64_t to_bits(T value) {
     static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>, "a number of 8 bytes at most");

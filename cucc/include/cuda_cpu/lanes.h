@@ -60,7 +60,6 @@ template <class W> class Given {
     CUDA_CPU_TAKE(shuffle_down, unsigned, at + most >= width, most)
     CUDA_CPU_TAKE(shuffle_xor, int, (lane ^ (operand & 31)) >= lane - at + width,
                   (lane ^ (operand & 31)) - lane)
-#undef CUDA_CPU_TAKE
 
     // The operand of a vote or reduction: a number of 32 bits, and whether it has a sign
     template <class T> void put_number(size_t row, unsigned x, T value) const {

@@ -10,8 +10,7 @@
 
 // LAPACK's functions, in Fortran: every argument is an address, and the lengths of texts come last. The names
 // here are our own, so that a program may declare them too.
-namespace cuda_cpu {
-namespace lapack {
+namespace cuda_cpu::lapack {
 typedef const int &Int;
 typedef const char &Char;
 typedef size_t Length;
@@ -132,6 +131,5 @@ template <class T> void invert(int n, const T *A, int lda, const int *pivots, T 
     substitute('N', n, n, A, lda, pivots, C, ldc);
 }
 
-} // namespace lapack
-} // namespace cuda_cpu
+} // namespace cuda_cpu::lapack
 #include "letters_on.h"

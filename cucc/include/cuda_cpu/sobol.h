@@ -26,24 +26,12 @@ template <class State> inline auto sobol_next(State *state) {
     return x;
 }
 
-inline float quasi_uniform(unsigned int x) {
-    return uniform(x);
-}
-inline float quasi_uniform(unsigned long long x) {
-    return uniform((unsigned int)(x >> 32));
-}
-inline double quasi_uniform_double(unsigned int x) {
-    return x * 0x1p-32 + 0x1p-32;
-}
-inline double quasi_uniform_double(unsigned long long x) {
-    return (double)(x >> 11) * 0x1p-53 + 0x1p-54;
-}
-inline double quasi_normal(unsigned int x) {
-    return normcdfinv(x * 0x1p-32 + 0x1p-33);
-}
-inline double quasi_normal(unsigned long long x) {
-    return normcdfinv(quasi_uniform_double(x));
-}
+CUDA_CPU_RETURN(float, quasi_uniform, (unsigned int x), uniform(x))
+CUDA_CPU_RETURN(float, quasi_uniform, (unsigned long long x), uniform((unsigned int)(x >> 32)))
+CUDA_CPU_RETURN(double, quasi_uniform_double, (unsigned int x), x * 0x1p-32 + 0x1p-32)
+CUDA_CPU_RETURN(double, quasi_uniform_double, (unsigned long long x), (double)(x >> 11) * 0x1p-53 + 0x1p-54)
+CUDA_CPU_RETURN(double, quasi_normal, (unsigned int x), normcdfinv(x * 0x1p-32 + 0x1p-33))
+CUDA_CPU_RETURN(double, quasi_normal, (unsigned long long x), normcdfinv(quasi_uniform_double(x)))
 // The least k with a probability of at most k that is not below u
 inline unsigned int quasi_poisson(double u, double mean) {
     double sum = 0;
@@ -100,6 +88,3 @@ CUDA_CPU_SOBOL_PLAIN(curandStateSobol32_t, unsigned int)
 CUDA_CPU_SOBOL_PLAIN(curandStateSobol64_t, unsigned long long)
 CUDA_CPU_SOBOL_SCRAMBLED(curandStateScrambledSobol32_t, unsigned int)
 CUDA_CPU_SOBOL_SCRAMBLED(curandStateScrambledSobol64_t, unsigned long long)
-#undef CUDA_CPU_SOBOL
-#undef CUDA_CPU_SOBOL_PLAIN
-#undef CUDA_CPU_SOBOL_SCRAMBLED

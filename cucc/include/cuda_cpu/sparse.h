@@ -143,8 +143,7 @@ typedef csrilu02Info *csrilu02Info_t;
     if (!(condition))                                                                                        \
     return CUSPARSE_STATUS_NOT_SUPPORTED
 
-namespace cuda_cpu {
-namespace sparse {
+namespace cuda_cpu::sparse {
 
 template <class Work>
 cusparseStatus_t run(const char *call, cusparseHandle_t handle, Work work, bool wait = false) {
@@ -314,6 +313,5 @@ template <class T> int incomplete_lu(int n, int base, T *values, const int *offs
     return zero_pivot;
 }
 
-} // namespace sparse
-} // namespace cuda_cpu
+} // namespace cuda_cpu::sparse
 #include "letters_on.h"

@@ -4,8 +4,6 @@
 #pragma once
 #include "cuda_runtime.h"
 
-namespace cuda {
-namespace std {
+namespace cuda::std {
 using namespace ::std;
-} // namespace std
-} // namespace cuda
+} // namespace cuda::std

@@ -22,9 +22,7 @@
 
 namespace cuda_cpu {
 
-inline bool in_a_kernel() {
-    return current_block != &no_block;
-}
+CUDA_CPU_RETURN(bool, in_a_kernel, (), current_block != &no_block)
 
 // Blocks the calling lane until every lane of its warp that can reach this line waits here too, as lanes of a
 // GPU before Volta did, which executed in lockstep. `site` is the line, for messages. Does nothing on the

@@ -81,22 +81,19 @@ TEST(calls_without_a_device_say_so) {
 }
 
 TEST(the_current_device_is_each_threads_own) {
-    int device = -1;
     const int count = device_count();
-    OK(cudaGetDevice(&device));
-    EXPECT(device == 0);
-    OK(cudaSetDevice(count - 1));
-    OK(cudaGetDevice(&device));
-    EXPECT(device == count - 1);
-    std::thread([] {
+    const auto current = [] {
         int device = -1;
         OK(cudaGetDevice(&device));
-        EXPECT(device == 0);
-    }).join();
+        return device;
+    };
+    EXPECT(current() == 0);
+    OK(cudaSetDevice(count - 1));
+    EXPECT(current() == count - 1);
+    std::thread([=] { EXPECT(current() == 0); }).join();
     EXPECT(cudaSetDevice(count) == cudaErrorInvalidDevice);
     EXPECT(cudaSetDevice(-1) == cudaErrorInvalidDevice);
-    OK(cudaGetDevice(&device));
-    EXPECT(device == count - 1);
+    EXPECT(current() == count - 1);
     OK(cudaSetDevice(0));
 }
 

@@ -8,6 +8,13 @@
 #undef OK // of the runtime
 #define OK(call) EXPECT((call) == CUDA_SUCCESS)
 
+// The context that a call stores: EXPECT(context_of(cuCtxGetCurrent) == mine)
+static CUcontext context_of(CUresult (*call)(CUcontext *)) {
+    CUcontext context = NULL;
+    OK(call(&context));
+    return context;
+}
+
 __global__ void increment(int *x, int n) {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < n)
@@ -23,34 +30,29 @@ TEST(nothing_works_before_init) { // the first case
 }
 
 TEST(the_runtime_makes_the_primary_context_current) {
-    CUcontext got = NULL, primary, mine;
+    CUcontext primary, mine;
     OK(cuInit(0));
-    OK(cuCtxGetCurrent(&got));
-    EXPECT(got == NULL);
+    EXPECT(context_of(cuCtxGetCurrent) == NULL);
     OK(cuDevicePrimaryCtxRetain(&primary, 0));
     EXPECT(cudaFree(NULL) == cudaSuccess);
     OK(cuCtxCreate(&mine, NULL, 0, 0));
-    OK(cuCtxGetCurrent(&got));
-    EXPECT(got == mine);
+    EXPECT(context_of(cuCtxGetCurrent) == mine);
     OK(cuCtxDestroy(mine));
-    OK(cuCtxGetCurrent(&got));
-    EXPECT(got == primary);
-    OK(cuCtxPopCurrent(&got));
-    EXPECT(got == primary);
-    OK(cuCtxGetCurrent(&got));
-    EXPECT(got == NULL);
+    EXPECT(context_of(cuCtxGetCurrent) == primary);
+    EXPECT(context_of(cuCtxPopCurrent) == primary);
+    EXPECT(context_of(cuCtxGetCurrent) == NULL);
     OK(cuDevicePrimaryCtxRelease(0));
 }
 
 TEST(another_device_of_the_runtime_has_another_context) {
     int devices = 0;
-    CUcontext first, second, primary;
+    CUcontext primary;
     EXPECT(cudaGetDeviceCount(&devices) == cudaSuccess && cudaFree(NULL) == cudaSuccess);
     if (devices < 2)
         return;
-    OK(cuCtxGetCurrent(&first));
+    const CUcontext first = context_of(cuCtxGetCurrent);
     EXPECT(cudaSetDevice(1) == cudaSuccess);
-    OK(cuCtxGetCurrent(&second));
+    const CUcontext second = context_of(cuCtxGetCurrent);
     OK(cuDevicePrimaryCtxRetain(&primary, 1));
     EXPECT(first && first != second && second == primary);
 }
@@ -89,16 +91,14 @@ TEST(devices) {
 }
 
 TEST(contexts_are_a_stack) {
-    CUcontext a, b, got;
+    CUcontext a, b;
     OK(cuInit(0));
     OK(cuCtxCreate(&a, NULL, 0, 0));
     OK(cuDevicePrimaryCtxRetain(&b, 0));
     EXPECT(a != b);
     OK(cuCtxPushCurrent(b));
-    OK(cuCtxPopCurrent(&got));
-    EXPECT(got == b);
-    OK(cuCtxGetCurrent(&got));
-    EXPECT(got == a);
+    EXPECT(context_of(cuCtxPopCurrent) == b);
+    EXPECT(context_of(cuCtxGetCurrent) == a);
     CUdevice device = 99;
     OK(cuCtxGetDevice(&device));
     EXPECT(device == 0);

@@ -14,9 +14,7 @@
 void cuda_cpu_eager_streams(const char *library);
 
 THRUST_NAMESPACE_BEGIN
-namespace system {
-namespace cuda {
-namespace detail {
+namespace system::cuda::detail {
 
 // Of every program that uses Thrust: its algorithms run at once, so no kernel may wait in a stream.
 [[maybe_unused]] static const bool streams_are_eager = (cuda_cpu_eager_streams("Thrust"), true);
@@ -32,9 +30,7 @@ class malloc_resource final : public mr::memory_resource<> {
     void do_deallocate(void *memory, std::size_t, std::size_t) override { cudaFree(memory); }
 };
 
-} // namespace detail
-} // namespace cuda
-} // namespace system
+} // namespace system::cuda::detail
 
 typedef mr::fancy_pointer_resource<system::cuda::detail::malloc_resource,
                                    system::__THRUST_DEVICE_SYSTEM_NAMESPACE::pointer<void>>

@@ -8,8 +8,7 @@
 #include <thrust/system_error.h>
 
 THRUST_NAMESPACE_BEGIN
-namespace system {
-namespace cuda {
+namespace system::cuda {
 
 using thrust::system::__THRUST_DEVICE_SYSTEM_NAMESPACE::execution_policy;
 using thrust::system::__THRUST_DEVICE_SYSTEM_NAMESPACE::tag;
@@ -37,8 +36,7 @@ struct par_t : execute_on_stream<par_t>, thrust::detail::allocator_aware_executi
 static constexpr detail::par_t par;
 static constexpr detail::par_t par_nosync;
 
-} // namespace cuda
-} // namespace system
+} // namespace system::cuda
 
 namespace cuda {
 using thrust::system::cuda::execution_policy;
