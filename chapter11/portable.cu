@@ -159,6 +159,7 @@ static void time_kernel(DataStruct *data, float *dev_a, float *dev_b, float *dev
                         int blocksPerGrid) {
     data->ms =
         median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(data->size, dev_a, dev_b, dev_partial_c); });
+    expect_device(dev_partial_c, data->deviceID);
 }
 
 static bool report(const DataStruct *data, float c) {
