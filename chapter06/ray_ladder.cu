@@ -314,6 +314,23 @@ void settings(int argc, char **argv) {
 
 static std::vector<unsigned char> vectors; // the picture of rung 4, to which those of rungs 5 to 7 are equal
 
+// Whether rungs 0 and 2 draw without spheres in global memory, and rungs 1 and 3 without those in constant
+// memory
+static bool check_memories(void) {
+    static const Sphere none[MAX_SPHERES] = {};
+    bool ok = true;
+    for (int k = 0; k < 4; k++) {
+        const size_t bytes = sizeof(Sphere) * spheres;
+        HANDLE_ERROR(cudaMemcpyToSymbol(s, k % 2 ? none : host_spheres, bytes));
+        HANDLE_ERROR(cudaMemcpy(dev_spheres, k % 2 ? host_spheres : none, bytes, cudaMemcpyHostToDevice));
+        rungs[k].run();
+        HANDLE_ERROR(cudaMemcpy(bitmap, dev_bitmap, size * size * 4, cudaMemcpyDeviceToHost));
+        ok = check_against(rungs[k].name, bitmap, drawn) && ok;
+    }
+    HANDLE_ERROR(cudaMemcpyToSymbol(s, host_spheres, sizeof(Sphere) * spheres));
+    return ok;
+}
+
 // Places new spheres, and draws them on the host and with the book's kernel. One in the middle has the
 // position and radius of the first one, and another colour. Their depths are equal; the first must be drawn.
 // The last one is in front of all others.
@@ -334,7 +351,7 @@ static bool make_reference(void) {
     if (!four_need())
         run(kernel_vectors, 1, 4);
     HANDLE_ERROR(cudaMemcpy(vectors.data(), dev_bitmap, bytes, cudaMemcpyDeviceToHost));
-    return check_against("book", book, drawn);
+    return check_against("book", book, drawn) && check_memories();
 }
 
 static void poison(void) {
