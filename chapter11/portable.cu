@@ -174,7 +174,12 @@ static bool report(const DataStruct *data, float c) {
     }
     print_slowest(data);
     printf("Value calculated:  %f\n", c);
-    return check_parts(c, threadsPerBlock);
+    const unsigned wanted = cudaHostAllocWriteCombined | cudaHostAllocPortable | cudaHostAllocMapped;
+    unsigned flags_a, flags_b;
+    HANDLE_ERROR(cudaHostGetFlags(&flags_a, data[0].a));
+    HANDLE_ERROR(cudaHostGetFlags(&flags_b, data[0].b));
+    return check_parts(c, threadsPerBlock) &&
+           check_value("flags of the host memory", flags_a & flags_b & wanted, wanted, 0);
 }
 
 // Arguments and results of the second host thread.
