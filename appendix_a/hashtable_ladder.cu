@@ -731,6 +731,11 @@ void settings(int argc, char **argv) {
     lookups.groups = 1;
     bench.size = bench.work = elements;
     bench.unit = "Gkeys/s";
+    bench.left = [](const std::string &) { // by copy_pairs
+        size_t bytes = 2 * elements * sizeof(unsigned);
+        return std::vector<BenchLeft>{{table.slots, dev_keys, bytes},
+                                      {(char *)table.slots + bytes, NULL, table_bytes() - bytes, 0xff}};
+    };
 }
 
 // The inverse of mix(): the key with this hash value

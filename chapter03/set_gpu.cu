@@ -124,7 +124,12 @@ static bool check_choice(int current, int chosen, bool suitable) {
     wanted.totalGlobalMem = memory;
     int expected_device;
     HANDLE_ERROR(cudaChooseDevice(&expected_device, &wanted));
-    bool ok = check_value("chosen device", chosen, expected_device, 0);
+    // Exactly the required memory suffices, one byte less does not.
+    cudaDeviceProp less = wanted;
+    less.totalGlobalMem -= memory > 0;
+    bool ok = check_value("enough memory", meets_requirements(&wanted), 1, 0);
+    ok = check_value("too little memory", meets_requirements(&less), memory == 0, 0) && ok;
+    ok = check_value("chosen device", chosen, expected_device, 0) && ok;
     ok = check_value("current device", current, chosen, 0) && ok;
     return check_value("meets the requirements", suitable, expected, 0) && ok;
 }

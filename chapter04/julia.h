@@ -107,6 +107,9 @@ static inline int show_variant(void) {
 // With --animate or --colors steps the program ends here; main draws the single picture of the page.
 static inline void julia_settings(int argc, char **argv, const char *doc, unsigned uses,
                                   void (*draw)(unsigned char *pixels)) {
+    const View page = {view.size, 1.5f, -0.8f, 0.156f, 200};
+    if (memcmp(&view, &page, sizeof(view)) != 0)
+        quit(EXIT_FAILURE, "the default picture is not that of the page");
     parse_options(
         argc, argv, doc, uses | PICTURE | ANIMATION,
         {OPTION_SIZE("size", &view.size, 1, 65535, "pixels a side"), // a grid has at most 65535 blocks in y

@@ -230,6 +230,9 @@ void settings(int argc, char **argv) {
     bench.size = view.size;
     bench.unit = "Gsteps/s";
     bench.footprint = bytes;
+    bench.left = [](const std::string &name) {
+        return std::vector<BenchLeft>(name == "memset", {dev_bitmap, NULL, bench.footprint});
+    };
     alone.work = 2 * 128.0 * LONG * alone_blocks(); // by symmetry each step serves two pixels
 }
 

@@ -298,8 +298,12 @@ static bool check_seen(const int4 *dev_seen, int launch) {
     return check_ints("what the threads see", &seen[0].x, &expected[0].x, 4 * BLOCKS * THREADS);
 }
 
+// Global memory has also kept the number of launches of see().
 static bool check_spread(const Kernel &kernel, const int *, const int *dev_out) {
-    int threads = N / kernel.values;
+    int threads = N / kernel.values, seen;
+    HANDLE_ERROR(cudaMemcpyFromSymbol(&seen, launches, sizeof(int)));
+    if (!check_value("launches", seen, 3, 0))
+        return false;
     return check_ints("spread", HostArray<int>(dev_out, threads), threads, [=](int t) {
         int least = made[t], sum = 0;
         for (int i = 0; i < kernel.values; i++) {

@@ -150,6 +150,9 @@ void settings(int argc, char **argv) {
     bench.title = std::to_string(size) + " x " + std::to_string(size) + " pixels";
     bench.size = size;
     bench.work = bench.footprint = size * size * 4; // each pixel is written once
+    bench.left = [](const std::string &name) {
+        return std::vector<BenchLeft>(name == "memset", {dev_bitmap, NULL, bench.footprint});
+    };
 }
 
 static void poison(void) {

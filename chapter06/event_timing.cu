@@ -134,7 +134,7 @@ static bool check_times(const double times[CLOCKS]) {
 // other are again such a map, with twice as many steps. So at most 35 doublings replace the steps that the
 // device computes one by one.
 static void combine_steps(uint64_t steps, unsigned *a, unsigned *c) {
-    unsigned power_a = A, power_c = C;
+    unsigned power_a = 1664525, power_c = 1013904223;
     *a = 1;
     *c = 0;
     for (; steps > 0; steps /= 2) {

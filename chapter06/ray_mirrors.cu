@@ -181,7 +181,7 @@ static Vector seen(Vector from, Vector direction, int own, int left) {
         return own_colour;
     if (glass) { // the angles of the ray in air and in glass, and of directions, are those to the normal
         Vector along = direction - normal * (direction * normal);
-        double sine = fmin(sqrt(along * along), 1), air = asin(sine), inside = asin(sine / GLASS);
+        double sine = fmin(sqrt(along * along), 1), air = asin(sine), inside = asin(sine / 1.5);
         along = along * (1 / fmax(sine, DBL_MIN));
         auto at = [&](double angle) { return along * sin(angle) - normal * cos(angle); };
         Vector leaves = point - (normal - at(2 * inside)) * (double)scene[i].radius;
@@ -194,11 +194,11 @@ static Vector seen(Vector from, Vector direction, int own, int left) {
 // A convex mirror magnifies rounding errors, more at each reflection, and at an edge they select another
 // sphere. So a colour is also right between those that are seen by rays a 500th of a unit away.
 static void expect(size_t x, size_t y, const unsigned char *got, unsigned char *expected) {
-    double unit = (double)DIM / size, shift[] = {0, 0.002, -0.002};
+    double unit = 1024.0 / size, shift[] = {0, 0.002, -0.002};
     double least[] = {INFINITY, INFINITY, INFINITY}, most[] = {-INFINITY, -INFINITY, -INFINITY};
     int right = 0; // channels
     for (int i = 0; i < 9 && right < 3; i++) {
-        Vector from = {(x - size / 2.0) * unit + shift[i % 3], (y - size / 2.0) * unit + shift[i / 3], FAR};
+        Vector from = {(x - size / 2.0) * unit + shift[i % 3], (y - size / 2.0) * unit + shift[i / 3], 1000};
         Vector colour = seen(from, {0, 0, -1}, -1, bounces);
         const double channels[] = {255 * colour.x, 255 * colour.y, 255 * colour.z};
         right = 0;

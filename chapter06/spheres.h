@@ -69,11 +69,11 @@ static inline double ray_operations(void) {
 // depth of the nearest sphere up to now.
 static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
     HostArray<double> depth(size);
-    double half = size / 2.0, unit = (double)DIM / size;
+    double half = size / 2.0, unit = 1024.0 / size;
     for (size_t y = 0; y < size; y++) {
         unsigned char *row = pixels + y * size * 4;
         for (size_t x = 0; x < size; x++) {
-            depth[x] = -INF;
+            depth[x] = -INFINITY;
             memset(row + x * 4, 0, 3);
             row[x * 4 + 3] = 255;
         }
@@ -143,7 +143,7 @@ static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
 
 // The loop of the kernels, for one pixel after the other on the host
 static inline void trace_on_host(unsigned char *pixels, const Sphere *s) {
-    float half = size / 2.0f, unit = DIM / (float)size;
+    float half = size / 2.0f, unit = 1024 / (float)size;
     for (size_t i = 0; i < size * size; i++) {
         float ox = (i % size - half) * unit, oy = (i / size - half) * unit, maxz = -INF;
         float color[] = {0, 0, 0};

@@ -661,6 +661,10 @@ void settings(int argc, char **argv) {
     bench.size = size;
     bench.work = 2.0 * bytes * steps; // each step reads and writes each cell
     bench.footprint = 3 * bytes;
+    bench.left = [](const std::string &name) {
+        return std::vector<BenchLeft>(name == "copy of the plate",
+                                      {dev_buffers[1], dev_buffers[0], plate_bytes()});
+    };
 }
 
 // Random temperatures, and those of the heaters. In a small plate a row of heaters is added, which all lanes

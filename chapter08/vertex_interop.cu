@@ -216,11 +216,11 @@ static void copy_through_host(int ticks) {
 // All coordinates against the formula in double, within 1e-5. In a very long animation the rounding of the
 // angle exceeds that: at most seven roundings go into it.
 static bool check_vertices(const float4 *vertices, int ticks) {
-    const double half = n / 2.0, tol = fmax(1e-5, 7 * HEIGHT * (ticks / 7.0) * 0x1p-24);
+    const double half = n / 2.0, height = 0.25, tol = fmax(1e-5, 7 * height * (ticks / 7.0) * 0x1p-24);
     return check_floats("coordinate", &vertices[0].x, 4 * n * n, tol, [=](size_t i) {
         double fx = i / 4 % n - half, fz = i / 4 / n - half, ring = hypot(fx, fz) / 10;
         double wave = cos(ring - ticks / 7.0) / (ring + 1);
-        const double position[] = {fx / half, HEIGHT * wave, fz / half, 1};
+        const double position[] = {fx / half, height * wave, fz / half, 1};
         return position[i % 4];
     });
 }

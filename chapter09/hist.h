@@ -38,6 +38,20 @@ static inline unsigned char *make_data(void) {
     return data;
 }
 
+// Whether the bytes are distributed as --fill says, if they are enough for chance not to matter.
+static inline bool check_fill(const unsigned long long *counts) {
+    unsigned long long most = *std::max_element(counts, counts + BINS);
+    double zeros = (double)counts[0] / size;
+    bool ok = fill == EQUAL    ? most == size
+              : size < 1 << 16 ? true
+              : fill == RANDOM ? most < size / 128
+                               : fabs(zeros - 1 / 6.0) < 0.02 && most == counts[0];
+    if (!ok)
+        fprintf(stderr, "the bytes are not distributed as --fill says: %llu in a bin, %llu zeros\n", most,
+                counts[0]);
+    return ok;
+}
+
 // Compares with the bytes counted on the host. `sum` is that of all bins. Random bytes come from --seed once
 // more, a part at a time, whatever has been copied to the buffer since.
 static inline bool check_histogram(const unsigned long long *histo, const unsigned char *buffer,
@@ -55,7 +69,8 @@ static inline bool check_histogram(const unsigned long long *histo, const unsign
             expected[bytes[i]]++;
     }
     const unsigned long long all = size;
-    return check_counts("bin", histo, expected, BINS) && check_counts("sum", &sum, &all, 1);
+    return check_counts("bin", histo, expected, BINS) && check_counts("sum", &sum, &all, 1) &&
+           check_fill(expected);
 }
 
 #endif

@@ -318,7 +318,7 @@ static bool check_bins(const char *name, const Count *expected) {
 }
 
 static bool check(const char *name, BenchError *) {
-    bool ok = check_bins(name, expected);
+    bool ok = check_bins(name, expected) && check_fill(expected);
     Smaller part(size, PART);
     return (!bench_again(rungs, name) || check_bins(name, expected_of_part)) && ok;
 }

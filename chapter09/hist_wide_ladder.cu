@@ -269,11 +269,11 @@ static unsigned long long expected[BINS], expected_of_part[BINS];
 
 // Fills the input. RANDOM: uniformly distributed values. SKEWED: 65536 u^6 with uniformly distributed u, so
 // small values are frequent, and about one value in six is 0. EQUAL: all values are equal. PAIR: only the two
-// values whose bins share a word, each with probability 1/2. RANDOM begins with special cases: for rung 4, in
-// group w of 256 values, value w of each vector differs from the others, and in group 0 every second one;
-// then both ends of each half of the bins. The values are counted on the host as the reference, in four sets
-// of bins: with one set, successive increments of the same bin would depend on each other (store-to-load
-// latency).
+// values whose bins share a word, in turn, so that both halves of it overflow together. RANDOM begins with
+// special cases: for rung 4, in group w of 256 values, value w of each vector differs from the others, and in
+// group 0 every second one; then both ends of each half of the bins. The values are counted on the host as
+// the reference, in four sets of bins: with one set, successive increments of the same bin would depend on
+// each other (store-to-load latency).
 static void set_values(int fill) {
     unsigned short *values = (unsigned short *)big_random_block(n * sizeof(short));
     const unsigned short one = values[0];
@@ -289,7 +289,7 @@ static void set_values(int fill) {
                 x = i % 2 * (WORDS - 1) + i / 2 % 2 * WORDS;
             values[i] = fill == SKEWED  ? cube * cube >> 16
                         : fill == EQUAL ? one
-                        : fill == PAIR  ? one / 2 * 2 + x % 2
+                        : fill == PAIR  ? one / 2 * 2 + i % 2
                                         : x;
             sets[i % 4 * BINS + values[i]]++;
         }

@@ -192,6 +192,21 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// Chunk c belongs to host thread c % threads, which uses its staging buffers in turn.
+static std::vector<BenchLeft> left_by(const std::string &name) {
+    if (name == "pinned copy")
+        return {{to_host ? pinned : dev, to_host ? dev : pinned, bytes}};
+    std::vector<BenchLeft> left;
+    for (size_t c = 0, at = 0; at < bytes; c++, at += CHUNK) {
+        char *buffer = workers[c % threads].buffer[c / threads % BUFFERS];
+        if (to_host)
+            left.push_back({back + at, buffer, size_of_chunk(at)});
+        else if (at + threads * BUFFERS * CHUNK >= bytes) // the last chunk in this buffer
+            left.push_back({buffer, source + at, size_of_chunk(at)});
+    }
+    return left;
+}
+
 void settings(int argc, char **argv) {
     size_t n = BENCH_SIZE(256 << 20, 4 << 20);
     configure(argc, argv, "Copies of pageable memory, from cudaMemcpy to several host threads.", LADDER,
@@ -204,6 +219,7 @@ void settings(int argc, char **argv) {
     bench.size = n;
     bench.work = bytes;
     bench.host_clock = true;
+    bench.left = left_by;
 }
 
 static void poison(void) {

@@ -195,6 +195,10 @@ static void check_device(const char *name, int *dev_a) {
 // Compares the copy with the source, and overwrites dev_a in either case. The device reads the host memory,
 // because the host reads write-combined memory slowly.
 static void check_copy(const char *name, int *a, int *dev_a, bool up) {
+    cudaPointerAttributes memory;
+    HANDLE_ERROR(cudaPointerGetAttributes(&memory, a));
+    bool pinned = memory.type == cudaMemoryTypeHost, expected = strcmp(name, "pageable") != 0;
+    ok = check_value("page-locked memory", pinned, expected, 0) && ok;
     checked = 1 + up;
     if (up)
         return check_device(name, dev_a);

@@ -230,6 +230,16 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// The kernels find the vectors on the device that the copies up have left there.
+static std::vector<BenchLeft> left_by(const std::string &name) {
+    size_t bytes = n * sizeof(int);
+    if (name == "copies up")
+        return {{dev_a, a, bytes}, {dev_b, b, bytes}};
+    if (name == "copies down")
+        return {{c, dev_c, bytes}};
+    return {{dev_c, expected, bytes}};
+}
+
 void settings(int argc, char **argv) {
     if (CPU_BACKEND) { // several chunks, of which the last one is short
         n -= 5;
@@ -246,6 +256,7 @@ void settings(int argc, char **argv) {
     bench.size = n;
     bench.work = 3.0 * n * sizeof(int); // three vectors are copied
     bench.host_clock = true;
+    bench.left = left_by;
 }
 
 // Random numbers of 29 bits, so that the sum of three fits an int.

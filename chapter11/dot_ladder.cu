@@ -296,6 +296,14 @@ void settings(int argc, char **argv) {
     bench.work = 2.0 * n * sizeof(float); // two vectors are read
     bench.devices = name_gpus;
     bench.host_clock = true;
+    bench.left = [](const std::string &) { // by the copies
+        std::vector<BenchLeft> left;
+        for (int i = 0; i < gpus && !resident; i++) {
+            left.push_back({part[i].dev_a, part[i].a, part[i].n * sizeof(float)});
+            left.push_back({part[i].dev_b, part[i].b, part[i].n * sizeof(float)});
+        }
+        return left;
+    };
 }
 
 // The longest chain of dependent additions in the sum of a part: in a thread, in its block, and in the last

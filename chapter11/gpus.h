@@ -116,6 +116,10 @@ static inline void set_up_peers(size_t bytes) {
     staged_us = measure ? peer_copy_us(bytes) : 0;
     if (!no_peer)
         enable_peer_access();
+    int current;
+    HANDLE_ERROR(cudaGetDevice(&current));
+    if (current != device_id[0])
+        quit(EXIT_FAILURE, "device %d is current, not the first one", current);
     peer_us = measure && peer_access ? peer_copy_us(bytes) : 0;
 }
 

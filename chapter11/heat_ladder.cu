@@ -471,6 +471,13 @@ void settings(int argc, char **argv) {
     std::end(rungs)[-1].work = gpus * BENCH_FMAS / 3 * 2 * sizeof(float); // the arithmetic
     bench.devices = name_gpus;
     bench.host_clock = true;
+    bench.left = [](const std::string &name) {
+        std::vector<BenchLeft> left;
+        for (const Strip &strip : strips)
+            if (name == "copy of the plate")
+                left.push_back({strip.buffers[1], strip.buffers[0], (strip.end - strip.first) * row_bytes()});
+        return left;
+    };
 }
 
 // Load balancing: divides the rows so that all strips take the same estimated time. Rows of heaters count 1.7

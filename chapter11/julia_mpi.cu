@@ -158,6 +158,8 @@ static void count_tiles(void) {
 }
 
 void settings(int argc, char **argv) {
+    if (view.scale != 1.5f || view.real != -0.8f || view.imag != 0.156f || view.iterations != 200)
+        quit(EXIT_FAILURE, "the default picture is not that of chapter 4");
     options_of_ranks(
         argc, argv, "Draws a Julia set on one GPU per MPI process.", PICTURE | TIMES,
         {OPTION_SIZE("size", &view.size, 1, 32768, "pixels a side"),

@@ -151,6 +151,7 @@ static void time_part(DataStruct *data, float *dev_a, float *dev_b, float *dev_p
         kernel();
     });
     data->kernel_ms = median_ms(kernel);
+    expect_device(dev_a, data->deviceID);
 }
 
 static bool report(const DataStruct *data, float c) {

@@ -27,6 +27,15 @@ static inline void set_parts(const double *rate) {
     }
 }
 
+static bool elsewhere = false; // whether memory for a part was on another device than its own
+
+static inline void expect_device(const void *memory, int device) {
+    cudaPointerAttributes found;
+    HANDLE_ERROR(cudaPointerGetAttributes(&found, memory));
+    if (found.device != device)
+        elsewhere = true;
+}
+
 // Sets n, gpus, device_id and part. With --balance the parts are set from the times that `measure` stores for
 // parts of a sixteenth of n elements, computed on all GPUs at the same time. `own_option` and `another` are
 // options that only this program has.
@@ -89,7 +98,8 @@ template <class Data> static inline void print_slowest(const Data *data) {
 // the blocks and of the devices. A device uses 32 blocks, or fewer when each thread has one element.
 static inline bool check_parts(float c, int threadsPerBlock) {
     double per_thread = ceil((double)*std::max_element(part, part + gpus) / (32 * threadsPerBlock));
-    return check_dot("dot product", c, n, per_thread + log2(threadsPerBlock) + 32 + gpus);
+    return check_dot("dot product", c, n, per_thread + log2(threadsPerBlock) + 32 + gpus) &&
+           check_value("memory on another device", elsewhere, 0, 0);
 }
 
 #endif

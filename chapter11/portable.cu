@@ -159,6 +159,7 @@ static void time_kernel(DataStruct *data, float *dev_a, float *dev_b, float *dev
                         int blocksPerGrid) {
     data->ms =
         median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(data->size, dev_a, dev_b, dev_partial_c); });
+    expect_device(dev_partial_c, data->deviceID);
 }
 
 static bool report(const DataStruct *data, float c) {
@@ -173,7 +174,12 @@ static bool report(const DataStruct *data, float c) {
     }
     print_slowest(data);
     printf("Value calculated:  %f\n", c);
-    return check_parts(c, threadsPerBlock);
+    const unsigned wanted = cudaHostAllocWriteCombined | cudaHostAllocPortable | cudaHostAllocMapped;
+    unsigned flags_a, flags_b;
+    HANDLE_ERROR(cudaHostGetFlags(&flags_a, data[0].a));
+    HANDLE_ERROR(cudaHostGetFlags(&flags_b, data[0].b));
+    return check_parts(c, threadsPerBlock) &&
+           check_value("flags of the host memory", flags_a & flags_b & wanted, wanted, 0);
 }
 
 // Arguments and results of the second host thread.

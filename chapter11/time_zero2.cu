@@ -247,8 +247,13 @@ void settings(int argc, char **argv) {
 static float kernel_ms;           // of the last test
 static const char *reported = ""; // the name that report() was called with since the last print_time()
 
+static bool on_host; // whether the kernel has read host memory
+
 static void time_kernel(const float *dev_a, const float *dev_b, float *dev_partial_c) {
     kernel_ms = median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(n, dev_a, dev_b, dev_partial_c); });
+    cudaPointerAttributes memory;
+    HANDLE_ERROR(cudaPointerGetAttributes(&memory, dev_a));
+    on_host = memory.type == cudaMemoryTypeHost;
 }
 
 // Each product goes through the additions of its thread, those of the tree, and those on the host.
@@ -256,6 +261,7 @@ static void report(const char *name, float c) {
     reported = name;
     printf("Value calculated:  %f\n", c);
     ok &= check_dot(name, c, n, tree_additions(n, blocksPerGrid, threadsPerBlock));
+    ok &= check_value("vectors in host memory", on_host, strcmp(name, "cudaHostAlloc") == 0, 0);
 }
 
 static void print_time(const char *name, float elapsedTime) {

@@ -273,6 +273,10 @@ void settings(int argc, char **argv) {
     bench.size = n;
     bench.work = 2.0 * n * sizeof(float); // both vectors cross the bus
     bench.host_clock = true;
+    bench.left = [](const std::string &) { // by the pinned copy
+        const size_t bytes = n * sizeof(float);
+        return std::vector<BenchLeft>{{dev_a, a, bytes}, {dev_b, b, bytes}};
+    };
 }
 
 static double expected; // in double

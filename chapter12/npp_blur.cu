@@ -15,6 +15,7 @@
  *          rounds, so some of its pixels are darker by one grey. The CPU back end has no stand-in for NPP:
  *          this program is off there.
  * Needs:   libs=npp
+ * Check:   --size 101
  */
 #include "../common/book.h"
 #include "../common/timing.h"

@@ -12,6 +12,7 @@
  * Differs: runs on the first GPU with an OpenCL driver, else on another device, such as the CPU with PoCL.
  *          Without a device the status is 2.
  * Needs:   libs=opencl
+ * Check:   --size 1001
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"

@@ -711,6 +711,15 @@ void settings(int argc, char **argv) {
     bench.title = std::to_string(n) + (is_signed ? " ints" : " unsigned ints");
     bench.size = bench.work = n;
     bench.unit = "Gkeys/s";
+    bench.left = [](const std::string &) { // by the copies
+        std::vector<BenchLeft> left;
+        for (Records to : {dev_other, dev_out}) {
+            left.push_back({to.keys, dev_in.keys, n * sizeof(unsigned)});
+            if (with_values)
+                left.push_back({to.values, dev_in.values, n * sizeof(unsigned)});
+        }
+        return left;
+    };
 }
 
 static const size_t HOST_SORT = 1 << 20; // up to so many keys are compared with a sort on the host

@@ -179,7 +179,11 @@ static bool check(float malloc_ms, float first_ms, float again_ms) {
     printf("cudaMalloc in the loop:       %.3f ms\n", malloc_ms);
     printf("cudaMallocAsync in the loop:  %.3f ms, again %.3f ms\n", first_ms, again_ms);
     printf("cudaMalloc before the loop:   %.3f ms\n", time_loop(once_loop));
-    return all_right;
+    cudaMemPool_t pool;
+    uint64_t threshold;
+    HANDLE_ERROR(cudaDeviceGetDefaultMemPool(&pool, options.device));
+    HANDLE_ERROR(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
+    return check_value("the pool keeps all memory", threshold == UINT64_MAX, 1, 0) && all_right;
 }
 
 // Task: async_loop(): The same work as malloc_loop() does, with stream-ordered allocation: the memory of a

@@ -132,19 +132,19 @@ void settings(int argc, char **argv) {
 // The reference first adds the columns of each mask, in whole numbers. The kernel rounds once, in the
 // division: sums of 25 bytes are exact.
 static bool check(const char *name, const float *out, const float *in) {
-    const int side = 2 * RADIUS + 1, last = (int)size - 1;
+    const int radius = 2, last = (int)size - 1;
     HostArray<long> columns(size);
     return check_floats(name, out, size * size, 0x1p-24, [&](size_t pixel) {
         const int x = pixel % size, y = pixel / size;
         for (int i = 0; x == 0 && i <= last; i++) {
             columns[i] = 0;
-            for (int j = y - RADIUS; j <= y + RADIUS; j++)
+            for (int j = y - radius; j <= y + radius; j++)
                 columns[i] += in[i + std::clamp(j, 0, last) * size];
         }
         long sum = 0;
-        for (int i = x - RADIUS; i <= x + RADIUS; i++)
+        for (int i = x - radius; i <= x + radius; i++)
             sum += columns[std::clamp(i, 0, last)];
-        return (double)sum / (side * side);
+        return (double)sum / 25;
     });
 }
 

@@ -21,9 +21,9 @@ enum BenchKind {
     RUNG,
     LIBRARY,    // a library that computes the same
     INACCURATE, // a library whose result is less accurate: verified and timed, but no row is compared with it
-    LIMIT, // a part of the work that no solution can leave out, timed alone and not verified. The slowest
-           // one is the limit of the table: "of limit" is a row's rate as a share of its rate
-    ALONE  // another part of the work, alone: not verified, no row is compared with it
+    LIMIT, // a part of the work that no solution can leave out, timed alone. The slowest one is the limit of
+           // the table: "of limit" is a row's rate as a share of its rate
+    ALONE  // another part of the work, alone: no row is compared with it
 };
 
 // One row of the table.
@@ -45,6 +45,15 @@ struct BenchError {
 static void poison(void);
 static bool check(const char *name, BenchError *error);
 
+// What a row of the kind LIMIT or ALONE leaves in memory of the host or of a device: the bytes of `from`, or
+// bytes with this value if `from` is NULL. The number of bytes is a multiple of four.
+struct BenchLeft {
+    void *to;
+    const void *from;
+    size_t bytes;
+    int value = 0;
+};
+
 // The properties that all rows of a table share; settings() sets them, except those of one of several tables.
 static struct Bench {
     std::string title;            // the work: "268435456 ints"
@@ -56,9 +65,12 @@ static struct Bench {
     size_t footprint = 0;         // bytes of device memory in use; 0: the L2 cache is not flushed
     void (*devices)(void) = NULL; // prints the devices, if not only options.device is used
     bool host_clock = false;      // time from the call until the device is idle, by the host's clock
+    // What the row of this name leaves, to be verified. NULL: no row of the kinds LIMIT and ALONE has a
+    // result
+    std::vector<BenchLeft> (*left)(const std::string &name) = NULL;
 } bench;
 
-// Whether a row is a part of the work alone, whose result is not verified
+// Whether a row is a part of the work alone: bench.left() says what it leaves
 static inline bool bench_alone(const Rung &rung) {
     return rung.kind == LIMIT || rung.kind == ALONE;
 }
@@ -249,16 +261,42 @@ static inline void bench_progress(const char *name) {
         fprintf(stderr, "\r\033[K%s%s", name, *name ? " …" : "");
 }
 
+// Before the run of such a row: overwrites its result with other bytes. After it (`ran`): verifies the
+// result.
+static inline bool bench_check_left(const Rung &rung, bool ran) {
+    const BenchLimit &l = bench_limit;
+    std::vector<BenchLeft> left;
+    if (rung.run == bench_run_limit && !bench.reads)
+        left = {{l.memory + l.bytes / 2, l.memory, l.bytes / 2}};
+    else if (bench.left && rung.run != bench_run_limit && rung.run != bench_empty)
+        left = bench.left(rung.name);
+    const size_t most = 1 << 24; // bytes at a time
+    HostArray<int> expected(most / sizeof(int)), got(most / sizeof(int));
+    bool ok = true;
+    for (const BenchLeft &part : left)
+        for (size_t at = 0; ok && at < part.bytes; at += most) {
+            size_t bytes = min_of(most, part.bytes - at), n = bytes / sizeof(int);
+            char *to = (char *)part.to + at;
+            memset(expected, part.value, bytes);
+            if (part.from)
+                HANDLE_ERROR(cudaMemcpy(expected, (const char *)part.from + at, bytes, cudaMemcpyDefault));
+            for (size_t i = 0; i < n && !ran; i++)
+                expected[i] = ~expected[i];
+            HANDLE_ERROR(ran ? cudaMemcpy(got, to, bytes, cudaMemcpyDefault)
+                             : cudaMemcpy(to, expected, bytes, cudaMemcpyDefault));
+            ok = !ran || check_ints(rung.name, got, expected, n);
+        }
+    return ok;
+}
+
 // The time of one run with the L2 cache flushed, whose result is verified.
 static inline float bench_verified(BenchRow *row) {
     bench_progress(row->rung->name);
-    bool verify = !bench_alone(*row->rung);
-    if (verify)
-        poison();
+    bool alone = bench_alone(*row->rung);
+    alone ? (void)bench_check_left(*row->rung, false) : poison();
     float ms = bench_once(*row->rung, false);
     HANDLE_ERROR(cudaDeviceSynchronize());
-    if (verify)
-        row->ok = check(row->rung->name, &row->error) && row->ok;
+    row->ok = (alone ? bench_check_left(*row->rung, true) : check(row->rung->name, &row->error)) && row->ok;
     return ms;
 }
 

@@ -64,6 +64,25 @@ def test_too_many_threads(run):
     assert result.errors == ["launch_geometry: a launch has at most 1048576 threads here"]
 
 
+def test_cycles_of_paths(run):
+    out = run("chapter05/divergence", status=0).out
+    rows = re.findall(r"^ ?(\d+) paths?: +(\d+) cycles, +(\S+) times those of one path$", out, re.M)
+    assert [int(paths) for paths, *_ in rows] == [1, 2, 4, 8, 16, 32]
+    assert all(float(times) == pytest.approx(int(n) / int(rows[0][1]), abs=0.006) for _, n, times in rows)
+
+
+# ---- Products
+
+
+@pytest.mark.parametrize("name", ["matmul_cpu", "matmul_gmem", "matmul_shared"])
+def test_rate_of_a_product(run, name):
+    """Matrices of 200 x 200 elements need 16 million operations."""
+    out = run(f"chapter05/{name}", "--size", 200, status=0).out
+    line = re.search(r"^(?:Kernel|Time to multiply): +(\S+) ms, (\S+) GFLOP/s$", out, re.M)
+    ms, rate = map(float, line.groups())
+    assert 16 / (ms + 0.0006) - 0.06 <= rate <= 16 / (ms - 0.0006) + 0.06
+
+
 # ---- Dot products
 
 

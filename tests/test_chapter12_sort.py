@@ -8,7 +8,10 @@ import helpers
 def test_radix_sort(run, rng):
     """Random ints, which contain INT_MIN and INT_MAX, on the host and on the device"""
     for size in 1, 3841, rng.randint(3, 10**5):
-        run("chapter12/radix_sort", "--size", size, "--seed", rng.randrange(10**6), status=0)
+        for passes in 0, 32:  # printed: none, or all with --passes
+            options = ["--size", size, "--seed", rng.randrange(10**6), *["--passes"][:passes]]
+            out = run("chapter12/radix_sort", *options, status=0).out
+            assert re.findall(r"^pass (\d+):", out, re.M) == [str(i + 1) for i in range(passes)]
         run("chapter12/radix_sort", "--base", 10, "--size", size, status=0)
     wrong = run("chapter12/radix_sort", "--size", 9, "--inject-error", status=1).err
     assert all(f"\n{name}: 1 of 9 differ" in "\n" + wrong for name in ("host", "device"))

@@ -20,8 +20,15 @@ static inline float mean_of_three(const int *data, size_t i, size_t first) {
 }
 
 // Compares the whole result. Float rounds on the host as on the device, because the expression has no
-// multiplication that could be fused with an addition, and the compiler does not reorder it.
+// multiplication that could be fused with an addition, and the compiler does not reorder it. All arrays must
+// be page-locked.
 static inline bool verify(const int *a, const int *b, const int *c) {
+    for (const int *array : {a, b, c}) {
+        cudaPointerAttributes memory;
+        HANDLE_ERROR(cudaPointerGetAttributes(&memory, array));
+        if (!check_value("page-locked memory", memory.type == cudaMemoryTypeHost, 1, 0))
+            return false;
+    }
     return check_ints("c", c, size, [=](size_t i) {
         size_t at = i / chunk * chunk, first = min_of(min_of(chunk, size - at), 256);
         return (mean_of_three(a + at, i - at, first) + mean_of_three(b + at, i - at, first)) / 2;
