@@ -535,7 +535,9 @@ def fragments(d):
     for lane in range(8):
         d.text(EDGE + 56 * lane + 24, y + 44, f"lane {lane}" if lane < 7 else "… 31", "m s")
         d.box(EDGE + 56 * lane, y + 52, 48, 26, "8", "b")
-    says = "8 registers a lane. Which element is where is not specified: all lanes call a function together."
+    says = (
+        "8 registers a lane. Which element is where is not specified: all lanes call each function together."
+    )
     d.note(y + 102, says)
 
 
