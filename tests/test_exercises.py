@@ -196,12 +196,9 @@ def test_names_of_pragma_unroll():
 
 
 def test_a_kernel_calls_no_function_of_the_host_and_no_pointer_in_a_structure():
+    by_pointer = "Launch x; *(size_t *)&x.kernel = n; x.kernel(a, b, c, n);"
     for name, of, call in [
-        (
-            "chapter05/add_launch_shapes",
-            "kernel",
-            "Launch x; *(size_t *)&x.kernel = n; x.kernel(a, b, c, n);",
-        ),
+        ("chapter05/add_launch_shapes", "kernel", by_pointer),
         ("chapter03/simple_kernel_params", "main", "char *x[] = {0}; main(0, x);"),
     ]:
         exercise = task.Exercise(name)

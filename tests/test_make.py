@@ -55,9 +55,8 @@ def test_sources_that_come_and_go(tree):
     extra.unlink()
     (tree / "common/extra.h").unlink()
     program.write_text(text)
-    (tree / "chapter03/hello_again.cu").write_text(
-        (tree / f"{HELLO}.cu").read_text().replace("hello_world", "hello_again")
-    )
+    text = (tree / f"{HELLO}.cu").read_text().replace("hello_world", "hello_again")
+    (tree / "chapter03/hello_again.cu").write_text(text)
     assert compiled(make(tree, "chapter03")) == {HELLO, OTHER, "chapter03/hello_again"}
     assert "extra.o" not in run(tree, "ar", "t", "build/cpu/libcommon.a")
 
