@@ -13,21 +13,8 @@ import subprocess
 import sys
 
 import results as recorded
-from results import (
-    RESULTS,
-    crossover,
-    duration,
-    ends,
-    groups,
-    largest,
-    plot,
-    plot_path,
-    rate,
-    share,
-    shown,
-    slug,
-)
-from results import times, topic, write
+from results import RESULTS, crossover, duration, ends, groups, largest, plot, plot_path, rate
+from results import share, shown, slug, times, topic, write
 
 RECORDED = "nvidia-h200"  # the machine that the documents show
 TWO_GPUS = "nvidia-h100-80gb-hbm3"  # that of the ladders which the first one has not run

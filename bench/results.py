@@ -183,9 +183,8 @@ def ends(rows):
     named = [row for row in rows if row["kind"] == "rung" and row["name"].startswith("book")]
     book = next((row for row in named or rows if named or row["number"] == 0), None)
     run = [row for row in rows if row["median_ms"]]
-    rungs, libraries, limits = (
-        [r for r in run if r["kind"] == kind] for kind in ("rung", "library", "limit")
-    )
+    kinds = "rung", "library", "limit"
+    rungs, libraries, limits = ([row for row in run if row["kind"] == kind] for kind in kinds)
     return (
         book if book and book["median_ms"] else None,
         min(rungs, key=lambda row: row["median_ms"], default=None),

@@ -148,6 +148,11 @@ def numbers_of(name, entry, found):
     return [scale * number for number in next(run for run in runs if run[0] == median)]
 
 
+def number_of(name, found):
+    """The first number of a figure; None if it is not recorded."""
+    return (numbers_of(name, facts().figures[name], found) or [None])[0]
+
+
 def text_of(number):
     return f"{number:.0f}" if number == int(number) else digits(number)
 
@@ -241,12 +246,11 @@ def holds(claim, ratio):
 
 def claims_table(gpu, cpu):
     figures, body = facts().figures, []
+    then_of = lambda name: float(figures[name]["then"].split()[0])  # noqa: E731
     for claim in facts().claims.values():
         first, _, second = terms(claim)
-        then = claim.get("then") or ratio_text(
-            ratio_of(claim, lambda n: float(figures[n]["then"].split()[0]))
-        )
-        now = ratio_of(claim, lambda n: (numbers_of(n, figures[n], gpu) or [None])[0])
+        then = claim.get("then") or ratio_text(ratio_of(claim, then_of))
+        now = ratio_of(claim, lambda name: number_of(name, gpu))
         no = f"**no**: {claim['why']}" if "why" in claim else "**no**"
         verdict = MISSING if now is None else "yes" if holds(claim, now) else no
         shown_now = text_of(now) if now and not isinstance(second, str) else ratio_text(now)
@@ -258,20 +262,16 @@ def since_table():
     """The same work in the CUDA of 2010 and in today's, both on the GPU whose record has most of the figures."""
     figures, body, rows = facts().figures, [], facts().since.values()
     gpus = [machines()[0], *(record for record in recorded.load().values() if record["backend"] == "gpu")]
-    known = lambda gpu: sum(
-        numbers_of(r["fast"], figures[r["fast"]], gpu) is not None for r in rows
-    )  # noqa: E731
-    gpu = max(gpus, key=known)
+    gpu = min(gpus, key=lambda gpu: [number_of(row["fast"], gpu) for row in rows].count(None))
     for row in rows:
         names = row["slow"], row["fast"]
         times = [cell(name, figures[name], gpu) for name in names]
-        numbers = [(numbers_of(name, figures[name], gpu) or [None])[0] for name in names]
+        numbers = [number_of(name, gpu) for name in names]
         ratio = ratio_text(None if None in numbers else numbers[0] / numbers[1])
         link = where(figures[row["fast"]], "..")
         body.append([row["work"], row["then"], times[0], row["now"], times[1], ratio, link])
-    return markdown(
-        ["work", "2010's CUDA", head_of(gpu)[0], "today's CUDA", "time", "ratio", "program"], body
-    )
+    head = ["work", "2010's CUDA", head_of(gpu)[0], "today's CUDA", "time", "ratio", "program"]
+    return markdown(head, body)
 
 
 def limits_table(gpu, cpu):
@@ -286,7 +286,7 @@ def devices_table(gpu, cpu):
     clock, watts = (max((c[k] or 0 for c in clocks), default=0) for k in ("sm_max_mhz", "power_limit_w"))
     each, count = cores(gpu), (numbers_of("units", facts().limits["units"], gpu) or [0])[0]
     all_cores = count * (each or 0)
-    bandwidth = (numbers_of("bandwidth", facts().figures["bandwidth"], gpu) or [0])[0]
+    bandwidth = number_of("bandwidth", gpu) or 0
     values = [count, all_cores, round(all_cores * 2 * clock / 1000), round(bandwidth), watts]
     own = [gpu["device"], *(text_of(value) if value else MISSING for value in values)]
     head = ["device", "multiprocessors", "cores", "peak GFLOP/s (float)", "GB/s", "W"]
@@ -307,7 +307,5 @@ def main(*only):
 
 
 if __name__ == "__main__":
-    conclusions = lambda: claims_table(*machines())  # noqa: E731
-    recorded.run(
-        "then-and-now", main, __doc__, True, tables=tables, conclusions=conclusions, since=since_table
-    )
+    parts = {"tables": tables, "conclusions": lambda: claims_table(*machines()), "since": since_table}
+    recorded.run("then-and-now", main, __doc__, True, **parts)

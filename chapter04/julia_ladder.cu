@@ -222,8 +222,7 @@ void settings(int argc, char **argv) {
                OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
                OPTION_INT("iterations", &view.iterations, 1, 1000000,
                           "iterations after which a point counts as part of the set")});
-    HANDLE_ERROR(
-        cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
+    multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
     size_t bytes = view.size * view.size * 4;
     require_memory(4 * bytes, bytes);
     bench.title = std::to_string(view.size) + " x " + std::to_string(view.size) + " pixels";

@@ -267,8 +267,7 @@ void settings(int argc, char **argv) {
               {OPTION_SIZE("size", &n, 1, 1LL << 36, "elements in a vector"),
                OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan",
                            "distribution of the numbers")});
-    HANDLE_ERROR(
-        cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
+    multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
     size_t bytes = n * sizeof(float), partials = partial_bytes();
     require_memory(2 * bytes + partials, 2 * bytes + 3 * partials + bench_memory(2 * bytes));
     bench.title = std::to_string(n) + " floats";

@@ -83,10 +83,9 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Reverses two arrays in dynamic shared memory.", 0,
               {OPTION_SIZE("size", &n, 1, 1 << 20, "elements in each array")});
     size_t needed = n * sizeof(int) + n * sizeof(char);
-    int most; // bytes per block that a kernel can request
-    HANDLE_ERROR(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device));
-    if (needed > (size_t)most)
-        quit(EXIT_WAIVED, "needs %zu bytes of shared memory in a block, found %d", needed, most);
+    size_t most = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin); // that a kernel can request
+    if (needed > most)
+        quit(EXIT_WAIVED, "needs %zu bytes of shared memory in a block, found %zu", needed, most);
 }
 
 // Compares out with the reverse of the input: the numbers that --seed determines, or the letters.

@@ -33,9 +33,8 @@ static inline double matmul_operations(void) {
 // Prints what the bandwidth of device memory would allow if both floats of each step came from there. The
 // measured rate is higher, since caches and shared memory serve most of the reads.
 static inline void print_bound(double ms) {
-    int clock, bits; // in kHz; two transfers a cycle
-    HANDLE_ERROR(cudaDeviceGetAttribute(&clock, cudaDevAttrMemoryClockRate, options.device));
-    HANDLE_ERROR(cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, options.device));
+    int clock = device_attribute(cudaDevAttrMemoryClockRate); // in kHz; two transfers a cycle
+    int bits = device_attribute(cudaDevAttrGlobalMemoryBusWidth);
     double bound = 2.0 * clock * 1e3 * bits / 8 / sizeof(float) / 1e9; // 2 operations for 2 floats
     if (clock > 0 && bits > 0)
         printf("If every operand came from memory: %.1f GFLOP/s; measured: %.2f times that\n", bound,

@@ -734,8 +734,7 @@ void settings(int argc, char **argv) {
     bench.work = 2.0 * m * n * k; // a product and an addition for each of k terms
     bench.unit = "GFLOP/s";
     bench.footprint = (m * k + k * n + m * n) * sizeof(float);
-    HANDLE_ERROR(
-        cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
+    multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
     Rung &tensor = std::end(rungs)[-2], &fma = std::end(rungs)[-1];
     tensor.work = 2.0 * SIDE * SIDE * SLICE * ALONE_TILES * 2 * multiprocessors;
     fma.kind = tensor_needs() ? LIMIT : ALONE;

@@ -651,7 +651,7 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Heat simulation, from the book's kernels to the fastest.", LADDER,
               {OPTION_SIZE("size", &side, 1, 46340, "cells a side"),
                OPTION_INT("iterations", &steps, 1, 10000, "steps; default 90, and 16 on a large plate")});
-    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
+    multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
     size = side;
     steps = steps ? steps : size > 4096 ? 16 : STEPS;
     size_t bytes = plate_bytes(), exchange = persistent_needs() ? 0 : EXCHANGE_BUFFERS * bytes;

@@ -271,8 +271,7 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Histogram of bytes, from the book's kernels to the fastest.", LADDER,
               {OPTION_SIZE("size", &size, 1, 1LL << 40, "bytes to count"),
                OPTION_WORD("fill", &only, "all|random|skewed|equal", "distribution of the bytes")});
-    HANDLE_ERROR(
-        cudaDeviceGetAttribute((int *)&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
+    multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
     require_memory(size, size + bench_memory(size));
     bench.title = std::to_string(size) + " bytes";
     bench.size = size;

@@ -155,16 +155,9 @@ static void time_part(DataStruct *data, float *dev_a, float *dev_b, float *dev_p
 }
 
 static bool report(const DataStruct *data, float c) {
-    for (int i = 0; i < gpus; i++) {
-        const DataStruct &d = data[i];
-        double bytes = 2.0 * d.size * sizeof(float); // both vectors are read
-        if (d.size > 0)
-            printf("GPU %d: %zu elements, with copies %.3f ms, %.3f GB/s; kernel %.3f ms, %.3f GB/s\n",
-                   d.deviceID, d.size, d.ms, bytes / d.ms / 1e6, d.kernel_ms, bytes / d.kernel_ms / 1e6);
-        else
-            printf("GPU %d: nothing to do\n", d.deviceID);
-    }
-    print_slowest(data);
+    print_parts(data, "with copies ", [](const DataStruct &d) {
+        printf("; kernel %.3f ms, %.3f GB/s", d.kernel_ms, dot_gb_per_s(d.size, d.kernel_ms));
+    });
     printf("Value calculated:  %f\n", c);
     return check_parts(c, threadsPerBlock);
 }
@@ -218,15 +211,11 @@ static int run_in_one_thread(void) {
     for (int i = 0; i < gpus; i++) {
         int blocks = min_of(32, (part[i] + threadsPerBlock - 1) / threadsPerBlock);
         c += std::accumulate(partial_c[i], partial_c[i] + blocks, 0.0f);
-        if (part[i] > 0) {
+        if (part[i] > 0)
             HANDLE_ERROR(cudaEventElapsedTime(&data[i].ms, start[i], stop[i]));
-            printf("GPU %d: %zu elements, with copies %.3f ms, %.3f GB/s\n", device_id[i], part[i],
-                   data[i].ms, 2.0 * part[i] * sizeof(float) / data[i].ms / 1e6);
-        } else
-            printf("GPU %d: nothing to do\n", device_id[i]);
         sum += data[i].ms;
     }
-    print_slowest(data);
+    print_parts(data, "with copies ", [](const DataStruct &) {});
     printf("One thread for all: %.3f ms; the times of the GPUs add up to %.3f ms\n", elapsed.count(), sum);
     printf("Value calculated:  %f\n", c);
     bool ok = check_parts(c, threadsPerBlock);

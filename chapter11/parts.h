@@ -82,15 +82,26 @@ static inline void measure_parts(CUTThreadRoutine routine, float *zeros, size_t 
         ms[i] = data[i].ms;
 }
 
-// Prints the ratio of the slowest GPU's time to the fastest one's. The GPUs work at the same time, so the
-// slowest one determines the total time.
-template <class Data> static inline void print_slowest(const Data *data) {
+static inline double dot_gb_per_s(size_t elements, float ms) {
+    return 2.0 * elements * sizeof(float) / ms / 1e6; // both vectors are read
+}
+
+// Prints the time of each GPU's part, `more` about it, and the ratio of the slowest GPU's time to the fastest
+// one's. The GPUs work at the same time, so the slowest one determines the total time.
+template <class Data, class More>
+static inline void print_parts(const Data *data, const char *with, More more) {
     float fastest = INFINITY, slowest = 0;
     for (int i = 0; i < gpus; i++)
         if (part[i] > 0) {
-            fastest = min_of(fastest, data[i].ms);
-            slowest = max_of(slowest, data[i].ms);
-        }
+            float ms = data[i].ms;
+            fastest = min_of(fastest, ms);
+            slowest = max_of(slowest, ms);
+            printf("GPU %d: %zu elements, %s%.3f ms, %.3f GB/s", device_id[i], part[i], with, ms,
+                   dot_gb_per_s(part[i], ms));
+            more(data[i]);
+            printf("\n");
+        } else
+            printf("GPU %d: nothing to do\n", device_id[i]);
     printf("Slowest GPU %.3f ms, fastest %.3f ms: %.2f times as long\n", slowest, fastest, slowest / fastest);
 }
 

@@ -163,16 +163,7 @@ static void time_kernel(DataStruct *data, float *dev_a, float *dev_b, float *dev
 }
 
 static bool report(const DataStruct *data, float c) {
-    for (int i = 0; i < gpus; i++) {
-        const DataStruct &d = data[i];
-        double bytes = 2.0 * d.size * sizeof(float); // both vectors are read
-        if (d.size > 0)
-            printf("GPU %d: %zu elements, %.3f ms, %.3f GB/s\n", d.deviceID, d.size, d.ms,
-                   bytes / d.ms / 1e6);
-        else
-            printf("GPU %d: nothing to do\n", d.deviceID);
-    }
-    print_slowest(data);
+    print_parts(data, "", [](const DataStruct &) {});
     printf("Value calculated:  %f\n", c);
     const unsigned wanted = cudaHostAllocWriteCombined | cudaHostAllocPortable | cudaHostAllocMapped;
     unsigned flags_a, flags_b;

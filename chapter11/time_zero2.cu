@@ -178,11 +178,10 @@ static int compare_reads(int most) {
     enum { PAGEABLE, PINNED, MAPPED, KINDS };
     const char *const names[] = {"pageable, copied", "pinned, copied", "mapped"};
     const unsigned mapped = cudaHostAllocMapped | cudaHostAllocWriteCombined;
-    int attribute;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&attribute, cudaDevAttrIntegrated, options.device));
-    printf("Integrated: %s\n", attribute ? "yes" : "no");
-    HANDLE_ERROR(cudaDeviceGetAttribute(&attribute, cudaDevAttrPageableMemoryAccess, options.device));
-    printf("Kernels read pageable memory: %s\n", attribute ? "yes" : "no");
+    bool integrated = device_attribute(cudaDevAttrIntegrated);
+    bool pageable = device_attribute(cudaDevAttrPageableMemoryAccess);
+    printf("Integrated: %s\n", integrated ? "yes" : "no");
+    printf("Kernels read pageable memory: %s\n", pageable ? "yes" : "no");
 
     DeviceArray<float> dev_partial_c(blocksPerGrid), copy_of_a(n), copy_of_b(n);
     HostArray<float> pageable_a(n), pageable_b(n);

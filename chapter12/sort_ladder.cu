@@ -704,7 +704,7 @@ void settings(int argc, char **argv) {
         {OPTION_SIZE("size", &n, 1, MOST, "keys to sort"),
          OPTION_WORD("fill", &only, "all|uniform|skewed|equal|sorted|reversed", "distribution of the keys"),
          OPTION_FLAG("signed", &is_signed, "sort ints instead of unsigned ints")});
-    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
+    multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
     size_t bytes = n * sizeof(unsigned), cub = 2 * bytes + (64 << 20);
     require_memory(2 * bytes,
                    6 * bytes + (scratch_words() + scan_sums(scratch_words())) * sizeof(unsigned) + cub);

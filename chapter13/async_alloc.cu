@@ -123,9 +123,7 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Allocates device memory for each chunk, in the order of a stream.", TIMES,
               {OPTION_SIZE("size", &size, 1, 1LL << 40, "elements in all"),
                OPTION_SIZE("chunk", &chunk, 1, 1 << 30, "elements at a time")});
-    int pools;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, options.device));
-    if (!pools)
+    if (!device_attribute(cudaDevAttrMemoryPoolsSupported))
         quit(EXIT_WAIVED, "needs a device with memory pools");
     chunk = min_of(chunk, size);
     require_memory(4 * size * sizeof(int), 2 * 6 * chunk * sizeof(int));

@@ -120,11 +120,9 @@ void settings(int argc, char **argv) {
                OPTION_WORD("cluster", &choice, "2|4|8", "blocks of a cluster"),
                OPTION_WORD("fill", &equal, "random|equal", "values")});
     blocks_of_cluster = 2 << choice;
-    int clusters;
     cudaFuncAttributes compiled;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, options.device));
     HANDLE_ERROR(cudaFuncGetAttributes(&compiled, histo_kernel));
-    if (!clusters || compiled.ptxVersion < 90)
+    if (!device_attribute(cudaDevAttrClusterLaunch) || compiled.ptxVersion < 90)
         quit(EXIT_WAIVED, "needs clusters of blocks: a device of compute capability 9.0, and code for it");
     require_memory(size * sizeof(unsigned short), size * sizeof(unsigned short));
 }

@@ -112,9 +112,7 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     configure(argc, argv, "Dot product in one launch, with cooperative groups.", TIMES,
               {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector")});
-    int cooperative;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, options.device));
-    if (!cooperative)
+    if (!device_attribute(cudaDevAttrCooperativeLaunch))
         quit(EXIT_WAIVED, "needs a device with cooperative launches");
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
 }

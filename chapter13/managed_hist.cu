@@ -103,14 +103,11 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Counts bytes of managed memory in three ways.", TIMES,
               {OPTION_SIZE("size", &size, 1, (size_t)1 << 31, "bytes to count")});
     require_memory(2 * size, 2 * size); // pages may be on either side; and the copies of check_copied()
-    int managed, concurrent;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&managed, cudaDevAttrManagedMemory, options.device));
-    HANDLE_ERROR(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, options.device));
-    if (!managed)
+    if (!device_attribute(cudaDevAttrManagedMemory))
         quit(EXIT_WAIVED, "needs a device with managed memory");
     cudaFuncAttributes loaded;
     HANDLE_ERROR(cudaFuncGetAttributes(&loaded, histo_kernel)); // so that the first launch does not load it
-    if (!concurrent)
+    if (!device_attribute(cudaDevAttrConcurrentManagedAccess))
         printf("Kernels cause no page faults here: the launch moves all pages, in each of the three ways.\n");
 }
 

@@ -65,6 +65,5 @@ def packed(file):
     script = file.read_text()
     wasm = re.search('octet-stream;base64,([^"]{1000,})"', script)[1]
     parts = script.replace(wasm, "").encode(), base64.b64decode(wasm)
-    return "receive({!r}, {!r})\n".format(
-        *(base64.b64encode(gzip.compress(part, mtime=0)).decode() for part in parts)
-    )
+    packed = [base64.b64encode(gzip.compress(part, mtime=0)).decode() for part in parts]
+    return "receive({!r}, {!r})\n".format(*packed)

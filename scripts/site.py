@@ -29,9 +29,8 @@ from pygments.formatters import HtmlFormatter  # noqa: E402
 RUN = os.environ.get("RUN", "").split()  # the programs that run in their pages, if not all
 SITE, BUILD = os.environ.get("SITE"), os.environ.get("BUILD", "build")
 PROGRAMS = {f"{program.name}.cu": program for program in read_programs()}
-CARDS = [
-    f"docs/{name}.md" for name in "errata predict programs teaching terms".split()
-]  # their tables, on a phone
+# Documents whose tables are cards on a phone
+CARDS = [f"docs/{name}.md" for name in "errata predict programs teaching terms".split()]
 pages = ["README.md"]  # paths in the repository; grows by the files that pages link to
 FRAME = """<!DOCTYPE html>
 <html lang="en">
@@ -175,9 +174,8 @@ def slides(folder):
         lesson = (ROOT / f"{p.name}.cu").read_text().partition("- proof\n")[0]
         kernels = [f.text for f in find_functions(lesson) if "__global__" in f.declared and f.close > f.open]
         code = "".join(coloured(f"{text}\n", ".cu") for text in kernels[: None if not p.bench else 0])
-        parts.append(
-            f"<h2>{escape(p.title)}</h2>\n<p>{escape(p.teaches)}</p>\n<p>{escape(p.terms)}</p>\n{code}"
-        )
+        lines = f"<h2>{escape(p.title)}</h2>", f"<p>{escape(p.teaches)}</p>", f"<p>{escape(p.terms)}</p>"
+        parts.append("\n".join([*lines, code]))
         new = [text for text in drawings(f"{p.name}.cu") if text not in shown]
         parts += [markdown(text).replace("../", "") for text in new]
         shown.update(new)

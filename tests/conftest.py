@@ -18,9 +18,7 @@ from browser import axe  # noqa: F401: a fixture
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "backend(name): runs on that back end only, cpu or gpu")
-    config.addinivalue_line(
-        "markers", "xdist_group(name): with pytest-xdist these tests run one after the other"
-    )
+    config.addinivalue_line("markers", "xdist_group(name): with pytest-xdist these run one after the other")
     # Inputs differ from run to run; TEST_SEED=N repeats a run. pytest-xdist's workers inherit it.
     os.environ.setdefault("TEST_SEED", str(random.SystemRandom().randrange(1 << 31)))
     if hasattr(config, "workerinput") or config.option.help or config.option.version:
@@ -84,11 +82,8 @@ def pytest_generate_tests(metafunc):
     for kind, wanted in kinds.items():
         if kind in metafunc.fixturenames:
             runs = {"run", "tmp_path", "default_run"} & set(metafunc.fixturenames)
-            metafunc.parametrize(
-                kind,
-                [with_devices(p) if runs else p for p in helpers.programs() if p.built and wanted(p)],
-                ids=str,
-            )
+            chosen = [p for p in helpers.programs() if p.built and wanted(p)]
+            metafunc.parametrize(kind, [*map(with_devices, chosen)] if runs else chosen, ids=str)
     if "unit" in metafunc.fixturenames:
         names = sorted(p.stem for p in (helpers.ROOT / "tests/common").glob("*.c*"))
         metafunc.parametrize("unit", [f"tests/common/{name}" for name in names])

@@ -163,7 +163,7 @@ class Program(headers.Program):
     @property
     def libraries(self):
         """What it needs to be built: gl, and the names after libs=."""
-        return [n for n in re.split("[ ,|]+", self.needs.replace("libs=", "")) if n and "=" not in n]
+        return headers.libraries(self)
 
     @property
     def built(self):
@@ -227,12 +227,9 @@ class Result:
     @property
     def lines(self):
         """The lines of stdout without measured values: numbers in lines with a time or a rate, and timelines."""
-        return [
-            re.sub(r" *\d[\d.]*", " #", line)
-            if MEASURED.search(line)
-            else TIMED.sub(r"\1 \2", DRAWN.sub(r"\1", line))
-            for line in self.out.splitlines()
-        ]
+        unmeasured = lambda line: re.sub(r" *\d[\d.]*", " #", line)  # noqa: E731
+        undrawn = lambda line: TIMED.sub(r"\1 \2", DRAWN.sub(r"\1", line))  # noqa: E731
+        return [(unmeasured if MEASURED.search(s) else undrawn)(s) for s in self.out.splitlines()]
 
     def __str__(self):
         return f"{self.command}\nstatus {self.status}\n--- stdout\n{self.out}--- stderr\n{self.err}"

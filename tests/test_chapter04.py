@@ -98,9 +98,8 @@ def test_julia_tests_every_tenth_iteration(rungs, rng):
     The rate of each rung counts the iterations of the picture, also that of the last one, which computes half of them.
     """
     for iterations in 1, 9, 10, 11, 57:
-        real, imag = rng.choice(
-            [(0, 0), (-1, 0), (2, 2), (-0.5, 0.6), (rng.uniform(-2, 2), rng.uniform(-2, 2))]
-        )
+        anywhere = rng.uniform(-2, 2), rng.uniform(-2, 2)
+        real, imag = rng.choice([(0, 0), (-1, 0), (2, 2), (-0.5, 0.6), anywhere])
         size = rng.randint(2, 90)
         options = ["--size", size, "--iterations", iterations, f"--real={real:.3f}", f"--imag={imag:.3f}"]
         rows = rungs("chapter04/julia_ladder", *options)

@@ -40,12 +40,8 @@ def test_mirrors(run, tmp_path):
 
 def test_constant_divergence(run, rng):
     out = run("chapter06/constant_divergence", "--seed", rng.randrange(1 << 63), status=0).out
-    rows = re.findall(
-        r"^ ?(\d+) different words\n    a read takes ([\d.]+) cycles from constant, ([\d.]+) cycles from global memory\n"
-        r"    words((?: \d+){32})$",
-        out,
-        re.M,
-    )
+    read = r"    a read takes ([\d.]+) cycles from constant, ([\d.]+) cycles from global memory\n"
+    rows = re.findall(rf"^ ?(\d+) different words\n{read}    words((?: \d+){{32}})$", out, re.M)
     assert [int(different) for different, *_ in rows] == [1, 2, 4, 8, 16, 32]
     for different, constant, device, words in rows:
         assert len(set(words.split())) == int(different) and set(map(int, words.split())) <= set(range(32))
@@ -54,12 +50,9 @@ def test_constant_divergence(run, rng):
 
 def test_times(run, tmp_path):
     """The book's figure, and the time and rate of the kernel alone: 7 operations for each pixel and sphere."""
-    for name, label, more in [
-        ("ray", "Time to generate", {}),
-        ("ray_noconst", "Time to generate", {}),
-        ("ray_animated", "Average Time per frame", dict(frames=2)),
-    ]:
+    for name, more in ("ray", {}), ("ray_noconst", {}), ("ray_animated", dict(frames=2)):
         out = draw(run, tmp_path, name, size=400, spheres=50, **more)[1].out
+        label = "Average Time per frame" if more else "Time to generate"
         assert re.search(rf"^{label}:  \d+\.\d ms$", out, re.M), out
         ms, rate = map(float, re.search(r"^Kernel: +(\d+\.\d{3}) ms, (\d+\.\d) GFLOP/s$", out, re.M).groups())
         assert ms == 0 or rate * ms * 1e6 == pytest.approx(7 * 400**2 * 50, rel=0.06 / rate + 0.0006 / ms)

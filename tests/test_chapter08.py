@@ -42,9 +42,7 @@ def check_diamonds(check, size):
 # ---- Without a window
 
 
-@pytest.mark.parametrize(
-    "refuse", [False, pytest.param(True, marks=pytest.mark.backend("cpu"))], ids=["shared", "refused"]
-)
+@pytest.mark.parametrize("refuse", [False, pytest.param(True, marks=pytest.mark.backend("cpu"))])
 @pytest.mark.parametrize("name", RIGHT)
 def test_pictures(run, rng, name, refuse):
     """Interoperability and copies through the host draw right pictures, without OpenGL errors or undeleted objects."""
@@ -115,9 +113,7 @@ def test_no_opengl_at_all(run, tmp_path, name):
 
 
 @needs_window
-@pytest.mark.parametrize(
-    "name, how", [("basic_interop", "Esc"), ("ripple", "q"), ("vertex_interop", "close button")]
-)
+@pytest.mark.parametrize("name, how", zip(("basic_interop", "ripple", "vertex_interop"), ENDINGS))
 def test_window(window, name, how):
     w = window("--size", 300, program=f"chapter08/{name}")
     assert w.size == (300, 300)

@@ -41,11 +41,8 @@ def test_products_of_matrices(run, rng):
 
 @needs("chapter12/conjugate_gradient")
 def test_conjugate_gradients(run, rng):
-    for size, grid, more in [
-        (1, 1, []),
-        (200, 60, ["--condition", 1]),
-        (rng.randint(10, 300), rng.randint(4, 100), ["--recompute", rng.randint(1, 60)]),
-    ]:
+    some = rng.randint(10, 300), rng.randint(4, 100), ["--recompute", rng.randint(1, 60)]
+    for size, grid, more in (1, 1, []), (200, 60, ["--condition", 1]), some:
         options = ["--size", size, "--grid", grid, "--seed", rng.randrange(10**6), *more]
         out = run("chapter12/conjugate_gradient", *options, status=0).out
         assert f"Dense, {size} unknowns: " in out
@@ -80,10 +77,7 @@ def test_solvers(run, rng):
         assert [name for name, _, _ in errors] == ["LU", "QR", "QR", "Q", "SVD", "U", "V^T"]
         assert all(float(error) <= float(allowed) for _, error, allowed in errors)
         out = run("chapter12/linear_solver", *options, "--constraints", rng.randint(1, columns), status=0).out
-        assert [name for name, _ in re.findall(r"^(C x|KKT) +largest .*: (\S+) of \S+$", out, re.M)] == [
-            "C x",
-            "KKT",
-        ]
+        assert re.findall(r"^(C x|KKT) +largest .*: \S+ of \S+$", out, re.M) == ["C x", "KKT"]
     k = size // 2 + 1
     result = run("chapter12/linear_solver", "--size", size, "--singular", status=1)
     says = f"devInfo is {k}: element ({k}, {k}) of U is zero, so there is no solution"

@@ -127,11 +127,8 @@ def test_without_an_opencl_platform(run, tmp_path):
 
 def scripted(sources):
     """Programs that are scripts: `sound`, one that is `wrong` on purpose, and one with a `bug` that sanitizers report."""
-    scripts = {
-        "sound": "exit 0",
-        "wrong": "exit 1",
-        "bug": "echo x.cu:7:5: runtime error: load of null pointer >&2; exit 1",
-    }
+    says = "x.cu:7:5: runtime error: load of null pointer"
+    scripts = {"sound": "exit 0", "wrong": "exit 1", "bug": f"echo {says} >&2; exit 1"}
     fields = {"wrong": " * Expect:  1\n", "sound": " * Check:   --seed 1 | --seed 2 (race)\n"}
     trees.programs_of(sources, scripts, fields)
     return sources

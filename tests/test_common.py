@@ -80,9 +80,7 @@ def on_terminal(cwd, *args, lines=24, columns=80, env=None, stderr=False):
     process = helpers.start(PICTURE, args, cwd, usual | (env or {}), **ends)
     os.set_blocking(master, False)
     shown = b""
-    while (
-        True
-    ):  # this end of the terminal stays open: Linux may drop what was written just before the last end is closed
+    while True:  # this end stays open: Linux may drop what was written just before the last end is closed
         ended = process.poll() is not None
         select.select([master], [], [], 0.02)
         try:
@@ -159,12 +157,9 @@ def test_preview_with_few_colours(tmp_path):
     env = {"COLORTERM": "", "TERM": "xterm-256color"}
     shown = on_terminal(tmp_path, "--width", 64, "--height", 40, env=env)
     levels, picture = np.array([0, 95, 135, 175, 215, 255]), gradient(64, 40)
-    rows = [
-        np.array(re.findall(rf"\x1b\[{plane}8;5;(\d+)m", line), int) - 16
-        for line in shown.splitlines()[1:]
-        for plane in (3, 4)
-    ]
-    index = np.array(rows)
+    lines = shown.splitlines()[1:]
+    rows = [re.findall(rf"\x1b\[{plane}8;5;(\d+)m", line) for line in lines for plane in (3, 4)]
+    index = np.array(rows, int) - 16
     assert index.shape == (40, 64) and "[38;2;" not in shown and "[48;2;" not in shown
     assert index.min() >= 0 and index.max() < 216
     colours = levels[np.stack([index // 36, index // 6 % 6, index % 6], axis=2)]

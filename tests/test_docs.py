@@ -77,9 +77,8 @@ def anchors(path):
 
 def broken_links(path):
     text = re.sub(r"^    .*$|`[^`\n]*`", "", path.read_text(), flags=re.M)
-    for target in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(
-        r'<(?:img|a)[^>]* (?:src|href)="([^"]+)"', text
-    ):
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    for target in targets + re.findall(r'<(?:img|a)[^>]* (?:src|href)="([^"]+)"', text):
         if re.match(r"https?:", target):
             continue
         file, _, anchor = target.partition("#")

@@ -23,12 +23,9 @@ def test_what_is_not_formatted_is_named_and_mended(tmp_path):
     for name in ".clang-format", "pyproject.toml", "scripts/format.sh", "scripts/setup.sh":
         shutil.copy(ROOT / name, tmp_path / name)
     wide = " + ".join("1" * 40)
-    texts = {
-        "chapter03/a.cu": "int  a(void);\n",
-        "common/lib/a.c": "int  a(void);\n",
-        "bench/a.py": "a = [ 1 ]\n",
-    }
-    texts |= {"cucc/a.cpp": f"int wide = {wide};\n", "bench/wide.py": f"wide = {wide}\n"}
+    texts = dict.fromkeys(["chapter03/a.cu", "common/lib/a.c"], "int  a(void);\n")
+    texts |= {"cucc/a.cpp": f"int wide = {wide};\n"}
+    texts |= {"bench/a.py": "a = [ 1 ]\n", "bench/wide.py": f"wide = {wide}\n"}
     for file, text in texts.items():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(text)

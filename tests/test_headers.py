@@ -40,36 +40,29 @@ SECTIONS = [section.split() for section in BOOK.split(";")]
 
 
 def test_headers():
-    terms = {
-        t.replace("\\_", "_")
-        for t in re.findall(r"^\| (.+?) \| (?!See )", (ROOT / "docs/terms.md").read_text(), re.M)
-    }
+    index = (ROOT / "docs/terms.md").read_text().replace("\\_", "_")
+    terms = {*re.findall(r"^\| (.+?) \| (?!See )", index, re.M)}
     drawn = {f"as {program.name}" for program in helpers.programs() if program.picture == "yes"}
     for program in helpers.programs():
         header = FORM.match(program.source)
-        assert (
-            header and header[1] == program.base
-        ), f"{program}: the header has not the form of CONTRIBUTING.md"
+        formed = header and header[1] == program.base
+        assert formed, f"{program}: the header has not the form of CONTRIBUTING.md"
         fields = re.findall(r"^ \* ([A-Z]\w*):", header[2], re.M)
         assert NEEDED <= set(fields) <= FIELDS and len(fields) == len(set(fields)), f"{program}: {fields}"
         for field, form in FORMS.items():
             value = getattr(program, field)
             assert re.fullmatch(form, value), f"{program}: {field.capitalize()}: {value} is not {form}"
         number = re.sub("^chapter0*|^appendix_", "", program.name.split("/")[0]).upper()
-        number = (
-            "([3-9]|1[0-2]|A)" if number == "13" else number
-        )  # the chapter since the book names any section
-        assert re.match(
-            rf"{number}(\.[0-9]+)*\.?(?![0-9A-Z.])", program.book
-        ), f"{program}: Book: {program.book}"
+        number = "([3-9]|1[0-2]|A)" if number == "13" else number  # the chapter since the book: any section
+        section = rf"{number}(\.[0-9]+)*\.?(?![0-9A-Z.])"
+        assert re.match(section, program.book), f"{program}: Book: {program.book}"
         line = f"\n * Build:   {headers.by_hand(program)}\n * Run:"
         assert line in program.source, f"{program}: Build: is not what make docs writes"
         assert ("Since" in fields) == program.name.startswith("chapter13/"), f"{program}: Since: {fields}"
         mpi = "mpirun -np [1-9][0-9]* " if re.search("libs=mpi( |,|$)", program.needs) else ""
         output = r" --output [a-z0-9_]+\.[a-z0-9]+" if program.picture else ""
-        assert re.fullmatch(
-            rf"{mpi}\./bin/{program}( .*)?{output}", program.run
-        ), f"{program}: Run: {program.run}"
+        command = rf"{mpi}\./bin/{program}( .*)?{output}"
+        assert re.fullmatch(command, program.run), f"{program}: Run: {program.run}"
         assert set(re.split(", *", program.terms)) <= terms, f"{program}: Terms: {program.terms}"
         assert program.picture in {"", "yes", *drawn}, f"{program}: Picture: {program.picture}"
         sentences = re.findall(r"[.?!](?= [A-Z]|$)", program.teaches)
@@ -77,9 +70,8 @@ def test_headers():
         assert len(sentences) <= 4, f"{program}: Teaches: has {len(sentences)} sentences"
         assert not differs or differs[0].count("\n") <= 3, f"{program}: Differs: has more than three lines"
         ladder = '\n#include "../common/bench.h"' in program.source
-        assert (
-            bool(program.bench) == ladder == ("Limit" in fields)
-        ), f"{program}: Bench: and Limit: are for ladders"
+        both = bool(program.bench) == ladder == ("Limit" in fields)
+        assert both, f"{program}: Bench: and Limit: are for ladders"
 
 
 def test_a_ladder_lists_its_rungs():

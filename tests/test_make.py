@@ -55,9 +55,8 @@ def test_sources_that_come_and_go(tree):
     extra.unlink()
     (tree / "common/extra.h").unlink()
     program.write_text(text)
-    (tree / "chapter03/hello_again.cu").write_text(
-        (tree / f"{HELLO}.cu").read_text().replace("hello_world", "hello_again")
-    )
+    text = (tree / f"{HELLO}.cu").read_text().replace("hello_world", "hello_again")
+    (tree / "chapter03/hello_again.cu").write_text(text)
     assert compiled(make(tree, "chapter03")) == {HELLO, OTHER, "chapter03/hello_again"}
     assert "extra.o" not in run(tree, "ar", "t", "build/cpu/libcommon.a")
 
@@ -107,9 +106,7 @@ FAKE_SMI = """case $1 in --query-gpu=compute_cap,name*) printf '%s, NVIDIA H200\
 
 
 def test_choice_of_back_end(tree, tmp_path):
-    tools, known = tmp_path / "cuda/bin", [
-        f"HAVE_{name}=0" for name in LIBRARIES
-    ]  # so that none is looked for
+    tools, known = tmp_path / "cuda/bin", [f"HAVE_{name}=0" for name in LIBRARIES]  # none is looked for
     stand_in(tools, "nvcc", FAKE_NVCC)
     for capability, argument, says in [
         ("9.0", "BACKEND=auto", "gpu (nvcc 12.9 and NVIDIA H200, sm 90)"),
@@ -176,10 +173,8 @@ def test_a_program_that_lacks_its_library(tree):
     assert log.splitlines()[-1] == "off: chapter03/hello_world: needs nonesuch gl"
     other = tree / "chapter03/simple_kernel.cu"  # lacks what nobody can install for this back end
     other.write_text(other.read_text().replace("\n */", "\n * Needs:   libs=nonesuch\n */", 1))
-    lines = (
-        "off: chapter03/hello_world: needs nonesuch gl\n",
-        "off: chapter03/simple_kernel: needs nonesuch\n",
-    )
+    needs = {"hello_world": "nonesuch gl", "simple_kernel": "nonesuch"}
+    lines = [f"off: chapter03/{name}: needs {libraries}\n" for name, libraries in needs.items()]
     assert [line in make(tree, "HAVE_GL=0") for line in lines] == [True, False]
     assert [line in make(tree, "chapter03", "HAVE_GL=0") for line in lines] == [True, True]
     log = make(tree, "chapter03/hello_world", "HAVE_GL=0", status=2)
@@ -188,24 +183,20 @@ def test_a_program_that_lacks_its_library(tree):
     assert re.search(r"chapter03/hello_world +not built +needs nonesuch", make(tree, "run", "CHAPTER=3"))
 
 
-@pytest.mark.parametrize(
-    "shown, flags, libs",
-    [
-        (
-            "-I/i/openmpi -pthread -L/m/lib -Wl,-rpath -Wl,/m/lib -lmpi",
-            "-I/i/openmpi",
-            "-L/m/lib -Xlinker -rpath -Xlinker /m/lib -lmpi",
-        ),
-        (
-            "-Wl,-z,relro -O2 -DM=1 -I/m/include -L/m/lib -Wl,-rpath,/m/lib -lmpich",
-            "-DM=1 -I/m/include",
-            "-Xlinker -z -Xlinker relro -L/m/lib -Xlinker -rpath -Xlinker /m/lib -lmpich",
-        ),
-    ],
-    ids=["Open MPI", "MPICH"],
-)
-def test_flags_of_mpi(tree, tmp_path, shown, flags, libs):
+# What mpicc of Open MPI and of MPICH shows; the flags for the compiler, and those for the linker
+MPICC = """-I/i/openmpi -pthread -L/m/lib -Wl,-rpath -Wl,/m/lib -lmpi
+-I/i/openmpi
+-L/m/lib -Xlinker -rpath -Xlinker /m/lib -lmpi
+
+-Wl,-z,relro -O2 -DM=1 -I/m/include -L/m/lib -Wl,-rpath,/m/lib -lmpich
+-DM=1 -I/m/include
+-Xlinker -z -Xlinker relro -L/m/lib -Xlinker -rpath -Xlinker /m/lib -lmpich"""
+
+
+@pytest.mark.parametrize("library", MPICC.split("\n\n"), ids=["Open MPI", "MPICH"])
+def test_flags_of_mpi(tree, tmp_path, library):
     """Those of `mpicc -show`, in forms that nvcc takes too."""
+    shown, flags, libs = library.split("\n")
     stand_in(tmp_path, "mpicc", f'[ "$*" = -show ] && echo "gcc {shown}"')
     without = {f"HAVE_{name}": "0" for name in LIBRARIES} | {"HAVE_MPI": "1"}
     run(tree, "scripts/configure.sh", "x/config.mk", BACKEND="cpu", MPICC=f"{tmp_path}/mpicc", **without)

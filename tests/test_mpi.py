@@ -69,12 +69,10 @@ def test_every_number_of_ranks_has_the_same_vectors(ranks, rng):
     assert len(both) == 1
 
 
-@pytest.mark.parametrize(
-    "name, size, says", [(DOT, 1000, "MPI_Allreduce: 1 of 1 differ\n"), (JULIA, 40, "dynamic: ")]
-)
-def test_a_wrong_result_of_all_ranks(ranks, name, size, says):
-    result = ranks(2, name, "--size", size, "--inject-error", status=1)
-    assert says in result.err, str(result)
+def test_a_wrong_result_of_all_ranks(ranks):
+    for name, size, says in (DOT, 1000, "MPI_Allreduce: 1 of 1 differ\n"), (JULIA, 40, "dynamic: "):
+        result = ranks(2, name, "--size", size, "--inject-error", status=1)
+        assert says in result.err, str(result)
 
 
 # ---- Options and devices
@@ -107,20 +105,16 @@ def test_more_ranks_than_devices(ranks):
 
 
 @pytest.mark.backend("cpu")
-@pytest.mark.parametrize(
-    "change, status, says",
-    [
-        ("export CUDA_VISIBLE_DEVICES=77", 2, "dot_mpi: rank 1: needs a CUDA device, found none"),
-        ("export CUDA_CPU_WORKERS=many", 1, "cuda on the CPU: CUDA_CPU_WORKERS=many: must be"),
-    ],
-    ids=["no device", "in the back end"],
-)
-def test_a_rank_that_fails_ends_all(ranks, on_rank_1, change, status, says):
+def test_a_rank_that_fails_ends_all(ranks, on_rank_1):
     """Only rank 1 has this environment."""
-    begun = time.monotonic()
-    result = ranks(3, DOT, "--size", 100000, command=[on_rank_1(change)], status=status)
-    assert result.err.startswith(says) and len(result.errors) == 1, str(result)
-    assert time.monotonic() - begun < 60  # not the time limit of the test
+    for change, status, says in [
+        ("CUDA_VISIBLE_DEVICES=77", 2, "dot_mpi: rank 1: needs a CUDA device, found none"),
+        ("CUDA_CPU_WORKERS=many", 1, "cuda on the CPU: CUDA_CPU_WORKERS=many: must be"),
+    ]:
+        begun = time.monotonic()
+        result = ranks(3, DOT, "--size", 100000, command=[on_rank_1(f"export {change}")], status=status)
+        assert result.err.startswith(says) and len(result.errors) == 1, str(result)
+        assert time.monotonic() - begun < 60  # not the time limit of the test
 
 
 # ---- julia_mpi
@@ -227,9 +221,8 @@ def test_resume_with_another_number_of_ranks(ranks, rng, tmp_path):
     output = ["--output", f"heat.{ENDING}"]
     expected = bits(ranks(1, HEAT, *PLATE, *output, status=0), tmp_path)
     every, k = rng.randint(20, 99), rng.randint(1, 12)
-    result = ranks(
-        3, HEAT, *PLATE, *output, "--checkpoint", "a", "--every", every, "--steps-per-exchange", k, status=0
-    )
+    options = "--checkpoint", "a", "--every", every, "--steps-per-exchange", k
+    result = ranks(3, HEAT, *PLATE, *output, *options, status=0)
     assert bits(result, tmp_path) == expected  # writing changes nothing
     first = PLATE[:4] + ["--iterations", rng.randint(1, 99)] + PLATE[6:]
     ranks(5, HEAT, *first, *output, "--checkpoint", "c", status=0)

@@ -65,10 +65,8 @@ LIMITS = {
 # of the programs are compared with numpy's.
 LOSSY = dict(mean=2, worst=40, fraction=0.003)
 FRAMES = {
-    "chapter05/ripple": lambda size, ticks: formulas.whole(formulas.ripple(size, ticks)),
-    "chapter06/ray_animated": lambda size, ticks: formulas.ray(
-        formulas.turned(formulas.spheres(), ticks), size
-    ),
+    "chapter05/ripple": lambda size, i: formulas.whole(formulas.ripple(size, i)),
+    "chapter06/ray_animated": lambda size, i: formulas.ray(formulas.turned(formulas.spheres(), i), size),
 }
 
 
@@ -130,9 +128,8 @@ def check_device_of_times(program, result):
 def test_help(program):
     """--help names every option, its range, and what mouse and keys do."""
     text = help_of(program)
-    expected = (
-        COMMON_OPTIONS + program.own_options + (["output", "window", "no-window"] if program.picture else [])
-    )
+    expected = COMMON_OPTIONS + program.own_options
+    expected += ["output", "window", "no-window"] * bool(program.picture)
     missing = [name for name in expected if not re.search(rf"^\s.*--{name}\b", text, re.M)]
     if program.picture:
         words = ["Esc", "q", "close button"]
@@ -185,9 +182,8 @@ def compare_orders(program, orders, run, tmp_path):
         folder.mkdir()
         result = run(program, *program.small, status=program.status, env=env, cwd=folder)
         check_device_of_times(program, result)
-        lines = [
-            line for line in result.lines if not re.match("Multiprocessors:|best: .* fill the device", line)
-        ]
+        other = re.compile("Multiprocessors:|best: .* fill the device")
+        lines = [line for line in result.lines if not other.match(line)]
         assert not result.err or program.status, f"{env}\n{result}"
         outputs.append((lines, contents(folder)))
         assert outputs[i] == outputs[0], env
@@ -445,10 +441,8 @@ def test_every_call_and_launch_is_checked():
         for call in re.finditer(r"\bcuda(?!Get\w*Error)[A-Z]\w*\s*\(|>>>\s*\([^;]*;", code):
             before, place = code[: call.start()], f"{program}:{code[: call.start()].count(chr(10)) + 1}"
             if call.group().startswith("cuda"):
-                if not re.search(
-                    r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(\s*|\b(cudaError_t \w+|error) = )$", before
-                ):
-                    unchecked.append(place)
+                checks = r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(\s*|\b(cudaError_t \w+|error) = )$"
+                unchecked += [place] * (not re.search(checks, before))
                 continue
             # median_ms calls HANDLE_LAUNCH() after the function that it times.
             _, timed, timing = before.rpartition("median_ms(")

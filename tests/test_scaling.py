@@ -59,9 +59,8 @@ def test_the_runs_are_recorded(bench):  # noqa: F811
     bench.add("add_ladder", device="Some CPU", backend="cpu")
     bench.run("add_ladder")
     log = bench.run(script="scaling.py", BACKEND="cpu", status=1)
-    assert (
-        "chapter11/heat_mpi 256 x 256 x 12, 4 ranks: FAILED: exit status 1: heat_mpi: out of luck" in log.err
-    )
+    says = "chapter11/heat_mpi 256 x 256 x 12, 4 ranks: FAILED: exit status 1: heat_mpi: out of luck"
+    assert says in log.err
     assert "25 of 28 cases measured, 3 failed; bench/results/some-cpu.json" in log.out
     found = bench.recorded("some-cpu")
     rows = found["scaling"]["rows"]

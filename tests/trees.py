@@ -84,7 +84,6 @@ def programs_of(sources, scripts, headers={}):
     for path in sources.glob("chapter*/*.cu"):
         path.unlink()
     for name, script in scripts.items():
-        (sources / "chapter03" / (name + ".cu")).write_text(
-            text.replace("hello_world", name).replace(" */", headers.get(name, "") + " */", 1)
-        )
+        own = text.replace("hello_world", name).replace(" */", headers.get(name, "") + " */", 1)
+        (sources / f"chapter03/{name}.cu").write_text(own)
         stand_in(sources / "bin/chapter03", name, script)

@@ -35,11 +35,8 @@ def x_server():
 
         def x_server(*options, screen="1280x1024x24"):
             read, write = os.pipe()
-            process = subprocess.Popen(
-                ["Xvfb", "-displayfd", str(write), "-screen", "0", screen, "-nolisten", "tcp", *options],
-                pass_fds=[write],
-                stderr=subprocess.DEVNULL,
-            )
+            command = ["Xvfb", "-displayfd", str(write), "-screen", "0", screen, "-nolisten", "tcp", *options]
+            process = subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL)
             stack.callback(process.wait)
             stack.callback(process.terminate)
             os.close(write)
@@ -74,12 +71,8 @@ class Window:
 
     def __init__(self, name, program, args, cwd):
         # Leaks and races inside Mesa and Xlib are not faults of the suite.
-        env = {
-            "DISPLAY": name,
-            "LSAN_OPTIONS": "detect_leaks=0",
-            "TSAN_OPTIONS": "ignore_noninstrumented_modules=1",
-        }
-        self.process = helpers.start(program, args, cwd, env)
+        quiet = {"LSAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "ignore_noninstrumented_modules=1"}
+        self.process = helpers.start(program, args, cwd, {"DISPLAY": name, **quiet})
         self.display = display.Display(name)
         self.root = self.display.screen().root
 
@@ -168,12 +161,9 @@ class Window:
 
     def close(self):
         """Sends the message that a window manager sends when the close button is pressed."""
-        message = event.ClientMessage(
-            window=self.window,
-            client_type=self.display.intern_atom("WM_PROTOCOLS"),
-            data=(32, [self.display.intern_atom("WM_DELETE_WINDOW"), X.CurrentTime, 0, 0, 0]),
-        )
-        self.window.send_event(message)
+        protocols, delete = map(self.display.intern_atom, ("WM_PROTOCOLS", "WM_DELETE_WINDOW"))
+        data = 32, [delete, X.CurrentTime, 0, 0, 0]
+        self.window.send_event(event.ClientMessage(window=self.window, client_type=protocols, data=data))
         self.display.sync()
 
     def line(self):

@@ -85,6 +85,13 @@ static inline void select_device(void) {
         print_device(options.device);
 }
 
+// An attribute of the device that the options choose.
+static inline int device_attribute(cudaDeviceAttr which) {
+    int value;
+    HANDLE_ERROR(cudaDeviceGetAttribute(&value, which, options.device));
+    return value;
+}
+
 // The memory of an integrated device is part of the host's memory, so it counts as host memory too.
 static inline void require_memory(size_t host, size_t device) {
     static size_t shared_with_host;

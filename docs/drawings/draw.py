@@ -35,9 +35,8 @@ class Drawing:
         draw(self)
 
     def text(self, x, y, words, kind="", size=13):
-        self.parts.append(
-            f'<text x="{x:g}" y="{y:g}" font-size="{size}" class="{kind}">{html.escape(words)}</text>'
-        )
+        place = f'x="{x:g}" y="{y:g}" font-size="{size}" class="{kind}"'
+        self.parts.append(f"<text {place}>{html.escape(words)}</text>")
         self.height = max(self.height, y + EDGE)
 
     def head(self, y, words, x=EDGE):
@@ -141,10 +140,8 @@ def bank_conflicts(d):
     d.note(28, "Drawn with 8 banks, not 32. In each word: its bank")
     for x, pitch, column in (EDGE, 8, "b"), (248, 9, "a"):
         d.text(x, 64, "word[8][8]" if pitch == 8 else "word[8][8 + 1]", "c")
-        kinds = [column, *"nnnnnnnw"]
-        d.grid(
-            x, 74, 8, pitch, 24, lambda r, c: kinds[c], lambda r, c: str((pitch * r + c) % 8 if c < 8 else "")
-        )
+        kinds, bank = [column, *"nnnnnnnw"], lambda r, c: str((pitch * r + c) % 8 if c < 8 else "")
+        d.grid(x, 74, 8, pitch, 24, lambda r, c: kinds[c], bank)
     d.note(288, "A column: one bank, eight turns", width=26)
     d.note(288, "A column: eight banks, one turn. Hatched: padding", 248, 27)
 
@@ -414,12 +411,8 @@ def managed_pages(d):
     says = "Pages 0 and 1 have moved. A read of page 2 (hatched) caused a fault: it is copied, and the read waits."
     y = way(y, "Page faults", "ddfh", says)
     y = way(y, "Prefetch", "dddd", "All pages have moved in one piece before the kernel began.")
-    way(
-        y,
-        "Advice: they stay on the host",
-        "hhhh",
-        "No page moves: each read goes over the bus, also a second one.",
-    )
+    says = "No page moves: each read goes over the bus, also a second one."
+    way(y, "Advice: they stay on the host", "hhhh", says)
 
 
 def memory_pool(d):
@@ -439,20 +432,13 @@ def memory_pool(d):
     free = [(s, at, 1, "", "w") for s, at in ((0, 5), (1, 11))]
     first = [(0, 0, 5, "chunk 0 in memory A", "a"), (1, 6, 5, "chunk 1 in memory A", "b")]
     y = rows(28, "cudaMalloc and cudaFree", first + free, 100)
-    y = (
-        d.note(
-            y,
-            "Hatched: cudaFree. The host waits there until all streams have finished, so chunk 1 comes later.",
-        )
-        + 16
-    )
+    says = "Hatched: cudaFree. The host waits there until all streams have finished, so chunk 1 comes later."
+    y = d.note(y, says) + 16
     then = [(0, 0, 5, "chunk 0 in A", "a"), (0, 5, 5, "chunk 2 in A", "a")]
     more = [(1, 1, 5, "chunk 1 in B", "b"), (1, 6, 5, "chunk 3 in B", "b")]
     y = rows(y, "cudaMallocAsync and cudaFreeAsync", then + more, 100)
-    d.note(
-        y,
-        "The host has issued all steps and waits nowhere. What is freed goes to the pool, and to the next chunk of the stream.",
-    )
+    says = "The host has issued all steps and waits nowhere. What is freed goes to the pool, and to the next chunk of the stream."
+    d.note(y, says)
 
 
 def groups(d):
@@ -476,10 +462,8 @@ def groups(d):
     d.box(EDGE, 248, 444, 28, "grid.sync()", "b", "m c")
     d.box(EDGE, 306, 136, 26, "t0: the sum c", "a")
     d.note(324, "Only block 0 works here.", 176)
-    d.note(
-        358,
-        "Filled: reduce() over the 32 threads of a tile, in registers. Between: shared and global memory. Drawn with 4 tiles, not 8.",
-    )
+    says = "Filled: reduce() over the 32 threads of a tile, in registers. Between: shared and global memory. Drawn with 4 tiles, not 8."
+    d.note(358, says)
 
 
 def graph(d):
@@ -507,10 +491,8 @@ def graph(d):
     row(y + 154, "graph", [(5 * i, 3, "CB"[i % 2], "nb"[i % 2]) for i in range(6)])
     for i in range(5):
         d.arrow((120 + 60 * i, y + 168), (143 + 60 * i, y + 168))
-    d.note(
-        y + 210,
-        "cudaGraphExecKernelNodeSetParams writes it into each node B (thick frames). The graph is recorded once.",
-    )
+    says = "cudaGraphExecKernelNodeSetParams writes it into each node B (thick frames). The graph is recorded once."
+    d.note(y + 210, says)
 
 
 def stages(d):
@@ -540,28 +522,23 @@ def fragments(d):
     A warp adds the products of the tiles along a row of tiles of a and a column of tiles of b. A tile is spread over the registers of
     the 32 lanes of the warp."""
     d.head(28, "One warp, one tile of c")
-    for x, name, filled in (
-        (EDGE, "a", lambda r, c: r == 1),
-        (172, "b", lambda r, c: c == 2),
-        (328, "c", lambda r, c: (r, c) == (1, 2)),
-    ):
-        kind = "b" if name == "c" else "a"
-        d.grid(x, 52, 4, 4, 30, lambda r, c: kind if filled(r, c) else "n")
+    d.grid(EDGE, 52, 4, 4, 30, lambda r, c: "a" if r == 1 else "n")
+    d.grid(172, 52, 4, 4, 30, lambda r, c: "a" if c == 2 else "n")
+    d.grid(328, 52, 4, 4, 30, lambda r, c: "b" if (r, c) == (1, 2) else "n")
+    for x, name in (EDGE, "a"), (172, "b"), (328, "c"):
         d.text(x + 60, 192, name, "m c")
     d.text(154, 118, "×", "m", 16)
     d.text(310, 118, "=", "m", 16)
-    y = d.note(
-        222,
-        "Each box is a tile of 16 × 16 elements. mma_sync adds the product of a tile of a and a tile of b to the sum.",
-    )
+    says = "Each box is a tile of 16 × 16 elements. mma_sync adds the product of a tile of a and a tile of b to the sum."
+    y = d.note(222, says)
     d.head(y + 16, "The sum: 256 elements in 32 lanes")
     for lane in range(8):
         d.text(EDGE + 56 * lane + 24, y + 44, f"lane {lane}" if lane < 7 else "… 31", "m s")
         d.box(EDGE + 56 * lane, y + 52, 48, 26, "8", "b")
-    d.note(
-        y + 102,
-        "8 registers a lane. Which element is where is not specified: all lanes call each function together.",
+    says = (
+        "8 registers a lane. Which element is where is not specified: all lanes call each function together."
     )
+    d.note(y + 102, says)
 
 
 def cluster(d):
@@ -577,13 +554,10 @@ def cluster(d):
         d.box(x, 150, 100, 52, f"bins {16 * rank}K\nto {16 * rank + 16}K", "b" if rank == 3 else "n")
         d.arrow((x + 24, 110), (x + 24, 149))
     d.arrow((202, 110), (202, 128), (412, 128), (412, 149))
-    y = d.note(
-        238, "temp, in the shared memory of each block: 64 KiB. The long arrow: map_shared_rank(temp, 3)"
-    )
-    d.note(
-        y + 8,
-        "The barrier of the cluster stands before the counting, when all bins are 0, and behind it: a block that ends takes its shared memory with it.",
-    )
+    says = "temp, in the shared memory of each block: 64 KiB. The long arrow: map_shared_rank(temp, 3)"
+    y = d.note(238, says) + 8
+    says = "The barrier of the cluster stands before the counting, when all bins are 0, and behind it: "
+    d.note(y, says + "a block that ends takes its shared memory with it.")
 
 
 def fused(d):
@@ -592,27 +566,19 @@ def fused(d):
     With two kernels the products go to memory and back. With an iterator the reduction reads a and b, and computes each product when
     it reads it."""
 
-    def way(y, title, boxes, says):
+    def way(y, title, product, says):
         d.head(y, title)
-        for i, (words, kind) in enumerate(boxes):
+        for i, (words, kind) in enumerate([("a, b\nin memory", "n"), product, ("sum", "a")]):
             x = EDGE + 158 * i
             d.box(x, y + 16, 132, 46, words, kind)
             if i:
                 d.arrow((x - 26, y + 39), (x - 1, y + 39))
         return d.note(y + 86, says) + 22
 
-    y = way(
-        28,
-        "Products first, then their sum",
-        (("a, b\nin memory", "n"), ("products\nin memory", "b"), ("sum", "a")),
-        "Two kernels, and 16 bytes for each product: a and b are read, the product is written and read.",
-    )
-    way(
-        y,
-        "An iterator",
-        (("a, b\nin memory", "n"), ("product i, when\ni is read", "i"), ("sum", "a")),
-        "One kernel, and 8 bytes for each product. Dashed: in a register only.",
-    )
+    says = "Two kernels, and 16 bytes for each product: a and b are read, the product is written and read."
+    y = way(28, "Products first, then their sum", ("products\nin memory", "b"), says)
+    says = "One kernel, and 8 bytes for each product. Dashed: in a register only."
+    way(y, "An iterator", ("product i, when\ni is read", "i"), says)
 
 
 if __name__ == "__main__":

@@ -124,14 +124,6 @@ TEST(no_device) {
                          "(cudaErrorNoDevice)\n"));
 }
 
-TEST(swapping) {
-    int a = 1, b = 2;
-    const char *s = "s", *t = "t";
-    swap(a, b);
-    swap(s, t);
-    EXPECT(a == 2 && b == 1 && *s == 't' && *t == 's');
-}
-
 TEST(bitmaps) {
     CPUAnimBitmap bitmap(3, 2);
     EXPECT(bitmap.image_size() == 24);

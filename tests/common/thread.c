@@ -44,13 +44,6 @@ TEST(each_is_waited_for) {
     }
 }
 
-TEST(start_and_end) {
-    int value = 7;
-    CUTThreadRoutine routine = square;
-    end_thread(start_thread(routine, &value));
-    EXPECT(value == 49);
-}
-
 static CUT_THREADPROC forever(void *data) {
     (void)data;
     for (;;)

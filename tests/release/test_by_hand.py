@@ -12,14 +12,9 @@ import programs
 from trees import NVCC, copy_sources, needs_nvcc, run
 
 # Those that cucc can compile: a build for a GPU has more of them.
-BUILDABLE = sorted(
-    (
-        p
-        for p in helpers.programs()
-        if p.built and (helpers.backend() == "cpu" or not re.search("npp|thrust", p.needs))
-    ),
-    key=lambda p: len(p.source),
-)
+MORE = {"npp", "thrust"} if helpers.backend() == "gpu" else set()
+BUILDABLE = [p for p in helpers.programs() if p.built and not MORE & set(p.libraries)]
+BUILDABLE.sort(key=lambda p: len(p.source))
 
 
 def of_each_need():

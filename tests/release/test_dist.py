@@ -29,9 +29,8 @@ def test_the_archive_builds_without_git(tmp_path):
         archive.extractall(tmp_path / """a b'c"d""")
     tree = tmp_path / """a b'c"d""" / name
     commit = subprocess.check_output(["git", "ls-tree", "-rz", "--name-only", "HEAD"], cwd=ROOT, text=True)
-    assert {str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_file()} == set(commit.split("\0")) - {
-        ""
-    }
+    files = {str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_file()}
+    assert files == set(commit.split("\0")) - {""}
     stand_in(tmp_path / "tools", "git", f"echo \"$@\" >>'{tmp_path}/calls'; exit 127")
     path = {"PATH": f"{tmp_path}/tools:{os.environ['PATH']}"}
     assert "once; it takes about" in make(tree, HELLO, **path)
@@ -55,6 +54,5 @@ def test_git_ignores_pictures_of_programs():
 
 def test_the_notes_are_those_of_the_version():
     """The latest release of the changelog. What is not released yet may stand before it."""
-    assert (
-        re.search(r"^## (\d\S*) — \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.M)[1] == VERSION
-    )
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert re.search(r"^## (\d\S*) — \d{4}-\d\d-\d\d$", changes, re.M)[1] == VERSION

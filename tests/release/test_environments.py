@@ -50,10 +50,9 @@ def test_cmake_builds_and_tests(tree):
     def targets(*options):
         run(tree, "cmake", "--preset", "cpu", *options)
         files = [json.loads(path.read_text()) for path in folder.glob(".cmake/api/v1/reply/target-*.json")]
-        own = [file for file in files if not file.get("isGeneratorProvided")]
-        return {
-            file["name"]: [s["path"] for s in file["sources"] if s["path"].endswith(".cu")] for file in own
-        }
+        own = {file["name"]: file for file in files if not file.get("isGeneratorProvided")}
+        sources = {name: [source["path"] for source in own[name]["sources"]] for name in own}
+        return {name: [path for path in sources[name] if path.endswith(".cu")] for name in own}
 
     assert targets() == {"shared": [], **{name.replace("/", "."): [f"{name}.cu"] for name in PROGRAMS}}
     assert targets("-DCHAPTER=3").keys() == {"shared", "chapter03.hello_world", "chapter03.simple_kernel"}
@@ -75,25 +74,18 @@ def test_cmake_builds_and_tests(tree):
 @needs_nvcc
 def test_cmake_with_nvcc(sources):
     """The least that links: nvcc compiles for the architecture that is named, and finds the libraries."""
-    settings = (
-        f"-DCMAKE_CUDA_COMPILER={NVCC}",
-        "-DBACKEND=gpu",
-        "-DCMAKE_CUDA_ARCHITECTURES=80",
-        "-DCHAPTER=03",
-    )
-    log = run(sources, "cmake", "-B", "build/gpu", *settings)
+    settings = "-DBACKEND=gpu", "-DCMAKE_CUDA_ARCHITECTURES=80", "-DCHAPTER=03"
+    log = run(sources, "cmake", "-B", "build/gpu", f"-DCMAKE_CUDA_COMPILER={NVCC}", *settings)
     assert "back end: gpu" in log
     assert "-gencode" not in log
-    assert "sm_80" in run(
-        sources, "cmake", "--build", "build/gpu", "--verbose", "--target", "chapter03.hello_world"
-    )
+    build = "cmake", "--build", "build/gpu", "--verbose", "--target", "chapter03.hello_world"
+    assert "sm_80" in run(sources, *build)
 
 
 @needs_cmake
 def test_cmake_says_what_is_wrong(sources):
-    assert "BACKEND=tpu: must be auto, gpu or cpu" in run(
-        sources, "cmake", "-B", "x", "-DBACKEND=tpu", status=1
-    )
+    log = run(sources, "cmake", "-B", "x", "-DBACKEND=tpu", status=1)
+    assert "BACKEND=tpu: must be auto, gpu or cpu" in log
     assert "Choose a folder" in run(sources, "cmake", ".", status=1)
 
 
@@ -212,15 +204,10 @@ def test_the_development_container_is_the_image():
 # ---- the notebook ----
 
 NOTEBOOK = load("docs/notebook.ipynb")
-CELLS = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
-COMMANDS = [
-    line
-    for cell in CELLS
-    for first, *rest in ["".join(cell["source"]).splitlines()]
-    for line in rest
-    if first == "%%bash -e"
-]
-BEGINNING = "".join(CELLS[0]["source"])
+CELLS = ["".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+SHELL = "%%bash -e\n"
+COMMANDS = [line for cell in CELLS if cell.startswith(SHELL) for line in cell.splitlines()[1:]]
+BEGINNING = CELLS[0]
 
 
 def test_the_commands_of_the_notebook_exist():

@@ -114,19 +114,14 @@ def test_grade(tree, tmp_path):
         "deep.cu": ("int t[1 << 30] = {1}; c[0] = t[n];\n", "wrong "),
         "null.cu": ("*(int *)0 = 1;\n", "wrong "),
         "syntax.cu": ("c[0] = ;\n", "wrong .*: does not build: .*error"),
+        "flood.cu": ("q;" * 1900 + "\n", "wrong .*: .q. was not declared .*; only the func"),
         "forged\rright\x1b\ufeff\\.cu": ("", r"wrong .* forged\\rright\\x1b\\ufeff\\\\\.cu: c\[0\]: got -1"),
     }
     solutions = {name: (text.replace(body, new), says) for name, (new, says) in kernels.items()}
     no_check = text.replace(body, "").replace("settings(argc, argv);", 'puts("right");\n    return 0;', 1)
     solutions["main.cu"] = no_check, "wrong .*: c\\[0\\]: got -1"
-    solutions["flood.cu"] = (
-        text.replace(body, "q;" * 1900 + "\n"),
-        "wrong .*: .q. was not declared .*; only the func",
-    )
-    solutions["fall.cu"] = (
-        text.replace("__global__", "__device__ int h() {\n}\n__global__").replace(body, "c[0] = h();\n"),
-        "wrong .*: does not build: .*no return statement",
-    )
+    falls = text.replace("__global__", "__device__ int h() {\n}\n__global__").replace(body, "c[0] = h();\n")
+    solutions["fall.cu"] = falls, "wrong .*: does not build: .*no return statement"
     solutions["long.cu"] = text + " " * grade.LONGEST, "wrong .*: longer than 64 KiB"
     solutions["slow.cu"] = text + 'R"(' * 20000, "wrong .*: took longer than 4 s to read"
     solutions["bom.cu"] = "\ufeff" + text, "right"
@@ -139,10 +134,8 @@ def test_grade(tree, tmp_path):
     solutions["link.cu"] = "", "wrong .*: a symbolic link"
     log = make(tree, "grade", f"DIR={folder}", "CHECK=0", "TIME_LIMIT=4", "MEMORY_LIMIT=1024", status=2)
     for name, (_, pattern) in solutions.items():
-        line = next(
-            line for line in log.splitlines() if re.search(rf"[ /]{name[:6]}", line[40:].split(" (")[0])
-        )
-        assert re.match(pattern, line), log
+        named = lambda line: re.search(rf"[ /]{name[:6]}", line[40:].split(" (")[0])  # noqa: E731
+        assert re.match(pattern, next(filter(named, log.splitlines()))), log
     assert "\n2 right, 1 unknown, 14 wrong; " in log
     log = tree / "build/grade/plain.log"
     assert log.stat().st_size < 1 << 18, "it has the lines that the compiler quotes"
@@ -201,9 +194,8 @@ def test_grade_of_a_class(tree, tmp_path):
     kernel = next(e for e in EXERCISES if e.name == program).asked[0].text
     for row in CLASS.strip().split("\n"):
         name, old, new, verdict, reason, notes = (part.strip() for part in row.split("=>"))
-        old, new = old.replace("\\n", "\n").replace("BODY", kernel[kernel.index("{") :]), new.replace(
-            "ALONE", ALONE
-        )
+        old = old.replace("\\n", "\n").replace("BODY", kernel[kernel.index("{") :])
+        new = new.replace("ALONE", ALONE)
         assert old in kernel
         solution = f"// {name}\n" + text.replace(kernel, kernel.replace(old, new))
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -221,9 +213,8 @@ def test_grade_of_a_class(tree, tmp_path):
         verdict, reason, notes = expected[row["student"]]
         assert row["verdict"] == verdict and re.fullmatch(reason, row["reason"], re.S), row
         assert notes in row["notes"] or (notes in expected and not shutil.which("sim_c++")), row
-        assert row["points"] == 3 * (verdict == "right") and (row["seconds"] > 0) == (
-            "CUDA" in row["reason"] or verdict == "right"
-        ), row
+        ran = "CUDA" in row["reason"] or verdict == "right"
+        assert row["points"] == 3 * (verdict == "right") and (row["seconds"] > 0) == ran, row
     with (tmp_path / "t.csv").open(newline="") as file:
         table = list(csv.DictReader(file))
     assert [row["reason"] for row in table] == [row["reason"] for row in rows]
@@ -235,10 +226,8 @@ def test_grade_of_a_class(tree, tmp_path):
 def test_what_compilers_say_is_bounded(tmp_path, monkeypatch):
     """1 MiB about each goal, and no part of a long line that they quote."""
     make = tmp_path / "make"
-    says = (
-        "print('NVCC a', 'x' * 99999, *['y' * 99] * 19999, ' 1 | ' + 'q' * 99999, 'NVCC b', 'z', sep='\\n')"
-    )
-    make.write_text(f"#!{sys.executable}\n{says}\n")
+    says = "'NVCC a', 'x' * 99999, *['y' * 99] * 19999, ' 1 | ' + 'q' * 99999, 'NVCC b', 'z'"
+    make.write_text(f"#!{sys.executable}\nprint({says}, sep='\\n')\n")
     make.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     exercise.build(["goal"], tmp_path / "log")
@@ -273,9 +262,8 @@ def test_progress(tree):
     solve(tree, "chapter04/add_loop_gpu")
     wrong = tree / "my/chapter04/add_loop_long.cu"
     limits = '    puts(getenv("CUDA_CPU_WATCHDOG"));\n    puts(getenv("CUDA_CPU_TIME_LIMIT"));\n'
-    wrong.write_text(
-        wrong.read_text().replace("    // Task:", limits + "    c[0] = a[0] + b[0];\n    // Task:")
-    )
+    mistake = f"{limits}    c[0] = a[0] + b[0];\n    // Task:"
+    wrong.write_text(wrong.read_text().replace("    // Task:", mistake))
     broken = tree / "my/chapter04/julia_gpu.cu"
     broken.write_text(broken.read_text().replace("return {};", "return nonesuch;"))
     assert "3 changed" in make(tree, "exercises")

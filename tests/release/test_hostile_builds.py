@@ -119,9 +119,8 @@ def test_where_mpi_cannot_start(run):
     assert run(DOT, "--help", env=env, status=0).out.startswith("Usage: dot_mpi")
     assert run(DOT, "--nonsense", env=env, status=64).errors == ["dot_mpi: unrecognized option '--nonsense'"]
     result = run(DOT, "--size", 100, env=env, status=2)
-    assert len(result.errors) == 1 and result.err.startswith("dot_mpi: needs MPI, which cannot start"), str(
-        result
-    )
+    says = "dot_mpi: needs MPI, which cannot start"
+    assert len(result.errors) == 1 and result.err.startswith(says), str(result)
 
 
 @as_root
@@ -132,9 +131,8 @@ def test_without_sys(tmp_path):
     for program, statuses in (DOT, {0}), (OPENCL, {0, 2}):
         for options in ["--size", "100"], ["--help"]:
             command = [*NO_SYS, str(helpers.BIN / program), *options]
-            done = subprocess.run(
-                command, cwd=tmp_path, env=helpers.environment(), capture_output=True, text=True
-            )
+            where = {"cwd": tmp_path, "env": helpers.environment()}
+            done = subprocess.run(command, capture_output=True, text=True, **where)
             lines = [line for line in done.stderr.splitlines() if not line.startswith("[hwloc/linux]")]
             assert done.returncode in (statuses if options != ["--help"] else {0}), done
             assert len(lines) == (done.returncode == 2), done

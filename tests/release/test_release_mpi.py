@@ -15,9 +15,8 @@ from test_mpi import DOT, ENDING, HEAT, JULIA, MPIRUN, PLATE, bits, pytestmark, 
 def killed(rng, seconds, folder, number, program, *args, begun=lambda: True):
     """The status and the output of a program as several processes, one of which gets SIGKILL within some seconds after they have
     started and `begun` is true, unless it has ended before. None of them is left."""
-    process = helpers.start(
-        MPIRUN, ["-np", number, helpers.BIN / program, *args], folder, stderr=subprocess.STDOUT
-    )
+    command = ["-np", number, helpers.BIN / program, *args]
+    process = helpers.start(MPIRUN, command, folder, stderr=subprocess.STDOUT)
 
     def running():
         return [p for p, name in helpers.children(process.pid).items() if name == program.split("/")[1]]
@@ -53,11 +52,8 @@ def test_a_slower_rank_draws_fewer_tiles(ranks):
     times = 200 if helpers.backend() == "cpu" else 1000
     out = ranks(2, JULIA, "--size", 120, "--tile", 6, "--slower", times, status=0).out
     fast, slow = map(int, re.search(r"^dynamic .* (\d+) (\d+)$", out, re.M).groups())
-    assert (
-        f"400 tiles, 2 ranks, the last one {times} times slower\n" in out
-        and fast + slow == 400
-        and slow < 100
-    )
+    assert f"400 tiles, 2 ranks, the last one {times} times slower\n" in out
+    assert fast + slow == 400 and slow < 100
 
 
 def test_wrong_checkpoints(ranks, rng, tmp_path):
@@ -125,7 +121,6 @@ def test_a_rank_killed_while_a_checkpoint_is_written(ranks, rng, tmp_path):
         for left in tmp_path.glob(".unfinished-*"):  # SIGKILL leaves it
             left.unlink()
     (steps,) = struct.unpack_from("<i", path.read_bytes(), 12)
-    plain, resumed = (
-        ranks(2, HEAT, *endless, steps, *more, status=0).out for more in ([], ["--resume", "c"])
-    )
-    assert plain.splitlines()[-2:] == resumed.splitlines()[-2:] and "Checksum of all" in plain
+    runs = [ranks(2, HEAT, *endless, steps, *more, status=0) for more in ([], ["--resume", "c"])]
+    plain, resumed = (run.out.splitlines()[-2:] for run in runs)
+    assert plain == resumed and "Checksum of all" in "".join(plain)

@@ -7,9 +7,8 @@ import helpers
 from test_old import OLD, old  # noqa: F401
 from trees import make, needs_nvcc, nvcc_settings
 
-gl = pytest.mark.skipif(
-    not (helpers.has("GL") and helpers.has("GLUT")), reason="built without OpenGL or GLUT"
-)
+has_gl = helpers.has("GL") and helpers.has("GLUT")
+gl = pytest.mark.skipif(not has_gl, reason="built without OpenGL or GLUT")
 
 
 @gl
