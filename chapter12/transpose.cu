@@ -132,15 +132,9 @@ static int sectors(const size_t *word, int lanes) {
     return touched.size();
 }
 
-// One access of a full warp, the first one: where its lanes read and write, in global memory and in the tile,
-// whose rows must be as far apart as the row says.
+// One access of a full warp, the first one: where its lanes read and write, in global memory and in the tile.
 static void print_row(int k, float ms) {
-    size_t from[LANES], to[LANES], bytes = TILE * kernels[k].pitch * sizeof(float);
-    cudaFuncAttributes kernel;
-    HANDLE_ERROR(cudaFuncGetAttributes(&kernel, kernels[k].function));
-    if (kernel.sharedSizeBytes != bytes)
-        quit(EXIT_FAILURE, "%s: %zu bytes of shared memory, expected %zu", kernels[k].name,
-             kernel.sharedSizeBytes, bytes);
+    size_t from[LANES], to[LANES];
     int column[LANES];
     int lanes_in = min_of(LANES, width), lanes_out = min_of(LANES, kernels[k].pitch ? height : width);
     for (int lane = 0; lane < LANES; lane++) {
