@@ -8,7 +8,7 @@
 #include "../common/proofs/product.h"
 #include "../common/proofs/runs.h"
 
-#define WIDTH 1024
+#define WIDTH 1000
 
 static size_t n = WIDTH; // --size: rows and columns of the matrices
 

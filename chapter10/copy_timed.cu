@@ -14,7 +14,7 @@
  * Run:     ./bin/chapter10/copy_timed
  * Differs: also write-combined memory, both directions at once in two streams, and how fast the host
  *          writes and reads each kind of memory. What was copied is verified. Each test warms up first, and
- *          makes fewer than 100 copies if they would take more than half a second.
+ *          makes fewer than 100 copies if they would take more than 0.1 s.
  * Check:   --size 20000 --iterations 5
  */
 #include <chrono>
@@ -133,11 +133,11 @@ void settings(int argc, char **argv) {
     random_bytes(source.data(), n * sizeof(int));
 }
 
-// Sets the number of copies to time: all of them if they take at most half a second, otherwise as many as fit
-// into a quarter of a second.
+// Sets the number of copies to time: all of them if they take at most 0.1 s, otherwise as many as fit into
+// that time.
 template <class Copy> static void choose_copies(Copy copy) {
     float ms = median_ms(copy);
-    copies = wanted_copies * ms <= 500 ? wanted_copies : max_of(1, (int)(250 / ms));
+    copies = wanted_copies * ms <= 100 ? wanted_copies : max_of(1, (int)(100 / ms));
 }
 
 // Milliseconds of so many copies

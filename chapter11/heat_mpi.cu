@@ -787,12 +787,12 @@ static void draw_timeline(void) {
 
 static bool timeline = false; // --timeline
 
-// The median of up to 11 runs within half a second, or the time of a single run if `once`. run() returns the
+// The median of up to 11 runs within 0.1 s, or the time of a single run if `once`. run() returns the
 // milliseconds per step, the same on all ranks, so all do the same number of runs.
 template <class Run> static double median_run(int steps, bool once, Run run) {
     std::vector<double> ms;
     double total = 0;
-    while (ms.empty() || (!once && ms.size() < 11 && total < 500)) {
+    while (ms.empty() || (!once && ms.size() < 11 && total < 100)) {
         sampled = 0;
         ms.push_back(run());
         total += ms.back() * steps;

@@ -9,9 +9,9 @@
 const int TIMED_RUNS = 11;
 
 // The median time of a launch in milliseconds, between two events in the default stream. After one
-// warm-up run come TIMED_RUNS timed runs, or as many as fit into half a second, but at least one. If the
-// first run takes over half a second, its own time is returned, because the effect of a warm-up is small
-// then. `launch` launches the kernel; this function calls HANDLE_LAUNCH().
+// warm-up run come TIMED_RUNS timed runs, or as many as fit into 0.1 s, but at least one. If the first run
+// takes over 0.1 s, its own time is returned, because the effect of a warm-up is small then. `launch`
+// launches the kernel; this function calls HANDLE_LAUNCH().
 //
 //     float ms = median_ms([&] { kernel<<<blocks, threads>>>(dev_c, n); });
 //
@@ -22,7 +22,7 @@ template <class Launch, class Reset> float median_ms(Launch launch, Reset reset)
     HANDLE_ERROR(cudaEventCreate(&stop));
     float ms[TIMED_RUNS], total = 0;
     int runs = 0;
-    for (bool warm = false; !warm || (runs < TIMED_RUNS && total < 500);) {
+    for (bool warm = false; !warm || (runs < TIMED_RUNS && total < 100);) {
         reset();
         HANDLE_ERROR(cudaEventRecord(start));
         launch();
@@ -30,7 +30,7 @@ template <class Launch, class Reset> float median_ms(Launch launch, Reset reset)
         HANDLE_ERROR(cudaEventRecord(stop));
         HANDLE_ERROR(cudaEventSynchronize(stop));
         HANDLE_ERROR(cudaEventElapsedTime(&ms[runs], start, stop));
-        if (warm || ms[runs] > 500)
+        if (warm || ms[runs] > 100)
             total += ms[runs++];
         warm = true;
     }

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """run.py [FOLDER…]: runs every program, or those of the given folders, without a window, and prints a table. Each program runs in
-build/run/chapterNN with its defaults, a program of MPI as several processes. Its output is saved there as NAME.txt, with its picture
-beside it. Then it runs in build/run/small with the small and odd sizes of its Check: field. On the CPU the work of its streams runs
-late there, so that a missing wait shows, and there are three devices. On a GPU its streams share one hardware queue there: the driver
-creates one context at a time, and one with eight queues takes twice as long. As many programs run at a time as half of the cores, at
-most four, and beside them as many ladders, each rung of which is timed once. A ladder may need much memory; if there was too little, it
-runs again when the other programs have ended. The exit status is 1 when a program failed. BIN and BUILD are the folders of the
-Makefile; TIME_LIMIT is in seconds."""
+build/run/chapterNN with its defaults, a program of MPI as several processes; an animation has two frames, and the kernels of a ladder
+are timed once. Its output is saved there as NAME.txt, with its picture beside it. Then it runs in build/run/small with the small and odd
+sizes of its Check: field. On the CPU the work of its streams runs late there, so that a missing wait shows, and there are three devices.
+On a GPU its streams share one hardware queue there: the driver creates one context at a time, and one with eight queues takes twice as
+long. As many programs run at a time as half of the cores, at most four, and beside them as many ladders, then other programs. A ladder
+may need much memory; if there was too little, it runs again when the other programs have ended. The exit status is 1 when a program
+failed. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
+import collections
 import concurrent.futures
 import contextlib
 import fcntl
@@ -91,12 +92,18 @@ def judge(program, status, errors, picture):
     return "FAILED", reason_of(status, [f"exit status {status}: {line}" for line in errors[-1:]])
 
 
+def shorter(program):
+    """The options that make a run short without making the data smaller. Those of Check: come after them."""
+    return ["--runs", "1"] if program.bench else ["--frames", "2"] if "--frames " in program.check else []
+
+
 def small_runs(program):
     """The result of the runs with the options of the Check: field, without those in which something is wrong on purpose."""
     for options in program.check.split(" | ") if program.check and not program.expect else []:
         if not options.endswith("(race)"):
             settings = "CUDA_CPU_STREAMS=late", "CUDA_CPU_DEVICES=3", "CUDA_DEVICE_MAX_CONNECTIONS=1"
-            command = ["env", *settings, *launcher(program), BIN / program.name, *options.split()]
+            words = BIN / program.name, *shorter(program), *options.split()
+            command = ["env", *settings, *launcher(program), *words]
             status, errors = execute(command, ROOT / BUILD / "run/small" / program.name)
             if status not in (0, 2):
                 return "FAILED", f"{options}: {judge(program, status, errors, '')[1]}"
@@ -108,8 +115,7 @@ def run(program):
     base = ROOT / BUILD / "run" / program.name
     for old in base.parent.glob(f"{base.name}.*"):
         old.unlink()
-    once = ["--runs", "1"] if program.bench else []
-    status, errors = execute([*launcher(program), BIN / program.name, *once], base)
+    status, errors = execute([*launcher(program), BIN / program.name, *shorter(program)], base)
     made = {file.suffix for file in base.parent.glob(f"{base.name}.*") if file.stat().st_size}
     pictures = [f"{BUILD}/run/{program.name}{ending}" for ending in sorted(made - {".txt", ".err"})]
     result = judge(program, status, errors, "".join(pictures[-1:]))
@@ -126,15 +132,37 @@ def timed(program):
     return *run(program), f"{time.monotonic() - start:.2f} s"
 
 
+def first_of(queues):
+    """Takes the next program from the first queue that has one; None if they are empty."""
+    for queue in queues:
+        with contextlib.suppress(IndexError):
+            return queue.popleft()
+
+
+def run_all(queues, results):
+    """Runs the programs of these queues, from which other threads take as well."""
+    while program := first_of(queues):
+        try:
+            results[program].set_result(timed(program))
+        except BaseException as error:  # main() is waiting for it
+            results[program].set_exception(error)
+
+
 @contextlib.contextmanager
-def several():
-    """Two pools of threads that run programs: ladders and others. When the block is left by an exception these programs are ended."""
-    pools = [concurrent.futures.ThreadPoolExecutor(AT_A_TIME) for _ in range(2)]
+def several(programs):
+    """Begins to run the programs. Yields a dict of their futures. When the block is left by an exception they are ended."""
+    results = {program: concurrent.futures.Future() for program in programs}
+    ladders = collections.deque(program for program in programs if program.bench)
+    others = collections.deque(program for program in programs if not program.bench)
+    pool = concurrent.futures.ThreadPoolExecutor(2 * AT_A_TIME)
+    for queues in AT_A_TIME * ([ladders, others], [others]):
+        pool.submit(run_all, queues, results)
     try:
-        yield pools
+        yield results
     finally:
-        for pool in pools:
-            pool.shutdown(wait=False, cancel_futures=True)
+        ladders.clear()
+        others.clear()
+        pool.shutdown(wait=False)
         for process in list(RUNNING):
             stop(process)
 
@@ -156,8 +184,7 @@ def main(folders):
     programs, counts = read_programs(folders), dict.fromkeys(("ok", "failed", "waived", "not built"), 0)
     total, width = len(programs), len(str(len(programs)))
     print(f"{'':{2 * width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")
-    with several() as (ladders, others):
-        runs = {p: (ladders if p.bench else others).submit(timed, p) for p in programs}
+    with several(programs) as runs:
         for number, program in enumerate(programs, 1):
             print(f"[{number:{width}}/{total}] {program.name:34} ", end="", flush=True)  # the rest follows
             result, reason, seconds = runs[program].result()

@@ -69,6 +69,7 @@ def test_the_line_of_make_n_can_be_typed(tree, compiler):
     lines = make(tree, "-n", "chapter03/hello_world", *settings).replace("\\\n", " ").splitlines()
     (command,) = [line for line in lines if compiler in shlex.split(line)[:1]]
     program = tree / ("bin-gpu" if settings else "bin") / "chapter03/hello_world"
+    assert f"-o {program.relative_to(tree)} " in make(tree, "-nB", "chapter03/hello_world", *settings)
     program.unlink(missing_ok=True)
     program.parent.mkdir(parents=True, exist_ok=True)
     run(tree, *shlex.split(command))
