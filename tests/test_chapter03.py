@@ -69,6 +69,7 @@ def test_enum_gpu(run):
         assert device["Maximum grid dimensions"] == "(2147483647, 65535, 65535)"
         if "Memory clock rate" in device:
             clock, width = number(device["Memory clock rate"]), number(device["Memory bus width"])
+            assert clock > 0 and width > 0
             bandwidth = 2 * clock * 1e3 * width / 8 / 1e9
             assert number(device["Peak memory bandwidth"]) == pytest.approx(bandwidth, abs=0.05)
         else:

@@ -349,6 +349,8 @@ def main(words):
         return 0
     # A mutant of a header runs in up to four programs until one notices it.
     needed = list(dict.fromkeys(p for m in found for p in users[m.file][:4]))
+    if missing := [p for p in needed if not (helpers.BIN / p).exists()]:
+        sys.exit(f"mutate.py: build the programs first, for the tests: make {' '.join(missing)}")
     builds = [name for name in BUILDS if name == "plain" or not options.own_check]
     builds = builds[:2] if options.permanent else builds
     compilers = {
