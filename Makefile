@@ -98,7 +98,7 @@ say = $(if $(DRY),,@printf '%-5s %s\n' $(1) '$(2)')
 C_FLAGS := -std=gnu11 $(if $(DEBUGGING),-O0 -DDEBUG,-O2) -g -Wall -Wextra -pthread $(SANITIZERS) \
     $(if $(SANITIZE),-fno-sanitize-recover=all -fno-omit-frame-pointer) $(HAVE) $(CPPFLAGS) $(CFLAGS)
 # The host compiler is named only if the user has chosen one. -g does not slow a program down.
-FLAGS := $(if $(CXX_SET),-ccbin '$(CXX)') -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O3 -lineinfo) -g $(GENCODE) \
+FLAGS := $(if $(CXX_SET),-ccbin '$(CXX)') -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O2 -lineinfo) -g $(GENCODE) \
     -Xptxas --suppress-stack-size-warning -Xcompiler=-Wall$(comma)-Wextra$(comma)-pthread $(SANITIZERS:%=-Xcompiler=%) \
     $(HAVE) $(CPPFLAGS) $(if $(CXXFLAGS),-Xcompiler='$(CXXFLAGS)') $(NVCCFLAGS)
 # Exercises lack what the reader has not written yet. verdict.o, which is linked to them, says right or wrong.

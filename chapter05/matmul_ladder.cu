@@ -580,7 +580,7 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
 __device__ static bool has_wgmma = HAS_WGMMA;
 
 static const char *tensor_needs(void) {
-    bool has;
+    bool has = false;
     HANDLE_ERROR(cudaMemcpyFromSymbol(&has, has_wgmma, sizeof has));
     return has ? NULL : "needs sm_90a";
 }

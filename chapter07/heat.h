@@ -11,7 +11,7 @@
 // neighbours differ more and more.
 static inline void heat_settings(int argc, char **argv, const char *doc, size_t *size, size_t max_size,
                                  int *steps, float *speed) {
-    options.frames = 3; // default number of frames when an animation is written to a file
+    options.frames = 5; // default number of frames when an animation is written to a file
     configure(argc, argv, doc, ANIMATION | TIMES,
               {OPTION_SIZE("size", size, 1, max_size, "cells a side"),
                OPTION_INT("iterations", steps, 1, 10000, "steps in a frame"),

@@ -170,7 +170,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    options.frames = 3; // of an animation in a file
+    options.frames = 5; // of an animation in a file
     configure(argc, argv, "Heat that spreads over a plate, in OpenGL's memory.", ANIMATION | TIMES,
               {OPTION_SIZE("size", &size, 1, 16384, "cells a side"),
                OPTION_INT("iterations", &steps, 1, 10000, "steps in a frame")});

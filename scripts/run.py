@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """run.py [FOLDER…]: runs every program, or those of the given folders, without a window, and prints a table. Each program runs in
-build/run/chapterNN with its defaults, a program of MPI as several processes; an animation has two frames, and the kernels of a ladder
+build/run/chapterNN with its defaults, a program of MPI as several processes; an animation has one frame there, and the kernels of a ladder
 are timed once. Its output is saved there as NAME.txt, with its picture beside it. Then it runs in build/run/small with the small and odd
 sizes of its Check: field. On the CPU the work of its streams runs late there, so that a missing wait shows, and there are three devices.
 On a GPU its streams share one hardware queue there: the driver creates one context at a time, and one with eight queues takes twice as
@@ -94,7 +94,7 @@ def judge(program, status, errors, picture):
 
 def shorter(program):
     """The options that make a run short without making the data smaller. Those of Check: come after them."""
-    return ["--runs", "1"] if program.bench else ["--frames", "2"] if "--frames " in program.check else []
+    return ["--runs", "1"] if program.bench else ["--frames", "1"] if "--frames " in program.check else []
 
 
 def small_runs(program):

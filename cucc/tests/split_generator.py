@@ -42,6 +42,7 @@ class Generator:
         x, y, own, pick = self.target(), self.name("l"), self.variable(), self.rng.choice
         a, b, number = self.thread(), self.thread(), self.rng.randrange(8)
         count = f"atomicAdd(&total[{number}], {a});"
+        perhaps = pick([count, ""])
         first, step = f"unsigned {y} = threadIdx.x", f"{y} += blockDim.x + {number % 3}"
         kinds = [
             f"if ({a} & 2) {{ {x} += {b}; }} else {x} ^= 5u;",
@@ -53,8 +54,8 @@ class Generator:
             count,
             f"if (threadIdx.x < {pick(['K', 'n', 'FEW'])}) {x} += {a};",
             # all threads execute an iteration together
-            f"for ({first}; {y} < 40; {step}) {{ {count} {x} += in[{y}]; }}",
-            f"{{ {first}; while ({y} < 40) {{ {count} {x} ^= {y}; {step}; }} }}",
+            f"for ({first}; {y} < 40; {step}) {{ {perhaps} {x} += in[{y}]; }}",
+            f"{{ {first}; while ({y} < 40) {{ {perhaps} {x} ^= {y}; {step}; }} }}",
             *[f"{x} {pick(['=', '+=', '^=', '*='])} {a};" for _ in range(3)],
             *[f"{{ unsigned *{y} = {array}; {y}[1] += {a}; }}" for array in self.arrays[:1]],
         ]

@@ -298,17 +298,21 @@ bool is_quiet(const Token *i, const Token *last, bool *vector) {
     return true;
 }
 
-// True for a loop with atomics and a stride: neighbouring threads read neighbouring elements, so each cache
-// line would be loaded again by each thread if one after the other ran the whole loop.
-bool is_strided(Token *i, Token *last) {
+// True for a loop with a stride of the whole block or grid, or with atomics: neighbouring threads read
+// neighbouring elements, so each cache line would be loaded again by each thread if one after the other ran
+// the whole loop. `atomics`: only a loop with atomics
+bool is_strided(Token *i, Token *last, bool atomics) {
     Token *header = i + 1, *body = kind(header) == '(' ? header->match + 1 : last;
-    bool atomic = false, stride = false;
+    bool known = false, stride = false;
     for (const Token *t = is(i, "for") ? statement_end(header + 1) : body; t < last; t++) {
-        atomic |= is_atomic(t);
-        stride |=
+        const bool step =
             kind(t) == '+' && kind(t + 1) == '=' && kind(t - 1) == IDENT && (t < body || is(i, "while"));
+        stride |= step;
+        known |= is_atomic(t);
+        for (const Token *s = t; step && !atomics && s < last && kind(s) != ';' && s != header->match; s++)
+            known |= is_one_of(s, " blockDim gridDim ");
         if (is_one_of(t, " return break continue "))
             return false;
     }
-    return atomic && stride && is_one_of(i, " for while ");
+    return known && stride && is_one_of(i, " for while ");
 }

@@ -188,7 +188,7 @@ static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
                 refuse(s, i,
                        barrier ? "a barrier is in a switch or an expression"
                                : "a break or continue crosses a barrier");
-        } else if (is_strided(i, last)) {
+        } else if (is_strided(i, last, s->only_atomics)) {
             read_strided(s, node);
         } else if (is_one_of(i, " typedef using struct class union enum static_assert template ")) {
             node->kind = 'd';
@@ -585,6 +585,32 @@ static void explain(const Unit *u, const Token *name, const char *how, const Tok
     printf("\n");
 }
 
+// Finds the regions of the kernel, or why it cannot be split. *top: its first statement
+static Split *find_split(Unit *u, Token *begin, const Token *name, Token *open, Token *body,
+                         bool only_atomics, Node **top) {
+    Split *s = grow(NULL, 1, sizeof *s);
+    memset(s, 0, sizeof *s);
+    s->u = u;
+    s->begin = begin;
+    s->body = body;
+    s->only_atomics = only_atomics;
+    s->warps = !has_block_barrier(body, body->match);
+    check_words(s, name, open);
+    if (!s->why) {
+        add_parameters(s, open);
+        *top = read_sequence(s, body + 1, body->match, body->match);
+    }
+    if (!s->why)
+        find_uniform(s);
+    if (!s->why)
+        check_conditions(s);
+    if (!s->why)
+        find_regions(s, *top);
+    if (!s->why)
+        choose_keeping(s);
+    return s;
+}
+
 // Splits the body of a kernel at its barriers, if it can be. Appends to `start` what stands at its beginning.
 // Returns the parameters by which the body is told which threads to run.
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start) {
@@ -596,26 +622,10 @@ const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token 
         explain(u, name, why ? "fibers" : "no barrier", where, why);
         return "";
     }
-    Split *s = grow(NULL, 1, sizeof *s);
-    memset(s, 0, sizeof *s);
-    s->u = u;
-    s->begin = begin;
-    s->body = body;
-    s->warps = !has_block_barrier(body, body->match);
-    check_words(s, name, open);
     Node *top = NULL;
-    if (!s->why) {
-        add_parameters(s, open);
-        top = read_sequence(s, body + 1, body->match, body->match);
-    }
-    if (!s->why)
-        find_uniform(s);
-    if (!s->why)
-        check_conditions(s);
-    if (!s->why)
-        find_regions(s, top);
-    if (!s->why)
-        choose_keeping(s);
+    Split *s = find_split(u, begin, name, open, body, false, &top);
+    if (s->why) // for example, a variable with auto is used before and in such a loop
+        s = find_split(u, begin, name, open, body, true, &top);
     explain(u, name, s->why ? "fibers" : "split", s->where, s->why);
     if (s->why && u->trial)
         leave_kernel(name, s->where, s->why);

@@ -200,7 +200,7 @@ bool is_lanes(const Token *i);
 bool may_take_reference(Unit *u, const Token *name);
 bool functions_know_thread(const Unit *u);
 bool is_quiet(const Token *i, const Token *last, bool *vector);
-bool is_strided(Token *i, Token *last);
+bool is_strided(Token *i, Token *last, bool atomics);
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start);
 bool expand(Unit *u, Text *text);
 void leave_kernel(const Token *name, const Token *where, const char *why);

@@ -112,7 +112,7 @@ def compile_copy(program, command, folder, binary, changed=None, flags=("-O1", "
         (folder / "common").symlink_to(helpers.ROOT / "common")
     for file, text in (changed or {}).items():
         (folder / file).write_text(text)
-    words = [w for w in command if w not in ("-O3", "-g", "-lineinfo", "-Xcompiler=-Wall,-Wextra,-pthread")]
+    words = [w for w in command if w not in ("-O2", "-g", "-lineinfo", "-Xcompiler=-Wall,-Wextra,-pthread")]
     words[words.index("-o") + 1] = str(binary)
     words[words.index(f"{program}.cu")] = str(folder / f"{program}.cu")
     words[1:1] = [*flags, "-Xcompiler=-pthread"]
