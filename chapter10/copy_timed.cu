@@ -133,8 +133,7 @@ void settings(int argc, char **argv) {
     random_bytes(source.data(), n * sizeof(int));
 }
 
-// Sets the number of copies to time: all of them if they take at most 0.1 s, otherwise as many as fit into
-// that time.
+// Sets the number of copies to time: --iterations, or as many as take 0.1 s if that is fewer.
 template <class Copy> static void choose_copies(Copy copy) {
     float ms = median_ms(copy);
     copies = wanted_copies * ms <= 100 ? wanted_copies : max_of(1, (int)(100 / ms));

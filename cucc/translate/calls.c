@@ -300,7 +300,7 @@ bool is_quiet(const Token *i, const Token *last, bool *vector) {
 
 // True for a loop with a stride of the whole block or grid, or with atomics: neighbouring threads read
 // neighbouring elements, so each cache line would be loaded again by each thread if one after the other ran
-// the whole loop. `atomics`: only a loop with atomics
+// the whole loop. `atomics`: true only for a loop with atomics.
 bool is_strided(Token *i, Token *last, bool atomics) {
     Token *header = i + 1, *body = kind(header) == '(' ? header->match + 1 : last;
     bool known = false, stride = false;

@@ -585,7 +585,8 @@ static void explain(const Unit *u, const Token *name, const char *how, const Tok
     printf("\n");
 }
 
-// Finds the regions of the kernel, or why it cannot be split. *top: its first statement
+// Finds the regions of the kernel and stores its first statement in *top; or finds why it cannot be split.
+// only_atomics: as in Split
 static Split *find_split(Unit *u, Token *begin, const Token *name, Token *open, Token *body,
                          bool only_atomics, Node **top) {
     Split *s = grow(NULL, 1, sizeof *s);
@@ -624,7 +625,7 @@ const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token 
     }
     Node *top = NULL;
     Split *s = find_split(u, begin, name, open, body, false, &top);
-    if (s->why) // for example, a variable with auto is used before and in such a loop
+    if (s->why) // for example, a variable with auto is used before and in a loop with a stride
         s = find_split(u, begin, name, open, body, true, &top);
     explain(u, name, s->why ? "fibers" : "split", s->where, s->why);
     if (s->why && u->trial)

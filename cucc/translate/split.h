@@ -58,7 +58,7 @@ typedef struct {
     int count, regions;
     Node *all[8 * MOST]; // every node, in the order of the text
     int nodes;
-    bool only_atomics; // only loops with atomics are executed iteration by iteration
+    bool only_atomics; // a loop with a stride but without atomics is part of a region
     bool warps; // what is the same in a warp counts as uniform: the kernel, or the branch, has no barriers of
                 // the block
     const Token *where; // the token because of which the kernel cannot be split …

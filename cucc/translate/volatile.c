@@ -90,6 +90,8 @@ void translate_volatile(Unit *u, Token *word, const Scope *scope) {
 void translate_volatile_cast(Unit *u, Token *word, const Scope *scope) {
     const Token *open = scope->start - 1, *close = open->match;
     int stars = 0;
+    if (kind(open) != '(' || !close)
+        return;
     for (Token *i = scope->start; i < close; i++) {
         stars += kind(i) == '*';
         if (kind(i) == '<')
@@ -98,7 +100,7 @@ void translate_volatile_cast(Unit *u, Token *word, const Scope *scope) {
             return;
     }
     const int next = kind(close + 1);
-    if (kind(open) != '(' || ends_expression(open - 1) || stars != 1 || kind(close - 1) != '*' ||
+    if (ends_expression(open - 1) || stars != 1 || kind(close - 1) != '*' ||
         (next != IDENT && next != SCOPE && next != '(' && next != '&' && next != '*') || word > close)
         return;
     insert_before(u, open + 1, "::cuda_cpu::in_step_cast<");
