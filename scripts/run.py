@@ -18,6 +18,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 from programs import ROOT, libraries, read_programs
@@ -26,28 +27,48 @@ BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = os.environ.get("BUILD", "build")  # relative to ROOT, as it is printed
 TIME_LIMIT = float(os.environ.get("TIME_LIMIT") or 120)
 TOO_LONG = 124  # the exit status of timeout(1)
+HELD = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 AT_A_TIME = max(1, min(4, len(os.sched_getaffinity(0)) // 2))  # and as many ladders
-RUNNING = set()  # the processes of execute()
+RUNNING, STARTS = set(), threading.Lock()  # the processes of execute(); held while one begins
+ENDING = threading.Event()  # no other one begins
 
 
-def execute(command, base, limit=TIME_LIMIT, **options):
+@contextlib.contextmanager
+def signals_held():
+    """Signals wait until the block is left. Python raises their exceptions anywhere in the main thread; within subprocess.Popen one
+    would leave a process, or a lock, behind. Yields the signals, none in another thread, and what sets the mask of a child again.
+    """
+    held = HELD if threading.current_thread() is threading.main_thread() else set()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, held)
+        yield held, lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def execute(command, base, limit=TIME_LIMIT, preexec_fn=None, **options):
     """Runs a command without a window in a session of its own, which ends with it; what it prints goes to base.txt and base.err.
     Returns the exit status as a shell has it: 128 and the number of the signal that ended it, or TOO_LONG; and the lines of base.err.
     options are those of subprocess.Popen; by default it runs in the folder of base."""
     env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
     options = {"cwd": base.parent, "env": env, "start_new_session": True, **options}
     base.parent.mkdir(parents=True, exist_ok=True)
-    errors = pathlib.Path(f"{base}.err")
-    with open(f"{base}.txt", "w") as options["stdout"], errors.open("w") as options["stderr"]:
-        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, **options)
-        RUNNING.add(process)
-        try:
-            status = process.wait(limit)
-        except subprocess.TimeoutExpired:
-            status = TOO_LONG
-        finally:
-            stop(process)
-            RUNNING.discard(process)
+    errors, end = pathlib.Path(f"{base}.err"), time.monotonic() + limit
+    with signals_held() as (held, release):
+        begin = (lambda: (release(), preexec_fn and preexec_fn())) if held else preexec_fn
+        with STARTS, open(f"{base}.txt", "w") as options["stdout"], errors.open("w") as options["stderr"]:
+            if ENDING.is_set():
+                raise KeyboardInterrupt
+            words = [str(word) for word in command]
+            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, preexec_fn=begin, **options)
+            RUNNING.add(process)
+        while process.poll() is None and time.monotonic() < end and not signal.sigpending() & held:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.2)
+        status = TOO_LONG if process.returncode is None else process.returncode
+        stop(process)
+        RUNNING.discard(process)
     return status if status >= 0 else 128 - status, lines_of(errors)
 
 
@@ -162,9 +183,11 @@ def several(programs):
     finally:
         ladders.clear()
         others.clear()
-        pool.shutdown(wait=False)
-        for process in list(RUNNING):
-            stop(process)
+        with signals_held(), STARTS:
+            ENDING.set()
+            for process in list(RUNNING):
+                stop(process)
+        pool.shutdown()
 
 
 def wait_for_others(name):
