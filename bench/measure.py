@@ -29,7 +29,7 @@ from results import ROOT, Problem, check_writable, shown, slug, summary, work
 
 sys.path.append(str(ROOT / "scripts"))
 from programs import read_programs  # noqa: E402
-from run import BIN, TOO_LONG, execute  # noqa: E402
+from run import BIN, execute, reason_of  # noqa: E402
 
 LIMIT = float(os.environ.get("TIME_LIMIT") or 600)
 MOVED = 0.03  # a row has moved if its time differs from the record by more than this part …
@@ -158,11 +158,9 @@ def printed(program, arguments, label, folder=ROOT, ranks=1):
     if status == 1 and "out of memory: needs" in reason:
         say(f"{words}: left out, {reason.split(': ', 1)[-1]}")
         return None
-    if status == TOO_LONG:
-        raise Failed(f"ran longer than {LIMIT:g} s")
     if status != 0:
         how = f"ended by signal {status - 128}" if status > 128 else f"exit status {status}"
-        raise Failed(how + (f": {reason}" if reason else ""))
+        raise Failed(reason_of(status, [f"{how}: {reason}" if reason else how], LIMIT))
     return out
 
 
@@ -292,11 +290,7 @@ def main(*programs):
     return status or int(not drawn or comparing and (moved > 0 or rows == 0))
 
 
-def interrupt(*_):
-    raise KeyboardInterrupt
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)  # even if the process that started this one ignores it
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # even if its parent ignores it
     recorded.run("bench", main, __doc__, True)

@@ -466,11 +466,11 @@ def draw():
     if not shown_data:
         return
     panels, most = shown_data
-    words = [f"Efficiency; measured up to {most} GPUs, the rest is a model. "]
+    words = []
     for name, lines in panels:
         last = ", ".join(f"{line} {percent(points[-1][1])}" for line, points, _ in lines)
         words.append(f"{name}, on {COUNTS[-1]} GPUs: {last}")
-    text = words[0] + "; ".join(words[1:]) + "."
+    text = f"Efficiency; measured up to {most} GPUs, the rest is a model. {'; '.join(words)}."
     title = "Efficiency on 1 to 1024 GPUs"
     draw_plot(RECORDED, PLOT, shown_data, "draw_scaling", title, panels, most, text)
 
