@@ -195,13 +195,6 @@ bool display_open_window(const Canvas *canvas) {
     return !problem || (*problem && no_window(problem));
 }
 
-static bool show_in_window(const Canvas *canvas) {
-    if (!display_open_window(canvas))
-        return false;
-    const char *problem = window_show(canvas, &caught);
-    return problem ? no_window(problem) : true;
-}
-
 static void write_file(const Canvas *canvas) {
     const char *path = target(canvas->frame);
     bool sequence = image_is_sequence(path) && canvas->frame, progress = isatty(STDERR_FILENO);
@@ -244,7 +237,11 @@ static void write_file(const Canvas *canvas) {
 void display_canvas(const Canvas *canvas) {
     clean_up_at_the_end();
     animating = canvas->frame != NULL || use_window();
-    if (!show_in_window(canvas))
+    bool shown = display_open_window(canvas);
+    const char *problem = shown ? window_show(canvas, &caught) : NULL;
+    if (problem)
+        shown = no_window(problem);
+    if (!shown)
         write_file(canvas);
     animating = false;
 }

@@ -155,27 +155,51 @@ static int parse_word(const char *name, const char *text, const char *words) {
     }
 }
 
-enum {
-    KEY_DEVICE = 1000,
-    KEY_KERNEL,
-    KEY_RUNS,
-    KEY_FRAMES,
-    KEY_OUTPUT,
-    KEY_LIST,
-    KEY_WINDOW,
-    KEY_NO_WINDOW,
-    KEY_INJECT,
-    KEY_JSON,
-    KEY_SEED,
-    KEY_OWN
-};
-
 static const Option *own_options;
 static size_t own_rows;
 static bool window, no_window; // --window, --no-window
 
+// The common options. A program has those of which it uses something (0: every program). A row without a name
+// is the title of a group in --help, one without a variable --seed; an option without help is not listed.
+static const struct {
+    Option option;
+    int group;
+    unsigned uses;
+} common[] = {
+    {{.help = "Picture:"}, 1, PICTURE | ANIMATION},
+    {OPTION_FILE(
+         "output", &options.output,
+         "write to FILE, whose ending is the format: .png, .webp, .gif, .mp4 and more; frame-%04d.png: "
+         "each frame in a file (default: a window, or a file in the current folder named after the "
+         "program)"),
+     1, PICTURE | ANIMATION},
+    {OPTION_FLAG("window", &window,
+                 "show the picture in a window; Esc, q or its close button ends the program"),
+     1, PICTURE | ANIMATION},
+    {OPTION_FLAG("no-window", &no_window, "never open a window"), 1, PICTURE | ANIMATION},
+    {OPTION_SIZE("frames", &options.frames, 1, INT_MAX,
+                 "number of frames of an animation (default %zu; in a window, until it is closed)"),
+     1, ANIMATION},
+    {{.help = "Ladder:"}, 3, LADDER},
+    {OPTION_INT("kernel", &options.kernel, 0, INT_MAX,
+                "run this kernel alone, by its number in the table (default: all)"),
+     3, LADDER},
+    {OPTION_INT("runs", &options.runs, 1, 1000000,
+                "time N runs of each kernel (default: as many as take about 0.1 s)"),
+     3, LADDER},
+    {OPTION_FLAG("json", &options.json, "print JSON instead of a table"), 3, LADDER},
+    {{.help = "Device and data:"}, 2, 0},
+    {OPTION_INT("device", &options.device, 0, INT_MAX, "run on device N (default 0)"), 2, 0},
+    {OPTION_FLAG("list-devices", &options.list_devices, "list the devices and exit"), 2, 0},
+    {{"seed", "start of the random numbers (default 1)", TYPE_INT, NULL, 0, 0, NULL}, 2, 0},
+    {OPTION_FLAG("inject-error", &options.inject_error, ""), 2, 0},
+};
+enum { COMMON = sizeof(common) / sizeof(*common), KEY_OWN = 1000, KEY_COMMON = 2000 };
+
 static void set_value(const Option *option, char *text) {
     long long min = (long long)option->min, max = (long long)option->max;
+    options.device_given |= option->value == &options.device;
+    options.frames_given |= option->value == &options.frames;
     switch (option->type) {
     case TYPE_FLAG:
         *(bool *)option->value = true;
@@ -199,26 +223,14 @@ static void set_value(const Option *option, char *text) {
 }
 
 static error_t parse_option(int key, char *text, struct argp_state *state) {
-    const Option common[] = {
-        // by key, from KEY_DEVICE on
-        OPTION_INT("device", &options.device, 0, INT_MAX, NULL),
-        OPTION_INT("kernel", &options.kernel, 0, INT_MAX, NULL),
-        OPTION_INT("runs", &options.runs, 1, 1000000, NULL),
-        OPTION_SIZE("frames", &options.frames, 1, INT_MAX, NULL),
-        OPTION_TEXT("output", &options.output, NULL),
-        OPTION_FLAG("list-devices", &options.list_devices, NULL),
-        OPTION_FLAG("window", &window, NULL),
-        OPTION_FLAG("no-window", &no_window, NULL),
-        OPTION_FLAG("inject-error", &options.inject_error, NULL),
-        OPTION_FLAG("json", &options.json, NULL),
-    };
-    options.device_given |= key == KEY_DEVICE;
-    options.frames_given |= key == KEY_FRAMES;
+    const Option *option = NULL;
     if (key >= KEY_OWN && (size_t)(key - KEY_OWN) < own_rows)
-        set_value(&own_options[key - KEY_OWN], text);
-    else if (key >= KEY_DEVICE && key < KEY_SEED)
-        set_value(&common[key - KEY_DEVICE], text);
-    else if (key == KEY_SEED)
+        option = &own_options[key - KEY_OWN];
+    else if (key >= KEY_COMMON && key - KEY_COMMON < COMMON)
+        option = &common[key - KEY_COMMON].option;
+    if (option && option->value)
+        set_value(option, text);
+    else if (option)
         options.seed = (uint64_t)parse_whole("seed", text, 0, LLONG_MAX, false);
     else if (key == ARGP_KEY_INIT)
         state->err_stream = NULL; // argp adds no second line to getopt's message, and does not exit
@@ -278,7 +290,7 @@ static void print_version(FILE *stream, struct argp_state *state) {
 static char *help_filter(int key, const char *text, void *input) {
     (void)input;
     char *other = (char *)text;
-    if (key == KEY_FRAMES && asprintf(&other, text, options.frames) < 0) // inserts the default
+    if (text && strstr(text, "%zu") && asprintf(&other, text, options.frames) < 0) // inserts the default
         other = NULL;
     if (key == ARGP_KEY_HELP_EXTRA)
         other = strdup("Exit status: 0 result verified, 1 wrong result or an error, 2 this "
@@ -286,38 +298,6 @@ static char *help_filter(int key, const char *text, void *input) {
     if (!other && text != other)
         quit(EXIT_FAILURE, "out of memory");
     return other;
-}
-
-static const struct argp_option common[] = {
-    {NULL, 0, NULL, 0, "Picture:", 1},
-    {"output", KEY_OUTPUT, "FILE", 0,
-     "write to FILE, whose ending is the format: .png, .webp, .gif, .mp4 and more; frame-%04d.png: "
-     "each frame in a file (default: a window, or a file in the current folder named after the program)",
-     1},
-    {"window", KEY_WINDOW, NULL, 0,
-     "show the picture in a window; Esc, q or its close button ends the program", 1},
-    {"no-window", KEY_NO_WINDOW, NULL, 0, "never open a window", 1},
-    {"frames", KEY_FRAMES, "N", 0,
-     "number of frames of an animation (default %zu; in a window, until it is closed)", 1},
-    {NULL, 0, NULL, 0, "Ladder:", 3},
-    {"kernel", KEY_KERNEL, "N", 0, "run this kernel alone, by its number in the table (default: all)", 3},
-    {"runs", KEY_RUNS, "N", 0, "time N runs of each kernel (default: as many as take about 0.1 s)", 3},
-    {"json", KEY_JSON, NULL, 0, "print JSON instead of a table", 3},
-    {NULL, 0, NULL, 0, "Device and data:", 2},
-    {"device", KEY_DEVICE, "N", 0, "run on device N (default 0)", 2},
-    {"list-devices", KEY_LIST, NULL, 0, "list the devices and exit", 2},
-    {"seed", KEY_SEED, "N", 0, "start of the random numbers (default 1)", 2},
-    {"inject-error", KEY_INJECT, NULL, OPTION_HIDDEN, "", 2},
-    {NULL, 'h', NULL, 0, "the same as --help", -1},
-};
-enum { COMMON = sizeof(common) / sizeof(*common) };
-
-static bool offered(const struct argp_option *option, unsigned uses) {
-    if (option->key == KEY_FRAMES)
-        return uses & ANIMATION;
-    if (option->group == 3)
-        return uses & LADDER;
-    return option->group == 2 || option->key == 'h' || uses & (PICTURE | ANIMATION);
 }
 
 // The option whose name differs from the one in the message by a letter, or by two neighbours that changed
@@ -372,7 +352,7 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     own_rows = 0;
     while (own && own[own_rows].name)
         own_rows++;
-    struct argp_option table[own_rows + COMMON + 1];
+    struct argp_option table[own_rows + COMMON + 2];
     static const char *const argument[] = {NULL, "N", "N", "N", "WORD", "FILE", "TEXT"}; // by OptionType
     size_t rows = 0;
     for (; rows < own_rows; rows++)
@@ -380,9 +360,17 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
                                            .key = KEY_OWN + (int)rows,
                                            .arg = argument[own[rows].type],
                                            .doc = help_text(&own[rows])};
-    for (int i = 0; i < COMMON; i++)
-        if (offered(&common[i], uses))
-            table[rows++] = common[i];
+    for (int i = 0; i < COMMON; i++) {
+        const Option *option = &common[i].option;
+        if (uses & common[i].uses || !common[i].uses)
+            table[rows++] = (struct argp_option){.name = option->name,
+                                                 .key = option->name ? KEY_COMMON + i : 0,
+                                                 .arg = argument[option->type],
+                                                 .flags = *option->help ? 0 : OPTION_HIDDEN,
+                                                 .doc = option->help,
+                                                 .group = common[i].group};
+    }
+    table[rows++] = (struct argp_option){.key = 'h', .doc = "the same as --help", .group = -1};
     table[rows] = (struct argp_option){.name = NULL};
 
     // getopt reorders the arguments and prints argv[0] in its messages, so it gets a copy.
