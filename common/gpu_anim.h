@@ -30,17 +30,11 @@ class GPUAnimBitmap : private CPUBitmap {
 
     using CPUBitmap::image_size;
 
-    // Callbacks for mouse and keys, as in CPUAnimBitmap.
+    // The callback for the mouse, as in CPUAnimBitmap.
     void click_drag(void (*function)(void *data, int x0, int y0, int x1, int y1)) {
         drag = function;
         canvas.drag = [](void *self, int x0, int y0, int x1, int y1) {
             ((GPUAnimBitmap *)self)->drag(((GPUAnimBitmap *)self)->data, x0, y0, x1, y1);
-        };
-    }
-    void key_press(void (*function)(void *data, unsigned char key)) {
-        key = function;
-        canvas.key = [](void *self, unsigned char pressed) {
-            ((GPUAnimBitmap *)self)->key(((GPUAnimBitmap *)self)->data, pressed);
         };
     }
 
@@ -95,7 +89,6 @@ class GPUAnimBitmap : private CPUBitmap {
     uchar4 *copied = NULL; // device memory for frames that are copied through the host
     Frame frame;
     void (*drag)(void *data, int x0, int y0, int x1, int y1);
-    void (*key)(void *data, unsigned char key);
 
     void draw() const {
         glDrawPixels((GLsizei)canvas.width, (GLsizei)canvas.height, GL_RGBA, GL_UNSIGNED_BYTE, 0);
