@@ -55,6 +55,14 @@ def selected(part):
                 yield part if alone else program.name, program, options.removesuffix("(race)").strip(), race
 
 
+def settings_of(schedule):
+    """The environment variables of a run with the race detector."""
+    # Fresh memory holds NaN, all ones, and once zeros: a byte that must be 255 and is never written shows then.
+    fill, (threads, streams) = "zero" if schedule == "reverse/late" else "nan", schedule.split("/")
+    settings = {"SCHEDULE": threads, "STREAMS": streams, "STRICT": 1, "FILL": fill, "PROPERTIES": "unequal"}
+    return {f"CUDA_CPU_{name}": str(value) for name, value in {**settings, "DEVICES": 3}.items()}
+
+
 def run_once(name, program, options, way):
     """Returns the exit status and the lines of stderr."""
     command, base = [BIN / name, *options.split()], ROOT / BUILD / "check-runs" / name
@@ -62,10 +70,7 @@ def run_once(name, program, options, way):
         full = ["--leak-check", "full"] if way == "memcheck" else []
         command = ["compute-sanitizer", "--error-exitcode", 9, "--tool", way, *full, *command]
     elif TOOLS == "race":
-        # Fresh memory holds NaN, all ones, and once zeros: a byte that must be 255 and is never written shows then.
-        fill, (threads, streams) = "zero" if way == "reverse/late" else "nan", way.split("/")
-        settings = f"SCHEDULE={threads} STREAMS={streams} STRICT=1 FILL={fill} PROPERTIES=unequal".split()
-        command = ["env", "CUDA_CPU_DEVICES=3", *(f"CUDA_CPU_{setting}" for setting in settings), *command]
+        command = ["env", *(f"{name}={value}" for name, value in settings_of(way).items()), *command]
     status, errors = execute([*launcher(program), *command], base)
     reports = lines_of(pathlib.Path(f"{base}.txt")) if TOOLS == "compute-sanitizer" else []
     return status, errors + [line for line in reports if line.startswith("=========")]

@@ -35,6 +35,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 import helpers  # noqa: E402
+import check  # noqa: E402: scripts/, which helpers adds to the path
 from mutants import Mutant, mutants  # noqa: E402
 
 ROOT = helpers.ROOT
@@ -44,7 +45,6 @@ NOTICED = {"own check", "make check", "sanitizers", "warnings", "tests"}
 NOT_NOTICED = ["survived", "no difference", "equivalent", "does not compile"]
 # Changes of which runs of one schedule say nothing
 ONE_SCHEDULE = re.compile(r"^without .*([Ss]ync|Wait|fence|lock\()|^plain load|^\S+ before ")
-SCHEDULES = ["forward/late", "reverse/late", "random:1/random:1", "random:2/random:2", "random:3/random:3"]
 
 
 @dataclasses.dataclass
@@ -75,11 +75,8 @@ def stages_of(program):
         device = [*checks[0], *rest, "--device", "1"]
         stages.append(Stage("own check", "plain", device, {"CUDA_CPU_WORKERS": "7"}))
     races = []
-    for way in SCHEDULES:
-        order, streams = way.split("/")
-        environment = {"CUDA_CPU_SCHEDULE": order, "CUDA_CPU_STREAMS": streams, "CUDA_CPU_STRICT": "1"}
-        environment |= {"CUDA_CPU_PROPERTIES": "unequal", "CUDA_CPU_DEVICES": "3"}
-        environment |= {"CUDA_CPU_FILL": "zero"} if way == "reverse/late" else {}
+    for schedule in check.WAYS:
+        environment = check.settings_of(schedule)
         races += [Stage("make check", "check", options + rest, environment) for options in checks]
     races += [
         Stage("make check", "check", options, races[0].environment, race=True) for options in on_purpose
