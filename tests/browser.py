@@ -46,13 +46,19 @@ def axe(tmp_path_factory):
     return script.read_text()
 
 
+def dumped(tmp_path, page, *settings):
+    """The values that a page, and the pages in its frames, write as JSON into elements <pre>."""
+    command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path}/profile", *settings, page.as_uri()]
+    # axe needs seconds, and more than 120 s beside builds with nvcc
+    out = subprocess.run(command, text=True, timeout=400, capture_output=True).stdout
+    return [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
+
+
 def evaluate(tmp_path, body, expression):
     """The value of an expression of JavaScript in a page with this body."""
     script = f"<script>document.body.innerHTML = `<pre>${{JSON.stringify({expression}).replace(/</g, '&lt;')}}</pre>`</script>"
     (tmp_path / "page.html").write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{body}{script}")
-    command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path}/profile", (tmp_path / "page.html").as_uri()]
-    out = subprocess.run(command, text=True, timeout=400, capture_output=True).stdout
-    return json.loads(html.unescape(re.search("<pre>(.*?)</pre>", out, re.S)[1]))
+    return dumped(tmp_path, tmp_path / "page.html")[0]
 
 
 def violations(axe, files, tmp_path, widths, dark):
@@ -72,12 +78,9 @@ def violations(axe, files, tmp_path, widths, dark):
     frames = "".join(frame(file.as_uri(), width) for file in files for width in widths)
     collect = "<script>onmessage = m => document.body.append(Object.assign(document.createElement('pre'), {textContent: m.data}))</script>"
     (tmp_path / "browse.html").write_text(f"<!DOCTYPE html><body>{collect}{frames}")
-    settings = f"--user-data-dir={tmp_path}/profile", f"--blink-settings=preferredColorScheme={int(not dark)}"
-    # axe needs seconds, and more than 120 s beside builds with nvcc
-    command = [BROWSER, *QUIET, *settings, (tmp_path / "browse.html").as_uri()]
-    out = subprocess.run(command, text=True, timeout=400, capture_output=True).stdout
-    answers = [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
-    assert sorted(answer["width"] for answer in answers) == sorted(widths * len(files)), out
+    scheme = f"--blink-settings=preferredColorScheme={int(not dark)}"
+    answers = dumped(tmp_path, tmp_path / "browse.html", scheme)
+    assert sorted(answer["width"] for answer in answers) == sorted(widths * len(files)), answers
     found = {}
     for answer in answers:
         assert answer["dark"] == dark and answer["rules"] > 20, answers

@@ -83,14 +83,11 @@ def random_bits(seed=1):
         d = (d << 45 | d >> 19) & mask
 
 
-def random_floats(bits):
-    """A function rnd(x) that returns floats from 0 to x, x excluded, as common/random.h does: with 24 random bits."""
-    return lambda x: np.float32(next(bits) >> 40) * np.float32(2.0**-24) * np.float32(x)
-
-
 def spheres(n=20, seed=1):
     """n rows of red, green, blue (0 to 1), x, y, z (-500 to 500) and radius (20 to 120), as float32."""
-    rnd = random_floats(random_bits(seed))
+    bits = random_bits(seed)
+    # From 0 to x, x excluded, as common/random.h does: with 24 random bits
+    rnd = lambda x: np.float32(next(bits) >> 40) * np.float32(2.0**-24) * np.float32(x)  # noqa: E731
     rows = [[rnd(1) for _ in "rgb"] + [rnd(1000) - 500 for _ in "xyz"] + [rnd(100) + 20] for _ in range(n)]
     return np.array(rows, np.float32)
 

@@ -10,21 +10,6 @@ import helpers
 from trees import ROOT, compiled, make, needs_nvcc, nvcc_settings
 
 
-def built_without_a_warning(folder, goals, settings):
-    """The folder is kept, so the next run compiles only what has changed; it is deleted unless the last run has passed, because
-    make shows a warning only when it compiles."""
-    passed = folder / "passed"
-    if not passed.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-    passed.unlink(missing_ok=True)
-    log = re.sub(".*redefinition for option 'optimize'.*", "", make(ROOT, *settings, *goals))
-    assert "warning" not in log.lower()
-    wanted = [p.name for p in helpers.programs() if goals == ["all"] or p.name in goals]
-    for name in wanted:
-        assert os.access(folder / "bin" / name, os.X_OK) or f"off: {name}: " in log
-    passed.touch()
-
-
 @needs_nvcc
 @pytest.mark.skipif(os.environ.get("BACKEND") == "gpu", reason="this run is the GPU build")
 @pytest.mark.xdist_group("nvcc")
@@ -32,15 +17,25 @@ def built_without_a_warning(folder, goals, settings):
 def test_with_nvcc(kind):
     """Every program for the least architecture, which lacks what later ones have. For the default ones, the least among them,
     which take three times as long, the longest program without CUB and those whose text depends on the architecture. The host's
-    part of the former is not optimised, which takes a fifth less time.
+    part of the former is not optimised, which takes a fifth less time. The folder is kept, so the next run compiles only what has
+    changed; it is deleted unless the last run has passed, because make shows a warning only when it compiles.
     """
     texts = {p.name: p.source for p in helpers.programs()}
     own = [name for name in texts if "HAVE_CUB\n" not in texts[name]]
     longest = max(own, key=lambda name: len(texts[name]))
     several = {longest, *(name for name in texts if "__CUDA_ARCH__" in texts[name])}
+    goals = sorted(several) if kind == "default" else ["all"]
     folder, settings = nvcc_settings(kind)
     settings += ["NVCCFLAGS=-O0"] if kind == "least" else []
-    built_without_a_warning(folder, ["all"] if kind == "least" else sorted(several), settings)
+    passed = folder / "passed"
+    if not passed.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+    passed.unlink(missing_ok=True)
+    log = re.sub(".*redefinition for option 'optimize'.*", "", make(ROOT, *settings, *goals))
+    assert "warning" not in log.lower()
+    for name in texts if kind == "least" else goals:
+        assert os.access(folder / "bin" / name, os.X_OK) or f"off: {name}: " in log
+    passed.touch()
 
 
 @pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
