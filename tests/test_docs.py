@@ -4,7 +4,7 @@ import re
 
 import helpers
 import docs  # scripts/, which helpers adds to the path
-from trees import PROGRAMS, ROOT, make, run
+from trees import PROGRAMS, ROOT, make
 
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
@@ -64,36 +64,8 @@ def test_ci_runs_the_readme_command():
     assert workflow.count("run: .ci/run") == workflow.count("timeout-minutes:")
 
 
-# ---- links ----
-
-
-def anchors(path):
-    """The anchors of the headings of a page, by GitHub's rules."""
-    return {
-        re.sub(r"[^\w\- ]", "", heading.lower().replace("`", "")).replace(" ", "-")
-        for heading in re.findall(r"^#+ +(.*?) *$", path.read_text(), re.M)
-    }
-
-
-def broken_links(path):
-    text = re.sub(r"^    .*$|`[^`\n]*`", "", path.read_text(), flags=re.M)
-    targets = re.findall(r"\]\(([^)\s]+)\)", text)
-    for target in targets + re.findall(r'<(?:img|a)[^>]* (?:src|href)="([^"]+)"', text):
-        if re.match(r"https?:", target):
-            continue
-        file, _, anchor = target.partition("#")
-        aim = path.parent / file if file else path
-        if not aim.exists():
-            yield f"{target}: no such file"
-        elif anchor and anchor not in anchors(aim):
-            yield f"{target}: no such heading"
-
-
-def test_links_lead_somewhere():
-    assert {page: broken for page in PAGES if (broken := list(broken_links(ROOT / page)))} == {}
-
-
 def test_every_page_is_linked_from_the_readme():
+    """So all are pages of make site, whose links tests/release/test_site.py follows."""
     text = (ROOT / "README.md").read_text()
     assert [page for page in PAGES if page != "README.md" and f"]({page})" not in text] == []
 
