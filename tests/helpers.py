@@ -161,14 +161,9 @@ class Program(headers.Program):
         return self.name.split("/")[1]
 
     @property
-    def libraries(self):
-        """What it needs to be built: gl, and the names after libs=."""
-        return headers.libraries(self)
-
-    @property
     def built(self):
         """Whether the build has the libraries that it needs."""
-        return set(self.libraries) <= set(config()["FOUND"].split())
+        return set(headers.libraries(self)) <= set(config()["FOUND"].split())
 
     @property
     def status(self):

@@ -96,18 +96,14 @@ def test_options_of_dot_that_are_refused(run):
         assert run("chapter05/dot", "--additions", *options, status=64).errors == [says]
 
 
-def lines_with(program, text):
-    """The numbers of the source lines of a program that contain the text."""
-    source = (helpers.ROOT / f"{program}.cu").read_text().splitlines()
-    return [number for number, line in enumerate(source, 1) if text in line]
-
-
 @pytest.mark.backend("cpu")
 @pytest.mark.parametrize("schedule", ["forward", "reverse", "random:1"])
 def test_wrong_barrier_is_named(run, rng, schedule):
     """CUDA counts threads that have returned as arrived, so the sum comes out right, as on a GPU. In the strict reading the
     message names the line where half of the threads wait and the last barrier of the others."""
-    right, wrong, _, upper, lower = lines_with("chapter05/dot_wrong_barrier", "__syncthreads();")
+    source = (helpers.ROOT / "chapter05/dot_wrong_barrier.cu").read_text().splitlines()
+    barriers = [number for number, line in enumerate(source, 1) if "__syncthreads();" in line]
+    right, wrong, _, upper, lower = barriers
     for size in 1, rng.randint(2, 10**5):
         command, env = ["chapter05/dot_wrong_barrier", "--size", size], {"CUDA_CPU_SCHEDULE": schedule}
         result = run(*command, status=1, env=env)

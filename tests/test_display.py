@@ -30,11 +30,6 @@ EXACT = WEBP + [pytest.param(ending, marks=needs_ffmpeg) for ending in ("gif", "
 VIDEOS = [pytest.param(ending, marks=needs_ffmpeg) for ending in ("mp4", "webm", "mkv", "mov", "avi", "mpg")]
 
 
-def start(cwd, *args):
-    """Starts tests/common/picture in the background."""
-    return helpers.start(PICTURE, args, cwd)
-
-
 def wait_until_caught(process, number):
     """Waits until the process has a handler for this signal, and half a second longer, in which it draws."""
     status = pathlib.Path(f"/proc/{process.pid}/status")
@@ -159,7 +154,7 @@ def test_interrupt(tmp_path, ending):
     to all processes of the group, as it does from the keyboard."""
     number = SIGNALS[ending]
     options = ["--animate", "--slow", "--talk", "--width", 64, "--height", 64, "--frames", 2000]
-    process = start(tmp_path, *options, "--output", f"x.{ending}")
+    process = helpers.start(PICTURE, [*options, "--output", f"x.{ending}"], tmp_path)
     wait_until_caught(process, number)
     helpers.wait_for(lambda: ending == "webp" or os.listdir(tmp_path))  # ffmpeg may start slowly
     os.killpg(process.pid, number)
@@ -177,7 +172,7 @@ def test_interrupted_sequence(tmp_path):
     """A wrong result is not hidden by an interrupt."""
     for more, status in ([], 130), (["--wrong"], 1):
         options = "--animate", "--slow", "--talk", "--frames", 100000, "--output", "%d.ppm"
-        process = start(tmp_path, *options, *more)
+        process = helpers.start(PICTURE, [*options, *more], tmp_path)
         helpers.wait_for(lambda: len(os.listdir(tmp_path)) > 3)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -191,7 +186,8 @@ def test_interrupted_sequence(tmp_path):
 
 @needs_webp
 def test_second_interrupt_ends_at_once(tmp_path):
-    process = start(tmp_path, "--animate", "--hang", "--talk", "--frames", 100000, "--output", "x.webp")
+    options = "--animate", "--hang", "--talk", "--frames", 100000, "--output", "x.webp"
+    process = helpers.start(PICTURE, options, tmp_path)
     wait_until_caught(process, signal.SIGINT)
     process.send_signal(signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):

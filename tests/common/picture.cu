@@ -86,10 +86,7 @@ int main(int argc, char **argv) {
         scene.pixels = bitmap.get_ptr();
         bitmap.click_drag(drag);
         bitmap.key_press(key);
-        if (talk)
-            bitmap.anim_and_exit(frame, leave);
-        else
-            bitmap.anim_and_exit(frame, NULL);
+        bitmap.anim_and_exit(frame, talk ? leave : NULL);
     } else {
         CPUBitmap bitmap(scene.width, scene.height, &scene);
         scene.pixels = bitmap.get_ptr();

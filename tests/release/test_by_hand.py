@@ -13,7 +13,7 @@ from trees import NVCC, copy_sources, needs_nvcc, run
 
 # Those that cucc can compile: a build for a GPU has more of them.
 MORE = {"npp", "thrust"} if helpers.backend() == "gpu" else set()
-BUILDABLE = [p for p in helpers.programs() if p.built and not MORE & set(p.libraries)]
+BUILDABLE = [p for p in helpers.programs() if p.built and not MORE & set(programs.libraries(p))]
 BUILDABLE.sort(key=lambda p: len(p.source))
 
 
