@@ -13,6 +13,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / (os.environ.get("RESULTS") or "bench/results")
 FORMAT = 2  # the version of the files' format
+shown = os.path.relpath  # a path in messages
 
 
 class Problem(Exception):
@@ -37,10 +38,6 @@ def run(name, main, doc="", names=False, **parts):
     except KeyboardInterrupt:
         sys.exit(130)
     sys.exit(1)
-
-
-def shown(path):
-    return os.path.relpath(path)
 
 
 # ---- files ----
