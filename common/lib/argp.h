@@ -36,10 +36,8 @@ struct argp_state {
 struct argp {
     const struct argp_option *options;
     error_t (*parser)(int key, char *text, struct argp_state *state);
-    const char *args_doc, *doc;
-    const void *children;
+    const char *doc;
     char *(*help_filter)(int key, const char *text, void *input);
-    const char *domain;
 };
 
 static void (*argp_program_version_hook)(FILE *stream, struct argp_state *state);

@@ -381,7 +381,8 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
 
     options.uses = uses;
     argp_program_version_hook = print_version; // --version and -V
-    const struct argp argp = {table, parse_option, NULL, doc, NULL, help_filter, NULL};
+    const struct argp argp = {
+        .options = table, .parser = parse_option, .doc = doc, .help_filter = help_filter};
     parse_arguments(&argp, argc > 0 ? argc : 1, copy);
     for (size_t i = 0; i < own_rows; i++)
         free((char *)table[i].doc);
