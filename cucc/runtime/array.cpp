@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Arrays of one, two and three dimensions, with layers, cube faces and mipmaps, and their copies.
-#include "array.h"
 #include "operation.h"
 
 #include <algorithm>

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The threads of one block: scheduling, barriers, and the diagnosis of barriers that not all
 // threads reach. See block.h.
-#include "block.h"
 #include "internal.h"
-#include "race.h"
 #include "trace.h"
 
 #include <algorithm>
@@ -11,10 +9,8 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <numeric>
 #include <sched.h>
-#include <string>
 
 __thread uint3 threadIdx; // of units that are linked with others (kernel.h)
 __thread uint3 blockIdx, blockDim, gridDim;

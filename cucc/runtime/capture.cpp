@@ -205,10 +205,8 @@ void forget_capture(cudaStream_t stream) {
 
 using namespace cuda_cpu;
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
-    BEGIN_LOCKED(stream);
-    return begin_capture(call, stream, nullptr, {}, mode);
-}
+SIMPLE_CALL(cudaStreamBeginCapture, (cudaStream_t stream, cudaStreamCaptureMode mode), BEGIN_LOCKED(stream),
+            begin_capture(call, stream, nullptr, {}, mode))
 
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
                                           const cudaGraphNode_t *dependencies, const cudaGraphEdgeData *,

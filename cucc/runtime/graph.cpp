@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <unistd.h>
 
@@ -239,15 +238,10 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t objec
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
-    BEGIN();
-    return list_nodes(call, graph, nodes, count, false);
-}
-
-cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
-    BEGIN();
-    return list_nodes(call, graph, nodes, count, true);
-}
+SIMPLE_CALL(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count), BEGIN(),
+            list_nodes(call, graph, nodes, count, false))
+SIMPLE_CALL(cudaGraphGetRootNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count), BEGIN(),
+            list_nodes(call, graph, nodes, count, true))
 
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
                               cudaGraphEdgeData *edges, size_t *count) {
@@ -292,17 +286,14 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *found, cudaGraphNode_t ori
     BEGIN_LOCKED(found);
     FIND_GRAPH(call, graph, copy);
     for (const auto &node : graph->nodes)
-        if (node->original == original) {
+        if (node->original == original)
             return store(found, node.get());
-        }
     return fail(cudaErrorInvalidValue, "%s: the graph has no clone of the node", call);
 }
 
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *before,
-                                         cudaGraphEdgeData *edges, size_t *count) {
-    BEGIN_LOCKED(count, node);
-    return give(node->before, before, count, edges);
-}
+SIMPLE_CALL(cudaGraphNodeGetDependencies,
+            (cudaGraphNode_t node, cudaGraphNode_t *before, cudaGraphEdgeData *edges, size_t *count),
+            BEGIN_LOCKED(count, node), give(node->before, before, count, edges))
 
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *after,
                                            cudaGraphEdgeData *edges, size_t *count) {

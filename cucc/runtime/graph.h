@@ -11,7 +11,6 @@
 #include "operation.h"
 
 #include <map>
-#include <mutex>
 #include <set>
 
 struct CUgraphNode_st {

@@ -125,10 +125,8 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long
     return found ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
-    BEGIN_LOCKED(stream);
-    return find_executable(call, executable) ? cudaSuccess : cudaErrorInvalidValue;
-}
+SIMPLE_CALL(cudaGraphUpload, (cudaGraphExec_t executable, cudaStream_t stream), BEGIN_LOCKED(stream),
+            find_executable(call, executable) ? cudaSuccess : cudaErrorInvalidValue)
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     BEGIN(stream);

@@ -146,6 +146,13 @@ cudaError_t begin_with(cudaError_t begin(const char *), const char *call, const 
             return ::cuda_cpu::fail(error, "%s: " format, call, ##__VA_ARGS__);                              \
     } while (0)
 
+// A call that makes these checks, one of the above, and returns one expression
+#define SIMPLE_CALL(name, parameters, checks, ...)                                                           \
+    cudaError_t name parameters {                                                                            \
+        checks;                                                                                              \
+        return __VA_ARGS__;                                                                                  \
+    }
+
 // Stores a result, unless the program passed a null pointer because it does not need it. Returns cudaSuccess.
 template <class T, class Value> cudaError_t store(T *to, Value value) {
     if (to)

@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <set>
-#include <string>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -235,10 +233,8 @@ cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
     return cudaSuccess;
 }
 
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
-    BEGIN_QUERY(properties, device);
-    return store(properties, cuda_cpu::properties(device));
-}
+SIMPLE_CALL(cudaGetDeviceProperties, (cudaDeviceProp * properties, int device),
+            BEGIN_QUERY(properties, device), store(properties, cuda_cpu::properties(device)))
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
     BEGIN_QUERY(value, device);

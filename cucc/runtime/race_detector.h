@@ -8,11 +8,7 @@
 #include "operation.h"
 #include "race.h"
 
-#include <atomic>
-#include <cstring>
 #include <map>
-#include <mutex>
-#include <vector>
 
 extern "C" char __executable_start[]; // defined by the linker
 

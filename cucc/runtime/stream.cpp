@@ -200,17 +200,13 @@ GET(Flags, unsigned, flags)
 GET(Device, int, device)
 #undef GET
 
-cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
-    BEGIN(id, stream);
-    return store(id, stream ? (uintptr_t)stream : (uintptr_t)cudaStreamLegacy);
-}
+SIMPLE_CALL(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), BEGIN(id, stream),
+            store(id, stream ? (uintptr_t)stream : (uintptr_t)cudaStreamLegacy))
 
 // Attributes are hints for caches and scheduling. Only the priority can be read back.
-cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID,
-                                   const cudaLaunchAttributeValue *value) {
-    BEGIN(value);
-    return check_stream(call, stream);
-}
+SIMPLE_CALL(cudaStreamSetAttribute,
+            (cudaStream_t stream, cudaLaunchAttributeID, const cudaLaunchAttributeValue *value), BEGIN(value),
+            check_stream(call, stream))
 
 cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
                                    cudaLaunchAttributeValue *value) {
@@ -223,10 +219,8 @@ cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID at
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
-    BEGIN(to);
-    return check_stream(call, from);
-}
+SIMPLE_CALL(cudaStreamCopyAttributes, (cudaStream_t to, cudaStream_t from), BEGIN(to),
+            check_stream(call, from))
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     BEGIN();
@@ -385,8 +379,6 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
     return store(milliseconds, (float)((double)(b.nanoseconds - a.nanoseconds) / 1e6));
 }
 
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    BEGIN();
-    return events().remove(event) ? cudaSuccess
-                                  : no_such(call, cudaErrorInvalidResourceHandle, "an event", event);
-}
+SIMPLE_CALL(cudaEventDestroy, (cudaEvent_t event), BEGIN(),
+            events().remove(event) ? cudaSuccess
+                                   : no_such(call, cudaErrorInvalidResourceHandle, "an event", event))

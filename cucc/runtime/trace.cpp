@@ -5,7 +5,6 @@
  */
 #include "trace.h"
 #include "internal.h"
-#include "race.h"
 #include "printable.h"
 
 #include <algorithm>
@@ -14,7 +13,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <set>
 #include <sys/stat.h>
 #include <unistd.h>
