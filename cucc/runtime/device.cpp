@@ -159,10 +159,9 @@ cudaError_t no_device(const char *call) {
 }
 
 cudaError_t check_device(const char *call, int device) {
-    if (device >= 0 && device < device_count())
-        return cudaSuccess;
-    return fail(cudaErrorInvalidDevice, "%s: there is no device %d, only 0 to %d", call, device,
-                device_count() - 1);
+    FAIL_IF(device < 0 || device >= device_count(), cudaErrorInvalidDevice,
+            "there is no device %d, only 0 to %d", device, device_count() - 1);
+    return cudaSuccess;
 }
 
 } // namespace cuda_cpu

@@ -236,10 +236,9 @@ cudaError_t add(cudaGraphicsResource_t *resource, const Resource &made) {
 
 cudaError_t check_known(const char *call, Resource *r) {
     std::lock_guard lock(resources().mutex);
-    if (resources().known.count(r))
-        return cudaSuccess;
-    return fail(cudaErrorInvalidResourceHandle,
-                "%s: %p is not a graphics resource, or was unregistered already", call, (void *)r);
+    FAIL_IF(!resources().known.count(r), cudaErrorInvalidResourceHandle,
+            "%p is not a graphics resource, or was unregistered already", (void *)r);
+    return cudaSuccess;
 }
 
 cudaError_t check_mapped(const char *call, Resource *r) {

@@ -40,12 +40,12 @@ cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph,
                      size_t count, Set set, A... a) {
     BEGIN_IN(node);
     LOCK();
-    FIND_GRAPH(call, into, graph);
-    TRY(check_nodes(call, *into, after, count));
+    TRY(check_argument(call, "graph", graph));
+    TRY(check_nodes(call, *graph, after, count));
     Operation operation = {call, {}, current_device()};
     TRY(set(call, operation, a...));
     return store(node,
-                 new_node(*into, std::move(operation), std::vector<cudaGraphNode_t>(after, after + count)));
+                 new_node(*graph, std::move(operation), std::vector<cudaGraphNode_t>(after, after + count)));
 }
 
 // Sets the operation of a node, or of the step of an executable graph that was made from the node.
@@ -148,8 +148,8 @@ cudaError_t set_host(const char *call, Operation &o, const cudaHostNodeParams *p
 }
 
 cudaError_t set_child(const char *call, Operation &o, cudaGraph_t child) {
-    FIND_GRAPH(call, found, child);
-    auto copy = clone(*found);
+    TRY(check_argument(call, "graph", child));
+    auto copy = clone(*child);
     enter(copy); // so that the program may change it (cudaGraphChildGraphNodeGetGraph)
     return put(call, o, Subgraph{copy, nullptr});
 }
@@ -351,11 +351,11 @@ cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams *pa
 
 cudaError_t cudaGraphExecChildGraphNodeSetParams(CUDA_CPU_EXEC_NODE, cudaGraph_t child) {
     return set_step(__func__, executable, node, [&](const char *call, Operation &o) {
-        const auto found = find_graph(call, child);
-        Subgraph *const old = found ? part<Subgraph>(call, o) : nullptr;
+        TRY(check_argument(call, "graph", child));
+        Subgraph *const old = part<Subgraph>(call, o);
         if (!old)
             return cudaErrorInvalidValue;
-        const auto run = order(*found);
+        const auto run = order(*child);
         FAIL_IF(!run || run->steps.size() != old->run->steps.size(), cudaErrorInvalidValue,
                 "the dependencies of the graph form a cycle, or it has another number of nodes "
                 "than the graph that it replaces (%zu)",

@@ -126,10 +126,6 @@ inline Threads &threads() {
     return *mine;
 }
 
-inline unsigned this_thread() {
-    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
-
 // ---- fences with atomics (race_order.cpp) ----
 
 void release(uintptr_t variable);
