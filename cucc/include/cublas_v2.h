@@ -502,33 +502,24 @@ CUDA_CPU_FACTORS(Z, cuDoubleComplex)
 // ---- copies between host and device ----
 
 // Elements have `size` bytes. Vectors with increments are copied element by element, as columns of a matrix.
-#define CUDA_CPU_COPIES(Set, kind)                                                                           \
-    static inline cublasStatus_t cublas##Set##MatrixAsync(int rows, int columns, int size, const void *A,    \
-                                                          int lda, void *B, int ldb, cudaStream_t stream) {  \
+// The functions with Async in their names have a stream as their last parameter.
+#define CUDA_CPU_COPIES(Set, Async, kind, STREAM, stream)                                                    \
+    static inline cublasStatus_t cublas##Set##Matrix##Async(                                                 \
+        int rows, int columns, int size, const void *A, int lda, void *B, int ldb CUDA_CPU_LIST STREAM) {    \
         namespace cpu = cuda_cpu::blas;                                                                      \
         CUDA_CPU_REQUIRE(size > 0 && columns >= 0 && cpu::fits(rows, lda, rows, ldb));                       \
-        return cpu::status_of(cudaMemcpy2DAsync(B, (size_t)ldb * size, A, (size_t)lda * size,                \
-                                                (size_t)rows * size, columns, kind, stream));                \
+        return cpu::status_of(cudaMemcpy2D##Async(B, (size_t)ldb * size, A, (size_t)lda * size,              \
+                                                  (size_t)rows * size, columns, kind CUDA_CPU_LIST stream)); \
     }                                                                                                        \
-    static inline cublasStatus_t cublas##Set##Matrix(int rows, int columns, int size, const void *A,         \
-                                                     int lda, void *B, int ldb) {                            \
-        namespace cpu = cuda_cpu::blas;                                                                      \
-        CUDA_CPU_REQUIRE(size > 0 && columns >= 0 && cpu::fits(rows, lda, rows, ldb));                       \
-        return cpu::status_of(                                                                               \
-            cudaMemcpy2D(B, (size_t)ldb * size, A, (size_t)lda * size, (size_t)rows * size, columns, kind)); \
-    }                                                                                                        \
-    static inline cublasStatus_t cublas##Set##VectorAsync(int n, int size, const void *x, int incx, void *y, \
-                                                          int incy, cudaStream_t stream) {                   \
+    static inline cublasStatus_t cublas##Set##Vector##Async(int n, int size, const void *x, int incx,        \
+                                                            void *y, int incy CUDA_CPU_LIST STREAM) {        \
         CUDA_CPU_REQUIRE(incx > 0 && incy > 0);                                                              \
-        return cublas##Set##MatrixAsync(1, n, size, x, incx, y, incy, stream);                               \
-    }                                                                                                        \
-    static inline cublasStatus_t cublas##Set##Vector(int n, int size, const void *x, int incx, void *y,      \
-                                                     int incy) {                                             \
-        CUDA_CPU_REQUIRE(incx > 0 && incy > 0);                                                              \
-        return cublas##Set##Matrix(1, n, size, x, incx, y, incy);                                            \
+        return cublas##Set##Matrix##Async(1, n, size, x, incx, y, incy CUDA_CPU_LIST stream);                \
     }
-CUDA_CPU_COPIES(Set, cudaMemcpyHostToDevice)
-CUDA_CPU_COPIES(Get, cudaMemcpyDeviceToHost)
+CUDA_CPU_COPIES(Set, , cudaMemcpyHostToDevice, (), ())
+CUDA_CPU_COPIES(Get, , cudaMemcpyDeviceToHost, (), ())
+CUDA_CPU_COPIES(Set, Async, cudaMemcpyHostToDevice, (, cudaStream_t stream), (, stream))
+CUDA_CPU_COPIES(Get, Async, cudaMemcpyDeviceToHost, (, cudaStream_t stream), (, stream))
 #undef CUDA_CPU_LIBRARY
 #undef CUDA_CPU_FUNCTION
 #undef CUDA_CPU_RESULT

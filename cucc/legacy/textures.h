@@ -127,6 +127,15 @@ struct TextureReference : textureReference {
         : textureReference(normalized, filter, address, desc, mode) {}
 };
 
+// A parameter that may be an object, as in C++, or its address, as in C
+template <class T> struct ObjectOrAddress {
+    const T *address;
+    ObjectOrAddress(const T *p) : address(p) {}
+    ObjectOrAddress(const T &object) : address(&object) {}
+};
+typedef ObjectOrAddress<textureReference> Reference;
+typedef ObjectOrAddress<cudaChannelFormatDesc> Format;
+
 // The memory or array that a texture reference is bound to on one device
 struct Binding {
     cudaResourceDesc resource;
@@ -203,8 +212,8 @@ inline cudaError_t install(textureReference &r, Binding &binding, cudaTextureObj
     return error;
 }
 
-inline cudaError_t bind(const textureReference *reference, const cudaResourceDesc &resource, size_t offset) {
-    textureReference &r = *const_cast<textureReference *>(reference);
+inline cudaError_t bind(Reference reference, const cudaResourceDesc &resource, size_t offset) {
+    textureReference &r = *const_cast<textureReference *>(reference.address);
     int device;
     cudaError_t error = cudaGetDevice(&device);
     if (error != cudaSuccess)
@@ -268,10 +277,14 @@ inline cudaError_t align(const void *&pointer, size_t *offset, size_t &apart) {
     return cudaSuccess;
 }
 
+inline size_t texel_bytes(const cudaChannelFormatDesc &desc) {
+    return (size_t)(desc.x + desc.y + desc.z + desc.w) / 8;
+}
+
 // The bytes that a texture over linear memory may have: to the end of the allocation if it is known, and no
 // more than the device's limit.
 inline size_t most_bytes(const void *pointer, const cudaChannelFormatDesc &desc) {
-    const size_t texel = (size_t)(desc.x + desc.y + desc.z + desc.w) / 8;
+    const size_t texel = texel_bytes(desc);
     int device = 0, texels = 0;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&texels, cudaDevAttrMaxTexture1DLinearWidth, device);
@@ -291,41 +304,41 @@ inline size_t most_bytes(const void *pointer, const cudaChannelFormatDesc &desc)
 
 } // namespace legacy
 
-// ---- binding: the forms with a pointer to the reference are those of C ----
+// ---- binding ----
 
-inline cudaError_t cudaBindTexture(size_t *offset, const textureReference *reference, const void *pointer,
-                                   const cudaChannelFormatDesc *desc, size_t bytes = UINT_MAX) {
+inline cudaError_t cudaBindTexture(size_t *offset, legacy::Reference reference, const void *pointer,
+                                   legacy::Format desc, size_t bytes = UINT_MAX) {
     size_t apart;
     if (const cudaError_t error = legacy::align(pointer, offset, apart))
         return error;
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeLinear;
     resource.res.linear.devPtr = const_cast<void *>(pointer);
-    resource.res.linear.desc = *desc;
+    resource.res.linear.desc = *desc.address;
     // UINT_MAX, the default, means up to the end of the allocation.
-    resource.res.linear.sizeInBytes = bytes == UINT_MAX ? legacy::most_bytes(pointer, *desc) : bytes + apart;
+    resource.res.linear.sizeInBytes =
+        bytes == UINT_MAX ? legacy::most_bytes(pointer, *desc.address) : bytes + apart;
     return legacy::bind(reference, resource, apart);
 }
 
-inline cudaError_t cudaBindTexture2D(size_t *offset, const textureReference *reference, const void *pointer,
-                                     const cudaChannelFormatDesc *desc, size_t width, size_t height,
-                                     size_t pitch) {
+inline cudaError_t cudaBindTexture2D(size_t *offset, legacy::Reference reference, const void *pointer,
+                                     legacy::Format desc, size_t width, size_t height, size_t pitch) {
     size_t apart;
     if (const cudaError_t error = legacy::align(pointer, offset, apart))
         return error;
-    const size_t texel = (size_t)(desc->x + desc->y + desc->z + desc->w) / 8;
+    const size_t texel = legacy::texel_bytes(*desc.address);
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypePitch2D;
     resource.res.pitch2D.devPtr = const_cast<void *>(pointer);
-    resource.res.pitch2D.desc = *desc;
+    resource.res.pitch2D.desc = *desc.address;
     resource.res.pitch2D.width = width + (texel ? apart / texel : 0);
     resource.res.pitch2D.height = height;
     resource.res.pitch2D.pitchInBytes = pitch;
     return legacy::bind(reference, resource, apart);
 }
 
-inline cudaError_t cudaBindTextureToArray(const textureReference *reference, cudaArray_const_t array,
-                                          const cudaChannelFormatDesc * = nullptr) {
+inline cudaError_t cudaBindTextureToArray(legacy::Reference reference, cudaArray_const_t array,
+                                          legacy::Format = nullptr) {
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeArray;
     resource.res.array.array = const_cast<cudaArray_t>(array);
@@ -333,8 +346,8 @@ inline cudaError_t cudaBindTextureToArray(const textureReference *reference, cud
 }
 
 // Unbinds on the current device.
-inline cudaError_t cudaUnbindTexture(const textureReference *reference) {
-    textureReference &r = *const_cast<textureReference *>(reference);
+inline cudaError_t cudaUnbindTexture(legacy::Reference reference) {
+    textureReference &r = *const_cast<textureReference *>(reference.address);
     int device;
     if (const cudaError_t error = cudaGetDevice(&device))
         return error;
@@ -349,59 +362,32 @@ inline cudaError_t cudaUnbindTexture(const textureReference *reference) {
     return error;
 }
 
-inline cudaError_t cudaGetTextureAlignmentOffset(size_t *offset, const textureReference *reference) {
+inline cudaError_t cudaGetTextureAlignmentOffset(size_t *offset, legacy::Reference reference) {
     int device;
     if (const cudaError_t error = cudaGetDevice(&device))
         return error;
     std::lock_guard<std::mutex> lock(legacy::bindings().mutex);
-    const auto found = legacy::bindings().all.find({const_cast<textureReference *>(reference), device});
+    const auto found =
+        legacy::bindings().all.find({const_cast<textureReference *>(reference.address), device});
     if (found == legacy::bindings().all.end() || !found->second.object)
         return cudaErrorInvalidTextureBinding;
     *offset = found->second.offset;
     return cudaSuccess;
 }
 
-// `symbol` is the address of a texture reference here, and the texture reference itself in the next function.
-inline cudaError_t cudaGetTextureReference(const textureReference **reference,
-                                           const textureReference *symbol) {
-    *reference = symbol;
-    return symbol ? cudaSuccess : cudaErrorInvalidTexture;
-}
-inline cudaError_t cudaGetTextureReference(const textureReference **reference,
-                                           const textureReference &symbol) {
-    *reference = &symbol;
-    return cudaSuccess;
+inline cudaError_t cudaGetTextureReference(const textureReference **reference, legacy::Reference symbol) {
+    *reference = symbol.address;
+    return symbol.address ? cudaSuccess : cudaErrorInvalidTexture;
 }
 
-inline cudaError_t cudaBindTexture(size_t *offset, const textureReference &reference, const void *pointer,
-                                   const cudaChannelFormatDesc &desc, size_t bytes = UINT_MAX) {
-    return cudaBindTexture(offset, &reference, pointer, &desc, bytes);
-}
-inline cudaError_t cudaBindTexture(size_t *offset, const textureReference &reference, const void *pointer,
+inline cudaError_t cudaBindTexture(size_t *offset, legacy::Reference reference, const void *pointer,
                                    size_t bytes = UINT_MAX) {
-    return cudaBindTexture(offset, &reference, pointer, &reference.channelDesc, bytes);
+    return cudaBindTexture(offset, reference, pointer, reference.address->channelDesc, bytes);
 }
-inline cudaError_t cudaBindTexture2D(size_t *offset, const textureReference &reference, const void *pointer,
-                                     const cudaChannelFormatDesc &desc, size_t width, size_t height,
-                                     size_t pitch) {
-    return cudaBindTexture2D(offset, &reference, pointer, &desc, width, height, pitch);
-}
-inline cudaError_t cudaBindTexture2D(size_t *offset, const textureReference &reference, const void *pointer,
+inline cudaError_t cudaBindTexture2D(size_t *offset, legacy::Reference reference, const void *pointer,
                                      size_t width, size_t height, size_t pitch) {
-    return cudaBindTexture2D(offset, &reference, pointer, &reference.channelDesc, width, height, pitch);
-}
-inline cudaError_t cudaBindTextureToArray(const textureReference &reference, cudaArray_const_t array) {
-    return cudaBindTextureToArray(&reference, array);
-}
-inline cudaError_t cudaBindTextureToArray(const textureReference &reference, cudaArray_const_t array,
-                                          const cudaChannelFormatDesc &) {
-    return cudaBindTextureToArray(&reference, array);
-}
-inline cudaError_t cudaUnbindTexture(const textureReference &reference) {
-    return cudaUnbindTexture(&reference);
-}
-inline cudaError_t cudaGetTextureAlignmentOffset(size_t *offset, const textureReference &reference) {
-    return cudaGetTextureAlignmentOffset(offset, &reference);
+    return cudaBindTexture2D(offset, reference, pointer, reference.address->channelDesc, width, height,
+                             pitch);
 }
 
 // ---- fetches ----

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Arrays of one, two and three dimensions, with layers, cube faces and mipmaps, and their copies.
-#include "array.h"
 #include "operation.h"
 
 #include <algorithm>
@@ -152,10 +151,9 @@ cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &d) {
 template <class Known, class Array>
 static cudaError_t check(const char *call, const Known &known, const Array *array, const char *kind) {
     std::lock_guard lock(arrays().mutex);
-    if (known.count(const_cast<Array *>(array)))
-        return cudaSuccess;
-    return fail(cudaErrorInvalidResourceHandle, "%s: %p is not %s, or was freed already", call,
-                (const void *)array, kind);
+    FAIL_IF(!known.count(const_cast<Array *>(array)), cudaErrorInvalidResourceHandle,
+            "%p is not %s, or was freed already", (const void *)array, kind);
+    return cudaSuccess;
 }
 
 cudaError_t check_array(const char *call, const cudaArray *array) {

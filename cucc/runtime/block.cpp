@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The threads of one block: scheduling, barriers, and the diagnosis of barriers that not all
 // threads reach. See block.h.
-#include "block.h"
 #include "internal.h"
-#include "race.h"
 #include "trace.h"
 
 #include <algorithm>
@@ -11,10 +9,8 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <numeric>
 #include <sched.h>
-#include <string>
 
 __thread uint3 threadIdx; // of units that are linked with others (kernel.h)
 __thread uint3 blockIdx, blockDim, gridDim;
@@ -50,10 +46,6 @@ std::string coordinates(uint3 i) {
 
 std::string coordinates(uint64_t i, uint3 size) {
     return coordinates(index_in(i, size));
-}
-
-uint3 thread_index(unsigned t) {
-    return index_in(t, blockDim);
 }
 
 bool same_site(Site a, Site b) {
@@ -359,8 +351,7 @@ Switch meet_block(uint3 thread, BlockVote vote, bool predicate, Site site) {
 static void check_lane(const Warp &warp, unsigned t, Site site) {
     if (!same_site(site, warp.other_site))
         kernel_error("divergent barrier: lanes of one warp wait at %s and, thread %s, at %s",
-                     place(warp.other_site).c_str(), coordinates(thread_index(t)).c_str(),
-                     place(site).c_str());
+                     place(warp.other_site).c_str(), coordinates(t, blockDim).c_str(), place(site).c_str());
 }
 
 void Worker::arrive_elsewhere(unsigned t, Site site) {
@@ -453,13 +444,12 @@ namespace {
 // gaps.
 std::string name_threads(const std::vector<unsigned> &list) {
     if (list.size() == 1)
-        return "thread " + coordinates(thread_index(list[0]));
+        return "thread " + coordinates(list[0], blockDim);
     if (list.back() - list.front() + 1 == list.size())
-        return "threads " + coordinates(thread_index(list.front())) + " to " +
-               coordinates(thread_index(list.back()));
+        return "threads " + coordinates(list.front(), blockDim) + " to " + coordinates(list.back(), blockDim);
     std::string text = "threads";
     for (size_t i = 0; i < list.size() && i < 4; ++i)
-        text += " " + coordinates(thread_index(list[i]));
+        text += " " + coordinates(list[i], blockDim);
     return list.size() > 4 ? text + " …" : text;
 }
 

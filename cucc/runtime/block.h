@@ -163,15 +163,13 @@ void watch_faults();
 
 void call_without_arguments(const void *kernel); // wasm.cpp
 
-// The element i of a box of this size, and the index of a thread
+// The element i of a box of this size
 inline uint3 index_in(uint64_t i, uint3 size) {
     return {(unsigned)(i % size.x), (unsigned)(i / size.x % size.y), (unsigned)(i / size.x / size.y)};
 }
-uint3 thread_index(unsigned linear);
 // For messages: "(3,0,0)", that of element i of a box of this size, and "sum.cu:12"
 std::string coordinates(uint3 i);
 std::string coordinates(uint64_t i, uint3 size);
 bool same_site(Site a, Site b);
-const char *base_name(const char *path);
 
 } // namespace cuda_cpu

@@ -205,19 +205,16 @@ void forget_capture(cudaStream_t stream) {
 
 using namespace cuda_cpu;
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
-    BEGIN_LOCKED(stream);
-    return begin_capture(call, stream, nullptr, {}, mode);
-}
+SIMPLE_CALL(cudaStreamBeginCapture, (cudaStream_t stream, cudaStreamCaptureMode mode), BEGIN_LOCKED(stream),
+            begin_capture(call, stream, nullptr, {}, mode))
 
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
                                           const cudaGraphNode_t *dependencies, const cudaGraphEdgeData *,
                                           size_t count, cudaStreamCaptureMode mode) {
-    BEGIN_LOCKED(stream);
-    FIND_GRAPH(call, into, graph);
-    TRY(check_nodes(call, *into, dependencies, count));
-    return begin_capture(call, stream, into, std::vector<cudaGraphNode_t>(dependencies, dependencies + count),
-                         mode);
+    BEGIN_LOCKED(stream, graph);
+    TRY(check_nodes(call, *graph, dependencies, count));
+    return begin_capture(call, stream, graphs().graphs[graph],
+                         std::vector<cudaGraphNode_t>(dependencies, dependencies + count), mode);
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {

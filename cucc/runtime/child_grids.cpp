@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Dynamic parallelism: grids that kernels launch, and the copies and fills of kernels.
 #include "grid.h"
-#include "race.h"
 
 #include <algorithm>
-#include <iterator>
 #include <thread>
 
 namespace cuda_cpu {

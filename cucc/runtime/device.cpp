@@ -8,12 +8,9 @@
 #include "operation.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
-#include <string>
-#include <vector>
 
 namespace cuda_cpu {
 
@@ -162,10 +159,9 @@ cudaError_t no_device(const char *call) {
 }
 
 cudaError_t check_device(const char *call, int device) {
-    if (device >= 0 && device < device_count())
-        return cudaSuccess;
-    return fail(cudaErrorInvalidDevice, "%s: there is no device %d, only 0 to %d", call, device,
-                device_count() - 1);
+    FAIL_IF(device < 0 || device >= device_count(), cudaErrorInvalidDevice,
+            "there is no device %d, only 0 to %d", device, device_count() - 1);
+    return cudaSuccess;
 }
 
 } // namespace cuda_cpu
@@ -181,10 +177,7 @@ cudaError_t cudaGetDeviceCount(int *count) {
     return *count ? cudaSuccess : cudaErrorNoDevice;
 }
 
-cudaError_t cudaGetDevice(int *device) {
-    BEGIN_QUERY(device);
-    return store(device, current);
-}
+SIMPLE_CALL(cudaGetDevice, (int *device), BEGIN_QUERY(device), store(device, current))
 
 cudaError_t cudaSetDevice(int device) {
     BEGIN_QUERY(device);
@@ -275,15 +268,10 @@ cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache *config) {
-    BEGIN(config);
-    return store(config, (cudaFuncCache)state_of(current).cache.load());
-}
-
-cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config) {
-    BEGIN(config);
-    return store(config, cudaSharedMemBankSizeFourByte);
-}
+SIMPLE_CALL(cudaDeviceGetCacheConfig, (cudaFuncCache * config), BEGIN(config),
+            store(config, (cudaFuncCache)state_of(current).cache.load()))
+SIMPLE_CALL(cudaDeviceGetSharedMemConfig, (cudaSharedMemConfig * config), BEGIN(config),
+            store(config, cudaSharedMemBankSizeFourByte))
 
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
     BEGIN();
@@ -299,15 +287,8 @@ cudaError_t cudaSetValidDevices(int *list, int count) {
     return cudaSuccess;
 }
 
-cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
-    BEGIN_QUERY();
-    return check_device(call, device);
-}
-
-cudaError_t cudaCtxResetPersistingL2Cache() {
-    BEGIN();
-    return cudaSuccess;
-}
+SIMPLE_CALL(cudaInitDevice, (int device, unsigned, unsigned), BEGIN_QUERY(), check_device(call, device))
+SIMPLE_CALL(cudaCtxResetPersistingL2Cache, (), BEGIN(), cudaSuccess)
 
 static cudaError_t no_entry_point(const char *call, const char *symbol, void **function,
                                   cudaDriverEntryPointQueryResult *result) {
@@ -327,20 +308,10 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
     return no_entry_point(__func__, symbol, function, result);
 }
 
-cudaError_t cudaDriverGetVersion(int *version) {
-    MAY_FAIL(version);
-    return store(version, CUDART_VERSION);
-}
-
-cudaError_t cudaRuntimeGetVersion(int *version) {
-    MAY_FAIL(version);
-    return store(version, CUDART_VERSION);
-}
-
-cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
-    BEGIN_QUERY(can, device, peer);
-    return store(can, device != peer);
-}
+SIMPLE_CALL(cudaDriverGetVersion, (int *version), MAY_FAIL(version), store(version, CUDART_VERSION))
+SIMPLE_CALL(cudaRuntimeGetVersion, (int *version), MAY_FAIL(version), store(version, CUDART_VERSION))
+SIMPLE_CALL(cudaDeviceCanAccessPeer, (int *can, int device, int peer), BEGIN_QUERY(can, device, peer),
+            store(can, device != peer))
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     BEGIN();

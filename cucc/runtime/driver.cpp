@@ -10,7 +10,6 @@
 
 #include <dlfcn.h>
 #include <fstream>
-#include <iterator>
 #include <link.h>
 #include <set>
 #include <sys/mman.h>

@@ -7,12 +7,10 @@
 #include "printable.h"
 #include "cuda_cpu/math.h"
 
-#include <atomic>
 #include <cctype>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <cxxabi.h>
 #include <exception>
 #include <new>

@@ -9,11 +9,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <execinfo.h>
-#include <mutex>
 #include <ucontext.h>
 #include <unistd.h>
 

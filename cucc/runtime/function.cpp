@@ -5,10 +5,8 @@
 #include "internal.h"
 
 #include <algorithm>
-#include <cstring>
 #include <dlfcn.h>
 #include <link.h>
-#include <string>
 #include <unwind.h>
 
 namespace cuda_cpu {
@@ -157,15 +155,10 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
     }
 }
 
-cudaError_t cudaFuncSetCacheConfig(const void *kernel, cudaFuncCache) {
-    BEGIN();
-    return find_function(call, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
-}
-
-cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, cudaSharedMemConfig) {
-    BEGIN();
-    return find_function(call, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
-}
+SIMPLE_CALL(cudaFuncSetCacheConfig, (const void *kernel, cudaFuncCache), BEGIN(),
+            find_function(call, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction)
+SIMPLE_CALL(cudaFuncSetSharedMemConfig, (const void *kernel, cudaSharedMemConfig), BEGIN(),
+            find_function(call, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction)
 
 cudaError_t cudaFuncGetName(const char **name, const void *kernel) {
     BEGIN(name);

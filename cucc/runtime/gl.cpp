@@ -236,10 +236,9 @@ cudaError_t add(cudaGraphicsResource_t *resource, const Resource &made) {
 
 cudaError_t check_known(const char *call, Resource *r) {
     std::lock_guard lock(resources().mutex);
-    if (resources().known.count(r))
-        return cudaSuccess;
-    return fail(cudaErrorInvalidResourceHandle,
-                "%s: %p is not a graphics resource, or was unregistered already", call, (void *)r);
+    FAIL_IF(!resources().known.count(r), cudaErrorInvalidResourceHandle,
+            "%p is not a graphics resource, or was unregistered already", (void *)r);
+    return cudaSuccess;
 }
 
 cudaError_t check_mapped(const char *call, Resource *r) {
@@ -451,18 +450,13 @@ cudaError_t map_object(const char *call, void **pointer, GLuint buffer, cudaStre
     Resource *r;
     TRY(find_buffer(call, buffer, r));
     TRY(map_resources(call, 1, &r, stream));
-    size_t bytes;
-    return cudaGraphicsResourceGetMappedPointer(pointer, &bytes, r);
+    return cudaGraphicsResourceGetMappedPointer(pointer, nullptr, r);
 }
 
 cudaError_t unmap_object(const char *call, GLuint buffer, cudaStream_t stream) {
     Resource *r;
     TRY(find_buffer(call, buffer, r));
     return unmap_resources(call, 1, &r, stream);
-}
-
-bool one_access(unsigned flags) {
-    return !(flags & cudaGraphicsRegisterFlagsReadOnly && flags & cudaGraphicsRegisterFlagsWriteDiscard);
 }
 
 cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer,
@@ -494,7 +488,8 @@ cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuin
 cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
                                         unsigned flags) {
     BEGIN(resource);
-    FAIL_IF(flags > 15 || !one_access(flags), cudaErrorInvalidValue,
+    constexpr unsigned one_access = cudaGraphicsRegisterFlagsReadOnly | cudaGraphicsRegisterFlagsWriteDiscard;
+    FAIL_IF(flags > 15 || (flags & one_access) == one_access, cudaErrorInvalidValue,
             "0x%x is not a valid combination of flags", flags);
     FAIL_IF(target == GL_TEXTURE_3D || target == GL_TEXTURE_2D_ARRAY || target == GL_TEXTURE_CUBE_MAP ||
                 target == GL_RENDERBUFFER,

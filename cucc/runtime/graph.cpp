@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <unistd.h>
 
@@ -14,12 +13,15 @@ Graphs &graphs() {
     return only<Graphs>();
 }
 
-std::shared_ptr<CUgraph_st> find_graph(const char *call, cudaGraph_t graph) {
-    const auto found = graphs().graphs.find(graph);
-    if (found != graphs().graphs.end())
-        return found->second;
-    no_such(call, cudaErrorInvalidValue, "a graph", graph);
-    return nullptr;
+cudaError_t check_argument(const char *call, const char *, cudaGraph_t graph) {
+    return graphs().graphs.count(graph) ? cudaSuccess
+                                        : no_such(call, cudaErrorInvalidValue, "a graph", graph);
+}
+
+cudaError_t check_argument(const char *call, const char *, cudaGraphExec_t executable) {
+    return graphs().executables.count(executable)
+               ? cudaSuccess
+               : no_such(call, cudaErrorInvalidValue, "an executable graph", executable);
 }
 
 cudaError_t check_argument(const char *call, const char *, cudaGraphNode_t node) {
@@ -106,9 +108,9 @@ cudaError_t list_nodes(const char *call, cudaGraph_t graph, cudaGraphNode_t *nod
                        bool roots) {
     FAIL_IF(!count, cudaErrorInvalidValue, "count is NULL");
     LOCK();
-    FIND_GRAPH(call, found, graph);
+    TRY(check_argument(call, "graph", graph));
     std::vector<cudaGraphNode_t> list;
-    for (const auto &node : found->nodes)
+    for (const auto &node : graph->nodes)
         if (!roots || node->before.empty())
             list.push_back(node.get());
     return give(list, nodes, count);
@@ -119,10 +121,10 @@ cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNod
                          const cudaGraphNode_t *to, size_t count, bool add) {
     BEGIN_IN();
     LOCK();
-    FIND_GRAPH(call, found, graph);
+    TRY(check_argument(call, "graph", graph));
     for (size_t i = 0; i < count; ++i) {
-        TRY(check_nodes(call, *found, from + i, 1));
-        TRY(check_nodes(call, *found, to + i, 1));
+        TRY(check_nodes(call, *graph, from + i, 1));
+        TRY(check_nodes(call, *graph, to + i, 1));
     }
     for (size_t i = 0; i < count; ++i) {
         std::vector<cudaGraphNode_t> &before = to[i]->before;
@@ -173,17 +175,13 @@ cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-    BEGIN_LOCKED();
-    FIND_GRAPH(call, found, graph);
-    graphs().graphs.erase(graph);
+    BEGIN_LOCKED(graph);
+    graphs().graphs.extract(graph); // destroyed when it is no longer in the map, which it may change
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {
-    BEGIN_LOCKED(copy);
-    FIND_GRAPH(call, found, graph);
-    return store(copy, enter(clone(*found)));
-}
+SIMPLE_CALL(cudaGraphClone, (cudaGraph_t * copy, cudaGraph_t graph), BEGIN_LOCKED(copy, graph),
+            store(copy, enter(clone(*graph))))
 
 cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostFn_t destroy,
                                  unsigned references, unsigned flags) {
@@ -213,48 +211,38 @@ cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
 
 cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count,
                                       unsigned flags) {
-    BEGIN_LOCKED();
-    FIND_GRAPH(call, found, graph);
-    TRY(check_argument(call, "object", object));
+    BEGIN_LOCKED(graph, object);
     FAIL_IF(count == 0 || flags & ~(unsigned)cudaGraphUserObjectMove, cudaErrorInvalidValue,
             "the number of references is %u, must be at least 1; the flags are 0x%x, must be 0 "
             "or cudaGraphUserObjectMove",
             count, flags);
-    found->objects.counts[object] += count;
+    graph->objects.counts[object] += count;
     if (!(flags & cudaGraphUserObjectMove)) // with the flag, the graph takes over the caller's references
         object->references += count;
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count) {
-    BEGIN_LOCKED();
-    FIND_GRAPH(call, found, graph);
-    TRY(check_argument(call, "object", object));
-    const auto held = found->objects.counts.find(object);
-    FAIL_IF(held == found->objects.counts.end() || count == 0 || count > held->second, cudaErrorInvalidValue,
+    BEGIN_LOCKED(graph, object);
+    const auto held = graph->objects.counts.find(object);
+    FAIL_IF(held == graph->objects.counts.end() || count == 0 || count > held->second, cudaErrorInvalidValue,
             "the graph does not have %u references to the object", count);
     if ((held->second -= count) == 0)
-        found->objects.counts.erase(held);
+        graph->objects.counts.erase(held);
     release_object(object, count);
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
-    BEGIN();
-    return list_nodes(call, graph, nodes, count, false);
-}
-
-cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
-    BEGIN();
-    return list_nodes(call, graph, nodes, count, true);
-}
+SIMPLE_CALL(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count), BEGIN(),
+            list_nodes(call, graph, nodes, count, false))
+SIMPLE_CALL(cudaGraphGetRootNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count), BEGIN(),
+            list_nodes(call, graph, nodes, count, true))
 
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
                               cudaGraphEdgeData *edges, size_t *count) {
-    BEGIN_LOCKED(count);
-    FIND_GRAPH(call, found, graph);
+    BEGIN_LOCKED(count, graph);
     std::vector<cudaGraphNode_t> sources, targets;
-    for (const auto &node : found->nodes)
+    for (const auto &node : graph->nodes)
         for (const cudaGraphNode_t before : node->before) {
             sources.push_back(before);
             targets.push_back(node.get());
@@ -289,20 +277,16 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
 }
 
 cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *found, cudaGraphNode_t original, cudaGraph_t copy) {
-    BEGIN_LOCKED(found);
-    FIND_GRAPH(call, graph, copy);
-    for (const auto &node : graph->nodes)
-        if (node->original == original) {
+    BEGIN_LOCKED(found, copy);
+    for (const auto &node : copy->nodes)
+        if (node->original == original)
             return store(found, node.get());
-        }
     return fail(cudaErrorInvalidValue, "%s: the graph has no clone of the node", call);
 }
 
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *before,
-                                         cudaGraphEdgeData *edges, size_t *count) {
-    BEGIN_LOCKED(count, node);
-    return give(node->before, before, count, edges);
-}
+SIMPLE_CALL(cudaGraphNodeGetDependencies,
+            (cudaGraphNode_t node, cudaGraphNode_t *before, cudaGraphEdgeData *edges, size_t *count),
+            BEGIN_LOCKED(count, node), give(node->before, before, count, edges))
 
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *after,
                                            cudaGraphEdgeData *edges, size_t *count) {
@@ -315,13 +299,12 @@ cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t
 }
 
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned) {
-    BEGIN_LOCKED(path);
-    FIND_GRAPH(call, found, graph);
+    BEGIN_LOCKED(path, graph);
     std::ofstream file(path);
     FAIL_IF(!file, cudaErrorOperatingSystem, "cannot write %s: %s", path, strerror(errno));
     file << "digraph cuda_graph {\n";
     std::map<cudaGraphNode_t, size_t> number;
-    for (const auto &node : found->nodes) {
+    for (const auto &node : graph->nodes) {
         const size_t n = number.size();
         number[node.get()] = n;
         const StoredLaunch *const launch = std::get_if<StoredLaunch>(&node->operation.what);
@@ -329,7 +312,7 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
         file << "    n" << n << " [label=\"" << n << ":" << kind << (launch ? " " : "")
              << (launch ? launch->kernel.name : "") << "\"];\n";
     }
-    for (const auto &node : found->nodes)
+    for (const auto &node : graph->nodes)
         for (const cudaGraphNode_t before : node->before)
             file << "    n" << number[before] << " -> n" << number[node.get()] << ";\n";
     file << "}\n";

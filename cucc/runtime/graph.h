@@ -11,7 +11,6 @@
 #include "operation.h"
 
 #include <map>
-#include <mutex>
 #include <set>
 
 struct CUgraphNode_st {
@@ -93,16 +92,8 @@ Graphs &graphs();
     LOCK();                                                                                                  \
     BEGIN(__VA_ARGS__)
 
-// In a call of the program: finds the graph of a handle, or returns from the call.
-#define FIND_GRAPH(call, found, graph)                                                                       \
-    const auto found = find_graph(call, graph);                                                              \
-    if (!found)                                                                                              \
-    return cudaErrorInvalidValue
-
 // ---- graph.cpp; all of these need the lock ----
 
-// Finds the graph of a handle. Fails and returns null if there is none.
-std::shared_ptr<CUgraph_st> find_graph(const char *call, cudaGraph_t graph);
 cudaGraph_t enter(std::shared_ptr<CUgraph_st> graph); // makes the graph known by its handle
 // Copies a graph. Each node of the copy refers to its original.
 std::shared_ptr<CUgraph_st> clone(const CUgraph_st &graph);

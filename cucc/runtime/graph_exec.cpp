@@ -9,24 +9,16 @@ namespace cuda_cpu {
 
 namespace {
 
-std::shared_ptr<CUgraphExec_st> find_executable(const char *call, cudaGraphExec_t executable) {
-    const auto found = graphs().executables.find(executable);
-    if (found != graphs().executables.end())
-        return found->second;
-    no_such(call, cudaErrorInvalidValue, "an executable graph", executable);
-    return nullptr;
-}
-
 cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph_t graph,
                         unsigned long long flags) {
     BEGIN_IN(executable);
     LOCK();
-    FIND_GRAPH(call, found, graph);
+    TRY(check_argument(call, "graph", graph));
     FAIL_IF(flags & ~15ull, cudaErrorInvalidValue, "0x%llx is not a valid combination of flags", flags);
     FAIL_IF(flags & cudaGraphInstantiateFlagDeviceLaunch, cudaErrorNotSupported,
             "kernels cannot launch graphs here");
     const auto made = std::make_shared<CUgraphExec_st>();
-    made->run = order(*found);
+    made->run = order(*graph);
     made->flags = flags;
     FAIL_IF(!made->run, cudaErrorInvalidValue, "the dependencies of the graph form a cycle");
     *executable = made.get();
@@ -73,12 +65,11 @@ std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
 }
 
 Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node) {
-    const auto found = find_executable(call, executable);
-    if (!found)
+    if (check_argument(call, "executable", executable))
         return nullptr;
-    if (found->run.use_count() > 1) // a deferred launch keeps the old operations, so it needs a copy
-        found->run = std::make_shared<GraphRun>(*found->run);
-    for (Step &step : found->run->steps)
+    if (executable->run.use_count() > 1) // a deferred launch keeps the old operations, so it needs a copy
+        executable->run = std::make_shared<GraphRun>(*executable->run);
+    for (Step &step : executable->run->steps)
         if (step.origin == node)
             return &step;
     fail(cudaErrorInvalidValue, "%s: %p is not a node of the graph that was instantiated", call,
@@ -117,28 +108,18 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGrap
     return error;
 }
 
-cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long *flags) {
-    BEGIN_LOCKED(flags);
-    const auto found = find_executable(call, executable);
-    if (found)
-        *flags = found->flags;
-    return found ? cudaSuccess : cudaErrorInvalidValue;
-}
-
-cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
-    BEGIN_LOCKED(stream);
-    return find_executable(call, executable) ? cudaSuccess : cudaErrorInvalidValue;
-}
+SIMPLE_CALL(cudaGraphExecGetFlags, (cudaGraphExec_t executable, unsigned long long *flags),
+            BEGIN_LOCKED(flags, executable), store(flags, executable->flags))
+SIMPLE_CALL(cudaGraphUpload, (cudaGraphExec_t executable, cudaStream_t stream),
+            BEGIN_LOCKED(stream, executable), cudaSuccess)
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     BEGIN(stream);
     std::shared_ptr<const GraphRun> run;
     {
         LOCK();
-        const auto found = find_executable(call, executable);
-        if (!found)
-            return cudaErrorInvalidValue;
-        run = found->run;
+        TRY(check_argument(call, "executable", executable));
+        run = executable->run;
     }
     if (at_once())
         return run_graph(*run);
@@ -151,30 +132,28 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     BEGIN();
     TRY(refuse_unsafe(call));
     LOCK();
-    const auto found = find_executable(call, executable);
-    graphs().executables.erase(executable);
-    return found ? cudaSuccess : cudaErrorInvalidValue;
+    TRY(check_argument(call, "executable", executable));
+    graphs().executables.extract(executable);
+    return cudaSuccess;
 }
 
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo *info) {
     BEGIN_LOCKED(info);
     *info = {cudaGraphExecUpdateError, nullptr, nullptr};
-    const auto target = find_executable(call, executable);
-    const auto source = target ? find_graph(call, graph) : nullptr;
-    if (!source)
-        return cudaErrorInvalidValue;
-    const auto run = order(*source);
+    TRY(check_argument(call, "executable", executable));
+    TRY(check_argument(call, "graph", graph));
+    const auto run = order(*graph);
     const auto refuse = [&](cudaGraphExecUpdateResult result, cudaGraphNode_t node, const char *why) {
         *info = {result, node, nullptr};
         return fail(cudaErrorGraphExecUpdateFailure, "%s: %s", call, why);
     };
-    if (!run || run->steps.size() != target->run->steps.size())
+    if (!run || run->steps.size() != executable->run->steps.size())
         return refuse(cudaGraphExecUpdateErrorTopologyChanged, nullptr,
                       "the graph has another number of nodes than the one that was instantiated");
     for (size_t i = 0; i < run->steps.size(); ++i) {
         Step &fresh = run->steps[i];
-        const Step &old = target->run->steps[i];
+        const Step &old = executable->run->steps[i];
         if (fresh.before != old.before)
             return refuse(cudaGraphExecUpdateErrorTopologyChanged, fresh.origin,
                           "a node has other dependencies than in the graph that was instantiated");
@@ -184,7 +163,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
         fresh.origin = old.origin;
         fresh.enabled = old.enabled;
     }
-    target->run = run;
+    executable->run = run;
     *info = {cudaGraphExecUpdateSuccess, nullptr, nullptr};
     return cudaSuccess;
 }

@@ -42,10 +42,7 @@ cudaError_t allocate_captured(const char *call, void **pointer, size_t bytes, cu
 
 using namespace cuda_cpu;
 
-cudaError_t cudaDeviceGraphMemTrim(int device) {
-    BEGIN();
-    return check_device(call, device);
-}
+SIMPLE_CALL(cudaDeviceGraphMemTrim, (int device), BEGIN(), check_device(call, device))
 
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void *value) {
     BEGIN(value, device);

@@ -34,22 +34,18 @@ template <class T> T *part(const char *call, Operation &o) {
     return found;
 }
 
-template <class T> T *part(const char *call, cudaGraphNode_t node) {
-    return check_argument(call, "node", node) ? nullptr : part<T>(call, node->operation);
-}
-
 // Common part of every cudaGraphAdd…Node call. `set` makes the operation from the call's other arguments.
 template <class Set, class... A>
 cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                      size_t count, Set set, A... a) {
     BEGIN_IN(node);
     LOCK();
-    FIND_GRAPH(call, into, graph);
-    TRY(check_nodes(call, *into, after, count));
+    TRY(check_argument(call, "graph", graph));
+    TRY(check_nodes(call, *graph, after, count));
     Operation operation = {call, {}, current_device()};
     TRY(set(call, operation, a...));
     return store(node,
-                 new_node(*into, std::move(operation), std::vector<cudaGraphNode_t>(after, after + count)));
+                 new_node(*graph, std::move(operation), std::vector<cudaGraphNode_t>(after, after + count)));
 }
 
 // Sets the operation of a node, or of the step of an executable graph that was made from the node.
@@ -75,10 +71,9 @@ cudaError_t get_node(const char *call, cudaGraphNode_t node, Result *result, Get
     BEGIN_IN();
     FAIL_IF(!result, cudaErrorInvalidValue, "the second argument is NULL");
     LOCK();
-    const T *const found = part<T>(call, node);
-    if (!found)
-        return cudaErrorInvalidValue;
-    return store(result, get(*found));
+    TRY(check_argument(call, "node", node));
+    const T *const found = part<T>(call, node->operation);
+    return found ? store(result, get(*found)) : cudaErrorInvalidValue;
 }
 
 // Each of these makes an operation from the parameters that a program passes. An operation that has a type
@@ -153,8 +148,8 @@ cudaError_t set_host(const char *call, Operation &o, const cudaHostNodeParams *p
 }
 
 cudaError_t set_child(const char *call, Operation &o, cudaGraph_t child) {
-    FIND_GRAPH(call, found, child);
-    auto copy = clone(*found);
+    TRY(check_argument(call, "graph", child));
+    auto copy = clone(*child);
     enter(copy); // so that the program may change it (cudaGraphChildGraphNodeGetGraph)
     return put(call, o, Subgraph{copy, nullptr});
 }
@@ -277,10 +272,8 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cud
     return add_node(__func__, ADD_ARGUMENTS, set_any, params);
 }
 
-cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type) {
-    BEGIN_LOCKED(type, node);
-    return store(type, type_of(node->operation));
-}
+SIMPLE_CALL(cudaGraphNodeGetType, (cudaGraphNode_t node, cudaGraphNodeType *type), BEGIN_LOCKED(type, node),
+            store(type, type_of(node->operation)))
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams *params) {
     return get_node<StoredLaunch>(__func__, node, params, [node](const StoredLaunch &launch) {
@@ -323,33 +316,19 @@ cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_
     return error ? error : cudaGraphKernelNodeSetAttribute(to, cudaLaunchAttributeCooperative, &value);
 }
 
-cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms *params) {
-    return get_node<Transfer>(__func__, node, params, params_of);
-}
-
-cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams *params) {
-    return get_node<Fill>(__func__, node, params, [](const Fill &f) {
-        return cudaMemsetParams{f.to.pointer, f.to.pitch, f.value, f.element, f.width / f.element, f.rows};
-    });
-}
-
-cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams *params) {
-    return get_node<HostCall>(__func__, node, params, [](const HostCall &h) {
-        return cudaHostNodeParams{h.function, h.data};
-    });
-}
-
-cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph) {
-    return get_node<Subgraph>(__func__, node, graph, [](const Subgraph &s) { return s.graph.get(); });
-}
-
-cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
-    return get_node<RecordEvent>(__func__, node, event, [](const RecordEvent &r) { return r.event; });
-}
-
-cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
-    return get_node<WaitEvent>(__func__, node, event, [](const WaitEvent &w) { return w.event; });
-}
+// The other kinds: the type of the operation, what is returned, and its value from the operation `o`
+#define GET(Kind, Value, Type, T, ...)                                                                       \
+    cudaError_t cudaGraph##Kind##NodeGet##Value(cudaGraphNode_t node, T *value) {                            \
+        return get_node<Type>(__func__, node, value, [](const Type &o) { return T{__VA_ARGS__}; });          \
+    }
+GET(Memcpy, Params, Transfer, cudaMemcpy3DParms, params_of(o))
+GET(Memset, Params, Fill, cudaMemsetParams, o.to.pointer, o.to.pitch, o.value, o.element, o.width / o.element,
+    o.rows)
+GET(Host, Params, HostCall, cudaHostNodeParams, o.function, o.data)
+GET(ChildGraph, Graph, Subgraph, cudaGraph_t, o.graph.get())
+GET(EventRecord, Event, RecordEvent, cudaEvent_t, o.event)
+GET(EventWait, Event, WaitEvent, cudaEvent_t, o.event)
+#undef GET
 
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams *params) {
     return get_node<Allocate>(__func__, node, params, [node](const Allocate &a) {
@@ -372,11 +351,11 @@ cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams *pa
 
 cudaError_t cudaGraphExecChildGraphNodeSetParams(CUDA_CPU_EXEC_NODE, cudaGraph_t child) {
     return set_step(__func__, executable, node, [&](const char *call, Operation &o) {
-        const auto found = find_graph(call, child);
-        Subgraph *const old = found ? part<Subgraph>(call, o) : nullptr;
+        TRY(check_argument(call, "graph", child));
+        Subgraph *const old = part<Subgraph>(call, o);
         if (!old)
             return cudaErrorInvalidValue;
-        const auto run = order(*found);
+        const auto run = order(*child);
         FAIL_IF(!run || run->steps.size() != old->run->steps.size(), cudaErrorInvalidValue,
                 "the dependencies of the graph form a cycle, or it has another number of nodes "
                 "than the graph that it replaces (%zu)",

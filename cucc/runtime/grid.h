@@ -3,18 +3,11 @@
  * A grid that runs: what launch.cpp, workers.cpp, child_grids.cpp and waiting.cpp share.
  */
 #pragma once
-#include "block.h"
 #include "operation.h"
 #include "trace.h"
 
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <memory>
-#include <mutex>
 #include <numeric>
 #include <random>
-#include <vector>
 
 namespace cuda_cpu {
 

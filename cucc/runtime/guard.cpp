@@ -10,13 +10,10 @@
 #include "block.h"
 #include "internal.h"
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
-#include <mutex>
 #include <sys/mman.h>
 
 namespace cuda_cpu {

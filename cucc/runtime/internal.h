@@ -87,9 +87,8 @@ cudaError_t check_device(const char *call, int device);
 cudaError_t check_pool(const char *call, cudaMemPool_t pool, int *device = nullptr);
 cudaError_t check_stream(const char *call, cudaStream_t stream, int *device = nullptr);
 
-// Fails if an argument of a call is a null pointer, or a stream, memory pool, device, node of a
-// graph or user object that does not exist.
-// `names` begins with its name.
+// Fails if an argument of a call is a null pointer, or a stream, memory pool, device, graph, executable
+// graph, node of a graph or user object that does not exist. `names` begins with its name.
 inline cudaError_t check_argument(const char *call, const char *, cudaStream_t stream) {
     return check_stream(call, stream);
 }
@@ -99,8 +98,10 @@ inline cudaError_t check_argument(const char *call, const char *, cudaMemPool_t 
 inline cudaError_t check_argument(const char *call, const char *, int device) {
     return check_device(call, device);
 }
-cudaError_t check_argument(const char *call, const char *, cudaGraphNode_t node);    // graph.cpp
-cudaError_t check_argument(const char *call, const char *, cudaUserObject_t object); // graph.cpp
+cudaError_t check_argument(const char *call, const char *, cudaGraph_t graph);          // graph.cpp
+cudaError_t check_argument(const char *call, const char *, cudaGraphExec_t executable); // graph.cpp
+cudaError_t check_argument(const char *call, const char *, cudaGraphNode_t node);       // graph.cpp
+cudaError_t check_argument(const char *call, const char *, cudaUserObject_t object);    // graph.cpp
 template <class T> cudaError_t check_argument(const char *call, const char *names, T *pointer) {
     return pointer ? cudaSuccess
                    : fail(cudaErrorInvalidValue, "%s: %.*s is NULL", call, (int)strcspn(names, ","), names);
@@ -145,6 +146,13 @@ cudaError_t begin_with(cudaError_t begin(const char *), const char *call, const 
         if (condition)                                                                                       \
             return ::cuda_cpu::fail(error, "%s: " format, call, ##__VA_ARGS__);                              \
     } while (0)
+
+// A call that makes these checks, one of the above, and returns one expression
+#define SIMPLE_CALL(name, parameters, checks, ...)                                                           \
+    cudaError_t name parameters {                                                                            \
+        checks;                                                                                              \
+        return __VA_ARGS__;                                                                                  \
+    }
 
 // Stores a result, unless the program passed a null pointer because it does not need it. Returns cudaSuccess.
 template <class T, class Value> cudaError_t store(T *to, Value value) {

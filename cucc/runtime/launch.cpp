@@ -4,7 +4,6 @@
  * except in programs whose kernels can poll: see "Asynchronous launches" in operation.h.
  */
 #include "grid.h"
-#include "race.h"
 
 #include <algorithm>
 #include <assert.h>

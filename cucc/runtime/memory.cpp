@@ -11,10 +11,8 @@ namespace cuda_cpu {
 
 __thread Site call_site;
 
-cudaError_t cudaMalloc(void **pointer, size_t bytes) {
-    BEGIN(pointer);
-    return allocate(call, pointer, bytes, MemoryKind::device, 0);
-}
+SIMPLE_CALL(cudaMalloc, (void **pointer, size_t bytes), BEGIN(pointer),
+            allocate(call, pointer, bytes, MemoryKind::device, 0))
 
 // Common part of cudaMallocAsync and the like. A null `pool` stands for the device's current pool.
 static cudaError_t malloc_from(cudaMemPool_t pool, void **pointer, size_t bytes) {

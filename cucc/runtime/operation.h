@@ -7,11 +7,8 @@
 #include "array.h"
 #include "block.h"
 
-#include <atomic>
-#include <functional>
 #include <memory>
 #include <variant>
-#include <vector>
 
 namespace cuda_cpu {
 

@@ -4,12 +4,11 @@
 #include "cuda_cpu/math.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <set>
-#include <string>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -73,17 +72,13 @@ int last_level_cache() {
 
 // The rate of clock64() in ticks per millisecond, measured over 10 ms.
 int ticks_per_millisecond() {
-    const auto now = [] {
-        timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return t.tv_sec * 1000000000ll + t.tv_nsec;
-    };
-    const long long start = now(), start_ticks = clock64();
-    long long end;
+    const auto start = std::chrono::steady_clock::now();
+    const long long start_ticks = clock64();
+    std::chrono::duration<double, std::milli> time;
     do
-        end = now();
-    while (end - start < 10000000);
-    return (int)((clock64() - start_ticks) * 1000000 / (end - start));
+        time = std::chrono::steady_clock::now() - start;
+    while (time.count() < 10);
+    return (int)((double)(clock64() - start_ticks) / time.count());
 }
 
 // Measured on first use, because it takes 10 ms.
@@ -235,10 +230,8 @@ cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
     return cudaSuccess;
 }
 
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
-    BEGIN_QUERY(properties, device);
-    return store(properties, cuda_cpu::properties(device));
-}
+SIMPLE_CALL(cudaGetDeviceProperties, (cudaDeviceProp * properties, int device),
+            BEGIN_QUERY(properties, device), store(properties, cuda_cpu::properties(device)))
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
     BEGIN_QUERY(value, device);

@@ -253,7 +253,7 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
                     block = &threads();
                     me.block = block->block;
                     me.epoch = block->epoch;
-                    me.thread = (uint16_t)(this_thread() & 1023);
+                    me.thread = (uint16_t)(thread_rank() & 1023);
                     me.clock = (uint16_t)block->lane_clock(me.thread);
                 } else if (copies) {
                     me.block = a_copy;

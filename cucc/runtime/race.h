@@ -8,9 +8,6 @@
 #pragma once
 #include "block.h"
 
-#include <string>
-#include <vector>
-
 namespace cuda_cpu {
 
 // The source lines of these instructions, such as "sum.cu:12". The addresses are relative to the program's

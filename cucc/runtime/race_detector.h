@@ -8,11 +8,7 @@
 #include "operation.h"
 #include "race.h"
 
-#include <atomic>
-#include <cstring>
 #include <map>
-#include <mutex>
-#include <vector>
 
 extern "C" char __executable_start[]; // defined by the linker
 
@@ -128,10 +124,6 @@ inline Threads &threads() {
     if (mine->number != block_number)
         mine->begin();
     return *mine;
-}
-
-inline unsigned this_thread() {
-    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
 
 // ---- fences with atomics (race_order.cpp) ----

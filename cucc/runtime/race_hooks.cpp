@@ -45,7 +45,7 @@ static void volatile_access(void *p, size_t bytes, bool write, const void *calle
         return;
     }
     acquire((uintptr_t)p);
-    threads().polled[this_thread()] = (uintptr_t)p; // the caller reads after this call; see fence()
+    threads().polled[thread_rank()] = (uintptr_t)p; // the caller reads after this call; see fence()
     threads().talks = true;
 }
 

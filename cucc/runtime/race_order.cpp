@@ -128,7 +128,7 @@ void acquire(uintptr_t variable, Threads &b, unsigned t) {
 
 void release(uintptr_t variable) {
     Threads &b = threads();
-    const unsigned t = this_thread();
+    const unsigned t = thread_rank();
     const uint32_t fenced = std::max(b.fence[t], b.fenced);
     if (!fenced)
         return;
@@ -145,14 +145,14 @@ void release(uintptr_t variable) {
 }
 
 void acquire(uintptr_t variable) {
-    acquire(variable, threads(), this_thread());
+    acquire(variable, threads(), thread_rank());
 }
 
 void fence() {
     if (!self || !self->kernel)
         return;
     Threads &b = threads();
-    const unsigned t = this_thread();
+    const unsigned t = thread_rank();
     b.talks = true;
     b.fence[t] = tick();
     if (b.polled[t]) // a volatile read followed by a fence acts as an acquire

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -144,9 +143,8 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
     flags &= ~memory_of_stream;
     const int device = current_device();
     const bool on_device = kind != MemoryKind::pinned;
-    if (bytes == 0) {
+    if (bytes == 0)
         return store(pointer, nullptr);
-    }
     Registry &r = registry();
     const size_t total = properties(device).totalGlobalMem;
     // Writing to more memory than is available would kill the process, so a large request is checked first.

@@ -7,7 +7,6 @@
 #include <deque>
 #include <map>
 #include <shared_mutex>
-#include <string>
 
 namespace cuda_cpu {
 

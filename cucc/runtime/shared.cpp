@@ -7,12 +7,10 @@
  * a read before the first write shows. Under AddressSanitizer the rest of the arena is
  * poisoned.
  */
-#include "block.h"
 #include "internal.h"
 #include "race.h"
 
 #include <algorithm>
-#include <cstring>
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>

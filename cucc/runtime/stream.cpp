@@ -9,9 +9,9 @@
 #include "operation.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <shared_mutex>
-#include <time.h>
 
 namespace cuda_cpu {
 
@@ -27,7 +27,7 @@ struct Event {
     int device;
     unsigned flags;
     bool recorded;
-    int64_t nanoseconds;
+    std::chrono::steady_clock::time_point time;
     WorkPointer work;   // only for deferred work: the work that records the event
     CapturePoint point; // only in a captured stream: where the event was recorded
 };
@@ -98,12 +98,6 @@ cudaError_t find(const char *call, cudaEvent_t event, Event &found) {
                : no_such(call, cudaErrorInvalidResourceHandle, "an event", event);
 }
 
-int64_t now() {
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
-}
-
 } // namespace
 
 size_t live_streams() {
@@ -123,11 +117,9 @@ cudaError_t check_stream(const char *call, cudaStream_t stream, int *device) {
 cudaError_t check_stream_here(const char *call, cudaStream_t stream) {
     int device;
     TRY(check_stream(call, stream, &device));
-    if (device == current_device())
-        return cudaSuccess;
-    return fail(cudaErrorInvalidResourceHandle,
-                "%s: the stream belongs to device %d, the current device is %d", call, device,
-                current_device());
+    FAIL_IF(device != current_device(), cudaErrorInvalidResourceHandle,
+            "the stream belongs to device %d, the current device is %d", device, current_device());
+    return cudaSuccess;
 }
 
 StreamIdentity identity(cudaStream_t stream) {
@@ -146,7 +138,7 @@ StreamIdentity identity(cudaStream_t stream) {
 void record_event(cudaEvent_t event) {
     events().with(event, [](Event &e) {
         e.recorded = true;
-        e.nanoseconds = now();
+        e.time = std::chrono::steady_clock::now();
         e.point = {};
     });
 }
@@ -200,17 +192,13 @@ GET(Flags, unsigned, flags)
 GET(Device, int, device)
 #undef GET
 
-cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
-    BEGIN(id, stream);
-    return store(id, stream ? (uintptr_t)stream : (uintptr_t)cudaStreamLegacy);
-}
+SIMPLE_CALL(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), BEGIN(id, stream),
+            store(id, stream ? (uintptr_t)stream : (uintptr_t)cudaStreamLegacy))
 
 // Attributes are hints for caches and scheduling. Only the priority can be read back.
-cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID,
-                                   const cudaLaunchAttributeValue *value) {
-    BEGIN(value);
-    return check_stream(call, stream);
-}
+SIMPLE_CALL(cudaStreamSetAttribute,
+            (cudaStream_t stream, cudaLaunchAttributeID, const cudaLaunchAttributeValue *value), BEGIN(value),
+            check_stream(call, stream))
 
 cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
                                    cudaLaunchAttributeValue *value) {
@@ -223,10 +211,8 @@ cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID at
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
-    BEGIN(to);
-    return check_stream(call, from);
-}
+SIMPLE_CALL(cudaStreamCopyAttributes, (cudaStream_t to, cudaStream_t from), BEGIN(to),
+            check_stream(call, from))
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     BEGIN();
@@ -304,7 +290,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
             "cudaEventInterprocess needs cudaEventDisableTiming");
     FAIL_IF(flags & cudaEventInterprocess, cudaErrorNotSupported,
             "events shared between processes are not supported");
-    *event = events().add({current_device(), flags, false, 0, nullptr, {}});
+    *event = events().add({current_device(), flags, false, {}, nullptr, {}});
     return cudaSuccess;
 }
 
@@ -382,11 +368,9 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
     else if (a.device != b.device)
         why = "the events belong to different devices";
     FAIL_IF(why, cudaErrorInvalidResourceHandle, "%s", why);
-    return store(milliseconds, (float)((double)(b.nanoseconds - a.nanoseconds) / 1e6));
+    return store(milliseconds, (float)std::chrono::duration<double, std::milli>(b.time - a.time).count());
 }
 
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    BEGIN();
-    return events().remove(event) ? cudaSuccess
-                                  : no_such(call, cudaErrorInvalidResourceHandle, "an event", event);
-}
+SIMPLE_CALL(cudaEventDestroy, (cudaEvent_t event), BEGIN(),
+            events().remove(event) ? cudaSuccess
+                                   : no_such(call, cudaErrorInvalidResourceHandle, "an event", event))

@@ -13,10 +13,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
-#include <iterator>
 #include <link.h>
-#include <memory>
-#include <vector>
 
 // The linker defines these symbols at both ends of a section. They are weak, so they are null in a program
 // without such variables. They are not const: load() writes to the section, and the compiler may assume that
@@ -33,11 +30,9 @@ SECTION(cuda_managed)
 
 namespace cuda_cpu {
 
-namespace {
-
 // All sections, and the memory that per_device_variable() has added. Constructors of the program's variables
 // may add memory before this file's variables are initialised, so the list is made at the first call.
-std::vector<SymbolSection> &all_sections() {
+std::vector<SymbolSection> &symbol_sections() {
     static auto &all = *new std::vector<SymbolSection>{
         {__start_cuda_device, __stop_cuda_device, true, false, true},
         {__start_cuda_device_ro, __stop_cuda_device_ro, false, false, false},
@@ -47,6 +42,8 @@ std::vector<SymbolSection> &all_sections() {
     };
     return all;
 }
+
+namespace {
 
 size_t size_of(const SymbolSection &s) {
     return (size_t)(s.end - s.begin);
@@ -73,7 +70,7 @@ using Image = std::unique_ptr<char[]>; // a copy of all sections whose values di
 
 size_t image_size() {
     size_t bytes = 0;
-    for (const SymbolSection &s : all_sections())
+    for (const SymbolSection &s : symbol_sections())
         bytes += s.per_device ? size_of(s) : 0;
     return bytes;
 }
@@ -83,7 +80,7 @@ void copy_image(Image &image, bool save) {
     if (!image)
         image.reset(new char[image_size()]);
     char *in_image = image.get();
-    for (const SymbolSection &s : all_sections())
+    for (const SymbolSection &s : symbol_sections())
         if (s.per_device) {
             copy_section(save ? in_image : s.begin, save ? s.begin : in_image, size_of(s));
             in_image += size_of(s);
@@ -102,33 +99,19 @@ Values &values() {
 }
 
 // Checks a copy of `bytes` at `offset` of a variable of `size` bytes. `size` 0 means unknown; the
-// end of the section is the limit then. Fails and returns null when the copy is invalid.
-const SymbolSection *check_symbol(const char *call, const void *symbol, size_t size, size_t bytes,
-                                  size_t offset) {
-    const SymbolSection *section = symbol_section(symbol);
-    if (!section) {
-        fail(cudaErrorInvalidSymbol,
-             "%s: %p is not a __device__ or __constant__ variable; pass the variable itself, not its "
-             "address",
-             call, symbol);
-        return nullptr;
-    }
-    if (bytes == 0)
-        return section;
+// end of the section is the limit then.
+cudaError_t check_symbol(const char *call, const void *symbol, size_t size, size_t bytes, size_t offset) {
+    const SymbolSection *const section = symbol_section(symbol);
+    FAIL_IF(!section, cudaErrorInvalidSymbol,
+            "%p is not a __device__ or __constant__ variable; pass the variable itself, not its address",
+            symbol);
     const size_t limit = size ? size : (size_t)(section->end - (const char *)symbol);
-    if (bytes > limit || offset > limit - bytes) {
-        fail(cudaErrorInvalidValue, "%s: %zu bytes at offset %zu do not fit in a variable of %zu bytes", call,
-             bytes, offset, limit);
-        return nullptr;
-    }
-    return section;
+    FAIL_IF(bytes && (bytes > limit || offset > limit - bytes), cudaErrorInvalidValue,
+            "%zu bytes at offset %zu do not fit in a variable of %zu bytes", bytes, offset, limit);
+    return cudaSuccess;
 }
 
 } // namespace
-
-std::vector<SymbolSection> &symbol_sections() {
-    return all_sections();
-}
 
 void TicketLock::lock() {
     const uint64_t mine = next++;
@@ -175,14 +158,14 @@ void reset_symbols_of(int device) {
 }
 
 const SymbolSection *symbol_section(const void *address) {
-    for (const SymbolSection &s : all_sections())
+    for (const SymbolSection &s : symbol_sections())
         if ((const char *)address >= s.begin && (const char *)address < s.end)
             return &s;
     return nullptr;
 }
 
 void per_device_variable(void *variable, size_t bytes) {
-    all_sections().push_back({(char *)variable, (char *)variable + bytes, true, false, true});
+    symbol_sections().push_back({(char *)variable, (char *)variable + bytes, true, false, true});
 }
 
 #ifndef __wasm__
@@ -228,7 +211,7 @@ void *find_variable(const char *name, size_t *bytes, void *library) {
 void check_constant_limit() {
 #ifndef __SANITIZE_ADDRESS__ // AddressSanitizer's red zones make every variable larger
     size_t bytes = 0;
-    for (const SymbolSection &s : all_sections())
+    for (const SymbolSection &s : symbol_sections())
         bytes += s.constant ? size_of(s) : 0;
     if (bytes > 65536) {
         fprintf(stderr, "cuda on the CPU: the __constant__ variables take %zu bytes, a device has 65536\n",
@@ -242,9 +225,7 @@ cudaError_t copy_symbol(const char *call, bool to_symbol, const void *symbol, si
                         size_t count, size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
                         bool asynchronous) {
     BEGIN_IN(stream);
-    const SymbolSection *section = check_symbol(call, symbol, size, count, offset);
-    if (!section)
-        return symbol_section(symbol) ? cudaErrorInvalidValue : cudaErrorInvalidSymbol;
+    TRY(check_symbol(call, symbol, size, count, offset));
     const cudaMemcpyKind host_kind = to_symbol ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
     FAIL_IF(kind != host_kind && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault,
             cudaErrorInvalidMemcpyDirection,
@@ -254,7 +235,7 @@ cudaError_t copy_symbol(const char *call, bool to_symbol, const void *symbol, si
             to_symbol ? "cudaMemcpyHostToDevice" : "cudaMemcpyDeviceToHost");
     if (count == 0)
         return cudaSuccess;
-    FAIL_IF(to_symbol && !section->writable, cudaErrorInvalidSymbol,
+    FAIL_IF(to_symbol && !symbol_section(symbol)->writable, cudaErrorInvalidSymbol,
             "the variable is const, so the compiler may have used its value already");
     TRY(check_range(call, to_symbol ? "source" : "destination", other, count,
                     kind == host_kind                  ? Side::host
@@ -269,8 +250,7 @@ cudaError_t copy_symbol(const char *call, bool to_symbol, const void *symbol, si
 
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size) {
     BEGIN_AS("cudaGetSymbolSize", bytes);
-    if (!check_symbol(call, symbol, size, 0, 0))
-        return cudaErrorInvalidSymbol;
+    TRY(check_symbol(call, symbol, size, 0, 0));
     FAIL_IF(!size, cudaErrorInvalidSymbol, "the type of the variable does not tell its size");
     return store(bytes, size);
 }
@@ -290,7 +270,6 @@ AND_ASYNC(cudaMemcpyFromSymbol,
 // kernel that of the launching device.
 cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol) {
     BEGIN(device_pointer);
-    if (!check_symbol(call, symbol, 0, 0, 0))
-        return cudaErrorInvalidSymbol;
+    TRY(check_symbol(call, symbol, 0, 0, 0));
     return store(device_pointer, const_cast<void *>(symbol));
 }

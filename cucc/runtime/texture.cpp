@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
-#include <cstring>
-#include <mutex>
 #include <set>
 
 namespace cuda_cpu {

@@ -5,7 +5,6 @@
  */
 #include "trace.h"
 #include "internal.h"
-#include "race.h"
 #include "printable.h"
 
 #include <algorithm>
@@ -14,7 +13,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <set>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -173,13 +171,9 @@ void trace_release(Site site) {
         b.phases.push_back({b.last, -1, {}, std::vector<BlockTrace::Run>(b.threads.size())});
 }
 
-static unsigned calling_thread() {
-    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
-
 void trace_event(EventKind kind, const void *address, size_t bytes, uint32_t place) {
     BlockTrace &b = *traced_block;
-    const unsigned thread = calling_thread();
+    const unsigned thread = thread_rank();
     if (thread < b.threads.size())
         b.add(thread, {(uint64_t)address, place, (uint16_t)std::min<size_t>(bytes, 65535), kind,
                        b.threads[thread].depth});
@@ -187,7 +181,7 @@ void trace_event(EventKind kind, const void *address, size_t bytes, uint32_t pla
 
 void trace_call(int change) {
     BlockTrace &b = *traced_block;
-    const unsigned thread = calling_thread();
+    const unsigned thread = thread_rank();
     if (thread < b.threads.size())
         b.threads[thread].depth = (uint8_t)(b.threads[thread].depth + change);
 }

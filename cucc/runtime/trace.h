@@ -8,14 +8,11 @@
  * they execute. trace_steps.cpp combines the threads of a warp into steps, and trace.cpp writes the file.
  */
 #pragma once
-#include "block.h"
 #include "race.h"
 
 #include <chrono>
 #include <deque>
 #include <mutex>
-#include <string>
-#include <vector>
 
 namespace cuda_cpu {
 

@@ -6,11 +6,9 @@
  */
 #include "trace.h"
 #include "internal.h"
-#include "race.h"
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <set>
 

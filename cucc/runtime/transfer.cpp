@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copies and fills: the checks of both sides, and the work itself.
-#include "array.h"
 #include "operation.h"
 #include "race.h"
-
-#include <cstring>
 
 namespace cuda_cpu {
 

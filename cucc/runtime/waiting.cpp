@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Kernels that wait: at the grid barrier, and by polling for the host or for another kernel (operation.h).
 #include "grid.h"
-#include "race.h"
 
 namespace cuda_cpu {
 

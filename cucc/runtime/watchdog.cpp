@@ -11,7 +11,6 @@
  * distributed to workers for that many seconds. There is no limit unless it is set, as make old and exercises
  * (common/exercise/verdict.c) do.
  */
-#include "block.h"
 #include "operation.h"
 
 #include <algorithm>
@@ -19,9 +18,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <mutex>
-#include <string>
 #include <thread>
 
 namespace cuda_cpu {

@@ -6,12 +6,10 @@
  * another thread to wake up.
  */
 #include "grid.h"
-#include "race.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <functional>
 #include <sched.h>
 #include <system_error>
 #include <thread>

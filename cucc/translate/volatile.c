@@ -78,11 +78,7 @@ void translate_volatile(Unit *u, Token *word, const Scope *scope) {
                                   : " decltype(::cuda_cpu::in_step_pointer(cu_v_$x)) $x;",
                               "x", word_of(d.name)));
         }
-        i = d.end;
-        while (kind(i) != ',' && kind(i) != ';') { // skips the initial value
-            Token *angles = kind(i) == '<' ? skip_angles(i, semicolon) : NULL;
-            i = angles ? angles : skip(i);
-        }
+        i = next_comma(d.end, semicolon); // skips the initial value
     } while (kind(i++) == ',');
 }
 

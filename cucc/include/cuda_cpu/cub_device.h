@@ -171,22 +171,17 @@ class DeviceScan {
         return inclusive<Total>(storage, bytes, ConstantInputIterator<int>(0), in, out, op, n, Equality(),
                                 stream);
     }
-    template <class In, class Out>
-    static cudaError_t ExclusiveSum(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return ExclusiveScan(storage, bytes, in, out, Sum(), typename cu_output<Out, In>::type{}, n, stream);
+#define CUDA_CPU_CUB_SUM(NAME, ...)                                                                          \
+    template <class In, class Out>                                                                           \
+    static cudaError_t NAME##Sum(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {     \
+        return NAME##Scan(storage, bytes, in, out, Sum(), ##__VA_ARGS__, n, stream);                         \
+    }                                                                                                        \
+    template <class It>                                                                                      \
+    static cudaError_t NAME##Sum(CUDA_CPU_CUB_STORAGE, It data, cu_size n, CUDA_CPU_CUB_STREAM) {            \
+        return NAME##Sum(storage, bytes, data, data, n, stream);                                             \
     }
-    template <class In, class Out>
-    static cudaError_t InclusiveSum(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return InclusiveScan(storage, bytes, in, out, Sum(), n, stream);
-    }
-    template <class It>
-    static cudaError_t ExclusiveSum(CUDA_CPU_CUB_STORAGE, It data, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return ExclusiveSum(storage, bytes, data, data, n, stream);
-    }
-    template <class It>
-    static cudaError_t InclusiveSum(CUDA_CPU_CUB_STORAGE, It data, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return InclusiveSum(storage, bytes, data, data, n, stream);
-    }
+    CUDA_CPU_CUB_SUM(Exclusive, typename cu_output<Out, In>::type{})
+    CUDA_CPU_CUB_SUM(Inclusive)
     template <class Keys, class In, class Out, class Op, class T, class Equal = Equality>
     static cudaError_t ExclusiveScanByKey(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, Op op, T initial,
                                           cu_size n, Equal equal = Equal(), CUDA_CPU_CUB_STREAM) {
@@ -220,6 +215,15 @@ class DeviceScan {
 
 // ---- selections ----
 
+// A selection of the items for which op(item) is true
+#define CUDA_CPU_CUB_IF                                                                                      \
+    template <class In, class Out, class Count, class Op>                                                    \
+    static cudaError_t If(CUDA_CPU_CUB_STORAGE, In in, Out out, Count count, cu_size n, Op op,               \
+                          CUDA_CPU_CUB_STREAM) {                                                             \
+        const TransformInputIterator<bool, Op, In> flags(in, op);                                            \
+        return Flagged(storage, bytes, in, flags, out, count, n, stream);                                    \
+    }
+
 struct DeviceSelect {
     template <class In, class Flags, class Out, class Count>
     static cudaError_t Flagged(CUDA_CPU_CUB_STORAGE, In in, Flags flags, Out out, Count count, cu_size n,
@@ -237,12 +241,7 @@ struct DeviceSelect {
                                CUDA_CPU_CUB_STREAM) {
         return Flagged(storage, bytes, data, flags, data, count, n, stream);
     }
-    template <class In, class Out, class Count, class Op>
-    static cudaError_t If(CUDA_CPU_CUB_STORAGE, In in, Out out, Count count, cu_size n, Op op,
-                          CUDA_CPU_CUB_STREAM) {
-        return Flagged(storage, bytes, in, TransformInputIterator<bool, Op, In>(in, op), out, count, n,
-                       stream);
-    }
+    CUDA_CPU_CUB_IF
     template <class It, class Count, class Op>
     static cudaError_t If(CUDA_CPU_CUB_STORAGE, It data, Count count, cu_size n, Op op, CUDA_CPU_CUB_STREAM) {
         return If(storage, bytes, data, data, count, n, op, stream);
@@ -283,12 +282,7 @@ struct DevicePartition {
             *count = (int)selected;
         });
     }
-    template <class In, class Out, class Count, class Op>
-    static cudaError_t If(CUDA_CPU_CUB_STORAGE, In in, Out out, Count count, cu_size n, Op op,
-                          CUDA_CPU_CUB_STREAM) {
-        return Flagged(storage, bytes, in, TransformInputIterator<bool, Op, In>(in, op), out, count, n,
-                       stream);
-    }
+    CUDA_CPU_CUB_IF
 };
 
 struct DeviceRunLengthEncode {
@@ -406,33 +400,27 @@ struct DeviceSegmentedRadixSort {
     CUDA_CPU_CUB_SORTS(SortKeys, SortPairs, true, PARTS, CUDA_CPU_CUB_PARTS_ARGUMENTS)
     CUDA_CPU_CUB_SORTS(SortKeysDescending, SortPairsDescending, false, PARTS, CUDA_CPU_CUB_PARTS_ARGUMENTS)
 };
+#undef CUDA_CPU_CUB_SORTS
 
 struct DeviceMergeSort {
-    template <class Keys, class Less>
-    static cudaError_t SortKeys(CUDA_CPU_CUB_STORAGE, Keys keys, cu_size n, Less less, CUDA_CPU_CUB_STREAM) {
-        return SortKeysCopy(storage, bytes, keys, keys, n, less, stream);
-    }
-    template <class Keys, class Values, class Less>
-    static cudaError_t SortPairs(CUDA_CPU_CUB_STORAGE, Keys keys, Values values, cu_size n, Less less,
-                                 CUDA_CPU_CUB_STREAM) {
-        return cu_run(storage, bytes, stream, [=] { cu_sort(keys, keys, values, values, 0, n, less); });
-    }
     template <class In, class Out, class Less>
     static cudaError_t SortKeysCopy(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, Less less,
                                     CUDA_CPU_CUB_STREAM) {
         return cu_run(storage, bytes, stream,
                       [=] { cu_sort(in, out, (const NullType *)nullptr, (NullType *)nullptr, 0, n, less); });
     }
-    template <class Keys, class Less>
-    static cudaError_t StableSortKeys(CUDA_CPU_CUB_STORAGE, Keys keys, cu_size n, Less less,
-                                      CUDA_CPU_CUB_STREAM) {
-        return SortKeys(storage, bytes, keys, n, less, stream);
+#define CUDA_CPU_CUB_SORTS(KEYS, PAIRS)                                                                      \
+    template <class Keys, class Less>                                                                        \
+    static cudaError_t KEYS(CUDA_CPU_CUB_STORAGE, Keys keys, cu_size n, Less less, CUDA_CPU_CUB_STREAM) {    \
+        return SortKeysCopy(storage, bytes, keys, keys, n, less, stream);                                    \
+    }                                                                                                        \
+    template <class Keys, class Values, class Less>                                                          \
+    static cudaError_t PAIRS(CUDA_CPU_CUB_STORAGE, Keys keys, Values values, cu_size n, Less less,           \
+                             CUDA_CPU_CUB_STREAM) {                                                          \
+        return cu_run(storage, bytes, stream, [=] { cu_sort(keys, keys, values, values, 0, n, less); });     \
     }
-    template <class Keys, class Values, class Less>
-    static cudaError_t StableSortPairs(CUDA_CPU_CUB_STORAGE, Keys keys, Values values, cu_size n, Less less,
-                                       CUDA_CPU_CUB_STREAM) {
-        return SortPairs(storage, bytes, keys, values, n, less, stream);
-    }
+    CUDA_CPU_CUB_SORTS(SortKeys, SortPairs)
+    CUDA_CPU_CUB_SORTS(StableSortKeys, StableSortPairs)
 };
 
 // ---- histograms and loops ----
