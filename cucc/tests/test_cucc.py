@@ -440,6 +440,8 @@ ARCH = r"""
 __device__ int version() { return 6; }
 #elif defined(__CUDA_ARCH__)
 __device__ int version() { return 7; }
+#else
+__device__ double version(); // left out
 #endif
 #ifdef __CUDA_ARCH__
 #define WHERE 1
@@ -462,29 +464,33 @@ struct V {
 #endif
     }
     __host__ __device__ static constexpr int k(int a) { return a + WHERE; }
+    static int member() { return WHERE; }
 #ifdef __CUDA_ARCH__
     __device__ int only() { return 5; }
 #else
     int only_host() { return 6; }
 #endif
 };
+namespace n { int function() { return WHERE; } }
+__device__ int on_device() { return WHERE; }
 template <bool B> __global__ void __launch_bounds__(64 * WHERE) bounded(int *p) { p[3] += B - 1; }
 __global__ void __launch_bounds__(64 * WHERE) k(int *p) {
 #if __CUDA_ARCH__ >= 600
     p[0] = where();
 #endif
     p[1] = V(1).x; p[2] = V(1).only(); p[3] = WHERE; p[4] = version(); p[5] = V::k(1);
+    p[6] = on_device();
 }
 int main() {
     int *p;
-    cudaMallocManaged(&p, 6 * sizeof(int));
+    cudaMallocManaged(&p, 7 * sizeof(int));
     k<<<1, 1>>>(p);
     bounded<true><<<1, 1>>>(p);
     cudaDeviceSynchronize();
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         printf("%d ", p[i]);
     static_assert(V::k(4) == 6, "");
-    printf("\n%d %d %d %d\n", where(), V(1).x, V(1).only_host(), V::k(1));
+    printf("\n%d %d %d %d %d %d\n", where(), V(1).x, V(1).only_host(), V::k(1), V::member(), n::function());
 }
 """
 
@@ -501,7 +507,7 @@ def test_cuda_arch(cucc, write, output, options, arch, version):
     """Device code sees __CUDA_ARCH__, host code does not, and a function for both has two bodies."""
     write(main_cu=ARCH)
     cucc("main.cu", "-o", "program", *options)
-    assert output().splitlines() == [f"{arch} 1001 5 1 {version} 2 ", "-1 1 6 3"]
+    assert output().splitlines() == [f"{arch} 1001 5 1 {version} 2 1 ", "-1 1 6 3 2 2"]
 
 
 CONSTANTS = r"""

@@ -88,13 +88,10 @@ SHARED = pairs(
     """
     __shared__ float x[N]; -> typedef float cu_t_x[N];
     __shared__ T x[N], *y, z; -> typedef T cu_t_x[N], *cu_t_y, cu_t_z;
-    __shared__ float x[16][16 + 1]; -> typedef float cu_t_x[16][16 + 1];
     static __shared__ int x[4]; -> typedef int cu_t_x[4];
     __shared__ static int x[4]; -> typedef int cu_t_x[4];
     unsigned __shared__ long long x; -> unsigned typedef long long cu_t_x;
-    __shared__ struct { int a, b; } x[3], y; -> typedef struct { int a, b; } cu_t_x[3], cu_t_y;
     __shared__ struct S : B<int, 2> { int a; } x; -> typedef struct S : B<int, 2> { int a; } cu_t_x;
-    __shared__ union U { int a; float b; } x; -> typedef union U { int a; float b; } cu_t_x;
     __shared__ enum class E : char { a, b } x; -> typedef enum class E : char { a, b } cu_t_x;
     __shared__ A<B<int>, (1 > 2)>::T x; -> typedef A<B<int>, (1 > 2)>::T cu_t_x;
     __shared__ typename A<T>::type x[A<T, 1>::n]; -> typedef typename A<T>::type cu_t_x[A<T, 1>::n];
@@ -102,12 +99,10 @@ SHARED = pairs(
     __shared__ ::ns::T x; -> typedef ::ns::T cu_t_x;
     __shared__ float (*x)[4]; -> typedef float (*cu_t_x)[4];
     __shared__ void (*x)(int), (*y[3])(float); -> typedef void (*cu_t_x)(int), (*cu_t_y[3])(float);
-    __shared__ int A::*x; -> typedef int A::*cu_t_x;
     __shared__ float const *const *__restrict__ x; -> typedef float const *const *__restrict__ cu_t_x;
     __shared__ decltype(f(1, 2)) x; -> typedef decltype(f(1, 2)) cu_t_x;
     __shared__ decltype(a)::type x; -> typedef decltype(a)::type cu_t_x;
     __shared__ __attribute__((unused)) int x; -> typedef __attribute__((unused)) int cu_t_x;
-    [[maybe_unused]] __shared__ int x; -> [[maybe_unused]] typedef int cu_t_x;
     __device__ __shared__ int x; -> typedef int cu_t_x;
     __shared__ __device__ int x; -> typedef int cu_t_x;
     __shared__ int x[[]{ return 1, 2; }()]; -> typedef int cu_t_x[[]{ return 1, 2; }()];
@@ -138,49 +133,6 @@ def test_shared(translate, row):
     for context in contexts[:-1] if alignment else contexts:
         out = translate(context % source.replace("@", alignment))
         assert squeeze(out) == squeeze(context % expected)
-
-
-DYNAMIC = pairs(
-    """
-    extern __shared__ T x[]; -> typedef T cu_t_x[];
-    extern __shared__ float x[][16]; -> typedef float cu_t_x[][16];
-    extern volatile __shared__ int x[]; -> volatile typedef int cu_t_x[];
-    __shared__ extern int x[]; -> typedef int cu_t_x[];
-    extern __shared__ __attribute__((aligned(16))) unsigned char x[]; -> typedef unsigned char cu_t_x[];
-    extern __attribute__((aligned(16))) __shared__ float2 *x[]; -> typedef float2 *cu_t_x[];
-    """
-)
-
-
-@pytest.mark.parametrize("source,typedef", DYNAMIC)
-def test_dynamic_shared(translate, source, typedef):
-    value = '::cuda_cpu::dynamic_shared<cu_t_x>("x");'
-    inside = f"cu_t_x &x = {value}"
-    if "volatile" in source:
-        inside = f"cu_t_x &cu_v_x = {value} auto &&x = ::cuda_cpu::in_step(cu_v_x);"
-    outside = f"""[[maybe_unused]] static cu_t_x &cu_s_x() {{ return {value} }}
-        [[maybe_unused]] static const ::cuda_cpu::dynamic_array<cu_t_x> x{{}};"""
-    assert squeeze(translate(f"void k() {{{source}}}")) == squeeze(f"void k() {{{typedef}{inside}}}")
-    for context in rows(
-        """
-        %s | namespace a { inline namespace b { %s }} | extern "C" { %s } | namespace a::b __attribute__((x)) { %s }
-        struct A { }; void f() { } %s
-        """
-    ):
-        assert squeeze(translate(context % source)) == squeeze(context % (typedef + outside))
-
-
-def test_shared_in_front_of_a_switch(translate):
-    value = shared("x")[1:-1].replace("cu_t_x &x = ", "")
-    out = translate("void k() { switch (a) { __shared__ T x; case 1: x = 1; } }")
-    assert squeeze(out) == squeeze(
-        f"void k() {{ if (typedef T cu_t_x; false) {{ }} else if (cu_t_x &x = {value}; false) {{ }} else switch (a)"
-        " { ; case 1: x = 1; } }"
-    )
-    out = translate("void k() { switch (a) { volatile __shared__ T x; case 1: x = 1; } }")
-    assert squeeze(
-        f"if (cu_t_x &cu_v_x = {value}; false) {{ }} else if (auto &&x = ::cuda_cpu::in_step(cu_v_x); false) {{ }} else switch"
-    ) in squeeze(out)
 
 
 CAPTURES = pairs(
@@ -289,6 +241,8 @@ def test_volatile_parameters_and_shared_variables(translate):
     outer = "".join(f" [[maybe_unused]] auto cu_v_{x} = ::cuda_cpu::in_step_pointer({x});" for x in "xyz")
     inner = "".join(f" [[maybe_unused]] auto {x} = cu_v_{x};" for x in "xyz")
     assert translate(f"__device__ {head} return *x; }}") == f" {head}{outer} {{{inner} return *x; }} }}"
+    out = translate("void k() { switch (a) { volatile __shared__ T x; case 1: x = 1; } }")
+    assert "if (auto &&x = ::cuda_cpu::in_step(cu_v_x); false) { } else switch" in out
     for words in "volatile %s int", "%s volatile int":
         out = translate(f"void k() {{ {words % '__shared__'} x[4]; }}")
         assert out == f"void k() {{ {words % 'typedef'} cu_t_x[4];{shared('x', volatile=True)} }}"
@@ -438,36 +392,6 @@ def test_whole_program(translate):
         ),
     ):
         assert squeeze(translate(source, "-w")) == squeeze(expected)
-
-
-# ---- -d: host and device text ----
-
-MERGED = [
-    # host, device, merged
-    ("int a; int b;", "int a; int b;", "int a; int b;"),
-    ("int f() { 1; } int b;", "int f() { 2; } int b;", "int f() { 1; } int b;"),
-    ("__device__ int f() { 1; }", "__device__ int f() { 2; }", "int f() { 2; }"),
-    ("__device__ int x; int a;", "int a;", "int a;"),
-    ("int h() { 1; } int a;", "int a;", "int h() { 1; } int a;"),
-    ("int a;", "__device__ int g() { 1; } int a;", "int g() { 1; } int a;"),
-    ("namespace n { int f() { 1; } }", "namespace n { int f() { 2; } }", "namespace n { int f() { 1; } }"),
-    ("struct A { int f() { 1; } };", "struct A { int f() { 2; } };", "struct A { int f() { 1; } };"),
-    *(
-        (
-            f"__host__ __device__ {word}int f() {{ 1; }}",
-            f"__host__ __device__ {word}int f() {{ 2; }}",
-            f"{word}int f() {{ if ({evaluated}::cuda_cpu::on_device()) {{ 2; }} else {{ 1; }} }}",
-        )
-        for word, evaluated in [("", ""), ("constexpr ", "!__builtin_is_constant_evaluated() && ")]
-    ),
-]
-
-
-@pytest.mark.parametrize("host,device,merged", MERGED)
-def test_host_and_device_text(translate, tmp_path, host, device, merged):
-    (tmp_path / "device").write_text(f'# 1 "a.cu"\nint first; {device} int last;')
-    out = translate(f'# 1 "a.cu"\nint first; {host} int last;', "-d", str(tmp_path / "device"))
-    assert squeeze(re.sub(r"(?m)^# .*$", "", out)) == squeeze(f"int first; {merged} int last;")
 
 
 # ---- shifts ----
