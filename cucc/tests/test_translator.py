@@ -26,31 +26,24 @@ def kernel(head, body, *parameters, bounds="0"):
 
 # A kernel, and what stands for it: the head, the body, the names of the parameters and the launch bounds
 KERNELS = """
-    @void k() { a; } => void k() => a;
     @void k() { f(__func__, __FUNCTION__); } => void k() => f("k", "k");
-    void @k(void) { } => void k(void)
     static @void k(int n) { { } } => static void k(int n) => { } => n
-    extern "C" @void k(T *p) { } => extern "C" void k(T *p) => => p
     template <class T, int N> @void k(const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N) { }
         => template <class T, int N> void k(const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N) => => p q n
     @void k(int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t) { }
         => void k(int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t) => => f a b s t
     @void k(T const u, int A<B>::*v) { } => void k(T const u, int A<B>::*v) => => u v
-    template <class... A> @void k(int n, A... a) { } => template <class... A> void k(int n, A... a) => => n a...
     @void k(int, float [], int (*)(int), T, unsigned long, const A<int> = {}, struct S *) { }
         => void k(int cu_p1, float cu_p2[], int (*cu_p3)(int), T cu_p4, unsigned long cu_p5, const A<int> cu_p6= {}, struct S * cu_p7)
         => => cu_p1 cu_p2 cu_p3 cu_p4 cu_p5 cu_p6 cu_p7
     template <class... A> @void k(A &&...) { } => template <class... A> void k(A &&... cu_p1) => => cu_p1...
     template <> @void k<int>(int x) { } => template <> void k<int>(int x) => => x
     @void ns::A<int>::k(int x) { } => void ns::A<int>::k(int x) => => x
-    @__launch_bounds__(256) void k() { } => void k() => => => 256
     @void __launch_bounds__(f<A, 2>(1), 2) k() { } => void k() => => => f<A, 2>(1)
     __launch_bounds__(N * (2 + 3)) @void k() { } => void k() => => => N * (2 + 3)
     @void __launch_bounds__(n < 64 ? 64 : 9, 2) k() { } => void k() => => => n < 64 ? 64 : 9
     __attribute__((a)) @void k() { } => __attribute__((a)) void k()
     @void __maxnreg__(32) k() noexcept { } => void k() noexcept
-    @auto k(int a) -> void { } => auto k(int a) -> void => => a
-    @void k([[maybe_unused]] int a) { } => void k([[maybe_unused]] int a) => => a
 """
 DECLARED = """@void k(int x); | template @void k<int>(int x); | friend @void k(int x = f<1, 2>()); | @void k() = delete;
     extern template @void k<int>(); | @void __launch_bounds__(256) k(); | @__host__ void k();"""
@@ -63,8 +56,6 @@ def test_kernels(translate, row):
     if cells:
         head, body, parameters, bounds = cells + ["", "", "", "0"][len(cells) :]
         expected = kernel(head, body, *parameters.split(), bounds=bounds)
-        if "[[" in head:  # an attribute of the parameter is also one of the lambda's
-            expected = expected.replace("[](::", "[]([[maybe_unused]] ::")
     in_classes = ["struct A { %s };"] if source.startswith("static") else []
     for context in "%s", "namespace a { %s }", "int x; %s", *in_classes:
         out = translate(context % source.replace("@", "__global__ "))
@@ -86,7 +77,6 @@ def shared(name, alignment="", volatile=False):
 # moves to a struct.
 SHARED = pairs(
     """
-    __shared__ float x[N]; -> typedef float cu_t_x[N];
     __shared__ T x[N], *y, z; -> typedef T cu_t_x[N], *cu_t_y, cu_t_z;
     static __shared__ int x[4]; -> typedef int cu_t_x[4];
     __shared__ static int x[4]; -> typedef int cu_t_x[4];
@@ -98,7 +88,6 @@ SHARED = pairs(
     __shared__ typename A::template B<T>::C x; -> typedef typename A::template B<T>::C cu_t_x;
     __shared__ ::ns::T x; -> typedef ::ns::T cu_t_x;
     __shared__ float (*x)[4]; -> typedef float (*cu_t_x)[4];
-    __shared__ void (*x)(int), (*y[3])(float); -> typedef void (*cu_t_x)(int), (*cu_t_y[3])(float);
     __shared__ float const *const *__restrict__ x; -> typedef float const *const *__restrict__ cu_t_x;
     __shared__ decltype(f(1, 2)) x; -> typedef decltype(f(1, 2)) cu_t_x;
     __shared__ decltype(a)::type x; -> typedef decltype(a)::type cu_t_x;
@@ -406,8 +395,6 @@ SHIFTS = pairs(
     x = i < n && a[0] < b >> c; f([]<class T, class U = A<T>>() {{}}); -> x = i < n && a[0] < b {RIGHT} c; f([]<class T, class U = A<T>>() {{}});
     x = y ? a < b >> c : n; -> x = y ? a < b {RIGHT} c : n;
     (a << ... << b); operator<<(a, b); s.operator>>(b); -> (a << ... << b); operator<<(a, b); s.operator>>(b);
-    auto l = [](int n) {{ return n << 1; }}; -> auto l = [](int n) {{ return n {LEFT} 1; }};
-    x <<= n; -> x = x << ::cuda_cpu::AssignLeft() = n;
     if (a) p->q[i].x >>= 1, y <<= 2; -> if (a) p->q[i].x = p->q[i].x << ::cuda_cpu::AssignRight() = 1, y = y << ::cuda_cpu::AssignLeft() = 2;
     *p++ <<= n; f()[1] >>= m; q[i++].x <<= n; -> *p++ << ::cuda_cpu::ChangeLeft() = n; f()[1] << ::cuda_cpu::ChangeRight() = m; q[i++].x << ::cuda_cpu::ChangeLeft() = n;
     """

@@ -19,18 +19,18 @@ __global__ void shared_types() {
         int i;
         float f;
     } both;
-    __shared__ void (*function)(int);
+    __shared__ void (*function)(int), (*functions[3])(float);
     __shared__ int Named::*member;
     __shared__ alignas(64) char aligned[3];
     __shared__ __align__(32) int other;
-    unnamed.y[1] = 1, many[1].x = 2, named.z = 3, both.f = 1.0f, function = nullptr, member = &Named::z;
+    unnamed.y[1] = 1, many[1].x = 2, named.z = 3, both.f = 1.0f, function = nullptr, functions[2] = nullptr, member = &Named::z;
     aligned[2] = 5, other = 6;
     struct { int w; } local = {7};
-    out[0] = unnamed.y[1] + many[1].x + named.twice() + (both.i == 0x3f800000) + !function + named.*member + aligned[2] +
+    out[0] = unnamed.y[1] + many[1].x + named.twice() + (both.i == 0x3f800000) + !function + !functions[2] + named.*member + aligned[2] +
              other + local.w + (size_t)aligned % 64 + (size_t)&other % 32;
 }
 TEST(types_of_shared_variables) {
-    GIVES(1 + 2 + 6 + 1 + 1 + 3 + 5 + 6 + 7, shared_types<<<1, 1>>>());
+    GIVES(1 + 2 + 6 + 1 + 1 + 1 + 3 + 5 + 6 + 7, shared_types<<<1, 1>>>());
 }
 struct Two { __host__ __device__ operator int() const { return 2; } } __device__ two;
 constexpr struct { int a; } __constant__ seven __attribute__((unused)) = {7};

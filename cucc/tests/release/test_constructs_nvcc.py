@@ -10,12 +10,9 @@ CONSTRUCTS = tools.HERE / "constructs"
 pytestmark = pytest.mark.skipif(not shutil.which("nvcc"), reason="needs nvcc")
 
 
-def accepts(folder, *arguments):
-    options = "-w", "--extended-lambda", "-rdc=true", "-arch=compute_90", "-ptx"
-    done = tools.execute("nvcc", *options, "-o", folder / "out", *arguments)
-    assert done.status == 0, str(done)
-
-
 @pytest.mark.parametrize("source", sorted(CONSTRUCTS.glob("*.cu")), ids=lambda path: path.stem)
 def test_nvcc_accepts_the_constructs(tmp_path, source):
-    accepts(tmp_path, "-std=c++20" if source.stem == "cxx20" else "-std=c++17", source)
+    standard = "-std=c++20" if source.stem == "cxx20" else "-std=c++17"
+    options = "-w", "--extended-lambda", "-rdc=true", "-arch=compute_90", "-ptx", standard
+    done = tools.execute("nvcc", *options, "-o", tmp_path / "out", source)
+    assert done.status == 0, str(done)

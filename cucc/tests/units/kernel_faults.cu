@@ -205,12 +205,22 @@ __global__ void throws(bool now) {
         throw 1;
 }
 
-TEST(division_by_zero_and_exceptions) {
+__global__ void traps(int bad) {
+    __syncthreads();
+    if ((int)threadIdx.x == bad)
+        __trap();
+    __syncthreads();
+}
+static const int trap_line = __LINE__ - 3;
+
+TEST(division_by_zero_exceptions_and_traps) {
+    faulty({"cuda on the CPU: __trap() at " + line(trap_line) + "\n"}, [] { traps<<<10, 64>>>(40); });
     faulty({"integer division by zero", "divides"}, [] { divides<<<1, 1>>>(0); });
     faulty({"an exception, which device code cannot throw", "throws"}, [] { throws<<<1, 1>>>(true); });
     silent([] {
         divides<<<1, 1>>>(1);
         throws<<<1, 1>>>(false);
+        traps<<<10, 64>>>(-1);
     });
 }
 

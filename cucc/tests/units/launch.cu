@@ -252,6 +252,7 @@ static void fail_for_good() {
     OK(cudaGetLastError()); // cleared, but the next call returns it again
     EXPECT(cudaMalloc(&p, 4) == cudaErrorAssert);
     EXPECT(cudaDeviceSynchronize() == cudaErrorAssert);
+    plain<<<1, 1>>>(NULL); // does not run
     EXPECT(cudaGetLastError() == cudaErrorAssert);
     cuda_cpu::set_sticky_error(cudaErrorIllegalAddress);
     EXPECT(cudaFree(NULL) == cudaErrorAssert); // the first error stays
