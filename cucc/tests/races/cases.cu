@@ -104,7 +104,6 @@ __global__ void before_and_behind(int last) {
 }
 static void beyond_shared(int *, bool wrong) {
     before_and_behind<<<1, N, N * sizeof(int)>>>(wrong ? N : N - 1);
-    CHECK(cudaDeviceSynchronize());
 }
 
 // ---- within a block ----
@@ -322,7 +321,6 @@ static void missing_event(int *data, bool wrong) {
         if (!wrong)
             CHECK(cudaStreamWaitEvent(s[0], e[1], 0));
     }
-    CHECK(cudaDeviceSynchronize());
 }
 
 static void host_reads(int *data, bool wrong) {
@@ -332,9 +330,7 @@ static void host_reads(int *data, bool wrong) {
     CHECK(cudaMemcpyAsync(host, data, N * sizeof *host, cudaMemcpyDeviceToHost)); // host_reads
     if (!wrong)
         CHECK(cudaStreamSynchronize(0));
-    const int seen = host[3]; // host_reads
-    CHECK(cudaDeviceSynchronize());
-    printf("%d\n", seen);
+    printf("%d\n", host[3]); // host_reads
 }
 
 static void host_writes(int *data, bool wrong) {
@@ -346,7 +342,6 @@ static void host_writes(int *data, bool wrong) {
         CHECK(cudaDeviceSynchronize());
     for (int i = 0; i < N; ++i)
         host[i] = i; // host_writes
-    CHECK(cudaDeviceSynchronize());
 }
 
 static void host_reads_kernel(int *, bool wrong) {
@@ -355,9 +350,7 @@ static void host_reads_kernel(int *, bool wrong) {
     fill<<<1, N>>>(managed, 3);
     if (!wrong)
         CHECK(cudaDeviceSynchronize());
-    const int seen = managed[0]; // host_reads_kernel
-    CHECK(cudaDeviceSynchronize());
-    printf("%d\n", seen);
+    printf("%d\n", managed[0]); // host_reads_kernel
 }
 
 // The host waits for each of three streams, one of which is on another device. By then the work may have run
@@ -426,7 +419,6 @@ static void library(int *data, bool wrong) {
     if (!wrong)
         CHECK(cudaDeviceSynchronize());
     printf("%g\n", *host); // library
-    CHECK(cudaDeviceSynchronize());
 }
 
 #define KERNEL(name, blocks)                                                                                 \
