@@ -61,8 +61,8 @@ def test_a_wait_that_was_not_seen_is_an_error(tmp_path):
     assert (fibers.status, fibers.err) == (1, "")
 
 
-@pytest.mark.parametrize("count", [6])
-def test_random_kernels(count, rng, tmp_path):
+def test_random_kernels(rng, tmp_path):
+    count = 6
     (tmp_path / "a.cu").write_text(split_generator.program(rng, count))
     told = tools.cucc("--explain", "a.cu", cwd=tmp_path)
     assert told.out.count(": split\n") > count // 2, str(told)

@@ -195,31 +195,28 @@ def step(name):
     return f" [[maybe_unused]] auto {name} = ::cuda_cpu::in_step_pointer(cu_v_{name});"
 
 
-VOLATILE = [
-    ("volatile T *x = y;", "volatile T *cu_v_x = y;" + step("x")),
-    ("T volatile *x = f(1, 2);", "T volatile *cu_v_x = f(1, 2);" + step("x")),
-    (
-        "const volatile unsigned int *const x{y}, z, *w = x + z;",
-        "const volatile unsigned int *const cu_v_x{y}, z, *cu_v_w = cu_v_x + z;" + step("x") + step("w"),
-    ),
-    ("volatile T *x;", "volatile T *cu_v_x; decltype(::cuda_cpu::in_step_pointer(cu_v_x)) x;"),
-    ("*(volatile T *)x = 1;", "*(::cuda_cpu::in_step_cast<volatile T *>)x = 1;"),
-    ("a = ((volatile A<int> *)&x)[1];", "a = ((::cuda_cpu::in_step_cast<volatile A<int> *>)&x)[1];"),
-    # These have no accesses that could be in step, or are not pointers.
-    *(
-        (text, text)
-        for text in rows(
-            """
-            volatile int x = 1, y[3]; | T *volatile x = y; | volatile T **x = y; | volatile T *x[3]; | typedef volatile int *P;
-            using P = volatile int *; | f(sizeof(volatile int *), (volatile int)x); | for (volatile int i = 0; i < 2; i++) ;
-            volatile T &x = y; | g(volatile_ *)x;
-            """
-        )
-    ),
-]
+VOLATILE = pairs(
+    f"""
+    volatile T *x = y; -> volatile T *cu_v_x = y;{step("x")}
+    T volatile *x = f(1, 2); -> T volatile *cu_v_x = f(1, 2);{step("x")}
+    const volatile unsigned int *const x{{y}}, z, *w = x + z;
+        -> const volatile unsigned int *const cu_v_x{{y}}, z, *cu_v_w = cu_v_x + z;{step("x") + step("w")}
+    volatile T *x; -> volatile T *cu_v_x; decltype(::cuda_cpu::in_step_pointer(cu_v_x)) x;
+    *(volatile T *)x = 1; -> *(::cuda_cpu::in_step_cast<volatile T *>)x = 1;
+    a = ((volatile A<int> *)&x)[1]; -> a = ((::cuda_cpu::in_step_cast<volatile A<int> *>)&x)[1];
+    """
+)
+# These have no accesses that could be in step, or are not pointers.
+NOT_IN_STEP = rows(
+    """
+    volatile int x = 1, y[3]; | T *volatile x = y; | volatile T **x = y; | volatile T *x[3]; | typedef volatile int *P;
+    using P = volatile int *; | f(sizeof(volatile int *), (volatile int)x); | for (volatile int i = 0; i < 2; i++) ;
+    volatile T &x = y; | g(volatile_ *)x;
+    """
+)
 
 
-@pytest.mark.parametrize("source,expected", VOLATILE)
+@pytest.mark.parametrize("source,expected", [*VOLATILE, *zip(NOT_IN_STEP, NOT_IN_STEP)])
 def test_volatile(translate, source, expected):
     assert translate(f"__device__ void k() {{ {source} }}") == f" void k() {{ {expected} }}"
     assert translate(f"void host() {{ {source} }}") == f"void host() {{ {source} }}"

@@ -82,15 +82,11 @@ TEST(overloads_and_defaults) {
 // ---- the configuration ----
 
 TEST(configurations) {
-    cudaStream_t stream;
-    OK(cudaStreamCreate(&stream));
-    const dim3 grid = 2;
     set<<<1, 1>>>(0);
     GIVES(8, add<<<dim3(2, 2), dim3(2)>>>(1));
     GIVES(16, add<<<dim3{1, 1, 2}, {2, 2}>>>(1));
     GIVES(17, add<<<1, [] { return 1; }(), 0, NULL>>>(1));
     GIVES(18, add<<<1, std::vector<int>{1}[0], 0, cudaStreamPerThread>>>(1));
-    OK(cudaStreamDestroy(stream));
 }
 
 // ---- the arguments ----

@@ -188,13 +188,6 @@ def test_the_installed_files(installed, tmp_path):
     assert [path for path in (tmp_path / "usr").rglob("*") if not path.is_dir()] == []
 
 
-def test_the_installed_cucc_compiles(installed, tmp_path):
-    (tmp_path / "old.cu").write_text("__global__ void k(int *p) { *p = __shfl(*p, 0); }\nint main() { }\n")
-    done = tools.execute(installed / "bin/cucc", "--legacy", "old.cu", "-run", cwd=tmp_path, timeout=600)
-    assert done.status == 0, str(done)
-    assert tools.execute(installed / "bin/cucc", "--version").out == tools.cucc("--version").out
-
-
 def test_the_installed_cucc_builds_its_library_with_a_sanitizer(installed, tmp_path):
     """With the one that the tests above, which have the other two, cannot have."""
     source = tools.HERE / "units/bounds.cu"
@@ -207,7 +200,7 @@ def test_the_installed_cucc_builds_its_library_with_a_sanitizer(installed, tmp_p
 def test_the_installed_cucc_passes_the_tests_of_the_driver(installed, tmp_path):
     """Those of options, libraries, files that are linked, and programs of 2010. The messages are the script's, which is the same."""
     options = "-q", "-p", "no:xdist", "-p", "no:cacheprovider", f"--basetemp={tmp_path}/tests"
-    options += "-k", "librar or declared or options or linked or arch or old"
+    options += "-k", "version or librar or declared or options or linked or arch or old"
     tests = "-m", "pytest", *options, tools.HERE / "test_cucc.py"
     env = {"CUCC": installed / "bin/cucc", "XDG_CACHE_HOME": tmp_path}
     done = tools.execute(sys.executable, *tests, cwd=tools.ROOM, env=env, timeout=600)

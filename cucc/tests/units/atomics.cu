@@ -195,16 +195,10 @@ __device__ int sum_tree(int *cache, int value) {
     return cache[0];
 }
 
-template <int SIZE> __global__ void sum_static(const int *in, int *out) {
-    __shared__ int cache[SIZE];
-    const int sum = sum_tree(cache, in[blockIdx.x * blockDim.x + threadIdx.x]);
-    if (threadIdx.x == 0)
-        out[blockIdx.x] = sum;
-}
-
-__global__ void sum_dynamic(const int *in, int *out) {
-    extern __shared__ int cache[];
-    const int sum = sum_tree(cache, in[blockIdx.x * blockDim.x + threadIdx.x]);
+template <bool STATIC> __global__ void sum(const int *in, int *out) {
+    __shared__ int cache[STATIC ? 1024 : 1];
+    extern __shared__ int dynamic[];
+    const int sum = sum_tree(STATIC ? cache : dynamic, in[blockIdx.x * blockDim.x + threadIdx.x]);
     if (threadIdx.x == 0)
         out[blockIdx.x] = sum;
 }
@@ -214,8 +208,8 @@ static void check_sums(unsigned blocks, unsigned threads) {
     for (size_t i = 0; i < values.size(); ++i)
         sums[i / threads] += values[i] = (int)((unsigned)i * 2654435761u >> 20);
     const Device<int> in(values), out(blocks), out2(blocks);
-    sum_static<1024><<<blocks, threads>>>(in.data, out.data);
-    sum_dynamic<<<blocks, threads, threads * sizeof(int)>>>(in.data, out2.data);
+    sum<true><<<blocks, threads>>>(in.data, out.data);
+    sum<false><<<blocks, threads, threads * sizeof(int)>>>(in.data, out2.data);
     EXPECT(out.host() == sums && out2.host() == sums);
 }
 

@@ -258,11 +258,7 @@ TEST(a_graph_is_built_from_nodes) {
     OK(cudaGraphAddHostNode(&host, graph, NULL, 0, &function));
     OK(cudaGraphAddEmptyNode(&empty, graph, NULL, 0));
     const cudaGraphNode_t from[] = {copy, host}, to[] = {empty, empty};
-#if CUDART_VERSION >= 13000
     OK(cudaGraphAddDependencies(graph, from, to, NULL, 2));
-#else
-    OK(cudaGraphAddDependencies(graph, from, to, 2));
-#endif
     OK(cudaGraphAddMemcpyNode1D(&out, graph, &empty, 1, m.host, m.device, N * sizeof(int),
                                 cudaMemcpyDeviceToHost));
     cudaGraphNodeType type;

@@ -385,9 +385,6 @@ __global__ void write_at(cudaSurfaceObject_t s, int x, int y) {
 __global__ void fetch_at(cudaTextureObject_t t, int i, int *out) {
     *out = tex1Dfetch<int>(t, i);
 }
-__global__ void fetch_wrong(cudaTextureObject_t t, float *out) {
-    *out = tex2D<float>(t, 0, 0);
-}
 
 static cudaSurfaceObject_t surface_4_by_4() {
     return surface_of(make_array(4, 4, cudaArraySurfaceLoadStore));
@@ -400,9 +397,9 @@ TEST(what_ends_a_kernel) {
               {"misaligned: byte 2 of a row for a value of 4 bytes", "write_at", "texture.cu:"});
     ends_with(in_child([] {
                   const Device<float> memory(256);
-                  fetch_wrong<<<1, 1>>>(texture_of(linear(memory.data, 1024)), memory.data);
+                  fetch_2d<<<1, 1>>>(texture_of(linear(memory.data, 1024)), 0, 0, memory.data);
               }),
-              {"the object is of linear memory, which tex1Dfetch reads", "fetch_wrong", "texture.cu:"});
+              {"the object is of linear memory, which tex1Dfetch reads", "fetch_2d", "texture.cu:"});
 }
 
 // NVIDIA's convolutionFFT2D makes a texture that is larger than its memory. A GPU accepts it; texels beyond
