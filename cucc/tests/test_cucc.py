@@ -361,7 +361,8 @@ def test_each_cu_has_device_variables_of_its_own(cucc, write, output):
     assert output() == "360 1\n"
 
 
-KERNELS = """
+LIBRARY = {
+    "k_cu": """
 #include "k.h"
 __device__ int counter;
 __constant__ int scale[4];
@@ -371,16 +372,16 @@ __global__ void fill(int *p, int n) {
         p[index()] = square(index()) * scale[1];
     atomicAdd(&counter, 1);
 }
-"""
-HEADER = """
+""",
+    "k_h": """
 #pragma once
 extern __device__ int counter;
 extern __constant__ int scale[4];
 __device__ int square(int x);
 __global__ void fill(int *p, int n);
 inline __device__ int index() { return blockIdx.x * blockDim.x + threadIdx.x; }
-"""
-MAIN = """
+""",
+    "main_cu": """
 #include <cstdio>
 #include "k.h"
 __global__ void more(int *p, int n) {
@@ -400,10 +401,8 @@ int main() {
         wrong += h[i] != (i * i + i % 64) * 3 + 1 + i % 64;
     printf("%d wrong, %d calls\\n", wrong, count);
 }
-"""
-
-
-LIBRARY = {"k_cu": KERNELS, "k_h": HEADER, "main_cu": MAIN}
+""",
+}
 
 
 def test_kernels_in_a_library(cucc, write, output):

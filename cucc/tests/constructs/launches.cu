@@ -162,6 +162,7 @@ TEST(other_types_of_arguments) {
     GIVES(6, nothing<<<1, 1>>>());
     GIVES(8, set<<<1, 1>>>([](int x) { return x + 1; }(7)));
     GIVES(9, set<<<1, 1>>>((set<<<1, 1>>>(9), result())));
+    GIVES(12, set<<<(set<<<1, 1>>>(1), result()), 1>>>(10), add<<<1, 1>>>(2));
 }
 
 // A constructor that would take any argument does not take a copy.

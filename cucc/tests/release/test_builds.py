@@ -103,6 +103,21 @@ def test_clang_accepts_restrict_and_arguments_that_are_not_initialised(tmp_path)
     assert done.status == 0, str(done)
 
 
+# ---- nvcc ----
+
+
+@pytest.mark.skipif(not shutil.which("nvcc"), reason="needs nvcc")
+@pytest.mark.parametrize(
+    "source", sorted((tools.HERE / "constructs").glob("*.cu")), ids=lambda path: path.stem
+)
+def test_nvcc_accepts_the_constructs(tmp_path, source):
+    """Only its front end, without code for a GPU"""
+    standard = "-std=c++20" if source.stem == "cxx20" else "-std=c++17"
+    options = "-w", "--extended-lambda", "-rdc=true", "-arch=compute_90", "-ptx", standard
+    done = tools.execute("nvcc", *options, "-o", tmp_path / "out", source)
+    assert done.status == 0, str(done)
+
+
 # ---- sanitizers ----
 
 SANITIZERS = "-g", "-Xcompiler", "-fsanitize=address,undefined"
