@@ -62,10 +62,9 @@ def test_a_wait_that_was_not_seen_is_an_error(tmp_path):
 
 
 def test_random_kernels(rng, tmp_path):
-    count = 6
-    (tmp_path / "a.cu").write_text(split_generator.program(rng, count))
+    (tmp_path / "a.cu").write_text(split_generator.program(rng, 6))
     told = tools.cucc("--explain", "a.cu", cwd=tmp_path)
-    assert told.out.count(": split\n") > count // 2, str(told)
+    assert told.out.count(": split\n") > 3, str(told)
     said = set()
     for built in {}, WAYS[0]:
         compiled = tools.cucc("-O1", "-w", "a.cu", "-o", "a", cwd=tmp_path, env=built)

@@ -129,11 +129,8 @@ TEST(grid_barrier) {
 
 template <int N> __global__ void with_shared(float *out) {
     __shared__ float cells[N];
-    __shared__ int flag;
     cells[threadIdx.x] = 1;
-    flag = 1;
-    __syncthreads();
-    out[threadIdx.x] = cells[0] + flag;
+    out[threadIdx.x] = cells[threadIdx.x];
 }
 
 TEST(occupancy) {

@@ -139,19 +139,14 @@ TEST(lanes_that_miss_a_matrix_function) {
     });
 }
 
-__global__ void too_much(bool big) {
-    if (big) {
-        __shared__ char bytes[48 * 1024 + 1];
-        bytes[0] = 1;
-    } else {
-        __shared__ char bytes[48 * 1024];
-        bytes[0] = 1;
-    }
+template <int BYTES> __global__ void too_much() {
+    __shared__ char bytes[BYTES];
+    bytes[0] = 1;
 }
 
 TEST(too_much_declared_shared_memory) {
-    faulty({"bytes", "49153", "49152", "too_much"}, [] { too_much<<<1, 1>>>(true); });
-    silent([] { too_much<<<1, 1>>>(false); });
+    faulty({"bytes", "49153", "49152", "too_much"}, [] { too_much<48 * 1024 + 1><<<1, 1>>>(); });
+    silent([] { too_much<48 * 1024><<<1, 1>>>(); });
 }
 
 #ifndef __SANITIZE_ADDRESS__ // which reports these itself
