@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Atomics on the CPU back end, and locks built from them; barriers and shared memory.
 #include <algorithm>
-#include <cmath>
 #include "device.h"
 
 struct Cells {

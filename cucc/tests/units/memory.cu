@@ -2,7 +2,6 @@
 // Memory: allocation, copies, fills, pools, hints, and launches with a configuration. Errors are tested in
 // memory_faults.cu.
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include "device.h"
 
