@@ -26,12 +26,7 @@ __global__ void linear(float *out, int n) {
     float lanes[4] = {f.x, f.y, f.z, f.w};
     out[i] = tex1Dfetch(tex_float, i) + 10000 * tex1Dfetch(tex_int, i) + tex1Dfetch(tex_uint, i) +
              lanes[i % 4] + (i % 2 ? g.y : g.x);
-}
-
-__global__ void normalized(float *out) {
-    int i = threadIdx.x;
-    out[2 * i] = tex1Dfetch(tex_bytes, i);
-    out[2 * i + 1] = tex1Dfetch(tex_short, i);
+    out[n + i] = tex1Dfetch(tex_bytes, i) - tex1Dfetch(tex_short, i);
 }
 
 __global__ void plane(float *out, int width) {
@@ -43,10 +38,7 @@ __global__ void plane(float *out, int width) {
 
 __global__ void array(float *out) {
     out[threadIdx.x] = tex2D(tex_array, threadIdx.x / 8.0f, 0.5f);
-}
-
-__global__ void row(float *out) {
-    out[threadIdx.x] = tex1D(tex_row, threadIdx.x / 2.0f);
+    out[16 + threadIdx.x] = tex1D(tex_row, threadIdx.x / 2.0f);
 }
 
 __global__ void volume(float *out) {
@@ -79,8 +71,13 @@ static const std::vector<float> values = made(N, [](int i) { return 0.25f * i; }
 
 TEST(linear_memory_with_and_without_a_size_and_a_format) {
     const std::vector<int> ints = made(N, [](int i) { return i % 50; });
-    const Device<float> dev(values), out(N);
+    const auto bytes = made(N, [](int i) { return (unsigned char)i; });
+    const auto shorts = made(N, [](int i) { return (short)(66 * i - 32768); });
+    OK(cudaThreadExit()); // resets the device
+    const Device<float> dev(values), out(2 * N);
     const Device<int> dev_ints(ints);
+    const Device<unsigned char> dev_bytes(bytes);
+    const Device<short> dev_shorts(shorts);
     size_t offset = 77;
     EXPECT(forgotten_includes(pthread_self()));
     OK(cudaBindTexture(&offset, tex_float, dev.data, desc, N * sizeof(float)));
@@ -89,26 +86,13 @@ TEST(linear_memory_with_and_without_a_size_and_a_format) {
     OK(cudaBindTexture(NULL, tex_uint, dev_ints.data));
     OK(cudaBindTexture(0, tex_float2, dev.data, N * sizeof(float)));
     OK(cudaBindTexture(0, tex_float4, dev.data, N * sizeof(float)));
+    OK(cudaBindTexture(NULL, tex_bytes, dev_bytes.data, N));
+    OK(cudaBindTexture(NULL, tex_short, dev_shorts.data, 2 * N));
     linear<<<(N + 127) / 128, 128>>>(out.data, N);
     const std::vector<float> got = out.host();
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         EXPECT(got[i] == 3 * values[i] + 10001.0f * ints[i]);
-}
-
-TEST(normalised_floats) {
-    OK(cudaThreadExit()); // resets the device
-    const std::vector<unsigned char> bytes = {0, 1, 128, 255};
-    const std::vector<short> shorts = {0, 1, 32767, -32768};
-    const Device<unsigned char> dev_bytes(bytes);
-    const Device<short> dev_shorts(shorts);
-    const Device<float> out(8);
-    OK(cudaBindTexture(NULL, tex_bytes, dev_bytes.data, 4));
-    OK(cudaBindTexture(NULL, tex_short, dev_shorts.data, 8));
-    normalized<<<1, 4>>>(out.data);
-    const std::vector<float> got = out.host();
-    for (int i = 0; i < 4; i++) {
-        EXPECT(fabs(got[2 * i] - bytes[i] / 255.0f) < 1e-6);
-        EXPECT(fabs(got[2 * i + 1] - (i == 3 ? -1.0f : shorts[i] / 32767.0f)) < 1e-6);
+        EXPECT(fabs(got[N + i] - bytes[i] / 255.0f + fmaxf(shorts[i] / 32767.0f, -1)) < 1e-6);
     }
 }
 
@@ -133,10 +117,13 @@ TEST(memory_of_two_dimensions_with_coordinates_outside) { // they are clamped
 
 TEST(arrays_with_modes_set_before_and_after_they_are_bound) {
     const float four[] = {0, 1, 2, 3};
-    const Device<float> out(16);
+    const Device<float> out(32);
     cudaArray *memory, *line;
     OK(cudaMallocArray(&memory, &desc, 4, 1));
     OK(cudaMemcpyToArray(memory, 0, 0, four, sizeof(four), cudaMemcpyHostToDevice));
+    OK(cudaMallocArray(&line, &desc, 4));
+    OK(cudaMemcpyToArray(line, 0, 0, four, sizeof(four), cudaMemcpyHostToDevice));
+    OK(cudaBindTextureToArray(tex_row, line));
     tex_array.addressMode[0] = cudaAddressModeWrap;
     tex_array.addressMode[1] = cudaAddressModeClamp;
     tex_array.filterMode = cudaFilterModePoint;
@@ -147,16 +134,10 @@ TEST(arrays_with_modes_set_before_and_after_they_are_bound) {
         EXPECT(out.host()[i] == i / 2 % 4);
     tex_array.filterMode = cudaFilterModeLinear;
     array<<<1, 8>>>(out.data);
-    std::vector<float> got = out.host();
+    const std::vector<float> got = out.host();
     EXPECT(got[2] == 0.5f && got[3] == 1 && got[4] == 1.5f);
     EXPECT(tex_array.filterMode == cudaFilterModeLinear);
-
-    OK(cudaMallocArray(&line, &desc, 4));
-    OK(cudaMemcpyToArray(line, 0, 0, four, sizeof(four), cudaMemcpyHostToDevice));
-    OK(cudaBindTextureToArray(tex_row, line));
-    row<<<1, 8>>>(out.data);
-    got = out.host();
-    EXPECT(got[0] == 0 && got[2] == 0.5f && got[3] == 1 && got[7] == 3);
+    EXPECT(got[16] == 0 && got[18] == 0.5f && got[19] == 1 && got[23] == 3);
 }
 
 TEST(a_volume_and_its_layers) {

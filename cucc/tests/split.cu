@@ -13,9 +13,6 @@ struct Cell {
 
 __device__ int counter;
 
-__device__ void wait_here() {
-    __syncthreads();
-}
 __device__ int twice(int x) {
     return 2 * x;
 }
@@ -51,15 +48,6 @@ __global__ void __launch_bounds__(256, 2) structures(float *x) {
     before.parts[1] += cells[63 - t].parts[1];
     __syncthreads();
     x[t] = before.value + before.parts[1];
-}
-
-// split
-__global__ void in_function(int *x) {
-    __shared__ int s;
-    s = 1;
-    __syncthreads();
-    wait_here();
-    x[threadIdx.x] = s;
 }
 
 // fibers: threads may wait in '__syncthreads_count', or it is not known here
@@ -136,12 +124,6 @@ __global__ void lock(int *x) {
     while (atomicCAS(x, 0, 1) != 0) {
     }
     atomicExch(x, 0);
-}
-
-// split
-__global__ void shuffle(int *x) {
-    __syncthreads();
-    x[threadIdx.x] = __shfl_sync(~0u, (int)threadIdx.x, 3);
 }
 
 // fibers: the mask of a warp operation is not that of all lanes
@@ -332,6 +314,16 @@ __global__ void rows(int *x) {
     x[threadIdx.x] = row[3 - threadIdx.x / 16][threadIdx.x % 16];
 }
 
+struct Rank {
+    __device__ operator int() const { return threadIdx.x; }
+};
+
+// split
+__global__ void asking_operator(int *x, Rank rank) {
+    __syncthreads();
+    x[threadIdx.x] += rank;
+}
+
 static int *data;
 
 static void show(const char *name) {
@@ -350,8 +342,6 @@ int main() {
     for (int n : {0, 1, 100, 150})
         early_return<<<3, 50, 50 * sizeof(int)>>>(data, n), show("early_return");
     structures<<<2, 64>>>((float *)data), show("structures");
-    in_function<<<1, 64>>>(data), show("in_function");
-    shuffle<<<1, 64>>>(data), show("shuffle");
     other_mask<<<1, 64>>>(data, 0xffff), show("other_mask");
     changed_mask<<<1, 64>>>(data), show("changed_mask");
     block_groups<<<1, 64>>>(data), show("block_groups");
@@ -365,5 +355,6 @@ int main() {
     half_warp<<<1, dim3(16, 4)>>>(data), show("half_warp");
     index_from_memory<<<1, 64>>>(data), show("index_from_memory");
     rows<<<1, 64>>>(data), show("rows");
+    asking_operator<<<1, 64>>>(data, Rank()), show("asking_operator");
     return 0;
 }

@@ -33,7 +33,7 @@ def test_loops_and_fibers_agree(tmp_path):
     compiled = tools.cucc("-O1", "-Wall", "-Wextra", SOURCE, "-o", built)
     assert (compiled.status, compiled.err) == (0, "")
     loops = tools.execute(built)
-    assert loops.status == 0 and loops.err == "" and loops.out.count("no error") == 21, str(loops)
+    assert loops.status == 0 and loops.err == "" and loops.out.count("no error") == 20, str(loops)
     for way in WAYS:
         other = tools.execute(built, env=way)
         assert (other.status, other.out, other.err) == (0, loops.out, ""), way
@@ -61,22 +61,10 @@ def test_a_wait_that_was_not_seen_is_an_error(tmp_path):
     assert (fibers.status, fibers.err) == (1, "")
 
 
-def test_an_operator_may_ask_which_thread_calls_it(tmp_path):
-    (tmp_path / "a.cu").write_text(
-        "struct Mine { __device__ operator int() const { return threadIdx.x; } };\n"
-        "__global__ void k(int *x, Mine m) { __syncthreads(); x[threadIdx.x] += m; }\n"
-        "int main() { int *x; cudaMallocManaged(&x, 256); cudaMemset(x, 0, 256); k<<<1, 64>>>(x, Mine());\n"
-        "    cudaDeviceSynchronize(); for (int i = 0; i < 64; i++) if (x[i] != i) return i + 1; }\n"
-    )
-    assert tools.cucc("a.cu", "-o", "a", cwd=tmp_path).status == 0
-    assert tools.execute(tmp_path / "a").status == 0
-
-
-@pytest.mark.parametrize("count", [6])
-def test_random_kernels(count, rng, tmp_path):
-    (tmp_path / "a.cu").write_text(split_generator.program(rng, count))
+def test_random_kernels(rng, tmp_path):
+    (tmp_path / "a.cu").write_text(split_generator.program(rng, 6))
     told = tools.cucc("--explain", "a.cu", cwd=tmp_path)
-    assert told.out.count(": split\n") > count // 2, str(told)
+    assert told.out.count(": split\n") > 3, str(told)
     said = set()
     for built in {}, WAYS[0]:
         compiled = tools.cucc("-O1", "-w", "a.cu", "-o", "a", cwd=tmp_path, env=built)

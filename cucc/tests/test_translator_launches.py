@@ -99,14 +99,6 @@ def test_configuration_of_a_launch(translate, config):
             assert squeeze(out) == squeeze(f"void f() {{ {launch('k<int, 3>', config, 'x')}; }}")
 
 
-def test_launches_in_launches(translate):
-    inner, out = launch("f", "1, 1", ""), translate("void f() { k<<<(f<<<1, 1>>>(), 1), 2>>>(x); }")
-    assert squeeze(out) == squeeze(f"void f() {{ {launch('k', f'({inner}, 1), 2', 'x')}; }}")
-    out = translate("void f() { a<<<1, 1>>>(x); b<<<2, 2>>>(y), c<<<3, 3>>>(z); }")
-    first, *others = launch("a", "1, 1", "x"), launch("b", "2, 2", "y"), launch("c", "3, 3", "z")
-    assert squeeze(out) == squeeze(f"void f() {{ {first}; {', '.join(others)}; }}")
-
-
 def test_long_kernel_names_are_cut(translate):
     out = translate("void f() { k<" + "a, " * 1000 + 'b, "x\\">"><<<1, 1>>>(); }')
     name = re.search(r'Launch\("(.*?)", ::cuda_cpu', out)[1]

@@ -30,6 +30,13 @@ def test_unit_in_any_order(unit, rng, name):
             run(unit(name), name, CUDA_CPU_SCHEDULE=schedule, CUDA_CPU_WORKERS=workers)
 
 
+@pytest.mark.parametrize("name", ["atomics", "graph", "memory"])
+def test_unit_whose_memory_is_guarded(unit, name):
+    """Only what the cases leave at their end is reported."""
+    result = tools.execute(unit(name), env={"CUDA_CPU_CHECK": "1"}, timeout=300)
+    assert not re.search("the host (reads|writes)|illegal|: expected |, status", result.err), str(result)
+
+
 def test_unit_with_many_processors(unit):
     """A cooperative launch that fills 16 processors: more stacks than there can be mappings with a guard page."""
     run(unit("groups"), "groups", CUDA_CPU_WORKERS="16")

@@ -26,14 +26,6 @@ __global__ void transpose(const float *in, float *out) {
     out[threadIdx.x * 64 + threadIdx.y] = in[threadIdx.y * 64 + threadIdx.x]; // transpose
 }
 
-__global__ void neighbours(float *a) {
-    for (int step = 1; step < 32; step *= 2) {
-        if (threadIdx.x % (2 * step) == 0)
-            a[threadIdx.x] += a[threadIdx.x + step]; // add neighbours
-        __syncthreads();
-    }
-}
-
 __device__ __attribute__((noinline)) int few(const int *a, int n) {
     int s = 0;
     for (int i = 0; i < n; i++)
@@ -81,7 +73,6 @@ int main() {
     for (int step : steps)
         stride<<<1, 32>>>(step, (int *)b);
     transpose<<<1, dim3(32, 8)>>>(a, b);
-    neighbours<<<1, 32>>>(a);
     cudaMemset(a, 0, 1 << 16);
     paths<<<1, 24>>>((const int *)a, (int *)b);
     unequal<<<dim3(50, 3), 1>>>((int *)b);

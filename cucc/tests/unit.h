@@ -4,8 +4,8 @@
 //     TEST(adds) { EXPECT(1 + 1 == 2); }
 //
 // prog runs each case in a child process and shows the output of those that fail. prog NAME… runs these cases
-// in its own process, for a debugger; arguments after `--` are in unit_arguments, up to NULL. The exit status
-// is 0 or 1; each failed expectation is a line `file:line: text` on stderr.
+// in its own process, for a debugger. The exit status is 0 or 1; each failed expectation is a line
+// `file:line: text` on stderr.
 #pragma once
 
 #include <initializer_list>
@@ -28,7 +28,6 @@ struct unit_case {
 inline std::vector<unit_case> unit_case::all;
 
 static int unit_failures;
-static char **unit_arguments;
 
 // Defines a case. Cases run in the order of the source.
 #define TEST(name)                                                                                           \
@@ -118,11 +117,8 @@ template <class Body> static void in_threads(int n, Body body) {
 }
 
 int main(int argc, char **argv) {
-    int names = 1, failed = 0;
-    while (names < argc && strcmp(argv[names], "--") != 0)
-        names++;
-    unit_arguments = argv + names + (names < argc);
-    for (int i = 1; i < names; i++) {
+    int failed = 0;
+    for (int i = 1; i < argc; i++) {
         const unit_case *found = NULL;
         for (const unit_case &test : unit_case::all)
             found = strcmp(test.name, argv[i]) == 0 ? &test : found;
@@ -132,7 +128,7 @@ int main(int argc, char **argv) {
         }
         found->run();
     }
-    if (names > 1)
+    if (argc > 1)
         return unit_failures ? EXIT_FAILURE : EXIT_SUCCESS;
     for (const unit_case &test : unit_case::all) {
         const unsigned seconds = 100;

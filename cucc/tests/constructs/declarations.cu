@@ -19,18 +19,18 @@ __global__ void shared_types() {
         int i;
         float f;
     } both;
-    __shared__ void (*function)(int);
+    __shared__ void (*function)(int), (*functions[3])(float);
     __shared__ int Named::*member;
     __shared__ alignas(64) char aligned[3];
     __shared__ __align__(32) int other;
-    unnamed.y[1] = 1, many[1].x = 2, named.z = 3, both.f = 1.0f, function = nullptr, member = &Named::z;
+    unnamed.y[1] = 1, many[1].x = 2, named.z = 3, both.f = 1.0f, function = nullptr, functions[2] = nullptr, member = &Named::z;
     aligned[2] = 5, other = 6;
     struct { int w; } local = {7};
-    out[0] = unnamed.y[1] + many[1].x + named.twice() + (both.i == 0x3f800000) + !function + named.*member + aligned[2] +
+    out[0] = unnamed.y[1] + many[1].x + named.twice() + (both.i == 0x3f800000) + !function + !functions[2] + named.*member + aligned[2] +
              other + local.w + (size_t)aligned % 64 + (size_t)&other % 32;
 }
 TEST(types_of_shared_variables) {
-    GIVES(1 + 2 + 6 + 1 + 1 + 3 + 5 + 6 + 7, shared_types<<<1, 1>>>());
+    GIVES(1 + 2 + 6 + 1 + 1 + 1 + 3 + 5 + 6 + 7, shared_types<<<1, 1>>>());
 }
 struct Two { __host__ __device__ operator int() const { return 2; } } __device__ two;
 constexpr struct { int a; } __constant__ seven __attribute__((unused)) = {7};
@@ -62,9 +62,10 @@ __global__ void shared_in_a_switch(int w) {
     if (w < 0)
         switch (w) {
             __shared__ float first;
+            volatile __shared__ int second;
         case -1:
-            first = 6;
-            out[0] = (int)first;
+            first = 4, second = 2;
+            out[0] = (int)first + second;
             break;
         case -2:
             out[0] = 7;
@@ -82,14 +83,16 @@ TEST(shared_variables_after_labels) {
 __global__ void dynamic() {
     extern __shared__ __align__(16) unsigned char bytes[];
     extern __shared__ double doubles[];
-    extern __shared__ float2 pairs[];
+    extern __attribute__((aligned(16))) __shared__ float2 pairs[];
+    __shared__ extern volatile double *pointers[];
     extern __shared__ int rows[][4];
     float *f = (float *)&bytes, *g = reinterpret_cast<float *>(bytes), *h = (float *)&bytes[4];
     int(*all)[] = (int(*)[]) & rows;
     f[0] = 1.5f, g[1] = 2.5f, h[1] = 3.5f;
     out[0] = (int)(2 * (pairs[0].x + pairs[0].y + pairs[1].x)) + (doubles == (double *)rows[0]);
+    pointers[5] = doubles;
     rows[1][3] = 9;
-    out[1] = (*all)[7] + (&rows[1][0] - &rows[0][0]);
+    out[1] = (*all)[7] + (&rows[1][0] - &rows[0][0]) + (pointers[5] == doubles);
 }
 __global__ void types_of_names() {
     __shared__ int x[6];
@@ -108,12 +111,23 @@ TEST(types_of_shared_names) {
 }
 TEST(dynamic_shared_memory_of_several_types) {
     dynamic<<<1, 1, 128>>>();
-    EXPECT(result() == 16 && result(1) == 13);
+    EXPECT(result() == 16 && result(1) == 14);
 }
 extern __shared__ char file_buffer[];
+extern "C" {
+extern __shared__ float linked[];
+}
 __shared__ int file_array[4];
+namespace attributed __attribute__((visibility("default"))) {
+extern __shared__ float numbers[];
+__device__ float get() {
+    return numbers[1];
+}
+}
 namespace space {
-extern __shared__ int buffer[];
+inline namespace version {
+__shared__ extern int buffer[];
+}
 __shared__ int array[2];
 namespace deep {
 __device__ int *get() {
@@ -142,10 +156,10 @@ __global__ void file_scope() {
     HasMember m = {6};
     out[0] = (int)(SharedMemory<float>::get()[1] + ((float *)p)[0] + reinterpret_cast<float *>(q)[1] + l(0) +
                    ((float *)&file_buffer)[1]) +
-             file_array[1] + m.get() + (space::deep::get() == space::buffer + 1) + space::array[1];
+             (int)linked[0] + (int)attributed::get() + file_array[1] + m.get() + (space::deep::get() == space::buffer + 1) + space::array[1];
 }
 TEST(shared_variables_at_namespace_scope) {
-    GIVES(2 + 1 + 2 + 1 + 2 + 3 + 6 + 1 + 5, file_scope<<<1, 1, 64>>>());
+    GIVES(2 + 1 + 2 + 1 + 2 + 1 + 2 + 3 + 6 + 1 + 5, file_scope<<<1, 1, 64>>>());
 }
 
 // ---- kernels and device functions ----

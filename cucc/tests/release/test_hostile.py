@@ -17,16 +17,12 @@ int main() {
     return h != 42;
 }
 """
-MANY = 60
-CALLS = "".join(f"k{i}<<<1, 1>>>(d); " for i in range(MANY))
 SOURCES = {
     "CRLF": RIGHT.replace("\n", "\r\n").encode(),
     "not UTF-8": b"// \xe4 \xff\xfe\n" + RIGHT.encode() + b'const char *s = "\xe4\xff";\n',
     "a BOM": b"\xef\xbb\xbf" + RIGHT.encode(),
     "a null byte": b"// a\0b\n" + RIGHT.encode(),
     "a line of 1 MB": b'const char *s = "' + b"a" * (1 << 20) + b'";\n' + RIGHT.encode(),
-    "many kernels": "".join(f"__global__ void k{i}(int *p) {{ *p = 42; }}\n" for i in range(MANY)).encode()
-    + RIGHT.replace("k<<<1, 1>>>(d);", CALLS).encode(),
 }
 
 

@@ -79,30 +79,6 @@ TEST_OF(products, float, double) {
         EXPECT(D.holds(8, [&](int i, int j) { return D.at(i, j) + alpha * u.at(i, 0) * v.at(j, 0); }));
     }
 }
-TEST(batches_of_products) {
-    const Handle h;
-    const int m = 3, n = 4, k = 5, count = 6;
-    Matrix<float> A(m, k * count), B(k, n * count), C(m, n * count), D(m, n * count);
-    const float one = 1, zero = 0;
-    CALL(cublasSgemmStridedBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, A.device, m, m * k, B.device,
-                                   k, k * n, &zero, C.device, m, m * n, count));
-    std::vector<const float *> a, b;
-    std::vector<float *> d;
-    for (int i = 0; i < count; i++) {
-        a.push_back(A.device + i * m * k);
-        b.push_back(B.device + i * k * n);
-        d.push_back(D.device + i * m * n);
-    }
-    const Array<const float *> list_a(a), list_b(b);
-    const Array<float *> list_d(d);
-    CALL(cublasSgemmBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, list_a.device, m, list_b.device, k,
-                            &zero, list_d.device, m, count));
-    for (const Matrix<float> *got : {&C, &D})
-        EXPECT(got->holds(k, [&](int i, int j) {
-            return sum(k, [&](int l) { return A.at(i, l + j / n * k) * B.at(l, j); });
-        }));
-}
-
 TEST(triangles_symmetric_and_diagonal_matrices) {
     const Handle h;
     for (int round = 0; round < 8; round++) {
@@ -246,86 +222,54 @@ TEST(captured_calls_with_scalars_on_the_device) {
     EXPECT(x.holds(200, [&](int i, int) { return dot * x.at(i, 0); }));
 }
 
-TEST(sixteen_bit_inputs) {
+// 2 A B - C of two products, which are found by strides and by pointers: whole numbers from -most to most -
+// 1, of which all sums are exact
+template <class In, class Out, class Scale>
+static void whole_numbers(int most, cudaDataType in, cudaDataType out, cublasComputeType_t compute) {
     const Handle h;
-    const int m = 5, n = 3, k = 4;
-    // 1.5 has the bits 3e00 as half, and 3fc0 as bfloat16; 2 has 4000 in both.
-    using Bits = std::vector<unsigned short>;
-    const Array<unsigned short> a(Bits(m * k, 0x3e00)), bf(Bits(m * k, 0x3fc0)), b(Bits(k * n, 0x4000)),
-        half(m * n);
-    const Array<float> full(m * n);
-    const float one = 1, zero = 0;
-    const auto multiply = [&](const Array<unsigned short> &a, cudaDataType type, void *c, cudaDataType to) {
-        CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a.device, type, m, b.device, type, k,
-                          &zero, c, to, m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    const int m = pick(1, 9), n = pick(1, 9), k = pick(1, 20);
+    const auto numbers = [=](auto zero, int count) {
+        return made(count, [=](int) { return (decltype(zero))(float)pick(-most, most - 1); });
     };
-    multiply(a, CUDA_R_16F, half.device, CUDA_R_16F);
-    EXPECT(half.back() == Bits(m * n, 0x4a00)); // 4 * 1.5 * 2 = 12
-    for (auto [in, type] : {std::pair(&a, CUDA_R_16F), {&bf, CUDA_R_16BF}}) {
-        CALL(cudaMemset(full.device, 0, m * n * sizeof(float)));
-        multiply(*in, type, full.device, CUDA_R_32F);
-        EXPECT(full.back() == std::vector<float>(m * n, 12));
-    }
+    const Array<In> a(numbers(In(), 2 * m * k)), b(numbers(In(), 2 * k * n));
+    const Array<Out> c(numbers(Out(), 2 * m * n)), d(c.host);
+    const Array<const void *> list_a({a.device, a.device + m * k}), list_b({b.device, b.device + k * n});
+    const Array<void *> list_d({d.device, d.device + m * n});
+    const Scale two = 2, minus = -1;
+    CALL(cublasGemmStridedBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device, in, m, m * k,
+                                    b.device, in, k, k * n, &minus, c.device, out, m, m * n, 2, compute,
+                                    CUBLAS_GEMM_DEFAULT));
+    CALL(cublasGemmBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, list_a.device, in, m, list_b.device,
+                             in, k, &minus, list_d.device, out, m, 2, compute, CUBLAS_GEMM_DEFAULT));
+    std::vector<std::vector<Out>> results = {c.back(), d.back()};
+    if constexpr (std::is_same_v<Scale, __half>)
+        for (int count : {1, 2}) {
+            c.to_device();
+            if (count == 2)
+                CALL(cublasHgemmStridedBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device, m, m * k,
+                                               b.device, k, k * n, &minus, c.device, m, m * n, 2));
+            for (int i = 0; i < 2 && count == 1; i++)
+                CALL(cublasHgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device + i * m * k, m,
+                                 b.device + i * k * n, k, &minus, c.device + i * m * n, m));
+            results.push_back(c.back());
+        }
+    for (const std::vector<Out> &got : results)
+        for (int i = 0; i < 2 * m * n; i++) {
+            const int row_of_a = i / (m * n) * m * k + i % m, column_of_b = i / m * k;
+            const double product = sum(k, [&](int l) {
+                return (double)(float)a.host[row_of_a + l * m] * (float)b.host[column_of_b + l];
+            });
+            EXPECT((float)got[i] == 2 * product - (float)c.host[i]);
+        }
 }
-
-TEST(halves) {
-    const Handle h;
-    const int m = 4, n = 3, k = 2;
-    const __half two = __float2half(2), one = __float2half(1), none = __float2half(0);
-    const Array<__half> a(std::vector<__half>(m * k, __float2half(1.5f))), b(std::vector<__half>(k * n, two)),
-        c(std::vector<__half>(m * n, one));
-    CALL(
-        cublasHgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device, m, b.device, k, &one, c.device, m));
-    for (const __half &x : c.back())
-        EXPECT(__half2float(x) == 13); // 2 * (2 * 1.5 * 2) + 1
-    // Two products: the same A, with another B and C
-    const Array<__half> pair(std::vector<__half>(2 * k * n, one)), results(2 * m * n);
-    CALL(cublasHgemmStridedBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device, m, 0, pair.device, k,
-                                   k * n, &none, results.device, m, m * n, 2));
-    for (const __half &x : results.back())
-        EXPECT(__half2float(x) == 6); // 2 * (2 * 1.5 * 1)
-}
-
-// Products of bytes are exact: 2 A B - C in whole numbers, and A B in float; the matrices are found by
-// pointers.
-TEST(bytes) {
-    const Handle h;
-    const int m = pick(1, 9), n = pick(1, 9), k = pick(1, 300), two = 2, minus = -1;
-    const float one = 1, zero = 0;
-    std::vector<signed char> host_a(m * k), host_b(k * n);
-    for (auto *list : {&host_a, &host_b})
-        for (signed char &x : *list)
-            x = (signed char)pick(-128, 127);
-    const Array<signed char> a(host_a), b(host_b);
-    const Array<int> whole(std::vector<int>(m * n, 1000));
-    const Array<float> real(m * n);
-    const Array<const void *> list_a({a.device}), list_b({b.device});
-    const Array<void *> list_c({real.device});
-    CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device, CUDA_R_8I, m, b.device, CUDA_R_8I,
-                      k, &minus, whole.device, CUDA_R_32I, m, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT));
-    CALL(cublasGemmBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, list_a.device, CUDA_R_8I, m,
-                             list_b.device, CUDA_R_8I, k, &zero, list_c.device, CUDA_R_32F, m, 1,
-                             CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
-    const auto found = whole.back();
-    const auto as_real = real.back();
-    for (int i = 0; i < m * n; i++) {
-        int sum = 0;
-        for (int l = 0; l < k; l++)
-            sum += host_a[i % m + l * m] * host_b[l + i / m * k];
-        EXPECT(found[i] == 2 * sum - 1000 && as_real[i] == (float)sum);
-    }
-}
-
-TEST(doubles_by_pointers) {
-    const Handle h;
-    const double two = 2, one = 1;
-    const Array<double> a({1, 2}), b(std::vector<double>{3}), c({10, 20});
-    const Array<const void *> list_a({a.device}), list_b({b.device});
-    const Array<void *> list_c({c.device});
-    CALL(cublasGemmBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 1, 1, &two, list_a.device, CUDA_R_64F, 2,
-                             list_b.device, CUDA_R_64F, 1, &one, list_c.device, CUDA_R_64F, 2, 1,
-                             CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
-    EXPECT(c.back() == std::vector<double>({2 * 1 * 3 + 10, 2 * 2 * 3 + 20}));
+TEST(whole_numbers_of_all_types) {
+    whole_numbers<__half, __half, float>(4, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F);
+    whole_numbers<__half, float, float>(4, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F);
+    whole_numbers<__nv_bfloat16, float, float>(4, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F);
+    whole_numbers<__half, __half, __half>(4, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F);
+    whole_numbers<signed char, int, int>(128, CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I);
+    whole_numbers<signed char, float, float>(128, CUDA_R_8I, CUDA_R_32F, CUBLAS_COMPUTE_32F);
+    whole_numbers<double, double, double>(1000, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F);
 }
 
 TEST(dot_of_halves) {

@@ -198,9 +198,7 @@ TEST(wrong_arguments) {
     EXPECT(cufftPlan1d(&plan, 8, CUFFT_C2C, 0) == CUFFT_INVALID_SIZE);
     EXPECT(cufftPlan1d(&plan, 8, (cufftType)3, 1) == CUFFT_INVALID_TYPE);
     EXPECT(cufftPlanMany(&plan, 4, n, NULL, 1, 0, NULL, 1, 0, CUFFT_C2C, 1) != CUFFT_SUCCESS);
-    EXPECT(cufftDestroy(4711) == CUFFT_INVALID_PLAN);
     EXPECT(cufftSetStream(4711, 0) == CUFFT_INVALID_PLAN);
-    EXPECT(cufftGetSize(4711, &size) == CUFFT_INVALID_PLAN);
 
     const Array<cufftComplex> x(8);
     CALL(cufftCreate(&plan));
@@ -217,7 +215,6 @@ TEST(wrong_arguments) {
 #endif
     CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
     CALL(cufftDestroy(plan));
-    EXPECT(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD) == CUFFT_INVALID_PLAN);
     EXPECT(cufftDestroy(plan) == CUFFT_INVALID_PLAN);
 
     long long eight = 8;

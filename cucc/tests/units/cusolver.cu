@@ -278,13 +278,9 @@ TEST(batches_of_lu) {
         for (int i = 0; i < n * count; i++) // well conditioned, also without pivots
             A.host[i % n + (size_t)i * n] += n + 1;
         A.to_device();
-        std::vector<double *> a, b, c;
-        for (int i = 0; i < count; i++) {
-            a.push_back(A.device + i * n * n);
-            b.push_back(B.device + i * n * columns);
-            c.push_back(inverse.device + i * n * n);
-        }
-        const Array<double *> list_a(a), list_b(b), list_c(c);
+        const Array<double *> list_a(made(count, [&](int i) { return A.device + i * n * n; })),
+            list_b(made(count, [&](int i) { return B.device + i * n * columns; })),
+            list_c(made(count, [&](int i) { return inverse.device + i * n * n; }));
         const Array<int> exchanges(n * count), info(std::vector<int>(count, -9));
         int *const list = pivots ? exchanges.device : NULL, result = -9;
         CALL(cublasDgetrfBatched(h, n, list_a.device, n, list, info.device, count));

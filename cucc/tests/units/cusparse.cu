@@ -7,9 +7,6 @@
 template <class T> static cudaDataType type_of() {
     return sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F;
 }
-template <class T> static cusparseIndexType_t index_type() {
-    return sizeof(T) == 4 ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
-}
 
 // A random sparse matrix as a dense one, by rows, and as lists of its entries by rows and by columns. About
 // one element in three is not zero; empty rows occur too.
@@ -72,7 +69,7 @@ template <class T, class I> struct Sparse {
           indices(with_base<I>(format == CUSPARSE_FORMAT_CSC ? e.rows_of_columns : e.columns_of_rows, base)),
           values(format == CUSPARSE_FORMAT_CSC ? e.by_columns : e.by_rows) {
         const cusparseIndexBase_t from = (cusparseIndexBase_t)base;
-        const cusparseIndexType_t i = index_type<I>();
+        const cusparseIndexType_t i = sizeof(I) == 4 ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
         if (format == CUSPARSE_FORMAT_COO)
             CALL(cusparseCreateCoo(&matrix, e.rows, e.columns, e.count(), offsets.device, indices.device,
                                    values.device, i, from, type_of<T>()));
@@ -389,13 +386,14 @@ TEST(incomplete_lu) {
         csrilu02Info_t info;
         CALL(cusparseCreateCsrilu02Info(&info));
         int bytes = 0, zero_pivot = 0;
-        CALL(cusparseDcsrilu02_bufferSize(h, 15, e.count(), description, values.device, offsets.device,
-                                          columns.device, info, &bytes));
+        const auto call = [&](auto function, auto... more) {
+            CALL(function(h, 15, e.count(), description, values.device, offsets.device, columns.device, info,
+                          more...));
+        };
+        call(cusparseDcsrilu02_bufferSize, &bytes);
         const Array<char> buffer(bytes);
-        CALL(cusparseDcsrilu02_analysis(h, 15, e.count(), description, values.device, offsets.device,
-                                        columns.device, info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.device));
-        CALL(cusparseDcsrilu02(h, 15, e.count(), description, values.device, offsets.device, columns.device,
-                               info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.device));
+        call(cusparseDcsrilu02_analysis, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.device);
+        call(cusparseDcsrilu02, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.device);
         CALL(cusparseXcsrilu02_zeroPivot(h, info, &zero_pivot));
         EXPECT(zero_pivot == -1);
         const std::vector<double> got = values.back();

@@ -103,6 +103,12 @@ inline cudaResourceDesc of_array(cudaArray_t array) {
     r.res.array.array = array;
     return r;
 }
+inline cudaSurfaceObject_t surface_of(cudaArray_t array) {
+    const cudaResourceDesc resource = of_array(array);
+    cudaSurfaceObject_t surface = 0;
+    OK(cudaCreateSurfaceObject(&surface, &resource));
+    return surface;
+}
 
 // A stream, and a graph of what `work` puts into it
 struct Captured {

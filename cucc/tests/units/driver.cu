@@ -146,14 +146,3 @@ TEST(memory_streams_and_events) {
     OK(cuEventDestroy(start));
     OK(cuEventDestroy(end));
 }
-
-TEST(modules) {
-    CUmodule module;
-    CUcontext context;
-    OK(cuInit(0));
-    OK(cuCtxCreate(&context, 0, 0)); // as in CUDA 12
-    EXPECT(cuModuleLoad(&module, "missing.cubin") == CUDA_ERROR_FILE_NOT_FOUND);
-    EXPECT(cuModuleLoadData(&module, "no image, but text that is longer than its first words") ==
-           CUDA_ERROR_INVALID_IMAGE);
-    OK(cuCtxDestroy(context));
-}

@@ -2,6 +2,7 @@
 // Calls that are made to fail with CUDA_CPU_FAIL, and failures of the operating system and of the program.
 #include <atomic>
 #include <cuda.h>
+#include <fstream>
 #include <stdexcept>
 #include <sys/resource.h>
 #include <thread>
@@ -71,20 +72,27 @@ TEST(a_failure_is_announced_first) {
     EXPECT(ok);
 }
 
-TEST(a_graph_is_written_whole_or_not_at_all) {
+__global__ void printed() {}
+
+TEST(a_graph_is_written_for_graphviz_whole_or_not_at_all) {
     cudaGraph_t graph;
-    cudaGraphNode_t node;
-    OK(cudaGraphCreate(&graph, 0));
+    cudaStream_t stream;
+    OK(cudaStreamCreate(&stream));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     for (int i = 0; i < 100; i++)
-        OK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
+        printed<<<1, 1, 0, stream>>>();
+    OK(cudaStreamEndCapture(stream, &graph));
     signal(SIGXFSZ, SIG_IGN);
     for (rlim_t most : {100000, 1000}) { // bytes of a file
         const struct rlimit limit = {most, RLIM_INFINITY};
         EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
         const bool fits = most == 100000;
-        EXPECT(cudaGraphDebugDotPrint(graph, "graph.dot", 0) ==
+        EXPECT(cudaGraphDebugDotPrint(graph, "graph.dot", cudaGraphDebugDotFlagsVerbose) ==
                (fits ? cudaSuccess : cudaErrorOperatingSystem));
-        EXPECT((access("graph.dot", F_OK) == 0) == fits);
+        std::ifstream file("graph.dot");
+        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        EXPECT(file.is_open() == fits && (text.find("digraph") == 0) == fits);
+        EXPECT(!fits || (text.find("printed") != std::string::npos && text.find("->") != std::string::npos));
         remove("graph.dot");
     }
 }

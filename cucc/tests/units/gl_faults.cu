@@ -315,9 +315,7 @@ TEST(a_kernel_uses_a_texture) {
           cudaGraphicsResourceGetMappedPointer(&p, &bytes, resource));
     INVALID("no array 1 of level 0", cudaGraphicsSubResourceGetMappedArray(&array, resource, 1, 0));
     OK(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
-    const cudaResourceDesc desc = of_array(array);
-    cudaSurfaceObject_t surface;
-    OK(cudaCreateSurfaceObject(&surface, &desc));
+    const cudaSurfaceObject_t surface = surface_of(array);
     next<<<height, 64>>>(surface, width, height);
     OK(cudaGetLastError());
     OK(cudaDestroySurfaceObject(surface));

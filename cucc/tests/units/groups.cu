@@ -129,19 +129,17 @@ TEST(grid_barrier) {
 
 template <int N> __global__ void with_shared(float *out) {
     __shared__ float cells[N];
-    __shared__ int flag;
     cells[threadIdx.x] = 1;
-    flag = 1;
-    __syncthreads();
-    out[threadIdx.x] = cells[0] + flag;
+    out[threadIdx.x] = cells[threadIdx.x];
 }
 
 TEST(occupancy) {
     int grid, block, processors;
     const auto blocks = [](auto kernel, int threads, int dynamic) {
-        int n = -1;
+        int n = -1, same = -2;
         OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, kernel, threads, dynamic));
-        return n;
+        OK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&same, kernel, threads, dynamic, 0));
+        return n == same ? n : -1;
     };
     OK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
     EXPECT(blocks(active_in_branches, 256, 0) == 8);       // 2048 threads
@@ -152,8 +150,10 @@ TEST(occupancy) {
     EXPECT(blocks(active_in_branches, 2000, 0) == 0);
     OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, active_in_branches, 0, 0));
     EXPECT(block == 1024 && grid == 2 * processors);
-    OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, active_in_branches, 0, 200));
-    EXPECT(block == 128); // 16 blocks of 4 warps fill all 64 warps, 9 blocks of 7 do not
+    OK(cudaOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, active_in_branches, 0, 200, 0));
+    size_t bytes = 0;
+    OK(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, active_in_branches, 2, 256));
+    EXPECT(bytes >= 16384 && block == 128); // 16 blocks of 4 warps fill all 64 warps, 9 blocks of 7 do not
 }
 
 // ---- parts of groups ----

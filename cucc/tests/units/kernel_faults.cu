@@ -139,19 +139,14 @@ TEST(lanes_that_miss_a_matrix_function) {
     });
 }
 
-__global__ void too_much(bool big) {
-    if (big) {
-        __shared__ char bytes[48 * 1024 + 1];
-        bytes[0] = 1;
-    } else {
-        __shared__ char bytes[48 * 1024];
-        bytes[0] = 1;
-    }
+template <int BYTES> __global__ void too_much() {
+    __shared__ char bytes[BYTES];
+    bytes[0] = 1;
 }
 
 TEST(too_much_declared_shared_memory) {
-    faulty({"bytes", "49153", "49152", "too_much"}, [] { too_much<<<1, 1>>>(true); });
-    silent([] { too_much<<<1, 1>>>(false); });
+    faulty({"bytes", "49153", "49152", "too_much"}, [] { too_much<48 * 1024 + 1><<<1, 1>>>(); });
+    silent([] { too_much<48 * 1024><<<1, 1>>>(); });
 }
 
 #ifndef __SANITIZE_ADDRESS__ // which reports these itself
@@ -161,7 +156,6 @@ __global__ void wild(int *p) {
 
 TEST(illegal_address) {
     faulty({"illegal address 0x8", "wild"}, [] { wild<<<1, 1>>>((int *)8); });
-    silent([] { wild<<<1, 1>>>(managed<int>()); });
 }
 
 __device__ int down(int n) {
@@ -200,18 +194,22 @@ TEST(stack_overflow) {
 __global__ void divides(int zero) {
     matrices[0] = (float)(7 / zero);
 }
-__global__ void throws(bool now) {
-    if (now)
-        throw 1;
+__global__ void throws() {
+    throw 1;
 }
 
-TEST(division_by_zero_and_exceptions) {
+__global__ void traps(int bad) {
+    __syncthreads();
+    if ((int)threadIdx.x == bad)
+        __trap();
+    __syncthreads();
+}
+static const int trap_line = __LINE__ - 3;
+
+TEST(division_by_zero_exceptions_and_traps) {
+    faulty({"cuda on the CPU: __trap() at " + line(trap_line) + "\n"}, [] { traps<<<10, 64>>>(40); });
     faulty({"integer division by zero", "divides"}, [] { divides<<<1, 1>>>(0); });
-    faulty({"an exception, which device code cannot throw", "throws"}, [] { throws<<<1, 1>>>(true); });
-    silent([] {
-        divides<<<1, 1>>>(1);
-        throws<<<1, 1>>>(false);
-    });
+    faulty({"an exception, which device code cannot throw", "throws"}, [] { throws<<<1, 1>>>(); });
 }
 
 template <class T> __global__ void asserts(T bad) {

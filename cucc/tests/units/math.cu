@@ -265,37 +265,6 @@ TEST(loads_and_stores_with_hints) {
     EXPECT(numbers.host() == (std::vector<int>{5, 10, 7, 7}));
 }
 
-__global__ void trap_kernel(int bad) {
-    __syncthreads();
-    if ((int)threadIdx.x == bad)
-        __trap();
-    __syncthreads();
-}
-[[maybe_unused]] static const int trap_line = __LINE__ - 3;
-
-TEST(a_trap_ends_the_launch) { // in a child process, because the error stays
-    const unit_result r = in_child([] {
-        trap_kernel<<<10, 64>>>(-1);
-        OK(cudaDeviceSynchronize());
-        trap_kernel<<<10, 64>>>(40);
-        EXPECT(cudaDeviceSynchronize() == cudaErrorLaunchFailure);
-        EXPECT(cudaDeviceSynchronize() == cudaErrorLaunchFailure);
-        trap_kernel<<<1, 1>>>(-1);
-        EXPECT(cudaGetLastError() == cudaErrorLaunchFailure);
-        exit(unit_failures ? 2 : 0);
-    });
-#ifdef __CU2CPP__
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-    const int status = 1;
-#else
-    const int status = 0;
-#endif
-    ends_with(r, {"cuda on the CPU: __trap() at math.cu:" + std::to_string(trap_line) + "\n"}, status);
-#else
-    EXPECT(r.status == 0);
-#endif
-}
-
 // Programs define these themselves, and a kernel calls them beside CUDA's functions.
 inline __host__ __device__ float3 operator+(float3 a, float3 b) {
     return make_float3(a.x + b.x, a.y + b.y, a.z + b.z);

@@ -2,7 +2,6 @@
 // Memory: allocation, copies, fills, pools, hints, and launches with a configuration. Errors are tested in
 // memory_faults.cu.
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include "device.h"
 
@@ -15,7 +14,8 @@ static std::vector<unsigned char> counted(size_t n) {
 __global__ void read_fresh_shared(int *seen) {
     __shared__ int fresh;
     extern __shared__ int dynamic[];
-    *seen = fresh | dynamic[1];
+    atomicOr(seen, fresh | dynamic[1]);
+    fresh = dynamic[1] = INT32_MIN; // which the next block must not see
 }
 
 // The value of all ints, as far as three of them show it
@@ -29,7 +29,7 @@ static void print_fresh() {
     OK(cudaMalloc(&p, n * sizeof(int)));
     OK(cudaMallocManaged(&q, 1000 * sizeof(int)));
     OK(cudaMallocHost(&r, 1000 * sizeof(int)));
-    read_fresh_shared<<<1, 1, 2 * sizeof(int)>>>(seen);
+    read_fresh_shared<<<100, 1, 2 * sizeof(int)>>>(seen);
     OK(cudaDeviceSynchronize());
     printf("%d %d %d %d", filled(p, n), filled(q, 1000), filled(r, 1000), *seen);
 }
@@ -42,6 +42,8 @@ TEST(fresh_memory_holds_what_the_environment_says) {
                 {"nan", "-1 -1 -1 -1", "", 0}, // not a number
                 {"zero", "0 0 0 0", "", 0},
                 {"0", "", "cuda on the CPU: CUDA_CPU_FILL=0: must be huge, nan or zero\n", 1}};
+    if (getenv("CUDA_CPU_CHECK")) // this case reads device memory
+        return;
     for (const auto &run : runs) {
         setenv("CUDA_CPU_FILL", run.value, 1);
         const unit_result r = in_child(print_fresh);
@@ -113,12 +115,9 @@ TEST(copies_and_fills_rows) {
     for (size_t y = 0; y < rows; y++)
         for (size_t x = 0; x < host_pitch; x++)
             EXPECT(out[y * host_pitch + x] == (x >= width ? 77 : y == rows - 1 ? 1 : in[y * host_pitch + x]));
-    unsigned char *b; // the middle part of rows, between two pieces of device memory
-    OK(cudaMalloc(&b, 4 * 3));
-    OK(cudaMemcpy2D(b, 4, a + pitch + 2, pitch, 4, 3, cudaMemcpyDeviceToDevice));
-    OK(cudaMemcpy(out.data(), b, 12, cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < 12; i++)
-        EXPECT(out[i] == in[(i / 4 + 1) * host_pitch + 2 + i % 4]);
+    const Device<unsigned char> b(4 * 3); // the middle part of rows, between two pieces of device memory
+    OK(cudaMemcpy2D(b.data, 4, a + pitch + 2, pitch, 4, 3, cudaMemcpyDeviceToDevice));
+    EXPECT(b.host() == made(12, [&](int i) { return in[(i / 4 + 1) * host_pitch + 2 + i % 4]; }));
 }
 
 TEST(asynchronous_forms_are_done_after_synchronizing) {
@@ -361,17 +360,6 @@ TEST(launches_with_a_configuration) {
     void *arguments[] = {&x, &value};
     OK(cudaLaunchKernelExC(&config, (const void *)set, arguments));
     EXPECT(value_at(x) == 7);
-    size_t bytes = 0;
-    OK(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, add, 2, 256));
-    EXPECT(bytes >= 16384);
-    int blocks = 0, same = 0;
-    OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add, 256, 0));
-    OK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&same, add, 256, 0, cudaOccupancyDefault));
-    EXPECT(blocks > 0 && blocks == same);
-    int least = 0, most = 0, block = 0, other = 0;
-    OK(cudaOccupancyMaxPotentialBlockSize(&least, &block, add));
-    OK(cudaOccupancyMaxPotentialBlockSizeWithFlags(&most, &other, add, 0, 0, cudaOccupancyDefault));
-    EXPECT(block > 0 && block == other && least == most);
 }
 
 #ifdef __CU2CPP__

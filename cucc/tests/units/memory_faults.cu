@@ -4,16 +4,15 @@
 #include <cstdint>
 #include "device.h"
 
-// 100 ints in each kind of memory.
+// 100 ints in memory of devices, pinned memory and memory of the host.
 struct Memory {
-    int *device, *other, *pinned, *managed;
+    int *device, *other, *pinned;
     std::vector<int> host = std::vector<int>(100, 1);
 
     Memory() {
-        OK(cudaMalloc(&device, 400)); // line: device
+        OK(cudaMalloc(&device, 400));
         OK(cudaMalloc(&other, 400));
         OK(cudaMallocHost(&pinned, 400));
-        OK(cudaMallocManaged(&managed, 400));
     }
 };
 

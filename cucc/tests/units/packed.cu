@@ -4,8 +4,6 @@
 #include <cstdint>
 #include "device.h"
 
-typedef unsigned (*Reference)(unsigned, unsigned, unsigned);
-
 // Applies f to each field of type T of the three words; the low bits of its results are a word.
 template <class T, class F> static unsigned fields(unsigned a, unsigned b, unsigned c, F f) {
     constexpr int n = 4 / sizeof(T);
@@ -145,7 +143,7 @@ __global__ void compute(const unsigned *in, unsigned *out, int n, int results) {
 
 static const struct {
     const char *text;
-    Reference expected;
+    unsigned (*expected)(unsigned, unsigned, unsigned);
 } references[] = {
 #define FIELDS(call, T, expression)                                                                          \
     {#call, [](unsigned a, unsigned b, unsigned c) {                                                         \

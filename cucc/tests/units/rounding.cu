@@ -31,20 +31,16 @@ template <class T, class Compare> static bool rounds_well(const T *r, Compare co
     r[nearest] = f##_rn(__VA_ARGS__), r[zero] = f##_rz(__VA_ARGS__), r[up] = f##_ru(__VA_ARGS__),            \
     r[down] = f##_rd(__VA_ARGS__)
 
-OPERATION(AddF, float, ALL(__fadd, a, b), compare_sum(a, b, x), a + b)
-OPERATION(SubF, float, ALL(__fsub, a, b), compare_sum(a, -b, x), a - b)
-OPERATION(MulF, float, ALL(__fmul, a, b), sign(a *b - x), a *b)
-OPERATION(DivF, float, ALL(__fdiv, a, b), sign(a - x * b) * sign(b), a / b)
-OPERATION(RcpF, float, ALL(__frcp, a), sign(1 - x * a) * sign(a), 1 / a)
-OPERATION(SqrtF, float, ALL(__fsqrt, a), sign(a - x * x), sqrtf(a))
-OPERATION(FmaF, float, ALL(__fmaf, a, b, c), compare_sum(a *b, c, x), fmaf(a, b, c))
-OPERATION(AddD, double, ALL(__dadd, a, b), compare_sum(a, b, x), a + b)
-OPERATION(SubD, double, ALL(__dsub, a, b), compare_sum(a, -b, x), a - b)
-OPERATION(MulD, double, ALL(__dmul, a, b), sign(a *b - x), a *b)
-OPERATION(DivD, double, ALL(__ddiv, a, b), sign(a - x * b) * sign(b), a / b)
-OPERATION(RcpD, double, ALL(__drcp, a), sign(1 - x * a) * sign(a), 1 / a)
-OPERATION(SqrtD, double, ALL(__dsqrt, a), sign(a - x * x), sqrt(a))
-OPERATION(FmaD, double, ALL(__fma, a, b, c), compare_sum(a *b, c, x), fma(a, b, c))
+#define OPERATIONS(S, T, f, fused)                                                                           \
+    OPERATION(Add##S, T, ALL(__##f##add, a, b), compare_sum(a, b, x), a + b)                                 \
+    OPERATION(Sub##S, T, ALL(__##f##sub, a, b), compare_sum(a, -b, x), a - b)                                \
+    OPERATION(Mul##S, T, ALL(__##f##mul, a, b), sign(a *b - x), a *b)                                        \
+    OPERATION(Div##S, T, ALL(__##f##div, a, b), sign(a - x * b) * sign(b), a / b)                            \
+    OPERATION(Rcp##S, T, ALL(__##f##rcp, a), sign(1 - x * a) * sign(a), 1 / a)                               \
+    OPERATION(Sqrt##S, T, ALL(__##f##sqrt, a), sign(a - x * x), std::sqrt(a))                                \
+    OPERATION(Fma##S, T, ALL(fused, a, b, c), compare_sum(a *b, c, x), std::fma(a, b, c))
+OPERATIONS(F, float, f, __fmaf)
+OPERATIONS(D, double, d, __fma)
 
 template <class Op> __global__ void compute(const typename Op::Number *in, typename Op::Number *out, int n) {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);

@@ -290,13 +290,6 @@ TEST(halves_in_the_border_become_the_number_nearer_to_0) {
 
 // ---- surfaces ----
 
-static cudaSurfaceObject_t make_surface(cudaArray_t array) {
-    const cudaResourceDesc resource = of_array(array);
-    cudaSurfaceObject_t s = 0;
-    OK(cudaCreateSurfaceObject(&s, &resource));
-    return s;
-}
-
 __global__ void shift_2d(cudaSurfaceObject_t s, int *out, cudaSurfaceBoundaryMode mode) {
     const int x = (int)threadIdx.x - 2, y = (int)threadIdx.y - 2;
     const int v = surf2Dread<int>(s, x * 4, y, mode);
@@ -337,7 +330,7 @@ TEST(an_array_of_n_by_1_is_read_in_one_dimension) {
 TEST(surfaces_are_read_outside) {
     const std::vector<int> texels = counted(4 * 3);
     const cudaArray_t a = array_of(texels, 4, 3, cudaArraySurfaceLoadStore);
-    const cudaSurfaceObject_t s = make_surface(a);
+    const cudaSurfaceObject_t s = surface_of(a);
     const Device<int> out(8 * 7);
     for (cudaSurfaceBoundaryMode mode : {cudaBoundaryModeZero, cudaBoundaryModeClamp}) {
         shift_2d<<<1, dim3(8, 7)>>>(s, out.data, mode);
@@ -392,12 +385,9 @@ __global__ void write_at(cudaSurfaceObject_t s, int x, int y) {
 __global__ void fetch_at(cudaTextureObject_t t, int i, int *out) {
     *out = tex1Dfetch<int>(t, i);
 }
-__global__ void fetch_wrong(cudaTextureObject_t t, float *out) {
-    *out = tex2D<float>(t, 0, 0);
-}
 
 static cudaSurfaceObject_t surface_4_by_4() {
-    return make_surface(make_array(4, 4, cudaArraySurfaceLoadStore));
+    return surface_of(make_array(4, 4, cudaArraySurfaceLoadStore));
 }
 
 TEST(what_ends_a_kernel) {
@@ -407,9 +397,9 @@ TEST(what_ends_a_kernel) {
               {"misaligned: byte 2 of a row for a value of 4 bytes", "write_at", "texture.cu:"});
     ends_with(in_child([] {
                   const Device<float> memory(256);
-                  fetch_wrong<<<1, 1>>>(texture_of(linear(memory.data, 1024)), memory.data);
+                  fetch_2d<<<1, 1>>>(texture_of(linear(memory.data, 1024)), 0, 0, memory.data);
               }),
-              {"the object is of linear memory, which tex1Dfetch reads", "fetch_wrong", "texture.cu:"});
+              {"the object is of linear memory, which tex1Dfetch reads", "fetch_2d", "texture.cu:"});
 }
 
 // NVIDIA's convolutionFFT2D makes a texture that is larger than its memory. A GPU accepts it; texels beyond

@@ -279,10 +279,6 @@ TEST(layers) {
             };
             flat_layers ? s.check<layers_2d>(expected) : s.check<layers_1d>(expected);
         }
-    cudaExtent extent;
-    unsigned flags;
-    OK(cudaArrayGetInfo(NULL, &extent, &flags, s.array));
-    EXPECT(extent.width == W && extent.height == H && extent.depth == 5 && flags == cudaArrayLayered);
 }
 
 // The direction to a place within a face, u and v from -1 to 1
@@ -456,27 +452,25 @@ TEST(half_floats_and_srgb) {
 
 // ---- surfaces ----
 
+// Adds 1000 to an element.
+#define INCREASE(surface, ...) surface##write(surface##read<float>(s, __VA_ARGS__) + 1000, s, __VA_ARGS__)
+
 __global__ void shift(cudaSurfaceObject_t s, int kind) {
-    const int x = threadIdx.x, y = threadIdx.y, z = threadIdx.z;
-    float v;
-    if (kind == 0) {
-        v = surf3Dread<float>(s, x * 4, y, z);
-        surf3Dwrite(v + 1000, s, x * 4, y, z);
-    } else if (kind == 1) {
-        surf2DLayeredread(&v, s, x * 4, y, z);
-        surf2DLayeredwrite(v + 1000, s, x * 4, y, z);
-    } else if (kind == 2) {
-        v = surfCubemapread<float>(s, x * 4, y, z);
-        surfCubemapwrite(v + 1000, s, x * 4, y, z);
-    } else if (kind == 3) {
-        v = surf1DLayeredread<float>(s, x * 4, z);
-        surf1DLayeredwrite(v + 1000, s, x * 4, z);
-    } else if (kind == 4) {
-        surf2Dread(&v, s, x * 4, y);
-        surf2Dwrite(v + 1000, s, x * 4, y);
-    } else {
-        v = surf1Dread<float>(s, x * 4);
-        surf1Dwrite(v + 1000, s, x * 4);
+    const int x = threadIdx.x * 4, y = threadIdx.y, z = threadIdx.z;
+    if (kind == 0)
+        INCREASE(surf3D, x, y, z);
+    else if (kind == 1) {
+        float v;
+        surf2DLayeredread(&v, s, x, y, z);
+        surf2DLayeredwrite(v + 1000, s, x, y, z);
+    } else if (kind == 2)
+        INCREASE(surfCubemap, x, y, z);
+    else if (kind == 3)
+        INCREASE(surf1DLayered, x, z);
+    else if (kind == 4)
+        INCREASE(surf2D, x, y);
+    else {
+        INCREASE(surf1D, x);
         surf1Dwrite(5.0f, s, x ? W * 4 : -4, cudaBoundaryModeZero);
     }
     if (x == 0 && y == 0 && z == 0 && kind == 0) { // outside: ignored, and 0
@@ -502,10 +496,7 @@ TEST(surfaces) {
         cudaArray_t array;
         OK(cudaMalloc3DArray(&array, &floats, e, kinds[kind].flags | cudaArraySurfaceLoadStore));
         fill(array, e.width, rows, depth, texel);
-        const cudaResourceDesc resource = of_array(array);
-        cudaSurfaceObject_t surface;
-        OK(cudaCreateSurfaceObject(&surface, &resource));
-        shift<<<1, dim3((unsigned)e.width, (unsigned)rows, (unsigned)depth)>>>(surface, kind);
+        shift<<<1, dim3((unsigned)e.width, (unsigned)rows, (unsigned)depth)>>>(surface_of(array), kind);
         OK(cudaGetLastError());
         EXPECT(copy_out(array, e.width, rows, depth) ==
                all(e.width, rows, depth, [](int x, int y, int z) { return texel(x, y, z) + 1000; }));
