@@ -21,7 +21,7 @@
  *          time. With values, the registers of a tile, which must be longer for each bin to get whole
  *          sectors.
  * Bench:   64K 1M 16M 64M 256M
- * Check:   --size 3000 | --size 700 --signed --fill skewed
+ * Check:   --size 3000 | --size 700 --signed --fill skewed | --size 300 --fill reversed
  */
 #include <stddef.h>
 #include <set>

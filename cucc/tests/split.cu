@@ -314,6 +314,19 @@ __global__ void rows(int *x) {
     x[threadIdx.x] = row[3 - threadIdx.x / 16][threadIdx.x % 16];
 }
 
+// split
+__global__ void whole_warps(int *x) { // the conditions are those of a warp
+    const int i = threadIdx.x + blockIdx.x * blockDim.x, low = i % 4;
+    int sum = x[i];
+    if (i < 96) {
+        sum += __shfl_xor_sync(~0u, sum, 1);
+        const int j = 3 * threadIdx.y;
+        if (j == 0)
+            sum -= __shfl_down_sync(~0u, sum, 2);
+    }
+    x[i] = sum + low;
+}
+
 struct Rank {
     __device__ operator int() const { return threadIdx.x; }
 };
@@ -355,6 +368,7 @@ int main() {
     half_warp<<<1, dim3(16, 4)>>>(data), show("half_warp");
     index_from_memory<<<1, 64>>>(data), show("index_from_memory");
     rows<<<1, 64>>>(data), show("rows");
+    whole_warps<<<2, 64>>>(data), show("whole_warps");
     asking_operator<<<1, 64>>>(data, Rank()), show("asking_operator");
     return 0;
 }

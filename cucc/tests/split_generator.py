@@ -102,6 +102,8 @@ class Generator:
             f"{name}[rank] {pick(['=', '+=', '^='])} {name}[rank ^ {pick([2, 31])}] * 3; {x} += __shfl_xor_sync({mask}, 1 + {name}[rank ^ 5], 1); }}",
             f"{first} {{ {x} += warp_sum<unsigned>({x} * 3); __syncwarp(); {x}++; }}",
             f"{{ int {name} = threadIdx.x / 32; if ({name} == 1) {x} ^= {shuffle}; else {x}++; }}",
+            f"{{ const int {name} = threadIdx.x{pick(['', ' + 32 * blockIdx.x * blockDim.x'])};\n"
+            f"if ({name}{pick([' < 64', ' / 32 == 1', ' >> 5 < n'])}) {x} ^= {shuffle}; else {x}++; }}",
             f"{x} += __popc(__ballot_sync({mask}, ({value}) >> (n & 3) & 1)) + __all_sync({mask}, {x} & 8);",
         ]
         if self.warps:

@@ -9,8 +9,9 @@ static const char *current_namespaces(const Unit *u) {
         const Token *open = u->scopes[i].open, *first = open;
         if (u->scopes[i].kind != 'n')
             continue;
-        while ((kind(first - 1) == IDENT || kind(first - 1) == SCOPE) && !is(first - 1, "namespace"))
-            first--;
+        while ((kind(first - 1) == IDENT || kind(first - 1) == SCOPE || kind(first - 1) == ')') &&
+               !is(first - 1, "namespace"))
+            first = kind(first - 1) == ')' ? first[-1].match : first - 1; // or its attributes
         for (; first < open && (is(first - 1, "namespace") || kind(first - 1) == SCOPE); first += 2) // a::b
             if (kind(first) == IDENT)
                 append_filled(&path, "$name/", "name", word_of(first));

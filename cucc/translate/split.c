@@ -271,7 +271,8 @@ static void check_conditions(Split *s) {
 
 typedef struct {
     Split *s;
-    bool live; // threads may return before others: which did is kept
+    bool live;    // threads may return before others: which did is kept
+    bool in_warp; // what is written is executed once for each warp
 } Writer;
 
 static char *declarator(const Variable *v, const char *prefix) { // int *x[4]  ->  int *cu_t_x[4]
@@ -481,6 +482,15 @@ static const char first_lane[] =
     " [[maybe_unused]] const uint3 threadIdx = {cu_w.x, cu_w.y, cu_w.z}; [[maybe_unused]] const size_t cu_r ="
     " cu_w.row(cu_w.y, cu_w.z); [[maybe_unused]] const unsigned cu_x = cu_w.x;";
 
+// In what a warp executes, the variables that were computed in a region, for conditions after it
+static void declare_for_warp(Split *s, Token *last, int region) {
+    Text text = empty_text();
+    for (int n = 0; n < s->count; n++)
+        if (s->variables[n].keeping == AGAIN && s->variables[n].region == region)
+            declare_again(&text, &s->variables[n]);
+    insert_after(s->u, last, text.data);
+}
+
 static void open_warps(Split *s, const Node *node, Token *before) {
     Text text = empty_text();
     append_filled(
@@ -512,6 +522,8 @@ static void write_sequence(Writer *w, Node *node, Token *before) {
             const bool early = first == node && stop_early(w->s, node);
             open_region(w, first, node, !early && !returns && !w->live, returns, before);
             close_region(w, node, returns);
+            if (w->in_warp)
+                declare_for_warp(w->s, node->last, node->region);
         } else if (node->kind == 'b' && !is_lanes(node->first)) {
             insert_between(u, before, " { if (__builtin_expect(cu_w.fibers, 0))");
             insert_after(u, node->last, " }");
@@ -520,12 +532,14 @@ static void write_sequence(Writer *w, Node *node, Token *before) {
         } else if (node->kind == 'c') {
             if (node->by_warps)
                 open_warps(w->s, node, before);
+            w->in_warp |= node->by_warps;
             write_inside(w, node->inside, node->block,
                          kind(node->first) == '{' || is(node->first, "do") ? node->first
                                                                            : node->header->match);
             if (node->else_word)
                 write_inside(w, node->other, node->else_block, node->else_word);
             insert_after(u, node->last, node->by_warps ? " } }" : "");
+            w->in_warp &= !node->by_warps;
         }
         before = node->last;
     }
@@ -637,7 +651,7 @@ const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token 
         lanes |= is_lanes(s->all[n]->first) || s->all[n]->by_warps;
         by_warps |= s->all[n]->by_warps;
     }
-    Writer w = {s, returns_early(s, top)};
+    Writer w = {s, returns_early(s, top), s->warps};
     if (w.live)
         append_text(start, " ::cuda_cpu::EachThread<bool> cu_gone(cu_w); cu_gone.fill(false); unsigned "
                            "cu_live = cu_w.count;");

@@ -156,10 +156,10 @@ __global__ void file_scope() {
     HasMember m = {6};
     out[0] = (int)(SharedMemory<float>::get()[1] + ((float *)p)[0] + reinterpret_cast<float *>(q)[1] + l(0) +
                    ((float *)&file_buffer)[1]) +
-             (int)linked[0] + (int)attributed::get() + file_array[1] + m.get() + (space::deep::get() == space::buffer + 1) + space::array[1];
+             (int)linked[0] + (int)attributed::get() + (int)attributed::numbers[1] + file_array[1] + m.get() + (space::deep::get() == space::buffer + 1) + space::array[1];
 }
 TEST(shared_variables_at_namespace_scope) {
-    GIVES(2 + 1 + 2 + 1 + 2 + 1 + 2 + 3 + 6 + 1 + 5, file_scope<<<1, 1, 64>>>());
+    GIVES(2 + 1 + 2 + 1 + 2 + 1 + 2 + 2 + 3 + 6 + 1 + 5, file_scope<<<1, 1, 64>>>());
 }
 
 // ---- kernels and device functions ----
