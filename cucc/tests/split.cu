@@ -327,6 +327,44 @@ __global__ void whole_warps(int *x) { // the conditions are those of a warp
     x[i] = sum + low;
 }
 
+// fibers: only some warps change 'count'
+__global__ void some_warps(int *x) {
+    int count = 0, v = x[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        v += __shfl_xor_sync(~0u, v, 1);
+        count += 5;
+    }
+    __syncthreads();
+    x[threadIdx.x] += v + 100 * count;
+}
+
+// fibers: it has a declaration of an unknown form
+__global__ void bits(int *x) {
+    union {
+        float f;
+        int i;
+    } u;
+    u.i = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x ^ 1] += u.i;
+}
+
+// split
+__global__ void fractions(int *x) {
+    const int t = threadIdx.x;
+    const float part = t / 32.0f;
+    const unsigned char low = t;
+    unsigned lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    const int other = __shfl_xor_sync(~0u, t, 1);
+    __syncthreads();
+    if (low < 16)
+        x[t] += 7;
+    __syncthreads();
+    x[t] += other + (int)(100 * part) + lane;
+}
+
 struct Rank {
     __device__ operator int() const { return threadIdx.x; }
 };
@@ -369,6 +407,9 @@ int main() {
     index_from_memory<<<1, 64>>>(data), show("index_from_memory");
     rows<<<1, 64>>>(data), show("rows");
     whole_warps<<<2, 64>>>(data), show("whole_warps");
+    some_warps<<<1, 64>>>(data), show("some_warps");
+    bits<<<1, 64>>>(data), show("bits");
+    fractions<<<1, 512>>>(data), show("fractions");
     asking_operator<<<1, 64>>>(data, Rank()), show("asking_operator");
     return 0;
 }

@@ -159,6 +159,18 @@ static void read_strided(Split *s, Node *node) {
     node->other = new_node(s, 'r', from, node->last);
 }
 
+// True for struct S { … }; and struct S;
+static bool defines_type(const Token *first, const Token *last) {
+    const Token *i = first;
+    if (!is_one_of(first, " struct class union enum "))
+        return false;
+    while (i < last && kind(i) != '{' && kind(i) != '=' && kind(i) != '(')
+        i++;
+    const bool variable =
+        i == first + 3 && kind(i - 1) == IDENT && !is(i - 1, "final") && !is(i - 2, "class");
+    return i == last ? i == first + 2 : kind(i) == '{' && kind(last - 1) == '}' && !variable;
+}
+
 // Reads the statements from token i to `end`. `scope`: the end of the scope of what they declare
 static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
     Node *first = NULL, **link = &first;
@@ -190,8 +202,10 @@ static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
                                : "a break or continue crosses a barrier");
         } else if (is_strided(i, last, s->only_atomics)) {
             read_strided(s, node);
-        } else if (is_one_of(i, " typedef using struct class union enum static_assert template ")) {
+        } else if (is_one_of(i, " typedef using static_assert template ") || defines_type(i, last)) {
             node->kind = 'd';
+        } else if (is_one_of(i, " struct class union enum ")) {
+            refuse(s, i, "it has a declaration of an unknown form");
         } else {
             const int before = s->count;
             node->is_declaration = add_variables(s, node, last, scope, false);
@@ -261,6 +275,11 @@ static void check_conditions(Split *s) {
                     "x", word_of(culprit)));
         s->warps = each;
         if (!each && !in_warp) {
+            for (Token *t = node->first; t < node->last; t++) {
+                const Variable *v = kind(t) == IDENT && !is_member(t) ? find_variable(s, t) : NULL;
+                if (v && v->uniform && v->name < node->first && use_of(s, v, t) != 'r')
+                    refuse(s, t, fill("only some warps change '$x'", "x", word_of(t)));
+            }
             node->by_warps = true;
             by_warps = node->last;
         }

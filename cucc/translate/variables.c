@@ -193,6 +193,8 @@ char use_of(Split *s, const Variable *v, Token *i) {
         if (kind(after) == '(')
             return '&'; // calls a member function
     }
+    if (kind(before) == '(' && kind(before - 1) == STRING)
+        return '&'; // an operand of asm
     while (kind(before) == '(' && kind(after) == ')' && kind(before - 1) != IDENT &&
            kind(before - 1) != '>') {
         before--; // (x)
@@ -271,12 +273,18 @@ static bool is_constant(Split *s, const Token *name) {
 
 // ---- expressions ----
 
+// The value of a whole number; -1 of 32.0f
+static long whole_number(const Token *number) {
+    char *end;
+    const long value = strtol(number->text, &end, 0);
+    return end + strspn(end, "uUlL") >= end_of(number) ? value : -1;
+}
+
 // Returns whether the expression is certainly a multiple of blockDim.x.
 static bool is_width(Split *s, Token *i, Token *end) {
     const Token *culprit;
     for (const Token *t = i; t < end; t++)
-        if (kind(t) != IDENT && kind(t) != NUMBER && kind(t) != '.' && kind(t) != '*' && kind(t) != '(' &&
-            kind(t) != ')')
+        if (kind(t) == NUMBER ? whole_number(t) < 0 : kind(t) != IDENT && !strchr(".*()", kind(t)))
             return false;
     return ((is(i, "blockDim") && is(i + 2, "x") && kind(i + 3) == '*') ||
             (is(end - 3, "blockDim") && is(end - 1, "x") && kind(end - 4) == '*')) &&
@@ -320,9 +328,7 @@ static Token *same_in_warp(Split *s, Token *i) {
     if ((kind(end) != '/' && !right && !less) || !is_rank(s, i, end))
         return NULL;
     number += right;
-    const long value = is(number, "warpSize")   ? 32
-                       : kind(number) == NUMBER ? strtol(number->text, NULL, 0)
-                                                : 0;
+    const long value = is(number, "warpSize") ? 32 : kind(number) == NUMBER ? whole_number(number) : 0;
     const bool binds = kind(number + 1) < IDENT && kind(number + 1) && strchr("+-*/%", kind(number + 1));
     if (kind(end) == '/' ? value <= 0 || value % 32 || !(begins || before == '+')
                          : !begins || binds || (right ? value < 5 : value % 32 || !value))
@@ -394,6 +400,7 @@ bool is_thread_x(Split *s, Token *first, const Token *end) {
         return is(first, "threadIdx") && kind(first + 1) == '.' && is(first + 2, "x");
     const Variable *v = end == first + 1 && kind(first) == IDENT ? find_variable(s, first) : NULL;
     return v && v->again && kind(v->init) == '=' && v->is_integer && !v->is_pointer &&
+           !is_one_of(v->specifiers_end - 1, " bool char uchar int8_t uint8_t ") &&
            is_thread_x(s, v->init + 1, v->after);
 }
 
