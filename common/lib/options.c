@@ -159,8 +159,9 @@ static const Option *own_options;
 static size_t own_rows;
 static bool window, no_window; // --window, --no-window
 
-// The common options. A program has those of which it uses something (0: every program). A row without a name
-// is the title of a group in --help, one without a variable --seed; an option without help is not listed.
+// The options that several programs have. `uses`: the flags of parse_options that a program needs for the
+// option; 0: every program has it. A row without a name is the title of a group of options in --help. The row
+// without a variable is --seed, which has 64 bits. An option with an empty help text is not listed.
 static const struct {
     Option option;
     int group;

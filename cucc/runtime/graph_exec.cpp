@@ -67,7 +67,7 @@ std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
 Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node) {
     if (check_argument(call, "executable", executable))
         return nullptr;
-    if (executable->run.use_count() > 1) // a deferred launch keeps the old operations, so it needs a copy
+    if (executable->run.use_count() > 1) // a launch that has not run yet uses these operations: change a copy
         executable->run = std::make_shared<GraphRun>(*executable->run);
     for (Step &step : executable->run->steps)
         if (step.origin == node)

@@ -45,7 +45,8 @@ static void volatile_access(void *p, size_t bytes, bool write, const void *calle
         return;
     }
     acquire((uintptr_t)p);
-    threads().polled[thread_rank()] = (uintptr_t)p; // the caller reads after this call; see fence()
+    threads().polled[thread_rank()] =
+        (uintptr_t)p; // the thread reads the address after this call; see fence()
     threads().talks = true;
 }
 

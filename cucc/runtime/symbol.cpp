@@ -98,8 +98,8 @@ Values &values() {
     return only<Values>();
 }
 
-// Checks a copy of `bytes` at `offset` of a variable of `size` bytes. `size` 0 means unknown; the
-// end of the section is the limit then.
+// Checks a copy of `bytes` at `offset` of a variable of `size` bytes. If `size` is 0 (unknown), the copy may
+// reach to the end of the section.
 cudaError_t check_symbol(const char *call, const void *symbol, size_t size, size_t bytes, size_t offset) {
     const SymbolSection *const section = symbol_section(symbol);
     FAIL_IF(!section, cudaErrorInvalidSymbol,

@@ -298,9 +298,10 @@ bool is_quiet(const Token *i, const Token *last, bool *vector) {
     return true;
 }
 
-// True for a loop with a stride of the whole block or grid, or with atomics: neighbouring threads read
-// neighbouring elements, so each cache line would be loaded again by each thread if one after the other ran
-// the whole loop. `atomics`: true only for a loop with atomics.
+// True for a loop whose index grows by the number of threads of the block or grid, or by another step in a
+// loop with atomics. Neighbouring threads then read neighbouring elements: if each thread executed the whole
+// loop before the next thread, each would load the same cache lines again. `atomics`: only loops with atomics
+// count.
 bool is_strided(Token *i, Token *last, bool atomics) {
     Token *header = i + 1, *body = kind(header) == '(' ? header->match + 1 : last;
     bool known = false, stride = false;

@@ -501,7 +501,8 @@ static const char first_lane[] =
     " [[maybe_unused]] const uint3 threadIdx = {cu_w.x, cu_w.y, cu_w.z}; [[maybe_unused]] const size_t cu_r ="
     " cu_w.row(cu_w.y, cu_w.z); [[maybe_unused]] const unsigned cu_x = cu_w.x;";
 
-// In what a warp executes, the variables that were computed in a region, for conditions after it
+// Declares again, after the loop of a region, the variables that depend on the thread's index only: a
+// condition that a whole warp evaluates once may use them. They have the values of the warp's first thread.
 static void declare_for_warp(Split *s, Token *last, int region) {
     Text text = empty_text();
     for (int n = 0; n < s->count; n++)
@@ -618,8 +619,8 @@ static void explain(const Unit *u, const Token *name, const char *how, const Tok
     printf("\n");
 }
 
-// Finds the regions of the kernel and stores its first statement in *top; or finds why it cannot be split.
-// only_atomics: as in Split
+// Divides the kernel into regions and stores its first statement in *top. If it cannot be split, `why` of the
+// result says why not. only_atomics: as in Split
 static Split *find_split(Unit *u, Token *begin, const Token *name, Token *open, Token *body,
                          bool only_atomics, Node **top) {
     Split *s = grow(NULL, 1, sizeof *s);
@@ -645,8 +646,8 @@ static Split *find_split(Unit *u, Token *begin, const Token *name, Token *open, 
     return s;
 }
 
-// Splits the body of a kernel at its barriers, if it can be. Appends to `start` what stands at its beginning.
-// Returns the parameters by which the body is told which threads to run.
+// Splits the body of a kernel at its barriers, if that is possible. Appends to `start` the declarations for
+// the beginning of the body. Returns the parameters that tell the body which threads to run.
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start) {
     if (u->only_fibers && !u->explain)
         return "";

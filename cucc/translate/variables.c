@@ -273,7 +273,7 @@ static bool is_constant(Split *s, const Token *name) {
 
 // ---- expressions ----
 
-// The value of a whole number; -1 of 32.0f
+// The value of an integer literal; -1 for a floating-point literal such as 32.0f
 static long whole_number(const Token *number) {
     char *end;
     const long value = strtol(number->text, &end, 0);

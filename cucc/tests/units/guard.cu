@@ -109,7 +109,7 @@ TEST(freed_memory) {
                "in kernel count_up, block (0,0,0), launched at guard.cu:"});
 }
 
-// Other correct programs are the units that test_units.py runs with CUDA_CPU_CHECK=1.
+// No false report for a correct program. test_units.py also runs some units with CUDA_CPU_CHECK=1.
 TEST(addresses_of_freed_memory_are_used_again) {
     ends_well(under({"CUDA_CPU_CHECK=1"}, [] {
         const rlimit limit = {300 << 20, 300 << 20};

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include "device.h"
 
-// 100 ints in memory of devices, pinned memory and memory of the host.
+// Arrays of 100 ints: on two devices, in pinned host memory, and in pageable host memory.
 struct Memory {
     int *device, *other, *pinned;
     std::vector<int> host = std::vector<int>(100, 1);
