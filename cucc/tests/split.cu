@@ -375,6 +375,139 @@ __global__ void asking_operator(int *x, Rank rank) {
     x[threadIdx.x] += rank;
 }
 
+struct Counter {
+    int count;
+    __device__ explicit Counter(int first) : count(first + threadIdx.x % 3) {}
+    __device__ int operator()() { return ++count; }
+};
+
+// fibers: an object of a class with functions is used on both sides of a barrier
+__global__ void objects(int *x) {
+    Counter twice(5);
+    x[threadIdx.x] += twice();
+    __syncthreads();
+    x[threadIdx.x ^ 1] += twice();
+}
+
+struct Plain {
+    int value;
+};
+using Same = Plain;
+__device__ Same &operator<<(Same &p, int x) {
+    p.value = 3 * p.value + x;
+    return p;
+}
+
+// fibers: an object of a class with functions is used on both sides of a barrier
+__global__ void shifted(int *x) {
+    Same p = {x[threadIdx.x]};
+    __syncthreads();
+    p << 5;
+    __syncthreads();
+    x[threadIdx.x] = p.value;
+}
+
+struct Two {
+    int &a, &b;
+};
+
+// split
+__global__ void bound(int *x) { // references and a pointer to local variables
+    const int t = threadIdx.x;
+    const int count = 4;
+    int a = t, b = 2 * t, c = 5, array[count];
+    int *p = &c;
+    array[t % count] = t;
+    __syncthreads();
+    int &either = t & 1 ? a : b;
+    either += 100;
+    ((int &)a) += 7;
+    *p += x[t ^ 1];
+    __syncthreads();
+    x[t] = a + 3 * b + *p + array[t % count] + (int)sizeof array;
+}
+
+// split
+__global__ void braces(int *x) {
+    int a = x[threadIdx.x], b = 2 * a;
+    __syncthreads();
+    Two two{a, b};
+    two.b += 1000;
+    __syncthreads();
+    x[threadIdx.x ^ 1] += a + b;
+}
+
+// fibers: it has a declaration of an unknown form
+__global__ void bindings(int *x) {
+    Plain p = {x[threadIdx.x]};
+    auto [value] = p;
+    __syncthreads();
+    x[threadIdx.x] = value + 1;
+}
+
+// fibers: a declaration outside of regions uses a variable of one
+__global__ void declared_size(int *x) {
+    int mine = threadIdx.x;
+    typedef int Pair[sizeof mine / 2];
+    __syncthreads();
+    Pair pair = {mine, 1};
+    x[threadIdx.x ^ 1] += pair[0] + pair[1];
+}
+
+__device__ int scale = 3;
+__device__ int scaled(int x) {
+    return scale * __shfl_xor_sync(~0u, x, 1);
+}
+
+// fibers: the function 'scaled', which has barriers, has an unknown form
+__global__ void captured(int *x) { // `scale` in the function is not that of the kernel
+    const int scale = 10;
+    x[threadIdx.x] = scaled(x[threadIdx.x]) + scale;
+}
+
+__device__ int above(const float &limit, int x) {
+    return __shfl_xor_sync(~0u, x > limit, 1);
+}
+
+// fibers: the function 'above', which has barriers, has an unknown form
+__global__ void converted(int *x) {
+    int limit = 10;
+    x[threadIdx.x] += above(limit, x[threadIdx.x]);
+}
+
+__device__ int kept(bool first, int value) {
+    __shared__ int one, other;
+    if (first && threadIdx.x == 7)
+        one = value, other = 2 * value;
+    __syncthreads();
+    return one + other;
+}
+template <class T> __device__ T from_zero(T x) {
+    T sum = T(0);
+    sum += __shfl_xor_sync(~0u, x, 1);
+    return sum;
+}
+
+// split
+__global__ void called_twice(int *x) {
+    unsigned int y = threadIdx.x;
+    const int one = kept(true, threadIdx.x);
+    y += from_zero(y);
+    x[threadIdx.x] = y + one + kept(false, 5);
+}
+
+__device__ int defined_below(int x);
+
+// fibers: the function 'defined_below', which has barriers, has an unknown form
+__global__ void calls_below(int *x) {
+    x[threadIdx.x] = defined_below(x[threadIdx.x]);
+}
+
+constexpr int lanes = 16;
+__device__ int defined_below(int x) {
+    return x + __shfl_xor_sync(~0u, x, lanes);
+}
+
 static int *data;
 
 static void show(const char *name) {
@@ -411,5 +544,15 @@ int main() {
     bits<<<1, 64>>>(data), show("bits");
     fractions<<<1, 512>>>(data), show("fractions");
     asking_operator<<<1, 64>>>(data, Rank()), show("asking_operator");
+    objects<<<1, 64>>>(data), show("objects");
+    shifted<<<1, 64>>>(data), show("shifted");
+    bound<<<1, 64>>>(data), show("bound");
+    braces<<<1, 64>>>(data), show("braces");
+    bindings<<<1, 64>>>(data), show("bindings");
+    declared_size<<<1, 64>>>(data), show("declared_size");
+    captured<<<1, 64>>>(data), show("captured");
+    converted<<<1, 64>>>(data), show("converted");
+    called_twice<<<1, 64>>>(data), show("called_twice");
+    calls_below<<<1, 64>>>(data), show("calls_below");
     return 0;
 }

@@ -71,7 +71,7 @@ static Function *first_function(Unit *u, const Token *name) {
     return low < function_count && same_word(functions[low].name, name) ? &functions[low] : NULL;
 }
 
-static bool is_ours(const Token *i) { // in a header of this back end
+bool is_ours(const Token *i) { // in a header of this back end
     return memmem(i->file->name, i->file->length, "/cuda_cpu/", 10) != NULL ||
            memmem(i->file->name, i->file->length, "/cooperative_groups", 19) != NULL;
 }
@@ -257,7 +257,8 @@ static bool is_expanded(const Token *i) {
     const Token *body = NULL;
     for (; kind(i) != END && !(kind(i) == '{' && is(i - 2, "namespace"));
          i = closes(i) ? i->match - 1 : i - 1)
-        body = kind(i) == '{' ? i : body;
+        if (kind(i) == '{' && (kind(i - 1) == ')' || is_one_of(i - 1, " const noexcept override final ")))
+            body = i; // not of a class or a namespace
     for (const Token *t = body; t && t < body->match; t++)
         if (is_one_of(t, " __syncthreads sync ") ||
             (kind(t) == IDENT && t->length > 5 && memcmp(end_of(t) - 5, "_sync", 5) == 0))

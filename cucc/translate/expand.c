@@ -17,53 +17,14 @@
  * A region ends after put (cuda_cpu/lanes.h). A kernel with anything else, such as other masks than that of
  * all lanes or an operation in one branch of ?:, stays as it is and runs with fibers.
  */
-#include "split.h"
+#include "expand.h"
 #include <ctype.h>
-
-typedef struct {
-    const Token *name, *end; // tokens of this name, or from `name` to `end`, become `text`
-    const char *text, *type; // type: of a variable, if it is known
-} Change;
-
-typedef struct Place {
-    struct Place *outer; // the caller of an expanded function
-    int depth;
-    Token *parameters;  // of the kernel or function
-    const char *result; // what `return` assigns to
-    Change *changes;
-    size_t count;
-} Place;
-
-typedef struct { // a pointer or an array that may be shared memory
-    const Token *name;
-    bool is_volatile, is_memory; // is_memory: certainly
-} Shared;
-
-typedef struct {
-    Unit *u;
-    Token *kernel; // the token before the declaration of the kernel
-    const Token *name;
-    Text out;
-    int number;
-    const Token *where; // because of which the kernel cannot be expanded
-    const char *why;
-    Shared *shared; // the pointers and arrays that are known so far
-    size_t count;
-    bool any;       // whether one of them is volatile
-    unsigned since; // READS, WRITES, VOLATILE: the accesses since threads last waited for each other
-} Expansion;
-
-enum { READS = 1, WRITES = 2, VOLATILE = 4, BOTH = READS | WRITES | VOLATILE };
-
-static bool is_volatile(const Token *i) { // not in asm volatile (…)
-    return is(i, "volatile") && !is_one_of(i - 1, " asm __asm__ __asm ");
-}
 
 // The kernels that stay as they are, for not_expanded()
 static Expansion *left;
 static size_t left_count;
 
-static bool leave(Expansion *e, const Token *where, const char *why) {
+bool leave(Expansion *e, const Token *where, const char *why) {
     if (!e->why) {
         e->where = where;
         e->why = why;
@@ -140,7 +101,7 @@ static Token *call_of(Token *i) { // the ( of f(…) or f<…>(…)
 
 static Token *declared(Token *name);
 
-static Token *enclosing(Token *i) { // the bracket in which it stands, or the end of the text
+Token *enclosing(Token *i) { // the bracket in which it stands, or the end of the text
     while (!opens(i) && kind(i) != END)
         i = closes(i) ? i->match - 1 : i - 1;
     return i;
@@ -166,7 +127,7 @@ static bool is_block_sync(Token *i) {
 
 // Returns whether the tokens from i to `last`, or a function that they call, contain a warp operation; with
 // `barriers`, whether they contain a warp operation or a barrier.
-static bool has_operations(Expansion *e, Token *i, const Token *last, bool barriers, int depth) {
+bool has_operations(Expansion *e, Token *i, const Token *last, bool barriers, int depth) {
     for (; i <= last && depth < 8; i++) {
         if (is_one_of(i, votes) || is_one_of(i, shuffles) || is_block_sync(i) || is_volatile(i) ||
             (barriers && is_one_of(i, " __syncthreads __syncwarp ")))
@@ -176,79 +137,6 @@ static bool has_operations(Expansion *e, Token *i, const Token *last, bool barri
             return true;
     }
     return false;
-}
-
-// ---- volatile ----
-
-static const Shared *find_shared(const Expansion *e, const Token *name) {
-    const Shared *found = NULL; // scopes are not compared: of several with this name, a volatile one
-    for (size_t n = e->count; n-- > 0 && !is_member(name);)
-        if (e->shared[n].name == name)
-            return &e->shared[n];
-        else if (same_word(e->shared[n].name, name) && (!found || e->shared[n].is_volatile))
-            found = &e->shared[n];
-    return found;
-}
-
-static bool is_shared_memory(const Expansion *e, const Token *address) {
-    const Shared *known = find_shared(e, address + (kind(address) == '&'));
-    return known && known->is_memory;
-}
-
-// A variable that is declared from token `from` on. `value`: where its initial value begins, or null
-static void add_shared(Expansion *e, const Token *from, const Token *name, const Token *value) {
-    Shared one = {name, false, value && is_shared_memory(e, value)};
-    const Token *before = name - 1;
-    while (is_one_of(before, " const __restrict__ __restrict restrict "))
-        before--;
-    const bool points = kind(name + 1) == '[' || kind(before) == '*' || kind(before) == '&';
-    for (; from < name; from++) {
-        one.is_volatile |= is_volatile(from);
-        one.is_memory |= is(from, "__shared__");
-    }
-    if (one.is_volatile && !one.is_memory)
-        leave(e, name, "it is not known whether what is volatile is shared memory");
-    e->any |= one.is_volatile;
-    e->shared = grow(e->shared, e->count + 1, sizeof one);
-    e->shared[e->count] = one;
-    e->count += points || one.is_volatile || one.is_memory;
-}
-
-// The accesses of pointers and arrays that may be shared memory, in the tokens from i to last: READS, WRITES
-// and VOLATILE
-static unsigned accesses(Expansion *e, Token *i, const Token *last) {
-    unsigned found = 0;
-    for (; i <= last && e->any; i++) {
-        const Shared *known = find_shared(e, i);
-        if (!known || known->name == i)
-            continue;
-        Token *after = i + 1, *open = enclosing(i), *f;
-        while (kind(after) == '[' || kind(after) == '.' || kind(after) == ARROW)
-            after = kind(after) == '[' ? after->match + 1 : after + 2;
-        const bool address = after == i + 1 && kind(open) == '('; // f(x), *(x + 3), or only perhaps
-        if (address && (f = only_function(e->u, open - 1)) && find_body(f + 1) &&
-            has_operations(e, f + 1, find_body(f + 1)->match, true, 0))
-            continue; // an argument of a function that is expanded
-        const bool argument = kind(open) == '(' && strchr(",)", kind(after)) &&
-                              (kind(open - 1) == IDENT || kind(open - 1) == '>'),
-                   changes = address || assigns(after) || kind(after) == '(' ||
-                             (argument && may_take_reference(e->u, open - 1)) ||
-                             (kind(i - 1) == '&' && !ends_expression(i - 2)) || run(i - 1, -1) == 2,
-                   writes = kind(after) == '=' && after > i + 1 && !(found & WRITES); // the first one
-        found |= writes ? WRITES : changes ? READS | WRITES : READS;
-        found |= known->is_volatile ? VOLATILE : 0;
-    }
-    return found;
-}
-
-// Writes cu_step(), a wait of the lanes of a warp for each other, between earlier accesses and the accesses
-// `next` if one of them is a write and one is volatile.
-static void step(Expansion *e, unsigned next) {
-    if (next && e->since && ((next | e->since) & WRITES) && ((next | e->since) & VOLATILE)) {
-        append_text(&e->out, "cu_step(); ");
-        e->since = 0;
-    }
-    e->since |= next;
 }
 
 static bool is_full(Expansion *e, Token *i, const Token *end);
@@ -345,12 +233,18 @@ static const char *type_of(const Place *p, Token *i, const Token *end) {
     if (end != i + 1 || kind(i) != IDENT || c)
         return end == i + 1 && c ? c->type : NULL;
     for (Token *t = i - 1; t > p->parameters; t--) {
+        t = kind(t) == '}' && t->match ? t->match : t; // of another scope
         Token *from = t;
         if (!same_word(t, i) || is_member(t) || !strchr("=;,)", kind(t + 1)))
             continue;
+        if (kind(t - 1) == ',' && kind(enclosing(t)) != '(')
+            return NULL; // int a, x;
         while (kind(from - 1) == IDENT && !is_one_of(from - 1, statement_words))
             from--;
         from += is(from, "const");
+        for (const Token *w = from; w < t; w++)
+            if (is_one_of(w, " const constexpr static register "))
+                return NULL; // int const x
         if (from < t && strchr("(,;{}", kind(from - 1)) && !is(from, "auto"))
             return changed(p, from, t);
     }
@@ -385,6 +279,9 @@ static bool take_template(Place *p, Place *f, Token *list, Token *name, Token *o
         }
         if (!text || kind(word) != IDENT)
             return false;
+        if (is_one_of(i, " class typename ") && strchr(text, ' ')) // T(0) is to be valid for unsigned int
+            text = strcmp(text, "unsigned int") == 0 ? "unsigned"
+                                                     : fill("::std::enable_if_t<true, $x>", "x", text);
         change(f, (Change){word, NULL,
                            is_one_of(i, " class template typename ") ? text : fill("($x)", "x", text), NULL});
         i = comma;
@@ -409,15 +306,29 @@ static void find_variables(Expansion *e, Place *f, Token *body) {
             add_shared(e, v->specifiers, v->name, v->is_pointer && v->init ? v->init + 1 : NULL);
             const bool plain =
                 v->from == v->name && !v->is_array && !v->is_auto && !is(v->specifiers, "const");
-            if (f)
-                change(f, (Change){v->name, NULL,
-                                   fill("cu_$k$x", "k", format("%d", e->number), "x", word_of(v->name)),
+            const char *k = f && v->is_memory ? f->same : format("%d", e->number);
+            if (!f) {
+                e->own = grow(e->own, e->own_count + 1, sizeof *e->own);
+                e->own[e->own_count++] = v->name;
+            } else
+                change(f, (Change){v->name, NULL, fill("cu_$k$x", "k", k, "x", word_of(v->name)),
                                    plain ? changed(f, v->specifiers, v->specifiers_end) : NULL});
         }
         if (is_volatile(i) && i > end)
             leave(e, i, "'volatile' is not in the declaration of a pointer or an array");
     }
     free(probe);
+}
+
+// True if a variable or parameter of the kernel has this name.
+static bool is_own(const Expansion *e, const Token *name) {
+    for (size_t n = 0; n < e->own_count; n++)
+        if (same_word(e->own[n], name))
+            return true;
+    for (const Token *t = e->parameters; t < e->parameters->match; t++)
+        if (same_word(t, name) && strchr(",)[=", kind(t + 1)))
+            return true;
+    return false;
 }
 
 // Writes the body of the function before the statement that calls it.
@@ -427,10 +338,12 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
     Token *i = start, *close = f.parameters->match, *body = find_body(f.parameters);
     while (kind(i - 1) != END && !strchr(";{}", kind(i - 1)))
         i--;
-    if (f.depth > 8 || (kind(enclosing(i - 1)) != END && enclosing(i - 1) != enclosing(e->kernel)))
+    if (f.depth > 8 || start > e->kernel ||
+        (kind(enclosing(i - 1)) != END && enclosing(i - 1) != enclosing(e->kernel)))
         return false;
     for (Token *t = body; t < body->match; t++)
-        if (is_one_of(t, " static goto volatile __func__ __FUNCTION__ __PRETTY_FUNCTION__ asm __asm__ ") ||
+        if (is_one_of(t, " static goto volatile __func__ __FUNCTION__ __PRETTY_FUNCTION__ asm __asm__ struct "
+                         "class union enum ") ||
             (is(t, "return") &&
              (statement_end(t) + 1 != body->match || kind(t - 1) == ')' || is(t - 1, "else"))))
             return false;
@@ -440,6 +353,10 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
             return false;
         i = skip_angles(i + 1, NULL);
     }
+    const char *call = format("%d", (int)(start->text - e->u->source.data));
+    for (size_t n = 0; n < f.count; n++)
+        call = fill("$call $x", "call", call, "x", f.changes[n].text);
+    f.same = format("f%x_", hash(call));
     Text type = empty_text();
     for (; i < start; i++)
         if (is_one_of(i, " __attribute__ __attribute "))
@@ -461,7 +378,8 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
         bool is_pack, may_be_unused;
         Token *place, *x = parameter_name(t, close, &place, &is_pack, &may_be_unused);
         Token *next = x ? next_comma(x, close) : NULL, *stop = next_comma(argument, open->match);
-        if (!x || is_pack || argument >= open->match || kind(x + 1) == '[' || kind(x + 1) == '=')
+        if (!x || is_pack || argument >= open->match || kind(x + 1) == '[' || kind(x + 1) == '=' ||
+            (kind(x + 1) == ')' && x + 1 != close))
             return false;
         const char *value = changed(p, argument, stop);
         add_shared(e, t, x, argument);
@@ -472,9 +390,11 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
         if (same) { // the argument takes the place of the parameter
             change(&f, (Change){x, NULL, value, NULL});
         } else if (kind(x - 1) == '&') {
-            if (stop != argument + 1 || kind(argument) != IDENT)
-                return false;
-            change(&f, (Change){x, NULL, value, type_of(p, argument, stop)});
+            const char *its = type_of(p, argument, stop);
+            if (stop != argument + 1 || kind(argument) != IDENT ||
+                (is(t, "const") && (!its || strcmp(its, changed(&f, t + 1, x - 1)) != 0)))
+                return false; // or a conversion
+            change(&f, (Change){x, NULL, value, its});
         } else if (is(x - 1, "thread_block")) { // there is only one block
             change(&f, (Change){x, NULL, "::cooperative_groups::this_thread_block()", NULL});
         } else {
@@ -488,6 +408,9 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
         argument = stop + 1;
     }
     find_variables(e, &f, body);
+    for (Token *t = body + 1; t < body->match; t++)
+        if (kind(t) == IDENT && !is_member(t) && kind(t - 1) != SCOPE && !find_change(&f, t) && is_own(e, t))
+            return false;
     const char *line = body->file->is_input ? "" : "\n# $line \"$file\"\n";
     append_filled(&e->out, line, "line", format("%u", (unsigned)body[1].line), "file",
                   format("%.*s", (int)body->file->length, body->file->name));
@@ -496,7 +419,7 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
     append_filled(&e->out, line, "line", format("%u", (unsigned)name->line), "file",
                   format("%.*s", (int)name->file->length, name->file->name));
     append_text(&e->out, "} ");
-    change(p, (Change){name, open->match, f.result, NULL});
+    change(p, (Change){name, open->match, none ? "((void)0)" : f.result, NULL});
     return true;
 }
 
@@ -656,7 +579,12 @@ bool expand(Unit *u, Text *text) {
             continue;
         bool any = false, again;
         do {
-            e = (Expansion){.u = u, .kernel = start - 1, .name = name, .out = empty_text(), .any = any};
+            e = (Expansion){.u = u,
+                            .kernel = start - 1,
+                            .name = name,
+                            .parameters = open,
+                            .out = empty_text(),
+                            .any = any};
             Place p = {.parameters = open};
             find_variables(&e, NULL, body);
             any = e.any;

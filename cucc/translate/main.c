@@ -12,8 +12,7 @@
  * These constructs of CUDA, which C++ lacks, are rewritten in place:
  *
  *     k<<<g, b>>>(x)                                launch.c
- *     __global__ void k(int x) { … }                kernel.c; with barriers also split.c, variables.c,
- * calls.c
+ *     __global__ void k(int x) { … }                kernel.c; for barriers split.c and what it names
  *     __shared__ T x[4];  extern __shared__ T x[];  shared.c
  *     __device__ T x;  __device__ void f() { … }    device.c
  *     volatile T *x = y; (in device code)           volatile.c

@@ -245,11 +245,13 @@ void translate_shared(Unit *u, Token *word, const Scope *scope) {
         if (d.extern_at && (kind(d.name + 1) != '[' || kind(d.name + 2) != ']'))
             fail(word, "an extern __shared__ variable must be an array without a size, %s[]", x);
         append_filled(&names, "$x ", "x", x);
-        append_text(&references,
-                    declare_shared(x, hoist ? 's' : scope->kind, alignment.data, d.extern_at, is_volatile,
-                                   word < u->numbered_end ? format("::std::integral_constant<int, %d>()",
-                                                                   (int)(d.name - u->body_begin))
-                                                          : "[] {}"));
+        const bool expanded = strncmp(x, "cu_f", 4) == 0; // by expand.c: the same in all calls of a function
+        const char *tag = expanded || word < u->numbered_end
+                              ? format("::std::integral_constant<unsigned, %uu>()",
+                                       expanded ? hash(x) : (unsigned)(d.name - u->body_begin))
+                              : "[] {}";
+        append_text(&references, declare_shared(x, hoist ? 's' : scope->kind, alignment.data, d.extern_at,
+                                                is_volatile, tag));
         if (scope->kind == 'b')
             use_as_static(u, d.name, semicolon, scope->open->match);
         if (scope->kind == 'n') {

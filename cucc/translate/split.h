@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What variables.c and split.c share: a kernel that is to be split at its barriers. split.c says how.
+// What split.c, variables.c and regions.c share: a kernel that is to be split at its barriers. split.c says
+// how.
 #ifndef SPLIT_H
 #define SPLIT_H
 
@@ -25,6 +26,7 @@ typedef struct {
     Token *after;                        // the , or ; after the declarator
     bool parameter, in_header, constant; // in_header: of a loop; constant: stands outside of regions as it is
     bool is_const, is_array, is_pointer, is_reference, is_auto, is_integer;
+    bool is_class;   // of the program, with more than members
     bool is_memory;  // __shared__, or a parameter that is a reference: nothing is known about its value
     bool uniform;    // all threads have the same value when they are at the same place
     bool modified;   // after its declaration
@@ -77,6 +79,9 @@ Variable *find_variable(Split *s, const Token *name);
 bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const Token **culprit);
 bool is_thread_x(Split *s, Token *first, const Token *end);
 void find_uniform(Split *s);
+
+// regions.c
 void find_regions(Split *s, Node *top);
+void write_split(Split *s, Node *top, Text *start);
 
 #endif

@@ -92,6 +92,14 @@ char *fill_parts(const char *template, ...) {
     return text.data;
 }
 
+// FNV-1a
+unsigned hash(const char *text) {
+    uint32_t value = 2166136261;
+    while (*text)
+        value = (value ^ (unsigned char)*text++) * 16777619;
+    return value;
+}
+
 _Noreturn void fail(const Token *token, const char *format, ...) {
     const File *file = token->file;
     for (size_t i = 0; i < file->length; i++) {

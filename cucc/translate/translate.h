@@ -133,6 +133,7 @@ __attribute__((format(printf, 1, 2))) char *format(const char *format, ...);
 char *spelling(const Token *first, const Token *end);
 char *word_of(const Token *i);
 char *fill_parts(const char *template, ...);
+unsigned hash(const char *text);
 __attribute__((format(printf, 2, 3))) _Noreturn void fail(const Token *token, const char *format, ...);
 _Noreturn void fail_file(const char *name);
 
@@ -191,7 +192,7 @@ void begin_device_code(Unit *u, Token *word, Token *body);
 void find_shift(Token *i);
 void translate_shifts(Unit *u);
 
-// calls.c, expand.c, split.c: kernels with barriers as loops
+// calls.c, expand.c, lockstep.c, split.c, variables.c, regions.c: kernels with barriers as loops
 const Token *waits_elsewhere(Unit *u, const Token *parameters, Token *body);
 Token *only_function(Unit *u, const Token *name);
 void forget_functions(void);
@@ -199,6 +200,7 @@ bool is_barrier(const Token *i);
 bool is_lanes(const Token *i);
 bool may_take_reference(Unit *u, const Token *name);
 bool functions_know_thread(const Unit *u);
+bool is_ours(const Token *i); // in a header of cucc
 bool is_quiet(const Token *i, const Token *last, bool *vector);
 bool is_strided(Token *i, Token *last, bool atomics);
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start);

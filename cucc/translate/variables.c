@@ -151,6 +151,73 @@ Variable *find_variable(Split *s, const Token *name) {
     return NULL;
 }
 
+// ---- classes ----
+
+static const Token **classes; // names of types, for has_functions()
+static size_t class_count;
+
+static bool has_functions(const Token *name) {
+    for (size_t n = 0; n < class_count; n++)
+        if (same_word(classes[n], name))
+            return true;
+    return false;
+}
+
+static void add_class(const Token *name) {
+    classes = grow(classes, class_count + 1, sizeof *classes);
+    classes[class_count++] = name;
+}
+
+// Finds the classes of the program with functions, initial values, references or bases, the types on whose
+// left side an operator changes an object, and other names of all these. Their constructors may ask for the
+// thread, and what looks like a read may change the object.
+static void find_classes(Unit *u) {
+    static bool done;
+    for (Token *t = done ? u->end : u->begin; t < u->end; t++) {
+        if (kind(t) != IDENT || t->system || is_ours(t))
+            continue;
+        Token *i = t + 1, *end = statement_end(t);
+        if (is(t, "operator")) { // operator<<(Stream &s, …)
+            while (kind(i) != END && kind(i) != '(')
+                i++;
+            if (kind(i + 1) == IDENT && kind(i + 2) == '&')
+                add_class(i + 1);
+        } else if (is_one_of(t, " struct class union ") && kind(t - 1) != '<' && kind(t - 1) != ',') {
+            while (skip_attribute(i) != i)
+                i = skip_attribute(i);
+            Token *name = i;
+            bool found = false;
+            for (; kind(i) != '{' && kind(i) != ';' && kind(i) != END && kind(i) != '('; i++)
+                found |= kind(i) == ':' && kind(i - 1) == IDENT;
+            for (const Token *m = i; kind(i) == '{' && m < i->match; m++)
+                found |= kind(m) == '(' || kind(m) == '=' || kind(m) == '&';
+            if (found && kind(i) == '{')
+                add_class(kind(name) == IDENT ? name : i->match + 1);
+        } else if (is(t, "using") && kind(t + 2) == '=') { // using A = B;
+            for (i = t + 3; i < end; i++)
+                if (kind(i) == IDENT && has_functions(i))
+                    add_class(t + 1);
+        } else if (is(t, "typedef") && end > t) {
+            for (; i < end - 1; i = kind(i) == '{' ? i->match + 1 : i + 1)
+                if (kind(i) == IDENT && has_functions(i))
+                    add_class(end - 1);
+        }
+    }
+    done = true;
+}
+
+static bool is_class(const Variable *v) {
+    if (v->parameter || v->is_pointer || v->is_reference || v->is_memory)
+        return false;
+    const Token *name = v->specifiers_end - 1;
+    for (int depth = kind(name) == '>'; depth > 0 && kind(name) != END;) {
+        name--;
+        depth += (kind(name) == '>') - (kind(name) == '<');
+        name -= depth == 0;
+    }
+    return has_functions(name);
+}
+
 // ---- what happens to a variable ----
 
 static bool is_operand_end(const Token *i) {
@@ -182,6 +249,27 @@ bool assigns(const Token *i) { // at an operator after an operand: = += <<= ++
     return kind(i) && strchr("+-*/%&|^", kind(i)) && kind(i + 1) == '=' && end_of(i) == i[1].text;
 }
 
+// True if a reference may be bound to the variable at token i: int &r = c ? x : y; Pair p{x, y}; f(c ? x : y)
+static bool may_be_bound(Split *s, const Token *i) {
+    bool conditional = false;
+    for (const Token *t = i - 1; kind(t) != END && !strchr(";}[", kind(t));
+         t = closes(t) ? t->match - 1 : t - 1) {
+        const Token *name = t - 1;
+        const Variable *v = kind(name) == IDENT ? find_variable(s, name) : NULL;
+        const bool declared = v && v->name == name;
+        conditional |= kind(t) == '?';
+        if (kind(t) == '=')
+            return declared ? v->is_reference || is_class(v) : kind(name) == IDENT && kind(name - 1) == '&';
+        if (kind(t) != '(' && kind(t) != '{')
+            continue;
+        if (declared ? v->is_reference || is_class(v) : kind(name) == IDENT && has_functions(name))
+            return true;
+        if (kind(name) == IDENT || kind(name) == '>')
+            return conditional && kind(t) == '(' && may_take_reference(s->u, name);
+    }
+    return false;
+}
+
 // What an occurrence of a variable does: 'r' reads it, 'w' assigns to it, '&' may give others access to it.
 char use_of(Split *s, const Variable *v, Token *i) {
     const Token *before = i - 1;
@@ -190,11 +278,13 @@ char use_of(Split *s, const Variable *v, Token *i) {
         if ((kind(after) != '.' && v->is_pointer && !v->is_array) || kind(after) == ARROW)
             return 'r'; // what it points to
         after = kind(after) == '.' ? after + 2 : after->match + 1;
-        if (kind(after) == '(')
+        const Token *call = kind(after) == '<' ? skip_angles(after, NULL) : after;
+        if (call && kind(call) == '(')
             return '&'; // calls a member function
     }
-    if (kind(before) == '(' && kind(before - 1) == STRING)
-        return '&'; // an operand of asm
+    if ((kind(before) == '(' && kind(before - 1) == STRING) ||
+        (kind(before) == ')' && kind(before - 1) == '&'))
+        return '&'; // an operand of asm, or (int &)x
     while (kind(before) == '(' && kind(after) == ')' && kind(before - 1) != IDENT &&
            kind(before - 1) != '>') {
         before--; // (x)
@@ -214,6 +304,8 @@ char use_of(Split *s, const Variable *v, Token *i) {
     if (kind(before) == '{' && kind(before - 1) == IDENT)
         return '&';
     if (kind(before) == ':' && kind(after) == ')' && is(after->match - 1, "for"))
+        return '&';
+    if (may_be_bound(s, i))
         return '&';
     const bool array = v->is_array && after == i + 1; // an array as a whole becomes a pointer
     if ((kind(before) == '(' || kind(before) == ',') && (kind(after) == ')' || kind(after) == ',')) {
@@ -445,15 +537,17 @@ static bool is_still_uniform(Split *s, const Variable *v) {
 
 // Determines `modified`, `shared_out`, `uniform` and `again` of all variables.
 void find_uniform(Split *s) {
+    find_classes(s->u);
     for (int n = 0; n < s->count; n++) {
         Variable *v = &s->variables[n];
+        v->is_class = is_class(v);
         for (Token *i = v->parameter ? s->body : v->after; i < v->end; i++)
             if (same_word(i, v->name) && !is_member(i) && find_variable(s, i) == v) {
                 const char use = use_of(s, v, i);
                 v->modified |= use != 'r';
                 v->shared_out |= use == '&';
             }
-        v->uniform = !v->is_memory && !v->is_array && !v->is_reference && !v->is_auto;
+        v->uniform = !v->is_memory && !v->is_array && !v->is_reference && !v->is_auto && !v->is_class;
     }
     for (bool changed = true; changed;) {
         changed = false;
@@ -469,121 +563,5 @@ void find_uniform(Split *s) {
         v->again = !v->uniform && !v->modified && v->init && kind(v->init) == '=' && !v->is_array &&
                    !v->is_reference && (v->is_integer || v->is_pointer || v->is_auto) &&
                    is_uniform(s, v->init + 1, v->after, true, &culprit);
-    }
-}
-
-// ---- which regions use which variables ----
-
-static void number_regions(Split *s, Node *node, int *region) {
-    bool open = false;
-    for (; node; node = node->next) {
-        if (node->kind == 'r') {
-            *region += !open;
-            open = !node->gives;
-            node->region = *region;
-            continue;
-        }
-        open = false;
-        number_regions(s, node->inside, region);
-        number_regions(s, node->other, region);
-    }
-}
-
-static void use_variables(Split *s, const Token *first, const Token *last, int region) {
-    for (const Token *i = first; i <= last; i++) {
-        Variable *v = kind(i) == IDENT && !is_member(i) ? find_variable(s, i) : NULL;
-        if (v && region >= 0)
-            v->used[region] = true;
-        if (v && region != v->region && (v->parameter || i > v->name))
-            v->crosses = true;
-    }
-}
-
-// Variables that a region computes again need those of their initial values.
-static bool use_again(Split *s) {
-    bool changed = false;
-    for (int n = 0; n < s->count; n++) {
-        const Variable *v = &s->variables[n];
-        for (const Token *i = v->init; v->crosses && v->again && i < v->after; i++) {
-            Variable *w = kind(i) == IDENT && !is_member(i) ? find_variable(s, i) : NULL;
-            if (w && !w->crosses && w->region >= 0) // v may be used outside of regions
-                w->crosses = changed = true;
-            for (int r = 0; w && r < s->regions; r++)
-                if (v->used[r] && !w->used[r] && r != v->region) {
-                    w->used[r] = changed = true;
-                    w->crosses |= r != w->region;
-                }
-        }
-    }
-    return changed;
-}
-
-// Numbers the regions, and finds the variables that are used in others than their own. An assignment to such
-// a variable that is uniform divides a region, so that others may cross; this is repeated until none does.
-void find_regions(Split *s, Node *top) {
-    for (bool changed = true; changed && !s->why;) {
-        s->regions = -1;
-        number_regions(s, top, &s->regions);
-        if (++s->regions > MOST) {
-            refuse(s, s->body, "it has too many barriers");
-            return;
-        }
-        for (int n = 0; n < s->count; n++) {
-            Variable *v = &s->variables[n];
-            memset(v->used, 0, sizeof v->used);
-            v->crosses = false;
-            for (int k = 0; k < s->nodes && !v->parameter; k++)
-                if (s->all[k]->kind == 'r' && s->all[k]->first <= v->name && v->name <= s->all[k]->last)
-                    v->region = s->all[k]->region;
-        }
-        for (int k = 0; k < s->nodes; k++) {
-            const Node *node = s->all[k];
-            if (node->kind != 'c')
-                use_variables(s, node->first, node->last, node->region);
-            else if (node->header)
-                use_variables(s, node->header, node->header->match, -1);
-        }
-        while (use_again(s)) {
-        }
-        changed = false;
-        for (int k = 0; k < s->nodes; k++) {
-            Node *node = s->all[k];
-            for (const Token *i = node->first; node->kind == 'r' && !node->is_declaration && i < node->last;
-                 i++) {
-                const Variable *v = kind(i) == IDENT && !is_member(i) ? find_variable(s, i) : NULL;
-                const Token *culprit;
-                if (!v || !v->uniform || !v->modified || !(v->crosses || v->region < 0) ||
-                    is_one_of(node->first, statement_words) || kind(node->first) == '{' ||
-                    !is_uniform(s, node->first, node->last, false, &culprit))
-                    continue;
-                node->kind = 'u';
-                node->region = -1;
-                changed = true;
-            }
-        }
-        for (int k = 0; k < s->nodes; k++) { // a constant that may be the size of an array
-            Node *node = s->all[k];
-            if (node->kind != 'r' || !node->is_declaration)
-                continue;
-            bool constant = true;
-            for (int n = 0; n < s->count; n++) {
-                const Variable *v = &s->variables[n];
-                if (v->name < node->first || v->name > node->last)
-                    continue;
-                constant &= v->crosses && v->is_const && v->is_integer && v->init && !v->is_array &&
-                            v->uniform && !v->modified;
-                for (const Token *i = v->init; constant && i < v->after; i++) {
-                    const Variable *w = kind(i) == IDENT ? find_variable(s, i) : NULL;
-                    constant = !is_one_of(i, " blockIdx blockDim gridDim ") && (!w || w == v || w->constant);
-                }
-            }
-            for (int n = 0; n < s->count && constant; n++)
-                if (s->variables[n].name >= node->first && s->variables[n].name <= node->last) {
-                    s->variables[n].constant = changed = true;
-                    s->variables[n].region = -1;
-                    node->kind = 'd';
-                    node->region = -1;
-                }
-        }
     }
 }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Accesses of shared memory through `volatile`, by which the lanes of a warp exchange values in lockstep
+#include "expand.h"
+
+bool is_volatile(const Token *i) { // not in asm volatile (…)
+    return is(i, "volatile") && !is_one_of(i - 1, " asm __asm__ __asm ");
+}
+
+const Shared *find_shared(const Expansion *e, const Token *name) {
+    const Shared *found = NULL; // scopes are not compared: of several with this name, a volatile one
+    for (size_t n = e->count; n-- > 0 && !is_member(name);)
+        if (e->shared[n].name == name)
+            return &e->shared[n];
+        else if (same_word(e->shared[n].name, name) && (!found || e->shared[n].is_volatile))
+            found = &e->shared[n];
+    return found;
+}
+
+static bool is_shared_memory(const Expansion *e, const Token *address) {
+    const Shared *known = find_shared(e, address + (kind(address) == '&'));
+    return known && known->is_memory;
+}
+
+// A variable that is declared from token `from` on. `value`: where its initial value begins, or null
+void add_shared(Expansion *e, const Token *from, const Token *name, const Token *value) {
+    Shared one = {name, false, value && is_shared_memory(e, value)};
+    const Token *before = name - 1;
+    while (is_one_of(before, " const __restrict__ __restrict restrict "))
+        before--;
+    const bool points = kind(name + 1) == '[' || kind(before) == '*' || kind(before) == '&';
+    for (; from < name; from++) {
+        one.is_volatile |= is_volatile(from);
+        one.is_memory |= is(from, "__shared__");
+    }
+    if (one.is_volatile && !one.is_memory)
+        leave(e, name, "it is not known whether what is volatile is shared memory");
+    e->any |= one.is_volatile;
+    e->shared = grow(e->shared, e->count + 1, sizeof one);
+    e->shared[e->count] = one;
+    e->count += points || one.is_volatile || one.is_memory;
+}
+
+// The accesses of pointers and arrays that may be shared memory, in the tokens from i to last: READS, WRITES
+// and VOLATILE
+unsigned accesses(Expansion *e, Token *i, const Token *last) {
+    unsigned found = 0;
+    for (; i <= last && e->any; i++) {
+        const Shared *known = find_shared(e, i);
+        if (!known || known->name == i)
+            continue;
+        Token *after = i + 1, *open = enclosing(i), *f;
+        while (kind(after) == '[' || kind(after) == '.' || kind(after) == ARROW)
+            after = kind(after) == '[' ? after->match + 1 : after + 2;
+        const bool address = after == i + 1 && kind(open) == '('; // f(x), *(x + 3), or only perhaps
+        if (address && (f = only_function(e->u, open - 1)) && find_body(f + 1) &&
+            has_operations(e, f + 1, find_body(f + 1)->match, true, 0))
+            continue; // an argument of a function that is expanded
+        const bool argument = kind(open) == '(' && strchr(",)", kind(after)) &&
+                              (kind(open - 1) == IDENT || kind(open - 1) == '>'),
+                   changes = address || assigns(after) || kind(after) == '(' ||
+                             (argument && may_take_reference(e->u, open - 1)) ||
+                             (kind(i - 1) == '&' && !ends_expression(i - 2)) || run(i - 1, -1) == 2,
+                   writes = kind(after) == '=' && after > i + 1 && !(found & WRITES); // the first one
+        found |= writes ? WRITES : changes ? READS | WRITES : READS;
+        found |= known->is_volatile ? VOLATILE : 0;
+    }
+    return found;
+}
+
+// Writes cu_step(), a wait of the lanes of a warp for each other, between earlier accesses and the accesses
+// `next` if one of them is a write and one is volatile.
+void step(Expansion *e, unsigned next) {
+    if (next && e->since && ((next | e->since) & WRITES) && ((next | e->since) & VOLATILE)) {
+        append_text(&e->out, "cu_step(); ");
+        e->since = 0;
+    }
+    e->since |= next;
+}
