@@ -359,6 +359,10 @@ __global__ void fractions(int *x) {
     asm("mov.u32 %0, %%laneid;" : "=r"(lane));
     const int other = __shfl_xor_sync(~0u, t, 1);
     __syncthreads();
+    auto promoted = __shfl_xor_sync(~0u, low, 1); // int
+    promoted *= 300;
+    x[t] += promoted;
+    __syncthreads();
     if (low < 16)
         x[t] += 7;
     __syncthreads();

@@ -656,6 +656,10 @@ template <class T> inline T shuffle(WarpOp op, unsigned mask, T value, int opera
     }
 }
 
+// What a shuffle returns: int for the types that C++ promotes to it
+template <class T, class D = std::decay_t<T>>
+using Shuffled = std::conditional_t<std::is_integral_v<D> && (sizeof(D) < sizeof(int)), int, D>;
+
 // The types that __shfl_sync and __match_any_sync accept; cuda_fp16.h adds its own.
 template <class T> constexpr bool shuffled = std::is_arithmetic_v<T> && sizeof(T) <= 8;
 

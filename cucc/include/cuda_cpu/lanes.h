@@ -37,22 +37,24 @@ template <class W> class Given {
     }
     Given(const Given &) = delete;
 
-    template <class T> void put(size_t row, unsigned x, T value) const { ((T *)all + row)[x] = value; }
-    template <class T> std::decay_t<T> own(size_t row, unsigned x, Type<T>) const {
-        return ((std::decay_t<T> *)all + row)[x];
+    template <class T> void put(size_t row, unsigned x, T value) const {
+        ((Shuffled<T> *)all + row)[x] = value;
+    }
+    template <class T> Shuffled<T> own(size_t row, unsigned x, Type<T>) const {
+        return ((Shuffled<T> *)all + row)[x];
     }
 
 #define CUDA_CPU_TAKE(name, Operand, own, source)                                                            \
     template <class T>                                                                                       \
-    std::decay_t<T> name(size_t row, unsigned x, Type<T>, Operand operand, unsigned width = 32,              \
-                         CUDA_CPU_SITE) const {                                                              \
-        const std::decay_t<T> *const mine = (const std::decay_t<T> *)all + row + x, same = *mine;            \
+    Shuffled<T> name(size_t row, unsigned x, Type<T>, Operand operand, unsigned width = 32, CUDA_CPU_SITE)   \
+        const {                                                                                              \
+        const Shuffled<T> *const mine = (const Shuffled<T> *)all + row + x, same = *mine;                    \
         if constexpr (W::fibers)                                                                             \
-            return from_bits<std::decay_t<T>>(                                                               \
+            return from_bits<Shuffled<T>>(                                                                   \
                 warp_operation(WarpOp::name, ~0u, to_bits(same), (int)operand, (int)width, CUDA_CPU_HERE));  \
         [[maybe_unused]] const unsigned lane = ((unsigned)row + x) % 32, at = lane & (width - 1),            \
                                         most = operand < (Operand)width ? (unsigned)operand : width;         \
-        const std::decay_t<T> other = mine[(int)(source)];                                                   \
+        const Shuffled<T> other = mine[(int)(source)];                                                       \
         return own ? same : other;                                                                           \
     }
     CUDA_CPU_TAKE(shuffle_index, int, false, (operand & (width - 1)) - at)

@@ -31,8 +31,10 @@ CUDA_CPU_RETURN(int, __all_sync, (unsigned mask, int predicate, CUDA_CPU_SITE),
 
 #define CUDA_CPU_SHUFFLE(name, op, Operand, operand)                                                         \
     template <class T>                                                                                       \
-    inline T name(unsigned mask, T value, Operand operand, int width = 32, CUDA_CPU_SITE) {                  \
+    inline cuda_cpu::Shuffled<T> name(unsigned mask, T number, Operand operand, int width = 32,              \
+                                      CUDA_CPU_SITE) {                                                       \
         static_assert(cuda_cpu::shuffled<T>, #name " takes numbers");                                        \
+        const cuda_cpu::Shuffled<T> value = number;                                                          \
         return cuda_cpu::shuffle(cuda_cpu::WarpOp::op, mask, value, (int)operand, width, CUDA_CPU_HERE);     \
     }
 CUDA_CPU_SHUFFLE(__shfl_sync, shuffle_index, int, lane)

@@ -59,7 +59,8 @@ template <class T> static void shuffles() {
 }
 
 TEST(lanes_that_shuffles_read) {
-    shuffles<int>(), shuffles<unsigned>(), shuffles<long>(), shuffles<unsigned long>();
+    static_assert(std::is_same_v<decltype(__shfl_sync(0u, (short)0, 0)), int>, "as C++ promotes it");
+    shuffles<short>(), shuffles<int>(), shuffles<unsigned>(), shuffles<long>(), shuffles<unsigned long>();
     shuffles<long long>(), shuffles<unsigned long long>(), shuffles<float>(), shuffles<double>();
 }
 
