@@ -17,6 +17,7 @@
 #include <iterator>
 #include <mutex>
 #include <pthread.h>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -192,14 +193,35 @@ template <class T> T &only() {
     return object;
 }
 
-// Deletes the objects of a device from a set of pointers.
-template <class Known> void delete_objects_of(int device, Known &known) {
-    for (auto i = known.begin(); i != known.end();) {
-        auto *const object = *i;
-        i = object->device == device ? known.erase(i) : std::next(i);
-        if (object->device == device)
-            delete object;
+// The objects of one kind that the program has made and not destroyed
+template <class T> struct Known {
+    std::mutex mutex;
+    std::set<T *> all;
+
+    T *add(T *object) {
+        std::lock_guard lock(mutex);
+        return *all.insert(object).first;
     }
+    bool has(const T *object) {
+        std::lock_guard lock(mutex);
+        return all.count(const_cast<T *>(object));
+    }
+    bool take(T *object) {
+        std::lock_guard lock(mutex);
+        return all.erase(object);
+    }
+    void delete_those_of(int device) {
+        std::lock_guard lock(mutex);
+        for (auto i = all.begin(); i != all.end();) {
+            T *const object = *i;
+            i = object->device == device ? all.erase(i) : std::next(i);
+            if (object->device == device)
+                delete object;
+        }
+    }
+};
+template <class T> Known<T> &known() {
+    return only<Known<T>>();
 }
 
 // An object of each host thread, made when the thread first needs it and deleted when the thread ends. A

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 struct CUmemPoolHandle_st {
     int device;

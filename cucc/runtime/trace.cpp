@@ -13,7 +13,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <set>
 
 namespace cuda_cpu {
 
