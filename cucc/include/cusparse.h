@@ -391,8 +391,7 @@ CUDA_CPU_FUNCTION(DenseToSparse_analysis, cusparseConstDnMatDescr_t D, cusparseS
         const int64_t outer = A->format == CUSPARSE_FORMAT_CSC ? D.columns : D.rows;
         std::vector<int64_t> counts(outer + 1);
         cpu::for_nonzero<T>(D, A->format, [&](int64_t i, int64_t, T) { counts[i + 1]++; });
-        for (int64_t i = 0; i < outer; i++)
-            counts[i + 1] += counts[i];
+        std::partial_sum(counts.begin(), counts.end(), counts.begin());
         A->count = counts[outer];
         if (A->format != CUSPARSE_FORMAT_COO)
             cpu::with_index(A->offsets_type, [&](auto index) {
@@ -452,8 +451,7 @@ CUDA_CPU_FUNCTION(Csr2cscEx2, int m, int n, int count, const void *values, const
         std::vector<int> next(n + 1);
         for (int k = 0; k < count; k++)
             next[columns[k] - base + 1]++;
-        for (int j = 0; j < n; j++)
-            next[j + 1] += next[j];
+        std::partial_sum(next.begin(), next.end(), next.begin());
         for (int j = 0; j <= n; j++)
             csc_offsets[j] = next[j] + base;
         for (int i = 0; i < m; i++)

@@ -254,19 +254,9 @@ struct DeviceSelect {
     template <class Keys, class Values, class KeysOut, class ValuesOut, class Count>
     static cudaError_t UniqueByKey(CUDA_CPU_CUB_STORAGE, Keys keys, Values values, KeysOut keys_out,
                                    ValuesOut values_out, Count count, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return cu_run(storage, bytes, stream, [=]() mutable {
-            cu_size runs = 0;
-            cu_value<Keys> last{};
-            for (cu_size i = 0; i < n; ++i) {
-                const cu_value<Keys> key = keys[i];
-                if (i == 0 || !(key == last)) {
-                    keys_out[runs] = key;
-                    values_out[runs++] = values[i];
-                }
-                last = key;
-            }
-            *count = (int)runs;
-        });
+        const auto first = [](const auto &value, const auto &) { return value; };
+        return DeviceReduce::ReduceByKey(storage, bytes, keys, keys_out, values, values_out, count, first, n,
+                                         stream);
     }
 };
 
