@@ -317,14 +317,14 @@ static std::string json(const Trace &trace) {
     for (const BlockTrace::Phase &p : b.phases)
         if (!p.barrier.empty())
             barriers.push_back(quoted(p.barrier));
-    std::string out = "{\"displayTimeUnit\": \"ns\",\n\"traceEvents\": " + time_events(trace) +
-                      format(",\n\"launch\": {\"kernel\": %s, \"launched_at\": %s, \"grid\": [%u, %u, %u], "
-                             "\"block\": [%u, %u, %u],\n\"workers\": %zu, \"blocks_of_an_event\": %llu, "
-                             "\"recorded_block\": %llu, \"barriers_passed\": %u, \"barriers\": %s",
-                             quoted(trace.kernel).c_str(), quoted(trace.launched_at).c_str(), trace.grid.x,
-                             trace.grid.y, trace.grid.z, trace.block.x, trace.block.y, trace.block.z,
-                             trace.workers.size(), (unsigned long long)trace.group,
-                             (unsigned long long)setting.block, b.barriers, list(barriers).c_str());
+    std::string out =
+        "{\"displayTimeUnit\": \"ns\",\n\"traceEvents\": " + time_events(trace) +
+        format(",\n\"launch\": {\"kernel\": %s, \"launched_at\": %s, \"grid\": [%u, %u, %u], "
+               "\"block\": [%u, %u, %u],\n\"workers\": %zu, "
+               "\"recorded_block\": %llu, \"barriers_passed\": %u, \"barriers\": %s",
+               quoted(trace.kernel).c_str(), quoted(trace.launched_at).c_str(), trace.grid.x, trace.grid.y,
+               trace.grid.z, trace.block.x, trace.block.y, trace.block.z, trace.workers.size(),
+               (unsigned long long)setting.block, b.barriers, list(barriers).c_str());
     if (!race_launch)
         return out + "}}\n";
     std::vector<std::string> steps, passed, accesses;
@@ -335,7 +335,7 @@ static std::string json(const Trace &trace) {
             const TraceStep &s = trace.warps[w].steps[i];
             steps.push_back(format(
                 R"({"warp": %zu, "phase": %u, "line": %s, "lanes": "%08x", "active": %d, "memory": %s})", w,
-                s.phase, quoted(trace.lines[s.line]).c_str(), s.mask, __builtin_popcount(s.mask),
+                s.phase, quoted(trace.lines.at(s.place)).c_str(), s.mask, __builtin_popcount(s.mask),
                 s.memory ? "true" : "false"));
         }
     }
