@@ -86,8 +86,7 @@ void *look_up(const char *name) {
         library = dlopen("libOpenGL.so.0", RTLD_LAZY | RTLD_NOLOAD);
     if (void *const function = library ? dlsym(library, name) : nullptr)
         return function;
-    fprintf(stderr, "cuda on the CPU: the OpenGL library has no %s\n", name);
-    exit(EXIT_FAILURE);
+    end_program("the OpenGL library has no %s", name);
 }
 
 struct Functions {

@@ -58,9 +58,7 @@ bool reserve() {
         watch_faults();
         return true;
     }
-    fprintf(stderr, "cuda on the CPU: CUDA_CPU_CHECK=1: no address space for device memory: is there a limit "
-                    "(ulimit -v)?\n");
-    exit(EXIT_FAILURE);
+    end_program("CUDA_CPU_CHECK=1: no address space for device memory: is there a limit (ulimit -v)?");
 }
 
 // Sets the page protection of all allocations, with one call for each run of adjacent ones. The caller holds

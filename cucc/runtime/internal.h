@@ -66,7 +66,9 @@ void lose_failed_device();
 // Called before the message of an error that ends the program: writes what stdout still has. Only the first
 // thread that calls it returns, so that one message is printed; the others wait until the program has ended.
 void only_error();
-// Prints "cuda on the CPU: …" and ends the program. The functions of at_quick_exit() run, which may delete
+// Prints "cuda on the CPU: …" on stderr. Control characters, which file names may contain, are replaced.
+void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// Prints that and ends the program. The functions of at_quick_exit() run, which may delete
 // unfinished files, but no destructors of objects that other threads may still use.
 [[noreturn]] void end_program(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

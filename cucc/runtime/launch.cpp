@@ -63,9 +63,8 @@ cudaError_t check_launch(const LaunchConfig &c, const Kernel &kernel, bool coope
 __thread Launch *current_launch;
 
 void launched_no_kernel(const char *name, Site site) {
-    fprintf(stderr, "cuda on the CPU: %s: %s<<<…>>> is not the launch of a kernel: %s is not __global__\n",
-            place(site).c_str(), name, name);
-    exit(EXIT_FAILURE);
+    end_program("%s: %s<<<…>>> is not the launch of a kernel: %s is not __global__", place(site).c_str(),
+                name, name);
 }
 
 void called_without_launch(const char *kernel) {

@@ -213,11 +213,8 @@ void check_constant_limit() {
     size_t bytes = 0;
     for (const SymbolSection &s : symbol_sections())
         bytes += s.constant ? size_of(s) : 0;
-    if (bytes > 65536) {
-        fprintf(stderr, "cuda on the CPU: the __constant__ variables take %zu bytes, a device has 65536\n",
-                bytes);
-        exit(EXIT_FAILURE);
-    }
+    if (bytes > 65536)
+        end_program("the __constant__ variables take %zu bytes, a device has 65536", bytes);
 #endif
 }
 

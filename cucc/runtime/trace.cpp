@@ -5,7 +5,6 @@
  */
 #include "trace.h"
 #include "internal.h"
-#include "printable.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -54,17 +53,6 @@ bool parse(const std::string &text, TraceSetting &s) {
         s.file.resize(comma);
     }
     return s.launch > 0 && s.file.size() > 5 && s.file.compare(s.file.size() - 5, 5, ".json") == 0;
-}
-
-// Prints a line on stderr. Control characters, which file names may contain, are replaced.
-__attribute__((format(printf, 1, 2))) void print_line(const char *format, ...) {
-    char text[PATH_MAX + 1000];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    fflush(stdout);
-    fprintf(stderr, "cuda on the CPU: %s\n", printable(text));
 }
 
 // Exit handler: prints a line if no launch was recorded, unless the program ends with an error.
@@ -118,8 +106,7 @@ static const bool set_by_environment = [] {
     struct stat there;
     if (access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0 ||
         (stat(setting.file.c_str(), &there) == 0 && S_ISDIR(there.st_mode) && (errno = EISDIR))) {
-        print_line("CUDA_CPU_TRACE=%s: cannot write %s: %s", value, setting.file.c_str(), strerror(errno));
-        exit(EXIT_FAILURE);
+        end_program("CUDA_CPU_TRACE=%s: cannot write %s: %s", value, setting.file.c_str(), strerror(errno));
     }
     on_exit(report_missing, nullptr);
     return wanted = true;
