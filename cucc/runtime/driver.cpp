@@ -31,9 +31,7 @@ struct Contexts {
     unsigned primary_flags[max_devices] = {};
 };
 
-Contexts &contexts() {
-    return only<Contexts>();
-}
+ONLY(contexts, Contexts)
 
 std::atomic<bool> initialized{false};
 // The last one is the current context.

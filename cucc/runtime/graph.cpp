@@ -9,9 +9,7 @@
 
 namespace cuda_cpu {
 
-Graphs &graphs() {
-    return only<Graphs>();
-}
+ONLY(graphs, Graphs)
 
 #define CHECK(Handle, table, what)                                                                           \
     cudaError_t check_argument(const char *call, const char *, Handle handle) {                              \

@@ -33,9 +33,7 @@ struct Range {
     unsigned accesses = 0;         // number of DeviceAccess objects that exist
 };
 
-Range &range() {
-    return only<Range>();
-}
+ONLY(range, Range)
 
 // True if the program runs with CUDA_CPU_CHECK=1 and the address range is reserved.
 bool reserve() {

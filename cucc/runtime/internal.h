@@ -194,6 +194,10 @@ template <class T> T &only() {
     static T &object = *new T;
     return object;
 }
+#define ONLY(name, ...)                                                                                      \
+    __VA_ARGS__ &name() {                                                                                    \
+        return only<__VA_ARGS__>();                                                                          \
+    }
 
 // The objects of one kind that the program has made and not destroyed
 template <class T> struct Known {

@@ -63,9 +63,7 @@ struct Queues {
     static void tell_of_unfinished();
 };
 
-Queues &queues() {
-    return only<Queues>();
-}
+ONLY(queues, Queues)
 
 // Reports work that the program started but never waited for, and which therefore has not run.
 void Queues::tell_of_unfinished() {

@@ -19,9 +19,7 @@ uint32_t tick() {
     return now.fetch_add(1) + 1;
 }
 
-Tasks &tasks() {
-    return only<Tasks>();
-}
+ONLY(tasks, Tasks)
 
 const Task *task_at(const Tasks &t, uint32_t time) {
     auto i = std::upper_bound(t.run.begin(), t.run.end(), std::make_pair(time, ~(uint64_t)0));

@@ -54,9 +54,7 @@ struct Reports {
     unsigned shown = 0, more = 0;
 };
 
-Reports &reports() {
-    return only<Reports>();
-}
+ONLY(reports, Reports)
 
 // At the end of the program, changes the exit status to 1. It is registered before main, so it runs last.
 [[maybe_unused]] const int at_end = on_exit(

@@ -17,9 +17,7 @@
 
 namespace cuda_cpu {
 
-Registry &registry() {
-    return only<Registry>();
-}
+ONLY(registry, Registry)
 
 const char *name_of(MemoryKind kind) {
     return kind == MemoryKind::device    ? "device memory"

@@ -94,9 +94,7 @@ struct Values {
     int in_place = -1;
 };
 
-Values &values() {
-    return only<Values>();
-}
+ONLY(values, Values)
 
 // Checks a copy of `bytes` at `offset` of a variable of `size` bytes. If `size` is 0 (unknown), the copy may
 // reach to the end of the section.
@@ -129,9 +127,7 @@ void TicketLock::unlock() {
     changed.notify_all();
 }
 
-TicketLock &launch_lock() {
-    return only<TicketLock>();
-}
+ONLY(launch_lock, TicketLock)
 
 void symbols_for_device(int device) {
     Values &v = values();
