@@ -13,7 +13,6 @@
 
 #include <GL/glext.h>
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -175,8 +174,7 @@ GLenum take_gl_errors() {
 // Reports and clears earlier OpenGL errors, so that the check at unmapping sees only later ones.
 void tell_earlier_errors(const char *call) {
     if (const GLenum error = take_gl_errors())
-        fprintf(stderr, "cuda on the CPU: %s: OpenGL reported an error before this call: 0x%04x\n", call,
-                error);
+        print_line("%s: OpenGL reported an error before this call: 0x%04x", call, error);
 }
 
 // Fails if there is no current OpenGL context.
@@ -195,8 +193,8 @@ void tell_what_is_left(int status, void *) {
         return;
     std::lock_guard lock(known<Resource>().mutex);
     for (const Resource *r : known<Resource>().all)
-        fprintf(stderr, "cuda on the CPU: at exit %s is still %s\n", describe(*r).c_str(),
-                r->mapped ? ("mapped" + r->mapped_at()).c_str() : "registered");
+        print_line("at exit %s is still %s", describe(*r).c_str(),
+                   r->mapped ? ("mapped" + r->mapped_at()).c_str() : "registered");
 }
 
 cudaError_t add(cudaGraphicsResource_t *resource, const Resource &made) {
@@ -351,8 +349,8 @@ cudaError_t unmap(const char *call, Resource &r) {
     FAIL_IF(!error && used == GL_INVALID_OPERATION, cudaErrorUnknown,
             "OpenGL was asked to use %s while it was mapped%s", describe(r).c_str(), r.mapped_at().c_str());
     if (!error && used)
-        fprintf(stderr, "cuda on the CPU: %s: OpenGL reported an error while %s was mapped: 0x%04x\n", call,
-                describe(r).c_str(), used);
+        print_line("%s: OpenGL reported an error while %s was mapped: 0x%04x", call, describe(r).c_str(),
+                   used);
     return error ? error : take_gl_errors() ? cudaErrorUnknown : cudaSuccess;
 }
 

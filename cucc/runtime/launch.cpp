@@ -87,8 +87,7 @@ void called_without_launch(const char *kernel) {
 }
 
 void trap(const char *file, int line) {
-    fflush(stdout);
-    fprintf(stderr, "cuda on the CPU: __trap() at %s:%d\n", base_name(file), line);
+    print_line("__trap() at %s:%d", base_name(file), line);
     if (!self || !self->kernel)
         quick_exit(EXIT_FAILURE);
     end_launch(cudaErrorLaunchFailure);

@@ -17,7 +17,6 @@
 #include "race.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -82,8 +81,8 @@ void Queues::tell_of_unfinished() {
         launch ? launch->kernel.name +
                      (", launched at " + place({launch->kernel.file, launch->kernel.line}) + ",")
                : std::string("a ") + last->call;
-    fprintf(stderr, "cuda on the CPU: the program ended without waiting for its streams: %s %s\n",
-            name.c_str(), runs ? "still ran" : "did not run");
+    print_line("the program ended without waiting for its streams: %s %s", name.c_str(),
+               runs ? "still ran" : "did not run");
 }
 
 // Removes completed work from a list.
@@ -439,10 +438,8 @@ void cuda_cpu_eager_streams(const char *library) {
     q.always_eager = true;
     if (q.order == Order::eager)
         return;
-    fprintf(stderr,
-            "cuda on the CPU: work in streams runs at once, because this program uses %s: missing waits do "
-            "not show\n",
-            library);
+    print_line("work in streams runs at once, because this program uses %s: missing waits do not show",
+               library);
     q.order = Order::eager;
     --storing;
 }

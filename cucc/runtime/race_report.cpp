@@ -63,8 +63,7 @@ ONLY(reports, Reports)
             return;
         fflush(nullptr);
         if (reports().more)
-            fprintf(stderr, "cuda on the CPU: races at %u more pairs of lines are not shown\n",
-                    reports().more);
+            print_line("races at %u more pairs of lines are not shown", reports().more);
         _exit(EXIT_FAILURE);
     },
     nullptr);

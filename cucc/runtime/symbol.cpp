@@ -9,8 +9,6 @@
  */
 #include "operation.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
 #include <link.h>
