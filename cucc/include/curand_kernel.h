@@ -63,9 +63,11 @@ namespace cuda_cpu::xorwow {
 
 typedef std::array<unsigned int, 5> Bits; // 160 bits
 
-inline void step(Bits &v) {
+inline void step(unsigned int *v) {
     const unsigned int t = v[0] ^ v[0] >> 2;
-    v = {v[1], v[2], v[3], v[4], v[4] ^ v[4] << 4 ^ t ^ t << 1};
+    for (int i = 0; i < 4; ++i)
+        v[i] = v[i + 1];
+    v[4] ^= v[4] << 4 ^ t ^ t << 1;
 }
 
 // The effect of 2^k steps on each bit of the state, for k up to 130. The generator is linear over the bits,
@@ -87,7 +89,7 @@ struct Jumps {
         for (int bit = 0; bit < 160; ++bit) {
             Bits v = {};
             v[bit / 32] = 1u << bit % 32;
-            step(v);
+            step(v.data());
             powers[0][bit] = v;
         }
         for (int k = 1; k < 131; ++k)
@@ -110,10 +112,7 @@ inline void jump(curandStateXORWOW &state, unsigned long long n, int first) {
 } // namespace cuda_cpu::xorwow
 
 inline unsigned int curand(curandStateXORWOW_t *state) {
-    const unsigned int t = state->v[0] ^ state->v[0] >> 2;
-    for (int i = 0; i < 4; ++i)
-        state->v[i] = state->v[i + 1];
-    state->v[4] ^= state->v[4] << 4 ^ t ^ t << 1;
+    cuda_cpu::xorwow::step(state->v);
     state->d += 362437;
     return state->v[4] + state->d;
 }
@@ -218,9 +217,13 @@ inline void jump(unsigned int *s, Matrix a, unsigned long long m, unsigned long 
     }
 }
 
+// One step of each recursion
+const Matrix step1 = {{{0, 1, 0}, {0, 0, 1}, {m1 - 810728, 1403580, 0}}};
+const Matrix step2 = {{{0, 1, 0}, {0, 0, 1}, {m2 - 1370589, 0, 527612}}};
+
 inline void jump(curandStateMRG32k3a &state, unsigned long long n, int first) {
-    jump(state.s1, {{{0, 1, 0}, {0, 0, 1}, {m1 - 810728, 1403580, 0}}}, m1, n, first);
-    jump(state.s2, {{{0, 1, 0}, {0, 0, 1}, {m2 - 1370589, 0, 527612}}}, m2, n, first);
+    jump(state.s1, step1, m1, n, first);
+    jump(state.s2, step2, m2, n, first);
 }
 
 // The next number, an integer from 1 to m1.
@@ -266,6 +269,7 @@ inline void curand_init(unsigned long long seed, unsigned long long sequence, un
 
 namespace cuda_cpu {
 CUDA_CPU_RETURN(float, uniform, (unsigned int x), (float)x * 0x1p-32f + 0x1p-33f)
+CUDA_CPU_RETURN(float, uniform, (unsigned long long x), uniform((unsigned int)(x >> 32)))
 inline double uniform(unsigned int x, unsigned int y) { // uses 53 bits
     return (double)(x ^ (unsigned long long)y << 21) * 0x1p-53 + 0x1p-54;
 }

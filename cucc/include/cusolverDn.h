@@ -40,6 +40,7 @@ template <class T> bool overwrite(T *work, int least, cudaStream_t stream) {
     return cudaMemsetAsync(work, 0xff, std::max(1, least) * sizeof(T), stream) == cudaSuccess;
 }
 
+using blas::fits, blas::rows_of;
 CUDA_CPU_RETURN(char, uplo, (cublasFillMode_t fill), fill == CUBLAS_FILL_MODE_LOWER ? 'L' : 'U')
 CUDA_CPU_RETURN(char, trans, (cublasOperation_t op), op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C')
 CUDA_CPU_RETURN(char, side, (cublasSideMode_t side), side == CUBLAS_SIDE_LEFT ? 'L' : 'R')
@@ -47,9 +48,8 @@ CUDA_CPU_RETURN(char, job, (cusolverEigMode_t mode), mode == CUSOLVER_EIG_MODE_V
 
 } // namespace cuda_cpu::lapack
 
-#define CUDA_CPU_LIBRARY        lapack
-#define CUDA_CPU_RESULT(name)   CUSOLVER_STATUS_##name
-#define CUDA_CPU_FITS(rows, ld) ((rows) >= 0 && (ld) >= 1 && (ld) >= (rows))
+#define CUDA_CPU_LIBRARY      lapack
+#define CUDA_CPU_RESULT(name) CUSOLVER_STATUS_##name
 
 // A function of the library
 #define CUDA_CPU_FUNCTION(name, ...)                                                                         \
@@ -81,10 +81,10 @@ CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
 
 // Of a positive definite matrix: the factor (potrf), or the inverse from the factor (potri), in its place
 #define CUDA_CPU_CHOLESKY(S, s, T, potrf)                                                                    \
-    CUDA_CPU_SIZE(S##potrf, CUDA_CPU_FITS(n, lda), n, cublasFillMode_t, int n, T *, int lda)                 \
+    CUDA_CPU_SIZE(S##potrf, cpu::fits(n, lda), n, cublasFillMode_t, int n, T *, int lda)                     \
     CUDA_CPU_FUNCTION(S##potrf, cublasFillMode_t fill, int n, T *A, int lda, T *work, int lwork,             \
                       int *dev_info) {                                                                       \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_HAS(n),                                              \
+        CUDA_CPU_WORK(cpu::fits(n, lda) && CUDA_CPU_HAS(n),                                                  \
                       cpu::cuda_cpu_##s##potrf(cpu::uplo(fill), n, A, lda, info, 1));                        \
     }
 // OR is or for real numbers (orthogonal) and un for complex ones (unitary).
@@ -95,7 +95,7 @@ CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
     CUDA_CPU_FUNCTION(S##potrfBatched, cublasFillMode_t fill, int n, T *A[], int lda, int *dev_info,         \
                       int count) {                                                                           \
         CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(CUDA_CPU_FITS(n, lda) && count >= 0);                                               \
+        CUDA_CPU_REQUIRE(cpu::fits(n, lda) && count >= 0);                                                   \
         return cpu::run(__func__, handle, nullptr, [=](int &) {                                              \
             for (int i = 0; i < count; i++)                                                                  \
                 cpu::cuda_cpu_##s##potrf(cpu::uplo(fill), n, A[i], lda, dev_info[i], 1);                     \
@@ -103,45 +103,44 @@ CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##potrs, cublasFillMode_t fill, int n, int columns, const T *A, int lda, T *B,        \
                       int ldb, int *dev_info) {                                                              \
-        CUDA_CPU_WORK(columns >= 0 && CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb),                        \
+        CUDA_CPU_WORK(columns >= 0 && cpu::fits(n, lda, n, ldb),                                             \
                       cpu::cuda_cpu_##s##potrs(cpu::uplo(fill), n, columns, A, lda, B, ldb, info, 1));       \
     }                                                                                                        \
-    CUDA_CPU_SIZE(S##getrf, n >= 0 && CUDA_CPU_FITS(m, lda), n, int m, int n, T *, int lda)                  \
+    CUDA_CPU_SIZE(S##getrf, n >= 0 && cpu::fits(m, lda), n, int m, int n, T *, int lda)                      \
     CUDA_CPU_FUNCTION(S##getrf, int m, int n, T *A, int lda, T *work, int *pivots, int *dev_info) {          \
         const int lwork = INT_MAX;                                                                           \
-        CUDA_CPU_WORK(n >= 0 && CUDA_CPU_FITS(m, lda) && CUDA_CPU_HAS(n),                                    \
+        CUDA_CPU_WORK(n >= 0 && cpu::fits(m, lda) && CUDA_CPU_HAS(n),                                        \
                       info = cpu::factorize(m, n, A, lda, pivots));                                          \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##getrs, cublasOperation_t op, int n, int columns, const T *A, int lda,               \
                       const int *pivots, T *B, int ldb, int *dev_info) {                                     \
-        CUDA_CPU_WORK(columns >= 0 && CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb),                        \
+        CUDA_CPU_WORK(columns >= 0 && cpu::fits(n, lda, n, ldb),                                             \
                       info = cpu::substitute(cpu::trans(op), n, columns, A, lda, pivots, B, ldb));           \
     }                                                                                                        \
-    CUDA_CPU_SIZE(S##geqrf, n >= 0 && CUDA_CPU_FITS(m, lda), n, int m, int n, T *, int lda)                  \
+    CUDA_CPU_SIZE(S##geqrf, n >= 0 && cpu::fits(m, lda), n, int m, int n, T *, int lda)                      \
     CUDA_CPU_FUNCTION(S##geqrf, int m, int n, T *A, int lda, T *tau, T *work, int lwork, int *dev_info) {    \
-        CUDA_CPU_WORK(n >= 0 && CUDA_CPU_FITS(m, lda) && CUDA_CPU_HAS(n),                                    \
+        CUDA_CPU_WORK(n >= 0 && cpu::fits(m, lda) && CUDA_CPU_HAS(n),                                        \
                       CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##geqrf(m, n, A, lda, tau, work, size, info))); \
     }                                                                                                        \
     CUDA_CPU_SIZE(S##OR##mqr,                                                                                \
-                  n >= 0 && k >= 0 && k <= (side == CUBLAS_SIDE_LEFT ? m : n) &&                             \
-                      CUDA_CPU_FITS(side == CUBLAS_SIDE_LEFT ? m : n, lda) && CUDA_CPU_FITS(m, ldc),         \
-                  side == CUBLAS_SIDE_LEFT ? m : n, cublasSideMode_t side, cublasOperation_t, int m, int n,  \
-                  int k, const T *, int lda, const T *, const T *, int ldc)                                  \
+                  n >= 0 && k >= 0 && k <= cpu::rows_of(side, m, n) &&                                       \
+                      cpu::fits(cpu::rows_of(side, m, n), lda, m, ldc),                                      \
+                  cpu::rows_of(side, m, n), cublasSideMode_t side, cublasOperation_t, int m, int n, int k,   \
+                  const T *, int lda, const T *, const T *, int ldc)                                         \
     CUDA_CPU_FUNCTION(S##OR##mqr, cublasSideMode_t side, cublasOperation_t op, int m, int n, int k,          \
                       const T *A, int lda, const T *tau, T *C, int ldc, T *work, int lwork, int *dev_info) { \
         CUDA_CPU_WORK(                                                                                       \
-            n >= 0 && k >= 0 && k <= (side == CUBLAS_SIDE_LEFT ? m : n) &&                                   \
-                CUDA_CPU_FITS(side == CUBLAS_SIDE_LEFT ? m : n, lda) && CUDA_CPU_FITS(m, ldc) &&             \
-                CUDA_CPU_HAS(side == CUBLAS_SIDE_LEFT ? m : n),                                              \
+            n >= 0 && k >= 0 && k <= cpu::rows_of(side, m, n) &&                                             \
+                cpu::fits(cpu::rows_of(side, m, n), lda, m, ldc) && CUDA_CPU_HAS(cpu::rows_of(side, m, n)),  \
             CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##OR##mqr(cpu::side(side), cpu::trans(op), m, n, k, A,    \
                                                              lda, tau, C, ldc, work, size, info, 1, 1)));    \
     }                                                                                                        \
-    CUDA_CPU_SIZE(S##OR##gqr, k >= 0 && k <= n && n <= m && CUDA_CPU_FITS(m, lda), n + k, int m, int n,      \
-                  int k, const T *, int lda, const T *)                                                      \
+    CUDA_CPU_SIZE(S##OR##gqr, k >= 0 && k <= n && n <= m && cpu::fits(m, lda), n + k, int m, int n, int k,   \
+                  const T *, int lda, const T *)                                                             \
     CUDA_CPU_FUNCTION(S##OR##gqr, int m, int n, int k, T *A, int lda, const T *tau, T *work, int lwork,      \
                       int *dev_info) {                                                                       \
         CUDA_CPU_WORK(                                                                                       \
-            k >= 0 && k <= n && n <= m && CUDA_CPU_FITS(m, lda) && CUDA_CPU_HAS(n + k),                      \
+            k >= 0 && k <= n && n <= m && cpu::fits(m, lda) && CUDA_CPU_HAS(n + k),                          \
             CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##OR##gqr(m, n, k, A, lda, tau, work, size, info)));      \
     }
 CUDA_CPU_SOLVER(S, s, float, or)
@@ -157,9 +156,9 @@ CUDA_CPU_SOLVER(Z, z, cuDoubleComplex, un)
     CUDA_CPU_SIZE(S##gesvd, n >= 0 && m >= n, n, int m, int n)                                               \
     CUDA_CPU_FUNCTION(S##gesvd, signed char jobu, signed char jobvt, int m, int n, T *A, int lda, R *values, \
                       T *U, int ldu, T *VT, int ldvt, T *work, int lwork, R *, int *dev_info) {              \
-        CUDA_CPU_WORK(n >= 0 && m >= n && CUDA_CPU_FITS(m, lda) &&                                           \
-                          ((jobu != 'A' && jobu != 'S') || CUDA_CPU_FITS(m, ldu)) &&                         \
-                          ((jobvt != 'A' && jobvt != 'S') || CUDA_CPU_FITS(n, ldvt)) && CUDA_CPU_HAS(n),     \
+        CUDA_CPU_WORK(n >= 0 && m >= n && cpu::fits(m, lda) &&                                               \
+                          ((jobu != 'A' && jobu != 'S') || cpu::fits(m, ldu)) &&                             \
+                          ((jobvt != 'A' && jobvt != 'S') || cpu::fits(n, ldvt)) && CUDA_CPU_HAS(n),         \
                       std::vector<R> real(5 * n + 1);                                                        \
                       CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##gesvd((char)jobu, (char)jobvt, m, n, A, lda,  \
                                                                      values, U, ldu, VT, ldvt, work, size,   \
@@ -175,20 +174,18 @@ CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
 // The eigenvalues ascend, and the eigenvectors replace the matrix. The first run of LAPACK says how much
 // memory the second one needs.
 #define CUDA_CPU_EIGEN(S, s, T)                                                                              \
-    CUDA_CPU_SIZE(S##sytrf, CUDA_CPU_FITS(n, lda), n, int n, T *, int lda)                                   \
+    CUDA_CPU_SIZE(S##sytrf, cpu::fits(n, lda), n, int n, T *, int lda)                                       \
     CUDA_CPU_FUNCTION(S##sytrf, cublasFillMode_t fill, int n, T *A, int lda, int *pivots, T *work,           \
                       int lwork, int *dev_info) {                                                            \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && pivots && CUDA_CPU_HAS(n),                                    \
+        CUDA_CPU_WORK(cpu::fits(n, lda) && pivots && CUDA_CPU_HAS(n),                                        \
                       CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##sytrf(cpu::uplo(fill), n, A, lda, pivots,     \
                                                                      work, size, info, 1)));                 \
     }                                                                                                        \
-    CUDA_CPU_SIZE(S##sygvd, CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb), n, cusolverEigType_t,            \
-                  cusolverEigMode_t, cublasFillMode_t, int n, const T *, int lda, const T *, int ldb,        \
-                  const T *)                                                                                 \
+    CUDA_CPU_SIZE(S##sygvd, cpu::fits(n, lda, n, ldb), n, cusolverEigType_t, cusolverEigMode_t,              \
+                  cublasFillMode_t, int n, const T *, int lda, const T *, int ldb, const T *)                \
     CUDA_CPU_FUNCTION(S##sygvd, cusolverEigType_t type, cusolverEigMode_t mode, cublasFillMode_t fill,       \
                       int n, T *A, int lda, T *B, int ldb, T *values, T *work, int lwork, int *dev_info) {   \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb) && CUDA_CPU_HAS(n),                     \
-                      std::vector<int> whole(5 * n + 3);                                                     \
+        CUDA_CPU_WORK(cpu::fits(n, lda, n, ldb) && CUDA_CPU_HAS(n), std::vector<int> whole(5 * n + 3);       \
                       cpu::with_workspace<T>([&](T *work, int size) {                                        \
                           cpu::cuda_cpu_##s##sygvd((int)type, cpu::job(mode), cpu::uplo(fill), n, A, lda, B, \
                                                    ldb, values, work, size, whole.data(),                    \
@@ -199,11 +196,11 @@ CUDA_CPU_EIGEN(S, s, float)
 CUDA_CPU_EIGEN(D, d, double)
 // LAPACK of complex numbers needs memory for real ones, too.
 #define CUDA_CPU_EVD(S, s, T, R, syevd, reals, ...)                                                          \
-    CUDA_CPU_SIZE(S##syevd, CUDA_CPU_FITS(n, lda), n, cusolverEigMode_t, cublasFillMode_t, int n, const T *, \
+    CUDA_CPU_SIZE(S##syevd, cpu::fits(n, lda), n, cusolverEigMode_t, cublasFillMode_t, int n, const T *,     \
                   int lda, const R *)                                                                        \
     CUDA_CPU_FUNCTION(S##syevd, cusolverEigMode_t mode, cublasFillMode_t fill, int n, T *A, int lda,         \
                       R *values, T *work, int lwork, int *dev_info) {                                        \
-        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_HAS(n), std::vector<int> whole(5 * n + 3);           \
+        CUDA_CPU_WORK(cpu::fits(n, lda) && CUDA_CPU_HAS(n), std::vector<int> whole(5 * n + 3);               \
                       std::vector<R> real(reals); cpu::with_workspace<T>([&](T *work, int size) {            \
                           cpu::cuda_cpu_##s##syevd(cpu::job(mode), cpu::uplo(fill), n, A, lda, values, work, \
                                                    size, __VA_ARGS__ whole.data(),                           \

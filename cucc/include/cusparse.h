@@ -51,21 +51,21 @@ static inline const char *cusparseGetErrorString(cusparseStatus_t status) {
 
 // ---- descriptions ----
 
-#define CUDA_CPU_CREATE(NAME, Descriptor)                                                                    \
-    static inline cusparseStatus_t cusparse##NAME(Descriptor##_t *descriptor) {                              \
-        CUDA_CPU_REQUIRE(descriptor);                                                                        \
-        *descriptor = new Descriptor;                                                                        \
+// A function without a handle: it refuses arguments that are not valid, or makes these assignments.
+#define CUDA_CPU_SIMPLE(name, PARAMETERS, valid, ...)                                                        \
+    static inline cusparseStatus_t cusparse##name PARAMETERS {                                               \
+        CUDA_CPU_REQUIRE(valid);                                                                             \
+        __VA_ARGS__;                                                                                         \
         return CUSPARSE_STATUS_SUCCESS;                                                                      \
     }
+#define CUDA_CPU_CREATE(NAME, Descriptor)                                                                    \
+    CUDA_CPU_SIMPLE(NAME, (Descriptor##_t * descriptor), descriptor, *descriptor = new Descriptor)
 CUDA_CPU_CREATE(CreateMatDescr, cusparseMatDescr)
 CUDA_CPU_CREATE(CreateCsrilu02Info, csrilu02Info)
 CUDA_CPU_CREATE(SpSV_createDescr, cusparseSpSVDescr)
 CUDA_CPU_CREATE(SpSM_createDescr, cusparseSpSMDescr)
 #define CUDA_CPU_DESTROY(NAME, Descriptor)                                                                   \
-    static inline cusparseStatus_t cusparse##NAME(Descriptor descriptor) {                                   \
-        delete descriptor;                                                                                   \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
-    }
+    CUDA_CPU_SIMPLE(NAME, (Descriptor descriptor), true, delete descriptor)
 CUDA_CPU_DESTROY(DestroyMatDescr, cusparseMatDescr_t)
 CUDA_CPU_DESTROY(DestroySpMat, cusparseConstSpMatDescr_t)
 CUDA_CPU_DESTROY(DestroySpVec, cusparseConstSpVecDescr_t)
@@ -75,14 +75,9 @@ CUDA_CPU_DESTROY(DestroyCsrilu02Info, csrilu02Info_t)
 CUDA_CPU_DESTROY(SpSV_destroyDescr, cusparseSpSVDescr_t)
 CUDA_CPU_DESTROY(SpSM_destroyDescr, cusparseSpSMDescr_t)
 #define CUDA_CPU_ATTRIBUTE(NAME, value_type, member)                                                         \
-    static inline cusparseStatus_t cusparseSetMat##NAME(cusparseMatDescr_t matrix, value_type value) {       \
-        CUDA_CPU_REQUIRE(matrix);                                                                            \
-        matrix->member = value;                                                                              \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
-    }                                                                                                        \
-    static inline value_type cusparseGetMat##NAME(const cusparseMatDescr_t matrix) {                         \
-        return matrix->member;                                                                               \
-    }
+    CUDA_CPU_SIMPLE(SetMat##NAME, (cusparseMatDescr_t matrix, value_type value), matrix,                     \
+                    matrix->member = value)                                                                  \
+    CUDA_CPU_RETURN(value_type, cusparseGetMat##NAME, (const cusparseMatDescr_t matrix), matrix->member)
 CUDA_CPU_ATTRIBUTE(Type, cusparseMatrixType_t, type)
 CUDA_CPU_ATTRIBUTE(FillMode, cusparseFillMode_t, fill)
 CUDA_CPU_ATTRIBUTE(DiagType, cusparseDiagType_t, diagonal)
@@ -116,18 +111,15 @@ template <class To> cusparseStatus_t create_matrix(To *to, const cusparseSpMatDe
                                                         (void *)indices, (void *)values, offsets_type,       \
                                                         indices_type, base, type});                          \
     }                                                                                                        \
-    static inline cusparseStatus_t cusparse##Const##NAME##Get(                                               \
-        cusparse##Const##SpMatDescr_t matrix, int64_t *rows, int64_t *columns, int64_t *count,               \
-        constant void **offsets, constant void **indices, constant void **values,                            \
-        cusparseIndexType_t *offsets_type, cusparseIndexType_t *indices_type, cusparseIndexBase_t *base,     \
-        cudaDataType *type) {                                                                                \
-        CUDA_CPU_REQUIRE(matrix);                                                                            \
-        *rows = matrix->rows, *columns = matrix->columns, *count = matrix->count;                            \
-        *offsets = matrix->offsets, *indices = matrix->indices, *values = matrix->values;                    \
-        *offsets_type = matrix->offsets_type, *indices_type = matrix->indices_type;                          \
-        *base = matrix->base, *type = matrix->type;                                                          \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
-    }
+    CUDA_CPU_SIMPLE(Const##NAME##Get,                                                                        \
+                    (cusparse##Const##SpMatDescr_t matrix, int64_t * rows, int64_t * columns,                \
+                     int64_t * count, constant void **offsets, constant void **indices,                      \
+                     constant void **values, cusparseIndexType_t *offsets_type,                              \
+                     cusparseIndexType_t *indices_type, cusparseIndexBase_t *base, cudaDataType *type),      \
+                    matrix, *rows = matrix->rows, *columns = matrix->columns, *count = matrix->count,        \
+                    *offsets = matrix->offsets, *indices = matrix->indices, *values = matrix->values,        \
+                    *offsets_type = matrix->offsets_type, *indices_type = matrix->indices_type,              \
+                    *base = matrix->base, *type = matrix->type)
 CUDA_CPU_BOTH(CUDA_CPU_COMPRESSED, Csr, CUSPARSE_FORMAT_CSR)
 CUDA_CPU_BOTH(CUDA_CPU_COMPRESSED, Csc, CUSPARSE_FORMAT_CSC)
 #define CUDA_CPU_OTHERS(Create, Const, constant, unused)                                                     \
@@ -163,76 +155,51 @@ CUDA_CPU_BOTH(CUDA_CPU_OTHERS, )
 #undef CUDA_CPU_BOTH
 
 #define CUDA_CPU_VALUES(NAME)                                                                                \
-    static inline cusparseStatus_t cusparse##NAME##GetValues(cusparse##NAME##Descr_t d, void **values) {     \
-        CUDA_CPU_REQUIRE(d &&values);                                                                        \
-        *values = d->values;                                                                                 \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
-    }                                                                                                        \
-    static inline cusparseStatus_t cusparse##NAME##SetValues(cusparse##NAME##Descr_t d, void *values) {      \
-        CUDA_CPU_REQUIRE(d &&values);                                                                        \
-        d->values = values;                                                                                  \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
-    }
+    CUDA_CPU_SIMPLE(NAME##GetValues, (cusparse##NAME##Descr_t d, void **values), d &&values,                 \
+                    *values = d->values)                                                                     \
+    CUDA_CPU_SIMPLE(NAME##SetValues, (cusparse##NAME##Descr_t d, void *values), d &&values,                  \
+                    d->values = values)
 CUDA_CPU_VALUES(SpMat)
 CUDA_CPU_VALUES(SpVec)
 CUDA_CPU_VALUES(DnVec)
 CUDA_CPU_VALUES(DnMat)
 #define CUDA_CPU_POINTERS(NAME)                                                                              \
-    static inline cusparseStatus_t cusparse##NAME##SetPointers(cusparseSpMatDescr_t matrix, void *offsets,   \
-                                                               void *indices, void *values) {                \
-        CUDA_CPU_REQUIRE(matrix);                                                                            \
-        matrix->offsets = offsets, matrix->indices = indices, matrix->values = values;                       \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
-    }
+    CUDA_CPU_SIMPLE(NAME##SetPointers,                                                                       \
+                    (cusparseSpMatDescr_t matrix, void *offsets, void *indices, void *values), matrix,       \
+                    matrix->offsets = offsets, matrix->indices = indices, matrix->values = values)
 CUDA_CPU_POINTERS(Csr)
 CUDA_CPU_POINTERS(Csc)
 CUDA_CPU_POINTERS(Coo)
 
-static inline cusparseStatus_t cusparseDnVecGet(cusparseDnVecDescr_t vector, int64_t *size, void **values,
-                                                cudaDataType *type) {
-    CUDA_CPU_REQUIRE(vector && size && values && type);
-    *size = vector->size, *values = vector->values, *type = vector->type;
-    return CUSPARSE_STATUS_SUCCESS;
-}
-static inline cusparseStatus_t cusparseDnMatGet(cusparseDnMatDescr_t matrix, int64_t *rows, int64_t *columns,
-                                                int64_t *ld, void **values, cudaDataType *type,
-                                                cusparseOrder_t *order) {
-    CUDA_CPU_REQUIRE(matrix && rows && columns && ld && values && type && order);
-    *rows = matrix->rows, *columns = matrix->columns, *ld = matrix->ld;
-    *values = matrix->values, *type = matrix->type, *order = matrix->order;
-    return CUSPARSE_STATUS_SUCCESS;
-}
-static inline cusparseStatus_t cusparseSpMatGetSize(cusparseConstSpMatDescr_t matrix, int64_t *rows,
-                                                    int64_t *columns, int64_t *count) {
-    CUDA_CPU_REQUIRE(matrix && rows && columns && count);
-    *rows = matrix->rows, *columns = matrix->columns, *count = matrix->count;
-    return CUSPARSE_STATUS_SUCCESS;
-}
-#define CUDA_CPU_GET(NAME, T, member)                                                                        \
-    static inline cusparseStatus_t cusparseSpMatGet##NAME(cusparseConstSpMatDescr_t matrix, T *member) {     \
-        CUDA_CPU_REQUIRE(matrix &&member);                                                                   \
-        *member = matrix->member;                                                                            \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
-    }
-CUDA_CPU_GET(Format, cusparseFormat_t, format)
-CUDA_CPU_GET(IndexBase, cusparseIndexBase_t, base)
-static inline cusparseStatus_t cusparseSpMatSetAttribute(cusparseSpMatDescr_t matrix,
-                                                         cusparseSpMatAttribute_t attribute, void *data,
-                                                         size_t size) {
-    CUDA_CPU_REQUIRE(matrix && data && size == sizeof(int));
-    if (attribute == CUSPARSE_SPMAT_FILL_MODE)
-        matrix->fill = *(cusparseFillMode_t *)data;
-    else
-        matrix->diagonal = *(cusparseDiagType_t *)data;
-    return CUSPARSE_STATUS_SUCCESS;
-}
-static inline cusparseStatus_t cusparseSpMatGetAttribute(cusparseConstSpMatDescr_t matrix,
-                                                         cusparseSpMatAttribute_t attribute, void *data,
-                                                         size_t size) {
-    CUDA_CPU_REQUIRE(matrix && data && size == sizeof(int));
-    *(int *)data = attribute == CUSPARSE_SPMAT_FILL_MODE ? (int)matrix->fill : (int)matrix->diagonal;
-    return CUSPARSE_STATUS_SUCCESS;
-}
+CUDA_CPU_SIMPLE(DnVecGet, (cusparseDnVecDescr_t vector, int64_t *size, void **values, cudaDataType *type),
+                vector &&size &&values &&type, *size = vector->size, *values = vector->values,
+                *type = vector->type)
+CUDA_CPU_SIMPLE(DnMatGet,
+                (cusparseDnMatDescr_t matrix, int64_t *rows, int64_t *columns, int64_t *ld, void **values,
+                 cudaDataType *type, cusparseOrder_t *order),
+                matrix &&rows &&columns &&ld &&values &&type &&order, *rows = matrix->rows,
+                *columns = matrix->columns, *ld = matrix->ld, *values = matrix->values, *type = matrix->type,
+                *order = matrix->order)
+CUDA_CPU_SIMPLE(SpMatGetSize,
+                (cusparseConstSpMatDescr_t matrix, int64_t *rows, int64_t *columns, int64_t *count),
+                matrix &&rows &&columns &&count, *rows = matrix->rows, *columns = matrix->columns,
+                *count = matrix->count)
+CUDA_CPU_SIMPLE(SpMatGetFormat, (cusparseConstSpMatDescr_t matrix, cusparseFormat_t *format), matrix &&format,
+                *format = matrix->format)
+CUDA_CPU_SIMPLE(SpMatGetIndexBase, (cusparseConstSpMatDescr_t matrix, cusparseIndexBase_t *base),
+                matrix &&base, *base = matrix->base)
+CUDA_CPU_SIMPLE(SpMatSetAttribute,
+                (cusparseSpMatDescr_t matrix, cusparseSpMatAttribute_t attribute, void *data, size_t size),
+                matrix &&data &&size == sizeof(int),
+                attribute == CUSPARSE_SPMAT_FILL_MODE
+                    ? (void)(matrix->fill = *(cusparseFillMode_t *)data)
+                    : (void)(matrix->diagonal = *(cusparseDiagType_t *)data))
+CUDA_CPU_SIMPLE(SpMatGetAttribute,
+                (cusparseConstSpMatDescr_t matrix, cusparseSpMatAttribute_t attribute, void *data,
+                 size_t size),
+                matrix &&data &&size == sizeof(int),
+                *(int *)data = attribute == CUSPARSE_SPMAT_FILL_MODE ? (int)matrix->fill
+                                                                     : (int)matrix->diagonal)
 
 // The size of a buffer, which is not used here
 #define CUDA_CPU_BUFFER(name, ...)                                                                           \
@@ -424,8 +391,7 @@ CUDA_CPU_FUNCTION(DenseToSparse_analysis, cusparseConstDnMatDescr_t D, cusparseS
         const int64_t outer = A->format == CUSPARSE_FORMAT_CSC ? D.columns : D.rows;
         std::vector<int64_t> counts(outer + 1);
         cpu::for_nonzero<T>(D, A->format, [&](int64_t i, int64_t, T) { counts[i + 1]++; });
-        for (int64_t i = 0; i < outer; i++)
-            counts[i + 1] += counts[i];
+        std::partial_sum(counts.begin(), counts.end(), counts.begin());
         A->count = counts[outer];
         if (A->format != CUSPARSE_FORMAT_COO)
             cpu::with_index(A->offsets_type, [&](auto index) {
@@ -485,8 +451,7 @@ CUDA_CPU_FUNCTION(Csr2cscEx2, int m, int n, int count, const void *values, const
         std::vector<int> next(n + 1);
         for (int k = 0; k < count; k++)
             next[columns[k] - base + 1]++;
-        for (int j = 0; j < n; j++)
-            next[j + 1] += next[j];
+        std::partial_sum(next.begin(), next.end(), next.begin());
         for (int j = 0; j <= n; j++)
             csc_offsets[j] = next[j] + base;
         for (int i = 0; i < m; i++)

@@ -3,21 +3,10 @@
 #include "operation.h"
 
 #include <algorithm>
-#include <set>
 
 namespace cuda_cpu {
 
 namespace {
-
-struct Arrays {
-    std::mutex mutex;
-    std::set<cudaArray *> arrays; // also the levels of mipmapped arrays
-    std::set<cudaMipmappedArray *> mipmapped;
-};
-
-Arrays &arrays() {
-    return only<Arrays>();
-}
 
 cudaError_t check_extent(const char *call, const cudaExtent &e, unsigned flags) {
     const cudaDeviceProp &d = properties(current_device());
@@ -73,11 +62,6 @@ cudaArray make_array(const cudaChannelFormatDesc &desc, const cudaExtent &e, uns
             current_device(), nullptr};
 }
 
-void enter(cudaArray *array) {
-    std::lock_guard lock(arrays().mutex);
-    arrays().arrays.insert(array);
-}
-
 // ---- copies ----
 
 End corner(const cudaArray *array, size_t x, size_t y) {
@@ -124,7 +108,7 @@ cudaError_t copy_rows(const char *call, const cudaArray *array, const Transfer &
 } // namespace
 
 size_t live_arrays() {
-    return arrays().arrays.size();
+    return known<cudaArray>().all.size(); // also the levels of mipmapped arrays
 }
 
 size_t texel_bytes(const cudaChannelFormatDesc &d) {
@@ -146,29 +130,16 @@ cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &d) {
                 call, d.x, d.y, d.z, d.w, (int)d.f);
 }
 
-// Fails if `known` does not contain the array. `kind` is for the message, for example "an
-// array".
-template <class Known, class Array>
-static cudaError_t check(const char *call, const Known &known, const Array *array, const char *kind) {
-    std::lock_guard lock(arrays().mutex);
-    FAIL_IF(!known.count(const_cast<Array *>(array)), cudaErrorInvalidResourceHandle,
-            "%p is not %s, or was freed already", (const void *)array, kind);
+cudaError_t check_array(const char *call, const cudaArray *array) {
+    FAIL_IF(!known<cudaArray>().has(array), cudaErrorInvalidResourceHandle,
+            "%p is not an array, or was freed already", (const void *)array);
     return cudaSuccess;
 }
 
-cudaError_t check_array(const char *call, const cudaArray *array) {
-    return check(call, arrays().arrays, array, "an array");
-}
-
 cudaError_t check_mipmapped_array(const char *call, const cudaMipmappedArray *array) {
-    return check(call, arrays().mipmapped, array, "a mipmapped array");
-}
-
-void forget_arrays_of(int device) {
-    Arrays &all = arrays();
-    std::lock_guard lock(all.mutex);
-    delete_objects_of(device, all.arrays);
-    delete_objects_of(device, all.mipmapped);
+    FAIL_IF(!known<cudaMipmappedArray>().has(array), cudaErrorInvalidResourceHandle,
+            "%p is not a mipmapped array, or was freed already", (const void *)array);
+    return cudaSuccess;
 }
 
 static cudaError_t new_array(const char *call, cudaArray_t *array, const cudaChannelFormatDesc *desc,
@@ -180,9 +151,7 @@ static cudaError_t new_array(const char *call, cudaArray_t *array, const cudaCha
     void *data;
     TRY(allocate(call, &data, made.slice_bytes() * made.slices(), MemoryKind::device, 0));
     made.data = (char *)data;
-    *array = new cudaArray(made);
-    enter(*array);
-    return cudaSuccess;
+    return store(array, known<cudaArray>().add(new cudaArray(made)));
 }
 
 cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
@@ -220,17 +189,15 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChan
         return error;
     }
     made.data = (char *)data;
-    *array = new cudaMipmappedArray(made);
+    *array = known<cudaMipmappedArray>().add(new cudaMipmappedArray(made));
     char *at = made.data;
     for (unsigned l = 0; l < levels; ++l) {
         cudaArray &level = *made.levels[l];
         level.data = at;
         level.levels_of = *array;
         at += level.slice_bytes() * level.slices();
-        enter(&level);
+        known<cudaArray>().add(&level);
     }
-    std::lock_guard lock(arrays().mutex);
-    arrays().mipmapped.insert(*array);
     return cudaSuccess;
 }
 
@@ -295,10 +262,7 @@ cudaError_t cudaFreeArray(cudaArray_t array) {
     TRY(check_array(call, array));
     FAIL_IF(array->levels_of, cudaErrorInvalidValue, "the array is a level of a mipmapped array");
     finish_device(-1);
-    {
-        std::lock_guard lock(arrays().mutex);
-        arrays().arrays.erase(array);
-    }
+    known<cudaArray>().take(array);
     const cudaError_t error = free_device(call, array->data);
     delete array;
     return error;
@@ -310,14 +274,11 @@ cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array) {
         return cudaSuccess;
     TRY(check_mipmapped_array(call, array));
     finish_device(-1);
-    {
-        std::lock_guard lock(arrays().mutex);
-        arrays().mipmapped.erase(array);
-        for (unsigned l = 0; l < array->count; ++l)
-            arrays().arrays.erase(array->levels[l]);
-    }
-    for (unsigned l = 0; l < array->count; ++l)
+    known<cudaMipmappedArray>().take(array);
+    for (unsigned l = 0; l < array->count; ++l) {
+        known<cudaArray>().take(array->levels[l]);
         delete array->levels[l];
+    }
     const cudaError_t error = free_device(call, array->data);
     delete array;
     return error;

@@ -33,7 +33,5 @@ cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &format); /
 // Fail if there is no such array.
 cudaError_t check_array(const char *call, const cudaArray *array);
 cudaError_t check_mipmapped_array(const char *call, const cudaMipmappedArray *array);
-// Forgets the arrays of a device that is reset. Their memory is freed elsewhere.
-void forget_arrays_of(int device);
 
 } // namespace cuda_cpu

@@ -56,14 +56,11 @@ bool same_site(Site a, Site b) {
 static const char *one_unit, *several_units;
 
 static void check_units() {
-    if (!one_unit || !several_units)
-        return;
-    fprintf(
-        stderr,
-        "cuda on the CPU: %s is linked with %s, but was compiled as a program of one .cu: compile it with "
-        "cucc -c, or both in one command of cucc\n",
-        one_unit, several_units);
-    exit(EXIT_FAILURE);
+    if (one_unit && several_units)
+        end_program(
+            "%s is linked with %s, but was compiled as a program of one .cu: compile it with cucc -c, "
+            "or both in one command of cucc",
+            one_unit, several_units);
 }
 
 void cuda_cpu_one_unit(const char *file) {
@@ -78,10 +75,8 @@ void cuda_cpu_several_units(const char *file) {
 }
 
 Worker &in_kernel(const char *what) {
-    if (!self || !self->kernel) {
-        fprintf(stderr, "cuda on the CPU: %s was called outside a kernel\n", what);
-        exit(EXIT_FAILURE);
-    }
+    if (!self || !self->kernel)
+        end_program("%s was called outside a kernel", what);
     return *self;
 }
 

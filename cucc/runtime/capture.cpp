@@ -31,9 +31,7 @@ struct Captures {                               // protected by LOCK()
     uint64_t begun = 0;
 };
 
-Captures &known_captures() {
-    return only<Captures>();
-}
+ONLY(known_captures, Captures)
 
 thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 

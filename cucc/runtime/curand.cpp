@@ -28,19 +28,18 @@ namespace {
 // ---- distributions ----
 
 // Each has: Out; one(state), or two(state) if `pairs`, which return the next numbers; four(state) for Philox;
-// and quasi(x) for a Sobol' integer. If `pairs`, generate() refuses an odd count, except for Philox.
+// and one(state) for Sobol' numbers. If `pairs`, generate() refuses an odd count, except for Philox.
 
-#define DISTRIBUTION(Name, T, number, numbers, of_integer)                                                   \
+#define DISTRIBUTION(Name, T, number, numbers)                                                               \
     struct Name {                                                                                            \
         typedef T Out;                                                                                       \
         static constexpr bool pairs = false;                                                                 \
         template <class State> T one(State &s) const { return number(&s); }                                  \
         auto four(curandStatePhilox4_32_10_t &s) const { return numbers(&s); }                               \
-        T quasi(unsigned x) const { return of_integer; }                                                     \
     };
-DISTRIBUTION(Integers, unsigned, curand, curand4, x)
-DISTRIBUTION(Uniform, float, curand_uniform, curand_uniform4, uniform(x))
-DISTRIBUTION(UniformDouble, double, curand_uniform_double, curand_uniform4_double, x * 0x1p-32 + 0x1p-32)
+DISTRIBUTION(Integers, unsigned, curand, curand4)
+DISTRIBUTION(Uniform, float, curand_uniform, curand_uniform4)
+DISTRIBUTION(UniformDouble, double, curand_uniform_double, curand_uniform4_double)
 
 // Normal and log-normal numbers. The mean and deviation of log-normal numbers are those of their logarithms.
 template <class T, bool log> struct Normal {
@@ -68,7 +67,7 @@ template <class T, bool log> struct Normal {
         else
             return double4{a[0], a[1], b[0], b[1]};
     }
-    T quasi(unsigned x) const { return scaled((T)normcdfinv(x * 0x1p-32 + 0x1p-33)); }
+    T one(curandStateSobol32_t &s) const { return scaled((T)quasi_normal(curand(&s))); }
 };
 
 struct Poisson {
@@ -91,8 +90,9 @@ struct Poisson {
     }
     template <class State> Out one(State &s) const { return curand_poisson(&s, mean); }
     uint4 four(curandStatePhilox4_32_10_t &s) const { return curand_poisson4(&s, mean); }
-    Out quasi(unsigned x) const {
-        return (Out)(std::lower_bound(below.begin(), below.end(), x * 0x1p-32 + 0x1p-33) - below.begin());
+    Out one(curandStateSobol32_t &s) const {
+        const double u = curand(&s) * 0x1p-32 + 0x1p-33;
+        return (Out)(std::lower_bound(below.begin(), below.end(), u) - below.begin());
     }
 };
 
@@ -122,19 +122,15 @@ template <class State> struct Turns {
         }
     }
     void begin(const curandStateMRG32k3a_t &first) {
-        mrg::Matrix a = {{{0, 1, 0}, {0, 0, 1}, {mrg::m1 - 810728, 1403580, 0}}};
-        mrg::Matrix b = {{{0, 1, 0}, {0, 0, 1}, {mrg::m2 - 1370589, 0, 527612}}};
+        mrg::Matrix a = mrg::step1, b = mrg::step2;
         for (int k = 0; k < 76; ++k) // sequences are 2^76 numbers apart
             a = mrg::product(a, a, mrg::m1), b = mrg::product(b, b, mrg::m2);
         states[0] = first;
-        for (size_t i = 1; i < states.size(); ++i)
-            for (int row = 0; row < 3; ++row) {
-                const unsigned *const s = states[i - 1].s1, *const t = states[i - 1].s2;
-                unsigned long long x = 0, y = 0;
-                for (int k = 0; k < 3; ++k)
-                    x += a[row][k] * s[k] % mrg::m1, y += b[row][k] * t[k] % mrg::m2;
-                states[i].s1[row] = (unsigned)(x % mrg::m1), states[i].s2[row] = (unsigned)(y % mrg::m2);
-            }
+        for (size_t i = 1; i < states.size(); ++i) {
+            states[i] = states[i - 1];
+            mrg::jump(states[i].s1, a, mrg::m1, 1, 0);
+            mrg::jump(states[i].s2, b, mrg::m2, 1, 0);
+        }
     }
     template <class Distribution>
     void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
@@ -255,17 +251,12 @@ struct Sobol {
     void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
         const size_t n = count / dimensions;
         for (unsigned d = 0; d < dimensions; ++d) {
-            unsigned v[32], x = 0;
+            unsigned v[32];
             directions(d, v);
-            const unsigned start = (unsigned)position;
-            for (unsigned gray = start ^ start >> 1; gray; gray &= gray - 1)
-                x ^= v[__builtin_ctz(gray)];
-            for (size_t i = 0; i < n; ++i) {
-                *out++ = distribution.quasi(x);
-                const unsigned after =
-                    start + (unsigned)i + 1; // its lowest bit that is set is the one that changes
-                x = after ? x ^ v[__builtin_ctz(after)] : 0;
-            }
+            curandStateSobol32_t state;
+            curand_init(v, (unsigned)position, &state);
+            for (size_t i = 0; i < n; ++i)
+                *out++ = distribution.one(state);
         }
         position += n;
     }
@@ -405,40 +396,29 @@ curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream)
     generator->stream = stream;
     return CURAND_STATUS_SUCCESS;
 }
-curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator, unsigned long long seed) {
-    REQUIRE_GENERATOR;
-    if (generator->quasi())
-        return CURAND_STATUS_TYPE_ERROR;
-    generator->seed = seed;
-    generator->numbers = nullptr;
-    return CURAND_STATUS_SUCCESS;
-}
-curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned long long offset) {
-    REQUIRE_GENERATOR;
-    generator->position = offset;
-    generator->numbers = nullptr;
-    return CURAND_STATUS_SUCCESS;
-}
-curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator, curandOrdering_t order) {
-    REQUIRE_GENERATOR;
-    const bool pseudo = order == CURAND_ORDERING_PSEUDO_BEST || order == CURAND_ORDERING_PSEUDO_DEFAULT ||
-                        order == CURAND_ORDERING_PSEUDO_LEGACY || order == CURAND_ORDERING_PSEUDO_DYNAMIC;
-    if (generator->quasi() ? order != CURAND_ORDERING_QUASI_DEFAULT : !pseudo)
-        return CURAND_STATUS_OUT_OF_RANGE;
-    generator->legacy = order == CURAND_ORDERING_PSEUDO_LEGACY;
-    generator->numbers = nullptr;
-    return CURAND_STATUS_SUCCESS;
-}
-curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generator, unsigned dimensions) {
-    REQUIRE_GENERATOR;
-    if (!generator->quasi())
-        return CURAND_STATUS_TYPE_ERROR;
-    if (dimensions < 1 || dimensions > max_dimensions)
-        return CURAND_STATUS_OUT_OF_RANGE;
-    generator->dimensions = dimensions;
-    generator->numbers = nullptr;
-    return CURAND_STATUS_SUCCESS;
-}
+// The settings that change the numbers: the type of the generator that has it, whether the value is
+// permitted, and the change
+#define SETTING(name, parameter, has, permitted, change)                                                     \
+    curandStatus_t curandSet##name(curandGenerator_t generator, parameter) {                                 \
+        REQUIRE_GENERATOR;                                                                                   \
+        if (!(has))                                                                                          \
+            return CURAND_STATUS_TYPE_ERROR;                                                                 \
+        if (!(permitted))                                                                                    \
+            return CURAND_STATUS_OUT_OF_RANGE;                                                               \
+        change;                                                                                              \
+        generator->numbers = nullptr;                                                                        \
+        return CURAND_STATUS_SUCCESS;                                                                        \
+    }
+SETTING(PseudoRandomGeneratorSeed, unsigned long long seed, !generator->quasi(), true, generator->seed = seed)
+SETTING(GeneratorOffset, unsigned long long offset, true, true, generator->position = offset)
+SETTING(GeneratorOrdering, curandOrdering_t order, true,
+        generator->quasi()
+            ? order == CURAND_ORDERING_QUASI_DEFAULT
+            : order == CURAND_ORDERING_PSEUDO_BEST || order == CURAND_ORDERING_PSEUDO_DEFAULT ||
+                  order == CURAND_ORDERING_PSEUDO_LEGACY || order == CURAND_ORDERING_PSEUDO_DYNAMIC,
+        generator->legacy = order == CURAND_ORDERING_PSEUDO_LEGACY)
+SETTING(QuasiRandomGeneratorDimensions, unsigned dimensions, generator->quasi(),
+        dimensions >= 1 && dimensions <= max_dimensions, generator->dimensions = dimensions)
 curandStatus_t curandGenerateSeeds(curandGenerator_t generator) {
     REQUIRE_GENERATOR;
     return CURAND_STATUS_SUCCESS;

@@ -11,7 +11,6 @@
 #include <dlfcn.h>
 #include <fstream>
 #include <link.h>
-#include <set>
 #include <sys/mman.h>
 #undef MAP_FAILED // here it is a part of CUDA_ERROR_MAP_FAILED
 
@@ -27,15 +26,12 @@ namespace {
 
 struct Contexts {
     std::mutex mutex;
-    std::set<CUcontext> live;
     CUcontext primary[max_devices] = {};
     int retained[max_devices] = {};
     unsigned primary_flags[max_devices] = {};
 };
 
-Contexts &contexts() {
-    return only<Contexts>();
-}
+ONLY(contexts, Contexts)
 
 std::atomic<bool> initialized{false};
 // The last one is the current context.
@@ -66,9 +62,7 @@ cudaError_t check_initialized(const char *call) {
 }
 
 CUcontext new_context(int device, bool primary, unsigned flags) {
-    const CUcontext made = new CUctx_st{device, primary, flags};
-    contexts().live.insert(made);
-    return made;
+    return known<CUctx_st>().add(new CUctx_st{device, primary, flags});
 }
 
 // The lock of the contexts must be held.
@@ -112,11 +106,8 @@ CUresult begun(cudaError_t error) {
 CUresult use(const char *call, CUcontext context) {
     if (!context)
         return CUDA_SUCCESS;
-    {
-        std::lock_guard lock(contexts().mutex);
-        if (!contexts().live.count(context))
-            return refuse(CUDA_ERROR_INVALID_CONTEXT, call, "the context does not exist, or was destroyed");
-    }
+    if (!known<CUctx_st>().has(context))
+        return refuse(CUDA_ERROR_INVALID_CONTEXT, call, "the context does not exist, or was destroyed");
     return code(cudaSetDevice(context->device));
 }
 
@@ -286,27 +277,20 @@ CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned fla
         return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__,
                       "parameters of contexts are not supported: pass NULL as params");
     current_context(); // the one below
-    {
-        std::lock_guard lock(contexts().mutex);
-        *context = new_context(device, false, flags);
-    }
+    *context = new_context(device, false, flags);
     stack().push_back(*context);
     return use(__func__, *context);
 }
 
 CUresult cuCtxDestroy(CUcontext context) {
     DRIVER();
-    {
-        std::lock_guard lock(contexts().mutex);
-        if (!contexts().live.count(context) || context->primary)
-            return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__,
-                          "the context does not exist, or is a primary one");
-    }
+    if (!known<CUctx_st>().has(context) || context->primary)
+        return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__,
+                      "the context does not exist, or is a primary one");
     finish_device(context->device);
     if (!stack().empty() && stack().back() == context)
         stack().pop_back();
-    std::lock_guard lock(contexts().mutex);
-    contexts().live.erase(context);
+    known<CUctx_st>().take(context);
     delete context;
     return CUDA_SUCCESS;
 }

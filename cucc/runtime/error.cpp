@@ -143,6 +143,14 @@ void only_error() {
     fflush(stdout);
 }
 
+void print_line(const char *format, ...) {
+    fflush(stdout);
+    va_list values;
+    va_start(values, format);
+    say(format, values);
+    va_end(values);
+}
+
 void end_program(const char *format, ...) {
     only_error();
     va_list values;

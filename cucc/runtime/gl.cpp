@@ -13,15 +13,9 @@
 
 #include <GL/glext.h>
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
-#include <map>
-#include <mutex>
-#include <set>
-#include <string>
-#include <vector>
 
 namespace {
 
@@ -46,6 +40,7 @@ struct cudaGraphicsResource {
     unsigned register_flags;
     int device;
     cuda_cpu::Site registered; // where the program registered it
+    bool by_name = false;      // a buffer that a deprecated call registered: OpenGL's name stands for it
 
     size_t bytes = 0, width = 0, height = 0;
     Format format{};
@@ -90,8 +85,7 @@ void *look_up(const char *name) {
         library = dlopen("libOpenGL.so.0", RTLD_LAZY | RTLD_NOLOAD);
     if (void *const function = library ? dlsym(library, name) : nullptr)
         return function;
-    fprintf(stderr, "cuda on the CPU: the OpenGL library has no %s\n", name);
-    exit(EXIT_FAILURE);
+    end_program("the OpenGL library has no %s", name);
 }
 
 struct Functions {
@@ -104,16 +98,6 @@ struct Functions {
 const Functions &gl() {
     static const Functions all;
     return all;
-}
-
-struct Resources {
-    std::mutex mutex;
-    std::set<Resource *> known;
-    std::map<GLuint, Resource *> by_buffer; // by OpenGL's name of the buffer, for the deprecated calls
-};
-
-Resources &resources() {
-    return only<Resources>();
 }
 
 // Describes a resource for messages: "buffer 3, registered at ripple.cu:12".
@@ -190,8 +174,7 @@ GLenum take_gl_errors() {
 // Reports and clears earlier OpenGL errors, so that the check at unmapping sees only later ones.
 void tell_earlier_errors(const char *call) {
     if (const GLenum error = take_gl_errors())
-        fprintf(stderr, "cuda on the CPU: %s: OpenGL reported an error before this call: 0x%04x\n", call,
-                error);
+        print_line("%s: OpenGL reported an error before this call: 0x%04x", call, error);
 }
 
 // Fails if there is no current OpenGL context.
@@ -208,35 +191,21 @@ cudaError_t check_context(const char *call) {
 void tell_what_is_left(int status, void *) {
     if (status != EXIT_SUCCESS)
         return;
-    std::lock_guard lock(resources().mutex);
-    for (const Resource *r : resources().known)
-        fprintf(stderr, "cuda on the CPU: at exit %s is still %s\n", describe(*r).c_str(),
-                r->mapped ? ("mapped" + r->mapped_at()).c_str() : "registered");
-}
-
-void forget_of(int device) {
-    Resources &all = resources();
-    std::lock_guard lock(all.mutex);
-    for (const Resource *r : all.known)
-        if (r->device == device)
-            all.by_buffer.erase(r->name);
-    delete_objects_of(device, all.known);
+    std::lock_guard lock(known<Resource>().mutex);
+    for (const Resource *r : known<Resource>().all)
+        print_line("at exit %s is still %s", describe(*r).c_str(),
+                   r->mapped ? ("mapped" + r->mapped_at()).c_str() : "registered");
 }
 
 cudaError_t add(cudaGraphicsResource_t *resource, const Resource &made) {
     static const int once = on_exit(tell_what_is_left, nullptr);
     (void)once;
-    Resources &all = resources();
-    std::lock_guard lock(all.mutex);
-    forget_graphics_of = forget_of;
-    *resource = new Resource(made);
-    all.known.insert(*resource);
-    return cudaSuccess;
+    forget_graphics_of = [](int device) { known<Resource>().delete_those_of(device); };
+    return store(resource, known<Resource>().add(new Resource(made)));
 }
 
 cudaError_t check_known(const char *call, Resource *r) {
-    std::lock_guard lock(resources().mutex);
-    FAIL_IF(!resources().known.count(r), cudaErrorInvalidResourceHandle,
+    FAIL_IF(!known<Resource>().has(r), cudaErrorInvalidResourceHandle,
             "%p is not a graphics resource, or was unregistered already", (void *)r);
     return cudaSuccess;
 }
@@ -380,8 +349,8 @@ cudaError_t unmap(const char *call, Resource &r) {
     FAIL_IF(!error && used == GL_INVALID_OPERATION, cudaErrorUnknown,
             "OpenGL was asked to use %s while it was mapped%s", describe(r).c_str(), r.mapped_at().c_str());
     if (!error && used)
-        fprintf(stderr, "cuda on the CPU: %s: OpenGL reported an error while %s was mapped: 0x%04x\n", call,
-                describe(r).c_str(), used);
+        print_line("%s: OpenGL reported an error while %s was mapped: 0x%04x", call, describe(r).c_str(),
+                   used);
     return error ? error : take_gl_errors() ? cudaErrorUnknown : cudaSuccess;
 }
 
@@ -429,8 +398,7 @@ cudaError_t unregister(const char *call, Resource *r) {
     TRY(check_known(call, r));
     FAIL_IF(r->mapped, cudaErrorAlreadyMapped, "%s is still mapped%s", describe(*r).c_str(),
             r->mapped_at().c_str());
-    std::lock_guard lock(resources().mutex);
-    resources().known.erase(r);
+    known<Resource>().take(r);
     delete r;
     return cudaSuccess;
 }
@@ -438,12 +406,14 @@ cudaError_t unregister(const char *call, Resource *r) {
 // Finds the resource of a buffer that a deprecated call registered.
 cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
     BEGIN_IN();
-    std::lock_guard lock(resources().mutex);
-    const auto at = resources().by_buffer.find(buffer);
-    FAIL_IF(at == resources().by_buffer.end(), cudaErrorInvalidValue,
-            "buffer %u was not registered by cudaGLRegisterBufferObject", buffer);
-    found = at->second;
-    return cudaSuccess;
+    std::lock_guard lock(known<Resource>().mutex);
+    for (Resource *r : known<Resource>().all)
+        if (r->by_name && r->name == buffer) {
+            found = r;
+            return cudaSuccess;
+        }
+    return fail(cudaErrorInvalidValue, "%s: buffer %u was not registered by cudaGLRegisterBufferObject", call,
+                buffer);
 }
 
 cudaError_t map_object(const char *call, void **pointer, GLuint buffer, cudaStream_t stream) {
@@ -591,8 +561,7 @@ cudaError_t cudaGLSetGLDevice(int device) {
 cudaError_t cudaGLRegisterBufferObject(GLuint buffer) {
     Resource *r;
     TRY(register_buffer(__func__, &r, buffer, 0));
-    std::lock_guard lock(resources().mutex);
-    resources().by_buffer[buffer] = r;
+    r->by_name = true;
     return cudaSuccess;
 }
 
@@ -603,10 +572,7 @@ AND_ASYNC(cudaGLUnmapBufferObject, (GLuint buffer), unmap_object(__func__, buffe
 cudaError_t cudaGLUnregisterBufferObject(GLuint buffer) {
     Resource *r;
     TRY(find_buffer(__func__, buffer, r));
-    TRY(unregister(__func__, r));
-    std::lock_guard lock(resources().mutex);
-    resources().by_buffer.erase(buffer);
-    return cudaSuccess;
+    return unregister(__func__, r);
 }
 
 cudaError_t cudaGLSetBufferObjectMapFlags(GLuint buffer, unsigned flags) {

@@ -9,30 +9,18 @@
 
 namespace cuda_cpu {
 
-Graphs &graphs() {
-    return only<Graphs>();
-}
+ONLY(graphs, Graphs)
 
-cudaError_t check_argument(const char *call, const char *, cudaGraph_t graph) {
-    return graphs().graphs.count(graph) ? cudaSuccess
-                                        : no_such(call, cudaErrorInvalidValue, "a graph", graph);
-}
-
-cudaError_t check_argument(const char *call, const char *, cudaGraphExec_t executable) {
-    return graphs().executables.count(executable)
-               ? cudaSuccess
-               : no_such(call, cudaErrorInvalidValue, "an executable graph", executable);
-}
-
-cudaError_t check_argument(const char *call, const char *, cudaGraphNode_t node) {
-    return graphs().nodes.count(node) ? cudaSuccess
-                                      : no_such(call, cudaErrorInvalidValue, "a node of a graph", node);
-}
-
-cudaError_t check_argument(const char *call, const char *, cudaUserObject_t object) {
-    return graphs().objects.count(object) ? cudaSuccess
-                                          : no_such(call, cudaErrorInvalidValue, "a user object", object);
-}
+#define CHECK(Handle, table, what)                                                                           \
+    cudaError_t check_argument(const char *call, const char *, Handle handle) {                              \
+        return graphs().table.count(handle) ? cudaSuccess                                                    \
+                                            : no_such(call, cudaErrorInvalidValue, what, handle);            \
+    }
+CHECK(cudaGraph_t, graphs, "a graph")
+CHECK(cudaGraphExec_t, executables, "an executable graph")
+CHECK(cudaGraphNode_t, nodes, "a node of a graph")
+CHECK(cudaUserObject_t, objects, "a user object")
+#undef CHECK
 
 cudaGraphNode_t new_node(CUgraph_st &graph, Operation operation, std::vector<cudaGraphNode_t> before) {
     graph.nodes.push_back(std::make_unique<CUgraphNode_st>());

@@ -11,7 +11,6 @@
 #include "operation.h"
 
 #include <map>
-#include <set>
 
 struct CUgraphNode_st {
     CUgraph_st *graph;

@@ -68,12 +68,11 @@ cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode
 // Common part of every call that returns parameters of a node. `get` computes them from the operation.
 template <class T, class Result, class Get>
 cudaError_t get_node(const char *call, cudaGraphNode_t node, Result *result, Get get) {
-    BEGIN_IN();
-    FAIL_IF(!result, cudaErrorInvalidValue, "the second argument is NULL");
-    LOCK();
-    TRY(check_argument(call, "node", node));
-    const T *const found = part<T>(call, node->operation);
-    return found ? store(result, get(*found)) : cudaErrorInvalidValue;
+    return set_node(call, node, [&](const char *, Operation &o) {
+        FAIL_IF(!result, cudaErrorInvalidValue, "the second argument is NULL");
+        const T *const found = part<T>(call, o);
+        return found ? store(result, get(*found)) : cudaErrorInvalidValue;
+    });
 }
 
 // Each of these makes an operation from the parameters that a program passes. An operation that has a type

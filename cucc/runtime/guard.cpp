@@ -11,7 +11,6 @@
 #include "internal.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <sys/mman.h>
@@ -33,9 +32,7 @@ struct Range {
     unsigned accesses = 0;         // number of DeviceAccess objects that exist
 };
 
-Range &range() {
-    return only<Range>();
-}
+ONLY(range, Range)
 
 // True if the program runs with CUDA_CPU_CHECK=1 and the address range is reserved.
 bool reserve() {
@@ -58,9 +55,7 @@ bool reserve() {
         watch_faults();
         return true;
     }
-    fprintf(stderr, "cuda on the CPU: CUDA_CPU_CHECK=1: no address space for device memory: is there a limit "
-                    "(ulimit -v)?\n");
-    exit(EXIT_FAILURE);
+    end_program("CUDA_CPU_CHECK=1: no address space for device memory: is there a limit (ulimit -v)?");
 }
 
 // Sets the page protection of all allocations, with one call for each run of adjacent ones. The caller holds

@@ -17,6 +17,7 @@
 #include <iterator>
 #include <mutex>
 #include <pthread.h>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,7 +66,9 @@ void lose_failed_device();
 // Called before the message of an error that ends the program: writes what stdout still has. Only the first
 // thread that calls it returns, so that one message is printed; the others wait until the program has ended.
 void only_error();
-// Prints "cuda on the CPU: …" and ends the program. The functions of at_quick_exit() run, which may delete
+// Prints "cuda on the CPU: …" on stderr. Control characters, which file names may contain, are replaced.
+void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// Prints that and ends the program. The functions of at_quick_exit() run, which may delete
 // unfinished files, but no destructors of objects that other threads may still use.
 [[noreturn]] void end_program(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -191,15 +194,40 @@ template <class T> T &only() {
     static T &object = *new T;
     return object;
 }
-
-// Deletes the objects of a device from a set of pointers.
-template <class Known> void delete_objects_of(int device, Known &known) {
-    for (auto i = known.begin(); i != known.end();) {
-        auto *const object = *i;
-        i = object->device == device ? known.erase(i) : std::next(i);
-        if (object->device == device)
-            delete object;
+#define ONLY(name, ...)                                                                                      \
+    __VA_ARGS__ &name() {                                                                                    \
+        return only<__VA_ARGS__>();                                                                          \
     }
+
+// The objects of one kind that the program has made and not destroyed
+template <class T> struct Known {
+    std::mutex mutex;
+    std::set<T *> all;
+
+    T *add(T *object) {
+        std::lock_guard lock(mutex);
+        return *all.insert(object).first;
+    }
+    bool has(const T *object) {
+        std::lock_guard lock(mutex);
+        return all.count(const_cast<T *>(object));
+    }
+    bool take(T *object) {
+        std::lock_guard lock(mutex);
+        return all.erase(object);
+    }
+    void delete_those_of(int device) {
+        std::lock_guard lock(mutex);
+        for (auto i = all.begin(); i != all.end();) {
+            T *const object = *i;
+            i = object->device == device ? all.erase(i) : std::next(i);
+            if (object->device == device)
+                delete object;
+        }
+    }
+};
+template <class T> Known<T> &known() {
+    return only<Known<T>>();
 }
 
 // An object of each host thread, made when the thread first needs it and deleted when the thread ends. A

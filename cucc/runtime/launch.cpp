@@ -63,9 +63,8 @@ cudaError_t check_launch(const LaunchConfig &c, const Kernel &kernel, bool coope
 __thread Launch *current_launch;
 
 void launched_no_kernel(const char *name, Site site) {
-    fprintf(stderr, "cuda on the CPU: %s: %s<<<…>>> is not the launch of a kernel: %s is not __global__\n",
-            place(site).c_str(), name, name);
-    exit(EXIT_FAILURE);
+    end_program("%s: %s<<<…>>> is not the launch of a kernel: %s is not __global__", place(site).c_str(),
+                name, name);
 }
 
 void called_without_launch(const char *kernel) {
@@ -88,8 +87,7 @@ void called_without_launch(const char *kernel) {
 }
 
 void trap(const char *file, int line) {
-    fflush(stdout);
-    fprintf(stderr, "cuda on the CPU: __trap() at %s:%d\n", base_name(file), line);
+    print_line("__trap() at %s:%d", base_name(file), line);
     if (!self || !self->kernel)
         quick_exit(EXIT_FAILURE);
     end_launch(cudaErrorLaunchFailure);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace cuda_cpu {
 
@@ -20,9 +19,7 @@ struct Advice {
 
 std::mutex advice_lock;
 
-std::map<const void *, Advice> &advices() { // by the base of the allocation
-    return only<std::map<const void *, Advice>>();
-}
+ONLY(advices, std::map<const void *, Advice>) // by the base of the allocation
 
 int number_of(const cudaMemLocation &l) {
     return l.type == cudaMemLocationTypeInvalid  ? cudaInvalidDeviceId

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 struct CUmemPoolHandle_st {
     int device;
@@ -30,9 +29,7 @@ struct MemoryPools {
     std::map<void *, std::pair<cudaMemPool_t, size_t>> allocations;
 };
 
-MemoryPools &pools() {
-    return only<MemoryPools>();
-}
+ONLY(pools, MemoryPools)
 
 // The caller holds the mutex.
 cudaMemPool_t default_pool(int device) {

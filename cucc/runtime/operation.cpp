@@ -17,7 +17,6 @@
 #include "race.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -40,8 +39,8 @@ enum class Order { eager, late, random };
 
 struct Queues {
     std::mutex mutex;
-    std::map<uint64_t, std::pair<StreamIdentity, WorkPointer>> last; // key: the stream's number
-    std::deque<WorkPointer> pending;                                 // in the order of the calls
+    std::map<uint64_t, WorkPointer> last; // key: the stream's number
+    std::deque<WorkPointer> pending;      // in the order of the calls
     uint64_t calls = 0;
     std::mutex running; // held while deferred work runs
     std::atomic<Order> order{Order::eager};
@@ -63,9 +62,7 @@ struct Queues {
     static void tell_of_unfinished();
 };
 
-Queues &queues() {
-    return only<Queues>();
-}
+ONLY(queues, Queues)
 
 // Reports work that the program started but never waited for, and which therefore has not run.
 void Queues::tell_of_unfinished() {
@@ -84,8 +81,8 @@ void Queues::tell_of_unfinished() {
         launch ? launch->kernel.name +
                      (", launched at " + place({launch->kernel.file, launch->kernel.line}) + ",")
                : std::string("a ") + last->call;
-    fprintf(stderr, "cuda on the CPU: the program ended without waiting for its streams: %s %s\n",
-            name.c_str(), runs ? "still ran" : "did not run");
+    print_line("the program ended without waiting for its streams: %s %s", name.c_str(),
+               runs ? "still ran" : "did not run");
 }
 
 // Removes completed work from a list.
@@ -101,12 +98,12 @@ std::vector<WorkPointer> predecessors(Queues &q, const StreamIdentity &stream) {
     std::vector<WorkPointer> before;
     const auto own = q.last.find(stream.number);
     uint64_t newest = 0;
-    if (own != q.last.end() && (!own->second.second->done || race_enqueue)) {
-        before.push_back(own->second.second);
+    if (own != q.last.end() && (!own->second->done || race_enqueue)) {
+        before.push_back(own->second);
         newest = before[0]->number;
     }
-    for (const auto &[number, queue] : q.last) {
-        const auto &[other, work] = queue;
+    for (const auto &[number, work] : q.last) {
+        const StreamIdentity &other = work->stream;
         const bool implicit = other.device == stream.device && (stream.legacy || other.legacy) &&
                               (stream.legacy || stream.blocking) && (other.legacy || other.blocking);
         if (number != stream.number && implicit && (!work->done || race_enqueue) && work->number > newest)
@@ -123,10 +120,10 @@ WorkPointer append(Queues &q, const StreamIdentity &stream, std::vector<WorkPoin
         std::vector<uint64_t> before;
         for (const WorkPointer &one : after)
             before.push_back(one->number);
-        race_enqueue(q.calls + 1, stream, before, operation.call ? operation.call : "a wait");
+        race_enqueue(q.calls + 1, stream.number, before, operation.call ? operation.call : "a wait");
     }
     const WorkPointer work(new Work{std::move(operation), stream, ++q.calls, std::move(after)});
-    q.last[stream.number] = {stream, work};
+    q.last[stream.number] = work;
     q.pending.push_back(work);
     return work;
 }
@@ -331,7 +328,7 @@ cudaError_t submit(cudaStream_t stream, Operation operation, bool wait) {
     const cudaError_t error = perform(operation, &async);
     if (async) {
         std::lock_guard lock(q.mutex);
-        append(q, id, {}, std::move(operation))->async = async;
+        append(q, id, predecessors(q, id), std::move(operation))->async = async;
         if (q.order == Order::eager) {
             q.order = Order::late;
             q.late_for_async = true;
@@ -397,10 +394,14 @@ void order_after(cudaStream_t stream, const WorkPointer &work) {
     append(q, id, std::move(after), {});
 }
 
-void forget_queue(cudaStream_t stream) { // the stream's pending work stays
+// Later work in other streams may still have to wait for the stream's pending work.
+void forget_queue(cudaStream_t stream) {
     const uint64_t number = identity(stream).number;
-    std::lock_guard lock(queues().mutex);
-    queues().last.erase(number);
+    Queues &q = queues();
+    std::lock_guard lock(q.mutex);
+    const auto own = q.last.find(number);
+    if (own != q.last.end() && own->second->done && !race_enqueue)
+        q.last.erase(own);
 }
 
 cudaError_t finish_device(int device) {
@@ -413,9 +414,9 @@ cudaError_t finish_device(int device) {
         for (const WorkPointer &work : q.pending)
             if (device < 0 || work->stream.device == device)
                 targets.push_back(work);
-        for (const auto &[number, queue] : q.last) // done already: only the race detector is told of it
-            if (race_enqueue && queue.second->done && (device < 0 || queue.first.device == device))
-                targets.push_back(queue.second);
+        for (const auto &[number, work] : q.last) // done already: only the race detector is told of it
+            if (race_enqueue && work->done && (device < 0 || work->stream.device == device))
+                targets.push_back(work);
     }
     if (targets.empty())
         return cudaSuccess;
@@ -437,10 +438,8 @@ void cuda_cpu_eager_streams(const char *library) {
     q.always_eager = true;
     if (q.order == Order::eager)
         return;
-    fprintf(stderr,
-            "cuda on the CPU: work in streams runs at once, because this program uses %s: missing waits do "
-            "not show\n",
-            library);
+    print_line("work in streams runs at once, because this program uses %s: missing waits do not show",
+               library);
     q.order = Order::eager;
     --storing;
 }

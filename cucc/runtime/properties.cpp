@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <set>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -24,7 +24,6 @@ struct SharedName { // an array in shared memory
     size_t bytes;
 };
 
-struct StreamIdentity;
 struct Transfer;
 struct Fill;
 
@@ -47,7 +46,7 @@ void race_name_shared(const char *name, const void *memory, size_t bytes) WEAK;
 
 // Events of work in a stream: it is enqueued behind other work; it begins; it ends; the host has waited for
 // it.
-void race_enqueue(uint64_t number, const StreamIdentity &stream, const std::vector<uint64_t> &after,
+void race_enqueue(uint64_t number, uint64_t stream, const std::vector<uint64_t> &after,
                   const char *call) WEAK;
 void race_begin(uint64_t number) WEAK;
 void race_end() WEAK;

@@ -46,8 +46,7 @@ struct Task { // a launch, a copy, or a graph
 
 struct Tasks {
     std::mutex mutex;
-    std::map<uint64_t, Task> all; // by number
-    std::map<uint64_t, std::pair<StreamIdentity, Clock>> streams;
+    std::map<uint64_t, Task> all;                   // by number
     std::vector<std::pair<uint32_t, uint64_t>> run; // start time and number of each task that has run
     Clock host;                                     // the work that the host has waited for
     unsigned pending = 0;

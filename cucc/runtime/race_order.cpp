@@ -19,9 +19,7 @@ uint32_t tick() {
     return now.fetch_add(1) + 1;
 }
 
-Tasks &tasks() {
-    return only<Tasks>();
-}
+ONLY(tasks, Tasks)
 
 const Task *task_at(const Tasks &t, uint32_t time) {
     auto i = std::upper_bound(t.run.begin(), t.run.end(), std::make_pair(time, ~(uint64_t)0));
@@ -247,26 +245,18 @@ void race_name_shared(const char *name, const void *memory, size_t bytes) {
         traced_block->arrays.push_back(threads().names.back());
 }
 
-void race_enqueue(uint64_t number, const StreamIdentity &stream, const std::vector<uint64_t> &after,
-                  const char *call) {
+void race_enqueue(uint64_t number, uint64_t stream, const std::vector<uint64_t> &after, const char *call) {
     Tasks &t = tasks();
     std::lock_guard lock(t.mutex);
     Clock clock = t.host;
-    for (const auto &[other, known] : t.streams) {
-        const StreamIdentity &s = known.first;
-        if (other == stream.number || (s.device == stream.device && (stream.legacy || s.legacy) &&
-                                       (stream.legacy || stream.blocking) && (s.legacy || s.blocking)))
-            join(clock, known.second);
-    }
     for (uint64_t one : after) {
         const auto i = t.all.find(one);
         if (i != t.all.end())
             join(clock, i->second.clock);
     }
-    clock[stream.number] = number;
-    t.streams.insert_or_assign(stream.number, std::make_pair(stream, clock));
+    clock[stream] = number;
     Task &task = t.all[number];
-    task = {number, stream.number, clock, call, {}, tick(), 0, nullptr, nullptr, 0, {}, {}};
+    task = {number, stream, clock, call, {}, tick(), 0, nullptr, nullptr, 0, {}, {}};
     void *frames[16];
     task.frames.assign(frames, frames + backtrace(frames, 16));
     ++t.pending;

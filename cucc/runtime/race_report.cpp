@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <set>
 #include <unistd.h>
 
 namespace cuda_cpu::race {
@@ -55,9 +54,7 @@ struct Reports {
     unsigned shown = 0, more = 0;
 };
 
-Reports &reports() {
-    return only<Reports>();
-}
+ONLY(reports, Reports)
 
 // At the end of the program, changes the exit status to 1. It is registered before main, so it runs last.
 [[maybe_unused]] const int at_end = on_exit(
@@ -66,8 +63,7 @@ Reports &reports() {
             return;
         fflush(nullptr);
         if (reports().more)
-            fprintf(stderr, "cuda on the CPU: races at %u more pairs of lines are not shown\n",
-                    reports().more);
+            print_line("races at %u more pairs of lines are not shown", reports().more);
         _exit(EXIT_FAILURE);
     },
     nullptr);
@@ -94,18 +90,24 @@ std::string verb(const Access &a) {
     return a.atomic ? a.write ? "atomically changes" : "atomically reads" : a.write ? "writes" : "reads";
 }
 
-// For a report about one instruction: true if there has been none of this kind about its line, which becomes
-// `line`. The caller holds the mutex.
-bool is_first(const Access &me, uint32_t kind, const char *name, std::string &line) {
+std::string amount(size_t bytes) {
+    return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+}
+
+// Reports one instruction's access, unless there has been a report of this kind about it or its line.
+void report_one(const char *title, uint32_t kind, const Access &me, size_t bytes, const std::string &memory,
+                const std::string &details) {
     Reports &r = reports();
+    std::lock_guard lock(r.mutex);
     if (!r.seen.insert({me.place, kind}).second)
-        return false;
-    line = line_of({me.place});
-    if (!r.lines.insert({name, line}).second)
-        return false;
+        return;
+    const std::string line = line_of({me.place});
+    if (!r.lines.insert({title + memory, line}).second)
+        return;
     ++r.shown;
     fflush(stdout);
-    return true;
+    fprintf(stderr, "cuda on the CPU: %s %s %s %s%s at %s%s\n", title, in_kernel_by(me).c_str(),
+            verb(me).c_str(), amount(bytes).c_str(), memory.c_str(), line.c_str(), details.c_str());
 }
 
 } // namespace
@@ -136,7 +138,7 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
     } else
         first = second;
     const bool same = !host && first == second && a.block != a_copy && b.block != a_copy;
-    const auto size = std::to_string(bytes) + (bytes == 1 ? " byte of " : " bytes of ") + memory;
+    const auto size = amount(bytes) + " of " + memory;
     const auto at = [&](const Access &x) {
         return x.place ? " at " + (&x == &a ? line_a : line_b) : std::string();
     };
@@ -212,24 +214,14 @@ bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
         offset = (const char *)address - m.base;
         size = m.size;
     }
-    std::lock_guard lock(reports().mutex);
-    std::string line;
-    if (!is_first(me, 0, "out of bounds", line))
-        return true;
-    fprintf(stderr,
-            "cuda on the CPU: out of bounds %s %s %zu %s at %s,\n"
-            "    at offset %td of %s%s, which has %zu bytes\n",
-            in_kernel_by(me).c_str(), verb(me).c_str(), bytes, bytes == 1 ? "byte" : "bytes", line.c_str(),
-            offset, name.c_str(), allocated.c_str(), size);
+    report_one("out of bounds", 0, me, bytes, "",
+               ",\n    at offset " + std::to_string(offset) + " of " + name + allocated + ", which has " +
+                   std::to_string(size) + " bytes");
     return true;
 }
 
 void report_forbidden(const Access &me, const char *what, size_t bytes) {
-    std::lock_guard lock(reports().mutex);
-    std::string line;
-    if (is_first(me, 0, what, line))
-        fprintf(stderr, "cuda on the CPU: out of bounds %s %s %zu %s of %s at %s\n", in_kernel_by(me).c_str(),
-                verb(me).c_str(), bytes, bytes == 1 ? "byte" : "bytes", what, line.c_str());
+    report_one("out of bounds", 0, me, bytes, std::string(" of ") + what, "");
 }
 
 void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
@@ -239,16 +231,12 @@ void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
         !std::all_of(at, at + bytes, [](unsigned char b) { return b == fresh_byte(); }) ||
         !find_allocation(at, memory) || memory.kind != MemoryKind::device)
         return;
-    std::lock_guard lock(reports().mutex);
-    std::string line, allocated;
-    if (!is_first(me, me.place, "", line))
-        return;
+    Access read = me; // the first part of an atomic change
+    read.atomic = read.write = false;
+    std::string allocated;
     const std::string name = name_memory(address, me, allocated);
-    fprintf(stderr,
-            "cuda on the CPU: uninitialized memory %s reads %zu %s of %s at %s%s,\n"
-            "    which nothing has written\n",
-            in_kernel_by(me).c_str(), bytes, bytes == 1 ? "byte" : "bytes", name.c_str(), line.c_str(),
-            allocated.c_str());
+    report_one("uninitialized memory", me.place, read, bytes, " of " + name,
+               allocated + ",\n    which nothing has written");
 }
 
 } // namespace cuda_cpu::race

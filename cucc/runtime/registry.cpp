@@ -17,9 +17,7 @@
 
 namespace cuda_cpu {
 
-Registry &registry() {
-    return only<Registry>();
-}
+ONLY(registry, Registry)
 
 const char *name_of(MemoryKind kind) {
     return kind == MemoryKind::device    ? "device memory"
@@ -108,7 +106,7 @@ void tell_of_leaks(int status, void *) {
     bool any = false;
     for (const auto &[base, a] : r.live)
         if (a.kind != MemoryKind::registered && a.site.file) { // without a line it was not the program's call
-            fprintf(stderr, "cuda on the CPU: at exit not freed: %s\n", describe(a).c_str());
+            print_line("at exit not freed: %s", describe(a).c_str());
             any = true;
         }
     for (const auto &[number, what] : {std::pair(live_arrays(), "array"),
@@ -116,8 +114,7 @@ void tell_of_leaks(int status, void *) {
                                        {live_streams(), "stream"},
                                        {live_events(), "event"}})
         if (number) {
-            fprintf(stderr, "cuda on the CPU: at exit not destroyed: %zu %s%s\n", number, what,
-                    number > 1 ? "s" : "");
+            print_line("at exit not destroyed: %zu %s%s", number, what, number > 1 ? "s" : "");
             any = true;
         }
     if (any && status == EXIT_SUCCESS)

@@ -64,13 +64,9 @@ template <class Handle, class T> struct Table {
     }
 };
 
-Table<cudaStream_t, Stream> &streams() {
-    return only<Table<cudaStream_t, Stream>>();
-}
+ONLY(streams, Table<cudaStream_t, Stream>)
 
-Table<cudaEvent_t, Event> &events() {
-    return only<Table<cudaEvent_t, Event>>();
-}
+ONLY(events, Table<cudaEvent_t, Event>)
 
 constexpr int greatest_priority = -5; // the least priority is 0
 

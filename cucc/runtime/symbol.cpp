@@ -9,8 +9,6 @@
  */
 #include "operation.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
 #include <link.h>
@@ -94,9 +92,7 @@ struct Values {
     int in_place = -1;
 };
 
-Values &values() {
-    return only<Values>();
-}
+ONLY(values, Values)
 
 // Checks a copy of `bytes` at `offset` of a variable of `size` bytes. If `size` is 0 (unknown), the copy may
 // reach to the end of the section.
@@ -129,9 +125,7 @@ void TicketLock::unlock() {
     changed.notify_all();
 }
 
-TicketLock &launch_lock() {
-    return only<TicketLock>();
-}
+ONLY(launch_lock, TicketLock)
 
 void symbols_for_device(int device) {
     Values &v = values();
@@ -213,11 +207,8 @@ void check_constant_limit() {
     size_t bytes = 0;
     for (const SymbolSection &s : symbol_sections())
         bytes += s.constant ? size_of(s) : 0;
-    if (bytes > 65536) {
-        fprintf(stderr, "cuda on the CPU: the __constant__ variables take %zu bytes, a device has 65536\n",
-                bytes);
-        exit(EXIT_FAILURE);
-    }
+    if (bytes > 65536)
+        end_program("the __constant__ variables take %zu bytes, a device has 65536", bytes);
 #endif
 }
 

@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
-#include <set>
 
 namespace cuda_cpu {
 
 namespace {
 
 struct TextureObject : Texture { // a handle is the address of the base class object
+    using Base = Texture;
     cudaResourceDesc resource;
     cudaTextureDesc desc;
     int device;
@@ -24,25 +24,14 @@ struct TextureObject : Texture { // a handle is the address of the base class ob
 };
 
 struct SurfaceObject : Surface {
+    using Base = Surface;
     cudaResourceDesc resource;
     int device;
 };
 
-struct Objects {
-    std::mutex mutex;
-    std::set<TextureObject *> textures;
-    std::set<SurfaceObject *> surfaces;
-};
-
-Objects &objects() {
-    return only<Objects>();
-}
-
 // Makes an object known; returns its handle.
-template <class Base, class Object> unsigned long long enter(std::set<Object *> &known, Object *object) {
-    std::lock_guard lock(objects().mutex);
-    known.insert(object);
-    return (unsigned long long)static_cast<const Base *>(object);
+template <class Object> unsigned long long enter(Object *object) {
+    return (unsigned long long)static_cast<const typename Object::Base *>(known<Object>().add(object));
 }
 
 Shape shape_of(const cudaArray &array) {
@@ -204,42 +193,27 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
 
 // Finds the object of a handle, which is the address of the object's base class. Fails and returns null if
 // there is none. With `taken`, also removes the object from the registry.
-template <class Base, class Object>
-Object *find(const char *call, const char *what, std::set<Object *> &known, unsigned long long handle,
-             bool taken = false) {
-    std::lock_guard lock(objects().mutex);
-    const auto found = known.find(static_cast<Object *>((Base *)handle));
-    if (found == known.end()) {
-        fail(cudaErrorInvalidValue, "%s: 0x%llx is not a %s object, or was destroyed already", call, handle,
-             what);
-        return nullptr;
-    }
-    Object *const object = *found;
-    if (taken)
-        known.erase(found);
-    return object;
-}
-
-TextureObject *find_texture(const char *call, cudaTextureObject_t texture, bool taken = false) {
-    return find<Texture>(call, "texture", objects().textures, texture, taken);
-}
-
-SurfaceObject *find_surface(const char *call, cudaSurfaceObject_t surface, bool taken = false) {
-    return find<Surface>(call, "surface", objects().surfaces, surface, taken);
+template <class Object>
+Object *find(const char *call, const char *what, unsigned long long handle, bool taken = false) {
+    Object *const object = static_cast<Object *>((typename Object::Base *)handle);
+    if (taken ? known<Object>().take(object) : known<Object>().has(object))
+        return object;
+    fail(cudaErrorInvalidValue, "%s: 0x%llx is not a %s object, or was destroyed already", call, handle,
+         what);
+    return nullptr;
 }
 
 } // namespace
 
 size_t live_texture_objects() {
-    return objects().textures.size() + objects().surfaces.size();
+    return known<TextureObject>().all.size() + known<SurfaceObject>().all.size();
 }
 
 void free_arrays_of(int device) {
-    Objects &all = objects();
-    std::lock_guard lock(all.mutex);
-    forget_arrays_of(device);
-    delete_objects_of(device, all.textures);
-    delete_objects_of(device, all.surfaces);
+    known<cudaArray>().delete_those_of(device);
+    known<cudaMipmappedArray>().delete_those_of(device);
+    known<TextureObject>().delete_those_of(device);
+    known<SurfaceObject>().delete_those_of(device);
 }
 
 } // namespace cuda_cpu
@@ -260,7 +234,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaReso
     TRY(set_modes(call, *desc, made));
     TextureObject *const object = new TextureObject(made);
     object->levels = object->level_count ? object->level_table : nullptr;
-    return store(texture, enter<Texture>(objects().textures, object));
+    return store(texture, enter(object));
 }
 
 #define DESTROY(Texture, texture)                                                                            \
@@ -269,7 +243,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaReso
         if (!texture)                                                                                        \
             return cudaSuccess;                                                                              \
         finish_device(-1); /* deferred work may use the object */                                            \
-        const Texture##Object *const object = find_##texture(call, texture, true);                           \
+        const auto *const object = find<Texture##Object>(call, #texture, texture, true);                     \
         delete object;                                                                                       \
         return object ? cudaSuccess : cudaErrorInvalidValue;                                                 \
     }
@@ -277,7 +251,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaReso
     cudaError_t cudaGet##Texture##Object##Type##Desc(cuda##Type##Desc *member,                               \
                                                      cuda##Texture##Object_t texture) {                      \
         BEGIN(member);                                                                                       \
-        const Texture##Object *const object = find_##texture(call, texture);                                 \
+        const auto *const object = find<Texture##Object>(call, #texture, texture);                           \
         if (object)                                                                                          \
             *member = object->member;                                                                        \
         return object ? cudaSuccess : cudaErrorInvalidValue;                                                 \
@@ -292,7 +266,7 @@ GET(Surface, surface, Resource, resource)
 
 cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc *view, cudaTextureObject_t texture) {
     BEGIN(view);
-    if (!find_texture(call, texture))
+    if (!find<TextureObject>(call, "texture", texture))
         return cudaErrorInvalidValue;
     return fail(cudaErrorInvalidValue, "%s: the texture has no view with another format", call);
 }
@@ -313,5 +287,5 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaReso
     made.shape = shape_of(*array);
     made.resource = *resource;
     made.device = current_device();
-    return store(surface, enter<Surface>(objects().surfaces, new SurfaceObject(made)));
+    return store(surface, enter(new SurfaceObject(made)));
 }

@@ -5,7 +5,6 @@
  */
 #include "trace.h"
 #include "internal.h"
-#include "printable.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +12,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,17 +53,6 @@ bool parse(const std::string &text, TraceSetting &s) {
         s.file.resize(comma);
     }
     return s.launch > 0 && s.file.size() > 5 && s.file.compare(s.file.size() - 5, 5, ".json") == 0;
-}
-
-// Prints a line on stderr. Control characters, which file names may contain, are replaced.
-__attribute__((format(printf, 1, 2))) void print_line(const char *format, ...) {
-    char text[PATH_MAX + 1000];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    fflush(stdout);
-    fprintf(stderr, "cuda on the CPU: %s\n", printable(text));
 }
 
 // Exit handler: prints a line if no launch was recorded, unless the program ends with an error.
@@ -119,8 +106,7 @@ static const bool set_by_environment = [] {
     struct stat there;
     if (access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0 ||
         (stat(setting.file.c_str(), &there) == 0 && S_ISDIR(there.st_mode) && (errno = EISDIR))) {
-        print_line("CUDA_CPU_TRACE=%s: cannot write %s: %s", value, setting.file.c_str(), strerror(errno));
-        exit(EXIT_FAILURE);
+        end_program("CUDA_CPU_TRACE=%s: cannot write %s: %s", value, setting.file.c_str(), strerror(errno));
     }
     on_exit(report_missing, nullptr);
     return wanted = true;
@@ -318,14 +304,14 @@ static std::string json(const Trace &trace) {
     for (const BlockTrace::Phase &p : b.phases)
         if (!p.barrier.empty())
             barriers.push_back(quoted(p.barrier));
-    std::string out = "{\"displayTimeUnit\": \"ns\",\n\"traceEvents\": " + time_events(trace) +
-                      format(",\n\"launch\": {\"kernel\": %s, \"launched_at\": %s, \"grid\": [%u, %u, %u], "
-                             "\"block\": [%u, %u, %u],\n\"workers\": %zu, \"blocks_of_an_event\": %llu, "
-                             "\"recorded_block\": %llu, \"barriers_passed\": %u, \"barriers\": %s",
-                             quoted(trace.kernel).c_str(), quoted(trace.launched_at).c_str(), trace.grid.x,
-                             trace.grid.y, trace.grid.z, trace.block.x, trace.block.y, trace.block.z,
-                             trace.workers.size(), (unsigned long long)trace.group,
-                             (unsigned long long)setting.block, b.barriers, list(barriers).c_str());
+    std::string out =
+        "{\"displayTimeUnit\": \"ns\",\n\"traceEvents\": " + time_events(trace) +
+        format(",\n\"launch\": {\"kernel\": %s, \"launched_at\": %s, \"grid\": [%u, %u, %u], "
+               "\"block\": [%u, %u, %u],\n\"workers\": %zu, "
+               "\"recorded_block\": %llu, \"barriers_passed\": %u, \"barriers\": %s",
+               quoted(trace.kernel).c_str(), quoted(trace.launched_at).c_str(), trace.grid.x, trace.grid.y,
+               trace.grid.z, trace.block.x, trace.block.y, trace.block.z, trace.workers.size(),
+               (unsigned long long)setting.block, b.barriers, list(barriers).c_str());
     if (!race_launch)
         return out + "}}\n";
     std::vector<std::string> steps, passed, accesses;
@@ -336,7 +322,7 @@ static std::string json(const Trace &trace) {
             const TraceStep &s = trace.warps[w].steps[i];
             steps.push_back(format(
                 R"({"warp": %zu, "phase": %u, "line": %s, "lanes": "%08x", "active": %d, "memory": %s})", w,
-                s.phase, quoted(trace.lines[s.line]).c_str(), s.mask, __builtin_popcount(s.mask),
+                s.phase, quoted(trace.lines.at(s.place)).c_str(), s.mask, __builtin_popcount(s.mask),
                 s.memory ? "true" : "false"));
         }
     }

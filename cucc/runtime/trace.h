@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <deque>
+#include <map>
 #include <mutex>
 
 namespace cuda_cpu {
@@ -104,10 +105,9 @@ struct TraceAccess {
 };
 
 struct TraceStep { // a source line that lanes of a warp execute together
-    unsigned line; // index of Trace::lines
     uint32_t mask;
     unsigned phase;
-    uint32_t place;
+    uint32_t place; // the last one of the line
     bool memory;
 };
 
@@ -125,7 +125,7 @@ struct Trace {
     std::deque<std::vector<TraceSpan>> workers;
     BlockTrace *recorded = nullptr;
 
-    std::vector<std::string> lines;
+    std::map<uint32_t, std::string> lines; // of the program's own code, by place
     std::vector<TraceWarp> warps;
     std::vector<TraceAccess> accesses;
 

@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
-#include <set>
 
 namespace cuda_cpu {
 
@@ -168,11 +166,9 @@ class WarpJoin {
   public:
     using Accesses = std::map<std::tuple<uint32_t, EventKind>, TraceAccess>;
 
-    WarpJoin(Trace &trace, unsigned number, const Flow &flow, const std::map<uint32_t, unsigned> &line_of,
-             Accesses &accesses)
-        : trace(trace), b(*trace.recorded), flow(flow), line_of(line_of), accesses(accesses),
-          warp(trace.warps[number]), number(number),
-          lanes(std::min(32u, (unsigned)b.threads.size() - number * 32)) {}
+    WarpJoin(Trace &trace, unsigned number, const Flow &flow, Accesses &accesses)
+        : trace(trace), b(*trace.recorded), flow(flow), accesses(accesses), warp(trace.warps[number]),
+          number(number), lanes(std::min(32u, (unsigned)b.threads.size() - number * 32)) {}
 
     void run() {
         int last = -1;
@@ -234,7 +230,6 @@ class WarpJoin {
     Trace &trace;
     const BlockTrace &b;
     const Flow &flow;
-    const std::map<uint32_t, unsigned> &line_of;
     Accesses &accesses;
     TraceWarp &warp;
     const unsigned number, lanes;
@@ -256,14 +251,15 @@ void WarpJoin::execute(uint32_t mask, unsigned node) {
             bytes = std::max<unsigned>(bytes, e.bytes);
             ++at[lane];
         }
-    const unsigned line = line_of.at(like.place);
+    const std::string &line = trace.lines.at(like.place);
     const bool memory = like.kind != EventKind::code;
-    if (!warp.steps.empty() && warp.steps.back().line == line && warp.steps.back().mask == mask &&
-        warp.steps.back().phase == warp.barriers && like.place >= warp.steps.back().place) {
-        warp.steps.back().place = like.place;
-        warp.steps.back().memory |= memory;
+    TraceStep *const last = warp.steps.empty() ? nullptr : &warp.steps.back();
+    if (last && last->mask == mask && last->phase == warp.barriers && like.place >= last->place &&
+        trace.lines.at(last->place) == line) {
+        last->place = like.place;
+        last->memory |= memory;
     } else
-        warp.steps.push_back({line, mask, warp.barriers, like.place, memory});
+        warp.steps.push_back({mask, warp.barriers, like.place, memory});
     if (!memory)
         return;
     const uint64_t first = address[__builtin_ctz(mask)];
@@ -280,7 +276,7 @@ void WarpJoin::execute(uint32_t mask, unsigned node) {
     }
     if (a.count == 0) {
         a.object = object;
-        a.line = trace.lines[line];
+        a.line = line;
         a.place = like.place;
         a.memory = kind;
         a.kind = like.kind;
@@ -301,10 +297,6 @@ void WarpJoin::execute(uint32_t mask, unsigned node) {
     }
 }
 
-static int number_of(const std::string &line) {
-    return atoi(line.c_str() + line.rfind(':') + 1);
-}
-
 void Trace::find_steps() {
     BlockTrace &b = *recorded;
     std::vector<uintptr_t> places;
@@ -315,19 +307,10 @@ void Trace::find_steps() {
     std::sort(places.begin(), places.end());
     places.erase(std::unique(places.begin(), places.end()), places.end());
     const std::vector<SourceLine> found = race_source_lines(places);
-    for (const SourceLine &line : found)
-        lines.push_back(line.text);
-    std::sort(lines.begin(), lines.end(), [](const std::string &x, const std::string &y) {
-        const int order = x.compare(0, x.rfind(':'), y, 0, y.rfind(':'));
-        return order ? order < 0 : number_of(x) < number_of(y);
-    });
-    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-    std::map<uint32_t, unsigned> line_of;
     std::set<uint32_t> inlined;
     for (size_t i = 0; i < places.size(); ++i)
         if (!found[i].text.empty()) { // otherwise it is code of the back end
-            line_of[(uint32_t)places[i]] =
-                (unsigned)(std::find(lines.begin(), lines.end(), found[i].text) - lines.begin());
+            lines[(uint32_t)places[i]] = found[i].text;
             if (found[i].inlined)
                 inlined.insert((uint32_t)places[i]);
         }
@@ -337,7 +320,7 @@ void Trace::find_steps() {
         all.erase(std::remove_if(all.begin(), all.end(),
                                  [&](const TraceEvent &e) {
                                      return e.kind == EventKind::barrier ? false
-                                            : !line_of.count(e.place)    ? true
+                                            : !lines.count(e.place)      ? true
                                             : e.kind == EventKind::code
                                                 ? inlined.count(e.place) > 0
                                                 : memory_of(b, e.address) == TraceMemory::none;
@@ -348,12 +331,12 @@ void Trace::find_steps() {
     const Flow flow(b);
     warps.resize((b.threads.size() + 31) / 32);
     for (unsigned w = 0; w < warps.size(); ++w)
-        WarpJoin(*this, w, flow, line_of, accesses).run();
+        WarpJoin(*this, w, flow, accesses).run();
     for (const auto &[key, access] : accesses)
         this->accesses.push_back(access);
-    std::stable_sort(
-        this->accesses.begin(), this->accesses.end(),
-        [](const TraceAccess &x, const TraceAccess &y) { return number_of(x.line) < number_of(y.line); });
+    const auto number = [](const TraceAccess &a) { return atoi(a.line.c_str() + a.line.rfind(':') + 1); };
+    std::stable_sort(this->accesses.begin(), this->accesses.end(),
+                     [&](const TraceAccess &x, const TraceAccess &y) { return number(x) < number(y); });
 }
 
 } // namespace cuda_cpu

@@ -12,9 +12,7 @@ struct Suspension {
     std::condition_variable changed;
 };
 
-Suspension &suspension() {
-    return only<Suspension>();
-}
+ONLY(suspension, Suspension)
 
 } // namespace
 

@@ -54,9 +54,7 @@ struct Workers {
     std::vector<const Worker *> all;
 };
 
-Workers &workers() {
-    return only<Workers>();
-}
+ONLY(workers, Workers)
 
 } // namespace
 
@@ -141,9 +139,7 @@ struct Running {
     uint64_t number = 0;
 };
 
-Running &running_launch() {
-    return only<Running>();
-}
+ONLY(running_launch, Running)
 
 [[noreturn]] void watch_time(double limit) {
     uint64_t number = 0, distributed = 0;

@@ -260,9 +260,7 @@ struct FreePools {
     std::vector<WorkerPool *> pools;
 };
 
-FreePools &free_pools() {
-    return only<FreePools>();
-}
+ONLY(free_pools, FreePools)
 
 } // namespace
 

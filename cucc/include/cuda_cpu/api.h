@@ -389,11 +389,12 @@ CUDA_CPU_NOTED(cudaGraphicsMapResources,
 inline cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
     return cudaMallocFromPoolAsync(pointer, bytes, pool, stream);
 }
-// Overloads that take a pointer, a variable or a kernel of any type in place of its address
-#define CUDA_CPU_ANY(name, PARAMETERS, ...)                                                                  \
-    template <class T> inline cudaError_t name PARAMETERS {                                                  \
+#define CUDA_CPU_OVERLOAD(name, PARAMETERS, ...)                                                             \
+    inline cudaError_t name PARAMETERS {                                                                     \
         return name(__VA_ARGS__);                                                                            \
     }
+// Overloads that take a pointer, a variable or a kernel of any type in place of its address
+#define CUDA_CPU_ANY template <class T> CUDA_CPU_OVERLOAD
 CUDA_CPU_ANY(cudaMallocAsync, (T * *pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
              (void **)pointer, bytes, pool, stream)
 CUDA_CPU_ANY(cudaMallocFromPoolAsync, (T * *pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
@@ -419,10 +420,9 @@ inline cudaMemLocation cuda_cpu_location(int device) {
 inline cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, int device) {
     return cudaMemAdvise(pointer, bytes, advice, cuda_cpu_location(device));
 }
-inline cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int device,
-                                        cudaStream_t stream = 0) {
-    return cudaMemPrefetchAsync(pointer, bytes, cuda_cpu_location(device), 0, stream);
-}
+CUDA_CPU_OVERLOAD(cudaMemPrefetchAsync,
+                  (const void *pointer, size_t bytes, int device, cudaStream_t stream = 0), pointer, bytes,
+                  cuda_cpu_location(device), 0, stream)
 
 // The address and the size of `symbol`
 #define CUDA_CPU_SYMBOL cuda_cpu::address_of(symbol), cuda_cpu::SizeOf<T>::value

@@ -100,23 +100,20 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
   public:
     // Without an initial value, the first thread's first result is undefined. `aggregate` is the
     // variable that gets the result of all items, or a callback that returns the prefix, or is left out.
-    template <int N, class Op, class... Aggregate>
-    void ExclusiveScan(T (&in)[N], T (&out)[N], Op op, Aggregate &...aggregate) {
-        exclusive(in, out, op, before(ThreadReduce(in, op), op, aggregate...));
+#define CUDA_CPU_CUB_SCAN(Scan, scan)                                                                        \
+    template <int N, class Op, class... Aggregate>                                                           \
+    void Scan(T(&in)[N], T(&out)[N], Op op, Aggregate &...aggregate) {                                       \
+        scan(in, out, op, before(ThreadReduce(in, op), op, aggregate...));                                   \
+    }                                                                                                        \
+    template <int N, class Op, class... Aggregate>                                                           \
+    void Scan(T(&in)[N], T(&out)[N], T initial, Op op, Aggregate &...aggregate) {                            \
+        scan(in, out, op, after(initial, op, before(ThreadReduce(in, op), op, aggregate...)));               \
     }
-    template <int N, class Op, class... Aggregate>
-    void ExclusiveScan(T (&in)[N], T (&out)[N], T initial, Op op, Aggregate &...aggregate) {
-        exclusive(in, out, op, after(initial, op, before(ThreadReduce(in, op), op, aggregate...)));
+    CUDA_CPU_CUB_SCAN(ExclusiveScan, exclusive)
+    CUDA_CPU_CUB_SCAN(InclusiveScan, inclusive)
+    template <int N> void ExclusiveSum(T (&in)[N], T (&out)[N]) {
+        ExclusiveScan(in, out, T(), Sum());
     }
-    template <int N, class Op, class... Aggregate>
-    void InclusiveScan(T (&in)[N], T (&out)[N], Op op, Aggregate &...aggregate) {
-        inclusive(in, out, op, before(ThreadReduce(in, op), op, aggregate...));
-    }
-    template <int N, class Op, class... Aggregate>
-    void InclusiveScan(T (&in)[N], T (&out)[N], T initial, Op op, Aggregate &...aggregate) {
-        inclusive(in, out, op, after(initial, op, before(ThreadReduce(in, op), op, aggregate...)));
-    }
-    template <int N> void ExclusiveSum(T (&in)[N], T (&out)[N]) { ExclusiveScan(in, out, T(), Sum()); }
     template <int N> void ExclusiveSum(T (&in)[N], T (&out)[N], T &aggregate) {
         ExclusiveScan(in, out, T(), Sum(), aggregate);
     }

@@ -74,21 +74,24 @@ KeyValuePair<int, cu_value<It>> cu_best(It in, cu_size n, Op op, cu_value<It> wo
 
 // ---- reductions ----
 
+// TYPES, SIZE and ARGUMENTS are lists in parentheses: what a form has for the number of items.
+#define CUDA_CPU_CUB_REDUCTION(NAME, initial, TYPES, SIZE, ARGUMENTS)                                        \
+    template <class In, class Out CUDA_CPU_LIST TYPES>                                                       \
+    static cudaError_t NAME(CUDA_CPU_CUB_STORAGE, In in, Out out, CUDA_CPU_LIST SIZE, CUDA_CPU_CUB_STREAM) { \
+        return Reduce(storage, bytes, in, out, CUDA_CPU_LIST ARGUMENTS, cub::NAME(), initial, stream);       \
+    }
+#define CUDA_CPU_CUB_REDUCTIONS(...)                                                                         \
+    CUDA_CPU_CUB_REDUCTION(Sum, (typename cu_output<Out, In>::type{}), __VA_ARGS__)                          \
+    CUDA_CPU_CUB_REDUCTION(Min, Traits<cu_value<In>>::Max(), __VA_ARGS__)                                    \
+    CUDA_CPU_CUB_REDUCTION(Max, Traits<cu_value<In>>::Lowest(), __VA_ARGS__)
+
 struct DeviceReduce {
     template <class In, class Out, class Op, class T>
     static cudaError_t Reduce(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, Op op, T initial,
                               CUDA_CPU_CUB_STREAM) {
         return cu_run(storage, bytes, stream, [=]() mutable { *out = cu_combine<T>(in, 0, n, op, initial); });
     }
-#define CUDA_CPU_CUB_REDUCTION(NAME, initial)                                                                \
-    template <class In, class Out>                                                                           \
-    static cudaError_t NAME(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {          \
-        return Reduce(storage, bytes, in, out, n, cub::NAME(), initial, stream);                             \
-    }
-    CUDA_CPU_CUB_REDUCTION(Sum, (typename cu_output<Out, In>::type{}))
-    CUDA_CPU_CUB_REDUCTION(Min, Traits<cu_value<In>>::Max())
-    CUDA_CPU_CUB_REDUCTION(Max, Traits<cu_value<In>>::Lowest())
-#undef CUDA_CPU_CUB_REDUCTION
+    CUDA_CPU_CUB_REDUCTIONS((), (cu_size n), (n))
 #define CUDA_CPU_CUB_ARG_REDUCTION(NAME, worst)                                                              \
     template <class In, class Out>                                                                           \
     static cudaError_t NAME(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {          \
@@ -128,16 +131,8 @@ struct DeviceSegmentedReduce {
                 out[i] = cu_combine<T>(in, begin[i], end[i], op, initial);
         });
     }
-#define CUDA_CPU_CUB_REDUCTION(NAME, initial)                                                                \
-    template <class In, class Out, class Begin, class End>                                                   \
-    static cudaError_t NAME(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,    \
-                            CUDA_CPU_CUB_STREAM) {                                                           \
-        return Reduce(storage, bytes, in, out, segments, begin, end, cub::NAME(), initial, stream);          \
-    }
-    CUDA_CPU_CUB_REDUCTION(Sum, (typename cu_output<Out, In>::type{}))
-    CUDA_CPU_CUB_REDUCTION(Min, Traits<cu_value<In>>::Max())
-    CUDA_CPU_CUB_REDUCTION(Max, Traits<cu_value<In>>::Lowest())
-#undef CUDA_CPU_CUB_REDUCTION
+    CUDA_CPU_CUB_REDUCTIONS((, class Begin, class End), (cu_size segments, Begin begin, End end),
+                            (segments, begin, end))
 };
 
 // ---- scans ----
@@ -254,19 +249,9 @@ struct DeviceSelect {
     template <class Keys, class Values, class KeysOut, class ValuesOut, class Count>
     static cudaError_t UniqueByKey(CUDA_CPU_CUB_STORAGE, Keys keys, Values values, KeysOut keys_out,
                                    ValuesOut values_out, Count count, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return cu_run(storage, bytes, stream, [=]() mutable {
-            cu_size runs = 0;
-            cu_value<Keys> last{};
-            for (cu_size i = 0; i < n; ++i) {
-                const cu_value<Keys> key = keys[i];
-                if (i == 0 || !(key == last)) {
-                    keys_out[runs] = key;
-                    values_out[runs++] = values[i];
-                }
-                last = key;
-            }
-            *count = (int)runs;
-        });
+        const auto first = [](const auto &value, const auto &) { return value; };
+        return DeviceReduce::ReduceByKey(storage, bytes, keys, keys_out, values, values_out, count, first, n,
+                                         stream);
     }
 };
 

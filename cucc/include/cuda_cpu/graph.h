@@ -339,39 +339,29 @@ inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t g
         *result = info.result;
     return error;
 }
-inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
-                                            const cudaGraphNode_t *to, size_t count) {
-    return cudaGraphAddDependencies(graph, from, to, nullptr, count);
-}
-inline cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
-                                               const cudaGraphNode_t *to, size_t count) {
-    return cudaGraphRemoveDependencies(graph, from, to, nullptr, count);
-}
-inline cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
-                                     size_t *count) {
-    return cudaGraphGetEdges(graph, from, to, nullptr, count);
-}
-inline cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *before,
-                                                size_t *count) {
-    return cudaGraphNodeGetDependencies(node, before, nullptr, count);
-}
-inline cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *after,
-                                                  size_t *count) {
-    return cudaGraphNodeGetDependentNodes(node, after, nullptr, count);
-}
-inline cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                                    size_t count, cudaGraphNodeParams *params) {
-    return cudaGraphAddNode(node, graph, after, nullptr, count, params);
-}
-inline cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus *status,
-                                            unsigned long long *id, cudaGraph_t *graph,
-                                            const cudaGraphNode_t **dependencies, size_t *count) {
-    return cudaStreamGetCaptureInfo(stream, status, id, graph, dependencies, nullptr, count);
-}
-inline cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
-                                                       size_t count, unsigned int flags = 0) {
-    return cudaStreamUpdateCaptureDependencies(stream, dependencies, nullptr, count, flags);
-}
+CUDA_CPU_OVERLOAD(cudaGraphAddDependencies,
+                  (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count),
+                  graph, from, to, nullptr, count)
+CUDA_CPU_OVERLOAD(cudaGraphRemoveDependencies,
+                  (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count),
+                  graph, from, to, nullptr, count)
+CUDA_CPU_OVERLOAD(cudaGraphGetEdges,
+                  (cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, size_t *count), graph, from,
+                  to, nullptr, count)
+CUDA_CPU_OVERLOAD(cudaGraphNodeGetDependencies,
+                  (cudaGraphNode_t node, cudaGraphNode_t *before, size_t *count), node, before, nullptr,
+                  count)
+CUDA_CPU_OVERLOAD(cudaGraphNodeGetDependentNodes,
+                  (cudaGraphNode_t node, cudaGraphNode_t *after, size_t *count), node, after, nullptr, count)
+CUDA_CPU_OVERLOAD(cudaGraphAddNode, (CUDA_CPU_NEW_NODE, cudaGraphNodeParams *params), node, graph, after,
+                  nullptr, count, params)
+CUDA_CPU_OVERLOAD(cudaStreamGetCaptureInfo,
+                  (cudaStream_t stream, cudaStreamCaptureStatus *status, unsigned long long *id,
+                   cudaGraph_t *graph, const cudaGraphNode_t **dependencies, size_t *count),
+                  stream, status, id, graph, dependencies, nullptr, count)
+CUDA_CPU_OVERLOAD(cudaStreamUpdateCaptureDependencies,
+                  (cudaStream_t stream, cudaGraphNode_t *dependencies, size_t count, unsigned int flags = 0),
+                  stream, dependencies, nullptr, count, flags)
 // The calls for symbols, with the variable itself in the place of its address
 #define CUDA_CPU_COPY_NODE(name, PARAMETERS, ARGUMENTS)                                                      \
     template <class T>                                                                                       \

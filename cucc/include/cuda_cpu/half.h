@@ -33,32 +33,31 @@ struct __attribute__((aligned(2))) CUDA_CPU_H {
     constexpr CUDA_CPU_H(const CUDA_CPU_RAW &raw) : bits(raw.x) {}
     CUDA_CPU_H(float x) : CUDA_CPU_H((double)x) {}
     CUDA_CPU_H(double x) : CUDA_CPU_H(x, cuda_cpu::Rounding::nearest) {}
-    CUDA_CPU_H(short x) : CUDA_CPU_H((double)x) {}
-    CUDA_CPU_H(unsigned short x) : CUDA_CPU_H((double)x) {}
-    CUDA_CPU_H(int x) : CUDA_CPU_H((double)x) {}
-    CUDA_CPU_H(unsigned int x) : CUDA_CPU_H((double)x) {}
-    CUDA_CPU_H(long x) : CUDA_CPU_H(cuda_cpu::odd_double(x)) {}
-    CUDA_CPU_H(unsigned long x) : CUDA_CPU_H(cuda_cpu::odd_double(x)) {}
-    CUDA_CPU_H(long long x) : CUDA_CPU_H(cuda_cpu::odd_double(x)) {}
-    CUDA_CPU_H(unsigned long long x) : CUDA_CPU_H(cuda_cpu::odd_double(x)) {}
     CUDA_CPU_H(double x, cuda_cpu::Rounding mode) : bits(cuda_cpu::narrow<CUDA_CPU_BITS>(x, mode)) {}
     explicit CUDA_CPU_H(const CUDA_CPU_OTHER_H &x); // defined in cuda_bf16.h, which has both types
     operator CUDA_CPU_RAW() const { return {bits}; }
     operator float() const { return cuda_cpu::widen<CUDA_CPU_BITS>(bits); }
     constexpr operator bool() const { return (bits & 0x7fff) != 0; }
-    operator signed char() const { return cuda_cpu::saturate<signed char>(std::trunc((float)*this)); }
-    operator unsigned char() const { return cuda_cpu::saturate<unsigned char>(std::trunc((float)*this)); }
-    operator char() const { return cuda_cpu::saturate<char>(std::trunc((float)*this)); }
-    operator short() const { return cuda_cpu::saturate<short>(std::trunc((float)*this)); }
-    operator unsigned short() const { return cuda_cpu::saturate<unsigned short>(std::trunc((float)*this)); }
-    operator int() const { return cuda_cpu::saturate<int>(std::trunc((float)*this)); }
-    operator unsigned int() const { return cuda_cpu::saturate<unsigned int>(std::trunc((float)*this)); }
-    operator long() const { return cuda_cpu::saturate<long>(std::trunc((float)*this)); }
-    operator unsigned long() const { return cuda_cpu::saturate<unsigned long>(std::trunc((float)*this)); }
-    operator long long() const { return cuda_cpu::saturate<long long>(std::trunc((float)*this)); }
-    operator unsigned long long() const {
-        return cuda_cpu::saturate<unsigned long long>(std::trunc((float)*this));
+#define CUDA_CPU_TO(T)                                                                                       \
+    operator T() const {                                                                                     \
+        return cuda_cpu::saturate<T>(std::trunc((float)*this));                                              \
     }
+#define CUDA_CPU_FROM_AND_TO(T)                                                                              \
+    CUDA_CPU_H(T x) : CUDA_CPU_H(cuda_cpu::odd_double(x)) {}                                                 \
+    CUDA_CPU_TO(T)
+    CUDA_CPU_TO(char)
+    CUDA_CPU_TO(signed char)
+    CUDA_CPU_TO(unsigned char)
+    CUDA_CPU_FROM_AND_TO(short)
+    CUDA_CPU_FROM_AND_TO(unsigned short)
+    CUDA_CPU_FROM_AND_TO(int)
+    CUDA_CPU_FROM_AND_TO(unsigned int)
+    CUDA_CPU_FROM_AND_TO(long)
+    CUDA_CPU_FROM_AND_TO(unsigned long)
+    CUDA_CPU_FROM_AND_TO(long long)
+    CUDA_CPU_FROM_AND_TO(unsigned long long)
+#undef CUDA_CPU_TO
+#undef CUDA_CPU_FROM_AND_TO
 
   protected:
     unsigned short bits;
@@ -198,24 +197,19 @@ CUDA_CPU_RETURN(CUDA_CPU_H, __hfma_sat, (CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H 
                 cuda_cpu::limit_to_1(__hfma(a, b, c)))
 
 // If one argument is NaN, the result is the other one; the _nan forms then give NaN. -0 is smaller than +0.
-inline CUDA_CPU_H __hmax_nan(CUDA_CPU_H a, CUDA_CPU_H b) {
-    if (__hisnan(a) || __hisnan(b))
-        return CUDA_CPU_RAW{0x7fff};
-    return __hgt(a, b) || (__heq(a, b) && !std::signbit((float)a)) ? a : b;
-}
-inline CUDA_CPU_H __hmin_nan(CUDA_CPU_H a, CUDA_CPU_H b) {
-    if (__hisnan(a) || __hisnan(b))
-        return CUDA_CPU_RAW{0x7fff};
-    return __hlt(a, b) || (__heq(a, b) && std::signbit((float)a)) ? a : b;
-}
-CUDA_CPU_RETURN(CUDA_CPU_H, __hmax, (CUDA_CPU_H a, CUDA_CPU_H b),
-                __hisnan(a) == __hisnan(b) ? __hmax_nan(a, b)
-                : __hisnan(a)              ? b
-                                           : a)
-CUDA_CPU_RETURN(CUDA_CPU_H, __hmin, (CUDA_CPU_H a, CUDA_CPU_H b),
-                __hisnan(a) == __hisnan(b) ? __hmin_nan(a, b)
-                : __hisnan(a)              ? b
-                                           : a)
+#define CUDA_CPU_EXTREME(name, better, not_)                                                                 \
+    inline CUDA_CPU_H __h##name##_nan(CUDA_CPU_H a, CUDA_CPU_H b) {                                          \
+        if (__hisnan(a) || __hisnan(b))                                                                      \
+            return CUDA_CPU_RAW{0x7fff};                                                                     \
+        return __h##better(a, b) || (__heq(a, b) && not_ std::signbit((float)a)) ? a : b;                    \
+    }                                                                                                        \
+    CUDA_CPU_RETURN(CUDA_CPU_H, __h##name, (CUDA_CPU_H a, CUDA_CPU_H b),                                     \
+                    __hisnan(a) == __hisnan(b) ? __h##name##_nan(a, b)                                       \
+                    : __hisnan(a)              ? b                                                           \
+                                               : a)
+CUDA_CPU_EXTREME(max, gt, !)
+CUDA_CPU_EXTREME(min, lt, )
+#undef CUDA_CPU_EXTREME
 CUDA_CPU_RETURN(CUDA_CPU_H, __hfma_relu, (CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H c),
                 __hmax_nan(__hfma(a, b, c), 0.0f))
 CUDA_CPU_BOTH1(__hneg, __hneg2)

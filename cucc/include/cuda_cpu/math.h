@@ -142,24 +142,20 @@ CUDA_CPU_RETURN(float, __saturatef, (float x), x > 0.0f ? x < 1.0f ? x : 1.0f : 
 #define CUDA_CPU_ROUNDED_OPERATION(name, T, operation, mode)                                                 \
     CUDA_CPU_RETURN(T, name, (T x, T y),                                                                     \
                     cuda_cpu::rounded<mode>([](T a, T b) { return a operation b; }, x, y))
-#define CUDA_CPU_ROUNDED_FLOAT(f, T, suffix, mode)                                                           \
+#define CUDA_CPU_ROUNDED_FLOAT(f, T, fma, suffix, mode)                                                      \
     CUDA_CPU_ROUNDED_OPERATION(__##f##add_##suffix, T, +, mode)                                              \
     CUDA_CPU_ROUNDED_OPERATION(__##f##sub_##suffix, T, -, mode)                                              \
     CUDA_CPU_ROUNDED_OPERATION(__##f##mul_##suffix, T, *, mode)                                              \
     CUDA_CPU_ROUNDED_OPERATION(__##f##div_##suffix, T, /, mode)                                              \
     CUDA_CPU_RETURN(T, __##f##rcp_##suffix, (T x), __##f##div_##suffix(T(1), x))                             \
     CUDA_CPU_RETURN(T, __##f##sqrt_##suffix, (T x),                                                          \
-                    cuda_cpu::rounded<mode>([](T a) { return std::sqrt(a); }, x))
+                    cuda_cpu::rounded<mode>([](T a) { return std::sqrt(a); }, x))                            \
+    CUDA_CPU_RETURN(T, __##fma##_##suffix, (T x, T y, T z),                                                  \
+                    cuda_cpu::rounded<mode>([](T a, T b, T c) { return fma(a, b, c); }, x, y, z))
 #define CUDA_CPU_ROUNDED(suffix, mode)                                                                       \
-    CUDA_CPU_ROUNDED_FLOAT(f, float, suffix, mode)                                                           \
-    CUDA_CPU_ROUNDED_FLOAT(d, double, suffix, mode)                                                          \
-    inline float __fmaf_##suffix(float x, float y, float z) {                                                \
-        return cuda_cpu::rounded<mode>([](float a, float b, float c) { return fmaf(a, b, c); }, x, y, z);    \
-    }                                                                                                        \
+    CUDA_CPU_ROUNDED_FLOAT(f, float, fmaf, suffix, mode)                                                     \
+    CUDA_CPU_ROUNDED_FLOAT(d, double, fma, suffix, mode)                                                     \
     CUDA_CPU_RETURN(float, __fmaf_ieee_##suffix, (float x, float y, float z), __fmaf_##suffix(x, y, z))      \
-    inline double __fma_##suffix(double x, double y, double z) {                                             \
-        return cuda_cpu::rounded<mode>([](double a, double b, double c) { return fma(a, b, c); }, x, y, z);  \
-    }                                                                                                        \
     CUDA_CPU_CONVERT(int, float, int, suffix, mode)                                                          \
     CUDA_CPU_CONVERT(uint, float, unsigned int, suffix, mode)                                                \
     CUDA_CPU_CONVERT(ll, float, long long, suffix, mode)                                                     \

@@ -64,33 +64,25 @@ template <class T> inline typename Wide<T>::type mul_wide(T a, T b) {
 template <class T> inline T mul_hi(T a, T b) {
     return (T)(mul_wide(a, b) >> (8 * sizeof(T)));
 }
-// Integer arithmetic wraps around.
 template <class T> inline T mul_lo(T a, T b) {
     return (T)mul_wide(a, b);
 }
-template <class T> inline T add(T a, T b) {
-    if constexpr (std::is_integral_v<T>)
-        return (T)((unsigned long long)a + (unsigned long long)b);
-    else
-        return a + b;
-}
-template <class T> inline T sub(T a, T b) {
-    if constexpr (std::is_integral_v<T>)
-        return (T)((unsigned long long)a - (unsigned long long)b);
-    else
-        return a - b;
-}
-// Additions and subtractions with a carry bit. `carry` is read when `in` is set.
-template <class T> inline T add_carry(unsigned &carry, bool in, T a, T b) {
-    const auto sum = (typename Wide<T>::type)a + b + (in ? carry : 0);
-    carry = (unsigned)(sum >> (8 * sizeof(T))) & 1;
-    return (T)sum;
-}
-template <class T> inline T sub_carry(unsigned &carry, bool in, T a, T b) {
-    const auto difference = (typename Wide<T>::type)a - b - (in ? carry : 0);
-    carry = (unsigned)(difference >> (8 * sizeof(T))) & 1;
-    return (T)difference;
-}
+// Integer arithmetic wraps around. The carry bit is read when `in` is set.
+#define CUDA_CPU_SUM(add, sign)                                                                              \
+    template <class T> inline T add(T a, T b) {                                                              \
+        if constexpr (std::is_integral_v<T>)                                                                 \
+            return (T)((unsigned long long)a sign(unsigned long long) b);                                    \
+        else                                                                                                 \
+            return a sign b;                                                                                 \
+    }                                                                                                        \
+    template <class T> inline T add##_carry(unsigned &carry, bool in, T a, T b) {                            \
+        const auto sum = (typename Wide<T>::type)a sign b sign(in ? carry : 0);                              \
+        carry = (unsigned)(sum >> (8 * sizeof(T))) & 1;                                                      \
+        return (T)sum;                                                                                       \
+    }
+CUDA_CPU_SUM(add, +)
+CUDA_CPU_SUM(sub, -)
+#undef CUDA_CPU_SUM
 template <class T> inline T shift_left(T a, unsigned n) {
     return n < 8 * sizeof(T) ? (T)((unsigned long long)a << n) : T(0);
 }
@@ -140,15 +132,10 @@ inline unsigned lop3(unsigned a, unsigned b, unsigned c, unsigned table) {
     return result;
 }
 inline unsigned prmt(unsigned a, unsigned b, unsigned selector) {
-    const unsigned long long both = (unsigned long long)b << 32 | a;
-    unsigned result = 0;
-    for (unsigned i = 0; i < 4; ++i) {
-        const unsigned choice = selector >> 4 * i & 15;
-        unsigned byte = (unsigned)(both >> 8 * (choice & 7)) & 255;
-        if (choice & 8) // the sign bit of the byte, eight times
-            byte = byte & 128 ? 255 : 0;
-        result |= byte << 8 * i;
-    }
+    unsigned result = __byte_perm(a, b, selector);
+    for (unsigned i = 0; i < 32; i += 8)
+        if (selector >> i / 2 & 8) // the sign bit of the byte, eight times
+            result = (result & ~(255u << i)) | (result >> i & 128 ? 255u << i : 0);
     return result;
 }
 } // namespace cuda_cpu::ptx

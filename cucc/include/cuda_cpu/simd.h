@@ -26,12 +26,6 @@ template <class T> inline int clamp_to(int x) {
 template <class T> inline T wrapped_sum(T a, T b) {
     return (T)((unsigned int)a + (unsigned int)b);
 }
-template <class T> inline T larger(T a, T b) {
-    return a > b ? a : b;
-}
-template <class T> inline T smaller(T a, T b) {
-    return a < b ? a : b;
-}
 
 template <class T> inline int absolute_difference(int a, int b) {
     return a > b ? a - b : b - a;
@@ -128,16 +122,16 @@ CUDA_CPU_DOT(unsigned int, unsigned short, unsigned char, ushort2, uchar4)
         return (R)each<W>([](W x, W y, W z) { return expression; }, a, b, c);                                \
     }
 #define CUDA_CPU_DPX(s, R, W)                                                                                \
-    CUDA_CPU_DPX3(__vimax3_##s, R, W, larger(larger(x, y), z))                                               \
-    CUDA_CPU_DPX3(__vimin3_##s, R, W, smaller(smaller(x, y), z))                                             \
-    CUDA_CPU_DPX3(__viaddmax_##s, R, W, larger(wrapped_sum(x, y), z))                                        \
-    CUDA_CPU_DPX3(__viaddmin_##s, R, W, smaller(wrapped_sum(x, y), z))
+    CUDA_CPU_DPX3(__vimax3_##s, R, W, max(max(x, y), z))                                                     \
+    CUDA_CPU_DPX3(__vimin3_##s, R, W, min(min(x, y), z))                                                     \
+    CUDA_CPU_DPX3(__viaddmax_##s, R, W, max(wrapped_sum(x, y), z))                                           \
+    CUDA_CPU_DPX3(__viaddmin_##s, R, W, min(wrapped_sum(x, y), z))
 #define CUDA_CPU_DPX_RELU(s, R, W)                                                                           \
     CUDA_CPU_DPX(s, R, W)                                                                                    \
-    CUDA_CPU_DPX3(__vimax3_##s##_relu, R, W, larger(larger(larger(x, y), z), W(0)))                          \
-    CUDA_CPU_DPX3(__vimin3_##s##_relu, R, W, larger(smaller(smaller(x, y), z), W(0)))                        \
-    CUDA_CPU_DPX3(__viaddmax_##s##_relu, R, W, larger(larger(wrapped_sum(x, y), z), W(0)))                   \
-    CUDA_CPU_DPX3(__viaddmin_##s##_relu, R, W, larger(smaller(wrapped_sum(x, y), z), W(0)))                  \
+    CUDA_CPU_DPX3(__vimax3_##s##_relu, R, W, max(max(max(x, y), z), W(0)))                                   \
+    CUDA_CPU_DPX3(__vimin3_##s##_relu, R, W, max(min(min(x, y), z), W(0)))                                   \
+    CUDA_CPU_DPX3(__viaddmax_##s##_relu, R, W, max(max(wrapped_sum(x, y), z), W(0)))                         \
+    CUDA_CPU_DPX3(__viaddmin_##s##_relu, R, W, max(min(wrapped_sum(x, y), z), W(0)))                         \
     CUDA_CPU_RETURN(R, __vimax_##s##_relu, (R a, R b), __vimax3_##s##_relu(a, b, b))                         \
     CUDA_CPU_RETURN(R, __vimin_##s##_relu, (R a, R b), __vimin3_##s##_relu(a, b, b))
 CUDA_CPU_DPX_RELU(s32, int, int)

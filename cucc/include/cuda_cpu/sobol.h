@@ -26,8 +26,6 @@ template <class State> inline auto sobol_next(State *state) {
     return x;
 }
 
-CUDA_CPU_RETURN(float, quasi_uniform, (unsigned int x), uniform(x))
-CUDA_CPU_RETURN(float, quasi_uniform, (unsigned long long x), uniform((unsigned int)(x >> 32)))
 CUDA_CPU_RETURN(double, quasi_uniform_double, (unsigned int x), x * 0x1p-32 + 0x1p-32)
 CUDA_CPU_RETURN(double, quasi_uniform_double, (unsigned long long x), (double)(x >> 11) * 0x1p-53 + 0x1p-54)
 CUDA_CPU_RETURN(double, quasi_normal, (unsigned int x), normcdfinv(x * 0x1p-32 + 0x1p-33))
@@ -52,9 +50,6 @@ inline unsigned int quasi_poisson(double u, double mean) {
     }                                                                                                        \
     template <class N> inline void skipahead(N n, State *state) {                                            \
         cuda_cpu::sobol_move(state, (T)(state->i + n));                                                      \
-    }                                                                                                        \
-    inline float curand_uniform(State *state) {                                                              \
-        return cuda_cpu::quasi_uniform(curand(state));                                                       \
     }                                                                                                        \
     inline double curand_uniform_double(State *state) {                                                      \
         return cuda_cpu::quasi_uniform_double(curand(state));                                                \

@@ -2,6 +2,7 @@
 // The values, descriptors and loops of cusparse.h, which includes this header
 #pragma once
 #include <memory>
+#include <numeric>
 #include <vector>
 #include "letters_off.h"
 #include "library.h"
@@ -261,8 +262,7 @@ void solve(const cusparseSpMatDescr &A, bool transposed, T alpha, const T *x, in
     // The entries of the triangle, sorted by rows
     std::vector<int64_t> first(n + 1), column(A.count), entry(A.count);
     for_entries(A, [&](int64_t i, int64_t, int64_t) { first[i + 1]++; });
-    for (int64_t i = 0; i < n; i++)
-        first[i + 1] += first[i];
+    std::partial_sum(first.begin(), first.end(), first.begin());
     std::vector<int64_t> next(first.begin(), first.end() - 1);
     for_entries(A, [&](int64_t i, int64_t j, int64_t k) {
         column[next[i]] = j;

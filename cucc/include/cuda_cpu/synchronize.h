@@ -161,13 +161,7 @@ template <thread_scope Scope, unsigned char Stages> class pipeline_shared_state 
 
     // For make_pipeline
     barrier<Scope> produced[Stages], consumed[Stages];
-    ptrdiff_t producers, consumers;
-    void prepare() {
-        for (unsigned i = 0; i < Stages; ++i) {
-            init(&produced[i], producers);
-            init(&consumed[i], consumers);
-        }
-    }
+    ptrdiff_t producers;
 };
 
 // A queue of stages: producers fill them by copies, and consumers empty them. The pipeline of one thread
@@ -210,10 +204,9 @@ namespace cuda_cpu_detail {
 template <class Group, thread_scope Scope, unsigned char Stages>
 pipeline<Scope> shared_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
                                 ptrdiff_t producers, ptrdiff_t consumers, CUDA_CPU_SITE) {
-    if (group.thread_rank() == 0) {
-        state->producers = producers;
-        state->consumers = consumers;
-        state->prepare();
+    for (unsigned i = 0; i < Stages && group.thread_rank() == 0; ++i) {
+        init(&state->produced[i], producers);
+        init(&state->consumed[i], consumers);
     }
     group.sync(cu_file, cu_line);
     pipeline<Scope> p;
@@ -272,10 +265,8 @@ enum class async_contract_fulfillment { none, async };
 
 // Copies by one thread, or by all threads of a group, where each copies a share. The last argument is the
 // barrier or pipeline whose users wait for the data.
-template <class Shape, class Sync> void memcpy_async(void *to, const void *from, Shape bytes, Sync &) {
-    memcpy(to, from, (size_t)bytes);
-}
-template <class T, class Shape, class Sync> void memcpy_async(T *to, const T *from, Shape bytes, Sync &) {
+template <class To, class From, class Shape, class Sync>
+void memcpy_async(To *to, const From *from, Shape bytes, Sync &) {
     memcpy((void *)to, (const void *)from, (size_t)bytes);
 }
 template <class Group, class Shape, class Sync,

@@ -540,16 +540,19 @@ enum cudaExternalMemoryHandleType {
 };
 #define cudaExternalMemoryDedicated 0x1
 
+#define CUDA_CPU_EXTERNAL_HANDLE(nvSci)                                                                      \
+    union {                                                                                                  \
+        int fd;                                                                                              \
+        struct {                                                                                             \
+            void *handle;                                                                                    \
+            const void *name;                                                                                \
+        } win32;                                                                                             \
+        const void *nvSci;                                                                                   \
+    } handle
+
 typedef struct cudaExternalMemoryHandleDesc {
     enum cudaExternalMemoryHandleType type;
-    union {
-        int fd;
-        struct {
-            void *handle;
-            const void *name;
-        } win32;
-        const void *nvSciBufObject;
-    } handle;
+    CUDA_CPU_EXTERNAL_HANDLE(nvSciBufObject);
     unsigned long long size;
     unsigned int flags, reserved[16];
 } cudaExternalMemoryHandleDesc;
@@ -583,51 +586,30 @@ enum cudaExternalSemaphoreHandleType {
 
 typedef struct cudaExternalSemaphoreHandleDesc {
     enum cudaExternalSemaphoreHandleType type;
-    union {
-        int fd;
-        struct {
-            void *handle;
-            const void *name;
-        } win32;
-        const void *nvSciSyncObj;
-    } handle;
+    CUDA_CPU_EXTERNAL_HANDLE(nvSciSyncObj);
     unsigned int flags, reserved[16];
 } cudaExternalSemaphoreHandleDesc;
 
-typedef struct cudaExternalSemaphoreSignalParams {
-    struct {
-        struct {
-            unsigned long long value;
-        } fence;
-        union {
-            void *fence;
-            unsigned long long reserved;
-        } nvSciSync;
-        struct {
-            unsigned long long key;
-        } keyedMutex;
-        unsigned int reserved[12];
-    } params;
-    unsigned int flags, reserved[16];
-} cudaExternalSemaphoreSignalParams;
-
-typedef struct cudaExternalSemaphoreWaitParams {
-    struct {
-        struct {
-            unsigned long long value;
-        } fence;
-        union {
-            void *fence;
-            unsigned long long reserved;
-        } nvSciSync;
-        struct {
-            unsigned long long key;
-            unsigned int timeoutMs;
-        } keyedMutex;
-        unsigned int reserved[10];
-    } params;
-    unsigned int flags, reserved[16];
-} cudaExternalSemaphoreWaitParams;
+#define CUDA_CPU_EXTERNAL_SEMAPHORE(name, KEY, words)                                                        \
+    typedef struct name {                                                                                    \
+        struct {                                                                                             \
+            struct {                                                                                         \
+                unsigned long long value;                                                                    \
+            } fence;                                                                                         \
+            union {                                                                                          \
+                void *fence;                                                                                 \
+                unsigned long long reserved;                                                                 \
+            } nvSciSync;                                                                                     \
+            struct {                                                                                         \
+                KEY;                                                                                         \
+            } keyedMutex;                                                                                    \
+            unsigned int reserved[words];                                                                    \
+        } params;                                                                                            \
+        unsigned int flags, reserved[16];                                                                    \
+    } name;
+CUDA_CPU_EXTERNAL_SEMAPHORE(cudaExternalSemaphoreSignalParams, unsigned long long key, 12)
+CUDA_CPU_EXTERNAL_SEMAPHORE(cudaExternalSemaphoreWaitParams, unsigned long long key;
+                            unsigned int timeoutMs, 10)
 
 enum cudaDriverEntryPointQueryResult {
     cudaDriverEntryPointSuccess = 0,

@@ -28,6 +28,13 @@ template <class T> struct Work : Array<T> {
     explicit Work(int size) : Array<T>(size > 0 ? size : 1), size(size) {}
     int result() const { return info.back()[0]; }
 };
+// The size of a function's workspace
+#define SIZE(function, ...)                                                                                  \
+    [&] {                                                                                                    \
+        int size = 0;                                                                                        \
+        CALL(function##_bufferSize(__VA_ARGS__, &size));                                                     \
+        return size;                                                                                         \
+    }()
 // A call that succeeds and says so in the devInfo of `work`
 #define DONE(call) CALL(call), EXPECT(work.result() == 0)
 
@@ -81,9 +88,7 @@ TEST_OF(lu, float, double) {
             for (int j = 0; j < n; j++)
                 std::swap(A.host[(size_t)j * A.ld], A.host[n - 1 + (size_t)j * A.ld]);
         A.to_device();
-        int size = 0;
-        CALL(getrf_bufferSize(T(), h, n, n, A.device, A.ld, &size));
-        const Work<T> work(size);
+        const Work<T> work(SIZE(getrf, T(), h, n, n, A.device, A.ld));
         const Array<int> exchanges(n);
         int *const list = pivots ? exchanges.device : NULL;
         DONE(getrf(T(), h, n, n, A.device, A.ld, work.device, list, work.info.device));
@@ -110,15 +115,12 @@ TEST_OF(cholesky, float, double) {
                 if (fill == CUBLAS_FILL_MODE_LOWER ? i < j : i > j)
                     half[i + (size_t)j * A.ld] = NAN;
         CALL(cudaMemcpy(A.device, half.data(), half.size() * sizeof(T), cudaMemcpyHostToDevice));
-        int size = 0;
-        CALL(potrf_bufferSize(T(), h, fill, n, A.device, A.ld, &size));
-        const Work<T> work(size);
-        DONE(potrf(T(), h, fill, n, A.device, A.ld, work.device, size, work.info.device));
+        const Work<T> work(SIZE(potrf, T(), h, fill, n, A.device, A.ld));
+        DONE(potrf(T(), h, fill, n, A.device, A.ld, work.device, work.size, work.info.device));
         DONE(potrs(T(), h, fill, n, columns, A.device, A.ld, B.device, B.ld, work.info.device));
         EXPECT(solved(A, B));
-        CALL(potri_bufferSize(T(), h, fill, n, A.device, A.ld, &size));
-        const Work<T> more(size);
-        CALL(potri(T(), h, fill, n, A.device, A.ld, more.device, size, more.info.device));
+        const Work<T> more(SIZE(potri, T(), h, fill, n, A.device, A.ld));
+        CALL(potri(T(), h, fill, n, A.device, A.ld, more.device, more.size, more.info.device));
         const std::vector<T> triangle = A.back();
         const auto inverse = [&](int l, int j) {
             const bool there = fill == CUBLAS_FILL_MODE_LOWER ? l >= j : l <= j;
@@ -130,7 +132,7 @@ TEST_OF(cholesky, float, double) {
                 EXPECT(near<T>(product, i == j, 20));
             }
         make_symmetric(A, (T)(-4 * n - 8)); // not positive definite, from the first element on
-        CALL(potrf(T(), h, fill, n, A.device, A.ld, work.device, size, work.info.device));
+        CALL(potrf(T(), h, fill, n, A.device, A.ld, work.device, work.size, work.info.device));
         EXPECT(work.result() == 1);
     }
 }
@@ -141,14 +143,11 @@ TEST_OF(qr, float, double) {
         const int n = pick(1, 20), m = n + pick(0, 20);
         const Matrix<T> A(m, n, pick(0, 2));
         const Array<T> tau(n);
-        int size = 0, more = 0;
-        CALL(geqrf_bufferSize(T(), h, m, n, A.device, A.ld, &size));
-        CALL(orgqr_bufferSize(T(), h, m, n, n, A.device, A.ld, tau.device, &more));
-        size = std::max(size, more);
         Matrix<T> R(m, n, 1);
-        CALL(ormqr_bufferSize(T(), h, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, m, n, n, A.device, A.ld, tau.device,
-                              R.device, R.ld, &more));
-        size = std::max(size, more);
+        const int size = std::max({SIZE(geqrf, T(), h, m, n, A.device, A.ld),
+                                   SIZE(orgqr, T(), h, m, n, n, A.device, A.ld, tau.device),
+                                   SIZE(ormqr, T(), h, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, m, n, n, A.device, A.ld,
+                                        tau.device, R.device, R.ld)});
         const Work<T> work(size);
         DONE(geqrf(T(), h, m, n, A.device, A.ld, tau.device, work.device, size, work.info.device));
         const std::vector<T> factors = A.back();
@@ -171,11 +170,9 @@ TEST_OF(svd, float, double) {
         const signed char job = round % 2 ? 'A' : 'S';
         const Matrix<T> A(m, n, pick(0, 2)), U(m, job == 'A' ? m : n, 1), VT(n, n, 2);
         const Array<T> S(n), rest(n);
-        int size = 0;
-        CALL(gesvd_bufferSize(T(), h, m, n, &size));
-        const Work<T> work(size);
+        const Work<T> work(SIZE(gesvd, T(), h, m, n));
         DONE(gesvd(T(), h, job, job, m, n, A.device, A.ld, S.device, U.device, U.ld, VT.device, VT.ld,
-                   work.device, size, rest.device, work.info.device));
+                   work.device, work.size, rest.device, work.info.device));
         const std::vector<T> s = S.back(), u = U.back(), vt = VT.back();
         for (int j = 0; j < n; j++)
             for (int i = 0; i < m; i++) {
@@ -199,13 +196,10 @@ TEST_OF(eigenvalues, float, double) {
         Matrix<T> A(n, n, pick(0, 2)), B(n, n, pick(0, 2));
         make_symmetric(A, T(0)), make_symmetric(B, (T)(n + 1));
         const Array<T> W(n);
-        int size = 0;
-        if (general)
-            CALL(sygvd_bufferSize(T(), h, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device,
-                                  A.ld, B.device, B.ld, W.device, &size));
-        else
-            CALL(
-                syevd_bufferSize(T(), h, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld, W.device, &size));
+        const int size =
+            general ? SIZE(sygvd, T(), h, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device,
+                           A.ld, B.device, B.ld, W.device)
+                    : SIZE(syevd, T(), h, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld, W.device);
         const Work<T> work(size);
         if (general)
             CALL(sygvd(T(), h, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld,
@@ -235,13 +229,10 @@ TEST(complex_numbers) {
     const Array<cuDoubleComplex> A(matrix), again(matrix), lu(matrix), U(4), VT(4),
         b(std::vector<cuDoubleComplex>{{2, 1}, {2, -1}}); // A (1, 1)
     const Array<double> W(2), S(2), rest(10);
-    int size = 0, more = 0;
-    CALL(cusolverDnZheevd_bufferSize(h, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, 2, A.device, 2,
-                                     W.device, &size));
-    CALL(cusolverDnZgesvd_bufferSize(h, 2, 2, &more));
-    size = std::max(size, more);
-    CALL(cusolverDnZgetrf_bufferSize(h, 2, 2, lu.device, 2, &more));
-    size = std::max(size, more);
+    const int size =
+        std::max({SIZE(cusolverDnZheevd, h, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, 2, A.device, 2,
+                       W.device),
+                  SIZE(cusolverDnZgesvd, h, 2, 2), SIZE(cusolverDnZgetrf, h, 2, 2, lu.device, 2)});
     const Work<cuDoubleComplex> work(size);
     const Array<int> pivots(2);
     DONE(cusolverDnZheevd(h, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, 2, A.device, 2, W.device,
@@ -325,12 +316,11 @@ TEST(small_workspaces) {
     const Array<int> pivots(n);
     const Array<double> tau(n), values(n), x(m);
     Matrix<double> A(m, n), U(m, n), VT(n, n);
-    int of_lu, of_qr, of_product, of_q;
-    CALL(cusolverDnDgetrf_bufferSize(h, n, n, A.device, m, &of_lu));
-    CALL(cusolverDnDgeqrf_bufferSize(h, m, n, A.device, m, &of_qr));
-    CALL(cusolverDnDormqr_bufferSize(h, CUBLAS_SIDE_LEFT, CUBLAS_OP_T, m, 1, n, A.device, m, tau.device,
-                                     x.device, m, &of_product));
-    CALL(cusolverDnDorgqr_bufferSize(h, m, n, n, A.device, m, tau.device, &of_q));
+    const int of_lu = SIZE(cusolverDnDgetrf, h, n, n, A.device, m),
+              of_qr = SIZE(cusolverDnDgeqrf, h, m, n, A.device, m),
+              of_product = SIZE(cusolverDnDormqr, h, CUBLAS_SIDE_LEFT, CUBLAS_OP_T, m, 1, n, A.device, m,
+                                tau.device, x.device, m),
+              of_q = SIZE(cusolverDnDorgqr, h, m, n, n, A.device, m, tau.device);
     const Work<double> work(64), small(1);
     int *info = work.info.device;
     EXPECT(of_qr < of_product && of_qr < of_q && of_lu > 1);
