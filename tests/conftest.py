@@ -168,7 +168,7 @@ def default_run(once):
     def default_run(program):
         result = once(str(program), lambda folder: helpers.execute(program, [], folder))
         assert not helpers.SANITIZER.search(result.err), str(result)
-        assert result.status == {p.name: p.status for p in helpers.programs()}[str(program)], str(result)
+        assert result.status == helpers.program(str(program)).status, str(result)
         return result
 
     return default_run
