@@ -20,12 +20,16 @@ template <class T> class HostArray {
     operator T *() const { return data; }
 };
 
-// n elements in memory of the current device: not initialized, or a copy of host memory
+// n elements in memory of the current device: not initialized, with the same value in all bytes, or a copy of
+// host memory
 template <class T> class DeviceArray {
     T *data;
 
   public:
     explicit DeviceArray(size_t n) { HANDLE_ERROR(cudaMalloc(&data, n * sizeof(T))); }
+    DeviceArray(size_t n, unsigned char byte) : DeviceArray(n) {
+        HANDLE_ERROR(cudaMemset(data, byte, n * sizeof(T)));
+    }
     DeviceArray(const T *host, size_t n) : DeviceArray(n) {
         HANDLE_ERROR(cudaMemcpy(data, host, n * sizeof(T), cudaMemcpyHostToDevice));
     }
