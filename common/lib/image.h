@@ -35,10 +35,6 @@ void image_close(void);
 // Whether the last .webp is lossy.
 bool image_is_lossy(void);
 
-// Deletes the unfinished file, if one is open. Safe in a signal handler. No other function here may be
-// called after it.
-void image_discard(void);
-
 // Writes a file with one frame.
 void image_write(const char *path, const unsigned char *pixels, size_t width, size_t height);
 
