@@ -8,7 +8,6 @@ import pickle
 import random
 import shutil
 
-import numpy as np
 import pytest
 
 import helpers
@@ -100,12 +99,6 @@ def with_devices(program):
 def rng(request):
     """Random numbers that differ between tests and between runs, and repeat with TEST_SEED."""
     return random.Random(f"{os.environ['TEST_SEED']} {request.node.nodeid}")
-
-
-@pytest.fixture
-def nprng(rng):
-    """The same as a generator of numpy."""
-    return np.random.default_rng(rng.randrange(1 << 63))
 
 
 @pytest.fixture
