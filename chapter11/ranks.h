@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // For MPI programs: several processes (ranks) on one or more machines (nodes). Error checks for MPI and NCCL,
 // options that are broadcast to all ranks, a device for each rank, and MPI_Abort when a rank fails.
-#ifndef CHAPTER11_RANKS_H
-#define CHAPTER11_RANKS_H
+#pragma once
 
 #include <functional>
 #include <string>
@@ -262,5 +261,3 @@ static inline void require_memory_for_ranks(size_t host, size_t device) {
     on_rank_0_first([&] { require_memory(host * ranks_of_node, device * ranks_of_device); });
     HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD)); // no rank allocates before all ranks have checked
 }
-
-#endif

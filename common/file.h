@@ -4,8 +4,7 @@
 //
 // A file that is begun and not ended is deleted when the program ends, also by SIGINT, SIGTERM or SIGHUP;
 // only SIGKILL and a crash leave it. One file at a time can be begun.
-#ifndef COMMON_FILE_H
-#define COMMON_FILE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -51,5 +50,4 @@ void file_catch_signals(bool (*goes_on)(int number));
 
 #ifdef __cplusplus
 }
-#endif
 #endif

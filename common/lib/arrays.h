@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // For the part of a program below the "proof" line: arrays that are freed at the end of their scope, and
 // checks of an array against a formula. Only book.h includes this header, after it has defined HANDLE_ERROR.
-#ifndef COMMON_LIB_ARRAYS_H
-#define COMMON_LIB_ARRAYS_H
+#pragma once
 
 // n elements in host memory: not initialized, or a copy of device memory. An array converts to a pointer to
 // its first element.
@@ -77,5 +76,3 @@ static inline bool check_floats(const char *name, const float *got, size_t n, do
         expected[i] = expect(i);
     return check_floats(name, got, expected, n, tol);
 }
-
-#endif
