@@ -235,9 +235,7 @@ __global__ void try_lock(int *mutex, int *owners) {
 }
 
 static int show_naive_lock(void) {
-    DeviceArray<int> dev_mutex(1), dev_owners(1);
-    HANDLE_ERROR(cudaMemset(dev_mutex, 0, sizeof(int)));
-    HANDLE_ERROR(cudaMemset(dev_owners, 0, sizeof(int)));
+    DeviceArray<int> dev_mutex(1, 0), dev_owners(1, 0);
     try_lock<<<1, 32>>>(dev_mutex, dev_owners);
     HANDLE_LAUNCH();
     int owners = HostArray<int>(dev_owners, 1)[0];

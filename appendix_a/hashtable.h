@@ -2,8 +2,7 @@
 // Below the ruler of both hash tables: the options, other hash functions, keys and values, and the check of a
 // table: a walk through all chains. Two programs and a unit test share it, because hashtable_gpu builds the
 // table of hashtable_cpu and the long check must be the same.
-#ifndef APPENDIX_A_HASHTABLE_H
-#define APPENDIX_A_HASHTABLE_H
+#pragma once
 
 #include "../common/book.h"
 
@@ -150,5 +149,3 @@ static inline bool check_table(Entry *const *entries, const Entry *from, const E
     bool ok = check_ints("found", found, elements, [](size_t) { return 1; });
     return check_counts("wrong entries", &wrong, &none, 1) && ok;
 }
-
-#endif

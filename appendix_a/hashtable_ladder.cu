@@ -713,10 +713,9 @@ void settings(int argc, char **argv) {
                OPTION_WORD("fill", &only_fill, "all|random|sequential|adversarial|repeated",
                            "keys: random bits, 0 1 2 …, multiples of 16, or 100 different ones"),
                OPTION_WORD("load", &only_load, "all|0.5|0.8|0.95", "load factor: keys divided by slots")});
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    shared_bytes = prop.sharedMemPerBlockOptin - 1024;       // kernels also have static shared memory
-    part_bytes = prop.sharedMemPerMultiprocessor / 2 - 2048; // two blocks with their static memory
+    // Kernels also have static shared memory; part_bytes is for two blocks with theirs.
+    shared_bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
+    part_bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / 2 - 2048;
     part_bytes = min_of(min_of(part_bytes, shared_bytes), 32 * BUILDERS * sizeof(Slot));
     tile_threads = tile_bytes(1024, 4096) <= shared_bytes ? 1024 : 256;
     for (auto kernel : {(const void *)partition, (const void *)sort_lookups, (const void *)build_parts,

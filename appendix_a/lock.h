@@ -2,8 +2,7 @@
 // A mutex in device memory that the threads of a kernel lock and unlock. A Lock holds only the pointer
 // to it, so kernels take a Lock by value. init() and release() are ordinary functions, because a
 // constructor and a destructor would also run for such a copy.
-#ifndef APPENDIX_A_LOCK_H
-#define APPENDIX_A_LOCK_H
+#pragma once
 
 #include <type_traits>
 #include "../common/book.h"
@@ -39,5 +38,3 @@ struct Lock {
 };
 
 static_assert(std::is_trivially_copyable<Lock>::value, "a Lock is passed to kernels by value");
-
-#endif

@@ -19,6 +19,7 @@ from results import share, shown, slug, times, topic, write
 RECORDED = "nvidia-h200"  # the machine that the documents show
 TWO_GPUS = "nvidia-h100-80gb-hbm3"  # that of the ladders which the first one has not run
 MACHINES = RECORDED, TWO_GPUS
+CPU = "intel-r-xeon-r-processor"  # that of the CPU back end
 SPEEDUPS = "speedup"  # the name of the plot of README.md, beside the folders of the ladders' plots
 LIMIT = (
     "The limit is a part of the work that every solution must do (a read, a copy, arithmetic, the launch of a kernel), timed alone at "

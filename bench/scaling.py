@@ -15,11 +15,10 @@ import tempfile
 
 import results as recorded
 import measure as bench
-from report import RECORDED, conditions, draw_plot, markdown
+from report import CPU, RECORDED, conditions, draw_plot, markdown
 from results import digits, duration
 
 DOT, HEAT = "chapter11/dot_mpi", "chapter11/heat_mpi"
-CPU = "intel-r-xeon-r-processor"  # the record of the CPU back end
 MOST = 8  # ranks on the CPU back end
 DEPTHS = 12, 4, 1  # the steps that a launch of heat_mpi can do
 STEPS = 96  # of a run of heat_mpi
@@ -144,18 +143,7 @@ def record():
 
 # ---- the model ----
 
-# A round of heat_mpi is k steps and an exchange. The rows at the edges of a strip, which the neighbours need, are computed first;
-# while they are sent, the interior is computed:
-#
-#     round = start of the launches + edges + max(interior, exchange)
-#
-# A launch of 1, 4 or 12 steps takes a time for its start and a time for each cell and step. If a round has several launches, the
-# first ones also compute rows of the halos. An exchange takes a latency, and a time for each byte that a rank sends.
-#
-# A dot product takes the time of the kernel, which has a start and a time for each byte, and log2(ranks) times the latency of an
-# all-reduce, because the ranks are combined in pairs, then the pairs in pairs, and so on.
-#
-# On the CPU back end all ranks share the cores, so each takes as many times longer as there are ranks.
+# docs/scaling.md describes it. A launch of 1, 4 or 12 steps takes a time for its start and a time for each cell and step.
 
 
 def line(points):

@@ -19,10 +19,9 @@ import types
 
 import results as recorded
 import measure as bench
-from report import RECORDED, conditions, markdown
+from report import CPU, RECORDED, conditions, markdown
 from results import ROOT, Problem, digits, duration
 
-CPU = "intel-r-xeon-r-processor"  # the record of the column "CPU back end"
 RUNS, SECONDS = 5, 20  # a program is repeated until it has run so often, or for so long
 DEVICES = "chapter03/enum_gpu"  # prints all limits
 MISSING = "not measured"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the programs of the Julia set share: which Julia set to draw, and below the line the options,
 // --animate and the check of the picture.
-#ifndef CHAPTER04_JULIA_H
-#define CHAPTER04_JULIA_H
+#pragma once
 
 #include "../common/book.h"
 #include "../common/cpu_anim.h"
@@ -130,5 +129,3 @@ static inline void julia_settings(int argc, char **argv, const char *doc, unsign
     if (animate || colors == STEPS)
         exit(show_variant());
 }
-
-#endif

@@ -138,8 +138,7 @@ static int show_wrong_index(void) {
     const struct { int blocks, threads; } shapes[] = {{64, 128}, {128, 64}, {128, 128}};
     for (auto [blocks, threads] : shapes) {
         size_t count = (size_t)blocks * threads, missed;
-        DeviceArray<int> dev_visited(count);
-        HANDLE_ERROR(cudaMemset(dev_visited, 0, count * sizeof(int)));
+        DeviceArray<int> dev_visited(count, 0);
         visit_wrong<<<blocks, threads>>>(dev_visited, count);
         HANDLE_LAUNCH();
         HostArray<int> visited(dev_visited, count);
@@ -160,8 +159,7 @@ __global__ void store(int *stored, size_t n) {
 static int show_rounded_down(void) {
     for (size_t n : {1000, 128, 127, 1}) {
         int blocks = n / 128;
-        DeviceArray<int> dev_stored(n);
-        HANDLE_ERROR(cudaMemset(dev_stored, 0, n * sizeof(int)));
+        DeviceArray<int> dev_stored(n, 0);
         int *pointer = dev_stored;
         void *arguments[] = {&pointer, &n};
         // nvcc translates <<<blocks, 128>>> to this call, which returns the error.
@@ -193,8 +191,7 @@ static int compare_threads(void) {
     bool ok = check_ints("stored", stored, few, [](int) { return 1; });
     printf("a host thread, of %zu: %.1f ns\n", few, host.count() / few);
 
-    DeviceArray<int> dev_stored(many);
-    HANDLE_ERROR(cudaMemset(dev_stored, 0, many * sizeof(int)));
+    DeviceArray<int> dev_stored(many, 0);
     float ms = median_ms([&] { store<<<many / 256, 256>>>(dev_stored, many); });
     printf("a device thread, of %zu: %.4f ns\n", many, ms * 1e6 / many);
     ok = ok && check_ints("stored", HostArray<int>(dev_stored, many), many, [](int) { return 1; });

@@ -153,8 +153,7 @@ __global__ void vary(const float *a, const float *b, float *c, size_t n, bool on
 
 // Times the kernel and the additions of the host.
 static bool measure(const float *dev_a, const float *dev_b, int blocks) {
-    DeviceArray<float> dev_c(blocks);
-    HANDLE_ERROR(cudaMemset(dev_c, 0xff, blocks * sizeof(float))); // NaN
+    DeviceArray<float> dev_c(blocks, 0xff); // NaN
     float ms =
         median_ms([&] { vary<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, one_thread, all_write, nullptr); });
     HostArray<float> partial_c(dev_c, blocks);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The size of this chapter's matrix products, and below the line their matrices and the check of the
 // product.
-#ifndef CHAPTER05_MATMUL_H
-#define CHAPTER05_MATMUL_H
+#pragma once
 
 #include "../common/book.h"
 #include "../common/proofs/product.h"
@@ -68,5 +67,3 @@ template <class Launch> int compare_with_cpu(Launch launch) {
         "three loops on one core", device, [&] { multiply_columns(a, b, c); },
         [&] { return check_product(a, b, c); });
 }
-
-#endif

@@ -281,14 +281,13 @@ static void print_limit(const Kernel &kernel, int size) {
 // Prints how many blocks the register file of a multiprocessor has room for, for several block sizes and
 // numbers of registers per thread
 static void print_registers(void) {
-    cudaDeviceProp device;
-    HANDLE_ERROR(cudaGetDeviceProperties(&device, options.device));
+    const int most = device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
     printf("\nregisters a thread   blocks of 128   blocks of 256   blocks of 512   blocks of 1024\n");
     for (int registers : {32, 64, 128, 255}) { // 255 is the most that a thread can have
         printf("%18d", registers);
         for (int size : {128, 256, 512, 1024}) {
             int blocks = Limits(registers, 0, size, true).least();
-            printf("%9d (%3.0f %%)", blocks, 100.0 * blocks * size / device.maxThreadsPerMultiProcessor);
+            printf("%9d (%3.0f %%)", blocks, 100.0 * blocks * size / most);
         }
         printf("\n");
     }

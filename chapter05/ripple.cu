@@ -101,8 +101,7 @@ static bool check_frame(const CPUAnimBitmap &bitmap) {
     {
         Smaller picture(size, EARLIER_SIZE);
         CPUAnimBitmap earlier(size, size);
-        DeviceArray<unsigned char> dev_earlier(earlier.image_size());
-        HANDLE_ERROR(cudaMemset(dev_earlier, 0, earlier.image_size()));
+        DeviceArray<unsigned char> dev_earlier(earlier.image_size(), 0);
         DataBlock data = {dev_earlier, &earlier};
         generate_frame(&data, EARLIER);
         earlier_right = is_ripple(earlier.get_ptr(), size, x, y, EARLIER);

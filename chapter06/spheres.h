@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The spheres of this chapter's ray tracers, as ray.cu defines them; and below the line the options that the
 // programs share and the check of their pictures.
-#ifndef CHAPTER06_SPHERES_H
-#define CHAPTER06_SPHERES_H
+#pragma once
 
 #include "../common/book.h"
 #include "../common/proofs/runs.h"
@@ -181,5 +180,3 @@ template <class Draw> int compare_with_cpu(Draw draw) {
             return ok;
         });
 }
-
-#endif

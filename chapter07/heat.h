@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the heat simulations of this chapter share beside common/proofs/heat.h: options, time, check.
-#ifndef CHAPTER07_HEAT_H
-#define CHAPTER07_HEAT_H
+#pragma once
 
 #include "../common/proofs/heat.h"
 
@@ -36,5 +35,3 @@ static inline bool check_plate(Data *d, void (*step)(Data *), size_t pitch, size
     bool ok = check_frames(got, size, d->frames, steps, speed, d->bitmap->get_ptr());
     return check_step(d, step, pitch, size, speed) && ok;
 }
-
-#endif

@@ -147,8 +147,7 @@ template <> void make_texels(uchar4 *texels) {
 // What fetch_between() reads once more, in memory that holds no results: those of fetch() begin with the same
 // value.
 template <class T> static void fetch_again(const T *texels, float *filtered) {
-    DeviceArray<float> out(ELEMENTS);
-    HANDLE_ERROR(cudaMemset(out, 0xff, ELEMENTS * sizeof(float)));
+    DeviceArray<float> out(ELEMENTS, 0xff);
     cudaChannelFormatDesc format = cudaCreateChannelDesc<T>();
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeArray;

@@ -148,9 +148,8 @@ void settings(int argc, char **argv) {
 }
 
 static void draw_in_host(unsigned char *host, size_t bytes) {
-    DeviceArray<uchar4> devPtr(bytes / sizeof(uchar4));
+    DeviceArray<uchar4> devPtr(bytes / sizeof(uchar4), 0);
     dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
-    HANDLE_ERROR(cudaMemset(devPtr, 0, bytes));
     kernel<<<grids, threads>>>(devPtr, size);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(host, devPtr, bytes, cudaMemcpyDeviceToHost));

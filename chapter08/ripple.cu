@@ -65,8 +65,7 @@ void settings(int argc, char **argv) {
     before_frame = [](void *, int ticks) { last = ticks; };
 
     Smaller picture(size, EARLIER_SIZE);
-    DeviceArray<uchar4> pixels(size * size);
-    HANDLE_ERROR(cudaMemset(pixels, 0, size * size * sizeof(uchar4)));
+    DeviceArray<uchar4> pixels(size * size, 0);
     generate_frame(pixels, NULL, EARLIER);
     HostArray<uchar4> drawn(pixels, size * size);
     earlier_right = is_ripple(&drawn[0].x, size, size / 2, size / 2, EARLIER);

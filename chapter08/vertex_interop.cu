@@ -228,8 +228,7 @@ static bool check_vertices(const float4 *vertices, int ticks) {
 // Frame 10 of a small surface, whose side is no multiple of a block's
 static bool check_small_surface(void) {
     Smaller surface(n, 77);
-    DeviceArray<float4> devPtr(n * n);
-    HANDLE_ERROR(cudaMemset(devPtr, 0xff, n * n * sizeof(float4)));
+    DeviceArray<float4> devPtr(n * n, 0xff);
     run_kernel(devPtr, 10);
     return check_vertices(HostArray<float4>(devPtr, n * n), 10);
 }

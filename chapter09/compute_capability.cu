@@ -150,9 +150,8 @@ static bool check_few(void) {
     float4 in[5];
     for (int i = 0; i < 5; i++)
         in[i] = make_float4(i, i + 1, i + 2, i + 3);
-    DeviceArray<float4> dev_in(in, 5), dev_sum(1);
+    DeviceArray<float4> dev_in(in, 5), dev_sum(1, 0);
     DeviceArray<Compiled> dev_compiled(1);
-    HANDLE_ERROR(cudaMemset(dev_sum, 0, sizeof(float4)));
     add<<<1, 256>>>(dev_in, 5, dev_sum, dev_compiled);
     HANDLE_LAUNCH();
     return check_sums(&HostArray<float4>(dev_sum, 1)[0].x, 5);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What this chapter's histograms share: the options, the bytes to count and the check of the bins.
-#ifndef CHAPTER09_HIST_H
-#define CHAPTER09_HIST_H
+#pragma once
 
 #include "../common/book.h"
 #include "../common/thread.h"
@@ -72,5 +71,3 @@ static inline bool check_histogram(const unsigned long long *histo, const unsign
     return check_counts("bin", histo, expected, BINS) && check_counts("sum", &sum, &all, 1) &&
            check_fill(expected);
 }
-
-#endif

@@ -2,8 +2,7 @@
 // Below the ruler of both histograms on the device: the time of the kernel alone, --blocks, --fill, and
 // --sweep, which compares many numbers of blocks. Both programs share it, so that their times can be
 // compared.
-#ifndef CHAPTER09_HIST_GPU_H
-#define CHAPTER09_HIST_GPU_H
+#pragma once
 
 #include <chrono>
 #include <numeric>
@@ -34,8 +33,7 @@ static inline int count_bytes(HistogramKernel *kernel, unsigned blocks) {
     unsigned char *buffer = make_data();
     auto start = std::chrono::steady_clock::now();
     DeviceArray<unsigned char> dev_buffer(buffer, size);
-    DeviceArray<unsigned long long> dev_histo(BINS);
-    HANDLE_ERROR(cudaMemset(dev_histo, 0, BINS * sizeof(unsigned long long)));
+    DeviceArray<unsigned long long> dev_histo(BINS, 0);
     kernel<<<blocks, BINS>>>(dev_buffer, size, dev_histo);
     HANDLE_LAUNCH();
     HostArray<unsigned long long> histo(dev_histo, BINS);
@@ -52,9 +50,8 @@ static inline int count_bytes(HistogramKernel *kernel, unsigned blocks) {
 // For --sweep: times the kernel with one block, with numbers in proportion to the multiprocessors, and with
 // one byte for each thread. Checks each histogram. Returns the exit status.
 static inline int sweep_blocks(HistogramKernel *kernel) {
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    const size_t multiprocessors = prop.multiProcessorCount, most = (size + BINS - 1) / BINS;
+    const size_t multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
+    const size_t most = (size + BINS - 1) / BINS;
     std::vector<size_t> numbers = {1, multiprocessors / 2, most};
     for (int times : {1, 2, 4, 8, 32})
         numbers.push_back(multiprocessors * times);
@@ -98,11 +95,8 @@ static inline void hist_gpu_settings(int argc, char **argv, const char *doc, His
                   OPTION_FLAG("sweep", &sweep, "compare many numbers of blocks"));
     if (sweep)
         exit(sweep_blocks(kernel));
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    unsigned usual = prop.multiProcessorCount * 2, least = bins_of_32_bits ? least_blocks() : 1;
+    unsigned usual = device_attribute(cudaDevAttrMultiProcessorCount) * 2;
+    unsigned least = bins_of_32_bits ? least_blocks() : 1;
     if (blocks || fill != RANDOM || usual < least)
         exit(count_bytes(kernel, max_of(blocks ? blocks : usual, least)));
 }
-
-#endif

@@ -2,8 +2,7 @@
 // What the programs with one and two streams share below their lessons: options, the input, the reference of
 // their kernel, and the timeline, which measures with events when each copy and each kernel ran, and draws it
 // as text, one row per stream, and as an SVG picture.
-#ifndef CHAPTER10_STREAMS_H
-#define CHAPTER10_STREAMS_H
+#pragma once
 
 #include <string>
 #include <vector>
@@ -294,5 +293,3 @@ static inline bool check(const int *a, const int *b, const int *c) {
         timeline.write_svg(output, options.program);
     return verify(a, b, c) && steps_ok;
 }
-
-#endif

@@ -257,10 +257,10 @@ static Part make_part(int device, const float *a, const float *b, size_t n) {
     p.blocks = blocks_for(n, device);
     size_t bytes = max_of(n, 1) * sizeof(float);
     HANDLE_ERROR(cudaSetDevice(device));
-    HANDLE_ERROR(cudaMalloc(&p.dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&p.dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&p.sums, p.blocks * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&p.sum, sizeof(float)));
+    bench_malloc(&p.dev_a, bytes);
+    bench_malloc(&p.dev_b, bytes);
+    bench_malloc(&p.sums, p.blocks * sizeof(float));
+    bench_malloc(&p.sum, sizeof(float));
     HANDLE_ERROR(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking));
     HANDLE_ERROR(cudaEventCreateWithFlags(&p.done, cudaEventDisableTiming));
     return p;
@@ -268,10 +268,6 @@ static Part make_part(int device, const float *a, const float *b, size_t n) {
 
 static void free_part(const Part &p) {
     HANDLE_ERROR(cudaSetDevice(p.device));
-    HANDLE_ERROR(cudaFree(p.dev_a));
-    HANDLE_ERROR(cudaFree(p.dev_b));
-    HANDLE_ERROR(cudaFree(p.sums));
-    HANDLE_ERROR(cudaFree(p.sum));
     HANDLE_ERROR(cudaStreamDestroy(p.stream));
     HANDLE_ERROR(cudaEventDestroy(p.done));
 }
@@ -318,9 +314,9 @@ static void make_vectors(void) {
     HANDLE_ERROR(cudaHostAlloc(&a, n * sizeof(float), cudaHostAllocPortable));
     HANDLE_ERROR(cudaHostAlloc(&b, n * sizeof(float), cudaHostAllocPortable));
     HANDLE_ERROR(cudaHostAlloc(&pinned_c, gpus * sizeof(float), cudaHostAllocPortable));
-    HANDLE_ERROR(cudaMalloc(&all_sums, gpus * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&all_flagged, gpus * sizeof(unsigned long long)));
-    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
+    bench_malloc(&all_sums, gpus * sizeof(float));
+    bench_malloc(&all_flagged, gpus * sizeof(unsigned long long));
+    bench_malloc(&dev_c, sizeof(float));
     random_floats(a, n, 1);
     random_floats(b, n, 1);
     for (size_t i = 0; i < n; i++)
@@ -344,9 +340,6 @@ static void free_vectors(void) {
     for (int i = 0; i < gpus; i++)
         free_part(part[i]);
     HANDLE_ERROR(cudaSetDevice(device_id[0]));
-    HANDLE_ERROR(cudaFree(all_sums));
-    HANDLE_ERROR(cudaFree(all_flagged));
-    HANDLE_ERROR(cudaFree(dev_c));
     HANDLE_ERROR(cudaFreeHost(a));
     HANDLE_ERROR(cudaFreeHost(b));
     HANDLE_ERROR(cudaFreeHost(pinned_c));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The device functions of the kernels of dot_ladder and dot_mpi. Both programs share them, so that the rate
 // of a rank in dot_mpi can be compared with the rungs of dot_ladder.
-#ifndef CHAPTER11_DOT_PART_H
-#define CHAPTER11_DOT_PART_H
+#pragma once
 
 #include "../common/book.h"
 
@@ -75,10 +74,7 @@ __device__ static bool part_dot(const float *a, const float *b, size_t n, float 
 // Two blocks per multiprocessor, several times that for long vectors, so that a block reads about 512 KiB of
 // each vector.
 static unsigned blocks_for(size_t n, int device) {
-    int multiprocessors;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    int multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount, device);
     size_t turns = n / ((size_t)2 * multiprocessors << 17) + 1;
     return max_of(1, min_of(2 * turns * multiprocessors, n / (16 * THREADS)));
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What this chapter's programs for several GPUs share: the choice of the devices, the sizes of their parts,
 // and for the ladders peer-to-peer access.
-#ifndef CHAPTER11_GPUS_H
-#define CHAPTER11_GPUS_H
+#pragma once
 
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -132,5 +131,3 @@ static inline void print_copy_times(void) {
         printf("%zu bytes to the next GPU: %.1f us through the host; no peer access\n", copied_bytes,
                staged_us);
 }
-
-#endif

@@ -413,7 +413,7 @@ static Strip make_strip(int device, int first, int end) {
     HANDLE_ERROR(cudaSetDevice(device));
     strip.at_once[0] = blocks_at_once<1, Exchange>();
     strip.at_once[1] = blocks_at_once<DEEP, Exchange>();
-    HANDLE_ERROR(cudaMalloc(&strip.start, bytes));
+    bench_malloc(&strip.start, bytes);
     HANDLE_ERROR(cudaMemset(strip.start, 0, bytes)); // also the cells that fill up the last float4 of a row
     HANDLE_ERROR(cudaMemcpy2D(row(strip, strip.start, from), row_bytes(), start + (size_t)from * size, width,
                               width, to - from, cudaMemcpyHostToDevice));
@@ -423,8 +423,8 @@ static Strip make_strip(int device, int first, int end) {
     for (cudaEvent_t *event : {&strip.done, &strip.edges_done, &strip.sent})
         HANDLE_ERROR(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     for (int i = 0; i < 2; i++) {
-        HANDLE_ERROR(cudaMalloc(&strip.buffers[i], bytes));
-        HANDLE_ERROR(cudaMalloc(&strip.flags[i], blocks));
+        bench_malloc(&strip.buffers[i], bytes);
+        bench_malloc(&strip.flags[i], blocks);
         HANDLE_ERROR(cudaMemset(strip.flags[i], 0, blocks));
         HANDLE_ERROR(cudaHostAlloc(&strip.on_host[i], DEEP * row_bytes(), cudaHostAllocPortable));
     }
@@ -433,16 +433,12 @@ static Strip make_strip(int device, int first, int end) {
 
 static void free_strip(const Strip &strip) {
     HANDLE_ERROR(cudaSetDevice(strip.device));
-    HANDLE_ERROR(cudaFree(strip.start));
     HANDLE_ERROR(cudaStreamDestroy(strip.stream));
     HANDLE_ERROR(cudaStreamDestroy(strip.edges));
     for (cudaEvent_t event : {strip.done, strip.edges_done, strip.sent})
         HANDLE_ERROR(cudaEventDestroy(event));
-    for (int i = 0; i < 2; i++) {
-        HANDLE_ERROR(cudaFree(strip.buffers[i]));
-        HANDLE_ERROR(cudaFree(strip.flags[i]));
-        HANDLE_ERROR(cudaFreeHost(strip.on_host[i]));
-    }
+    for (float *memory : strip.on_host)
+        HANDLE_ERROR(cudaFreeHost(memory));
 }
 
 static size_t part[MAX_GPUS]; // rows of each strip

@@ -6,8 +6,7 @@
 // stored as -t, so no separate array of heaters is needed. Each row is padded to a multiple of four floats.
 //
 // This file has, from top to bottom: one time step of a row, the kernel, and its grid.
-#ifndef CHAPTER11_HEAT_STEPS_H
-#define CHAPTER11_HEAT_STEPS_H
+#pragma once
 
 #include <cuda_pipeline.h>
 #include "../common/book.h"
@@ -207,5 +206,3 @@ static inline dim3 grid_of(const Rows &rows, int depth, int at_once) {
     int blocks = max_of(at_once / across, height / (depth == 1 ? 16 : 400));
     return dim3(across, max_of(1, min_of(blocks, height / (4 * depth))));
 }
-
-#endif

@@ -2,8 +2,7 @@
 // What the dot products on several GPUs share: the sizes, the options, the parts of the vectors, and the
 // check of the sum. Two programs use it, multidevice and portable: they divide the same vectors in the same
 // ways, so that their times can be compared.
-#ifndef CHAPTER11_PARTS_H
-#define CHAPTER11_PARTS_H
+#pragma once
 
 #include "../common/proofs/dot.h"
 #include "gpus.h" // gpus, device_id[]
@@ -112,5 +111,3 @@ static inline bool check_parts(float c, int threadsPerBlock) {
     return check_dot("dot product", c, n, per_thread + log2(threadsPerBlock) + 32 + gpus) &&
            check_value("memory on another device", elsewhere, 0, 0);
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // For MPI programs: several processes (ranks) on one or more machines (nodes). Error checks for MPI and NCCL,
 // options that are broadcast to all ranks, a device for each rank, and MPI_Abort when a rank fails.
-#ifndef CHAPTER11_RANKS_H
-#define CHAPTER11_RANKS_H
+#pragma once
 
 #include <functional>
 #include <string>
@@ -37,9 +36,9 @@ static inline void handle_mpi(int error, const char *call, const char *file, int
 static inline void options_of_ranks(int argc, char **argv, const char *doc, unsigned uses,
                                     std::initializer_list<Option> own);
 
-// Called after MPI_Init(). Rank 0 reads the command line, if it has not done that yet, and broadcasts the
-// values of all options, so that no two ranks have different ones. After this call, every rank that ends with
-// a status other than 0 ends all ranks with that status.
+// Called after MPI_Init(). Rank 0 reads its command line, if it has not done that yet, and broadcasts it to
+// the other ranks, which read it in place of their own, so that no two ranks have different options. After
+// this call, every rank that ends with a status other than 0 ends all ranks with that status.
 static inline void share_options(void);
 
 // Every program defines this function below its "proof" line. It calls share_options() and does the rest of
@@ -162,32 +161,26 @@ static void broadcast(void *data, size_t bytes) {
     HANDLE_MPI(MPI_Bcast(data, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD));
 }
 
-// Broadcasts a string, which may be NULL.
-static void broadcast_text(const char **text) {
-    int length = rank == 0 && *text ? (int)strlen(*text) : -1;
-    broadcast(&length, sizeof(length));
-    char *copy = length < 0 ? NULL : host_array<char>(length + 1);
-    if (copy && rank == 0)
-        strcpy(copy, *text);
-    if (copy)
-        broadcast(copy, length + 1);
-    *text = copy; // kept until the program ends
-}
-
-// The options of the program, for rank 0 of several ranks, which parses them after MPI_Init().
-static std::function<void(bool)> parse;
-static std::vector<Option> own_options;
-static bool alone; // started without mpirun or another launcher
+static std::string command_line;    // that of rank 0: the words, each with a null character at its end
+static std::function<void()> parse; // reads it
+static bool alone;                  // started without mpirun or another launcher
 
 static inline void options_of_ranks(int argc, char **argv, const char *doc, unsigned uses,
                                     std::initializer_list<Option> own) {
-    own_options = own;
-    own_options.push_back(OPTION_END);
-    parse = [=](bool all) { parse_options(all ? argc : 1, argv, doc, uses, own_options.data()); };
+    std::vector<Option> rows = own;
+    rows.push_back(OPTION_END);
+    for (int i = 0; i < argc; i++)
+        command_line.append(argv[i], strlen(argv[i]) + 1);
+    parse = [=, words = std::vector<char *>()]() mutable {
+        for (size_t at = 0; at < command_line.size(); at += strlen(&command_line[at]) + 1)
+            words.push_back(&command_line[at]);
+        words.push_back(NULL);
+        parse_options((int)words.size() - 1, words.data(), doc, uses, rows.data());
+    };
     alone = !getenv("PMIX_RANK") && !getenv("PMI_RANK") && !getenv("OMPI_COMM_WORLD_RANK");
     if (!alone)
         return;
-    parse(true);
+    parse();
     try_start("MPI", [] {
         MPI_Init(NULL, NULL);
         MPI_Finalize();
@@ -201,29 +194,18 @@ static inline void share_options(void) {
         setvbuf(stdout, NULL, _IOLBF, 0); // lines that are printed before MPI_Abort() are not lost
         setenv("NO_COLOR", "1", 1); // no preview of pictures, also if stdout is a pseudoterminal of mpirun
     }
-    on_rank_0_first([&] {
-        if (rank != 0)
-            check_picture_options = NULL; // rank 0 writes the picture
-        if (!alone)
-            parse(rank == 0);
+    on_rank_0_first([] {
+        if (rank == 0 && !alone)
+            parse();
     });
-
-    struct Options mine = options;
-    broadcast(&options, sizeof(options));
-    options.program = mine.program;
-    options.output = mine.output;
-    broadcast_text(&options.output);
-    const size_t bytes[] = {sizeof(bool), sizeof(int), sizeof(size_t), sizeof(float),
-                            sizeof(int)}; // by OptionType
-    for (const Option &option : own_options)
-        if (!option.name)
-            break;
-        else if (option.type < TYPE_FILE)
-            broadcast(option.value, bytes[option.type]);
-        else
-            broadcast_text((const char **)option.value);
+    size_t bytes = command_line.size();
+    broadcast(&bytes, sizeof(bytes));
+    command_line.resize(bytes);
+    broadcast(&command_line[0], bytes);
     static char name[64]; // the beginning of the messages of this rank
     if (rank != 0) {
+        check_picture_options = NULL; // rank 0 writes the picture
+        parse();
         snprintf(name, sizeof(name), "%s: rank %d", options.program, rank);
         options.program = name;
         options.uses &= ~TIMES; // only rank 0 prints the name of its device
@@ -279,5 +261,3 @@ static inline void require_memory_for_ranks(size_t host, size_t device) {
     on_rank_0_first([&] { require_memory(host * ranks_of_node, device * ranks_of_device); });
     HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD)); // no rank allocates before all ranks have checked
 }
-
-#endif

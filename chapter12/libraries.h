@@ -3,8 +3,7 @@
 // line, "file:line: call: name of the status", and ends the program with EXIT_FAILURE. The program includes
 // the library's header before this one. Thrust throws exceptions instead: handle_exceptions() ends the
 // program in the same way.
-#ifndef CHAPTER12_LIBRARIES_H
-#define CHAPTER12_LIBRARIES_H
+#pragma once
 
 #include "../common/book.h"
 #include "../common/proofs/exceptions.h" // handle_exceptions()
@@ -102,5 +101,3 @@ static inline const char *name_of_npp(int status) {
     snprintf(text, sizeof(text), "NppStatus %d", status);
     return text;
 }
-
-#endif

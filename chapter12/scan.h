@@ -2,8 +2,7 @@
 // The exclusive scan (prefix sum) of scan.cu, which radix_sort.cu uses too: out[i] = in[0] + … + in[i - 1],
 // modulo 2^32, of any number of elements. A block scans one tile; the sums of the tiles are scanned in the
 // same way and then added.
-#ifndef CHAPTER12_SCAN_H
-#define CHAPTER12_SCAN_H
+#pragma once
 
 #include "../common/book.h"
 
@@ -79,5 +78,3 @@ static inline void scan(const unsigned *dev_in, unsigned *dev_out, unsigned *dev
         HANDLE_LAUNCH();
     }
 }
-
-#endif

@@ -135,8 +135,7 @@ static bool check(Way way, float ms, const unsigned long long *histo) {
 
 // The same work as chapter 9 does it: with a copy, here from pageable memory. Allocation is not timed.
 static bool check_copied(const unsigned char *buffer) {
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    const int blocks = device_attribute(cudaDevAttrMultiProcessorCount) * 2;
     HostArray<unsigned char> pageable(size);
     memcpy(pageable, buffer, size);
     DeviceArray<unsigned char> dev_buffer(size);
@@ -144,7 +143,7 @@ static bool check_copied(const unsigned char *buffer) {
     float ms = median_ms(
         [&] {
             HANDLE_ERROR(cudaMemcpy(dev_buffer, pageable, size, cudaMemcpyHostToDevice));
-            histo_kernel<<<prop.multiProcessorCount * 2, 256>>>(dev_buffer, size, dev_histo);
+            histo_kernel<<<blocks, 256>>>(dev_buffer, size, dev_histo);
         },
         [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, 256 * sizeof(unsigned long long))); });
     printf("%-20s %7.2f ms, %.1f GB/s\n", "Copied, as in 2010:", ms, size / ms / 1e6);

@@ -3,8 +3,7 @@
 // result with several kernels, its rungs, and with libraries. bench_run() verifies and times each of
 // them and prints a table, or JSON with --json.
 // docs/performance.md says how the time of a row is measured.
-#ifndef COMMON_BENCH_H
-#define COMMON_BENCH_H
+#pragma once
 
 #include <unistd.h> // isatty()
 #include <chrono>
@@ -88,21 +87,20 @@ struct BenchRow {
 
 #include "lib/bench_report.h" // the table and the JSON
 
-// ---- device memory of a ladder ----
+// ---- memory of a ladder, which bench_finish() frees ----
 
-static std::vector<void *> bench_memory_list;
+// Each memory, and the function that frees it
+static std::vector<std::pair<void *, cudaError_t (*)(void *)>> bench_memory_list;
 
-// cudaMalloc, for memory that bench_finish() frees
 template <class T> static inline void bench_malloc(T **memory, size_t bytes) {
     HANDLE_ERROR(cudaMalloc(memory, bytes));
-    bench_memory_list.push_back(*memory);
+    bench_memory_list.push_back({*memory, cudaFree});
 }
 
-// Page-locked host memory for results, which is copied faster than pageable memory. bench_finish() frees it.
-static std::vector<void *> bench_host_list;
+// Page-locked host memory for results, which is copied faster than pageable memory
 template <class T> static inline void bench_malloc_host(T **memory, size_t bytes) {
     HANDLE_ERROR(cudaHostAlloc(memory, bytes, cudaHostAllocDefault));
-    bench_host_list.push_back(*memory);
+    bench_memory_list.push_back({*memory, cudaFreeHost});
 }
 
 // call(memory, bytes) calls a function of CUB. The first time, which is not timed, its memory is allocated:
@@ -421,15 +419,11 @@ static inline int bench_finish(std::initializer_list<void *> arrays = {}, bool o
         bench_print_json(d->prop);
     HANDLE_ERROR(cudaEventDestroy(d->start));
     HANDLE_ERROR(cudaEventDestroy(d->stop));
-    for (void *memory : bench_memory_list)
-        HANDLE_ERROR(cudaFree(memory));
-    for (void *memory : bench_host_list)
-        HANDLE_ERROR(cudaFreeHost(memory));
+    for (auto [memory, free_memory] : bench_memory_list)
+        HANDLE_ERROR(free_memory(memory));
     for (void *array : arrays)
         free(array);
     ok = ok && d->ok;
     delete d;
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
-
-#endif

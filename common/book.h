@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Every program includes this header: checks of CUDA calls and kernel launches, the choice of the
 // device, host arrays, and the checks, options, random numbers and threads of the headers below.
-#ifndef COMMON_BOOK_H
-#define COMMON_BOOK_H
+#pragma once
 
 #include <assert.h>
 #include <limits.h>
@@ -97,5 +96,3 @@ const bool CPU_BACKEND = false;
 #include "lib/error.h"  // what HANDLE_ERROR, HANDLE_LAUNCH and HANDLE_NULL call
 #include "lib/device.h" // select_device and require_memory
 #include "lib/arrays.h" // HostArray and DeviceArray
-
-#endif

@@ -3,8 +3,7 @@
 // the first mismatches and their number to stderr. NaN never passes, nor does an empty array. With
 // --inject-error a check changes one element of the result before it compares, so it must fail; the
 // tests use this to confirm that a program detects a wrong result.
-#ifndef COMMON_CHECK_H
-#define COMMON_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,4 @@ bool check_pixels(const char *name, const unsigned char *got, const unsigned cha
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Kernels that turn an array of values from 0 to 1 into the colours of a picture.
-#ifndef COMMON_COLOR_H
-#define COMMON_COLOR_H
+#pragma once
 
 #include <stddef.h>
 #include <cuda_runtime.h>
@@ -62,5 +61,3 @@ template <class Pixel> __global__ void float_to_color(Pixel *pixels, const float
     size_t offset = x + y * blockDim.x * gridDim.x;
     set_pixel(pixels, offset, color_of(values[offset]));
 }
-
-#endif

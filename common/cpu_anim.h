@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // CPUAnimBitmap: an animation whose frames a program writes into host memory.
-#ifndef COMMON_CPU_ANIM_H
-#define COMMON_CPU_ANIM_H
+#pragma once
 
 #include "cpu_bitmap.h"
 
@@ -37,5 +36,3 @@ class CPUAnimBitmap : public CPUBitmap {
             exit_fn((Data *)canvas.data);
     }
 };
-
-#endif

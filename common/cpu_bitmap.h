@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // CPUBitmap: a picture in host memory, which a program fills and then displays.
-#ifndef COMMON_CPU_BITMAP_H
-#define COMMON_CPU_BITMAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ class CPUBitmap {
   private:
     unsigned char *pixels;
 };
-
-#endif

@@ -4,8 +4,7 @@
 //
 // A file that is begun and not ended is deleted when the program ends, also by SIGINT, SIGTERM or SIGHUP;
 // only SIGKILL and a crash leave it. One file at a time can be begun.
-#ifndef COMMON_FILE_H
-#define COMMON_FILE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -21,6 +20,8 @@ typedef struct {
     char target[PATH_MAX]; // the final name, when `name` is temporary
     bool temporary;
     FILE *stream; // writes the file, after file_open
+    // Set after file_begin, if another process writes the file: file_discard calls it to end the process.
+    void (*stop)(void);
 } NewFile;
 
 // Begins a file that is written by its name, file->name, which ends in `ending` when it is temporary.
@@ -35,7 +36,7 @@ const char *file_open(NewFile *file, const char *path);
 // the caller must call file_discard.
 const char *file_end(NewFile *file);
 
-// Deletes a file that was begun and not ended.
+// Deletes a file that was begun and not ended. Safe in a signal handler.
 void file_discard(NewFile *file);
 
 // Ends the program (one line, EXIT_FAILURE) when the file cannot be created. Called before long
@@ -49,5 +50,4 @@ void file_catch_signals(bool (*goes_on)(int number));
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // GPUAnimBitmap: an animation whose frames kernels write into a pixel buffer, from which OpenGL draws
 // them without a copy through the host. Programs that include this header need OpenGL.
-#ifndef COMMON_GPU_ANIM_H
-#define COMMON_GPU_ANIM_H
+#pragma once
 
 #include "book.h"
 #include "cpu_bitmap.h"
@@ -102,5 +101,3 @@ class GPUAnimBitmap : private CPUBitmap {
         HANDLE_ERROR(cudaFree(copied));
     }
 };
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // For programs in which CUDA and OpenGL share memory: the headers of OpenGL, the OpenGL context
 // (gl_context_open), and INTEROP_WORKS. Programs that include this header need OpenGL.
-#ifndef COMMON_INTEROP_H
-#define COMMON_INTEROP_H
+#pragma once
 
 #ifndef GL_GLEXT_PROTOTYPES
 #define GL_GLEXT_PROTOTYPES // otherwise gl.h and glext.h declare no functions newer than OpenGL 1.1
@@ -30,5 +29,3 @@ static inline bool interop_works(cudaError_t error, const char *file, int line) 
                cudaGetErrorName(error));
     return false;
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Named ranges for a profiler (NVTX): nsys shows them above the copies and kernels that a program issues
 // within them. Without a profiler the calls do nothing. They are nvtxRangePushA(name) and nvtxRangePop().
-#ifndef COMMON_NVTX_H
-#define COMMON_NVTX_H
+#pragma once
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
@@ -13,6 +12,4 @@ static inline int nvtxRangePushA(const char *) {
 static inline int nvtxRangePop(void) {
     return 0;
 }
-#endif
-
 #endif

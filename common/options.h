@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Command line options, which are the same in every program, and quit().
-#ifndef COMMON_OPTIONS_H
-#define COMMON_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -119,5 +118,4 @@ void try_start(const char *name, void (*start)(void));
 
 #ifdef __cplusplus
 }
-#endif
 #endif

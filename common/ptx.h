@@ -5,8 +5,7 @@
 // A relaxed access reads or writes a whole word that other threads access at the same time. It goes to the L2
 // cache, which all multiprocessors share, and not to a register or an L1 cache. It does not order other
 // accesses.
-#ifndef COMMON_PTX_H
-#define COMMON_PTX_H
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -111,5 +110,4 @@ __device__ static inline void let_other_blocks_run(void) {
     __nanosleep(20);
 }
 
-#endif
 #endif

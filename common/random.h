@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Random data: one sequence of numbers, determined by --seed and the same on every machine. Each call
 // continues the sequence. Not thread-safe.
-#ifndef COMMON_RANDOM_H
-#define COMMON_RANDOM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,4 @@ int *big_random_ints(size_t n);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

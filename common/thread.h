@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Host threads, as POSIX threads. An error ends the program. The names are those of the book's archive; its
 // listings show CUTThread, start_thread and end_thread.
-#ifndef COMMON_THREAD_H
-#define COMMON_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -40,5 +39,4 @@ template <class Part> static inline void in_threads(size_t n, Part part) {
     in_threads(
         n, [](size_t begin, size_t end, void *data) { (*(Part *)data)(begin, end); }, &part);
 }
-#endif
 #endif

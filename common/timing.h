@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The time of a kernel alone, after warm-up. Chapter 6 shows the events that it is measured with.
-#ifndef COMMON_TIMING_H
-#define COMMON_TIMING_H
+#pragma once
 
 #include <algorithm>
 #include "book.h"
@@ -42,5 +41,3 @@ template <class Launch, class Reset> float median_ms(Launch launch, Reset reset)
 template <class Launch> float median_ms(Launch launch) {
     return median_ms(launch, [] {});
 }
-
-#endif

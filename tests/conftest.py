@@ -8,7 +8,6 @@ import pickle
 import random
 import shutil
 
-import numpy as np
 import pytest
 
 import helpers
@@ -103,12 +102,6 @@ def rng(request):
 
 
 @pytest.fixture
-def nprng(rng):
-    """The same as a generator of numpy."""
-    return np.random.default_rng(rng.randrange(1 << 63))
-
-
-@pytest.fixture
 def run(tmp_path):
     """run("chapter04/julia_gpu", "--size", 64, status=0, env={…}, timeout=…, limits={…}, cwd=…) -> Result.
 
@@ -168,7 +161,7 @@ def default_run(once):
     def default_run(program):
         result = once(str(program), lambda folder: helpers.execute(program, [], folder))
         assert not helpers.SANITIZER.search(result.err), str(result)
-        assert result.status == {p.name: p.status for p in helpers.programs()}[str(program)], str(result)
+        assert result.status == helpers.program(str(program)).status, str(result)
         return result
 
     return default_run

@@ -29,7 +29,6 @@ import report  # noqa: E402
 import results  # noqa: E402
 
 PYTHON = pathlib.Path(sys.executable)
-RECORDED = "nvidia-h200"
 MEASURED = ["median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_limit", "times_book", "times_library"]
 
 

@@ -2,10 +2,7 @@
 """Chapter 12: linear algebra by cuBLAS, cuSPARSE and cuSOLVER."""
 import re
 
-from helpers import needs
 
-
-@needs("chapter12/cublas_dot")
 def test_the_three_dot_products_are_equal(run, rng):
     for size in 1, 257, rng.randint(1000, 10**6):
         out = run("chapter12/cublas_dot", "--size", size, "--seed", rng.randrange(10**6), status=0).out
@@ -14,7 +11,6 @@ def test_the_three_dot_products_are_equal(run, rng):
         assert len(re.findall(r": +[\d.]+ ms, [\d.]+ GB/s$", out, re.M)) == 5
 
 
-@needs("chapter12/cublas_dot")
 def test_types_of_numbers(run, rng):
     """The program compares the results, which are whole numbers."""
     for kind, size in ("double", 8), ("complex", 8), ("double-complex", 16):
@@ -24,7 +20,6 @@ def test_types_of_numbers(run, rng):
         run("chapter12/cublas_dot", *options, "--inject-error", status=1)
 
 
-@needs("chapter12/cublas_matmul")
 def test_products_of_matrices(run, rng):
     """Not square; and as if cuBLAS read by rows: the call succeeds and the check fails, for square matrices too."""
     m, n, k = (rng.randint(5, 130) for _ in range(3))
@@ -39,7 +34,6 @@ def test_products_of_matrices(run, rng):
         assert ("the result is b a instead of a b.\n" in result.out) == (len(set(sizes)) == 1)
 
 
-@needs("chapter12/conjugate_gradient")
 def test_conjugate_gradients(run, rng):
     some = rng.randint(10, 300), rng.randint(4, 100), ["--recompute", rng.randint(1, 60)]
     for size, grid, more in (1, 1, []), (200, 60, ["--condition", 1]), some:
@@ -53,7 +47,6 @@ def test_conjugate_gradients(run, rng):
         assert more[:1] != ["--condition"] or steps[0] == 1  # the identity
 
 
-@needs("chapter12/conjugate_gradient")
 def test_conjugate_gradients_that_do_not_reach_the_limit(run, rng):
     """A residual that is never computed anew, and too few steps."""
     result = run("chapter12/conjugate_gradient", "--recompute", 0, "--limit", 1e-7, status=1)
@@ -66,7 +59,6 @@ def test_conjugate_gradients_that_do_not_reach_the_limit(run, rng):
     assert result.out.count(f": {steps} steps, ") == 2 and "residual: 1 of 1 differ" in result.err
 
 
-@needs("chapter12/linear_solver")
 def test_solvers(run, rng):
     """Systems of any size, and a singular matrix, which has no solution."""
     tall = rng.randint(2, 60)

@@ -4,10 +4,7 @@ import re
 
 import numpy as np
 
-from helpers import needs
 
-
-@needs("chapter12/fft_2d")
 def test_transforms_of_any_size(run, rng):
     """The program compares bins with their definition in double, an impulse, and the transform back."""
     for nx, ny in (1, 1), (rng.randint(1, 300), rng.randint(1, 300)):
@@ -25,7 +22,6 @@ def test_transforms_of_any_size(run, rng):
 GENERATORS = ["xorwow", "mrg32k3a", "philox"]
 
 
-@needs("chapter12/random_pi")
 def test_errors_of_pi(run, rng):
     """Random numbers: errors within 5 standard errors, which differ with the seed and the generator. Sobol' numbers: at
     most 4/n for the mean height, the same for every seed."""
@@ -48,7 +44,6 @@ def test_errors_of_pi(run, rng):
     assert len(sobol) == 1 and len(seen) == 4
 
 
-@needs("chapter12/random_pi")
 def test_random_numbers_in_the_kernel(run, rng):
     for generator in GENERATORS:
         options = ["--in-kernel", "--size", 20000, "--generator", generator, "--seed", rng.randrange(10**6)]
@@ -63,7 +58,6 @@ def test_random_numbers_in_the_kernel(run, rng):
 # ---- Images
 
 
-@needs("chapter12/npp_blur")
 def test_npp_differs_by_one_grey_at_most(run, rng):
     for size, radius in (1, 0), (7, 20), (rng.randint(2, 500), rng.randint(0, 12)):
         options = ["--size", size, "--radius", radius, "--seed", rng.randrange(10**6)]

@@ -2,8 +2,6 @@
 """Chapter 12: scan, sorting and Thrust."""
 import re
 
-import helpers
-
 
 def test_radix_sort(run, rng):
     """Random ints, which contain INT_MIN and INT_MAX, on the host and on the device"""
@@ -35,7 +33,6 @@ def test_the_printed_test_of_a_bit(run, rng):
 # ---- Thrust
 
 
-@helpers.needs("chapter12/thrust_sort")
 def test_thrust_sort(run, rng):
     """Each sort is compared with std::stable_sort: signed, equal and sorted keys, and few different ones."""
     for kind in "few", "equal", "sorted", "reversed":

@@ -12,21 +12,17 @@ import then  # bench/, which test_bench adds to the path
 
 def smaller(command):
     """Arguments that make the run of a command short."""
-    program = next((p for p in helpers.programs() if str(p) == command.split()[0]), None)
     large = re.search("/(hist|copy|basic|time|port|hash)", command)
     size = "64K" if large else "64" if "matmul" in command else "48"
-    return ["--size", size] if program and "--size" in program.small else []
+    return ["--size", size] if "--size" in helpers.program(command.split()[0]).small else []
 
 
 @pytest.mark.parametrize("command", then.commands())
 def test_the_programs_print_the_figures(command, run):
     """Every line of bench/then.ini is one that its program prints, with numbers."""
     program, *options = command.split()
-    known = [p for p in helpers.programs() if str(p) == program]
-    if not known or not known[0].built:
-        pytest.skip(f"{program} is not built here")
-    if helpers.lacks(known[0]):
-        pytest.skip(helpers.lacks(known[0]))
+    if lacks := helpers.lacks(helpers.program(program)):
+        pytest.skip(lacks)
     out = run(program, *options, *smaller(command), status=0).out
     figures = then.commands()[command]
     for name, numbers in then.read(figures, out).items():

@@ -14,8 +14,6 @@ ENDING = helpers.ending()
 # Vulkan drivers without a GPU, such as Mesa's lavapipe (Debian: mesa-vulkan-drivers)
 SOFTWARE = sorted(pathlib.Path("/usr/share/vulkan/icd.d").glob("lvp_icd*.json"))
 
-here = helpers.needs(PROGRAM)
-
 
 def waived(run, folder, driver, says):
     """With only the driver of Vulkan that this file names"""
@@ -25,7 +23,6 @@ def waived(run, folder, driver, says):
     assert os.listdir(folder) == []
 
 
-@here
 @pytest.mark.backend("cpu")
 @pytest.mark.parametrize("driver", ["/nonexistent", *map(str, SOFTWARE)])
 def test_the_cpu_back_end_does_not_share_memory(run, tmp_path, driver):
@@ -43,7 +40,6 @@ def vulkan():
 
 
 @pytest.mark.backend("gpu")
-@here
 def test_each_frame(run, tmp_path, vulkan):
     for size in 1, 15, 16, 17, 100:
         out = run(PROGRAM, "--size", size, "--frames", 20, "--output", f"{size}-%02d.{ENDING}", status=0).out
@@ -57,7 +53,6 @@ def test_each_frame(run, tmp_path, vulkan):
 
 
 @pytest.mark.backend("gpu")
-@here
 def test_without_a_driver(run, tmp_path, vulkan):
     none = r"needs a driver of Vulkan, found none \(docs/building.md, Containers\)"
     waived(run, tmp_path, "/nonexistent", none)

@@ -6,8 +6,7 @@
 // prog runs each case in a child process and shows the output of those that fail. prog NAME runs this case in
 // its own process, for a debugger. The exit status is 0 or 1. Each expectation that
 // fails prints a line `file:line: text` to stderr.
-#ifndef TESTS_UNIT_H
-#define TESTS_UNIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -113,5 +112,3 @@ int main(int argc, char **argv) {
     printf("%d cases, %d failed\n", cases, failed);
     return failed || !cases ? EXIT_FAILURE : EXIT_SUCCESS;
 }
-
-#endif

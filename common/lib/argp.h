@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What options.c uses of glibc's argp, for a C library without it: musl, and Emscripten's, which is musl too.
 // The messages are glibc's; --help has one line for each option, and --usage is --help.
-#ifndef COMMON_LIB_ARGP_H
-#define COMMON_LIB_ARGP_H
+#pragma once
 
 #include <getopt.h>
 #include <stdio.h>
@@ -79,5 +78,3 @@ static error_t argp_parse(const struct argp *argp, int argc, char **argv, unsign
         argp->parser(ARGP_KEY_ARG, argv[optind], &state);
     return 0;
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // For the part of a program below the "proof" line: arrays that are freed at the end of their scope, and
 // checks of an array against a formula. Only book.h includes this header, after it has defined HANDLE_ERROR.
-#ifndef COMMON_LIB_ARRAYS_H
-#define COMMON_LIB_ARRAYS_H
+#pragma once
 
 // n elements in host memory: not initialized, or a copy of device memory. An array converts to a pointer to
 // its first element.
@@ -20,12 +19,16 @@ template <class T> class HostArray {
     operator T *() const { return data; }
 };
 
-// n elements in memory of the current device: not initialized, or a copy of host memory
+// n elements in memory of the current device: not initialized, with the same value in all bytes, or a copy of
+// host memory
 template <class T> class DeviceArray {
     T *data;
 
   public:
     explicit DeviceArray(size_t n) { HANDLE_ERROR(cudaMalloc(&data, n * sizeof(T))); }
+    DeviceArray(size_t n, unsigned char byte) : DeviceArray(n) {
+        HANDLE_ERROR(cudaMemset(data, byte, n * sizeof(T)));
+    }
     DeviceArray(const T *host, size_t n) : DeviceArray(n) {
         HANDLE_ERROR(cudaMemcpy(data, host, n * sizeof(T), cudaMemcpyHostToDevice));
     }
@@ -73,5 +76,3 @@ static inline bool check_floats(const char *name, const float *got, size_t n, do
         expected[i] = expect(i);
     return check_floats(name, got, expected, n, tol);
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Prints what common/bench.h has measured: the table of a ladder, or its JSON. bench.h includes this,
 // after the declaration of its types.
-#ifndef COMMON_LIB_BENCH_REPORT_H
-#define COMMON_LIB_BENCH_REPORT_H
+#pragma once
 
 // ---- figures ----
 
@@ -197,5 +196,3 @@ static inline void bench_report(const std::vector<BenchRow> &rows, bool in_l2) {
     else
         bench_print_table(rows, in_l2);
 }
-
-#endif

@@ -35,72 +35,87 @@ static bool close_enough(double got, double expected, double tol) {
     return isfinite(expected) && fabs(got - expected) <= tol * fmax(1, fabs(expected));
 }
 
-// Two arrays of n elements.
+// Two arrays of n elements, or of n pixels of 4 bytes.
 typedef struct Arrays {
     const char *name;
     const void *got, *expected;
     size_t n;
     double tol;
-    // Whether element i differs. With `show` it is printed then.
-    bool (*differs)(const struct Arrays *, size_t i, bool show);
-    size_t differ; // elements
+    // Returns 0 if element i is right, 1 if it differs, and 2 if it may not even be one of those that are
+    // allowed to differ. Prints it if that is at least `shown`.
+    int (*differs)(const struct Arrays *, size_t i, int shown);
+    void (*expect)(size_t x, size_t y, const unsigned char *got, unsigned char *expected); // or `expected`
+    size_t width;
+    size_t differ, forbidden; // elements: those that differ, and those of them that may not
 } Arrays;
+
+enum { NONE = 3 }; // for differs(): prints nothing
 
 static void count_differences(size_t begin, size_t end, void *data) {
     Arrays *arrays = data;
-    size_t differ = 0;
-    for (size_t i = begin; i < end; i++)
-        differ += arrays->differs(arrays, i, false);
+    size_t differ = 0, forbidden = 0;
+    for (size_t i = begin; i < end; i++) {
+        int how = arrays->differs(arrays, i, NONE);
+        differ += how > 0;
+        forbidden += how > 1;
+    }
     __atomic_fetch_add(&arrays->differ, differ, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&arrays->forbidden, forbidden, __ATOMIC_RELAXED);
 }
 
-static bool check_arrays(Arrays arrays) {
+static bool check_arrays(Arrays arrays, double fraction_allowed) {
+    double limit = fraction_allowed * (double)arrays.n;
+    size_t allowed = limit >= 1 && fraction_allowed <= 1 ? (size_t)limit : 0;
     announce_error(arrays.n);
     in_threads(arrays.n, count_differences, &arrays);
-    for (size_t i = 0, shown = 0; i < arrays.n && shown < SHOWN && arrays.differ > 0; i++)
-        shown += arrays.differs(&arrays, i, true);
-    return report(arrays.name, arrays.differ, arrays.n, 0);
+    bool few = arrays.differ <= allowed;
+    if (few && arrays.forbidden == 0 && arrays.n > 0)
+        return true;
+    int least = few ? 2 : 1; // only those that may not differ, or all
+    for (size_t i = 0, shown = 0; i < arrays.n && shown < SHOWN; i++)
+        shown += arrays.differs(&arrays, i, least) >= least;
+    return report(arrays.name, arrays.differ, arrays.n, few ? 0 : allowed);
 }
 
-static bool ints_differ(const Arrays *arrays, size_t i, bool show) {
+static int ints_differ(const Arrays *arrays, size_t i, int shown) {
     int got = ((const int *)arrays->got)[i], expected = ((const int *)arrays->expected)[i];
     if (spoiled(i, arrays->n))
         got ^= 0x40000000;
-    if (show && got != expected)
+    if (shown == 1 && got != expected)
         fprintf(stderr, "%s[%zu]: got %d, expected %d\n", arrays->name, i, got, expected);
     return got != expected;
 }
 
 bool check_ints(const char *name, const int *got, const int *expected, size_t n) {
-    return check_arrays((Arrays){name, got, expected, n, 0, ints_differ, 0});
+    return check_arrays((Arrays){name, got, expected, n, .differs = ints_differ}, 0);
 }
 
-static bool counts_differ(const Arrays *arrays, size_t i, bool show) {
+static int counts_differ(const Arrays *arrays, size_t i, int shown) {
     unsigned long long got = ((const unsigned long long *)arrays->got)[i],
                        expected = ((const unsigned long long *)arrays->expected)[i];
     got += spoiled(i, arrays->n);
-    if (show && got != expected)
+    if (shown == 1 && got != expected)
         fprintf(stderr, "%s[%zu]: got %llu, expected %llu\n", arrays->name, i, got, expected);
     return got != expected;
 }
 
 bool check_counts(const char *name, const unsigned long long *got, const unsigned long long *expected,
                   size_t n) {
-    return check_arrays((Arrays){name, got, expected, n, 0, counts_differ, 0});
+    return check_arrays((Arrays){name, got, expected, n, .differs = counts_differ}, 0);
 }
 
-static bool floats_differ(const Arrays *arrays, size_t i, bool show) {
+static int floats_differ(const Arrays *arrays, size_t i, int shown) {
     float got = spoiled(i, arrays->n) ? NAN : ((const float *)arrays->got)[i];
     double expected = ((const double *)arrays->expected)[i];
     bool differs = !close_enough(got, expected, arrays->tol);
-    if (show && differs)
+    if (shown == 1 && differs)
         fprintf(stderr, "%s[%zu]: got %.9g, expected %.9g, difference at most %.2g\n", arrays->name, i, got,
                 expected, arrays->tol * fmax(1, fabs(expected)));
     return differs;
 }
 
 bool check_floats(const char *name, const float *got, const double *expected, size_t n, double tol) {
-    return check_arrays((Arrays){name, got, expected, n, tol, floats_differ, 0});
+    return check_arrays((Arrays){name, got, expected, n, tol, .differs = floats_differ}, 0);
 }
 
 bool check_value(const char *name, double got, double expected, double tol) {
@@ -122,58 +137,31 @@ unsigned char byte_near(double value, double tol, unsigned char got) {
     return got >= floor(value - tol) && got <= floor(value + tol) ? got : (unsigned char)value;
 }
 
-// A picture and what it is compared with: the pixels `expected`, or those that `expect` computes.
-typedef struct {
-    const char *name;
-    size_t width, pixels;
-    const unsigned char *got, *expected;
-    void (*expect)(size_t x, size_t y, const unsigned char *got, unsigned char *expected);
-} Picture;
-
-// Copies pixel i and the expected pixel. Returns whether they differ.
-static bool differs(const Picture *p, size_t i, unsigned char *got, unsigned char *expected) {
-    memcpy(got, &p->got[4 * i], 4);
-    if (spoiled(i, p->pixels))
-        got[3] ^= 0x40; // alpha, because some pixels may differ in colour
-    if (p->expect)
-        p->expect(i % p->width, i / p->width, got, expected);
-    else
-        memcpy(expected, &p->expected[4 * i], 4);
-    return memcmp(got, expected, 4) != 0;
-}
-
-static bool compare(const Picture *p, double fraction_allowed) {
-    double limit = fraction_allowed * (double)p->pixels;
-    size_t allowed = limit >= 1 && fraction_allowed <= 1 ? (size_t)limit : 0;
-    size_t differ = 0, wrong_alpha = 0;
+static int pixels_differ(const Arrays *arrays, size_t i, int shown) {
     unsigned char got[4], expected[4];
-    announce_error(p->pixels);
-    for (size_t i = 0; i < p->pixels; i++)
-        if (differs(p, i, got, expected)) {
-            differ++;
-            wrong_alpha += got[3] != expected[3];
-        }
-    if (differ <= allowed && wrong_alpha == 0 && p->pixels > 0)
-        return true;
-    for (size_t i = 0, shown = 0; i < p->pixels && shown < SHOWN; i++)
-        // When few enough pixels differ, the check failed because of alpha: show only those pixels.
-        if (differs(p, i, got, expected) && (differ > allowed || got[3] != expected[3])) {
-            fprintf(stderr, "%s[%zu]: got (%d %d %d %d), expected (%d %d %d %d)\n", p->name, i, got[0],
-                    got[1], got[2], got[3], expected[0], expected[1], expected[2], expected[3]);
-            shown++;
-        }
-    return report(p->name, differ, p->pixels, differ > allowed ? allowed : 0);
+    memcpy(got, (const unsigned char *)arrays->got + 4 * i, 4);
+    if (spoiled(i, arrays->n))
+        got[3] ^= 0x40; // alpha, because some pixels may differ in colour
+    if (arrays->expect)
+        arrays->expect(i % arrays->width, i / arrays->width, got, expected);
+    else
+        memcpy(expected, (const unsigned char *)arrays->expected + 4 * i, 4);
+    int how = got[3] != expected[3] ? 2 : memcmp(got, expected, 4) != 0;
+    if (how >= shown)
+        fprintf(stderr, "%s[%zu]: got (%d %d %d %d), expected (%d %d %d %d)\n", arrays->name, i, got[0],
+                got[1], got[2], got[3], expected[0], expected[1], expected[2], expected[3]);
+    return how;
 }
 
 bool check_pixels(const char *name, const unsigned char *got, const unsigned char *expected, size_t pixels,
                   double fraction_allowed) {
-    Picture picture = {name, pixels ? pixels : 1, pixels, got, expected, NULL};
-    return compare(&picture, fraction_allowed);
+    return check_arrays((Arrays){name, got, expected, pixels, .differs = pixels_differ}, fraction_allowed);
 }
 
 bool check_picture(const char *name, const unsigned char *got, size_t width, size_t height,
                    void (*expect)(size_t x, size_t y, const unsigned char *got, unsigned char *expected),
                    double fraction_allowed) {
-    Picture picture = {name, width, width * height, got, NULL, expect};
-    return compare(&picture, fraction_allowed);
+    Arrays picture = {name,          got, NULL, width * height, .differs = pixels_differ, .expect = expect,
+                      .width = width};
+    return check_arrays(picture, fraction_allowed);
 }

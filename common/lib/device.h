@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // select_device and require_memory of book.h, and the lines that name the device on which times are measured.
 // Only book.h includes this header, after it has defined HANDLE_ERROR.
-#ifndef COMMON_LIB_DEVICE_H
-#define COMMON_LIB_DEVICE_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,10 +84,10 @@ static inline void select_device(void) {
         print_device(options.device);
 }
 
-// An attribute of the device that the options choose.
-static inline int device_attribute(cudaDeviceAttr which) {
+// An attribute of a device; if none is named, of the one that the options choose.
+static inline int device_attribute(cudaDeviceAttr which, int device = options.device) {
     int value;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&value, which, options.device));
+    HANDLE_ERROR(cudaDeviceGetAttribute(&value, which, device));
     return value;
 }
 
@@ -96,15 +95,12 @@ static inline int device_attribute(cudaDeviceAttr which) {
 static inline void require_memory(size_t host, size_t device) {
     static size_t shared_with_host;
     size_t available = 0, total;
-    int id, integrated = 0;
+    int id;
     if (device > 0) {
         HANDLE_ERROR(cudaMemGetInfo(&available, &total));
         require_free("device", device, available);
         HANDLE_ERROR(cudaGetDevice(&id));
-        HANDLE_ERROR(cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, id));
-        shared_with_host += integrated ? device : 0;
+        shared_with_host += device_attribute(cudaDevAttrIntegrated, id) ? device : 0;
     }
     require_free("host", host + shared_with_host, free_host_memory());
 }
-
-#endif

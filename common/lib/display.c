@@ -18,7 +18,7 @@
 #include "window.h"
 
 #ifdef __wasm__ // no signal ends a program, and its C library has no on_exit()
-#define on_exit(function, unused) (void)function, atexit(image_discard)
+#define on_exit(function, unused) (void)function
 #endif
 
 static volatile sig_atomic_t animating; // while set, a signal ends the animation, not the program
@@ -30,28 +30,25 @@ static bool interrupted(int number) {
         caught = number;
         return true;
     }
-    image_discard();
     return false;
 }
 
 // Runs at exit, where exit() must not be called again.
 static void leave(int status, void *unused) {
     (void)unused;
-    image_discard();
     if (caught && status == EXIT_SUCCESS) {
         fflush(stdout);
         _exit(128 + caught);
     }
 }
 
-// Makes sure that no unfinished file is left when the program ends.
+// A signal ends an animation after a frame, and the exit status then names the signal.
 static void clean_up_at_the_end(void) {
     static bool done;
     if (done)
         return;
     done = true;
     on_exit(leave, NULL);
-    at_quick_exit(image_discard);
     file_catch_signals(interrupted);
 }
 

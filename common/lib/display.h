@@ -2,8 +2,7 @@
 // Shows pictures: in a window where there is a display, otherwise in a file (--output, or a name made
 // from the program's), with a preview on a terminal. Pixels are RGBA, 4 bytes each, the bottom row
 // first, as OpenGL draws them; alpha is not shown.
-#ifndef COMMON_LIB_DISPLAY_H
-#define COMMON_LIB_DISPLAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,4 @@ void display_canvas(const Canvas *canvas);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

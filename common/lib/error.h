@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What HANDLE_ERROR, HANDLE_LAUNCH and HANDLE_NULL of book.h call.
-#ifndef COMMON_LIB_ERROR_H
-#define COMMON_LIB_ERROR_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,5 +47,3 @@ static inline void handle_null(bool missing, const char *call, const char *file,
     if (missing)
         quit_line(EXIT_FAILURE, "%s:%d: %s: out of memory", file, line, call);
 }
-
-#endif

@@ -111,6 +111,7 @@ static const char *create(NewFile *file, const char *path, const char *ending, i
     *fd = -1;
     file->temporary = false;
     file->stream = NULL;
+    file->stop = NULL;
     const char *problem = look_up(path, &status, &exists, &real);
     if (problem)
         return problem;
@@ -204,6 +205,8 @@ const char *file_end(NewFile *file) {
 }
 
 void file_discard(NewFile *file) {
+    if (file->stop)
+        file->stop();
     if (file->temporary)
         unlink(file->name);
     file->temporary = false;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An OpenGL context (compatibility profile, 3.3 or newer): the context of a window, or one without a
 // window, from EGL.
-#ifndef COMMON_LIB_GL_CONTEXT_H
-#define COMMON_LIB_GL_CONTEXT_H
+#pragma once
 
 #include "display.h"
 
@@ -22,5 +21,4 @@ void gl_context_open(Canvas *canvas, int cuda_device);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

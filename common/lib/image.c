@@ -227,6 +227,14 @@ static const char *close_ffmpeg(void) {
     return text;
 }
 
+static void stop_ffmpeg(void) {
+    if (out.ffmpeg > 0) {
+        kill(out.ffmpeg, SIGKILL);
+        waitpid(out.ffmpeg, NULL, 0); // until it has ended it may still create the file
+        out.ffmpeg = 0;
+    }
+}
+
 static bool have_ffmpeg(void) {
     static int works = -1;
     char *arguments[] = {"ffmpeg", "-version", NULL};
@@ -252,6 +260,7 @@ static const char *open_ffmpeg(void) {
     const char *problem = file_begin(&out.place, out.path, out.format->ending);
     if (problem)
         return problem;
+    out.place.stop = stop_ffmpeg;
     sprintf(file, "file:%s", out.place.name);
     int error = run_ffmpeg(arguments);
     if (error) {
@@ -356,18 +365,9 @@ bool image_is_lossy(void) {
     return lossy;
 }
 
-void image_discard(void) {
-    if (out.ffmpeg > 0) {
-        kill(out.ffmpeg, SIGKILL);
-        waitpid(out.ffmpeg, NULL, 0); // until it has ended it may still create the file
-        out.ffmpeg = 0;
-    }
-    file_discard(&out.place);
-}
-
 static void must(const char *path, const char *problem) {
     if (problem) {
-        image_discard();
+        file_discard(&out.place);
         quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
     }
 }

@@ -3,8 +3,7 @@
 // video formats of ffmpeg where that is installed. Pixels are RGBA, 4 bytes each, the bottom row
 // first; alpha is not written. Files are written atomically (file.h). An error ends the program (one
 // line, EXIT_FAILURE), and an existing file stays unchanged.
-#ifndef COMMON_LIB_IMAGE_H
-#define COMMON_LIB_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,11 +34,5 @@ void image_close(void);
 // Whether the last .webp is lossy.
 bool image_is_lossy(void);
 
-// Deletes the unfinished file, if one is open. Safe in a signal handler. No other function here may be
-// called after it.
-void image_discard(void);
-
 // Writes a file with one frame.
 void image_write(const char *path, const unsigned char *pixels, size_t width, size_t height);
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Host memory: how much of it is free, and its allocation.
-#ifndef COMMON_LIB_MEMORY_H
-#define COMMON_LIB_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,4 @@ void *allocate_host(size_t n, size_t size);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

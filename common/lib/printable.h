@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Text from outside, such as file names and arguments, on a terminal.
-#ifndef COMMON_LIB_PRINTABLE_H
-#define COMMON_LIB_PRINTABLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -47,5 +46,3 @@ static inline char *printable(char *text) {
     *to = '\0';
     return text;
 }
-
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A window that shows a picture, made with freeglut.
-#ifndef COMMON_LIB_WINDOW_H
-#define COMMON_LIB_WINDOW_H
+#pragma once
 
 #include <signal.h>
 #include "display.h"
@@ -15,5 +14,3 @@ const char *window_open(const Canvas *canvas);
 // Shows the canvas in its window. Returns when the user has closed it, when *stop is set, or after
 // --frames frames if that option was given. Returns NULL, or the reason of the failure.
 const char *window_show(const Canvas *canvas, const volatile sig_atomic_t *stop);
-
-#endif

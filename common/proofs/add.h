@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Vector addition of chapters 4 and 5: input, output and check of the sums.
-#ifndef COMMON_PROOFS_ADD_H
-#define COMMON_PROOFS_ADD_H
+#pragma once
 
 #include "../book.h"
 
@@ -33,5 +32,3 @@ static inline bool check_sums(const char *name, const int *c, size_t n, int sign
         return k * (k + sign);
     });
 }
-
-#endif

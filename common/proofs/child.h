@@ -2,8 +2,7 @@
 // Runs the rest of the program in a child process with a time limit, for kernels that may hang. Only two
 // programs use it, but the rules for pipes, signals and CUDA contexts are the same in both and easy to get
 // wrong.
-#ifndef COMMON_PROOFS_CHILD_H
-#define COMMON_PROOFS_CHILD_H
+#pragma once
 
 #include <errno.h>
 #include <poll.h>
@@ -48,5 +47,3 @@ static inline void continue_in_child(int seconds) {
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL); // the child ends when the program is killed
 }
-
-#endif

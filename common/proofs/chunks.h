@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The kernel of chapter 10, which works on one chunk after the other: its input, and the check of its result.
-#ifndef COMMON_PROOFS_CHUNKS_H
-#define COMMON_PROOFS_CHUNKS_H
+#pragma once
 
 #include "../book.h"
 
@@ -34,5 +33,3 @@ static inline bool verify(const int *a, const int *b, const int *c) {
         return (mean_of_three(a + at, i - at, first) + mean_of_three(b + at, i - at, first)) / 2;
     });
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Check of the dot product of a[i] = i and b[i] = 2 i, which chapters 5 and 11 and appendix A compute, and
 // the book's way to compute one, for comparisons.
-#ifndef COMMON_PROOFS_DOT_H
-#define COMMON_PROOFS_DOT_H
+#pragma once
 
 #include "../book.h"
 
@@ -51,5 +50,3 @@ static inline bool check_dot(const char *name, float c, size_t n, double additio
 static inline double tree_additions(size_t n, int blocks, int threads) {
     return ceil(n / ((double)blocks * threads)) + log2(threads) + blocks;
 }
-
-#endif

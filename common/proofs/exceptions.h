@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // For programs that call Thrust, which throws exceptions.
-#ifndef COMMON_PROOFS_EXCEPTIONS_H
-#define COMMON_PROOFS_EXCEPTIONS_H
+#pragma once
 
 #include <exception>
 #include "../book.h"
@@ -19,5 +18,3 @@ static inline void handle_exceptions(void) {
         }
     });
 }
-
-#endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Heat simulation of chapters 7, 8 and 11: constants, heaters and initial temperatures; below the line,
 // the checks of the temperatures and of their picture.
-#ifndef COMMON_PROOFS_HEAT_H
-#define COMMON_PROOFS_HEAT_H
+#pragma once
 
 #include "../book.h"
 #include "../thread.h" // in_threads()
@@ -191,5 +190,3 @@ template <class Data> static inline float time_steps(Data *d, void (*step)(Data 
     HANDLE_ERROR(cudaEventElapsedTime(&ms, d->start, d->stop));
     return ms;
 }
-
-#endif

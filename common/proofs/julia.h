@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reference of the Julia set, which chapters 4 and 11 draw.
-#ifndef COMMON_PROOFS_JULIA_H
-#define COMMON_PROOFS_JULIA_H
+#pragma once
 
 #include "../book.h"
 
@@ -43,5 +42,3 @@ template <class View> static double reference_steps(const View &view, bool by_st
     double allowed = 2.0 * disagree + fmax(0.005 * count, fmin(4, count / 4));
     return fmin(allowed / count, 1);
 }
-
-#endif

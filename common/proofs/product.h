@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Input and check of a matrix product c = a * b, of m x k and k x n elements stored by rows, for chapters 5
 // and 12.
-#ifndef COMMON_PROOFS_PRODUCT_H
-#define COMMON_PROOFS_PRODUCT_H
+#pragma once
 
 #include "../book.h"
 
@@ -59,5 +58,3 @@ static inline bool check_product(const float *a, const float *b, const float *c,
         show_row(a, b, c, n, k, row);
     return ok;
 }
-
-#endif

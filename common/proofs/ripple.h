@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Check of the ripple that chapters 5 and 8 draw.
-#ifndef COMMON_PROOFS_RIPPLE_H
-#define COMMON_PROOFS_RIPPLE_H
+#pragma once
 
 #include "../book.h"
 
@@ -41,5 +40,3 @@ static inline bool check_ripple(const unsigned char *pixels, size_t size, float 
         printf("Frame %d is right%s.\n", ticks, addition);
     return ok;
 }
-
-#endif

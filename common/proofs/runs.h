@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The option --cpu: the comparison of the course, five runs with the device beside five runs without it.
-#ifndef COMMON_PROOFS_RUNS_H
-#define COMMON_PROOFS_RUNS_H
+#pragma once
 
 #include <chrono>
 #include "../book.h"
@@ -34,5 +33,3 @@ int compare_runs(const char *how, Device device, Host host, Check check) {
         printf("The results of all %d runs are right.\n", 2 * RUNS);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
-
-#endif

@@ -42,22 +42,3 @@ TEST(colors) {
     HANDLE_ERROR(cudaFree(bytes));
     HANDLE_ERROR(cudaFree(pixels));
 }
-
-TEST(colors_of_rows_with_a_pitch) {
-    enum { WIDTH = 3, HEIGHT = 3, PITCH = 20 };
-    char *values;
-    uchar4 *pixels;
-    HANDLE_ERROR(cudaMallocManaged((void **)&values, PITCH * HEIGHT));
-    HANDLE_ERROR(cudaMallocManaged((void **)&pixels, 4 * (WIDTH * HEIGHT + 1)));
-    memset(pixels, 7, 4 * (WIDTH * HEIGHT + 1));
-    for (int i = 0; i < WIDTH * HEIGHT; i++)
-        ((float *)(values + i / WIDTH * PITCH))[i % WIDTH] = palette[i].value;
-    float_to_color<<<dim3(2, 2), dim3(2, 2)>>>(pixels, (const float *)values, WIDTH, HEIGHT, PITCH);
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaDeviceSynchronize());
-    for (int i = 0; i < WIDTH * HEIGHT; i++)
-        EXPECT(memcmp(&pixels[i], palette[i].color, 4) == 0);
-    EXPECT(pixels[WIDTH * HEIGHT].x == 7); // nothing is written beyond the picture
-    HANDLE_ERROR(cudaFree(values));
-    HANDLE_ERROR(cudaFree(pixels));
-}

@@ -76,29 +76,3 @@ TEST(only_a_correct_table_passes) {
     EXPECT(!passes_with([] { last_pointer() = (Entry *)((char *)there + 1); }));
     EXPECT(!passes_with([] { last_pointer() = (Entry *)8; }));
 }
-
-// All letters of a word but the first are equally likely.
-TEST(keys_are_of_their_kind) {
-    elements = 260000;
-    kind_of_keys = WORDS;
-    unsigned *words = make_keys(), counts[6][64] = {};
-    for (size_t i = 0; i < elements; i++)
-        for (int letter = 0; letter < 6; letter++)
-            counts[letter][words[i] >> 5 * (5 - letter) & 63 & (letter ? 31 : 63)]++;
-    for (int letter = 0; letter < 6; letter++)
-        for (int i = 0; i < 64; i++)
-            EXPECT(i >= 26   ? counts[letter][i] == 0
-                   : letter  ? abs((int)counts[letter][i] - 10000) < 700
-                   : i == 18 ? counts[0][i] > 28000 // S, the most frequent first letter
-                             : counts[0][i] < 27000);
-    free(words);
-
-    kind_of_keys = MULTIPLES;
-    unsigned *multiples = make_keys(), common = ~0u, any = 0;
-    for (size_t i = 0; i < elements; i++) {
-        any |= multiples[i];
-        common &= multiples[i];
-    }
-    EXPECT(any == 0xfffffc00 && common == 0);
-    free(multiples);
-}

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -259,12 +258,6 @@ static void begin_half(void) {
     fputs("half of it", half.stream);
     fflush(half.stream);
 }
-// As lib/display.c does.
-static bool discard_picture(int number) {
-    (void)number;
-    image_discard();
-    return false;
-}
 static void *wait_for_ever(void *unused) {
     for (;;)
         pause();
@@ -289,7 +282,6 @@ TEST(an_unfinished_file_is_deleted) {
     for (int i = 0; i < 3; i++) {
         signal(numbers[i], SIG_DFL); // started by nohup or a shell, the tests ignore some signals
         struct unit_result r = IN_CHILD({
-            file_catch_signals(discard_picture);
             begin_half();
             raise(numbers[i]);
         });

@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The random sequence. Includes the source itself, so that a test can set the state of the generator.
+// The random sequence, whose numbers tests/formulas.py computes anew for the tests of the programs. Includes
+// the source itself, so that a test can set the state of the generator.
 #include <math.h>
 #include "../../common/lib/random.c"
 #include "../unit.h"
-
-// Test vectors that several published implementations of the two generators use.
-TEST(known_answers) {
-    static const uint64_t expected[] = {11520, 0, 1509978240, 1215971899390074240, 1216172134540287360};
-    static const uint64_t state[] = {6457827717110365317u, 3203168211198807973u, 9817491932198370423u,
-                                     4593380528125082431u};
-    seed_random(1234567);
-    EXPECT(memcmp(stream.s, state, sizeof(state)) == 0);
-    for (int i = 0; i < 4; i++)
-        stream.s[i] = (uint64_t)i + 1;
-    for (int i = 0; i < 5; i++)
-        EXPECT(random_bits() == expected[i]);
-}
 
 TEST(seeds) {
     enum { N = 1001 };
@@ -41,22 +29,6 @@ TEST(seeds) {
     }
 }
 
-// Chi squared with 255 degrees of freedom is 255 on average, with a standard deviation of 22.6.
-TEST(bytes_are_even) {
-    enum { N = 10000000 };
-    size_t count[256] = {0};
-    double chi = 0;
-    seed_random(1);
-    unsigned char *data = big_random_block(N);
-    for (size_t i = 0; i < N; i++)
-        count[data[i]]++;
-    for (int i = 0; i < 256; i++)
-        chi += (count[i] - N / 256.0) * (count[i] - N / 256.0) / (N / 256.0);
-    EXPECT(fabs(chi - 255) < 5 * 22.6);
-    free(data);
-}
-
-// tests/formulas.py computes the same numbers anew.
 TEST(floats) {
     float data[100];
     seed_random(7);

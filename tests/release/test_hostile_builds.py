@@ -112,7 +112,6 @@ DOT, OPENCL = "chapter11/dot_mpi", "chapter12/opencl_add"
 NO_SYS = "unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "sh"
 
 
-@helpers.needs(DOT)
 def test_where_mpi_cannot_start(run):
     """Options are read before it; else there is one line and status 2."""
     env = {"OMPI_MCA_pml": "none-such", "MPIR_CVAR_CH4_NETMOD": "none-such"}
@@ -124,11 +123,10 @@ def test_where_mpi_cannot_start(run):
 
 
 @as_root
-@helpers.needs(DOT)
-@helpers.needs(OPENCL)
 def test_without_sys(tmp_path):
     """MPI starts, because it does not ask OpenCL for devices; PoCL aborts there."""
     for program, statuses in (DOT, {0}), (OPENCL, {0, 2}):
+        helpers.build(program)
         for options in ["--size", "100"], ["--help"]:
             command = [*NO_SYS, str(helpers.BIN / program), *options]
             where = {"cwd": tmp_path, "env": helpers.environment()}

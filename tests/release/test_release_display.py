@@ -12,26 +12,11 @@ from formulas import ray, spheres, turned
 from helpers import frames
 from test_chapter08 import RIGHT, debug  # noqa: F401
 from test_common import draw, gradient  # noqa: F401
-from test_display import EXACT, VIDEOS, needs_webp, padded
+from test_display import needs_webp
 from windows import ENDINGS, enlarged, needs_window, screen, window, x_server  # noqa: F401
 
 
 # ---- Animations in files
-
-
-@pytest.mark.parametrize("ending", EXACT + VIDEOS[:1])
-@pytest.mark.parametrize("width, height", [(12, 8), (1, 1), (1, 9), (9, 1)])
-def test_small_animations(draw, tmp_path, ending, width, height):
-    draw("--animate", "--width", width, "--height", height, "--frames", 3, "--output", f"x.{ending}")
-    got = frames(tmp_path / f"x.{ending}")
-    assert len(got) == 3
-    for ticks, frame in enumerate(got):
-        expected = gradient(width, height, ticks)
-        if ending in ("webp", "apng"):
-            assert (frame == expected).all()
-        else:  # one colour sample for 2 x 2 pixels distorts small pictures
-            expected = expected if ending == "gif" else padded(expected)
-            helpers.compare(ending, frame, expected, mean=60, worst=255)
 
 
 @needs_webp

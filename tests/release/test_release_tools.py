@@ -32,7 +32,7 @@ def test_sanitizers_name_the_line(run, instrumented):
 def test_options_with_sanitizers(run, rng, instrumented, monkeypatch):
     monkeypatch.setattr(helpers, "BIN", instrumented)
     run("tests/common/options", status=0, timeout=300)
-    julia = next(program for program in helpers.programs() if program.base == "julia_gpu")
+    julia = helpers.program("chapter04/julia_gpu")
     test_programs.test_bad_arguments(julia, run, rng)
 
 

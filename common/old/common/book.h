@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The book.h that old listings expect: ours, and what has other places or names there. make old searches
 // this folder for headers that do not lie beside the listing.
-#ifndef COMMON_LEGACY_BOOK_H
-#define COMMON_LEGACY_BOOK_H
+#pragma once
 
 #include "../../book.h"
 #include "../../color.h"
@@ -13,5 +12,3 @@ typedef CUTThreadRoutine CUT_THREADROUTINE;
 inline int *big_random_block_int(int count) {
     return big_random_ints((size_t)count);
 }
-
-#endif

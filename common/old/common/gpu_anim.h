@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The gpu_anim.h that old listings expect: ours, also after a header of OpenGL that was included without
 // GL_GLEXT_PROTOTYPES, and with GLUT.
-#ifndef COMMON_LEGACY_GPU_ANIM_H
-#define COMMON_LEGACY_GPU_ANIM_H
+#pragma once
 
 #include "book.h"
 #include "cpu_bitmap.h"
@@ -18,5 +17,3 @@ void glBufferSubData(GLenum target, GLintptr offset, GLsizeiptr size, const void
 }
 
 #include "../../gpu_anim.h"
-
-#endif

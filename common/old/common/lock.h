@@ -2,8 +2,7 @@
 // The Lock that old listings expect: its constructor allocates the mutex, on the current device. A copy,
 // such as the argument of a kernel, does not own it, so its destructor frees nothing. The book's
 // unlock() stores 1 in the mutex, so the next lock() never returns (deadlock); this one stores 0.
-#ifndef COMMON_LEGACY_LOCK_H
-#define COMMON_LEGACY_LOCK_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include "book.h"
@@ -35,5 +34,3 @@ struct Lock {
   private:
     bool owner;
 };
-
-#endif
