@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What programs of 2010 use most of cutil, the helpers that came with NVIDIA's samples then: checks of calls,
 // the choice of a device, and timers.
-#ifndef COMMON_LEGACY_CUTIL_H
-#define COMMON_LEGACY_CUTIL_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,5 +108,3 @@ inline float cutGetAverageTimerValue(unsigned timer) {
     const CutilTimer &t = cutil_timers().at(timer);
     return t.intervals ? (float)(t.total / t.intervals) : 0;
 }
-
-#endif

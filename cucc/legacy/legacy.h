@@ -4,8 +4,7 @@
  * include it before the program; the programs of this project never do. It works with nvcc and on the CPU
  * back end. docs/legacy.md lists what it covers.
  */
-#ifndef COMMON_LEGACY_H
-#define COMMON_LEGACY_H
+#pragma once
 
 // Old programs do not include these headers, because headers of the old toolkit included them.
 #include <assert.h>
@@ -187,4 +186,3 @@ inline cudaError_t cudaGetSymbolAddress(void **address, const char *name) {
 #include "textures.h"
 
 #endif // __CUDACC__
-#endif

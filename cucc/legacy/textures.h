@@ -7,8 +7,7 @@
  * therefore a __constant__ variable; the word `texture` is a macro there. On the CPU back end it is a class,
  * whose handle the runtime keeps for each device as it keeps the values of variables.
  */
-#ifndef COMMON_LEGACY_TEXTURES_H
-#define COMMON_LEGACY_TEXTURES_H
+#pragma once
 
 #ifdef __CU2CPP__
 #define LEGACY_CONSTEXPR
@@ -438,6 +437,4 @@ using legacy_texture = legacy::TextureReference<T, dimensions, mode>;
 #else
 template <class T, int dimensions = cudaTextureType1D, cudaTextureReadMode mode = cudaReadModeElementType>
 using texture = legacy::TextureReference<T, dimensions, mode>;
-#endif
-
 #endif

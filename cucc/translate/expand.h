@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What expand.c and lockstep.c share: a kernel with warp operations that is rewritten. expand.c says how.
-#ifndef EXPAND_H
-#define EXPAND_H
+#pragma once
 
 #include "split.h"
 
@@ -54,5 +53,3 @@ const Shared *find_shared(const Expansion *e, const Token *name);
 void add_shared(Expansion *e, const Token *from, const Token *name, const Token *value);
 unsigned accesses(Expansion *e, Token *i, const Token *last);
 void step(Expansion *e, unsigned next);
-
-#endif

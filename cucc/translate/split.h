@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What split.c, variables.c and regions.c share: a kernel that is to be split at its barriers. split.c says
 // how.
-#ifndef SPLIT_H
-#define SPLIT_H
+#pragma once
 
 #include "translate.h"
 
@@ -83,5 +82,3 @@ void find_uniform(Split *s);
 // regions.c
 void find_regions(Split *s, Node *top);
 void write_split(Split *s, Node *top, Text *start);
-
-#endif

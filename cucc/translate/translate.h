@@ -2,8 +2,7 @@
 // What the files of cu2cpp share. main.c says what is translated to what.
 //
 // Memory is not freed: the process ends when the output is written.
-#ifndef TRANSLATE_H
-#define TRANSLATE_H
+#pragma once
 
 #define _GNU_SOURCE // memrchr(); getopt() accepts options after the input file
 #include <stdbool.h>
@@ -223,5 +222,3 @@ void insert_between(Unit *u, const Token *before, const char *text);
 void delete_tokens(Unit *u, Token *first, const Token *last);
 void read_file(FILE *in, Text *text);
 void write_output(Unit *u, const char *name);
-
-#endif

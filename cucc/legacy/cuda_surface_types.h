@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: MIT
-// A header of the toolkit until CUDA 12. Its content is in cuda_runtime.h now.
-#pragma once
-#include <cuda_runtime.h>
