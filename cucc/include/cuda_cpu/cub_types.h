@@ -38,8 +38,6 @@ struct NullType {
     bool operator!=(const NullType &) const { return false; }
 };
 
-template <int VALUE> struct Int2Type { static constexpr int value = VALUE; };
-
 template <class Key_, class Value_> struct KeyValuePair {
     typedef Key_ Key;
     typedef Value_ Value;
@@ -73,11 +71,6 @@ CUDA_CPU_CUB_OPERATION(Max, CUDA_CPU_CUB_COMMON, a < b ? b : a)
 CUDA_CPU_CUB_OPERATION(Min, CUDA_CPU_CUB_COMMON, b < a ? b : a)
 CUDA_CPU_CUB_OPERATION(Equality, bool, a == b)
 CUDA_CPU_CUB_OPERATION(Inequality, bool, a != b)
-template <class Equal> struct InequalityWrapper {
-    Equal op;
-    explicit InequalityWrapper(Equal e) : op(e) {}
-    template <class T, class U> bool operator()(const T &a, const U &b) const { return !op(a, b); }
-};
 // If values are equal, the smaller key is chosen.
 #define CUDA_CPU_CUB_ARG(Name, chosen, other)                                                                \
     struct Name {                                                                                            \
@@ -87,25 +80,6 @@ template <class Equal> struct InequalityWrapper {
     };
 CUDA_CPU_CUB_ARG(ArgMax, a, b)
 CUDA_CPU_CUB_ARG(ArgMin, b, a)
-template <class B> struct CastOp {
-    template <class A> B operator()(const A &a) const { return (B)a; }
-};
-template <class Op> struct SwizzleScanOp {
-    Op op;
-    explicit SwizzleScanOp(Op o) : op(o) {}
-    template <class T> T operator()(const T &a, const T &b) { return op(b, a); }
-};
-template <class Op = Sum> struct ReduceByKeyOp {
-    Op op;
-    ReduceByKeyOp() = default;
-    explicit ReduceByKeyOp(Op o) : op(o) {}
-    template <class Pair> Pair operator()(const Pair &a, const Pair &b) {
-        Pair both = b;
-        if (a.key == b.key)
-            both.value = op(a.value, b.value);
-        return both;
-    }
-};
 
 // ---- the order of keys by their bits ----
 
@@ -253,16 +227,6 @@ template <CacheLoadModifier HOW, class T, class Offset = std::ptrdiff_t>
 struct CacheModifiedInputIterator : cu_iterator<CacheModifiedInputIterator<HOW, T, Offset>, T, Offset> {
     const T *p;
     CacheModifiedInputIterator(const T *from) : p(from) {}
-    T value(Offset i) const { return p[i]; }
-};
-template <class T, class Offset = std::ptrdiff_t>
-struct TexObjInputIterator : cu_iterator<TexObjInputIterator<T, Offset>, T, Offset> {
-    const T *p = nullptr;
-    template <class U> cudaError_t BindTexture(const U *from, size_t = 0, size_t = 0) {
-        p = from;
-        return cudaSuccess;
-    }
-    cudaError_t UnbindTexture() { return cudaSuccess; }
     T value(Offset i) const { return p[i]; }
 };
 template <class Offset = std::ptrdiff_t> struct DiscardOutputIterator {
