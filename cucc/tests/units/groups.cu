@@ -53,7 +53,6 @@ template <int SIZE> __global__ void block_tiles(int *good, bool diverge) {
     __shared__ int cells[192];
     const cg::thread_block block = cg::this_thread_block(memory);
     const auto tile = cg::tiled_partition<SIZE>(block);
-    const cg::thread_group group = tile;
     const int t = (int)threadIdx.x, first = t / SIZE * SIZE, end = min(first + SIZE, 192), n = end - first;
     if (diverge && tile.meta_group_rank() == 1) { // the other tiles have nothing to wait for
         good[t] = 1;
@@ -65,11 +64,11 @@ template <int SIZE> __global__ void block_tiles(int *good, bool diverge) {
                  cg::inclusive_scan(tile, t) == before + t &&
                  cg::exclusive_scan(tile, t, cg::plus<int>()) == before && tile.shfl(t, 3) == first + 3 &&
                  tile.any(t == 70) == (first <= 70 && 70 < end) && tile.all(t < 64) == (end <= 64) &&
-                 (int)group.thread_rank() == t - first && (int)tile.meta_group_rank() == t / SIZE &&
-                 (int)group.size() == SIZE;
+                 (int)tile.thread_rank() == t - first && (int)tile.meta_group_rank() == t / SIZE &&
+                 (int)tile.size() == SIZE;
     for (int round = 0; round < 3; ++round) { // each thread writes what its neighbour reads
         cells[t] = t + round;
-        group.sync();
+        tile.sync();
         right &= t + 1 == end || cells[t + 1] == t + 1 + round;
         tile.sync();
     }
