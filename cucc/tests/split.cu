@@ -548,6 +548,23 @@ __global__ void counts_down(int *x) { // a thread whose loop has ended does not 
     x[threadIdx.x] = sum + left;
 }
 
+struct Exchange {
+    __device__ void operator()(int &a, int &b) const {
+        const int c = a;
+        a = b;
+        b = c;
+    }
+};
+
+// split
+__global__ void called_object(int *x) {
+    int a = x[threadIdx.x], b = 5;
+    __syncthreads();
+    Exchange()(a, b);
+    __syncthreads();
+    x[threadIdx.x] = a + 3 * b;
+}
+
 struct Seven {
     int value = 7;
 };
@@ -665,6 +682,7 @@ int main() {
     calls_below<<<1, 64>>>(data), show("calls_below");
     decayed<<<1, 64>>>(data), show("decayed");
     counts_down<<<1, 64>>>(data), show("counts_down");
+    called_object<<<1, 64>>>(data), show("called_object");
     constructed<Seven><<<1, 64>>>(data), show("constructed");
     attribute<<<1, 64>>>(data, 1), show("attribute");
     returned_warp<<<1, 64>>>(data), show("returned_warp");

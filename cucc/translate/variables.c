@@ -373,6 +373,10 @@ char use_of(Split *s, const Variable *v, Token *i) {
         while (kind(open) != '(' && kind(open) != '{' && kind(open) != ';' && kind(open) != END &&
                kind(open) != '[')
             open = closes(open) ? open->match - 1 : open - 1;
+        const Token *object = open - 1; // Swap()(x, y), Swap{}(x, y)
+        if (kind(open) == '(' && (kind(object) == ')' || kind(object) == '}' || kind(object) == ']') &&
+            !may_be_cast(object) && ends_expression(object->match - 1))
+            return '&';
         if (kind(open) == '(' && (kind(open - 1) == IDENT || kind(open - 1) == '>') &&
             may_take_reference(s->u, open - 1))
             return '&';
