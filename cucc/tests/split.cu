@@ -512,6 +512,128 @@ __device__ int defined_below(int x) {
     return x + __shfl_xor_sync(~0u, x, lanes);
 }
 
+struct Parts {
+    int of[2][3], *all;
+};
+typedef int Three[3];
+__device__ void triple(int *x) {
+    x[0] *= 3;
+}
+
+// split
+__global__ void decayed(int *x) { // arrays that become pointers, and are seen by later regions through these
+    int rows[2][3], *now = rows[0], *next = rows[1], other[2] = {5, 6};
+    Parts parts = {{{7, 8, 9}, {}}, other};
+    const Three weights = {1, 2, (int)threadIdx.x};
+    for (int i = 0; i < 3; i++)
+        now[i] = x[threadIdx.x] + i;
+    __syncthreads();
+    triple(parts.of[0]);
+    parts.all[1] += now[1];
+    for (int i = 0; i < 3; i++)
+        next[i] = now[2 - i] + i;
+    __syncthreads();
+    x[threadIdx.x] = next[0] + 5 * next[2] + parts.of[0][0] + parts.all[1] + weights[threadIdx.x % 3];
+}
+
+// split
+__global__ void counts_down(int *x) { // a thread whose loop has ended does not evaluate its condition again
+    int sum = 0, i = threadIdx.x, left = threadIdx.x % 3;
+    __syncthreads();
+    while (left--) {
+        sum += x[i];
+        i += blockDim.x;
+    }
+    __syncthreads();
+    x[threadIdx.x] = sum + left;
+}
+
+struct Exchange {
+    __device__ void operator()(int &a, int &b) const {
+        const int c = a;
+        a = b;
+        b = c;
+    }
+};
+
+// split
+__global__ void called_object(int *x) {
+    int a = x[threadIdx.x], b = 5;
+    __syncthreads();
+    Exchange()(a, b);
+    __syncthreads();
+    x[threadIdx.x] = a + 3 * b;
+}
+
+struct Seven {
+    int value = 7;
+};
+template <int N> struct Numbers { int first[N]; };
+
+// split
+template <class T> __global__ void constructed(int *x) { // without an initial value; with a size
+    const int count = 2;
+    T seven;
+    Numbers<count> numbers;
+    numbers.first[1] = x[threadIdx.x];
+    __syncthreads();
+    seven.value += numbers.first[1];
+    __syncthreads();
+    x[threadIdx.x ^ 1] = seven.value;
+}
+
+// fibers: it has a statement of an unknown form
+__global__ void attribute(int *x, int n) {
+    if (n > 0) [[likely]] {
+        x[threadIdx.x]++;
+    }
+    int mine = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x ^ 1] += mine;
+}
+
+// split
+__global__ void returned_warp(int *x) {
+    if (threadIdx.x >= 32)
+        return;
+    int v = x[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x < 64) {
+        const int factor = 2 * gridDim.x;
+        for (int k = 1; k < 32; k *= factor)
+            v += __shfl_xor_sync(~0u, v, k);
+    }
+    __syncthreads();
+    x[threadIdx.x] = v;
+}
+
+template <class T> __device__ T halves(T x) {
+    for (int lanes = 1; lanes < 3; lanes++)
+        x += __shfl_xor_sync(~0u, x, lanes) / 2;
+    return x;
+}
+
+// split
+__global__ void other_scope(int *x) { // the argument is a float
+    float s = x[threadIdx.x] * 0.3f;
+    for (int s = 0; s < 2; s++)
+        x[threadIdx.x] += s;
+    x[threadIdx.x] += (int)(10 * halves(s));
+}
+
+__device__ void added(int &x, int y) {
+    for (int x = 0; x < 3; x++)
+        y += x;
+    x += __shfl_xor_sync(~0u, y, 1);
+}
+
+// fibers: the function 'added', which has barriers, has an unknown form
+__global__ void hidden_parameter(int *x) {
+    int mine = x[threadIdx.x];
+    added(mine, mine);
+    x[threadIdx.x] = mine;
+}
+
 static int *data;
 
 static void show(const char *name) {
@@ -558,5 +680,13 @@ int main() {
     converted<<<1, 64>>>(data), show("converted");
     called_twice<<<1, 64>>>(data), show("called_twice");
     calls_below<<<1, 64>>>(data), show("calls_below");
+    decayed<<<1, 64>>>(data), show("decayed");
+    counts_down<<<1, 64>>>(data), show("counts_down");
+    called_object<<<1, 64>>>(data), show("called_object");
+    constructed<Seven><<<1, 64>>>(data), show("constructed");
+    attribute<<<1, 64>>>(data, 1), show("attribute");
+    returned_warp<<<1, 64>>>(data), show("returned_warp");
+    other_scope<<<1, 64>>>(data), show("other_scope");
+    hidden_parameter<<<1, 64>>>(data), show("hidden_parameter");
     return 0;
 }

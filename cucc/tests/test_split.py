@@ -33,7 +33,7 @@ def test_loops_and_fibers_agree(tmp_path):
     compiled = tools.cucc("-O1", "-Wall", "-Wextra", SOURCE, "-o", built)
     assert (compiled.status, compiled.err) == (0, "")
     loops = tools.execute(built)
-    assert loops.status == 0 and loops.err == "" and loops.out.count("no error") == 34, str(loops)
+    assert loops.status == 0 and loops.err == "" and loops.out.count("no error") == 42, str(loops)
     for way in WAYS:
         other = tools.execute(built, env=way)
         assert (other.status, other.out, other.err) == (0, loops.out, ""), way

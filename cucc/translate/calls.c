@@ -306,6 +306,12 @@ bool is_quiet(const Token *i, const Token *last, bool *vector) {
 bool is_strided(Token *i, Token *last, bool atomics) {
     Token *header = i + 1, *body = kind(header) == '(' ? header->match + 1 : last;
     bool known = false, stride = false;
+    Token *test = is(i, "for") ? statement_end(header + 1) + 1 : header + 1;
+    for (Token *t = test; t < body - 1 && kind(t) != ';'; t++) // a thread that has ended evaluates it again
+        if (assigns(t) ||
+            (kind(t) == '&' && run(t, 1) == 1 && !ends_expression(t - 1) && kind(t - 1) != '&') ||
+            (kind(t) == '(' && kind(t - 1) == IDENT && !is_one_of(t - 1, " min max ")))
+            return false;
     for (const Token *t = is(i, "for") ? statement_end(header + 1) : body; t < last; t++) {
         const bool step =
             kind(t) == '+' && kind(t + 1) == '=' && kind(t - 1) == IDENT && (t < body || is(i, "while"));

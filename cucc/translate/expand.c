@@ -49,6 +49,9 @@ void leave_kernel(const Token *name, const Token *where, const char *why) {
 }
 
 static void change(Place *p, Change c) {
+    for (size_t n = 0; n < p->count && !c.end; n++)
+        if (!p->changes[n].end && same_word(p->changes[n].name, c.name))
+            c.type = NULL; // two variables of this name, perhaps of different types
     if ((p->count & (p->count - 1)) == 0)
         p->changes = grow(p->changes, p->count ? 2 * p->count : 1, sizeof *p->changes);
     p->changes[p->count++] = c;
@@ -235,6 +238,10 @@ static const char *type_of(const Place *p, Token *i, const Token *end) {
     for (Token *t = i - 1; t > p->parameters; t--) {
         t = kind(t) == '}' && t->match ? t->match : t; // of another scope
         Token *from = t;
+        if (kind(t) == ')' && is(t->match - 1, "for") && last_of(t->match - 1) < i)
+            t = t->match; // of another scope too
+        if (same_word(t, i) && kind(t - 1) == IDENT && !is_one_of(t - 1, statement_words) && opens(t + 1))
+            return NULL; // int x{3};
         if (!same_word(t, i) || is_member(t) || !strchr("=;,)", kind(t + 1)))
             continue;
         if (kind(t - 1) == ',' && kind(enclosing(t)) != '(')
@@ -407,7 +414,12 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
         t = next;
         argument = stop + 1;
     }
+    const size_t names = f.count;
     find_variables(e, &f, body);
+    for (size_t n = 0; n < f.count; n++)
+        for (size_t m = names; m < f.count && n < names; m++)
+            if (same_word(f.changes[n].name, f.changes[m].name))
+                return false; // a variable has the name of a parameter
     for (Token *t = body + 1; t < body->match; t++)
         if (kind(t) == IDENT && !is_member(t) && kind(t - 1) != SCOPE && !find_change(&f, t) && is_own(e, t))
             return false;

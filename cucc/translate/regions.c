@@ -35,7 +35,7 @@ static bool use_again(Split *s) {
     for (int n = 0; n < s->count; n++) {
         const Variable *v = &s->variables[n];
         const Token *sizes = v->init ? v->init : v->after;
-        for (const Token *i = v->specifiers; i && v->crosses && v->is_array && i < sizes; i++) {
+        for (const Token *i = v->specifiers; i && v->crosses && i < sizes; i++) { // in T<w> v[w]
             Variable *w = kind(i) == IDENT && !is_member(i) ? find_variable(s, i) : NULL;
             if (w && w != v && !w->crosses && w->region >= 0)
                 w->crosses = changed = true;
@@ -250,11 +250,15 @@ static void rewrite_declaration(Split *s, Node *node) {
         Token *end = v->init ? v->init : v->after;
         delete_tokens(s->u, v->from, end - 1);
         const char *x = word_of(v->name);
-        insert_before(s->u, end,
-                      outside      ? ""
-                      : !reference ? fill("[[maybe_unused]] $x", "x", declarator(v, ""))
-                      : v->init    ? fill("cu_t_$x cu_i_$x ", "x", x)
-                                   : fill("[[maybe_unused]] cu_t_$x &$x = cu_k_$x(cu_r, cu_x)", "x", x));
+        insert_before(
+            s->u, end,
+            outside      ? ""
+            : !reference ? fill("[[maybe_unused]] $x", "x", declarator(v, ""))
+            : v->init    ? fill("cu_t_$x cu_i_$x ", "x", x)
+            : v->is_plain || v->is_pointer
+                ? fill("[[maybe_unused]] cu_t_$x &$x = cu_k_$x(cu_r, cu_x)", "x", x)
+                : fill("[[maybe_unused]] cu_t_$x &$x = cu_k_$x(cu_r, cu_x); ::new ((void *)&$x) cu_t_$x", "x",
+                       x));
         if (reference && v->init)
             insert_before(
                 s->u, v->after,
@@ -349,13 +353,19 @@ static void declare_for_warp(Split *s, Token *last, int region) {
     insert_after(s->u, last, text.data);
 }
 
-static void open_warps(Split *s, const Node *node, Token *before) {
+static void open_warps(Writer *w, const Node *node, Token *before) {
+    Split *s = w->s;
     Text text = empty_text();
     append_filled(
         &text,
         " for (unsigned cu_n = 0; cu_n < cu_w.warps(); ++cu_n) { const auto cu_b = cu_w.warp(cu_n); {"
         " const auto &cu_w = cu_b;$first",
         "first", first_lane);
+    if (w->live) // loops of a warp whose threads have all returned would have unknown values
+        append_text(
+            &text, " bool cu_here = false;"
+                   " for (unsigned cu_i = cu_w.x; cu_i < cu_w.end_x; ++cu_i) cu_here |= !cu_gone(cu_r, cu_i);"
+                   " if (!cu_here) continue;");
     for (int n = 0; n < s->count; n++) {
         const Variable *v = &s->variables[n];
         if (v->keeping == AGAIN && v->name < node->first && node->last < v->end)
@@ -389,7 +399,7 @@ static void write_sequence(Writer *w, Node *node, Token *before) {
             write_strided(w, node);
         } else if (node->kind == 'c') {
             if (node->by_warps)
-                open_warps(w->s, node, before);
+                open_warps(w, node, before);
             w->in_warp |= node->by_warps;
             write_inside(w, node->inside, node->block,
                          kind(node->first) == '{' || is(node->first, "do") ? node->first

@@ -21,6 +21,10 @@
 
 // ---- statements ----
 
+static Token *last_of_inside(Token *i) { // if (x) [[likely]] …
+    return kind(i) == '[' ? NULL : last_of(i);
+}
+
 // The last token of the statement; null if it has an unknown form
 Token *last_of(Token *i) {
     Token *last;
@@ -28,14 +32,14 @@ Token *last_of(Token *i) {
         return i->match;
     if (is(i, "if")) {
         i += is(i + 1, "constexpr") ? 2 : 1;
-        if (kind(i) != '(' || !(last = last_of(i->match + 1)))
+        if (kind(i) != '(' || !(last = last_of_inside(i->match + 1)))
             return NULL;
-        return is(last + 1, "else") ? last_of(last + 2) : last;
+        return is(last + 1, "else") ? last_of_inside(last + 2) : last;
     }
     if (is_one_of(i, " for while switch "))
-        return kind(i + 1) == '(' ? last_of(i[1].match + 1) : NULL;
+        return kind(i + 1) == '(' ? last_of_inside(i[1].match + 1) : NULL;
     if (is(i, "do")) {
-        last = last_of(i + 1);
+        last = last_of_inside(i + 1);
         return last && is(last + 1, "while") && kind(last + 2) == '(' && kind(last[2].match + 1) == ';'
                    ? last[2].match + 1
                    : NULL;
@@ -226,12 +230,12 @@ static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
     return first;
 }
 
-// True if a pointer or reference may lead from one region to a variable of another.
+// True if a pointer or reference may lead from one region to a variable of another. A structure may have one.
 static bool points_across(const Split *s) {
     bool found = false;
     for (int n = 0; n < s->count; n++) {
         const Variable *v = &s->variables[n];
-        found |= v->crosses && !v->parameter && (v->is_pointer || v->is_reference || v->is_auto);
+        found |= v->crosses && !v->parameter && (v->is_pointer || v->is_reference || !v->is_plain);
     }
     return found;
 }
@@ -254,7 +258,7 @@ static void choose_keeping(Split *s) {
             refuse(s, v->name, "a barrier is in a loop whose variable differs between threads");
         else if (outside && v->parameter && v->modified && !v->uniform && !v->is_memory)
             v->keeping = COPY;
-        else if (!outside && pointed && v->shared_out && !v->crosses)
+        else if (!outside && pointed && v->shared_out && !v->crosses && !v->is_reference)
             v->keeping = REFERENCE; // so that it outlives the region
         else if (outside || !v->crosses)
             v->keeping = STAYS;

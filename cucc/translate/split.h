@@ -25,7 +25,9 @@ typedef struct {
     Token *after;                        // the , or ; after the declarator
     bool parameter, in_header, constant; // in_header: of a loop; constant: stands outside of regions as it is
     bool is_const, is_array, is_pointer, is_reference, is_auto, is_integer;
+    bool is_plain;   // a number, or several: float4
     bool is_class;   // of the program, with more than members
+    int dimensions;  // of an array
     bool is_memory;  // __shared__, or a parameter that is a reference: nothing is known about its value
     bool uniform;    // all threads have the same value when they are at the same place
     bool modified;   // after its declaration
@@ -68,11 +70,11 @@ typedef struct {
 
 Token *last_of(Token *i);
 bool refuse(Split *s, const Token *where, const char *why);
+Token *enclosing(Token *i); // in expand.c
 
 // variables.c
 void add_parameters(Split *s, Token *open);
 bool add_variables(Split *s, Node *node, Token *last, const Token *end, bool in_header);
-bool assigns(const Token *i);
 char use_of(Split *s, const Variable *v, Token *i);
 Variable *find_variable(Split *s, const Token *name);
 bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const Token **culprit);

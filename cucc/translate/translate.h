@@ -200,6 +200,7 @@ bool is_lanes(const Token *i);
 bool may_take_reference(Unit *u, const Token *name);
 bool functions_know_thread(const Unit *u);
 bool is_ours(const Token *i); // in a header of cucc
+bool assigns(const Token *i); // in variables.c
 bool is_quiet(const Token *i, const Token *last, bool *vector);
 bool is_strided(Token *i, Token *last, bool atomics);
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start);

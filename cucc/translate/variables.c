@@ -114,7 +114,7 @@ bool add_variables(Split *s, Node *node, Token *last, const Token *end, bool in_
         if (kind(v.name) != IDENT || is_one_of(v.name, statement_words) || !strchr("=;,[({", kind(i)) ||
             kind(i) == END || (kind(from) == '(' && !more))
             return more ? refuse(s, i, "it has a declaration of an unknown form") : false;
-        for (; kind(i) == '['; i = i->match + 1) {
+        for (; kind(i) == '['; i = i->match + 1, v.dimensions++) {
             v.is_array = true;
             if (i + 1 == i->match && !v.is_memory)
                 return refuse(s, i, "it has an array without a size");
@@ -168,6 +168,51 @@ static void add_class(const Token *name) {
     classes[class_count++] = name;
 }
 
+typedef struct {
+    const Token *name; // of a type that is an array, or of a member that is one
+    int dimensions;
+} Array;
+static Array *arrays;
+static size_t array_count;
+
+// The number of dimensions of the arrays of this name; 0 if it is not that of a type or member that is an
+// array
+static int dimensions_of(const Token *name) {
+    int most = 0;
+    for (size_t n = 0; n < array_count; n++)
+        if (same_word(arrays[n].name, name) && arrays[n].dimensions > most)
+            most = arrays[n].dimensions;
+    return most;
+}
+
+static void add_array(const Token *name, const Token *bracket, int dimensions) {
+    for (; kind(bracket) == '['; bracket = bracket->match + 1)
+        dimensions++;
+    arrays = grow(arrays, array_count + 1, sizeof *arrays);
+    arrays[array_count++] = (Array){name, dimensions};
+}
+
+// typedef float T[4]; using T = float[4]; struct S { float x[4]; T y; };
+static void find_array(Token *t) {
+    const Token *open = enclosing(t - 1), *start = t;
+    bool in_class = false;
+    for (const Token *i = open - 1; kind(open) == '{' && kind(i) != END && !strchr(";{}", kind(i)); i--)
+        in_class |= is_one_of(i, " struct class union ");
+    while (kind(start - 1) != END && !strchr(";{}", kind(start - 1)))
+        start--;
+    if (is(t - 1, "using") && kind(t + 1) == '=') {
+        const Token *end = statement_end(t), *bracket = t;
+        while (bracket < end && kind(bracket) != '[')
+            bracket++;
+        if (bracket < end)
+            add_array(t, bracket, 0);
+    } else if (kind(t + 1) == '[' && !is_member(t) && (in_class || is(start, "typedef"))) {
+        add_array(t, t + 1, 0);
+    } else if (in_class && kind(t + 1) == IDENT && dimensions_of(t)) {
+        add_array(t + 1, t + 2, dimensions_of(t));
+    }
+}
+
 // Finds the classes of the program with functions, initial values, references or bases, the types on whose
 // left side an operator changes an object, and other names of all these. Their constructors may ask for the
 // thread, and what looks like a read may change the object.
@@ -177,6 +222,8 @@ static void find_classes(Unit *u) {
         if (kind(t) != IDENT || t->system || is_ours(t))
             continue;
         Token *i = t + 1, *end = statement_end(t);
+        if (!is(t, "operator") && (kind(i) == '[' || is(t - 1, "using") || dimensions_of(t)))
+            find_array(t);
         if (is(t, "operator")) { // operator<<(Stream &s, …)
             while (kind(i) != END && kind(i) != '(')
                 i++;
@@ -216,6 +263,16 @@ static bool is_class(const Variable *v) {
         name -= depth == 0;
     }
     return has_functions(name);
+}
+
+// True for float, float4, uint32_t
+static bool is_plain(const Token *type) {
+    static const char vectors[] =
+        " char uchar short ushort int uint long ulong longlong ulonglong float double ";
+    const Token number = {.kind = IDENT, .text = type->text, .length = type->length - 1};
+    const char last = end_of(type)[-1];
+    return is_one_of(type, number_words) || is_one_of(type, integer_words) || is(type, "const") ||
+           (last >= '1' && last <= '4' && is_one_of(&number, vectors));
 }
 
 // ---- what happens to a variable ----
@@ -274,9 +331,11 @@ static bool may_be_bound(Split *s, const Token *i) {
 char use_of(Split *s, const Variable *v, Token *i) {
     const Token *before = i - 1;
     Token *after = i + 1;
+    int dimensions = v->dimensions; // more than 0: an array, which becomes a pointer
     while (kind(after) == '.' || kind(after) == '[' || kind(after) == ARROW) {
         if ((kind(after) != '.' && v->is_pointer && !v->is_array) || kind(after) == ARROW)
             return 'r'; // what it points to
+        dimensions = kind(after) == '[' ? dimensions - 1 : dimensions_of(after + 1);
         after = kind(after) == '.' ? after + 2 : after->match + 1;
         const Token *call = kind(after) == '<' ? skip_angles(after, NULL) : after;
         if (call && kind(call) == '(')
@@ -296,6 +355,8 @@ char use_of(Split *s, const Variable *v, Token *i) {
         return 'w';
     if (kind(before) == '&' && run(before, -1) == 1 && is_prefix(before))
         return '&';
+    if (dimensions > 0)
+        return '&';
     if (kind(before) == '=' && (kind(before - 1) == ']' || kind(before - 2) == '&')) // T &r = x;
         return kind(before - 1) == ']' && !is_one_of(before[-1].match - 1, " auto ") &&
                        kind(before[-1].match - 1) != '&'
@@ -307,17 +368,20 @@ char use_of(Split *s, const Variable *v, Token *i) {
         return '&';
     if (may_be_bound(s, i))
         return '&';
-    const bool array = v->is_array && after == i + 1; // an array as a whole becomes a pointer
     if ((kind(before) == '(' || kind(before) == ',') && (kind(after) == ')' || kind(after) == ',')) {
         const Token *open = before;
         while (kind(open) != '(' && kind(open) != '{' && kind(open) != ';' && kind(open) != END &&
                kind(open) != '[')
             open = closes(open) ? open->match - 1 : open - 1;
+        const Token *object = open - 1; // Swap()(x, y), Swap{}(x, y)
+        if (kind(open) == '(' && (kind(object) == ')' || kind(object) == '}' || kind(object) == ']') &&
+            !may_be_cast(object) && ends_expression(object->match - 1))
+            return '&';
         if (kind(open) == '(' && (kind(open - 1) == IDENT || kind(open - 1) == '>') &&
             may_take_reference(s->u, open - 1))
             return '&';
     }
-    return array ? '&' : 'r';
+    return 'r';
 }
 
 // ---- constants ----
@@ -541,6 +605,11 @@ void find_uniform(Split *s) {
     for (int n = 0; n < s->count; n++) {
         Variable *v = &s->variables[n];
         v->is_class = is_class(v);
+        v->is_plain = !v->parameter && is_plain(v->specifiers_end - 1);
+        if (!v->parameter && !v->is_pointer && !v->is_reference && dimensions_of(v->specifiers_end - 1)) {
+            v->is_array = true; // the name of an array type
+            v->dimensions += dimensions_of(v->specifiers_end - 1);
+        }
         for (Token *i = v->parameter ? s->body : v->after; i < v->end; i++)
             if (same_word(i, v->name) && !is_member(i) && find_variable(s, i) == v) {
                 const char use = use_of(s, v, i);
