@@ -70,7 +70,6 @@ typedef struct {
 
 Token *last_of(Token *i);
 bool refuse(Split *s, const Token *where, const char *why);
-Token *enclosing(Token *i); // in expand.c
 
 // variables.c
 void add_parameters(Split *s, Token *open);

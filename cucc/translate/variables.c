@@ -192,38 +192,15 @@ static void add_array(const Token *name, const Token *bracket, int dimensions) {
     arrays[array_count++] = (Array){name, dimensions};
 }
 
-// typedef float T[4]; using T = float[4]; struct S { float x[4]; T y; };
-static void find_array(Token *t) {
-    const Token *open = enclosing(t - 1), *start = t;
-    bool in_class = false;
-    for (const Token *i = open - 1; kind(open) == '{' && kind(i) != END && !strchr(";{}", kind(i)); i--)
-        in_class |= is_one_of(i, " struct class union ");
-    while (kind(start - 1) != END && !strchr(";{}", kind(start - 1)))
-        start--;
-    if (is(t - 1, "using") && kind(t + 1) == '=') {
-        const Token *end = statement_end(t), *bracket = t;
-        while (bracket < end && kind(bracket) != '[')
-            bracket++;
-        if (bracket < end)
-            add_array(t, bracket, 0);
-    } else if (kind(t + 1) == '[' && !is_member(t) && (in_class || is(start, "typedef"))) {
-        add_array(t, t + 1, 0);
-    } else if (in_class && kind(t + 1) == IDENT && dimensions_of(t)) {
-        add_array(t + 1, t + 2, dimensions_of(t));
-    }
-}
-
 // Finds the classes of the program with functions, initial values, references or bases, the types on whose
-// left side an operator changes an object, and other names of all these. Their constructors may ask for the
-// thread, and what looks like a read may change the object.
+// left side an operator changes an object, and other names of all these: their constructors may ask for the
+// thread, and what looks like a read may change the object. Also finds types and members that are arrays.
 static void find_classes(Unit *u) {
     static bool done;
     for (Token *t = done ? u->end : u->begin; t < u->end; t++) {
         if (kind(t) != IDENT || t->system || is_ours(t))
             continue;
-        Token *i = t + 1, *end = statement_end(t);
-        if (!is(t, "operator") && (kind(i) == '[' || is(t - 1, "using") || dimensions_of(t)))
-            find_array(t);
+        Token *i = t + 1;
         if (is(t, "operator")) { // operator<<(Stream &s, …)
             while (kind(i) != END && kind(i) != '(')
                 i++;
@@ -236,18 +213,24 @@ static void find_classes(Unit *u) {
             bool found = false;
             for (; kind(i) != '{' && kind(i) != ';' && kind(i) != END && kind(i) != '('; i++)
                 found |= kind(i) == ':' && kind(i - 1) == IDENT;
-            for (const Token *m = i; kind(i) == '{' && m < i->match; m++)
+            for (const Token *m = i; kind(i) == '{' && m < i->match; m++) {
                 found |= kind(m) == '(' || kind(m) == '=' || kind(m) == '&';
+                if (kind(m) == IDENT && !is_member(m) && kind(m + 1) == '[') // float x[4];
+                    add_array(m, m + 1, 0);
+                else if (kind(m) == IDENT && kind(m + 1) == IDENT && dimensions_of(m)) // T x;
+                    add_array(m + 1, m + 2, dimensions_of(m));
+            }
             if (found && kind(i) == '{')
                 add_class(kind(name) == IDENT ? name : i->match + 1);
-        } else if (is(t, "using") && kind(t + 2) == '=') { // using A = B;
-            for (i = t + 3; i < end; i++)
-                if (kind(i) == IDENT && has_functions(i))
-                    add_class(t + 1);
-        } else if (is(t, "typedef") && end > t) {
-            for (; i < end - 1; i = kind(i) == '{' ? i->match + 1 : i + 1)
-                if (kind(i) == IDENT && has_functions(i))
-                    add_class(end - 1);
+        } else if (is(t, "typedef") || (is(t, "using") && kind(t + 2) == '=')) { // typedef A B; using B = A;
+            const Token *end = statement_end(t), *name = is(t, "using") ? t + 1 : NULL;
+            for (i += name ? 2 : 0; i < end; i = kind(i) == '{' ? i->match + 1 : i + 1)
+                if (kind(i) == '[' && kind(i - 1) != ']')
+                    add_array(name ? name : i - 1, i, 0);
+                else if (kind(i) == IDENT && dimensions_of(i))
+                    add_array(name ? name : i + 1, name ? i + 1 : i + 2, dimensions_of(i));
+                else if (kind(i) == IDENT && has_functions(i))
+                    add_class(name ? name : end - 1);
         }
     }
     done = true;

@@ -23,6 +23,11 @@ SOURCES = {
     "a BOM": b"\xef\xbb\xbf" + RIGHT.encode(),
     "a null byte": b"// a\0b\n" + RIGHT.encode(),
     "a line of 1 MB": b'const char *s = "' + b"a" * (1 << 20) + b'";\n' + RIGHT.encode(),
+    "long lists": "enum {{ {} }};\nvoid list(int *a) {{ {} }}\n{}".format(
+        ", ".join(f"e{i}" for i in range(30000)),
+        "\n".join(f"a[{i}] = e{i};" for i in range(30000)),
+        RIGHT.replace("*p = 42", "__syncthreads(); *p = 42"),
+    ).encode(),
 }
 
 
