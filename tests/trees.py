@@ -38,7 +38,7 @@ def environment(**more):
 
 def run(tree, *command, status=0, **env):
     """Runs a command in tree. Returns its stdout and stderr together. Status None stands for any."""
-    done = subprocess.run(command, cwd=tree, env=environment(**env), timeout=1200, **helpers.TOGETHER)
+    done = subprocess.run(command, cwd=tree, env=environment(**env), timeout=2400, **helpers.TOGETHER)
     assert status in (None, done.returncode), done.stdout
     return done.stdout
 
