@@ -21,7 +21,8 @@
 
 // ---- statements ----
 
-static Token *last_of_inside(Token *i) { // if (x) [[likely]] …
+// As last_of(), for what a condition is followed by; null if that has an attribute: if (x) [[likely]] …
+static Token *last_of_inside(Token *i) {
     return kind(i) == '[' ? NULL : last_of(i);
 }
 
