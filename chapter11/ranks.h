@@ -161,8 +161,8 @@ static void broadcast(void *data, size_t bytes) {
     HANDLE_MPI(MPI_Bcast(data, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD));
 }
 
-static std::string command_line;    // that of rank 0: the words, each with a null character at its end
-static std::function<void()> parse; // reads it
+static std::string command_line;    // of rank 0: all words of argv, each ended by a null character
+static std::function<void()> parse; // sets the options from command_line
 static bool alone;                  // started without mpirun or another launcher
 
 static inline void options_of_ranks(int argc, char **argv, const char *doc, unsigned uses,

@@ -51,7 +51,8 @@ static inline const char *cusparseGetErrorString(cusparseStatus_t status) {
 
 // ---- descriptions ----
 
-// A function without a handle: it refuses arguments that are not valid, or makes these assignments.
+// Defines a function that takes no handle. If `valid` is false it returns CUSPARSE_STATUS_INVALID_VALUE, else
+// it executes the assignments.
 #define CUDA_CPU_SIMPLE(name, PARAMETERS, valid, ...)                                                        \
     static inline cusparseStatus_t cusparse##name PARAMETERS {                                               \
         CUDA_CPU_REQUIRE(valid);                                                                             \

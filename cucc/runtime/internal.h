@@ -66,9 +66,10 @@ void lose_failed_device();
 // Called before the message of an error that ends the program: writes what stdout still has. Only the first
 // thread that calls it returns, so that one message is printed; the others wait until the program has ended.
 void only_error();
-// Prints "cuda on the CPU: …" on stderr. Control characters, which file names may contain, are replaced.
+// Prints a line on stderr that begins with "cuda on the CPU: ". Control characters, which names of files may
+// contain, are replaced.
 void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-// Prints that and ends the program. The functions of at_quick_exit() run, which may delete
+// Prints such a line and ends the program. The functions of at_quick_exit() run, which may delete
 // unfinished files, but no destructors of objects that other threads may still use.
 [[noreturn]] void end_program(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -295,8 +296,8 @@ enum class Side { device, host, either };
 // not.
 cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes, Side side);
 // Returns the value that every byte of newly allocated device memory gets, as CUDA_CPU_FILL says. By default
-// it is 0x7f: 3.4e38 as float, 1.4e306 as double. So uninitialized numbers fail both !(fabs(x - y) <= e) and
-// fabs(x - y) > e, which is false for NaN.
+// it is 0x7f: 3.4e38 as float, 1.4e306 as double. So a comparison of uninitialized numbers with a tolerance
+// fails however it is written. NaN is neither more nor less than a tolerance.
 int fresh_byte();
 // Allocates memory filled with fresh_byte() and charges it to the current device. `file`
 // and `line` are those of the program's call.

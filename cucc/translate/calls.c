@@ -71,7 +71,7 @@ static Function *first_function(Unit *u, const Token *name) {
     return low < function_count && same_word(functions[low].name, name) ? &functions[low] : NULL;
 }
 
-bool is_ours(const Token *i) { // in a header of this back end
+bool is_ours(const Token *i) { // in a header of cucc
     return memmem(i->file->name, i->file->length, "/cuda_cpu/", 10) != NULL ||
            memmem(i->file->name, i->file->length, "/cooperative_groups", 19) != NULL;
 }

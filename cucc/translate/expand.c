@@ -340,7 +340,7 @@ static bool is_own(const Expansion *e, const Token *name) {
 
 // Writes the body of the function before the statement that calls it.
 static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token *start) {
-    Place f = {.outer = p, .parameters = start + 1, .depth = p->depth + 1};
+    Place f = {.parameters = start + 1, .depth = p->depth + 1};
     const size_t count = e->count;
     Token *i = start, *close = f.parameters->match, *body = find_body(f.parameters);
     while (kind(i - 1) != END && !strchr(";{}", kind(i - 1)))

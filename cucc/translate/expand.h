@@ -5,38 +5,39 @@
 #include "split.h"
 
 typedef struct {
-    const Token *name, *end; // tokens of this name, or from `name` to `end`, become `text`
-    const char *text, *type; // type: of a variable, if it is known
+    const Token *name, *end; // end: null, or the last of the tokens to replace; `name` is the first one then
+    const char *text;        // replaces them, or without `end` every token of this name
+    const char *type;        // that of the variable `name`; null if it is not known
 } Change;
 
-typedef struct Place {
-    struct Place *outer; // the caller of an expanded function
+typedef struct {
     int depth;
     Token *parameters;  // of the kernel or function
     const char *result; // what `return` assigns to
-    const char *same;   // begins the names of __shared__ variables, which are the same for each call
+    const char *same;   // prefix of the names of __shared__ variables: equal in all calls of a function
     Change *changes;
     size_t count;
 } Place;
 
-typedef struct { // a pointer or an array that may be shared memory
+// A pointer that may point to shared memory, or an array that may be in it
+typedef struct {
     const Token *name;
-    bool is_volatile, is_memory; // is_memory: certainly
+    bool is_volatile, is_memory; // is_memory: it is known to be shared memory
 } Shared;
 
 typedef struct {
     Unit *u;
-    Token *kernel; // the token before the declaration of the kernel
+    Token *kernel; // the token before the first one of the kernel's declaration
     const Token *name, *parameters;
-    const Token **own; // the names of its variables
+    const Token **own; // the names of the kernel's local variables
     size_t own_count;
     Text out;
     int number;
-    const Token *where; // because of which the kernel cannot be expanded
-    const char *why;
-    Shared *shared; // the pointers and arrays that are known so far
+    const Token *where; // the token because of which the kernel stays as it is …
+    const char *why;    // … and the reason
+    Shared *shared;     // the pointers and arrays that have been declared so far
     size_t count;
-    bool any;       // whether one of them is volatile
+    bool any;       // at least one of them is volatile
     unsigned since; // READS, WRITES, VOLATILE: the accesses since threads last waited for each other
 } Expansion;
 

@@ -6,8 +6,10 @@ bool is_volatile(const Token *i) { // not in asm volatile (…)
     return is(i, "volatile") && !is_one_of(i - 1, " asm __asm__ __asm ");
 }
 
+// The pointer or array of this name; null if there is none. Scopes are not looked at: if several have the
+// name, the result is one that is volatile, if there is one.
 const Shared *find_shared(const Expansion *e, const Token *name) {
-    const Shared *found = NULL; // scopes are not compared: of several with this name, a volatile one
+    const Shared *found = NULL;
     for (size_t n = e->count; n-- > 0 && !is_member(name);)
         if (e->shared[n].name == name)
             return &e->shared[n];
@@ -21,7 +23,8 @@ static bool is_shared_memory(const Expansion *e, const Token *address) {
     return known && known->is_memory;
 }
 
-// A variable that is declared from token `from` on. `value`: where its initial value begins, or null
+// Records a variable in e->shared if it is a pointer, an array or volatile. `from`: the first token of its
+// declaration; `value`: the first token of its initial value, or null if it has none.
 void add_shared(Expansion *e, const Token *from, const Token *name, const Token *value) {
     Shared one = {name, false, value && is_shared_memory(e, value)};
     const Token *before = name - 1;
@@ -51,7 +54,8 @@ unsigned accesses(Expansion *e, Token *i, const Token *last) {
         Token *after = i + 1, *open = enclosing(i), *f;
         while (kind(after) == '[' || kind(after) == '.' || kind(after) == ARROW)
             after = kind(after) == '[' ? after->match + 1 : after + 2;
-        const bool address = after == i + 1 && kind(open) == '('; // f(x), *(x + 3), or only perhaps
+        const bool address =
+            after == i + 1 && kind(open) == '('; // f(x), *(x + 3): an address may be computed
         if (address && (f = only_function(e->u, open - 1)) && find_body(f + 1) &&
             has_operations(e, f + 1, find_body(f + 1)->match, true, 0))
             continue; // an argument of a function that is expanded

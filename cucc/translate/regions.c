@@ -2,7 +2,7 @@
 // The regions of a kernel that is split at its barriers: which variables they use, and how they are written
 #include "split.h"
 
-// ---- which regions use which variables ----
+// ---- the variables that each region uses ----
 
 static void number_regions(Split *s, Node *node, int *region) {
     bool open = false;
@@ -54,8 +54,9 @@ static bool use_again(Split *s) {
     return changed;
 }
 
-// Numbers the regions, and finds the variables that are used in others than their own. An assignment to such
-// a variable that is uniform divides a region, so that others may cross; this is repeated until none does.
+// Numbers the regions, and sets `crosses` of variables that a region other than that of their declaration
+// uses. If such a variable has the same value in all threads, an assignment to it is executed once, between
+// two regions. That divides a region, so more variables may cross, and all is repeated until nothing changes.
 void find_regions(Split *s, Node *top) {
     for (bool changed = true; changed && !s->why;) {
         s->regions = -1;
@@ -124,11 +125,11 @@ void find_regions(Split *s, Node *top) {
     }
 }
 
-// ---- what a kernel becomes ----
+// ---- writing the loops ----
 
 typedef struct {
     Split *s;
-    bool live;    // threads may return before others: which did is kept
+    bool live;    // some threads may return before others: an array says which have returned
     bool in_warp; // what is written is executed once for each warp
 } Writer;
 
@@ -146,7 +147,8 @@ static void declare_again(Text *text, const Variable *v) {
                   spelling(v->init, v->after));
 }
 
-// What stands before the loop of a region: the type of each variable that is kept, and its place
+// Appends the declarations in front of the loop of a region: for each variable that later regions use, a
+// typedef of its type and the array with its value for each thread.
 static void declare_places(Split *s, Text *text, int region) {
     for (int n = 0; n < s->count; n++) {
         const Variable *v = &s->variables[n];
@@ -229,7 +231,7 @@ static bool stop_early(Split *s, Node *node) {
     return true;
 }
 
-// Divides a declaration if its variables have to be declared in different ways.
+// Writes each variable of a declaration as a declaration of its own, if they are kept in different ways.
 static void rewrite_declaration(Split *s, Node *node) {
     bool needed = false, again = false;
     for (int n = 0; n < s->count; n++) {
@@ -338,7 +340,7 @@ static void write_strided(Writer *w, Node *node) {
     insert_after(u, node->last, " } }");
 }
 
-// What a warp is to know outside of regions, for conditions and votes
+// Declares, outside of regions, the indices of a warp's first thread: conditions and votes use them.
 static const char first_lane[] =
     " [[maybe_unused]] const uint3 threadIdx = {cu_w.x, cu_w.y, cu_w.z}; [[maybe_unused]] const size_t cu_r ="
     " cu_w.row(cu_w.y, cu_w.z); [[maybe_unused]] const unsigned cu_x = cu_w.x;";
@@ -361,7 +363,7 @@ static void open_warps(Writer *w, const Node *node, Token *before) {
         " for (unsigned cu_n = 0; cu_n < cu_w.warps(); ++cu_n) { const auto cu_b = cu_w.warp(cu_n); {"
         " const auto &cu_w = cu_b;$first",
         "first", first_lane);
-    if (w->live) // loops of a warp whose threads have all returned would have unknown values
+    if (w->live) // skips a warp whose threads have all returned: it has no values
         append_text(
             &text, " bool cu_here = false;"
                    " for (unsigned cu_i = cu_w.x; cu_i < cu_w.end_x; ++cu_i) cu_here |= !cu_gone(cu_r, cu_i);"

@@ -21,7 +21,7 @@
 
 // ---- statements ----
 
-// As last_of(), for what a condition is followed by; null if that has an attribute: if (x) [[likely]] …
+// The last token of the statement that a condition controls; null if it begins with an attribute: [[likely]]
 static Token *last_of_inside(Token *i) {
     return kind(i) == '[' ? NULL : last_of(i);
 }
@@ -231,7 +231,8 @@ static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
     return first;
 }
 
-// True if a pointer or reference may lead from one region to a variable of another. A structure may have one.
+// True if a pointer, a reference or a structure that may contain one is used in several regions: it may refer
+// to a local variable of another region.
 static bool points_across(const Split *s) {
     bool found = false;
     for (int n = 0; n < s->count; n++) {

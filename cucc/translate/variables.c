@@ -175,8 +175,7 @@ typedef struct {
 static Array *arrays;
 static size_t array_count;
 
-// The number of dimensions of the arrays of this name; 0 if it is not that of a type or member that is an
-// array
+// The number of dimensions of the typedef or member of this name; 0 if none of this name is an array
 static int dimensions_of(const Token *name) {
     int most = 0;
     for (size_t n = 0; n < array_count; n++)
@@ -192,9 +191,10 @@ static void add_array(const Token *name, const Token *bracket, int dimensions) {
     arrays[array_count++] = (Array){name, dimensions};
 }
 
-// Finds the classes of the program with functions, initial values, references or bases, the types on whose
-// left side an operator changes an object, and other names of all these: their constructors may ask for the
-// thread, and what looks like a read may change the object. Also finds types and members that are arrays.
+// Lists the names of the program's classes that have functions, initial values, references or bases; of types
+// for which an operator takes its left operand by reference; and typedefs of these. A constructor of such a
+// class may use threadIdx, and an expression that looks like a read may change the object. Also lists the
+// typedefs and members that are arrays.
 static void find_classes(Unit *u) {
     static bool done;
     for (Token *t = done ? u->end : u->begin; t < u->end; t++) {
