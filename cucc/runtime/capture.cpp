@@ -216,8 +216,12 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
-    BEGIN_LOCKED(graph, stream);
+    BEGIN_LOCKED(stream);
     CapturedStream *const c = captured(stream);
+    cudaGraph_t existing; // the program may leave out its own graph
+    if (!graph && c && c->capture->into_existing)
+        graph = &existing;
+    NOT_NULL(graph);
     *graph = nullptr;
     FAIL_IF(!c, cudaErrorIllegalState, "no capture of the stream was begun");
     const CapturePointer capture = c->capture;

@@ -43,20 +43,22 @@ cudaError_t check_nodes(const char *call, const CUgraph_st &graph, const cudaGra
     return cudaSuccess;
 }
 
-std::shared_ptr<CUgraph_st> clone(const CUgraph_st &graph) {
-    auto copy = std::make_shared<CUgraph_st>(graph.objects);
+cudaError_t clone(const char *call, const CUgraph_st &graph, std::shared_ptr<CUgraph_st> &copy) {
+    copy = std::make_shared<CUgraph_st>(graph.objects);
     std::map<cudaGraphNode_t, cudaGraphNode_t> copies;
     for (const auto &node : graph.nodes) {
+        FAIL_IF(std::holds_alternative<Conditional>(node->operation.what), cudaErrorNotSupported,
+                "a graph with conditional nodes cannot be copied");
         const cudaGraphNode_t made = new_node(*copy, node->operation, {});
         made->original = node.get();
         copies[node.get()] = made;
         if (Subgraph *const child = std::get_if<Subgraph>(&made->operation.what))
-            child->graph = clone(*child->graph);
+            TRY(clone(call, *child->graph, child->graph));
     }
     for (const auto &node : graph.nodes)
         for (const cudaGraphNode_t before : node->before)
             copies[node.get()]->before.push_back(copies[before]);
-    return copy;
+    return cudaSuccess;
 }
 
 cudaGraph_t enter(std::shared_ptr<CUgraph_st> graph) {
@@ -150,8 +152,7 @@ CUgraph_st::~CUgraph_st() {
     LOCK();
     for (const auto &node : nodes) {
         graphs().nodes.erase(node.get());
-        if (const auto *const child = std::get_if<Subgraph>(&node->operation.what))
-            graphs().graphs.erase(child->graph.get());
+        for_graphs_in(node->operation, [](const Subgraph &s) { graphs().graphs.erase(s.graph.get()); });
     }
 }
 
@@ -168,8 +169,23 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     return cudaSuccess;
 }
 
-SIMPLE_CALL(cudaGraphClone, (cudaGraph_t * copy, cudaGraph_t graph), BEGIN_LOCKED(copy, graph),
-            store(copy, enter(clone(*graph))))
+cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {
+    BEGIN_LOCKED(copy, graph);
+    std::shared_ptr<CUgraph_st> made;
+    TRY(clone(call, *graph, made));
+    return store(copy, enter(made));
+}
+
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t graph,
+                                             unsigned value, unsigned flags) {
+    BEGIN_LOCKED(handle, graph);
+    FAIL_IF(flags & ~(unsigned)cudaGraphCondAssignDefault, cudaErrorInvalidValue,
+            "flags are 0x%x, must be 0 or cudaGraphCondAssignDefault", flags);
+    Condition &condition = graphs().conditions.emplace_back();
+    condition.initial = value;
+    condition.assign = flags != 0;
+    return store(handle, graphs().conditions.size());
+}
 
 cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostFn_t destroy,
                                  unsigned references, unsigned flags) {

@@ -10,6 +10,7 @@
 #pragma once
 #include "operation.h"
 
+#include <deque>
 #include <map>
 
 struct CUgraphNode_st {
@@ -71,6 +72,15 @@ struct CUgraphExec_st {
 
 namespace cuda_cpu {
 
+// The value that a conditional node reads, and that kernels set by its handle.
+struct Condition {
+    unsigned initial = 0;
+    bool assign = false; // each launch begins with the initial value
+    bool used = false;   // by a node
+    std::weak_ptr<CUgraphExec_st> executable{};
+    std::atomic<unsigned> value{0};
+};
+
 struct Graphs {
     std::recursive_mutex mutex;
     std::map<cudaGraph_t, std::shared_ptr<CUgraph_st>> graphs;
@@ -79,6 +89,7 @@ struct Graphs {
     std::set<cudaUserObject_t> objects;
     std::map<const Function *, void *> addresses; // of kernels that the program named by address
     std::map<void *, size_t> memory;              // memory that graphs own, with its size in bytes
+    std::deque<Condition> conditions;             // a handle is a position here, from 1
 };
 
 Graphs &graphs();
@@ -94,8 +105,16 @@ Graphs &graphs();
 // ---- graph.cpp; all of these need the lock ----
 
 cudaGraph_t enter(std::shared_ptr<CUgraph_st> graph); // makes the graph known by its handle
-// Copies a graph. Each node of the copy refers to its original.
-std::shared_ptr<CUgraph_st> clone(const CUgraph_st &graph);
+// Copies a graph. Each node of the copy refers to its original. Graphs with conditional nodes have no copies.
+cudaError_t clone(const char *call, const CUgraph_st &graph, std::shared_ptr<CUgraph_st> &copy);
+// Calls f with each graph in a node: a child graph, or the bodies of a conditional node.
+template <class F> void for_graphs_in(Operation &o, F f) {
+    if (Subgraph *const child = std::get_if<Subgraph>(&o.what))
+        f(*child);
+    if (Conditional *const node = std::get_if<Conditional>(&o.what))
+        for (Subgraph &body : node->bodies)
+            f(body);
+}
 cudaGraphNode_t new_node(CUgraph_st &graph, Operation operation, std::vector<cudaGraphNode_t> before);
 // Checks a list of dependencies: different nodes of this graph.
 cudaError_t check_nodes(const char *call, const CUgraph_st &graph, const cudaGraphNode_t *nodes,

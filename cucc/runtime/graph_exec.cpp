@@ -9,6 +9,27 @@ namespace cuda_cpu {
 
 namespace {
 
+// Checks the conditional nodes of a graph, or of the body of such a node.
+cudaError_t check_conditional(const char *call, const CUgraph_st &graph,
+                              const std::shared_ptr<CUgraphExec_st> &executable, bool body) {
+    for (const auto &node : graph.nodes) {
+        const cudaGraphNodeType type = type_of(node->operation);
+        FAIL_IF(body && type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemcpy &&
+                    type != cudaGraphNodeTypeMemset && type != cudaGraphNodeTypeGraph &&
+                    type != cudaGraphNodeTypeEmpty && type != cudaGraphNodeTypeConditional,
+                cudaErrorInvalidValue, "%s node in the body of a conditional node", type_name(type));
+        const Conditional *const conditional = std::get_if<Conditional>(&node->operation.what);
+        if (!conditional)
+            continue;
+        FAIL_IF(!conditional->condition->executable.expired(), cudaErrorNotSupported,
+                "a graph with conditional nodes can have only one executable graph");
+        conditional->condition->executable = executable;
+        for (const Subgraph &inside : conditional->bodies)
+            TRY(check_conditional(call, *inside.graph, executable, true));
+    }
+    return cudaSuccess;
+}
+
 cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph_t graph,
                         unsigned long long flags) {
     BEGIN_IN(executable);
@@ -18,6 +39,7 @@ cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph
     FAIL_IF(flags & cudaGraphInstantiateFlagDeviceLaunch, cudaErrorNotSupported,
             "kernels cannot launch graphs here");
     const auto made = std::make_shared<CUgraphExec_st>();
+    TRY(check_conditional(call, *graph, made, false));
     made->run = order(*graph);
     made->flags = flags;
     FAIL_IF(!made->run, cudaErrorInvalidValue, "the dependencies of the graph form a cycle");
@@ -50,11 +72,13 @@ std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
         Step step = {node.get(), node->operation, {}, true};
         for (const cudaGraphNode_t before : node->before)
             step.before.push_back(placed[before]);
-        if (Subgraph *const child = std::get_if<Subgraph>(&step.operation.what)) {
-            child->run = order(*child->graph);
-            if (!child->run)
-                return nullptr;
-        }
+        bool cycle = false;
+        for_graphs_in(step.operation, [&](Subgraph &inside) {
+            inside.run = order(*inside.graph);
+            cycle |= !inside.run;
+        });
+        if (cycle)
+            return nullptr;
         placed[node.get()] = run->steps.size();
         run->steps.push_back(std::move(step));
         for (const size_t i : after[node.get()])
@@ -77,13 +101,45 @@ Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t no
     return nullptr;
 }
 
-cudaError_t run_graph(const GraphRun &run) {
+namespace {
+
+// Before a launch: gives the conditional nodes of a graph, and of their bodies, their initial values.
+void assign_initial(const GraphRun &run) {
+    for (const Step &s : run.steps)
+        if (const Conditional *const node = std::get_if<Conditional>(&s.operation.what)) {
+            if (node->condition->assign)
+                node->condition->value = node->condition->initial;
+            for (const Subgraph &body : node->bodies)
+                assign_initial(*body.run);
+        }
+}
+
+cudaError_t run_steps(const GraphRun &run) {
     cudaError_t first = cudaSuccess;
     for (const Step &s : run.steps) {
         const cudaError_t error = s.enabled ? perform(s.operation) : cudaSuccess;
         first = first ? first : error;
     }
     return first;
+}
+
+} // namespace
+
+cudaError_t run_graph(const GraphRun &run) {
+    assign_initial(run);
+    return run_steps(run);
+}
+
+cudaError_t run_conditional(const Conditional &node) {
+    const std::atomic<unsigned> &value = node.condition->value;
+    cudaError_t error = cudaSuccess;
+    if (node.type == cudaGraphCondTypeWhile)
+        while (value && !error)
+            error = run_steps(*node.bodies[0].run);
+    else if (const unsigned body = node.type == cudaGraphCondTypeIf ? !value : value.load();
+             body < node.bodies.size())
+        error = run_steps(*node.bodies[body].run);
+    return error;
 }
 
 } // namespace cuda_cpu
@@ -126,6 +182,13 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (captures(stream)) // not permitted on a GPU either; programs use a child graph node
         return refuse_in_capture(call, stream);
     return submit(stream, {call, Subgraph{nullptr, run}});
+}
+
+void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned value) {
+    LOCK();
+    if (handle == 0 || handle > graphs().conditions.size())
+        kernel_error("cudaGraphSetConditional: %llu is not a handle for a conditional node", handle);
+    graphs().conditions[handle - 1].value = value;
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {

@@ -12,15 +12,16 @@ cudaGraphNodeType type_of(const Operation &o) {
         cudaGraphNodeTypeEmpty,       cudaGraphNodeTypeKernel,    cudaGraphNodeTypeMemcpy,
         cudaGraphNodeTypeMemset,      cudaGraphNodeTypeHost,      cudaGraphNodeTypeKernel,
         cudaGraphNodeTypeEventRecord, cudaGraphNodeTypeWaitEvent, cudaGraphNodeTypeMemAlloc,
-        cudaGraphNodeTypeMemFree,     cudaGraphNodeTypeGraph};
+        cudaGraphNodeTypeMemFree,     cudaGraphNodeTypeGraph,     cudaGraphNodeTypeConditional};
     static_assert(std::size(types) == std::variant_size_v<decltype(o.what)>);
     return types[o.what.index()];
 }
 
 const char *type_name(cudaGraphNodeType type) {
-    static const char *const names[] = {"a kernel",    "a copy",      "a fill",        "a host function",
-                                        "a graph",     "an empty",    "an event wait", "an event record",
-                                        "a semaphore", "a semaphore", "an allocation", "a free"};
+    static const char *const names[] = {"a kernel",    "a copy",       "a fill",        "a host function",
+                                        "a graph",     "an empty",     "an event wait", "an event record",
+                                        "a semaphore", "a semaphore",  "an allocation", "a free",
+                                        "a batch",     "a conditional"};
     return names[type];
 }
 
@@ -148,7 +149,8 @@ cudaError_t set_host(const char *call, Operation &o, const cudaHostNodeParams *p
 
 cudaError_t set_child(const char *call, Operation &o, cudaGraph_t child) {
     TRY(check_argument(call, "graph", child));
-    auto copy = clone(*child);
+    std::shared_ptr<CUgraph_st> copy;
+    TRY(clone(call, *child, copy));
     enter(copy); // so that the program may change it (cudaGraphChildGraphNodeGetGraph)
     return put(call, o, Subgraph{copy, nullptr});
 }
@@ -158,8 +160,28 @@ template <class T> cudaError_t set_event(const char *call, Operation &o, cudaEve
                                : no_such(call, cudaErrorInvalidValue, "an event", event);
 }
 
+cudaError_t set_conditional(const char *call, Operation &o, cudaConditionalNodeParams *p) {
+    FAIL_IF(o.what.index(), cudaErrorNotSupported, "a conditional node cannot be changed");
+    FAIL_IF(p->handle == 0 || p->handle > graphs().conditions.size(), cudaErrorInvalidValue,
+            "%llu is not a handle for a conditional node", p->handle);
+    Condition &condition = graphs().conditions[p->handle - 1];
+    FAIL_IF(condition.used, cudaErrorInvalidValue, "another conditional node has this handle");
+    FAIL_IF(p->type > cudaGraphCondTypeSwitch || p->size == 0 ||
+                (p->type != cudaGraphCondTypeSwitch && p->size > (p->type == cudaGraphCondTypeIf ? 2 : 1)),
+            cudaErrorInvalidValue, "%u bodies of a conditional node of type %d", p->size, p->type);
+    condition.used = true;
+    Conditional node = {p->type, &condition, {}, {}};
+    for (unsigned i = 0; i < p->size; ++i) {
+        node.bodies.push_back({std::make_shared<CUgraph_st>(), nullptr});
+        node.handles.push_back(enter(node.bodies[i].graph));
+    }
+    o.what = std::move(node);
+    p->phGraph_out = std::get<Conditional>(o.what).handles.data();
+    return cudaSuccess;
+}
+
 // Makes an operation from the parameters of any kind of node.
-cudaError_t set_any(const char *call, Operation &o, const cudaGraphNodeParams *p) {
+cudaError_t set_any(const char *call, Operation &o, cudaGraphNodeParams *p) {
     FAIL_IF(!p, cudaErrorInvalidValue, "the parameters are NULL");
     switch (p->type) {
     case cudaGraphNodeTypeKernel:
@@ -178,6 +200,8 @@ cudaError_t set_any(const char *call, Operation &o, const cudaGraphNodeParams *p
         return set_event<WaitEvent>(call, o, p->eventWait.event);
     case cudaGraphNodeTypeEventRecord:
         return set_event<RecordEvent>(call, o, p->eventRecord.event);
+    case cudaGraphNodeTypeConditional:
+        return set_conditional(call, o, &p->conditional);
     default:
         return fail(cudaErrorNotSupported, "%s: nodes of type %d are not supported", call, (int)p->type);
     }

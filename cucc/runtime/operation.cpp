@@ -280,6 +280,7 @@ cudaError_t perform_here(const Operation &o) {
                 error = free_device(call, r.pointer);
         }
         void operator()(const Subgraph &s) { error = run_graph(*s.run); }
+        void operator()(const Conditional &c) { error = run_conditional(c); }
     };
     Visitor visitor{o.call};
     std::visit(visitor, o.what);

@@ -95,10 +95,18 @@ struct Subgraph { // `graph` is set for a child graph node, `run` in executable 
     std::shared_ptr<const GraphRun> run;
 };
 
+struct Condition; // the value of a handle; see graph.h
+struct Conditional {
+    cudaGraphConditionalNodeType type;
+    Condition *condition;
+    std::vector<Subgraph> bodies;
+    std::vector<cudaGraph_t> handles; // of the bodies, for the program
+};
+
 struct Operation {
     const char *call; // name of the runtime's function, for messages
     std::variant<std::monostate, StoredLaunch, Transfer, Fill, HostCall, LibraryWork, RecordEvent, WaitEvent,
-                 Allocate, Release, Subgraph>
+                 Allocate, Release, Subgraph, Conditional>
         what;
     int device = 0;
     std::shared_ptr<const void> keeps{}; // keeps alive what the operation uses until it has run
@@ -241,6 +249,7 @@ bool graph_owns(void *pointer);
 // ---- graph_exec.cpp ----
 
 cudaError_t run_graph(const GraphRun &run);
+cudaError_t run_conditional(const Conditional &node);
 // The steps of a graph run in the order in which the nodes were made. With CUDA_CPU_STREAMS=late, of the
 // steps that are ready the last one runs first, so that a missing dependency changes the result.
 bool order_backwards();

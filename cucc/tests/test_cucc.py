@@ -239,8 +239,6 @@ LACKING = """
     #include <cublasXt.h> -> cublasXt.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h and
     #include <nvrtc.h> -> nvrtc.h of NVIDIA is not part of the CPU back end, which has no compiler at run time
     #include <mine.h> -> nothing
-    #include <cuda_runtime.h> / cudaGraphConditionalHandle handle;
-        -> cudaGraphConditionalHandle: conditional nodes of graphs are not supported
     #include <cuda.h> / CUmemAllocationProp p; -> CUmemAllocationProp: virtual memory
     cufftXtSetCallback(plan); -> cufftXtSetCallback: callbacks and plans for several devices are not
     Unknown x; -> nothing

@@ -2,8 +2,8 @@
 /*
  * Graphs and stream capture: the part of the runtime's host side that api.h includes last.
  *
- * CUDA 13 changed some signatures; in C++ the forms of CUDA 11 and 12 are overloads. Conditional
- * nodes and external semaphores are not declared.
+ * CUDA 13 changed some signatures; in C++ the forms of CUDA 11 and 12 are overloads. External semaphores
+ * are not declared.
  */
 #pragma once
 #include "types.h"
@@ -112,6 +112,15 @@ enum cudaGraphMemAttributeType {
     cudaGraphMemAttrReservedMemHigh = 3
 };
 
+// A handle stands for the value that a conditional node reads.
+typedef unsigned long long cudaGraphConditionalHandle;
+enum cudaGraphConditionalHandleFlags { cudaGraphCondAssignDefault = 1 };
+enum cudaGraphConditionalNodeType {
+    cudaGraphCondTypeIf = 0,
+    cudaGraphCondTypeWhile = 1,
+    cudaGraphCondTypeSwitch = 2
+};
+
 typedef struct cudaGraphEdgeData_st { // all members 0: a full dependency, the only supported kind
     unsigned char from_port, to_port, type, reserved[5];
 } cudaGraphEdgeData;
@@ -160,6 +169,12 @@ struct cudaEventWaitNodeParams {
 struct cudaMemFreeNodeParams {
     void *dptr;
 };
+struct cudaConditionalNodeParams {
+    cudaGraphConditionalHandle handle;
+    enum cudaGraphConditionalNodeType type;
+    unsigned int size;        // number of bodies: 1 or 2 of an `if`, 1 of a `while`
+    cudaGraph_t *phGraph_out; // set by cudaGraphAddNode: the bodies, empty graphs
+};
 
 struct cudaGraphNodeParams {
     cudaGraphNodeType type;
@@ -175,11 +190,9 @@ struct cudaGraphNodeParams {
         struct cudaEventRecordNodeParams eventRecord;
         struct cudaMemAllocNodeParams alloc;
         struct cudaMemFreeNodeParams free;
+        struct cudaConditionalNodeParams conditional;
     };
     long long reserved2;
-#ifdef __cplusplus
-    cudaGraphNodeParams() : type(), reserved0(), reserved1(), reserved2() {}
-#endif
 };
 
 // ---- functions ----
@@ -227,6 +240,11 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
                                       unsigned int count CUDA_CPU_OR(1), unsigned int flags CUDA_CPU_OR(0));
 cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object,
                                        unsigned int count CUDA_CPU_OR(1));
+// Makes a handle for one conditional node. With cudaGraphCondAssignDefault each launch begins with `value`.
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t graph,
+                                             unsigned int value CUDA_CPU_OR(0),
+                                             unsigned int flags CUDA_CPU_OR(0));
+void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int value); // for kernels
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned int flags);
 
 // Nodes. Parameters that several functions share: those of a new node, which runs after the `count` nodes of

@@ -308,6 +308,118 @@ TEST(a_child_graph_runs_in_its_place) {
     EXPECT(m.holds(9, 20));
 }
 
+__global__ void set_value(cudaGraphConditionalHandle handle, unsigned value) {
+    cudaGraphSetConditional(handle, value);
+}
+__global__ void add_to(int *x, int value) {
+    x[0] += value;
+}
+// A round of a loop that goes on as long as x[1], which counts down, is not 0
+__global__ void one_round(int *x, cudaGraphConditionalHandle handle) {
+    x[0]++;
+    cudaGraphSetConditional(handle, --x[1]);
+}
+
+template <class... A>
+static cudaGraphNode_t kernel_node(cudaGraph_t graph, cudaGraphNode_t after, void (*kernel)(A...), A... a) {
+    void *arguments[] = {&a...};
+    const cudaKernelNodeParams params = {(void *)kernel, 1, 1, 0, arguments, NULL};
+    cudaGraphNode_t node = NULL;
+    OK(cudaGraphAddKernelNode(&node, graph, &after, after != NULL, &params));
+    return node;
+}
+
+struct ConditionalNode {
+    cudaGraphNode_t node = NULL;
+    cudaGraphNodeParams params = {};
+    cudaError_t error;
+
+    ConditionalNode(cudaGraph_t graph, cudaGraphNode_t after, cudaGraphConditionalHandle handle,
+                    cudaGraphConditionalNodeType type, unsigned bodies) {
+        params.type = cudaGraphNodeTypeConditional;
+        params.conditional.handle = handle;
+        params.conditional.type = type;
+        params.conditional.size = bodies;
+        error = cudaGraphAddNode(&node, graph, &after, NULL, after != NULL, &params);
+    }
+    cudaGraph_t body(unsigned i) const { return params.conditional.phGraph_out[i]; }
+};
+
+// The sum of a graph in which a kernel sets the value of a conditional node and body i adds 10 to the power
+// of i
+static int chosen(cudaGraphConditionalNodeType type, unsigned bodies, unsigned value) {
+    const cudaGraph_t graph = new_graph();
+    cudaGraphConditionalHandle handle;
+    OK(cudaGraphConditionalHandleCreate(&handle, graph, 0, 0));
+    const ConditionalNode node(graph, kernel_node(graph, NULL, set_value, handle, value), handle, type,
+                               bodies);
+    OK(node.error);
+    int *const x = managed<int>(), powers[] = {1, 10, 100};
+    for (unsigned i = 0; i < bodies; i++)
+        kernel_node(node.body(i), NULL, add_to, x, powers[i]);
+    run(graph, NULL);
+    OK(cudaGraphDestroy(graph));
+    return *x;
+}
+
+TEST(conditional_nodes_choose_a_body) {
+    EXPECT(chosen(cudaGraphCondTypeIf, 1, 0) == 0 && chosen(cudaGraphCondTypeIf, 1, 7) == 1);
+    EXPECT(chosen(cudaGraphCondTypeIf, 2, 0) == 10 && chosen(cudaGraphCondTypeIf, 2, 7) == 1);
+    EXPECT(chosen(cudaGraphCondTypeSwitch, 3, 0) == 1 && chosen(cudaGraphCondTypeSwitch, 3, 2) == 100);
+    EXPECT(chosen(cudaGraphCondTypeSwitch, 3, 3) == 0);
+}
+
+// The inner value is 1 from the second round on. Each launch begins with the default values.
+TEST(conditional_nodes_repeat_a_body) {
+    int *const x = managed<int>(2);
+    cudaGraph_t graph = new_graph(), copy;
+    cudaGraphConditionalHandle outer, inner;
+    OK(cudaGraphConditionalHandleCreate(&outer, graph, 1, cudaGraphCondAssignDefault));
+    const ConditionalNode loop(graph, NULL, outer, cudaGraphCondTypeWhile, 1);
+    OK(cudaGraphConditionalHandleCreate(&inner, loop.body(0), 0, cudaGraphCondAssignDefault));
+    const ConditionalNode nested(loop.body(0), NULL, inner, cudaGraphCondTypeIf, 1);
+    kernel_node(nested.body(0), NULL, add_to, x, 100);
+    const cudaGraphNode_t set = kernel_node(loop.body(0), nested.node, set_value, inner, 1u);
+    const cudaStream_t stream = new_stream();
+    OK(cudaStreamBeginCaptureToGraph(stream, loop.body(0), &set, NULL, 1, cudaStreamCaptureModeGlobal));
+    one_round<<<1, 1, 0, stream>>>(x, outer);
+    OK(cudaStreamEndCapture(stream, NULL)); // NULL is permitted, because the program has the graph already
+    cudaGraphExec_t executable, second;
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    for (int launch = 0; launch < 2; launch++) {
+        x[0] = 0;
+        x[1] = 5;
+        run_again(executable, NULL);
+        EXPECT(x[0] == 405 && x[1] == 0);
+    }
+    EXPECT(cudaGraphInstantiate(&second, graph, 0) == cudaErrorNotSupported);
+    EXPECT(cudaGraphClone(&copy, graph) == cudaErrorNotSupported);
+    OK(cudaGraphExecDestroy(executable));
+    OK(cudaGraphInstantiate(&second, graph, 0));
+}
+
+TEST(wrong_conditional_nodes_are_refused) {
+    const cudaGraph_t graph = new_graph();
+    cudaGraphConditionalHandle handle;
+    EXPECT(cudaGraphConditionalHandleCreate(&handle, graph, 1, 2) == cudaErrorInvalidValue);
+    OK(cudaGraphConditionalHandleCreate(&handle, graph, 1, 0));
+    const auto add = [&](cudaGraphConditionalHandle of, int type, unsigned bodies) {
+        return ConditionalNode(graph, NULL, of, (cudaGraphConditionalNodeType)type, bodies).error;
+    };
+    EXPECT(add(12345678, cudaGraphCondTypeIf, 1) == cudaErrorInvalidValue);
+    EXPECT(add(handle, cudaGraphCondTypeIf, 0) == cudaErrorInvalidValue);
+    EXPECT(add(handle, cudaGraphCondTypeIf, 3) == cudaErrorInvalidValue);
+    EXPECT(add(handle, cudaGraphCondTypeWhile, 2) == cudaErrorInvalidValue);
+    EXPECT(add(handle, 5, 1) == cudaErrorInvalidValue);
+    const ConditionalNode node(graph, NULL, handle, cudaGraphCondTypeIf, 1);
+    EXPECT(add(handle, cudaGraphCondTypeIf, 1) == cudaErrorInvalidValue);
+    const cudaHostNodeParams host = {count_up, NULL};
+    cudaGraphNode_t in_body;
+    OK(cudaGraphAddHostNode(&in_body, node.body(0), NULL, 0, &host));
+    cudaGraphExec_t executable;
+    EXPECT(cudaGraphInstantiate(&executable, graph, 0) == cudaErrorInvalidValue);
+}
+
 TEST(kernel_nodes_have_parameters_and_attributes) {
     Buffers m;
     const cudaGraph_t graph = new_graph();
