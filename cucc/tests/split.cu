@@ -245,8 +245,11 @@ __global__ void in_lockstep(int *x) {
     cache[t] = x[t];
     cache[t + 64] = t;
     __syncthreads();
-    if (t < 32)
+    if (t < 32) {
         last_warp(cache, t);
+    } else {
+        x[t] += cache[t ^ 1];
+    }
     __syncthreads();
     const int sum = other[t ^ 5];
     other[t] = sum;

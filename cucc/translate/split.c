@@ -373,7 +373,7 @@ static Split *find_split(Unit *u, Token *begin, const Token *name, Token *open, 
     s->begin = begin;
     s->body = body;
     s->only_atomics = only_atomics;
-    s->warps = !has_block_barrier(body, body->match);
+    s->warps = has_barrier(body, body->match) && !has_block_barrier(body, body->match);
     check_words(s, name, open);
     if (!s->why) {
         add_parameters(s, open);
@@ -390,17 +390,34 @@ static Split *find_split(Unit *u, Token *begin, const Token *name, Token *open, 
     return s;
 }
 
+// True if a kernel without barriers is faster as a loop over threads: that may become one of vectors, or the
+// kernel has loops with a stride, in which threads then read each cache line together.
+static bool is_better_as_loop(const Unit *u, Token *body) {
+    bool vector = true, strided = false, threads = false;
+    for (const Token *i = body; i < body->match; i++) {
+        if (is(i, "return"))
+            return false;
+        threads |= is(i, "threadIdx");
+    }
+    for (Token *i = body + 1, *last; i < body->match && (last = last_of(i)); i = last + 1)
+        strided |= is_strided(i, last, false);
+    return threads && (strided || (is_quiet(body, body->match, &vector) && vector && !functions_know_thread(u)));
+}
+
 // Splits the body of a kernel at its barriers, if that is possible. Appends to `start` the declarations for
 // the beginning of the body. Returns the parameters that tell the body which threads to run.
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start) {
     if (u->only_fibers && !u->explain)
         return "";
-    if (!has_barrier(body, body->match)) {
+    const bool barriers = has_barrier(body, body->match);
+    if (!barriers && u->explain) {
         const Token *where = NULL;
-        const char *why = u->explain ? elsewhere(u, name, open, body, &where) : NULL;
+        const char *why = elsewhere(u, name, open, body, &where);
         explain(u, name, why ? "fibers" : "no barrier", where, why);
         return "";
     }
+    if (!barriers && (u->trial || !is_better_as_loop(u, body)))
+        return "";
     Node *top = NULL;
     Split *s = find_split(u, begin, name, open, body, false, &top);
     if (s->why) // for example, a variable with auto is used before and in a loop with a stride
