@@ -23,6 +23,13 @@ __global__ void plain(int *x) {
 }
 
 // split
+__global__ void strides(int *x, int n) {
+    const int stride = blockDim.x * gridDim.x;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+        x[i] = 3 * x[i] + i;
+}
+
+// split
 __global__ void early_return(int *x, int n) {
     extern __shared__ int all[];
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -552,11 +559,7 @@ __global__ void counts_down(int *x) { // a thread whose loop has ended does not 
 }
 
 struct Exchange {
-    __device__ void operator()(int &a, int &b) const {
-        const int c = a;
-        a = b;
-        b = c;
-    }
+    __device__ void operator()(int &a, int &b) const { a ^= b, b ^= a, a ^= b; }
 };
 
 // split
@@ -656,6 +659,7 @@ int main() {
         early_return<<<3, 50, 50 * sizeof(int)>>>(data, n), show("early_return");
     structures<<<2, 64>>>((float *)data), show("structures");
     other_mask<<<1, 64>>>(data, 0xffff), show("other_mask");
+    strides<<<2, 50>>>(data, 301), show("strides");
     changed_mask<<<1, 64>>>(data), show("changed_mask");
     block_groups<<<1, 64>>>(data), show("block_groups");
     tile_groups<<<1, 64>>>(data), show("tile_groups");

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Random kernels with barriers in uniform control flow, to be run as loops and with fibers."""
+"""Random kernels with barriers in uniform control flow, or without barriers, to be run as loops and with fibers."""
+import re
 
 
 class Generator:
@@ -41,7 +42,7 @@ class Generator:
     def region(self):  # a statement without barriers
         x, y, own, pick = self.target(), self.name("l"), self.variable(), self.rng.choice
         a, b, number = self.thread(), self.thread(), self.rng.randrange(8)
-        count = f"atomicAdd(&total[{number}], {a});"
+        count = f"atomicAdd(&total[{number}], ({a}) | 1u);"  # adding 0 again and again would be polling
         perhaps = pick([count, ""])
         first, step = f"unsigned {y} = threadIdx.x", f"{y} += blockDim.x + {number % 3}"
         kinds = [
@@ -117,6 +118,8 @@ class Generator:
         return pick(kinds)
 
     def exchange(self):
+        if self.alone:
+            return self.region()
         if self.warps or self.rng.random() < 0.4:
             return self.lanes()
         x = self.target()
@@ -178,6 +181,7 @@ class Generator:
         """The text of a kernel"""
         self.own, self.fixed, self.same, self.arrays, self.kept = ["a", "step"], ["rank"], [], [], {"many"}
         self.warps = number % 3 == 2  # no barriers of the block
+        self.alone = number % 4 == 3  # no barriers at all
         body = "\n".join([self.exchange(), *[self.statement(3, False) for _ in range(8)], self.exchange()])
         body += (
             "\nout[rank] += " + " + ".join([*self.own, *self.fixed, *[f"{x}[1]" for x in self.arrays]]) + ";"
@@ -192,6 +196,11 @@ in += blockIdx.x * threads; out += blockIdx.x * threads;
 """
         if self.warps:
             body = body.replace("__syncthreads();", "__syncwarp();")
+        if self.alone:
+            body = body.replace("__syncthreads();", "")
+            if self.rng.random() < 0.5:  # it calls nothing
+                body = re.sub(r"(change|change_reference|atomicAdd)\(.*?\);", ";", body)
+                body = body.replace("helper(rank, n)", "7u").replace("min(", "3 + (").replace(", 2)", " + 2)")
         return f"template <class T, int K> __global__ void split{number}{head}{body}\n}}\n"
 
 

@@ -33,7 +33,7 @@ def test_loops_and_fibers_agree(tmp_path):
     compiled = tools.cucc("-O1", "-Wall", "-Wextra", SOURCE, "-o", built)
     assert (compiled.status, compiled.err) == (0, "")
     loops = tools.execute(built)
-    assert loops.status == 0 and loops.err == "" and loops.out.count("no error") == 42, str(loops)
+    assert loops.status == 0 and loops.err == "" and loops.out.count("no error") == 43, str(loops)
     for way in WAYS:
         other = tools.execute(built, env=way)
         assert (other.status, other.out, other.err) == (0, loops.out, ""), way
@@ -64,7 +64,7 @@ def test_a_wait_that_was_not_seen_is_an_error(tmp_path):
 def test_random_kernels(rng, tmp_path):
     (tmp_path / "a.cu").write_text(split_generator.program(rng, 6))
     told = tools.cucc("--explain", "a.cu", cwd=tmp_path)
-    assert told.out.count(": split\n") > 3, str(told)
+    assert told.out.count(": split\n") > 2, str(told)
     said = set()
     for built in {}, WAYS[0]:
         compiled = tools.cucc("-O1", "-w", "a.cu", "-o", "a", cwd=tmp_path, env=built)

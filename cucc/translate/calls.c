@@ -299,6 +299,15 @@ bool is_quiet(const Token *i, const Token *last, bool *vector) {
     return true;
 }
 
+// True for blockDim, gridDim, and a variable that has been computed from them some lines above.
+static bool is_number_of_threads(const Token *i) {
+    for (const Token *t = i; kind(i) == IDENT && t > i - 1000 && kind(t) != END && !is(t, "__global__"); t--)
+        for (const Token *v = t + 1; t < i && same_word(t, i) && kind(t + 1) == '=' && kind(v) != ';'; v++)
+            if (is_one_of(v, " blockDim gridDim "))
+                return true;
+    return is_one_of(i, " blockDim gridDim ");
+}
+
 // True for a loop whose index grows by the number of threads of the block or grid, or by another step in a
 // loop with atomics. Neighbouring threads then read neighbouring elements: if each thread executed the whole
 // loop before the next thread, each would load the same cache lines again. `atomics`: only loops with atomics
@@ -318,7 +327,7 @@ bool is_strided(Token *i, Token *last, bool atomics) {
         stride |= step;
         known |= is_atomic(t);
         for (const Token *s = t; step && !atomics && s < last && kind(s) != ';' && s != header->match; s++)
-            known |= is_one_of(s, " blockDim gridDim ");
+            known |= is_number_of_threads(s);
         if (is_one_of(t, " return break continue "))
             return false;
     }

@@ -519,7 +519,8 @@ static void statement(Expansion *e, Place *p, Token *i, Token *last) {
             uses = BOTH; // one iteration may write where another one does
     if (uses == BOTH && !control) {
         divide(e, p, i, last);
-    } else if (!has_operations(e, i, last, e->any, 0) && !result && uses != BOTH && !(uses && kind(i) == '{')) {
+    } else if (!has_operations(e, i, last, e->any, 0) && !result && uses != BOTH &&
+               !(uses && kind(i) == '{')) {
         step(e, uses);
         copy(p, &e->out, i, last + 1, true);
     } else if (is_sync_statement(i, last)) {

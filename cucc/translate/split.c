@@ -14,6 +14,8 @@
  * between threads. Variables that several regions use are kept for each thread (Keeping in split.h). The same
  * text runs with fibers: then a region's loop is for one thread, and barriers wait (Way in cuda_cpu/loops.h).
  *
+ * The iterations of a loop with a stride (is_strided) are regions too, also in a kernel without barriers.
+ *
  * A kernel that may not be understood is not split: it runs with fibers. Threads that wait for each other
  * elsewhere than at barriers need them: calls.c looks for that.
  */
@@ -390,38 +392,35 @@ static Split *find_split(Unit *u, Token *begin, const Token *name, Token *open, 
     return s;
 }
 
-// True if a kernel without barriers is faster as a loop over threads: that may become one of vectors, or the
-// kernel has loops with a stride, in which threads then read each cache line together.
-static bool is_better_as_loop(const Unit *u, Token *body) {
-    bool vector = true, strided = false, threads = false;
-    for (const Token *i = body; i < body->match; i++) {
-        if (is(i, "return"))
-            return false;
-        threads |= is(i, "threadIdx");
-    }
+// True for a kernel with a loop of a stride (is_strided): faster as loops also without barriers.
+static bool has_strided_loop(Token *body) {
+    bool found = false;
     for (Token *i = body + 1, *last; i < body->match && (last = last_of(i)); i = last + 1)
-        strided |= is_strided(i, last, false);
-    return threads && (strided || (is_quiet(body, body->match, &vector) && vector && !functions_know_thread(u)));
+        found |= is_strided(i, last, false);
+    for (const Token *i = body; i < body->match; i++)
+        found &= !is(i, "return");
+    return found;
 }
 
-// Splits the body of a kernel at its barriers, if that is possible. Appends to `start` the declarations for
-// the beginning of the body. Returns the parameters that tell the body which threads to run.
+// Splits the body of a kernel at its barriers and loops with a stride, if that is possible. Appends to
+// `start` the declarations for the beginning of the body. Returns the parameters that tell the body which
+// threads to run.
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start) {
     if (u->only_fibers && !u->explain)
         return "";
     const bool barriers = has_barrier(body, body->match);
-    if (!barriers && u->explain) {
+    Node *top = NULL;
+    Split *s = NULL;
+    if (barriers || (!u->trial && has_strided_loop(body)))
+        s = find_split(u, begin, name, open, body, false, &top);
+    if (barriers && s->why) // for example, a variable with auto is used before and in a loop with a stride
+        s = find_split(u, begin, name, open, body, true, &top);
+    if (!barriers && (!s || s->why)) {
         const Token *where = NULL;
-        const char *why = elsewhere(u, name, open, body, &where);
+        const char *why = u->explain ? elsewhere(u, name, open, body, &where) : NULL;
         explain(u, name, why ? "fibers" : "no barrier", where, why);
         return "";
     }
-    if (!barriers && (u->trial || !is_better_as_loop(u, body)))
-        return "";
-    Node *top = NULL;
-    Split *s = find_split(u, begin, name, open, body, false, &top);
-    if (s->why) // for example, a variable with auto is used before and in a loop with a stride
-        s = find_split(u, begin, name, open, body, true, &top);
     explain(u, name, s->why ? "fibers" : "split", s->where, s->why);
     if (s->why && u->trial)
         leave_kernel(name, s->where, s->why);

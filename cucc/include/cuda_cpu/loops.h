@@ -72,9 +72,15 @@ template <class T> class EachThread {
     Value *__restrict const all;
     const unsigned count;
 
+    Value *only() { // hidden from the compiler, which warns because an array of max_threads is larger
+        Value *value = (Value *)single;
+        __asm__("" : "+r"(value));
+        return value;
+    }
+
   public:
     explicit EachThread(const Way &way)
-        : all(way.fibers ? (Value *)single : (Value *)current_block->keep(way.count * sizeof(Value))),
+        : all(way.fibers ? only() : (Value *)current_block->keep(way.count * sizeof(Value))),
           count(way.count) {}
     ~EachThread() {
         if ((char *)all != single)
