@@ -113,7 +113,7 @@ def test_no_opengl_at_all(run, tmp_path, name):
 
 
 @needs_window
-@pytest.mark.parametrize("name, how", zip(("basic_interop", "ripple", "vertex_interop"), ENDINGS))
+@pytest.mark.parametrize("name, how", list(zip(("basic_interop", "ripple", "vertex_interop"), ENDINGS)))
 def test_window(window, name, how):
     w = window("--size", 300, program=f"chapter08/{name}")
     assert w.size == (300, 300)

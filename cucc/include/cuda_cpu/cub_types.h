@@ -216,19 +216,6 @@ struct TransformInputIterator : cu_iterator<TransformInputIterator<T, Op, It, Of
     TransformInputIterator(It i, Op o) : it(i), op(o) {}
     T value(Offset i) const { return op(it[i]); }
 };
-template <class It, class Offset = std::ptrdiff_t, class T = typename std::iterator_traits<It>::value_type>
-struct ArgIndexInputIterator
-    : cu_iterator<ArgIndexInputIterator<It, Offset, T>, KeyValuePair<Offset, T>, Offset> {
-    It it;
-    explicit ArgIndexInputIterator(It i, Offset = 0) : it(i) {}
-    KeyValuePair<Offset, T> value(Offset i) const { return {i, it[i]}; }
-};
-template <CacheLoadModifier HOW, class T, class Offset = std::ptrdiff_t>
-struct CacheModifiedInputIterator : cu_iterator<CacheModifiedInputIterator<HOW, T, Offset>, T, Offset> {
-    const T *p;
-    CacheModifiedInputIterator(const T *from) : p(from) {}
-    T value(Offset i) const { return p[i]; }
-};
 template <class Offset = std::ptrdiff_t> struct DiscardOutputIterator {
     struct Nothing {
         template <class T> const Nothing &operator=(const T &) const { return *this; }
