@@ -161,7 +161,8 @@ static void broadcast(void *data, size_t bytes) {
     HANDLE_MPI(MPI_Bcast(data, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD));
 }
 
-static std::string command_line;    // of rank 0: all words of argv, each ended by a null character
+static std::string
+    command_line; // argv of rank 0 as it is sent to the other ranks: each word ends with a null byte
 static std::function<void()> parse; // sets the options from command_line
 static bool alone;                  // started without mpirun or another launcher
 

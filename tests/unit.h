@@ -4,8 +4,8 @@
 //     TEST(adds) { EXPECT(1 + 1 == 2); }
 //
 // prog runs each case in a child process and shows the output of those that fail. prog NAME runs this case in
-// its own process, for a debugger. The exit status is 0 or 1. An EXPECT that is
-// false prints a line `file:line: text` on stderr.
+// its own process, for a debugger. The exit status is 1 if a case fails.
+// An EXPECT whose condition is false prints `file:line: text` on stderr.
 #pragma once
 
 #include <stdbool.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * cuSOLVER for sparse systems A x = b, link as for cusolverDn.h. The matrix is in CSR form. Its rows and
- * columns are ordered by the reverse Cuthill-McKee algorithm, so that its elements lie near the diagonal, and
- * LAPACK solves the band: csrlsvchol by Cholesky's method, csrlsvlu and csrlsvqr by Gauss's with row
- * exchanges. A band that is wide needs much memory and time. All orders that the library can compute are this
- * one.
+ * cuSOLVER for sparse linear systems A x = b; link as for cusolverDn.h. The matrix is in CSR format. The
+ * reverse Cuthill-McKee algorithm permutes its rows and columns, so that the nonzeros are near the diagonal.
+ * Then LAPACK solves the banded system: csrlsvchol by Cholesky factorization, csrlsvlu and csrlsvqr by LU
+ * factorization with partial pivoting. Memory and time grow with the bandwidth. The reordering functions
+ * (symrcm, symmdq, symamd, metisnd) all return the reverse Cuthill-McKee permutation.
  *
- * Has csrlsvlu (Host), csrlsvqr and csrlsvchol (with and without Host), the orders, csrperm and csrissym.
- * Other functions are not declared.
+ * Has csrlsvluHost, csrlsvqr and csrlsvchol for host and device memory, the reordering functions, csrperm and
+ * csrissym. Other functions are not declared.
  *
  * E. Cuthill, J. McKee: Reducing the bandwidth of sparse symmetric matrices. Proceedings of the 24th National
  * Conference of the ACM, 1969.
@@ -50,7 +50,7 @@ CUDA_CPU_BAND(c, cuComplex)
 CUDA_CPU_BAND(z, cuDoubleComplex)
 #undef CUDA_CPU_BAND
 
-// The places of the elements of a CSR matrix, which count from `base`
+// The sparsity pattern of an n x n matrix in CSR format; `base`: the first index, 0 or 1
 struct Pattern {
     int n;
     const int *rows, *columns, base;
@@ -63,14 +63,14 @@ struct Pattern {
             ok = columns[k] >= base && columns[k] - base < n;
         return ok;
     }
-    template <class F> void each(F f) const { // f(row, column, index) from 0
+    template <class F> void each(F f) const { // calls f(row, column, index in `columns`), all from 0
         for (int i = 0; i < n; i++)
             for (int k = rows[i] - base; k < rows[i + 1] - base; k++)
                 f(i, columns[k] - base, k);
     }
 };
 
-// Returns a permutation p: row p[i] of the matrix becomes row i, and likewise the columns.
+// The reverse Cuthill-McKee permutation p: row i of the permuted matrix is row p[i] of A; so with columns.
 inline std::vector<int> cuthill_mckee(const Pattern &A) {
     std::vector<std::vector<int>> near(A.n);
     A.each([&](int i, int j, int) {
@@ -118,7 +118,8 @@ inline std::vector<int> inverse(const std::vector<int> &p) {
     return q;
 }
 
-// Solves A x = b. Returns -1, or the number of the first pivot of at most `tolerance`; then x is not set.
+// Solves A x = b. Returns -1; or, if A is singular, the index of the first pivot whose absolute value is at
+// most `tolerance`, in the order of elimination. Then x is unchanged.
 template <class T, class Real>
 int solve_sparse(bool cholesky, const Pattern &A, const T *values, const T *b, Real tolerance, T *x) {
     const std::vector<int> p = cuthill_mckee(A), q = inverse(p);
@@ -169,7 +170,8 @@ CUDA_CPU_HANDLES(CUDA_CPU_DEFINE, cusolverSp, cusolverSpContext)
 CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
 #undef CUDA_CPU_DEFINE
 
-// Those without Host wait for the stream, because `singularity` is memory of the host.
+// The functions without Host in their name take device memory, and wait for the stream, because `singularity`
+// is in host memory.
 #define CUDA_CPU_SOLVE(NAME, T, Real, cholesky, on_host)                                                     \
     CUDA_CPU_FUNCTION(NAME, int n, int count, const cusparseMatDescr_t matrix, const T *values,              \
                       const int *rows, const int *columns, const T *b, Real tolerance, int, T *x,            \
@@ -206,7 +208,7 @@ CUDA_CPU_SOLVES(D, double, double)
 CUDA_CPU_SOLVES(C, cuComplex, float)
 CUDA_CPU_SOLVES(Z, cuDoubleComplex, double)
 
-// ---- orders: p[i] is the row of A that becomes row i ----
+// ---- reordering: row i of the permuted matrix is row p[i] of A ----
 
 #define CUDA_CPU_PATTERN                                                                                     \
     int n, int count, const cusparseMatDescr_t matrix, const int *rows, const int *columns
@@ -225,7 +227,7 @@ CUDA_CPU_ORDER(XcsrsymamdHost, )
 #define CUDA_CPU_OPTIONS const int64_t *,
 CUDA_CPU_ORDER(XcsrmetisndHost, CUDA_CPU_OPTIONS)
 
-// Whether the places of the elements are symmetric. `ends`: where rows end, which may be before the next one
+// Whether the sparsity pattern is symmetric. Row i has the elements from rows[i] to ends[i] - 1.
 CUDA_CPU_FUNCTION(XcsrissymHost, int n, int count, const cusparseMatDescr_t matrix, const int *rows,
                   const int *ends, const int *columns, int *symmetric) {
     CUDA_CPU_VALID(n >= 0 && count >= 0 && matrix && rows && ends && columns && symmetric);
@@ -241,7 +243,8 @@ CUDA_CPU_FUNCTION(XcsrissymHost, int n, int count, const cusparseMatDescr_t matr
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-// Element (i, j) becomes element (p[i], q[j]) of the old matrix; `map` is permuted as its values must be.
+// Permutes a square matrix in place: element (i, j) of the result is element (p[i], q[j]) of the old matrix.
+// `map` is permuted as the array of values must be.
 CUDA_CPU_FUNCTION(Xcsrperm_bufferSizeHost, int m, int n, int count, const cusparseMatDescr_t matrix,
                   const int *, const int *, const int *, const int *, size_t *bytes) {
     CUDA_CPU_VALID(m >= 0 && n >= 0 && count >= 0 && matrix && bytes);

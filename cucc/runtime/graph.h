@@ -72,11 +72,11 @@ struct CUgraphExec_st {
 
 namespace cuda_cpu {
 
-// The value that a conditional node reads, and that kernels set by its handle.
+// What a conditional handle stands for: a value that kernels set and that one conditional node reads
 struct Condition {
     unsigned initial = 0;
     bool assign = false; // each launch begins with the initial value
-    bool used = false;   // by a node
+    bool used = false;   // a conditional node has the handle
     std::weak_ptr<CUgraphExec_st> executable{};
     std::atomic<unsigned> value{0};
 };
@@ -89,7 +89,7 @@ struct Graphs {
     std::set<cudaUserObject_t> objects;
     std::map<const Function *, void *> addresses; // of kernels that the program named by address
     std::map<void *, size_t> memory;              // memory that graphs own, with its size in bytes
-    std::deque<Condition> conditions;             // a handle is a position here, from 1
+    std::deque<Condition> conditions;             // handle h is conditions[h - 1]
 };
 
 Graphs &graphs();
@@ -107,7 +107,7 @@ Graphs &graphs();
 cudaGraph_t enter(std::shared_ptr<CUgraph_st> graph); // makes the graph known by its handle
 // Copies a graph. Each node of the copy refers to its original. Graphs with conditional nodes have no copies.
 cudaError_t clone(const char *call, const CUgraph_st &graph, std::shared_ptr<CUgraph_st> &copy);
-// Calls f with each graph in a node: a child graph, or the bodies of a conditional node.
+// Calls f(subgraph) for the child graph of a node, or for each body graph of a conditional node.
 template <class F> void for_graphs_in(Operation &o, F f) {
     if (Subgraph *const child = std::get_if<Subgraph>(&o.what))
         f(*child);

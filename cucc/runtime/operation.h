@@ -95,12 +95,12 @@ struct Subgraph { // `graph` is set for a child graph node, `run` in executable 
     std::shared_ptr<const GraphRun> run;
 };
 
-struct Condition; // the value of a handle; see graph.h
+struct Condition; // the value of a conditional handle, in graph.h
 struct Conditional {
     cudaGraphConditionalNodeType type;
     Condition *condition;
     std::vector<Subgraph> bodies;
-    std::vector<cudaGraph_t> handles; // of the bodies, for the program
+    std::vector<cudaGraph_t> handles; // the body graphs, as the array phGraph_out of the program
 };
 
 struct Operation {

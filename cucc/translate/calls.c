@@ -299,7 +299,7 @@ bool is_quiet(const Token *i, const Token *last, bool *vector) {
     return true;
 }
 
-// True for blockDim, gridDim, and a variable that has been computed from them some lines above.
+// True for blockDim and gridDim, and for a variable that was assigned an expression with one of them above.
 static bool is_number_of_threads(const Token *i) {
     for (const Token *t = i; kind(i) == IDENT && t > i - 1000 && kind(t) != END && !is(t, "__global__"); t--)
         for (const Token *v = t + 1; t < i && same_word(t, i) && kind(t + 1) == '=' && kind(v) != ';'; v++)

@@ -23,8 +23,8 @@ static bool is_shared_memory(const Expansion *e, const Token *address) {
     return known && known->is_memory;
 }
 
-// Records a variable in e->shared if it is a pointer, an array or volatile. `from`: the first token of its
-// declaration; `value`: the first token of its initial value, or null if it has none.
+// Appends a variable to the list e->shared if it is a pointer, an array, volatile or __shared__. `from`: the
+// first token of its declaration; `value`: the first token of its initial value, or null if it has none.
 void add_shared(Expansion *e, const Token *from, const Token *name, const Token *value) {
     Shared one = {name, false, value && is_shared_memory(e, value)};
     const Token *before = name - 1;

@@ -363,7 +363,7 @@ static void open_warps(Writer *w, const Node *node, Token *before) {
         " for (unsigned cu_n = 0; cu_n < cu_w.warps(); ++cu_n) { const auto cu_b = cu_w.warp(cu_n); {"
         " const auto &cu_w = cu_b;$first",
         "first", first_lane);
-    if (w->live) // skips a warp whose threads have all returned: it has no values
+    if (w->live) // skips a warp whose threads have all returned, because its variables have no values
         append_text(
             &text, " bool cu_here = false;"
                    " for (unsigned cu_i = cu_w.x; cu_i < cu_w.end_x; ++cu_i) cu_here |= !cu_gone(cu_r, cu_i);"

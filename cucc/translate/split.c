@@ -14,7 +14,7 @@
  * between threads. Variables that several regions use are kept for each thread (Keeping in split.h). The same
  * text runs with fibers: then a region's loop is for one thread, and barriers wait (Way in cuda_cpu/loops.h).
  *
- * The iterations of a loop with a stride (is_strided) are regions too, also in a kernel without barriers.
+ * Strided loops (is_strided) are split at the end of each iteration, also in a kernel without barriers.
  *
  * A kernel that may not be understood is not split: it runs with fibers. Threads that wait for each other
  * elsewhere than at barriers need them: calls.c looks for that.
@@ -392,7 +392,8 @@ static Split *find_split(Unit *u, Token *begin, const Token *name, Token *open, 
     return s;
 }
 
-// True for a kernel with a loop of a stride (is_strided): faster as loops also without barriers.
+// True for a kernel without `return` that has a strided loop (is_strided). It is faster as loops over threads
+// also if it has no barriers, because neighbouring threads then use a cache line one after the other.
 static bool has_strided_loop(Token *body) {
     bool found = false;
     for (Token *i = body + 1, *last; i < body->match && (last = last_of(i)); i = last + 1)
@@ -402,9 +403,8 @@ static bool has_strided_loop(Token *body) {
     return found;
 }
 
-// Splits the body of a kernel at its barriers and loops with a stride, if that is possible. Appends to
-// `start` the declarations for the beginning of the body. Returns the parameters that tell the body which
-// threads to run.
+// Splits the body of a kernel at its barriers and strided loops, if that is possible. Appends to `start` the
+// declarations for the beginning of the body. Returns the parameters that tell the body which threads to run.
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start) {
     if (u->only_fibers && !u->explain)
         return "";

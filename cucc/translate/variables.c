@@ -175,7 +175,7 @@ typedef struct {
 static Array *arrays;
 static size_t array_count;
 
-// The number of dimensions of the typedef or member of this name; 0 if none of this name is an array
+// The number of array dimensions of the typedef or data member of this name; 0 if there is no such array
 static int dimensions_of(const Token *name) {
     int most = 0;
     for (size_t n = 0; n < array_count; n++)

@@ -29,8 +29,8 @@ struct Description : HandleOf<cusparseMatDescr_t, cusparseCreateMatDescr, cuspar
     }
 };
 
-// A band of a Hermitian positive definite matrix whose rows and columns are shuffled, and which a few
-// elements make unsymmetric if `general`.
+// A Hermitian positive definite band matrix whose rows and columns are permuted at random; not symmetric if
+// `general`.
 template <class T> struct Sparse {
     int n, base;
     std::vector<int> rows, columns;
@@ -71,7 +71,7 @@ template <class T> struct Sparse {
     }
 };
 
-// Whether a function solves systems; `host`: it takes memory of the host
+// Expects that a function solves random systems. `host`: it takes host memory
 template <class T, class Real, class Function>
 static void solves(Function *function, bool host, bool general) {
     const Handle handle;

@@ -314,7 +314,7 @@ __global__ void set_value(cudaGraphConditionalHandle handle, unsigned value) {
 __global__ void add_to(int *x, int value) {
     x[0] += value;
 }
-// A round of a loop that goes on as long as x[1], which counts down, is not 0
+// The body of a loop that ends when x[1], which counts down, is 0
 __global__ void one_round(int *x, cudaGraphConditionalHandle handle) {
     x[0]++;
     cudaGraphSetConditional(handle, --x[1]);
