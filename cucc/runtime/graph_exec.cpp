@@ -9,8 +9,8 @@ namespace cuda_cpu {
 
 namespace {
 
-// Checks the conditional nodes of a graph, or of the body of such a node, and records that they belong to this
-// executable graph.
+// Checks the conditional nodes of a graph, or of the body of such a node, and records that they belong to
+// this executable graph.
 cudaError_t check_conditional(const char *call, const CUgraph_st &graph,
                               const std::shared_ptr<CUgraphExec_st> &executable, bool body) {
     for (const auto &node : graph.nodes) {
