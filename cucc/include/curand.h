@@ -3,13 +3,15 @@
  * cuRAND's host API: random numbers in arrays, without a kernel. It is part of the CPU back end; no library
  * is needed (cucc ignores -lcurand).
  *
- * Generators: XORWOW (the default), MRG32k3a, Philox4x32-10, and Sobol' numbers in up to 21 dimensions.
+ * Generators: XORWOW (the default), MRG32k3a, Philox4x32-10, MTGP32, MT19937, and Sobol' numbers of 32 and 64
+ * bits in up to 21 dimensions, scrambled or not.
  * Integers and uniform numbers are those of cuRAND 10.4, bit by bit and in the same order, also with offsets,
  * the legacy ordering, and calls of different functions in turn; this was compared with its generators for
  * host memory. Normal and log-normal numbers agree except for the last digits of logf, sinf and expf. Poisson
  * numbers have the same distribution, but other values.
  *
- * There are no generators of Mersenne Twisters, of 64-bit and of scrambled Sobol' numbers, and no
+ * Other values than cuRAND's have also: MT19937, whose numbers are those of one sequence (std::mt19937) and
+ * not of many in turn, and scrambled Sobol' numbers, where the scrambling is random by design. There is no
  * CURAND_ORDERING_PSEUDO_SEEDED.
  */
 #pragma once
@@ -41,7 +43,7 @@ enum curandRngType {
     CURAND_RNG_PSEUDO_DEFAULT = 100,
     CURAND_RNG_PSEUDO_XORWOW = 101,
     CURAND_RNG_PSEUDO_MRG32K3A = 121,
-    CURAND_RNG_PSEUDO_MTGP32 = 141, // this one, the next, and 202 to 204: CURAND_STATUS_TYPE_ERROR
+    CURAND_RNG_PSEUDO_MTGP32 = 141,
     CURAND_RNG_PSEUDO_MT19937 = 142,
     CURAND_RNG_PSEUDO_PHILOX4_32_10 = 161,
     CURAND_RNG_QUASI_DEFAULT = 200,
@@ -59,7 +61,7 @@ enum curandOrdering {
 };
 enum curandDirectionVectorSet {
     CURAND_DIRECTION_VECTORS_32_JOEKUO6 = 101,
-    CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6 = 102, // refused, as 104 and the constants that scramble
+    CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6 = 102,
     CURAND_DIRECTION_VECTORS_64_JOEKUO6 = 103,
     CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6 = 104
 };
@@ -84,7 +86,8 @@ curandStatus_t curandDestroyGenerator(curandGenerator_t generator);
 curandStatus_t curandGetVersion(int *version);
 curandStatus_t curandGetProperty(libraryPropertyType type, int *value);
 
-// Another seed or ordering keeps the position in the sequence; the offset sets it.
+// Another seed or ordering keeps the position in the sequence; the offset sets it. Mersenne Twisters have no
+// offset.
 curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream);
 curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator, unsigned long long seed);
 curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned long long offset);
@@ -93,9 +96,11 @@ curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generat
 curandStatus_t curandGenerateSeeds(curandGenerator_t generator);
 
 // Quasirandom generators write all numbers of the first dimension, then those of the second, and so on;
-// `count` must be a multiple of the dimensions. Normal numbers are made in pairs: except for Philox and
-// quasirandom generators, `count` must be even.
+// `count` must be a multiple of the dimensions. XORWOW and MRG32k3a make normal numbers in pairs: `count`
+// must be even.
 curandStatus_t curandGenerate(curandGenerator_t generator, unsigned int *out, size_t count);
+curandStatus_t curandGenerateLongLong(curandGenerator_t generator, unsigned long long *out,
+                                      size_t count); // only 64-bit Sobol' numbers
 curandStatus_t curandGenerateUniform(curandGenerator_t generator, float *out, size_t count);
 curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double *out, size_t count);
 curandStatus_t curandGenerateNormal(curandGenerator_t generator, float *out, size_t count, float mean,

@@ -2,13 +2,14 @@
 /*
  * cuRAND's host API. A pseudorandom generator draws from many sequences in turn, as the threads of cuRAND's
  * kernels do: XORWOW and MRG32k3a one number from each sequence, Philox four. The numbers of sequences and
- * the order were found from cuRAND's output.
+ * the order were found from cuRAND's output. MTGP32 draws 256 numbers from each of 192 sequences in turn.
  *
  *     Sobol' numbers: Bratley and Fox, Algorithm 659, 1988; the direction numbers are those of Joe and Kuo,
  *     Constructing Sobol sequences with better two-dimensional projections, 2008 (new-joe-kuo-6).
  */
 #define CUDA_CPU_ENGINE // declares the functions for kernels
 #include <curand_kernel.h>
+#include <curand_mtgp32.h>
 #include "cuda_cpu/library.h"
 #include "internal.h"
 
@@ -16,10 +17,28 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <random>
+#include <set>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <variant>
 #include <vector>
+
+// The Mersenne Twisters, as states for the functions of kernels
+struct SequenceOfMtgp32 {
+    unsigned s[MTGP32_STATE_SIZE], used, index;
+};
+static unsigned curand(SequenceOfMtgp32 *state) {
+    return cuda_cpu::mtgp::number(state->s, state->used++, mtgp32dc_params_fast_11213[state->index]);
+}
+struct SequenceOfMt19937 : std::mt19937 {
+    using std::mt19937::mt19937;
+};
+static unsigned curand(SequenceOfMt19937 *state) {
+    return (unsigned)(*state)();
+}
+CUDA_CPU_QUASI(SequenceOfMtgp32)
+CUDA_CPU_QUASI(SequenceOfMt19937)
 
 namespace cuda_cpu {
 
@@ -27,8 +46,13 @@ namespace {
 
 // ---- distributions ----
 
-// Each has: Out; one(state), or two(state) if `pairs`, which return the next numbers; four(state) for Philox;
-// and one(state) for Sobol' numbers. If `pairs`, generate() refuses an odd count, except for Philox.
+// True for the states whose normal numbers are made in pairs
+template <class State>
+constexpr bool in_pairs =
+    std::is_same_v<State, curandStateXORWOW_t> || std::is_same_v<State, curandStateMRG32k3a_t>;
+
+// Each has: Out; one(state), or two(state) if `pairs` and the state is of that kind, which return the next
+// numbers; and four(state) for Philox. If `pairs`, generate() refuses an odd count for such states.
 
 #define DISTRIBUTION(Name, T, number, numbers)                                                               \
     struct Name {                                                                                            \
@@ -38,6 +62,7 @@ namespace {
         auto four(curandStatePhilox4_32_10_t &s) const { return numbers(&s); }                               \
     };
 DISTRIBUTION(Integers, unsigned, curand, curand4)
+DISTRIBUTION(LongIntegers, unsigned long long, curand, curand4) // only for 64-bit Sobol' numbers
 DISTRIBUTION(Uniform, float, curand_uniform, curand_uniform4)
 DISTRIBUTION(UniformDouble, double, curand_uniform_double, curand_uniform4_double)
 
@@ -67,17 +92,19 @@ template <class T, bool log> struct Normal {
         else
             return double4{a[0], a[1], b[0], b[1]};
     }
-    T one(curandStateSobol32_t &s) const { return scaled((T)quasi_normal(curand(&s))); }
+    template <class State> T one(State &s) const {
+        return scaled(sizeof(T) == 4 ? (T)curand_normal(&s) : (T)curand_normal_double(&s));
+    }
 };
 
 struct Poisson {
     typedef unsigned Out;
     static constexpr bool pairs = false;
     double mean;
-    std::vector<double> below; // for Sobol' numbers: below[k] is the probability of at most k
+    std::vector<double> below; // for the other states: below[k] is the probability of at most k
 
-    Poisson(double mean, bool quasi) : mean(mean) {
-        if (!quasi)
+    Poisson(double mean, bool several) : mean(mean) {
+        if (several) // a Poisson number takes several numbers
             return;
         double sum = 0;
         int sign; // lgamma() would store it in a global variable
@@ -88,10 +115,12 @@ struct Poisson {
             below.push_back(sum += p);
         }
     }
-    template <class State> Out one(State &s) const { return curand_poisson(&s, mean); }
     uint4 four(curandStatePhilox4_32_10_t &s) const { return curand_poisson4(&s, mean); }
-    Out one(curandStateSobol32_t &s) const {
-        const double u = curand(&s) * 0x1p-32 + 0x1p-33;
+    template <class State> Out one(State &s) const {
+        if constexpr (in_pairs<State>)
+            return curand_poisson(&s, mean);
+        const auto x = curand(&s);
+        const double u = (unsigned)(x >> (8 * sizeof x - 32)) * 0x1p-32 + 0x1p-33;
         return (Out)(std::lower_bound(below.begin(), below.end(), u) - below.begin());
     }
 };
@@ -179,6 +208,37 @@ struct Fours {
     }
 };
 
+// MTGP32, and one sequence of MT19937. They start after `position` numbers.
+struct Mtgp32 {
+    std::vector<SequenceOfMtgp32> sequences{192};
+    size_t position = 0;
+
+    Mtgp32(unsigned long long seed, unsigned long long first) {
+        for (unsigned i = 0; i < sequences.size(); ++i) {
+            mtgp::begin(sequences[i].s, mtgp32dc_params_fast_11213[i], (unsigned)(seed ^ seed >> 32) + i + 1);
+            sequences[i].index = i;
+        }
+        for (unsigned number; position < first;)
+            fill(&number, 1, Integers());
+    }
+    template <class Distribution>
+    void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
+        for (size_t i = 0; i < count; ++i)
+            out[i] = distribution.one(sequences[position++ / 256 % sequences.size()]);
+    }
+};
+struct Mt19937 {
+    SequenceOfMt19937 sequence;
+
+    Mt19937(unsigned long long seed, unsigned long long first) : sequence((unsigned)(seed ^ seed >> 32)) {
+        sequence.discard(first);
+    }
+    template <class Distribution>
+    void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
+        std::generate_n(out, count, [&] { return distribution.one(sequence); });
+    }
+};
+
 // Degree, coefficients between the first and the last one, and the first direction numbers of a dimension,
 // from the second dimension on
 struct JoeKuo {
@@ -206,14 +266,22 @@ const JoeKuo joe_kuo[] = {{1, 0, {1}},
                           {7, 4, {1, 3, 7, 13, 13, 15, 69}}};
 const unsigned max_dimensions = 1 + sizeof joe_kuo / sizeof *joe_kuo;
 
-// The direction vectors of a dimension, of 32 or 64 bits
-template <class T, int bits> void directions(unsigned dimension, T (&v)[bits]) {
+// Pseudorandom bits for scrambling (splitmix64)
+unsigned long long bits_for(unsigned dimension, unsigned number) {
+    unsigned long long x = (dimension * 128ull + number + 1) * 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+// The direction vectors of a dimension, of 32 or 64 bits. Scrambling multiplies each with a triangular matrix
+// of random bits: each digit of a number then depends on the digits before it, and the numbers stay a Sobol'
+// sequence. (Matoušek, On the L2-discrepancy for anchored boxes, 1998)
+template <class T, int bits> void directions(unsigned dimension, bool scrambled, T (&v)[bits]) {
     for (int i = 0; i < bits; ++i)
         v[i] = (T)1 << (bits - 1 - i);
-    if (dimension == 0)
-        return;
-    const JoeKuo &p = joe_kuo[dimension - 1];
-    for (int i = 0; i < bits; ++i) {
+    const JoeKuo &p = joe_kuo[dimension ? dimension - 1 : 0];
+    for (int i = 0; dimension && i < bits; ++i) {
         if (i < p.degree) {
             v[i] = (T)p.numbers[i] << (bits - 1 - i);
             continue;
@@ -223,40 +291,52 @@ template <class T, int bits> void directions(unsigned dimension, T (&v)[bits]) {
             if (p.coefficients >> (p.degree - 1 - k) & 1)
                 v[i] ^= v[i - k];
     }
+    for (int i = 0; scrambled && i < bits; ++i) {
+        T product = 0;
+        for (int k = 0; k < bits; ++k)
+            if (v[i] >> k & 1)
+                product ^= (T)1 << k | ((T)bits_for(dimension, k) & (((T)1 << k) - 1));
+        v[i] = product;
+    }
+}
+template <class T> T scramble(unsigned dimension) { // is added (xor) to all numbers of the dimension
+    return (T)bits_for(dimension, 127);
 }
 
-// Those of all dimensions. They end where a page without access begins, because cuRAND has 20000 dimensions.
-template <class Vectors> curandStatus_t all_directions(Vectors *vectors[]) {
-    static Vectors *const all = [] {
-        const size_t bytes = max_dimensions * sizeof(Vectors), page = (size_t)sysconf(_SC_PAGESIZE),
+// The values of `make` for all dimensions. They end where a page without access begins, because cuRAND has
+// 20000 dimensions.
+template <class Value, class Make> curandStatus_t of_all_dimensions(Value **values, Make make) {
+    static Value *const all = [make] {
+        const size_t bytes = max_dimensions * sizeof(Value), page = (size_t)sysconf(_SC_PAGESIZE),
                      pages = (bytes + page - 1) / page * page;
         char *const memory =
             (char *)mmap(nullptr, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED || mprotect(memory + pages, page, PROT_NONE))
-            return (Vectors *)nullptr;
-        Vectors *const first = (Vectors *)(memory + pages - bytes);
+            return (Value *)nullptr;
+        Value *const first = (Value *)(memory + pages - bytes);
         for (unsigned d = 0; d < max_dimensions; ++d)
-            directions(d, first[d]);
+            make(d, first[d]);
         return first;
     }();
-    *vectors = all;
+    *values = all;
     return all ? CURAND_STATUS_SUCCESS : CURAND_STATUS_ALLOCATION_FAILED;
 }
 
-struct Sobol {
+template <class State> struct Sobol { // State: of scrambled numbers; for others the constant is 0
     unsigned dimensions;
+    bool scrambled;
     unsigned long long position;
 
     template <class Distribution>
     void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
+        typedef decltype(State::x) T;
         const size_t n = count / dimensions;
         for (unsigned d = 0; d < dimensions; ++d) {
-            unsigned v[32];
-            directions(d, v);
-            curandStateSobol32_t state;
-            curand_init(v, (unsigned)position, &state);
-            for (size_t i = 0; i < n; ++i)
-                *out++ = distribution.one(state);
+            T v[8 * sizeof(T)];
+            directions(d, scrambled, v);
+            State state;
+            curand_init(v, scrambled ? scramble<T>(d) : 0, (T)position, &state);
+            std::generate_n(out + d * n, n, [&] { return distribution.one(state); });
         }
         position += n;
     }
@@ -268,7 +348,9 @@ struct Sobol {
 // waits in a stream or is in a graph keeps them after the generator's settings change.
 struct Numbers {
     std::mutex mutex;
-    std::variant<Turns<curandStateXORWOW_t>, Turns<curandStateMRG32k3a_t>, Fours, Sobol> sequences;
+    std::variant<Turns<curandStateXORWOW_t>, Turns<curandStateMRG32k3a_t>, Fours, Mtgp32, Mt19937,
+                 Sobol<curandStateScrambledSobol32_t>, Sobol<curandStateScrambledSobol64_t>>
+        sequences;
 
     template <class Sequences> explicit Numbers(Sequences made) : sequences(std::move(made)) {}
 
@@ -290,17 +372,17 @@ struct curandGenerator_st {
     unsigned dimensions = 1;
     std::shared_ptr<cuda_cpu::Numbers> numbers{};
 
-    bool quasi() const { return type == CURAND_RNG_QUASI_SOBOL32; }
+    bool quasi() const { return type >= CURAND_RNG_QUASI_SOBOL32; }
+    bool long_numbers() const { return type >= CURAND_RNG_QUASI_SOBOL64; }
+    bool scrambled() const {
+        return type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL32 || type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL64;
+    }
+    bool in_pairs() const { return type == CURAND_RNG_PSEUDO_XORWOW || type == CURAND_RNG_PSEUDO_MRG32K3A; }
+    bool twister() const { return type == CURAND_RNG_PSEUDO_MTGP32 || type == CURAND_RNG_PSEUDO_MT19937; }
 };
 
 namespace cuda_cpu {
 namespace {
-
-curandStatus_t refused(const char *call, const char *what) {
-    fail(cudaErrorNotSupported, "%s: the CPU back end has %s", call, what);
-    set_last_error(cudaSuccess); // cuRAND does not set the runtime's error
-    return CURAND_STATUS_TYPE_ERROR;
-}
 
 curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool host) {
     if (!generator)
@@ -310,10 +392,8 @@ curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool h
         type = CURAND_RNG_PSEUDO_XORWOW;
     if (type == CURAND_RNG_QUASI_DEFAULT)
         type = CURAND_RNG_QUASI_SOBOL32;
-    if (type != CURAND_RNG_PSEUDO_XORWOW && type != CURAND_RNG_PSEUDO_MRG32K3A &&
-        type != CURAND_RNG_PSEUDO_PHILOX4_32_10 && type != CURAND_RNG_QUASI_SOBOL32)
-        return refused(host ? "curandCreateGeneratorHost" : "curandCreateGenerator",
-                       "no generators of Mersenne Twisters, of 64-bit and of scrambled Sobol' numbers");
+    if (!std::set<int>{101, 121, 141, 142, 161, 201, 202, 203, 204}.count(type))
+        return CURAND_STATUS_TYPE_ERROR;
     if (!host && cudaFree(nullptr) != cudaSuccess) // no device
         return CURAND_STATUS_INITIALIZATION_FAILED;
     *generator = new curandGenerator_st{type, host};
@@ -329,15 +409,27 @@ std::shared_ptr<Numbers> new_numbers(const curandGenerator_st &g) {
             Turns<curandStateMRG32k3a_t>(g.seed, g.legacy ? 4096 : 81920, g.position));
     case CURAND_RNG_PSEUDO_PHILOX4_32_10:
         return std::make_shared<Numbers>(Fours(g.seed, 65536, g.position));
+    case CURAND_RNG_PSEUDO_MTGP32:
+        return std::make_shared<Numbers>(Mtgp32(g.seed, g.position));
+    case CURAND_RNG_PSEUDO_MT19937:
+        return std::make_shared<Numbers>(Mt19937(g.seed, g.position));
     default:
-        return std::make_shared<Numbers>(Sobol{g.dimensions, g.position});
+        if (g.long_numbers())
+            return std::make_shared<Numbers>(
+                Sobol<curandStateScrambledSobol64_t>{g.dimensions, g.scrambled(), g.position});
+        return std::make_shared<Numbers>(
+            Sobol<curandStateScrambledSobol32_t>{g.dimensions, g.scrambled(), g.position});
     }
 }
 
 template <class Distribution>
 curandStatus_t generate(const char *call, curandGenerator_t generator, typename Distribution::Out *out,
                         size_t count, Distribution distribution) {
-    const bool pairs = Distribution::pairs && generator->type != CURAND_RNG_PSEUDO_PHILOX4_32_10;
+    if (std::is_same_v<Distribution, LongIntegers>
+            ? !generator->long_numbers()
+            : std::is_same_v<Distribution, Integers> && generator->long_numbers())
+        return CURAND_STATUS_TYPE_ERROR;
+    const bool pairs = Distribution::pairs && generator->in_pairs();
     const unsigned whole = generator->quasi() ? generator->dimensions : pairs ? 2 : 1;
     if (count % whole)
         return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
@@ -410,7 +502,7 @@ curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream)
         return CURAND_STATUS_SUCCESS;                                                                        \
     }
 SETTING(PseudoRandomGeneratorSeed, unsigned long long seed, !generator->quasi(), true, generator->seed = seed)
-SETTING(GeneratorOffset, unsigned long long offset, true, true, generator->position = offset)
+SETTING(GeneratorOffset, unsigned long long offset, !generator->twister(), true, generator->position = offset)
 SETTING(GeneratorOrdering, curandOrdering_t order, true,
         generator->quasi()
             ? order == CURAND_ORDERING_QUASI_DEFAULT
@@ -429,12 +521,15 @@ curandStatus_t curandGenerateSeeds(curandGenerator_t generator) {
                                                    curandDirectionVectorSet_t set) {                         \
         if (!vectors)                                                                                        \
             return CURAND_STATUS_OUT_OF_RANGE;                                                               \
-        if (set != CURAND_DIRECTION_VECTORS_##bits##_JOEKUO6)                                                \
-            return refused(__func__, "no scrambled direction vectors");                                      \
-        return all_directions(vectors);                                                                      \
+        if (set == CURAND_DIRECTION_VECTORS_##bits##_JOEKUO6)                                                \
+            return of_all_dimensions(vectors, [](unsigned d, T(&v)[bits]) { directions(d, false, v); });     \
+        if (set == CURAND_SCRAMBLED_DIRECTION_VECTORS_##bits##_JOEKUO6)                                      \
+            return of_all_dimensions(vectors, [](unsigned d, T(&v)[bits]) { directions(d, true, v); });      \
+        return CURAND_STATUS_OUT_OF_RANGE;                                                                   \
     }                                                                                                        \
-    curandStatus_t curandGetScrambleConstants##bits(T **) {                                                  \
-        return refused(__func__, "no constants that scramble");                                              \
+    curandStatus_t curandGetScrambleConstants##bits(T **constants) {                                         \
+        return constants ? of_all_dimensions(constants, [](unsigned d, T &x) { x = scramble<T>(d); })        \
+                         : CURAND_STATUS_OUT_OF_RANGE;                                                       \
     }
 DIRECTIONS(32, unsigned)
 DIRECTIONS(64, unsigned long long)
@@ -446,6 +541,7 @@ DIRECTIONS(64, unsigned long long)
     }
 #define OUTPUT(T) curandGenerator_t generator, T *out, size_t count
 GENERATE(, (OUTPUT(unsigned)), Integers())
+GENERATE(LongLong, (OUTPUT(unsigned long long)), LongIntegers())
 GENERATE(Uniform, (OUTPUT(float)), Uniform())
 GENERATE(UniformDouble, (OUTPUT(double)), UniformDouble())
 GENERATE(Normal, (OUTPUT(float), float mean, float deviation), Normal<float, false>{mean, deviation})
@@ -459,5 +555,7 @@ curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned *out,
     REQUIRE_GENERATOR;
     if (!(mean > 0))
         return CURAND_STATUS_OUT_OF_RANGE;
-    return generate(__func__, generator, out, count, Poisson(mean, generator->quasi()));
+    return generate(
+        __func__, generator, out, count,
+        Poisson(mean, generator->in_pairs() || generator->type == CURAND_RNG_PSEUDO_PHILOX4_32_10));
 }

@@ -30,6 +30,9 @@ CUDA_CPU_RETURN(double, quasi_uniform_double, (unsigned int x), x * 0x1p-32 + 0x
 CUDA_CPU_RETURN(double, quasi_uniform_double, (unsigned long long x), (double)(x >> 11) * 0x1p-53 + 0x1p-54)
 CUDA_CPU_RETURN(double, quasi_normal, (unsigned int x), normcdfinv(x * 0x1p-32 + 0x1p-33))
 CUDA_CPU_RETURN(double, quasi_normal, (unsigned long long x), normcdfinv(quasi_uniform_double(x)))
+CUDA_CPU_RETURN(float, quasi_normal_float, (unsigned int x), (float)quasi_normal(x))
+CUDA_CPU_RETURN(float, quasi_normal_float, (unsigned long long x),
+                (float)quasi_normal((unsigned int)(x >> 32)))
 // The least k with a probability of at most k that is not below u
 inline unsigned int quasi_poisson(double u, double mean) {
     double sum = 0;
@@ -44,18 +47,13 @@ inline unsigned int quasi_poisson(double u, double mean) {
 
 } // namespace cuda_cpu
 
-#define CUDA_CPU_SOBOL(State, T)                                                                             \
-    inline T curand(State *state) {                                                                          \
-        return cuda_cpu::sobol_next(state);                                                                  \
-    }                                                                                                        \
-    template <class N> inline void skipahead(N n, State *state) {                                            \
-        cuda_cpu::sobol_move(state, (T)(state->i + n));                                                      \
-    }                                                                                                        \
+// For generators that make each number from one integer: also the Mersenne Twisters
+#define CUDA_CPU_QUASI(State)                                                                                \
     inline double curand_uniform_double(State *state) {                                                      \
         return cuda_cpu::quasi_uniform_double(curand(state));                                                \
     }                                                                                                        \
     inline float curand_normal(State *state) {                                                               \
-        return (float)cuda_cpu::quasi_normal(curand(state));                                                 \
+        return cuda_cpu::quasi_normal_float(curand(state));                                                  \
     }                                                                                                        \
     inline double curand_normal_double(State *state) {                                                       \
         return cuda_cpu::quasi_normal(curand(state));                                                        \
@@ -69,6 +67,14 @@ inline unsigned int quasi_poisson(double u, double mean) {
     inline unsigned int curand_poisson(State *state, double mean) {                                          \
         return cuda_cpu::quasi_poisson(curand_uniform_double(state), mean);                                  \
     }
+#define CUDA_CPU_SOBOL(State, T)                                                                             \
+    inline T curand(State *state) {                                                                          \
+        return cuda_cpu::sobol_next(state);                                                                  \
+    }                                                                                                        \
+    template <class N> inline void skipahead(N n, State *state) {                                            \
+        cuda_cpu::sobol_move(state, (T)(state->i + n));                                                      \
+    }                                                                                                        \
+    CUDA_CPU_QUASI(State)
 #define CUDA_CPU_SOBOL_PLAIN(State, T)                                                                       \
     CUDA_CPU_SOBOL(State, T)                                                                                 \
     inline void curand_init(const T *vectors, T offset, State *state) {                                      \

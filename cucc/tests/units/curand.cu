@@ -2,6 +2,8 @@
 // cuRAND: the numbers that it gives, by the host API in the same order, with offsets and calls in turn, and
 // in kernels; and the distributions. With nvcc (-lcurand) the same cases run against NVIDIA's cuRAND.
 #include <curand_kernel.h>
+#include <curand_mtgp32_host.h>
+#include <curand_mtgp32dc_p_11213.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -70,6 +72,8 @@ static const Known known[] = {
     {CURAND_RNG_PSEUDO_MRG32K3A, 16045690984503098046ull, 100001ull, 9119558844361129570ull, 13004052235157190470ull, 10498662143428781288ull, 0.0560595682, 0.056058726019943},
     {CURAND_RNG_PSEUDO_PHILOX4_32_10, 0ull, 0ull, 17255613429862661400ull, 17300572649079514281ull, 3244074428925761455ull, -0.0475176348, -0.17529930514236},
     {CURAND_RNG_PSEUDO_PHILOX4_32_10, 16045690984503098046ull, 100001ull, 1155629280830154625ull, 7872007585490816708ull, 17498944692636442815ull, -0.0617629065, 0.001561710486547},
+    {CURAND_RNG_PSEUDO_MTGP32, 0ull, 0ull, 4238499086906898542ull, 10364209680596504525ull, 1674641425219587654ull, -0.0970081684, -0.097008176707602},
+    {CURAND_RNG_PSEUDO_MTGP32, 16045690984503098046ull, 0ull, 15161623028770318611ull, 10825445446551887897ull, 14890069921934900357ull, 0.0928782468, 0.092878244079585},
     {CURAND_RNG_QUASI_SOBOL32, 0ull, 0ull, 15620532186839830437ull, 9790820699194761120ull, 16643588002436654437ull, -0.00196812524, -0.0019680909782621},
     {CURAND_RNG_QUASI_SOBOL32, 0ull, 12345ull, 12038355376536255778ull, 1277305116507503997ull, 10053787183979325445ull, -0.000636075166, -0.00063604376540496},
 };
@@ -79,21 +83,23 @@ TEST(numbers_are_curands) {
     const size_t n = 170000;
     for (bool host : {true, false})
         for (const Known &k : known) {
-            Source source(host, k.type, k.seed, n);
+            const auto numbers = [&](auto call, auto... parameters) {
+                Source source(host, k.type, k.seed, n);
+                if (k.offset)
+                    source.restart(k.offset);
+                return source.numbers(call, n, parameters...);
+            };
             Known got = {k.type, k.seed, k.offset, 0, 0, 0, 0, 0};
-            source.restart(k.offset);
-            got.integers = hash(source.numbers(curandGenerate, n));
-            source.restart(k.offset);
-            got.uniform = hash(source.numbers(curandGenerateUniform, n));
-            source.restart(k.offset);
-            got.uniform_double = hash(source.numbers(curandGenerateUniformDouble, n));
-            source.restart(k.offset);
-            got.normal = mixed(source.numbers(curandGenerateNormal, n, 0, 1));
-            source.restart(k.offset);
-            got.normal_double = mixed(source.numbers(curandGenerateNormalDouble, n, 0, 1));
+            got.integers = hash(numbers(curandGenerate));
+            got.uniform = hash(numbers(curandGenerateUniform));
+            got.uniform_double = hash(numbers(curandGenerateUniformDouble));
+            got.normal = mixed(numbers(curandGenerateNormal, 0, 1));
+            got.normal_double = mixed(numbers(curandGenerateNormalDouble, 0, 1));
+            // cuRAND calculates all normal numbers of MTGP32 in float.
+            const double limit = k.type == CURAND_RNG_PSEUDO_MTGP32 ? 1e-5 : 1e-9;
             if (!EXPECT(got.integers == k.integers && got.uniform == k.uniform &&
                         got.uniform_double == k.uniform_double && fabs(got.normal - k.normal) < 1e-5 &&
-                        fabs(got.normal_double - k.normal_double) < 1e-9))
+                        fabs(got.normal_double - k.normal_double) < limit))
                 fprintf(stderr,
                         "{(curandRngType_t)%d, %lluull, %lluull, %lluull, %lluull, %lluull, %.9g, %.14g},\n",
                         k.type, k.seed, k.offset, (Seed)got.integers, (Seed)got.uniform,
@@ -154,7 +160,8 @@ TEST(distributions_have_their_moments) {
     const Seed seed = engine()();
     const size_t n = 200000;
     for (curandRngType_t type :
-         {CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A, CURAND_RNG_PSEUDO_PHILOX4_32_10}) {
+         {CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A, CURAND_RNG_PSEUDO_PHILOX4_32_10,
+          CURAND_RNG_PSEUDO_MTGP32, CURAND_RNG_PSEUDO_MT19937}) {
         Source s(false, type, seed, n);
         EXPECT(has_moments(s.numbers(curandGenerateNormal, n, 3, 2), 3, 4, 48));
         EXPECT(has_moments(s.numbers(curandGenerateNormalDouble, n, -1, 0.5), -1, 0.25, 3 / 16.0));
@@ -205,6 +212,7 @@ TEST(wrong_arguments) {
            CURAND_STATUS_OUT_OF_RANGE);
     EXPECT(curandGenerateNormal(generator, (float *)x, 5, 0, 1) == CURAND_STATUS_LENGTH_NOT_MULTIPLE);
     EXPECT(curandGeneratePoisson(generator, x, 8, 0) == CURAND_STATUS_OUT_OF_RANGE);
+    EXPECT(curandGenerateLongLong(generator, (Seed *)x, 4) == CURAND_STATUS_TYPE_ERROR);
     CALL(curandGenerateSeeds(generator));
     CALL(curandGenerate(generator, x, 0));
     CALL(curandDestroyGenerator(generator));
@@ -214,6 +222,12 @@ TEST(wrong_arguments) {
            CURAND_STATUS_OUT_OF_RANGE);
     EXPECT(curandSetQuasiRandomGeneratorDimensions(generator, 0) == CURAND_STATUS_OUT_OF_RANGE);
     EXPECT(curandSetQuasiRandomGeneratorDimensions(generator, 20001) == CURAND_STATUS_OUT_OF_RANGE);
+    CALL(curandDestroyGenerator(generator));
+    CALL(curandCreateGeneratorHost(&generator, CURAND_RNG_QUASI_SOBOL64));
+    EXPECT(curandGenerate(generator, x, 8) == CURAND_STATUS_TYPE_ERROR);
+    CALL(curandDestroyGenerator(generator));
+    CALL(curandCreateGeneratorHost(&generator, CURAND_RNG_PSEUDO_MTGP32));
+    EXPECT(curandSetGeneratorOffset(generator, 1) == CURAND_STATUS_TYPE_ERROR);
     CALL(curandDestroyGenerator(generator));
 }
 
@@ -384,15 +398,65 @@ TEST(sobol_numbers_in_kernels) {
         EXPECT(fabs(normal.host()[i] - expected[i]) < 1e-5 * (1 + fabs(expected[i])));
 }
 
-#ifdef __CU2CPP__
-TEST(what_curand_here_lacks_is_named) {
-    const auto lacks = [] {
-        curandGenerator_t generator;
-        unsigned *constants;
-        exit(curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_MTGP32) == CURAND_STATUS_TYPE_ERROR &&
-             curandGetScrambleConstants32(&constants) == CURAND_STATUS_TYPE_ERROR &&
-             cudaGetLastError() == cudaSuccess);
-    };
-    ends_with(in_child(lacks), {"curandCreateGenerator: ", "no generators of Mersenne", "no constants"});
+// The numbers of a quasirandom generator follow from its direction vectors and constants, and the first 2^10
+// of a dimension lie in different intervals of the length 2^-10.
+template <class T, class Vectors>
+static void check_scrambled(curandRngType_t type, curandDirectionVectorSet_t set,
+                            curandStatus_t (*vectors_of)(Vectors **, curandDirectionVectorSet_t),
+                            curandStatus_t (*constants_of)(T **),
+                            curandStatus_t (*generate)(curandGenerator_t, T *, size_t)) {
+    const unsigned dimensions = 21, n = 1 << 10, shift = 8 * sizeof(T) - 10;
+    Vectors *v;
+    T *constants = NULL;
+    CALL(vectors_of(&v, set));
+    if (constants_of)
+        CALL(constants_of(&constants));
+    Source source(false, type, 0, dimensions * n);
+    CALL(curandSetQuasiRandomGeneratorDimensions(source.generator, dimensions));
+    const std::vector<T> all = source.numbers(generate, dimensions * n);
+    for (unsigned d = 0; d < dimensions; d++) {
+        std::vector<bool> seen(n);
+        T x = constants ? constants[d] : 0;
+        for (unsigned i = 0; i < n; x ^= v[d][__builtin_ctz(++i)]) {
+            seen[all[d * n + i] >> shift] = true;
+            if (all[d * n + i] != x && !EXPECT(!"the number is that of the vectors"))
+                return;
+        }
+        EXPECT(std::count(seen.begin(), seen.end(), true) == n);
+    }
 }
-#endif
+TEST(scrambled_and_long_sobol_numbers) {
+    check_scrambled(CURAND_RNG_QUASI_SCRAMBLED_SOBOL32, CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6,
+                    curandGetDirectionVectors32, curandGetScrambleConstants32, curandGenerate);
+    check_scrambled(CURAND_RNG_QUASI_SCRAMBLED_SOBOL64, CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6,
+                    curandGetDirectionVectors64, curandGetScrambleConstants64, curandGenerateLongLong);
+    check_scrambled<Seed, curandDirectionVectors64_t>(
+        CURAND_RNG_QUASI_SOBOL64, CURAND_DIRECTION_VECTORS_64_JOEKUO6, curandGetDirectionVectors64, NULL,
+        curandGenerateLongLong);
+}
+
+// ---- Mersenne Twisters ----
+
+// Two rounds of integers, then one of uniform numbers. A block of two rows: the index in it counts.
+__global__ void draw_mtgp32(curandStateMtgp32_t *states, unsigned *integers, float *uniform) {
+    const unsigned i = blockIdx.x * 256 + threadIdx.y * 128 + threadIdx.x, all = gridDim.x * 256;
+    integers[i] = curand(&states[blockIdx.x]);
+    integers[all + i] = curand(&states[blockIdx.x]);
+    uniform[i] = curand_uniform(&states[blockIdx.x]);
+}
+// cuRAND's generator has a block of 256 threads for each of 192 sequences.
+TEST(mersenne_twisters) {
+    const int blocks = 192, n = blocks * 256;
+    const Seed seed = engine()();
+    const Device<curandStateMtgp32_t> states(blocks);
+    const Device<mtgp32_kernel_params_t> parameters(1);
+    const Device<unsigned> integers(2 * n);
+    const Device<float> uniform(n);
+    CALL(curandMakeMTGP32Constants(mtgp32dc_params_fast_11213, parameters.data));
+    CALL(curandMakeMTGP32KernelState(states.data, mtgp32dc_params_fast_11213, parameters.data, blocks, seed));
+    draw_mtgp32<<<blocks, dim3(128, 2)>>>(states.data, integers.data, uniform.data);
+    Source source(false, CURAND_RNG_PSEUDO_MTGP32, seed, 2 * n);
+    EXPECT(source.numbers(curandGenerate, 2 * n) == integers.host());
+    EXPECT(source.numbers(curandGenerateUniform, n) == uniform.host());
+    EXPECT(Source(true, CURAND_RNG_PSEUDO_MT19937, 0, 1).numbers(curandGenerate, 1)[0] == 2357136044u);
+}
