@@ -46,7 +46,7 @@ bool may_be_kernel(const void *address) {
     const bool mangled = name.compare(0, 2, "_Z") == 0;
     const std::string inner = "Z" + (mangled ? name.substr(2) : std::to_string(name.size()) + name) + "E";
     for (const Function *f = all_functions; f; f = f->next)
-        if (strncmp(f->inner_name, inner.c_str(), inner.size()) == 0) // inner_name may be shorter
+        if (strncmp(f->inner->name(), inner.c_str(), inner.size()) == 0) // that may be shorter
             return true;
     return false;
 }
@@ -55,6 +55,27 @@ bool may_be_kernel(const void *address) {
 } // namespace
 
 const Function *all_functions;
+bool add_function(Function &function) {
+    function.next = all_functions;
+    all_functions = &function;
+    return true;
+}
+
+Launch *begin_kernel(Function &function, const char *name, unsigned most_threads) {
+    Launch *const launch = current_launch;
+    if (!launch || launch->taken) {
+        called_without_launch(name);
+        return nullptr;
+    }
+    launch->taken = true;
+    current_launch = launch->outer;
+    function.name = name;
+    function.most_threads = most_threads;
+    if (!launch->wanted)
+        return launch;
+    *launch->wanted = &function;
+    return nullptr;
+}
 
 // A kernel begins with launch_body(), which stores the kernel's Function before it uses any argument. So this
 // calls the function without arguments to identify the kernel.

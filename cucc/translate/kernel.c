@@ -20,8 +20,8 @@ static const char *take_bounds(Unit *u, Token *first, const Token *end) {
 }
 
 // __global__ void k(int x) { … }
-//     ->  void k(int x) { struct cu_owner; ::cuda_cpu::launch_body<cu_owner, decltype(x)>("k", 0,
-//             [](::cuda_cpu::Parameter<decltype(x)> x) -> void { … }, x); }
+//     ->  void k(int x) { struct cu_owner; ::cuda_cpu::launch_body<cu_owner, ::cuda_cpu::Fibers,
+//             decltype(x)>("k", 0, [](::cuda_cpu::Parameter<decltype(x)> x) -> void { … }, x); }
 //
 // The body becomes a lambda with parameters of the same names, which launch_body() calls for every thread.
 // Everything else stays, so that declarations, specialisations, overloads and the kernel's address are those
@@ -60,16 +60,19 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
         append_filled(&values, ", $x$dots", "x", x, "dots", dots);
         i = next_comma(found ? found : place, close); // skips the default argument
     }
-    const char *way = split_kernel(u, scope->start, name, open, body, &start);
+    const char *how = split_kernel(u, scope->start, name, open, body, &start);
     if (scope->kind != 'b' && kind(name - 1) != SCOPE)
         declare_file_shared(u, open, body, &start, &end);
     step_parameters(open, &start, &end);
+    const char *way = !strcmp(how, "Fibers")    ? ""
+                      : !strcmp(how, "OneBody") ? "::cuda_cpu::Way cu_w"
+                                                : "auto cu_w";
     insert_after(u, body,
-                 fill(" struct cu_owner; ::cuda_cpu::launch_body<cu_owner$types>(\"$name\", $bounds, "
-                      "[]($way$parameters) -> void {$start",
+                 fill(" struct cu_owner; ::cuda_cpu::launch_body<cu_owner, ::cuda_cpu::$kind$types>("
+                      "\"$name\", $bounds, []($way$comma$parameters) -> void {$start",
                       "types", types.data, "name", word_of(name), "bounds", bounds, "parameters",
-                      parameters.data, "start", start.data, "way",
-                      *way && !none ? fill("$way, ", "way", way) : way));
+                      parameters.data, "start", start.data, "kind", how, "way", way, "comma",
+                      *way && !none ? ", " : ""));
     insert_before(u, body->match, fill("$end}$values); ", "end", end.data, "values", values.data));
     for (const Token *t = body; t < body->match; t++)
         if (is_one_of(t, " __func__ __FUNCTION__ ")) // in the lambda it would be the name of its operator()

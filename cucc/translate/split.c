@@ -404,10 +404,10 @@ static bool has_strided_loop(Token *body) {
 }
 
 // Splits the body of a kernel at its barriers and strided loops, if that is possible. Appends to `start` the
-// declarations for the beginning of the body. Returns the parameters that tell the body which threads to run.
+// declarations for the beginning of the body. Returns the kind of kernel that it is then (loops.h).
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start) {
     if (u->only_fibers && !u->explain)
-        return "";
+        return "Fibers";
     const bool barriers = has_barrier(body, body->match);
     Node *top = NULL;
     Split *s = NULL;
@@ -419,13 +419,13 @@ const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token 
         const Token *where = NULL;
         const char *why = u->explain ? elsewhere(u, name, open, body, &where) : NULL;
         explain(u, name, why ? "fibers" : "no barrier", where, why);
-        return "";
+        return "Fibers";
     }
     explain(u, name, s->why ? "fibers" : "split", s->where, s->why);
     if (s->why && u->trial)
         leave_kernel(name, s->where, s->why);
     if (s->why || u->explain || u->trial)
-        return "";
+        return "Fibers";
     bool lanes = s->warps, by_warps = false;
     for (int n = 0; n < s->nodes; n++) {
         lanes |= is_lanes(s->all[n]->first) || s->all[n]->by_warps;
@@ -433,8 +433,5 @@ const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token 
     }
     write_split(s, top, start);
     u->numbered_end = lanes ? body->match : u->numbered_end;
-    return !lanes     ? "::cuda_cpu::Way cu_w"
-           : s->warps ? "auto cu_w, ::cuda_cpu::PerWarp"
-           : by_warps ? "auto cu_w, ::cuda_cpu::InRows"
-                      : "auto cu_w, ::cuda_cpu::AnyShape";
+    return !lanes ? "OneBody" : s->warps ? "PerWarp" : by_warps ? "InRows" : "AnyShape";
 }

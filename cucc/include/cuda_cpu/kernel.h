@@ -172,11 +172,11 @@ struct Function {
     // types.
     cudaError_t (*launch)(const Function &function, const LaunchConfig &config, void *const *arguments,
                           bool cooperative, Site site);
-    // Mangled name of a type declared in the kernel. It begins with the mangled name of the kernel.
-    const char *inner_name;
+    // A type declared in the kernel. Its mangled name begins with the mangled name of the kernel.
+    const std::type_info *inner;
     // Bytes of dynamic shared memory (cudaFuncSetAttribute); 0: the device's limit
     Relaxed<size_t> dynamic_limit{0};
-    const Function *next; // next in the list of all kernels
+    const Function *next = nullptr; // next in the list of all kernels
 };
 
 struct Kernel {
@@ -244,7 +244,8 @@ namespace cuda_cpu {
 
 cudaError_t refuse_without_arguments(const char *kernel, Site site);
 
-// The arguments of a launch. Every thread gets its own copy.
+// The arguments of a launch. Every thread gets its own copy. What is here is compiled once for each list of
+// types.
 template <class... A> struct Arguments {
     std::tuple<Stored<A>...> values;
 
@@ -255,10 +256,14 @@ template <class... A> struct Arguments {
                               bool cooperative, Site site) {
         if (sizeof...(A) && !addresses)
             return refuse_without_arguments(function.name, site);
-        const Arguments arguments = at(addresses, std::index_sequence_for<A...>());
-        return launch_grid(
-            config, {function.name, site.file, site.line, function.run, &arguments, &stored, &function},
-            cooperative);
+        return at(addresses, std::index_sequence_for<A...>())
+            .launch(function.name, function, config, cooperative, site);
+    }
+    __attribute__((noinline)) cudaError_t launch(const char *name, const Function &function,
+                                                 const LaunchConfig &config, bool cooperative,
+                                                 Site site) const {
+        return launch_grid(config, {name, site.file, site.line, function.run, this, &stored, &function},
+                           cooperative);
     }
     static void *copy(const void *p) { return new Arguments(*static_cast<const Arguments *>(p)); }
     static void discard(void *copy) { delete static_cast<Arguments *>(copy); }
@@ -272,15 +277,12 @@ template <class... A> struct Arguments {
 };
 
 // Calls the body of a kernel, a lambda without captures, with the arguments of a launch. It is a template of
-// the body, so it is compiled once for each kernel; what depends only on the arguments stands above.
-template <class Body, class... A> struct Call {
+// the body, so it is compiled once for each kernel; what depends only on the arguments stands above. `Kind`
+// is one of loops.h.
+template <class Kind, class Body, class... A> struct Call {
     using Values = std::tuple<Stored<A>...>;
-    // The kernel was split into loops: its body is told which threads to run.
-    template <class Tag> static constexpr bool takes = std::is_invocable_v<Body, Loops, Tag, Stored<A> &...>;
-    static constexpr bool per_warp = takes<PerWarp>, in_rows = per_warp || takes<InRows>,
-                          has_lanes = in_rows || takes<AnyShape>,
-                          is_split = has_lanes || std::is_invocable_v<Body, Way, Stored<A> &...>;
-    using Tag = std::conditional_t<per_warp, PerWarp, std::conditional_t<in_rows, InRows, AnyShape>>;
+    static constexpr bool is_split = !std::is_same_v<Kind, Fibers>, per_warp = std::is_same_v<Kind, PerWarp>,
+                          in_rows = per_warp || std::is_same_v<Kind, InRows>;
 
     // The common loop: runs the threads from position `first` on, one after the other, as plain
     // calls on the current stack. If a thread had to wait, it has kept this stack, and the loop has
@@ -304,30 +306,28 @@ template <class Body, class... A> struct Call {
                 block.in_loops = false;
                 return;
             }
-        if (block.order) {
-            for (unsigned i = first; i < block.count; ++i) {
-                const unsigned t = block.order[i];
+        const auto index = [dim](unsigned i) {
+            return uint3{i % dim.x, i / dim.x % dim.y, i / (dim.x * dim.y)};
+        };
+        uint3 t = first ? index(first) : uint3{0, 0, 0};
+        for (unsigned i = first; block.order ? i < block.count : t.z < dim.z; ++i) { // a row, or one thread
+            unsigned end = dim.x;
+            if (block.order) {
                 block.position = i;
-                threadIdx = {t % dim.x, t / dim.x % dim.y, t / (dim.x * dim.y)};
+                t = index(block.order[i]);
+                end = t.x + 1;
+            }
+            threadIdx = t;
+            for (; t.x < end; ++t.x) {
+                threadIdx.x = t.x;
                 thread(arguments.values);
-                if (block.loop != stack)
+                if (__builtin_expect(block.loop != stack, 0))
                     return;
             }
-            return;
+            t.x = 0;
+            if (++t.y == dim.y)
+                t.y = 0, ++t.z;
         }
-        uint3 t = {0, 0, 0};
-        if (first)
-            t = {first % dim.x, first / dim.x % dim.y, first / (dim.x * dim.y)};
-        for (; t.z < dim.z; ++t.z, t.y = 0)
-            for (; t.y < dim.y; ++t.y, t.x = 0) {
-                threadIdx = t;
-                for (; t.x < dim.x; ++t.x) {
-                    threadIdx.x = t.x;
-                    thread(arguments.values);
-                    if (__builtin_expect(block.loop != stack, 0))
-                        return;
-                }
-            }
     }
 
     using Indices = std::index_sequence_for<A...>;
@@ -337,12 +337,7 @@ template <class Body, class... A> struct Call {
         else
             thread(values, Indices());
     }
-    template <class W> static void split(const Values &values, W way) {
-        if constexpr (has_lanes)
-            thread(values, Indices(), way, Tag());
-        else
-            thread(values, Indices(), way);
-    }
+    template <class W> static void split(const Values &values, W way) { thread(values, Indices(), way); }
     template <size_t... I, class... Ways>
     static void thread(const Values &values, std::index_sequence<I...>, Ways... way) {
         const Bits<char> none = '\0'; // stands for the lambda
@@ -412,6 +407,7 @@ struct Launch {
 };
 
 extern const Function *all_functions;
+bool add_function(Function &function);
 void called_without_launch(const char *kernel);
 // Finds the kernel at this address, which may come from a cast. Prints an error message and returns null if
 // there is none.
@@ -420,47 +416,26 @@ Function *find_function(const char *call, const void *kernel);
 // Total size in bytes of the __shared__ variables declared in the kernel that has the type `Owner`.
 template <class Owner> struct Declared { static inline size_t bytes; };
 
-template <class Owner, class Body, class... A> struct KernelOf {
-    static Function add() {
-        Function f;
-        f.shared_bytes = &Declared<Owner>::bytes, f.inner_name = typeid(Body).name();
-        f.run = Call<Body, A...>::run, f.launch = Arguments<A...>::launch;
-        f.next = all_functions;
-        all_functions = &KernelOf::function;
-        return f;
-    }
-    static inline Function function = add();
+// The Function is a constant: a file with thousands of kernels has only a call for each before main.
+template <class Owner, class Kind, class Body, class... A> struct KernelOf {
+    static inline Function function = {
+        {""},         {0}, &Declared<Owner>::bytes, Call<Kind, Body, A...>::run, Arguments<A...>::launch,
+        &typeid(Body)};
+    static inline const bool added = add_function(function);
 };
 
 // Returns the launch of the kernel that begins here; null if its body does not run.
-inline Launch *begun(Function &function, const char *name, unsigned most_threads) {
-    Launch *const launch = current_launch;
-    if (!launch || launch->taken) {
-        called_without_launch(name);
-        return nullptr;
-    }
-    launch->taken = true;
-    current_launch = launch->outer;
-    function.name = name;
-    function.most_threads = most_threads;
-    if (!launch->wanted)
-        return launch;
-    *launch->wanted = &function;
-    return nullptr;
-}
+Launch *begin_kernel(Function &function, const char *name, unsigned most_threads);
 
 // The rest of a kernel: runs `body` for every thread of the current launch. `most_threads` is from
 // __launch_bounds__.
-template <class Owner, class... A, class Body>
+template <class Owner, class Kind, class... A, class Body>
 inline void launch_body(const char *name, unsigned most_threads, Body, std::add_lvalue_reference_t<A>... a) {
-    Function &function = KernelOf<Owner, Body, A...>::function;
-    if (Launch *const launch = begun(function, name, most_threads)) {
-        const Arguments<A...> arguments{{Stored<A>(a)...}};
-        launch_grid(launch->config,
-                    {launch->name, launch->site.file, launch->site.line, Call<Body, A...>::run, &arguments,
-                     &Arguments<A...>::stored, &function},
-                    launch->cooperative);
-    }
+    using Kernel = KernelOf<Owner, Kind, Body, A...>;
+    (void)Kernel::added;
+    if (Launch *const launch = begin_kernel(Kernel::function, name, most_threads))
+        Arguments<A...>{{Stored<A>(a)...}}.launch(launch->name, Kernel::function, launch->config,
+                                                  launch->cooperative, launch->site);
 }
 
 [[noreturn]] void assertion_failed(uint3 thread, const char *expression, const char *file, unsigned line,

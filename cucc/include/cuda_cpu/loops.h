@@ -43,11 +43,12 @@ struct Single : Way {
     unsigned warps() const { return 1; }
     Single warp(unsigned) const { return *this; }
 };
-// How a kernel with warp operations is called: for each warp, or for a block of whole warps in each row, or
-// of any shape
-struct PerWarp {};
-struct InRows {};
-struct AnyShape {};
+// How the body of a kernel is called: for each thread, which may be a fiber, or with the threads that it runs
+struct Fibers {};
+struct OneBody {};  // no warp operations: the same code for all threads or one
+struct PerWarp {};  // with warp operations: for each warp,
+struct InRows {};   // for a block of whole warps in each row,
+struct AnyShape {}; // or for a block of any shape
 
 inline void *Block::keep(size_t bytes) {
     char *const memory = kept;
