@@ -20,7 +20,8 @@ def kernel(head, body, *parameters, bounds="0"):
         f"::cuda_cpu::Parameter<decltype({x})> {dots}{'' if x.startswith('cu_p') else x}" for x, dots in names
     )
     values = "".join(f", {x}{dots}" for x, dots in names)
-    call = f'::cuda_cpu::launch_body<cu_owner{types}>("k", {bounds}, []({inner}) -> void {{{body}}}{values});'
+    kinds = f"cu_owner, ::cuda_cpu::Fibers{types}"
+    call = f'::cuda_cpu::launch_body<{kinds}>("k", {bounds}, []({inner}) -> void {{{body}}}{values});'
     return f"{head} {{ struct cu_owner; {call} }}"
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The parameters of MTGP32, a part of curand_mtgp32.h: for each of its sequences the position, two shifts, and
-// the images of the four bits that index the table of the recursion and that of tempering. They were found by
-// Saito and Matsumoto's search for recursions of the period 2^11213 - 1 (MTGPDC).
+// The parameters of MTGP32, a part of curand_mtgp32.h: for each of its sequences the position, two shifts,
+// and the images of the four bits that index the table of the recursion and that of tempering. They were
+// found by the search of Saito and Matsumoto for recursions with the period 2^11213 - 1 (MTGPDC).
 // clang-format off
 CUDA_CPU_MTGP(88, 19, 5, 0xaba4d62c, 0xbb076f87, 0x22000000, 0x95ba, 0x6100000, 0x25d80000, 0x282c0000, 0x3302de00)
 CUDA_CPU_MTGP(84, 15, 12, 0x9a975707, 0x75c21b11, 0x15500019, 0xd269, 0x646c00, 0x810f000, 0x37028000, 0x505e00)
