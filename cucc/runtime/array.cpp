@@ -205,7 +205,6 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChan
 
 using namespace cuda_cpu;
 
-// Checks the parameters of a 3-D copy and converts them to a Transfer.
 cudaError_t cuda_cpu::transfer_of(const char *call, const cudaMemcpy3DParms &p, Transfer &t) {
     const auto one_of_two = [&](const char *role, const cudaArray *array, const void *pointer) {
         FAIL_IF(!array == !pointer, cudaErrorInvalidValue,
