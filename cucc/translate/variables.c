@@ -164,8 +164,7 @@ static bool has_functions(const Token *name) {
 }
 
 static void add_class(const Token *name) {
-    classes = grow(classes, class_count + 1, sizeof *classes);
-    classes[class_count++] = name;
+    PUSH(classes, class_count, name);
 }
 
 typedef struct {
@@ -187,8 +186,7 @@ static int dimensions_of(const Token *name) {
 static void add_array(const Token *name, const Token *bracket, int dimensions) {
     for (; kind(bracket) == '['; bracket = bracket->match + 1)
         dimensions++;
-    arrays = grow(arrays, array_count + 1, sizeof *arrays);
-    arrays[array_count++] = (Array){name, dimensions};
+    PUSH(arrays, array_count, (Array){name, dimensions});
 }
 
 // Lists the names of the program's classes that have functions, initial values, references or bases; of types
