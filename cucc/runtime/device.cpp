@@ -108,6 +108,7 @@ struct State { // settings of one device
     std::atomic<unsigned> flags;
     std::atomic<int> cache;
 
+    State() { reset(); }
     void reset() {
         for (auto &peer : peers)
             peer = false;
@@ -119,12 +120,7 @@ struct State { // settings of one device
 };
 
 State &state_of(int device) {
-    static State *const all = [] {
-        State *states = new State[max_devices];
-        for (int i = 0; i < max_devices; ++i)
-            states[i].reset();
-        return states;
-    }();
+    static State *const all = new State[max_devices];
     return all[device];
 }
 
