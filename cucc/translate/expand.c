@@ -304,8 +304,7 @@ static void find_variables(Expansion *e, Place *f, Token *body) {
         if ((strchr("{};", kind(i - 1)) || (kind(i - 1) == '(' && is(i - 2, "for"))) &&
             !add_variables(probe, &node, statement_end(i), body->match, false))
             probe->count = 0;
-        for (int n = 0; n < probe->count; n++) {
-            const Variable *v = &probe->variables[n];
+        for (const Variable *v = probe->variables; v < probe->variables + probe->count; v++) {
             end = v->specifiers_end;
             add_shared(e, v->specifiers, v->name, v->is_pointer && v->init ? v->init + 1 : NULL);
             const bool plain =
