@@ -70,10 +70,8 @@ CUDA_CPU_RETURN(char, job, (cusolverEigMode_t mode), mode == CUSOLVER_EIG_MODE_V
     CUDA_CPU_VALID(condition);                                                                               \
     return cpu::run(__func__, handle, dev_info, [=](int &info) { __VA_ARGS__; })
 
-#define CUDA_CPU_DEFINE(name, ...) static inline cusolverStatus_t name(__VA_ARGS__)
 CUDA_CPU_HANDLES(CUDA_CPU_DEFINE, cusolverDn, cusolverDnContext)
 CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
-#undef CUDA_CPU_DEFINE
 
 // ---- all types ----
 
