@@ -224,17 +224,19 @@ static inline const char *cublasGetStatusString(cublasStatus_t status) {
         cpu::in_parts(n, [&](int64_t i, int m) { total = __VA_ARGS__; });                                    \
         return total;                                                                                        \
     })
+// The norms of a vector of T, of which R is the real type
+#define CUDA_CPU_NORMS(suffix, integer, S, s, T, R)                                                          \
+    CUDA_CPU_FUNCTION(S##asum##suffix, integer n, const T *x, integer incx, R *result) {                     \
+        CUDA_CPU_TOTAL(R, total + cblas_##s##asum(m, x + i * incx, incx));                                   \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##nrm2##suffix, integer n, const T *x, integer incx, R *result) {                     \
+        CUDA_CPU_TOTAL(R, std::hypot(total, cblas_##s##nrm2(m, x + i * incx, incx)));                        \
+    }
 #define CUDA_CPU_DOT(suffix, integer, S, s, T)                                                               \
     CUDA_CPU_FUNCTION(S##dot##suffix, integer n, const T *x, integer incx, const T *y, integer incy,         \
                       T *result) {                                                                           \
         CUDA_CPU_TOTAL(T, total + cblas_##s##dot(m, cpu::part(x, n, incx, i, m), incx,                       \
                                                  cpu::part(y, n, incy, i, m), incy));                        \
-    }                                                                                                        \
-    CUDA_CPU_FUNCTION(S##asum##suffix, integer n, const T *x, integer incx, T *result) {                     \
-        CUDA_CPU_TOTAL(T, total + cblas_##s##asum(m, x + i * incx, incx));                                   \
-    }                                                                                                        \
-    CUDA_CPU_FUNCTION(S##nrm2##suffix, integer n, const T *x, integer incx, T *result) {                     \
-        CUDA_CPU_TOTAL(T, std::hypot(total, cblas_##s##nrm2(m, x + i * incx, incx)));                        \
     }                                                                                                        \
     CUDA_CPU_FUNCTION(S##rot##suffix, integer n, T *x, integer incx, T *y, integer incy, const T *c,         \
                       const T *sine) {                                                                       \
@@ -288,6 +290,10 @@ CUDA_CPU_LEVEL1(C, c, cuComplex)
 CUDA_CPU_LEVEL1(Z, z, cuDoubleComplex)
 CUDA_CPU_BOTH(CUDA_CPU_DOT, S, s, float)
 CUDA_CPU_BOTH(CUDA_CPU_DOT, D, d, double)
+CUDA_CPU_BOTH(CUDA_CPU_NORMS, S, s, float, float)
+CUDA_CPU_BOTH(CUDA_CPU_NORMS, D, d, double, double)
+CUDA_CPU_BOTH(CUDA_CPU_NORMS, Sc, sc, cuComplex, float)
+CUDA_CPU_BOTH(CUDA_CPU_NORMS, Dz, dz, cuDoubleComplex, double)
 #undef CUDA_CPU_DOT
 #undef CUDA_CPU_BOTH
 
@@ -300,20 +306,10 @@ CUDA_CPU_BOTH(CUDA_CPU_DOT, D, d, double)
             return sum;                                                                                      \
         });                                                                                                  \
     }
-#define CUDA_CPU_COMPLEX(C, c, T, SC, sc, R)                                                                 \
-    CUDA_CPU_COMPLEX_DOT(C, c, T, dotu)                                                                      \
-    CUDA_CPU_COMPLEX_DOT(C, c, T, dotc)                                                                      \
-    CUDA_CPU_FUNCTION(SC##nrm2, int n, const T *x, int incx, R *result) {                                    \
-        CUDA_CPU_HANDLE;                                                                                     \
-        return cpu::run_for(__func__, handle, result, [=] { return cblas_##sc##nrm2(n, x, incx); });         \
-    }                                                                                                        \
-    CUDA_CPU_FUNCTION(SC##asum, int n, const T *x, int incx, R *result) {                                    \
-        CUDA_CPU_HANDLE;                                                                                     \
-        return cpu::run_for(__func__, handle, result, [=] { return cblas_##sc##asum(n, x, incx); });         \
-    }
-CUDA_CPU_COMPLEX(C, c, cuComplex, Sc, sc, float)
-CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
-#undef CUDA_CPU_COMPLEX
+CUDA_CPU_COMPLEX_DOT(C, c, cuComplex, dotu)
+CUDA_CPU_COMPLEX_DOT(C, c, cuComplex, dotc)
+CUDA_CPU_COMPLEX_DOT(Z, z, cuDoubleComplex, dotu)
+CUDA_CPU_COMPLEX_DOT(Z, z, cuDoubleComplex, dotc)
 
 // ---- levels 2 and 3 ----
 

@@ -7,6 +7,7 @@
 #define CUDA_VERSION    13000
 #define __cuda_cuda_h__ // NVIDIA's helper headers test it
 #include "cuda_cpu/api.h"
+#include "cuda_cpu/driver_calls.h"
 
 typedef unsigned long long CUdeviceptr;
 typedef int CUdevice;
@@ -152,9 +153,6 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device);
 CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device);
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device);
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device);
-CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device);
-CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id);
-CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer);
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 CUresult cuDevicePrimaryCtxRelease(CUdevice device);
@@ -170,37 +168,13 @@ CUresult cuCtxGetCurrent(CUcontext *context);
 CUresult cuCtxGetDevice(CUdevice *device);
 CUresult cuCtxGetFlags(unsigned int *flags);
 CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version);
-CUresult cuCtxSynchronize(void);
-CUresult cuCtxSetLimit(CUlimit limit, size_t value);
-CUresult cuCtxGetLimit(size_t *value, CUlimit limit);
-CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest);
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags);
 CUresult cuCtxDisablePeerAccess(CUcontext peer);
 
-CUresult cuMemGetInfo(size_t *free_bytes, size_t *total_bytes);
 CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes);
 CUresult cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width_bytes, size_t rows,
                          unsigned int element_bytes);
-CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned int flags);
-CUresult cuMemAllocAsync(CUdeviceptr *pointer, size_t bytes, CUstream stream);
-CUresult cuMemFree(CUdeviceptr pointer);
-CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream);
 CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer);
-CUresult cuMemAllocHost(void **pointer, size_t bytes);
-CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flags);
-CUresult cuMemFreeHost(void *pointer);
-CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned int flags);
-CUresult cuMemHostUnregister(void *pointer);
-CUresult cuMemHostGetDevicePointer(CUdeviceptr *pointer, void *host, unsigned int flags);
-CUresult cuMemHostGetFlags(unsigned int *flags, void *host);
-CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes);
-CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
-CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes);
-CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
-CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes);
-CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
-CUresult cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes);
-CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
 CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                       size_t bytes);
 CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count);
@@ -210,23 +184,10 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUst
 CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream);
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream);
 CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer);
-
-CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
-CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority);
-CUresult cuStreamDestroy(CUstream stream);
-CUresult cuStreamSynchronize(CUstream stream);
-CUresult cuStreamQuery(CUstream stream);
-CUresult cuStreamGetFlags(CUstream stream, unsigned int *flags);
-CUresult cuStreamGetPriority(CUstream stream, int *priority);
-CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags);
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *data, unsigned int flags);
-CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data);
-CUresult cuEventCreate(CUevent *event, unsigned int flags);
-CUresult cuEventDestroy(CUevent event);
-CUresult cuEventRecord(CUevent event, CUstream stream);
-CUresult cuEventQuery(CUevent event);
-CUresult cuEventSynchronize(CUevent event);
-CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end);
+#define CUDA_CPU_SAME(name, parameters, call) CUresult name parameters;
+CUDA_CPU_DRIVER_CALLS(CUDA_CPU_SAME)
+#undef CUDA_CPU_SAME
 
 // Modules
 CUresult cuModuleLoad(CUmodule *module, const char *file);

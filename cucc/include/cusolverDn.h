@@ -57,8 +57,7 @@ CUDA_CPU_RETURN(char, job, (cusolverEigMode_t mode), mode == CUSOLVER_EIG_MODE_V
 // The function that says how large a workspace is; the size is never 0, so that a program can allocate it.
 #define CUDA_CPU_SIZE(name, condition, n, ...)                                                               \
     CUDA_CPU_FUNCTION(name##_bufferSize, __VA_ARGS__, int *size) {                                           \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE((condition) && size);                                                               \
+        CUDA_CPU_VALID((condition) && size);                                                                 \
         *size = std::max(1, n);                                                                              \
         return CUSOLVER_STATUS_SUCCESS;                                                                      \
     }
@@ -68,14 +67,11 @@ CUDA_CPU_RETURN(char, job, (cusolverEigMode_t mode), mode == CUSOLVER_EIG_MODE_V
 #define CUDA_CPU_WORKSPACE(T, ...) cpu::with_workspace<T>([&](T *work, int size) { __VA_ARGS__; })
 // The body of a function: what its arguments must satisfy, and the work, which sets `info`
 #define CUDA_CPU_WORK(condition, ...)                                                                        \
-    CUDA_CPU_HANDLE;                                                                                         \
-    CUDA_CPU_REQUIRE(condition);                                                                             \
+    CUDA_CPU_VALID(condition);                                                                               \
     return cpu::run(__func__, handle, dev_info, [=](int &info) { __VA_ARGS__; })
 
-#define CUDA_CPU_DEFINE(name, ...) static inline cusolverStatus_t name(__VA_ARGS__)
 CUDA_CPU_HANDLES(CUDA_CPU_DEFINE, cusolverDn, cusolverDnContext)
 CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
-#undef CUDA_CPU_DEFINE
 
 // ---- all types ----
 
@@ -94,8 +90,7 @@ CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
     /* A and devInfo are arrays in device memory */                                                          \
     CUDA_CPU_FUNCTION(S##potrfBatched, cublasFillMode_t fill, int n, T *A[], int lda, int *dev_info,         \
                       int count) {                                                                           \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(cpu::fits(n, lda) && count >= 0);                                                   \
+        CUDA_CPU_VALID(cpu::fits(n, lda) && count >= 0);                                                     \
         return cpu::run(__func__, handle, nullptr, [=](int &) {                                              \
             for (int i = 0; i < count; i++)                                                                  \
                 cpu::cuda_cpu_##s##potrf(cpu::uplo(fill), n, A[i], lda, dev_info[i], 1);                     \
@@ -185,12 +180,11 @@ CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
                   cublasFillMode_t, int n, const T *, int lda, const T *, int ldb, const T *)                \
     CUDA_CPU_FUNCTION(S##sygvd, cusolverEigType_t type, cusolverEigMode_t mode, cublasFillMode_t fill,       \
                       int n, T *A, int lda, T *B, int ldb, T *values, T *work, int lwork, int *dev_info) {   \
-        CUDA_CPU_WORK(cpu::fits(n, lda, n, ldb) && CUDA_CPU_HAS(n), std::vector<int> whole(5 * n + 3);       \
-                      cpu::with_workspace<T>([&](T *work, int size) {                                        \
-                          cpu::cuda_cpu_##s##sygvd((int)type, cpu::job(mode), cpu::uplo(fill), n, A, lda, B, \
-                                                   ldb, values, work, size, whole.data(),                    \
-                                                   size < 0 ? -1 : (int)whole.size(), info, 1, 1);           \
-                      }));                                                                                   \
+        CUDA_CPU_WORK(                                                                                       \
+            cpu::fits(n, lda, n, ldb) && CUDA_CPU_HAS(n), std::vector<int> whole(5 * n + 3);                 \
+            CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##sygvd((int)type, cpu::job(mode), cpu::uplo(fill), n, A, \
+                                                           lda, B, ldb, values, work, size, whole.data(),    \
+                                                           size < 0 ? -1 : (int)whole.size(), info, 1, 1))); \
     }
 CUDA_CPU_EIGEN(S, s, float)
 CUDA_CPU_EIGEN(D, d, double)
@@ -201,11 +195,10 @@ CUDA_CPU_EIGEN(D, d, double)
     CUDA_CPU_FUNCTION(S##syevd, cusolverEigMode_t mode, cublasFillMode_t fill, int n, T *A, int lda,         \
                       R *values, T *work, int lwork, int *dev_info) {                                        \
         CUDA_CPU_WORK(cpu::fits(n, lda) && CUDA_CPU_HAS(n), std::vector<int> whole(5 * n + 3);               \
-                      std::vector<R> real(reals); cpu::with_workspace<T>([&](T *work, int size) {            \
-                          cpu::cuda_cpu_##s##syevd(cpu::job(mode), cpu::uplo(fill), n, A, lda, values, work, \
-                                                   size, __VA_ARGS__ whole.data(),                           \
-                                                   size < 0 ? -1 : (int)whole.size(), info, 1, 1);           \
-                      }));                                                                                   \
+                      std::vector<R> real(reals); CUDA_CPU_WORKSPACE(                                        \
+                          T, cpu::cuda_cpu_##s##syevd(cpu::job(mode), cpu::uplo(fill), n, A, lda, values,    \
+                                                      work, size, __VA_ARGS__ whole.data(),                  \
+                                                      size < 0 ? -1 : (int)whole.size(), info, 1, 1)));      \
     }
 #define CUDA_CPU_REALS real.data(), size < 0 ? -1 : (int)real.size(),
 CUDA_CPU_EVD(S, s, float, float, syevd, 0, )

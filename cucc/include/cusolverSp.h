@@ -165,10 +165,8 @@ int solve_sparse(bool cholesky, const Pattern &A, const T *values, const T *b, R
 #define CUDA_CPU_RESULT(name) CUSOLVER_STATUS_##name
 #define CUDA_CPU_FUNCTION(name, ...)                                                                         \
     static inline cusolverStatus_t cusolverSp##name(cusolverSpHandle_t handle, __VA_ARGS__)
-#define CUDA_CPU_DEFINE(name, ...) static inline cusolverStatus_t name(__VA_ARGS__)
 CUDA_CPU_HANDLES(CUDA_CPU_DEFINE, cusolverSp, cusolverSpContext)
 CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
-#undef CUDA_CPU_DEFINE
 
 // The functions without Host in their name take device memory, and wait for the stream, because `singularity`
 // is in host memory.

@@ -28,11 +28,9 @@
 #define CUDA_CPU_FUNCTION(name, ...)                                                                         \
     static inline cusparseStatus_t cusparse##name(cusparseHandle_t handle, __VA_ARGS__)
 
-#define CUDA_CPU_DEFINE(name, ...) static inline cusparseStatus_t name(__VA_ARGS__)
 CUDA_CPU_HANDLES(CUDA_CPU_DEFINE, cusparse, cusparseContext)
 CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
 CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, PointerMode, cusparsePointerMode_t, pointers)
-#undef CUDA_CPU_DEFINE
 CUDA_CPU_FUNCTION(GetVersion, int *version) {
     CUDA_CPU_REQUIRE(version);
     *version = CUSPARSE_VERSION;

@@ -130,17 +130,15 @@ cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &d) {
                 call, d.x, d.y, d.z, d.w, (int)d.f);
 }
 
-cudaError_t check_array(const char *call, const cudaArray *array) {
-    FAIL_IF(!known<cudaArray>().has(array), cudaErrorInvalidResourceHandle,
-            "%p is not an array, or was freed already", (const void *)array);
-    return cudaSuccess;
-}
-
-cudaError_t check_mipmapped_array(const char *call, const cudaMipmappedArray *array) {
-    FAIL_IF(!known<cudaMipmappedArray>().has(array), cudaErrorInvalidResourceHandle,
-            "%p is not a mipmapped array, or was freed already", (const void *)array);
-    return cudaSuccess;
-}
+#define CHECK(check, Array, what)                                                                            \
+    cudaError_t check(const char *call, const Array *array) {                                                \
+        FAIL_IF(!known<Array>().has(array), cudaErrorInvalidResourceHandle,                                  \
+                "%p is not " what ", or was freed already", (const void *)array);                            \
+        return cudaSuccess;                                                                                  \
+    }
+CHECK(check_array, cudaArray, "an array")
+CHECK(check_mipmapped_array, cudaMipmappedArray, "a mipmapped array")
+#undef CHECK
 
 static cudaError_t new_array(const char *call, cudaArray_t *array, const cudaChannelFormatDesc *desc,
                              cudaExtent extent, unsigned flags) {
@@ -205,7 +203,6 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChan
 
 using namespace cuda_cpu;
 
-// Checks the parameters of a 3-D copy and converts them to a Transfer.
 cudaError_t cuda_cpu::transfer_of(const char *call, const cudaMemcpy3DParms &p, Transfer &t) {
     const auto one_of_two = [&](const char *role, const cudaArray *array, const void *pointer) {
         FAIL_IF(!array == !pointer, cudaErrorInvalidValue,

@@ -54,8 +54,7 @@ void end(const CapturePointer &capture) {
 
 cudaError_t begin_capture(const char *call, cudaStream_t stream, std::shared_ptr<CUgraph_st> into,
                           std::vector<cudaGraphNode_t> last, cudaStreamCaptureMode mode) {
-    FAIL_IF((unsigned)mode > cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue, "there is no mode %d",
-            (int)mode);
+    IN_ENUMERATION(mode, cudaStreamCaptureModeGlobal, cudaStreamCaptureModeRelaxed, "mode");
     const StreamIdentity id = identity(stream);
     FAIL_IF(id.legacy, cudaErrorStreamCaptureUnsupported, "the default stream cannot be captured");
     FAIL_IF(captured(stream), cudaErrorIllegalState, "the stream is being captured already");
@@ -289,8 +288,7 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNo
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
     MAY_FAIL(mode);
-    FAIL_IF((unsigned)*mode > cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue, "there is no mode %d",
-            (int)*mode);
+    IN_ENUMERATION(*mode, cudaStreamCaptureModeGlobal, cudaStreamCaptureModeRelaxed, "mode");
     std::swap(*mode, thread_mode);
     return cudaSuccess;
 }

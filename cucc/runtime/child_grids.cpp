@@ -19,9 +19,8 @@ struct PendingChild {
 // first. Null while run_children() does not run.
 static thread_local std::vector<PendingChild> *pending_children;
 
-// Runs the children of a grid of this nesting depth, in the order of their launches, and after each child its
-// own children. Thousands of nested grids would overflow the stack of a recursive function. So a nested call,
-// for the children of a child grid, only pushes them on the stack of the outer call.
+// Thousands of nested grids would overflow the stack of a recursive function. So a nested call, for the
+// children of a child grid, only pushes them on the stack of the outer call.
 void run_children(std::vector<Child> children, unsigned depth) {
     if (children.empty())
         return;

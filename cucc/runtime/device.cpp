@@ -108,6 +108,7 @@ struct State { // settings of one device
     std::atomic<unsigned> flags;
     std::atomic<int> cache;
 
+    State() { reset(); }
     void reset() {
         for (auto &peer : peers)
             peer = false;
@@ -119,12 +120,7 @@ struct State { // settings of one device
 };
 
 State &state_of(int device) {
-    static State *const all = [] {
-        State *states = new State[max_devices];
-        for (int i = 0; i < max_devices; ++i)
-            states[i].reset();
-        return states;
-    }();
+    static State *const all = new State[max_devices];
     return all[device];
 }
 
@@ -245,8 +241,7 @@ cudaError_t cudaDeviceReset() {
 // effect.
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     BEGIN();
-    FAIL_IF((unsigned)limit > cudaLimitPersistingL2CacheSize, cudaErrorInvalidValue, "there is no limit %d",
-            (int)limit);
+    IN_ENUMERATION(limit, cudaLimitStackSize, cudaLimitPersistingL2CacheSize, "limit");
     if (limit == cudaLimitDevRuntimePendingLaunchCount)
         value = std::max<size_t>(value, 32); // as on an H200 with CUDA 13.0
     state_of(current).limits[limit] = value;
@@ -255,15 +250,13 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
 
 cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
     BEGIN(value);
-    FAIL_IF((unsigned)limit > cudaLimitPersistingL2CacheSize, cudaErrorInvalidValue, "there is no limit %d",
-            (int)limit);
+    IN_ENUMERATION(limit, cudaLimitStackSize, cudaLimitPersistingL2CacheSize, "limit");
     return store(value, state_of(current).limits[limit].load());
 }
 
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
     BEGIN();
-    FAIL_IF((unsigned)config > cudaFuncCachePreferEqual, cudaErrorInvalidValue, "there is no preference %d",
-            (int)config);
+    IN_ENUMERATION(config, cudaFuncCachePreferNone, cudaFuncCachePreferEqual, "preference");
     state_of(current).cache = config;
     return cudaSuccess;
 }
@@ -275,8 +268,7 @@ SIMPLE_CALL(cudaDeviceGetSharedMemConfig, (cudaSharedMemConfig * config), BEGIN(
 
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
     BEGIN();
-    FAIL_IF((unsigned)config > cudaSharedMemBankSizeEightByte, cudaErrorInvalidValue,
-            "there is no bank size %d", (int)config);
+    IN_ENUMERATION(config, cudaSharedMemBankSizeDefault, cudaSharedMemBankSizeEightByte, "bank size");
     return cudaSuccess;
 }
 
@@ -327,9 +319,8 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
 cudaError_t cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr attribute, int device, int peer) {
     BEGIN_QUERY(value, device, peer);
     FAIL_IF(device == peer, cudaErrorInvalidDevice, "device %d is not a peer of itself", peer);
-    FAIL_IF(attribute < cudaDevP2PAttrPerformanceRank ||
-                attribute > cudaDevP2PAttrOnlyPartialNativeAtomicSupported,
-            cudaErrorInvalidValue, "there is no attribute %d", (int)attribute);
+    IN_ENUMERATION(attribute, cudaDevP2PAttrPerformanceRank, cudaDevP2PAttrOnlyPartialNativeAtomicSupported,
+                   "attribute");
     *value = attribute == cudaDevP2PAttrAccessSupported || attribute == cudaDevP2PAttrNativeAtomicSupported;
     return cudaSuccess;
 }

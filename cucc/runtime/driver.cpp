@@ -114,6 +114,9 @@ CUresult use(const char *call, CUcontext context) {
 void *pointer_of(CUdeviceptr p) {
     return (void *)(uintptr_t)p;
 }
+void *pointer_of(const void *p) {
+    return const_cast<void *>(p);
+}
 
 CUresult set(const char *call, CUdeviceptr to, unsigned value, unsigned element, size_t count,
              CUstream stream) {
@@ -137,16 +140,11 @@ using namespace cuda_cpu;
 #define NEEDS(pointer)                                                                                       \
     if (!(pointer))                                                                                          \
     return refuse(CUDA_ERROR_INVALID_VALUE, __func__, #pointer " is NULL")
-// The calls that ask for one value: of a device, and of the current context
-#define GET_OF_DEVICE(name, T, result, value)                                                                \
-    CUresult name(T *result, CUdevice device) {                                                              \
-        DRIVER(result, device);                                                                              \
-        return code(store(result, value));                                                                   \
-    }
-#define GET(name, parameters, result, value)                                                                 \
+// A call that makes these checks, and returns one expression
+#define CALL(name, parameters, checks, ...)                                                                  \
     CUresult name parameters {                                                                               \
-        DRIVER(result);                                                                                      \
-        return code(store(result, value));                                                                   \
+        DRIVER checks;                                                                                       \
+        return code(__VA_ARGS__);                                                                            \
     }
 
 CUresult cuInit(unsigned flags) {
@@ -196,14 +194,11 @@ CUresult cuGetErrorString(CUresult error, const char **text) {
 
 // ---- devices ----
 
-CUresult cuDeviceGet(CUdevice *device, int number) {
-    DRIVER(device, number);
-    return code(store(device, number));
-}
-
-GET_OF_DEVICE(cuDeviceGetUuid, CUuuid, uuid, properties(device).uuid)
-GET_OF_DEVICE(cuDeviceTotalMem, size_t, bytes, properties(device).totalGlobalMem)
-GET(cuDeviceGetCount, (int *count), count, device_count())
+CALL(cuDeviceGet, (CUdevice * device, int number), (device, number), store(device, number))
+CALL(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device), (uuid, device), store(uuid, properties(device).uuid))
+CALL(cuDeviceTotalMem, (size_t * bytes, CUdevice device), (bytes, device),
+     store(bytes, properties(device).totalGlobalMem))
+CALL(cuDeviceGetCount, (int *count), (count), store(count, device_count()))
 
 CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
     DRIVER(name, device);
@@ -320,27 +315,18 @@ CUresult cuCtxSetCurrent(CUcontext context) {
     return context ? cuCtxPushCurrent(context) : CUDA_SUCCESS;
 }
 
-GET(cuCtxGetCurrent, (CUcontext * context), context, current_context())
-GET(cuCtxGetDevice, (CUdevice * device), device, current_device())
-GET(cuCtxGetFlags, (unsigned *flags), flags, current_context() ? current_context()->flags : 0)
-GET(cuCtxGetApiVersion, (CUcontext, unsigned *version), version, CUDA_VERSION)
-
-CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
-    DRIVER(peer);
-    return code(cudaDeviceEnablePeerAccess(peer->device, flags));
-}
-
-CUresult cuCtxDisablePeerAccess(CUcontext peer) {
-    DRIVER(peer);
-    return code(cudaDeviceDisablePeerAccess(peer->device));
-}
-
-CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
-                      size_t bytes) {
-    DRIVER(to_context, from_context);
-    return code(
-        cudaMemcpyPeer(pointer_of(to), to_context->device, pointer_of(from), from_context->device, bytes));
-}
+CALL(cuCtxGetCurrent, (CUcontext * context), (context), store(context, current_context()))
+CALL(cuCtxGetDevice, (CUdevice * device), (device), store(device, current_device()))
+CALL(cuCtxGetFlags, (unsigned *flags), (flags),
+     store(flags, current_context() ? current_context()->flags : 0))
+CALL(cuCtxGetApiVersion, (CUcontext, unsigned *version), (version), store(version, CUDA_VERSION))
+CALL(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags), (peer),
+     cudaDeviceEnablePeerAccess(peer->device, flags))
+CALL(cuCtxDisablePeerAccess, (CUcontext peer), (peer), cudaDeviceDisablePeerAccess(peer->device))
+CALL(cuMemcpyPeer,
+     (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes),
+     (to_context, from_context),
+     cudaMemcpyPeer(pointer_of(to), to_context->device, pointer_of(from), from_context->device, bytes))
 
 CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer) {
     DRIVER();
@@ -393,74 +379,12 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
     return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__, "the attribute is not supported");
 }
 
-CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *data, unsigned flags) {
-    DRIVER();
-    return code(cudaStreamAddCallback(stream, (cudaStreamCallback_t)(void *)callback, data, flags));
-}
+CALL(cuStreamAddCallback, (CUstream stream, CUstreamCallback callback, void *data, unsigned flags), (),
+     cudaStreamAddCallback(stream, (cudaStreamCallback_t)(void *)callback, data, flags))
 
-// ---- calls that are the same in the runtime ----
-
-#define SAME(name, parameters, call)                                                                         \
-    CUresult name parameters {                                                                               \
-        DRIVER();                                                                                            \
-        return code(call);                                                                                   \
-    }
-#define P(p) (void *)(uintptr_t)(p)
-SAME(cuDeviceGetPCIBusId, (char *id, int length, CUdevice device), cudaDeviceGetPCIBusId(id, length, device))
-SAME(cuDeviceGetByPCIBusId, (CUdevice * device, const char *id), cudaDeviceGetByPCIBusId(device, id))
-SAME(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer),
-     cudaDeviceCanAccessPeer(can, device, peer))
-SAME(cuCtxSynchronize, (), cudaDeviceSynchronize())
-SAME(cuCtxSetLimit, (CUlimit limit, size_t value), cudaDeviceSetLimit((cudaLimit)limit, value))
-SAME(cuCtxGetLimit, (size_t * value, CUlimit limit), cudaDeviceGetLimit(value, (cudaLimit)limit))
-SAME(cuCtxGetStreamPriorityRange, (int *least, int *greatest),
-     cudaDeviceGetStreamPriorityRange(least, greatest))
-SAME(cuMemGetInfo, (size_t * free_bytes, size_t *total_bytes), cudaMemGetInfo(free_bytes, total_bytes))
-SAME(cuMemAllocManaged, (CUdeviceptr * pointer, size_t bytes, unsigned flags),
-     cuda_cpu::cudaMallocManaged((void **)pointer, bytes, flags))
-SAME(cuMemAllocAsync, (CUdeviceptr * pointer, size_t bytes, CUstream stream),
-     cuda_cpu::cudaMallocAsync((void **)pointer, bytes, stream))
-SAME(cuMemFree, (CUdeviceptr pointer), cudaFree(P(pointer)))
-SAME(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream), cudaFreeAsync(P(pointer), stream))
-SAME(cuMemAllocHost, (void **pointer, size_t bytes), malloc_host("cuMemAllocHost", pointer, bytes, 0))
-SAME(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags),
-     malloc_host("cuMemHostAlloc", pointer, bytes, flags))
-SAME(cuMemFreeHost, (void *pointer), cudaFreeHost(pointer))
-SAME(cuMemHostRegister, (void *pointer, size_t bytes, unsigned flags),
-     cuda_cpu::cudaHostRegister(pointer, bytes, flags))
-SAME(cuMemHostUnregister, (void *pointer), cudaHostUnregister(pointer))
-SAME(cuMemHostGetDevicePointer, (CUdeviceptr * pointer, void *host, unsigned flags),
-     cudaHostGetDevicePointer((void **)pointer, host, flags))
-SAME(cuMemHostGetFlags, (unsigned *flags, void *host), cudaHostGetFlags(flags, host))
-#define COPY(name, To, From, kind)                                                                           \
-    SAME(name, (To to, From from, size_t bytes), cudaMemcpy(P(to), P(from), bytes, kind))                    \
-    SAME(name##Async, (To to, From from, size_t bytes, CUstream stream),                                     \
-         cudaMemcpyAsync(P(to), P(from), bytes, kind, stream))
-COPY(cuMemcpy, CUdeviceptr, CUdeviceptr, cudaMemcpyDefault)
-COPY(cuMemcpyHtoD, CUdeviceptr, const void *, cudaMemcpyHostToDevice)
-COPY(cuMemcpyDtoH, void *, CUdeviceptr, cudaMemcpyDeviceToHost)
-COPY(cuMemcpyDtoD, CUdeviceptr, CUdeviceptr, cudaMemcpyDeviceToDevice)
-#undef COPY
-SAME(cuStreamCreate, (CUstream * stream, unsigned flags), cudaStreamCreateWithFlags(stream, flags))
-SAME(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int priority),
-     cudaStreamCreateWithPriority(stream, flags, priority))
-SAME(cuStreamDestroy, (CUstream stream), cudaStreamDestroy(stream))
-SAME(cuStreamSynchronize, (CUstream stream), cudaStreamSynchronize(stream))
-SAME(cuStreamQuery, (CUstream stream), cudaStreamQuery(stream))
-SAME(cuStreamGetFlags, (CUstream stream, unsigned *flags), cudaStreamGetFlags(stream, flags))
-SAME(cuStreamGetPriority, (CUstream stream, int *priority), cudaStreamGetPriority(stream, priority))
-SAME(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags),
-     cudaStreamWaitEvent(stream, event, flags))
-SAME(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *data),
-     cudaLaunchHostFunc(stream, function, data))
-SAME(cuEventCreate, (CUevent * event, unsigned flags), cudaEventCreateWithFlags(event, flags))
-SAME(cuEventDestroy, (CUevent event), cudaEventDestroy(event))
-SAME(cuEventRecord, (CUevent event, CUstream stream), cudaEventRecord(event, stream))
-SAME(cuEventQuery, (CUevent event), cudaEventQuery(event))
-SAME(cuEventSynchronize, (CUevent event), cudaEventSynchronize(event))
-SAME(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end),
-     cudaEventElapsedTime(milliseconds, start, end))
-#undef P
+// The calls that are the same in the runtime
+#define SAME(name, parameters, call) CALL(name, parameters, (), call)
+CUDA_CPU_DRIVER_CALLS(SAME)
 
 #define SET(bits, T)                                                                                         \
     CUresult cuMemsetD##bits(CUdeviceptr to, T value, size_t count) {                                        \

@@ -265,16 +265,12 @@ cudaError_t cudaGetLastError() {
     return last_error_of_caller(__func__, true);
 }
 
-const char *cudaGetErrorName(cudaError_t error) {
-    for (const ErrorText &known : error_texts)
-        if (known.error == error)
-            return known.name;
-    return "unrecognized error code";
-}
-
-const char *cudaGetErrorString(cudaError_t error) {
-    for (const ErrorText &known : error_texts)
-        if (known.error == error)
-            return known.text;
-    return "unrecognized error code";
-}
+#define TEXT(function, member)                                                                               \
+    const char *function(cudaError_t error) {                                                                \
+        for (const ErrorText &known : error_texts)                                                           \
+            if (known.error == error)                                                                        \
+                return known.member;                                                                         \
+        return "unrecognized error code";                                                                    \
+    }
+TEXT(cudaGetErrorName, name)
+TEXT(cudaGetErrorString, text)

@@ -543,8 +543,7 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphi
 
 cudaError_t cudaGLGetDevices(unsigned *count, int *devices, unsigned most, cudaGLDeviceList list) {
     BEGIN(count);
-    FAIL_IF(list < cudaGLDeviceListAll || list > cudaGLDeviceListNextFrame, cudaErrorInvalidValue,
-            "there is no list %d", (int)list);
+    IN_ENUMERATION(list, cudaGLDeviceListAll, cudaGLDeviceListNextFrame, "list");
     TRY(check_context(call));
     *count = 1;
     if (most > 0) {

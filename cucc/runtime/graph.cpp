@@ -94,11 +94,7 @@ cudaError_t give(const std::vector<T> &list, T *to, size_t *count, cudaGraphEdge
     return cudaSuccess;
 }
 
-cudaError_t list_nodes(const char *call, cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count,
-                       bool roots) {
-    FAIL_IF(!count, cudaErrorInvalidValue, "count is NULL");
-    LOCK();
-    TRY(check_argument(call, "graph", graph));
+cudaError_t list_nodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count, bool roots) {
     std::vector<cudaGraphNode_t> list;
     for (const auto &node : graph->nodes)
         if (!roots || node->before.empty())
@@ -109,9 +105,8 @@ cudaError_t list_nodes(const char *call, cudaGraph_t graph, cudaGraphNode_t *nod
 // Adds or removes dependencies, after a check of all nodes.
 cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNode_t *from,
                          const cudaGraphNode_t *to, size_t count, bool add) {
-    BEGIN_IN();
     LOCK();
-    TRY(check_argument(call, "graph", graph));
+    BEGIN_IN(graph);
     for (size_t i = 0; i < count; ++i) {
         TRY(check_nodes(call, *graph, from + i, 1));
         TRY(check_nodes(call, *graph, to + i, 1));
@@ -237,10 +232,10 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t objec
     return cudaSuccess;
 }
 
-SIMPLE_CALL(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count), BEGIN(),
-            list_nodes(call, graph, nodes, count, false))
-SIMPLE_CALL(cudaGraphGetRootNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count), BEGIN(),
-            list_nodes(call, graph, nodes, count, true))
+SIMPLE_CALL(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count),
+            BEGIN_LOCKED(count, graph), list_nodes(graph, nodes, count, false))
+SIMPLE_CALL(cudaGraphGetRootNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count),
+            BEGIN_LOCKED(count, graph), list_nodes(graph, nodes, count, true))
 
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
                               cudaGraphEdgeData *edges, size_t *count) {

@@ -33,9 +33,8 @@ cudaError_t check_conditional(const char *call, const CUgraph_st &graph,
 
 cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph_t graph,
                         unsigned long long flags) {
-    BEGIN_IN(executable);
     LOCK();
-    TRY(check_argument(call, "graph", graph));
+    BEGIN_IN(executable, graph);
     FAIL_IF(flags & ~15ull, cudaErrorInvalidValue, "0x%llx is not a valid combination of flags", flags);
     FAIL_IF(flags & cudaGraphInstantiateFlagDeviceLaunch, cudaErrorNotSupported,
             "kernels cannot launch graphs here");

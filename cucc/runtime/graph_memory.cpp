@@ -46,8 +46,7 @@ SIMPLE_CALL(cudaDeviceGraphMemTrim, (int device), BEGIN(), check_device(call, de
 
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void *value) {
     BEGIN(value, device);
-    FAIL_IF((unsigned)attribute > cudaGraphMemAttrReservedMemHigh, cudaErrorInvalidValue,
-            "there is no attribute %d", (int)attribute);
+    IN_ENUMERATION(attribute, cudaGraphMemAttrUsedMemCurrent, cudaGraphMemAttrReservedMemHigh, "attribute");
     LOCK();
     uint64_t bytes = 0;
     for (const auto &[pointer, size] : graphs().memory) {

@@ -39,9 +39,8 @@ template <class T> T *part(const char *call, Operation &o) {
 template <class Set, class... A>
 cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                      size_t count, Set set, A... a) {
-    BEGIN_IN(node);
     LOCK();
-    TRY(check_argument(call, "graph", graph));
+    BEGIN_IN(node, graph);
     TRY(check_nodes(call, *graph, after, count));
     Operation operation = {call, {}, current_device()};
     TRY(set(call, operation, a...));
@@ -52,9 +51,8 @@ cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph,
 // Sets the operation of a node, or of the step of an executable graph that was made from the node.
 template <class Set, class... A>
 cudaError_t set_node(const char *call, cudaGraphNode_t node, Set set, A... a) {
-    BEGIN_IN();
     LOCK();
-    TRY(check_argument(call, "node", node));
+    BEGIN_IN(node);
     return set(call, node->operation, a...);
 }
 

@@ -151,6 +151,12 @@ cudaError_t begin_with(cudaError_t begin(const char *), const char *call, const 
             return ::cuda_cpu::fail(error, "%s: " format, call, ##__VA_ARGS__);                              \
     } while (0)
 
+// Ends a call if a value of an enumeration, which may hold any number, is not one of those from `first` to
+// `last`.
+#define IN_ENUMERATION(value, first, last, what)                                                             \
+    FAIL_IF((int)(value) < (int)(first) || (int)(value) > (int)(last), cudaErrorInvalidValue,                \
+            "there is no " what " %d", (int)(value))
+
 // A call that makes these checks, one of the above, and returns one expression
 #define SIMPLE_CALL(name, parameters, checks, ...)                                                           \
     cudaError_t name parameters {                                                                            \

@@ -51,8 +51,7 @@ using namespace cuda_cpu;
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice,
                           cudaMemLocation location) {
     BEGIN();
-    FAIL_IF(advice < cudaMemAdviseSetReadMostly || advice > cudaMemAdviseUnsetAccessedBy,
-            cudaErrorInvalidValue, "there is no advice %d", (int)advice);
+    IN_ENUMERATION(advice, cudaMemAdviseSetReadMostly, cudaMemAdviseUnsetAccessedBy, "advice");
     Allocation a;
     if (advice == cudaMemAdviseSetReadMostly || advice == cudaMemAdviseUnsetReadMostly ||
         advice == cudaMemAdviseUnsetPreferredLocation)

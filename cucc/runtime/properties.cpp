@@ -45,19 +45,13 @@ struct MemoryLimit {
 };
 
 MemoryLimit container_limit() {
-    const size_t none = SIZE_MAX;
-    size_t limit = number_in("/sys/fs/cgroup/memory.max", "", 1, none);
-    if (limit != none)
+    size_t limit = number_in("/sys/fs/cgroup/memory.max", "", 1, SIZE_MAX);
+    if (limit != SIZE_MAX)
         return {limit, number_in("/sys/fs/cgroup/memory.current", "", 1, 0) -
                            number_in("/sys/fs/cgroup/memory.stat", "inactive_file", 1, 0)};
-    limit = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes", "", 1, none);
+    limit = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes", "", 1, SIZE_MAX);
     return {limit, number_in("/sys/fs/cgroup/memory/memory.usage_in_bytes", "", 1, 0) -
                        number_in("/sys/fs/cgroup/memory/memory.stat", "total_inactive_file", 1, 0)};
-}
-
-size_t machine_memory() {
-    const size_t all = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    return std::min(all, container_limit().limit);
 }
 
 int last_level_cache() {
@@ -69,20 +63,17 @@ int last_level_cache() {
     return 0;
 }
 
-// The rate of clock64() in ticks per millisecond, measured over 10 ms.
-int ticks_per_millisecond() {
-    const auto start = std::chrono::steady_clock::now();
-    const long long start_ticks = clock64();
-    std::chrono::duration<double, std::milli> time;
-    do
-        time = std::chrono::steady_clock::now() - start;
-    while (time.count() < 10);
-    return (int)((double)(clock64() - start_ticks) / time.count());
-}
-
-// Measured on first use, because it takes 10 ms.
+// The rate of clock64() in ticks per millisecond, measured on first use, because it takes 10 ms.
 int clock_khz() {
-    static const int khz = ticks_per_millisecond();
+    static const int khz = [] {
+        const auto start = std::chrono::steady_clock::now();
+        const long long start_ticks = clock64();
+        std::chrono::duration<double, std::milli> time;
+        do
+            time = std::chrono::steady_clock::now() - start;
+        while (time.count() < 10);
+        return (int)((double)(clock64() - start_ticks) / time.count());
+    }();
     return khz;
 }
 
@@ -125,7 +116,8 @@ cudaDeviceProp describe_device(int device) {
     p.major = 8;
     p.minor = 0;
     p.multiProcessorCount = worker_count();
-    p.totalGlobalMem = machine_memory();
+    p.totalGlobalMem =
+        std::min((size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE), container_limit().limit);
     p.l2CacheSize = last_level_cache();
     p.pciBusID = device + 1;
 

@@ -10,27 +10,7 @@
 #define PROCESSES(call, ...) REFUSED(call, "sharing between processes is not supported", __VA_ARGS__)
 #define EXTERNAL(call, ...)                                                                                  \
     REFUSED(call, "memory and semaphores of Vulkan and Direct3D are not supported", __VA_ARGS__)
-
-PROCESSES(cudaMemPoolExportToShareableHandle, void *, cudaMemPool_t, cudaMemAllocationHandleType, unsigned)
-PROCESSES(cudaMemPoolImportFromShareableHandle, cudaMemPool_t *, void *, cudaMemAllocationHandleType,
-          unsigned)
-PROCESSES(cudaMemPoolExportPointer, cudaMemPoolPtrExportData *, void *)
-PROCESSES(cudaMemPoolImportPointer, void **, cudaMemPool_t, cudaMemPoolPtrExportData *)
-PROCESSES(cudaIpcGetMemHandle, cudaIpcMemHandle_t *, void *)
-PROCESSES(cudaIpcOpenMemHandle, void **, cudaIpcMemHandle_t, unsigned)
-PROCESSES(cudaIpcCloseMemHandle, void *)
-PROCESSES(cudaIpcGetEventHandle, cudaIpcEventHandle_t *, cudaEvent_t)
-PROCESSES(cudaIpcOpenEventHandle, cudaEvent_t *, cudaIpcEventHandle_t)
-
-EXTERNAL(cudaImportExternalMemory, cudaExternalMemory_t *, const cudaExternalMemoryHandleDesc *)
-EXTERNAL(cudaDestroyExternalMemory, cudaExternalMemory_t)
-EXTERNAL(cudaExternalMemoryGetMappedBuffer, void **, cudaExternalMemory_t,
-         const cudaExternalMemoryBufferDesc *)
-EXTERNAL(cudaExternalMemoryGetMappedMipmappedArray, cudaMipmappedArray_t *, cudaExternalMemory_t,
-         const cudaExternalMemoryMipmappedArrayDesc *)
-EXTERNAL(cudaImportExternalSemaphore, cudaExternalSemaphore_t *, const cudaExternalSemaphoreHandleDesc *)
-EXTERNAL(cudaDestroyExternalSemaphore, cudaExternalSemaphore_t)
-EXTERNAL(cudaSignalExternalSemaphoresAsync, const cudaExternalSemaphore_t *,
-         const cudaExternalSemaphoreSignalParams *, unsigned, cudaStream_t)
-EXTERNAL(cudaWaitExternalSemaphoresAsync, const cudaExternalSemaphore_t *,
-         const cudaExternalSemaphoreWaitParams *, unsigned, cudaStream_t)
+#undef CUDA_CPU_OR
+#define CUDA_CPU_OR(value) // the declarations have the default arguments
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+CUDA_CPU_REFUSED(PROCESSES, EXTERNAL)

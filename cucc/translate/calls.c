@@ -46,9 +46,7 @@ static void find_functions(Unit *u) {
         Token *body = find_body(i + 1);
         if (!body || is_kernel(i)) // a kernel is not called, and its name may be that of a variable
             continue;
-        if ((function_count & (function_count - 1)) == 0)
-            functions = grow(functions, function_count ? 2 * function_count : 1, sizeof *functions);
-        functions[function_count++] = (Function){i, i + 1, body, false};
+        PUSH(functions, function_count, (Function){i, i + 1, body, false});
     }
     if (function_count)
         qsort(functions, function_count, sizeof *functions, compare_functions);

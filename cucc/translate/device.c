@@ -50,15 +50,14 @@ static void translate_variables(Unit *u, Declaration *d) {
     const char *attribute = fill("__attribute__((section(\"cuda_$space\")))", "space", space);
     const char *read_only = fill("__attribute__((section(\"cuda_$space_ro\")))", "space", space);
     const Token *semicolon = statement_end(d->end);
-    struct {
+    typedef struct {
         Token *last;
         bool is_const;
-    } *variables = NULL;
+    } One;
+    One *variables = NULL;
     size_t count = 0, constants = 0;
     for (;;) {
-        variables = grow(variables, count + 1, sizeof *variables);
-        variables[count].last = d->end - 1;
-        variables[count++].is_const = d->is_const;
+        PUSH(variables, count, (One){d->end - 1, d->is_const});
         constants += d->is_const;
         Token *comma = next_comma(d->end, semicolon);
         if (kind(comma) != ',')

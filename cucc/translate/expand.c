@@ -44,17 +44,14 @@ const char *not_expanded(const Token *name, const Token **where) {
 
 // Records that a kernel keeps its text, and why. One that cannot be split needs its `volatile` for fibers.
 void leave_kernel(const Token *name, const Token *where, const char *why) {
-    left = grow(left, left_count + 1, sizeof *left);
-    left[left_count++] = (Expansion){.name = name, .where = where, .why = why};
+    PUSH(left, left_count, (Expansion){.name = name, .where = where, .why = why});
 }
 
 static void change(Place *p, Change c) {
     for (size_t n = 0; n < p->count && !c.end; n++)
         if (!p->changes[n].end && same_word(p->changes[n].name, c.name))
             c.type = NULL; // two variables of this name, perhaps of different types
-    if ((p->count & (p->count - 1)) == 0)
-        p->changes = grow(p->changes, p->count ? 2 * p->count : 1, sizeof *p->changes);
-    p->changes[p->count++] = c;
+    PUSH(p->changes, p->count, c);
 }
 
 static const Change *find_change(const Place *p, const Token *i) {
@@ -307,17 +304,15 @@ static void find_variables(Expansion *e, Place *f, Token *body) {
         if ((strchr("{};", kind(i - 1)) || (kind(i - 1) == '(' && is(i - 2, "for"))) &&
             !add_variables(probe, &node, statement_end(i), body->match, false))
             probe->count = 0;
-        for (int n = 0; n < probe->count; n++) {
-            const Variable *v = &probe->variables[n];
+        for (const Variable *v = probe->variables; v < probe->variables + probe->count; v++) {
             end = v->specifiers_end;
             add_shared(e, v->specifiers, v->name, v->is_pointer && v->init ? v->init + 1 : NULL);
             const bool plain =
                 v->from == v->name && !v->is_array && !v->is_auto && !is(v->specifiers, "const");
             const char *k = f && v->is_memory ? f->same : format("%d", e->number);
-            if (!f) {
-                e->own = grow(e->own, e->own_count + 1, sizeof *e->own);
-                e->own[e->own_count++] = v->name;
-            } else
+            if (!f)
+                PUSH(e->own, e->own_count, v->name);
+            else
                 change(f, (Change){v->name, NULL, fill("cu_$k$x", "k", k, "x", word_of(v->name)),
                                    plain ? changed(f, v->specifiers, v->specifiers_end) : NULL});
         }

@@ -15,19 +15,16 @@ typedef struct {
 
 static void add_token(Lexer *l, int kind, const char *start, uint32_t first_line) {
     Unit *u = l->unit;
-    if (u->token_count >= u->token_capacity) {
-        u->token_capacity = u->token_capacity ? 2 * u->token_capacity : 1 << 16;
-        u->tokens = grow(u->tokens, u->token_capacity, sizeof *u->tokens);
-    }
-    Token *last = &u->tokens[u->token_count++];
-    *last = (Token){.text = start,
-                    .length = (uint32_t)(l->at - start),
-                    .line = first_line,
-                    .file = l->file,
-                    .kind = (uint8_t)kind,
-                    .host = l->host,
-                    .system = l->system,
-                    .marked = l->marked};
+    PUSH(u->tokens, u->token_count,
+         (Token){.text = start,
+                 .length = (uint32_t)(l->at - start),
+                 .line = first_line,
+                 .file = l->file,
+                 .kind = (uint8_t)kind,
+                 .host = l->host,
+                 .system = l->system,
+                 .marked = l->marked});
+    Token *last = &u->tokens[u->token_count - 1];
     l->host = l->marked = false;
     last->joined = (kind == '<' || kind == '>') && last[-1].kind == kind && last[-2].kind == kind &&
                    last[-2].text + 1 == last[-1].text && last[-1].text + 1 < last->text;

@@ -102,10 +102,8 @@ static Side split(const Unit *unit) {
     char *scopes = NULL;
     int depth = 0;
     for (Token *i = unit->begin; i < unit->end;) {
-        if ((side.count & (side.count - 1)) == 0)
-            side.items = grow(side.items, side.count ? 2 * (size_t)side.count : 1, sizeof(Item));
-        Item *item = &side.items[side.count++];
-        *item = (Item){.first = i};
+        PUSH(side.items, side.count, (Item){.first = i});
+        Item *item = &side.items[side.count - 1];
         if (kind(i) == '}' && depth > 0) {
             item->opens = -1;
             item->end = i + 1;

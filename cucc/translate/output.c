@@ -13,10 +13,7 @@
 // ---- edits ----
 
 void edit(Unit *u, const char *position, size_t removed, const char *text) {
-    if ((u->edit_count & (u->edit_count - 1)) == 0) // full
-        u->edits = grow(u->edits, u->edit_count ? 2 * u->edit_count : 1, sizeof *u->edits);
-    u->edits[u->edit_count] = (Edit){position, removed, text, u->edit_count, 2, NULL};
-    u->edit_count++;
+    PUSH(u->edits, u->edit_count, (Edit){position, removed, text, u->edit_count, 2, NULL});
 }
 
 void insert_before(Unit *u, const Token *i, const char *text) {

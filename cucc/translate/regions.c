@@ -32,8 +32,7 @@ static void use_variables(Split *s, const Token *first, const Token *last, int r
 // Variables that a region computes again need those of their initial values.
 static bool use_again(Split *s) {
     bool changed = false;
-    for (int n = 0; n < s->count; n++) {
-        const Variable *v = &s->variables[n];
+    for (const Variable *v = s->variables; v < s->variables + s->count; v++) {
         const Token *sizes = v->init ? v->init : v->after;
         for (const Token *i = v->specifiers; i && v->crosses && i < sizes; i++) { // in T<w> v[w]
             Variable *w = kind(i) == IDENT && !is_member(i) ? find_variable(s, i) : NULL;
@@ -65,8 +64,7 @@ void find_regions(Split *s, Node *top) {
             refuse(s, s->body, "it has too many barriers");
             return;
         }
-        for (int n = 0; n < s->count; n++) {
-            Variable *v = &s->variables[n];
+        for (Variable *v = s->variables; v < s->variables + s->count; v++) {
             memset(v->used, 0, sizeof v->used);
             v->crosses = false;
             for (int k = 0; k < s->nodes && !v->parameter; k++)
@@ -103,8 +101,7 @@ void find_regions(Split *s, Node *top) {
             if (node->kind != 'r' || !node->is_declaration)
                 continue;
             bool constant = true;
-            for (int n = 0; n < s->count; n++) {
-                const Variable *v = &s->variables[n];
+            for (const Variable *v = s->variables; v < s->variables + s->count; v++) {
                 if (v->name < node->first || v->name > node->last)
                     continue;
                 constant &= v->crosses && v->is_const && v->is_integer && v->init && !v->is_array &&
@@ -114,10 +111,10 @@ void find_regions(Split *s, Node *top) {
                     constant = !is_one_of(i, " blockIdx blockDim gridDim ") && (!w || w == v || w->constant);
                 }
             }
-            for (int n = 0; n < s->count && constant; n++)
-                if (s->variables[n].name >= node->first && s->variables[n].name <= node->last) {
-                    s->variables[n].constant = changed = true;
-                    s->variables[n].region = -1;
+            for (Variable *v = s->variables; v < s->variables + s->count && constant; v++)
+                if (v->name >= node->first && v->name <= node->last) {
+                    v->constant = changed = true;
+                    v->region = -1;
                     node->kind = 'd';
                     node->region = -1;
                 }
@@ -150,8 +147,7 @@ static void declare_again(Text *text, const Variable *v) {
 // Appends the declarations in front of the loop of a region: for each variable that later regions use, a
 // typedef of its type and the array with its value for each thread.
 static void declare_places(Split *s, Text *text, int region) {
-    for (int n = 0; n < s->count; n++) {
-        const Variable *v = &s->variables[n];
+    for (const Variable *v = s->variables; v < s->variables + s->count; v++) {
         if (v->region != region || v->keeping == STAYS || v->keeping == AGAIN)
             continue;
         const char *x = word_of(v->name);
@@ -193,8 +189,7 @@ static void open_region(Writer *w, const Node *first, const Node *last, bool vec
     if (w->live)
         append_text(&text, " if (cu_gone(cu_r, cu_x)) continue;");
     append_text(&text, " {");
-    for (int n = 0; n < s->count; n++) {
-        const Variable *v = &s->variables[n];
+    for (const Variable *v = s->variables; v < s->variables + s->count; v++) {
         if (v->region == first->region || !v->used[first->region])
             continue;
         const char *x = word_of(v->name);
@@ -234,16 +229,14 @@ static bool stop_early(Split *s, Node *node) {
 // Writes each variable of a declaration as a declaration of its own, if they are kept in different ways.
 static void rewrite_declaration(Split *s, Node *node) {
     bool needed = false, again = false;
-    for (int n = 0; n < s->count; n++) {
-        const Variable *v = &s->variables[n];
+    for (const Variable *v = s->variables; v < s->variables + s->count; v++) {
         const bool here = node->first <= v->name && v->name <= node->last;
         needed |= here && (v->keeping == REFERENCE || v->keeping == OUTSIDE);
         again |= here && v->keeping == AGAIN; // perhaps not used in this region
     }
     if (again && !needed)
         insert_before(s->u, node->first, "[[maybe_unused]] ");
-    for (int n = 0; n < s->count && needed; n++) {
-        Variable *v = &s->variables[n];
+    for (Variable *v = s->variables; v < s->variables + s->count && needed; v++) {
         if (v->name < node->first || v->name > node->last)
             continue;
         const bool outside = v->keeping == OUTSIDE, reference = v->keeping == REFERENCE;
@@ -289,8 +282,7 @@ static bool write_returns(Writer *w, const Node *node) {
 static void close_region(Writer *w, Node *last, bool returns) {
     Split *s = w->s;
     Text text = empty_text(), later = empty_text();
-    for (int n = 0; n < s->count; n++) {
-        const Variable *v = &s->variables[n];
+    for (const Variable *v = s->variables; v < s->variables + s->count; v++) {
         const char *x = word_of(v->name);
         const bool here = v->region == last->region;
         if (v->keeping == ONE && here) {
@@ -349,9 +341,9 @@ static const char first_lane[] =
 // condition that a whole warp evaluates once may use them. They have the values of the warp's first thread.
 static void declare_for_warp(Split *s, Token *last, int region) {
     Text text = empty_text();
-    for (int n = 0; n < s->count; n++)
-        if (s->variables[n].keeping == AGAIN && s->variables[n].region == region)
-            declare_again(&text, &s->variables[n]);
+    for (const Variable *v = s->variables; v < s->variables + s->count; v++)
+        if (v->keeping == AGAIN && v->region == region)
+            declare_again(&text, v);
     insert_after(s->u, last, text.data);
 }
 
@@ -368,8 +360,7 @@ static void open_warps(Writer *w, const Node *node, Token *before) {
             &text, " bool cu_here = false;"
                    " for (unsigned cu_i = cu_w.x; cu_i < cu_w.end_x; ++cu_i) cu_here |= !cu_gone(cu_r, cu_i);"
                    " if (!cu_here) continue;");
-    for (int n = 0; n < s->count; n++) {
-        const Variable *v = &s->variables[n];
+    for (const Variable *v = s->variables; v < s->variables + s->count; v++) {
         if (v->keeping == AGAIN && v->name < node->first && node->last < v->end)
             declare_again(&text, v);
     }
@@ -433,12 +424,12 @@ void write_split(Split *s, Node *top, Text *start) {
     if (w.live)
         append_text(start, " ::cuda_cpu::EachThread<bool> cu_gone(cu_w); cu_gone.fill(false); unsigned "
                            "cu_live = cu_w.count;");
-    for (int n = 0; n < s->count; n++)
-        if (s->variables[n].parameter && s->variables[n].keeping == COPY)
+    for (const Variable *v = s->variables; v < s->variables + s->count; v++)
+        if (v->parameter && v->keeping == COPY)
             append_filled(start,
                           " typedef ::std::remove_cv_t<::std::remove_reference_t<decltype($x)>> cu_t_$x;"
                           " ::cuda_cpu::EachThread<cu_t_$x> cu_k_$x(cu_w); cu_k_$x.fill($x);",
-                          "x", word_of(s->variables[n].name));
+                          "x", word_of(v->name));
     append_text(start, s->warps ? first_lane : "");
     write_sequence(&w, top, s->body);
 }

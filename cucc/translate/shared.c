@@ -67,8 +67,7 @@ static void capture(Unit *u, Token *lambda, Token *name) {
             return;
         first &= u->captures[n].lambda != lambda;
     }
-    u->captures = grow(u->captures, u->capture_count + 1, sizeof *u->captures);
-    u->captures[u->capture_count++] = (Capture){lambda, name};
+    PUSH(u->captures, u->capture_count, (Capture){lambda, name});
     const int next = kind(lambda + 1);
     insert_after(u, next == '=' ? lambda + 1 : lambda,
                  fill(next == ']' && first         ? "&$x"
@@ -254,10 +253,9 @@ void translate_shared(Unit *u, Token *word, const Scope *scope) {
                                                 is_volatile, tag));
         if (scope->kind == 'b')
             use_as_static(u, d.name, semicolon, scope->open->match);
-        if (scope->kind == 'n') {
-            u->file_shared = grow(u->file_shared, u->file_shared_count + 1, sizeof *u->file_shared);
-            u->file_shared[u->file_shared_count++] = (FileShared){d.name, current_namespaces(u), is_volatile};
-        }
+        if (scope->kind == 'n')
+            PUSH(u->file_shared, u->file_shared_count,
+                 (FileShared){d.name, current_namespaces(u), is_volatile});
         i = d.end + 1;
     } while (kind(d.end) == ',');
     if (hoist) {

@@ -237,10 +237,8 @@ static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
 // to a local variable of another region.
 static bool points_across(const Split *s) {
     bool found = false;
-    for (int n = 0; n < s->count; n++) {
-        const Variable *v = &s->variables[n];
+    for (const Variable *v = s->variables; v < s->variables + s->count; v++)
         found |= v->crosses && !v->parameter && (v->is_pointer || v->is_reference || !v->is_plain);
-    }
     return found;
 }
 
@@ -252,10 +250,10 @@ static void choose_keeping(Split *s) {
                 refuse(s, i, "a declaration outside of regions uses a variable of one");
         }
     const bool pointed = points_across(s);
-    for (int n = 0; n < s->count; n++) {
-        Variable *v = &s->variables[n];
-        for (int m = 0; m < n; m++) // in an inner scope; what belongs to which could be mistaken
-            if (same_word(s->variables[m].name, v->name) && v->name < s->variables[m].end)
+    for (Variable *v = s->variables; v < s->variables + s->count; v++) {
+        // in an inner scope; what belongs to which could be mistaken
+        for (const Variable *w = s->variables; w < v; w++)
+            if (same_word(w->name, v->name) && v->name < w->end)
                 refuse(s, v->name, "two variables have the same name");
         const bool outside = v->region < 0; // declared outside of regions
         if (v->in_header && !v->uniform)

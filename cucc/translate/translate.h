@@ -80,7 +80,7 @@ typedef struct {
     File *files; // the first is the input
     Text source;
     Token *tokens; // PADDING tokens of kind END at both ends, so that looking ahead or back needs no check
-    size_t token_count, token_capacity;
+    size_t token_count;
     Token *begin, *end; // without the padding
     Edit *edits;
     size_t edit_count;
@@ -124,6 +124,14 @@ typedef struct {
 
 // text.c: memory, text, errors
 void *grow(void *array, size_t count, size_t size);
+// Appends an element to an array that only PUSH makes larger. There is room for a power of two.
+#define PUSH(array, count, ...)                                                                              \
+    do {                                                                                                     \
+        if (((count) & ((count)-1)) == 0)                                                                    \
+            (array) = grow((array), (count) ? 2 * (size_t)(count) : 1, sizeof *(array));                     \
+        (array)[count] = (__VA_ARGS__);                                                                      \
+        (count)++;                                                                                           \
+    } while (0)
 Text empty_text(void);
 void append(Text *text, const char *data, size_t length);
 void append_text(Text *text, const char *string);

@@ -143,11 +143,9 @@ bool add_variables(Split *s, Node *node, Token *last, const Token *end, bool in_
 
 // The variable that the word means: the last one of this name in whose scope it stands
 Variable *find_variable(Split *s, const Token *name) {
-    for (int n = s->count - 1; n >= 0; n--) {
-        Variable *v = &s->variables[n];
+    for (Variable *v = s->variables + s->count; v-- > s->variables;)
         if (same_word(v->name, name) && name < v->end && (v->parameter || name >= v->name))
             return v;
-    }
     return NULL;
 }
 
@@ -164,8 +162,7 @@ static bool has_functions(const Token *name) {
 }
 
 static void add_class(const Token *name) {
-    classes = grow(classes, class_count + 1, sizeof *classes);
-    classes[class_count++] = name;
+    PUSH(classes, class_count, name);
 }
 
 typedef struct {
@@ -187,8 +184,7 @@ static int dimensions_of(const Token *name) {
 static void add_array(const Token *name, const Token *bracket, int dimensions) {
     for (; kind(bracket) == '['; bracket = bracket->match + 1)
         dimensions++;
-    arrays = grow(arrays, array_count + 1, sizeof *arrays);
-    arrays[array_count++] = (Array){name, dimensions};
+    PUSH(arrays, array_count, (Array){name, dimensions});
 }
 
 // Lists the names of the program's classes that have functions, initial values, references or bases; of types
@@ -585,8 +581,7 @@ static bool is_still_uniform(Split *s, const Variable *v) {
 // Determines `modified`, `shared_out`, `uniform` and `again` of all variables.
 void find_uniform(Split *s) {
     find_classes(s->u);
-    for (int n = 0; n < s->count; n++) {
-        Variable *v = &s->variables[n];
+    for (Variable *v = s->variables; v < s->variables + s->count; v++) {
         v->is_class = is_class(v);
         v->is_plain = !v->parameter && is_plain(v->specifiers_end - 1);
         if (!v->parameter && !v->is_pointer && !v->is_reference && dimensions_of(v->specifiers_end - 1)) {
@@ -603,14 +598,14 @@ void find_uniform(Split *s) {
     }
     for (bool changed = true; changed;) {
         changed = false;
-        for (int n = 0; n < s->count; n++)
-            if (s->variables[n].uniform && !is_still_uniform(s, &s->variables[n])) {
-                s->variables[n].uniform = false;
+        for (Variable *v = s->variables; v < s->variables + s->count; v++)
+            if (v->uniform && !is_still_uniform(s, v)) {
+                v->uniform = false;
                 changed = true;
             }
     }
-    for (int n = 0; n < s->count; n++) { // in the order of the text, so that variables before v are known
-        Variable *v = &s->variables[n];
+    // in the order of the text, so that variables before v are known
+    for (Variable *v = s->variables; v < s->variables + s->count; v++) {
         const Token *culprit;
         v->again = !v->uniform && !v->modified && v->init && kind(v->init) == '=' && !v->is_array &&
                    !v->is_reference && (v->is_integer || v->is_pointer || v->is_auto) &&

@@ -130,37 +130,38 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p
                                  struct cudaMemLocation *location);
 cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
 
-// Sharing memory between processes, which is not supported.
-cudaError_t cudaMemPoolExportToShareableHandle(void *handle, cudaMemPool_t pool,
-                                               enum cudaMemAllocationHandleType type, unsigned int flags);
-cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t *pool, void *handle,
-                                                 enum cudaMemAllocationHandleType type, unsigned int flags);
-cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data, void *pointer);
-cudaError_t cudaMemPoolImportPointer(void **pointer, cudaMemPool_t pool,
-                                     struct cudaMemPoolPtrExportData *data);
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer);
-cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle, unsigned int flags);
-cudaError_t cudaIpcCloseMemHandle(void *pointer);
-cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event);
-cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle);
-
-// External memory and external semaphores (of Vulkan, Direct3D): not supported.
-cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *memory, const cudaExternalMemoryHandleDesc *desc);
-cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t memory);
-cudaError_t cudaExternalMemoryGetMappedBuffer(void **pointer, cudaExternalMemory_t memory,
-                                              const cudaExternalMemoryBufferDesc *desc);
-cudaError_t cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *array,
-                                                      cudaExternalMemory_t memory,
-                                                      const cudaExternalMemoryMipmappedArrayDesc *desc);
-cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t *semaphore,
-                                        const cudaExternalSemaphoreHandleDesc *desc);
-cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t semaphore);
-cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
-                                              const cudaExternalSemaphoreSignalParams *params,
-                                              unsigned int count, CUDA_CPU_STREAM);
-cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
-                                            const cudaExternalSemaphoreWaitParams *params, unsigned int count,
-                                            CUDA_CPU_STREAM);
+// Calls that are only refused, by runtime/unsupported.cpp: sharing memory between processes, and external
+// memory and semaphores (of Vulkan, Direct3D)
+#define CUDA_CPU_REFUSED(PROCESSES, EXTERNAL)                                                                \
+    PROCESSES(cudaMemPoolExportToShareableHandle, void *handle, cudaMemPool_t pool,                          \
+              enum cudaMemAllocationHandleType type, unsigned int flags)                                     \
+    PROCESSES(cudaMemPoolImportFromShareableHandle, cudaMemPool_t *pool, void *handle,                       \
+              enum cudaMemAllocationHandleType type, unsigned int flags)                                     \
+    PROCESSES(cudaMemPoolExportPointer, struct cudaMemPoolPtrExportData *data, void *pointer)                \
+    PROCESSES(cudaMemPoolImportPointer, void **pointer, cudaMemPool_t pool,                                  \
+              struct cudaMemPoolPtrExportData *data)                                                         \
+    PROCESSES(cudaIpcGetMemHandle, cudaIpcMemHandle_t *handle, void *pointer)                                \
+    PROCESSES(cudaIpcOpenMemHandle, void **pointer, cudaIpcMemHandle_t handle, unsigned int flags)           \
+    PROCESSES(cudaIpcCloseMemHandle, void *pointer)                                                          \
+    PROCESSES(cudaIpcGetEventHandle, cudaIpcEventHandle_t *handle, cudaEvent_t event)                        \
+    PROCESSES(cudaIpcOpenEventHandle, cudaEvent_t *event, cudaIpcEventHandle_t handle)                       \
+    EXTERNAL(cudaImportExternalMemory, cudaExternalMemory_t *memory,                                         \
+             const cudaExternalMemoryHandleDesc *desc)                                                       \
+    EXTERNAL(cudaDestroyExternalMemory, cudaExternalMemory_t memory)                                         \
+    EXTERNAL(cudaExternalMemoryGetMappedBuffer, void **pointer, cudaExternalMemory_t memory,                 \
+             const cudaExternalMemoryBufferDesc *desc)                                                       \
+    EXTERNAL(cudaExternalMemoryGetMappedMipmappedArray, cudaMipmappedArray_t *array,                         \
+             cudaExternalMemory_t memory, const cudaExternalMemoryMipmappedArrayDesc *desc)                  \
+    EXTERNAL(cudaImportExternalSemaphore, cudaExternalSemaphore_t *semaphore,                                \
+             const cudaExternalSemaphoreHandleDesc *desc)                                                    \
+    EXTERNAL(cudaDestroyExternalSemaphore, cudaExternalSemaphore_t semaphore)                                \
+    EXTERNAL(cudaSignalExternalSemaphoresAsync, const cudaExternalSemaphore_t *semaphores,                   \
+             const cudaExternalSemaphoreSignalParams *params, unsigned int count, CUDA_CPU_STREAM)           \
+    EXTERNAL(cudaWaitExternalSemaphoresAsync, const cudaExternalSemaphore_t *semaphores,                     \
+             const cudaExternalSemaphoreWaitParams *params, unsigned int count, CUDA_CPU_STREAM)
+#define CUDA_CPU_DECLARE(name, ...) cudaError_t name(__VA_ARGS__);
+CUDA_CPU_REFUSED(CUDA_CPU_DECLARE, CUDA_CPU_DECLARE)
+#undef CUDA_CPU_DECLARE
 
 // Arrays. Offsets in x and widths of copies are in bytes, heights in rows. An array of height 0 is
 // 1-D and has one row; a depth counts slices, layers, or the faces of cubes.

@@ -46,12 +46,11 @@ template <class T> inline cudaChannelFormatDesc cudaCreateChannelDesc() {
             cuda_cpu::channel_bits<T>(3), (cudaChannelFormatKind)cuda_cpu::Channels<T>::kind};
 }
 
-CUDA_CPU_RETURN(cudaChannelFormatDesc, cudaCreateChannelDescHalf, (),
-                {16, 0, 0, 0, cudaChannelFormatKindFloat})
-CUDA_CPU_RETURN(cudaChannelFormatDesc, cudaCreateChannelDescHalf1, (),
-                {16, 0, 0, 0, cudaChannelFormatKindFloat})
-CUDA_CPU_RETURN(cudaChannelFormatDesc, cudaCreateChannelDescHalf2, (),
-                {16, 16, 0, 0, cudaChannelFormatKindFloat})
-CUDA_CPU_RETURN(cudaChannelFormatDesc, cudaCreateChannelDescHalf4, (),
-                {16, 16, 16, 16, cudaChannelFormatKindFloat})
+// The formats of numbers of half precision
+#define CUDA_CPU_HALVES(name, ...)                                                                           \
+    CUDA_CPU_RETURN(cudaChannelFormatDesc, name, (), {__VA_ARGS__, cudaChannelFormatKindFloat})
+CUDA_CPU_HALVES(cudaCreateChannelDescHalf, 16, 0, 0, 0)
+CUDA_CPU_HALVES(cudaCreateChannelDescHalf1, 16, 0, 0, 0)
+CUDA_CPU_HALVES(cudaCreateChannelDescHalf2, 16, 16, 0, 0)
+CUDA_CPU_HALVES(cudaCreateChannelDescHalf4, 16, 16, 16, 16)
 #endif // __cplusplus

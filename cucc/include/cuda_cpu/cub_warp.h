@@ -113,8 +113,7 @@ template <class T, int W = 32, int = 0> class WarpReduce : public cu_warp<T, W> 
     }
 
   public:
-    typedef cu_no_storage TempStorage;
-    explicit WarpReduce(TempStorage &, CUDA_CPU_SITE) : cu_warp<T, W>(CUDA_CPU_HERE) {}
+    explicit WarpReduce(cu_no_storage &, CUDA_CPU_SITE) : cu_warp<T, W>(CUDA_CPU_HERE) {}
 
     template <class Op> T Reduce(T item, Op op, int valid = W) {
         for (int step = 1; step < W; step *= 2) {
@@ -143,8 +142,7 @@ template <class T, int W = 32, int = 0> class WarpScan : public cu_warp<T, W> {
     using cu_warp<T, W>::rank;
 
   public:
-    typedef cu_no_storage TempStorage;
-    explicit WarpScan(TempStorage &, CUDA_CPU_SITE) : cu_warp<T, W>(CUDA_CPU_HERE) {}
+    explicit WarpScan(cu_no_storage &, CUDA_CPU_SITE) : cu_warp<T, W>(CUDA_CPU_HERE) {}
 
     // `aggregate` may be missing.
     template <class Op, class... Aggregate> void InclusiveScan(T in, T &out, Op op, Aggregate &...aggregate) {

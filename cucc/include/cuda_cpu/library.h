@@ -28,6 +28,9 @@ cudaError_t library_call(const char *call, cudaStream_t stream, std::function<vo
     CUDA_CPU_HANDLE;                                                                                         \
     CUDA_CPU_REQUIRE(condition)
 
+// Begins a function
+#define CUDA_CPU_DEFINE(name, ...) static inline decltype(CUDA_CPU_RESULT(SUCCESS)) name(__VA_ARGS__)
+
 // The functions that make and destroy a handle, a pointer to a Context, and those for one of its members.
 // DEFINE(name, parameters) and FUNCTION(name, parameters after the handle) begin a function of the library.
 #define CUDA_CPU_HANDLES(DEFINE, library, Context)                                                           \

@@ -99,12 +99,14 @@ inline void sincospif(float x, float *sine, float *cosine) {
     *sine = (float)s;
     *cosine = (float)c;
 }
-CUDA_CPU_RETURN(float, sinpif, (float x), (float)sinpi((double)x))
-CUDA_CPU_RETURN(float, cospif, (float x), (float)cospi((double)x))
+// The functions of float, and the overloads without the suffix f, as CUDA has them
+#define CUDA_CPU_FLOAT_OF(name)                                                                              \
+    CUDA_CPU_RETURN(float, name##f, (float x), (float)name((double)x))                                       \
+    CUDA_CPU_RETURN(float, name, (float x), name##f(x))
+CUDA_CPU_FLOAT_OF(sinpi)
+CUDA_CPU_FLOAT_OF(cospi)
 CUDA_CPU_RETURN(float, rsqrt, (float x), rsqrtf(x))
 CUDA_CPU_RETURN(float, rcbrt, (float x), rcbrtf(x))
-CUDA_CPU_RETURN(float, sinpi, (float x), sinpif(x))
-CUDA_CPU_RETURN(float, cospi, (float x), cospif(x))
 inline void sincospi(float x, float *sine, float *cosine) {
     sincospif(x, sine, cosine);
 }

@@ -22,19 +22,16 @@ struct LaunchConfigAt {
 cudaError_t launch_by_config(const LaunchConfigAt &at, const void *kernel, void **arguments);
 } // namespace cuda_cpu
 
-template <class T>
-inline cudaError_t cudaLaunchKernel(T *kernel, dim3 grid, dim3 block, void **arguments,
-                                    size_t shared_bytes = 0, cudaStream_t stream = 0, CUDA_CPU_SITE) {
-    return cuda_cpu::launch_by_address("cudaLaunchKernel", (const void *)kernel,
-                                       {grid, block, shared_bytes, stream}, arguments, false, CUDA_CPU_HERE);
-}
-template <class T>
-inline cudaError_t cudaLaunchCooperativeKernel(T *kernel, dim3 grid, dim3 block, void **arguments,
-                                               size_t shared_bytes = 0, cudaStream_t stream = 0,
-                                               CUDA_CPU_SITE) {
-    return cuda_cpu::launch_by_address("cudaLaunchCooperativeKernel", (const void *)kernel,
-                                       {grid, block, shared_bytes, stream}, arguments, true, CUDA_CPU_HERE);
-}
+#define CUDA_CPU_LAUNCH(name, cooperative)                                                                   \
+    template <class T>                                                                                       \
+    inline cudaError_t name(T *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes = 0,     \
+                            cudaStream_t stream = 0, CUDA_CPU_SITE) {                                        \
+        return cuda_cpu::launch_by_address(#name, (const void *)kernel, {grid, block, shared_bytes, stream}, \
+                                           arguments, cooperative, CUDA_CPU_HERE);                           \
+    }
+CUDA_CPU_LAUNCH(cudaLaunchKernel, false)
+CUDA_CPU_LAUNCH(cudaLaunchCooperativeKernel, true)
+#undef CUDA_CPU_LAUNCH
 
 template <class... P, class... A>
 inline cudaError_t cudaLaunchKernelEx(cuda_cpu::LaunchConfigAt config, void (*kernel)(P...),

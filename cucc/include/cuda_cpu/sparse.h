@@ -155,16 +155,12 @@ CUDA_CPU_RETURN(bool, is_real, (cudaDataType type), type == CUDA_R_32F || type =
 inline bool is_index(cusparseIndexType_t type) {
     return type == CUSPARSE_INDEX_32I || type == CUSPARSE_INDEX_64I;
 }
-// Calls f with a number of the given type.
-template <class F> void with_real(cudaDataType type, F f) {
-    type == CUDA_R_32F ? f(float()) : f(double());
-}
 // Runs work(number), where the number has the given type.
 template <class Work>
 cusparseStatus_t run_real(const char *call, cusparseHandle_t handle, cudaDataType type, Work work,
                           bool wait = false) {
     return run(
-        call, handle, [=] { with_real(type, work); }, wait);
+        call, handle, [=] { type == CUDA_R_32F ? work(float()) : work(double()); }, wait);
 }
 // A scalar argument. One in host memory is read when the function is called, one in device memory when the
 // work runs.

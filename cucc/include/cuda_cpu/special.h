@@ -126,10 +126,6 @@ inline double normcdfinv(double y) {
 }
 CUDA_CPU_RETURN(double, normcdf, (double x), (double)(0.5L * erfcl(x * -0.70710678118654752440L)))
 
-// The functions of float, and the overloads without the suffix f, as CUDA has them
-#define CUDA_CPU_FLOAT_OF(name)                                                                              \
-    CUDA_CPU_RETURN(float, name##f, (float x), (float)name((double)x))                                       \
-    CUDA_CPU_RETURN(float, name, (float x), name##f(x))
 CUDA_CPU_FLOAT_OF(cyl_bessel_i0)
 CUDA_CPU_FLOAT_OF(cyl_bessel_i1)
 CUDA_CPU_FLOAT_OF(erfcx)
