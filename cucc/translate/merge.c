@@ -3,8 +3,9 @@
 //
 // nvcc preprocesses a .cu once for the host, and once with __CUDA_ARCH__ for the device. Where the texts
 // differ, kernels and device functions are taken from the device's text, and everything else from the host's.
-// A function for both gets both bodies, and chooses one when it is called. A constant, enumeration or type of
-// a namespace that differs is declared twice: device code uses the second one, under another name.
+// A function for both gets both bodies, and chooses one when it is called. A constant, enumeration or type
+// that differs is declared twice: device code uses the second one, under another name. A member of a class
+// that has another size in device code, which CUDA does not define, has that of the device.
 #include "translate.h"
 
 typedef struct {
@@ -157,9 +158,12 @@ _Noreturn static void fail_both(const Item *item) {
          "this declaration differs between host and device code, which is not supported (__CUDA_ARCH__)");
 }
 
-static bool any_differs(const Token *i, const Token *end) {
-    while (i < end && !i->differs)
-        i++;
+// Launch bounds may differ.
+static bool any_differs(Token *i, const Token *end) {
+    for (Token *next; i < end && !i->differs; i = next) {
+        next = skip_attribute(i);
+        next += next == i;
+    }
     return i < end;
 }
 
@@ -176,7 +180,7 @@ static void mark(const Unit *device, Token *name) { // it is not known before it
 static bool mark_names(const Unit *device, const Item *item) {
     Token *i = item->first;
     Token *const end = item->end, *name = NULL;
-    if (item->in_class || item->for_device || item->body || item->opens)
+    if (item->for_device || item->body || item->opens)
         return false;
     if (is(i, "enum")) {
         const bool is_class = is_one_of(i + 1, " class struct ");
@@ -213,6 +217,8 @@ static void append_pair(Text *text, const Side *host, const Item *h, const Side 
         append_item(text, device, d);
     } else if (!h->body && !d->body && (is(d->first, "static_assert") || mark_names(device->unit, d))) {
         append_item(text, host, h);
+        append_item(text, device, d);
+    } else if (!h->body && !d->body && h->in_class && d->in_class && h->for_device == d->for_device) {
         append_item(text, device, d);
     } else if (!h->body || !d->body) {
         if (h->body || d->body || h->for_device != d->for_device || h->whole != d->whole)
