@@ -78,10 +78,8 @@ TEST(linear_memory_with_and_without_a_size_and_a_format) {
     const Device<int> dev_ints(ints);
     const Device<unsigned char> dev_bytes(bytes);
     const Device<short> dev_shorts(shorts);
-    size_t offset = 77;
     EXPECT(forgotten_includes(pthread_self()));
-    OK(cudaBindTexture(&offset, tex_float, dev.data, desc, N * sizeof(float)));
-    EXPECT(offset == 0);
+    EXPECT(STORED(size_t, cudaBindTexture(&it, tex_float, dev.data, desc, N * sizeof(float))) == 0);
     OK(cudaBindTexture(NULL, tex_int, dev_ints.data, N * sizeof(int)));
     OK(cudaBindTexture(NULL, tex_uint, dev_ints.data));
     OK(cudaBindTexture(0, tex_float2, dev.data, N * sizeof(float)));
@@ -181,9 +179,7 @@ TEST(bound_again_and_on_each_device) {
     OK(cudaBindTexture(&offset, tex_float, dev.data + 1, 4 * sizeof(float))); // not aligned
     EXPECT(offset == sizeof(float));
     EXPECT(fetch_one(2 + offset / sizeof(float)) == values[3]);
-    offset = 0;
-    OK(cudaGetTextureAlignmentOffset(&offset, tex_float));
-    EXPECT(offset == sizeof(float));
+    EXPECT(STORED(size_t, cudaGetTextureAlignmentOffset(&it, tex_float)) == sizeof(float));
     OK(cudaUnbindTexture(tex_float));
     EXPECT(cudaGetTextureAlignmentOffset(&offset, tex_float) == cudaErrorInvalidTextureBinding);
     (void)cudaGetLastError();

@@ -8,8 +8,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define CALL(call) EXPECT((call) == 0)
-
 inline std::mt19937 &engine() {
     static std::mt19937 rng(getenv("TEST_SEED") ? (unsigned)atol(getenv("TEST_SEED")) : 1);
     return rng;
@@ -58,9 +56,7 @@ template <class... A, class... B> static bool good(void (*kernel)(int *, A...), 
 
 // One value of device memory
 template <class T> static T value_at(const T *p) {
-    T value = {};
-    OK(cudaMemcpy(&value, p, sizeof value, cudaMemcpyDeviceToHost));
-    return value;
+    return STORED(T, cudaMemcpy(&it, p, sizeof it, cudaMemcpyDeviceToHost));
 }
 
 // Zeros in managed memory
@@ -72,28 +68,21 @@ template <class T> static T *managed(size_t count = 1) {
 }
 
 inline int device_count() {
-    int count = 0;
-    OK(cudaGetDeviceCount(&count));
-    return count;
+    return STORED(int, cudaGetDeviceCount(&it));
 }
 inline cudaStream_t new_stream(unsigned flags = cudaStreamDefault) {
-    cudaStream_t stream;
-    OK(cudaStreamCreateWithFlags(&stream, flags));
-    return stream;
+    return STORED(cudaStream_t, cudaStreamCreateWithFlags(&it, flags));
 }
 inline cudaEvent_t new_event(unsigned flags = cudaEventDefault) {
-    cudaEvent_t event;
-    OK(cudaEventCreateWithFlags(&event, flags));
-    return event;
+    return STORED(cudaEvent_t, cudaEventCreateWithFlags(&it, flags));
 }
 
 // An array with these values
 template <class T>
 static cudaArray_t array_of(const std::vector<T> &values, size_t width, size_t height, unsigned flags = 0,
                             cudaChannelFormatDesc format = cudaCreateChannelDesc<T>()) {
-    cudaArray_t array;
+    const auto array = STORED(cudaArray_t, cudaMallocArray(&it, &format, width, height, flags));
     const size_t row = values.size() * sizeof(T) / height;
-    OK(cudaMallocArray(&array, &format, width, height, flags));
     OK(cudaMemcpy2DToArray(array, 0, 0, values.data(), row, row, height, cudaMemcpyHostToDevice));
     return array;
 }
@@ -105,9 +94,7 @@ inline cudaResourceDesc of_array(cudaArray_t array) {
 }
 inline cudaSurfaceObject_t surface_of(cudaArray_t array) {
     const cudaResourceDesc resource = of_array(array);
-    cudaSurfaceObject_t surface = 0;
-    OK(cudaCreateSurfaceObject(&surface, &resource));
-    return surface;
+    return STORED(cudaSurfaceObject_t, cudaCreateSurfaceObject(&it, &resource));
 }
 
 // A stream, and a graph of what `work` puts into it

@@ -55,9 +55,7 @@ TEST(atomics_count_and_signal) {
     Device<unsigned> most(1);
     Device<int> signal(9);
     count<<<9, 100>>>(counter.data, sum.data, most.data, signal.data);
-    int total = 0;
-    OK(cudaMemcpy(&total, counter.data, sizeof total, cudaMemcpyDeviceToHost));
-    EXPECT(total == 2700 && sum.host()[0] == 450 && most.host()[0] == 305);
+    EXPECT(value_at((int *)counter.data) == 2700 && sum.host()[0] == 450 && most.host()[0] == 305);
     EXPECT(signal.host() == std::vector<int>(9, 7));
 }
 

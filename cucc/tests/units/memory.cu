@@ -154,40 +154,37 @@ TEST(pinned_memory_and_its_flags) {
 
 TEST(registered_memory) {
     std::vector<int> v(5000, 3);
-    int *device = NULL;
     OK(cudaHostRegister(v.data(), v.size() * sizeof(int), cudaHostRegisterMapped));
-    OK(cudaHostGetDevicePointer(&device, v.data(), 0));
+    int *const device = STORED(int *, cudaHostGetDevicePointer(&it, v.data(), 0));
     EXPECT(value_at(device) == 3);
     OK(cudaMemset(device + 100, 0, 400));
     EXPECT(v[99] == 3 && v[100] == 0 && v[199] == 0 && v[200] == 3);
     OK(cudaHostUnregister(v.data()));
 }
 
+static cudaPointerAttributes attributes(const void *pointer) {
+    return STORED(cudaPointerAttributes, cudaPointerGetAttributes(&it, pointer));
+}
+
 TEST(pointers_tell_what_they_are) {
-    cudaPointerAttributes of = {};
-    int host = 0, *device, *pinned, *managed;
-    OK(cudaMalloc(&device, 100));
-    OK(cudaHostAlloc(&pinned, 100, cudaHostAllocMapped));
-    OK(cudaMallocManaged(&managed, 100));
-    OK(cudaPointerGetAttributes(&of, device + 10));
-    EXPECT(of.type == cudaMemoryTypeDevice && of.device == 0 && of.devicePointer == device + 10);
-    OK(cudaPointerGetAttributes(&of, pinned + 1));
-    EXPECT(of.type == cudaMemoryTypeHost && of.hostPointer == pinned + 1);
-    EXPECT(of.devicePointer == pinned + 1);
-    OK(cudaPointerGetAttributes(&of, managed));
-    EXPECT(of.type == cudaMemoryTypeManaged && of.devicePointer == managed);
-    OK(cudaPointerGetAttributes(&of, &host));
-    EXPECT(of.type == cudaMemoryTypeUnregistered);
+    const Device<int> memory(25);
+    int host = 0, *const device = memory.data + 10, *const unified = managed<int>(25);
+    int *const pinned = STORED(int *, cudaHostAlloc(&it, 100, cudaHostAllocMapped)) + 1;
+    EXPECT(attributes(device).type == cudaMemoryTypeDevice && attributes(device).device == 0);
+    EXPECT(attributes(device).devicePointer == device);
+    EXPECT(attributes(pinned).type == cudaMemoryTypeHost && attributes(pinned).hostPointer == pinned);
+    EXPECT(attributes(pinned).devicePointer == pinned);
+    EXPECT(attributes(unified).type == cudaMemoryTypeManaged && attributes(unified).devicePointer == unified);
+    EXPECT(attributes(&host).type == cudaMemoryTypeUnregistered);
 }
 
 TEST(memory_is_counted_and_too_much_is_refused) {
     size_t free, total, less;
     int *p, *q = NULL;
     cudaError_t error;
-    cudaDeviceProp prop;
-    OK(cudaGetDeviceProperties(&prop, 0));
     OK(cudaMemGetInfo(&free, &total));
-    EXPECT(free > 64 << 20 && free <= total && total == prop.totalGlobalMem);
+    EXPECT(free > 64 << 20 && free <= total);
+    EXPECT(total == STORED(cudaDeviceProp, cudaGetDeviceProperties(&it, 0)).totalGlobalMem);
     OK(cudaMalloc(&p, 64 << 20));
     OK(cudaMemGetInfo(&less, &total));
     EXPECT(less <= total - (64 << 20));
@@ -225,33 +222,23 @@ TEST(host_threads_call_the_runtime_at_once) {
 TEST(devices_copy_between_each_other) {
     if (device_count() < 2)
         return;
-    int *a, *b;
-    const int value = 42;
-    OK(cudaSetDevice(0));
-    OK(cudaMalloc(&a, sizeof(int)));
-    OK(cudaSetDevice(1));
-    OK(cudaMalloc(&b, sizeof(int)));
-    cudaPointerAttributes of = {};
-    OK(cudaPointerGetAttributes(&of, b));
-    EXPECT(of.device == 1);
-    OK(cudaMemcpy(a, &value, sizeof(int), cudaMemcpyHostToDevice));
-    OK(cudaMemcpyPeer(b, 1, a, 0, sizeof(int)));
-    OK(cudaMemset(a, 0, sizeof(int)));
-    OK(cudaMemcpyPeerAsync(a, 0, b, 1, sizeof(int), 0));
-    OK(cudaDeviceSynchronize());
-    EXPECT(value_at(a) == 42);
-    OK(cudaMemset(b, 0, sizeof(int)));
-    OK(cudaMemcpy(b, a, sizeof(int), cudaMemcpyDeviceToDevice));
-    EXPECT(value_at(b) == 42);
-    OK(cudaFree(a)); // belongs to another device
+    const Device<int> a(std::vector<int>{42});
+    OK(cudaSetDevice(1)); // where the memory of the other device is freed, too
+    const Device<int> b(1);
+    EXPECT(attributes(b.data).device == 1);
+    OK(cudaMemcpyPeer(b.data, 1, a.data, 0, sizeof(int)));
+    OK(cudaMemset(a.data, 0, sizeof(int)));
+    OK(cudaMemcpyPeerAsync(a.data, 0, b.data, 1, sizeof(int), 0));
+    EXPECT(a.host()[0] == 42);
+    OK(cudaMemset(b.data, 0, sizeof(int)));
+    OK(cudaMemcpy(b.data, a.data, sizeof(int), cudaMemcpyDeviceToDevice));
+    EXPECT(b.host()[0] == 42);
 }
 
 // ---- pools, hints about managed memory, and calls that programs make beside their work ----
 
 static uint64_t attribute(cudaMemPool_t pool, cudaMemPoolAttr which) {
-    uint64_t value = ~0ull;
-    OK(cudaMemPoolGetAttribute(pool, which, &value));
-    return value;
+    return STORED(uint64_t, cudaMemPoolGetAttribute(pool, which, &it));
 }
 
 __global__ void set(int *x, int value) {
@@ -259,12 +246,11 @@ __global__ void set(int *x, int value) {
 }
 
 TEST(memory_comes_from_pools) {
-    cudaMemPool_t standard, pool, current;
+    cudaMemPool_t pool;
     const cudaStream_t s = new_stream();
     int *a, *b;
-    OK(cudaDeviceGetDefaultMemPool(&standard, 0));
-    OK(cudaDeviceGetMemPool(&current, 0));
-    EXPECT(standard == current);
+    const cudaMemPool_t standard = STORED(cudaMemPool_t, cudaDeviceGetDefaultMemPool(&it, 0));
+    EXPECT(standard == STORED(cudaMemPool_t, cudaDeviceGetMemPool(&it, 0)));
     cudaMemPoolProps properties = {};
     properties.allocType = cudaMemAllocationTypePinned;
     properties.location.type = cudaMemLocationTypeDevice;
@@ -294,9 +280,8 @@ TEST(memory_comes_from_pools) {
     OK(cudaStreamSynchronize(s));
     cudaMemLocation here = {};
     here.type = cudaMemLocationTypeDevice;
-    cudaMemAccessFlags access;
-    OK(cudaMemPoolGetAccess(&access, pool, &here));
-    EXPECT(access == cudaMemAccessFlagsProtReadWrite);
+    EXPECT(STORED(cudaMemAccessFlags, cudaMemPoolGetAccess(&it, pool, &here)) ==
+           cudaMemAccessFlagsProtReadWrite);
     OK(cudaDeviceSetMemPool(0, standard));
     OK(cudaMemPoolDestroy(pool));
     EXPECT(cudaMemPoolDestroy(standard) == cudaErrorInvalidValue);
@@ -304,11 +289,10 @@ TEST(memory_comes_from_pools) {
 }
 
 TEST(hints_are_kept) {
-    int *managed, number = 99, list[2];
+    int *managed, number, list[2];
     OK(cudaMallocManaged(&managed, 1 << 20));
     const auto query = [&](cudaMemRangeAttribute which) {
-        OK(cudaMemRangeGetAttribute(&number, sizeof number, which, managed, 1 << 20));
-        return number;
+        return STORED(int, cudaMemRangeGetAttribute(&it, sizeof it, which, managed, 1 << 20));
     };
     cudaMemLocation gpu = {}, host = {};
     gpu.type = cudaMemLocationTypeDevice;
@@ -390,8 +374,7 @@ TEST(memory_and_semaphores_of_vulkan_are_refused) {
         exit(!refused(cudaImportExternalSemaphore(&semaphore, &desc)));
     });
     ends_with(r, {"cudaImportExternalSemaphore: memory and semaphores of Vulkan and Direct3D are not"}, 0);
-    cudaDeviceProp properties;
-    OK(cudaGetDeviceProperties(&properties, 0));
+    const auto properties = STORED(cudaDeviceProp, cudaGetDeviceProperties(&it, 0));
     EXPECT(!properties.timelineSemaphoreInteropSupported);
 }
 
@@ -484,20 +467,15 @@ TEST(kernels_see_symbols) {
 }
 
 TEST(symbols_have_addresses_and_sizes) {
-    size_t size = 0;
-    double *address, value = 4.5;
-    OK(cudaGetSymbolSize(&size, table));
-    EXPECT(size == 15 * sizeof(double));
-    OK(cudaGetSymbolSize(&size, flag));
-    EXPECT(size == sizeof(int));
-    OK(cudaGetSymbolAddress((void **)&address, table));
+    const double value = 4.5;
+    EXPECT(STORED(size_t, cudaGetSymbolSize(&it, table)) == 15 * sizeof(double));
+    EXPECT(STORED(size_t, cudaGetSymbolSize(&it, flag)) == sizeof(int));
+    double *const address = STORED(double *, cudaGetSymbolAddress((void **)&it, table));
     OK(cudaMemcpy(address + 7, &value, sizeof value, cudaMemcpyHostToDevice));
     EXPECT(copied<double>(table, 7) == 4.5);
     OK(cudaMemset(address, 0, sizeof table));
     EXPECT(copied<double>(table, 7) == 0);
-    cudaPointerAttributes of;
-    OK(cudaPointerGetAttributes(&of, address));
-    EXPECT(of.type == cudaMemoryTypeDevice);
+    EXPECT(attributes(address).type == cudaMemoryTypeDevice);
     const Device<int> device(1); // from a variable to memory and back, on the device
     put(counter, 31);
     OK(cudaMemcpyFromSymbol(device.data, counter, sizeof(int), 0, cudaMemcpyDeviceToDevice));

@@ -115,11 +115,10 @@ __global__ void deeper(Levels *levels, cudaStream_t stream, cudaStream_t next) {
 // Measured on an H200 with CUDA 13.0 (2026-11-23)
 TEST(the_number_of_pending_launches_limits_the_nesting_depth) {
     Levels *levels = managed<Levels>(1);
-    size_t limit;
     for (const size_t set : {2048, 100, 1, 5000}) {
+        const size_t limit = set == 1 ? 32 : set;
         OK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, set));
-        OK(cudaDeviceGetLimit(&limit, cudaLimitDevRuntimePendingLaunchCount));
-        EXPECT(limit == (set == 1 ? 32 : set));
+        EXPECT(STORED(size_t, cudaDeviceGetLimit(&it, cudaLimitDevRuntimePendingLaunchCount)) == limit);
         for (const cudaStream_t stream : {(cudaStream_t)0, cudaStreamFireAndForget, cudaStreamTailLaunch}) {
             *levels = {};
             deeper<<<1, 1>>>(levels, stream, stream);
@@ -214,12 +213,10 @@ __global__ void launch_where(int *devices) {
 TEST(grids_run_on_the_device_of_the_kernel) {
     enum { BLOCKS = 2000 }; // enough for several workers
     for (const int device : {1, 0}) {
-        int count = 0;
         OK(cudaSetDevice(device));
         int *devices = managed<int>(2 * BLOCKS);
         launch_where<<<BLOCKS, 1>>>(devices);
-        OK(cudaMemcpyFromSymbol(&count, on_device, sizeof count));
-        EXPECT(count == BLOCKS);
+        EXPECT(STORED(int, cudaMemcpyFromSymbol(&it, on_device, sizeof it)) == BLOCKS);
         for (int i = 0; i < 2 * BLOCKS; ++i)
             EXPECT(devices[i] == device);
         OK(cudaFree(devices));

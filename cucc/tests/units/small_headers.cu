@@ -64,23 +64,20 @@ TEST(copies_to_shared_memory) {
 
 #ifdef __CU2CPP__ // with nvcc: sensors
 TEST(nvml_knows_the_devices_and_has_no_sensors) {
-    unsigned count = 0;
     nvmlDevice_t device = NULL;
-    nvmlMemory_t memory = {};
     nvmlUtilization_t used;
     char name[NVML_DEVICE_NAME_BUFFER_SIZE];
-    cudaDeviceProp p;
-    CALL(nvmlInit());
-    CALL(nvmlDeviceGetCount(&count));
-    EXPECT((int)count == device_count());
+    OK(nvmlInit());
+    const int count = STORED(unsigned, nvmlDeviceGetCount(&it));
+    EXPECT(count == device_count());
     EXPECT(nvmlDeviceGetHandleByIndex(count, &device) == NVML_ERROR_INVALID_ARGUMENT);
-    CALL(nvmlDeviceGetHandleByIndex(0, &device));
-    CALL(nvmlDeviceGetName(device, name, sizeof name));
-    OK(cudaGetDeviceProperties(&p, 0));
+    OK(nvmlDeviceGetHandleByIndex(0, &device));
+    OK(nvmlDeviceGetName(device, name, sizeof name));
+    const auto p = STORED(cudaDeviceProp, cudaGetDeviceProperties(&it, 0));
     EXPECT(strcmp(name, p.name) == 0 && nvmlDeviceGetName(device, name, 1) == NVML_ERROR_INSUFFICIENT_SIZE);
     const Device<char> allocated(1 << 20);
-    CALL(nvmlDeviceGetMemoryInfo(device, &memory));
-    EXPECT(memory.total == p.totalGlobalMem && memory.used >= 1 << 20);
+    const auto memory = STORED(nvmlMemory_t, nvmlDeviceGetMemoryInfo(device, &it));
+    EXPECT(memory.total == p.totalGlobalMem && memory.used >= 1 << 20 && memory.used <= memory.total);
     EXPECT(nvmlDeviceGetUtilizationRates(device, &used) == NVML_ERROR_NOT_SUPPORTED);
 }
 #endif

@@ -11,10 +11,8 @@ static cudaError_t fails(cudaError_t error) {
 }
 
 static cudaArray_t make_array(size_t width, size_t height, unsigned flags = 0) {
-    cudaArray_t array = nullptr;
     const cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
-    OK(cudaMallocArray(&array, &format, width, height, flags));
-    return array;
+    return STORED(cudaArray_t, cudaMallocArray(&it, &format, width, height, flags));
 }
 
 static std::vector<int> counted(size_t n) {
@@ -118,9 +116,7 @@ static cudaError_t create(const cudaResourceDesc &resource, const cudaTextureDes
     return fails(error);
 }
 static cudaTextureObject_t texture_of(const cudaResourceDesc &resource, const cudaTextureDesc &desc = {}) {
-    cudaTextureObject_t t = 0;
-    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
-    return t;
+    return STORED(cudaTextureObject_t, cudaCreateTextureObject(&it, &resource, &desc, nullptr));
 }
 
 TEST(textures_that_cannot_be) {
@@ -170,13 +166,13 @@ TEST(textures_describe_themselves_until_destroyed) {
     char *memory;
     OK(cudaMalloc(&memory, 1024));
     const cudaResourceDesc resource = linear(memory, 1024);
-    cudaTextureDesc desc = {}, same;
+    cudaTextureDesc desc = {};
     desc.addressMode[0] = cudaAddressModeMirror;
     cudaTextureObject_t t = texture_of(resource, desc);
     cudaResourceDesc got;
     OK(cudaGetTextureObjectResourceDesc(&got, t));
     EXPECT(got.resType == cudaResourceTypeLinear && got.res.linear.devPtr == memory);
-    OK(cudaGetTextureObjectTextureDesc(&same, t));
+    const auto same = STORED(cudaTextureDesc, cudaGetTextureObjectTextureDesc(&it, t));
     EXPECT(same.addressMode[0] == cudaAddressModeMirror);
     OK(cudaDestroyTextureObject(t));
     EXPECT(fails(cudaGetTextureObjectResourceDesc(&got, t)) == cudaErrorInvalidValue);
@@ -350,8 +346,7 @@ TEST(surfaces_are_read_outside) {
     EXPECT(format.x == 32 && format.y == 0 && format.f == cudaChannelFormatKindSigned);
     EXPECT(extent.width == 4 && extent.height == 3 && extent.depth == 0 &&
            flags == cudaArraySurfaceLoadStore);
-    OK(cudaGetChannelDesc(&format, a));
-    EXPECT(format.x == 32);
+    EXPECT(STORED(cudaChannelFormatDesc, cudaGetChannelDesc(&it, a)).x == 32);
     OK(cudaDestroySurfaceObject(s));
     EXPECT(fails(cudaDestroySurfaceObject(s)) == cudaErrorInvalidValue);
 }
