@@ -12,17 +12,12 @@ from pathlib import Path
 import pytest
 
 import test_cucc
+import test_split
 import tools
 
 needs_clang = pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
 needs_cmake = pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake, found none")
 TOOLKIT = Path(os.environ.get("CUDA_PATH", "/usr/local/cuda")) / "include"
-
-
-def compiled(tmp_path, text, *options, **env):
-    """Compiles main.cu; returns the Result."""
-    (tmp_path / "main.cu").write_text(text)
-    return tools.cucc("main.cu", *options, cwd=tmp_path, env=env)
 
 
 # ---- libraries that are here in part ----
@@ -54,7 +49,7 @@ def test_lint_finds_what_only_nvcc_refuses(tmp_path):
         '__global__ void k(int *p) { *p = plus(*p); printf("%d", *p); }\n'
         "void f(int) { }\nint main() { k<<<1, 1>>>(nullptr); k(nullptr); f<<<1, 1>>>(1); }\n"
     )
-    done = compiled(tmp_path, text, "--lint")
+    done = tools.compiled(tmp_path, text, "--lint")
     assert done.status == 1 and re.findall(r"^main.cu:(\d+):\d+: error", done.err, re.M) == ["3", "5", "5"]
 
 
@@ -65,7 +60,7 @@ def test_the_libraries_headers_do_not_make_clang_warn(tmp_path):
     libraries = {"cublas": "cublas_v2.h", "cusolver": "cusolverDn.h", "cufft": "cufft.h"}
     names += [header for library, header in libraries.items() if tools.has(library)]
     text = "".join(f"#include <{name}>\n" for name in names)
-    done = compiled(tmp_path, text, "-Wall", "-Wextra", "-c", CXX="clang++")
+    done = tools.compiled(tmp_path, text, "-Wall", "-Wextra", "-c", CXX="clang++")
     assert done.status == 0 and done.err == "", str(done)
 
 
@@ -99,7 +94,7 @@ int main() {
 @needs_clang
 def test_clang_accepts_restrict_and_arguments_that_are_not_initialised(tmp_path):
     """In `r`, only the value of the lane that the shuffle reads is set."""
-    done = compiled(tmp_path, APPEND, "-O2", "-run", CXX="clang++")
+    done = tools.compiled(tmp_path, APPEND, "-O2", "-run", CXX="clang++")
     assert done.status == 0, str(done)
 
 
@@ -132,11 +127,8 @@ def test_units_with_sanitizers(unit, name):
 
 
 def test_sanitizers_follow_single_threads(tmp_path):
-    """Kernels are not split at their barriers. test_split.py tries other options."""
-    told = compiled(
-        tmp_path, "__global__ void k(int *x) { x[0]++; __syncthreads(); x[1]++; }\n", "-cuda", *SANITIZERS
-    )
-    assert told.status == 0 and "cu_w.fibers" not in told.out, str(told)
+    """Kernels are not split at their barriers."""
+    test_split.test_debuggers_and_detectors_follow_single_threads(tmp_path, SANITIZERS, False)
 
 
 @pytest.mark.parametrize("what", ["global", "static", "dynamic", "variable", "barrier"])

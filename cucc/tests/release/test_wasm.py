@@ -73,7 +73,6 @@ def test_the_same_in_webassembly(tmp_path):
 @needs_em
 def test_an_error_in_a_kernel_ends_a_program_in_webassembly(tmp_path):
     source = "__global__ void wrong() { __trap(); }\nint main() { wrong<<<1, 4>>>(); return cudaDeviceSynchronize(); }\n"
-    (tmp_path / "wrong.cu").write_text(source)
-    assert tools.cucc("wrong.cu", "-ccbin", "em++", "-O1", "-o", "wrong.js", cwd=tmp_path).status == 0
+    assert tools.compiled(tmp_path, source, "-ccbin", "em++", "-O1", "-o", "wrong.js").status == 0
     done = tools.execute("node", "wrong.js", cwd=tmp_path)
-    assert (done.status, done.err) == (1, "cuda on the CPU: __trap() at wrong.cu:1\n"), str(done)
+    assert (done.status, done.err) == (1, "cuda on the CPU: __trap() at main.cu:1\n"), str(done)
