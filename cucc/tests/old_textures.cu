@@ -115,7 +115,6 @@ TEST(memory_of_two_dimensions_with_coordinates_outside) { // they are clamped
 
 TEST(arrays_with_modes_set_before_and_after_they_are_bound) {
     const float four[] = {0, 1, 2, 3};
-    const Device<float> out(32);
     cudaArray *memory, *line;
     OK(cudaMallocArray(&memory, &desc, 4, 1));
     OK(cudaMemcpyToArray(memory, 0, 0, four, sizeof(four), cudaMemcpyHostToDevice));
@@ -127,42 +126,33 @@ TEST(arrays_with_modes_set_before_and_after_they_are_bound) {
     tex_array.filterMode = cudaFilterModePoint;
     tex_array.normalized = true;
     OK(cudaBindTextureToArray(tex_array, memory, desc));
-    array<<<1, 16>>>(out.data);
+    const std::vector<float> points = WRITTEN(float, 32, array<<<1, 16>>>(out));
     for (int i = 0; i < 16; i++)
-        EXPECT(out.host()[i] == i / 2 % 4);
+        EXPECT(points[i] == i / 2 % 4);
     tex_array.filterMode = cudaFilterModeLinear;
-    array<<<1, 8>>>(out.data);
-    const std::vector<float> got = out.host();
+    const std::vector<float> got = WRITTEN(float, 32, array<<<1, 8>>>(out));
     EXPECT(got[2] == 0.5f && got[3] == 1 && got[4] == 1.5f);
     EXPECT(tex_array.filterMode == cudaFilterModeLinear);
     EXPECT(got[16] == 0 && got[18] == 0.5f && got[19] == 1 && got[23] == 3);
 }
 
 TEST(a_volume_and_its_layers) {
-    const cudaExtent extent = make_cudaExtent(4, 3, 2);
-    const Device<float> out(24);
     cudaArray *arrays[2]; // of values[0] … and of values[100] …
     for (int i = 0; i < 2; i++) {
-        cudaMemcpy3DParms copy = {0};
-        OK(cudaMalloc3DArray(&arrays[i], &desc, extent, i ? cudaArrayLayered : 0));
-        copy.extent = extent;
-        copy.kind = cudaMemcpyHostToDevice;
-        copy.srcPtr = make_cudaPitchedPtr((void *)&values[100 * i], 4 * sizeof(float), 4, 3);
-        copy.dstArray = arrays[i];
-        OK(cudaMemcpy3D(&copy));
+        OK(cudaMalloc3DArray(&arrays[i], &desc, make_cudaExtent(4, 3, 2), i ? cudaArrayLayered : 0));
+        copy_in(arrays[i], std::vector<float>(&values[100 * i], &values[100 * i + 24]), 4, 3, 2);
     }
     OK(cudaBindTextureToArray(tex_volume, arrays[0], desc));
     OK(cudaBindTextureToArray(tex_layers, arrays[1]));
-    volume<<<1, dim3(4, 3, 2)>>>(out.data);
-    for (int i = 0; i < 24; i++)
-        EXPECT(out.host()[i] == values[i] - values[100 + i]);
+    EXPECT(WRITTEN(float, 24, volume<<<1, dim3(4, 3, 2)>>>(out)) ==
+           made(24, [](int i) { return values[i] - values[100 + i]; }));
 }
 
 static float fetch_one(int i) {
     const Device<float> out(1);
     one<<<1, 1>>>(out.data, i);
     OK(cudaThreadSynchronize());
-    return out.host()[0];
+    return value_at(out.data);
 }
 
 TEST(bound_again_and_on_each_device) {

@@ -277,6 +277,8 @@ TEST(dot_of_halves) {
                        CUDA_R_32F) == CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
+typedef HandleOf<cublasLtMatrixLayout_t, cublasLtMatrixLayoutCreate, cublasLtMatrixLayoutDestroy> Layout;
+
 // D = epilogue(2 op(A) op(B) + 3 C + bias) against loops in double
 TEST(epilogues) {
     const HandleOf<cublasLtHandle_t, cublasLtCreate, cublasLtDestroy> h;
@@ -295,20 +297,18 @@ TEST(epilogues) {
             D(m, n, more), bias(16, 1), aux(m, n);
         const float alpha = 2, beta = 3;
         const int64_t aux_ld = aux.ld;
-        cublasLtMatmulDesc_t d;
-        cublasLtMatrixLayout_t a, b, c;
+        const HandleOf<cublasLtMatmulDesc_t, cublasLtMatmulDescCreate, cublasLtMatmulDescDestroy> d(
+            CUBLAS_COMPUTE_32F, CUDA_R_32F);
+        const Layout a(CUDA_R_32F, A.rows, A.columns, A.ld), b(CUDA_R_32F, B.rows, B.columns, B.ld),
+            c(CUDA_R_32F, m, n, C.ld);
         const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto &value) {
             OK(cublasLtMatmulDescSetAttribute(d, attribute, &value, sizeof value));
         };
-        OK(cublasLtMatmulDescCreate(&d, CUBLAS_COMPUTE_32F, CUDA_R_32F));
         set(CUBLASLT_MATMUL_DESC_TRANSA, ta), set(CUBLASLT_MATMUL_DESC_TRANSB, tb);
         set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
         set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.device);
         set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux.device);
         set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, aux_ld);
-        OK(cublasLtMatrixLayoutCreate(&a, CUDA_R_32F, A.rows, A.columns, A.ld));
-        OK(cublasLtMatrixLayoutCreate(&b, CUDA_R_32F, B.rows, B.columns, B.ld));
-        OK(cublasLtMatrixLayoutCreate(&c, CUDA_R_32F, m, n, C.ld));
         cublasLtMatmulHeuristicResult_t found;
         int count = 0;
         OK(cublasLtMatmulAlgoGetHeuristic(h, d, a, b, c, c, any, 1, &found, &count));
@@ -329,9 +329,6 @@ TEST(epilogues) {
         EXPECT(!(epilogue & 512) || bias.holds(100, [&](int j, int) {
             return j < n ? sum(k, [&](int l) { return B.at(l, j, tb); }) : bias.at(j, 0);
         }));
-        OK(cublasLtMatmulDescDestroy(d));
-        for (cublasLtMatrixLayout_t layout : {a, b, c})
-            OK(cublasLtMatrixLayoutDestroy(layout));
     }
 }
 

@@ -167,9 +167,8 @@ template <class Integer, class Make> static void rectangles(Make make) {
     Integer n[] = {6, 10}, inembed[] = {8, 13}, onembed[] = {6, 9};
     const Array<double> in(noise<double>(8 * 13 * 2));
     const Array<cufftDoubleComplex> out(std::vector<cufftDoubleComplex>(6 * 9 * 2, {77, 78}));
-    cufftHandle plan;
+    const HandleOf<cufftHandle, cufftCreate, cufftDestroy> plan;
     size_t size;
-    OK(cufftCreate(&plan));
     OK(make(plan, 2, n, inembed, 2, 1, onembed, 1, 6 * 9, CUFFT_D2Z, 2, &size));
     OK(cufftExecD2Z(plan, in.device, out.device));
     const std::vector<cufftDoubleComplex> got = out.back();
@@ -182,7 +181,6 @@ template <class Integer, class Make> static void rectangles(Make make) {
             EXPECT(close<Doubles>(got[b * 6 * 9 + i],
                                   i % 9 < 6 ? expected[i / 9 * 10 + i % 9] : Complex(77, 78), 60));
     }
-    OK(cufftDestroy(plan));
 }
 TEST(strides_and_rectangles) {
     rectangles<int>(cufftMakePlanMany);
@@ -267,14 +265,12 @@ TEST(transforms_are_captured) {
 TEST(threads_plan_at_the_same_time) {
     in_threads(4, [](int t) {
         for (int n = 50 + t; n < 250; n += 4) {
-            cufftHandle plan;
+            const HandleOf<cufftHandle, cufftPlan1d, cufftDestroy> plan(n, CUFFT_C2C, 1);
             const Array<cufftComplex> x(std::vector<cufftComplex>(n, make_cuComplex(1, 0)));
-            OK(cufftPlan1d(&plan, n, CUFFT_C2C, 1));
             OK(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
             const std::vector<cufftComplex> got = x.back();
             for (int i = 0; i < n; i++)
                 EXPECT(close<Floats>(got[i], i == 0 ? n : 0, n));
-            OK(cufftDestroy(plan));
         }
     });
 }

@@ -282,9 +282,8 @@ template <class State> __global__ void known_numbers(Draws *all) {
 }
 
 template <class State> static void check_known(const Draws *expected) {
-    const Device<Draws> device(std::vector<Draws>(expected, expected + 3));
-    known_numbers<State><<<1, 3>>>(device.data);
-    const std::vector<Draws> got = device.host();
+    const std::vector<Draws> got =
+        WRITTEN(Draws, std::vector<Draws>(expected, expected + 3), known_numbers<State><<<1, 3>>>(out));
     for (int i = 0; i < 3; i++) {
         const Draws &g = got[i], &e = expected[i];
         bool good = memcmp(g.integers, e.integers, sizeof g.integers) == 0 && g.uniform == e.uniform &&
@@ -358,9 +357,7 @@ TEST(sobol_numbers_in_kernels) {
     const Device<Seed> of_64(std::vector<Seed>(w[0], w[21]));
     const auto device_v = (curandDirectionVectors32_t *)of_32.data;
     const auto device_w = (curandDirectionVectors64_t *)of_64.data;
-    const Device<Seed> sums(4);
-    draw<<<1, 1>>>(device_v, device_w, sums.data);
-    EXPECT(sums.host() ==
+    EXPECT(WRITTEN(Seed, 4, draw<<<1, 1>>>(device_v, device_w, out)) ==
            (std::vector<Seed>{12813638159858534843ull, 17015451567255839969ull, 6758604727551118837ull,
                               17177164756460677892ull})); // cuRAND 10.4
     const int n = 100,

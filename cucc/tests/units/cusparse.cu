@@ -82,23 +82,19 @@ template <class T, class I> struct Sparse {
 };
 
 template <class T> struct Vector : Array<T> {
-    cusparseDnVecDescr_t vector;
-    explicit Vector(int n) : Array<T>(noise<T>(n)) {
-        OK(cusparseCreateDnVec(&vector, n, this->device, type_of<T>()));
-    }
-    ~Vector() { OK(cusparseDestroyDnVec(vector)); }
+    HandleOf<cusparseDnVecDescr_t, cusparseCreateDnVec, cusparseDestroyDnVec> vector;
+    explicit Vector(int n) : Array<T>(noise<T>(n)), vector(n, this->device, type_of<T>()) {}
 };
 
 template <class T> struct Dense : Matrix<T> {
-    cusparseDnMatDescr_t matrix;
+    HandleOf<cusparseDnMatDescr_t, cusparseCreateDnMat, cusparseDestroyDnMat> matrix;
     bool by_rows;
     // `by_rows` reads the same memory as a matrix that is stored by rows.
     Dense(int rows, int columns, bool by_rows)
-        : Matrix<T>(by_rows ? columns : rows, by_rows ? rows : columns, pick(0, 2)), by_rows(by_rows) {
-        OK(cusparseCreateDnMat(&matrix, rows, columns, this->ld, this->device, type_of<T>(),
-                               by_rows ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL));
-    }
-    ~Dense() { OK(cusparseDestroyDnMat(matrix)); }
+        : Matrix<T>(by_rows ? columns : rows, by_rows ? rows : columns, pick(0, 2)),
+          matrix(rows, columns, this->ld, this->device, type_of<T>(),
+                 by_rows ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL),
+          by_rows(by_rows) {}
     size_t place(int i, int j) const { return by_rows ? j + (size_t)i * this->ld : i + (size_t)j * this->ld; }
     double element(int i, int j) const { return this->host[place(i, j)]; }
     template <class F> bool holds(double scale, F expected) const {
@@ -210,23 +206,19 @@ TEST_OF(triangular_systems, float, double) {
         };
 
         const Vector<T> x(n), y(n);
-        cusparseSpSVDescr_t plan;
-        OK(cusparseSpSV_createDescr(&plan));
+        const HandleOf<cusparseSpSVDescr_t, cusparseSpSV_createDescr, cusparseSpSV_destroyDescr> plan;
         SOLVED(cusparseSpSV, h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
                CUSPARSE_SPSV_ALG_DEFAULT, plan);
         EXPECT(solved(
             y.back(), [&](int i, int) { return x.host[i]; }, n, 0));
-        OK(cusparseSpSV_destroyDescr(plan));
 
         const Dense<T> B(n, columns, false), C(n, columns, false);
-        cusparseSpSMDescr_t many;
-        OK(cusparseSpSM_createDescr(&many));
+        const HandleOf<cusparseSpSMDescr_t, cusparseSpSM_createDescr, cusparseSpSM_destroyDescr> many;
         SOLVED(cusparseSpSM, h, op, operation(false), &alpha, A.matrix, B.matrix, C.matrix, type_of<T>(),
                CUSPARSE_SPSM_ALG_DEFAULT, many);
         for (int c = 0; c < columns; c++)
             EXPECT(solved(
                 C.back(), [&](int i, int c) { return B.element(i, c); }, C.ld, c));
-        OK(cusparseSpSM_destroyDescr(many));
     }
 }
 TEST(dense_to_sparse_and_back) {
@@ -372,14 +364,12 @@ TEST(sparse_vectors) {
 // L and U of the incomplete factorization have a product that agrees with A where A has entries.
 TEST(incomplete_lu) {
     const Handle h;
-    cusparseMatDescr_t description;
-    OK(cusparseCreateMatDescr(&description));
+    const HandleOf<cusparseMatDescr_t, cusparseCreateMatDescr, cusparseDestroyMatDescr> description;
     for (int density : {20, 100}) {
         const Entries<double> e(15, 15, density, true);
         const Array<int> offsets(e.row_offsets), columns(e.columns_of_rows);
         const Array<double> values(e.by_rows);
-        csrilu02Info_t info;
-        OK(cusparseCreateCsrilu02Info(&info));
+        const HandleOf<csrilu02Info_t, cusparseCreateCsrilu02Info, cusparseDestroyCsrilu02Info> info;
         int bytes = 0;
         const auto call = [&](auto function, auto... more) {
             OK(function(h, 15, e.count(), description, values.device, offsets.device, columns.device, info,
@@ -400,7 +390,5 @@ TEST(incomplete_lu) {
                     sum(std::min(i, j) + 1, [&](int l) { return (l == i ? 1 : lu[i][l]) * lu[l][j]; });
                 EXPECT(e.at(i, j) == 0 || near<double>(product, e.at(i, j), 100));
             }
-        OK(cusparseDestroyCsrilu02Info(info));
     }
-    OK(cusparseDestroyMatDescr(description));
 }

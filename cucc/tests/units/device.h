@@ -47,6 +47,16 @@ template <class T> struct Device {
     }
 };
 
+// What a launch leaves in `out`, an array in device memory of n zeros, or of these values:
+// EXPECT(WRITTEN(int, 64, kernel<<<1, 64>>>(out, 5)) == made(64, f))
+#define WRITTEN(T, n, ...)                                                                                   \
+    [&] {                                                                                                    \
+        const Device<T> unit_array(n);                                                                       \
+        T *const out = unit_array.data;                                                                      \
+        __VA_ARGS__;                                                                                         \
+        return unit_array.host();                                                                            \
+    }()
+
 // Whether a block of the kernel sets a number for each of its threads to 1: EXPECT(good(kernel, 32, x, y))
 template <class... A, class... B> static bool good(void (*kernel)(int *, A...), unsigned threads, B... more) {
     const Device<int> all(threads);
@@ -85,6 +95,22 @@ static cudaArray_t array_of(const std::vector<T> &values, size_t width, size_t h
     const size_t row = values.size() * sizeof(T) / height;
     OK(cudaMemcpy2DToArray(array, 0, 0, values.data(), row, row, height, cudaMemcpyHostToDevice));
     return array;
+}
+// The parameters of a copy between an array and host memory
+template <class T> static cudaMemcpy3DParms box(const std::vector<T> &host, size_t w, size_t h, size_t d) {
+    EXPECT(host.size() == w * h * d);
+    cudaMemcpy3DParms p = {};
+    p.srcPtr = p.dstPtr = make_cudaPitchedPtr((void *)host.data(), w * sizeof(T), w, h);
+    p.extent = make_cudaExtent(w, h, d);
+    return p;
+}
+template <class T>
+static void copy_in(cudaArray_t array, const std::vector<T> &host, size_t w, size_t h, size_t d) {
+    cudaMemcpy3DParms p = box(host, w, h, d);
+    p.dstPtr = {};
+    p.dstArray = array;
+    p.kind = cudaMemcpyHostToDevice;
+    OK(cudaMemcpy3D(&p));
 }
 inline cudaResourceDesc of_array(cudaArray_t array) {
     cudaResourceDesc r = {};

@@ -86,9 +86,8 @@ __global__ void rounds(int *out, int n) {
 }
 
 TEST(barriers) {
-    Device<int> out(100);
-    rounds<<<1, 100>>>(out.data, 7);
-    EXPECT(out.host() == made(100, [](int i) { return (i + 7) % 100 + 7 + i % 2 * 1000; }));
+    EXPECT(WRITTEN(int, 100, rounds<<<1, 100>>>(out, 7)) ==
+           made(100, [](int i) { return (i + 7) % 100 + 7 + i % 2 * 1000; }));
 }
 
 __global__ void copies(const int *in, int *out, int) {
@@ -165,9 +164,8 @@ static void check_reversed(int n, int part, int threads, int shared, Kernel kern
         numbers.push_back(3 * i + 1);
         reversed.push_back(3 * (i / part * part + part - 1 - i % part) + 1);
     }
-    const Device<int> in(numbers), out(n);
-    kernel<<<1, threads, shared>>>(in.data, out.data, n / part);
-    EXPECT(out.host() == reversed);
+    const Device<int> in(numbers);
+    EXPECT(WRITTEN(int, n, kernel<<<1, threads, shared>>>(in.data, out, n / part)) == reversed);
 }
 
 TEST(copies_and_pipelines) {
@@ -201,9 +199,7 @@ __global__ void takes_turns(int *most) {
 }
 
 TEST(semaphores_and_latches) {
-    Device<int> most(1);
-    takes_turns<<<1, 40>>>(most.data);
-    const int got = most.host()[0];
+    const int got = WRITTEN(int, 1, takes_turns<<<1, 40>>>(out))[0];
     EXPECT(got >= 1 && got <= 3);
 }
 
@@ -225,9 +221,7 @@ __global__ void standard(float *out) {
 }
 
 TEST(the_standard_library) {
-    Device<float> out(7);
-    standard<<<1, 1>>>(out.data);
-    EXPECT(out.host() == (std::vector<float>{6, 65535, 4, 35, 6, 1, 2}));
+    EXPECT(WRITTEN(float, 7, standard<<<1, 1>>>(out)) == (std::vector<float>{6, 65535, 4, 35, 6, 1, 2}));
     int host = 0;
     NV_IF_ELSE_TARGET(NV_IS_HOST, (host = 1;), (host = 2;))
     EXPECT(host == 1);

@@ -14,10 +14,10 @@
         return library##D##name(a...);                                                                       \
     }
 
-// A handle of a library
+// A handle of a library, which create(&handle, arguments…) makes
 template <class H, auto create, auto destroy> struct HandleOf {
     H h;
-    HandleOf() { OK(create(&h)); }
+    template <class... A> explicit HandleOf(A... arguments) { OK(create(&h, arguments...)); }
     ~HandleOf() { OK(destroy(h)); }
     HandleOf(const HandleOf &) = delete;
     operator H() const { return h; }

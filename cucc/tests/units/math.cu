@@ -36,10 +36,8 @@ template <class T> static bool equal(T a, T b) {
 }
 
 template <class T> static void compare(void (*kernel)(Pair<T> *, int *), const char *name) {
-    const Device<Pair<T>> pairs(64);
     const Device<int> number(1);
-    kernel<<<1, 1>>>(pairs.data, number.data);
-    const auto host = pairs.host();
+    const auto host = WRITTEN(Pair<T>, 64, kernel<<<1, 1>>>(out, number.data));
     const int count = number.host()[0];
     EXPECT(count > 0 && count <= 64);
     for (int i = 0; i < count; i++)

@@ -452,12 +452,10 @@ TEST(symbols_are_copied_both_ways) {
 }
 
 TEST(kernels_see_symbols) {
-    const Device<int> device(32);
     OK(cudaMemcpyToSymbol(numbers, made(64, [](int i) { return 1000 * i; }).data(), sizeof numbers));
     put(counter, 7);
-    read<<<1, 32>>>(device.data);
     const auto expected = [](int i) { return 1000 * i + 7 + 2 + 10 * (i % 4 + 1) + i % 3 + 1; };
-    EXPECT(device.host() == made(32, expected));
+    EXPECT(WRITTEN(int, 32, read<<<1, 32>>>(out)) == made(32, expected));
     shared_by_all = 21;
     write<<<1, 1>>>();
     OK(cudaDeviceSynchronize());
@@ -494,9 +492,7 @@ TEST(kernels_read_values_that_only_copies_change) {
     for (int pass = 0; pass < 2; pass++)
         for (int d = 0; d < device_count(); d++) {
             OK(cudaSetDevice(d));
-            const Device<float> out(1);
-            read_level<<<1, 1>>>(out.data);
-            EXPECT(out.host()[0] == (pass ? (8 + d) * (d + 1.5f) : 2.5f));
+            EXPECT(WRITTEN(float, 1, read_level<<<1, 1>>>(out))[0] == (pass ? (8 + d) * (d + 1.5f) : 2.5f));
             put(level, 8 + d);
             put(factor, d + 1.5f);
         }

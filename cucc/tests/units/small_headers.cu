@@ -28,9 +28,7 @@ __global__ void complex_kernel(cuDoubleComplex *out) {
 TEST(complex_numbers) {
     const double expected[][2] = {{4, -2},  {2, -6},   {11, 2},   {-1, -2},   {3, 4}, {5, -1},
                                   {21, 22}, {-4, -28}, {-4, -10}, {5, 5e200}, {1, 0}};
-    const Device<cuDoubleComplex> device(11);
-    complex_kernel<<<1, 1>>>(device.data);
-    const auto got = device.host();
+    const auto got = WRITTEN(cuDoubleComplex, 11, complex_kernel<<<1, 1>>>(out));
     for (int i = 0; i < 11; i++)
         if (!EXPECT(fabs(got[i].x - expected[i][0]) <= 1e-6 * fabs(expected[i][0]) &&
                     fabs(got[i].y - expected[i][1]) <= 1e-6 * fabs(expected[i][1])))
@@ -54,12 +52,11 @@ __global__ void copy_kernel(const int4 *in, int4 *out) {
 
 TEST(copies_to_shared_memory) {
     auto in = made(32, [](int i) { return make_int4(i, i + 1, i + 2, i + 3); });
-    const Device<int4> from(in), to(64);
-    copy_kernel<<<1, 32>>>(from.data, to.data);
-    const auto out = to.host();
+    const Device<int4> from(in);
+    const auto got = WRITTEN(int4, 64, copy_kernel<<<1, 32>>>(from.data, out));
     in[5].z = in[5].w = 0;
     for (int i = 0; i < 32; i++)
-        EXPECT(memcmp(&out[i], &in[31 - i], sizeof in[0]) == 0 && out[32 + i].y == -1);
+        EXPECT(memcmp(&got[i], &in[31 - i], sizeof in[0]) == 0 && got[32 + i].y == -1);
 }
 
 #ifdef __CU2CPP__ // with nvcc: sensors

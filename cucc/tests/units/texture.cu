@@ -222,9 +222,7 @@ template <class C, class T> static void check_texels(int n) {
             resource.res.linear.desc = format;
         desc.normalizedCoords = !is_linear;
         const cudaTextureObject_t t = texture_of(resource, desc);
-        const Device<double> out(16);
-        read_texels<T><<<1, 1>>>(out.data, t, is_linear);
-        const std::vector<double> got = out.host();
+        const auto got = WRITTEN(double, 16, read_texels<T><<<1, 1>>>(out, t, is_linear));
         for (int c = 0; c < 4; c++) {
             EXPECT(got[c] == (c < n ? 11 * (c + 1) : 0) && got[4 + c] == got[c]);
             EXPECT(got[8 + c] == (c < n && !is_linear ? 5 + c : 0) && got[12 + c] == got[8 + c]);
@@ -257,9 +255,8 @@ template <class C> static std::vector<float> fetch_texel(C texel, float border, 
     desc.filterMode = filtered ? cudaFilterModeLinear : cudaFilterModePoint;
     desc.readMode = cudaReadModeNormalizedFloat;
     desc.borderColor[0] = border;
-    const Device<float> got(3);
-    fetch_normalised<<<1, 1>>>(texture_of(of_array(array_of<C>({texel}, 1, 1)), desc), got.data);
-    return got.host();
+    const cudaTextureObject_t t = texture_of(of_array(array_of<C>({texel}, 1, 1)), desc);
+    return WRITTEN(float, 3, fetch_normalised<<<1, 1>>>(t, out));
 }
 
 TEST_OF(the_smallest_value_is_less_than_minus_1_until_it_is_filtered, signed char, short) {
@@ -307,10 +304,8 @@ TEST(a_texel_with_the_weight_0_does_not_count) { // as on an H200
     cudaTextureDesc desc = {};
     desc.filterMode = cudaFilterModeLinear;
     const cudaTextureObject_t t = texture_of(of_array(a), desc);
-    const Device<float> out(1);
     const auto fetch = [&](float x, float y) {
-        fetch_2d<<<1, 1>>>(t, x, y, out.data);
-        return out.host()[0];
+        return WRITTEN(float, 1, fetch_2d<<<1, 1>>>(t, x, y, out))[0];
     };
     EXPECT(fetch(0.5f, 0.5f) == 1 && fetch(1.5f, 1.5f) == 3 && std::isinf(fetch(1, 0.5f)));
     EXPECT(std::isnan(fetch(0.5f, 1)));
@@ -318,19 +313,16 @@ TEST(a_texel_with_the_weight_0_does_not_count) { // as on an H200
 
 TEST(an_array_of_n_by_1_is_read_in_one_dimension) {
     const std::vector<float> texels = {1, 2, 3, 4};
-    const Device<float> out(4);
-    fetch_row<<<1, 4>>>(texture_of(of_array(array_of(texels, 4, 1))), out.data);
-    EXPECT(out.host() == texels);
+    const cudaTextureObject_t t = texture_of(of_array(array_of(texels, 4, 1)));
+    EXPECT(WRITTEN(float, 4, fetch_row<<<1, 4>>>(t, out)) == texels);
 }
 
 TEST(surfaces_are_read_outside) {
     const std::vector<int> texels = counted(4 * 3);
     const cudaArray_t a = array_of(texels, 4, 3, cudaArraySurfaceLoadStore);
     const cudaSurfaceObject_t s = surface_of(a);
-    const Device<int> out(8 * 7);
     for (cudaSurfaceBoundaryMode mode : {cudaBoundaryModeZero, cudaBoundaryModeClamp}) {
-        shift_2d<<<1, dim3(8, 7)>>>(s, out.data, mode);
-        const std::vector<int> got = out.host();
+        const auto got = WRITTEN(int, 8 * 7, shift_2d<<<1, dim3(8, 7)>>>(s, out, mode));
         for (int y = -2; y < 5; y++)
             for (int x = -2; x < 6; x++) {
                 const bool inside = x >= 0 && x < 4 && y >= 0 && y < 3;
@@ -400,12 +392,10 @@ TEST(what_ends_a_kernel) {
 // NVIDIA's convolutionFFT2D makes a texture that is larger than its memory. A GPU accepts it; texels beyond
 // the memory are whatever lies there.
 static int fetched_at(int i) {
-    int *memory;
-    OK(cudaMalloc(&memory, 8 * sizeof(int)));
+    int *const memory = STORED(int *, cudaMalloc(&it, 8 * sizeof(int)));
     OK(cudaMemset(memory, 1, 8 * sizeof(int)));
-    const Device<int> out(1);
-    fetch_at<<<1, 1>>>(texture_of(linear(memory, 1000 * sizeof(int))), i, out.data);
-    return out.host()[0];
+    const cudaTextureObject_t t = texture_of(linear(memory, 1000 * sizeof(int)));
+    return WRITTEN(int, 1, fetch_at<<<1, 1>>>(t, i, out))[0];
 }
 TEST(linear_memory_that_ends_before_the_texture) {
     EXPECT(fetched_at(7) == 0x01010101 && fetched_at(-1) == 0 && fetched_at(1000) == 0);

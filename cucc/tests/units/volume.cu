@@ -127,22 +127,6 @@ static int layer_of(const Point &p, int n) { // a negative index is a large unsi
 
 static const cudaChannelFormatDesc floats = cudaCreateChannelDesc<float>();
 
-// The parameters of a copy between an array and host memory
-template <class T> static cudaMemcpy3DParms box(const std::vector<T> &host, size_t w, size_t h, size_t d) {
-    EXPECT(host.size() == w * h * d);
-    cudaMemcpy3DParms p = {};
-    p.srcPtr = p.dstPtr = make_cudaPitchedPtr((void *)host.data(), w * sizeof(T), w, h);
-    p.extent = make_cudaExtent(w, h, d);
-    return p;
-}
-template <class T>
-static void copy_in(cudaArray_t array, const std::vector<T> &host, size_t w, size_t h, size_t d) {
-    cudaMemcpy3DParms p = box(host, w, h, d);
-    p.dstPtr = {};
-    p.dstArray = array;
-    p.kind = cudaMemcpyHostToDevice;
-    OK(cudaMemcpy3D(&p));
-}
 static std::vector<float> copy_out(cudaArray_t array, size_t w, size_t h, size_t d) {
     std::vector<float> host(w * h * d);
     cudaMemcpy3DParms p = box(host, w, h, d);
@@ -200,9 +184,7 @@ struct Scene {
     // Fetches at all points; expected(point) is NAN where no value is expected.
     template <class Fetch, class Expected> void check(Expected expected, double tolerance = 2e-3) {
         const Device<Point> device(list);
-        const Device<float> out(POINTS);
-        fetch<Fetch><<<1, POINTS>>>(out.data, device.data, texture);
-        const std::vector<float> got = out.host();
+        const auto got = WRITTEN(float, POINTS, fetch<Fetch><<<1, POINTS>>>(out, device.data, texture));
         for (int k = 0; k < POINTS; k++) {
             const Point &p = list[k];
             const double value = expected(p);
