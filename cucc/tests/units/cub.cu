@@ -237,13 +237,11 @@ TEST(warp_reduce_and_scan) {
 #define CUB(function, ...)                                                                                   \
     do {                                                                                                     \
         size_t bytes = 0;                                                                                    \
-        void *storage = nullptr;                                                                             \
         EXPECT(cub::function(nullptr, bytes, __VA_ARGS__) == cudaSuccess && bytes > 0);                      \
-        OK(cudaMalloc(&storage, bytes));                                                                     \
+        const Device<char> storage(bytes);                                                                   \
         size_t less = bytes - 1;                                                                             \
-        EXPECT(cub::function(storage, less, __VA_ARGS__) == cudaErrorInvalidValue);                          \
-        EXPECT(cub::function(storage, bytes, __VA_ARGS__) == cudaSuccess);                                   \
-        OK(cudaFree(storage));                                                                               \
+        EXPECT(cub::function((void *)storage.data, less, __VA_ARGS__) == cudaErrorInvalidValue);             \
+        OK(cub::function((void *)storage.data, bytes, __VA_ARGS__));                                         \
     } while (0)
 
 struct Odd {

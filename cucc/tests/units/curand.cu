@@ -80,17 +80,18 @@ TEST(numbers_are_curands) {
     for (bool host : {true, false})
         for (const Known &k : known) {
             Source source(host, k.type, k.seed, n);
-            Known got = {k.type, k.seed, k.offset, 0, 0, 0, 0, 0};
-            source.restart(k.offset);
-            got.integers = hash(source.numbers(curandGenerate, n));
-            source.restart(k.offset);
-            got.uniform = hash(source.numbers(curandGenerateUniform, n));
-            source.restart(k.offset);
-            got.uniform_double = hash(source.numbers(curandGenerateUniformDouble, n));
-            source.restart(k.offset);
-            got.normal = mixed(source.numbers(curandGenerateNormal, n, 0, 1));
-            source.restart(k.offset);
-            got.normal_double = mixed(source.numbers(curandGenerateNormalDouble, n, 0, 1));
+            const auto first = [&](auto call, auto... moments) {
+                source.restart(k.offset);
+                return source.numbers(call, n, moments...);
+            };
+            const Known got = {k.type,
+                               k.seed,
+                               k.offset,
+                               hash(first(curandGenerate)),
+                               hash(first(curandGenerateUniform)),
+                               hash(first(curandGenerateUniformDouble)),
+                               mixed(first(curandGenerateNormal, 0, 1)),
+                               mixed(first(curandGenerateNormalDouble, 0, 1))};
             if (!EXPECT(got.integers == k.integers && got.uniform == k.uniform &&
                         got.uniform_double == k.uniform_double && fabs(got.normal - k.normal) < 1e-5 &&
                         fabs(got.normal_double - k.normal_double) < 1e-9))

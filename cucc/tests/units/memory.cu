@@ -36,18 +36,16 @@ static void print_fresh() {
 
 TEST(fresh_memory_holds_what_the_environment_says) {
     const struct {
-        const char *value, *out, *err;
+        const char *setting, *out, *err;
         int status;
-    } runs[] = {{"huge", "2139062143 2139062143 2139062143 2139062143", "", 0},
-                {"nan", "-1 -1 -1 -1", "", 0}, // not a number
-                {"zero", "0 0 0 0", "", 0},
-                {"0", "", "cuda on the CPU: CUDA_CPU_FILL=0: must be huge, nan or zero\n", 1}};
+    } runs[] = {{"CUDA_CPU_FILL=huge", "2139062143 2139062143 2139062143 2139062143", "", 0},
+                {"CUDA_CPU_FILL=nan", "-1 -1 -1 -1", "", 0}, // not a number
+                {"CUDA_CPU_FILL=zero", "0 0 0 0", "", 0},
+                {"CUDA_CPU_FILL=0", "", "cuda on the CPU: CUDA_CPU_FILL=0: must be huge, nan or zero\n", 1}};
     if (getenv("CUDA_CPU_CHECK")) // this case reads device memory
         return;
     for (const auto &run : runs) {
-        setenv("CUDA_CPU_FILL", run.value, 1);
-        const unit_result r = in_child(print_fresh);
-        unsetenv("CUDA_CPU_FILL");
+        const unit_result r = under({run.setting}, print_fresh);
         EXPECT(r.status == run.status && strcmp(r.out, run.out) == 0 && strcmp(r.err, run.err) == 0);
     }
 }
