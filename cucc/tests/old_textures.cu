@@ -165,14 +165,12 @@ TEST(bound_again_and_on_each_device) {
     OK(cudaBindTexture(NULL, reference, dev.data, &reference->channelDesc, N * sizeof(float)));
     EXPECT(fetch_one(3) == values[3]);
     EXPECT(cudaBindTexture(NULL, tex_float, dev.data + 1, 4 * sizeof(float)) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
     OK(cudaBindTexture(&offset, tex_float, dev.data + 1, 4 * sizeof(float))); // not aligned
     EXPECT(offset == sizeof(float));
     EXPECT(fetch_one(2 + offset / sizeof(float)) == values[3]);
     EXPECT(STORED(size_t, cudaGetTextureAlignmentOffset(&it, tex_float)) == sizeof(float));
     OK(cudaUnbindTexture(tex_float));
     EXPECT(cudaGetTextureAlignmentOffset(&offset, tex_float) == cudaErrorInvalidTextureBinding);
-    (void)cudaGetLastError();
     OK(cudaBindTexture(NULL, tex_float, dev.data, N * sizeof(float)));
 
     if (device_count() > 1) {

@@ -64,6 +64,12 @@ template <class... A, class... B> static bool good(void (*kernel)(int *, A...), 
     return all.host() == std::vector<int>(threads, 1);
 }
 
+// Checks that a call's error is also the last error, clears it, and returns it.
+inline cudaError_t last(cudaError_t error) {
+    EXPECT(cudaGetLastError() == error);
+    return error;
+}
+
 // One value of device memory
 template <class T> static T value_at(const T *p) {
     return STORED(T, cudaMemcpy(&it, p, sizeof it, cudaMemcpyDeviceToHost));

@@ -237,13 +237,8 @@ TEST(a_graph_is_built_from_nodes) {
     const cudaGraph_t graph = new_graph();
     cudaGraphNode_t fill, copy, host, empty, out;
     int calls = 0;
-    cudaMemsetParams zero = {};
-    zero.dst = m.device;
-    zero.value = 0x01020304;
-    zero.elementSize = 4;
-    zero.width = N;
-    zero.height = 1;
-    OK(cudaGraphAddMemsetNode(&fill, graph, NULL, 0, &zero));
+    const cudaMemsetParams words = {m.device, 0, 0x01020304, 4, N, 1};
+    OK(cudaGraphAddMemsetNode(&fill, graph, NULL, 0, &words));
     cudaMemcpy3DParms half = {};
     half.srcPtr = make_cudaPitchedPtr(m.host, N / 2 * sizeof(int), N / 2 * sizeof(int), 1);
     half.dstPtr = make_cudaPitchedPtr(m.device, N / 2 * sizeof(int), N / 2 * sizeof(int), 1);
@@ -416,11 +411,7 @@ TEST(kernel_nodes_have_parameters_and_attributes) {
     cudaGraphNode_t up, kernel, down;
     int n = N, factor = 6, summand = 2;
     void *arguments[] = {&m.device, &n, &factor, &summand};
-    cudaKernelNodeParams params = {};
-    params.func = (void *)scale_add;
-    params.gridDim = dim3(8, 1, 1);
-    params.blockDim = dim3(128, 1, 1);
-    params.kernelParams = arguments;
+    cudaKernelNodeParams params = {(void *)scale_add, 8, 128, 0, arguments, NULL};
     OK(cudaGraphAddMemcpyNode1D(&up, graph, NULL, 0, m.device, m.host, N * sizeof(int),
                                 cudaMemcpyHostToDevice));
     OK(cudaGraphAddKernelNode(&kernel, graph, &up, 1, &params));
@@ -494,8 +485,7 @@ TEST(user_objects_live_as_long_as_a_graph_refers_to_them) {
     int destroyed = 0;
     cudaUserObject_t object;
     const cudaGraph_t graph = new_graph();
-    EXPECT(cudaUserObjectCreate(&object, &destroyed, count_up, 1, 0) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
+    EXPECT(last(cudaUserObjectCreate(&object, &destroyed, count_up, 1, 0)) == cudaErrorInvalidValue);
     OK(cudaUserObjectCreate(&object, &destroyed, count_up, 1, cudaUserObjectNoDestructorSync));
     OK(cudaUserObjectRetain(object, 2));
     OK(cudaUserObjectRelease(object, 2));

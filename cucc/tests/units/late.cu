@@ -150,8 +150,7 @@ TEST(host_functions_and_frees_are_put_off) {
     OK(cudaStreamDestroy(s.a)); // its work is done all the same
     OK(cudaDeviceSynchronize());
     EXPECT(*s.pinned == 9);
-    EXPECT(cudaMemcpy(&got, p, sizeof(int), cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
+    EXPECT(last(cudaMemcpy(&got, p, sizeof(int), cudaMemcpyDeviceToHost)) == cudaErrorInvalidValue);
 
     OK(cudaMalloc(&p, sizeof(int)));
     set<<<1, 1, 0, s.b>>>(p, 4);

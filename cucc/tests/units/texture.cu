@@ -4,12 +4,6 @@
 #include <cstdint>
 #include "device.h"
 
-// Checks that the call's error is also the last error, clears it, and returns it.
-static cudaError_t fails(cudaError_t error) {
-    EXPECT(cudaGetLastError() == error);
-    return error;
-}
-
 static cudaArray_t make_array(size_t width, size_t height, unsigned flags = 0) {
     const cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
     return STORED(cudaArray_t, cudaMallocArray(&it, &format, width, height, flags));
@@ -53,7 +47,7 @@ TEST(copies_beyond_an_array) {
     cudaArray_t a = make_array(4, 3);
     const auto copy = [&](size_t x, size_t y, size_t width, size_t rows, size_t pitch = 16,
                           cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-        return fails(cudaMemcpy2DToArray(a, x, y, buffer, pitch, width, rows, kind));
+        return last(cudaMemcpy2DToArray(a, x, y, buffer, pitch, width, rows, kind));
     };
     EXPECT(copy(0, 0, 16, 3) == cudaSuccess);
     EXPECT(copy(0, 0, 0, 1) == cudaSuccess);
@@ -65,17 +59,17 @@ TEST(copies_beyond_an_array) {
     EXPECT(copy(0, 0, 16, 2, 12) == cudaErrorInvalidPitchValue);
     EXPECT(copy(0, 0, 16, 1, 16, cudaMemcpyDeviceToHost) == cudaErrorInvalidMemcpyDirection);
     EXPECT(copy(0, 0, 16, 1, 16, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
-    EXPECT(fails(cudaMemcpyToArray(a, 4, 2, buffer, 16, cudaMemcpyHostToDevice)) == cudaErrorInvalidValue);
+    EXPECT(last(cudaMemcpyToArray(a, 4, 2, buffer, 16, cudaMemcpyHostToDevice)) == cudaErrorInvalidValue);
     OK(cudaFreeArray(a));
     EXPECT(copy(0, 0, 16, 1) == cudaErrorInvalidResourceHandle);
-    EXPECT(fails(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
+    EXPECT(last(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
     OK(cudaFreeArray(nullptr));
 }
 
 TEST(arrays_that_cannot_be) {
     cudaArray_t a;
     const auto make = [&](cudaChannelFormatDesc format, size_t width, size_t height, unsigned flags = 0) {
-        return fails(cudaMallocArray(&a, &format, width, height, flags));
+        return last(cudaMallocArray(&a, &format, width, height, flags));
     };
     const cudaChannelFormatKind f = cudaChannelFormatKindFloat, u = cudaChannelFormatKindUnsigned;
     EXPECT(make({32, 32, 32, 0, f}, 4, 4) == cudaErrorInvalidChannelDescriptor);
@@ -113,7 +107,7 @@ static cudaError_t create(const cudaResourceDesc &resource, const cudaTextureDes
     const cudaError_t error = cudaCreateTextureObject(&t, &resource, &desc, nullptr);
     if (error == cudaSuccess)
         OK(cudaDestroyTextureObject(t));
-    return fails(error);
+    return last(error);
 }
 static cudaTextureObject_t texture_of(const cudaResourceDesc &resource, const cudaTextureDesc &desc = {}) {
     return STORED(cudaTextureObject_t, cudaCreateTextureObject(&it, &resource, &desc, nullptr));
@@ -175,10 +169,10 @@ TEST(textures_describe_themselves_until_destroyed) {
     const auto same = STORED(cudaTextureDesc, cudaGetTextureObjectTextureDesc(&it, t));
     EXPECT(same.addressMode[0] == cudaAddressModeMirror);
     OK(cudaDestroyTextureObject(t));
-    EXPECT(fails(cudaGetTextureObjectResourceDesc(&got, t)) == cudaErrorInvalidValue);
-    EXPECT(fails(cudaDestroyTextureObject(t)) == cudaErrorInvalidValue);
-    EXPECT(fails(cudaCreateTextureObject(&t, nullptr, &desc, nullptr)) == cudaErrorInvalidValue);
-    EXPECT(fails(cudaCreateTextureObject(&t, &resource, nullptr, nullptr)) == cudaErrorInvalidResourceHandle);
+    EXPECT(last(cudaGetTextureObjectResourceDesc(&got, t)) == cudaErrorInvalidValue);
+    EXPECT(last(cudaDestroyTextureObject(t)) == cudaErrorInvalidValue);
+    EXPECT(last(cudaCreateTextureObject(&t, nullptr, &desc, nullptr)) == cudaErrorInvalidValue);
+    EXPECT(last(cudaCreateTextureObject(&t, &resource, nullptr, nullptr)) == cudaErrorInvalidResourceHandle);
 }
 
 // ---- texels of 1, 2 and 4 numbers ----
@@ -340,7 +334,7 @@ TEST(surfaces_are_read_outside) {
            flags == cudaArraySurfaceLoadStore);
     EXPECT(STORED(cudaChannelFormatDesc, cudaGetChannelDesc(&it, a)).x == 32);
     OK(cudaDestroySurfaceObject(s));
-    EXPECT(fails(cudaDestroySurfaceObject(s)) == cudaErrorInvalidValue);
+    EXPECT(last(cudaDestroySurfaceObject(s)) == cudaErrorInvalidValue);
 }
 
 #ifdef __CU2CPP__ // device code that an algorithm of Thrust calls runs outside kernels
@@ -360,8 +354,8 @@ TEST(surfaces_that_cannot_be) {
     OK(cudaCreateSurfaceObject(&s, &plain)); // without cudaArraySurfaceLoadStore, too, as on a GPU
     OK(cudaDestroySurfaceObject(s));
     OK(cudaDeviceReset()); // frees arrays too
-    EXPECT(fails(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
-    EXPECT(fails(cudaCreateSurfaceObject(&s, &plain)) == cudaErrorInvalidResourceHandle);
+    EXPECT(last(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
+    EXPECT(last(cudaCreateSurfaceObject(&s, &plain)) == cudaErrorInvalidResourceHandle);
 }
 
 // ---- accesses that end the program ----

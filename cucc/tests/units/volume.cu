@@ -318,8 +318,7 @@ TEST(mipmaps) {
         s.make_levels(make_cudaExtent(W, H, three ? D : 0), 10);
         cudaArray_t level;
         const int levels = 4; // 8, 4, 2, 1
-        EXPECT(cudaGetMipmappedArrayLevel(&level, s.mipmapped, levels) == cudaErrorInvalidValue);
-        (void)cudaGetLastError();
+        EXPECT(last(cudaGetMipmappedArrayLevel(&level, s.mipmapped, levels)) == cudaErrorInvalidValue);
         for (int l = 0; l < levels; l++) {
             cudaExtent e;
             OK(cudaGetMipmappedArrayLevel(&level, s.mipmapped, l));
@@ -526,13 +525,8 @@ TEST(arrays_are_copied_in_part) {
     OK(cudaMalloc3DArray(&b, &floats, make_cudaExtent(W, H, D)));
     fill(a, W, H, D, texel);
     fill(b, W, H, D, [](int, int, int) { return 0; });
-    cudaMemcpy3DParms p = {};
-    p.srcArray = a;
-    p.srcPos = make_cudaPos(2, 1, 1); // in texels
-    p.dstArray = b;
-    p.dstPos = make_cudaPos(0, 0, 2);
-    p.extent = make_cudaExtent(4, 2, 2);
-    p.kind = cudaMemcpyDeviceToDevice;
+    cudaMemcpy3DParms p = {// positions in texels
+                           a, {2, 1, 1}, {}, b, {0, 0, 2}, {}, {4, 2, 2}, cudaMemcpyDeviceToDevice};
     OK(cudaMemcpy3D(&p));
     EXPECT(copy_out(b, W, H, D) == all(W, H, D, [](int x, int y, int z) {
                return x < 4 && y < 2 && z >= 2 ? texel(x + 2, y + 1, z - 1) : 0;
