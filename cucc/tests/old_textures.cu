@@ -74,7 +74,7 @@ TEST(linear_memory_with_and_without_a_size_and_a_format) {
     const auto bytes = made(N, [](int i) { return (unsigned char)i; });
     const auto shorts = made(N, [](int i) { return (short)(66 * i - 32768); });
     OK(cudaThreadExit()); // resets the device
-    const Device<float> dev(values), out(2 * N);
+    const Device<float> dev(values);
     const Device<int> dev_ints(ints);
     const Device<unsigned char> dev_bytes(bytes);
     const Device<short> dev_shorts(shorts);
@@ -86,8 +86,7 @@ TEST(linear_memory_with_and_without_a_size_and_a_format) {
     OK(cudaBindTexture(0, tex_float4, dev.data, N * sizeof(float)));
     OK(cudaBindTexture(NULL, tex_bytes, dev_bytes.data, N));
     OK(cudaBindTexture(NULL, tex_short, dev_shorts.data, 2 * N));
-    linear<<<(N + 127) / 128, 128>>>(out.data, N);
-    const std::vector<float> got = out.host();
+    const auto got = WRITTEN(float, 2 * N, linear<<<(N + 127) / 128, 128>>>(out, N));
     for (int i = 0; i < N; i++) {
         EXPECT(got[i] == 3 * values[i] + 10001.0f * ints[i]);
         EXPECT(fabs(got[N + i] - bytes[i] / 255.0f + fmaxf(shorts[i] / 32767.0f, -1)) < 1e-6);
@@ -97,15 +96,14 @@ TEST(linear_memory_with_and_without_a_size_and_a_format) {
 TEST(memory_of_two_dimensions_with_coordinates_outside) { // they are clamped
     const int W = 32, H = 16;
     const auto pixels = made(W * H, [](int i) { return make_uchar4(1, i % 200, i % 100, 4); });
-    const Device<float> dev(values), out((W + 2) * (H + 2));
+    const Device<float> dev(values);
     const Device<uchar4> dev_pixels(pixels);
     const cudaChannelFormatDesc pixel = cudaCreateChannelDesc<uchar4>();
     size_t offset;
     OK(cudaBindTexture2D(NULL, tex_plane, dev.data, desc, W, H, W * sizeof(float)));
     OK(cudaBindTexture2D(&offset, tex_pixels, dev_pixels.data, pixel, W, H, W * sizeof(uchar4)));
     OK(cudaBindTexture2D(NULL, tex_colors, dev_pixels.data, W, H, W * sizeof(uchar4)));
-    plane<<<dim3(1, H + 2), W + 2>>>(out.data, W + 2);
-    const std::vector<float> got = out.host();
+    const auto got = WRITTEN(float, (W + 2) * (H + 2), plane<<<dim3(1, H + 2), W + 2>>>(out, W + 2));
     for (int y = -1; y <= H; y++)
         for (int x = -1; x <= W; x++) {
             const int i = max(0, min(x, W - 1)) + W * max(0, min(y, H - 1));
@@ -115,9 +113,7 @@ TEST(memory_of_two_dimensions_with_coordinates_outside) { // they are clamped
 
 TEST(arrays_with_modes_set_before_and_after_they_are_bound) {
     const float four[] = {0, 1, 2, 3};
-    cudaArray *memory, *line;
-    OK(cudaMallocArray(&memory, &desc, 4, 1));
-    OK(cudaMemcpyToArray(memory, 0, 0, four, sizeof(four), cudaMemcpyHostToDevice));
+    cudaArray *const memory = array_of<float>({0, 1, 2, 3}, 4, 1), *line;
     OK(cudaMallocArray(&line, &desc, 4));
     OK(cudaMemcpyToArray(line, 0, 0, four, sizeof(four), cudaMemcpyHostToDevice));
     OK(cudaBindTextureToArray(tex_row, line));

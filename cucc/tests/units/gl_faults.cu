@@ -357,13 +357,12 @@ TEST(formats_of_textures) {
             texels[i] = (unsigned char)(c.type == GL_FLOAT || c.type == GL_HALF_FLOAT ? 63 : i * 7);
         GLuint texture;
         cudaGraphicsResource_t resource;
-        cudaArray_t array;
         glGenTextures(1, &texture);
         glBindTexture(GL_TEXTURE_RECTANGLE, texture);
         glTexImage2D(GL_TEXTURE_RECTANGLE, 0, c.internal, 21, 3, 0, c.format, c.type, texels.data());
         WORKS(cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_RECTANGLE, 0));
         OK(cudaGraphicsMapResources(1, &resource, 0));
-        OK(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
+        const auto array = STORED(cudaArray_t, cudaGraphicsSubResourceGetMappedArray(&it, resource, 0, 0));
         cudaChannelFormatDesc desc;
         cudaExtent extent;
         OK(cudaArrayGetInfo(&desc, &extent, nullptr, array));

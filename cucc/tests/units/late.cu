@@ -195,17 +195,15 @@ TEST(many_operations_and_devices) {
 
 TEST(a_graph_runs_in_its_stream_and_a_missing_dependency_shows) {
     Scene s;
-    cudaGraph_t graph;
-    cudaGraphExec_t executable;
+    const auto graph = STORED(cudaGraph_t, cudaGraphCreate(&it, 0));
     cudaGraphNode_t first, second;
     const cudaHostNodeParams one = {[](void *x) { *(int *)x = 1; }, s.managed};
     const cudaHostNodeParams two = {[](void *x) { *(int *)x = 2; }, s.managed};
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddHostNode(&first, graph, NULL, 0, &one));
     OK(cudaGraphAddHostNode(&second, graph, NULL, 0, &two)); // should come after the first
     for (int last : {1, 2}) {
         *s.managed = 0;
-        OK(cudaGraphInstantiate(&executable, graph, 0));
+        const auto executable = STORED(cudaGraphExec_t, cudaGraphInstantiate(&it, graph, 0));
         OK(cudaGraphLaunch(executable, s.a));
         EXPECT(*s.managed == 0);
         OK(cudaGraphExecDestroy(executable));

@@ -390,9 +390,7 @@ __device__ char odd[3];
 
 // A variable, or an element of it
 template <class T, class S> static T copied(const S &symbol, size_t i = 0) {
-    T value = {};
-    OK(cudaMemcpyFromSymbol(&value, symbol, sizeof value, i * sizeof value));
-    return value;
+    return STORED(T, cudaMemcpyFromSymbol(&it, symbol, sizeof it, i * sizeof it));
 }
 template <class S, class T> static void put(S &symbol, const T &value) {
     OK(cudaMemcpyToSymbol(symbol, &value, sizeof value));

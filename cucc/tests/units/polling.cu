@@ -10,11 +10,10 @@ __device__ int rounds; // each device has its own
 
 // Waits for the device, and sets `rounds` to 0.
 static int rounds_of(int device) {
-    int n = -1;
     const int none = 0;
     OK(cudaSetDevice(device));
     OK(cudaDeviceSynchronize());
-    OK(cudaMemcpyFromSymbol(&n, rounds, sizeof n));
+    const int n = STORED(int, cudaMemcpyFromSymbol(&it, rounds, sizeof it));
     OK(cudaMemcpyToSymbol(rounds, &none, sizeof none));
     OK(cudaSetDevice(0));
     return n;
