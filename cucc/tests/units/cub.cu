@@ -122,9 +122,8 @@ __global__ void scan(const int *in, int *out) {
 TEST(block_scan) {
     const std::vector<int> in = numbers(ALL, 100);
     const Device<int> from(in);
-    std::vector<int> firsts, expected; // `firsts`: the first item of each thread
-    for (int i = 0; i < ALL; i += ITEMS)
-        firsts.push_back(in[(size_t)i]);
+    std::vector<int> expected;
+    const auto firsts = made(THREADS, [&](int i) { return in[(size_t)i * ITEMS]; }); // of each thread
     const auto end = std::back_inserter(expected);
     std::exclusive_scan(in.begin(), in.end(), end, 0);
     std::inclusive_scan(in.begin(), in.end(), end, larger);
@@ -174,9 +173,8 @@ TEST(block_exchange_and_sort) {
     std::iota(places.begin(), places.end(), 0);
     std::stable_sort(places.begin(), places.end(),
                      [&](int a, int b) { return in[(size_t)a] > in[(size_t)b]; });
-    std::vector<int> expected = in, sorted;
-    for (int place : places)
-        sorted.push_back(in[(size_t)place]);
+    std::vector<int> expected = in;
+    const auto sorted = made(ALL, [&](int i) { return in[(size_t)places[i]]; });
     for (size_t i = 0; i < ALL; i++) {
         heads[i] = i == 0 || sorted[i] != sorted[i - 1];
         steps[i] = i == 0 ? sorted[0] : sorted[i] - sorted[i - 1];

@@ -172,9 +172,7 @@ TEST(matrices_to_the_device_and_back) {
     Matrix<double> on_device(3, 5, 3);
     OK(cublasSetMatrix(3, 5, sizeof(double), from.data(), 7, on_device.device, 6));
     OK(cublasGetMatrix(3, 5, sizeof(double), on_device.device, 6, to.data(), 4));
-    for (int j = 0; j < 5; j++)
-        for (int i = 0; i < 4; i++)
-            EXPECT(to[i + 4 * j] == (i < 3 ? from[i + 7 * j] : -9));
+    EXPECT(to == made(4 * 5, [&](int i) { return i % 4 < 3 ? from[i % 4 + i / 4 * 7] : -9; }));
     OK(cublasSetVector(5, sizeof(double), from.data(), 7, on_device.device, 2));
     OK(cublasGetVector(5, sizeof(double), on_device.device, 2, to.data(), 3));
     for (int j = 0; j < 5; j++)

@@ -173,9 +173,7 @@ template <class Integer, class Make> static void rectangles(Make make) {
     OK(cufftExecD2Z(plan, in.device, out.device));
     const std::vector<cufftDoubleComplex> got = out.back();
     for (int b = 0; b < 2; b++) {
-        std::vector<Complex> x;
-        for (int i = 0; i < 60; i++)
-            x.push_back(in.host[(i / 10 * 13 + i % 10) * 2 + b]);
+        const auto x = made(60, [&](int i) { return Complex(in.host[(i / 10 * 13 + i % 10) * 2 + b]); });
         const std::vector<Complex> expected = dft({2, {6, 10, 1}}, x.data(), -1);
         for (int i = 0; i < 6 * 9; i++) // rows of 6 numbers, with gaps
             EXPECT(close<Doubles>(got[b * 6 * 9 + i],

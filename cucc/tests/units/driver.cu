@@ -117,8 +117,7 @@ TEST(memory_streams_and_events) {
     EXPECT(STORED(float, cuEventElapsedTime(&it, start, end)) >= 0);
     std::vector<int> host(n);
     OK(cuMemcpyDtoH(host.data(), p, n * sizeof(int)));
-    for (int x : host)
-        EXPECT(x == 0x12345679);
+    EXPECT(host == std::vector<int>(n, 0x12345679));
     OK(cuMemsetD16(p, 0xabcd, 2));
     OK(cuMemcpyDtoH(host.data(), p, 8));
     EXPECT((unsigned)host[0] == 0xabcdabcd && host[1] == 0x12345679);

@@ -313,9 +313,7 @@ __global__ void together(const typename F::Number *in, typename F::Number *sum, 
 TEST_OF(warps_and_atomics, Half, Bfloat) {
     typedef typename T::Number H;
     typedef typename T::Pair H2;
-    std::vector<H> numbers;
-    for (int i = 0; i < 32; i++)
-        numbers.push_back(H((float)(i % 4 + 1))); // sums up to 80 are exact in both formats
+    const auto numbers = made(32, [](int i) { return H((float)(i % 4 + 1)); }); // exact sums, up to 80
     const Device<H> in(numbers), sum(std::vector<H>{H(0.0f)});
     const Device<H2> pairs(std::vector<H2>{H2(H(0.0f), H(1.0f))});
     const Device<float> out(3);

@@ -159,13 +159,9 @@ __global__ void alone(const int *in, int *out, int) {
 
 template <class Kernel> // each part of the array is reversed
 static void check_reversed(int n, int part, int threads, int shared, Kernel kernel) {
-    std::vector<int> numbers, reversed;
-    for (int i = 0; i < n; i++) {
-        numbers.push_back(3 * i + 1);
-        reversed.push_back(3 * (i / part * part + part - 1 - i % part) + 1);
-    }
-    const Device<int> in(numbers);
-    EXPECT(WRITTEN(int, n, kernel<<<1, threads, shared>>>(in.data, out, n / part)) == reversed);
+    const Device<int> in(made(n, [](int i) { return 3 * i + 1; }));
+    const auto reversed = [=](int i) { return 3 * (i / part * part + part - 1 - i % part) + 1; };
+    EXPECT(WRITTEN(int, n, kernel<<<1, threads, shared>>>(in.data, out, n / part)) == made(n, reversed));
 }
 
 TEST(copies_and_pipelines) {

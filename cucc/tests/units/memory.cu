@@ -190,7 +190,7 @@ TEST(memory_is_counted_and_too_much_is_refused) {
         EXPECT(cudaGetLastError() == error && q == NULL);
     }
     size_t pitch;
-    EXPECT(cudaMallocPitch(&p, &pitch, 1 << 20, SIZE_MAX / 4) != cudaSuccess);
+    EXPECT(last(cudaMallocPitch(&p, &pitch, 1 << 20, SIZE_MAX / 4)) != cudaSuccess);
     WORKS(cudaMalloc(&p, 100));
 }
 

@@ -20,11 +20,10 @@ struct Point {
 };
 
 static std::vector<Point> points() {
-    std::vector<Point> list;
-    for (int k = 0; k < POINTS; k++)
-        list.push_back({(float)(k * 37 % 1024) / 64 - 4, (float)(k * 53 % 640) / 64 - 3,
-                        (float)(k * 29 % 512) / 64 - 2, (float)(k % 13) / 4 - 0.5f, k % 7 - 1});
-    return list;
+    return made(POINTS, [](int k) {
+        return Point{(float)(k * 37 % 1024) / 64 - 4, (float)(k * 53 % 640) / 64 - 3,
+                     (float)(k * 29 % 512) / 64 - 2, (float)(k % 13) / 4 - 0.5f, k % 7 - 1};
+    });
 }
 
 // A change of a direction. Along the direction itself the place on the cube stays the same.

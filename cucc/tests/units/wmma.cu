@@ -269,12 +269,9 @@ __global__ void filled(unsigned *out) {
 }
 
 TEST(fragments) {
-    const auto all = WRITTEN(unsigned, 32 * 5, filled<<<1, 32>>>(out));
-    for (int lane = 0; lane < 32; lane++) {
-        const unsigned *const its = &all[lane * 5];
-        EXPECT(its[0] == 0x33333333 && its[1] == 0xeeeeeeee && its[2] == 0xffffffff);
-        EXPECT(its[3] == 4 * 8 + 1 && its[4] == 4 * 24 + 1);
-    }
+    const unsigned of_a_lane[] = {0x33333333, 0xeeeeeeee, 0xffffffff, 4 * 8 + 1, 4 * 24 + 1};
+    EXPECT(WRITTEN(unsigned, 32 * 5, filled<<<1, 32>>>(out)) ==
+           made(32 * 5, [&](int i) { return of_a_lane[i % 5]; }));
     using Tf32 = fragment<matrix_a, 16, 16, 8, tf32, row_major>;
     static_assert(std::is_same_v<Tf32::element_type, tf32> &&
                   std::is_same_v<Tf32::storage_element_type, float>);
