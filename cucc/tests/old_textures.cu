@@ -145,10 +145,9 @@ TEST(a_volume_and_its_layers) {
 }
 
 static float fetch_one(int i) {
-    const Device<float> out(1);
-    one<<<1, 1>>>(out.data, i);
+    const float value = WRITTEN(float, 1, one<<<1, 1>>>(out, i))[0];
     OK(cudaThreadSynchronize());
-    return value_at(out.data);
+    return value;
 }
 
 TEST(bound_again_and_on_each_device) {
@@ -156,8 +155,7 @@ TEST(bound_again_and_on_each_device) {
     size_t offset;
     bind_by_reference(tex_float, dev.data + 512);
     EXPECT(fetch_one(3) == values[515]);
-    const textureReference *reference; // the C interface
-    OK(cudaGetTextureReference(&reference, &tex_float));
+    const auto reference = STORED(const textureReference *, cudaGetTextureReference(&it, &tex_float)); // in C
     OK(cudaBindTexture(NULL, reference, dev.data, &reference->channelDesc, N * sizeof(float)));
     EXPECT(fetch_one(3) == values[3]);
     EXPECT(cudaBindTexture(NULL, tex_float, dev.data + 1, 4 * sizeof(float)) == cudaErrorInvalidValue);

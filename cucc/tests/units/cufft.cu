@@ -224,10 +224,9 @@ TEST(wrong_arguments) {
 }
 
 TEST(sizes_and_version) {
-    cufftHandle plan;
     size_t size = 1;
     OK(cufftEstimate1d(100, CUFFT_R2C, 2, &size));
-    OK(cufftCreate(&plan));
+    const auto plan = STORED(cufftHandle, cufftCreate(&it));
     OK(cufftSetAutoAllocation(plan, 1));
     OK(cufftGetSize2d(plan, 10, 20, CUFFT_C2C, &size));
     const int version = STORED(int, cufftGetVersion(&it));
@@ -239,8 +238,7 @@ TEST(transforms_are_captured) {
     const int n = 64;
     const Array<cufftComplex> x(std::vector<cufftComplex>(n, make_cuComplex(1, 0)));
     Captured graph;
-    cufftHandle plan;
-    OK(cufftPlan1d(&plan, n, CUFFT_C2C, 1));
+    const auto plan = STORED(cufftHandle, cufftPlan1d(&it, n, CUFFT_C2C, 1));
     OK(cufftSetStream(plan, graph.stream));
     const auto there_and_back = [&] {
         OK(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));

@@ -254,8 +254,7 @@ TEST(batches_of_cholesky) {
 
 // These are functions of cuBLAS, but need LAPACK here.
 TEST(batches_of_lu) {
-    cublasHandle_t h;
-    OK(cublasCreate_v2(&h)); // the same function
+    const auto h = STORED(cublasHandle_t, cublasCreate_v2(&it)); // the same function
     for (int round = 0; round < 4; round++) {
         const int n = pick(1, 12), count = pick(1, 5), columns = 2;
         const bool pivots = round % 2;

@@ -135,10 +135,9 @@ struct Captured {
     cudaGraphExec_t runs;
 
     template <class Work> void capture(Work work) {
-        cudaGraph_t graph;
         OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
         work();
-        OK(cudaStreamEndCapture(stream, &graph));
+        const auto graph = STORED(cudaGraph_t, cudaStreamEndCapture(stream, &it));
         OK(cudaGraphInstantiate(&runs, graph, 0));
         OK(cudaGraphDestroy(graph));
     }

@@ -24,12 +24,11 @@ TEST(nothing_works_before_init) { // the first case
 }
 
 TEST(the_runtime_makes_the_primary_context_current) {
-    CUcontext primary, mine;
     OK(cuInit(0));
     EXPECT(context_of(cuCtxGetCurrent) == NULL);
-    OK(cuDevicePrimaryCtxRetain(&primary, 0));
+    const auto primary = STORED(CUcontext, cuDevicePrimaryCtxRetain(&it, 0));
     EXPECT(cudaFree(NULL) == cudaSuccess);
-    OK(cuCtxCreate(&mine, NULL, 0, 0));
+    const auto mine = STORED(CUcontext, cuCtxCreate(&it, NULL, 0, 0));
     EXPECT(context_of(cuCtxGetCurrent) == mine);
     OK(cuCtxDestroy(mine));
     EXPECT(context_of(cuCtxGetCurrent) == primary);
@@ -40,14 +39,13 @@ TEST(the_runtime_makes_the_primary_context_current) {
 
 TEST(another_device_of_the_runtime_has_another_context) {
     int devices = 0;
-    CUcontext primary;
     EXPECT(cudaGetDeviceCount(&devices) == cudaSuccess && cudaFree(NULL) == cudaSuccess);
     if (devices < 2)
         return;
     const CUcontext first = context_of(cuCtxGetCurrent);
     EXPECT(cudaSetDevice(1) == cudaSuccess);
     const CUcontext second = context_of(cuCtxGetCurrent);
-    OK(cuDevicePrimaryCtxRetain(&primary, 1));
+    const auto primary = STORED(CUcontext, cuDevicePrimaryCtxRetain(&it, 1));
     EXPECT(first && first != second && second == primary);
 }
 
@@ -83,10 +81,9 @@ TEST(devices) {
 }
 
 TEST(contexts_are_a_stack) {
-    CUcontext a, b;
     OK(cuInit(0));
-    OK(cuCtxCreate(&a, NULL, 0, 0));
-    OK(cuDevicePrimaryCtxRetain(&b, 0));
+    const auto a = STORED(CUcontext, cuCtxCreate(&it, NULL, 0, 0));
+    const auto b = STORED(CUcontext, cuDevicePrimaryCtxRetain(&it, 0));
     EXPECT(a != b);
     OK(cuCtxPushCurrent(b));
     EXPECT(context_of(cuCtxPopCurrent) == b);
@@ -97,18 +94,14 @@ TEST(contexts_are_a_stack) {
 }
 
 TEST(memory_streams_and_events) {
-    CUcontext context;
     CUdeviceptr p, base;
-    CUstream stream;
-    CUevent start, end;
     const int n = 1000;
     OK(cuInit(0));
-    OK(cuDevicePrimaryCtxRetain(&context, 0));
-    OK(cuCtxSetCurrent(context));
+    OK(cuCtxSetCurrent(STORED(CUcontext, cuDevicePrimaryCtxRetain(&it, 0))));
     OK(cuMemAlloc(&p, n * sizeof(int)));
-    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    OK(cuEventCreate(&start, CU_EVENT_DEFAULT));
-    OK(cuEventCreate(&end, CU_EVENT_DEFAULT));
+    const auto stream = STORED(CUstream, cuStreamCreate(&it, CU_STREAM_NON_BLOCKING));
+    const auto start = STORED(CUevent, cuEventCreate(&it, CU_EVENT_DEFAULT));
+    const auto end = STORED(CUevent, cuEventCreate(&it, CU_EVENT_DEFAULT));
     OK(cuEventRecord(start, stream));
     OK(cuMemsetD32Async(p, 0x12345678, n, stream));
     increment<<<8, 128, 0, stream>>>((int *)p, n);

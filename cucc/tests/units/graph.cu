@@ -54,11 +54,9 @@ static cudaGraphExec_t run(cudaGraph_t graph, cudaStream_t stream) {
 template <class Work>
 static cudaGraph_t captured(const Buffers &m, Work work,
                             cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal) {
-    cudaGraph_t graph = NULL;
     OK(cudaStreamBeginCapture(m.a, mode));
     work();
-    OK(cudaStreamEndCapture(m.a, &graph));
-    return graph;
+    return STORED(cudaGraph_t, cudaStreamEndCapture(m.a, &it));
 }
 
 static bool captures(cudaStream_t stream) {

@@ -316,9 +316,9 @@ TEST_OF(warps_and_atomics, Half, Bfloat) {
     const auto numbers = made(32, [](int i) { return H((float)(i % 4 + 1)); }); // exact sums, up to 80
     const Device<H> in(numbers), sum(std::vector<H>{H(0.0f)});
     const Device<H2> pairs(std::vector<H2>{H2(H(0.0f), H(1.0f))});
-    const Device<float> out(3);
-    together<T><<<1, 32>>>(in.data, sum.data, pairs.data, out.data);
-    EXPECT(out.host() == (std::vector<float>{80, 2, -2}) && (float)sum.host()[0] == 80);
+    EXPECT(WRITTEN(float, 3, together<T><<<1, 32>>>(in.data, sum.data, pairs.data, out)) ==
+           (std::vector<float>{80, 2, -2}));
+    EXPECT((float)sum.host()[0] == 80);
     EXPECT((float)pairs.host()[0].x == 80 && (float)pairs.host()[0].y == -79);
 }
 

@@ -50,11 +50,8 @@ struct Scene {
 };
 
 TEST(the_end_of_the_program_is_no_wait) { // first, because it forks
-    const unit_result result = in_child([] {
-        int *p;
-        OK(cudaMalloc(&p, sizeof(int)));
-        set<<<1, 1>>>(p, 1);
-    });
+    const unit_result result =
+        in_child([] { set<<<1, 1>>>(STORED(int *, cudaMalloc(&it, sizeof(int))), 1); });
     ends_with(result, {"without waiting", "set, launched at"}, 0);
 }
 
@@ -183,9 +180,8 @@ TEST(many_operations_and_devices) {
     for (int i = 0; i < 20000; i++)
         add<<<1, 1, 0, i % 2 ? s.a : 0>>>(s.device, s.other); // the default stream orders them
     EXPECT(value_at(s.device) == 20000);
-    int *far;
     OK(cudaSetDevice(1));
-    OK(cudaMalloc(&far, sizeof(int)));
+    int *const far = STORED(int *, cudaMalloc(&it, sizeof(int)));
     set<<<1, 1>>>(far, 5);
     OK(cudaMemcpyPeer(s.device, 0, far, 1, sizeof(int)));
     OK(cudaFree(far));

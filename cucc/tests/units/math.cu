@@ -257,10 +257,9 @@ __global__ void loads_kernel(const float4 *in, float4 *out, int *numbers) {
 TEST(loads_and_stores_with_hints) {
     const auto in = made(4, [](int i) { return make_float4((float)i, 1, 2, (float)-i); });
     const Device<float4> from(in), to(4);
-    const Device<int> numbers(4);
-    loads_kernel<<<1, 1>>>(from.data, to.data, numbers.data);
+    const auto numbers = WRITTEN(int, 4, loads_kernel<<<1, 1>>>(from.data, to.data, out));
     EXPECT(memcmp(in.data(), to.host().data(), 4 * sizeof(float4)) == 0);
-    EXPECT(numbers.host() == (std::vector<int>{5, 10, 7, 7}));
+    EXPECT(numbers == (std::vector<int>{5, 10, 7, 7}));
 }
 
 // Programs define these themselves, and a kernel calls them beside CUDA's functions.

@@ -120,8 +120,7 @@ TEST(asynchronous_forms_are_done_after_synchronizing) {
     const std::vector<unsigned char> in = counted(5000);
     std::vector<unsigned char> out(5000);
     const cudaStream_t s = new_stream();
-    unsigned char *a;
-    OK(cudaMallocAsync(&a, 5000, s));
+    const auto a = STORED(unsigned char *, cudaMallocAsync(&it, 5000, s));
     OK(cudaMemsetAsync(a, 3, 5000, s));
     OK(cudaMemcpyAsync(a + 1000, in.data(), 4000, cudaMemcpyHostToDevice, s));
     OK(cudaMemset2DAsync(a, 100, 8, 10, 5, s));

@@ -144,15 +144,13 @@ __global__ void sleep_until(unsigned *flag) {
 }
 
 TEST(a_copy_in_another_stream) {
-    unsigned *flag;
     const unsigned one = 1;
     const cudaStream_t kernels = new_stream(cudaStreamNonBlocking),
                        copies = new_stream(cudaStreamNonBlocking);
-    OK(cudaMalloc(&flag, sizeof *flag));
     for (bool wait : {false, true}) {
-        OK(cudaMemset(flag, 0, sizeof *flag));
-        sleep_until<<<4, 40, 0, kernels>>>(flag);
-        OK(cudaMemcpyAsync(flag, &one, sizeof one, cudaMemcpyHostToDevice, copies));
+        const Device<unsigned> flag(1);
+        sleep_until<<<4, 40, 0, kernels>>>(flag.data);
+        OK(cudaMemcpyAsync(flag.data, &one, sizeof one, cudaMemcpyHostToDevice, copies));
         if (wait)
             OK(cudaStreamSynchronize(copies));
         OK(cudaStreamSynchronize(kernels));

@@ -114,9 +114,8 @@ static cudaTextureObject_t texture_of(const cudaResourceDesc &resource, const cu
 }
 
 TEST(textures_that_cannot_be) {
-    char *memory;
+    char *const memory = STORED(char *, cudaMalloc(&it, 4096));
     int on_host[256];
-    OK(cudaMalloc(&memory, 4096));
     EXPECT(create(linear(memory, 4096)) == cudaSuccess);
     EXPECT(create(linear(memory + 512, 1024)) == cudaSuccess);
     EXPECT(create(linear(memory + 4, 1024)) == cudaErrorInvalidValue); // alignment
@@ -157,8 +156,7 @@ TEST(textures_that_cannot_be) {
 }
 
 TEST(textures_describe_themselves_until_destroyed) {
-    char *memory;
-    OK(cudaMalloc(&memory, 1024));
+    char *const memory = STORED(char *, cudaMalloc(&it, 1024));
     const cudaResourceDesc resource = linear(memory, 1024);
     cudaTextureDesc desc = {};
     desc.addressMode[0] = cudaAddressModeMirror;
@@ -384,9 +382,8 @@ TEST(what_ends_a_kernel) {
 // NVIDIA's convolutionFFT2D makes a texture that is larger than its memory. A GPU accepts it; texels beyond
 // the memory are whatever lies there.
 static int fetched_at(int i) {
-    int *const memory = STORED(int *, cudaMalloc(&it, 8 * sizeof(int)));
-    OK(cudaMemset(memory, 1, 8 * sizeof(int)));
-    const cudaTextureObject_t t = texture_of(linear(memory, 1000 * sizeof(int)));
+    const Device<int> memory(std::vector<int>(8, 0x01010101));
+    const cudaTextureObject_t t = texture_of(linear(memory.data, 1000 * sizeof(int)));
     return WRITTEN(int, 1, fetch_at<<<1, 1>>>(t, i, out))[0];
 }
 TEST(linear_memory_that_ends_before_the_texture) {

@@ -473,8 +473,8 @@ TEST(surfaces) {
     for (int kind = 0; kind < 6; kind++) {
         const cudaExtent e = kinds[kind].extent;
         const size_t rows = e.height ? e.height : 1, depth = e.depth ? e.depth : 1;
-        cudaArray_t array;
-        OK(cudaMalloc3DArray(&array, &floats, e, kinds[kind].flags | cudaArraySurfaceLoadStore));
+        const unsigned flags = kinds[kind].flags | cudaArraySurfaceLoadStore;
+        const auto array = STORED(cudaArray_t, cudaMalloc3DArray(&it, &floats, e, flags));
         fill(array, e.width, rows, depth, texel);
         shift<<<1, dim3((unsigned)e.width, (unsigned)rows, (unsigned)depth)>>>(surface_of(array), kind);
         OK(cudaGetLastError());
@@ -486,9 +486,8 @@ TEST(surfaces) {
 // ---- boxes ----
 
 TEST(boxes_are_copied_and_filled) {
-    cudaPitchedPtr memory;
     const size_t w = 50, h = 7, d = 5;
-    OK(cudaMalloc3D(&memory, make_cudaExtent(w, h, d)));
+    const auto memory = STORED(cudaPitchedPtr, cudaMalloc3D(&it, make_cudaExtent(w, h, d)));
     EXPECT(memory.pitch >= w && memory.xsize == w && memory.ysize == h);
     OK(cudaMemset3D(memory, 1, make_cudaExtent(w, h, d)));
     cudaPitchedPtr inner = memory; // 20 x 3 x 2 bytes at (10, 2, 1)
