@@ -74,22 +74,19 @@ TEST(linear_memory_with_and_without_a_size_and_a_format) {
     const auto bytes = made(N, [](int i) { return (unsigned char)i; });
     const auto shorts = made(N, [](int i) { return (short)(66 * i - 32768); });
     OK(cudaThreadExit()); // resets the device
-    const Device<float> dev(values), out(2 * N);
+    const Device<float> dev(values);
     const Device<int> dev_ints(ints);
     const Device<unsigned char> dev_bytes(bytes);
     const Device<short> dev_shorts(shorts);
-    size_t offset = 77;
     EXPECT(forgotten_includes(pthread_self()));
-    OK(cudaBindTexture(&offset, tex_float, dev.data, desc, N * sizeof(float)));
-    EXPECT(offset == 0);
+    EXPECT(STORED(size_t, cudaBindTexture(&it, tex_float, dev.data, desc, N * sizeof(float))) == 0);
     OK(cudaBindTexture(NULL, tex_int, dev_ints.data, N * sizeof(int)));
     OK(cudaBindTexture(NULL, tex_uint, dev_ints.data));
     OK(cudaBindTexture(0, tex_float2, dev.data, N * sizeof(float)));
     OK(cudaBindTexture(0, tex_float4, dev.data, N * sizeof(float)));
     OK(cudaBindTexture(NULL, tex_bytes, dev_bytes.data, N));
     OK(cudaBindTexture(NULL, tex_short, dev_shorts.data, 2 * N));
-    linear<<<(N + 127) / 128, 128>>>(out.data, N);
-    const std::vector<float> got = out.host();
+    const auto got = WRITTEN(float, 2 * N, linear<<<(N + 127) / 128, 128>>>(out, N));
     for (int i = 0; i < N; i++) {
         EXPECT(got[i] == 3 * values[i] + 10001.0f * ints[i]);
         EXPECT(fabs(got[N + i] - bytes[i] / 255.0f + fmaxf(shorts[i] / 32767.0f, -1)) < 1e-6);
@@ -99,15 +96,14 @@ TEST(linear_memory_with_and_without_a_size_and_a_format) {
 TEST(memory_of_two_dimensions_with_coordinates_outside) { // they are clamped
     const int W = 32, H = 16;
     const auto pixels = made(W * H, [](int i) { return make_uchar4(1, i % 200, i % 100, 4); });
-    const Device<float> dev(values), out((W + 2) * (H + 2));
+    const Device<float> dev(values);
     const Device<uchar4> dev_pixels(pixels);
     const cudaChannelFormatDesc pixel = cudaCreateChannelDesc<uchar4>();
     size_t offset;
     OK(cudaBindTexture2D(NULL, tex_plane, dev.data, desc, W, H, W * sizeof(float)));
     OK(cudaBindTexture2D(&offset, tex_pixels, dev_pixels.data, pixel, W, H, W * sizeof(uchar4)));
     OK(cudaBindTexture2D(NULL, tex_colors, dev_pixels.data, W, H, W * sizeof(uchar4)));
-    plane<<<dim3(1, H + 2), W + 2>>>(out.data, W + 2);
-    const std::vector<float> got = out.host();
+    const auto got = WRITTEN(float, (W + 2) * (H + 2), plane<<<dim3(1, H + 2), W + 2>>>(out, W + 2));
     for (int y = -1; y <= H; y++)
         for (int x = -1; x <= W; x++) {
             const int i = max(0, min(x, W - 1)) + W * max(0, min(y, H - 1));
@@ -117,10 +113,7 @@ TEST(memory_of_two_dimensions_with_coordinates_outside) { // they are clamped
 
 TEST(arrays_with_modes_set_before_and_after_they_are_bound) {
     const float four[] = {0, 1, 2, 3};
-    const Device<float> out(32);
-    cudaArray *memory, *line;
-    OK(cudaMallocArray(&memory, &desc, 4, 1));
-    OK(cudaMemcpyToArray(memory, 0, 0, four, sizeof(four), cudaMemcpyHostToDevice));
+    cudaArray *const memory = array_of<float>({0, 1, 2, 3}, 4, 1), *line;
     OK(cudaMallocArray(&line, &desc, 4));
     OK(cudaMemcpyToArray(line, 0, 0, four, sizeof(four), cudaMemcpyHostToDevice));
     OK(cudaBindTextureToArray(tex_row, line));
@@ -129,42 +122,32 @@ TEST(arrays_with_modes_set_before_and_after_they_are_bound) {
     tex_array.filterMode = cudaFilterModePoint;
     tex_array.normalized = true;
     OK(cudaBindTextureToArray(tex_array, memory, desc));
-    array<<<1, 16>>>(out.data);
+    const std::vector<float> points = WRITTEN(float, 32, array<<<1, 16>>>(out));
     for (int i = 0; i < 16; i++)
-        EXPECT(out.host()[i] == i / 2 % 4);
+        EXPECT(points[i] == i / 2 % 4);
     tex_array.filterMode = cudaFilterModeLinear;
-    array<<<1, 8>>>(out.data);
-    const std::vector<float> got = out.host();
+    const std::vector<float> got = WRITTEN(float, 32, array<<<1, 8>>>(out));
     EXPECT(got[2] == 0.5f && got[3] == 1 && got[4] == 1.5f);
     EXPECT(tex_array.filterMode == cudaFilterModeLinear);
     EXPECT(got[16] == 0 && got[18] == 0.5f && got[19] == 1 && got[23] == 3);
 }
 
 TEST(a_volume_and_its_layers) {
-    const cudaExtent extent = make_cudaExtent(4, 3, 2);
-    const Device<float> out(24);
     cudaArray *arrays[2]; // of values[0] … and of values[100] …
     for (int i = 0; i < 2; i++) {
-        cudaMemcpy3DParms copy = {0};
-        OK(cudaMalloc3DArray(&arrays[i], &desc, extent, i ? cudaArrayLayered : 0));
-        copy.extent = extent;
-        copy.kind = cudaMemcpyHostToDevice;
-        copy.srcPtr = make_cudaPitchedPtr((void *)&values[100 * i], 4 * sizeof(float), 4, 3);
-        copy.dstArray = arrays[i];
-        OK(cudaMemcpy3D(&copy));
+        OK(cudaMalloc3DArray(&arrays[i], &desc, make_cudaExtent(4, 3, 2), i ? cudaArrayLayered : 0));
+        copy_in(arrays[i], std::vector<float>(&values[100 * i], &values[100 * i + 24]), 4, 3, 2);
     }
     OK(cudaBindTextureToArray(tex_volume, arrays[0], desc));
     OK(cudaBindTextureToArray(tex_layers, arrays[1]));
-    volume<<<1, dim3(4, 3, 2)>>>(out.data);
-    for (int i = 0; i < 24; i++)
-        EXPECT(out.host()[i] == values[i] - values[100 + i]);
+    EXPECT(WRITTEN(float, 24, volume<<<1, dim3(4, 3, 2)>>>(out)) ==
+           made(24, [](int i) { return values[i] - values[100 + i]; }));
 }
 
 static float fetch_one(int i) {
-    const Device<float> out(1);
-    one<<<1, 1>>>(out.data, i);
+    const float value = WRITTEN(float, 1, one<<<1, 1>>>(out, i))[0];
     OK(cudaThreadSynchronize());
-    return out.host()[0];
+    return value;
 }
 
 TEST(bound_again_and_on_each_device) {
@@ -172,21 +155,16 @@ TEST(bound_again_and_on_each_device) {
     size_t offset;
     bind_by_reference(tex_float, dev.data + 512);
     EXPECT(fetch_one(3) == values[515]);
-    const textureReference *reference; // the C interface
-    OK(cudaGetTextureReference(&reference, &tex_float));
+    const auto reference = STORED(const textureReference *, cudaGetTextureReference(&it, &tex_float)); // in C
     OK(cudaBindTexture(NULL, reference, dev.data, &reference->channelDesc, N * sizeof(float)));
     EXPECT(fetch_one(3) == values[3]);
     EXPECT(cudaBindTexture(NULL, tex_float, dev.data + 1, 4 * sizeof(float)) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
     OK(cudaBindTexture(&offset, tex_float, dev.data + 1, 4 * sizeof(float))); // not aligned
     EXPECT(offset == sizeof(float));
     EXPECT(fetch_one(2 + offset / sizeof(float)) == values[3]);
-    offset = 0;
-    OK(cudaGetTextureAlignmentOffset(&offset, tex_float));
-    EXPECT(offset == sizeof(float));
+    EXPECT(STORED(size_t, cudaGetTextureAlignmentOffset(&it, tex_float)) == sizeof(float));
     OK(cudaUnbindTexture(tex_float));
     EXPECT(cudaGetTextureAlignmentOffset(&offset, tex_float) == cudaErrorInvalidTextureBinding);
-    (void)cudaGetLastError();
     OK(cudaBindTexture(NULL, tex_float, dev.data, N * sizeof(float)));
 
     if (device_count() > 1) {

@@ -3,6 +3,7 @@
 // test_split.py compares that, and what the program prints with both ways of running a barrier.
 #include <cooperative_groups.h>
 #include <cstdio>
+#include <sstream>
 
 namespace cg = cooperative_groups;
 
@@ -652,6 +653,17 @@ static void show(const char *name) {
     printf("%s %u %s\n", name, hash, cudaGetErrorString(error));
 }
 
+// Launches these kernels, each with one block of 64 threads.
+#define SHOW(...) show_each(#__VA_ARGS__, {__VA_ARGS__})
+static void show_each(const char *names, std::initializer_list<void (*)(int *)> kernels) {
+    std::istringstream list(names);
+    std::string name;
+    for (const auto kernel : kernels) {
+        list >> name;
+        kernel<<<1, 64>>>(data), show(name.c_str());
+    }
+}
+
 int main() {
     cudaMallocManaged(&data, 512 * sizeof(int));
     show("start");
@@ -660,40 +672,15 @@ int main() {
     structures<<<2, 64>>>((float *)data), show("structures");
     other_mask<<<1, 64>>>(data, 0xffff), show("other_mask");
     strides<<<2, 50>>>(data, 301), show("strides");
-    changed_mask<<<1, 64>>>(data), show("changed_mask");
-    block_groups<<<1, 64>>>(data), show("block_groups");
-    tile_groups<<<1, 64>>>(data), show("tile_groups");
-    template_parameter<<<1, 64>>>(data), show("template_parameter");
     functor<<<1, 64>>>(data, [] __device__(int x) { return x; }), show("functor");
-    in_lockstep<<<1, 64>>>(data), show("in_lockstep");
-    diverging<<<1, 64>>>(data), show("diverging");
-    polling<<<1, 64>>>(data), show("polling");
-    writes_in_step<<<1, 64>>>(data), show("writes_in_step");
     half_warp<<<1, dim3(16, 4)>>>(data), show("half_warp");
-    index_from_memory<<<1, 64>>>(data), show("index_from_memory");
-    rows<<<1, 64>>>(data), show("rows");
     whole_warps<<<2, 64>>>(data), show("whole_warps");
-    some_warps<<<1, 64>>>(data), show("some_warps");
-    bits<<<1, 64>>>(data), show("bits");
     fractions<<<1, 512>>>(data), show("fractions");
     asking_operator<<<1, 64>>>(data, Rank()), show("asking_operator");
-    objects<<<1, 64>>>(data), show("objects");
-    shifted<<<1, 64>>>(data), show("shifted");
-    bound<<<1, 64>>>(data), show("bound");
-    braces<<<1, 64>>>(data), show("braces");
-    bindings<<<1, 64>>>(data), show("bindings");
-    declared_size<<<1, 64>>>(data), show("declared_size");
-    captured<<<1, 64>>>(data), show("captured");
-    converted<<<1, 64>>>(data), show("converted");
-    called_twice<<<1, 64>>>(data), show("called_twice");
-    calls_below<<<1, 64>>>(data), show("calls_below");
-    decayed<<<1, 64>>>(data), show("decayed");
-    counts_down<<<1, 64>>>(data), show("counts_down");
-    called_object<<<1, 64>>>(data), show("called_object");
-    constructed<Seven><<<1, 64>>>(data), show("constructed");
     attribute<<<1, 64>>>(data, 1), show("attribute");
-    returned_warp<<<1, 64>>>(data), show("returned_warp");
-    other_scope<<<1, 64>>>(data), show("other_scope");
-    hidden_parameter<<<1, 64>>>(data), show("hidden_parameter");
+    SHOW(changed_mask, block_groups, tile_groups, template_parameter, in_lockstep, diverging, polling,
+         writes_in_step, index_from_memory, rows, some_warps, bits, objects, shifted, bound, braces, bindings,
+         declared_size, captured, converted, called_twice, calls_below, decayed, counts_down, called_object,
+         constructed<Seven>, returned_warp, other_scope, hidden_parameter);
     return 0;
 }

@@ -122,9 +122,7 @@ def test_what_belongs_to_another_thread_or_is_constant(run, case):
 
 
 def test_a_null_pointer(tmp_path):
-    (tmp_path / "a.cu").write_text(
-        "__global__ void k() { *(volatile int *)0 = 1; }\nint main() { k<<<1, 1>>>(); cudaDeviceSynchronize(); }\n"
-    )
-    assert tools.cucc("--check", "a.cu", "-o", "a", cwd=tmp_path).status == 0
-    ran = tools.execute(tmp_path / "a")
+    text = "__global__ void k() { *(volatile int *)0 = 1; }\nint main() { k<<<1, 1>>>(); cudaDeviceSynchronize(); }\n"
+    assert tools.compiled(tmp_path, text, "--check").status == 0
+    ran = tools.execute(tmp_path / "a.out")
     assert ran.status == 1 and "illegal address (nil)\n    in kernel k" in ran.err, str(ran)

@@ -43,34 +43,34 @@ def test_loops_and_fibers_agree(tmp_path):
     "options, split", [([], True), (["-g"], True), (["-G"], False), (["--check"], False)]
 )
 def test_debuggers_and_detectors_follow_single_threads(tmp_path, options, split):
-    (tmp_path / "a.cu").write_text("__global__ void k(int *x) { x[0]++; __syncthreads(); x[1]++; }\n")
-    told = tools.cucc("-cuda", *options, "a.cu", cwd=tmp_path)
+    text = "__global__ void k(int *x) { x[0]++; __syncthreads(); x[1]++; }\n"
+    told = tools.compiled(tmp_path, text, "-cuda", *options)
     assert told.status == 0 and ("cu_w.fibers" in told.out) == split, str(told)
 
 
 def test_a_wait_that_was_not_seen_is_an_error(tmp_path):
     """A function object with a barrier, whose call looks like that of a function of the library"""
-    (tmp_path / "a.cu").write_text(
+    text = (
         "struct F { __device__ int operator+(int x) const { __syncthreads(); return x; } };\n"
         "__global__ void k(int *x, F f) { __syncthreads(); x[threadIdx.x] = f + 1; }\n"
         "int main() { int *x; cudaMallocManaged(&x, 256); k<<<1, 64>>>(x, F()); cudaDeviceSynchronize(); return x[5]; }\n"
     )
-    assert tools.cucc("a.cu", "-o", "a", cwd=tmp_path).status == 0
-    loops, fibers = tools.execute(tmp_path / "a"), tools.execute(tmp_path / "a", env=WAYS[0])
+    assert tools.compiled(tmp_path, text).status == 0
+    loops, fibers = tools.execute(tmp_path / "a.out"), tools.execute(tmp_path / "a.out", env=WAYS[0])
     assert loops.status == 1 and "waits for others in a kernel that was split at its barriers" in loops.err
     assert (fibers.status, fibers.err) == (1, "")
 
 
 def test_random_kernels(rng, tmp_path):
-    (tmp_path / "a.cu").write_text(split_generator.program(rng, 6))
-    told = tools.cucc("--explain", "a.cu", cwd=tmp_path)
+    text = split_generator.program(rng, 6)
+    told = tools.compiled(tmp_path, text, "--explain")
     assert told.out.count(": split\n") > 2, str(told)
     said = set()
     for built in {}, WAYS[0]:
-        compiled = tools.cucc("-O1", "-w", "a.cu", "-o", "a", cwd=tmp_path, env=built)
+        compiled = tools.compiled(tmp_path, text, "-O1", "-w", **built)
         assert compiled.status == 0, str(compiled)
         for way in {}, WAYS[0]:
-            ran = tools.execute(tmp_path / "a", env=way)
+            ran = tools.execute(tmp_path / "a.out", env=way)
             assert (ran.status, ran.err) == (0, ""), str(ran)
             said.add(ran.out)
     assert len(said) == 1, str(ran)
@@ -81,7 +81,7 @@ def test_a_store_of_one_thread(tmp_path, compiler):
     """It stays one, whatever a compiler may do to vectorize the loop over the threads."""
     if not shutil.which(compiler):
         pytest.skip(f"needs {compiler}")
-    (tmp_path / "a.cu").write_text(
+    text = (
         "__global__ void scan(unsigned *x, unsigned *sums) {\n"
         "    __shared__ unsigned tile[2048];\n"
         "    unsigned *mine = tile + threadIdx.x * 8, sum = 0;\n"
@@ -102,6 +102,6 @@ def test_a_store_of_one_thread(tmp_path, compiler):
         "    return x[2040] != 8 * 2040 + 28 || x[2048] != 2 * x[2040];\n"
         "}\n"
     )
-    built = tools.cucc("-ccbin", compiler, "a.cu", "-o", "a", cwd=tmp_path)
-    ran = tools.execute(tmp_path / "a")
+    built = tools.compiled(tmp_path, text, "-ccbin", compiler)
+    ran = tools.execute(tmp_path / "a.out")
     assert (built.status, ran.status, ran.err) == (0, 0, ""), f"{built}{ran}"

@@ -74,6 +74,12 @@ def cucc(*args, cwd=None, env=None):
     return execute(CUCC, *args, cwd=cwd, env=env, timeout=600)
 
 
+def compiled(folder, text, *options, **env):
+    """Compiles folder/main.cu, which has this text; returns the Result."""
+    (folder / "main.cu").write_text(text)
+    return cucc("main.cu", *options, cwd=folder, env=env)
+
+
 @functools.cache
 def has(library):
     """Whether the compiler finds a library, by its name in LIBRARIES."""

@@ -46,8 +46,17 @@ static int unit_failures;
 // Records a failure and continues. Returns whether the expectation holds: if (!EXPECT(p)) return;
 #define EXPECT(...) unit_expect((__VA_ARGS__) ? true : false, #__VA_ARGS__, __FILE__, __LINE__)
 
-// A call of the CUDA runtime that must succeed
-#define OK(call) EXPECT((call) == cudaSuccess)
+// A call of the runtime, the driver or a library that must succeed
+#define OK(...) EXPECT((__VA_ARGS__) == 0)
+
+// What such a call stores in `it`, before which it is -1 or NaN: EXPECT(STORED(int, cudaGetDevice(&it)) == 0)
+#define STORED(T, ...)                                                                                       \
+    [&] {                                                                                                    \
+        T it;                                                                                                \
+        memset((void *)&it, 0xff, sizeof it);                                                                \
+        OK(__VA_ARGS__);                                                                                     \
+        return it;                                                                                           \
+    }()
 
 static inline bool unit_expect(bool holds, const char *text, const char *file, int line) {
     if (!holds) {

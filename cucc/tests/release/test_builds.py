@@ -12,17 +12,15 @@ from pathlib import Path
 import pytest
 
 import test_cucc
+import test_split
 import tools
 
 needs_clang = pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
+needs_em = pytest.mark.skipif(
+    not shutil.which("em++") or not shutil.which("node"), reason="needs em++ and node"
+)
 needs_cmake = pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake, found none")
 TOOLKIT = Path(os.environ.get("CUDA_PATH", "/usr/local/cuda")) / "include"
-
-
-def compiled(tmp_path, text, *options, **env):
-    """Compiles main.cu; returns the Result."""
-    (tmp_path / "main.cu").write_text(text)
-    return tools.cucc("main.cu", *options, cwd=tmp_path, env=env)
 
 
 # ---- libraries that are here in part ----
@@ -54,7 +52,7 @@ def test_lint_finds_what_only_nvcc_refuses(tmp_path):
         '__global__ void k(int *p) { *p = plus(*p); printf("%d", *p); }\n'
         "void f(int) { }\nint main() { k<<<1, 1>>>(nullptr); k(nullptr); f<<<1, 1>>>(1); }\n"
     )
-    done = compiled(tmp_path, text, "--lint")
+    done = tools.compiled(tmp_path, text, "--lint")
     assert done.status == 1 and re.findall(r"^main.cu:(\d+):\d+: error", done.err, re.M) == ["3", "5", "5"]
 
 
@@ -65,7 +63,7 @@ def test_the_libraries_headers_do_not_make_clang_warn(tmp_path):
     libraries = {"cublas": "cublas_v2.h", "cusolver": "cusolverDn.h", "cufft": "cufft.h"}
     names += [header for library, header in libraries.items() if tools.has(library)]
     text = "".join(f"#include <{name}>\n" for name in names)
-    done = compiled(tmp_path, text, "-Wall", "-Wextra", "-c", CXX="clang++")
+    done = tools.compiled(tmp_path, text, "-Wall", "-Wextra", "-c", CXX="clang++")
     assert done.status == 0 and done.err == "", str(done)
 
 
@@ -99,8 +97,78 @@ int main() {
 @needs_clang
 def test_clang_accepts_restrict_and_arguments_that_are_not_initialised(tmp_path):
     """In `r`, only the value of the lane that the shuffle reads is set."""
-    done = compiled(tmp_path, APPEND, "-O2", "-run", CXX="clang++")
+    done = tools.compiled(tmp_path, APPEND, "-O2", "-run", CXX="clang++")
     assert done.status == 0, str(done)
+
+
+# ---- em++: programs for WebAssembly, which node runs. They print what the same programs print here ----
+
+IN_WEBASSEMBLY = r"""
+#include <cstdio>
+#include <pthread.h>
+
+__constant__ int factor;
+__device__ unsigned total;
+extern __shared__ int tree[];
+
+__global__ void sum(int *out) {
+    const unsigned t = threadIdx.x;
+    tree[t] = factor * t;
+    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+        __syncthreads();
+        tree[t] += t < half ? tree[t + half] : 0;
+    }
+    atomicAdd(&total, __shfl_xor_sync(~0u, t, 5));
+    out[blockIdx.x] = tree[0];
+}
+
+__global__ void wide(double a, unsigned long long b, uchar4 c) { printf("%g\n", a + b + c.x); }
+
+void *in_a_thread(void *value) { return (char *)value + 1; }
+
+int main(int argc, char **argv) {
+    int *out, sums[3], scale = 2;
+    unsigned all;
+    cudaMalloc(&out, sizeof sums);
+    cudaMemcpyToSymbol(factor, &scale, sizeof scale);
+    sum<<<3, 1024, 1024 * sizeof(int)>>>(out);
+    cudaMemcpy(sums, out, sizeof sums, cudaMemcpyDeviceToHost);
+    cudaMemcpyFromSymbol(&all, total, sizeof all);
+    void *arguments[] = {new double(0.5), new unsigned long long(40), new uchar4{2, 0, 0, 0}}, *back;
+    cudaLaunchKernel(wide, dim3(1), dim3(1), arguments, 0, 0);
+    cudaFuncAttributes attributes;
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, (const void *)~0ul);
+    pthread_t thread;
+    pthread_create(&thread, NULL, in_a_thread, argv);
+    pthread_join(thread, &back);
+    printf("%d %u %s %d", sums[2], all, cudaGetErrorName(error), (char *)back == (char *)argv + 1);
+    return argc;
+}
+"""
+
+
+@needs_em
+def test_the_same_in_webassembly(tmp_path):
+    (tmp_path / "sum.cu").write_text(IN_WEBASSEMBLY)
+    # with -G the threads of sum() are fibers
+    for arguments in ["-o", "sum"], ["-ccbin", "em++", "-O1", "-G", "-o", "sum.js"]:
+        assert tools.cucc("sum.cu", *arguments, cwd=tmp_path).status == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sum", "sum.cu", "sum.js"]
+    here = tools.execute(tmp_path / "sum", "a", "b", env={"CUDA_CPU_WORKERS": "1"})
+    there = tools.execute("node", tmp_path / "sum.js", "a", "b")
+    # the last line has no end; node adds it
+    assert (here.status, f"{here.out}\n") == (there.status, there.out), str(there)
+    assert here.status == 3 and "42.5\n1047552 1571328 cudaErrorInvalidDeviceFunction 1" in here.out, str(
+        here
+    )
+
+
+@needs_em
+def test_an_error_in_a_kernel_ends_a_program_in_webassembly(tmp_path):
+    source = "__global__ void wrong() { __trap(); }\nint main() { wrong<<<1, 4>>>(); return cudaDeviceSynchronize(); }\n"
+    assert tools.compiled(tmp_path, source, "-ccbin", "em++", "-O1", "-o", "wrong.js").status == 0
+    done = tools.execute("node", "wrong.js", cwd=tmp_path)
+    assert (done.status, done.err) == (1, "cuda on the CPU: __trap() at main.cu:1\n"), str(done)
 
 
 # ---- nvcc ----
@@ -132,11 +200,8 @@ def test_units_with_sanitizers(unit, name):
 
 
 def test_sanitizers_follow_single_threads(tmp_path):
-    """Kernels are not split at their barriers. test_split.py tries other options."""
-    told = compiled(
-        tmp_path, "__global__ void k(int *x) { x[0]++; __syncthreads(); x[1]++; }\n", "-cuda", *SANITIZERS
-    )
-    assert told.status == 0 and "cu_w.fibers" not in told.out, str(told)
+    """Kernels are not split at their barriers."""
+    test_split.test_debuggers_and_detectors_follow_single_threads(tmp_path, SANITIZERS, False)
 
 
 @pytest.mark.parametrize("what", ["global", "static", "dynamic", "variable", "barrier"])

@@ -51,9 +51,7 @@ __global__ void each_once(Cells *global, int *good) {
 
 TEST(each_operation_once_in_global_and_in_shared_memory) {
     const Device<Cells> cells(1);
-    const Device<int> good(2);
-    each_once<<<1, 1>>>(cells.data, good.data);
-    EXPECT(good.host() == std::vector<int>(2, 1));
+    EXPECT(WRITTEN(int, 2, each_once<<<1, 1>>>(cells.data, out)) == std::vector<int>(2, 1));
 }
 
 // Many critical sections in each thread. Threads take turns when they release a lock, but not while they hold
@@ -79,10 +77,8 @@ __global__ void critical_sections(int *mutex, int *inside, int *clock, int *firs
 
 TEST(threads_take_turns_at_the_release_of_a_lock) {
     const int n = 40;
-    const Device<int> cells(4 + 2 * n);
-    int *const all = cells.data;
-    critical_sections<<<1, n>>>(all, all + 1, all + 2, all + 4, all + 4 + n, all + 3);
-    const std::vector<int> host = cells.host();
+    const std::vector<int> host = WRITTEN(
+        int, 4 + 2 * n, critical_sections<<<1, n>>>(out, out + 1, out + 2, out + 4, out + 4 + n, out + 3));
     EXPECT(host[2] == 200 * n && host[3] == 0);
     const int latest_first = *std::max_element(host.begin() + 4, host.begin() + 4 + n);
     const int earliest_last = *std::min_element(host.begin() + 4 + n, host.end());
@@ -110,9 +106,7 @@ __global__ void polls(unsigned *flags, int *out) {
 
 TEST(every_way_to_poll_makes_progress) {
     const Device<unsigned> flags(8);
-    const Device<int> out(1);
-    polls<<<8, 70>>>(flags.data, out.data);
-    EXPECT(out.host()[0] == 8 * 70);
+    EXPECT(WRITTEN(int, 1, polls<<<8, 70>>>(flags.data, out))[0] == 8 * 70);
 }
 
 // The compiler's builtins on global and shared memory. Order and scope must be literals.
@@ -147,12 +141,11 @@ __global__ void builtins(int *global, float *sum, int *good) {
 
 TEST(atomic_builtins) {
     const int threads = 70;
-    const Device<int> global(1), good(threads);
+    const Device<int> global(1);
     const Device<float> sum(1);
-    builtins<<<1, threads>>>(global.data, sum.data, good.data);
     std::vector<int> expected(threads, 2);
     expected[0] += 10;
-    EXPECT(good.host() == expected);
+    EXPECT(WRITTEN(int, threads, builtins<<<1, threads>>>(global.data, sum.data, out)) == expected);
     EXPECT(sum.host()[0] == threads / 2);
 }
 
@@ -173,9 +166,8 @@ __global__ void spaces(int *global, unsigned *out) {
 }
 
 TEST(addresses_have_a_space) {
-    const Device<unsigned> out(7);
-    spaces<<<1, 1, 64>>>((int *)out.data, out.data);
-    EXPECT(out.host() == (std::vector<unsigned>{1, 1, 2, 2, 4, 8, 5}));
+    EXPECT(WRITTEN(unsigned, 7, spaces<<<1, 1, 64>>>((int *)out, out)) ==
+           (std::vector<unsigned>{1, 1, 2, 2, 4, 8, 5}));
 }
 
 // ---- barriers and shared memory ----
@@ -246,11 +238,8 @@ __global__ void shrink(int *out) {
 }
 
 TEST(returned_threads_count_as_arrived) {
-    for (unsigned n : {1u, 2u, 33u, 64u, 300u}) {
-        const Device<int> wrong(1);
-        shrink<<<2, n>>>(wrong.data);
-        EXPECT(wrong.host()[0] == 0);
-    }
+    for (unsigned n : {1u, 2u, 33u, 64u, 300u})
+        EXPECT(WRITTEN(int, 1, shrink<<<2, n>>>(out))[0] == 0);
 }
 
 // Warps meet in two branches, with values that they exchange there.

@@ -77,22 +77,21 @@ __global__ void reduce_affine(Affine *out) { // a block of 32 x 3
 
 TEST(block_reduce) {
     const std::vector<int> in = numbers(ALL, 1000);
-    const Device<int> from(in), to(4);
-    reduce<<<1, THREADS>>>(from.data, to.data);
+    const Device<int> from(in);
     int largest = in[0], some = 0, last = 0;
     for (size_t i = 0; i < THREADS; i++) {
         largest = std::max(largest, in[i * ITEMS]);
         some += i < 50 ? in[i * ITEMS + 1] : 0;
         last += in[i * ITEMS + ITEMS - 1];
     }
-    EXPECT(to.host() == std::vector<int>{std::accumulate(in.begin(), in.end(), 0), largest, some, last});
+    EXPECT(WRITTEN(int, 4, reduce<<<1, THREADS>>>(from.data, out)) ==
+           std::vector<int>{std::accumulate(in.begin(), in.end(), 0), largest, some, last});
 
-    const Device<Affine> affine(1);
-    reduce_affine<<<1, dim3(32, 3)>>>(affine.data);
+    const Affine affine = WRITTEN(Affine, 1, reduce_affine<<<1, dim3(32, 3)>>>(out))[0];
     Affine all{1, 0};
     for (int i = 0; i < 96; i++)
         all = Then()(all, {i % 7 + 1, i});
-    EXPECT(affine.host()[0].a == all.a && affine.host()[0].b == all.b);
+    EXPECT(affine.a == all.a && affine.b == all.b);
 }
 
 __global__ void scan(const int *in, int *out) {
@@ -122,11 +121,9 @@ __global__ void scan(const int *in, int *out) {
 
 TEST(block_scan) {
     const std::vector<int> in = numbers(ALL, 100);
-    const Device<int> from(in), to(3 * ALL + 1);
-    scan<<<1, THREADS>>>(from.data, to.data);
-    std::vector<int> firsts, expected; // `firsts`: the first item of each thread
-    for (int i = 0; i < ALL; i += ITEMS)
-        firsts.push_back(in[(size_t)i]);
+    const Device<int> from(in);
+    std::vector<int> expected;
+    const auto firsts = made(THREADS, [&](int i) { return in[(size_t)i * ITEMS]; }); // of each thread
     const auto end = std::back_inserter(expected);
     std::exclusive_scan(in.begin(), in.end(), end, 0);
     std::inclusive_scan(in.begin(), in.end(), end, larger);
@@ -135,7 +132,7 @@ TEST(block_scan) {
     std::inclusive_scan(firsts.begin(), firsts.end(), end, larger, 50);
     expected.push_back(std::accumulate(in.begin(), in.end(), 0) +
                        std::accumulate(firsts.begin(), firsts.end(), 100));
-    EXPECT(to.host() == expected);
+    EXPECT(WRITTEN(int, 3 * ALL + 1, scan<<<1, THREADS>>>(from.data, out)) == expected);
 }
 
 __global__ void exchange(const int *in, int *out) {
@@ -171,22 +168,20 @@ __global__ void exchange(const int *in, int *out) {
 
 TEST(block_exchange_and_sort) {
     std::vector<int> in = numbers(ALL, 60), places(ALL), heads(ALL), steps(ALL);
-    const Device<int> from(in), to(5 * ALL);
-    exchange<<<1, THREADS>>>(from.data, to.data);
+    const Device<int> from(in);
     std::fill(in.end() - 5, in.end(), -7);
     std::iota(places.begin(), places.end(), 0);
     std::stable_sort(places.begin(), places.end(),
                      [&](int a, int b) { return in[(size_t)a] > in[(size_t)b]; });
-    std::vector<int> expected = in, sorted;
-    for (int place : places)
-        sorted.push_back(in[(size_t)place]);
+    std::vector<int> expected = in;
+    const auto sorted = made(ALL, [&](int i) { return in[(size_t)places[i]]; });
     for (size_t i = 0; i < ALL; i++) {
         heads[i] = i == 0 || sorted[i] != sorted[i - 1];
         steps[i] = i == 0 ? sorted[0] : sorted[i] - sorted[i - 1];
     }
     for (const std::vector<int> &part : {sorted, places, heads, steps})
         expected.insert(expected.end(), part.begin(), part.end());
-    EXPECT(to.host() == expected);
+    EXPECT(WRITTEN(int, 5 * ALL, exchange<<<1, THREADS>>>(from.data, out)) == expected);
 }
 
 // ---- warps ----
@@ -216,8 +211,7 @@ __global__ void warps(const int *in, int *out) {
 
 TEST(warp_reduce_and_scan) {
     const std::vector<int> in = numbers(THREADS, 1000);
-    const Device<int> from(in), to(6 * THREADS);
-    warps<<<1, THREADS>>>(from.data, to.data);
+    const Device<int> from(in);
     std::vector<int> expected(6 * THREADS);
     for (int i = 0; i < THREADS; i++) {
         const auto warp = in.begin() + i / 32 * 32;
@@ -231,7 +225,7 @@ TEST(warp_reduce_and_scan) {
         expected[(size_t)4 * THREADS + i] = total;
         expected[(size_t)5 * THREADS + i] = std::accumulate(warp, in.begin() + i, 700, larger);
     }
-    EXPECT(to.host() == expected);
+    EXPECT(WRITTEN(int, 6 * THREADS, warps<<<1, THREADS>>>(from.data, out)) == expected);
 }
 
 // ---- arrays ----
@@ -241,13 +235,11 @@ TEST(warp_reduce_and_scan) {
 #define CUB(function, ...)                                                                                   \
     do {                                                                                                     \
         size_t bytes = 0;                                                                                    \
-        void *storage = nullptr;                                                                             \
         EXPECT(cub::function(nullptr, bytes, __VA_ARGS__) == cudaSuccess && bytes > 0);                      \
-        OK(cudaMalloc(&storage, bytes));                                                                     \
+        const Device<char> storage(bytes);                                                                   \
         size_t less = bytes - 1;                                                                             \
-        EXPECT(cub::function(storage, less, __VA_ARGS__) == cudaErrorInvalidValue);                          \
-        EXPECT(cub::function(storage, bytes, __VA_ARGS__) == cudaSuccess);                                   \
-        OK(cudaFree(storage));                                                                               \
+        EXPECT(cub::function((void *)storage.data, less, __VA_ARGS__) == cudaErrorInvalidValue);             \
+        OK(cub::function((void *)storage.data, bytes, __VA_ARGS__));                                         \
     } while (0)
 
 struct Odd {

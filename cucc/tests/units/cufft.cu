@@ -73,26 +73,26 @@ static cufftHandle plan_of(const Shape &s, cufftType type, int batch) {
     const int *n = s.n;
     size_t size = 1 << 30;
     if (pick(0, 1) && (batch == 1 || s.rank == 1)) {
-        CALL(s.rank == 1   ? cufftPlan1d(&plan, n[0], type, batch)
-             : s.rank == 2 ? cufftPlan2d(&plan, n[0], n[1], type)
-                           : cufftPlan3d(&plan, n[0], n[1], n[2], type));
+        OK(s.rank == 1   ? cufftPlan1d(&plan, n[0], type, batch)
+           : s.rank == 2 ? cufftPlan2d(&plan, n[0], n[1], type)
+                         : cufftPlan3d(&plan, n[0], n[1], n[2], type));
     } else if (pick(0, 1) && (batch == 1 || s.rank == 1)) {
-        CALL(cufftCreate(&plan));
-        CALL(s.rank == 1   ? cufftMakePlan1d(plan, n[0], type, batch, &size)
-             : s.rank == 2 ? cufftMakePlan2d(plan, n[0], n[1], type, &size)
-                           : cufftMakePlan3d(plan, n[0], n[1], n[2], type, &size));
+        OK(cufftCreate(&plan));
+        OK(s.rank == 1   ? cufftMakePlan1d(plan, n[0], type, batch, &size)
+           : s.rank == 2 ? cufftMakePlan2d(plan, n[0], n[1], type, &size)
+                         : cufftMakePlan3d(plan, n[0], n[1], n[2], type, &size));
         EXPECT(size < 1 << 30);
     } else if (pick(0, 1)) {
         const bool wide = type >= CUFFT_Z2Z;
         const cudaDataType real = wide ? CUDA_R_64F : CUDA_R_32F, pair = wide ? CUDA_C_64F : CUDA_C_32F;
         long long all[] = {n[0], n[1], n[2]};
-        CALL(cufftCreate(&plan));
-        CALL(cufftXtMakePlanMany(plan, s.rank, all, NULL, 1, 0,
-                                 type == CUFFT_R2C || type == CUFFT_D2Z ? real : pair, NULL, 1, 0,
-                                 type == CUFFT_C2R || type == CUFFT_Z2D ? real : pair, batch, &size, pair));
+        OK(cufftCreate(&plan));
+        OK(cufftXtMakePlanMany(plan, s.rank, all, NULL, 1, 0,
+                               type == CUFFT_R2C || type == CUFFT_D2Z ? real : pair, NULL, 1, 0,
+                               type == CUFFT_C2R || type == CUFFT_Z2D ? real : pair, batch, &size, pair));
         EXPECT(size < 1 << 30);
     } else {
-        CALL(cufftPlanMany(&plan, s.rank, (int *)n, NULL, 1, 0, NULL, 1, 0, type, batch));
+        OK(cufftPlanMany(&plan, s.rank, (int *)n, NULL, 1, 0, NULL, 1, 0, type, batch));
     }
     return plan;
 }
@@ -106,10 +106,10 @@ TEST_OF(complex_numbers, Floats, Doubles) {
         for (int skip : {pick(0, 3), pick(0, 3)}) { // a plan works for arrays at any address
             const std::vector<Complex> x = random_numbers(skip + (size_t)n * batch);
             const Array<Pair> in(pairs_of<Pair>(x)), out(x.size());
-            CALL(T::run(plan, in.device + skip, out.device + skip, sign));
+            OK(T::run(plan, in.device + skip, out.device + skip, sign));
             EXPECT(memcmp(in.back().data(), in.host.data(), x.size() * sizeof(Pair)) ==
                    0); // the input is kept
-            CALL(T::run(plan, in.device + skip, in.device + skip, sign));
+            OK(T::run(plan, in.device + skip, in.device + skip, sign));
             const std::vector<Pair> got = out.back(), in_place = in.back();
             const std::vector<Complex> expected = dft(s, &x[skip], sign, batch);
             for (int i = 0; i < n * batch; i++)
@@ -117,7 +117,7 @@ TEST_OF(complex_numbers, Floats, Doubles) {
                             close<T>(in_place[skip + i], expected[i], n)))
                     return;
         }
-        CALL(cufftDestroy(plan));
+        OK(cufftDestroy(plan));
     }
 }
 
@@ -141,24 +141,24 @@ TEST_OF(real_numbers, Floats, Doubles) {
         const Array<Pair> separate(pairs * batch);
         Pair *const middle = in_place ? (Pair *)(in.device + skip) : separate.device;
         const cufftHandle plan = plan_of(s, T::r2c, batch), back = plan_of(s, T::c2r, batch);
-        CALL(T::run(plan, in.device + skip, middle));
+        OK(T::run(plan, in.device + skip, middle));
         std::vector<Pair> got(pairs * batch);
-        CALL(cudaMemcpy(got.data(), middle, got.size() * sizeof(Pair), cudaMemcpyDeviceToHost));
+        OK(cudaMemcpy(got.data(), middle, got.size() * sizeof(Pair), cudaMemcpyDeviceToHost));
         const std::vector<Complex> expected = dft(s, x.data(), -1, batch);
         for (int i = 0; i < n * batch; i++)
             if (i % s.last() < half &&
                 !EXPECT(close<T>(got[i / n * pairs + s.at(i % n, half)], expected[i], n)))
                 return;
-        CALL(cudaMemset(in.device, 0, in_place ? 0 : host.size() * sizeof(Real)));
-        CALL(T::run(back, middle, in.device + skip));
+        OK(cudaMemset(in.device, 0, in_place ? 0 : host.size() * sizeof(Real)));
+        OK(T::run(back, middle, in.device + skip));
         const std::vector<Real> again = in.back();
         for (int i = 0; i < n * batch; i++)
             if (!EXPECT(close<T>(Pair{again[place(i)], 0}, x[i] * (double)n, 2 * n)))
                 return;
         if (s.rank == 1 && !in_place) // one dimension back to real numbers keeps the input
             EXPECT(memcmp(separate.back().data(), got.data(), got.size() * sizeof(Pair)) == 0);
-        CALL(cufftDestroy(plan));
-        CALL(cufftDestroy(back));
+        OK(cufftDestroy(plan));
+        OK(cufftDestroy(back));
     }
 }
 
@@ -167,22 +167,18 @@ template <class Integer, class Make> static void rectangles(Make make) {
     Integer n[] = {6, 10}, inembed[] = {8, 13}, onembed[] = {6, 9};
     const Array<double> in(noise<double>(8 * 13 * 2));
     const Array<cufftDoubleComplex> out(std::vector<cufftDoubleComplex>(6 * 9 * 2, {77, 78}));
-    cufftHandle plan;
+    const HandleOf<cufftHandle, cufftCreate, cufftDestroy> plan;
     size_t size;
-    CALL(cufftCreate(&plan));
-    CALL(make(plan, 2, n, inembed, 2, 1, onembed, 1, 6 * 9, CUFFT_D2Z, 2, &size));
-    CALL(cufftExecD2Z(plan, in.device, out.device));
+    OK(make(plan, 2, n, inembed, 2, 1, onembed, 1, 6 * 9, CUFFT_D2Z, 2, &size));
+    OK(cufftExecD2Z(plan, in.device, out.device));
     const std::vector<cufftDoubleComplex> got = out.back();
     for (int b = 0; b < 2; b++) {
-        std::vector<Complex> x;
-        for (int i = 0; i < 60; i++)
-            x.push_back(in.host[(i / 10 * 13 + i % 10) * 2 + b]);
+        const auto x = made(60, [&](int i) { return Complex(in.host[(i / 10 * 13 + i % 10) * 2 + b]); });
         const std::vector<Complex> expected = dft({2, {6, 10, 1}}, x.data(), -1);
         for (int i = 0; i < 6 * 9; i++) // rows of 6 numbers, with gaps
             EXPECT(close<Doubles>(got[b * 6 * 9 + i],
                                   i % 9 < 6 ? expected[i / 9 * 10 + i % 9] : Complex(77, 78), 60));
     }
-    CALL(cufftDestroy(plan));
 }
 TEST(strides_and_rectangles) {
     rectangles<int>(cufftMakePlanMany);
@@ -201,10 +197,10 @@ TEST(wrong_arguments) {
     EXPECT(cufftSetStream(4711, 0) == CUFFT_INVALID_PLAN);
 
     const Array<cufftComplex> x(8);
-    CALL(cufftCreate(&plan));
+    OK(cufftCreate(&plan));
     EXPECT(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD) == CUFFT_INVALID_PLAN); // nothing is planned
-    CALL(cufftMakePlan1d(plan, 8, CUFFT_C2C, 1, &size));
-    CALL(cufftGetSize(plan, &size));
+    OK(cufftMakePlan1d(plan, 8, CUFFT_C2C, 1, &size));
+    OK(cufftGetSize(plan, &size));
     EXPECT(cufftMakePlan1d(plan, 8, CUFFT_C2C, 1, &size) == CUFFT_INVALID_PLAN); // a second time
     EXPECT(cufftExecC2C(plan, x.device, x.device, 0) == CUFFT_INVALID_VALUE);
 #ifdef __CU2CPP__ // NVIDIA's cuFFT does not look at these arguments
@@ -213,31 +209,28 @@ TEST(wrong_arguments) {
     EXPECT(cufftExecC2C(plan, NULL, x.device, CUFFT_FORWARD) == CUFFT_INVALID_VALUE);
     EXPECT(cufftExecR2C(plan, (float *)x.device, x.device) != CUFFT_SUCCESS); // a plan of another type
 #endif
-    CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
-    CALL(cufftDestroy(plan));
+    OK(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
+    OK(cufftDestroy(plan));
     EXPECT(cufftDestroy(plan) == CUFFT_INVALID_PLAN);
 
     long long eight = 8;
-    CALL(cufftCreate(&plan));
+    OK(cufftCreate(&plan));
     const auto make = [&](cudaDataType in, cudaDataType out, cudaDataType execution) {
         return cufftXtMakePlanMany(plan, 1, &eight, NULL, 1, 0, in, NULL, 1, 0, out, 1, &size, execution);
     };
     EXPECT(make(CUDA_R_32F, CUDA_R_32F, CUDA_C_32F) != CUFFT_SUCCESS);
     EXPECT(make(CUDA_C_32F, CUDA_C_64F, CUDA_C_64F) != CUFFT_SUCCESS);
-    CALL(make(CUDA_C_64F, CUDA_R_64F, CUDA_C_64F));
+    OK(make(CUDA_C_64F, CUDA_R_64F, CUDA_C_64F));
 }
 
 TEST(sizes_and_version) {
-    cufftHandle plan;
     size_t size = 1;
-    int version = 0, major = 0;
-    CALL(cufftEstimate1d(100, CUFFT_R2C, 2, &size));
-    CALL(cufftCreate(&plan));
-    CALL(cufftSetAutoAllocation(plan, 1));
-    CALL(cufftGetSize2d(plan, 10, 20, CUFFT_C2C, &size));
-    CALL(cufftGetVersion(&version));
-    CALL(cufftGetProperty(MAJOR_VERSION, &major));
-    EXPECT(version >= 10000 && version / 1000 == major);
+    OK(cufftEstimate1d(100, CUFFT_R2C, 2, &size));
+    const auto plan = STORED(cufftHandle, cufftCreate(&it));
+    OK(cufftSetAutoAllocation(plan, 1));
+    OK(cufftGetSize2d(plan, 10, 20, CUFFT_C2C, &size));
+    const int version = STORED(int, cufftGetVersion(&it));
+    EXPECT(version >= 10000 && version / 1000 == STORED(int, cufftGetProperty(MAJOR_VERSION, &it)));
 }
 
 // A captured transform runs when the graph does. On the CPU back end it may outlive its plan.
@@ -245,20 +238,19 @@ TEST(transforms_are_captured) {
     const int n = 64;
     const Array<cufftComplex> x(std::vector<cufftComplex>(n, make_cuComplex(1, 0)));
     Captured graph;
-    cufftHandle plan;
-    CALL(cufftPlan1d(&plan, n, CUFFT_C2C, 1));
-    CALL(cufftSetStream(plan, graph.stream));
+    const auto plan = STORED(cufftHandle, cufftPlan1d(&it, n, CUFFT_C2C, 1));
+    OK(cufftSetStream(plan, graph.stream));
     const auto there_and_back = [&] {
-        CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
-        CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_INVERSE));
+        OK(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
+        OK(cufftExecC2C(plan, x.device, x.device, CUFFT_INVERSE));
     };
     there_and_back(); // loads the kernels of cuFFT, which is not allowed during a capture
-    CALL(cudaStreamSynchronize(graph.stream));
+    OK(cudaStreamSynchronize(graph.stream));
     x.to_device();
     graph.capture(there_and_back);
     EXPECT(x.back()[0].x == 1); // captured, not done
 #ifdef __CU2CPP__
-    CALL(cufftDestroy(plan));
+    OK(cufftDestroy(plan));
 #endif
     graph.run();
     graph.run();
@@ -269,14 +261,12 @@ TEST(transforms_are_captured) {
 TEST(threads_plan_at_the_same_time) {
     in_threads(4, [](int t) {
         for (int n = 50 + t; n < 250; n += 4) {
-            cufftHandle plan;
+            const HandleOf<cufftHandle, cufftPlan1d, cufftDestroy> plan(n, CUFFT_C2C, 1);
             const Array<cufftComplex> x(std::vector<cufftComplex>(n, make_cuComplex(1, 0)));
-            CALL(cufftPlan1d(&plan, n, CUFFT_C2C, 1));
-            CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
+            OK(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
             const std::vector<cufftComplex> got = x.back();
             for (int i = 0; i < n; i++)
                 EXPECT(close<Floats>(got[i], i == 0 ? n : 0, n));
-            CALL(cufftDestroy(plan));
         }
     });
 }

@@ -17,13 +17,13 @@ struct Source {
     void *data;
 
     Source(bool host, curandRngType_t type, Seed seed, size_t most) {
-        CALL(host ? curandCreateGeneratorHost(&generator, type) : curandCreateGenerator(&generator, type));
+        OK(host ? curandCreateGeneratorHost(&generator, type) : curandCreateGenerator(&generator, type));
         if (type < CURAND_RNG_QUASI_DEFAULT)
-            CALL(curandSetPseudoRandomGeneratorSeed(generator, seed));
+            OK(curandSetPseudoRandomGeneratorSeed(generator, seed));
         OK(cudaMallocManaged(&data, 8 * most));
     }
     ~Source() {
-        CALL(curandDestroyGenerator(generator));
+        OK(curandDestroyGenerator(generator));
         OK(cudaFree(data));
     }
     Source(const Source &) = delete;
@@ -35,10 +35,10 @@ struct Source {
     template <class T, class... P, class... A>
     std::vector<T> numbers(curandStatus_t (*call)(curandGenerator_t, T *, size_t, P...), size_t n,
                            A... arguments) {
-        CALL(call(generator, (T *)data, n, (P)arguments...));
+        OK(call(generator, (T *)data, n, (P)arguments...));
         return get<T>(n);
     }
-    void restart(Seed offset) { CALL(curandSetGeneratorOffset(generator, offset)); }
+    void restart(Seed offset) { OK(curandSetGeneratorOffset(generator, offset)); }
 };
 
 // A hash of all bits (FNV-1a, 64 bits)
@@ -83,18 +83,20 @@ TEST(numbers_are_curands) {
     const size_t n = 170000;
     for (bool host : {true, false})
         for (const Known &k : known) {
-            const auto numbers = [&](auto call, auto... parameters) {
+            const auto first = [&](auto call, auto... moments) {
                 Source source(host, k.type, k.seed, n);
                 if (k.offset)
                     source.restart(k.offset);
-                return source.numbers(call, n, parameters...);
+                return source.numbers(call, n, moments...);
             };
-            Known got = {k.type, k.seed, k.offset, 0, 0, 0, 0, 0};
-            got.integers = hash(numbers(curandGenerate));
-            got.uniform = hash(numbers(curandGenerateUniform));
-            got.uniform_double = hash(numbers(curandGenerateUniformDouble));
-            got.normal = mixed(numbers(curandGenerateNormal, 0, 1));
-            got.normal_double = mixed(numbers(curandGenerateNormalDouble, 0, 1));
+            const Known got = {k.type,
+                               k.seed,
+                               k.offset,
+                               hash(first(curandGenerate)),
+                               hash(first(curandGenerateUniform)),
+                               hash(first(curandGenerateUniformDouble)),
+                               mixed(first(curandGenerateNormal, 0, 1)),
+                               mixed(first(curandGenerateNormalDouble, 0, 1))};
             // cuRAND calculates all normal numbers of MTGP32 in float.
             const double limit = k.type == CURAND_RNG_PSEUDO_MTGP32 ? 1e-5 : 1e-9;
             if (!EXPECT(got.integers == k.integers && got.uniform == k.uniform &&
@@ -130,7 +132,7 @@ TEST(calls_in_turn_and_legacy_ordering) {
                 }
             }
             Source source(host, e.type, 42, 100000);
-            CALL(curandSetGeneratorOrdering(source.generator, CURAND_ORDERING_PSEUDO_LEGACY));
+            OK(curandSetGeneratorOrdering(source.generator, CURAND_ORDERING_PSEUDO_LEGACY));
             const uint64_t legacy = hash(source.numbers(curandGenerate, 100000));
             if (!EXPECT(in_turn == e.in_turn && legacy == e.legacy))
                 fprintf(stderr, "{(curandRngType_t)%d, %lluull, %lluull},\n", e.type, (Seed)in_turn,
@@ -177,11 +179,11 @@ TEST(distributions_have_their_moments) {
 TEST(sobol_numbers_of_distributions) {
     const unsigned dimensions = 20, n = 1 << 10;
     Source source(false, CURAND_RNG_QUASI_SOBOL32, 0, dimensions * n);
-    CALL(curandSetQuasiRandomGeneratorDimensions(source.generator, dimensions));
+    OK(curandSetQuasiRandomGeneratorDimensions(source.generator, dimensions));
     EXPECT(curandGenerate(source.generator, (unsigned *)source.data, 30) ==
            CURAND_STATUS_LENGTH_NOT_MULTIPLE);
 
-    CALL(curandSetQuasiRandomGeneratorDimensions(source.generator, 1));
+    OK(curandSetQuasiRandomGeneratorDimensions(source.generator, 1));
     source.restart(1);
     for (double mean : {0.5, 40.0}) {
         double sum = 0;
@@ -200,35 +202,33 @@ TEST(sobol_numbers_of_distributions) {
 TEST(wrong_arguments) {
     curandGenerator_t generator;
     unsigned x[8];
-    int version = 0;
     EXPECT(curandCreateGeneratorHost(&generator, (curandRngType_t)5) == CURAND_STATUS_TYPE_ERROR);
     EXPECT(curandGenerate(NULL, x, 8) == CURAND_STATUS_NOT_INITIALIZED);
     EXPECT(curandDestroyGenerator(NULL) == CURAND_STATUS_NOT_INITIALIZED);
-    CALL(curandGetVersion(&version));
-    EXPECT(version / 1000 == 10);
-    CALL(curandCreateGeneratorHost(&generator, CURAND_RNG_PSEUDO_DEFAULT));
+    EXPECT(STORED(int, curandGetVersion(&it)) / 1000 == 10);
+    OK(curandCreateGeneratorHost(&generator, CURAND_RNG_PSEUDO_DEFAULT));
     EXPECT(curandSetQuasiRandomGeneratorDimensions(generator, 2) == CURAND_STATUS_TYPE_ERROR);
     EXPECT(curandSetGeneratorOrdering(generator, CURAND_ORDERING_QUASI_DEFAULT) ==
            CURAND_STATUS_OUT_OF_RANGE);
     EXPECT(curandGenerateNormal(generator, (float *)x, 5, 0, 1) == CURAND_STATUS_LENGTH_NOT_MULTIPLE);
     EXPECT(curandGeneratePoisson(generator, x, 8, 0) == CURAND_STATUS_OUT_OF_RANGE);
     EXPECT(curandGenerateLongLong(generator, (Seed *)x, 4) == CURAND_STATUS_TYPE_ERROR);
-    CALL(curandGenerateSeeds(generator));
-    CALL(curandGenerate(generator, x, 0));
-    CALL(curandDestroyGenerator(generator));
-    CALL(curandCreateGeneratorHost(&generator, CURAND_RNG_QUASI_DEFAULT));
+    OK(curandGenerateSeeds(generator));
+    OK(curandGenerate(generator, x, 0));
+    OK(curandDestroyGenerator(generator));
+    OK(curandCreateGeneratorHost(&generator, CURAND_RNG_QUASI_DEFAULT));
     EXPECT(curandSetPseudoRandomGeneratorSeed(generator, 1) == CURAND_STATUS_TYPE_ERROR);
     EXPECT(curandSetGeneratorOrdering(generator, CURAND_ORDERING_PSEUDO_DEFAULT) ==
            CURAND_STATUS_OUT_OF_RANGE);
     EXPECT(curandSetQuasiRandomGeneratorDimensions(generator, 0) == CURAND_STATUS_OUT_OF_RANGE);
     EXPECT(curandSetQuasiRandomGeneratorDimensions(generator, 20001) == CURAND_STATUS_OUT_OF_RANGE);
-    CALL(curandDestroyGenerator(generator));
-    CALL(curandCreateGeneratorHost(&generator, CURAND_RNG_QUASI_SOBOL64));
+    OK(curandDestroyGenerator(generator));
+    OK(curandCreateGeneratorHost(&generator, CURAND_RNG_QUASI_SOBOL64));
     EXPECT(curandGenerate(generator, x, 8) == CURAND_STATUS_TYPE_ERROR);
-    CALL(curandDestroyGenerator(generator));
-    CALL(curandCreateGeneratorHost(&generator, CURAND_RNG_PSEUDO_MTGP32));
+    OK(curandDestroyGenerator(generator));
+    OK(curandCreateGeneratorHost(&generator, CURAND_RNG_PSEUDO_MTGP32));
     EXPECT(curandSetGeneratorOffset(generator, 1) == CURAND_STATUS_TYPE_ERROR);
-    CALL(curandDestroyGenerator(generator));
+    OK(curandDestroyGenerator(generator));
 }
 
 // Work in a stream, and in a graph, which continues the sequence each time it runs
@@ -238,10 +238,10 @@ TEST(streams_and_graphs) {
         Source(true, CURAND_RNG_PSEUDO_XORWOW, 5, 3 * n).numbers(curandGenerate, 3 * n);
     Source source(false, CURAND_RNG_PSEUDO_XORWOW, 5, n);
     Captured graph;
-    CALL(curandSetStream(source.generator, graph.stream));
+    OK(curandSetStream(source.generator, graph.stream));
     EXPECT(source.numbers(curandGenerate, n) ==
            std::vector<unsigned>(expected.begin(), expected.begin() + n));
-    graph.capture([&] { CALL(curandGenerate(source.generator, (unsigned *)source.data, n)); });
+    graph.capture([&] { OK(curandGenerate(source.generator, (unsigned *)source.data, n)); });
     EXPECT(source.get<unsigned>(1)[0] == expected[0]); // captured, not done
     graph.run();
     EXPECT(source.get<unsigned>(n) == std::vector<unsigned>(expected.begin() + n, expected.begin() + 2 * n));
@@ -298,9 +298,8 @@ template <class State> __global__ void known_numbers(Draws *all) {
 }
 
 template <class State> static void check_known(const Draws *expected) {
-    const Device<Draws> device(std::vector<Draws>(expected, expected + 3));
-    known_numbers<State><<<1, 3>>>(device.data);
-    const std::vector<Draws> got = device.host();
+    const std::vector<Draws> got =
+        WRITTEN(Draws, std::vector<Draws>(expected, expected + 3), known_numbers<State><<<1, 3>>>(out));
     for (int i = 0; i < 3; i++) {
         const Draws &g = got[i], &e = expected[i];
         bool good = memcmp(g.integers, e.integers, sizeof g.integers) == 0 && g.uniform == e.uniform &&
@@ -368,15 +367,13 @@ __global__ void draw_each(curandDirectionVectors32_t *v, unsigned offset, unsign
 TEST(sobol_numbers_in_kernels) {
     curandDirectionVectors32_t *v;
     curandDirectionVectors64_t *w;
-    CALL(curandGetDirectionVectors32(&v, CURAND_DIRECTION_VECTORS_32_JOEKUO6));
-    CALL(curandGetDirectionVectors64(&w, CURAND_DIRECTION_VECTORS_64_JOEKUO6));
+    OK(curandGetDirectionVectors32(&v, CURAND_DIRECTION_VECTORS_32_JOEKUO6));
+    OK(curandGetDirectionVectors64(&w, CURAND_DIRECTION_VECTORS_64_JOEKUO6));
     const Device<unsigned> of_32(std::vector<unsigned>(v[0], v[21]));
     const Device<Seed> of_64(std::vector<Seed>(w[0], w[21]));
     const auto device_v = (curandDirectionVectors32_t *)of_32.data;
     const auto device_w = (curandDirectionVectors64_t *)of_64.data;
-    const Device<Seed> sums(4);
-    draw<<<1, 1>>>(device_v, device_w, sums.data);
-    EXPECT(sums.host() ==
+    EXPECT(WRITTEN(Seed, 4, draw<<<1, 1>>>(device_v, device_w, out)) ==
            (std::vector<Seed>{12813638159858534843ull, 17015451567255839969ull, 6758604727551118837ull,
                               17177164756460677892ull})); // cuRAND 10.4
     const int n = 100,
@@ -386,7 +383,7 @@ TEST(sobol_numbers_in_kernels) {
     draw_each<<<1, dimensions>>>(device_v, 7u, integers.data, normal.data, n);
     const std::vector<unsigned> each = integers.host();
     Source source(false, CURAND_RNG_QUASI_SOBOL32, 0, dimensions * n);
-    CALL(curandSetQuasiRandomGeneratorDimensions(source.generator, dimensions));
+    OK(curandSetQuasiRandomGeneratorDimensions(source.generator, dimensions));
     source.restart(7);
     for (int call = 0; call < 2; call++)
         EXPECT(source.numbers(curandGenerate, dimensions * n / 2) == made(dimensions * n / 2, [&](int i) {
@@ -408,11 +405,11 @@ static void check_scrambled(curandRngType_t type, curandDirectionVectorSet_t set
     const unsigned dimensions = 21, n = 1 << 10, shift = 8 * sizeof(T) - 10;
     Vectors *v;
     T *constants = NULL;
-    CALL(vectors_of(&v, set));
+    OK(vectors_of(&v, set));
     if (constants_of)
-        CALL(constants_of(&constants));
+        OK(constants_of(&constants));
     Source source(false, type, 0, dimensions * n);
-    CALL(curandSetQuasiRandomGeneratorDimensions(source.generator, dimensions));
+    OK(curandSetQuasiRandomGeneratorDimensions(source.generator, dimensions));
     const std::vector<T> all = source.numbers(generate, dimensions * n);
     for (unsigned d = 0; d < dimensions; d++) {
         std::vector<bool> seen(n);
@@ -452,8 +449,8 @@ TEST(mersenne_twisters) {
     const Device<mtgp32_kernel_params_t> parameters(1);
     const Device<unsigned> integers(2 * n);
     const Device<float> uniform(n);
-    CALL(curandMakeMTGP32Constants(mtgp32dc_params_fast_11213, parameters.data));
-    CALL(curandMakeMTGP32KernelState(states.data, mtgp32dc_params_fast_11213, parameters.data, blocks, seed));
+    OK(curandMakeMTGP32Constants(mtgp32dc_params_fast_11213, parameters.data));
+    OK(curandMakeMTGP32KernelState(states.data, mtgp32dc_params_fast_11213, parameters.data, blocks, seed));
     draw_mtgp32<<<blocks, dim3(128, 2)>>>(states.data, integers.data, uniform.data);
     Source source(false, CURAND_RNG_PSEUDO_MTGP32, seed, 2 * n);
     EXPECT(source.numbers(curandGenerate, 2 * n) == integers.host());

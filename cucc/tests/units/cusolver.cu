@@ -29,14 +29,9 @@ template <class T> struct Work : Array<T> {
     int result() const { return info.back()[0]; }
 };
 // The size of a function's workspace
-#define SIZE(function, ...)                                                                                  \
-    [&] {                                                                                                    \
-        int size = 0;                                                                                        \
-        CALL(function##_bufferSize(__VA_ARGS__, &size));                                                     \
-        return size;                                                                                         \
-    }()
+#define SIZE(function, ...) STORED(int, function##_bufferSize(__VA_ARGS__, &it))
 // A call that succeeds and says so in the devInfo of `work`
-#define DONE(call) CALL(call), EXPECT(work.result() == 0)
+#define DONE(call) OK(call), EXPECT(work.result() == 0)
 
 // Element (row, column) of op(A) X, of a matrix A as it was on the host and of columns that a call has
 // computed
@@ -98,7 +93,7 @@ TEST_OF(lu, float, double) {
         EXPECT(solved(A, B, transposed));
         std::fill_n(&A.host[(n - 1) * (size_t)A.ld], n, 0); // the last column: a zero pivot
         A.to_device();
-        CALL(getrf(T(), h, n, n, A.device, A.ld, work.device, list, work.info.device));
+        OK(getrf(T(), h, n, n, A.device, A.ld, work.device, list, work.info.device));
         EXPECT(work.result() == n);
     }
 }
@@ -114,13 +109,13 @@ TEST_OF(cholesky, float, double) {
             for (int i = 0; i < n; i++)
                 if (fill == CUBLAS_FILL_MODE_LOWER ? i < j : i > j)
                     half[i + (size_t)j * A.ld] = NAN;
-        CALL(cudaMemcpy(A.device, half.data(), half.size() * sizeof(T), cudaMemcpyHostToDevice));
+        OK(cudaMemcpy(A.device, half.data(), half.size() * sizeof(T), cudaMemcpyHostToDevice));
         const Work<T> work(SIZE(potrf, T(), h, fill, n, A.device, A.ld));
         DONE(potrf(T(), h, fill, n, A.device, A.ld, work.device, work.size, work.info.device));
         DONE(potrs(T(), h, fill, n, columns, A.device, A.ld, B.device, B.ld, work.info.device));
         EXPECT(solved(A, B));
         const Work<T> more(SIZE(potri, T(), h, fill, n, A.device, A.ld));
-        CALL(potri(T(), h, fill, n, A.device, A.ld, more.device, more.size, more.info.device));
+        OK(potri(T(), h, fill, n, A.device, A.ld, more.device, more.size, more.info.device));
         const std::vector<T> triangle = A.back();
         const auto inverse = [&](int l, int j) {
             const bool there = fill == CUBLAS_FILL_MODE_LOWER ? l >= j : l <= j;
@@ -132,7 +127,7 @@ TEST_OF(cholesky, float, double) {
                 EXPECT(near<T>(product, i == j, 20));
             }
         make_symmetric(A, (T)(-4 * n - 8)); // not positive definite, from the first element on
-        CALL(potrf(T(), h, fill, n, A.device, A.ld, work.device, work.size, work.info.device));
+        OK(potrf(T(), h, fill, n, A.device, A.ld, work.device, work.size, work.info.device));
         EXPECT(work.result() == 1);
     }
 }
@@ -202,8 +197,8 @@ TEST_OF(eigenvalues, float, double) {
                     : SIZE(syevd, T(), h, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld, W.device);
         const Work<T> work(size);
         if (general)
-            CALL(sygvd(T(), h, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld,
-                       B.device, B.ld, W.device, work.device, size, work.info.device));
+            OK(sygvd(T(), h, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld, B.device,
+                     B.ld, W.device, work.device, size, work.info.device));
         else
             DONE(syevd(T(), h, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld, W.device, work.device, size,
                        work.info.device));
@@ -239,7 +234,7 @@ TEST(complex_numbers) {
                           work.device, size, work.info.device));
     DONE(cusolverDnZgesvd(h, 'A', 'A', 2, 2, again.device, 2, S.device, U.device, 2, VT.device, 2,
                           work.device, size, rest.device, work.info.device));
-    CALL(cusolverDnZgetrf(h, 2, 2, lu.device, 2, work.device, pivots.device, work.info.device));
+    OK(cusolverDnZgetrf(h, 2, 2, lu.device, 2, work.device, pivots.device, work.info.device));
     DONE(cusolverDnZgetrs(h, CUBLAS_OP_N, 2, 1, lu.device, 2, pivots.device, b.device, 2, work.info.device));
     EXPECT(W.holds(10, [](int i) { return 1 + 2 * i; }) && S.holds(10, [](int i) { return 3 - 2 * i; }));
     for (const cuDoubleComplex &x : b.back())
@@ -251,7 +246,7 @@ TEST(batches_of_cholesky) {
     const Array<float> A(std::vector<float>{4, 2, 2, 5, 9, 0, 0, -1});
     const Array<float *> list(std::vector<float *>{A.device, A.device + 4});
     const Array<int> info(2);
-    CALL(cusolverDnSpotrfBatched(h, CUBLAS_FILL_MODE_LOWER, 2, list.device, 2, info.device, 2));
+    OK(cusolverDnSpotrfBatched(h, CUBLAS_FILL_MODE_LOWER, 2, list.device, 2, info.device, 2));
     const std::vector<float> L = A.back();
     EXPECT(L[0] == 2 && L[1] == 1 && L[3] == 2 && L[4] == 3);
     EXPECT(info.back() == (std::vector<int>{0, 2})); // the second matrix is not positive definite
@@ -259,8 +254,7 @@ TEST(batches_of_cholesky) {
 
 // These are functions of cuBLAS, but need LAPACK here.
 TEST(batches_of_lu) {
-    cublasHandle_t h;
-    CALL(cublasCreate_v2(&h)); // the same function
+    const auto h = STORED(cublasHandle_t, cublasCreate_v2(&it)); // the same function
     for (int round = 0; round < 4; round++) {
         const int n = pick(1, 12), count = pick(1, 5), columns = 2;
         const bool pivots = round % 2;
@@ -274,12 +268,11 @@ TEST(batches_of_lu) {
             list_c(made(count, [&](int i) { return inverse.device + i * n * n; }));
         const Array<int> exchanges(n * count), info(std::vector<int>(count, -9));
         int *const list = pivots ? exchanges.device : NULL, result = -9;
-        CALL(cublasDgetrfBatched(h, n, list_a.device, n, list, info.device, count));
+        OK(cublasDgetrfBatched(h, n, list_a.device, n, list, info.device, count));
         EXPECT(info.back() == std::vector<int>(count));
-        CALL(
-            cublasDgetrsBatched(h, op, n, columns, list_a.device, n, list, list_b.device, n, &result, count));
+        OK(cublasDgetrsBatched(h, op, n, columns, list_a.device, n, list, list_b.device, n, &result, count));
         EXPECT(result == 0);
-        CALL(cublasDgetriBatched(h, n, list_a.device, n, list, list_c.device, n, info.device, count));
+        OK(cublasDgetriBatched(h, n, list_a.device, n, list, list_c.device, n, info.device, count));
         EXPECT(info.back() == std::vector<int>(count));
         const std::vector<double> x = B.back(), inverted = inverse.back();
         for (int which = 0; which < count; which++)

@@ -25,7 +25,7 @@ template <class T> static T narrow(Complex x) {
 typedef HandleOf<cusolverSpHandle_t, cusolverSpCreate, cusolverSpDestroy> Handle;
 struct Description : HandleOf<cusparseMatDescr_t, cusparseCreateMatDescr, cusparseDestroyMatDescr> {
     explicit Description(int base) {
-        CALL(cusparseSetMatIndexBase(h, base ? CUSPARSE_INDEX_BASE_ONE : CUSPARSE_INDEX_BASE_ZERO));
+        OK(cusparseSetMatIndexBase(h, base ? CUSPARSE_INDEX_BASE_ONE : CUSPARSE_INDEX_BASE_ZERO));
     }
 };
 
@@ -81,13 +81,13 @@ static void solves(Function *function, bool host, bool general) {
         std::vector<T> x(A.n);
         int singular = 99;
         if (host) {
-            CALL(function(handle, A.n, A.count(), description, A.values.data(), A.rows.data(),
-                          A.columns.data(), A.b.data(), (Real)1e-6, 1, x.data(), &singular));
+            OK(function(handle, A.n, A.count(), description, A.values.data(), A.rows.data(), A.columns.data(),
+                        A.b.data(), (Real)1e-6, 1, x.data(), &singular));
         } else {
             const Device<T> values(A.values), b(A.b), to(x);
             const Device<int> rows(A.rows), columns(A.columns);
-            CALL(function(handle, A.n, A.count(), description, values.data, rows.data, columns.data, b.data,
-                          (Real)1e-6, 1, to.data, &singular));
+            OK(function(handle, A.n, A.count(), description, values.data, rows.data, columns.data, b.data,
+                        (Real)1e-6, 1, to.data, &singular));
             x = to.host();
         }
         EXPECT(singular == -1 && A.template solved<Real>(x));
@@ -116,10 +116,10 @@ TEST(singular_matrices_are_found) {
     const double b[] = {1, 2, 3}, equal_rows[] = {1, 2, 1, 2, 1}, not_definite[] = {1, 2, 2, 1, 1};
     double x[3];
     int lu = -1, qr = -1, cholesky = -1;
-    CALL(cusolverSpDcsrlsvluHost(h, 3, 5, description, equal_rows, rows, columns, b, 1e-9, 0, x, &lu));
-    CALL(cusolverSpDcsrlsvqrHost(h, 3, 5, description, equal_rows, rows, columns, b, 1e-9, 0, x, &qr));
-    CALL(cusolverSpDcsrlsvcholHost(h, 3, 5, description, not_definite, rows, columns, b, 1e-9, 0, x,
-                                   &cholesky));
+    OK(cusolverSpDcsrlsvluHost(h, 3, 5, description, equal_rows, rows, columns, b, 1e-9, 0, x, &lu));
+    OK(cusolverSpDcsrlsvqrHost(h, 3, 5, description, equal_rows, rows, columns, b, 1e-9, 0, x, &qr));
+    OK(cusolverSpDcsrlsvcholHost(h, 3, 5, description, not_definite, rows, columns, b, 1e-9, 0, x,
+                                 &cholesky));
     EXPECT(lu >= 0 && qr >= 0 && cholesky >= 0);
 #ifdef __CU2CPP__ // a column that does not exist
     const int wrong[] = {0, 1, 0, 3, 2};
@@ -137,25 +137,24 @@ TEST(orders_permute) {
         const auto all = made(n, [](int i) { return i; });
         std::vector<int> p(n), q(n), map = made(count, [](int i) { return i; }), rows = A.rows,
                                      columns = A.columns;
-        CALL(
-            cusolverSpXcsrmetisndHost(h, n, count, description, rows.data(), columns.data(), NULL, q.data()));
+        OK(cusolverSpXcsrmetisndHost(h, n, count, description, rows.data(), columns.data(), NULL, q.data()));
         for (auto *function :
              {cusolverSpXcsrsymmdqHost, cusolverSpXcsrsymamdHost, cusolverSpXcsrsymrcmHost}) {
-            CALL(function(h, n, count, description, rows.data(), columns.data(), p.data()));
+            OK(function(h, n, count, description, rows.data(), columns.data(), p.data()));
             std::vector<int> order = p;
             std::sort(order.begin(), order.end());
             EXPECT(order == all);
         }
         std::reverse(q.begin(), q.end());
         int symmetric = -1;
-        CALL(cusolverSpXcsrissymHost(h, n, count, description, rows.data(), rows.data() + 1, columns.data(),
-                                     &symmetric));
+        OK(cusolverSpXcsrissymHost(h, n, count, description, rows.data(), rows.data() + 1, columns.data(),
+                                   &symmetric));
         size_t bytes = 0;
-        CALL(cusolverSpXcsrperm_bufferSizeHost(h, n, n, count, description, rows.data(), columns.data(),
-                                               p.data(), q.data(), &bytes));
+        OK(cusolverSpXcsrperm_bufferSizeHost(h, n, n, count, description, rows.data(), columns.data(),
+                                             p.data(), q.data(), &bytes));
         std::vector<char> buffer(bytes);
-        CALL(cusolverSpXcsrpermHost(h, n, n, count, description, rows.data(), columns.data(), p.data(),
-                                    q.data(), map.data(), buffer.data()));
+        OK(cusolverSpXcsrpermHost(h, n, n, count, description, rows.data(), columns.data(), p.data(),
+                                  q.data(), map.data(), buffer.data()));
         bool right = symmetric == 1 && rows[n] - base == count;
         for (int i = 0; i < n; i++) // element (i, j) is the old one of row p[i] and column q[j]
             for (int k = rows[i] - base; k < rows[i + 1] - base; k++) {

@@ -71,34 +71,30 @@ template <class T, class I> struct Sparse {
         const cusparseIndexBase_t from = (cusparseIndexBase_t)base;
         const cusparseIndexType_t i = sizeof(I) == 4 ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
         if (format == CUSPARSE_FORMAT_COO)
-            CALL(cusparseCreateCoo(&matrix, e.rows, e.columns, e.count(), offsets.device, indices.device,
-                                   values.device, i, from, type_of<T>()));
+            OK(cusparseCreateCoo(&matrix, e.rows, e.columns, e.count(), offsets.device, indices.device,
+                                 values.device, i, from, type_of<T>()));
         else
-            CALL((format == CUSPARSE_FORMAT_CSR ? cusparseCreateCsr : cusparseCreateCsc)(
+            OK((format == CUSPARSE_FORMAT_CSR ? cusparseCreateCsr : cusparseCreateCsc)(
                 &matrix, e.rows, e.columns, e.count(), offsets.device, indices.device, values.device, i, i,
                 from, type_of<T>()));
     }
-    ~Sparse() { CALL(cusparseDestroySpMat(matrix)); }
+    ~Sparse() { OK(cusparseDestroySpMat(matrix)); }
 };
 
 template <class T> struct Vector : Array<T> {
-    cusparseDnVecDescr_t vector;
-    explicit Vector(int n) : Array<T>(noise<T>(n)) {
-        CALL(cusparseCreateDnVec(&vector, n, this->device, type_of<T>()));
-    }
-    ~Vector() { CALL(cusparseDestroyDnVec(vector)); }
+    HandleOf<cusparseDnVecDescr_t, cusparseCreateDnVec, cusparseDestroyDnVec> vector;
+    explicit Vector(int n) : Array<T>(noise<T>(n)), vector(n, this->device, type_of<T>()) {}
 };
 
 template <class T> struct Dense : Matrix<T> {
-    cusparseDnMatDescr_t matrix;
+    HandleOf<cusparseDnMatDescr_t, cusparseCreateDnMat, cusparseDestroyDnMat> matrix;
     bool by_rows;
     // `by_rows` reads the same memory as a matrix that is stored by rows.
     Dense(int rows, int columns, bool by_rows)
-        : Matrix<T>(by_rows ? columns : rows, by_rows ? rows : columns, pick(0, 2)), by_rows(by_rows) {
-        CALL(cusparseCreateDnMat(&matrix, rows, columns, this->ld, this->device, type_of<T>(),
-                                 by_rows ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL));
-    }
-    ~Dense() { CALL(cusparseDestroyDnMat(matrix)); }
+        : Matrix<T>(by_rows ? columns : rows, by_rows ? rows : columns, pick(0, 2)),
+          matrix(rows, columns, this->ld, this->device, type_of<T>(),
+                 by_rows ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL),
+          by_rows(by_rows) {}
     size_t place(int i, int j) const { return by_rows ? j + (size_t)i * this->ld : i + (size_t)j * this->ld; }
     double element(int i, int j) const { return this->host[place(i, j)]; }
     template <class F> bool holds(double scale, F expected) const {
@@ -112,19 +108,15 @@ typedef HandleOf<cusparseHandle_t, cusparseCreate, cusparseDestroy> Handle;
 // Calls a function with the buffer whose size it asks for.
 #define BUFFERED(function, ...)                                                                              \
     do {                                                                                                     \
-        size_t bytes = 0;                                                                                    \
-        CALL(function##_bufferSize(__VA_ARGS__, &bytes));                                                    \
-        const Array<char> buffer(bytes);                                                                     \
-        CALL(function(__VA_ARGS__, buffer.device));                                                          \
+        const Array<char> buffer(STORED(size_t, function##_bufferSize(__VA_ARGS__, &it)));                   \
+        OK(function(__VA_ARGS__, buffer.device));                                                            \
     } while (0)
 // A solver has two steps.
 #define SOLVED(function, ...)                                                                                \
     do {                                                                                                     \
-        size_t bytes = 0;                                                                                    \
-        CALL(function##_bufferSize(__VA_ARGS__, &bytes));                                                    \
-        const Array<char> buffer(bytes);                                                                     \
-        CALL(function##_analysis(__VA_ARGS__, buffer.device));                                               \
-        CALL(function##_solve(__VA_ARGS__));                                                                 \
+        const Array<char> buffer(STORED(size_t, function##_bufferSize(__VA_ARGS__, &it)));                   \
+        OK(function##_analysis(__VA_ARGS__, buffer.device));                                                 \
+        OK(function##_solve(__VA_ARGS__));                                                                   \
     } while (0)
 
 static cusparseOperation_t operation(bool transposed) {
@@ -196,8 +188,8 @@ TEST_OF(triangular_systems, float, double) {
         const bool t = round >> 2 & 1, coo = round >> 3 & 1;
         const cusparseOperation_t op = operation(t);
         const Sparse<T, int> A(e, coo ? CUSPARSE_FORMAT_COO : CUSPARSE_FORMAT_CSR, pick(0, 1));
-        CALL(cusparseSpMatSetAttribute(A.matrix, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof(fill)));
-        CALL(cusparseSpMatSetAttribute(A.matrix, CUSPARSE_SPMAT_DIAG_TYPE, &diagonal, sizeof(diagonal)));
+        OK(cusparseSpMatSetAttribute(A.matrix, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof(fill)));
+        OK(cusparseSpMatSetAttribute(A.matrix, CUSPARSE_SPMAT_DIAG_TYPE, &diagonal, sizeof(diagonal)));
         const T alpha = 2;
         // Whether the triangle times column c of the solutions is column c of the right-hand sides.
         const auto solved = [&](const std::vector<T> &got, const auto &right, size_t ld, int c) {
@@ -214,23 +206,19 @@ TEST_OF(triangular_systems, float, double) {
         };
 
         const Vector<T> x(n), y(n);
-        cusparseSpSVDescr_t plan;
-        CALL(cusparseSpSV_createDescr(&plan));
+        const HandleOf<cusparseSpSVDescr_t, cusparseSpSV_createDescr, cusparseSpSV_destroyDescr> plan;
         SOLVED(cusparseSpSV, h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
                CUSPARSE_SPSV_ALG_DEFAULT, plan);
         EXPECT(solved(
             y.back(), [&](int i, int) { return x.host[i]; }, n, 0));
-        CALL(cusparseSpSV_destroyDescr(plan));
 
         const Dense<T> B(n, columns, false), C(n, columns, false);
-        cusparseSpSMDescr_t many;
-        CALL(cusparseSpSM_createDescr(&many));
+        const HandleOf<cusparseSpSMDescr_t, cusparseSpSM_createDescr, cusparseSpSM_destroyDescr> many;
         SOLVED(cusparseSpSM, h, op, operation(false), &alpha, A.matrix, B.matrix, C.matrix, type_of<T>(),
                CUSPARSE_SPSM_ALG_DEFAULT, many);
         for (int c = 0; c < columns; c++)
             EXPECT(solved(
                 C.back(), [&](int i, int c) { return B.element(i, c); }, C.ld, c));
-        CALL(cusparseSpSM_destroyDescr(many));
     }
 }
 TEST(dense_to_sparse_and_back) {
@@ -246,25 +234,24 @@ TEST(dense_to_sparse_and_back) {
             const Sparse<double, int> empty(Entries<double>(e.rows, e.columns, 0), format, 0);
             const cusparseSpMatDescr_t A = empty.matrix;
             int *const offsets = empty.offsets.device;
-            size_t bytes = 0;
-            CALL(
-                cusparseDenseToSparse_bufferSize(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, &bytes));
-            const Array<char> buffer(bytes);
-            CALL(cusparseDenseToSparse_analysis(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
-                                                buffer.device));
+            const Array<char> buffer(
+                STORED(size_t, cusparseDenseToSparse_bufferSize(h, D.matrix, A,
+                                                                CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, &it)));
+            OK(cusparseDenseToSparse_analysis(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
+                                              buffer.device));
             int64_t rows = 0, columns = 0, count = 0;
-            CALL(cusparseSpMatGetSize(A, &rows, &columns, &count));
+            OK(cusparseSpMatGetSize(A, &rows, &columns, &count));
             if (!EXPECT(rows == e.rows && columns == e.columns && count == e.count()))
                 return;
             const Array<int> indices(count), more(count);
             const Array<double> values(count);
             if (format == CUSPARSE_FORMAT_COO)
-                CALL(cusparseCooSetPointers(A, more.device, indices.device, values.device));
+                OK(cusparseCooSetPointers(A, more.device, indices.device, values.device));
             else
-                CALL((format == CUSPARSE_FORMAT_CSR ? cusparseCsrSetPointers : cusparseCscSetPointers)(
+                OK((format == CUSPARSE_FORMAT_CSR ? cusparseCsrSetPointers : cusparseCscSetPointers)(
                     A, offsets, indices.device, values.device));
-            CALL(cusparseDenseToSparse_convert(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
-                                               buffer.device));
+            OK(cusparseDenseToSparse_convert(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
+                                             buffer.device));
             const bool csc = format == CUSPARSE_FORMAT_CSC;
             EXPECT(values.back() == (csc ? e.by_columns : e.by_rows));
             EXPECT(indices.back() == (csc ? e.rows_of_columns : e.columns_of_rows));
@@ -287,8 +274,8 @@ TEST(conversions_of_compressed_formats) {
             columns(with_base<int>(e.columns_of_rows, base)), rows(count), offsets2(m + 1),
             csc_offsets(n + 1), csc_rows(count);
         const Array<float> values(e.by_rows), csc_values(count);
-        CALL(cusparseXcsr2coo(h, offsets.device, count, m, rows.device, from));
-        CALL(cusparseXcoo2csr(h, rows.device, count, m, offsets2.device, from));
+        OK(cusparseXcsr2coo(h, offsets.device, count, m, rows.device, from));
+        OK(cusparseXcoo2csr(h, rows.device, count, m, offsets2.device, from));
         BUFFERED(cusparseCsr2cscEx2, h, m, n, count, values.device, offsets.device, columns.device,
                  csc_values.device, csc_offsets.device, csc_rows.device, CUDA_R_32F, CUSPARSE_ACTION_NUMERIC,
                  from, CUSPARSE_CSR2CSC_ALG_DEFAULT);
@@ -303,19 +290,19 @@ TEST(conversions_of_compressed_formats) {
 TEST(scalars_on_the_device_in_a_graph) {
     const Handle h;
     Captured graph;
-    CALL(cusparseSetStream(h, graph.stream));
-    CALL(cusparseSetPointerMode(h, CUSPARSE_POINTER_MODE_DEVICE));
+    OK(cusparseSetStream(h, graph.stream));
+    OK(cusparseSetPointerMode(h, CUSPARSE_POINTER_MODE_DEVICE));
     const Entries<float> e(30, 20);
     const Sparse<float, int> A(e, CUSPARSE_FORMAT_CSR, 0);
     const Vector<float> x(20), y(30);
     Array<float> scalars(std::vector<float>{2, 1});
-    size_t bytes = 0;
-    CALL(cusparseSpMV_bufferSize(h, operation(false), scalars.device, A.matrix, x.vector, scalars.device + 1,
-                                 y.vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, &bytes));
-    const Array<char> memory(bytes);
+    const Array<char> memory(
+        STORED(size_t, cusparseSpMV_bufferSize(h, operation(false), scalars.device, A.matrix, x.vector,
+                                               scalars.device + 1, y.vector, CUDA_R_32F,
+                                               CUSPARSE_SPMV_ALG_DEFAULT, &it)));
     graph.capture([&] {
-        CALL(cusparseSpMV(h, operation(false), scalars.device, A.matrix, x.vector, scalars.device + 1,
-                          y.vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, memory.device));
+        OK(cusparseSpMV(h, operation(false), scalars.device, A.matrix, x.vector, scalars.device + 1, y.vector,
+                        CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, memory.device));
     });
     EXPECT(y.back() == y.host); // captured, not done
     scalars.host[0] = 3;        // read when the graph runs
@@ -355,11 +342,11 @@ TEST(sparse_vectors) {
         float dot = 0;
         cusparseSpVecDescr_t x, x2;
         for (auto [vector, data] : {std::pair(&x, values.device), {&x2, fetched.device}})
-            CALL(cusparseCreateSpVec(vector, n, count, indices.device, data, CUSPARSE_INDEX_32I,
-                                     (cusparseIndexBase_t)base, CUDA_R_32F));
-        CALL(cusparseScatter(h, x, y.vector));
-        CALL(cusparseGather(h, z.vector, x2));
-        CALL(cusparseAxpby(h, &alpha, x, &beta, w.vector));
+            OK(cusparseCreateSpVec(vector, n, count, indices.device, data, CUSPARSE_INDEX_32I,
+                                   (cusparseIndexBase_t)base, CUDA_R_32F));
+        OK(cusparseScatter(h, x, y.vector));
+        OK(cusparseGather(h, z.vector, x2));
+        OK(cusparseAxpby(h, &alpha, x, &beta, w.vector));
         BUFFERED(cusparseSpVV, h, operation(false), x, z.vector, &dot, CUDA_R_32F);
         std::vector<float> scattered = y.host, added(n);
         for (int k = 0; k < count; k++) {
@@ -370,32 +357,29 @@ TEST(sparse_vectors) {
         EXPECT(y.back() == scattered && fetched.holds(0, gathered));
         EXPECT(w.holds(5, [&](int i) { return beta * w.host[i] + added[i]; }));
         EXPECT(near<float>(dot, sum(count, [&](int k) { return values.host[k] * gathered(k); }), count));
-        CALL(cusparseDestroySpVec(x));
+        OK(cusparseDestroySpVec(x));
     }
 }
 
 // L and U of the incomplete factorization have a product that agrees with A where A has entries.
 TEST(incomplete_lu) {
     const Handle h;
-    cusparseMatDescr_t description;
-    CALL(cusparseCreateMatDescr(&description));
+    const HandleOf<cusparseMatDescr_t, cusparseCreateMatDescr, cusparseDestroyMatDescr> description;
     for (int density : {20, 100}) {
         const Entries<double> e(15, 15, density, true);
         const Array<int> offsets(e.row_offsets), columns(e.columns_of_rows);
         const Array<double> values(e.by_rows);
-        csrilu02Info_t info;
-        CALL(cusparseCreateCsrilu02Info(&info));
-        int bytes = 0, zero_pivot = 0;
+        const HandleOf<csrilu02Info_t, cusparseCreateCsrilu02Info, cusparseDestroyCsrilu02Info> info;
+        int bytes = 0;
         const auto call = [&](auto function, auto... more) {
-            CALL(function(h, 15, e.count(), description, values.device, offsets.device, columns.device, info,
-                          more...));
+            OK(function(h, 15, e.count(), description, values.device, offsets.device, columns.device, info,
+                        more...));
         };
         call(cusparseDcsrilu02_bufferSize, &bytes);
         const Array<char> buffer(bytes);
         call(cusparseDcsrilu02_analysis, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.device);
         call(cusparseDcsrilu02, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.device);
-        CALL(cusparseXcsrilu02_zeroPivot(h, info, &zero_pivot));
-        EXPECT(zero_pivot == -1);
+        EXPECT(STORED(int, cusparseXcsrilu02_zeroPivot(h, info, &it)) == -1);
         const std::vector<double> got = values.back();
         double lu[15][15] = {};
         for (int k = 0; k < e.count(); k++)
@@ -406,7 +390,5 @@ TEST(incomplete_lu) {
                     sum(std::min(i, j) + 1, [&](int l) { return (l == i ? 1 : lu[i][l]) * lu[l][j]; });
                 EXPECT(e.at(i, j) == 0 || near<double>(product, e.at(i, j), 100));
             }
-        CALL(cusparseDestroyCsrilu02Info(info));
     }
-    CALL(cusparseDestroyMatDescr(description));
 }

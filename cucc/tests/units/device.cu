@@ -82,30 +82,22 @@ TEST(calls_without_a_device_say_so) {
 
 TEST(the_current_device_is_each_threads_own) {
     const int count = device_count();
-    const auto current = [] {
-        int device = -1;
-        OK(cudaGetDevice(&device));
-        return device;
-    };
+    const auto current = [] { return STORED(int, cudaGetDevice(&it)); };
     EXPECT(current() == 0);
     OK(cudaSetDevice(count - 1));
     EXPECT(current() == count - 1);
     std::thread([=] { EXPECT(current() == 0); }).join();
-    EXPECT(cudaSetDevice(count) == cudaErrorInvalidDevice);
     EXPECT(cudaSetDevice(-1) == cudaErrorInvalidDevice);
     EXPECT(current() == count - 1);
     OK(cudaSetDevice(0));
 }
 
 static int attribute(cudaDeviceAttr which) {
-    int value = -12345;
-    OK(cudaDeviceGetAttribute(&value, which, 0));
-    return value;
+    return STORED(int, cudaDeviceGetAttribute(&it, which, 0));
 }
 
 TEST(properties_and_attributes_agree) {
-    cudaDeviceProp p;
-    OK(cudaGetDeviceProperties(&p, 0));
+    cudaDeviceProp p = STORED(cudaDeviceProp, cudaGetDeviceProperties(&it, 0));
     EXPECT(attribute(cudaDevAttrMaxThreadsPerBlock) == p.maxThreadsPerBlock);
     EXPECT(attribute(cudaDevAttrMaxBlockDimX) == p.maxThreadsDim[0]);
     EXPECT(attribute(cudaDevAttrMaxBlockDimZ) == p.maxThreadsDim[2]);
@@ -138,12 +130,10 @@ TEST(properties_and_attributes_agree) {
 }
 
 TEST(a_device_is_chosen_by_what_it_has) {
-    cudaDeviceProp wanted;
-    int device = -1;
-    memset(&wanted, 0, sizeof wanted);
+    cudaDeviceProp wanted = {};
     wanted.major = 1;
     wanted.minor = 3;
-    OK(cudaChooseDevice(&device, &wanted));
+    const int device = STORED(int, cudaChooseDevice(&it, &wanted));
     EXPECT(device >= 0 && device < device_count());
     EXPECT(cudaChooseDevice(NULL, &wanted) == cudaErrorInvalidValue);
 }
@@ -154,8 +144,7 @@ TEST(a_device_has_a_place_on_the_bus) {
     for (int i = 0; i < device_count(); i++) {
         OK(cudaDeviceGetPCIBusId(id, sizeof id, i));
         EXPECT(strlen(id) == 12 && id[4] == ':' && id[7] == ':' && id[10] == '.');
-        OK(cudaDeviceGetByPCIBusId(&device, id));
-        EXPECT(device == i);
+        EXPECT(STORED(int, cudaDeviceGetByPCIBusId(&it, id)) == i);
     }
     EXPECT(cudaDeviceGetByPCIBusId(&device, "9999:99:1f.0") == cudaErrorInvalidDevice);
     EXPECT(cudaDeviceGetByPCIBusId(&device, "here") == cudaErrorInvalidValue);
@@ -163,38 +152,31 @@ TEST(a_device_has_a_place_on_the_bus) {
 }
 
 TEST(versions) {
-    int driver = 0, runtime = 0;
-    OK(cudaDriverGetVersion(&driver));
-    OK(cudaRuntimeGetVersion(&runtime));
-    EXPECT(runtime == CUDART_VERSION && driver / 1000 >= runtime / 1000);
+    EXPECT(STORED(int, cudaRuntimeGetVersion(&it)) == CUDART_VERSION);
+    EXPECT(STORED(int, cudaDriverGetVersion(&it)) / 1000 >= CUDART_VERSION / 1000);
 }
 
 TEST(limits_and_cache_preferences_are_kept) {
-    size_t value = 0;
-    cudaFuncCache config;
+    size_t value;
+    const auto limit = [](cudaLimit which) { return STORED(size_t, cudaDeviceGetLimit(&it, which)); };
     OK(cudaDeviceSetLimit(cudaLimitStackSize, 4096));
-    OK(cudaDeviceGetLimit(&value, cudaLimitStackSize));
-    EXPECT(value >= 4096);
-    OK(cudaDeviceGetLimit(&value, cudaLimitMallocHeapSize));
-    EXPECT(value >= 1 << 20);
-    OK(cudaDeviceSetCacheConfig(cudaFuncCachePreferL1));
-    OK(cudaDeviceGetCacheConfig(&config));
-    OK(cudaDeviceSetCacheConfig(cudaFuncCachePreferNone));
+    EXPECT(limit(cudaLimitStackSize) >= 4096 && limit(cudaLimitMallocHeapSize) >= 1 << 20);
+    EXPECT(limit(cudaLimitDevRuntimeSyncDepth) == 2);
     EXPECT(cudaDeviceGetLimit(&value, (cudaLimit)99) == cudaErrorInvalidValue);
-    OK(cudaDeviceGetLimit(&value, cudaLimitDevRuntimeSyncDepth));
-    EXPECT(value == 2);
+    OK(cudaDeviceSetCacheConfig(cudaFuncCachePreferL1));
+    STORED(cudaFuncCache, cudaDeviceGetCacheConfig(&it));
+    OK(cudaDeviceSetCacheConfig(cudaFuncCachePreferNone));
     OK(cudaSetDeviceFlags(cudaDeviceMapHost));
     EXPECT(cudaSetDeviceFlags(cudaDeviceScheduleSpin | cudaDeviceScheduleYield) == cudaErrorInvalidValue);
     EXPECT(cudaSetDeviceFlags(0x10000) == cudaErrorInvalidValue);
 }
 
 TEST(peers) {
-    int can = -1;
-    OK(cudaDeviceCanAccessPeer(&can, 0, 0));
-    EXPECT(can == 0);
+    const auto can = [](int peer) { return STORED(int, cudaDeviceCanAccessPeer(&it, 0, peer)); };
+    EXPECT(can(0) == 0);
     EXPECT(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorPeerAccessUnsupported);
     EXPECT(cudaDeviceEnablePeerAccess(device_count(), 0) == cudaErrorInvalidDevice);
-    if (device_count() < 2 || cudaDeviceCanAccessPeer(&can, 0, 1) != cudaSuccess || !can)
+    if (device_count() < 2 || !can(1))
         return;
     EXPECT(cudaDeviceDisablePeerAccess(1) == cudaErrorPeerAccessNotEnabled);
     EXPECT(cudaDeviceEnablePeerAccess(1, 1) == cudaErrorInvalidValue);
@@ -226,22 +208,15 @@ TEST(a_reset_frees_everything) {
 
 TEST(streams_are_made_and_destroyed) {
     cudaStream_t a, b, c;
-    unsigned flags = 99;
-    int device = -1;
     OK(cudaStreamCreate(&a));
     OK(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking));
     OK(cudaStreamCreateWithPriority(&c, cudaStreamDefault, 0));
     EXPECT(a != b && b != c && a && b && c);
-    OK(cudaStreamGetFlags(a, &flags));
-    EXPECT(flags == cudaStreamDefault);
-    OK(cudaStreamGetFlags(b, &flags));
-    EXPECT(flags == cudaStreamNonBlocking);
-    OK(cudaStreamGetDevice(c, &device));
-    EXPECT(device == 0);
-    unsigned long long id_a, id_b;
-    OK(cudaStreamGetId(a, &id_a));
-    OK(cudaStreamGetId(b, &id_b));
-    EXPECT(id_a != id_b);
+    EXPECT(STORED(unsigned, cudaStreamGetFlags(a, &it)) == cudaStreamDefault);
+    EXPECT(STORED(unsigned, cudaStreamGetFlags(b, &it)) == cudaStreamNonBlocking);
+    EXPECT(STORED(int, cudaStreamGetDevice(c, &it)) == 0);
+    EXPECT(STORED(unsigned long long, cudaStreamGetId(a, &it)) !=
+           STORED(unsigned long long, cudaStreamGetId(b, &it)));
     for (cudaStream_t s : {a, b, c}) {
         OK(cudaStreamSynchronize(s));
         OK(cudaStreamQuery(s));
@@ -251,14 +226,15 @@ TEST(streams_are_made_and_destroyed) {
 }
 
 TEST(priorities_are_clamped) {
-    int least = 99, greatest = 99, priority = 99;
+    int least = 99, greatest = 99;
     cudaStream_t s;
     OK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
     EXPECT(least == 0 && greatest < 0);
     for (int wanted : {5, 0, -1, greatest, greatest - 10}) {
         OK(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, wanted));
-        OK(cudaStreamGetPriority(s, &priority));
-        EXPECT(priority == (wanted > 0 ? 0 : wanted < greatest ? greatest : wanted));
+        EXPECT(STORED(int, cudaStreamGetPriority(s, &it)) == (wanted > 0          ? 0
+                                                              : wanted < greatest ? greatest
+                                                                                  : wanted));
         OK(cudaStreamDestroy(s));
     }
 }
@@ -276,22 +252,20 @@ TEST(the_default_streams_are_there) {
 
 TEST(events_measure_time) {
     const cudaEvent_t start = new_event(), stop = new_event();
-    float ms = -1, none = -1;
+    const auto elapsed = [](cudaEvent_t from, cudaEvent_t to) {
+        return STORED(float, cudaEventElapsedTime(&it, from, to));
+    };
     OK(cudaEventRecord(start));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     OK(cudaEventRecord(stop, 0));
     OK(cudaEventSynchronize(stop));
     OK(cudaEventQuery(stop));
-    OK(cudaEventElapsedTime(&ms, start, stop));
+    const float ms = elapsed(start, stop);
     EXPECT(ms >= 49 && ms < 5000);
-    OK(cudaEventElapsedTime(&none, start, start));
-    EXPECT(none == 0);
-    OK(cudaEventElapsedTime(&none, stop, start));
-    EXPECT(std::fabs(none + ms) <= 0.01f);
+    EXPECT(elapsed(start, start) == 0 && std::fabs(elapsed(stop, start) + ms) <= 0.01f);
     OK(cudaEventRecord(start)); // recorded again: the latest time counts
     OK(cudaEventSynchronize(start));
-    OK(cudaEventElapsedTime(&none, stop, start));
-    EXPECT(none >= 0 && none < ms);
+    EXPECT(elapsed(stop, start) >= 0 && elapsed(stop, start) < ms);
 }
 
 TEST(elapsed_time_needs_two_recorded_timing_events) {

@@ -8,8 +8,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define CALL(call) EXPECT((call) == 0)
-
 inline std::mt19937 &engine() {
     static std::mt19937 rng(getenv("TEST_SEED") ? (unsigned)atol(getenv("TEST_SEED")) : 1);
     return rng;
@@ -49,6 +47,16 @@ template <class T> struct Device {
     }
 };
 
+// What a launch leaves in `out`, an array in device memory of n zeros, or of these values:
+// EXPECT(WRITTEN(int, 64, kernel<<<1, 64>>>(out, 5)) == made(64, f))
+#define WRITTEN(T, n, ...)                                                                                   \
+    [&] {                                                                                                    \
+        const Device<T> unit_array(n);                                                                       \
+        T *const out = unit_array.data;                                                                      \
+        __VA_ARGS__;                                                                                         \
+        return unit_array.host();                                                                            \
+    }()
+
 // Whether a block of the kernel sets a number for each of its threads to 1: EXPECT(good(kernel, 32, x, y))
 template <class... A, class... B> static bool good(void (*kernel)(int *, A...), unsigned threads, B... more) {
     const Device<int> all(threads);
@@ -56,11 +64,15 @@ template <class... A, class... B> static bool good(void (*kernel)(int *, A...), 
     return all.host() == std::vector<int>(threads, 1);
 }
 
+// Checks that a call's error is also the last error, clears it, and returns it.
+inline cudaError_t last(cudaError_t error) {
+    EXPECT(cudaGetLastError() == error);
+    return error;
+}
+
 // One value of device memory
 template <class T> static T value_at(const T *p) {
-    T value = {};
-    OK(cudaMemcpy(&value, p, sizeof value, cudaMemcpyDeviceToHost));
-    return value;
+    return STORED(T, cudaMemcpy(&it, p, sizeof it, cudaMemcpyDeviceToHost));
 }
 
 // Zeros in managed memory
@@ -72,30 +84,39 @@ template <class T> static T *managed(size_t count = 1) {
 }
 
 inline int device_count() {
-    int count = 0;
-    OK(cudaGetDeviceCount(&count));
-    return count;
+    return STORED(int, cudaGetDeviceCount(&it));
 }
 inline cudaStream_t new_stream(unsigned flags = cudaStreamDefault) {
-    cudaStream_t stream;
-    OK(cudaStreamCreateWithFlags(&stream, flags));
-    return stream;
+    return STORED(cudaStream_t, cudaStreamCreateWithFlags(&it, flags));
 }
 inline cudaEvent_t new_event(unsigned flags = cudaEventDefault) {
-    cudaEvent_t event;
-    OK(cudaEventCreateWithFlags(&event, flags));
-    return event;
+    return STORED(cudaEvent_t, cudaEventCreateWithFlags(&it, flags));
 }
 
 // An array with these values
 template <class T>
 static cudaArray_t array_of(const std::vector<T> &values, size_t width, size_t height, unsigned flags = 0,
                             cudaChannelFormatDesc format = cudaCreateChannelDesc<T>()) {
-    cudaArray_t array;
+    const auto array = STORED(cudaArray_t, cudaMallocArray(&it, &format, width, height, flags));
     const size_t row = values.size() * sizeof(T) / height;
-    OK(cudaMallocArray(&array, &format, width, height, flags));
     OK(cudaMemcpy2DToArray(array, 0, 0, values.data(), row, row, height, cudaMemcpyHostToDevice));
     return array;
+}
+// The parameters of a copy between an array and host memory
+template <class T> static cudaMemcpy3DParms box(const std::vector<T> &host, size_t w, size_t h, size_t d) {
+    EXPECT(host.size() == w * h * d);
+    cudaMemcpy3DParms p = {};
+    p.srcPtr = p.dstPtr = make_cudaPitchedPtr((void *)host.data(), w * sizeof(T), w, h);
+    p.extent = make_cudaExtent(w, h, d);
+    return p;
+}
+template <class T>
+static void copy_in(cudaArray_t array, const std::vector<T> &host, size_t w, size_t h, size_t d) {
+    cudaMemcpy3DParms p = box(host, w, h, d);
+    p.dstPtr = {};
+    p.dstArray = array;
+    p.kind = cudaMemcpyHostToDevice;
+    OK(cudaMemcpy3D(&p));
 }
 inline cudaResourceDesc of_array(cudaArray_t array) {
     cudaResourceDesc r = {};
@@ -105,9 +126,7 @@ inline cudaResourceDesc of_array(cudaArray_t array) {
 }
 inline cudaSurfaceObject_t surface_of(cudaArray_t array) {
     const cudaResourceDesc resource = of_array(array);
-    cudaSurfaceObject_t surface = 0;
-    OK(cudaCreateSurfaceObject(&surface, &resource));
-    return surface;
+    return STORED(cudaSurfaceObject_t, cudaCreateSurfaceObject(&it, &resource));
 }
 
 // A stream, and a graph of what `work` puts into it
@@ -116,10 +135,9 @@ struct Captured {
     cudaGraphExec_t runs;
 
     template <class Work> void capture(Work work) {
-        cudaGraph_t graph;
         OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
         work();
-        OK(cudaStreamEndCapture(stream, &graph));
+        const auto graph = STORED(cudaGraph_t, cudaStreamEndCapture(stream, &it));
         OK(cudaGraphInstantiate(&runs, graph, 0));
         OK(cudaGraphDestroy(graph));
     }
@@ -157,33 +175,26 @@ template <class Call> static std::string said(Call call, cudaError_t &error) {
     return text;
 }
 
-// The call fails with this error, cudaGetLastError() then returns the same, and on the CPU back end one line
-// says why.
-template <class Call> static bool fails(cudaError_t error, const char *why, Call call) {
+// The call gives this error, cudaGetLastError() then returns the same, and on the CPU back end one line says
+// why. A call that succeeds says nothing.
+template <class Call> static bool reports(cudaError_t error, const char *why, Call call) {
     cudaError_t got;
     const std::string text = said(call, got);
     bool ok = got == error && cudaGetLastError() == error && cudaGetLastError() == cudaSuccess;
-    ok = ok && text.find("cuda on the CPU: cuda") == 0 && text.find(why) != std::string::npos &&
-         text.find('\n') == text.size() - 1;
+    if (error == cudaSuccess)
+        ok = ok && text.empty();
+    else
+        ok = ok && text.find("cuda on the CPU: cuda") == 0 && text.find(why) != std::string::npos &&
+             text.find('\n') == text.size() - 1;
     if (!ok)
         fprintf(stderr, "%s, expected %s (%s)\n%s", cudaGetErrorName(got), cudaGetErrorName(error), why,
                 text.c_str());
     return ok;
 }
 
-// A correct call: no error and no output
-template <class Call> static bool works(Call call) {
-    cudaError_t got;
-    const std::string text = said(call, got);
-    const bool ok = got == cudaSuccess && text.empty();
-    if (!ok)
-        fprintf(stderr, "%s\n%s", cudaGetErrorName(got), text.c_str());
-    return ok;
-}
-
-#define FAILS(error, why, call) EXPECT(fails(error, why, [&] { return call; }))
+#define FAILS(error, why, call) EXPECT(reports(error, why, [&] { return call; }))
 #define INVALID(why, call)      FAILS(cudaErrorInvalidValue, why, call)
-#define WORKS(call)             EXPECT(works([&] { return call; }))
+#define WORKS(call)             FAILS(cudaSuccess, "", call)
 
 // A program that ended with status 0 and said nothing
 [[maybe_unused]] static void ends_well(const unit_result &result) {

@@ -5,14 +5,9 @@
 #include <cuda_runtime.h>
 #include "../unit.h"
 
-#undef OK // of the runtime
-#define OK(call) EXPECT((call) == CUDA_SUCCESS)
-
 // The context that a call stores: EXPECT(context_of(cuCtxGetCurrent) == mine)
 static CUcontext context_of(CUresult (*call)(CUcontext *)) {
-    CUcontext context = NULL;
-    OK(call(&context));
-    return context;
+    return STORED(CUcontext, call(&it));
 }
 
 __global__ void increment(int *x, int n) {
@@ -25,17 +20,15 @@ TEST(nothing_works_before_init) { // the first case
     int count;
     EXPECT(cuDeviceGetCount(&count) == CUDA_ERROR_NOT_INITIALIZED);
     OK(cuInit(0));
-    OK(cuDeviceGetCount(&count));
-    EXPECT(count >= 1);
+    EXPECT(STORED(int, cuDeviceGetCount(&it)) >= 1);
 }
 
 TEST(the_runtime_makes_the_primary_context_current) {
-    CUcontext primary, mine;
     OK(cuInit(0));
     EXPECT(context_of(cuCtxGetCurrent) == NULL);
-    OK(cuDevicePrimaryCtxRetain(&primary, 0));
+    const auto primary = STORED(CUcontext, cuDevicePrimaryCtxRetain(&it, 0));
     EXPECT(cudaFree(NULL) == cudaSuccess);
-    OK(cuCtxCreate(&mine, NULL, 0, 0));
+    const auto mine = STORED(CUcontext, cuCtxCreate(&it, NULL, 0, 0));
     EXPECT(context_of(cuCtxGetCurrent) == mine);
     OK(cuCtxDestroy(mine));
     EXPECT(context_of(cuCtxGetCurrent) == primary);
@@ -46,40 +39,37 @@ TEST(the_runtime_makes_the_primary_context_current) {
 
 TEST(another_device_of_the_runtime_has_another_context) {
     int devices = 0;
-    CUcontext primary;
     EXPECT(cudaGetDeviceCount(&devices) == cudaSuccess && cudaFree(NULL) == cudaSuccess);
     if (devices < 2)
         return;
     const CUcontext first = context_of(cuCtxGetCurrent);
     EXPECT(cudaSetDevice(1) == cudaSuccess);
     const CUcontext second = context_of(cuCtxGetCurrent);
-    OK(cuDevicePrimaryCtxRetain(&primary, 1));
+    const auto primary = STORED(CUcontext, cuDevicePrimaryCtxRetain(&it, 1));
     EXPECT(first && first != second && second == primary);
 }
 
 TEST(devices) {
-    CUdevice device;
     char name[100];
-    size_t bytes;
-    int processors, major, version;
     cudaDeviceProp p;
     OK(cuInit(0));
-    OK(cuDeviceGet(&device, 0));
-    OK(cuDeviceGetName(name, sizeof name, device));
-    OK(cuDeviceTotalMem(&bytes, device));
-    OK(cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
-    OK(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
-    OK(cuDriverGetVersion(&version));
+    CUdevice device = STORED(CUdevice, cuDeviceGet(&it, 0));
+    const auto attribute = [=](int which) {
+        return STORED(int, cuDeviceGetAttribute(&it, (CUdevice_attribute)which, device));
+    };
     EXPECT(cudaGetDeviceProperties(&p, 0) == cudaSuccess);
-    EXPECT(strcmp(name, p.name) == 0 && bytes == p.totalGlobalMem && processors == p.multiProcessorCount &&
-           major == p.major && version >= 13000);
-    for (int attribute = 1; attribute <= CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED;
-         ++attribute)
-        OK(cuDeviceGetAttribute(&processors, (CUdevice_attribute)attribute, device));
-    OK(cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device));
+    OK(cuDeviceGetName(name, sizeof name, device));
+    EXPECT(strcmp(name, p.name) == 0);
+    EXPECT(STORED(size_t, cuDeviceTotalMem(&it, device)) == p.totalGlobalMem);
+    EXPECT(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) == p.multiProcessorCount);
+    EXPECT(STORED(int, cuDriverGetVersion(&it)) >= 13000);
+    EXPECT(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == p.major);
+    for (int i = 1; i <= CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED; ++i)
+        attribute(i);
 #ifdef __CU2CPP__
-    EXPECT(processors == 0);
-    EXPECT(cuDeviceGetAttribute(&processors, (CUdevice_attribute)0, device) == CUDA_ERROR_INVALID_VALUE);
+    int value;
+    EXPECT(attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0);
+    EXPECT(cuDeviceGetAttribute(&value, (CUdevice_attribute)0, device) == CUDA_ERROR_INVALID_VALUE);
 #endif
     EXPECT(cuDeviceGet(&device, 1000) == CUDA_ERROR_INVALID_DEVICE);
     const char *text;
@@ -91,55 +81,44 @@ TEST(devices) {
 }
 
 TEST(contexts_are_a_stack) {
-    CUcontext a, b;
     OK(cuInit(0));
-    OK(cuCtxCreate(&a, NULL, 0, 0));
-    OK(cuDevicePrimaryCtxRetain(&b, 0));
+    const auto a = STORED(CUcontext, cuCtxCreate(&it, NULL, 0, 0));
+    const auto b = STORED(CUcontext, cuDevicePrimaryCtxRetain(&it, 0));
     EXPECT(a != b);
     OK(cuCtxPushCurrent(b));
     EXPECT(context_of(cuCtxPopCurrent) == b);
     EXPECT(context_of(cuCtxGetCurrent) == a);
-    CUdevice device = 99;
-    OK(cuCtxGetDevice(&device));
-    EXPECT(device == 0);
+    EXPECT(STORED(CUdevice, cuCtxGetDevice(&it)) == 0);
     OK(cuCtxSynchronize());
     OK(cuCtxDestroy(a));
 }
 
 TEST(memory_streams_and_events) {
-    CUcontext context;
     CUdeviceptr p, base;
-    CUstream stream;
-    CUevent start, end;
     const int n = 1000;
     OK(cuInit(0));
-    OK(cuDevicePrimaryCtxRetain(&context, 0));
-    OK(cuCtxSetCurrent(context));
+    OK(cuCtxSetCurrent(STORED(CUcontext, cuDevicePrimaryCtxRetain(&it, 0))));
     OK(cuMemAlloc(&p, n * sizeof(int)));
-    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    OK(cuEventCreate(&start, CU_EVENT_DEFAULT));
-    OK(cuEventCreate(&end, CU_EVENT_DEFAULT));
+    const auto stream = STORED(CUstream, cuStreamCreate(&it, CU_STREAM_NON_BLOCKING));
+    const auto start = STORED(CUevent, cuEventCreate(&it, CU_EVENT_DEFAULT));
+    const auto end = STORED(CUevent, cuEventCreate(&it, CU_EVENT_DEFAULT));
     OK(cuEventRecord(start, stream));
     OK(cuMemsetD32Async(p, 0x12345678, n, stream));
     increment<<<8, 128, 0, stream>>>((int *)p, n);
     OK(cuEventRecord(end, stream));
     OK(cuEventSynchronize(end));
-    float ms = -1;
-    OK(cuEventElapsedTime(&ms, start, end));
-    EXPECT(ms >= 0);
+    EXPECT(STORED(float, cuEventElapsedTime(&it, start, end)) >= 0);
     std::vector<int> host(n);
     OK(cuMemcpyDtoH(host.data(), p, n * sizeof(int)));
-    for (int x : host)
-        EXPECT(x == 0x12345679);
+    EXPECT(host == std::vector<int>(n, 0x12345679));
     OK(cuMemsetD16(p, 0xabcd, 2));
     OK(cuMemcpyDtoH(host.data(), p, 8));
     EXPECT((unsigned)host[0] == 0xabcdabcd && host[1] == 0x12345679);
     size_t bytes;
     OK(cuMemGetAddressRange(&base, &bytes, p + 100));
     EXPECT(base == p && bytes == n * sizeof(int));
-    unsigned type;
-    OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
-    EXPECT(type == CU_MEMORYTYPE_DEVICE);
+    EXPECT(STORED(unsigned, cuPointerGetAttribute(&it, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p)) ==
+           CU_MEMORYTYPE_DEVICE);
     OK(cuMemFree(p));
     EXPECT(cuMemAlloc(&p, 0) == CUDA_ERROR_INVALID_VALUE);
     OK(cuStreamDestroy(stream));

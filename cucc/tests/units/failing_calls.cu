@@ -75,13 +75,11 @@ TEST(a_failure_is_announced_first) {
 __global__ void printed() {}
 
 TEST(a_graph_is_written_for_graphviz_whole_or_not_at_all) {
-    cudaGraph_t graph;
-    cudaStream_t stream;
-    OK(cudaStreamCreate(&stream));
+    const auto stream = STORED(cudaStream_t, cudaStreamCreate(&it));
     OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     for (int i = 0; i < 100; i++)
         printed<<<1, 1, 0, stream>>>();
-    OK(cudaStreamEndCapture(stream, &graph));
+    const auto graph = STORED(cudaGraph_t, cudaStreamEndCapture(stream, &it));
     signal(SIGXFSZ, SIG_IGN);
     for (rlim_t most : {100000, 1000}) { // bytes of a file
         const struct rlimit limit = {most, RLIM_INFINITY};

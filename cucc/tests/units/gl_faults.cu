@@ -102,9 +102,7 @@ TEST(what_is_left_at_the_end_is_told) {
 TEST(what_is_discarded_is_not_there) {
     Scene scene(cudaGraphicsRegisterFlagsWriteDiscard);
     OK(scene.map());
-    int first = 0;
-    OK(cudaMemcpy(&first, scene.pointer(), sizeof first, cudaMemcpyDeviceToHost));
-    EXPECT(first == 0x7f7f7f7f);
+    EXPECT(value_at(scene.pointer()) == 0x7f7f7f7f);
     OK(cudaMemset(scene.pointer(), 0, scene.n * sizeof(int)));
     OK(scene.unmap());
     EXPECT(scene.content() == std::vector<int>(scene.n, 0));
@@ -359,13 +357,12 @@ TEST(formats_of_textures) {
             texels[i] = (unsigned char)(c.type == GL_FLOAT || c.type == GL_HALF_FLOAT ? 63 : i * 7);
         GLuint texture;
         cudaGraphicsResource_t resource;
-        cudaArray_t array;
         glGenTextures(1, &texture);
         glBindTexture(GL_TEXTURE_RECTANGLE, texture);
         glTexImage2D(GL_TEXTURE_RECTANGLE, 0, c.internal, 21, 3, 0, c.format, c.type, texels.data());
         WORKS(cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_RECTANGLE, 0));
         OK(cudaGraphicsMapResources(1, &resource, 0));
-        OK(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
+        const auto array = STORED(cudaArray_t, cudaGraphicsSubResourceGetMappedArray(&it, resource, 0, 0));
         cudaChannelFormatDesc desc;
         cudaExtent extent;
         OK(cudaArrayGetInfo(&desc, &extent, nullptr, array));

@@ -40,10 +40,12 @@ static void run_again(cudaGraphExec_t executable, cudaStream_t stream) {
     OK(cudaGraphLaunch(executable, stream));
     OK(cudaStreamSynchronize(stream));
 }
+static cudaGraphExec_t instance(cudaGraph_t graph) {
+    return STORED(cudaGraphExec_t, cudaGraphInstantiate(&it, graph, 0));
+}
 // Instantiates a graph, runs it and waits for it.
 static cudaGraphExec_t run(cudaGraph_t graph, cudaStream_t stream) {
-    cudaGraphExec_t executable;
-    OK(cudaGraphInstantiate(&executable, graph, 0));
+    const cudaGraphExec_t executable = instance(graph);
     run_again(executable, stream);
     return executable;
 }
@@ -52,30 +54,27 @@ static cudaGraphExec_t run(cudaGraph_t graph, cudaStream_t stream) {
 template <class Work>
 static cudaGraph_t captured(const Buffers &m, Work work,
                             cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal) {
-    cudaGraph_t graph = NULL;
     OK(cudaStreamBeginCapture(m.a, mode));
     work();
-    OK(cudaStreamEndCapture(m.a, &graph));
-    return graph;
+    return STORED(cudaGraph_t, cudaStreamEndCapture(m.a, &it));
 }
 
 static bool captures(cudaStream_t stream) {
-    cudaStreamCaptureStatus status;
-    OK(cudaStreamIsCapturing(stream, &status));
+    const auto status = STORED(cudaStreamCaptureStatus, cudaStreamIsCapturing(stream, &it));
     EXPECT(status == cudaStreamCaptureStatusActive || status == cudaStreamCaptureStatusNone);
     return status == cudaStreamCaptureStatusActive;
 }
 
 static cudaGraph_t new_graph() {
-    cudaGraph_t graph;
-    OK(cudaGraphCreate(&graph, 0));
-    return graph;
+    return STORED(cudaGraph_t, cudaGraphCreate(&it, 0));
 }
 
 static size_t node_count(cudaGraph_t graph) {
-    size_t count = 0;
-    OK(cudaGraphGetNodes(graph, NULL, &count));
-    return count;
+    return STORED(size_t, cudaGraphGetNodes(graph, NULL, &it));
+}
+
+static cudaGraphNodeType type_of(cudaGraphNode_t node) {
+    return STORED(cudaGraphNodeType, cudaGraphNodeGetType(node, &it));
 }
 
 TEST(a_captured_stream_does_nothing_until_the_graph_is_launched) {
@@ -93,12 +92,9 @@ TEST(a_captured_stream_does_nothing_until_the_graph_is_launched) {
     int factors = 0; // of the kernels
     OK(cudaGraphGetNodes(graph, nodes, &count));
     for (cudaGraphNode_t node : nodes) {
-        cudaGraphNodeType type;
-        cudaKernelNodeParams params;
-        OK(cudaGraphNodeGetType(node, &type));
-        if (type != cudaGraphNodeTypeKernel)
+        if (type_of(node) != cudaGraphNodeTypeKernel)
             continue;
-        OK(cudaGraphKernelNodeGetParams(node, &params));
+        const auto params = STORED(cudaKernelNodeParams, cudaGraphKernelNodeGetParams(node, &it));
         EXPECT(params.gridDim.x == 8 && params.blockDim.x == 128 && params.sharedMemBytes == 0);
         EXPECT(*(int **)params.kernelParams[0] == m.device && *(int *)params.kernelParams[1] == N);
         factors += *(int *)params.kernelParams[2];
@@ -128,10 +124,9 @@ TEST(events_fork_and_join_a_capture) {
         OK(cudaMemcpyAsync(m.host, m.device, N * sizeof(int), cudaMemcpyDeviceToHost, m.a));
     });
     EXPECT(!captures(m.b));
-    size_t roots = 0, edges = 0;
-    OK(cudaGraphGetRootNodes(graph, NULL, &roots));
-    OK(cudaGraphGetEdges(graph, NULL, NULL, NULL, &edges));
-    EXPECT(node_count(graph) == 4 && roots == 1 && edges == 4);
+    EXPECT(node_count(graph) == 4);
+    EXPECT(STORED(size_t, cudaGraphGetRootNodes(graph, NULL, &it)) == 1);
+    EXPECT(STORED(size_t, cudaGraphGetEdges(graph, NULL, NULL, NULL, &it)) == 4);
     OK(cudaGraphInstantiate(&executable, graph, NULL, NULL, 0)); // as in CUDA 11
     run_again(executable, m.a);
     EXPECT(m.holds(2, 0));
@@ -152,10 +147,9 @@ TEST(what_a_capture_does_not_permit_makes_it_invalid) {
     void *p = NULL;
     const cudaEvent_t before = new_event(), inside = new_event();
     cudaGraph_t graph = new_graph();
-    cudaGraphExec_t executable;
+    const cudaGraphExec_t executable = instance(graph);
     OK(cudaEventRecord(before, m.b));
     OK(cudaStreamSynchronize(m.b));
-    OK(cudaGraphInstantiate(&executable, graph, 0));
     OK(cudaGraphDestroy(graph));
     EXPECT(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal) == cudaErrorStreamCaptureUnsupported);
     EXPECT(cudaStreamEndCapture(m.a, &graph) == cudaErrorIllegalState);
@@ -241,13 +235,8 @@ TEST(a_graph_is_built_from_nodes) {
     const cudaGraph_t graph = new_graph();
     cudaGraphNode_t fill, copy, host, empty, out;
     int calls = 0;
-    cudaMemsetParams zero = {};
-    zero.dst = m.device;
-    zero.value = 0x01020304;
-    zero.elementSize = 4;
-    zero.width = N;
-    zero.height = 1;
-    OK(cudaGraphAddMemsetNode(&fill, graph, NULL, 0, &zero));
+    const cudaMemsetParams words = {m.device, 0, 0x01020304, 4, N, 1};
+    OK(cudaGraphAddMemsetNode(&fill, graph, NULL, 0, &words));
     cudaMemcpy3DParms half = {};
     half.srcPtr = make_cudaPitchedPtr(m.host, N / 2 * sizeof(int), N / 2 * sizeof(int), 1);
     half.dstPtr = make_cudaPitchedPtr(m.device, N / 2 * sizeof(int), N / 2 * sizeof(int), 1);
@@ -261,20 +250,15 @@ TEST(a_graph_is_built_from_nodes) {
     OK(cudaGraphAddDependencies(graph, from, to, NULL, 2));
     OK(cudaGraphAddMemcpyNode1D(&out, graph, &empty, 1, m.host, m.device, N * sizeof(int),
                                 cudaMemcpyDeviceToHost));
-    cudaGraphNodeType type;
-    OK(cudaGraphNodeGetType(host, &type));
-    EXPECT(type == cudaGraphNodeTypeHost);
+    EXPECT(type_of(host) == cudaGraphNodeTypeHost);
     run(graph, m.a);
     EXPECT(calls == 1);
     for (int i = 0; i < N; i++)
         EXPECT(m.host[i] == (i < N / 2 ? i : 0x01020304));
 
-    cudaGraph_t twin;
-    cudaGraphNode_t found;
-    OK(cudaGraphClone(&twin, graph));
-    OK(cudaGraphNodeFindInClone(&found, host, twin));
-    cudaHostNodeParams same;
-    OK(cudaGraphHostNodeGetParams(found, &same));
+    const cudaGraph_t twin = STORED(cudaGraph_t, cudaGraphClone(&it, graph));
+    const auto found = STORED(cudaGraphNode_t, cudaGraphNodeFindInClone(&it, host, twin));
+    const auto same = STORED(cudaHostNodeParams, cudaGraphHostNodeGetParams(found, &it));
     EXPECT(found != host && same.fn == count_up && same.userData == &calls);
     OK(cudaGraphDestroyNode(out));
     EXPECT(node_count(graph) == 4 && node_count(twin) == 5);
@@ -297,11 +281,11 @@ TEST(a_cycle_is_refused) {
 TEST(a_child_graph_runs_in_its_place) {
     Buffers m;
     const cudaGraph_t child = captured(m, [&] { pass(m); });
-    cudaGraph_t graph = new_graph(), inner;
+    const cudaGraph_t graph = new_graph();
     cudaGraphNode_t first, second;
     OK(cudaGraphAddChildGraphNode(&first, graph, NULL, 0, child));
     OK(cudaGraphAddChildGraphNode(&second, graph, &first, 1, child));
-    OK(cudaGraphChildGraphNodeGetGraph(first, &inner));
+    const auto inner = STORED(cudaGraph_t, cudaGraphChildGraphNodeGetGraph(first, &it));
     EXPECT(node_count(inner) == 4 && inner != child);
     OK(cudaGraphDestroy(child));
     run(graph, m.a);
@@ -384,8 +368,8 @@ TEST(conditional_nodes_repeat_a_body) {
     OK(cudaStreamBeginCaptureToGraph(stream, loop.body(0), &set, NULL, 1, cudaStreamCaptureModeGlobal));
     one_round<<<1, 1, 0, stream>>>(x, outer);
     OK(cudaStreamEndCapture(stream, NULL)); // NULL is permitted, because the program has the graph already
-    cudaGraphExec_t executable, second;
-    OK(cudaGraphInstantiate(&executable, graph, 0));
+    const cudaGraphExec_t executable = instance(graph);
+    cudaGraphExec_t second;
     for (int launch = 0; launch < 2; launch++) {
         x[0] = 0;
         x[1] = 5;
@@ -395,7 +379,7 @@ TEST(conditional_nodes_repeat_a_body) {
     EXPECT(cudaGraphInstantiate(&second, graph, 0) == cudaErrorNotSupported);
     EXPECT(cudaGraphClone(&copy, graph) == cudaErrorNotSupported);
     OK(cudaGraphExecDestroy(executable));
-    OK(cudaGraphInstantiate(&second, graph, 0));
+    instance(graph);
 }
 
 TEST(wrong_conditional_nodes_are_refused) {
@@ -425,11 +409,7 @@ TEST(kernel_nodes_have_parameters_and_attributes) {
     cudaGraphNode_t up, kernel, down;
     int n = N, factor = 6, summand = 2;
     void *arguments[] = {&m.device, &n, &factor, &summand};
-    cudaKernelNodeParams params = {};
-    params.func = (void *)scale_add;
-    params.gridDim = dim3(8, 1, 1);
-    params.blockDim = dim3(128, 1, 1);
-    params.kernelParams = arguments;
+    cudaKernelNodeParams params = {(void *)scale_add, 8, 128, 0, arguments, NULL};
     OK(cudaGraphAddMemcpyNode1D(&up, graph, NULL, 0, m.device, m.host, N * sizeof(int),
                                 cudaMemcpyHostToDevice));
     OK(cudaGraphAddKernelNode(&kernel, graph, &up, 1, &params));
@@ -438,8 +418,7 @@ TEST(kernel_nodes_have_parameters_and_attributes) {
     factor = summand = 99; // the values were copied
     const cudaGraphExec_t executable = run(graph, m.a);
     EXPECT(m.holds(6, 2));
-    cudaKernelNodeParams same;
-    OK(cudaGraphKernelNodeGetParams(kernel, &same));
+    const auto same = STORED(cudaKernelNodeParams, cudaGraphKernelNodeGetParams(kernel, &it));
     EXPECT(same.func == (void *)scale_add && *(int *)same.kernelParams[2] == 6);
 
     m.reset();
@@ -503,18 +482,16 @@ TEST(memory_is_allocated_and_freed_in_a_capture) {
 TEST(user_objects_live_as_long_as_a_graph_refers_to_them) {
     int destroyed = 0;
     cudaUserObject_t object;
-    cudaGraph_t graph = new_graph(), twin;
-    cudaGraphExec_t executable;
-    EXPECT(cudaUserObjectCreate(&object, &destroyed, count_up, 1, 0) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
+    const cudaGraph_t graph = new_graph();
+    EXPECT(last(cudaUserObjectCreate(&object, &destroyed, count_up, 1, 0)) == cudaErrorInvalidValue);
     OK(cudaUserObjectCreate(&object, &destroyed, count_up, 1, cudaUserObjectNoDestructorSync));
     OK(cudaUserObjectRetain(object, 2));
     OK(cudaUserObjectRelease(object, 2));
     OK(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove)); // the only reference
     OK(cudaGraphRetainUserObject(graph, object, 2));
     OK(cudaGraphReleaseUserObject(graph, object, 2));
-    OK(cudaGraphClone(&twin, graph));
-    OK(cudaGraphInstantiate(&executable, graph, 0));
+    const cudaGraph_t twin = STORED(cudaGraph_t, cudaGraphClone(&it, graph));
+    const cudaGraphExec_t executable = instance(graph);
     OK(cudaGraphDestroy(graph));
     OK(cudaGraphDestroy(twin));
     OK(cudaGraphLaunch(executable, 0));
@@ -550,10 +527,8 @@ TEST(nodes_copy_to_and_from_variables) {
 #ifdef __CU2CPP__ // using a destroyed handle is undefined in CUDA, and an error here
 TEST(destroyed_graphs_are_known) {
     const cudaGraph_t graph = new_graph();
-    cudaGraphNode_t node;
-    cudaGraphExec_t executable;
-    OK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
-    OK(cudaGraphInstantiate(&executable, graph));
+    const auto node = STORED(cudaGraphNode_t, cudaGraphAddEmptyNode(&it, graph, NULL, 0));
+    const auto executable = STORED(cudaGraphExec_t, cudaGraphInstantiate(&it, graph));
     OK(cudaGraphDestroy(graph));
     OK(cudaGraphLaunch(executable, 0));
     OK(cudaGraphExecDestroy(executable));

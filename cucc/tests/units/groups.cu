@@ -38,13 +38,8 @@ __global__ void active_in_branches(unsigned *masks) {
 }
 
 TEST(active_lanes_of_a_branch) {
-    Device<unsigned> masks(40);
-    active_in_branches<<<1, 40>>>(masks.data);
-    const auto got = masks.host();
-    for (unsigned t = 0; t < 40; ++t) {
-        const unsigned branch = t % 4 == 0 ? 0x11111111u : ~0x11111111u;
-        EXPECT(got[t] == (t < 32 ? branch : branch & 0xff));
-    }
+    const auto mask = [](int t) { return (t % 4 ? ~0x11111111u : 0x11111111u) & (t < 32 ? ~0u : 0xff); };
+    EXPECT(WRITTEN(unsigned, 40, active_in_branches<<<1, 40>>>(out)) == made(40, mask));
 }
 
 // Tiles of several warps: 192 threads are three tiles of 64, or one of 128 and a partial one.
@@ -285,9 +280,8 @@ __global__ void copies(const int *in, int n, int *out) {
 
 TEST(copies_by_a_group) {
     const int n = 999;
-    const Device<int> device_in(made(n, [](int i) { return 3 * i; })), out(n + 65);
-    copies<<<1, 32, n * sizeof(int)>>>(device_in.data, n, out.data);
-    const auto got = out.host();
+    const Device<int> in(made(n, [](int i) { return 3 * i; }));
+    const auto got = WRITTEN(int, n + 65, copies<<<1, 32, n * sizeof(int)>>>(in.data, n, out));
     for (int i = 0; i < n; ++i)
         EXPECT(got[i] == 3 * (n - 1 - i));
     EXPECT(got[n] == 12 && got[n + 1] == 7 && got[n + 32] == 7);

@@ -31,8 +31,7 @@ __global__ void count_up(int *values, int n) {
 
 // 100 ints of device memory that are 0. `volatile` keeps the compiler from removing an access.
 static volatile int *zeros() {
-    int *p;
-    OK(cudaMalloc(&p, 400));
+    int *const p = STORED(int *, cudaMalloc(&it, 400));
     OK(cudaMemset(p, 0, 400));
     return p;
 }
@@ -68,17 +67,12 @@ TEST(every_kind_of_device_memory) {
         OK(cudaMallocPitch(&p, &pitch, 100, 3));
         p[pitch] = 1;
     });
-    faulty({"the host reads", "40 bytes of device 0"}, [] {
-        volatile int *p;
-        OK(cudaMallocAsync((void **)&p, 40, 0));
-        exit(*p);
-    });
+    faulty({"the host reads", "40 bytes of device 0"},
+           [] { exit(*STORED(volatile int *, cudaMallocAsync((void **)&it, 40, 0))); });
     // two devices, and memory of more than two huge pages
     faulty({"the host reads", "9437184 bytes of device 1, allocated at guard.cu:"}, [] {
-        volatile char *p;
         OK(cudaSetDevice(1));
-        OK(cudaMalloc((void **)&p, 9 << 20));
-        exit(p[9 << 19]);
+        exit(STORED(volatile char *, cudaMalloc((void **)&it, 9 << 20))[9 << 19]);
     });
 }
 
@@ -117,8 +111,7 @@ TEST(addresses_of_freed_memory_are_used_again) {
             EXPECT(setrlimit(RLIMIT_AS, &limit) == 0);
         volatile int *const kept = zeros();
         for (int i = 0; i < 100; ++i) {
-            int *p;
-            OK(cudaMalloc(&p, 4 << 20));
+            int *const p = STORED(int *, cudaMalloc(&it, 4 << 20));
             EXPECT(p != (int *)kept);
             OK(cudaFree(p));
         }
@@ -142,12 +135,9 @@ TEST(other_faults_and_bad_values_are_reported_as_before) {
 
 TEST(what_is_left_at_the_end) { // in this program anew: the setting is read before main
     if (getenv("CUDA_CPU_CHECK")) {
-        const cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
-        cudaArray_t array;
-        cudaTextureObject_t texture;
+        const cudaResourceDesc resource = of_array(array_of(std::vector<int>(16), 4, 4));
         const cudaTextureDesc desc = {};
-        OK(cudaMallocArray(&array, &format, 4, 4));
-        const cudaResourceDesc resource = of_array(array);
+        cudaTextureObject_t texture;
         for (int i = 0; i < 2; i++)
             OK(cudaCreateTextureObject(&texture, &resource, &desc, nullptr));
         OK(cudaDestroyTextureObject(texture));

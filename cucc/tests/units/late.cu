@@ -50,11 +50,8 @@ struct Scene {
 };
 
 TEST(the_end_of_the_program_is_no_wait) { // first, because it forks
-    const unit_result result = in_child([] {
-        int *p;
-        OK(cudaMalloc(&p, sizeof(int)));
-        set<<<1, 1>>>(p, 1);
-    });
+    const unit_result result =
+        in_child([] { set<<<1, 1>>>(STORED(int *, cudaMalloc(&it, sizeof(int))), 1); });
     ends_with(result, {"without waiting", "set, launched at"}, 0);
 }
 
@@ -110,7 +107,7 @@ TEST(copies_from_pageable_memory_take_the_source_at_the_call) {
 TEST(a_query_is_not_ready_once) {
     Scene s;
     const cudaEvent_t end = new_event();
-    float ms = -1;
+    float ms;
     OK(cudaEventRecord(s.event, s.a));
     set<<<1, 1, 0, s.a>>>(s.managed, 3);
     OK(cudaEventRecord(end, s.a));
@@ -119,8 +116,7 @@ TEST(a_query_is_not_ready_once) {
     while (cudaEventQuery(end) == cudaErrorNotReady)
         ;
     EXPECT(*s.managed == 3);
-    OK(cudaEventElapsedTime(&ms, s.event, end));
-    EXPECT(ms >= 0);
+    EXPECT(STORED(float, cudaEventElapsedTime(&it, s.event, end)) >= 0);
     set<<<1, 1, 0, s.a>>>(s.managed, 4);
     EXPECT(cudaStreamQuery(s.a) == cudaErrorNotReady && *s.managed == 3);
     while (cudaStreamQuery(s.a) == cudaErrorNotReady)
@@ -151,8 +147,7 @@ TEST(host_functions_and_frees_are_put_off) {
     OK(cudaStreamDestroy(s.a)); // its work is done all the same
     OK(cudaDeviceSynchronize());
     EXPECT(*s.pinned == 9);
-    EXPECT(cudaMemcpy(&got, p, sizeof(int), cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
+    EXPECT(last(cudaMemcpy(&got, p, sizeof(int), cudaMemcpyDeviceToHost)) == cudaErrorInvalidValue);
 
     OK(cudaMalloc(&p, sizeof(int)));
     set<<<1, 1, 0, s.b>>>(p, 4);
@@ -185,9 +180,8 @@ TEST(many_operations_and_devices) {
     for (int i = 0; i < 20000; i++)
         add<<<1, 1, 0, i % 2 ? s.a : 0>>>(s.device, s.other); // the default stream orders them
     EXPECT(value_at(s.device) == 20000);
-    int *far;
     OK(cudaSetDevice(1));
-    OK(cudaMalloc(&far, sizeof(int)));
+    int *const far = STORED(int *, cudaMalloc(&it, sizeof(int)));
     set<<<1, 1>>>(far, 5);
     OK(cudaMemcpyPeer(s.device, 0, far, 1, sizeof(int)));
     OK(cudaFree(far));
@@ -197,17 +191,15 @@ TEST(many_operations_and_devices) {
 
 TEST(a_graph_runs_in_its_stream_and_a_missing_dependency_shows) {
     Scene s;
-    cudaGraph_t graph;
-    cudaGraphExec_t executable;
+    const auto graph = STORED(cudaGraph_t, cudaGraphCreate(&it, 0));
     cudaGraphNode_t first, second;
     const cudaHostNodeParams one = {[](void *x) { *(int *)x = 1; }, s.managed};
     const cudaHostNodeParams two = {[](void *x) { *(int *)x = 2; }, s.managed};
-    OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddHostNode(&first, graph, NULL, 0, &one));
     OK(cudaGraphAddHostNode(&second, graph, NULL, 0, &two)); // should come after the first
     for (int last : {1, 2}) {
         *s.managed = 0;
-        OK(cudaGraphInstantiate(&executable, graph, 0));
+        const auto executable = STORED(cudaGraphExec_t, cudaGraphInstantiate(&it, graph, 0));
         OK(cudaGraphLaunch(executable, s.a));
         EXPECT(*s.managed == 0);
         OK(cudaGraphExecDestroy(executable));

@@ -53,12 +53,9 @@ TEST(atomics_count_and_signal) {
     Device<Counter> counter(1);
     Device<float> sum(1);
     Device<unsigned> most(1);
-    Device<int> signal(9);
-    count<<<9, 100>>>(counter.data, sum.data, most.data, signal.data);
-    int total = 0;
-    OK(cudaMemcpy(&total, counter.data, sizeof total, cudaMemcpyDeviceToHost));
-    EXPECT(total == 2700 && sum.host()[0] == 450 && most.host()[0] == 305);
-    EXPECT(signal.host() == std::vector<int>(9, 7));
+    EXPECT(WRITTEN(int, 9, count<<<9, 100>>>(counter.data, sum.data, most.data, out)) ==
+           std::vector<int>(9, 7));
+    EXPECT(value_at((int *)counter.data) == 2700 && sum.host()[0] == 450 && most.host()[0] == 305);
 }
 
 // ---- barriers ----
@@ -88,9 +85,8 @@ __global__ void rounds(int *out, int n) {
 }
 
 TEST(barriers) {
-    Device<int> out(100);
-    rounds<<<1, 100>>>(out.data, 7);
-    EXPECT(out.host() == made(100, [](int i) { return (i + 7) % 100 + 7 + i % 2 * 1000; }));
+    EXPECT(WRITTEN(int, 100, rounds<<<1, 100>>>(out, 7)) ==
+           made(100, [](int i) { return (i + 7) % 100 + 7 + i % 2 * 1000; }));
 }
 
 __global__ void copies(const int *in, int *out, int) {
@@ -162,14 +158,9 @@ __global__ void alone(const int *in, int *out, int) {
 
 template <class Kernel> // each part of the array is reversed
 static void check_reversed(int n, int part, int threads, int shared, Kernel kernel) {
-    std::vector<int> numbers, reversed;
-    for (int i = 0; i < n; i++) {
-        numbers.push_back(3 * i + 1);
-        reversed.push_back(3 * (i / part * part + part - 1 - i % part) + 1);
-    }
-    const Device<int> in(numbers), out(n);
-    kernel<<<1, threads, shared>>>(in.data, out.data, n / part);
-    EXPECT(out.host() == reversed);
+    const Device<int> in(made(n, [](int i) { return 3 * i + 1; }));
+    const auto reversed = [=](int i) { return 3 * (i / part * part + part - 1 - i % part) + 1; };
+    EXPECT(WRITTEN(int, n, kernel<<<1, threads, shared>>>(in.data, out, n / part)) == made(n, reversed));
 }
 
 TEST(copies_and_pipelines) {
@@ -203,9 +194,7 @@ __global__ void takes_turns(int *most) {
 }
 
 TEST(semaphores_and_latches) {
-    Device<int> most(1);
-    takes_turns<<<1, 40>>>(most.data);
-    const int got = most.host()[0];
+    const int got = WRITTEN(int, 1, takes_turns<<<1, 40>>>(out))[0];
     EXPECT(got >= 1 && got <= 3);
 }
 
@@ -227,9 +216,7 @@ __global__ void standard(float *out) {
 }
 
 TEST(the_standard_library) {
-    Device<float> out(7);
-    standard<<<1, 1>>>(out.data);
-    EXPECT(out.host() == (std::vector<float>{6, 65535, 4, 35, 6, 1, 2}));
+    EXPECT(WRITTEN(float, 7, standard<<<1, 1>>>(out)) == (std::vector<float>{6, 65535, 4, 35, 6, 1, 2}));
     int host = 0;
     NV_IF_ELSE_TARGET(NV_IS_HOST, (host = 1;), (host = 2;))
     EXPECT(host == 1);

@@ -14,11 +14,11 @@
         return library##D##name(a...);                                                                       \
     }
 
-// A handle of a library
+// A handle of a library, which create(&handle, arguments…) makes
 template <class H, auto create, auto destroy> struct HandleOf {
     H h;
-    HandleOf() { CALL(create(&h)); }
-    ~HandleOf() { CALL(destroy(h)); }
+    template <class... A> explicit HandleOf(A... arguments) { OK(create(&h, arguments...)); }
+    ~HandleOf() { OK(destroy(h)); }
     HandleOf(const HandleOf &) = delete;
     operator H() const { return h; }
 };
@@ -43,10 +43,10 @@ template <class T> struct Array : Device<T> {
     explicit Array(const std::vector<T> &values) : Device<T>(values), host(values) {}
     explicit Array(size_t n) : Array(std::vector<T>(n)) {}
     void to_device() const {
-        CALL(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
+        OK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
     }
     std::vector<T> back() const {
-        CALL(cudaDeviceSynchronize());
+        OK(cudaDeviceSynchronize());
         return Device<T>::host();
     }
     // Whether each element in device memory is near expected(index).

@@ -36,10 +36,8 @@ template <class T> static bool equal(T a, T b) {
 }
 
 template <class T> static void compare(void (*kernel)(Pair<T> *, int *), const char *name) {
-    const Device<Pair<T>> pairs(64);
     const Device<int> number(1);
-    kernel<<<1, 1>>>(pairs.data, number.data);
-    const auto host = pairs.host();
+    const auto host = WRITTEN(Pair<T>, 64, kernel<<<1, 1>>>(out, number.data));
     const int count = number.host()[0];
     EXPECT(count > 0 && count <= 64);
     for (int i = 0; i < count; i++)
@@ -259,10 +257,9 @@ __global__ void loads_kernel(const float4 *in, float4 *out, int *numbers) {
 TEST(loads_and_stores_with_hints) {
     const auto in = made(4, [](int i) { return make_float4((float)i, 1, 2, (float)-i); });
     const Device<float4> from(in), to(4);
-    const Device<int> numbers(4);
-    loads_kernel<<<1, 1>>>(from.data, to.data, numbers.data);
+    const auto numbers = WRITTEN(int, 4, loads_kernel<<<1, 1>>>(from.data, to.data, out));
     EXPECT(memcmp(in.data(), to.host().data(), 4 * sizeof(float4)) == 0);
-    EXPECT(numbers.host() == (std::vector<int>{5, 10, 7, 7}));
+    EXPECT(numbers == (std::vector<int>{5, 10, 7, 7}));
 }
 
 // Programs define these themselves, and a kernel calls them beside CUDA's functions.

@@ -36,18 +36,16 @@ static void print_fresh() {
 
 TEST(fresh_memory_holds_what_the_environment_says) {
     const struct {
-        const char *value, *out, *err;
+        const char *setting, *out, *err;
         int status;
-    } runs[] = {{"huge", "2139062143 2139062143 2139062143 2139062143", "", 0},
-                {"nan", "-1 -1 -1 -1", "", 0}, // not a number
-                {"zero", "0 0 0 0", "", 0},
-                {"0", "", "cuda on the CPU: CUDA_CPU_FILL=0: must be huge, nan or zero\n", 1}};
+    } runs[] = {{"CUDA_CPU_FILL=huge", "2139062143 2139062143 2139062143 2139062143", "", 0},
+                {"CUDA_CPU_FILL=nan", "-1 -1 -1 -1", "", 0}, // not a number
+                {"CUDA_CPU_FILL=zero", "0 0 0 0", "", 0},
+                {"CUDA_CPU_FILL=0", "", "cuda on the CPU: CUDA_CPU_FILL=0: must be huge, nan or zero\n", 1}};
     if (getenv("CUDA_CPU_CHECK")) // this case reads device memory
         return;
     for (const auto &run : runs) {
-        setenv("CUDA_CPU_FILL", run.value, 1);
-        const unit_result r = in_child(print_fresh);
-        unsetenv("CUDA_CPU_FILL");
+        const unit_result r = under({run.setting}, print_fresh);
         EXPECT(r.status == run.status && strcmp(r.out, run.out) == 0 && strcmp(r.err, run.err) == 0);
     }
 }
@@ -85,8 +83,6 @@ TEST(nothing_is_allocated_copied_and_freed) {
     p = before;
     EXPECT(null(cudaMalloc(&p, 0)) && null(cudaMallocHost(&p, 0)) && null(cudaMallocManaged(&p, 0)));
     EXPECT(null(cudaMallocPitch(&p, &pitch, 0, 5)) && pitch == 0);
-    OK(cudaFree(NULL));
-    OK(cudaFreeHost(NULL));
     OK(cudaMalloc(&p, 4));
     OK(cudaMemcpy(NULL, p, 0, cudaMemcpyDeviceToHost));
     OK(cudaMemcpy2D(p, 4, p, 4, 0, 3, cudaMemcpyDeviceToDevice));
@@ -124,8 +120,7 @@ TEST(asynchronous_forms_are_done_after_synchronizing) {
     const std::vector<unsigned char> in = counted(5000);
     std::vector<unsigned char> out(5000);
     const cudaStream_t s = new_stream();
-    unsigned char *a;
-    OK(cudaMallocAsync(&a, 5000, s));
+    const auto a = STORED(unsigned char *, cudaMallocAsync(&it, 5000, s));
     OK(cudaMemsetAsync(a, 3, 5000, s));
     OK(cudaMemcpyAsync(a + 1000, in.data(), 4000, cudaMemcpyHostToDevice, s));
     OK(cudaMemset2DAsync(a, 100, 8, 10, 5, s));
@@ -154,40 +149,37 @@ TEST(pinned_memory_and_its_flags) {
 
 TEST(registered_memory) {
     std::vector<int> v(5000, 3);
-    int *device = NULL;
     OK(cudaHostRegister(v.data(), v.size() * sizeof(int), cudaHostRegisterMapped));
-    OK(cudaHostGetDevicePointer(&device, v.data(), 0));
+    int *const device = STORED(int *, cudaHostGetDevicePointer(&it, v.data(), 0));
     EXPECT(value_at(device) == 3);
     OK(cudaMemset(device + 100, 0, 400));
     EXPECT(v[99] == 3 && v[100] == 0 && v[199] == 0 && v[200] == 3);
     OK(cudaHostUnregister(v.data()));
 }
 
+static cudaPointerAttributes attributes(const void *pointer) {
+    return STORED(cudaPointerAttributes, cudaPointerGetAttributes(&it, pointer));
+}
+
 TEST(pointers_tell_what_they_are) {
-    cudaPointerAttributes of = {};
-    int host = 0, *device, *pinned, *managed;
-    OK(cudaMalloc(&device, 100));
-    OK(cudaHostAlloc(&pinned, 100, cudaHostAllocMapped));
-    OK(cudaMallocManaged(&managed, 100));
-    OK(cudaPointerGetAttributes(&of, device + 10));
-    EXPECT(of.type == cudaMemoryTypeDevice && of.device == 0 && of.devicePointer == device + 10);
-    OK(cudaPointerGetAttributes(&of, pinned + 1));
-    EXPECT(of.type == cudaMemoryTypeHost && of.hostPointer == pinned + 1);
-    EXPECT(of.devicePointer == pinned + 1);
-    OK(cudaPointerGetAttributes(&of, managed));
-    EXPECT(of.type == cudaMemoryTypeManaged && of.devicePointer == managed);
-    OK(cudaPointerGetAttributes(&of, &host));
-    EXPECT(of.type == cudaMemoryTypeUnregistered);
+    const Device<int> memory(25);
+    int host = 0, *const device = memory.data + 10, *const unified = managed<int>(25);
+    int *const pinned = STORED(int *, cudaHostAlloc(&it, 100, cudaHostAllocMapped)) + 1;
+    EXPECT(attributes(device).type == cudaMemoryTypeDevice && attributes(device).device == 0);
+    EXPECT(attributes(device).devicePointer == device);
+    EXPECT(attributes(pinned).type == cudaMemoryTypeHost && attributes(pinned).hostPointer == pinned);
+    EXPECT(attributes(pinned).devicePointer == pinned);
+    EXPECT(attributes(unified).type == cudaMemoryTypeManaged && attributes(unified).devicePointer == unified);
+    EXPECT(attributes(&host).type == cudaMemoryTypeUnregistered);
 }
 
 TEST(memory_is_counted_and_too_much_is_refused) {
     size_t free, total, less;
     int *p, *q = NULL;
     cudaError_t error;
-    cudaDeviceProp prop;
-    OK(cudaGetDeviceProperties(&prop, 0));
     OK(cudaMemGetInfo(&free, &total));
-    EXPECT(free > 64 << 20 && free <= total && total == prop.totalGlobalMem);
+    EXPECT(free > 64 << 20 && free <= total);
+    EXPECT(total == STORED(cudaDeviceProp, cudaGetDeviceProperties(&it, 0)).totalGlobalMem);
     OK(cudaMalloc(&p, 64 << 20));
     OK(cudaMemGetInfo(&less, &total));
     EXPECT(less <= total - (64 << 20));
@@ -197,7 +189,7 @@ TEST(memory_is_counted_and_too_much_is_refused) {
         EXPECT(cudaGetLastError() == error && q == NULL);
     }
     size_t pitch;
-    EXPECT(cudaMallocPitch(&p, &pitch, 1 << 20, SIZE_MAX / 4) != cudaSuccess);
+    EXPECT(last(cudaMallocPitch(&p, &pitch, 1 << 20, SIZE_MAX / 4)) != cudaSuccess);
     WORKS(cudaMalloc(&p, 100));
 }
 
@@ -225,33 +217,23 @@ TEST(host_threads_call_the_runtime_at_once) {
 TEST(devices_copy_between_each_other) {
     if (device_count() < 2)
         return;
-    int *a, *b;
-    const int value = 42;
-    OK(cudaSetDevice(0));
-    OK(cudaMalloc(&a, sizeof(int)));
-    OK(cudaSetDevice(1));
-    OK(cudaMalloc(&b, sizeof(int)));
-    cudaPointerAttributes of = {};
-    OK(cudaPointerGetAttributes(&of, b));
-    EXPECT(of.device == 1);
-    OK(cudaMemcpy(a, &value, sizeof(int), cudaMemcpyHostToDevice));
-    OK(cudaMemcpyPeer(b, 1, a, 0, sizeof(int)));
-    OK(cudaMemset(a, 0, sizeof(int)));
-    OK(cudaMemcpyPeerAsync(a, 0, b, 1, sizeof(int), 0));
-    OK(cudaDeviceSynchronize());
-    EXPECT(value_at(a) == 42);
-    OK(cudaMemset(b, 0, sizeof(int)));
-    OK(cudaMemcpy(b, a, sizeof(int), cudaMemcpyDeviceToDevice));
-    EXPECT(value_at(b) == 42);
-    OK(cudaFree(a)); // belongs to another device
+    const Device<int> a(std::vector<int>{42});
+    OK(cudaSetDevice(1)); // where the memory of the other device is freed, too
+    const Device<int> b(1);
+    EXPECT(attributes(b.data).device == 1);
+    OK(cudaMemcpyPeer(b.data, 1, a.data, 0, sizeof(int)));
+    OK(cudaMemset(a.data, 0, sizeof(int)));
+    OK(cudaMemcpyPeerAsync(a.data, 0, b.data, 1, sizeof(int), 0));
+    EXPECT(a.host()[0] == 42);
+    OK(cudaMemset(b.data, 0, sizeof(int)));
+    OK(cudaMemcpy(b.data, a.data, sizeof(int), cudaMemcpyDeviceToDevice));
+    EXPECT(b.host()[0] == 42);
 }
 
 // ---- pools, hints about managed memory, and calls that programs make beside their work ----
 
 static uint64_t attribute(cudaMemPool_t pool, cudaMemPoolAttr which) {
-    uint64_t value = ~0ull;
-    OK(cudaMemPoolGetAttribute(pool, which, &value));
-    return value;
+    return STORED(uint64_t, cudaMemPoolGetAttribute(pool, which, &it));
 }
 
 __global__ void set(int *x, int value) {
@@ -259,12 +241,11 @@ __global__ void set(int *x, int value) {
 }
 
 TEST(memory_comes_from_pools) {
-    cudaMemPool_t standard, pool, current;
+    cudaMemPool_t pool;
     const cudaStream_t s = new_stream();
     int *a, *b;
-    OK(cudaDeviceGetDefaultMemPool(&standard, 0));
-    OK(cudaDeviceGetMemPool(&current, 0));
-    EXPECT(standard == current);
+    const cudaMemPool_t standard = STORED(cudaMemPool_t, cudaDeviceGetDefaultMemPool(&it, 0));
+    EXPECT(standard == STORED(cudaMemPool_t, cudaDeviceGetMemPool(&it, 0)));
     cudaMemPoolProps properties = {};
     properties.allocType = cudaMemAllocationTypePinned;
     properties.location.type = cudaMemLocationTypeDevice;
@@ -292,27 +273,21 @@ TEST(memory_comes_from_pools) {
     EXPECT(attribute(pool, cudaMemPoolAttrUsedMemCurrent) >= 1000);
     OK(cudaFreeAsync(a, s));
     OK(cudaStreamSynchronize(s));
-    cudaMemLocation here = {};
-    here.type = cudaMemLocationTypeDevice;
-    cudaMemAccessFlags access;
-    OK(cudaMemPoolGetAccess(&access, pool, &here));
-    EXPECT(access == cudaMemAccessFlagsProtReadWrite);
+    cudaMemLocation here = {cudaMemLocationTypeDevice, 0};
+    EXPECT(STORED(cudaMemAccessFlags, cudaMemPoolGetAccess(&it, pool, &here)) ==
+           cudaMemAccessFlagsProtReadWrite);
     OK(cudaDeviceSetMemPool(0, standard));
     OK(cudaMemPoolDestroy(pool));
-    EXPECT(cudaMemPoolDestroy(standard) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
+    EXPECT(last(cudaMemPoolDestroy(standard)) == cudaErrorInvalidValue);
 }
 
 TEST(hints_are_kept) {
-    int *managed, number = 99, list[2];
+    int *managed, number, list[2];
     OK(cudaMallocManaged(&managed, 1 << 20));
     const auto query = [&](cudaMemRangeAttribute which) {
-        OK(cudaMemRangeGetAttribute(&number, sizeof number, which, managed, 1 << 20));
-        return number;
+        return STORED(int, cudaMemRangeGetAttribute(&it, sizeof it, which, managed, 1 << 20));
     };
-    cudaMemLocation gpu = {}, host = {};
-    gpu.type = cudaMemLocationTypeDevice;
-    host.type = cudaMemLocationTypeHost;
+    const cudaMemLocation gpu = {cudaMemLocationTypeDevice, 0}, host = {cudaMemLocationTypeHost, 0};
     EXPECT(query(cudaMemRangeAttributeReadMostly) == 0);
     EXPECT(query(cudaMemRangeAttributePreferredLocation) == cudaInvalidDeviceId);
     OK(cudaMemAdvise(managed, 1 << 20, cudaMemAdviseSetReadMostly, gpu));
@@ -346,10 +321,8 @@ __global__ void add(int *x, long y, char z) {
 
 TEST(launches_with_a_configuration) {
     int *x = managed<int>();
-    cudaLaunchConfig_t config = {};
+    cudaLaunchConfig_t config = {1, 1, 0, 0, NULL, 0};
     cudaLaunchAttribute cooperative;
-    config.gridDim = dim3(1);
-    config.blockDim = dim3(1);
     OK(cudaLaunchKernelEx(&config, add, x, 40, 2)); // converts to long and char
     EXPECT(value_at(x) == 42);
     cooperative.id = cudaLaunchAttributeCooperative;
@@ -363,22 +336,14 @@ TEST(launches_with_a_configuration) {
 }
 
 #ifdef __CU2CPP__
-static bool refused(cudaError_t error) {
-    return error == cudaErrorNotSupported && cudaGetLastError() == cudaErrorNotSupported;
-}
-
 static void launch_a_cluster() { // the device has none
     int clusters;
-    cudaLaunchConfig_t config = {};
     cudaLaunchAttribute cluster;
-    config.gridDim = dim3(4);
-    config.blockDim = dim3(32);
+    const cudaLaunchConfig_t config = {4, 32, 0, 0, &cluster, 1};
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim = {2, 1, 1};
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    exit(!refused(cudaLaunchKernelEx(&config, add, (int *)NULL, 40, 2)) ||
-         !refused(cudaOccupancyMaxActiveClusters(&clusters, add, &config)));
+    EXPECT(last(cudaLaunchKernelEx(&config, add, (int *)NULL, 40, 2)) == cudaErrorNotSupported);
+    EXPECT(last(cudaOccupancyMaxActiveClusters(&clusters, add, &config)) == cudaErrorNotSupported);
 }
 static const int cluster_line = __LINE__ - 3;
 
@@ -387,11 +352,10 @@ TEST(memory_and_semaphores_of_vulkan_are_refused) {
         cudaExternalSemaphoreHandleDesc desc = {};
         desc.type = cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd;
         cudaExternalSemaphore_t semaphore;
-        exit(!refused(cudaImportExternalSemaphore(&semaphore, &desc)));
+        EXPECT(last(cudaImportExternalSemaphore(&semaphore, &desc)) == cudaErrorNotSupported);
     });
     ends_with(r, {"cudaImportExternalSemaphore: memory and semaphores of Vulkan and Direct3D are not"}, 0);
-    cudaDeviceProp properties;
-    OK(cudaGetDeviceProperties(&properties, 0));
+    const auto properties = STORED(cudaDeviceProp, cudaGetDeviceProperties(&it, 0));
     EXPECT(!properties.timelineSemaphoreInteropSupported);
 }
 
@@ -425,9 +389,7 @@ __device__ char odd[3];
 
 // A variable, or an element of it
 template <class T, class S> static T copied(const S &symbol, size_t i = 0) {
-    T value = {};
-    OK(cudaMemcpyFromSymbol(&value, symbol, sizeof value, i * sizeof value));
-    return value;
+    return STORED(T, cudaMemcpyFromSymbol(&it, symbol, sizeof it, i * sizeof it));
 }
 template <class S, class T> static void put(S &symbol, const T &value) {
     OK(cudaMemcpyToSymbol(symbol, &value, sizeof value));
@@ -469,12 +431,10 @@ TEST(symbols_are_copied_both_ways) {
 }
 
 TEST(kernels_see_symbols) {
-    const Device<int> device(32);
     OK(cudaMemcpyToSymbol(numbers, made(64, [](int i) { return 1000 * i; }).data(), sizeof numbers));
     put(counter, 7);
-    read<<<1, 32>>>(device.data);
     const auto expected = [](int i) { return 1000 * i + 7 + 2 + 10 * (i % 4 + 1) + i % 3 + 1; };
-    EXPECT(device.host() == made(32, expected));
+    EXPECT(WRITTEN(int, 32, read<<<1, 32>>>(out)) == made(32, expected));
     shared_by_all = 21;
     write<<<1, 1>>>();
     OK(cudaDeviceSynchronize());
@@ -484,20 +444,15 @@ TEST(kernels_see_symbols) {
 }
 
 TEST(symbols_have_addresses_and_sizes) {
-    size_t size = 0;
-    double *address, value = 4.5;
-    OK(cudaGetSymbolSize(&size, table));
-    EXPECT(size == 15 * sizeof(double));
-    OK(cudaGetSymbolSize(&size, flag));
-    EXPECT(size == sizeof(int));
-    OK(cudaGetSymbolAddress((void **)&address, table));
+    const double value = 4.5;
+    EXPECT(STORED(size_t, cudaGetSymbolSize(&it, table)) == 15 * sizeof(double));
+    EXPECT(STORED(size_t, cudaGetSymbolSize(&it, flag)) == sizeof(int));
+    double *const address = STORED(double *, cudaGetSymbolAddress((void **)&it, table));
     OK(cudaMemcpy(address + 7, &value, sizeof value, cudaMemcpyHostToDevice));
     EXPECT(copied<double>(table, 7) == 4.5);
     OK(cudaMemset(address, 0, sizeof table));
     EXPECT(copied<double>(table, 7) == 0);
-    cudaPointerAttributes of;
-    OK(cudaPointerGetAttributes(&of, address));
-    EXPECT(of.type == cudaMemoryTypeDevice);
+    EXPECT(attributes(address).type == cudaMemoryTypeDevice);
     const Device<int> device(1); // from a variable to memory and back, on the device
     put(counter, 31);
     OK(cudaMemcpyFromSymbol(device.data, counter, sizeof(int), 0, cudaMemcpyDeviceToDevice));
@@ -516,9 +471,7 @@ TEST(kernels_read_values_that_only_copies_change) {
     for (int pass = 0; pass < 2; pass++)
         for (int d = 0; d < device_count(); d++) {
             OK(cudaSetDevice(d));
-            const Device<float> out(1);
-            read_level<<<1, 1>>>(out.data);
-            EXPECT(out.host()[0] == (pass ? (8 + d) * (d + 1.5f) : 2.5f));
+            EXPECT(WRITTEN(float, 1, read_level<<<1, 1>>>(out))[0] == (pass ? (8 + d) * (d + 1.5f) : 2.5f));
             put(level, 8 + d);
             put(factor, d + 1.5f);
         }

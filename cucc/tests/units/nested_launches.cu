@@ -2,6 +2,8 @@
 // Dynamic parallelism: kernels that launch kernels. Child grids run after their parent grid has ended, and
 // before the host's launch is complete. cudaDeviceSynchronize() in device code waits for child grids, as
 // before CUDA 12.
+#include <algorithm>
+#include <numeric>
 #include "device.h"
 
 __global__ void put(int *to, int value) {
@@ -59,17 +61,11 @@ __global__ void put_all(int *next, int *numbers, int n) {
 
 TEST(configuration_and_arguments_are_those_of_each_thread) {
     const int n = 1000 + (int)(engine()() % 1000);
-    int *next = managed<int>(2), *numbers = managed<int>((size_t)n);
-    std::vector<int> times((size_t)n);
-    put_all<<<(unsigned)(n + 255) / 256, 256>>>(next, numbers, n);
-    OK(cudaDeviceSynchronize());
-    EXPECT(*next == n);
-    for (int k = 0; k < n; ++k) {
-        const int i = numbers[k] / 64;
-        if (EXPECT(i >= 0 && i < n && numbers[k] % 64 == (int)(1 + i % 31)))
-            ++times[(size_t)i];
-    }
-    EXPECT(times == std::vector<int>(n, 1));
+    std::vector<int> got = WRITTEN(int, n + 2, put_all<<<(n + 255) / 256, 256>>>(out + n, out, n));
+    EXPECT(got[n] == n);
+    got.resize(n);
+    std::sort(got.begin(), got.end());
+    EXPECT(got == made(n, [](int i) { return 64 * i + 1 + i % 31; }));
 }
 
 __global__ void append(int *list, int value) {
@@ -114,32 +110,25 @@ __global__ void deeper(Levels *levels, cudaStream_t stream, cudaStream_t next) {
 
 // Measured on an H200 with CUDA 13.0 (2026-11-23)
 TEST(the_number_of_pending_launches_limits_the_nesting_depth) {
-    Levels *levels = managed<Levels>(1);
-    size_t limit;
     for (const size_t set : {2048, 100, 1, 5000}) {
+        const size_t limit = set == 1 ? 32 : set;
         OK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, set));
-        OK(cudaDeviceGetLimit(&limit, cudaLimitDevRuntimePendingLaunchCount));
-        EXPECT(limit == (set == 1 ? 32 : set));
+        EXPECT(STORED(size_t, cudaDeviceGetLimit(&it, cudaLimitDevRuntimePendingLaunchCount)) == limit);
         for (const cudaStream_t stream : {(cudaStream_t)0, cudaStreamFireAndForget, cudaStreamTailLaunch}) {
-            *levels = {};
-            deeper<<<1, 1>>>(levels, stream, stream);
-            OK(cudaDeviceSynchronize());
-            OK(cudaGetLastError());
+            const Levels levels = WRITTEN(Levels, 1, deeper<<<1, 1>>>(out, stream, stream))[0];
             if (stream == cudaStreamTailLaunch || limit == 5000) // no grid waits for a tail launch
-                EXPECT(levels->count == 3000 && levels->error == cudaSuccess);
+                EXPECT(levels.count == 3000 && levels.error == cudaSuccess);
             else
-                EXPECT(levels->count == (int)limit + 1 && levels->failed_at == levels->count &&
-                       levels->error == cudaErrorLaunchPendingCountExceeded);
+                EXPECT(levels.count == (int)limit + 1 && levels.failed_at == levels.count &&
+                       levels.error == cudaErrorLaunchPendingCountExceeded);
         }
     }
     OK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 100));
     // A grid in cudaStreamTailLaunch starts when its parent grid has completed, so the nesting depth does not
     // increase. Until then both grids count as pending launches.
-    *levels = {};
-    deeper<<<1, 1>>>(levels, cudaStreamTailLaunch, 0);
-    OK(cudaDeviceSynchronize());
-    EXPECT(levels->count == 199 && levels->failed_at == 199 &&
-           levels->error == cudaErrorLaunchPendingCountExceeded);
+    const Levels levels = WRITTEN(Levels, 1, deeper<<<1, 1>>>(out, cudaStreamTailLaunch, 0))[0];
+    EXPECT(levels.count == 199 && levels.failed_at == 199 &&
+           levels.error == cudaErrorLaunchPendingCountExceeded);
 }
 
 __global__ void error_at_the_start(cudaError_t *error) {
@@ -193,10 +182,8 @@ __global__ void unknown_stream(int *p, int *error) {
 }
 
 TEST(a_stream_that_does_not_exist) {
-    int *p = managed<int>(2);
-    unknown_stream<<<1, 1>>>(p, p + 1);
-    OK(cudaDeviceSynchronize());
-    EXPECT(p[0] == 0 && p[1] == cudaErrorInvalidValue);
+    EXPECT(WRITTEN(int, 2, unknown_stream<<<1, 1>>>(out, out + 1)) ==
+           (std::vector<int>{0, cudaErrorInvalidValue}));
 }
 
 __device__ int on_device;
@@ -214,15 +201,10 @@ __global__ void launch_where(int *devices) {
 TEST(grids_run_on_the_device_of_the_kernel) {
     enum { BLOCKS = 2000 }; // enough for several workers
     for (const int device : {1, 0}) {
-        int count = 0;
         OK(cudaSetDevice(device));
-        int *devices = managed<int>(2 * BLOCKS);
-        launch_where<<<BLOCKS, 1>>>(devices);
-        OK(cudaMemcpyFromSymbol(&count, on_device, sizeof count));
-        EXPECT(count == BLOCKS);
-        for (int i = 0; i < 2 * BLOCKS; ++i)
-            EXPECT(devices[i] == device);
-        OK(cudaFree(devices));
+        const std::vector<int> expected(2 * BLOCKS, device);
+        EXPECT(WRITTEN(int, 2 * BLOCKS, launch_where<<<BLOCKS, 1>>>(out)) == expected);
+        EXPECT(STORED(int, cudaMemcpyFromSymbol(&it, on_device, sizeof it)) == BLOCKS);
     }
 }
 
@@ -271,15 +253,8 @@ __global__ void sums(const int *numbers, int n, int *results) {
 TEST(a_block_waits_for_what_it_has_launched) {
     enum { BLOCKS = 20 };
     const int n = 100 + (int)(engine()() % 100);
-    int *numbers = managed<int>((size_t)n * BLOCKS), *results = managed<int>(BLOCKS);
-    for (int i = 0; i < n * BLOCKS; ++i)
-        numbers[i] = (int)(engine()() % 1000);
-    sums<<<BLOCKS, 1>>>(numbers, n, results);
-    OK(cudaDeviceSynchronize());
-    for (int b = 0; b < BLOCKS; ++b) {
-        int expected = 0;
-        for (int i = 0; i < n; ++i)
-            expected += 2 * numbers[b * n + i];
-        EXPECT(results[b] == expected);
-    }
+    const auto numbers = made(n * BLOCKS, [](int) { return pick(0, 999); });
+    const Device<int> in(numbers);
+    const auto expected = [&](int b) { return 2 * std::accumulate(&numbers[b * n], &numbers[b * n] + n, 0); };
+    EXPECT(WRITTEN(int, BLOCKS, sums<<<BLOCKS, 1>>>(in.data, n, out)) == made(BLOCKS, expected));
 }

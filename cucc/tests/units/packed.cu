@@ -160,7 +160,7 @@ static const struct {
     LISTS(FIELDS) OTHERS(WORDS)};
 
 TEST(fields_of_words) {
-    constexpr int n = 4000, results = sizeof references / sizeof *references;
+    constexpr int n = 4000, results = sizeof references / sizeof *references, total = n * results;
     std::vector<unsigned> in(3 * n);
     for (int i = 0; i < 3 * n; i++) {
         in[i] = (unsigned)engine()();
@@ -169,19 +169,17 @@ TEST(fields_of_words) {
         else if (i % 5 == 1)
             in[i] = in[i - 1] ^ (in[i] % 4 ? 0 : 0x80ff7f00);
     }
-    const Device<unsigned> device_in(in), device_out(n * results);
-    compute<<<(n + 127) / 128, 128>>>(device_in.data, device_out.data, n, results);
-    const std::vector<unsigned> out = device_out.host();
-    int wrong = 0;
+    const Device<unsigned> device(in);
+    const auto all =
+        WRITTEN(unsigned, total, compute<<<(n + 127) / 128, 128>>>(device.data, out, n, results));
     for (int i = 0; i < n; i++)
         for (int j = 0; j < results; j++) {
             const unsigned a = in[3 * i], b = in[3 * i + 1], c = in[3 * i + 2];
-            const unsigned got = out[i * results + j], expected = references[j].expected(a, b, c);
-            if (got != expected && wrong++ < 5)
+            const unsigned got = all[i * results + j], expected = references[j].expected(a, b, c);
+            if (!EXPECT(got == expected))
                 fprintf(stderr, "%s, 0x%08x, 0x%08x, 0x%08x: got 0x%08x, expected 0x%08x\n",
                         references[j].text, a, b, c, got, expected);
         }
-    EXPECT(wrong == 0);
 }
 
 __global__ void find_bits(unsigned mask, unsigned *out) {
@@ -191,10 +189,8 @@ __global__ void find_bits(unsigned mask, unsigned *out) {
 
 TEST(the_nth_set_bit) {
     const unsigned masks[] = {0, ~0u, 0x80000001, 0x00f0f010, 0x12345678};
-    const Device<unsigned> device(67 * 32);
     for (const unsigned mask : masks) {
-        find_bits<<<67, 32>>>(mask, device.data);
-        const std::vector<unsigned> got = device.host();
+        const auto got = WRITTEN(unsigned, 67 * 32, find_bits<<<67, 32>>>(mask, out));
         for (int n = -33; n <= 33; n++)
             for (int base = 0; base < 32; base++) {
                 std::vector<unsigned> set; // the set bits in the order of the search

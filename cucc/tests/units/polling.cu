@@ -10,11 +10,10 @@ __device__ int rounds; // each device has its own
 
 // Waits for the device, and sets `rounds` to 0.
 static int rounds_of(int device) {
-    int n = -1;
     const int none = 0;
     OK(cudaSetDevice(device));
     OK(cudaDeviceSynchronize());
-    OK(cudaMemcpyFromSymbol(&n, rounds, sizeof n));
+    const int n = STORED(int, cudaMemcpyFromSymbol(&it, rounds, sizeof it));
     OK(cudaMemcpyToSymbol(rounds, &none, sizeof none));
     OK(cudaSetDevice(0));
     return n;
@@ -145,15 +144,13 @@ __global__ void sleep_until(unsigned *flag) {
 }
 
 TEST(a_copy_in_another_stream) {
-    unsigned *flag;
     const unsigned one = 1;
     const cudaStream_t kernels = new_stream(cudaStreamNonBlocking),
                        copies = new_stream(cudaStreamNonBlocking);
-    OK(cudaMalloc(&flag, sizeof *flag));
     for (bool wait : {false, true}) {
-        OK(cudaMemset(flag, 0, sizeof *flag));
-        sleep_until<<<4, 40, 0, kernels>>>(flag);
-        OK(cudaMemcpyAsync(flag, &one, sizeof one, cudaMemcpyHostToDevice, copies));
+        const Device<unsigned> flag(1);
+        sleep_until<<<4, 40, 0, kernels>>>(flag.data);
+        OK(cudaMemcpyAsync(flag.data, &one, sizeof one, cudaMemcpyHostToDevice, copies));
         if (wait)
             OK(cudaStreamSynchronize(copies));
         OK(cudaStreamSynchronize(kernels));

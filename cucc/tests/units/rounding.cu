@@ -68,12 +68,10 @@ template <class Op> static void check() {
     for (int i = 0; i < 3 * n; i++)
         in[i] = i % 11 == 0 ? special[((uint64_t)engine()() << 32 | engine()()) % 9]
                             : any_number<T>(i / 3 % 6 + (i / 40));
-    const Device<T> device_in(in), device_out(modes * n);
-    compute<Op><<<(n + 127) / 128, 128>>>(device_in.data, device_out.data, n);
-    const std::vector<T> out = device_out.host();
-    int wrong = 0;
+    const Device<T> device(in);
+    const auto all = WRITTEN(T, modes * n, compute<Op><<<(n + 127) / 128, 128>>>(device.data, out, n));
     for (int i = 0; i < n; i++) {
-        const T a = in[3 * i], b = in[3 * i + 1], c = in[3 * i + 2], *r = &out[modes * i],
+        const T a = in[3 * i], b = in[3 * i + 1], c = in[3 * i + 2], *r = &all[modes * i],
                 plain = Op::plain(a, b, c);
         bool good;
         const bool overflows = std::isinf(plain) && !std::isinf(r[zero]); // of finite numbers
@@ -87,12 +85,11 @@ template <class Op> static void check() {
             good = r[nearest] == plain || !std::isfinite(c) || !std::isfinite(b);
         else
             good = r[nearest] == plain && rounds_well(r, [=](Wide x) { return Op::compare(a, b, c, x); });
-        if (!good && wrong++ < 3)
+        if (!EXPECT(good))
             fprintf(stderr, "%s of %a, %a, %a: nearest %a, towards zero %a, up %a, down %a\n", Op::text(),
                     (double)a, (double)b, (double)c, (double)r[nearest], (double)r[zero], (double)r[up],
                     (double)r[down]);
     }
-    EXPECT(wrong == 0);
 }
 
 TEST(floats_round_as_asked) {
@@ -137,25 +134,20 @@ TEST(conversions_round_as_asked) {
             memcpy(&in[i], &x, sizeof x);
         }
     }
-    const Device<uint64_t> device_in(in);
-    const Device<Converted> device_out(n);
-    convert<<<(n + 127) / 128, 128>>>(device_in.data, device_out.data, n);
-    const std::vector<Converted> out = device_out.host();
-    int wrong = 0;
+    const Device<uint64_t> device(in);
+    const auto all = WRITTEN(Converted, n, convert<<<(n + 127) / 128, 128>>>(device.data, out, n));
     for (int i = 0; i < n; i++) {
         double x;
         memcpy(&x, &in[i], sizeof x);
         const auto check = [&](const auto *r, Wide exact) {
-            const bool good = rounds_well(r, [=](Wide y) { return sign(exact - y); });
-            if (!good && wrong++ < 3)
+            if (!EXPECT(rounds_well(r, [=](Wide y) { return sign(exact - y); })))
                 fprintf(stderr, "0x%llx: %a %a %a %a\n", (unsigned long long)in[i], (double)r[0],
                         (double)r[1], (double)r[2], (double)r[3]);
         };
-        check(out[i].of_int, (int)in[i]), check(out[i].of_unsigned, (unsigned)in[i]);
-        check(out[i].of_long, (int64_t)in[i]), check(out[i].of_unsigned_long, in[i]);
-        check(out[i].double_of_long, (int64_t)in[i]), check(out[i].double_of_unsigned_long, in[i]);
+        check(all[i].of_int, (int)in[i]), check(all[i].of_unsigned, (unsigned)in[i]);
+        check(all[i].of_long, (int64_t)in[i]), check(all[i].of_unsigned_long, in[i]);
+        check(all[i].double_of_long, (int64_t)in[i]), check(all[i].double_of_unsigned_long, in[i]);
         if (std::isfinite(x))
-            check(out[i].of_double, x);
+            check(all[i].of_double, x);
     }
-    EXPECT(wrong == 0);
 }

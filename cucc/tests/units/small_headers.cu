@@ -28,9 +28,7 @@ __global__ void complex_kernel(cuDoubleComplex *out) {
 TEST(complex_numbers) {
     const double expected[][2] = {{4, -2},  {2, -6},   {11, 2},   {-1, -2},   {3, 4}, {5, -1},
                                   {21, 22}, {-4, -28}, {-4, -10}, {5, 5e200}, {1, 0}};
-    const Device<cuDoubleComplex> device(11);
-    complex_kernel<<<1, 1>>>(device.data);
-    const auto got = device.host();
+    const auto got = WRITTEN(cuDoubleComplex, 11, complex_kernel<<<1, 1>>>(out));
     for (int i = 0; i < 11; i++)
         if (!EXPECT(fabs(got[i].x - expected[i][0]) <= 1e-6 * fabs(expected[i][0]) &&
                     fabs(got[i].y - expected[i][1]) <= 1e-6 * fabs(expected[i][1])))
@@ -54,33 +52,29 @@ __global__ void copy_kernel(const int4 *in, int4 *out) {
 
 TEST(copies_to_shared_memory) {
     auto in = made(32, [](int i) { return make_int4(i, i + 1, i + 2, i + 3); });
-    const Device<int4> from(in), to(64);
-    copy_kernel<<<1, 32>>>(from.data, to.data);
-    const auto out = to.host();
+    const Device<int4> from(in);
+    const auto got = WRITTEN(int4, 64, copy_kernel<<<1, 32>>>(from.data, out));
     in[5].z = in[5].w = 0;
     for (int i = 0; i < 32; i++)
-        EXPECT(memcmp(&out[i], &in[31 - i], sizeof in[0]) == 0 && out[32 + i].y == -1);
+        EXPECT(memcmp(&got[i], &in[31 - i], sizeof in[0]) == 0 && got[32 + i].y == -1);
 }
 
 #ifdef __CU2CPP__ // with nvcc: sensors
 TEST(nvml_knows_the_devices_and_has_no_sensors) {
-    unsigned count = 0;
     nvmlDevice_t device = NULL;
-    nvmlMemory_t memory = {};
     nvmlUtilization_t used;
     char name[NVML_DEVICE_NAME_BUFFER_SIZE];
-    cudaDeviceProp p;
-    CALL(nvmlInit());
-    CALL(nvmlDeviceGetCount(&count));
-    EXPECT((int)count == device_count());
+    OK(nvmlInit());
+    const int count = STORED(unsigned, nvmlDeviceGetCount(&it));
+    EXPECT(count == device_count());
     EXPECT(nvmlDeviceGetHandleByIndex(count, &device) == NVML_ERROR_INVALID_ARGUMENT);
-    CALL(nvmlDeviceGetHandleByIndex(0, &device));
-    CALL(nvmlDeviceGetName(device, name, sizeof name));
-    OK(cudaGetDeviceProperties(&p, 0));
+    OK(nvmlDeviceGetHandleByIndex(0, &device));
+    OK(nvmlDeviceGetName(device, name, sizeof name));
+    const auto p = STORED(cudaDeviceProp, cudaGetDeviceProperties(&it, 0));
     EXPECT(strcmp(name, p.name) == 0 && nvmlDeviceGetName(device, name, 1) == NVML_ERROR_INSUFFICIENT_SIZE);
     const Device<char> allocated(1 << 20);
-    CALL(nvmlDeviceGetMemoryInfo(device, &memory));
-    EXPECT(memory.total == p.totalGlobalMem && memory.used >= 1 << 20);
+    const auto memory = STORED(nvmlMemory_t, nvmlDeviceGetMemoryInfo(device, &it));
+    EXPECT(memory.total == p.totalGlobalMem && memory.used >= 1 << 20 && memory.used <= memory.total);
     EXPECT(nvmlDeviceGetUtilizationRates(device, &used) == NVML_ERROR_NOT_SUPPORTED);
 }
 #endif
@@ -141,10 +135,8 @@ static void test_format(__nv_fp8_interpretation_t kind, const std::vector<double
     const int n = (int)in.size();
     const Device<double> device_in(in);
     const Device<unsigned char> device_raw(n);
-    const Device<float> device_out(256);
-    convert<Number><<<1, 1>>>(device_in.data, n, device_raw.data, device_out.data);
+    const auto all = WRITTEN(float, 256, convert<Number><<<1, 1>>>(device_in.data, n, device_raw.data, out));
     const std::vector<unsigned char> raw = device_raw.host();
-    const std::vector<float> out = device_out.host();
     for (int i = 0; i < n; i++)
         if (!EXPECT(raw[i] == expected[i]))
             fprintf(stderr, "%a: %#x, not %#x\n", in[i], raw[i], expected[i]);
@@ -152,12 +144,12 @@ static void test_format(__nv_fp8_interpretation_t kind, const std::vector<double
         const int size = i & 0x7f;
         const __half h = __nv_cvt_fp8_to_halfraw((unsigned char)i, kind);
         if (size < count)
-            EXPECT(out[i] == (i & 0x80 ? -table[size] : table[size]) && std::signbit(out[i]) == (i >= 128));
+            EXPECT(all[i] == (i & 0x80 ? -table[size] : table[size]) && std::signbit(all[i]) == (i >= 128));
         else if (infinity && size == count)
-            EXPECT(std::isinf(out[i]));
+            EXPECT(std::isinf(all[i]));
         else
-            EXPECT(std::isnan(out[i]));
-        EXPECT((float)h == out[i] || (std::isnan((float)h) && std::isnan(out[i])));
+            EXPECT(std::isnan(all[i]));
+        EXPECT((float)h == all[i] || (std::isnan((float)h) && std::isnan(all[i])));
     }
     // Beyond half a step above the largest number
     const double step = largest - table[count - 2], tie = largest + step / 2;

@@ -4,17 +4,9 @@
 #include <cstdint>
 #include "device.h"
 
-// Checks that the call's error is also the last error, clears it, and returns it.
-static cudaError_t fails(cudaError_t error) {
-    EXPECT(cudaGetLastError() == error);
-    return error;
-}
-
 static cudaArray_t make_array(size_t width, size_t height, unsigned flags = 0) {
-    cudaArray_t array = nullptr;
     const cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
-    OK(cudaMallocArray(&array, &format, width, height, flags));
-    return array;
+    return STORED(cudaArray_t, cudaMallocArray(&it, &format, width, height, flags));
 }
 
 static std::vector<int> counted(size_t n) {
@@ -55,7 +47,7 @@ TEST(copies_beyond_an_array) {
     cudaArray_t a = make_array(4, 3);
     const auto copy = [&](size_t x, size_t y, size_t width, size_t rows, size_t pitch = 16,
                           cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-        return fails(cudaMemcpy2DToArray(a, x, y, buffer, pitch, width, rows, kind));
+        return last(cudaMemcpy2DToArray(a, x, y, buffer, pitch, width, rows, kind));
     };
     EXPECT(copy(0, 0, 16, 3) == cudaSuccess);
     EXPECT(copy(0, 0, 0, 1) == cudaSuccess);
@@ -67,17 +59,17 @@ TEST(copies_beyond_an_array) {
     EXPECT(copy(0, 0, 16, 2, 12) == cudaErrorInvalidPitchValue);
     EXPECT(copy(0, 0, 16, 1, 16, cudaMemcpyDeviceToHost) == cudaErrorInvalidMemcpyDirection);
     EXPECT(copy(0, 0, 16, 1, 16, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
-    EXPECT(fails(cudaMemcpyToArray(a, 4, 2, buffer, 16, cudaMemcpyHostToDevice)) == cudaErrorInvalidValue);
+    EXPECT(last(cudaMemcpyToArray(a, 4, 2, buffer, 16, cudaMemcpyHostToDevice)) == cudaErrorInvalidValue);
     OK(cudaFreeArray(a));
     EXPECT(copy(0, 0, 16, 1) == cudaErrorInvalidResourceHandle);
-    EXPECT(fails(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
+    EXPECT(last(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
     OK(cudaFreeArray(nullptr));
 }
 
 TEST(arrays_that_cannot_be) {
     cudaArray_t a;
     const auto make = [&](cudaChannelFormatDesc format, size_t width, size_t height, unsigned flags = 0) {
-        return fails(cudaMallocArray(&a, &format, width, height, flags));
+        return last(cudaMallocArray(&a, &format, width, height, flags));
     };
     const cudaChannelFormatKind f = cudaChannelFormatKindFloat, u = cudaChannelFormatKindUnsigned;
     EXPECT(make({32, 32, 32, 0, f}, 4, 4) == cudaErrorInvalidChannelDescriptor);
@@ -115,18 +107,15 @@ static cudaError_t create(const cudaResourceDesc &resource, const cudaTextureDes
     const cudaError_t error = cudaCreateTextureObject(&t, &resource, &desc, nullptr);
     if (error == cudaSuccess)
         OK(cudaDestroyTextureObject(t));
-    return fails(error);
+    return last(error);
 }
 static cudaTextureObject_t texture_of(const cudaResourceDesc &resource, const cudaTextureDesc &desc = {}) {
-    cudaTextureObject_t t = 0;
-    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
-    return t;
+    return STORED(cudaTextureObject_t, cudaCreateTextureObject(&it, &resource, &desc, nullptr));
 }
 
 TEST(textures_that_cannot_be) {
-    char *memory;
+    char *const memory = STORED(char *, cudaMalloc(&it, 4096));
     int on_host[256];
-    OK(cudaMalloc(&memory, 4096));
     EXPECT(create(linear(memory, 4096)) == cudaSuccess);
     EXPECT(create(linear(memory + 512, 1024)) == cudaSuccess);
     EXPECT(create(linear(memory + 4, 1024)) == cudaErrorInvalidValue); // alignment
@@ -167,22 +156,21 @@ TEST(textures_that_cannot_be) {
 }
 
 TEST(textures_describe_themselves_until_destroyed) {
-    char *memory;
-    OK(cudaMalloc(&memory, 1024));
+    char *const memory = STORED(char *, cudaMalloc(&it, 1024));
     const cudaResourceDesc resource = linear(memory, 1024);
-    cudaTextureDesc desc = {}, same;
+    cudaTextureDesc desc = {};
     desc.addressMode[0] = cudaAddressModeMirror;
     cudaTextureObject_t t = texture_of(resource, desc);
     cudaResourceDesc got;
     OK(cudaGetTextureObjectResourceDesc(&got, t));
     EXPECT(got.resType == cudaResourceTypeLinear && got.res.linear.devPtr == memory);
-    OK(cudaGetTextureObjectTextureDesc(&same, t));
+    const auto same = STORED(cudaTextureDesc, cudaGetTextureObjectTextureDesc(&it, t));
     EXPECT(same.addressMode[0] == cudaAddressModeMirror);
     OK(cudaDestroyTextureObject(t));
-    EXPECT(fails(cudaGetTextureObjectResourceDesc(&got, t)) == cudaErrorInvalidValue);
-    EXPECT(fails(cudaDestroyTextureObject(t)) == cudaErrorInvalidValue);
-    EXPECT(fails(cudaCreateTextureObject(&t, nullptr, &desc, nullptr)) == cudaErrorInvalidValue);
-    EXPECT(fails(cudaCreateTextureObject(&t, &resource, nullptr, nullptr)) == cudaErrorInvalidResourceHandle);
+    EXPECT(last(cudaGetTextureObjectResourceDesc(&got, t)) == cudaErrorInvalidValue);
+    EXPECT(last(cudaDestroyTextureObject(t)) == cudaErrorInvalidValue);
+    EXPECT(last(cudaCreateTextureObject(&t, nullptr, &desc, nullptr)) == cudaErrorInvalidValue);
+    EXPECT(last(cudaCreateTextureObject(&t, &resource, nullptr, nullptr)) == cudaErrorInvalidResourceHandle);
 }
 
 // ---- texels of 1, 2 and 4 numbers ----
@@ -226,9 +214,7 @@ template <class C, class T> static void check_texels(int n) {
             resource.res.linear.desc = format;
         desc.normalizedCoords = !is_linear;
         const cudaTextureObject_t t = texture_of(resource, desc);
-        const Device<double> out(16);
-        read_texels<T><<<1, 1>>>(out.data, t, is_linear);
-        const std::vector<double> got = out.host();
+        const auto got = WRITTEN(double, 16, read_texels<T><<<1, 1>>>(out, t, is_linear));
         for (int c = 0; c < 4; c++) {
             EXPECT(got[c] == (c < n ? 11 * (c + 1) : 0) && got[4 + c] == got[c]);
             EXPECT(got[8 + c] == (c < n && !is_linear ? 5 + c : 0) && got[12 + c] == got[8 + c]);
@@ -261,9 +247,8 @@ template <class C> static std::vector<float> fetch_texel(C texel, float border, 
     desc.filterMode = filtered ? cudaFilterModeLinear : cudaFilterModePoint;
     desc.readMode = cudaReadModeNormalizedFloat;
     desc.borderColor[0] = border;
-    const Device<float> got(3);
-    fetch_normalised<<<1, 1>>>(texture_of(of_array(array_of<C>({texel}, 1, 1)), desc), got.data);
-    return got.host();
+    const cudaTextureObject_t t = texture_of(of_array(array_of<C>({texel}, 1, 1)), desc);
+    return WRITTEN(float, 3, fetch_normalised<<<1, 1>>>(t, out));
 }
 
 TEST_OF(the_smallest_value_is_less_than_minus_1_until_it_is_filtered, signed char, short) {
@@ -311,10 +296,8 @@ TEST(a_texel_with_the_weight_0_does_not_count) { // as on an H200
     cudaTextureDesc desc = {};
     desc.filterMode = cudaFilterModeLinear;
     const cudaTextureObject_t t = texture_of(of_array(a), desc);
-    const Device<float> out(1);
     const auto fetch = [&](float x, float y) {
-        fetch_2d<<<1, 1>>>(t, x, y, out.data);
-        return out.host()[0];
+        return WRITTEN(float, 1, fetch_2d<<<1, 1>>>(t, x, y, out))[0];
     };
     EXPECT(fetch(0.5f, 0.5f) == 1 && fetch(1.5f, 1.5f) == 3 && std::isinf(fetch(1, 0.5f)));
     EXPECT(std::isnan(fetch(0.5f, 1)));
@@ -322,26 +305,21 @@ TEST(a_texel_with_the_weight_0_does_not_count) { // as on an H200
 
 TEST(an_array_of_n_by_1_is_read_in_one_dimension) {
     const std::vector<float> texels = {1, 2, 3, 4};
-    const Device<float> out(4);
-    fetch_row<<<1, 4>>>(texture_of(of_array(array_of(texels, 4, 1))), out.data);
-    EXPECT(out.host() == texels);
+    const cudaTextureObject_t t = texture_of(of_array(array_of(texels, 4, 1)));
+    EXPECT(WRITTEN(float, 4, fetch_row<<<1, 4>>>(t, out)) == texels);
 }
 
 TEST(surfaces_are_read_outside) {
     const std::vector<int> texels = counted(4 * 3);
     const cudaArray_t a = array_of(texels, 4, 3, cudaArraySurfaceLoadStore);
     const cudaSurfaceObject_t s = surface_of(a);
-    const Device<int> out(8 * 7);
     for (cudaSurfaceBoundaryMode mode : {cudaBoundaryModeZero, cudaBoundaryModeClamp}) {
-        shift_2d<<<1, dim3(8, 7)>>>(s, out.data, mode);
-        const std::vector<int> got = out.host();
-        for (int y = -2; y < 5; y++)
-            for (int x = -2; x < 6; x++) {
-                const bool inside = x >= 0 && x < 4 && y >= 0 && y < 3;
-                const int cx = x < 0 ? 0 : x > 3 ? 3 : x, cy = y < 0 ? 0 : y > 2 ? 2 : y;
-                const int wanted = inside || mode == cudaBoundaryModeClamp ? texels[4 * cy + cx] : 0;
-                EXPECT(got[x + 2 + (y + 2) * 8] == wanted);
-            }
+        const auto wanted = [&](int i) {
+            const int x = i % 8 - 2, y = i / 8 - 2;
+            const int cx = x < 0 ? 0 : x > 3 ? 3 : x, cy = y < 0 ? 0 : y > 2 ? 2 : y;
+            return (x == cx && y == cy) || mode == cudaBoundaryModeClamp ? texels[4 * cy + cx] : 0;
+        };
+        EXPECT(WRITTEN(int, 8 * 7, shift_2d<<<1, dim3(8, 7)>>>(s, out, mode)) == made(8 * 7, wanted));
     }
     cudaChannelFormatDesc format;
     cudaExtent extent;
@@ -350,10 +328,9 @@ TEST(surfaces_are_read_outside) {
     EXPECT(format.x == 32 && format.y == 0 && format.f == cudaChannelFormatKindSigned);
     EXPECT(extent.width == 4 && extent.height == 3 && extent.depth == 0 &&
            flags == cudaArraySurfaceLoadStore);
-    OK(cudaGetChannelDesc(&format, a));
-    EXPECT(format.x == 32);
+    EXPECT(STORED(cudaChannelFormatDesc, cudaGetChannelDesc(&it, a)).x == 32);
     OK(cudaDestroySurfaceObject(s));
-    EXPECT(fails(cudaDestroySurfaceObject(s)) == cudaErrorInvalidValue);
+    EXPECT(last(cudaDestroySurfaceObject(s)) == cudaErrorInvalidValue);
 }
 
 #ifdef __CU2CPP__ // device code that an algorithm of Thrust calls runs outside kernels
@@ -373,8 +350,8 @@ TEST(surfaces_that_cannot_be) {
     OK(cudaCreateSurfaceObject(&s, &plain)); // without cudaArraySurfaceLoadStore, too, as on a GPU
     OK(cudaDestroySurfaceObject(s));
     OK(cudaDeviceReset()); // frees arrays too
-    EXPECT(fails(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
-    EXPECT(fails(cudaCreateSurfaceObject(&s, &plain)) == cudaErrorInvalidResourceHandle);
+    EXPECT(last(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
+    EXPECT(last(cudaCreateSurfaceObject(&s, &plain)) == cudaErrorInvalidResourceHandle);
 }
 
 // ---- accesses that end the program ----
@@ -405,12 +382,9 @@ TEST(what_ends_a_kernel) {
 // NVIDIA's convolutionFFT2D makes a texture that is larger than its memory. A GPU accepts it; texels beyond
 // the memory are whatever lies there.
 static int fetched_at(int i) {
-    int *memory;
-    OK(cudaMalloc(&memory, 8 * sizeof(int)));
-    OK(cudaMemset(memory, 1, 8 * sizeof(int)));
-    const Device<int> out(1);
-    fetch_at<<<1, 1>>>(texture_of(linear(memory, 1000 * sizeof(int))), i, out.data);
-    return out.host()[0];
+    const Device<int> memory(std::vector<int>(8, 0x01010101));
+    const cudaTextureObject_t t = texture_of(linear(memory.data, 1000 * sizeof(int)));
+    return WRITTEN(int, 1, fetch_at<<<1, 1>>>(t, i, out))[0];
 }
 TEST(linear_memory_that_ends_before_the_texture) {
     EXPECT(fetched_at(7) == 0x01010101 && fetched_at(-1) == 0 && fetched_at(1000) == 0);

@@ -52,9 +52,10 @@ TEST(memory) {
     std::vector<int> expected = numbers(100);
     Ints v(expected.begin(), expected.end());
     int *p = thrust::raw_pointer_cast(v.data());
-    cudaPointerAttributes attributes;
-    OK(cudaPointerGetAttributes(&attributes, p));
-    EXPECT(attributes.type == cudaMemoryTypeDevice);
+    const auto type_of = [](int *pointer) {
+        return STORED(cudaPointerAttributes, cudaPointerGetAttributes(&it, pointer)).type;
+    };
+    EXPECT(type_of(p) == cudaMemoryTypeDevice);
     twice<<<(N + 127) / 128, 128>>>(p, N);
     OK(cudaDeviceSynchronize());
     for (int &x : expected)
@@ -65,18 +66,16 @@ TEST(memory) {
     OK(cudaMemcpy(d.get(), p, N * sizeof(int), cudaMemcpyDeviceToDevice));
     EXPECT(thrust::equal(d, d + N, v.begin()) && d[3] == expected[3]);
     thrust::device_free(d);
-    EXPECT(cudaPointerGetAttributes(&attributes, d.get()) == cudaSuccess &&
-           attributes.type == cudaMemoryTypeUnregistered);
+    EXPECT(type_of(d.get()) == cudaMemoryTypeUnregistered);
 
-    int *raw;
-    OK(cudaMalloc(&raw, N * sizeof(int)));
+    const Device<int> memory(N);
+    int *const raw = memory.data;
     thrust::device_ptr<int> wrapped = thrust::device_pointer_cast(raw);
     thrust::fill(wrapped, wrapped + N, 4);
     wrapped[1] = 5;
     EXPECT(thrust::reduce(wrapped, wrapped + N) == 4 * N + 1);
     thrust::sequence(thrust::device, raw, raw + N);
     EXPECT(thrust::reduce(thrust::device, raw, raw + N) == N * (N - 1) / 2);
-    OK(cudaFree(raw));
 }
 
 TEST(memory_that_is_used_up) {

@@ -90,13 +90,11 @@ template <unsigned THREADS, class T> static void reductions() {
     std::vector<T> in(blocks * THREADS), expected(blocks);
     for (size_t i = 0; i < in.size(); ++i)
         expected[i / THREADS] += in[i] = (T)(i * 7 % 31) - 3;
-    const Device<T> dev(in), sums(blocks);
-    sum_with_a_pointer<<<blocks, THREADS, (THREADS + 32) * sizeof(T)>>>(dev.data, sums.data);
-    EXPECT(sums.host() == expected);
-    sum_with_a_function<THREADS><<<blocks, THREADS>>>(dev.data, sums.data);
-    EXPECT(sums.host() == expected);
-    sum_with_branches<THREADS><<<blocks, THREADS>>>(dev.data, sums.data);
-    EXPECT(sums.host() == expected);
+    const Device<T> dev(in);
+    const size_t bytes = (THREADS + 32) * sizeof(T);
+    EXPECT(WRITTEN(T, blocks, sum_with_a_pointer<<<blocks, THREADS, bytes>>>(dev.data, out)) == expected);
+    EXPECT(WRITTEN(T, blocks, sum_with_a_function<THREADS><<<blocks, THREADS>>>(dev.data, out)) == expected);
+    EXPECT(WRITTEN(T, blocks, sum_with_branches<THREADS><<<blocks, THREADS>>>(dev.data, out)) == expected);
 }
 
 TEST(reductions) {
@@ -119,9 +117,7 @@ __global__ void scan(int *good) {
 }
 
 TEST(scan_of_a_warp) {
-    const Device<int> good(32);
-    scan<<<1, 32, 64 * sizeof(int)>>>(good.data);
-    EXPECT(good.host() == std::vector<int>(32, 1));
+    EXPECT(WRITTEN(int, 32, scan<<<1, 32, 64 * sizeof(int)>>>(out)) == std::vector<int>(32, 1));
 }
 
 // ---- flags ----
@@ -152,14 +148,10 @@ __global__ void pass_on(volatile int *flags) {
 }
 
 TEST(threads_that_poll_a_flag) {
-    const Device<int> out(96);
-    poll_in_a_block<<<1, 96>>>(out.data);
-    EXPECT(out.host() == made(96, [](int t) { return t == 70 ? 0 : 42; }));
-    for (unsigned threads : {2u, 33u, 100u}) {
-        const Device<int> flags(threads);
-        pass_on<<<1, threads>>>(flags.data);
-        EXPECT(flags.host()[0] == (int)threads);
-    }
+    const auto expected = made(96, [](int t) { return t == 70 ? 0 : 42; });
+    EXPECT(WRITTEN(int, 96, poll_in_a_block<<<1, 96>>>(out)) == expected);
+    for (unsigned threads : {2u, 33u, 100u})
+        EXPECT(WRITTEN(int, threads, pass_on<<<1, threads>>>(out))[0] == (int)threads);
 }
 
 // A thread reads two addresses in turn, its own and its neighbour's, until the neighbour's is 2.
@@ -178,9 +170,8 @@ __global__ void wait_for_neighbours(volatile int *state, int n) {
 }
 
 TEST(threads_that_poll_several_addresses_in_turn) {
-    const Device<int> state(std::vector<int>(64, 1));
-    wait_for_neighbours<<<1, 64>>>(state.data, 64);
-    EXPECT(state.host() == std::vector<int>(64, 2));
+    const std::vector<int> ones(64, 1);
+    EXPECT(WRITTEN(int, ones, wait_for_neighbours<<<1, 64>>>(out, 64)) == std::vector<int>(64, 2));
 }
 
 // ---- other uses ----
@@ -220,7 +211,6 @@ __global__ void other_uses(int *out) {
 }
 
 TEST(other_uses_of_volatile) {
-    const Device<int> out(5);
-    other_uses<<<1, 1>>>(out.data);
-    EXPECT(out.host() == (std::vector<int>{5 + 1 + 10 + 4, 641, 13, 28, 4 + 6 + 4}));
+    EXPECT(WRITTEN(int, 5, other_uses<<<1, 1>>>(out)) ==
+           (std::vector<int>{5 + 1 + 10 + 4, 641, 13, 28, 4 + 6 + 4}));
 }

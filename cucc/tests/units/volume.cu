@@ -20,11 +20,10 @@ struct Point {
 };
 
 static std::vector<Point> points() {
-    std::vector<Point> list;
-    for (int k = 0; k < POINTS; k++)
-        list.push_back({(float)(k * 37 % 1024) / 64 - 4, (float)(k * 53 % 640) / 64 - 3,
-                        (float)(k * 29 % 512) / 64 - 2, (float)(k % 13) / 4 - 0.5f, k % 7 - 1});
-    return list;
+    return made(POINTS, [](int k) {
+        return Point{(float)(k * 37 % 1024) / 64 - 4, (float)(k * 53 % 640) / 64 - 3,
+                     (float)(k * 29 % 512) / 64 - 2, (float)(k % 13) / 4 - 0.5f, k % 7 - 1};
+    });
 }
 
 // A change of a direction. Along the direction itself the place on the cube stays the same.
@@ -127,22 +126,6 @@ static int layer_of(const Point &p, int n) { // a negative index is a large unsi
 
 static const cudaChannelFormatDesc floats = cudaCreateChannelDesc<float>();
 
-// The parameters of a copy between an array and host memory
-template <class T> static cudaMemcpy3DParms box(const std::vector<T> &host, size_t w, size_t h, size_t d) {
-    EXPECT(host.size() == w * h * d);
-    cudaMemcpy3DParms p = {};
-    p.srcPtr = p.dstPtr = make_cudaPitchedPtr((void *)host.data(), w * sizeof(T), w, h);
-    p.extent = make_cudaExtent(w, h, d);
-    return p;
-}
-template <class T>
-static void copy_in(cudaArray_t array, const std::vector<T> &host, size_t w, size_t h, size_t d) {
-    cudaMemcpy3DParms p = box(host, w, h, d);
-    p.dstPtr = {};
-    p.dstArray = array;
-    p.kind = cudaMemcpyHostToDevice;
-    OK(cudaMemcpy3D(&p));
-}
 static std::vector<float> copy_out(cudaArray_t array, size_t w, size_t h, size_t d) {
     std::vector<float> host(w * h * d);
     cudaMemcpy3DParms p = box(host, w, h, d);
@@ -200,9 +183,7 @@ struct Scene {
     // Fetches at all points; expected(point) is NAN where no value is expected.
     template <class Fetch, class Expected> void check(Expected expected, double tolerance = 2e-3) {
         const Device<Point> device(list);
-        const Device<float> out(POINTS);
-        fetch<Fetch><<<1, POINTS>>>(out.data, device.data, texture);
-        const std::vector<float> got = out.host();
+        const auto got = WRITTEN(float, POINTS, fetch<Fetch><<<1, POINTS>>>(out, device.data, texture));
         for (int k = 0; k < POINTS; k++) {
             const Point &p = list[k];
             const double value = expected(p);
@@ -336,8 +317,7 @@ TEST(mipmaps) {
         s.make_levels(make_cudaExtent(W, H, three ? D : 0), 10);
         cudaArray_t level;
         const int levels = 4; // 8, 4, 2, 1
-        EXPECT(cudaGetMipmappedArrayLevel(&level, s.mipmapped, levels) == cudaErrorInvalidValue);
-        (void)cudaGetLastError();
+        EXPECT(last(cudaGetMipmappedArrayLevel(&level, s.mipmapped, levels)) == cudaErrorInvalidValue);
         for (int l = 0; l < levels; l++) {
             cudaExtent e;
             OK(cudaGetMipmappedArrayLevel(&level, s.mipmapped, l));
@@ -493,8 +473,8 @@ TEST(surfaces) {
     for (int kind = 0; kind < 6; kind++) {
         const cudaExtent e = kinds[kind].extent;
         const size_t rows = e.height ? e.height : 1, depth = e.depth ? e.depth : 1;
-        cudaArray_t array;
-        OK(cudaMalloc3DArray(&array, &floats, e, kinds[kind].flags | cudaArraySurfaceLoadStore));
+        const unsigned flags = kinds[kind].flags | cudaArraySurfaceLoadStore;
+        const auto array = STORED(cudaArray_t, cudaMalloc3DArray(&it, &floats, e, flags));
         fill(array, e.width, rows, depth, texel);
         shift<<<1, dim3((unsigned)e.width, (unsigned)rows, (unsigned)depth)>>>(surface_of(array), kind);
         OK(cudaGetLastError());
@@ -506,9 +486,8 @@ TEST(surfaces) {
 // ---- boxes ----
 
 TEST(boxes_are_copied_and_filled) {
-    cudaPitchedPtr memory;
     const size_t w = 50, h = 7, d = 5;
-    OK(cudaMalloc3D(&memory, make_cudaExtent(w, h, d)));
+    const auto memory = STORED(cudaPitchedPtr, cudaMalloc3D(&it, make_cudaExtent(w, h, d)));
     EXPECT(memory.pitch >= w && memory.xsize == w && memory.ysize == h);
     OK(cudaMemset3D(memory, 1, make_cudaExtent(w, h, d)));
     cudaPitchedPtr inner = memory; // 20 x 3 x 2 bytes at (10, 2, 1)
@@ -544,13 +523,8 @@ TEST(arrays_are_copied_in_part) {
     OK(cudaMalloc3DArray(&b, &floats, make_cudaExtent(W, H, D)));
     fill(a, W, H, D, texel);
     fill(b, W, H, D, [](int, int, int) { return 0; });
-    cudaMemcpy3DParms p = {};
-    p.srcArray = a;
-    p.srcPos = make_cudaPos(2, 1, 1); // in texels
-    p.dstArray = b;
-    p.dstPos = make_cudaPos(0, 0, 2);
-    p.extent = make_cudaExtent(4, 2, 2);
-    p.kind = cudaMemcpyDeviceToDevice;
+    cudaMemcpy3DParms p = {// positions in texels
+                           a, {2, 1, 1}, {}, b, {0, 0, 2}, {}, {4, 2, 2}, cudaMemcpyDeviceToDevice};
     OK(cudaMemcpy3D(&p));
     EXPECT(copy_out(b, W, H, D) == all(W, H, D, [](int x, int y, int z) {
                return x < 4 && y < 2 && z >= 2 ? texel(x + 2, y + 1, z - 1) : 0;

@@ -136,9 +136,8 @@ __global__ void halves(int *out) {
 }
 
 TEST(masks_and_lanes_that_left) {
-    const Device<int> lanes(64);
-    halves<<<1, 64>>>(lanes.data);
-    EXPECT(lanes.host() == made(64, [](int t) { return t % 32 >= 24 ? 0 : t % 2 ? t + 12 : t; }));
+    const auto expected = [](int t) { return t % 32 >= 24 ? 0 : t % 2 ? t + 12 : t; };
+    EXPECT(WRITTEN(int, 64, halves<<<1, 64>>>(out)) == made(64, expected));
 }
 
 // A warp that polls in a loop with warp operations does not keep a warp from starting, or from
@@ -155,9 +154,7 @@ __global__ void poll_with_a_warp(volatile int *flags) {
 }
 
 TEST(warp_that_polls_with_warp_operations) {
-    const Device<int> flags(2);
-    poll_with_a_warp<<<1, 96>>>(flags.data);
-    EXPECT(flags.host() == std::vector<int>(2, 1));
+    EXPECT(WRITTEN(int, 2, poll_with_a_warp<<<1, 96>>>(out)) == std::vector<int>(2, 1));
 }
 
 // Every thread reads total[0] after the barrier, and a warp writes it after a shuffle: a race, which has
@@ -187,8 +184,6 @@ __global__ void read_then_shuffle_then_write(int *wrong) {
 TEST(all_warps_get_from_a_barrier_to_their_next_warp_operation) {
     if (getenv("CUDA_CPU_SCHEDULE"))
         return;
-    const Device<int> wrong(1);
     for (int threads : {64, 256, 1024})
-        read_then_shuffle_then_write<<<3, threads>>>(wrong.data);
-    EXPECT(wrong.host()[0] == 0);
+        EXPECT(WRITTEN(int, 1, read_then_shuffle_then_write<<<3, threads>>>(out))[0] == 0);
 }

@@ -174,9 +174,7 @@ template <class T, class C> __global__ void dot(T a, T b, C c, bool satf, C *res
     result[threadIdx.x] = fc.x[fc.num_elements - 1];
 }
 template <class T, class C> static C dot_of(T a, T b, C c, bool satf = false) {
-    const Device<C> result(32);
-    dot<<<1, 32>>>(a, b, c, satf, result.data);
-    const std::vector<C> all = result.host();
+    const std::vector<C> all = WRITTEN(C, 32, dot<<<1, 32>>>(a, b, c, satf, out));
     for (const C &one : all)
         EXPECT(memcmp(&one, &all[0], sizeof one) == 0);
     return all[0];
@@ -271,14 +269,9 @@ __global__ void filled(unsigned *out) {
 }
 
 TEST(fragments) {
-    unsigned *const out = managed<unsigned>(32 * 5);
-    filled<<<1, 32>>>(out);
-    OK(cudaDeviceSynchronize());
-    for (int lane = 0; lane < 32; lane++) {
-        const unsigned *const its = out + lane * 5;
-        EXPECT(its[0] == 0x33333333 && its[1] == 0xeeeeeeee && its[2] == 0xffffffff);
-        EXPECT(its[3] == 4 * 8 + 1 && its[4] == 4 * 24 + 1);
-    }
+    const unsigned of_a_lane[] = {0x33333333, 0xeeeeeeee, 0xffffffff, 4 * 8 + 1, 4 * 24 + 1};
+    EXPECT(WRITTEN(unsigned, 32 * 5, filled<<<1, 32>>>(out)) ==
+           made(32 * 5, [&](int i) { return of_a_lane[i % 5]; }));
     using Tf32 = fragment<matrix_a, 16, 16, 8, tf32, row_major>;
     static_assert(std::is_same_v<Tf32::element_type, tf32> &&
                   std::is_same_v<Tf32::storage_element_type, float>);
