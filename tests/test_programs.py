@@ -269,24 +269,48 @@ def test_comparison_with_the_host(run, rng, command, refused):
     assert not says or says in run(*words, option, status=64).err
 
 
+# The operations, or bytes, of what is timed
+RATES = {
+    "chapter05/matmul_cpu --size 200": 2 * 200**3,
+    "chapter05/matmul_gmem --size 200": 2 * 200**3,
+    "chapter05/matmul_shared --size 200": 2 * 200**3,
+    "chapter06/ray --size 400 --spheres 50": 7 * 400**2 * 50,
+    "chapter06/ray_noconst --size 400 --spheres 50": 7 * 400**2 * 50,
+    "chapter06/ray_animated --size 400 --spheres 50 --frames 2": 7 * 400**2 * 50,
+    "chapter07/heat_gmem --size 500 --frames 3": 12 * 500**2,
+    "chapter09/hist_gpu_gmem_atomics --size 1000000": 10**6,
+    "chapter09/hist_gpu_shmem_atomics --size 1000000": 10**6,
+}
+
+
+@pytest.mark.parametrize("command, work", RATES.items())
+def test_rates(run, command, work):
+    """A time and its rate agree, within the printed digits. The programs of the book print its figure too."""
+    out = run(*command.split(), status=0).out
+    line = r"^(?:Kernel|Step|Time to multiply): +(\d+\.\d{3}) ms, (\d+\.(\d+)) G(?:FLOP|B)/s$"
+    ms, rate, digits = re.search(line, out, re.M).groups()
+    off = 0.0006 / max(float(ms), 1e-3) + 0.6 * 10 ** -len(digits) / max(float(rate), 1e-3)
+    assert float(ms) == 0 or float(rate) * float(ms) * 1e6 == pytest.approx(work, rel=off)
+    book = re.search(r"^(Time to generate|Average Time per frame):  \d+\.\d ms$", out, re.M)
+    assert book or "matmul" in command, out
+
+
 # ---- Mistakes on the command line, devices
 
 
-BAD_ARGUMENTS = ["--nonsense"], ["-Z"], ["extra"], ["--", "extra"], [""], ["--device"], ["--help=1"]
-
-
 def test_bad_arguments(sample, run, rng):
-    """A mistake, a bad value for each option, words that are none of the list, a device that does not exist."""
-    mistakes = [*BAD_ARGUMENTS, ["--device", "999"]]
+    """A bad value for each option, words that are none of the list, a device that does not exist, words that are no options.
+    tests/common/options.c tries other mistakes."""
+    mistakes = ["--device=999", "--help=1", "extra", ""]
     for name, low, high, whole in numeric_options(sample):
         values = ["", "1x", "nan", "1e999", repr(low - 1 - abs(low) / 100), *["1.5"] * whole]
         values += [] if not high or high > 1e15 else [f"{high + 1:.0f}"]
-        mistakes.append([f"--{name}={rng.choice(values)}"])
-    mistakes += [[f"--{name}=a|b"] for name in re.findall(r'OPTION_WORD\("([^"]+)"', sample.settings)]
+        mistakes.append(f"--{name}={rng.choice(values)}")
+    mistakes += [f"--{name}=a|b" for name in re.findall(r'OPTION_WORD\("([^"]+)"', sample.settings)]
     for mistake in mistakes:
-        result = run(sample, *mistake)
+        result = run(sample, mistake)
         one_line(result, 64)
-        assert not result.out and mistake[0].split("=")[0].strip("-") in result.err, str(result)
+        assert not result.out and mistake.split("=")[0].strip("-") in result.err, str(result)
 
 
 def test_no_device_at_all(sample, run):
@@ -414,21 +438,11 @@ def test_every_source_is_a_program():
     assert {program.path for program in helpers.programs()} == sources
 
 
-def code_of(source):
-    """Without comments; the lines stay where they are."""
-
-    def blank(match):
-        text = match.group()
-        return text if text[0] in "\"'" else re.sub(r"[^\n]", " ", text)
-
-    return re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', blank, source, flags=re.S)
-
-
 def test_every_call_and_launch_is_checked():
     """An error of a call or a launch that is not checked is reported by another call, or by none."""
     unchecked = []
     for program in helpers.programs():
-        code = code_of(program.source)
+        code = helpers.code_of(program.source)
         for call in re.finditer(r"\bcuda(?!Get\w*Error)[A-Z]\w*\s*\(|>>>\s*\([^;]*;", code):
             before, place = code[: call.start()], f"{program}:{code[: call.start()].count(chr(10)) + 1}"
             if call.group().startswith("cuda"):
@@ -450,5 +464,5 @@ def test_comparisons_notice_nan():
     wrong = re.compile(r"\b(std::)?f?abs[fl]?\([^;]*\)\s*>=?")
     for folder in "chapter*", "appendix*", "common", "common/*", "bench":
         for path in helpers.ROOT.glob(f"{folder}/*.[ch]*"):
-            for number, line in enumerate(code_of(path.read_text()).splitlines(), 1):
+            for number, line in enumerate(helpers.code_of(path.read_text()).splitlines(), 1):
                 assert not wrong.search(line), f"{path}:{number}: {line.strip()}"
