@@ -80,7 +80,7 @@ def pytest_generate_tests(metafunc):
     }
     for kind, wanted in kinds.items():
         if kind in metafunc.fixturenames:
-            runs = {"run", "tmp_path", "default_run"} & set(metafunc.fixturenames)
+            runs = {"run", "tmp_path"} & set(metafunc.fixturenames)
             chosen = [p for p in helpers.programs() if p.built and wanted(p)]
             metafunc.parametrize(kind, [*map(with_devices, chosen)] if runs else chosen, ids=str)
     if "unit" in metafunc.fixturenames:
@@ -152,19 +152,6 @@ def once(tmp_path_factory):
             return pickle.loads(kept.read_bytes())
 
     return once
-
-
-@pytest.fixture
-def default_run(once):
-    """default_run("chapter09/hist_cpu") -> Result of the run without arguments. It takes long, so tests share one run."""
-
-    def default_run(program):
-        result = once(str(program), lambda folder: helpers.execute(program, [], folder))
-        assert not helpers.SANITIZER.search(result.err), str(result)
-        assert result.status == helpers.program(str(program)).status, str(result)
-        return result
-
-    return default_run
 
 
 @pytest.fixture(scope="session")

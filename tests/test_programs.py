@@ -6,6 +6,7 @@ import functools
 import os
 import pathlib
 import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -106,8 +107,8 @@ def numeric_options(program):
 # ---- Every program
 
 
-def test_default_run(quick_program, default_run):
-    result = default_run(quick_program)
+def test_default_run(quick_program, run):
+    result = run(quick_program, status=quick_program.status)
     assert result.out and (not result.err or quick_program.status), str(result)
 
 
@@ -431,6 +432,13 @@ def test_comparison_of_pictures_fails_when_it_should(tmp_path, monkeypatch, rng)
 
 
 # ---- The sources: mistakes that no run would show
+
+
+def test_the_sources_are_formatted():
+    done = subprocess.run(["scripts/format.sh", "--check"], cwd=helpers.ROOT, **helpers.TOGETHER)
+    if done.returncode == 2:
+        pytest.skip(done.stdout.strip())
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_every_source_is_a_program():
