@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`make bench`: the ladders at small, odd and large sizes; the runner, with scripts instead of ladders, whose output is chosen; the
 tables and plots."""
-import contextlib
 import dataclasses
 import datetime
 import importlib.util
@@ -347,18 +346,14 @@ def test_interrupt_keeps_what_was_measured(bench, number):
     words = "bench/measure.py", "chapter05/add_ladder", "chapter05/dot_ladder"
     process = helpers.start(PYTHON, words, bench.tree, stderr=subprocess.STDOUT)
     pid = bench.tree / "pid"
-    helpers.wait_for(lambda: pid.exists() and pid.read_text())
+    child = helpers.wait_for(lambda: pid.exists() and pid.read_text().strip())
     process.send_signal(number)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and "interrupted" in out and "Traceback" not in out, out
     assert list(bench.recorded()["programs"]) == ["chapter05/add_ladder"] and "### add" in bench.page()
-
-    def ended():  # the child that sleeps for a minute
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            return pathlib.Path(f"/proc/{int(pid.read_text())}/stat").read_text().split()[2] == "Z"
-        return True
-
-    helpers.wait_for(ended, 20)
+    helpers.wait_for(
+        lambda: not os.path.exists(f"/proc/{child}/cwd"), 20
+    )  # has ended, at most waits to be reaped
 
 
 def test_comparison_with_what_was_recorded(bench):
