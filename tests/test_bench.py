@@ -378,10 +378,6 @@ def test_comparison_with_what_was_recorded(bench):
 # ---- the tables and plots ----
 
 
-def cells(table):
-    return [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
-
-
 def record_of(rows, **facts):
     """Invented results of the machine whose records the documents show."""
     block = {"date": "2026-01-02T03", "machine": {"cores": 8, "cpu": "C", "os": "O"}, "toolkit": "13.0"}

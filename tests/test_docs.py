@@ -45,14 +45,11 @@ def test_the_gallery_in_words():
 # ---- the front page ----
 
 
-def test_readme_is_short():
-    """It has at most three screens; pictures count as lines."""
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
-
-
-def test_readme_begins_with_a_kernel_and_pictures():
-    """They come before the first table. The kernel is that of chapter05/dot, with lines left out; every picture is described."""
+def test_readme_is_short_and_begins_with_a_kernel_and_pictures():
+    """It has at most three screens; pictures count as lines. They and the kernel come before the first table. The kernel is that of
+    chapter05/dot, with lines left out; every picture is described."""
     text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 120
     start, kernel = text.partition("\n|")[0], (ROOT / "chapter05/dot.cu").read_text().splitlines()
     shown = re.search("```cuda\n(.*?)```", start, re.S)[1].splitlines()
     assert len(shown) <= 12 and "<img " in start
