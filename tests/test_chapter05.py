@@ -42,18 +42,6 @@ def numbers(line):
     return list(map(int, re.findall(r"\d+", line)))
 
 
-def test_too_many_threads(run):
-    for x, y, z in (32, 33, 1), (16, 16, 5):
-        options = [f"--block-{axis}={size}" for axis, size in zip("xyz", (x, y, z))]
-        result = run("chapter05/launch_geometry", *options, status=64)
-        says = f"a block has at most 1024 threads, and {x} x {y} x {z} are {x * y * z}"
-        assert result.errors == [f"launch_geometry: {says}"]
-    result = run("chapter05/launch_geometry", "--grid-x=65535", "--grid-y=65535", "--grid-z=65535", status=64)
-    assert result.errors == ["launch_geometry: a launch has at most 1048576 threads here"]
-    err = run("chapter05/add_loop_blocks", "--size", 1025, status=64).err
-    assert err == "add_loop_blocks: --size 1025: must be a whole number from 1 to 1024\n"
-
-
 def test_cycles_of_paths(run):
     out = run("chapter05/divergence", status=0).out
     rows = re.findall(r"^ ?(\d+) paths?: +(\d+) cycles, +(\S+) times those of one path$", out, re.M)
@@ -72,14 +60,6 @@ def test_dot(run, rng, name):
         assert expected == float(f"{exact_dot(size):.6g}")
         assert abs(got - expected) <= 1e-4 * expected  # six printed digits, and the program's rounding limit
         assert name == "dot" or f"\n{4 * size} bytes came back\nTime to generate:  " in out
-
-
-def test_options_of_dot_that_are_refused(run):
-    says = "dot: --threads 96: must be a power of two, because a block adds in halves"
-    assert run("chapter05/dot", "--threads=96", status=64).errors == [says]
-    for options in ["--size=257"], ["--blocks=2", "--threads=256"]:
-        says = "dot: --additions is for up to 256 elements and threads"
-        assert run("chapter05/dot", "--additions", *options, status=64).errors == [says]
 
 
 @pytest.mark.backend("cpu")

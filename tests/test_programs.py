@@ -314,6 +314,27 @@ def test_bad_arguments(sample, run, rng):
         assert not result.out and mistake.split("=")[0].strip("-") in result.err, str(result)
 
 
+# Options that exclude each other, or whose values do
+EXCLUDED = {
+    "chapter04/julia_cpu --frames=3": "--frames needs --animate",
+    "chapter04/julia_gpu --frames=3": "--frames needs --animate",
+    "chapter05/dot --threads=96": "--threads 96: must be a power of two, because a block adds in halves",
+    "chapter05/dot --additions --size=257": "--additions is for up to 256 elements and threads",
+    "chapter05/dot --additions --blocks=2 --threads=256": "--additions is for up to 256 elements and threads",
+    "chapter05/launch_geometry --block-x=32 --block-y=33": "a block has at most 1024 threads, and 32 x 33 x 1 are 1056",
+    "chapter05/launch_geometry --block-x=16 --block-y=16 --block-z=5": "a block has at most 1024 threads, and 16 x 16 x 5 are 1280",
+    "chapter05/launch_geometry --grid-x=65535 --grid-y=65535 --grid-z=65535": "a launch has at most 1048576 threads here",
+    "chapter12/linear_solver --rows=9 --columns=10": "--rows 9: must be at least --columns 10",
+}
+
+
+@pytest.mark.parametrize("command, says", EXCLUDED.items())
+def test_options_that_exclude_each_other(run, command, says):
+    name, *options = command.split()
+    result = run(name, *options, status=64)
+    assert (result.out, result.err) == ("", f"{name.split('/')[1]}: {says}\n")
+
+
 def test_no_device_at_all(sample, run):
     """A program of the host alone needs one only if it is asked for."""
     for option in [], ["--device", "9"], ["--list-devices"]:
