@@ -62,10 +62,8 @@ SLOW = """chapter04/julia_ladder chapter05/matmul_gmem chapter05/matmul_ladder c
 
 
 def pytest_generate_tests(metafunc):
-    """Parametrizes tests by the names of their arguments. `program`: every program that is built; `device_program`: those
-    that use a device; `picture_program`: those that draw; `sound_device_program`: without those that are wrong on purpose;
-    `ladder`: those that are measured. `quick_program`: on the CPU back end those that are not SLOW, and in
-    tests/release the others. `sample` and `sound_sample` are all programs in tests/release, and fewer elsewhere. `unit`: each unit test program.
+    """Parametrizes tests by the names of their arguments: `unit` by the unit tests, those of `kinds` by programs. On the CPU back end
+    `quick_program` are those that are not SLOW, in tests/release the others; the samples are all in tests/release, and fewer elsewhere.
     """
     release = pathlib.Path(metafunc.module.__file__).parent.name == "release"
     kinds = {
