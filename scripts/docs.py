@@ -15,9 +15,7 @@ from programs import ROOT, by_hand, read_programs
 
 def markdown(text):
     """Escapes plain text; otherwise __device__ would be bold, and <x> an HTML tag."""
-    for character, escaped in ("&", "&amp;"), ("<", "&lt;"), ("__", r"\_\_"), ("|", r"\|"):
-        text = text.replace(character, escaped)
-    return text
+    return text.translate(str.maketrans({"&": "&amp;", "<": "&lt;", "|": r"\|"})).replace("__", r"\_\_")
 
 
 def program_table():
@@ -36,10 +34,8 @@ def chapter_table():
     """A row for each chapter, with a picture of one of its programs. The titles of the chapters are those of the page."""
     title = dict(re.findall(r"^\| (\w+)\. (.*?) \|", (ROOT / "README.md").read_text(), re.M))
     yield "| chapter | programs | a picture from it |\n|---|---|---|"
-    drawn = {}
-    for name, file, _ in pictures():
-        if f"/{name}." in file:
-            drawn[name] = f'<img src="{file}" width="96" alt="picture of {name.split("/")[1]}">'
+    shown = '<img src="{}" width="96" alt="picture of {}">'.format
+    drawn = {name: shown(file, name.split("/")[1]) for name, file, _ in pictures() if f"/{name}." in file}
     for folder, own in itertools.groupby(read_programs(), lambda program: program.name.split("/")[0]):
         names = [program.name for program in own]
         links = ", ".join(f"[{name.split('/')[1]}]({name}.cu)" for name in names)

@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""grade.py PATH: grades solutions of exercises, for make grade: a .cu file, or all below a folder, which has a file or folder for each
-student. Prints a line for each, and writes TABLE.csv and TABLE.json. The functions that the exercise asks for, and further __device__
-functions, are put into the program of the suite (submission.py); the submission's host part and check are not compiled. Each run is
-in a sandbox. docs/teaching.md has the verdicts, the limits, and what this holds and what it does not. BACKEND, BUILD, BIN and JOBS are
-the settings of make. The exit status is 1 unless all are right."""
+"""grade.py PATH: grades solutions of exercises, for make grade: a .cu file, or all below a folder. docs/teaching.md has the tables, the
+verdicts, the limits, and what this holds and what it does not. BACKEND, BUILD, BIN and JOBS are the settings of make. The exit status
+is 1 unless all are right."""
 import collections
 import concurrent.futures
 import contextlib
@@ -205,10 +203,8 @@ class Submission:
             return self.decide("wrong", "the check does not notice a changed result")
         self.note_idle_threads()
         # The search for races makes large sizes slow. If it has not ended soon, another build decides.
-        if not options or self.is_right("bin", self.few_frames(), "forward", min(3, TIME_LIMIT)):
-            self.decide("right")
-        else:
-            self.decide("")
+        sure = not options or self.is_right("bin", self.few_frames(), "forward", min(3, TIME_LIMIT))
+        self.decide("right" if sure else "")
 
     def few_frames(self):
         return "".join(re.findall(r"--frames \d+", self.exercise.options))

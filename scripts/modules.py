@@ -45,10 +45,8 @@ def compile_all(programs, folder):
 
     def compiled(program):
         file = folder / f"{program.name}.js"
-        needed = max(base, newest(program.name.split("/")[0]))
-        if file.exists() and file.stat().st_mtime > needed or cucc(file, f"{program.name}.cu", library):
-            return program.name, file
-        return program.name, None
+        fresh = file.exists() and file.stat().st_mtime > max(base, newest(program.name.split("/")[0]))
+        return program.name, file if fresh or cucc(file, f"{program.name}.cu", library) else None
 
     if not library.exists() or library.stat().st_mtime < base:
         objects = [folder / f"common/{path.stem}.o" for path in (ROOT / "common/lib").glob("*.c")]

@@ -8,10 +8,10 @@ On a GPU its streams share one hardware queue there: the driver creates one cont
 long. As many programs run at a time as half of the cores, at most four, and beside them as many ladders, then other programs. A ladder
 may need much memory; if there was too little, it runs again when the other programs have ended. The exit status is 1 when a program
 failed. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
-import collections
 import concurrent.futures
 import contextlib
 import fcntl
+import itertools
 import os
 import pathlib
 import re
@@ -153,16 +153,11 @@ def timed(program):
     return *run(program), f"{time.monotonic() - start:.2f} s"
 
 
-def first_of(queues):
-    """Takes the next program from the first queue that has one; None if they are empty."""
-    for queue in queues:
-        with contextlib.suppress(IndexError):
-            return queue.popleft()
-
-
-def run_all(queues, results):
-    """Runs the programs of these queues, from which other threads take as well."""
-    while program := first_of(queues):
+def run_all(programs, results):
+    """Runs programs, until main() ends. The iterator is that of other threads as well: each takes the next one."""
+    for program in programs:
+        if ENDING.is_set():
+            break
         try:
             results[program].set_result(timed(program))
         except BaseException as error:  # main() is waiting for it
@@ -173,16 +168,15 @@ def run_all(queues, results):
 def several(programs):
     """Begins to run the programs. Yields a dict of their futures. When the block is left by an exception they are ended."""
     results = {program: concurrent.futures.Future() for program in programs}
-    ladders = collections.deque(program for program in programs if program.bench)
-    others = collections.deque(program for program in programs if not program.bench)
+    ladders = iter([program for program in programs if program.bench])
+    others = iter([program for program in programs if not program.bench])
     pool = concurrent.futures.ThreadPoolExecutor(2 * AT_A_TIME)
-    for queues in AT_A_TIME * ([ladders, others], [others]):
-        pool.submit(run_all, queues, results)
+    for _ in range(AT_A_TIME):
+        pool.submit(run_all, itertools.chain(ladders, others), results)
+        pool.submit(run_all, others, results)
     try:
         yield results
     finally:
-        ladders.clear()
-        others.clear()
         with signals_held(), STARTS:
             ENDING.set()
             for process in list(RUNNING):

@@ -4,14 +4,12 @@
 "use strict";
 
 function search(rows) {
-    const folder = document.currentScript.src.replace(/[^/]*$/, ""), make = kind => document.createElement(kind);
-    const form = make("form"), input = make("input"), list = make("ul"), count = make("span");
-    Object.assign(input, {type: "search", placeholder: "program, term, function", autocomplete: "off"});
-    input.setAttribute("aria-label", "search");
+    const folder = document.currentScript.src.replace(/[^/]*$/, ""), form = document.createElement("form");
     form.setAttribute("role", "search");
-    count.setAttribute("role", "status");
-    form.append(input, " ", count, list);
+    form.innerHTML = `<input type="search" placeholder="program, term, function" autocomplete="off" aria-label="search">
+        <span role="status"></span><ul></ul>`;
     document.querySelector("header").append(form);
+    const [input, count, list] = form.children;
 
     // Where the name begins with the first word, after its chapter; then where it contains it
     function rank(name, word) {
@@ -25,8 +23,8 @@ function search(rows) {
         found.sort((a, b) => rank(a[0], words[0]) - rank(b[0], words[0]));
         count.textContent = words.length ? `${found.length} found` : "";
         list.replaceChildren(...found.slice(0, 12).map(([name, title, address]) => {
-            const item = make("li"), link = Object.assign(make("a"), {href: folder + address, textContent: name});
-            item.append(link, title && ` ${title}`);
+            const item = document.createElement("li"), link = document.createElement("a");
+            item.append(Object.assign(link, {href: folder + address, textContent: name}), title && ` ${title}`);
             return item;
         }));
     }

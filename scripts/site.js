@@ -131,11 +131,7 @@ async function run() {
     go.disabled = !(stop.disabled = true);
 }
 
-const form = add(panel, "form", {onsubmit: event => { event.preventDefault(); run(); }});
-const buttons = add(form, "p"), go = add(buttons, "button", {}, "Run");
-const stop = add(buttons, "button", {type: "button", disabled: true}, "Stop"), state = add(buttons, "span");
-state.setAttribute("role", "status");
-const output = add(panel, "pre", {hidden: true, tabIndex: 0}), canvas = add(panel, "canvas", {hidden: true});
-output.setAttribute("aria-label", "output");
-canvas.setAttribute("role", "img");
-canvas.setAttribute("aria-label", "picture");
+panel.innerHTML = `<form><p><button>Run</button><button type="button" disabled>Stop</button><span role="status"></span></p></form>
+    <pre hidden tabindex="0" aria-label="output"></pre><canvas hidden role="img" aria-label="picture"></canvas>`;
+const [form, output, canvas] = panel.children, [go, stop, state] = form.firstChild.children;
+form.onsubmit = event => { event.preventDefault(); run(); };

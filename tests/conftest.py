@@ -62,10 +62,8 @@ SLOW = """chapter04/julia_ladder chapter05/matmul_gmem chapter05/matmul_ladder c
 
 
 def pytest_generate_tests(metafunc):
-    """Parametrizes tests by the names of their arguments. `program`: every program that is built; `device_program`: those
-    that use a device; `picture_program`: those that draw; `sound_device_program`: without those that are wrong on purpose;
-    `ladder`: those that are measured. `quick_program`: on the CPU back end those that are not SLOW, and in
-    tests/release the others. `sample` and `sound_sample` are all programs in tests/release, and fewer elsewhere. `unit`: each unit test program.
+    """Parametrizes tests by the names of their arguments: `unit` by the unit tests, those of `kinds` by programs. On the CPU back end
+    `quick_program` are those that are not SLOW, in tests/release the others; the samples are all in tests/release, and fewer elsewhere.
     """
     release = pathlib.Path(metafunc.module.__file__).parent.name == "release"
     kinds = {
@@ -80,7 +78,7 @@ def pytest_generate_tests(metafunc):
     }
     for kind, wanted in kinds.items():
         if kind in metafunc.fixturenames:
-            runs = {"run", "tmp_path", "default_run"} & set(metafunc.fixturenames)
+            runs = {"run", "tmp_path"} & set(metafunc.fixturenames)
             chosen = [p for p in helpers.programs() if p.built and wanted(p)]
             metafunc.parametrize(kind, [*map(with_devices, chosen)] if runs else chosen, ids=str)
     if "unit" in metafunc.fixturenames:
@@ -152,19 +150,6 @@ def once(tmp_path_factory):
             return pickle.loads(kept.read_bytes())
 
     return once
-
-
-@pytest.fixture
-def default_run(once):
-    """default_run("chapter09/hist_cpu") -> Result of the run without arguments. It takes long, so tests share one run."""
-
-    def default_run(program):
-        result = once(str(program), lambda folder: helpers.execute(program, [], folder))
-        assert not helpers.SANITIZER.search(result.err), str(result)
-        assert result.status == helpers.program(str(program)).status, str(result)
-        return result
-
-    return default_run
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Functions for all tests: building, running a program, and comparing pictures."""
 import atexit
+import contextlib
 import dataclasses
 import fcntl
 import functools
@@ -197,6 +198,12 @@ def gallery():
     return {program: (ROOT / file, arguments) for program, file, arguments in drawings.pictures()}
 
 
+def code_of(source):
+    """A source with blanks in place of strings, characters and comments; the code stays where it is."""
+    other = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*[\s\S]*?\*/'
+    return re.sub(other, lambda match: re.sub(r"[^\n]", " ", match[0]), source)
+
+
 @functools.lru_cache
 def programs():
     return [Program(*fields) for fields in headers.read_programs()]
@@ -292,16 +299,14 @@ def wait_for(condition, seconds=60):
     return found
 
 
-def children(parent):
-    """The processes that a process has started, by their numbers, with their names. A minimal system has no ps."""
+def processes_in(folder):
+    """The processes whose current folder this is, apart from those that have ended: their numbers, with their names. A minimal
+    system has no ps."""
     found = {}
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, fields = stat.read_text().split("(", 1)[1].rsplit(")", 1)
-        except (OSError, IndexError):  # it has ended meanwhile
-            continue
-        if int(fields.split()[1]) == parent:
-            found[int(stat.parent.name)] = name
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it is another user's, or has ended meanwhile
+            if os.readlink(entry / "cwd") == str(folder):
+                found[int(entry.name)] = (entry / "comm").read_text().rstrip("\n")
     return found
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`make bench`: the ladders at small, odd and large sizes; the runner, with scripts instead of ladders, whose output is chosen; the
 tables and plots."""
-import contextlib
 import dataclasses
 import datetime
 import importlib.util
@@ -27,6 +26,7 @@ ROOT = helpers.ROOT
 sys.path.insert(0, str(ROOT / "bench"))
 import report  # noqa: E402
 import results  # noqa: E402
+import scaling  # noqa: E402
 
 PYTHON = pathlib.Path(sys.executable)
 MEASURED = ["median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_limit", "times_book", "times_library"]
@@ -347,18 +347,14 @@ def test_interrupt_keeps_what_was_measured(bench, number):
     words = "bench/measure.py", "chapter05/add_ladder", "chapter05/dot_ladder"
     process = helpers.start(PYTHON, words, bench.tree, stderr=subprocess.STDOUT)
     pid = bench.tree / "pid"
-    helpers.wait_for(lambda: pid.exists() and pid.read_text())
+    child = helpers.wait_for(lambda: pid.exists() and pid.read_text().strip())
     process.send_signal(number)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130 and "interrupted" in out and "Traceback" not in out, out
     assert list(bench.recorded()["programs"]) == ["chapter05/add_ladder"] and "### add" in bench.page()
-
-    def ended():  # the child that sleeps for a minute
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            return pathlib.Path(f"/proc/{int(pid.read_text())}/stat").read_text().split()[2] == "Z"
-        return True
-
-    helpers.wait_for(ended, 20)
+    helpers.wait_for(
+        lambda: not os.path.exists(f"/proc/{child}/cwd"), 20
+    )  # has ended, at most waits to be reaped
 
 
 def test_comparison_with_what_was_recorded(bench):
@@ -381,10 +377,6 @@ def test_comparison_with_what_was_recorded(bench):
 
 
 # ---- the tables and plots ----
-
-
-def cells(table):
-    return [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
 
 
 def record_of(rows, **facts):
@@ -463,6 +455,7 @@ def test_recorded_plots_are_fresh():
     assert known == {program.name for program in helpers.programs() if program.bench}
     rows = report.speedups(results.load()[report.RECORDED])
     assert len(rows) >= 16 and results.plot(report.RECORDED, report.SPEEDUPS, rows), "run make docs"
+    assert results.plot(scaling.RECORDED, scaling.PLOT, scaling.plotted()), "run make docs"
 
 
 @browser.needs_browser

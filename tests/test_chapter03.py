@@ -90,17 +90,10 @@ def test_enum_gpu(run):
 
 
 @pytest.mark.backend("cpu")
-def test_enum_gpu_of_virtual_devices(run):
-    env = {"CUDA_CPU_DEVICES": "5", "CUDA_CPU_WORKERS": "3"}
-    head, devices = devices_of(run("chapter03/enum_gpu", status=0, env=env).out)
-    assert int(head["Devices"]) == 5 and list(devices) == list(range(5))
-    assert devices[4]["Multiprocessors"] == "3"
-
-
-@pytest.mark.backend("cpu")
 def test_enum_gpu_prints_the_properties_that_it_names(run):
     """With CUDA_CPU_PROPERTIES=distinct no two numbers are equal, so a wrong property shows."""
-    out = run("chapter03/enum_gpu", "--device", 0, status=0, env={"CUDA_CPU_PROPERTIES": "distinct"}).out
+    env = {"CUDA_CPU_PROPERTIES": "distinct", "CUDA_CPU_WORKERS": "3"}
+    out = run("chapter03/enum_gpu", "--device", 0, status=0, env=env).out
     device = devices_of(out)[1][0]
     expected = {
         "Threads in a warp": "32",
@@ -120,9 +113,10 @@ def test_enum_gpu_prints_the_properties_that_it_names(run):
         "Maximum 3-D texture": "(16384, 16383, 16382)",
         "Maximum layered texture": "(32768, 32767), 2047 layers",
         "Texture in linear memory": "268435456 floats",
+        "Copy engines": "2",
+        "Multiprocessors": "3",
     }
     assert {name: device[name] for name in expected} == expected
-    assert number(device["Multiprocessors"]) != number(device["Copy engines"])
 
 
 @pytest.mark.backend("gpu")

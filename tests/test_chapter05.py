@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Chapter 5: launches, sums, dot products and products of matrices, and the programs that are wrong on purpose."""
+import fcntl
 import os
 import re
 
@@ -7,8 +8,6 @@ import pytest
 
 import helpers
 from formulas import exact_dot
-
-ENDING = helpers.ending()
 
 
 # ---- Vectors
@@ -44,35 +43,11 @@ def numbers(line):
     return list(map(int, re.findall(r"\d+", line)))
 
 
-def test_too_many_threads(run):
-    for x, y, z in (32, 33, 1), (16, 16, 5):
-        options = [f"--block-{axis}={size}" for axis, size in zip("xyz", (x, y, z))]
-        result = run("chapter05/launch_geometry", *options, status=64)
-        says = f"a block has at most 1024 threads, and {x} x {y} x {z} are {x * y * z}"
-        assert result.errors == [f"launch_geometry: {says}"]
-    result = run("chapter05/launch_geometry", "--grid-x=65535", "--grid-y=65535", "--grid-z=65535", status=64)
-    assert result.errors == ["launch_geometry: a launch has at most 1048576 threads here"]
-    err = run("chapter05/add_loop_blocks", "--size", 1025, status=64).err
-    assert err == "add_loop_blocks: --size 1025: must be a whole number from 1 to 1024\n"
-
-
 def test_cycles_of_paths(run):
     out = run("chapter05/divergence", status=0).out
     rows = re.findall(r"^ ?(\d+) paths?: +(\d+) cycles, +(\S+) times those of one path$", out, re.M)
     assert [int(paths) for paths, *_ in rows] == [1, 2, 4, 8, 16, 32]
     assert all(float(times) == pytest.approx(int(n) / int(rows[0][1]), abs=0.006) for _, n, times in rows)
-
-
-# ---- Products
-
-
-@pytest.mark.parametrize("name", ["matmul_cpu", "matmul_gmem", "matmul_shared"])
-def test_rate_of_a_product(run, name):
-    """Matrices of 200 x 200 elements need 16 million operations."""
-    out = run(f"chapter05/{name}", "--size", 200, status=0).out
-    line = re.search(r"^(?:Kernel|Time to multiply): +(\S+) ms, (\S+) GFLOP/s$", out, re.M)
-    ms, rate = map(float, line.groups())
-    assert 16 / (ms + 0.0006) - 0.06 <= rate <= 16 / (ms - 0.0006) + 0.06
 
 
 # ---- Dot products
@@ -86,14 +61,6 @@ def test_dot(run, rng, name):
         assert expected == float(f"{exact_dot(size):.6g}")
         assert abs(got - expected) <= 1e-4 * expected  # six printed digits, and the program's rounding limit
         assert name == "dot" or f"\n{4 * size} bytes came back\nTime to generate:  " in out
-
-
-def test_options_of_dot_that_are_refused(run):
-    says = "dot: --threads 96: must be a power of two, because a block adds in halves"
-    assert run("chapter05/dot", "--threads=96", status=64).errors == [says]
-    for options in ["--size=257"], ["--blocks=2", "--threads=256"]:
-        says = "dot: --additions is for up to 256 elements and threads"
-        assert run("chapter05/dot", "--additions", *options, status=64).errors == [says]
 
 
 @pytest.mark.backend("cpu")
@@ -124,12 +91,7 @@ def test_wrong_barrier_is_named(run, rng, schedule):
 def test_wrong_barrier_ends_in_time(tmp_path):
     """A process that hangs is ended after the time limit. Here it hangs before its kernel, because its pipe is full."""
     read, write = os.pipe()
-    os.set_blocking(write, False)
-    try:
-        while True:
-            os.write(write, b"x" * 4096)
-    except BlockingIOError:
-        os.set_blocking(write, True)
+    os.write(write, b"x" * fcntl.fcntl(write, fcntl.F_GETPIPE_SZ))
     limit = ["--time-limit", "1"]
     result = helpers.execute("chapter05/dot_wrong_barrier", limit, tmp_path, stdout=write, timeout=60)
     os.close(write)
@@ -145,18 +107,6 @@ def test_wrong_barrier_on_a_gpu(run):
     for arms in [], ["--both-arms"]:
         result = run("chapter05/dot_wrong_barrier", "--time-limit", 30, *arms, status=1, timeout=60)
         assert result.errors and result.out.startswith("Half of the threads")
-
-
-# ---- Pictures
-
-
-@pytest.mark.backend("cpu")
-def test_spheres_without_the_barrier(run):
-    """Of two opposite threads of a block, the one that runs first reads an element that is not written yet, in every order."""
-    for schedule in "forward", "reverse", "random:1", "random:2":
-        options = ["--no-sync", "--size", 64, f"--output=spheres.{ENDING}"]
-        result = run("chapter05/shared_bitmap", *options, status=1, env={"CUDA_CPU_SCHEDULE": schedule})
-        assert result.errors[-1] == "pixel: 2048 of 4096 differ"
 
 
 # ---- Shared memory

@@ -27,8 +27,6 @@ def test_spheres(run, rng, tmp_path, name):
     view = dict(size=size, spheres=count, seed=seed, block=rng.choice([16, 32]))
     picture, _ = draw(run, tmp_path, name, **view, **(dict(frames=1) if name == "ray_animated" else {}))
     helpers.compare(name, picture, ray(spheres(count, seed), size), **LIMITS)
-    result = run(f"chapter06/{name}", "--spheres", 2001, status=64)
-    assert len(result.errors) == 1 and "--spheres 2001" in result.err
 
 
 def test_mirrors(run, tmp_path):
@@ -46,16 +44,6 @@ def test_constant_divergence(run, rng):
     for different, constant, device, words in rows:
         assert len(set(words.split())) == int(different) and set(map(int, words.split())) <= set(range(32))
         assert float(constant) > 0 and float(device) > 0
-
-
-def test_times(run, tmp_path):
-    """The book's figure, and the time and rate of the kernel alone: 7 operations for each pixel and sphere."""
-    for name, more in ("ray", {}), ("ray_noconst", {}), ("ray_animated", dict(frames=2)):
-        out = draw(run, tmp_path, name, size=400, spheres=50, **more)[1].out
-        label = "Average Time per frame" if more else "Time to generate"
-        assert re.search(rf"^{label}:  \d+\.\d ms$", out, re.M), out
-        ms, rate = map(float, re.search(r"^Kernel: +(\d+\.\d{3}) ms, (\d+\.\d) GFLOP/s$", out, re.M).groups())
-        assert ms == 0 or rate * ms * 1e6 == pytest.approx(7 * 400**2 * 50, rel=0.06 / rate + 0.0006 / ms)
 
 
 def test_event_timing(run, rng):

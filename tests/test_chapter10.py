@@ -28,9 +28,9 @@ def parts(tmp_path, path="timeline.svg"):
     return bars
 
 
-def test_default_run(default_run, name):
+def test_default_run(run, name):
     """The book's line, the timeline in letters, copy engines, and the ratio of the times."""
-    out = default_run(f"chapter10/{name}").out
+    out = run(f"chapter10/{name}", status=0).out
     assert re.search(r"^Time taken:  \d+\.\d ms$", out, re.M)
     rows = re.findall(r"^stream (\d) \|([.^#v]{64})\|$", out, re.M)
     assert [int(row) for row, _ in rows] == list(range(STREAMS[name]))
@@ -87,11 +87,10 @@ def test_order_of_the_calls(run, tmp_path):
 
 
 def test_unwritable(run, tmp_path):
-    """A full disk is detected when the file is written; all other errors before the work begins."""
-    (tmp_path / "folder.svg").mkdir()
+    """A full disk is detected when the file is written; other errors, which tests/common/image.c tries, before the work begins."""
     (tmp_path / "full.svg").symlink_to("/dev/full")
     command = "chapter10/basic_double_stream", "--size", 9, "--output"
-    for output in "missing/x.svg", "folder.svg", "full.svg", "/proc/x.svg":
+    for output in "missing/x.svg", "full.svg":
         result = run(*command, output, status=1)
         assert len(result.errors) == 1, str(result)
         assert result.err.startswith(f"basic_double_stream: cannot write {output}: "), str(result)
@@ -100,7 +99,7 @@ def test_unwritable(run, tmp_path):
         result = run(*command, output, status=64)
         says = f"--output {output or repr('')}: the name must end in .svg"
         assert result.errors == [f"basic_double_stream: {says}"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.svg", "full.svg"]
+    assert [path.name for path in tmp_path.iterdir()] == ["full.svg"]
 
 
 # ---- copy_timed

@@ -71,13 +71,18 @@ def check_slowest(result):
 @pytest.mark.parametrize("name", DOT)
 @pytest.mark.parametrize("gpus", [1, 2, 5])
 def test_parts(run, rng, name, gpus):
-    """Equal parts, more devices than elements, a share for the first device, parts by speed."""
+    """Equal parts, also by one thread for all devices, more devices than elements, a share for the first device, parts by speed."""
     env = enough(gpus)
+    late = [{"CUDA_CPU_STREAMS": "late"}] if helpers.backend() == "cpu" else []
     for size in 1, 4, rng.randint(10, 10**6):
         command = [f"chapter11/{name}", "--size", size, "--gpus", gpus]
-        result = run(*command, status=0, env=env)
-        check_dot(result, size)
-        assert shares(result) == [(i, size // gpus + (i < size % gpus)) for i in range(gpus)]
+        alone = [(["--one-thread"], more) for more in [{}, *late] if name == "multidevice"]
+        for options, more in [([], {}), *alone]:
+            result = run(*command, *options, status=0, env={**env, **more})
+            check_dot(result, size)
+            assert shares(result) == [(i, size // gpus + (i < size % gpus)) for i in range(gpus)]
+            line = r"^One thread for all: \S+ ms; the times of the GPUs add up to \S+ ms$"
+            assert bool(re.search(line, result.out, re.M)) == bool(options)
         if gpus == 1:
             assert "--share needs two devices" in run(*command, "--share=50", status=64, env=env).err
             continue
@@ -94,20 +99,6 @@ def test_parts(run, rng, name, gpus):
         check_slowest(result)
     if gpus > 1:
         assert "--share" in run(*command, "--share=50", "--balance", status=64, env=env).err
-
-
-@pytest.mark.parametrize("gpus", [1, 3])
-def test_one_thread_for_all_devices(run, rng, gpus):
-    env = enough(gpus)
-    late = [{"CUDA_CPU_STREAMS": "late"}] if helpers.backend() == "cpu" else []
-    for size in 2, rng.randint(3, 10**6):
-        for more in [{}, *late]:
-            options = ["--one-thread", "--size", size, "--gpus", gpus]
-            result = run("chapter11/multidevice", *options, status=0, env={**env, **more})
-            check_dot(result, size)
-            assert shares(result) == [(i, size // gpus + (i < size % gpus)) for i in range(gpus)]
-            line = r"^One thread for all: \S+ ms; the times of the GPUs add up to \S+ ms$"
-            assert re.search(line, result.out, re.M)
 
 
 def test_different_work_on_each_device(run, rng):

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Chapter 12: transposes, and what each tool says of each bug of memory_bugs."""
-import os
 import re
 
 import pytest
 
 import helpers
-import trees
 
 SOURCE = (helpers.ROOT / "chapter12/memory_bugs.cu").read_text().splitlines()
 
@@ -120,40 +118,3 @@ def test_opencl(run, rng):
 def test_without_an_opencl_platform(run, tmp_path):
     result = run("chapter12/opencl_add", status=2, env={"OCL_ICD_VENDORS": str(tmp_path)})
     assert result.err.startswith("opencl_add: needs an OpenCL platform, found none (Debian: pocl-opencl-icd")
-
-
-# ---- make sanitize
-
-
-def scripted(sources):
-    """Programs that are scripts: `sound`, one that is `wrong` on purpose, and one with a `bug` that sanitizers report."""
-    says = "x.cu:7:5: runtime error: load of null pointer"
-    scripts = {"sound": "exit 0", "wrong": "exit 1", "bug": f"echo {says} >&2; exit 1"}
-    fields = {"wrong": " * Expect:  1\n", "sound": " * Check:   --seed 1 | --seed 2 (race)\n"}
-    trees.programs_of(sources, scripts, fields)
-    return sources
-
-
-def test_sanitizers_of_the_compiler(sources):
-    log = trees.run(scripted(sources), "scripts/check.py", status=1, TOOLS="compiler", BIN="bin")
-    assert re.sub(r" +[\d.]+ s\n", "\n", log) == (
-        "[1/2] chapter03/bug                      FOUND\n    x.cu:7:5: runtime error: load of null pointer\n"
-        "[2/2] chapter03/sound                    clean\n"
-        "1 of 2 clean, 0 wrong on purpose and found, 1 failed, 0 not built\n"
-    )
-
-
-def test_compute_sanitizer_with_its_four_tools(sources, tmp_path):
-    """A script stands in for compute-sanitizer."""
-    scripted(sources)
-    script = f"""echo "$@" >>{tmp_path}/calls
-case "$*" in *initcheck*bug*) echo '========= Uninitialized __global__ memory read of size 4 bytes'; exit 9 ;; esac"""
-    trees.stand_in(tmp_path / "path", "compute-sanitizer", script)
-    path = f"{tmp_path}/path:{os.environ['PATH']}"
-    log = trees.run(sources, "scripts/check.py", status=1, TOOLS="compute-sanitizer", BIN="bin", PATH=path)
-    assert "FOUND" in log and "\n    ========= Uninitialized __global__ memory read" in log
-    calls = [line.split("/chapter03/") for line in (tmp_path / "calls").read_text().splitlines()]
-    tools = [(re.search("--tool ([a-z]+)", options)[1], program) for options, program in calls]
-    four = ["memcheck", "racecheck", "initcheck", "synccheck"]
-    assert tools == [(tool, "bug") for tool in four[:3]] + [(tool, "sound --seed 1") for tool in four]
-    assert all(("--leak-check full" in options) == ("memcheck" in options) for options, _ in calls)

@@ -78,19 +78,11 @@ def on_terminal(cwd, *args, lines=24, columns=80, env=None, stderr=False):
     usual = dict(TERM="xterm", COLORTERM="truecolor", LC_ALL="C.UTF-8", NO_COLOR="", LINES="")
     ends = {"stdout": subprocess.DEVNULL, "stderr": slave} if stderr else {"stdout": slave}
     process = helpers.start(PICTURE, args, cwd, usual | (env or {}), **ends)
-    os.set_blocking(master, False)
-    shown = b""
-    while True:  # this end stays open: Linux may drop what was written just before the last end is closed
-        ended = process.poll() is not None
-        select.select([master], [], [], 0.02)
-        try:
-            chunk = os.read(master, 65536)
-        except BlockingIOError:  # nothing is there now
-            chunk = b""
-        shown += chunk
-        if ended and not chunk:
-            break
-    os.close(slave)
+    shown, readable = b"", lambda seconds: select.select([master], [], [], seconds)[0]
+    while process.poll() is None or readable(0):
+        if readable(0.02):
+            shown += os.read(master, 65536)
+    os.close(slave)  # only now: Linux may drop what was written just before the last end is closed
     os.close(master)
     assert process.returncode == 0
     return shown.decode().replace("\r\n", "\n")

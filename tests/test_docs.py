@@ -34,17 +34,22 @@ def test_docs_refreshes_the_tables(sources):
     assert re.search(r"^\| zero-copy \|.*\(\.\./chapter03/hello_world\.cu\) \|$", terms, re.M)
 
 
+def test_the_gallery_in_words():
+    """Each picture has an alternative text, the title of its program, and no two links have the same text."""
+    page = (ROOT / "docs/gallery.md").read_text()
+    texts, links = re.findall(r'alt="([^"]*)"', page), re.findall(r"\[([^\]]+)\]\(\.\./\w+/\w+\.cu", page)
+    assert len(texts) == page.count("<img ") and all(texts) and len(set(texts)) == len(texts)
+    assert len(set(links)) == len(links) and {"chapter05/ripple", "chapter08/ripple"} <= set(links)
+
+
 # ---- the front page ----
 
 
-def test_readme_is_short():
-    """It has at most three screens; pictures count as lines."""
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
-
-
-def test_readme_begins_with_a_kernel_and_pictures():
-    """They come before the first table. The kernel is that of chapter05/dot, with lines left out; every picture is described."""
+def test_readme_is_short_and_begins_with_a_kernel_and_pictures():
+    """It has at most three screens; pictures count as lines. They and the kernel come before the first table. The kernel is that of
+    chapter05/dot, with lines left out; every picture is described."""
     text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 120
     start, kernel = text.partition("\n|")[0], (ROOT / "chapter05/dot.cu").read_text().splitlines()
     shown = re.search("```cuda\n(.*?)```", start, re.S)[1].splitlines()
     assert len(shown) <= 12 and "<img " in start

@@ -21,7 +21,7 @@ def old(once):
         def build(folder):
             return helpers.make("old", f"FILE={source}")
 
-        output = once("old-" + name.replace("/", "-"), build)
+        output = once("old-" + name, build)
         assert "warning" not in output.lower(), output
         assert f"built {'' if helpers.BIN.is_absolute() else './'}" in output
         return helpers.BIN.absolute() / "old" / source.stem

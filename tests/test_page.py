@@ -6,7 +6,6 @@ import statistics
 import helpers
 
 GOAL, LEAST, LONGEST = 0.93, 0.85, 1.25
-NO_CODE = re.compile(r'//.*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"')
 
 
 def listings():
@@ -26,8 +25,7 @@ def listings():
 
 def lesson(name):
     """The code above the ruler, without comments and strings."""
-    text = (helpers.ROOT / f"{name}.cu").read_text().partition("\n// ----")[0]
-    return NO_CODE.sub(lambda match: "\n" * match[0].count("\n"), text)
+    return helpers.code_of((helpers.ROOT / f"{name}.cu").read_text().partition("\n// ----")[0])
 
 
 def calls_of(code, wanted):

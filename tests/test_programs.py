@@ -6,6 +6,7 @@ import functools
 import os
 import pathlib
 import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -106,8 +107,8 @@ def numeric_options(program):
 # ---- Every program
 
 
-def test_default_run(quick_program, default_run):
-    result = default_run(quick_program)
+def test_default_run(quick_program, run):
+    result = run(quick_program, status=quick_program.status)
     assert result.out and (not result.err or quick_program.status), str(result)
 
 
@@ -269,24 +270,69 @@ def test_comparison_with_the_host(run, rng, command, refused):
     assert not says or says in run(*words, option, status=64).err
 
 
+# The operations, or bytes, of what is timed
+RATES = {
+    "chapter05/matmul_cpu --size 200": 2 * 200**3,
+    "chapter05/matmul_gmem --size 200": 2 * 200**3,
+    "chapter05/matmul_shared --size 200": 2 * 200**3,
+    "chapter06/ray --size 400 --spheres 50": 7 * 400**2 * 50,
+    "chapter06/ray_noconst --size 400 --spheres 50": 7 * 400**2 * 50,
+    "chapter06/ray_animated --size 400 --spheres 50 --frames 2": 7 * 400**2 * 50,
+    "chapter07/heat_gmem --size 500 --frames 3": 12 * 500**2,
+    "chapter09/hist_gpu_gmem_atomics --size 1000000": 10**6,
+    "chapter09/hist_gpu_shmem_atomics --size 1000000": 10**6,
+}
+
+
+@pytest.mark.parametrize("command, work", RATES.items())
+def test_rates(run, command, work):
+    """A time and its rate agree, within the printed digits. The programs of the book print its figure too."""
+    out = run(*command.split(), status=0).out
+    line = r"^(?:Kernel|Step|Time to multiply): +(\d+\.\d{3}) ms, (\d+\.(\d+)) G(?:FLOP|B)/s$"
+    ms, rate, digits = re.search(line, out, re.M).groups()
+    off = 0.0006 / max(float(ms), 1e-3) + 0.6 * 10 ** -len(digits) / max(float(rate), 1e-3)
+    assert float(ms) == 0 or float(rate) * float(ms) * 1e6 == pytest.approx(work, rel=off)
+    book = re.search(r"^(Time to generate|Average Time per frame):  \d+\.\d ms$", out, re.M)
+    assert book or "matmul" in command, out
+
+
 # ---- Mistakes on the command line, devices
 
 
-BAD_ARGUMENTS = ["--nonsense"], ["-Z"], ["extra"], ["--", "extra"], [""], ["--device"], ["--help=1"]
-
-
 def test_bad_arguments(sample, run, rng):
-    """A mistake, a bad value for each option, words that are none of the list, a device that does not exist."""
-    mistakes = [*BAD_ARGUMENTS, ["--device", "999"]]
+    """A bad value for each option, words that are none of the list, a device that does not exist, words that are no options.
+    tests/common/options.c tries other mistakes."""
+    mistakes = ["--device=999", "--help=1", "extra", ""]
     for name, low, high, whole in numeric_options(sample):
         values = ["", "1x", "nan", "1e999", repr(low - 1 - abs(low) / 100), *["1.5"] * whole]
         values += [] if not high or high > 1e15 else [f"{high + 1:.0f}"]
-        mistakes.append([f"--{name}={rng.choice(values)}"])
-    mistakes += [[f"--{name}=a|b"] for name in re.findall(r'OPTION_WORD\("([^"]+)"', sample.settings)]
+        mistakes.append(f"--{name}={rng.choice(values)}")
+    mistakes += [f"--{name}=a|b" for name in re.findall(r'OPTION_WORD\("([^"]+)"', sample.settings)]
     for mistake in mistakes:
-        result = run(sample, *mistake)
+        result = run(sample, mistake)
         one_line(result, 64)
-        assert not result.out and mistake[0].split("=")[0].strip("-") in result.err, str(result)
+        assert not result.out and mistake.split("=")[0].strip("-") in result.err, str(result)
+
+
+# Options that exclude each other, or whose values do
+EXCLUDED = {
+    "chapter04/julia_cpu --frames=3": "--frames needs --animate",
+    "chapter04/julia_gpu --frames=3": "--frames needs --animate",
+    "chapter05/dot --threads=96": "--threads 96: must be a power of two, because a block adds in halves",
+    "chapter05/dot --additions --size=257": "--additions is for up to 256 elements and threads",
+    "chapter05/dot --additions --blocks=2 --threads=256": "--additions is for up to 256 elements and threads",
+    "chapter05/launch_geometry --block-x=32 --block-y=33": "a block has at most 1024 threads, and 32 x 33 x 1 are 1056",
+    "chapter05/launch_geometry --block-x=16 --block-y=16 --block-z=5": "a block has at most 1024 threads, and 16 x 16 x 5 are 1280",
+    "chapter05/launch_geometry --grid-x=65535 --grid-y=65535 --grid-z=65535": "a launch has at most 1048576 threads here",
+    "chapter12/linear_solver --rows=9 --columns=10": "--rows 9: must be at least --columns 10",
+}
+
+
+@pytest.mark.parametrize("command, says", EXCLUDED.items())
+def test_options_that_exclude_each_other(run, command, says):
+    name, *options = command.split()
+    result = run(name, *options, status=64)
+    assert (result.out, result.err) == ("", f"{name.split('/')[1]}: {says}\n")
 
 
 def test_no_device_at_all(sample, run):
@@ -409,26 +455,23 @@ def test_comparison_of_pictures_fails_when_it_should(tmp_path, monkeypatch, rng)
 # ---- The sources: mistakes that no run would show
 
 
+def test_the_sources_are_formatted():
+    done = subprocess.run(["scripts/format.sh", "--check"], cwd=helpers.ROOT, **helpers.TOGETHER)
+    if done.returncode == 2:
+        pytest.skip(done.stdout.strip())
+    assert (done.returncode, done.stdout) == (0, "")
+
+
 def test_every_source_is_a_program():
     sources = {path for folder in ("chapter*", "appendix*") for path in helpers.ROOT.glob(f"{folder}/*.cu")}
     assert {program.path for program in helpers.programs()} == sources
-
-
-def code_of(source):
-    """Without comments; the lines stay where they are."""
-
-    def blank(match):
-        text = match.group()
-        return text if text[0] in "\"'" else re.sub(r"[^\n]", " ", text)
-
-    return re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', blank, source, flags=re.S)
 
 
 def test_every_call_and_launch_is_checked():
     """An error of a call or a launch that is not checked is reported by another call, or by none."""
     unchecked = []
     for program in helpers.programs():
-        code = code_of(program.source)
+        code = helpers.code_of(program.source)
         for call in re.finditer(r"\bcuda(?!Get\w*Error)[A-Z]\w*\s*\(|>>>\s*\([^;]*;", code):
             before, place = code[: call.start()], f"{program}:{code[: call.start()].count(chr(10)) + 1}"
             if call.group().startswith("cuda"):
@@ -450,5 +493,5 @@ def test_comparisons_notice_nan():
     wrong = re.compile(r"\b(std::)?f?abs[fl]?\([^;]*\)\s*>=?")
     for folder in "chapter*", "appendix*", "common", "common/*", "bench":
         for path in helpers.ROOT.glob(f"{folder}/*.[ch]*"):
-            for number, line in enumerate(code_of(path.read_text()).splitlines(), 1):
+            for number, line in enumerate(helpers.code_of(path.read_text()).splitlines(), 1):
                 assert not wrong.search(line), f"{path}:{number}: {line.strip()}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""make run and make check, with shell scripts instead of programs."""
+"""make run, make check and make sanitize, with shell scripts instead of programs."""
 import os
 import re
 import shutil
@@ -98,3 +98,27 @@ def test_check_says_what_was_found(sources):
         shutil.copy(sources / folder / "chapter03" / file, sources / folder / "my/chapter03" / file)
     log = run(sources, "scripts/check.py", "my/chapter03/sound", status=1, BIN="bin")
     assert re.search(r"\n\[1/1\] my/chapter03/sound +FAILED .*\n    c\[0\]: got 1\n    wrong\n", log), log
+
+
+def test_sanitizers_say_what_was_found(sources, tmp_path):
+    """Those of the compiler, and the tools of compute-sanitizer, for which a script stands in. What is wrong on purpose does not run."""
+    scripts = {"sound": "exit 0", "wrong": "exit 1", "bug": "echo x.cu:7:5: runtime error: null >&2; exit 1"}
+    fields = {"wrong": " * Expect:  1\n", "sound": " * Check:   --seed 1 | --seed 2 (race)\n"}
+    programs_of(sources, scripts, fields)
+    log = run(sources, "scripts/check.py", status=1, TOOLS="compiler", BIN="bin")
+    assert re.sub(r" +[\d.]+ s\n", "\n", log) == (
+        "[1/2] chapter03/bug                      FOUND\n    x.cu:7:5: runtime error: null\n"
+        "[2/2] chapter03/sound                    clean\n"
+        "1 of 2 clean, 0 wrong on purpose and found, 1 failed, 0 not built\n"
+    )
+    script = f"""echo "$@" >>{tmp_path}/calls
+case "$*" in *initcheck*bug*) echo '========= Uninitialized __global__ memory read of size 4 bytes'; exit 9 ;; esac"""
+    stand_in(tmp_path / "path", "compute-sanitizer", script)
+    path = f"{tmp_path}/path:{os.environ['PATH']}"
+    log = run(sources, "scripts/check.py", status=1, TOOLS="compute-sanitizer", BIN="bin", PATH=path)
+    assert "FOUND" in log and "\n    ========= Uninitialized __global__ memory read" in log
+    calls = [line.split("/chapter03/") for line in (tmp_path / "calls").read_text().splitlines()]
+    tools = [(re.search("--tool ([a-z]+)", options)[1], program) for options, program in calls]
+    four = ["memcheck", "racecheck", "initcheck", "synccheck"]
+    assert tools == [(tool, "bug") for tool in four[:3]] + [(tool, "sound --seed 1") for tool in four]
+    assert all(("--leak-check full" in options) == ("memcheck" in options) for options, _ in calls)

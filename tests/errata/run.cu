@@ -174,21 +174,14 @@ static int random_sum(void) {
     return 0;
 }
 
+#define CASE(name)                                                                                           \
+    { #name, name }
 static const struct {
     const char *name;
     int (*run)(void);
-} cases[] = {{"squares", squares},
-             {"leak", leak},
-             {"cast", cast},
-             {"unset", unset},
-             {"addresses", addresses},
-             {"unlock", unlock},
-             {"values", values},
-             {"host_read", host_read},
-             {"freed_first", freed_first},
-             {"bit31", bit31},
-             {"small_block", small_block},
-             {"random_sum", random_sum}};
+} cases[] = {CASE(squares),     CASE(leak),   CASE(cast),        CASE(unset),
+             CASE(addresses),   CASE(unlock), CASE(values),      CASE(host_read),
+             CASE(freed_first), CASE(bit31),  CASE(small_block), CASE(random_sum)};
 
 int main(int argc, char **argv) {
     for (auto &one : cases)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Chapter 8 as it was written then: GLUT and OpenGL's functions through cpu_bitmap.h, the program's own
-// pointers to functions of OpenGL, a callback for each event. freeglut's main loop returns.
+// pointers to functions of OpenGL, a callback for each event. freeglut's main loop returns. With an argument
+// it is an endless animation, which only Esc ends.
 #include "GL/freeglut.h"
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
@@ -17,6 +18,7 @@ PFNGLBUFFERDATAARBPROC glBufferData = NULL;
 
 GLuint pixels;
 cudaGraphicsResource *shared;
+int ticks = 0;
 
 __global__ void stripes(uchar4 *ptr) {
     int x = threadIdx.x + blockIdx.x * blockDim.x;
@@ -35,6 +37,8 @@ static void key_func(unsigned char key, int x, int y) {
         glBindBuffer(GL_PIXEL_UNPACK_BUFFER_ARB, 0);
         glDeleteBuffers(1, &pixels);
         printf("cleaned up\n");
+        if (ticks > 0)
+            exit(0);
         break;
     }
 }
@@ -43,8 +47,15 @@ static void close_func(void) {
     printf("closed\n");
 }
 
+static void idle_func(void) {
+    ticks++;
+    glutPostRedisplay();
+}
+
 static void draw_func(void) {
+    glPixelTransferf(GL_BLUE_BIAS, ticks / 255.0f);
     glDrawPixels(SIZE, SIZE, GL_RGBA, GL_UNSIGNED_BYTE, 0);
+    glPixelTransferf(GL_BLUE_BIAS, 0);
     glutSwapBuffers();
 }
 
@@ -84,6 +95,8 @@ int main(int argc, char **argv) {
     glutKeyboardFunc(key_func);
     glutDisplayFunc(draw_func);
     glutCloseFunc(close_func);
+    if (argc > 1)
+        glutIdleFunc(idle_func);
     glutSetOption(GLUT_ACTION_ON_WINDOW_CLOSE, GLUT_ACTION_GLUTMAINLOOP_RETURNS);
     glutMainLoop();
     printf("the main loop has returned\n");

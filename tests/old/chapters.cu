@@ -19,11 +19,7 @@ void properties(void) {
         HANDLE_ERROR(cudaGetDeviceProperties(&prop, i));
         printf("Name: %s\n", prop.name);
         printf("Clock rate: %d\n", prop.clockRate);
-        printf("Device copy overlap: ");
-        if (prop.deviceOverlap)
-            printf("Enabled\n");
-        else
-            printf("Disabled\n");
+        printf("Device copy overlap: %s\n", prop.deviceOverlap ? "Enabled" : "Disabled");
         printf("Kernel execution timeout: %s\n", prop.kernelExecTimeoutEnabled ? "Enabled" : "Disabled");
         printf("Compute mode: %d\n", prop.computeMode);
         printf("Memory clock: %d\n", prop.memoryClockRate);

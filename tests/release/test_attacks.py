@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Mutation testing, attacks/mutate.py: the permanent mutants. CONTRIBUTING.md describes it."""
+import sys
+
 import pytest
 
 import helpers
-import mutate
+
+sys.path.insert(0, str(helpers.ROOT / "tests/release/attacks"))
+import mutate  # noqa: E402
 
 pytestmark = [
     pytest.mark.backend("cpu"),

@@ -104,20 +104,16 @@ def expand(text, program, options=""):
     return text
 
 
-def test_tasks_call_make():
+def test_tasks_call_make_and_run_the_open_program():
+    """With what the Makefile does for an option that a reader types. The program is built already."""
     for label, task in TASKS.items():
-        command = expand(task["command"], "chapter05/dot")
+        command = expand(task["command"], "chapter03/simple_kernel_params", "--help")
         assert task["type"] == "shell" and "options" not in task  # so it runs in the workspace folder
         assert task.get("dependsOn", label) in TASKS
-        assert command.split() == ["./bin/chapter05/dot"] or unknown_words(command) == []
-
-
-def test_tasks_build_and_run_the_open_program():
-    """With what the Makefile does for an option that a reader types. The program is built already."""
-    for label in "build this program", "run this program":
-        command = expand(TASKS[label]["command"], "chapter03/simple_kernel_params", "--help")
-        command = command.replace("./bin", shlex.quote(str(helpers.BIN)), 1)
-        said = run(ROOT, "sh", "-c", command, BACKEND=helpers.backend())
+        assert command == "./bin/chapter03/simple_kernel_params --help" or unknown_words(command) == []
+        if label in ("build this program", "run this program"):
+            command = command.replace("./bin", shlex.quote(str(helpers.BIN)), 1)
+            said = run(ROOT, "sh", "-c", command, BACKEND=helpers.backend())
     assert "Usage: simple_kernel_params" in said
 
 

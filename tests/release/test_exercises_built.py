@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Exercises that are built: a sample without and with their functions, make check, nvcc, and make grade."""
+import collections
 import csv
 import json
 import os
@@ -98,52 +99,6 @@ def test_an_exercise_is_built_with_nvcc(tree):
 
 
 @needs_cpu
-def test_grade(tree, tmp_path):
-    program = "chapter04/add_loop_long"
-    add(tree, program)
-    text = (ROOT / f"{program}.cu").read_text()
-    body = text[text.index("    for (size_t tid") : text.index("}\n\nint main")]
-    assert body.count("\n") == 2
-
-    kernels = {
-        "right.cu": (body, "right"),
-        "wrong.cu": (body.replace("+ b", "- b"), "wrong .*: c\\[1\\]: got .*, expected"),
-        "exit.cu": ("exit(0);\n", "wrong .*: line [0-9]+: a call of exit is not accepted"),
-        "name.cu": ("n = options.seed;\n", "wrong .*: does not build: .*error: .options. was not declared"),
-        "hang.cu": ("for (volatile int i = 0;; i++);\n", "wrong .*: ran longer than 4 s"),
-        "deep.cu": ("int t[1 << 30] = {1}; c[0] = t[n];\n", "wrong "),
-        "null.cu": ("*(int *)0 = 1;\n", "wrong "),
-        "syntax.cu": ("c[0] = ;\n", "wrong .*: does not build: .*error"),
-        "flood.cu": ("q;" * 1900 + "\n", "wrong .*: .q. was not declared .*; only the func"),
-        "forged\rright\x1b\ufeff\\.cu": ("", r"wrong .* forged\\rright\\x1b\\ufeff\\\\\.cu: c\[0\]: got -1"),
-    }
-    solutions = {name: (text.replace(body, new), says) for name, (new, says) in kernels.items()}
-    no_check = text.replace(body, "").replace("settings(argc, argv);", 'puts("right");\n    return 0;', 1)
-    solutions["main.cu"] = no_check, "wrong .*: c\\[0\\]: got -1"
-    falls = text.replace("__global__", "__device__ int h() {\n}\n__global__").replace(body, "c[0] = h();\n")
-    solutions["fall.cu"] = falls, "wrong .*: does not build: .*no return statement"
-    solutions["long.cu"] = text + " " * grade.LONGEST, "wrong .*: longer than 64 KiB"
-    solutions["slow.cu"] = text + 'R"(' * 20000, "wrong .*: took longer than 4 s to read"
-    solutions["bom.cu"] = "\ufeff" + text, "right"
-    solutions["unknown.cu"] = "int main() {}\n", 'unknown .*has no "Run:'
-    folder = tmp_path / "handed in"
-    (folder / "b").mkdir(parents=True)
-    for name, (solution, _) in solutions.items():
-        (folder / ("b" if name > "m" else ".") / name).write_text(solution)
-    (folder / "b/link.cu").symlink_to("/proc/self/mem")
-    solutions["link.cu"] = "", "wrong .*: a symbolic link"
-    log = make(tree, "grade", f"DIR={folder}", "CHECK=0", "TIME_LIMIT=4", "MEMORY_LIMIT=1024", status=2)
-    for name, (_, pattern) in solutions.items():
-        named = lambda line: re.search(rf"[ /]{name[:6]}", line[40:].split(" (")[0])  # noqa: E731
-        assert re.match(pattern, next(filter(named, log.splitlines()))), log
-    assert "\n2 right, 1 unknown, 14 wrong; " in log
-    log = tree / "build/grade/plain.log"
-    assert log.stat().st_size < 1 << 18, "it has the lines that the compiler quotes"
-    assert not (tree / "my").exists() or not list((tree / "my").rglob("*.cu"))
-    assert {path.name for path in (tree / "build/grade").iterdir()} == {"bin.log", "plain.log"}
-
-
-@needs_cpu
 def test_two_at_once_and_an_interrupt(tree, tmp_path):
     """The second run of make grade waits for the first, also when that is interrupted."""
     program = "chapter04/add_loop_long"
@@ -169,9 +124,10 @@ def test_two_at_once_and_an_interrupt(tree, tmp_path):
     assert {path.name for path in (tree / "build/grade").iterdir()} == {"bin.log", "plain.log"}
 
 
-# A file => what is replaced in the kernel => by what => verdict => reason, in which LINE is that of the replacement => a part of the notes
+# A file => what is replaced in the program => by what => verdict => reason, in which LINE is that of the replacement => a part of the notes
 ALONE = """{ if (threadIdx.x == 0) { double sum = 0; for (size_t block = blockIdx.x; block * 256 < n; block += gridDim.x)
 for (size_t i = block * 256; i < n && i < (block + 1) * 256; i++) sum += a[i] * b[i]; c[blockIdx.x] = sum; } }"""
+LONG = {"ALONE": ALONE, "BLANKS": " " * grade.LONGEST, "FLOOD": "q;" * 1900, "SLOW": 'R"(' * 20000}
 CLASS = r"""
 anna/dot.cu => temp => temp => right => => ben
 ben.cu => temp => sum => right => => anna
@@ -182,45 +138,76 @@ emil.cu => += cache[cacheIndex + i];\n        __syncthreads(); => += cache[cache
 gina.cu => cache[cacheIndex] = temp => (uint3 &)threadIdx = {0, 0, 0} => wrong => cuda on the CPU: out of bounds .* writes .* submission.cu:LINE\n.*options --size \d+ --seed \d+, .* =>
 hans.cu => cache[0] => exit(0) => wrong => line LINE: a call of exit is not accepted .* =>
 """
+WITHOUT_CHECK = r"""
+right.cu => a[tid] + b => b[tid] + a => right => =>
+wrong.cu => + b => - b => wrong => c\[1\]: got .*, expected .* =>
+b/name.cu => c[tid] => n = options.seed; c[tid] => wrong => does not build: .*error: .options. was not declared.* =>
+b/hang.cu => BODY => { for (volatile int i = 0;; i++); } => wrong => ran longer than 4 s\n.* =>
+b/deep.cu => BODY => { int t[1 << 30] = {1}; c[0] = t[n]; } => wrong => .* =>
+b/null.cu => BODY => { *(int *)0 = 1; } => wrong => .* =>
+b/syntax.cu => BODY => { c[0] = ; } => wrong => does not build: .*error.* =>
+b/flood.cu => BODY => { FLOOD } => wrong => does not build: .* .q. was not declared .*; only the func.* =>
+forged\rright\x1b\ufeff\\.cu => BODY => { } => wrong => c\[0\]: got -1.* =>
+main.cu => settings(argc, argv); => puts("right"); return 0; => right => =>
+fall.cu => __global__ => __device__ int h() { } __global__ => wrong => does not build: .*no return statement.* =>
+long.cu => BODY => { BLANKS } => wrong => longer than 64 KiB =>
+slow.cu => // Task: => SLOW // Task: => wrong => took longer than 4 s to read =>
+unknown.cu => * Run: => * Ran: => unknown => its header has no "Run:.* =>
+"""
 
 
 @needs_cpu
-def test_grade_of_a_class(tree, tmp_path):
-    """The tables, with the lines of the submissions. A kernel without a loop is right for the small size of make check. Folders of a
-    call that was killed go away."""
-    program, folder, expected = "chapter05/dot", tmp_path / "handed in", {}
-    add(tree, program)
-    text = (ROOT / f"{program}.cu").read_text()
-    kernel = next(e for e in EXERCISES if e.name == program).asked[0].text
-    for row in CLASS.strip().split("\n"):
+@pytest.mark.parametrize(
+    "solved, rows, settings",
+    [
+        ("chapter05/dot", CLASS, []),
+        ("chapter04/add_loop_long", WITHOUT_CHECK, ["CHECK=0", "TIME_LIMIT=4", "MEMORY_LIMIT=1024"]),
+    ],
+)
+def test_grade_of_a_class(tree, tmp_path, solved, rows, settings):
+    """The tables and what is printed, with the lines of the submissions. A kernel without a loop is right for the small size of make
+    check. Folders of a call that was killed go away."""
+    folder, expected = tmp_path / "handed in", {"link.cu": ("wrong", "a symbolic link, or no file", "")}
+    add(tree, solved)
+    exercise, text = next(e for e in EXERCISES if e.name == solved), (ROOT / f"{solved}.cu").read_text()
+    kernel = exercise.asked[0].text
+    for row in rows.strip().split("\n"):
         name, old, new, verdict, reason, notes = (part.strip() for part in row.split("=>"))
         old = old.replace("\\n", "\n").replace("BODY", kernel[kernel.index("{") :])
-        new = new.replace("ALONE", ALONE)
-        assert old in kernel
-        solution = f"// {name}\n" + text.replace(kernel, kernel.replace(old, new))
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(solution)
+        for word, meant in LONG.items():
+            new = new.replace(word, meant)
+        part = kernel if old in kernel else text
+        assert old in part
+        solution = f"// {name}\n" + text.replace(part, part.replace(old, new))
+        path = folder / name.encode().decode("unicode_escape")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(solution)
         reason = reason.replace("LINE", str(solution[: solution.index(new)].count("\n") + 1))
-        expected[name.split("/")[0].removesuffix(".cu")] = verdict, reason, notes
+        expected[name] = verdict, reason, notes
+    (folder / "link.cu").symlink_to("/proc/self/mem")
     for old in "build/grade/runs/9", "my/.grade/9":
         (tree / old).mkdir(parents=True)
-    log = make(tree, "grade", f"DIR={folder}", f"TABLE={tmp_path}/t", status=2)
-    assert "\n1 race, 3 right, 4 wrong; " in log and not (tree / "my/.grade").exists()
+    log = make(tree, "grade", f"DIR={folder}", f"TABLE={tmp_path}/t", *settings, status=2)
+    counts = sorted(collections.Counter(verdict for verdict, *_ in expected.values()).items())
+    assert f"\n{', '.join(f'{count} {verdict}' for verdict, count in counts)}; " in log
+    assert not (tree / "my/.grade").exists()
     assert {path.name for path in (tree / "build/grade").iterdir()} == {"bin.log", "plain.log"}
-    rows = json.loads((tmp_path / "t.json").read_text())
-    assert [row["student"] for row in rows] == sorted(expected)
-    for row in rows:
-        verdict, reason, notes = expected[row["student"]]
+    size = (tree / "build/grade/plain.log").stat().st_size
+    assert size < 1 << 18, "it has the lines that the compiler quotes"
+    graded = json.loads((tmp_path / "t.json").read_text())
+    assert {row["file"] for row in graded} == expected.keys()
+    for row in graded:
+        verdict, reason, notes = expected[row["file"]]
         assert row["verdict"] == verdict and re.fullmatch(reason, row["reason"], re.S), row
-        assert notes in row["notes"] or (notes in expected and not shutil.which("sim_c++")), row
+        assert re.search(rf"^{verdict} +\S+ +{re.escape(row['file'])}(:|$| \()", log, re.M), log
+        assert row["student"] == row["file"].split("/")[0].removesuffix(".cu")
+        assert notes in row["notes"] or (f"{notes}.cu" in expected and not shutil.which("sim_c++")), row
         ran = "CUDA" in row["reason"] or verdict == "right"
-        assert row["points"] == 3 * (verdict == "right") and (row["seconds"] > 0) == ran, row
+        assert row["points"] == exercise.stars() * (verdict == "right") and (row["seconds"] > 0) == ran, row
     with (tmp_path / "t.csv").open(newline="") as file:
         table = list(csv.DictReader(file))
-    assert [row["reason"] for row in table] == [row["reason"] for row in rows]
-    assert table[0]["student"] == "'=fritz"
-    log = make(tree, "grade", f"DIR={folder}/hans.cu", f"TABLE={tmp_path}/t", status=2)
-    assert "\n1 wrong; " in log and json.loads((tmp_path / "t.json").read_text())[0]["student"] == "hans"
+    assert [row["reason"] for row in table] == [row["reason"] for row in graded]
+    assert solved != "chapter05/dot" or table[0]["student"] == "'=fritz"
 
 
 def test_what_compilers_say_is_bounded(tmp_path, monkeypatch):
@@ -236,7 +223,11 @@ def test_what_compilers_say_is_bounded(tmp_path, monkeypatch):
 
 
 def test_grade_needs_solutions(tree, tmp_path):
-    assert "there is no .cu file in it" in make(tree, "grade", f"DIR={tmp_path / 'tree/docs'}", status=2)
+    """A folder with one at least, or a file."""
+    assert "there is no .cu file in it" in make(tree, "grade", f"DIR={tree / 'docs'}", status=2)
+    (tmp_path / "hans.cu").write_text("int main() {}\n")
+    assert "\n1 unknown; " in make(tree, "grade", f"DIR={tmp_path}/hans.cu", f"TABLE={tmp_path}/t", status=2)
+    assert json.loads((tmp_path / "t.json").read_text())[0]["student"] == "hans"
 
 
 def test_runs_of_grade_have_no_network_and_no_new_privileges(tmp_path):

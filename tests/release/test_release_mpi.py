@@ -19,7 +19,7 @@ def killed(rng, seconds, folder, number, program, *args, begun=lambda: True):
     process = helpers.start(MPIRUN, command, folder, stderr=subprocess.STDOUT)
 
     def running():
-        return [p for p, name in helpers.children(process.pid).items() if name == program.split("/")[1]]
+        return [p for p, name in helpers.processes_in(folder).items() if name == program.split("/")[1]]
 
     try:
         pids = helpers.wait_for(lambda: found if len(found := running()) == number else None, 30)

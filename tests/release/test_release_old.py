@@ -27,25 +27,24 @@ def test_glut_and_functions_of_opengl_of_its_own(old, run, tmp_path):
     image = helpers.pixels(tmp_path / "stripes.ppm")
     assert image.shape == (64, 64, 3)
     assert tuple(image[63 - 20, 10]) == (40, 40, 17) and tuple(image[0, 63]) == (252, 126, 17)
+    env = {"FRAMES": "4", "OUTPUT": "animated.ppm"}
+    assert run(old("basic_interop"), "animated", env=env, status=0).out.endswith(" frames)\ncleaned up\n")
+    assert tuple(helpers.pixels(tmp_path / "animated.ppm")[0, 63]) == (252, 126, 17 + 4)
 
 
-@gl
-def test_its_own_common_is_used(old, run, tmp_path):
-    """It calls GLUT, which never returns from an animation."""
-    out = run(old("own_common/chapter05/ripple"), env={"FRAMES": "4", "OUTPUT": "ripple.ppm"}, status=0).out
-    assert "cleaned up" in out
-    image = helpers.pixels(tmp_path / "ripple.ppm")
-    assert [image[5, x, 0] for x in (0, 59, 60)] == [int(255 * t / 64) for t in (4, 63, 0)]
-
-
-def test_a_path_with_a_blank_and_a_listing_beside_nothing(run, tmp_path):
+def test_a_path_with_a_blank_and_a_common_of_its_own(run, tmp_path):
+    """Without a folder common/ beside its own, a listing gets that of make old."""
     source = tmp_path / "my listings" / "hello there.cu"
     source.parent.mkdir()
     call = "HANDLE_ERROR(cudaThreadSynchronize());"
     source.write_text(f'#include "../common/book.h"\nint main(void) {{ {call} puts("hello"); }}\n')
-    helpers.make("old", f"FILE={source}")
-    assert [p.name for p in source.parent.iterdir()] == ["hello there.cu"]
-    assert run(helpers.BIN.absolute() / "old/hello there", status=0).out == "hello\n"
+    for own in "", "its own\n":
+        helpers.make("old", f"FILE={source}")
+        assert [p.name for p in source.parent.iterdir()] == ["hello there.cu"]
+        assert run(helpers.BIN.absolute() / "old/hello there", status=0).out == f"{own}hello\n"
+        (tmp_path / "common").mkdir(exist_ok=True)
+        its_own = '#include <stdio.h>\n#define HANDLE_ERROR(call) puts("its own")\n'
+        (tmp_path / "common/book.h").write_text(its_own)
 
 
 @needs_nvcc

@@ -71,9 +71,9 @@ def test_dot_waits_for_all_blocks(run):
         run("chapter05/dot_ladder", *options, status=0, env={"CUDA_CPU_WORKERS": workers})
 
 
-def test_long_runs_of_heat(default_run, run, tmp_path):
+def test_long_runs_of_heat(run, tmp_path):
     """The reference computes at most 2^29 cell updates; in longer runs it checks the last frame alone."""
-    mean, off, steps = figures(default_run("chapter07/heat_gmem").out)
+    mean, off, steps = figures(run("chapter07/heat_gmem", status=0).out)
     assert steps == 450 and off <= 1e-6
     assert mean == "0.138576413771"  # computed with numpy in float, from the same differences
     assert heat(run, tmp_path, "heat_gmem", size=33, frames=3, iterations=2000)[2] == 6000

@@ -12,6 +12,21 @@ from test_chapter12_tools import line
 from test_release_programs import sanitized
 
 
+@pytest.fixture
+def instrumented(once):
+    """The folder of two programs and the unit test of the options, built with AddressSanitizer and UndefinedBehaviorSanitizer."""
+    programs = ["chapter12/memory_bugs", "chapter04/julia_gpu", "tests/common/options"]
+
+    def build(folder):
+        folders = f"BIN={folder}/bin", f"BUILD={folder}/build"
+        # Halves the time of a build of which only the outcome matters
+        unoptimised = "CFLAGS=-O0", "CXXFLAGS=-O0"
+        helpers.make(*programs, "BACKEND=cpu", "SANITIZE=address,undefined", *unoptimised, *folders)
+        return folder / "bin"
+
+    return once("instrumented", build)
+
+
 @pytest.mark.backend("cpu")
 def test_sanitizers_name_the_line(run, instrumented):
     program = instrumented / "chapter12/memory_bugs"

@@ -89,16 +89,6 @@ def measure(job):
     return process.returncode == 0 and bool(job.expected)
 
 
-def processes_in(folder):
-    """The processes whose current folder this is, apart from those that have ended."""
-    found = []
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if os.readlink(entry / "cwd") == str(folder):
-                found.append(entry.name)
-    return found
-
-
 def unfinished(folder):
     return [name for name in os.listdir(folder) if re.fullmatch(r"\.unfinished-\w{6}\.\w+", name)]
 
@@ -183,7 +173,7 @@ def attack(job, number, choice):
             raise Defect(f"is still running {SECONDS} s after the signal") from None
         status = process.returncode
         try:  # ffmpeg ends when its standard input does
-            helpers.wait_for(lambda: not processes_in(folder), 10)
+            helpers.wait_for(lambda: not helpers.processes_in(folder), 10)
         except AssertionError:
             raise Defect("a process is left") from None
         allowed = {0, -number} | ({128 + number} if job.early else set())

@@ -231,4 +231,4 @@ def test_axe_finds_nothing(site, axe, tmp_path, width, dark):
     files = [copy / f"{page}.html" for page in pages]
     type_ = 'const box = document.querySelector("input"); box.value = "dot"; box.dispatchEvent(new Event("input"))'
     append(copy / "search.js", type_)
-    assert violations(axe, files, tmp_path, [width], dark) == {}
+    assert violations(axe, files, tmp_path, width, dark) == {}

@@ -117,4 +117,4 @@ def test_axe_finds_nothing_after_a_run(site, axe, tmp_path, width, dark):
     opened = 'document.querySelector("#run details").open = true'
     (after,) = press_run({copy: opened}, tmp_path)
     copy.write_text("<!DOCTYPE html>" + after["html"])
-    assert violations(axe, [copy], tmp_path, [width], dark) == {}
+    assert violations(axe, [copy], tmp_path, width, dark) == {}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The mutants of a CUDA source: the small mistakes that mutate.py puts into it, one at a time. The source is divided into statements;
-regular expressions find what can be changed in each. A mutant is a list of replacements of parts of the text."""
+"""The mutants of a CUDA source: the small mistakes that mutate.py puts into it, one at a time. An operator, a comparison, an index, a
+constant or the direction of a copy is changed; a barrier, a memory fence, a condition, a wait or a call is left out; an atomic operation
+becomes a plain load and store; a stream becomes another one; two calls change places. What is only printed stays. The source is divided
+into statements; regular expressions find what can be changed in each. A mutant is a list of replacements of parts of the text."""
 import dataclasses
 import re
 

@@ -1,20 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""mutate.py: mutation testing: puts one small mistake at a time into a program, whose own check must notice it. An operator, a
-comparison, an index, a constant or the direction of a copy is changed; a barrier, a memory fence, a condition, a wait or a call is left
-out; an atomic operation becomes a plain load and store; a stream becomes another one; two calls change places. Mistakes are made in the
-lesson of a program, the part above the ruler line, and in the headers of its chapter. One is detected when the program ends with
-another status than 0 in one of these runs, on the CPU back end: with the options of `make check`, by default, with `--size 77` and
-`--size 1`, and on another device with seven workers; with the race detector of `make check` under each of its schedules, where a race on
-purpose must be found; with CUDA_CPU_CHECK=1 and with the sanitizers of the compiler; when the compiler warns of it alone; when a test of
-the program fails. Runs longer than `--longest` follow after the others. What is only printed is left out: arguments of printf, times, rates.
+"""mutate.py: mutation testing: puts one small mistake at a time (mutants.py) into a program, whose own check must notice it: into its
+lesson, the part above the ruler line, or a header of its chapter. One is detected when the program ends with another status than 0 in one
+of these runs, on the CPU back end: with the options of `make check`, by default, with `--size 77` and `--size 1`, and on another device
+with seven workers; with the race detector of `make check` under each of its schedules, where a race on purpose must be found; with
+CUDA_CPU_CHECK=1 and with the sanitizers of the compiler; when the compiler warns of it alone; when a test of the program fails. Runs
+longer than `--longest` follow after the others.
 
 Not counted is a mutant that the program's compiler, with -O2, turns into the same binary, and one that makes no difference: in all runs of
 its own check and six of other random sizes the program ends the same way, prints the same but for what it measures, writes the same files,
-and each copy and each piece of memory that it frees holds the same bytes. So it is only slower, allocates more or does the same otherwise,
-as far as these runs can show. This is never said of a wait, a barrier, a fence, a lock, an atomic operation or two calls in another order,
-since these runs have one schedule. The survivors and the mutants without a difference are printed, for a person to examine: a check must
-be strengthened, or the mutant computes as well. A mistake that a check once missed becomes a line of permanent_mutants.txt."""
+and each copy and each piece of memory that it frees holds the same bytes. This is never said of a wait, a barrier, a fence, a lock, an
+atomic operation or two calls in another order, since these runs have one schedule. The survivors and the mutants without a difference are
+printed, for a person to examine. A mistake that a check once missed becomes a line of permanent_mutants.txt."""
 import argparse
 import collections
 import concurrent.futures
@@ -137,8 +134,6 @@ def reference(task):
     stages, binaries = [], {}
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         for stage in stages_of(program):
-            if stage.by != "own check" and options.own_check:
-                continue
             if options.permanent and (stage.by not in by or stage.by in [s.by for s in stages]):
                 continue
             if stage.build == "plain" and (helpers.BIN / program.name).exists():
@@ -232,7 +227,7 @@ def judge(program, stages, compilers, changed, folder, options):
     if not binaries:
         return "does not compile"
     by = same(program.name, compilers["plain"], folder, changed)
-    if by or options.own_check or options.permanent:
+    if by or options.permanent:
         return by or "survived"
     # What fails must fail twice, and not without the mistake.
     before, failed = None, suite(program.name)
@@ -304,7 +299,6 @@ def main(words):
     parser = argparse.ArgumentParser(description=__doc__.partition(": ")[2], formatter_class=form)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="such as chapter05/dot; default: all")
     for option, text in {
-        "own-check": "only the program's own check, no make check and no sanitizers",
         "permanent": "the mutants of permanent_mutants.txt, without sanitizers",
         "list": "print the mutants and stop",
     }.items():
@@ -339,8 +333,7 @@ def main(words):
     needed = list(dict.fromkeys(p for m in found for p in users[m.file][:4]))
     if missing := [p for p in needed if not (helpers.BIN / p).exists()]:
         sys.exit(f"mutate.py: build the programs first, for the tests: make {' '.join(missing)}")
-    builds = [name for name in BUILDS if name == "plain" or not options.own_check]
-    builds = builds[:2] if options.permanent else builds
+    builds = list(BUILDS)[: 2 if options.permanent else 3]
     compilers = {
         name: commands(needed, f"BIN={helpers.BUILD}/mutate/{name}", *BUILDS[name]) for name in builds
     }
