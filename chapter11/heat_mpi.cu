@@ -787,20 +787,6 @@ static void draw_timeline(void) {
 
 static bool timeline = false; // --timeline
 
-// The median of up to 11 runs within 0.1 s, or the time of a single run if `once`. run() returns the
-// milliseconds per step, the same on all ranks, so all do the same number of runs.
-template <class Run> static double median_run(int steps, bool once, Run run) {
-    std::vector<double> ms;
-    double total = 0;
-    while (ms.empty() || (!once && ms.size() < 11 && total < 100)) {
-        sampled = 0;
-        ms.push_back(run());
-        total += ms.back() * steps;
-    }
-    std::nth_element(ms.begin(), ms.begin() + ms.size() / 2, ms.end());
-    return ms[ms.size() / 2];
-}
-
 static void print_head(size_t width, int height, int steps, int k) {
     printf("%d rows of %zu cells, %d steps, %d rank%s", height, width, steps, ranks, ranks == 1 ? "" : "s");
     printf(ranks > 1 ? ", %d step%s per exchange\n" : "\n", k, k == 1 ? "" : "s");
@@ -1040,7 +1026,11 @@ static bool try_transport(Strip &strip, const Transport &transport) {
     start(strip);
     simulate(strip, transport, 0, checked);
     bool ok = check(strip);
-    double ms = median_run(steps, checkpoint || resume, [&] { return run(strip, transport); });
+    auto timed = [&] { // the same on all ranks, so they do the same number of runs
+        sampled = 0;
+        return run(strip, transport) * steps;
+    };
+    double ms = (checkpoint || resume ? timed() : median_of_runs(timed)) / steps;
     if (checked == steps)
         ok = check(strip) && ok;
     print_row(strip, transport, ms);

@@ -5,6 +5,7 @@
 
 #include "../book.h"
 #include "../thread.h" // in_threads()
+#include "../timing.h"
 
 #define DIM     1024
 #define SPEED   0.25f
@@ -179,14 +180,10 @@ static inline bool check_small_step(Data *d, void (*step)(Data *), size_t &size,
     return check_step(d, step, size * sizeof(float), size, speed);
 }
 
-// The time of the steps of one frame in milliseconds. The frames before have warmed up.
+// The time of the steps of one frame in milliseconds
 template <class Data> static inline float time_steps(Data *d, void (*step)(Data *), int steps) {
-    float ms;
-    HANDLE_ERROR(cudaEventRecord(d->start, 0));
-    for (int i = 0; i < steps; i++)
-        step(d);
-    HANDLE_ERROR(cudaEventRecord(d->stop, 0));
-    HANDLE_ERROR(cudaEventSynchronize(d->stop));
-    HANDLE_ERROR(cudaEventElapsedTime(&ms, d->start, d->stop));
-    return ms;
+    return median_ms([=] {
+        for (int i = 0; i < steps; i++)
+            step(d);
+    });
 }
