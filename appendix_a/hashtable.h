@@ -103,8 +103,7 @@ template <class Table, class Entry> static inline bool in_pool(const Table &tabl
 template <class Entry>
 static inline bool check_table(Entry *const *entries, const Entry *from, const Entry *pool,
                                const unsigned *keys, bool print_found = true) {
-    HostArray<int> found(elements);
-    std::fill(+found, found + elements, 0);
+    HostArray<int> found(elements, 0);
     const Entry *next[BUCKETS];
     std::copy(entries, entries + BUCKETS, next);
 

@@ -182,8 +182,7 @@ static void *store_one(void *stored) {
 // creates a host thread and gives it a stack; the hardware of a device starts blocks of threads.
 static int compare_threads(void) {
     const size_t few = 1000, many = 1 << 22;
-    HostArray<int> stored(few);
-    std::fill(+stored, stored + few, 0);
+    HostArray<int> stored(few, 0);
     double host = host_ms([&] {
         for (size_t i = 0; i < few; i++)
             end_thread(start_thread(store_one, &stored[i]));

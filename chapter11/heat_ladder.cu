@@ -368,33 +368,13 @@ int main(int argc, char **argv) {
 // On the host: the initial temperatures, and those after all steps, with a negative sign for heaters.
 static float *start, *expected;
 
-// One step of the reference, for some of the rows. Like the kernel it adds (upper + right) + (left + lower),
-// so that the results are equal bit for bit.
-static void reference_rows(const float *plate, float *result, size_t begin, size_t end) {
-    size_t n = size;
-    for (size_t y = begin; y < end; y++) {
-        const float *in = plate + y * n, *upper = y > 0 ? in - n : in, *lower = y < n - 1 ? in + n : in;
-        float *out = result + y * n;
-        auto cell = [&](size_t x, size_t left, size_t right) {
-            float up = fabsf(upper[x]), down = fabsf(lower[x]),
-                  mean = SPEED * ((up + fabsf(in[right])) + (fabsf(in[left]) + down));
-            out[x] = signbit(in[x]) ? in[x] : mean;
-        };
-        cell(0, 0, min_of(1, n - 1));
-        for (size_t x = 1; x + 1 < n; x++)
-            cell(x, x - 1, x + 1);
-        if (n > 1)
-            cell(n - 1, n - 2, n - 1);
-    }
-}
-
 static void make_reference(float *spare) {
     const size_t n = size;
     const float *in = start;
     for (int s = 0; s < steps; s++) {
         float *out = (steps - s) % 2 ? expected : spare;
         in_threads(n * n, [=](size_t begin, size_t end) { // rows that begin in this range
-            reference_rows(in, out, (begin + n - 1) / n, (end + n - 1) / n);
+            reference_rows(in, out, n, n, (begin + n - 1) / n, (end + n - 1) / n);
         });
         in = out;
     }

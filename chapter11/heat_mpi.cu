@@ -886,37 +886,21 @@ struct Patch {
 };
 
 // Computes the cells of a patch after `steps` steps, from the initial temperatures of all cells within that
-// distance. It adds (upper + right) + (left + lower), in the order of the kernel, so the bits are the same.
+// distance. Where these cells end within the plate, their temperatures become wrong, by one cell more in each
+// step, which does not reach the patch.
 static void make_reference(const Strip &strip, Patch &patch, int steps) {
-    auto grown = [&](int by) {
-        return Patch{max_of(patch.left - by, 0),
-                     min_of(patch.right + by, strip.width),
-                     max_of(patch.begin - by, 0),
-                     min_of(patch.end + by, strip.height),
-                     {}};
-    };
-    Patch all = grown(steps);
-    size_t pitch = all.right - all.left;
-    std::vector<float> in((all.end - all.begin) * pitch), out(in.size());
-    auto at = [&](int x, int y) {
-        return (min_of(max_of(y, 0), strip.height - 1) - all.begin) * pitch +
-               (min_of(max_of(x, 0), strip.width - 1) - all.left);
-    };
-    for (int y = all.begin; y < all.end; y++)
-        for (int x = all.left; x < all.right; x++)
-            in[at(x, y)] = first_temperature(x, y, strip.width, strip.height);
-    for (int left = steps - 1; left >= 0; left--, swap(in, out)) {
-        Patch now = grown(left);
-        for (int y = now.begin; y < now.end; y++)
-            for (int x = now.left; x < now.right; x++) {
-                float cell = in[at(x, y)], up = fabsf(in[at(x, y - 1)]), down = fabsf(in[at(x, y + 1)]);
-                float mean = SPEED * ((up + fabsf(in[at(x + 1, y)])) + (fabsf(in[at(x - 1, y)]) + down));
-                out[at(x, y)] = cell < 0 ? cell : mean;
-            }
+    const int left = max_of(patch.left - steps, 0), begin = max_of(patch.begin - steps, 0);
+    const size_t width = min_of(patch.right + steps, strip.width) - left;
+    const size_t height = min_of(patch.end + steps, strip.height) - begin;
+    std::vector<float> in(width * height), out(width * height);
+    for (size_t i = 0; i < in.size(); i++)
+        in[i] = first_temperature(left + i % width, begin + i / width, strip.width, strip.height);
+    for (int s = 0; s < steps; s++, swap(in, out))
+        reference_rows(in.data(), out.data(), width, height, 0, height);
+    for (int y = patch.begin; y < patch.end; y++) {
+        const int *row = (const int *)&in[(y - begin) * width + patch.left - left];
+        patch.expected.insert(patch.expected.end(), row, row + (patch.right - patch.left));
     }
-    for (int y = patch.begin; y < patch.end; y++)
-        patch.expected.insert(patch.expected.end(), (int *)&in[at(patch.left, y)],
-                              (int *)&in[at(patch.right - 1, y)] + 1);
 }
 
 static std::vector<Patch> patches; // of this rank
