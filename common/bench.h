@@ -386,7 +386,7 @@ template <size_t count> static inline bool bench_run(const Rung (&rungs)[count])
     rows.push_back({&empty, -1, ""});
     bench_time(rows);
     bench_progress("");
-    bench_report(rows, bench_in_l2());
+    (options.json ? bench_add_json : bench_print_table)(rows, bench_in_l2()); // JSON is printed at the end
     HANDLE_ERROR(cudaFree(bench_limit.memory));
     bench_limit = BenchLimit();
     bool ok = std::all_of(rows.begin(), rows.end(), [](const BenchRow &row) { return row.ok; });
