@@ -187,12 +187,11 @@ __global__ void __launch_bounds__(32 * WARPS, 6) heat_steps(Rows rows, Exchange 
 
 // The number of blocks of heat_steps<depth> that the current device runs at the same time
 template <int DEPTH, class Exchange> static int blocks_at_once(void) {
-    int device, blocks, multiprocessors;
+    int device, blocks;
     HANDLE_ERROR(cudaGetDevice(&device));
-    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
     HANDLE_ERROR(
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, heat_steps<DEPTH, Exchange>, 32 * WARPS, 0));
-    return blocks * multiprocessors;
+    return blocks * device_attribute(cudaDevAttrMultiProcessorCount, device);
 }
 
 // The grid for these rows of the plate. `at_once`: the number of blocks that run at the same time. A block
