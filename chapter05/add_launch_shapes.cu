@@ -135,8 +135,7 @@ __global__ void visit_wrong(int *visited, size_t n) {
 
 // Counts the elements that no thread adds. Always returns EXIT_FAILURE, because the kernel is wrong.
 static int show_wrong_index(void) {
-    const struct { int blocks, threads; } shapes[] = {{64, 128}, {128, 64}, {128, 128}};
-    for (auto [blocks, threads] : shapes) {
+    for (auto [blocks, threads] : {std::pair(64, 128), {128, 64}, {128, 128}}) {
         size_t count = (size_t)blocks * threads, missed;
         DeviceArray<int> dev_visited(count, 0);
         visit_wrong<<<blocks, threads>>>(dev_visited, count);

@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <string>
+#include <tuple>
 #include <vector>
 #include "heat_steps.h" // the kernel heat_steps
 #include "ranks.h"      // MPI, NCCL; rank, ranks, HANDLE_MPI
@@ -762,23 +763,20 @@ static void exchange_times(double *ms, double *overlap) {
 // One character for each part of the time in which rank 0 computes its second, third and fourth round
 static void draw_timeline(void) {
     const int rounds = min_of(sampled - 1, 3), width = 80;
-    const struct {
-        const char *name;
-        Mark begin, end;
-    } rows[] = {{"exchange", EXCHANGE_BEGINS, EXCHANGE_ENDS}, {"interior", INTERIOR_BEGINS, INTERIOR_ENDS}};
     if (rounds < 1)
         return;
     float end = fmaxf(mark_ms(rounds, EXCHANGE_ENDS), mark_ms(rounds, INTERIOR_ENDS)),
           begin = mark_ms(1, INTERIOR_BEGINS);
-    for (auto &of : rows) {
+    for (auto [name, begins, ends] : {std::tuple("exchange", EXCHANGE_BEGINS, EXCHANGE_ENDS),
+                                      {"interior", INTERIOR_BEGINS, INTERIOR_ENDS}}) {
         std::string line(width, ' ');
         for (int i = 1; i <= rounds; i++) {
-            int from = (mark_ms(i, of.begin) - begin) / (end - begin) * width;
-            int to = (mark_ms(i, of.end) - begin) / (end - begin) * width;
+            int from = (mark_ms(i, begins) - begin) / (end - begin) * width;
+            int to = (mark_ms(i, ends) - begin) / (end - begin) * width;
             for (int x = from; x == from || x < to; x++)
                 line[min_of(x, width - 1)] = i % 2 ? '#' : '=';
         }
-        printf("  %s |%s|\n", of.name, line.c_str());
+        printf("  %s |%s|\n", name, line.c_str());
     }
     printf("  %.3f ms of rank 0\n", end - begin);
 }
@@ -907,17 +905,15 @@ static std::vector<Patch> patches; // of this rank
 
 static void make_patches(const Strip &strip, int steps) {
     int rows = strip.end - strip.first, w = strip.width;
-    auto add = [&](int x, int y) {
-        x = max_of(x, 0);
-        y = max_of(y, strip.first);
-        patches.push_back({x, min_of(x + PATCH, w), y, min_of(y + PATCH, strip.end), {}});
-    };
     if ((rows + 2.0 * steps) * w * steps < 1 << 26)
         patches.push_back({0, w, strip.first, strip.end, {}});
     else
         for (int y : {strip.first, strip.first + rows / 2, strip.end - PATCH})
-            for (int x : {0, (int)(w * 300LL / DIM) - PATCH / 2, w - PATCH})
-                add(x, y);
+            for (int x : {0, (int)(w * 300LL / DIM) - PATCH / 2, w - PATCH}) {
+                int left = max_of(x, 0), begin = max_of(y, strip.first);
+                patches.push_back(
+                    {left, min_of(left + PATCH, w), begin, min_of(begin + PATCH, strip.end), {}});
+            }
     for (Patch &patch : patches)
         make_reference(strip, patch, steps);
 }
