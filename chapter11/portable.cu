@@ -194,8 +194,10 @@ static CUT_THREADPROC copy_elsewhere(void *pvoidData) {
     data->ms = median_ms([&] { HANDLE_ERROR(cudaMemcpy(dev, data->from, bytes, cudaMemcpyHostToDevice)); });
     HANDLE_ERROR(cudaMemset(dev, 0xff, bytes));
     HANDLE_ERROR(cudaDeviceSynchronize());
-    data->taken = cudaMemcpyAsync(dev, data->from, bytes, cudaMemcpyHostToDevice, stream);
-    data->at_once = cudaStreamQuery(stream) == cudaErrorNotReady;
+    cudaError_t taken = cudaMemcpyAsync(dev, data->from, bytes, cudaMemcpyHostToDevice, stream);
+    cudaError_t query = cudaStreamQuery(stream);
+    data->taken = taken;
+    data->at_once = query == cudaErrorNotReady;
     HANDLE_ERROR(cudaStreamSynchronize(stream));
     HANDLE_ERROR(cudaMemcpy(data->back, dev, bytes, cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaStreamDestroy(stream));
