@@ -169,12 +169,6 @@ __global__ void dot_ordered(unsigned *counters, const float *a, const float *b, 
     }
 }
 
-__global__ void partial_sums(const float *a, const float *b, float *partial_c, size_t n) {
-    float sum = block_dot<threadsPerBlock>(a, b, n, blockIdx.x);
-    if (threadIdx.x == 0)
-        partial_c[blockIdx.x] = sum;
-}
-
 #define RUNS 100
 
 // For --ordered: the sums of many runs, with the lock and in order. In order, each run must give the sum that
@@ -187,7 +181,7 @@ static int compare_orders(void) {
     Lock lock;
     lock.init();
 
-    partial_sums<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+    dot_of_blocks<threadsPerBlock><<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n, 1);
     HANDLE_LAUNCH();
     HostArray<float> partial_c(dev_partial_c, blocksPerGrid);
     float of_host = std::accumulate(+partial_c, partial_c + blocksPerGrid, 0.0f);

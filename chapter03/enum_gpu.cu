@@ -163,10 +163,7 @@ static void print_cores(const cudaDeviceProp &prop, int device) {
 
 // Compares the values that are both a property and an attribute.
 static bool check_properties(const cudaDeviceProp *prop, int device) {
-    const struct {
-        cudaDeviceAttr which;
-        int property;
-    } facts[] = {
+    const std::pair<cudaDeviceAttr, int> facts[] = {
         {cudaDevAttrComputeCapabilityMajor, prop->major},
         {cudaDevAttrComputeCapabilityMinor, prop->minor},
         {cudaDevAttrAsyncEngineCount, prop->asyncEngineCount},
@@ -205,8 +202,8 @@ static bool check_properties(const cudaDeviceProp *prop, int device) {
     const size_t n = sizeof(facts) / sizeof(facts[0]);
     int properties[n], attributes[n];
     for (size_t i = 0; i < n; i++) {
-        properties[i] = facts[i].property;
-        attributes[i] = attribute(facts[i].which, device);
+        properties[i] = facts[i].second;
+        attributes[i] = attribute(facts[i].first, device);
     }
     return check_ints("property", properties, attributes, n);
 }

@@ -112,12 +112,11 @@ static int count_suitable(void) {
 // has devices that differ. `suitable` must be what its properties say, which are read again and compared as
 // whole numbers.
 static bool check_choice(int current, int chosen, bool suitable) {
-    int of_device[2];
-    HANDLE_ERROR(cudaDeviceGetAttribute(&of_device[0], cudaDevAttrComputeCapabilityMajor, chosen));
-    HANDLE_ERROR(cudaDeviceGetAttribute(&of_device[1], cudaDevAttrComputeCapabilityMinor, chosen));
+    int version = 10 * device_attribute(cudaDevAttrComputeCapabilityMajor, chosen) +
+                  device_attribute(cudaDevAttrComputeCapabilityMinor, chosen);
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, chosen));
-    bool expected = 10 * of_device[0] + of_device[1] >= 10 * major + minor && !(memory > prop.totalGlobalMem);
+    bool expected = version >= 10 * major + minor && !(memory > prop.totalGlobalMem);
     cudaDeviceProp wanted = {};
     wanted.major = major;
     wanted.minor = minor;

@@ -135,8 +135,7 @@ __global__ void visit_wrong(int *visited, size_t n) {
 
 // Counts the elements that no thread adds. Always returns EXIT_FAILURE, because the kernel is wrong.
 static int show_wrong_index(void) {
-    const struct { int blocks, threads; } shapes[] = {{64, 128}, {128, 64}, {128, 128}};
-    for (auto [blocks, threads] : shapes) {
+    for (auto [blocks, threads] : {std::pair(64, 128), {128, 64}, {128, 128}}) {
         size_t count = (size_t)blocks * threads, missed;
         DeviceArray<int> dev_visited(count, 0);
         visit_wrong<<<blocks, threads>>>(dev_visited, count);
@@ -182,14 +181,13 @@ static void *store_one(void *stored) {
 // creates a host thread and gives it a stack; the hardware of a device starts blocks of threads.
 static int compare_threads(void) {
     const size_t few = 1000, many = 1 << 22;
-    HostArray<int> stored(few);
-    std::fill(+stored, stored + few, 0);
-    auto start = std::chrono::steady_clock::now();
-    for (size_t i = 0; i < few; i++)
-        end_thread(start_thread(store_one, &stored[i]));
-    std::chrono::duration<double, std::nano> host = std::chrono::steady_clock::now() - start;
+    HostArray<int> stored(few, 0);
+    double host = host_ms([&] {
+        for (size_t i = 0; i < few; i++)
+            end_thread(start_thread(store_one, &stored[i]));
+    });
     bool ok = check_ints("stored", stored, few, [](int) { return 1; });
-    printf("a host thread, of %zu: %.1f ns\n", few, host.count() / few);
+    printf("a host thread, of %zu: %.1f ns\n", few, host * 1e6 / few);
 
     DeviceArray<int> dev_stored(many, 0);
     float ms = median_ms([&] { store<<<many / 256, 256>>>(dev_stored, many); });

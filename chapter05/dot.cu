@@ -157,11 +157,10 @@ static bool measure(const float *dev_a, const float *dev_b, int blocks) {
     float ms =
         median_ms([&] { vary<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, one_thread, all_write, nullptr); });
     HostArray<float> partial_c(dev_c, blocks);
-    auto start = std::chrono::steady_clock::now();
-    float c = std::accumulate(+partial_c, partial_c + blocks, 0.0f);
-    std::chrono::duration<double, std::milli> host = std::chrono::steady_clock::now() - start;
-    printf("%8d %8.4f ms %9.3f GB/s %12.4f ms   %.6g\n", blocks, ms, 2.0 * n * sizeof(float) / ms / 1e6,
-           host.count(), c);
+    float c;
+    double host = host_ms([&] { c = std::accumulate(+partial_c, partial_c + blocks, 0.0f); });
+    printf("%8d %8.4f ms %9.3f GB/s %12.4f ms   %.6g\n", blocks, ms, 2.0 * n * sizeof(float) / ms / 1e6, host,
+           c);
     return check_dot("dot product", c, n, tree_additions(n, blocks, threads) + one_thread * threads);
 }
 

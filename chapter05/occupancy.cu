@@ -262,17 +262,13 @@ static Limits limits_of(const Kernel &kernel, int size, bool units) {
 // Prints the resources that allow the fewest blocks.
 static void print_limit(const Kernel &kernel, int size) {
     Limits limits = limits_of(kernel, size, true);
-    const struct {
-        int allowed;
-        const char *name;
-    } all[] = {{limits.blocks, "blocks"},
-               {limits.threads, "threads"},
-               {limits.registers, "registers"},
-               {limits.shared, "shared memory"}};
     const char *comma = "";
-    for (const auto &one : all)
-        if (one.allowed == limits.least()) {
-            printf("%s%s", comma, one.name);
+    for (auto [allowed, name] : {std::pair(limits.blocks, "blocks"),
+                                 {limits.threads, "threads"},
+                                 {limits.registers, "registers"},
+                                 {limits.shared, "shared memory"}})
+        if (allowed == limits.least()) {
+            printf("%s%s", comma, name);
             comma = ", ";
         }
     printf("\n");

@@ -16,7 +16,6 @@
  * Picture: as chapter07/heat
  * Check:   --size 100 --frames 2 --iterations 10
  */
-#include <time.h>
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
 #include "../common/gpu_anim.h"
@@ -192,23 +191,13 @@ static void colour_frame(uchar4 *pixels, void *data, int) {
     HANDLE_LAUNCH();
 }
 
-// The median time. The host's clock measures it, because events would not see what OpenGL copies. One run
-// warms up.
+// The host's clock measures it, because events would not see what OpenGL copies.
 static double median_to_opengl(bool through_host) {
-    const int runs = 11;
-    double ms[runs];
-    for (int i = -1; i < runs; i++) {
-        timespec before, after;
-        clock_gettime(CLOCK_MONOTONIC, &before);
+    return median_host_ms([=] {
         drawn->make_frame(colour_frame, 0, through_host);
         glFinish();
         HANDLE_ERROR(cudaDeviceSynchronize());
-        clock_gettime(CLOCK_MONOTONIC, &after);
-        if (i >= 0)
-            ms[i] = 1e3 * (after.tv_sec - before.tv_sec) + 1e-6 * (after.tv_nsec - before.tv_nsec);
-    }
-    std::sort(ms, ms + runs);
-    return ms[runs / 2];
+    });
 }
 
 static void time_to_opengl(GPUAnimBitmap *bitmap) {

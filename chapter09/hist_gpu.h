@@ -6,7 +6,7 @@
 
 #include <chrono>
 #include <numeric>
-#include <vector>
+#include <set>
 #include "../common/timing.h"
 #include "hist.h"
 
@@ -52,13 +52,9 @@ static inline int count_bytes(HistogramKernel *kernel, unsigned blocks) {
 static inline int sweep_blocks(HistogramKernel *kernel) {
     const size_t multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
     const size_t most = (size + BINS - 1) / BINS;
-    std::vector<size_t> numbers = {1, multiprocessors / 2, most};
-    for (int times : {1, 2, 4, 8, 32})
-        numbers.push_back(multiprocessors * times);
-    for (size_t &blocks : numbers)
-        blocks = min_of(max_of(blocks, least_blocks()), min_of(most, INT_MAX));
-    std::sort(numbers.begin(), numbers.end());
-    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    std::set<size_t> numbers;
+    for (float times : {0.0f, 0.5f, 1.0f, 2.0f, 4.0f, 8.0f, 32.0f, INFINITY})
+        numbers.insert(std::clamp<double>(multiprocessors * times, least_blocks(), min_of(most, INT_MAX)));
 
     unsigned char *buffer = make_data();
     DeviceArray<unsigned char> dev_buffer(buffer, size);

@@ -279,8 +279,7 @@ static void set_values(int fill) {
     const unsigned short one = values[0];
     memset(expected, 0, sizeof expected);
     in_threads(n, [=](size_t begin, size_t end) {
-        HostArray<unsigned> sets(4 * BINS);
-        memset(sets, 0, 4 * BINS * sizeof(unsigned));
+        HostArray<unsigned> sets(4 * BINS, 0);
         for (size_t i = begin; i < end; i++) {
             unsigned long long x = values[i], cube = x * x * x >> 32;
             if (fill == RANDOM && i < 2048)

@@ -16,9 +16,8 @@
  *          works while the device does.
  * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --host-work --size 9000 --chunk 1100
  */
-#include <chrono>
-#include <functional>
 #include "../common/book.h"
+#include "../common/timing.h"
 #include "streams.h" // print_copy_engines(), fill_random(), time_steps(), check()
 
 #define N              (1024 * 1024)
@@ -103,18 +102,6 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// The median time of three runs, in milliseconds, after one that warms up.
-static double host_ms(const std::function<void()> &work) {
-    double ms[4];
-    for (double &run : ms) {
-        auto start = std::chrono::steady_clock::now();
-        work();
-        run = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    }
-    std::sort(ms + 1, ms + 4);
-    return ms[2];
-}
-
 // Times the work of the device alone, work of the host that takes about as long, and both: the host begins
 // its work when all calls have returned, and waits for the stream afterwards. Returns the exit status.
 static int run_with_host_work(void) {
@@ -149,12 +136,12 @@ static int run_with_host_work(void) {
     };
     auto wait = [&] { HANDLE_ERROR(cudaStreamSynchronize(stream)); };
 
-    double device = host_ms([&] { device_work(), wait(); });
-    double pass = host_ms(host_work);
+    double device = median_host_ms([&] { device_work(), wait(); });
+    double pass = median_host_ms(host_work);
     passes = max_of(1, (long long)(device / pass));
-    double host = host_ms(host_work);
+    double host = median_host_ms(host_work);
     sums[0] = sum;
-    double both = host_ms([&] { device_work(), host_work(), wait(); });
+    double both = median_host_ms([&] { device_work(), host_work(), wait(); });
     sums[1] = sum;
     printf("Device alone:  %9.3f ms\n", device);
     printf("Host alone:    %9.3f ms\n", host);

@@ -17,7 +17,7 @@
  *          makes fewer than 100 copies if they would take more than 0.1 s.
  * Check:   --size 20000 --iterations 5
  */
-#include <chrono>
+#include <numeric>
 #include <vector>
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -119,9 +119,9 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 static int wanted_copies;
-static int checked = 0;                    // 1 + up of check_copy() since the last print_rate(), or 0
-static std::vector<int> source;            // random ints, which all tests copy
-static double read_seconds, write_seconds; // of the host, in the memory that was tested last
+static int checked = 0;          // 1 + up of check_copy() since the last print_rate(), or 0
+static std::vector<int> source;  // random ints, which all tests copy
+static double read_ms, write_ms; // of the host, in the memory that was tested last
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Times copies to the device and back.", TIMES,
@@ -168,18 +168,12 @@ static void prepare(int *a, int *dev_a, bool up) {
 // Measures how fast the host reads and writes this memory, after a first run that warms up and reads what the
 // device has copied. The sum of both runs must be twice that of the source.
 static void time_host(const char *name, int *a) {
-    typedef std::chrono::steady_clock Clock;
     unsigned long long sum = 0, expected = 0;
     for (size_t i = 0; i < n; i++)
         expected += 2ULL * source[i];
     for (int run = 0; run < 2; run++) {
-        Clock::time_point start = Clock::now();
-        for (size_t i = 0; i < n; i++)
-            sum += a[i];
-        Clock::time_point middle = Clock::now();
-        memcpy(a, source.data(), n * sizeof(int));
-        read_seconds = std::chrono::duration<double>(middle - start).count();
-        write_seconds = std::chrono::duration<double>(Clock::now() - middle).count();
+        read_ms = host_ms([&] { sum = std::accumulate(a, a + n, sum); });
+        write_ms = host_ms([&] { memcpy(a, source.data(), n * sizeof(int)); });
     }
     ok &= check_counts(name, &sum, &expected, 1);
 }
@@ -218,22 +212,23 @@ static void print_rate(float elapsedTime, bool up) {
     checked = 0;
     print_copies(up ? "up, to the device:" : "down, to the host:", elapsedTime);
     if (!up) {
-        printf("  %-28s %9.1f MB/s\n", "host reads:", n * sizeof(int) / MB / max_of(read_seconds, 1e-9));
-        printf("  %-28s %9.1f MB/s\n", "host writes:", n * sizeof(int) / MB / max_of(write_seconds, 1e-9));
+        printf("  %-28s %9.1f MB/s\n", "host reads:", n * sizeof(int) / MB / max_of(read_ms, 1e-6) * 1e3);
+        printf("  %-28s %9.1f MB/s\n", "host writes:", n * sizeof(int) / MB / max_of(write_ms, 1e-6) * 1e3);
     }
 }
 
 // The pages of pageable memory are found one by one when they are first written.
 static void time_allocation(void) {
-    auto start = std::chrono::steady_clock::now();
-    int *pageable = host_array<int>(n), *pinned;
-    memcpy(pageable, source.data(), n * sizeof(int));
-    auto middle = std::chrono::steady_clock::now();
-    HANDLE_ERROR(cudaHostAlloc(&pinned, n * sizeof(int), cudaHostAllocDefault));
-    memcpy(pinned, source.data(), n * sizeof(int));
-    std::chrono::duration<double, std::milli> first = middle - start,
-                                              second = std::chrono::steady_clock::now() - middle;
-    printf("Allocated and written: pageable %.3f ms, pinned %.3f ms\n", first.count(), second.count());
+    int *pageable, *pinned;
+    double pageable_ms = host_ms([&] {
+        pageable = host_array<int>(n);
+        memcpy(pageable, source.data(), n * sizeof(int));
+    });
+    double pinned_ms = host_ms([&] {
+        HANDLE_ERROR(cudaHostAlloc(&pinned, n * sizeof(int), cudaHostAllocDefault));
+        memcpy(pinned, source.data(), n * sizeof(int));
+    });
+    printf("Allocated and written: pageable %.3f ms, pinned %.3f ms\n", pageable_ms, pinned_ms);
     ok &= check_ints("pageable and pinned", pageable, pinned, n);
     free(pageable);
     HANDLE_ERROR(cudaFreeHost(pinned));

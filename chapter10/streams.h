@@ -20,45 +20,35 @@ enum Issue { DEPTH_FIRST, BREADTH_FIRST };
 
 enum Part { COPY_UP, KERNEL, COPY_DOWN, PARTS }; // up: to the device, down: to the host
 
-class Timeline {
-  public:
-    // Creates a stream for each row.
-    void create_streams(int rows) {
-        streams.resize(rows);
-        for (cudaStream_t &stream : streams)
-            HANDLE_ERROR(cudaStreamCreate(&stream));
-    }
+struct Timeline {
+    static constexpr const char *names[PARTS] = {"copy up", "kernel", "copy down"};
+    struct Step {
+        Part part;
+        int row;
+        cudaEvent_t start = NULL, stop = NULL;
+        float from = 0, to = 0; // ms since the run began
+    };
+    std::vector<cudaStream_t> streams; // one per row
+    std::vector<Step> steps;           // of the last run, in the order of the calls
+    float whole = 0;                   // ms of the last run
+    float alone = 0;                   // ms of the last run in one stream
+    float sum[PARTS] = {};             // ms of that run's parts
 
-    void destroy_streams(void) {
-        for (cudaStream_t stream : streams)
-            HANDLE_ERROR(cudaStreamDestroy(stream));
-    }
-
-    // Begins a step: what is put into the stream of this row until the next call of step() or end().
-    // Records an event in the stream now and one when the step ends. In a profiler each step is a range.
-    // Returns the stream.
+    // Begins a step: what is put into the stream of this row until end(). Events in the stream record its
+    // start and its end, and in a profiler it is a range. Returns the stream.
     cudaStream_t step(Part part, int row) {
-        end();
         steps.push_back({part, row});
         HANDLE_ERROR(cudaEventCreate(&steps.back().start));
         HANDLE_ERROR(cudaEventCreate(&steps.back().stop));
         HANDLE_ERROR(cudaEventRecord(steps.back().start, streams[row]));
         nvtxRangePushA(names[part]);
-        open = true;
         return streams[row];
     }
 
-    // Ends the last step.
     void end(void) {
-        if (open) {
-            nvtxRangePop();
-            HANDLE_ERROR(cudaEventRecord(steps.back().stop, streams[steps.back().row]));
-        }
-        open = false;
+        nvtxRangePop();
+        HANDLE_ERROR(cudaEventRecord(steps.back().stop, streams[steps.back().row]));
     }
-
-    // Forgets the steps of the run before.
-    void begin(void) { steps.clear(); }
 
     // Reads the times when the device has finished a run, which began with `origin` and took `ms`. A step's
     // first event is recorded when its stream reaches it, even if the copy behind it then waits for a copy
@@ -147,21 +137,6 @@ class Timeline {
         print_line(stdout, "wrote %s", path);
     }
 
-  private:
-    static constexpr const char *names[PARTS] = {"copy up", "kernel", "copy down"};
-    struct Step {
-        Part part;
-        int row;
-        cudaEvent_t start = NULL, stop = NULL;
-        float from = 0, to = 0; // ms since the run began
-    };
-    std::vector<cudaStream_t> streams; // one per row
-    std::vector<Step> steps;           // of the last run, in the order of the calls
-    bool open = false;                 // whether a step has begun and not ended
-    float whole = 0;                   // ms of the last run
-    float alone = 0;                   // ms of the last run in one stream
-    float sum[PARTS] = {};             // ms of that run's parts
-
     void draw(FILE *file, const char *title) const {
         static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73"};
         const int left = 80, width = 1000, top = 60, high = 36;
@@ -240,12 +215,14 @@ static inline void time_steps(Kernel *kernel, int streams, Issue issue, const in
     float ms;
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
-    timeline.create_streams(streams);
+    timeline.streams.resize(streams);
+    for (cudaStream_t &stream : timeline.streams)
+        HANDLE_ERROR(cudaStreamCreate(&stream));
     DeviceArray<int> dev_a(streams * chunk), dev_b(streams * chunk), dev_c(streams * chunk);
     for (int run = 0; run <= streams; run++) {
         int rows = run < 2 ? 1 : streams;
         memset(host_c, 0xff, size * sizeof(int)); // so each run must write the whole result
-        timeline.begin();
+        timeline.steps.clear();
         HANDLE_ERROR(cudaEventRecord(start, 0));
         for (size_t i = 0; i < size; i += rows * chunk) // a round: one chunk in each stream
             for (int k = 0; k < PARTS * rows; k++) {
@@ -267,15 +244,16 @@ static inline void time_steps(Kernel *kernel, int streams, Issue issue, const in
                 } else
                     HANDLE_ERROR(
                         cudaMemcpyAsync(host_c + at, dev_c + d, bytes, cudaMemcpyDeviceToHost, stream));
+                timeline.end();
             }
-        timeline.end();
         HANDLE_ERROR(cudaDeviceSynchronize());
         HANDLE_ERROR(cudaEventRecord(stop, 0));
         HANDLE_ERROR(cudaEventSynchronize(stop));
         HANDLE_ERROR(cudaEventElapsedTime(&ms, start, stop));
         timeline.read(start, ms);
     }
-    timeline.destroy_streams();
+    for (cudaStream_t stream : timeline.streams)
+        HANDLE_ERROR(cudaStreamDestroy(stream));
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
     steps_ok = verify(host_a, host_b, host_c);

@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <string>
+#include <tuple>
 #include <vector>
 #include "heat_steps.h" // the kernel heat_steps
 #include "ranks.h"      // MPI, NCCL; rank, ranks, HANDLE_MPI
@@ -762,23 +763,20 @@ static void exchange_times(double *ms, double *overlap) {
 // One character for each part of the time in which rank 0 computes its second, third and fourth round
 static void draw_timeline(void) {
     const int rounds = min_of(sampled - 1, 3), width = 80;
-    const struct {
-        const char *name;
-        Mark begin, end;
-    } rows[] = {{"exchange", EXCHANGE_BEGINS, EXCHANGE_ENDS}, {"interior", INTERIOR_BEGINS, INTERIOR_ENDS}};
     if (rounds < 1)
         return;
     float end = fmaxf(mark_ms(rounds, EXCHANGE_ENDS), mark_ms(rounds, INTERIOR_ENDS)),
           begin = mark_ms(1, INTERIOR_BEGINS);
-    for (auto &of : rows) {
+    for (auto [name, begins, ends] : {std::tuple("exchange", EXCHANGE_BEGINS, EXCHANGE_ENDS),
+                                      {"interior", INTERIOR_BEGINS, INTERIOR_ENDS}}) {
         std::string line(width, ' ');
         for (int i = 1; i <= rounds; i++) {
-            int from = (mark_ms(i, of.begin) - begin) / (end - begin) * width;
-            int to = (mark_ms(i, of.end) - begin) / (end - begin) * width;
+            int from = (mark_ms(i, begins) - begin) / (end - begin) * width;
+            int to = (mark_ms(i, ends) - begin) / (end - begin) * width;
             for (int x = from; x == from || x < to; x++)
                 line[min_of(x, width - 1)] = i % 2 ? '#' : '=';
         }
-        printf("  %s |%s|\n", of.name, line.c_str());
+        printf("  %s |%s|\n", name, line.c_str());
     }
     printf("  %.3f ms of rank 0\n", end - begin);
 }
@@ -786,20 +784,6 @@ static void draw_timeline(void) {
 // ---- times ----
 
 static bool timeline = false; // --timeline
-
-// The median of up to 11 runs within 0.1 s, or the time of a single run if `once`. run() returns the
-// milliseconds per step, the same on all ranks, so all do the same number of runs.
-template <class Run> static double median_run(int steps, bool once, Run run) {
-    std::vector<double> ms;
-    double total = 0;
-    while (ms.empty() || (!once && ms.size() < 11 && total < 100)) {
-        sampled = 0;
-        ms.push_back(run());
-        total += ms.back() * steps;
-    }
-    std::nth_element(ms.begin(), ms.begin() + ms.size() / 2, ms.end());
-    return ms[ms.size() / 2];
-}
 
 static void print_head(size_t width, int height, int steps, int k) {
     printf("%d rows of %zu cells, %d steps, %d rank%s", height, width, steps, ranks, ranks == 1 ? "" : "s");
@@ -900,54 +884,36 @@ struct Patch {
 };
 
 // Computes the cells of a patch after `steps` steps, from the initial temperatures of all cells within that
-// distance. It adds (upper + right) + (left + lower), in the order of the kernel, so the bits are the same.
+// distance. Where these cells end within the plate, their temperatures become wrong, by one cell more in each
+// step, which does not reach the patch.
 static void make_reference(const Strip &strip, Patch &patch, int steps) {
-    auto grown = [&](int by) {
-        return Patch{max_of(patch.left - by, 0),
-                     min_of(patch.right + by, strip.width),
-                     max_of(patch.begin - by, 0),
-                     min_of(patch.end + by, strip.height),
-                     {}};
-    };
-    Patch all = grown(steps);
-    size_t pitch = all.right - all.left;
-    std::vector<float> in((all.end - all.begin) * pitch), out(in.size());
-    auto at = [&](int x, int y) {
-        return (min_of(max_of(y, 0), strip.height - 1) - all.begin) * pitch +
-               (min_of(max_of(x, 0), strip.width - 1) - all.left);
-    };
-    for (int y = all.begin; y < all.end; y++)
-        for (int x = all.left; x < all.right; x++)
-            in[at(x, y)] = first_temperature(x, y, strip.width, strip.height);
-    for (int left = steps - 1; left >= 0; left--, swap(in, out)) {
-        Patch now = grown(left);
-        for (int y = now.begin; y < now.end; y++)
-            for (int x = now.left; x < now.right; x++) {
-                float cell = in[at(x, y)], up = fabsf(in[at(x, y - 1)]), down = fabsf(in[at(x, y + 1)]);
-                float mean = SPEED * ((up + fabsf(in[at(x + 1, y)])) + (fabsf(in[at(x - 1, y)]) + down));
-                out[at(x, y)] = cell < 0 ? cell : mean;
-            }
+    const int left = max_of(patch.left - steps, 0), begin = max_of(patch.begin - steps, 0);
+    const size_t width = min_of(patch.right + steps, strip.width) - left;
+    const size_t height = min_of(patch.end + steps, strip.height) - begin;
+    std::vector<float> in(width * height), out(width * height);
+    for (size_t i = 0; i < in.size(); i++)
+        in[i] = first_temperature(left + i % width, begin + i / width, strip.width, strip.height);
+    for (int s = 0; s < steps; s++, swap(in, out))
+        reference_rows(in.data(), out.data(), width, height, 0, height);
+    for (int y = patch.begin; y < patch.end; y++) {
+        const int *row = (const int *)&in[(y - begin) * width + patch.left - left];
+        patch.expected.insert(patch.expected.end(), row, row + (patch.right - patch.left));
     }
-    for (int y = patch.begin; y < patch.end; y++)
-        patch.expected.insert(patch.expected.end(), (int *)&in[at(patch.left, y)],
-                              (int *)&in[at(patch.right - 1, y)] + 1);
 }
 
 static std::vector<Patch> patches; // of this rank
 
 static void make_patches(const Strip &strip, int steps) {
     int rows = strip.end - strip.first, w = strip.width;
-    auto add = [&](int x, int y) {
-        x = max_of(x, 0);
-        y = max_of(y, strip.first);
-        patches.push_back({x, min_of(x + PATCH, w), y, min_of(y + PATCH, strip.end), {}});
-    };
     if ((rows + 2.0 * steps) * w * steps < 1 << 26)
         patches.push_back({0, w, strip.first, strip.end, {}});
     else
         for (int y : {strip.first, strip.first + rows / 2, strip.end - PATCH})
-            for (int x : {0, (int)(w * 300LL / DIM) - PATCH / 2, w - PATCH})
-                add(x, y);
+            for (int x : {0, (int)(w * 300LL / DIM) - PATCH / 2, w - PATCH}) {
+                int left = max_of(x, 0), begin = max_of(y, strip.first);
+                patches.push_back(
+                    {left, min_of(left + PATCH, w), begin, min_of(begin + PATCH, strip.end), {}});
+            }
     for (Patch &patch : patches)
         make_reference(strip, patch, steps);
 }
@@ -1040,7 +1006,11 @@ static bool try_transport(Strip &strip, const Transport &transport) {
     start(strip);
     simulate(strip, transport, 0, checked);
     bool ok = check(strip);
-    double ms = median_run(steps, checkpoint || resume, [&] { return run(strip, transport); });
+    auto timed = [&] { // the same on all ranks, so they do the same number of runs
+        sampled = 0;
+        return run(strip, transport) * steps;
+    };
+    double ms = (checkpoint || resume ? timed() : median_of_runs(timed)) / steps;
     if (checked == steps)
         ok = check(strip) && ok;
     print_row(strip, transport, ms);

@@ -5,7 +5,7 @@
 // The plate: temperatures are nonnegative. A negative sign marks a heater: a heater of temperature t is
 // stored as -t, so no separate array of heaters is needed. Each row is padded to a multiple of four floats.
 //
-// This file has, from top to bottom: one time step of a row, the kernel, and its grid.
+// This file has, from top to bottom: one time step of a row, the kernel, its grid, and the reference.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -187,12 +187,11 @@ __global__ void __launch_bounds__(32 * WARPS, 6) heat_steps(Rows rows, Exchange 
 
 // The number of blocks of heat_steps<depth> that the current device runs at the same time
 template <int DEPTH, class Exchange> static int blocks_at_once(void) {
-    int device, blocks, multiprocessors;
+    int device, blocks;
     HANDLE_ERROR(cudaGetDevice(&device));
-    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
     HANDLE_ERROR(
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, heat_steps<DEPTH, Exchange>, 32 * WARPS, 0));
-    return blocks * multiprocessors;
+    return blocks * device_attribute(cudaDevAttrMultiProcessorCount, device);
 }
 
 // The grid for these rows of the plate. `at_once`: the number of blocks that run at the same time. A block
@@ -205,4 +204,28 @@ static inline dim3 grid_of(const Rows &rows, int depth, int at_once) {
     unsigned across = (bands_of(rows) + WARPS - 1) / WARPS;
     int blocks = max_of(at_once / across, height / (depth == 1 ? 16 : 400));
     return dim3(across, max_of(1, min_of(blocks, height / (4 * depth))));
+}
+
+// ---- the reference, on the host ----
+
+// One step for rows `begin` to `end` of a part of the plate, which has width x height cells. Coordinates are
+// clamped at its edges. Like the kernel it adds (upper + right) + (left + lower), so that the results are
+// equal bit for bit.
+static inline void reference_rows(const float *part, float *result, size_t width, size_t height, size_t begin,
+                                  size_t end) {
+    for (size_t y = begin; y < end; y++) {
+        const float *in = part + y * width, *upper = y > 0 ? in - width : in,
+                    *lower = y < height - 1 ? in + width : in;
+        float *out = result + y * width;
+        auto cell = [&](size_t x, size_t left, size_t right) {
+            float up = fabsf(upper[x]), down = fabsf(lower[x]),
+                  mean = SPEED * ((up + fabsf(in[right])) + (fabsf(in[left]) + down));
+            out[x] = signbit(in[x]) ? in[x] : mean;
+        };
+        cell(0, 0, min_of(1, width - 1));
+        for (size_t x = 1; x + 1 < width; x++)
+            cell(x, x - 1, x + 1);
+        if (width > 1)
+            cell(width - 1, width - 2, width - 1);
+    }
 }

@@ -59,19 +59,12 @@ static inline void require_memory_for_ranks(size_t host, size_t device);
 // The median time in milliseconds of work that all ranks do. A barrier synchronizes the ranks before each
 // run. The time of a run is that of the slowest rank.
 template <class Work> static double ms_of_all_ranks(Work work) {
-    double ms[TIMED_RUNS], total = 0;
-    int runs = 0;
-    for (bool warm = false; !warm || (runs < TIMED_RUNS && total < 100); warm = true) {
+    return median_of_runs([&] {
         HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));
-        double start = MPI_Wtime();
-        work();
-        double mine = (MPI_Wtime() - start) * 1e3;
-        HANDLE_MPI(MPI_Allreduce(&mine, &ms[runs], 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
-        if (warm || ms[runs] > 100)
-            total += ms[runs++]; // the same on all ranks, so they do the same number of runs
-    }
-    std::nth_element(ms, ms + runs / 2, ms + runs);
-    return ms[runs / 2];
+        double mine = host_ms(work), slowest;
+        HANDLE_MPI(MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+        return slowest; // the same on all ranks, so they do the same number of runs
+    });
 }
 
 // Set by select_device_of_rank()

@@ -165,13 +165,6 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// The dot product `reads` times over, which reads both vectors each time.
-__global__ void dot_repeated(const float *a, const float *b, float *c, size_t n, int reads) {
-    float sum = block_dot<threadsPerBlock>(a, b, n, blockIdx.x, reads);
-    if (threadIdx.x == 0)
-        c[blockIdx.x] = sum;
-}
-
 // For --reads: copies from pageable and from pinned memory, and none from mapped memory, each with kernels
 // that read the vectors 1, 2, 4, … times. Returns the exit status.
 static int compare_reads(int most) {
@@ -208,8 +201,8 @@ static int compare_reads(int most) {
                     HANDLE_ERROR(cudaMemcpy(dev_a[kind], a[kind], bytes, cudaMemcpyHostToDevice));
                     HANDLE_ERROR(cudaMemcpy(dev_b[kind], b[kind], bytes, cudaMemcpyHostToDevice));
                 }
-                dot_repeated<<<blocksPerGrid, threadsPerBlock>>>(dev_a[kind], dev_b[kind], dev_partial_c, n,
-                                                                 reads);
+                dot_of_blocks<threadsPerBlock>
+                    <<<blocksPerGrid, threadsPerBlock>>>(dev_a[kind], dev_b[kind], dev_partial_c, n, reads);
             });
             HostArray<float> partial_c(dev_partial_c, blocksPerGrid);
             float c = std::accumulate(+partial_c, partial_c + blocksPerGrid, 0.0f);

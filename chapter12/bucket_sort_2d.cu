@@ -128,12 +128,9 @@ static bool check(const std::vector<float2> &sorted) {
     }
     bool ok = check_ints("begin of bucket", begins.data(), wanted_begins.data(), buckets);
     ok = check_ints("end of bucket", ends.data(), wanted_ends.data(), buckets) && ok;
-    std::vector<double> coordinates;
-    for (float2 p : wanted) {
-        coordinates.push_back(p.x);
-        coordinates.push_back(p.y);
-    }
-    ok = check_floats("coordinate", &sorted[0].x, coordinates.data(), 2 * (size_t)n, 0) && ok;
+    ok = check_floats("coordinate", &sorted[0].x, 2 * (size_t)n, 0,
+                      [&](size_t i) { return (&wanted[0].x)[i]; }) &&
+         ok;
     if (!ok)
         return false;
 

@@ -284,8 +284,7 @@ static int compare_with_cpu(void) {
 // bin (k, l, m) is exp(-2 pi i (k a / nx + l b / ny + m c / nz)).
 static int transform_volume(size_t nz) {
     size_t n = nx * ny * nz, a = random_bits() % nx, b = random_bits() % ny, c = random_bits() % nz;
-    HostArray<cufftComplex> in(n);
-    memset(in, 0, n * sizeof(cufftComplex));
+    HostArray<cufftComplex> in(n, {0, 0});
     in[(a * ny + b) * nz + c].x = 1;
     DeviceArray<cufftComplex> data(in, n);
     cufftHandle plan;

@@ -244,9 +244,8 @@ static bool check_info(const char *call, const int *dev_info) {
 // norm.
 static bool check_solution(const char *name, const double *A, const double *b, const double *dev_x,
                            size_t n) {
-    HostArray<double> x(dev_x, n), r(n), sums(n);
+    HostArray<double> x(dev_x, n), r(n), sums(n, 0);
     residual(r, A, b, x, n, n);
-    std::fill(+sums, sums + n, 0);
     for (size_t i = 0; i < n * n; i++)
         sums[i % n] += fabs(A[i]);
     return check_error(name, "largest |b - A x|", largest(r, n), eps(n) * largest(sums, n) * largest(x, n));

@@ -230,17 +230,12 @@ static int estimate_in_kernel(void) {
         HANDLE_CURAND(curandGenerateUniform(generator, dev_numbers, 2 * n));
         estimate<<<blocksPerGrid, threadsPerBlock>>>(dev_numbers, dev_numbers + n, n, dev_partial);
     });
-    float in_kernel = median_ms([&] {
-        if (generator_type == CURAND_RNG_PSEUDO_XORWOW)
-            estimate_with_own_numbers<curandStateXORWOW_t>
-                <<<blocksPerGrid, threadsPerBlock>>>(options.seed, n, dev_partial);
-        else if (generator_type == CURAND_RNG_PSEUDO_MRG32K3A)
-            estimate_with_own_numbers<curandStateMRG32k3a_t>
-                <<<blocksPerGrid, threadsPerBlock>>>(options.seed, n, dev_partial);
-        else
-            estimate_with_own_numbers<curandStatePhilox4_32_10_t>
-                <<<blocksPerGrid, threadsPerBlock>>>(options.seed, n, dev_partial);
-    });
+    auto kernel = generator_type == CURAND_RNG_PSEUDO_XORWOW ? estimate_with_own_numbers<curandStateXORWOW_t>
+                  : generator_type == CURAND_RNG_PSEUDO_MRG32K3A
+                      ? estimate_with_own_numbers<curandStateMRG32k3a_t>
+                      : estimate_with_own_numbers<curandStatePhilox4_32_10_t>;
+    float in_kernel =
+        median_ms([&] { kernel<<<blocksPerGrid, threadsPerBlock>>>(options.seed, n, dev_partial); });
     HANDLE_ERROR(cudaMemcpy(partial, dev_partial, sizeof(partial), cudaMemcpyDeviceToHost));
     for (Sums block : partial) {
         total.inside += block.inside;

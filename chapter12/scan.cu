@@ -142,9 +142,8 @@ static bool check_scan(const char *name, bool odd_numbers) {
 
 // Checks the stream compaction: the kept elements in their order, and nothing written after them.
 static bool check_kept(const unsigned *dev_kept, unsigned count) {
-    HostArray<int> got((const int *)dev_kept, n), expected(n);
+    HostArray<int> got((const int *)dev_kept, n), expected(n, -1);
     unsigned wanted_count = 0;
-    memset(expected, 0xff, n * sizeof(int));
     for (size_t i = 0; i < n; i++)
         if ((int)(in[i] % 100) < keep)
             expected[wanted_count++] = in[i];
@@ -154,20 +153,18 @@ static bool check_kept(const unsigned *dev_kept, unsigned count) {
 
 // Without --keep: compacts the first elements, so that a default run checks stream compaction too.
 static bool compact_few(void) {
-    const size_t all = n;
-    bool ok = true;
-    if (keep < 0) {
-        n = min_of(n, 10007);
-        keep = 30;
-        ok = compact();
-        n = all;
-        keep = -1;
-    }
+    if (keep >= 0)
+        return true;
+    Smaller few(n, 10007);
+    keep = 30;
+    bool ok = compact();
+    keep = -1;
     return ok;
 }
 
-#ifdef WITH_CUB
 static bool scan_with_cub(void) {
+    bool ok = true;
+#ifdef WITH_CUB
     void *storage = NULL; // at first the call only computes the size
     size_t bytes = 0;
     auto run = [&] { HANDLE_ERROR(cub::DeviceScan::ExclusiveSum(storage, bytes, dev_in, dev_out, (int)n)); };
@@ -176,15 +173,12 @@ static bool scan_with_cub(void) {
     HANDLE_ERROR(cudaMemset(dev_out, 0xff, n * sizeof(unsigned)));
     float ms = median_ms(run);
     printf("CUB:  %.3f ms, %.3f GB/s of 8 bytes per element\n", ms, n * 8 / ms / 1e6);
-    bool ok = check_scan("CUB", false);
+    ok = check_scan("CUB", false);
     HANDLE_ERROR(cudaFree(storage));
+#else
+    printf("CUB is not in this build\n");
+#endif
     return compact_few() && ok;
 }
-#else
-static bool scan_with_cub(void) {
-    printf("CUB is not in this build\n");
-    return compact_few();
-}
-#endif
 
 // Task: none: the scan is in scan.h, which other programs use too; the exercise is chapter12/radix_sort

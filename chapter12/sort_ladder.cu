@@ -822,16 +822,12 @@ static bool check_sorted(const char *name) {
         check_counts((std::string(name) + ": misplaced keys, hashes, wrong values").c_str(), got, right, 4);
     if (n > HOST_SORT)
         return ok;
-    std::vector<int> sorted(n), right_keys(n);
-    for (size_t i = 0; i < n; i++)
-        right_keys[i] = keys[expected[i]];
-    HANDLE_ERROR(cudaMemcpy(sorted.data(), dev_out.keys, n * sizeof(int), cudaMemcpyDeviceToHost));
-    ok = check_ints(name, sorted.data(), right_keys.data(), n) && ok;
+    HostArray<int> sorted((int *)dev_out.keys, n);
+    ok = check_ints(name, sorted, n, [](size_t i) { return keys[expected[i]]; }) && ok;
     if (!with_values)
         return ok;
-    HANDLE_ERROR(cudaMemcpy(sorted.data(), dev_out.values, n * sizeof(int), cudaMemcpyDeviceToHost));
-    return check_ints((std::string(name) + ": values").c_str(), sorted.data(), (int *)expected.data(), n) &&
-           ok;
+    HostArray<int> values((int *)dev_out.values, n);
+    return check_ints((std::string(name) + ": values").c_str(), values, (int *)expected.data(), n) && ok;
 }
 
 // Without --signed each rung also sorts a few ints, with the first values of the large input. Afterwards the

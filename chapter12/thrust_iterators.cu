@@ -154,11 +154,9 @@ static bool check_squares(const char *name, unsigned long long sum) {
 }
 
 static bool check_distances(const char *name, const thrust::device_vector<int> &dev_distances) {
-    std::vector<int> got(n), expected(n);
+    std::vector<int> got(n);
     thrust::copy(dev_distances.begin(), dev_distances.end(), got.begin());
-    for (size_t i = 0; i < n; i++)
-        expected[i] = x[i] * x[i] + y[i] * y[i] + z[i] * z[i];
-    return check_ints(name, got.data(), expected.data(), n);
+    return check_ints(name, got.data(), n, [](size_t i) { return x[i] * x[i] + y[i] * y[i] + z[i] * z[i]; });
 }
 
 // Task: sum_squares(): Compute the sum of the squares of x, n ints, on the device in two ways, each timed

@@ -135,8 +135,7 @@ __global__ void histo_gmem(const unsigned short *buffer, size_t size, unsigned l
 }
 
 static bool check(const unsigned long long *histo, const unsigned short *buffer) {
-    HostArray<unsigned long long> expected(BINS);
-    std::fill(+expected, expected + BINS, 0);
+    HostArray<unsigned long long> expected(BINS, 0);
     for (size_t i = 0; i < size; i++)
         expected[buffer[i]]++;
     return check_counts("bin", histo, expected, BINS);

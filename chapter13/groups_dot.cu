@@ -18,7 +18,7 @@
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include "../common/book.h"
-#include "../common/proofs/dot.h" // fill_dot(), expected_dot(), block_dot()
+#include "../common/proofs/dot.h" // fill_dot(), expected_dot(), dot_of_blocks()
 #include "../common/timing.h"     // median_ms()
 
 namespace cg = cooperative_groups;
@@ -117,13 +117,6 @@ void settings(int argc, char **argv) {
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
 }
 
-// The kernel of section 5.3.1, for the comparison
-static __global__ void dot_2010(const float *a, const float *b, float *c, size_t n) {
-    float sum = block_dot<threadsPerBlock>(a, b, n, blockIdx.x);
-    if (threadIdx.x == 0)
-        c[blockIdx.x] = sum;
-}
-
 // Times both ways from the launch until the host has the sum, with equal numbers of blocks. The order in
 // which reduce() adds the values of a tile is not specified: at most 31 of the additions are behind each
 // other.
@@ -132,7 +125,7 @@ static bool check(float c, const float *dev_a, const float *dev_b, int blocks) {
     HostArray<float> partial_c(blocks);
     float *partial = dev_partial_c, *sum = dev_c, book = 0, again = 0;
     double book_ms = median_ms([&] {
-        dot_2010<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+        dot_of_blocks<threadsPerBlock><<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n, 1);
         HANDLE_ERROR(cudaMemcpy(partial_c, partial, blocks * sizeof(float), cudaMemcpyDeviceToHost));
         book = 0;
         for (int i = 0; i < blocks; i++)

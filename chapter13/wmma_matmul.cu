@@ -177,9 +177,8 @@ static bool check(const char *name, bool whole, double rounding, const float *a,
     double limit = likely_roundings(2 * n) * rounding + n * 4 * sqrt(n) * 0x1p-23, largest = 0;
     bool ok = !whole || check_product(a, b, c, width, width, width);
     for (size_t row = 0; row < n; row += (n + 15) / 16) {
-        HostArray<double> expected(n);
+        HostArray<double> expected(n, 0);
         HostArray<float> error(n);
-        std::fill(+expected, expected + n, 0);
         for (size_t i = 0; i < n * n; i++)
             expected[i % n] += (double)a[row * width + i / n] * b[i / n * width + i % n];
         for (size_t col = 0; col < n; col++) {

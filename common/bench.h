@@ -6,12 +6,12 @@
 #pragma once
 
 #include <unistd.h> // isatty()
-#include <chrono>
 #include <string>
 #include <vector>
 #include "book.h"
 #include "nvtx.h"
 #include "thread.h" // in_threads()
+#include "timing.h" // host_ms()
 
 // A default size: `gpu` fills an H200, `cpu` finishes quickly on the CPU back end.
 #define BENCH_SIZE(gpu, cpu) ((size_t)(CPU_BACKEND ? (cpu) : (gpu)))
@@ -232,12 +232,12 @@ static inline float bench_once(const Rung &rung, bool warm) {
     nvtxRangePushA(rung.name);
     if (bench.host_clock) {
         HANDLE_ERROR(cudaDeviceSynchronize());
-        auto start = std::chrono::steady_clock::now();
-        rung.run();
-        HANDLE_ERROR(cudaDeviceSynchronize());
-        std::chrono::duration<float, std::milli> time = std::chrono::steady_clock::now() - start;
+        float ms = host_ms([&] {
+            rung.run();
+            HANDLE_ERROR(cudaDeviceSynchronize());
+        });
         nvtxRangePop();
-        return time.count();
+        return ms;
     }
     if (!CPU_BACKEND && bench.footprint)
         bench_read(d->flush, d->flush_bytes, (int *)d->flush);
@@ -386,7 +386,7 @@ template <size_t count> static inline bool bench_run(const Rung (&rungs)[count])
     rows.push_back({&empty, -1, ""});
     bench_time(rows);
     bench_progress("");
-    bench_report(rows, bench_in_l2());
+    (options.json ? bench_add_json : bench_print_table)(rows, bench_in_l2()); // JSON is printed at the end
     HANDLE_ERROR(cudaFree(bench_limit.memory));
     bench_limit = BenchLimit();
     bool ok = std::all_of(rows.begin(), rows.end(), [](const BenchRow &row) { return row.ok; });

@@ -39,9 +39,7 @@ class GPUAnimBitmap : private CPUBitmap {
 
     // Calls generate(pixels, data, ticks) for ticks = 0, 1, …, which must write all pixels; they are in
     // device memory, the bottom row first. Shows each frame in a window or writes it to a file. Then
-    // calls exit_fn(data) and returns, so that main can check the result. Data is the type that the
-    // constructor's `data` points to. enable_if_t keeps the second argument out of the deduction of Data, so
-    // that it may be NULL.
+    // calls exit_fn(data) and returns, so that main can check the result. Data is as in CPUAnimBitmap.
     template <class Data>
     void anim_and_exit(void (*generate)(uchar4 *pixels, Data *data, int ticks),
                        void (*exit_fn)(std::enable_if_t<true, Data> *data) = NULL) {

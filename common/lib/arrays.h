@@ -3,13 +3,14 @@
 // checks of an array against a formula. Only book.h includes this header, after it has defined HANDLE_ERROR.
 #pragma once
 
-// n elements in host memory: not initialized, or a copy of device memory. An array converts to a pointer to
-// its first element.
+// n elements in host memory: not initialized, all with the same value, or a copy of device memory. An array
+// converts to a pointer to its first element.
 template <class T> class HostArray {
     T *data;
 
   public:
     explicit HostArray(size_t n) : data(host_array<T>(n)) {}
+    HostArray(size_t n, T value) : HostArray(n) { std::fill(data, data + n, value); }
     HostArray(const T *device, size_t n) : HostArray(n) {
         memset((void *)data, 0xff, n * sizeof(T)); // no results of an array that was freed before
         HANDLE_ERROR(cudaMemcpy(data, device, n * sizeof(T), cudaMemcpyDeviceToHost));

@@ -135,10 +135,7 @@ static inline std::string bench_string(std::string text) {
     return quoted + '"';
 }
 
-static inline std::string &bench_json(void) {
-    static std::string rows;
-    return rows;
-}
+static std::string bench_json; // the rows up to now
 
 static inline void bench_add_json(const std::vector<BenchRow> &rows, bool in_l2) {
     static const char *const kinds[] = {"rung", "library", "inaccurate", "limit", "alone"};
@@ -146,11 +143,10 @@ static inline void bench_add_json(const std::vector<BenchRow> &rows, bool in_l2)
     for (const BenchRow &row : rows) {
         double ms = bench_median(row.ms), rate = bench_rate(row);
         bool alone = bench_alone(*row.rung);
-        std::string &json = bench_json();
         auto add = [&](const char *key, std::string value) {
-            json += (json.back() == '{' ? "\"" : ", \"") + std::string(key) + "\": " + value;
+            bench_json += (bench_json.back() == '{' ? "\"" : ", \"") + std::string(key) + "\": " + value;
         };
-        json += json.empty() ? "\n    {" : ",\n    {";
+        bench_json += bench_json.empty() ? "\n    {" : ",\n    {";
         add("size", std::to_string(bench.size));
         add("title", bench_string(bench.title));
         add("data", bench.data.empty() ? "null" : bench_string(bench.data));
@@ -173,7 +169,7 @@ static inline void bench_add_json(const std::vector<BenchRow> &rows, bool in_l2)
         add("verified", alone || !row.skipped.empty() ? "null" : bench_bool(row.ok));
         add("max_error", bench_number(row.error.max));
         add("rms_error", bench_number(row.error.rms));
-        json += "}";
+        bench_json += "}";
     }
 }
 
@@ -186,13 +182,5 @@ static inline void bench_print_json(const cudaDeviceProp &prop) {
            "\"cuda_runtime\": %d, \"seed\": %llu, \"rows\": [%s]}\n",
            bench_string(options.program).c_str(), bench_string(prop.name).c_str(),
            CPU_BACKEND ? "cpu" : "gpu", prop.major, prop.minor, prop.multiProcessorCount, prop.l2CacheSize,
-           prop.totalGlobalMem, driver, runtime, (unsigned long long)options.seed, bench_json().c_str());
-}
-
-// Prints the table; with --json keeps its rows for bench_print_json().
-static inline void bench_report(const std::vector<BenchRow> &rows, bool in_l2) {
-    if (options.json)
-        bench_add_json(rows, in_l2);
-    else
-        bench_print_table(rows, in_l2);
+           prop.totalGlobalMem, driver, runtime, (unsigned long long)options.seed, bench_json.c_str());
 }

@@ -3,13 +3,6 @@
 // Only book.h includes this header, after it has defined HANDLE_ERROR.
 #pragma once
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <cuda_runtime.h>
-#include "../options.h"
-#include "error.h"
-#include "memory.h"
-
 // Prints one line per device and ends the program.
 static inline void list_devices(int count) {
     for (int i = 0; i < count; i++) {

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What HANDLE_ERROR, HANDLE_LAUNCH and HANDLE_NULL of book.h call.
+// What HANDLE_ERROR, HANDLE_LAUNCH and HANDLE_NULL of book.h call. Only book.h includes this header.
 #pragma once
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <cuda_runtime.h>
-#include "../options.h"
 
 // Whether the error says that there is no device, or no driver for one.
 static inline bool no_device(cudaError_t error) {

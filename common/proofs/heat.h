@@ -5,6 +5,7 @@
 
 #include "../book.h"
 #include "../thread.h" // in_threads()
+#include "../timing.h"
 
 #define DIM     1024
 #define SPEED   0.25f
@@ -77,11 +78,6 @@ static inline void spread(double *out, double *in, const float *heaters, size_t 
     });
 }
 
-// Whether the reference computes that many steps within seconds: at most 2^29 cell updates in all.
-static inline bool affordable(size_t size, size_t steps) {
-    return steps <= ((size_t)1 << 29) / (size * size);
-}
-
 // Compares a picture with the temperatures in the palette of common/color.h: the hue turns once around, in
 // whole degrees from 180, the saturation is full, and the lightness is the temperature. The reference
 // computes the general formula from hue and lightness to red, green and blue, in double.
@@ -105,8 +101,8 @@ static float *dev_before = NULL;
 
 // For before_frame. pitch: bytes from row to row of dev_heat.
 static inline void keep_state(const float *dev_heat, size_t pitch, size_t size, size_t ticks, int steps) {
-    size_t width = size * sizeof(float);
-    if (!dev_before && (ticks == 0 || affordable(size, (ticks + 1) * steps)))
+    size_t width = size * sizeof(float), most = ((size_t)1 << 29) / (size * size); // steps that take seconds
+    if (!dev_before && (ticks == 0 || (ticks + 1) * steps <= most))
         return;
     if (!dev_before)
         HANDLE_ERROR(cudaMalloc(&dev_before, width * size));
@@ -179,14 +175,10 @@ static inline bool check_small_step(Data *d, void (*step)(Data *), size_t &size,
     return check_step(d, step, size * sizeof(float), size, speed);
 }
 
-// The time of the steps of one frame in milliseconds. The frames before have warmed up.
+// The time of the steps of one frame in milliseconds
 template <class Data> static inline float time_steps(Data *d, void (*step)(Data *), int steps) {
-    float ms;
-    HANDLE_ERROR(cudaEventRecord(d->start, 0));
-    for (int i = 0; i < steps; i++)
-        step(d);
-    HANDLE_ERROR(cudaEventRecord(d->stop, 0));
-    HANDLE_ERROR(cudaEventSynchronize(d->stop));
-    HANDLE_ERROR(cudaEventElapsedTime(&ms, d->start, d->stop));
-    return ms;
+    return median_ms([=] {
+        for (int i = 0; i < steps; i++)
+            step(d);
+    });
 }

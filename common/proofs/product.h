@@ -16,8 +16,7 @@ static inline void fill_matrix(float *matrix, size_t elements, size_t k) {
 
 // Shows the wrong elements in a row of c, which is computed again in double.
 static inline void show_row(const float *a, const float *b, const float *c, size_t n, size_t k, size_t row) {
-    HostArray<double> expected(n);
-    std::fill(+expected, expected + n, 0);
+    HostArray<double> expected(n, 0);
     for (size_t i = 0; i < k; i++)
         for (size_t col = 0; col < n; col++)
             expected[col] += (double)a[row * k + i] * b[i * n + col];

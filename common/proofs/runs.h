@@ -2,8 +2,8 @@
 // The option --cpu: the comparison of the course, five runs with the device beside five runs without it.
 #pragma once
 
-#include <chrono>
 #include "../book.h"
+#include "../timing.h"
 
 #define WITH_CPU "five runs on the device beside five on the host, which can be slow"
 
@@ -20,11 +20,9 @@ int compare_runs(const char *how, Device device, Host host, Check check) {
     for (int run = 1; run <= RUNS; run++) {
         double ms[2];
         for (int side = 0; side < 2; side++) {
-            auto start = std::chrono::steady_clock::now();
-            side == 0 ? device() : host();
-            std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+            ms[side] = side == 0 ? host_ms(device) : host_ms(host);
+            mean[side] += ms[side] / RUNS;
             ok = check() && ok;
-            mean[side] += (ms[side] = elapsed.count()) / RUNS;
         }
         printf("%-4d %9.3f ms   %9.3f ms   %13.2f\n", run, ms[0], ms[1], ms[1] / ms[0]);
     }
