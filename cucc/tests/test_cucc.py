@@ -533,7 +533,9 @@ def test_cuda_arch(cucc, write, output, options, arch, version):
     assert output().splitlines() == [on_device, "-1 1 6 3 2 2 5 10 2 3 0 1 0 1002"]
 
 
-DIFFER = """int n = N; | const int A = N, B = 1; | const int A = N; template <int I = A> __global__ void k() { }"""
+DIFFER = (
+    """int n = N; | const int A = N, B = 1; | const int A = N; template <int I = A> __global__ void k() { }"""
+)
 
 
 def test_what_cannot_differ_is_refused(cucc, write):
