@@ -338,15 +338,17 @@ def expanded(cell):
 
 
 @pytest.mark.skipif(not (TOOLKIT / "cuda_runtime_api.h").exists(), reason="no CUDA toolkit")
-def test_the_tables_of_functions_are_complete():
+def test_the_tables_of_functions_are_complete(tmp_path):
     def declared(header, kind):
         names = re.findall(rf"{kind}\s+(cu\w+)\s*\(", (TOOLKIT / header).read_text())
         return {re.sub(r"(_v\d+)?(_pt[sd][sz])?$", "", name) for name in names}
 
+    include = tools.ROOM / "include"
+    preprocessed = tools.compiled(tmp_path, "#include <cuda.h>\n", "-E").out  # also what lists declare
+
     def words(*patterns):
-        include = tools.ROOM / "include"
         text = "".join(path.read_text() for pattern in patterns for path in include.glob(pattern))
-        return set(re.findall(r"\bcu[\w]+(?=\()", text))
+        return set(re.findall(r"\bcu\w+(?= ?\()", text + preprocessed))
 
     text = (tools.ROOM / "docs/limits.md").read_text().split("## Functions of CUDA 13")[1].split("\n## ")[0]
     runtime_table, driver_table = text.split("| of the driver |")
@@ -362,8 +364,9 @@ def test_the_tables_of_functions_are_complete():
     assert {
         p for p, compiled in patterns.items() if not any(compiled.match(name) for name in missing)
     } == set()
-    sources = "".join(path.read_text() for path in (tools.ROOM / "runtime").glob("*.cpp"))
-    refuses = r"^(?:(?:PROCESSES|EXTERNAL)\((cuda\w+),|cudaError_t (\w+)\([^{]*\{\n    return no_clusters\(__func__\);)"
+    files = [include / "cuda_cpu/api.h", *(tools.ROOM / "runtime").glob("*.cpp")]
+    sources = "".join(path.read_text() for path in files)
+    refuses = r"^(?: +(?:PROCESSES|EXTERNAL)\((cuda\w+),|cudaError_t (\w+)\([^{]*\{\n    return no_clusters\(__func__\);)"
     assert refused == {a or b for a, b in re.findall(refuses, sources, re.M)}
 
     rows = driver_table.split("\n\n")[0].split("\n| ")[1:]
