@@ -266,7 +266,7 @@ const JoeKuo joe_kuo[] = {{1, 0, {1}},
                           {7, 4, {1, 3, 7, 13, 13, 15, 69}}};
 const unsigned max_dimensions = 1 + sizeof joe_kuo / sizeof *joe_kuo;
 
-// Pseudorandom bits for scrambling (splitmix64)
+// Pseudorandom bits for scrambling, the same in each run (splitmix64)
 unsigned long long bits_for(unsigned dimension, unsigned number) {
     unsigned long long x = (dimension * 128ull + number + 1) * 0x9e3779b97f4a7c15;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
@@ -392,7 +392,11 @@ curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool h
         type = CURAND_RNG_PSEUDO_XORWOW;
     if (type == CURAND_RNG_QUASI_DEFAULT)
         type = CURAND_RNG_QUASI_SOBOL32;
-    if (!std::set<int>{101, 121, 141, 142, 161, 201, 202, 203, 204}.count(type))
+    if (!std::set{CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A, CURAND_RNG_PSEUDO_MTGP32,
+                  CURAND_RNG_PSEUDO_MT19937, CURAND_RNG_PSEUDO_PHILOX4_32_10, CURAND_RNG_QUASI_SOBOL32,
+                  CURAND_RNG_QUASI_SCRAMBLED_SOBOL32, CURAND_RNG_QUASI_SOBOL64,
+                  CURAND_RNG_QUASI_SCRAMBLED_SOBOL64}
+             .count(type))
         return CURAND_STATUS_TYPE_ERROR;
     if (!host && cudaFree(nullptr) != cudaSuccess) // no device
         return CURAND_STATUS_INITIALIZATION_FAILED;

@@ -43,12 +43,12 @@ struct Single : Way {
     unsigned warps() const { return 1; }
     Single warp(unsigned) const { return *this; }
 };
-// How the body of a kernel is called: for each thread, which may be a fiber, or with the threads that it runs
-struct Fibers {};
-struct OneBody {};  // no warp operations: the same code for all threads or one
-struct PerWarp {};  // with warp operations: for each warp,
-struct InRows {};   // for a block of whole warps in each row,
-struct AnyShape {}; // or for a block of any shape
+// How the body of a kernel is called. cu2cpp writes one of these names at each kernel.
+struct Fibers {};   // for each thread, which becomes a fiber if it has to wait
+struct OneBody {};  // with a Way, for all threads of a block or for one; the kernel has no warp operations
+struct PerWarp {};  // with warp operations: for the threads of one warp
+struct InRows {};   // with warp operations: for all threads of a block whose rows are multiples of 32 threads
+struct AnyShape {}; // with warp operations: for all threads of a block of any shape
 
 inline void *Block::keep(size_t bytes) {
     char *const memory = kept;
