@@ -202,9 +202,9 @@ def test_grade_of_a_class(tree, tmp_path, solved, rows, settings):
         assert re.search(rf"^{verdict} +\S+ +{re.escape(row['file'])}(:|$| \()", log, re.M), log
         assert row["student"] == row["file"].split("/")[0].removesuffix(".cu")
         assert notes in row["notes"] or (f"{notes}.cu" in expected and not shutil.which("sim_c++")), row
-        right = verdict == "right"
-        assert row["points"] == exercise.stars() * right, row
-        assert row["seconds"] > 0 if right else row["seconds"] == 0 or "CUDA" in row["reason"], row
+        ran = "CUDA" in row["reason"] or verdict == "right"
+        assert row["points"] == exercise.stars() * (verdict == "right"), row
+        assert row["seconds"] == 0 if not ran else row["seconds"] > 0 or settings, row  # without checks it is short
     with (tmp_path / "t.csv").open(newline="") as file:
         table = list(csv.DictReader(file))
     assert [row["reason"] for row in table] == [row["reason"] for row in graded]
