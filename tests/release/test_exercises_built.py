@@ -204,7 +204,8 @@ def test_grade_of_a_class(tree, tmp_path, solved, rows, settings):
         assert notes in row["notes"] or (f"{notes}.cu" in expected and not shutil.which("sim_c++")), row
         ran = "CUDA" in row["reason"] or verdict == "right"
         assert row["points"] == exercise.stars() * (verdict == "right"), row
-        assert row["seconds"] == 0 if not ran else row["seconds"] > 0 or settings, row  # without checks it is short
+        timed = row["seconds"] > 0 or settings  # without checks a run may take less than 0.05 s
+        assert timed if ran else row["seconds"] == 0, row
     with (tmp_path / "t.csv").open(newline="") as file:
         table = list(csv.DictReader(file))
     assert [row["reason"] for row in table] == [row["reason"] for row in graded]
