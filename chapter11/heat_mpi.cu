@@ -884,8 +884,8 @@ struct Patch {
 };
 
 // Computes the cells of a patch after `steps` steps, from the initial temperatures of all cells within that
-// distance. Where these cells end within the plate, their temperatures become wrong, by one cell more in each
-// step, which does not reach the patch.
+// distance. At an edge of this area within the plate the neighbours are missing, so the temperatures there are
+// wrong. In each step the wrong cells reach one cell further, and after all steps they end before the patch.
 static void make_reference(const Strip &strip, Patch &patch, int steps) {
     const int left = max_of(patch.left - steps, 0), begin = max_of(patch.begin - steps, 0);
     const size_t width = min_of(patch.right + steps, strip.width) - left;
@@ -1006,7 +1006,7 @@ static bool try_transport(Strip &strip, const Transport &transport) {
     start(strip);
     simulate(strip, transport, 0, checked);
     bool ok = check(strip);
-    auto timed = [&] { // the same on all ranks, so they do the same number of runs
+    auto timed = [&] { // All ranks get the same time, so that they do the same number of runs.
         sampled = 0;
         return run(strip, transport) * steps;
     };

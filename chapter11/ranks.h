@@ -63,7 +63,7 @@ template <class Work> static double ms_of_all_ranks(Work work) {
         HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));
         double mine = host_ms(work), slowest;
         HANDLE_MPI(MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
-        return slowest; // the same on all ranks, so they do the same number of runs
+        return slowest; // All ranks get the same time, so that they do the same number of runs.
     });
 }
 

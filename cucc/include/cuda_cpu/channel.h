@@ -46,7 +46,7 @@ template <class T> inline cudaChannelFormatDesc cudaCreateChannelDesc() {
             cuda_cpu::channel_bits<T>(3), (cudaChannelFormatKind)cuda_cpu::Channels<T>::kind};
 }
 
-// The formats of numbers of half precision
+// The channel formats of half-precision numbers: bits of x, y, z and w
 #define CUDA_CPU_HALVES(name, ...)                                                                           \
     CUDA_CPU_RETURN(cudaChannelFormatDesc, name, (), {__VA_ARGS__, cudaChannelFormatKindFloat})
 CUDA_CPU_HALVES(cudaCreateChannelDescHalf, 16, 0, 0, 0)
