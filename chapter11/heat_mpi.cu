@@ -884,8 +884,9 @@ struct Patch {
 };
 
 // Computes the cells of a patch after `steps` steps, from the initial temperatures of all cells within that
-// distance. At an edge of this area within the plate the neighbours are missing, so the temperatures there are
-// wrong. In each step the wrong cells reach one cell further, and after all steps they end before the patch.
+// distance. At an edge of this area within the plate the neighbours are missing, so the temperatures there
+// are wrong. In each step the wrong cells reach one cell further, and after all steps they end before the
+// patch.
 static void make_reference(const Strip &strip, Patch &patch, int steps) {
     const int left = max_of(patch.left - steps, 0), begin = max_of(patch.begin - steps, 0);
     const size_t width = min_of(patch.right + steps, strip.width) - left;
