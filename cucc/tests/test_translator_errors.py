@@ -273,3 +273,13 @@ def test_time_grows_with_the_length_only(translator, piece):
     done = subprocess.run(command, input=text, stderr=subprocess.DEVNULL, text=True)
     assert done.returncode in (0, 1)
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 6
+
+
+def test_a_function_is_searched_once_for_warp_operations(translator):
+    """12 functions, each of which calls the next one 12 times: 12^11 paths of calls."""
+    text = "__device__ void f0() {}\n"
+    for i in range(1, 12):
+        text += f"__device__ void f{i}() {{ {f'f{i - 1}(); ' * 12} }}\n"
+    text += "__global__ void k(int *x) { f11(); *x = __shfl_sync(~0u, *x, 0); }\n"
+    done = subprocess.run([translator, "-w", "-"], input=text, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0 and "f11" in done.stdout

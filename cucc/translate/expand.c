@@ -125,18 +125,26 @@ static bool is_block_sync(Token *i) {
     return false;
 }
 
-// Returns whether the tokens from i to `last`, or a function that they call, contain a warp operation; with
-// `barriers`, whether they contain a warp operation or a barrier.
-bool has_operations(Expansion *e, Token *i, const Token *last, bool barriers, int depth) {
-    for (; i <= last && depth < 8; i++) {
+static bool find_operation(Expansion *e, Token *i, const Token *last, bool barriers, unsigned search) {
+    for (; i <= last; i++) {
         if (is_one_of(i, votes) || is_one_of(i, shuffles) || is_block_sync(i) || is_volatile(i) ||
             (barriers && is_one_of(i, " __syncthreads __syncwarp ")))
             return true;
-        Token *f = call_of(i) ? only_function(e->u, i) : NULL, *body = f ? find_body(f + 1) : NULL;
-        if (f && has_operations(e, f + 1, body->match, true, depth + 1))
+        Token *f = call_of(i) ? only_function(e->u, i) : NULL;
+        if (!f || f->search == search)
+            continue;
+        f->search = search;
+        if (find_operation(e, f + 1, find_body(f + 1)->match, true, search))
             return true;
     }
     return false;
+}
+
+// Returns whether the tokens from i to `last`, or a function that they call, contain a warp operation; with
+// `barriers`, whether they contain a warp operation or a barrier. Each function is looked into once.
+bool has_operations(Expansion *e, Token *i, const Token *last, bool barriers) {
+    static unsigned searches;
+    return find_operation(e, i, last, barriers, ++searches);
 }
 
 static bool is_full(Expansion *e, Token *i, const Token *end);
@@ -438,7 +446,7 @@ static void hoist(Expansion *e, Place *p, Token *first, Token *end) {
         Token *open = call_of(i), *f = open ? only_function(e->u, i) : NULL,
               *body = f ? find_body(f + 1) : NULL;
         const bool operation = is_one_of(i, votes) || is_one_of(i, shuffles);
-        if (!open || !(operation || (f && has_operations(e, f + 1, body->match, true, 0))))
+        if (!open || !(operation || (f && has_operations(e, f + 1, body->match, true))))
             continue;
         if (!is_unconditional(i, first))
             leave(e, i, fill("'$x' is at one side of a condition or comma", "x", word_of(i)));
@@ -454,7 +462,7 @@ static void hoist(Expansion *e, Place *p, Token *first, Token *end) {
 static void statement(Expansion *e, Place *p, Token *i, Token *last);
 
 static void inside(Expansion *e, Place *p, Token *i, Token *last) { // what a branch or loop contains
-    const bool wrap = kind(i) != '{' && (e->any || has_operations(e, i, last, true, 0));
+    const bool wrap = kind(i) != '{' && (e->any || has_operations(e, i, last, true));
     append_text(&e->out, wrap ? "{ " : "");
     e->since = e->any ? BOTH : 0; // what came before, here or in another iteration, is not known
     statement(e, p, i, last);
@@ -514,8 +522,7 @@ static void statement(Expansion *e, Place *p, Token *i, Token *last) {
             uses = BOTH; // one iteration may write where another one does
     if (uses == BOTH && !control) {
         divide(e, p, i, last);
-    } else if (!has_operations(e, i, last, e->any, 0) && !result && uses != BOTH &&
-               !(uses && kind(i) == '{')) {
+    } else if (!has_operations(e, i, last, e->any) && !result && uses != BOTH && !(uses && kind(i) == '{')) {
         step(e, uses);
         copy(p, &e->out, i, last + 1, true);
     } else if (is_sync_statement(i, last)) {
@@ -530,7 +537,7 @@ static void statement(Expansion *e, Place *p, Token *i, Token *last) {
         step(e, accesses(e, open, open->match));
         if (is(i, "if"))
             hoist(e, p, open + 1, open->match);
-        if (!is(i, "if") && has_operations(e, open, open->match, true, 0))
+        if (!is(i, "if") && has_operations(e, open, open->match, true))
             leave(e, i, "a warp operation is in the condition of a loop");
         copy(p, &e->out, i, body, true);
         inside(e, p, body, end);
@@ -540,7 +547,7 @@ static void statement(Expansion *e, Place *p, Token *i, Token *last) {
         }
     } else if (is(i, "do")) {
         Token *end = last_of(i + 1);
-        if (has_operations(e, end + 1, last, true, 0))
+        if (has_operations(e, end + 1, last, true))
             leave(e, i, "a warp operation is in the condition of a loop");
         copy(p, &e->out, i, i + 1, true);
         inside(e, p, i + 1, end);
@@ -583,7 +590,7 @@ bool expand(Unit *u, Text *text) {
             continue;
         Expansion e = {.u = u};
         const Token *where;
-        if (!has_operations(&e, body, body->match, false, 0) || not_expanded(name, &where))
+        if (!has_operations(&e, body, body->match, false) || not_expanded(name, &where))
             continue;
         bool any = false, again;
         do {

@@ -46,7 +46,7 @@ enum { READS = 1, WRITES = 2, VOLATILE = 4, BOTH = READS | WRITES | VOLATILE };
 // expand.c
 bool leave(Expansion *e, const Token *where, const char *why);
 Token *enclosing(Token *i);
-bool has_operations(Expansion *e, Token *i, const Token *last, bool barriers, int depth);
+bool has_operations(Expansion *e, Token *i, const Token *last, bool barriers);
 
 // lockstep.c
 bool is_volatile(const Token *i);

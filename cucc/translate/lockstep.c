@@ -57,7 +57,7 @@ unsigned accesses(Expansion *e, Token *i, const Token *last) {
         const bool address =
             after == i + 1 && kind(open) == '('; // f(x), *(x + 3): an address may be computed
         if (address && (f = only_function(e->u, open - 1)) && find_body(f + 1) &&
-            has_operations(e, f + 1, find_body(f + 1)->match, true, 0))
+            has_operations(e, f + 1, find_body(f + 1)->match, true))
             continue; // an argument of a function that is expanded
         const bool argument = kind(open) == '(' && strchr(",)", kind(after)) &&
                               (kind(open - 1) == IDENT || kind(open - 1) == '>'),

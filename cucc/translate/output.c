@@ -201,7 +201,7 @@ static void put(Output *o, const char *text, size_t length) {
 // operator directly before a word, as in *p, moves with the word.
 static void move_to(Output *o, const Token *token) {
     const Token *word = token;
-    while (word < token + 8 && kind(word) < IDENT && end_of(word) == word[1].text)
+    while (word < token + 8 && word + 1 < o->end && kind(word) < IDENT && end_of(word) == word[1].text)
         word++;
     if (word > token && strchr("+-*/%&|^<>=!.:#", token->text[token->text > o->begin ? -1 : 0]))
         return; // inside an operator such as ->: only its first character may move

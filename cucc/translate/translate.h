@@ -37,7 +37,8 @@ struct Token {
     const char *text; // in the source
     uint32_t length, line;
     File *file;
-    Token *match; // for a bracket: the matching bracket
+    Token *match;    // for a bracket: the matching bracket
+    uint32_t search; // of a function's name: number of the last search that looked into the function
     uint8_t kind;
     bool done;    // a word that has been translated, for example a memory space word with its declaration
     bool shift;   // the first of a shift operator that shift.c will translate
