@@ -351,7 +351,8 @@ static bool make_reference(void) {
     if (!four_need())
         run(kernel_vectors, 1, 4);
     HANDLE_ERROR(cudaMemcpy(vectors.data(), dev_bitmap, bytes, cudaMemcpyDeviceToHost));
-    return check_against("book", book, drawn) && check_memories();
+    return check_value("at least one sphere", spheres > 0, true, 0) && check_against("book", book, drawn) &&
+           check_memories();
 }
 
 static void poison(void) {

@@ -26,12 +26,8 @@ static void check(cudaError_t error, int line) {
 #define HANDLE_ERROR(call) check(call, __LINE__)
 #define HANDLE_LAUNCH()    check(cudaGetLastError(), __LINE__)
 
-// With one worker the processor time, which other work on the machine hardly changes
 static double now_ms() {
     using namespace std::chrono;
-    struct timespec t;
-    if (omp_get_max_threads() == 1 && clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0)
-        return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
     return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
 }
 
