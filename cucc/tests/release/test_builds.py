@@ -311,6 +311,28 @@ set_target_properties(k program PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
     assert tools.execute(tmp_path / "build/program").out == "0 wrong, 256 calls\n"
 
 
+@needs_cmake
+def test_the_cuda_module_of_cmake(installed, tmp_path):
+    """find_package(CUDA), which CMake had before it knew CUDA as a language."""
+    for name, text in test_cucc.LIBRARY.items():
+        (tmp_path / ".".join(name.rsplit("_", 1))).write_text(text)
+    (tmp_path / "CMakeLists.txt").write_text(
+        """
+cmake_minimum_required(VERSION 3.18)
+project(program LANGUAGES C CXX)
+find_package(CUDA REQUIRED)
+set(CUDA_SEPARABLE_COMPILATION ON)
+cuda_add_executable(program main.cu k.cu)
+target_link_libraries(program ${CUDA_curand_LIBRARY})
+"""
+    )
+    env = {"CUDA_PATH": tools.execute(installed / "bin/cucc", "--toolkit").out.strip()}
+    for command in ["-B", "build", "."], ["--build", "build"]:
+        done = tools.execute("cmake", *command, cwd=tmp_path, env=env, timeout=600)
+        assert done.status == 0, str(done)
+    assert tools.execute(tmp_path / "build/program").out == "0 wrong, 256 calls\n"
+
+
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="needs pkg-config, found none")
 def test_pkg_config(installed, tmp_path):
     (tmp_path / "main.c").write_text("#include <cuda_runtime.h>\nint main(void) { return cudaFree(0); }\n")

@@ -215,6 +215,16 @@ TEST(captured_calls_with_scalars_on_the_device) {
     EXPECT(x.holds(200, [&](int i, int) { return dot * x.at(i, 0); }));
 }
 
+TEST(products_take_the_compute_type_as_a_cudaDataType) { // as before CUDA 11
+    const Handle h;
+    const Array<__half> a({1, 2, 3, 4});
+    const Array<float> c(std::vector<float>(4, -1));
+    const float one = 1, zero = 0;
+    OK(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, a.device, CUDA_R_16F, 2, a.device, CUDA_R_16F,
+                    2, &zero, c.device, CUDA_R_32F, 2, CUDA_R_32F, CUBLAS_GEMM_DEFAULT));
+    EXPECT(c.back() == std::vector<float>({7, 10, 15, 22}));
+}
+
 // 2 A B - C of two products, which are found by strides and by pointers: whole numbers from -most to most -
 // 1, of which all sums are exact
 template <class In, class Out, class Scale>
