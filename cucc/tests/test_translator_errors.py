@@ -275,11 +275,12 @@ def test_time_grows_with_the_length_only(translator, piece):
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 6
 
 
-def test_a_function_is_searched_once_for_warp_operations(translator):
-    """12 functions, each of which calls the next one 12 times: 12^11 paths of calls."""
-    text = "__device__ void f0() {}\n"
-    for i in range(1, 12):
+@pytest.mark.parametrize("functions, first", [(12, ""), (8, "__shfl_sync(~0u, 1, 0);")])
+def test_functions_that_call_the_next_one_twelve_times(translator, functions, first):
+    """All paths of calls are too many to follow, and to write the functions in place of their calls."""
+    text = f"__device__ void f0() {{ {first} }}\n"
+    for i in range(1, functions):
         text += f"__device__ void f{i}() {{ {f'f{i - 1}(); ' * 12} }}\n"
-    text += "__global__ void k(int *x) { f11(); *x = __shfl_sync(~0u, *x, 0); }\n"
+    text += f"__global__ void k(int *x) {{ f{functions - 1}(); *x = __shfl_sync(~0u, *x, 0); }}\n"
     done = subprocess.run([translator, "-w", "-"], input=text, capture_output=True, text=True, timeout=20)
-    assert done.returncode == 0 and "f11" in done.stdout
+    assert done.returncode == 0 and f"f{functions - 1}" in done.stdout

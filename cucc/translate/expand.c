@@ -440,6 +440,9 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
 
 // ---- statements ----
 
+// A longer text takes compilers minutes.
+static const size_t most_bytes = 256 << 10;
+
 // Writes what comes before a statement for the operations between these tokens.
 static void hoist(Expansion *e, Place *p, Token *first, Token *end) {
     for (Token *i = first; i < end && !e->why; i++) {
@@ -448,6 +451,8 @@ static void hoist(Expansion *e, Place *p, Token *first, Token *end) {
         const bool operation = is_one_of(i, votes) || is_one_of(i, shuffles);
         if (!open || !(operation || (f && has_operations(e, f + 1, body->match, true))))
             continue;
+        if (e->out.length > most_bytes)
+            leave(e, i, "it has more than 256 KB with the functions in place of their calls");
         if (!is_unconditional(i, first))
             leave(e, i, fill("'$x' is at one side of a condition or comma", "x", word_of(i)));
         hoist(e, p, open + 1, open->match);
