@@ -284,3 +284,14 @@ def test_functions_that_call_the_next_one_twelve_times(translator, functions, fi
     text += f"__global__ void k(int *x) {{ f{functions - 1}(); *x = __shfl_sync(~0u, *x, 0); }}\n"
     done = subprocess.run([translator, "-w", "-"], input=text, capture_output=True, text=True, timeout=20)
     assert done.returncode == 0 and f"f{functions - 1}" in done.stdout
+
+
+def test_variables_that_use_the_one_before_twice(translator):
+    """Whether all lanes of a warp have the same value of a39 is found without following 2^39 paths."""
+    chain = "".join(f"int a{i} = a{i - 1} + a{i - 1}; " for i in range(1, 40))
+    shuffle = "x[threadIdx.x] = __shfl_sync(~0u, x[threadIdx.x], 0); "
+    text = (
+        f"__global__ void k(int *x) {{ int a0 = threadIdx.x / 32; {chain} if (a39 > 3) {{ {shuffle} }} }}\n"
+    )
+    done = subprocess.run([translator, "-w", "-"], input=text, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0 and "a39" in done.stdout

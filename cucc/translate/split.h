@@ -33,7 +33,8 @@ typedef struct {
     bool modified;   // after its declaration
     bool shared_out; // its address is taken
     bool again;      // its initial value depends on the thread's index and on constants
-    int region;      // where it is declared; -1: outside of regions
+    char in_warp; // with `again`: y or n, whether all lanes of a warp have the same value; 0: not known yet
+    int region;   // where it is declared; -1: outside of regions
     bool used[MOST], crosses;
     Keeping keeping;
 } Variable;

@@ -19,7 +19,7 @@ bool is(const Token *i, const char *word) {
 bool is_one_of(const Token *i, const char *words) {
     if (i->kind != IDENT)
         return false;
-    for (const char *p = words; *p; p += 1 + strcspn(p + 1, " "))
+    for (const char *p = words; p[1]; p = strchr(p + 1, ' '))
         if (strncmp(p + 1, i->text, i->length) == 0 && p[1 + i->length] == ' ')
             return true;
     return false;

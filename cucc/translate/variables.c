@@ -471,6 +471,15 @@ static Token *same_in_warp(Split *s, Token *i) {
     return number + 1;
 }
 
+// True if all lanes of a warp have the same value of a variable whose initial value depends on the thread's
+// index. Each variable is examined once, because a chain of them may have very many paths.
+static bool is_same_in_warp(Split *s, Variable *v) {
+    const Token *culprit;
+    if (!v->in_warp)
+        v->in_warp = is_uniform(s, v->init + 1, v->after, false, &culprit) ? 'y' : 'n';
+    return v->in_warp == 'y';
+}
+
 // True if the expression has the same value in all threads, or, with `threads`, depends on nothing but that
 // and the thread's index. Otherwise sets `culprit`.
 bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const Token **culprit) {
@@ -511,9 +520,8 @@ bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const To
         } else {
             if (next == '[' || next == ARROW || next == '(' || next == SCOPE || next == '{' || is_member(i))
                 return false;
-            const Variable *v = find_variable(s, i);
-            const Token *why;
-            const bool warp = v && s->warps && v->again && is_uniform(s, v->init + 1, v->after, false, &why);
+            Variable *v = find_variable(s, i);
+            const bool warp = v && s->warps && v->again && is_same_in_warp(s, v);
             if (v ? v->is_memory || !(v->uniform || warp || (threads && v->again)) || (threads && v->modified)
                   : !is_constant(s, i))
                 return false;
