@@ -48,7 +48,6 @@ CUDA_CPU_BAND(s, float)
 CUDA_CPU_BAND(d, double)
 CUDA_CPU_BAND(c, cuComplex)
 CUDA_CPU_BAND(z, cuDoubleComplex)
-#undef CUDA_CPU_BAND
 
 // The sparsity pattern of an n x n matrix in CSR format; `base`: the first index, 0 or 1
 struct Pattern {

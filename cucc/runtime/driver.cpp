@@ -219,7 +219,6 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
         return code(cudaDeviceGetAttribute(value, (cudaDeviceAttr)attribute, device)); // numbers are equal
     }
 #undef DRIVER_ONLY
-#undef NONE
 }
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
@@ -374,7 +373,6 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
         ANSWER(RANGE_START_ADDR, CUdeviceptr, (CUdeviceptr)(uintptr_t)a.base)
         ANSWER(RANGE_SIZE, size_t, a.size)
         ANSWER(MAPPED, unsigned, found.devicePointer != nullptr)
-#undef ANSWER
     }
     return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__, "the attribute is not supported");
 }
@@ -396,7 +394,6 @@ CUDA_CPU_DRIVER_CALLS(SAME)
 SET(8, unsigned char)
 SET(16, unsigned short)
 SET(32, unsigned)
-#undef SET
 
 #ifndef __wasm__
 // ---- modules ----
@@ -442,7 +439,6 @@ static CUresult load(const char *call, CUmodule *module, const void *image, size
 LOAD(cuModuleLoadData)
 LOAD(cuModuleLoadDataEx, unsigned, CUjit_option *, void **)
 LOAD(cuModuleLoadFatBinary)
-#undef LOAD
 
 CUresult cuModuleLoad(CUmodule *module, const char *name) {
     DRIVER(module, name);
@@ -499,5 +495,4 @@ SAME(cuOccupancyMaxPotentialBlockSize,
 SAME(cuOccupancyMaxActiveBlocksPerMultiprocessor,
      (int *blocks, CUfunction function, int threads, size_t bytes),
      cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)function, threads, bytes))
-#undef SAME
 #endif

@@ -91,9 +91,7 @@ void *look_up(const char *name) {
 struct Functions {
 #define MEMBER(Type, name) Type name = (Type)look_up("gl" #name);
     FUNCTIONS(MEMBER)
-#undef MEMBER
 };
-#undef FUNCTIONS
 
 const Functions &gl() {
     static const Functions all;
@@ -303,7 +301,6 @@ const Format formats[] = {
     FORMATS(32UI, _INTEGER, GL_UNSIGNED_INT, 32, uint),
     FORMATS(32I, _INTEGER, GL_INT, 32, sint),
 };
-#undef FORMATS
 
 cudaError_t map_image(Resource &r) {
     const cudaChannelFormatDesc desc = r.format.desc();

@@ -101,10 +101,8 @@ Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t no
     return nullptr;
 }
 
-namespace {
-
 // Before a launch: gives the conditional nodes of a graph, and of their bodies, their initial values.
-void assign_initial(const GraphRun &run) {
+static void assign_initial(const GraphRun &run) {
     for (const Step &s : run.steps)
         if (const Conditional *const node = std::get_if<Conditional>(&s.operation.what)) {
             if (node->condition->assign)
@@ -114,7 +112,7 @@ void assign_initial(const GraphRun &run) {
         }
 }
 
-cudaError_t run_steps(const GraphRun &run) {
+static cudaError_t run_steps(const GraphRun &run) {
     cudaError_t first = cudaSuccess;
     for (const Step &s : run.steps) {
         const cudaError_t error = s.enabled ? perform(s.operation) : cudaSuccess;
@@ -122,8 +120,6 @@ cudaError_t run_steps(const GraphRun &run) {
     }
     return first;
 }
-
-} // namespace
 
 cudaError_t run_graph(const GraphRun &run) {
     assign_initial(run);

@@ -11,7 +11,6 @@
 #include "internal.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <map>
 #include <sys/mman.h>
 

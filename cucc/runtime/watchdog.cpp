@@ -130,8 +130,6 @@ void Watch::only_polling() {
 
 // ---- the time limit ----
 
-namespace {
-
 struct Running {
     std::mutex mutex;
     const Kernel *kernel = nullptr; // null while no kernel runs
@@ -141,7 +139,7 @@ struct Running {
 
 ONLY(running_launch, Running)
 
-[[noreturn]] void watch_time(double limit) {
+[[noreturn]] static void watch_time(double limit) {
     uint64_t number = 0, distributed = 0;
     const double step = std::min(limit / 4, 0.5);
     double waited = 0; // sum of the steps, so time in which a debugger stops the process is not included
@@ -161,8 +159,6 @@ ONLY(running_launch, Running)
         }
     }
 }
-
-} // namespace
 
 TimeLimit::TimeLimit(const Kernel &kernel, const std::atomic<uint64_t> &distributed) {
     if (limits().time == 0)

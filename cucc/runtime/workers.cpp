@@ -253,16 +253,12 @@ void WorkerPool::work() {
     }
 }
 
-namespace {
-
 struct FreePools {
     std::mutex mutex;
     std::vector<WorkerPool *> pools;
 };
 
 ONLY(free_pools, FreePools)
-
-} // namespace
 
 WorkerPool *take_pool() {
     std::lock_guard<std::mutex> lock(free_pools().mutex);

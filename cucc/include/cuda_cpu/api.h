@@ -161,7 +161,6 @@ cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t 
              const cudaExternalSemaphoreWaitParams *params, unsigned int count, CUDA_CPU_STREAM)
 #define CUDA_CPU_DECLARE(name, ...) cudaError_t name(__VA_ARGS__);
 CUDA_CPU_REFUSED(CUDA_CPU_DECLARE, CUDA_CPU_DECLARE)
-#undef CUDA_CPU_DECLARE
 
 // Arrays. Offsets in x and widths of copies are in bytes, heights in rows. An array of height 0 is
 // 1-D and has one row; a depth counts slices, layers, or the faces of cubes.

@@ -115,11 +115,7 @@ enum cudaGraphMemAttributeType {
 // A handle stands for the value that a conditional node reads.
 typedef unsigned long long cudaGraphConditionalHandle;
 enum cudaGraphConditionalHandleFlags { cudaGraphCondAssignDefault = 1 };
-enum cudaGraphConditionalNodeType {
-    cudaGraphCondTypeIf = 0,
-    cudaGraphCondTypeWhile = 1,
-    cudaGraphCondTypeSwitch = 2
-};
+enum cudaGraphConditionalNodeType { cudaGraphCondTypeIf, cudaGraphCondTypeWhile, cudaGraphCondTypeSwitch };
 
 typedef struct cudaGraphEdgeData_st { // all members 0: a full dependency, the only supported kind
     unsigned char from_port, to_port, type, reserved[5];

@@ -31,7 +31,6 @@ cudaError_t launch_by_config(const LaunchConfigAt &at, const void *kernel, void 
     }
 CUDA_CPU_LAUNCH(cudaLaunchKernel, false)
 CUDA_CPU_LAUNCH(cudaLaunchCooperativeKernel, true)
-#undef CUDA_CPU_LAUNCH
 
 template <class... P, class... A>
 inline cudaError_t cudaLaunchKernelEx(cuda_cpu::LaunchConfigAt config, void (*kernel)(P...),

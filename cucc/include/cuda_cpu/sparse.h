@@ -41,10 +41,7 @@ typedef enum {
     CUSPARSE_OPERATION_TRANSPOSE = 1,
     CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE = 2
 } cusparseOperation_t;
-typedef enum {
-    CUSPARSE_SOLVE_POLICY_NO_LEVEL = 0,
-    CUSPARSE_SOLVE_POLICY_USE_LEVEL = 1
-} cusparseSolvePolicy_t;
+typedef enum { CUSPARSE_SOLVE_POLICY_NO_LEVEL, CUSPARSE_SOLVE_POLICY_USE_LEVEL } cusparseSolvePolicy_t;
 typedef enum { CUSPARSE_FORMAT_CSR = 1, CUSPARSE_FORMAT_CSC = 2, CUSPARSE_FORMAT_COO = 3 } cusparseFormat_t;
 typedef enum { CUSPARSE_ORDER_COL = 1, CUSPARSE_ORDER_ROW = 2 } cusparseOrder_t;
 typedef enum {
