@@ -95,6 +95,5 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *b
 template <class T>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T *kernel,
                                                       size_t dynamic_bytes = 0, int limit = 0) {
-    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
-        grid, block, kernel, [=](int) { return dynamic_bytes; }, limit);
+    return cudaOccupancyMaxPotentialBlockSizeWithFlags(grid, block, kernel, dynamic_bytes, limit);
 }

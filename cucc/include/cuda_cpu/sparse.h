@@ -149,9 +149,8 @@ cusparseStatus_t run(const char *call, cusparseHandle_t handle, Work work, bool 
                                                                          : CUSPARSE_STATUS_EXECUTION_FAILED;
 }
 CUDA_CPU_RETURN(bool, is_real, (cudaDataType type), type == CUDA_R_32F || type == CUDA_R_64F)
-inline bool is_index(cusparseIndexType_t type) {
-    return type == CUSPARSE_INDEX_32I || type == CUSPARSE_INDEX_64I;
-}
+CUDA_CPU_RETURN(bool, is_index, (cusparseIndexType_t type),
+                type == CUSPARSE_INDEX_32I || type == CUSPARSE_INDEX_64I)
 // Runs work(number), where the number has the given type.
 template <class Work>
 cusparseStatus_t run_real(const char *call, cusparseHandle_t handle, cudaDataType type, Work work,
