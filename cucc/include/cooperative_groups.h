@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Cooperative groups on the CPU back end: thread blocks, tiles of a warp, coalesced groups, and the
- * grid of a cooperative launch. They call the barriers and warp operations of kernel.h. The headers in
- * cooperative_groups/ add reduce(), the scans and memcpy_async().
- */
+// Cooperative groups. They call the barriers and warp operations of kernel.h. The headers in
+// cooperative_groups/ add reduce(), the scans and memcpy_async().
 #pragma once
 #include "cuda_cpu/letters_off.h"
 #include "cuda_runtime.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The functions of the driver API, which call those of the runtime API.
- *
- * A context is a device: contexts of one device share its memory and streams. The context that is
- * current chooses the device of this host thread.
- */
+// The functions of the driver API, which call those of the runtime API. A context is a device: contexts of
+// one device share its memory and streams. The current context chooses the device of this host thread.
 #include "operation.h"
 #include <cuda.h>
 

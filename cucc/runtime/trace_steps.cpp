@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Combines the recorded threads of a block (trace.h) into steps of its warps, with divergence and
- * reconvergence, and counts the bank conflicts of accesses to shared memory and the sectors of accesses to
- * global memory.
- */
+// Combines the recorded threads of a block (trace.h) into steps of its warps, with divergence and
+// reconvergence, and counts the bank conflicts of shared memory and the sectors of global memory.
 #include "trace.h"
 #include "internal.h"
 

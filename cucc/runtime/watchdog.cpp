@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The watchdog ends a program whose kernel waits for ever, for example for a lock that is never released.
- *
- * A worker is stuck when the threads of its block that can run do nothing but poll: their atomics change no
- * value, the values that they read stay the same, and no thread ends or passes a barrier. When all workers
- * of a launch have been stuck for CUDA_CPU_WATCHDOG seconds, no thread can make progress, however slow the
- * kernel is. A worker that computes does not poll, so a gap between two polls restarts its time.
- *
- * Polling with plain loads cannot be recognised. CUDA_CPU_TIME_LIMIT ends any launch in which no blocks were
- * distributed to workers for that many seconds. There is no limit unless it is set, as make old and exercises
- * (common/exercise/verdict.c) do.
+ * The watchdog (docs/execution.md), and CUDA_CPU_TIME_LIMIT, which ends any launch in which no blocks were
+ * distributed to workers for that many seconds: polling with plain loads cannot be recognised. A worker that
+ * computes does not poll, so a gap between two polls restarts its time.
  */
 #include "operation.h"
 

@@ -300,7 +300,6 @@ static void find_same(const Side *host, int h, const Side *device, int d, int *a
         }
 }
 
-// Returns both texts as one.
 Text merge(Unit *host_unit, Unit *device_unit) {
     const Side host = split(host_unit), device = split(device_unit);
     const char *done = device_unit->source.data, *end = done + device_unit->source.length;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Graphs and stream capture: the part of the runtime's host side that api.h includes last.
- *
- * CUDA 13 changed some signatures; in C++ the forms of CUDA 11 and 12 are overloads. External semaphores
- * are not declared.
- */
+// Graphs and stream capture: the part of the runtime's host side that api.h includes last. CUDA 13 changed
+// some signatures; in C++ the forms of CUDA 11 and 12 are overloads.
 #pragma once
 #include "types.h"
 

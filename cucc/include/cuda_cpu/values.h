@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The values and structures of the runtime, those of CUDA 13 (api.h has its functions). Works in C.
- */
+// The values and structures of the runtime, those of CUDA 13 (api.h has its functions). Works in C.
 #pragma once
 #include <stddef.h>
 #include "types.h"
