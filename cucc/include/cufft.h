@@ -171,7 +171,6 @@ inline void set_basic_layout(Shape &shape, cufftType type, bool in_place) {
     shape.out = contiguous(shape, real_output(type) ? reals : real_input(type) ? half : n);
 }
 
-// Checks and fills `plan`.
 template <class Integer>
 cufftResult make(Plan &plan, int rank, const Integer *n, const Integer *inembed, long long istride,
                  long long idist, const Integer *onembed, long long ostride, long long odist, cufftType type,
@@ -203,7 +202,6 @@ cufftResult make(Plan &plan, int rank, const Integer *n, const Integer *inembed,
     return CUFFT_SUCCESS;
 }
 
-// A plan for contiguous arrays.
 inline cufftResult make(Plan &plan, std::initializer_list<int> n, cufftType type, long long batch) {
     const int *const none = nullptr;
     return make(plan, (int)n.size(), n.begin(), none, 1, 0, none, 1, 0, type, batch);

@@ -47,7 +47,6 @@ CUDA_CPU_RETURN(char, job, (cusolverEigMode_t mode), mode == CUSOLVER_EIG_MODE_V
 #define CUDA_CPU_LIBRARY      lapack
 #define CUDA_CPU_RESULT(name) CUSOLVER_STATUS_##name
 
-// A function of the library
 #define CUDA_CPU_FUNCTION(name, ...)                                                                         \
     static inline cusolverStatus_t cusolverDn##name(cusolverDnHandle_t handle, __VA_ARGS__)
 // The function that says how large a workspace is; the size is never 0, so that a program can allocate it.

@@ -26,8 +26,7 @@ extern "C" {
 #endif
 #define CUDA_CPU_STREAM cudaStream_t stream CUDA_CPU_OR(0) // the last parameter of many functions
 
-// Errors. Each host thread has its own last error. cudaGetLastError resets it to cudaSuccess,
-// cudaPeekAtLastError does not.
+// Errors
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);

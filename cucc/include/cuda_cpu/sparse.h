@@ -215,7 +215,6 @@ template <class F> void for_entries(const cusparseSpMatDescr &A, F f) {
     });
 }
 
-// y = alpha op(A) x + beta y
 template <class T>
 void multiply(const cusparseSpMatDescr &A, bool transposed, T alpha, const T *x, T beta, T *y) {
     const T *const values = (const T *)A.values;
