@@ -24,7 +24,6 @@ static void check(cudaError_t error, int line) {
     }
 }
 #define HANDLE_ERROR(call) check(call, __LINE__)
-#define HANDLE_LAUNCH()    check(cudaGetLastError(), __LINE__)
 
 static double now_ms() {
     using namespace std::chrono;
@@ -51,7 +50,7 @@ static std::vector<Times> time_in_turn(const std::vector<std::function<void()>> 
             if (i >= 0)
                 times[side].runs.push_back(now_ms() - start);
         }
-    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaGetLastError());
     return times;
 }
 
@@ -281,9 +280,8 @@ int main() {
 
     const int n = 1 << 24;
     int *a, *b, *c;
-    HANDLE_ERROR(cudaMalloc(&a, n * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc(&b, n * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc(&c, n * sizeof(int)));
+    for (int **memory : {&a, &b, &c})
+        HANDLE_ERROR(cudaMalloc(memory, n * sizeof(int)));
     for (int i = 0; i < n; i++) { // the host can write device memory on the CPU back end
         a[i] = i;
         b[i] = 2 * i;

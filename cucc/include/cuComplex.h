@@ -35,7 +35,6 @@ typedef cuFloatComplex cuComplex;
                     make(a.x *b.x + c.x - a.y * b.y, a.x * b.y + c.y + a.y * b.x))
 CUDA_CPU_COMPLEX(cuFloatComplex, float, make_float2, f)
 CUDA_CPU_COMPLEX(cuDoubleComplex, double, make_double2, )
-#undef CUDA_CPU_COMPLEX
 
 CUDA_CPU_STATIC(cuComplex, make_cuComplex, (float real, float imaginary), make_float2(real, imaginary))
 CUDA_CPU_STATIC(cuDoubleComplex, cuComplexFloatToDouble, (cuFloatComplex z), make_double2(z.x, z.y))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * cuBLASLt by OpenBLAS: D = epilogue(alpha op(A) op(B) + beta C) of matrices of float, half and bfloat16 that
- * are stored by columns, also in batches without an epilogue. Epilogues: ReLU, GELU (with its argument
- * stored), a bias, the gradients of GELU and of the bias (sums of B). Other settings are accepted and have no
- * effect; what would change the result is CUBLAS_STATUS_NOT_SUPPORTED.
+ * cuBLASLt by OpenBLAS: D = epilogue(alpha op(A) op(B) + beta C) of matrices that are stored by columns,
+ * also in batches without an epilogue. Other settings than these epilogues are accepted and have no effect;
+ * what would change the result is CUBLAS_STATUS_NOT_SUPPORTED.
  */
 #pragma once
 #include "cublas_v2.h"
@@ -61,12 +60,10 @@ typedef enum { // sums of 2: ReLU, 4: bias, 32: GELU, 64: its gradient, 128: wit
     CUBLASLT_EPILOGUE_BGRADB = 512
 } cublasLtEpilogue_t;
 
-static inline cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
-    return cublasCreate((cublasHandle_t *)handle);
-}
-static inline cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
-    return cublasDestroy((cublasHandle_t)handle);
-}
+CUDA_CPU_RETURN(cublasStatus_t, cublasLtCreate, (cublasLtHandle_t * handle),
+                cublasCreate((cublasHandle_t *)handle))
+CUDA_CPU_RETURN(cublasStatus_t, cublasLtDestroy, (cublasLtHandle_t handle),
+                cublasDestroy((cublasHandle_t)handle))
 static inline cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *d, cublasComputeType_t compute,
                                                       cudaDataType_t scale) {
     *d = new cublasLtSettings{{(uint64_t)compute, (uint64_t)scale, 0, 0, 0, 0, 0, CUBLASLT_EPILOGUE_DEFAULT}};

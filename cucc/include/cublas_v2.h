@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * cuBLAS by OpenBLAS: link with -lopenblas (cucc does so for -lcublas). Matrices are stored by columns, as
- * in cuBLAS. The functions check sizes and leading dimensions, and do their work in the order of the stream.
- *
- * Has levels 1 to 3 for float and double, the common functions for complex numbers, batches of products, and
- * cublasGemmEx, cublasHgemm and cublasDotEx for 16-bit inputs, which are converted to float, and for bytes;
- * batches of LU factorizations.
- * Other functions are not declared. A name with _v2 is the same function.
+ * cuBLAS by OpenBLAS (docs/libraries.md says what there is). Matrices are stored by columns, as in cuBLAS.
+ * The functions check sizes and leading dimensions, and do their work in the order of the stream. A name
+ * with _v2 is the same function.
  */
 #pragma once
 #define CUBLAS_API_H_
@@ -200,9 +196,7 @@ static inline const char *cublasGetStatusName(cublasStatus_t status) {
     }
     return "CUBLAS_STATUS_UNKNOWN";
 }
-static inline const char *cublasGetStatusString(cublasStatus_t status) {
-    return cublasGetStatusName(status);
-}
+CUDA_CPU_RETURN(const char *, cublasGetStatusString, (cublasStatus_t status), cublasGetStatusName(status))
 
 #define CUDA_CPU_RUN(...) return cpu::run(__func__, handle, [=] { __VA_ARGS__; })
 // For the vectors x and y: calls of CBLAS for the m numbers of a part of each

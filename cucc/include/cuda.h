@@ -21,14 +21,12 @@ typedef cudaHostFn_t CUhostFn;
 typedef unsigned long long CUmemGenericAllocationHandle;
 typedef size_t(CUDART_CB *CUoccupancyB2DSize)(int threads);
 
-#define CUDA_CPU_NONE(...)
 #define CUDA_CPU_BOTH(name, NAME, value, text) CUDA_ERROR_##NAME = value,
 #define CUDA_CPU_DRIVER(NAME, value)           CUDA_ERROR_##NAME = value,
 typedef enum cudaError_enum {
     CUDA_SUCCESS = 0,
     CUDA_CPU_ERRORS(CUDA_CPU_BOTH, CUDA_CPU_NONE, CUDA_CPU_DRIVER)
 } CUresult;
-#undef CUDA_CPU_NONE
 #undef CUDA_CPU_BOTH
 #undef CUDA_CPU_DRIVER
 
@@ -187,7 +185,6 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *data, unsigned int flags);
 #define CUDA_CPU_SAME(name, parameters, call) CUresult name parameters;
 CUDA_CPU_DRIVER_CALLS(CUDA_CPU_SAME)
-#undef CUDA_CPU_SAME
 
 // Modules
 CUresult cuModuleLoad(CUmodule *module, const char *file);

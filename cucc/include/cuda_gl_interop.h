@@ -7,11 +7,7 @@
 #include "cuda_cpu/types.h"
 #include "cuda_cpu/api.h"
 
-enum cudaGLDeviceList {
-    cudaGLDeviceListAll = 1,
-    cudaGLDeviceListCurrentFrame = 2,
-    cudaGLDeviceListNextFrame = 3
-};
+enum cudaGLDeviceList { cudaGLDeviceListAll = 1, cudaGLDeviceListCurrentFrame, cudaGLDeviceListNextFrame };
 
 enum cudaGLMapFlags { cudaGLMapFlagsNone = 0, cudaGLMapFlagsReadOnly = 1, cudaGLMapFlagsWriteDiscard = 2 };
 

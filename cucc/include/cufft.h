@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * cuFFT by FFTW: link with -lfftw3f -lfftw3 (cucc does so for -lcufft). Transforms of 1 to 3 dimensions,
- * complex and real, float and double, in batches and with strides, in place and out of place. They are not
- * scaled, and run in the order of the plan's stream. As with cuFFT, a complex-to-real transform of 2 or 3
- * dimensions may overwrite its input. Work areas have size 0, because FFTW allocates its own memory.
- *
- * cufftXt.h has the functions with types as arguments. There are no callbacks, no half precision and no plans
- * for several devices; their functions are not declared.
+ * cuFFT by FFTW. Transforms are not scaled, and run in the order of the plan's stream. As with cuFFT, a
+ * complex-to-real transform of 2 or 3 dimensions may overwrite its input. Work areas have size 0, because
+ * FFTW allocates its own memory.
  */
 #pragma once
 #define _CUFFT_H_
@@ -175,7 +171,6 @@ inline void set_basic_layout(Shape &shape, cufftType type, bool in_place) {
     shape.out = contiguous(shape, real_output(type) ? reals : real_input(type) ? half : n);
 }
 
-// Checks and fills `plan`.
 template <class Integer>
 cufftResult make(Plan &plan, int rank, const Integer *n, const Integer *inembed, long long istride,
                  long long idist, const Integer *onembed, long long ostride, long long odist, cufftType type,
@@ -207,7 +202,6 @@ cufftResult make(Plan &plan, int rank, const Integer *n, const Integer *inembed,
     return CUFFT_SUCCESS;
 }
 
-// A plan for contiguous arrays.
 inline cufftResult make(Plan &plan, std::initializer_list<int> n, cufftType type, long long batch) {
     const int *const none = nullptr;
     return make(plan, (int)n.size(), n.begin(), none, 1, 0, none, 1, 0, type, batch);
@@ -349,12 +343,10 @@ CUDA_CPU_PLAN(Many64,
                long long *onembed, long long ostride, long long odist, cufftType type, long long batch),
               (rank, n, inembed, istride, idist, onembed, ostride, odist, type, batch))
 
-static inline cufftResult cufftSetAutoAllocation(cufftHandle plan, int) {
-    return cuda_cpu::fft::find(plan) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
-}
-static inline cufftResult cufftSetWorkArea(cufftHandle plan, void *) {
-    return cuda_cpu::fft::find(plan) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
-}
+CUDA_CPU_RETURN(cufftResult, cufftSetAutoAllocation, (cufftHandle plan, int),
+                cuda_cpu::fft::find(plan) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN)
+CUDA_CPU_RETURN(cufftResult, cufftSetWorkArea, (cufftHandle plan, void *),
+                cuda_cpu::fft::find(plan) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN)
 static inline cufftResult cufftSetStream(cufftHandle plan, cudaStream_t stream) {
     const std::shared_ptr<cuda_cpu::fft::Plan> p = cuda_cpu::fft::find(plan);
     if (!p)
@@ -371,9 +363,8 @@ static inline cufftResult cufftGetVersion(int *version) {
 static inline cufftResult cufftGetProperty(libraryPropertyType type, int *value) {
     if (!value || type < MAJOR_VERSION || type > PATCH_LEVEL)
         return CUFFT_INVALID_VALUE;
-    *value = type == MAJOR_VERSION   ? CUFFT_VER_MAJOR
-             : type == MINOR_VERSION ? CUFFT_VER_MINOR
-                                     : CUFFT_VER_PATCH;
+    const int all[] = {CUFFT_VER_MAJOR, CUFFT_VER_MINOR, CUFFT_VER_PATCH};
+    *value = all[type];
     return CUFFT_SUCCESS;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cuFFT with the types of the elements as arguments: float and double. There are no callbacks, no half
-// precision and no plans for several devices.
+// cuFFT with the types of the elements as arguments: float and double
 #pragma once
 #include "cufft.h"
 #include "cuda_cpu/letters_off.h"

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * cuRAND's host API: random numbers in arrays, without a kernel. It is part of the CPU back end; no library
- * is needed (cucc ignores -lcurand).
- *
- * Generators: XORWOW (the default), MRG32k3a, Philox4x32-10, MTGP32, MT19937, and Sobol' numbers of 32 and 64
- * bits in up to 21 dimensions, scrambled or not.
- * Integers and uniform numbers are those of cuRAND 10.4, bit by bit and in the same order, also with offsets,
- * the legacy ordering, and calls of different functions in turn; this was compared with its generators for
- * host memory. Normal and log-normal numbers agree except for the last digits of logf, sinf and expf. Poisson
- * numbers have the same distribution, but other values.
- *
- * Other values than cuRAND's have also: MT19937, whose numbers are those of one sequence (std::mt19937) and
- * not of many in turn, and scrambled Sobol' numbers, where the scrambling is random by design. There is no
- * CURAND_ORDERING_PSEUDO_SEEDED.
+ * cuRAND's host API: random numbers in arrays, without a kernel. docs/libraries.md says which of them are
+ * those of cuRAND; this was compared with the generators of cuRAND 10.4 for host memory, also with offsets,
+ * the legacy ordering, and calls of different functions in turn. There is no CURAND_ORDERING_PSEUDO_SEEDED.
  */
 #pragma once
 #define CURAND_H_

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * cuRAND's generators for kernels: XORWOW (curandState), Philox4x32-10 and MRG32k3a. States, sequences,
- * offsets, integers and uniform numbers are those of cuRAND, bit by bit; the constants of seeding were found
- * from its output. Normal numbers agree except for the last digits of logf, sinf and cosf. Poisson numbers
- * have the same distribution, but other values. Sobol' numbers of 32 and 64 bits take their direction vectors
- * from the program or from curandGetDirectionVectors32 and 64. The functions of MTGP32 are in
- * curand_mtgp32.h.
+ * cuRAND's generators for kernels: XORWOW (curandState), Philox4x32-10, MRG32k3a and Sobol' numbers; what
+ * agrees with cuRAND is in docs/libraries.md. The constants of seeding were found from its output.
  *
  *     XORWOW: Marsaglia, Xorshift RNGs, 2003.  Philox: Salmon et al., Parallel random numbers: as easy as 1,
  * 2, 3, 2011. MRG32k3a: L'Ecuyer, Good parameters for combined multiple recursive random number generators,
@@ -257,9 +253,8 @@ inline double next(curandStateMRG32k3a &state) {
 
 } // namespace cuda_cpu::mrg
 
-inline unsigned int curand(curandStateMRG32k3a_t *state) {
-    return (unsigned int)(cuda_cpu::mrg::next(*state) * 1.000000048662);
-}
+CUDA_CPU_RETURN(unsigned int, curand, (curandStateMRG32k3a_t * state),
+                (unsigned int)(cuda_cpu::mrg::next(*state) * 1.000000048662))
 inline void skipahead(unsigned long long n, curandStateMRG32k3a_t *state) {
     cuda_cpu::mrg::jump(*state, n, 0);
 }
@@ -297,9 +292,8 @@ inline double uniform(unsigned int x, unsigned int y) { // uses 53 bits
 template <class State> inline float curand_uniform(State *state) {
     return cuda_cpu::uniform(curand(state));
 }
-inline float curand_uniform(curandStateMRG32k3a_t *state) {
-    return (float)(cuda_cpu::mrg::next(*state) * 2.3283065498378288e-10);
-}
+CUDA_CPU_RETURN(float, curand_uniform, (curandStateMRG32k3a_t * state),
+                (float)(cuda_cpu::mrg::next(*state) * 2.3283065498378288e-10))
 inline double curand_uniform_double(curandStateXORWOW_t *state) {
     const unsigned int x = curand(state);
     return cuda_cpu::uniform(x, curand(state));
@@ -307,9 +301,8 @@ inline double curand_uniform_double(curandStateXORWOW_t *state) {
 inline double curand_uniform_double(curandStatePhilox4_32_10_t *state) { // uses only 32 bits, as cuRAND does
     return curand(state) * 0x1p-32 + 0x1p-32;
 }
-inline double curand_uniform_double(curandStateMRG32k3a_t *state) {
-    return cuda_cpu::mrg::next(*state) * 2.3283065498378288e-10;
-}
+CUDA_CPU_RETURN(double, curand_uniform_double, (curandStateMRG32k3a_t * state),
+                cuda_cpu::mrg::next(*state) * 2.3283065498378288e-10)
 inline float4 curand_uniform4(curandStatePhilox4_32_10_t *state) {
     const uint4 x = curand4(state);
     return {cuda_cpu::uniform(x.x), cuda_cpu::uniform(x.y), cuda_cpu::uniform(x.z), cuda_cpu::uniform(x.w)};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * MTGP32, a Mersenne Twister for the threads of a block, which share a state and make a number each, at most
- * 256. Every thread of the block must call these functions, because they have a barrier. The numbers are
- * those of cuRAND, except for Poisson numbers. cuRAND's header curand_kernel.h has these functions too; here
- * it has only the state's type, so that other generators can be used in kernels that are split into loops.
+ * 256. Every thread of the block must call these functions, because they have a barrier. cuRAND's header
+ * curand_kernel.h has these functions too; here it has only the state's type, so that other generators can
+ * be used in kernels that are split into loops.
  *
  *     Saito and Matsumoto, Variants of Mersenne Twister suitable for graphic processors, ACM Transactions on
  * Mathematical Software 39 (2013).

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * cuSOLVER for dense matrices by LAPACK, which OpenBLAS contains: link with -lopenblas (cucc does so for
- * -lcusolver). Matrices are stored by columns. The functions check sizes and leading dimensions, and do their
- * work in the order of the stream; devInfo, in device memory, says what LAPACK reports. A workspace must be
- * as large as _bufferSize says, and of those of a QR factorization each may be the largest.
- *
- * Has potrf, potrs, potri, getrf, getrs, geqrf, ormqr, orgqr, sytrf, gesvd, syevd and sygvd for float and
- * double, potrf, potrs, getrf, getrs, geqrf, unmqr, ungqr, gesvd and heevd for complex numbers, and
- * potrfBatched. Other functions are not declared.
+ * cuSOLVER for dense matrices by LAPACK. Matrices are stored by columns. The functions check sizes and
+ * leading dimensions, and do their work in the order of the stream; devInfo, in device memory, says what
+ * LAPACK reports. A workspace must be as large as _bufferSize says, and of those of a QR factorization each
+ * may be the largest.
  */
 #pragma once
 #include "cublas_v2.h"
@@ -51,7 +47,6 @@ CUDA_CPU_RETURN(char, job, (cusolverEigMode_t mode), mode == CUSOLVER_EIG_MODE_V
 #define CUDA_CPU_LIBRARY      lapack
 #define CUDA_CPU_RESULT(name) CUSOLVER_STATUS_##name
 
-// A function of the library
 #define CUDA_CPU_FUNCTION(name, ...)                                                                         \
     static inline cusolverStatus_t cusolverDn##name(cusolverDnHandle_t handle, __VA_ARGS__)
 // The function that says how large a workspace is; the size is never 0, so that a program can allocate it.

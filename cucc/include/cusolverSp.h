@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * cuSOLVER for sparse linear systems A x = b; link as for cusolverDn.h. The matrix is in CSR format. The
- * reverse Cuthill-McKee algorithm permutes its rows and columns, so that the nonzeros are near the diagonal.
- * Then LAPACK solves the banded system: csrlsvchol by Cholesky factorization, csrlsvlu and csrlsvqr by LU
- * factorization with partial pivoting. Memory and time grow with the bandwidth. The reordering functions
- * (symrcm, symmdq, symamd, metisnd) all return the reverse Cuthill-McKee permutation.
+ * cuSOLVER for sparse linear systems A x = b. The matrix is in CSR format. The reverse Cuthill-McKee
+ * algorithm permutes its rows and columns, so that the nonzeros are near the diagonal. Then LAPACK solves
+ * the banded system: csrlsvchol by Cholesky factorization, csrlsvlu and csrlsvqr by LU factorization with
+ * partial pivoting. Memory and time grow with the bandwidth. The reordering functions (symrcm, symmdq,
+ * symamd, metisnd) all return the reverse Cuthill-McKee permutation.
  *
- * Has csrlsvluHost, csrlsvqr and csrlsvchol for host and device memory, the reordering functions, csrperm and
- * csrissym. Other functions are not declared.
- *
- * E. Cuthill, J. McKee: Reducing the bandwidth of sparse symmetric matrices. Proceedings of the 24th National
- * Conference of the ACM, 1969.
+ * E. Cuthill, J. McKee: Reducing the bandwidth of sparse symmetric matrices. Proceedings of the 24th
+ * National Conference of the ACM, 1969.
  */
 #pragma once
 #define CUSOLVERSP_H_
@@ -48,7 +45,6 @@ CUDA_CPU_BAND(s, float)
 CUDA_CPU_BAND(d, double)
 CUDA_CPU_BAND(c, cuComplex)
 CUDA_CPU_BAND(z, cuDoubleComplex)
-#undef CUDA_CPU_BAND
 
 // The sparsity pattern of an n x n matrix in CSR format; `base`: the first index, 0 or 1
 struct Pattern {

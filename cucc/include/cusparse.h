@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * cuSPARSE for float and double, in loops of our own, so no library is linked (cucc drops -lcusparse).
- *
- * Has the generic functions: descriptors of sparse matrices (CSR, CSC, COO), sparse vectors, and dense
- * vectors and matrices; SpMV, SpMM, SpSV, SpSM, SpVV, Axpby, Gather, Scatter, SparseToDense, DenseToSparse.
- * Of the older ones it has the conversions cusparseXcoo2csr, Xcsr2coo and Csr2cscEx2, and the incomplete
- * factorization csrilu02. Other functions are not declared. Matrix, vectors and computation must have the
- * same type.
- */
+// cuSPARSE for float and double, in loops of our own (docs/libraries.md says what there is). Matrix, vectors
+// and computation must have the same type.
 #pragma once
 #ifndef __cplusplus
 #error "cusparse.h: the CPU back end has it for C++ only"

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Warp matrix functions (nvcuda::wmma): the threads of a warp multiply and add small matrices together. On a
- * GPU the tensor cores do this.
- *
- * The elements of a matrix are distributed over the fragments of the 32 lanes. CUDA leaves the mapping
- * unspecified. Here the elements are numbered in row-major order, and element e is x[e % num_elements] in
- * lane e / num_elements. Each element is stored in one lane only; a GPU stores each element of half-precision
- * operands in two lanes.
- *
- * Each function is a warp-wide synchronisation: it waits until all lanes of the warp have called it. The
- * first lane that continues does the work of all lanes: it reads and writes their fragments, which are local
- * variables in the same host thread. So a matrix product is one loop nest.
+ * Warp matrix functions (nvcuda::wmma): the threads of a warp multiply and add small matrices together
+ * (docs/execution.md). Element e of a matrix, in row-major order, is x[e % num_elements] in lane e /
+ * num_elements. The first lane that continues does the work of all lanes: it reads and writes their
+ * fragments, which are local variables in the same host thread.
  */
 #pragma once
 #include "cuda_cpu/letters_off.h"

@@ -19,12 +19,7 @@ typedef enum nvmlReturn_enum {
     NVML_ERROR_UNKNOWN = 999
 } nvmlReturn_t;
 typedef enum { NVML_TEMPERATURE_GPU = 0 } nvmlTemperatureSensors_t;
-typedef enum {
-    NVML_CLOCK_GRAPHICS = 0,
-    NVML_CLOCK_SM = 1,
-    NVML_CLOCK_MEM = 2,
-    NVML_CLOCK_VIDEO = 3
-} nvmlClockType_t;
+typedef enum { NVML_CLOCK_GRAPHICS, NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_CLOCK_VIDEO } nvmlClockType_t;
 typedef struct nvmlDevice_st *nvmlDevice_t; // the number of the device and 1
 typedef struct {
     unsigned long long total, free, used; // bytes

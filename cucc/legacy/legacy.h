@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * What CUDA programs of 2010 use and CUDA 12 and 13 have removed. `make old FILE=…` and `cucc --legacy`
- * include it before the program; the programs of this project never do. It works with nvcc and on the CPU
- * back end. docs/legacy.md lists what it covers.
- */
+// What CUDA programs of 2010 use and CUDA 12 and 13 have removed (docs/legacy.md). It works with nvcc and on
+// the CPU back end; the programs of this project never include it.
 #pragma once
 
 // Old programs do not include these headers, because headers of the old toolkit included them.

@@ -1,4 +1,2 @@
 // SPDX-License-Identifier: MIT
-// A header of the toolkit until CUDA 12. Its content is in cuda_runtime.h now.
-#pragma once
-#include <cuda_runtime.h>
+#include <cuda_runtime.h> // has the content of this header since CUDA 12

@@ -97,7 +97,6 @@ cudaError_t copy_bytes(const char *call, bool to_array, cudaArray_const_t array,
                     stream, asynchronous);
 }
 
-// Copies rows between arrays, or between an array and memory.
 cudaError_t copy_rows(const char *call, const cudaArray *array, const Transfer &t, cudaStream_t stream,
                       bool asynchronous) {
     BEGIN_IN();

@@ -24,12 +24,10 @@ __thread Reads reads;
 Block no_block{};
 __thread Block *current_block = &no_block;
 
-namespace {
-
 // The value of Worker::running while the common loop runs.
 constexpr unsigned in_loop = ~0u;
 
-const uint16_t *ascending() {
+static const uint16_t *ascending() {
     static const std::array<uint16_t, max_threads> numbers = [] {
         std::array<uint16_t, max_threads> all;
         std::iota(all.begin(), all.end(), (uint16_t)0);
@@ -37,8 +35,6 @@ const uint16_t *ascending() {
     }();
     return numbers.data();
 }
-
-} // namespace
 
 std::string coordinates(uint3 i) {
     return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
@@ -433,11 +429,9 @@ Switch meet_tile(uint3 thread, unsigned size, Site site) {
 
 // ---- diagnosis ----
 
-namespace {
-
 // Names a set of threads: "thread (3,0,0)", "threads (0,0,0) to (127,0,0)", or the first four of a set with
 // gaps.
-std::string name_threads(const std::vector<unsigned> &list) {
+static std::string name_threads(const std::vector<unsigned> &list) {
     if (list.size() == 1)
         return "thread " + coordinates(list[0], blockDim);
     if (list.back() - list.front() + 1 == list.size())
@@ -447,8 +441,6 @@ std::string name_threads(const std::vector<unsigned> &list) {
         text += " " + coordinates(list[i], blockDim);
     return list.size() > 4 ? text + " …" : text;
 }
-
-} // namespace
 
 // The barrier or warp operation that the thread reached last.
 Site Worker::site_of(unsigned t) const {

@@ -114,7 +114,6 @@ void spoil(const CapturePointer &capture) {
         capture->status = cudaStreamCaptureStatusInvalidated;
 }
 
-// Makes the capture invalid, and fails.
 static cudaError_t refuse(const CapturePointer &capture, cudaError_t error, const char *call,
                           const char *why) {
     spoil(capture);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Devices: their number, their settings, peers, and the current device of each host thread.
- *
- * All devices are this machine's processor (properties.cpp). CUDA_CPU_DEVICES sets their number, 2 by
- * default. CUDA_VISIBLE_DEVICES selects among them by CUDA's rules.
- */
+// Devices: their number, their settings, peers, and the current device of each host thread. All devices are
+// this machine's processor (properties.cpp).
 #include "operation.h"
 
 #include <algorithm>

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The functions of the driver API, which call those of the runtime API.
- *
- * A context is a device: contexts of one device share its memory and streams. The context that is
- * current chooses the device of this host thread.
- */
+// The functions of the driver API, which call those of the runtime API. A context is a device: contexts of
+// one device share its memory and streams. The current context chooses the device of this host thread.
 #include "operation.h"
 #include <cuda.h>
 
@@ -219,7 +215,6 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
         return code(cudaDeviceGetAttribute(value, (cudaDeviceAttr)attribute, device)); // numbers are equal
     }
 #undef DRIVER_ONLY
-#undef NONE
 }
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
@@ -374,7 +369,6 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
         ANSWER(RANGE_START_ADDR, CUdeviceptr, (CUdeviceptr)(uintptr_t)a.base)
         ANSWER(RANGE_SIZE, size_t, a.size)
         ANSWER(MAPPED, unsigned, found.devicePointer != nullptr)
-#undef ANSWER
     }
     return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__, "the attribute is not supported");
 }
@@ -396,7 +390,6 @@ CUDA_CPU_DRIVER_CALLS(SAME)
 SET(8, unsigned char)
 SET(16, unsigned short)
 SET(32, unsigned)
-#undef SET
 
 #ifndef __wasm__
 // ---- modules ----
@@ -442,7 +435,6 @@ static CUresult load(const char *call, CUmodule *module, const void *image, size
 LOAD(cuModuleLoadData)
 LOAD(cuModuleLoadDataEx, unsigned, CUjit_option *, void **)
 LOAD(cuModuleLoadFatBinary)
-#undef LOAD
 
 CUresult cuModuleLoad(CUmodule *module, const char *name) {
     DRIVER(module, name);
@@ -499,5 +491,4 @@ SAME(cuOccupancyMaxPotentialBlockSize,
 SAME(cuOccupancyMaxActiveBlocksPerMultiprocessor,
      (int *blocks, CUfunction function, int threads, size_t bytes),
      cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)function, threads, bytes))
-#undef SAME
 #endif

@@ -11,15 +11,12 @@
 
 namespace cuda_cpu {
 
-namespace {
-
 #ifdef __wasm__
-bool may_be_kernel(const void *) {
+static bool may_be_kernel(const void *) {
     return true;
 }
 #else
-// True if a function begins at this address.
-bool begins_function(const void *address) {
+static bool begins_function(const void *address) {
     const auto in_code = [](struct dl_phdr_info *object, size_t, void *data) {
         for (int i = 0; i < object->dlpi_phnum; ++i) {
             const auto &segment = object->dlpi_phdr[i];
@@ -36,7 +33,7 @@ bool begins_function(const void *address) {
 
 // False if the address has a symbol that cannot be a kernel's. A static function has no symbol, so it may be
 // one.
-bool may_be_kernel(const void *address) {
+static bool may_be_kernel(const void *address) {
     Dl_info info;
     if (!begins_function(address))
         return false;
@@ -51,8 +48,6 @@ bool may_be_kernel(const void *address) {
     return false;
 }
 #endif
-
-} // namespace
 
 const Function *all_functions;
 bool add_function(Function &function) {
@@ -189,19 +184,6 @@ cudaError_t cudaFuncGetName(const char **name, const void *kernel) {
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
     return launch_by_config({config, __func__, 0}, kernel, arguments);
-}
-
-static cudaError_t no_clusters(const char *call) {
-    return fail(cudaErrorNotSupported, "%s: clusters are not supported, they need compute capability 9.0",
-                call);
-}
-
-cudaError_t cudaOccupancyMaxActiveClusters(int *, const void *, const cudaLaunchConfig_t *) {
-    return no_clusters(__func__);
-}
-
-cudaError_t cudaOccupancyMaxPotentialClusterSize(int *, const void *, const cudaLaunchConfig_t *) {
-    return no_clusters(__func__);
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel,

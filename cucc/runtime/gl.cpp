@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * OpenGL interoperability by staging copies. Mapping a buffer or texture copies its content into
- * device memory or an array. Unmapping copies it back and frees that memory, so that a later use of
- * the pointer is detected like any other use of freed memory.
- *
- * While a buffer is mapped for CUDA, it is also mapped in OpenGL (glMapBufferRange). OpenGL then
- * reports an error for every other use of the buffer, and unmapping returns cudaErrorUnknown.
- */
+// OpenGL interoperability by staging copies (docs/execution.md). While a buffer is mapped for CUDA, it is
+// also mapped in OpenGL (glMapBufferRange), so that OpenGL reports an error for every other use of it.
 #if HAVE_GL
 #include "cuda_gl_interop.h"
 #include "operation.h"
@@ -91,9 +85,7 @@ void *look_up(const char *name) {
 struct Functions {
 #define MEMBER(Type, name) Type name = (Type)look_up("gl" #name);
     FUNCTIONS(MEMBER)
-#undef MEMBER
 };
-#undef FUNCTIONS
 
 const Functions &gl() {
     static const Functions all;
@@ -177,7 +169,6 @@ void tell_earlier_errors(const char *call) {
         print_line("%s: OpenGL reported an error before this call: 0x%04x", call, error);
 }
 
-// Fails if there is no current OpenGL context.
 cudaError_t check_context(const char *call) {
     if (const char *set = getenv("CUDA_CPU_GL"); set && strcmp(set, "refuse") == 0)
         return fail(cudaErrorOperatingSystem, "%s: refused, because CUDA_CPU_GL=refuse", call);
@@ -303,7 +294,6 @@ const Format formats[] = {
     FORMATS(32UI, _INTEGER, GL_UNSIGNED_INT, 32, uint),
     FORMATS(32I, _INTEGER, GL_INT, 32, sint),
 };
-#undef FORMATS
 
 cudaError_t map_image(Resource &r) {
     const cudaChannelFormatDesc desc = r.format.desc();
@@ -403,7 +393,6 @@ cudaError_t unregister(const char *call, Resource *r) {
     return cudaSuccess;
 }
 
-// Finds the resource of a buffer that a deprecated call registered.
 cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
     BEGIN_IN();
     std::lock_guard lock(known<Resource>().mutex);

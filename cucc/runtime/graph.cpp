@@ -67,9 +67,7 @@ cudaGraph_t enter(std::shared_ptr<CUgraph_st> graph) {
     return handle;
 }
 
-namespace {
-
-void release_object(cudaUserObject_t object, unsigned count) {
+static void release_object(cudaUserObject_t object, unsigned count) {
     object->references -= std::min(count, object->references);
     if (object->references)
         return;
@@ -81,7 +79,8 @@ void release_object(cudaUserObject_t object, unsigned count) {
 // Copies a list to an array of the program. On entry `count` is the capacity of the array, on return the
 // number of elements. Without an array only the count is set. `edges` gets the data of as many edges.
 template <class T>
-cudaError_t give(const std::vector<T> &list, T *to, size_t *count, cudaGraphEdgeData *edges = nullptr) {
+static cudaError_t give(const std::vector<T> &list, T *to, size_t *count,
+                        cudaGraphEdgeData *edges = nullptr) {
     if (to) {
         for (size_t i = 0; i < *count; ++i)
             to[i] = i < list.size() ? list[i] : T{};
@@ -94,7 +93,7 @@ cudaError_t give(const std::vector<T> &list, T *to, size_t *count, cudaGraphEdge
     return cudaSuccess;
 }
 
-cudaError_t list_nodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count, bool roots) {
+static cudaError_t list_nodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count, bool roots) {
     std::vector<cudaGraphNode_t> list;
     for (const auto &node : graph->nodes)
         if (!roots || node->before.empty())
@@ -102,9 +101,8 @@ cudaError_t list_nodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count,
     return give(list, nodes, count);
 }
 
-// Adds or removes dependencies, after a check of all nodes.
-cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNode_t *from,
-                         const cudaGraphNode_t *to, size_t count, bool add) {
+static cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNode_t *from,
+                                const cudaGraphNode_t *to, size_t count, bool add) {
     LOCK();
     BEGIN_IN(graph);
     for (size_t i = 0; i < count; ++i) {
@@ -124,8 +122,6 @@ cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNod
     }
     return cudaSuccess;
 }
-
-} // namespace
 
 References::References(const References &other) : counts(other.counts) {
     LOCK();

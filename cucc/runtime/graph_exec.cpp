@@ -7,12 +7,10 @@
 
 namespace cuda_cpu {
 
-namespace {
-
 // Checks the conditional nodes of a graph, or of the body of such a node, and records that they belong to
 // this executable graph.
-cudaError_t check_conditional(const char *call, const CUgraph_st &graph,
-                              const std::shared_ptr<CUgraphExec_st> &executable, bool body) {
+static cudaError_t check_conditional(const char *call, const CUgraph_st &graph,
+                                     const std::shared_ptr<CUgraphExec_st> &executable, bool body) {
     for (const auto &node : graph.nodes) {
         const cudaGraphNodeType type = type_of(node->operation);
         FAIL_IF(body && type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemcpy &&
@@ -31,8 +29,8 @@ cudaError_t check_conditional(const char *call, const CUgraph_st &graph,
     return cudaSuccess;
 }
 
-cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph_t graph,
-                        unsigned long long flags) {
+static cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph_t graph,
+                               unsigned long long flags) {
     LOCK();
     BEGIN_IN(executable, graph);
     FAIL_IF(flags & ~15ull, cudaErrorInvalidValue, "0x%llx is not a valid combination of flags", flags);
@@ -47,8 +45,6 @@ cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph
     graphs().executables[*executable] = made;
     return cudaSuccess;
 }
-
-} // namespace
 
 std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
     auto run = std::make_shared<GraphRun>(GraphRun{graph.objects});
@@ -101,10 +97,8 @@ Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t no
     return nullptr;
 }
 
-namespace {
-
 // Before a launch: gives the conditional nodes of a graph, and of their bodies, their initial values.
-void assign_initial(const GraphRun &run) {
+static void assign_initial(const GraphRun &run) {
     for (const Step &s : run.steps)
         if (const Conditional *const node = std::get_if<Conditional>(&s.operation.what)) {
             if (node->condition->assign)
@@ -114,7 +108,7 @@ void assign_initial(const GraphRun &run) {
         }
 }
 
-cudaError_t run_steps(const GraphRun &run) {
+static cudaError_t run_steps(const GraphRun &run) {
     cudaError_t first = cudaSuccess;
     for (const Step &s : run.steps) {
         const cudaError_t error = s.enabled ? perform(s.operation) : cudaSuccess;
@@ -122,8 +116,6 @@ cudaError_t run_steps(const GraphRun &run) {
     }
     return first;
 }
-
-} // namespace
 
 cudaError_t run_graph(const GraphRun &run) {
     assign_initial(run);

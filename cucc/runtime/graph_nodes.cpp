@@ -178,7 +178,6 @@ cudaError_t set_conditional(const char *call, Operation &o, cudaConditionalNodeP
     return cudaSuccess;
 }
 
-// Makes an operation from the parameters of any kind of node.
 cudaError_t set_any(const char *call, Operation &o, cudaGraphNodeParams *p) {
     FAIL_IF(!p, cudaErrorInvalidValue, "the parameters are NULL");
     switch (p->type) {

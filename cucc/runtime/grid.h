@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * A grid that runs: what launch.cpp, workers.cpp, child_grids.cpp and waiting.cpp share.
- */
+// A grid that runs: what launch.cpp, workers.cpp, child_grids.cpp and waiting.cpp share.
 #pragma once
 #include "operation.h"
 #include "trace.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The interface among the files of the runtime's host side, and between them and the execution
- * engine (block.h): errors, devices, memory, streams, symbols.
- */
+// The interface among the files of the runtime's host side, and between them and the engine (block.h)
 #pragma once
 
 #include "cuda_cpu/types.h"
@@ -301,9 +298,7 @@ enum class Side { device, host, either };
 // Checks that [pointer, pointer + bytes) is valid as the `role` (for example "source") of `call`; fails if
 // not.
 cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes, Side side);
-// Returns the value that every byte of newly allocated device memory gets, as CUDA_CPU_FILL says. By default
-// it is 0x7f: 3.4e38 as float, 1.4e306 as double. So a comparison of uninitialized numbers with a tolerance
-// fails however it is written. NaN is neither more nor less than a tolerance.
+// The value that every byte of newly allocated device memory gets, as CUDA_CPU_FILL says (docs/execution.md)
 int fresh_byte();
 // Allocates memory filled with fresh_byte() and charges it to the current device. `file`
 // and `line` are those of the program's call.

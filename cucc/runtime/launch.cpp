@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Launches: checks the configuration, and runs the grid. A launch has completed when launch_grid returns,
- * except in programs whose kernels can poll: see "Asynchronous launches" in operation.h.
- */
+// Launches: checks the configuration, and runs the grid. A launch has completed when launch_grid returns,
+// except in programs whose kernels can poll: see "Asynchronous launches" in operation.h.
 #include "grid.h"
 
 #include <algorithm>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Memory pools. A pool only counts the bytes that were allocated from it; all memory comes from the same
- * heap.
- */
+// Memory pools. A pool only counts the bytes that were allocated from it; all memory comes from the same
+// heap.
 #include "internal.h"
 
 #include <algorithm>

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The work of streams. By default each call does its work before it returns, and the queues stay empty.
+ * The work of streams. By default each call does its work before it returns, and the queues stay empty. With
+ * CUDA_CPU_STREAMS=late or random:SEED it stays in the queue of its stream until the program waits for it,
+ * in cudaStreamSynchronize, a blocking copy, cudaFree and the like. Only work that must have completed by
+ * then runs, and with random:SEED other work that is ready may run before it. So a result that is read
+ * before the wait, or in another stream without an event, has not been computed yet.
  *
- * With CUDA_CPU_STREAMS=late, the default in programs built for checking (make check, cucc --check), work is
- * deferred: it stays in the queue of its stream until the program waits for it, in
- * cudaStreamSynchronize, a blocking copy, cudaFree and the like. Only work that must
- * have completed by then runs. So a result that is read before the wait, or in another stream without
- * an event, has not been computed yet. With random:SEED, other work that is ready may run before it too.
- *
- * The launch of a kernel that only polls becomes asynchronous (operation.h). Until all such kernels have
- * ended, work is deferred as with `late`, also by default. So the program continues, and it can write what
- * the kernel polls.
+ * Until all kernels of asynchronous launches (operation.h) have ended, work is deferred as with `late`, also
+ * by default. So the program continues, and it can write what the kernel polls.
  */
 #include "operation.h"
 #include "cuda_cpu/library.h"
@@ -85,7 +82,6 @@ void Queues::tell_of_unfinished() {
                runs ? "still ran" : "did not run");
 }
 
-// Removes completed work from a list.
 template <class Works> void drop_done(Works &work) {
     work.erase(std::remove_if(work.begin(), work.end(), [](const WorkPointer &w) { return w->done; }),
                work.end());
@@ -430,9 +426,8 @@ cudaError_t finish_device(int device) {
 
 } // namespace cuda_cpu
 
-// Switches CUDA_CPU_STREAMS=late and random:SEED off, with a message. The headers of Thrust call it before
-// main, because Thrust's algorithms are host code: they read device memory immediately, and do not wait for
-// streams with deferred work.
+// Switches deferred work off, with a message. The headers of Thrust call it before main, because Thrust's
+// algorithms are host code: they do not wait for streams.
 void cuda_cpu_eager_streams(const char *library) {
     using namespace cuda_cpu;
     Queues &q = queues();

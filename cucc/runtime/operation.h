@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The operations of streams as data, so that they can run later than the call: in a graph, or in a
- * stream whose work is deferred (CUDA_CPU_STREAMS). Otherwise each call does its work at once.
- */
+// The operations of streams as data, so that they can run later than the call: in a graph, or in a stream
+// whose work is deferred (CUDA_CPU_STREAMS). Otherwise each call does its work at once.
 #pragma once
 #include "array.h"
 #include "block.h"
@@ -132,10 +130,8 @@ cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void
 
 // ---- child_grids.cpp ----
 
-// Dynamic parallelism. Stores a child grid that a kernel launches, or a copy or fill, in the grid of the
-// kernel. It runs after all blocks of that parent grid have ended, and before the launch of the parent grid
-// is complete. The children that a block has launched run in launch order; those with `last` run after all
-// others.
+// Dynamic parallelism (docs/execution.md). Stores a child grid that a kernel launches, or a copy or fill, in
+// the grid of the kernel. Those with `last` run after all others.
 cudaError_t store_child(Operation operation, bool last = false);
 // cudaDeviceSynchronize() in device code, which CUDA had before version 12: runs the stored children of the
 // calling block, and waits for them.
@@ -143,14 +139,10 @@ cudaError_t finish_children();
 
 // ---- waiting.cpp ----
 
-// Asynchronous launches. A kernel whose threads all poll (busy-wait) may wait for the host, for a copy, or
-// for another kernel. So if the program's kernels can poll, they run on other host threads than the calling
-// one. A launch that has run for 20 ms becomes asynchronous as soon as all threads of its kernel poll: the
-// call returns, and the kernel continues.
-//
-// Only one grid runs at a time, the one that holds launch_lock(), because the addresses of __device__
-// variables hold the values of one device. A grid whose threads all poll is suspended when another grid waits
-// for the lock: it releases the lock, and it is resumed when it has the lock again.
+// Asynchronous launches (docs/execution.md): if the program's kernels can poll, they run on other host
+// threads than the calling one. A launch that has run for 20 ms becomes asynchronous as soon as all threads
+// of its kernel poll. Only one grid runs at a time, the one that holds launch_lock(). A grid whose threads
+// all poll releases the lock when another grid waits for it, and is resumed when it has the lock again.
 bool kernels_may_poll(); // true if the program's kernels contain anything that can poll
 // Runs a launch until its kernel has ended, or until it becomes asynchronous; then sets `async`.
 cudaError_t start_launch(const StoredLaunch &launch, AsyncLaunchPointer &async);
@@ -212,7 +204,6 @@ cudaError_t finish(const WorkPointer &work);
 // the first call returns false, and the second call runs the work and returns true: a loop that polls ends.
 bool completed(const WorkPointer &work);
 bool is_done(const WorkPointer &work);
-// Makes the stream's later work depend on this work.
 void order_after(cudaStream_t stream, const WorkPointer &work);
 void forget_queue(cudaStream_t stream);
 

@@ -83,11 +83,9 @@ bool before_host(const Access &a) {
 
 // ---- fences with atomics ----
 
-namespace {
-
 // What the threads of a launch have published: accesses before a fence that was followed by an atomic (a
 // release).
-struct Published {
+static struct Published {
     std::mutex mutex;
     std::atomic<bool> any{false};
     // Address of an atomic variable -> time of the last release through it.
@@ -111,7 +109,7 @@ struct Published {
     }
 } published;
 
-void acquire(uintptr_t variable, Threads &b, unsigned t) {
+static void acquire(uintptr_t variable, Threads &b, unsigned t) {
     if (!published.any)
         return;
     std::lock_guard lock(published.mutex);
@@ -121,8 +119,6 @@ void acquire(uintptr_t variable, Threads &b, unsigned t) {
     b.talks = true;
     b.acquire[t] = std::max(b.acquire[t], found->second);
 }
-
-} // namespace
 
 void release(uintptr_t variable) {
     Threads &b = threads();

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Memory: a registry of all allocations, and the checks of addresses against it.
- *
- * Allocations come from the C library and have exactly the requested size, so that AddressSanitizer
- * detects an access one byte past the end.
- */
+// Memory: a registry of all allocations, and the checks of addresses against it. Allocations have exactly
+// the requested size, so that AddressSanitizer detects an access one byte past the end.
 #include "registry.h"
 #include "race.h"
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * __device__, __constant__ and __managed__ variables.
- *
- * The translator puts them into linker sections, where they are contiguous. Each device has its own
- * values: the sections hold the values of one device at a time and are swapped when another device
- * is used. Managed variables are common to all devices. Variables that are const never change and
+ * __device__, __constant__ and __managed__ variables. The translator puts them into linker sections, where
+ * they are contiguous. The sections hold the values of one device at a time and are swapped when another
+ * device is used. Managed variables are common to all devices; variables that are const never change. Both
  * are not swapped.
  */
 #include "operation.h"

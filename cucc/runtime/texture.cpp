@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The texture and surface objects through which kernels access arrays and memory: making them, and the calls.
- *
- * A texture or surface handle is the address of its object, so that a kernel needs no lookup.
- */
+// The texture and surface objects through which kernels access arrays and memory. A texture or surface
+// handle is the address of its object, so that a kernel needs no lookup.
 #include "array.h"
 #include "block.h"
 
@@ -29,7 +26,6 @@ struct SurfaceObject : Surface {
     int device;
 };
 
-// Makes an object known; returns its handle.
 template <class Object> unsigned long long enter(Object *object) {
     return (unsigned long long)static_cast<const typename Object::Base *>(known<Object>().add(object));
 }
@@ -55,7 +51,6 @@ void look_at_levels(TextureObject &t, const cudaArray *const *levels, unsigned c
     }
 }
 
-// Sets the resource of a texture: texel format, address and size.
 cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &t) {
     const cudaDeviceProp &device = properties(current_device());
     cudaChannelFormatDesc format;
@@ -138,7 +133,6 @@ float in_format(float colour, int kind, int bits) {
     return (float)(wanted < 0 ? -nearest : nearest) / most;
 }
 
-// Sets the modes of a texture: addressing, filtering, and conversion to float.
 cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject &t) {
     // Read as integers, because a program may have stored an invalid value in the enumeration.
     const auto unknown = [&](const char *what, const auto &value, int last) {

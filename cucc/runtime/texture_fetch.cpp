@@ -220,8 +220,7 @@ float level_of_gradient(const Texture &t, const Coordinates &at, int dimensions)
 } // namespace
 
 // A 1-D texture is a row that is read at y = 0, the edge of its only texel row. So a filtered fetch averages
-// the row and the row beyond the edge. With an address mode that stays within the texture this is the same
-// row; with border as the second address mode the result is half border, as on a GPU.
+// the row and the row beyond the edge, which is border with that as the second address mode, as on a GPU.
 void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[4], Site site) {
     // An array of N x 1 texels may be read as a 1-D array.
     const bool row = shape == Shape::one && t.shape == Shape::two && t.height == 1;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Combines the recorded threads of a block (trace.h) into steps of its warps, with divergence and
- * reconvergence, and counts the bank conflicts of accesses to shared memory and the sectors of accesses to
- * global memory.
- */
+// Combines the recorded threads of a block (trace.h) into steps of its warps, with divergence and
+// reconvergence, and counts the bank conflicts of shared memory and the sectors of global memory.
 #include "trace.h"
 #include "internal.h"
 
@@ -67,7 +64,6 @@ static unsigned pieces(const uint64_t *address, uint32_t mask, unsigned bytes, u
 
 // The control-flow graph of the block, from the events of its threads. A node is an instruction that reported
 // an event, together with the call depth. So each level of a recursion has nodes of its own.
-namespace {
 struct Flow {
     std::vector<TraceEvent> nodes;
     std::vector<std::set<unsigned>> after;
@@ -81,7 +77,6 @@ struct Flow {
   private:
     void find_joins(unsigned end);
 };
-} // namespace
 
 Flow::Flow(BlockTrace &b) {
     std::map<std::tuple<uint32_t, EventKind, uint8_t>, unsigned> numbers;
@@ -156,8 +151,6 @@ void Flow::find_joins(unsigned end) {
     }
     join[end] = -1;
 }
-
-namespace {
 
 // Combines the threads of a warp into steps, by the rule of GPUs before independent thread scheduling (before
 // Volta): where lanes diverge, the paths are executed one after the other up to the immediate post-dominator,
@@ -236,8 +229,6 @@ class WarpJoin {
     size_t at[32] = {};
     std::vector<uint32_t> stops;
 };
-
-} // namespace
 
 // Adds the step in which these lanes execute the node together, and counts its memory access.
 void WarpJoin::execute(uint32_t mask, unsigned node) {

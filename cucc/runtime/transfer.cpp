@@ -14,7 +14,6 @@ Side side_of(cudaMemcpyKind kind, cudaMemcpyKind host_too) {
                                                               : Side::device;
 }
 
-// The address of a row of a slice.
 char *row_of(const End &e, size_t row, size_t slice) {
     return e.array ? e.array->data + (e.z + slice) * e.array->slice_bytes() +
                          (e.y + row) * e.array->row_bytes + e.x
@@ -91,7 +90,6 @@ cudaError_t copy_peer(const char *call, void *to, int to_device, const void *fro
     return transfer(call, cuda_cpu::bytes(to, from, bytes, cudaMemcpyDefault), stream, true);
 }
 
-// Fills rows of `width` bytes.
 cudaError_t fill_bytes(const char *call, void *to, size_t pitch, int byte, size_t width, size_t rows,
                        cudaStream_t stream) {
     return fill(call, {memory(to, pitch, rows), (unsigned)byte & 255, 1, width, rows, 1}, stream);

@@ -4,8 +4,6 @@
 
 namespace cuda_cpu {
 
-namespace {
-
 // Protects Grid::suspended. Workers of a suspended grid wait for `changed`.
 struct Suspension {
     std::mutex mutex;
@@ -13,8 +11,6 @@ struct Suspension {
 };
 
 ONLY(suspension, Suspension)
-
-} // namespace
 
 void enter_grid(Grid &grid) {
     ++grid.workers;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Workers: host threads that run the blocks of a grid.
- *
- * The calling thread is a worker too and starts at once, so a launch of a few blocks never waits for
- * another thread to wake up.
- */
+// Workers: host threads that run the blocks of a grid. The calling thread is a worker too and starts at
+// once, so a launch of a few blocks never waits for another thread to wake up.
 #include "grid.h"
 
 #include <algorithm>
@@ -52,9 +48,7 @@ unsigned worker_count() {
 
 __thread Grid *current_grid;
 
-namespace {
-
-template <bool traced> __attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
+template <bool traced> __attribute__((noinline)) static void run_chunks(Grid &grid, Worker &worker) {
     const dim3 size = grid.config.grid;
     std::vector<TraceSpan> *const spans = traced ? &grid.trace->new_worker() : nullptr;
     const auto run = [&](uint64_t number) {
@@ -100,7 +94,7 @@ template <bool traced> __attribute__((noinline)) void run_chunks(Grid &grid, Wor
 // Busy-waits for at most 2 ms, before the calling thread blocks on a condition variable. Waking a blocked
 // thread is slow, and another launch often follows soon. sched_yield() leaves the core to any other
 // thread that can run. Returns whether the event has occurred.
-template <class Event> bool spin_until(Event event) {
+template <class Event> static bool spin_until(Event event) {
     using namespace std::chrono;
     const auto end = steady_clock::now() + milliseconds(2);
     while (!event()) {
@@ -111,14 +105,12 @@ template <class Event> bool spin_until(Event event) {
     return true;
 }
 
-cudaError_t too_few_threads(const Grid &grid, uint64_t needed, uint64_t there) {
+static cudaError_t too_few_threads(const Grid &grid, uint64_t needed, uint64_t there) {
     return fail(cudaErrorLaunchOutOfResources,
                 "launch of %s at %s: needs %llu host threads, the system permits %llu", grid.kernel.name,
                 place({grid.kernel.file, grid.kernel.line}).c_str(), (unsigned long long)needed,
                 (unsigned long long)there);
 }
-
-} // namespace
 
 void run_blocks(Grid &grid) {
     if (!self) { // the first launch of this host thread
@@ -253,16 +245,12 @@ void WorkerPool::work() {
     }
 }
 
-namespace {
-
 struct FreePools {
     std::mutex mutex;
     std::vector<WorkerPool *> pools;
 };
 
 ONLY(free_pools, FreePools)
-
-} // namespace
 
 WorkerPool *take_pool() {
     std::lock_guard<std::mutex> lock(free_pools().mutex);

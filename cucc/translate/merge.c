@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Merging the host's and the device's text
-//
-// nvcc preprocesses a .cu once for the host, and once with __CUDA_ARCH__ for the device. Where the texts
-// differ, kernels and device functions are taken from the device's text, and everything else from the host's.
-// A function for both gets both bodies, and chooses one when it is called. A constant, enumeration or type
-// that differs is declared twice: device code uses the second one, under another name. A member of a class
-// that has another size in device code, which CUDA does not define, has that of the device.
+// Merging the host's and the device's text, as README.md says under __CUDA_ARCH__
 #include "translate.h"
 
 typedef struct {
@@ -300,7 +294,6 @@ static void find_same(const Side *host, int h, const Side *device, int d, int *a
         }
 }
 
-// Returns both texts as one.
 Text merge(Unit *host_unit, Unit *device_unit) {
     const Side host = split(host_unit), device = split(device_unit);
     const char *done = device_unit->source.data, *end = done + device_unit->source.length;

@@ -341,7 +341,6 @@ static bool translate_halves(Ptx *p, const char *type) {
     return true;
 }
 
-// Translates an instruction of the table ptx_instructions.
 static void translate_operation(Ptx *p, char *const *part, int parts, const char *type) {
     // The key of the table: the name without its type suffix and without the modifiers that do not change the
     // result on the CPU (.ftz, .global, .rn, .shared).

@@ -19,7 +19,6 @@ static const char *current_namespaces(const Unit *u) {
     return path.data;
 }
 
-// True if the variable is in one of these namespaces.
 static bool is_visible(const FileShared *one, const char *namespaces) {
     return strncmp(namespaces, one->namespaces, strlen(one->namespaces)) == 0;
 }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * The host side of the CUDA runtime: the functions of CUDA 13; their values and structures are in values.h.
- *
- * What CUDA 13 removed (clockRate in cudaDeviceProp, cudaThreadSynchronize …) is missing here too,
- * so that a program that compiles here also compiles with nvcc. The exceptions are calls whose
- * parameters CUDA 13 changed, such as cudaMemAdvise: in C++ they also have the signatures of CUDA 11
- * and 12. The header works in C; C++ also gets the typed overloads. NVIDIA's CUDA Runtime API manual
- * documents the calls; docs/execution.md and docs/limits.md list the differences.
+ * What CUDA 13 removed (clockRate in cudaDeviceProp, cudaThreadSynchronize …) is missing here too, so that a
+ * program that compiles here also compiles with nvcc. The exceptions are calls whose parameters CUDA 13
+ * changed, such as cudaMemAdvise: in C++ they also have the signatures of CUDA 11 and 12. The header works
+ * in C; C++ also gets the typed overloads.
  */
 #pragma once
 #define __DRIVER_TYPES_H__
@@ -28,8 +26,7 @@ extern "C" {
 #endif
 #define CUDA_CPU_STREAM cudaStream_t stream CUDA_CPU_OR(0) // the last parameter of many functions
 
-// Errors. Each host thread has its own last error. cudaGetLastError resets it to cudaSuccess,
-// cudaPeekAtLastError does not.
+// Errors
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
@@ -130,9 +127,13 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p
                                  struct cudaMemLocation *location);
 cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
 
-// Calls that are only refused, by runtime/unsupported.cpp: sharing memory between processes, and external
-// memory and semaphores (of Vulkan, Direct3D)
-#define CUDA_CPU_REFUSED(PROCESSES, EXTERNAL)                                                                \
+// Calls that are only refused, by runtime/unsupported.cpp: clusters, sharing memory between processes, and
+// external memory and semaphores (of Vulkan, Direct3D)
+#define CUDA_CPU_REFUSED(CLUSTERS, PROCESSES, EXTERNAL)                                                      \
+    CLUSTERS(cudaOccupancyMaxActiveClusters, int *clusters, const void *kernel,                              \
+             const cudaLaunchConfig_t *config)                                                               \
+    CLUSTERS(cudaOccupancyMaxPotentialClusterSize, int *blocks, const void *kernel,                          \
+             const cudaLaunchConfig_t *config)                                                               \
     PROCESSES(cudaMemPoolExportToShareableHandle, void *handle, cudaMemPool_t pool,                          \
               enum cudaMemAllocationHandleType type, unsigned int flags)                                     \
     PROCESSES(cudaMemPoolImportFromShareableHandle, cudaMemPool_t *pool, void *handle,                       \
@@ -160,8 +161,7 @@ cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t 
     EXTERNAL(cudaWaitExternalSemaphoresAsync, const cudaExternalSemaphore_t *semaphores,                     \
              const cudaExternalSemaphoreWaitParams *params, unsigned int count, CUDA_CPU_STREAM)
 #define CUDA_CPU_DECLARE(name, ...) cudaError_t name(__VA_ARGS__);
-CUDA_CPU_REFUSED(CUDA_CPU_DECLARE, CUDA_CPU_DECLARE)
-#undef CUDA_CPU_DECLARE
+CUDA_CPU_REFUSED(CUDA_CPU_DECLARE, CUDA_CPU_DECLARE, CUDA_CPU_DECLARE)
 
 // Arrays. Offsets in x and widths of copies are in bytes, heights in rows. An array of height 0 is
 // 1-D and has one row; a depth counts slices, layers, or the faces of cubes.
@@ -275,11 +275,6 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, 
                                                                    unsigned int flags);
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel, int blocks,
                                                       int threads);
-// Clusters, which are not supported.
-cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel,
-                                           const cudaLaunchConfig_t *config);
-cudaError_t cudaOccupancyMaxPotentialClusterSize(int *blocks, const void *kernel,
-                                                 const cudaLaunchConfig_t *config);
 
 #ifdef __cplusplus // the overloads below also note the caller's line
 } // extern "C"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * CUB: collective operations of the threads of a block or warp. Included by cub/cub.cuh.
- *
- * In the operations of a block all threads store their items in the temporary storage, and after a barrier
- * the first thread combines them. In total this is no more work than a tree with a barrier for each level.
+ * CUB: collective operations of the threads of a block. All threads store their items in the temporary
+ * storage, and after a barrier the first thread combines them. In total this is no more work than a tree
+ * with a barrier for each level.
  */
 #pragma once
 #include <algorithm>

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * CUB: operations on arrays in device memory. Included by cub/cub.cuh.
- *
- * Each is a kernel of one thread in the given stream, so it is ordered with the other work of the stream and
- * can be captured. The temporary storage is only overwritten. Its size depends on the operation, so that the
- * size that another operation needs may be too small.
- */
+// CUB: operations on arrays in device memory. The temporary storage is only overwritten. Its size depends on
+// the operation, so that the size that another operation needs may be too small.
 #pragma once
 #include <algorithm>
 #include <vector>

@@ -5,9 +5,8 @@
 
 namespace cuda_cpu::blas {
 
-inline bool is_real(cudaDataType type) {
-    return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F;
-}
+CUDA_CPU_RETURN(bool, is_real, (cudaDataType type),
+                type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F)
 CUDA_CPU_RETURN(size_t, size_of, (cudaDataType type),
                 type == CUDA_R_8I                          ? 1
                 : type == CUDA_R_32F || type == CUDA_R_32I ? 4

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Graphs and stream capture: the part of the runtime's host side that api.h includes last.
- *
- * CUDA 13 changed some signatures; in C++ the forms of CUDA 11 and 12 are overloads. External semaphores
- * are not declared.
- */
+// Graphs and stream capture: the part of the runtime's host side that api.h includes last. CUDA 13 changed
+// some signatures; in C++ the forms of CUDA 11 and 12 are overloads.
 #pragma once
 #include "types.h"
 
@@ -115,11 +111,7 @@ enum cudaGraphMemAttributeType {
 // A handle stands for the value that a conditional node reads.
 typedef unsigned long long cudaGraphConditionalHandle;
 enum cudaGraphConditionalHandleFlags { cudaGraphCondAssignDefault = 1 };
-enum cudaGraphConditionalNodeType {
-    cudaGraphCondTypeIf = 0,
-    cudaGraphCondTypeWhile = 1,
-    cudaGraphCondTypeSwitch = 2
-};
+enum cudaGraphConditionalNodeType { cudaGraphCondTypeIf, cudaGraphCondTypeWhile, cudaGraphCondTypeSwitch };
 
 typedef struct cudaGraphEdgeData_st { // all members 0: a full dependency, the only supported kind
     unsigned char from_port, to_port, type, reserved[5];

@@ -56,8 +56,6 @@ struct __attribute__((aligned(2))) CUDA_CPU_H {
     CUDA_CPU_FROM_AND_TO(unsigned long)
     CUDA_CPU_FROM_AND_TO(long long)
     CUDA_CPU_FROM_AND_TO(unsigned long long)
-#undef CUDA_CPU_TO
-#undef CUDA_CPU_FROM_AND_TO
 
   protected:
     unsigned short bits;

@@ -4,9 +4,8 @@
  * programs call is in warp.h, occupancy.h and atomics.h.
  *
  * cu2cpp rewrites `k<<<g, b>>>(x)` into (Launch(...), k(x)), the body of a kernel into a call of
- * launch_body(), and __shared__ declarations into references from shared<T>(). Programs use everything
- * else here by its CUDA name. The execution engine behind it is in runtime/: workers.cpp, block.cpp,
- * warp.cpp and shared.cpp.
+ * launch_body(), and __shared__ declarations into references from shared<T>(). Programs use everything else
+ * here by its CUDA name. The execution engine behind it is in runtime/.
  */
 #pragma once
 #ifdef __cplusplus
@@ -347,9 +346,8 @@ template <class Kind, class Body, class... A> struct Call {
 };
 
 // The linear index of the calling thread in its block
-inline unsigned thread_rank() {
-    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
+CUDA_CPU_RETURN(unsigned, thread_rank, (),
+                threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))
 
 // An object of this class exists during a call of the runtime in device code. It stores the linear index of
 // the calling thread, because each thread has a last error of its own. Without such an object the index is

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The functions that a kernel can call without an #include: the C library's mathematics, and what
- * CUDA adds: fast arithmetic, rounding modes, conversions, bit operations, loads with cache hints,
- * clocks.
- *
- * The fast functions (__sinf …) are as accurate as the standard ones here. Conversions of numbers
- * that do not fit saturate as on a GPU; a plain C++ cast of such a number is undefined behaviour.
+ * The functions that a kernel can call without an #include: the C library's mathematics, and what CUDA adds:
+ * fast arithmetic, rounding modes, conversions, bit operations, loads with cache hints, clocks.
+ * docs/execution.md says how exact they are.
  */
 #pragma once
 

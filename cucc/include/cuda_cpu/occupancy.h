@@ -31,7 +31,6 @@ cudaError_t launch_by_config(const LaunchConfigAt &at, const void *kernel, void 
     }
 CUDA_CPU_LAUNCH(cudaLaunchKernel, false)
 CUDA_CPU_LAUNCH(cudaLaunchCooperativeKernel, true)
-#undef CUDA_CPU_LAUNCH
 
 template <class... P, class... A>
 inline cudaError_t cudaLaunchKernelEx(cuda_cpu::LaunchConfigAt config, void (*kernel)(P...),
@@ -96,6 +95,5 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *b
 template <class T>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T *kernel,
                                                       size_t dynamic_bytes = 0, int limit = 0) {
-    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
-        grid, block, kernel, [=](int) { return dynamic_bytes; }, limit);
+    return cudaOccupancyMaxPotentialBlockSizeWithFlags(grid, block, kernel, dynamic_bytes, limit);
 }

@@ -82,7 +82,6 @@ template <class T> inline T mul_lo(T a, T b) {
     }
 CUDA_CPU_SUM(add, +)
 CUDA_CPU_SUM(sub, -)
-#undef CUDA_CPU_SUM
 template <class T> inline T shift_left(T a, unsigned n) {
     return n < 8 * sizeof(T) ? (T)((unsigned long long)a << n) : T(0);
 }

@@ -2,7 +2,7 @@
 /*
  * Integers of 8 and 16 bits packed into a word: sums, comparisons, minima and so on of each field (__vadd4
  * …), dot products (__dp4a …), and the minima and maxima of DPX (__viaddmax_s32 …). Their meaning is that of
- * the CUDA Math API manual. GPUs compute most of them in several instructions, too.
+ * the CUDA Math API manual.
  */
 #pragma once
 

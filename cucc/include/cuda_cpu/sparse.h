@@ -41,10 +41,7 @@ typedef enum {
     CUSPARSE_OPERATION_TRANSPOSE = 1,
     CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE = 2
 } cusparseOperation_t;
-typedef enum {
-    CUSPARSE_SOLVE_POLICY_NO_LEVEL = 0,
-    CUSPARSE_SOLVE_POLICY_USE_LEVEL = 1
-} cusparseSolvePolicy_t;
+typedef enum { CUSPARSE_SOLVE_POLICY_NO_LEVEL, CUSPARSE_SOLVE_POLICY_USE_LEVEL } cusparseSolvePolicy_t;
 typedef enum { CUSPARSE_FORMAT_CSR = 1, CUSPARSE_FORMAT_CSC = 2, CUSPARSE_FORMAT_COO = 3 } cusparseFormat_t;
 typedef enum { CUSPARSE_ORDER_COL = 1, CUSPARSE_ORDER_ROW = 2 } cusparseOrder_t;
 typedef enum {
@@ -152,9 +149,8 @@ cusparseStatus_t run(const char *call, cusparseHandle_t handle, Work work, bool 
                                                                          : CUSPARSE_STATUS_EXECUTION_FAILED;
 }
 CUDA_CPU_RETURN(bool, is_real, (cudaDataType type), type == CUDA_R_32F || type == CUDA_R_64F)
-inline bool is_index(cusparseIndexType_t type) {
-    return type == CUSPARSE_INDEX_32I || type == CUSPARSE_INDEX_64I;
-}
+CUDA_CPU_RETURN(bool, is_index, (cusparseIndexType_t type),
+                type == CUSPARSE_INDEX_32I || type == CUSPARSE_INDEX_64I)
 // Runs work(number), where the number has the given type.
 template <class Work>
 cusparseStatus_t run_real(const char *call, cusparseHandle_t handle, cudaDataType type, Work work,
@@ -219,7 +215,6 @@ template <class F> void for_entries(const cusparseSpMatDescr &A, F f) {
     });
 }
 
-// y = alpha op(A) x + beta y
 template <class T>
 void multiply(const cusparseSpMatDescr &A, bool transposed, T alpha, const T *x, T beta, T *y) {
     const T *const values = (const T *)A.values;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Texture fetches and surface accesses in kernels: tex1Dfetch, tex1D, tex2D, tex3D, tex…Layered, texCubemap…,
- * tex…Lod, tex…Grad, tex2Dgather and surf….
- *
- * The most common fetch reads one texel, unfiltered, at an unnormalized coordinate, with clamp
- * addressing; it is inlined. All others go through sample(), sample_any() and fetch() in texture_fetch.cpp,
- * which follow the appendix on texture fetching of the CUDA C++ Programming Guide.
+ * Texture fetches and surface accesses in kernels. The most common fetch reads one texel, unfiltered, at an
+ * unnormalized coordinate, with clamp addressing; it is inlined. All others go through sample(),
+ * sample_any() and fetch() in texture_fetch.cpp.
  */
 #pragma once
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The values and structures of the runtime, those of CUDA 13 (api.h has its functions). Works in C.
- */
+// The values and structures of the runtime, those of CUDA 13 (api.h has its functions). Works in C.
 #pragma once
 #include <stddef.h>
 #include "types.h"
@@ -25,7 +23,6 @@ typedef enum cudaError cudaError_t;
 #define CUDA_CPU_BOTH(name, NAME, value, answer) cudaDevAttr##name = value,
 typedef enum cudaDeviceAttr { CUDA_CPU_ATTRIBUTES(CUDA_CPU_BOTH, CUDA_CPU_NONE) } cudaDeviceAttr;
 #undef CUDA_CPU_BOTH
-#undef CUDA_CPU_NONE
 
 typedef enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0,
@@ -135,11 +132,7 @@ enum cudaTextureFilterMode { cudaFilterModePoint = 0, cudaFilterModeLinear = 1 }
 
 enum cudaTextureReadMode { cudaReadModeElementType = 0, cudaReadModeNormalizedFloat = 1 };
 
-enum cudaSurfaceBoundaryMode {
-    cudaBoundaryModeZero = 0,
-    cudaBoundaryModeClamp = 1,
-    cudaBoundaryModeTrap = 2
-};
+enum cudaSurfaceBoundaryMode { cudaBoundaryModeZero, cudaBoundaryModeClamp, cudaBoundaryModeTrap };
 
 enum cudaGraphicsRegisterFlags {
     cudaGraphicsRegisterFlagsNone = 0,
