@@ -75,7 +75,9 @@ class [[maybe_unused]] thread_block : public thread_group {
     friend thread_block this_thread_block();
 };
 
-CUDA_CPU_RETURN(thread_block, this_thread_block, (), {})
+inline thread_block this_thread_block() {
+    return {};
+}
 // Memory that CUDA needs for tiles of several warps. It is not used here.
 template <unsigned THREADS = 1024> struct block_tile_memory { char unused; };
 template <unsigned THREADS> thread_block this_thread_block(block_tile_memory<THREADS> &) {
@@ -105,7 +107,9 @@ class grid_group : public thread_group {
     friend grid_group this_grid();
 };
 
-CUDA_CPU_RETURN(grid_group, this_grid, (), {})
+inline grid_group this_grid() {
+    return {};
+}
 
 // Clusters need compute capability 9.0 and several grids were removed from CUDA 13, so these do not compile.
 class cluster_group {
@@ -309,7 +313,9 @@ class thread_block_tile
     static unsigned meta_group_size() { return (thread_block::num_threads() + SIZE - 1) / SIZE; }
 };
 
-CUDA_CPU_RETURN(thread_block_tile<1>, this_thread, (), {})
+inline thread_block_tile<1> this_thread() {
+    return {};
+}
 
 // ---- parts of groups ----
 
