@@ -25,16 +25,16 @@ TEST_OF(vectors, float, double) {
         const auto column = [=](int i) { return incy > 0 ? i : n - 1 - i; }; // of y, for element i of x
         const T alpha = 0.75;
         T result = -1;
-        OK(dot(T(), h, n, x.device, incx, y.device, incy, &result));
+        OK(dot(T(), h, n, x, incx, y, incy, &result));
         EXPECT(near<T>(result, sum(n, [&](int i) { return x.at(0, i) * y.at(0, column(i)); }), n + 1));
-        OK(nrm2(T(), h, n, x.device, incx, &result));
+        OK(nrm2(T(), h, n, x, incx, &result));
         EXPECT(near<T>(result, sqrt(sum(n, [&](int i) { return x.at(0, i) * x.at(0, i); })), n + 1));
-        OK(asum(T(), h, n, x.device, incx, &result));
+        OK(asum(T(), h, n, x, incx, &result));
         EXPECT(near<T>(result, sum(n, [&](int i) { return fabs(x.at(0, i)); }), n + 1));
-        OK(axpy(T(), h, n, &alpha, x.device, incx, y.device, incy));
+        OK(axpy(T(), h, n, &alpha, x, incx, y, incy));
         EXPECT(y.holds(
             2, [&](int row, int i) { return y.at(row, i) + (row || !n ? 0 : alpha * x.at(0, column(i))); }));
-        OK(scal(T(), h, n, &alpha, x.device, incx));
+        OK(scal(T(), h, n, &alpha, x, incx));
         EXPECT(x.holds(2, [&](int row, int i) { return x.at(row, i) * (row || !n ? 1 : (double)alpha); }));
     }
 }
@@ -48,7 +48,7 @@ TEST(index_of_the_largest_and_smallest) {
         {cublasIsamax, 6, 1, 2}, {cublasIsamin, 6, 1, 5}, {cublasIsamax, 3, 2, 1}, {cublasIsamax, 0, 1, 0}};
     for (const auto &c : cases) {
         int index = -1;
-        OK(c.call(h, c.n, x.device, c.increment, &index));
+        OK(c.call(h, c.n, x, c.increment, &index));
         EXPECT(index == c.index);
     }
 }
@@ -60,21 +60,21 @@ TEST_OF(products, float, double) {
         const cublasOperation_t opa = (cublasOperation_t)pick(0, 1), opb = (cublasOperation_t)pick(0, 1);
         Matrix<T> A(opa ? k : m, opa ? m : k, more), B(opb ? n : k, opb ? k : n, more), C(m, n, more);
         const T alpha = pick(-4, 4), beta = pick(-1, 1);
-        OK(gemm(T(), h, opa, opb, m, n, k, &alpha, A.device, A.ld, B.device, B.ld, &beta, C.device, C.ld));
+        OK(gemm(T(), h, opa, opb, m, n, k, &alpha, A, A.ld, B, B.ld, &beta, C, C.ld));
         EXPECT(C.holds(5 * k + 1, [&](int i, int j) {
             return alpha * sum(k, [&](int l) { return A.at(i, l, opa) * B.at(l, j, opb); }) +
                    beta * C.at(i, j);
         }));
 
         Matrix<T> in(opa ? A.rows : A.columns, 1), out(opa ? A.columns : A.rows, 1);
-        OK(gemv(T(), h, opa, A.rows, A.columns, &alpha, A.device, A.ld, in.device, 1, &beta, out.device, 1));
+        OK(gemv(T(), h, opa, A.rows, A.columns, &alpha, A, A.ld, in, 1, &beta, out, 1));
         EXPECT(out.holds(5 * in.rows + 1, [&](int i, int) {
             return alpha * sum(in.rows, [&](int l) { return A.at(i, l, opa) * in.at(l, 0); }) +
                    beta * out.at(i, 0);
         }));
 
         Matrix<T> u(m, 1), v(n, 1), D(m, n, more);
-        OK(ger(T(), h, m, n, &alpha, u.device, 1, v.device, 1, D.device, D.ld));
+        OK(ger(T(), h, m, n, &alpha, u, 1, v, 1, D, D.ld));
         EXPECT(D.holds(8, [&](int i, int j) { return D.at(i, j) + alpha * u.at(i, 0) * v.at(j, 0); }));
     }
 }
@@ -99,8 +99,7 @@ TEST(triangles_symmetric_and_diagonal_matrices) {
         const auto symmetric = [&](int i, int j) {
             return (fill == CUBLAS_FILL_MODE_LOWER) == (i >= j) ? A.at(i, j) : A.at(j, i);
         };
-        OK(cublasDtrmm(h, side, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &alpha, A.device, A.ld, B.device, B.ld,
-                       C.device, C.ld));
+        OK(cublasDtrmm(h, side, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &alpha, A, A.ld, B, B.ld, C, C.ld));
         // The product of a matrix, given by its elements, and B
         const auto times_B = [&](auto element) {
             return [=, &B](int i, int j) {
@@ -111,11 +110,10 @@ TEST(triangles_symmetric_and_diagonal_matrices) {
         };
         EXPECT(C.holds(2000, [&](int i, int j) { return alpha * times_B(triangle)(i, j); }));
         // The solution of op(A) X = alpha op(A) B is alpha B.
-        OK(cublasDtrsm(h, side, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A.device, A.ld, C.device, C.ld));
+        OK(cublasDtrsm(h, side, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A, A.ld, C, C.ld));
         EXPECT(C.holds(2000, [&](int i, int j) { return alpha * B.at(i, j); }));
         C.to_device();
-        OK(cublasDsymm_v2(h, side, fill, m, n, &alpha, A.device, A.ld, B.device, B.ld, &beta, C.device,
-                          C.ld));
+        OK(cublasDsymm_v2(h, side, fill, m, n, &alpha, A, A.ld, B, B.ld, &beta, C, C.ld));
         EXPECT(C.holds(2000, [&](int i, int j) { return alpha * times_B(symmetric)(i, j) - C.at(i, j); }));
     }
 }
@@ -133,7 +131,7 @@ TEST(triangles_and_vectors) {
         A.to_device();
         const auto at = [=](int i) { return inc > 0 ? i : n - 1 - i; }; // element i is x(0, at(i))
         const cublasDiagType_t diagonal = unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT;
-        OK(cublasDtrmv(h, fill, op, diagonal, n, A.device, A.ld, x.device, inc));
+        OK(cublasDtrmv(h, fill, op, diagonal, n, A, A.ld, x, inc));
         EXPECT(x.holds(100, [&](int row, int column) {
             const int i = at(column);
             return row ? x.at(row, column) : sum(n, [&](int j) {
@@ -144,7 +142,7 @@ TEST(triangles_and_vectors) {
                 return a * x.at(0, at(j));
             });
         }));
-        OK(cublasDtrsv(h, fill, op, diagonal, n, A.device, A.ld, x.device, inc));
+        OK(cublasDtrsv(h, fill, op, diagonal, n, A, A.ld, x, inc));
         EXPECT(unit || x.holds(100, [&](int row, int column) { // a unit triangle may be ill-conditioned
             return x.at(row, column);
         }));
@@ -155,13 +153,13 @@ TEST(copies_swaps_and_rotations) {
     const Handle h;
     const int n = 50;
     const Matrix<float> x(2, n), y(3, n), z(1, n);
-    OK(cublasScopy(h, n, x.device, 2, z.device, -1));
-    OK(cublasSswap(h, n, x.device, 2, y.device, 3));
+    OK(cublasScopy(h, n, x, 2, z, -1));
+    OK(cublasSswap(h, n, x, 2, y, 3));
     EXPECT(z.holds(0, [&](int, int i) { return x.at(0, n - 1 - i); }));
     EXPECT(x.holds(0, [&](int row, int i) { return row ? x.at(row, i) : y.at(0, i); }));
     EXPECT(y.holds(0, [&](int row, int i) { return row ? y.at(row, i) : x.at(0, i); }));
     const float c = 0.6f, s = 0.8f;
-    OK(cublasSrot(h, n, x.device, 2, y.device, 3, &c, &s));
+    OK(cublasSrot(h, n, x, 2, y, 3, &c, &s));
     EXPECT(x.holds(2, [&](int row, int i) { return row ? x.at(row, i) : c * y.at(0, i) + s * x.at(0, i); }));
     EXPECT(y.holds(2, [&](int row, int i) { return row ? y.at(row, i) : c * x.at(0, i) - s * y.at(0, i); }));
 }
@@ -170,15 +168,15 @@ TEST(matrices_to_the_device_and_back) {
     const std::vector<double> from = noise<double>(7 * 5);
     std::vector<double> to(4 * 5, -9);
     Matrix<double> on_device(3, 5, 3);
-    OK(cublasSetMatrix(3, 5, sizeof(double), from.data(), 7, on_device.device, 6));
-    OK(cublasGetMatrix(3, 5, sizeof(double), on_device.device, 6, to.data(), 4));
+    OK(cublasSetMatrix(3, 5, sizeof(double), from.data(), 7, on_device, 6));
+    OK(cublasGetMatrix(3, 5, sizeof(double), on_device, 6, to.data(), 4));
     EXPECT(to == made(4 * 5, [&](int i) { return i % 4 < 3 ? from[i % 4 + i / 4 * 7] : -9; }));
-    OK(cublasSetVector(5, sizeof(double), from.data(), 7, on_device.device, 2));
-    OK(cublasGetVector(5, sizeof(double), on_device.device, 2, to.data(), 3));
+    OK(cublasSetVector(5, sizeof(double), from.data(), 7, on_device, 2));
+    OK(cublasGetVector(5, sizeof(double), on_device, 2, to.data(), 3));
     for (int j = 0; j < 5; j++)
         EXPECT(to[3 * j] == from[7 * j]);
 #ifdef __CU2CPP__ // cuBLAS 13 does not check that a column fits
-    EXPECT(cublasSetMatrix(3, 5, sizeof(double), from.data(), 2, on_device.device, 6) ==
+    EXPECT(cublasSetMatrix(3, 5, sizeof(double), from.data(), 2, on_device, 6) ==
            CUBLAS_STATUS_INVALID_VALUE);
 #endif
 }
@@ -187,8 +185,7 @@ TEST(transposition_with_geam) {
     const Handle h;
     Matrix<float> A(7, 5, 2), C(5, 7, 1);
     const float one = 1, zero = 0;
-    OK(cublasSgeam(h, CUBLAS_OP_T, CUBLAS_OP_N, 5, 7, &one, A.device, A.ld, &zero, C.device, C.ld, C.device,
-                   C.ld));
+    OK(cublasSgeam(h, CUBLAS_OP_T, CUBLAS_OP_N, 5, 7, &one, A, A.ld, &zero, C, C.ld, C, C.ld));
     EXPECT(C.holds(0, [&](int i, int j) { return A.at(j, i); }));
 }
 
@@ -200,11 +197,11 @@ TEST(captured_calls_with_scalars_on_the_device) {
     Captured graph;
     OK(cublasSetStream(h, graph.stream));
     graph.capture([&] {
-        OK(cublasSscal(h, 100, &two, y.device, 1)); // a scalar of the host is read now
+        OK(cublasSscal(h, 100, &two, y, 1)); // a scalar of the host is read now
         two = 99;
         OK(cublasSetPointerMode(h, CUBLAS_POINTER_MODE_DEVICE));
-        OK(cublasSdot(h, 100, x.device, 1, y.device, 1, result.device));
-        OK(cublasSscal(h, 100, result.device, x.device, 1)); // by the result before
+        OK(cublasSdot(h, 100, x, 1, y, 1, result));
+        OK(cublasSscal(h, 100, result, x, 1)); // by the result before
     });
     EXPECT(x.back() == x.host); // captured, not done
     graph.run();
@@ -236,24 +233,23 @@ static void whole_numbers(int most, cudaDataType in, cudaDataType out, cublasCom
     };
     const Array<In> a(numbers(In(), 2 * m * k)), b(numbers(In(), 2 * k * n));
     const Array<Out> c(numbers(Out(), 2 * m * n)), d(c.host);
-    const Array<const void *> list_a({a.device, a.device + m * k}), list_b({b.device, b.device + k * n});
-    const Array<void *> list_d({d.device, d.device + m * n});
+    const Array<const void *> list_a({a, a + m * k}), list_b({b, b + k * n});
+    const Array<void *> list_d({d, d + m * n});
     const Scale two = 2, minus = -1;
-    OK(cublasGemmStridedBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device, in, m, m * k,
-                                  b.device, in, k, k * n, &minus, c.device, out, m, m * n, 2, compute,
-                                  CUBLAS_GEMM_DEFAULT));
-    OK(cublasGemmBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, list_a.device, in, m, list_b.device,
-                           in, k, &minus, list_d.device, out, m, 2, compute, CUBLAS_GEMM_DEFAULT));
+    OK(cublasGemmStridedBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a, in, m, m * k, b, in, k,
+                                  k * n, &minus, c, out, m, m * n, 2, compute, CUBLAS_GEMM_DEFAULT));
+    OK(cublasGemmBatchedEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, list_a, in, m, list_b, in, k, &minus,
+                           list_d, out, m, 2, compute, CUBLAS_GEMM_DEFAULT));
     std::vector<std::vector<Out>> results = {c.back(), d.back()};
     if constexpr (std::is_same_v<Scale, __half>)
         for (int count : {1, 2}) {
             c.to_device();
             if (count == 2)
-                OK(cublasHgemmStridedBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device, m, m * k,
-                                             b.device, k, k * n, &minus, c.device, m, m * n, 2));
+                OK(cublasHgemmStridedBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a, m, m * k, b, k,
+                                             k * n, &minus, c, m, m * n, 2));
             for (int i = 0; i < 2 && count == 1; i++)
-                OK(cublasHgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a.device + i * m * k, m,
-                               b.device + i * k * n, k, &minus, c.device + i * m * n, m));
+                OK(cublasHgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, a + i * m * k, m, b + i * k * n, k,
+                               &minus, c + i * m * n, m));
             results.push_back(c.back());
         }
     for (const std::vector<Out> &got : results)
@@ -279,10 +275,10 @@ TEST(dot_of_halves) {
     const Handle h;
     const Array<__half> x({__half(1.0f), __half(2.0f), __half(3.0f)}), y({__half(4.0f), __half(5.0f)});
     __half result;
-    OK(cublasDotEx(h, 2, x.device, CUDA_R_16F, 2, y.device, CUDA_R_16F, -1, &result, CUDA_R_16F, CUDA_R_32F));
+    OK(cublasDotEx(h, 2, x, CUDA_R_16F, 2, y, CUDA_R_16F, -1, &result, CUDA_R_16F, CUDA_R_32F));
     EXPECT((float)result == 1 * 5 + 3 * 4);
-    EXPECT(cublasDotEx(h, 2, x.device, CUDA_R_16F, 2, y.device, CUDA_R_32F, 1, &result, CUDA_R_16F,
-                       CUDA_R_32F) == CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT(cublasDotEx(h, 2, x, CUDA_R_16F, 2, y, CUDA_R_32F, 1, &result, CUDA_R_16F, CUDA_R_32F) ==
+           CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
 typedef HandleOf<cublasLtMatrixLayout_t, cublasLtMatrixLayoutCreate, cublasLtMatrixLayoutDestroy> Layout;
@@ -314,14 +310,13 @@ TEST(epilogues) {
         };
         set(CUBLASLT_MATMUL_DESC_TRANSA, ta), set(CUBLASLT_MATMUL_DESC_TRANSB, tb);
         set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.device);
-        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux.device);
+        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.data);
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux.data);
         set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, aux_ld);
         cublasLtMatmulHeuristicResult_t found;
         int count = 0;
         OK(cublasLtMatmulAlgoGetHeuristic(h, d, a, b, c, c, any, 1, &found, &count));
-        OK(cublasLtMatmul(h, d, &alpha, A.device, a, B.device, b, &beta, C.device, c, D.device, c,
-                          &found.algo, NULL, 0, 0));
+        OK(cublasLtMatmul(h, d, &alpha, A, a, B, b, &beta, C, c, D, c, &found.algo, NULL, 0, 0));
         const auto before = [&](int i, int j) {
             return 2 * sum(k, [&](int l) { return A.at(i, l, ta) * B.at(l, j, tb); }) + 3 * C.at(i, j) +
                    (epilogue & 4 ? bias.at(i, 0) : 0);
@@ -344,9 +339,9 @@ TEST(bad_arguments) {
     const Handle h;
     Matrix<float> A(4, 4);
     const float one = 1;
-    EXPECT(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, -1, &one, A.device, 4, A.device, 4, &one, A.device,
-                       4) == CUBLAS_STATUS_INVALID_VALUE);
-    EXPECT(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, A.device, 3, A.device, 4, &one, A.device,
-                       4) == CUBLAS_STATUS_INVALID_VALUE);
-    EXPECT(cublasSscal(NULL, 4, &one, A.device, 1) == CUBLAS_STATUS_NOT_INITIALIZED);
+    EXPECT(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, -1, &one, A, 4, A, 4, &one, A, 4) ==
+           CUBLAS_STATUS_INVALID_VALUE);
+    EXPECT(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, A, 3, A, 4, &one, A, 4) ==
+           CUBLAS_STATUS_INVALID_VALUE);
+    EXPECT(cublasSscal(NULL, 4, &one, A, 1) == CUBLAS_STATUS_NOT_INITIALIZED);
 }

@@ -106,10 +106,10 @@ TEST_OF(complex_numbers, Floats, Doubles) {
         for (int skip : {pick(0, 3), pick(0, 3)}) { // a plan works for arrays at any address
             const std::vector<Complex> x = random_numbers(skip + (size_t)n * batch);
             const Array<Pair> in(pairs_of<Pair>(x)), out(x.size());
-            OK(T::run(plan, in.device + skip, out.device + skip, sign));
+            OK(T::run(plan, in + skip, out + skip, sign));
             EXPECT(memcmp(in.back().data(), in.host.data(), x.size() * sizeof(Pair)) ==
                    0); // the input is kept
-            OK(T::run(plan, in.device + skip, in.device + skip, sign));
+            OK(T::run(plan, in + skip, in + skip, sign));
             const std::vector<Pair> got = out.back(), in_place = in.back();
             const std::vector<Complex> expected = dft(s, &x[skip], sign, batch);
             for (int i = 0; i < n * batch; i++)
@@ -139,9 +139,9 @@ TEST_OF(real_numbers, Floats, Doubles) {
             host[place(i)] = (x[i] = x[i].real()).real();
         const Array<Real> in(host);
         const Array<Pair> separate(pairs * batch);
-        Pair *const middle = in_place ? (Pair *)(in.device + skip) : separate.device;
+        Pair *const middle = in_place ? (Pair *)(in + skip) : separate;
         const cufftHandle plan = plan_of(s, T::r2c, batch), back = plan_of(s, T::c2r, batch);
-        OK(T::run(plan, in.device + skip, middle));
+        OK(T::run(plan, in + skip, middle));
         std::vector<Pair> got(pairs * batch);
         OK(cudaMemcpy(got.data(), middle, got.size() * sizeof(Pair), cudaMemcpyDeviceToHost));
         const std::vector<Complex> expected = dft(s, x.data(), -1, batch);
@@ -149,8 +149,8 @@ TEST_OF(real_numbers, Floats, Doubles) {
             if (i % s.last() < half &&
                 !EXPECT(close<T>(got[i / n * pairs + s.at(i % n, half)], expected[i], n)))
                 return;
-        OK(cudaMemset(in.device, 0, in_place ? 0 : host.size() * sizeof(Real)));
-        OK(T::run(back, middle, in.device + skip));
+        OK(cudaMemset(in, 0, in_place ? 0 : host.size() * sizeof(Real)));
+        OK(T::run(back, middle, in + skip));
         const std::vector<Real> again = in.back();
         for (int i = 0; i < n * batch; i++)
             if (!EXPECT(close<T>(Pair{again[place(i)], 0}, x[i] * (double)n, 2 * n)))
@@ -170,7 +170,7 @@ template <class Integer, class Make> static void rectangles(Make make) {
     const HandleOf<cufftHandle, cufftCreate, cufftDestroy> plan;
     size_t size;
     OK(make(plan, 2, n, inembed, 2, 1, onembed, 1, 6 * 9, CUFFT_D2Z, 2, &size));
-    OK(cufftExecD2Z(plan, in.device, out.device));
+    OK(cufftExecD2Z(plan, in, out));
     const std::vector<cufftDoubleComplex> got = out.back();
     for (int b = 0; b < 2; b++) {
         const auto x = made(60, [&](int i) { return Complex(in.host[(i / 10 * 13 + i % 10) * 2 + b]); });
@@ -198,18 +198,18 @@ TEST(wrong_arguments) {
 
     const Array<cufftComplex> x(8);
     OK(cufftCreate(&plan));
-    EXPECT(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD) == CUFFT_INVALID_PLAN); // nothing is planned
+    EXPECT(cufftExecC2C(plan, x, x, CUFFT_FORWARD) == CUFFT_INVALID_PLAN); // nothing is planned
     OK(cufftMakePlan1d(plan, 8, CUFFT_C2C, 1, &size));
     OK(cufftGetSize(plan, &size));
     EXPECT(cufftMakePlan1d(plan, 8, CUFFT_C2C, 1, &size) == CUFFT_INVALID_PLAN); // a second time
-    EXPECT(cufftExecC2C(plan, x.device, x.device, 0) == CUFFT_INVALID_VALUE);
+    EXPECT(cufftExecC2C(plan, x, x, 0) == CUFFT_INVALID_VALUE);
 #ifdef __CU2CPP__ // NVIDIA's cuFFT does not look at these arguments
     cufftHandle none;
     EXPECT(cufftPlan2d(&none, 8, 0, CUFFT_C2C) == CUFFT_INVALID_SIZE);
-    EXPECT(cufftExecC2C(plan, NULL, x.device, CUFFT_FORWARD) == CUFFT_INVALID_VALUE);
-    EXPECT(cufftExecR2C(plan, (float *)x.device, x.device) != CUFFT_SUCCESS); // a plan of another type
+    EXPECT(cufftExecC2C(plan, NULL, x, CUFFT_FORWARD) == CUFFT_INVALID_VALUE);
+    EXPECT(cufftExecR2C(plan, (float *)x.data, x) != CUFFT_SUCCESS); // a plan of another type
 #endif
-    OK(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
+    OK(cufftExecC2C(plan, x, x, CUFFT_FORWARD));
     OK(cufftDestroy(plan));
     EXPECT(cufftDestroy(plan) == CUFFT_INVALID_PLAN);
 
@@ -241,8 +241,8 @@ TEST(transforms_are_captured) {
     const auto plan = STORED(cufftHandle, cufftPlan1d(&it, n, CUFFT_C2C, 1));
     OK(cufftSetStream(plan, graph.stream));
     const auto there_and_back = [&] {
-        OK(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
-        OK(cufftExecC2C(plan, x.device, x.device, CUFFT_INVERSE));
+        OK(cufftExecC2C(plan, x, x, CUFFT_FORWARD));
+        OK(cufftExecC2C(plan, x, x, CUFFT_INVERSE));
     };
     there_and_back(); // loads the kernels of cuFFT, which is not allowed during a capture
     OK(cudaStreamSynchronize(graph.stream));
@@ -263,7 +263,7 @@ TEST(threads_plan_at_the_same_time) {
         for (int n = 50 + t; n < 250; n += 4) {
             const HandleOf<cufftHandle, cufftPlan1d, cufftDestroy> plan(n, CUFFT_C2C, 1);
             const Array<cufftComplex> x(std::vector<cufftComplex>(n, make_cuComplex(1, 0)));
-            OK(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
+            OK(cufftExecC2C(plan, x, x, CUFFT_FORWARD));
             const std::vector<cufftComplex> got = x.back();
             for (int i = 0; i < n; i++)
                 EXPECT(close<Floats>(got[i], i == 0 ? n : 0, n));

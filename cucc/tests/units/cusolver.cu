@@ -83,17 +83,17 @@ TEST_OF(lu, float, double) {
             for (int j = 0; j < n; j++)
                 std::swap(A.host[(size_t)j * A.ld], A.host[n - 1 + (size_t)j * A.ld]);
         A.to_device();
-        const Work<T> work(SIZE(getrf, T(), h, n, n, A.device, A.ld));
+        const Work<T> work(SIZE(getrf, T(), h, n, n, A, A.ld));
         const Array<int> exchanges(n);
-        int *const list = pivots ? exchanges.device : NULL;
-        DONE(getrf(T(), h, n, n, A.device, A.ld, work.device, list, work.info.device));
-        DONE(getrs(T(), h, transposed ? CUBLAS_OP_T : CUBLAS_OP_N, n, columns, A.device, A.ld, list, B.device,
-                   B.ld, work.info.device));
+        int *const list = pivots ? exchanges.data : NULL;
+        DONE(getrf(T(), h, n, n, A, A.ld, work, list, work.info));
+        DONE(getrs(T(), h, transposed ? CUBLAS_OP_T : CUBLAS_OP_N, n, columns, A, A.ld, list, B, B.ld,
+                   work.info));
         EXPECT(!pivots || n < 2 || exchanges.back()[0] == n);
         EXPECT(solved(A, B, transposed));
         std::fill_n(&A.host[(n - 1) * (size_t)A.ld], n, 0); // the last column: a zero pivot
         A.to_device();
-        OK(getrf(T(), h, n, n, A.device, A.ld, work.device, list, work.info.device));
+        OK(getrf(T(), h, n, n, A, A.ld, work, list, work.info));
         EXPECT(work.result() == n);
     }
 }
@@ -109,13 +109,13 @@ TEST_OF(cholesky, float, double) {
             for (int i = 0; i < n; i++)
                 if (fill == CUBLAS_FILL_MODE_LOWER ? i < j : i > j)
                     half[i + (size_t)j * A.ld] = NAN;
-        OK(cudaMemcpy(A.device, half.data(), half.size() * sizeof(T), cudaMemcpyHostToDevice));
-        const Work<T> work(SIZE(potrf, T(), h, fill, n, A.device, A.ld));
-        DONE(potrf(T(), h, fill, n, A.device, A.ld, work.device, work.size, work.info.device));
-        DONE(potrs(T(), h, fill, n, columns, A.device, A.ld, B.device, B.ld, work.info.device));
+        OK(cudaMemcpy(A, half.data(), half.size() * sizeof(T), cudaMemcpyHostToDevice));
+        const Work<T> work(SIZE(potrf, T(), h, fill, n, A, A.ld));
+        DONE(potrf(T(), h, fill, n, A, A.ld, work, work.size, work.info));
+        DONE(potrs(T(), h, fill, n, columns, A, A.ld, B, B.ld, work.info));
         EXPECT(solved(A, B));
-        const Work<T> more(SIZE(potri, T(), h, fill, n, A.device, A.ld));
-        OK(potri(T(), h, fill, n, A.device, A.ld, more.device, more.size, more.info.device));
+        const Work<T> more(SIZE(potri, T(), h, fill, n, A, A.ld));
+        OK(potri(T(), h, fill, n, A, A.ld, more, more.size, more.info));
         const std::vector<T> triangle = A.back();
         const auto inverse = [&](int l, int j) {
             const bool there = fill == CUBLAS_FILL_MODE_LOWER ? l >= j : l <= j;
@@ -127,7 +127,7 @@ TEST_OF(cholesky, float, double) {
                 EXPECT(near<T>(product, i == j, 20));
             }
         make_symmetric(A, (T)(-4 * n - 8)); // not positive definite, from the first element on
-        OK(potrf(T(), h, fill, n, A.device, A.ld, work.device, work.size, work.info.device));
+        OK(potrf(T(), h, fill, n, A, A.ld, work, work.size, work.info));
         EXPECT(work.result() == 1);
     }
 }
@@ -139,20 +139,19 @@ TEST_OF(qr, float, double) {
         const Matrix<T> A(m, n, pick(0, 2));
         const Array<T> tau(n);
         Matrix<T> R(m, n, 1);
-        const int size = std::max({SIZE(geqrf, T(), h, m, n, A.device, A.ld),
-                                   SIZE(orgqr, T(), h, m, n, n, A.device, A.ld, tau.device),
-                                   SIZE(ormqr, T(), h, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, m, n, n, A.device, A.ld,
-                                        tau.device, R.device, R.ld)});
+        const int size =
+            std::max({SIZE(geqrf, T(), h, m, n, A, A.ld), SIZE(orgqr, T(), h, m, n, n, A, A.ld, tau),
+                      SIZE(ormqr, T(), h, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, m, n, n, A, A.ld, tau, R, R.ld)});
         const Work<T> work(size);
-        DONE(geqrf(T(), h, m, n, A.device, A.ld, tau.device, work.device, size, work.info.device));
+        DONE(geqrf(T(), h, m, n, A, A.ld, tau, work, size, work.info));
         const std::vector<T> factors = A.back();
         for (int j = 0; j < n; j++)
             for (int i = 0; i < m; i++)
                 R.host[i + (size_t)j * R.ld] = i <= j ? factors[i + (size_t)j * A.ld] : 0;
         R.to_device();
-        DONE(ormqr(T(), h, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, m, n, n, A.device, A.ld, tau.device, R.device, R.ld,
-                   work.device, size, work.info.device));
-        DONE(orgqr(T(), h, m, n, n, A.device, A.ld, tau.device, work.device, size, work.info.device));
+        DONE(ormqr(T(), h, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, m, n, n, A, A.ld, tau, R, R.ld, work, size,
+                   work.info));
+        DONE(orgqr(T(), h, m, n, n, A, A.ld, tau, work, size, work.info));
         EXPECT(R.holds(10 * m, [&](int i, int j) { return A.at(i, j); }));
         EXPECT(orthonormal(A)); // Q is in its place
     }
@@ -166,8 +165,7 @@ TEST_OF(svd, float, double) {
         const Matrix<T> A(m, n, pick(0, 2)), U(m, job == 'A' ? m : n, 1), VT(n, n, 2);
         const Array<T> S(n), rest(n);
         const Work<T> work(SIZE(gesvd, T(), h, m, n));
-        DONE(gesvd(T(), h, job, job, m, n, A.device, A.ld, S.device, U.device, U.ld, VT.device, VT.ld,
-                   work.device, work.size, rest.device, work.info.device));
+        DONE(gesvd(T(), h, job, job, m, n, A, A.ld, S, U, U.ld, VT, VT.ld, work, work.size, rest, work.info));
         const std::vector<T> s = S.back(), u = U.back(), vt = VT.back();
         for (int j = 0; j < n; j++)
             for (int i = 0; i < m; i++) {
@@ -191,17 +189,15 @@ TEST_OF(eigenvalues, float, double) {
         Matrix<T> A(n, n, pick(0, 2)), B(n, n, pick(0, 2));
         make_symmetric(A, T(0)), make_symmetric(B, (T)(n + 1));
         const Array<T> W(n);
-        const int size =
-            general ? SIZE(sygvd, T(), h, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device,
-                           A.ld, B.device, B.ld, W.device)
-                    : SIZE(syevd, T(), h, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld, W.device);
+        const int size = general ? SIZE(sygvd, T(), h, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_MODE_VECTOR, fill, n,
+                                        A, A.ld, B, B.ld, W)
+                                 : SIZE(syevd, T(), h, CUSOLVER_EIG_MODE_VECTOR, fill, n, A, A.ld, W);
         const Work<T> work(size);
         if (general)
-            OK(sygvd(T(), h, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld, B.device,
-                     B.ld, W.device, work.device, size, work.info.device));
+            OK(sygvd(T(), h, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_MODE_VECTOR, fill, n, A, A.ld, B, B.ld, W,
+                     work, size, work.info));
         else
-            DONE(syevd(T(), h, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld, W.device, work.device, size,
-                       work.info.device));
+            DONE(syevd(T(), h, CUSOLVER_EIG_MODE_VECTOR, fill, n, A, A.ld, W, work, size, work.info));
         const std::vector<T> values = W.back(), vectors = A.back();
         for (int k = 0; k < n; k++) {
             double length = 0;
@@ -225,17 +221,15 @@ TEST(complex_numbers) {
         b(std::vector<cuDoubleComplex>{{2, 1}, {2, -1}}); // A (1, 1)
     const Array<double> W(2), S(2), rest(10);
     const int size =
-        std::max({SIZE(cusolverDnZheevd, h, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, 2, A.device, 2,
-                       W.device),
-                  SIZE(cusolverDnZgesvd, h, 2, 2), SIZE(cusolverDnZgetrf, h, 2, 2, lu.device, 2)});
+        std::max({SIZE(cusolverDnZheevd, h, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, 2, A, 2, W),
+                  SIZE(cusolverDnZgesvd, h, 2, 2), SIZE(cusolverDnZgetrf, h, 2, 2, lu, 2)});
     const Work<cuDoubleComplex> work(size);
     const Array<int> pivots(2);
-    DONE(cusolverDnZheevd(h, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, 2, A.device, 2, W.device,
-                          work.device, size, work.info.device));
-    DONE(cusolverDnZgesvd(h, 'A', 'A', 2, 2, again.device, 2, S.device, U.device, 2, VT.device, 2,
-                          work.device, size, rest.device, work.info.device));
-    OK(cusolverDnZgetrf(h, 2, 2, lu.device, 2, work.device, pivots.device, work.info.device));
-    DONE(cusolverDnZgetrs(h, CUBLAS_OP_N, 2, 1, lu.device, 2, pivots.device, b.device, 2, work.info.device));
+    DONE(cusolverDnZheevd(h, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, 2, A, 2, W, work, size,
+                          work.info));
+    DONE(cusolverDnZgesvd(h, 'A', 'A', 2, 2, again, 2, S, U, 2, VT, 2, work, size, rest, work.info));
+    OK(cusolverDnZgetrf(h, 2, 2, lu, 2, work, pivots, work.info));
+    DONE(cusolverDnZgetrs(h, CUBLAS_OP_N, 2, 1, lu, 2, pivots, b, 2, work.info));
     EXPECT(W.holds(10, [](int i) { return 1 + 2 * i; }) && S.holds(10, [](int i) { return 3 - 2 * i; }));
     for (const cuDoubleComplex &x : b.back())
         EXPECT(near<double>(x.x, 1, 10) && near<double>(x.y, 0, 10));
@@ -244,9 +238,9 @@ TEST(complex_numbers) {
 TEST(batches_of_cholesky) {
     const Handle h;
     const Array<float> A(std::vector<float>{4, 2, 2, 5, 9, 0, 0, -1});
-    const Array<float *> list(std::vector<float *>{A.device, A.device + 4});
+    const Array<float *> list(std::vector<float *>{A, A + 4});
     const Array<int> info(2);
-    OK(cusolverDnSpotrfBatched(h, CUBLAS_FILL_MODE_LOWER, 2, list.device, 2, info.device, 2));
+    OK(cusolverDnSpotrfBatched(h, CUBLAS_FILL_MODE_LOWER, 2, list, 2, info, 2));
     const std::vector<float> L = A.back();
     EXPECT(L[0] == 2 && L[1] == 1 && L[3] == 2 && L[4] == 3);
     EXPECT(info.back() == (std::vector<int>{0, 2})); // the second matrix is not positive definite
@@ -263,16 +257,16 @@ TEST(batches_of_lu) {
         for (int i = 0; i < n * count; i++) // well conditioned, also without pivots
             A.host[i % n + (size_t)i * n] += n + 1;
         A.to_device();
-        const Array<double *> list_a(made(count, [&](int i) { return A.device + i * n * n; })),
-            list_b(made(count, [&](int i) { return B.device + i * n * columns; })),
-            list_c(made(count, [&](int i) { return inverse.device + i * n * n; }));
+        const Array<double *> list_a(made(count, [&](int i) { return A + i * n * n; })),
+            list_b(made(count, [&](int i) { return B + i * n * columns; })),
+            list_c(made(count, [&](int i) { return inverse + i * n * n; }));
         const Array<int> exchanges(n * count), info(std::vector<int>(count, -9));
-        int *const list = pivots ? exchanges.device : NULL, result = -9;
-        OK(cublasDgetrfBatched(h, n, list_a.device, n, list, info.device, count));
+        int *const list = pivots ? exchanges.data : NULL, result = -9;
+        OK(cublasDgetrfBatched(h, n, list_a, n, list, info, count));
         EXPECT(info.back() == std::vector<int>(count));
-        OK(cublasDgetrsBatched(h, op, n, columns, list_a.device, n, list, list_b.device, n, &result, count));
+        OK(cublasDgetrsBatched(h, op, n, columns, list_a, n, list, list_b, n, &result, count));
         EXPECT(result == 0);
-        OK(cublasDgetriBatched(h, n, list_a.device, n, list, list_c.device, n, info.device, count));
+        OK(cublasDgetriBatched(h, n, list_a, n, list, list_c, n, info, count));
         EXPECT(info.back() == std::vector<int>(count));
         const std::vector<double> x = B.back(), inverted = inverse.back();
         for (int which = 0; which < count; which++)
@@ -297,8 +291,8 @@ TEST(bad_arguments) {
     const Handle h;
     Matrix<float> A(4, 4);
     int size;
-    EXPECT(cusolverDnSgetrf_bufferSize(h, 4, 4, A.device, 3, &size) == CUSOLVER_STATUS_INVALID_VALUE);
-    EXPECT(cusolverDnSgeqrf_bufferSize(h, 4, -1, A.device, 4, &size) == CUSOLVER_STATUS_INVALID_VALUE);
+    EXPECT(cusolverDnSgetrf_bufferSize(h, 4, 4, A, 3, &size) == CUSOLVER_STATUS_INVALID_VALUE);
+    EXPECT(cusolverDnSgeqrf_bufferSize(h, 4, -1, A, 4, &size) == CUSOLVER_STATUS_INVALID_VALUE);
     EXPECT(cusolverDnSetStream(NULL, 0) == CUSOLVER_STATUS_NOT_INITIALIZED);
 }
 
@@ -309,28 +303,22 @@ TEST(small_workspaces) {
     const Array<int> pivots(n);
     const Array<double> tau(n), values(n), x(m);
     Matrix<double> A(m, n), U(m, n), VT(n, n);
-    const int of_lu = SIZE(cusolverDnDgetrf, h, n, n, A.device, m),
-              of_qr = SIZE(cusolverDnDgeqrf, h, m, n, A.device, m),
-              of_product = SIZE(cusolverDnDormqr, h, CUBLAS_SIDE_LEFT, CUBLAS_OP_T, m, 1, n, A.device, m,
-                                tau.device, x.device, m),
-              of_q = SIZE(cusolverDnDorgqr, h, m, n, n, A.device, m, tau.device);
+    const int of_lu = SIZE(cusolverDnDgetrf, h, n, n, A, m), of_qr = SIZE(cusolverDnDgeqrf, h, m, n, A, m),
+              of_product = SIZE(cusolverDnDormqr, h, CUBLAS_SIDE_LEFT, CUBLAS_OP_T, m, 1, n, A, m, tau, x, m),
+              of_q = SIZE(cusolverDnDorgqr, h, m, n, n, A, m, tau);
     const Work<double> work(64), small(1);
-    int *info = work.info.device;
+    int *info = work.info;
     EXPECT(of_qr < of_product && of_qr < of_q && of_lu > 1);
-    EXPECT(cusolverDnDgetrf(h, n, n, A.device, m, small.device, pivots.device, info) ==
-           CUSOLVER_STATUS_INVALID_VALUE);
+    EXPECT(cusolverDnDgetrf(h, n, n, A, m, small, pivots, info) == CUSOLVER_STATUS_INVALID_VALUE);
     for (int right = 0; right < 2; right++) {
         const auto expected = right ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_INVALID_VALUE;
-        EXPECT(cusolverDnDgeqrf(h, m, n, A.device, m, tau.device, work.device, of_qr - !right, info) ==
-               expected);
-        EXPECT(cusolverDnDgeqrf(h, m, n, A.device, m, tau.device, right ? work.device : small.device, of_qr,
+        EXPECT(cusolverDnDgeqrf(h, m, n, A, m, tau, work, of_qr - !right, info) == expected);
+        EXPECT(cusolverDnDgeqrf(h, m, n, A, m, tau, right ? work : small, of_qr, info) == expected);
+        EXPECT(cusolverDnDormqr(h, CUBLAS_SIDE_LEFT, CUBLAS_OP_T, m, 1, n, A, m, tau, x, m, work,
+                                right ? of_product : of_qr, info) == expected);
+        EXPECT(cusolverDnDorgqr(h, m, n, n, A, m, tau, work, right ? of_q : of_qr, info) == expected);
+        EXPECT(cusolverDnDgesvd(h, 'S', 'S', m, n, A, m, values, U, m, VT, n, work, right ? n : 1, NULL,
                                 info) == expected);
-        EXPECT(cusolverDnDormqr(h, CUBLAS_SIDE_LEFT, CUBLAS_OP_T, m, 1, n, A.device, m, tau.device, x.device,
-                                m, work.device, right ? of_product : of_qr, info) == expected);
-        EXPECT(cusolverDnDorgqr(h, m, n, n, A.device, m, tau.device, work.device, right ? of_q : of_qr,
-                                info) == expected);
-        EXPECT(cusolverDnDgesvd(h, 'S', 'S', m, n, A.device, m, values.device, U.device, m, VT.device, n,
-                                work.device, right ? n : 1, NULL, info) == expected);
     }
 }
 #endif

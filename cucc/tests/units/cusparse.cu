@@ -71,19 +71,18 @@ template <class T, class I> struct Sparse {
         const cusparseIndexBase_t from = (cusparseIndexBase_t)base;
         const cusparseIndexType_t i = sizeof(I) == 4 ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
         if (format == CUSPARSE_FORMAT_COO)
-            OK(cusparseCreateCoo(&matrix, e.rows, e.columns, e.count(), offsets.device, indices.device,
-                                 values.device, i, from, type_of<T>()));
+            OK(cusparseCreateCoo(&matrix, e.rows, e.columns, e.count(), offsets, indices, values, i, from,
+                                 type_of<T>()));
         else
             OK((format == CUSPARSE_FORMAT_CSR ? cusparseCreateCsr : cusparseCreateCsc)(
-                &matrix, e.rows, e.columns, e.count(), offsets.device, indices.device, values.device, i, i,
-                from, type_of<T>()));
+                &matrix, e.rows, e.columns, e.count(), offsets, indices, values, i, i, from, type_of<T>()));
     }
     ~Sparse() { OK(cusparseDestroySpMat(matrix)); }
 };
 
 template <class T> struct Vector : Array<T> {
     HandleOf<cusparseDnVecDescr_t, cusparseCreateDnVec, cusparseDestroyDnVec> vector;
-    explicit Vector(int n) : Array<T>(noise<T>(n)), vector(n, this->device, type_of<T>()) {}
+    explicit Vector(int n) : Array<T>(noise<T>(n)), vector(n, this->data, type_of<T>()) {}
 };
 
 template <class T> struct Dense : Matrix<T> {
@@ -92,7 +91,7 @@ template <class T> struct Dense : Matrix<T> {
     // `by_rows` reads the same memory as a matrix that is stored by rows.
     Dense(int rows, int columns, bool by_rows)
         : Matrix<T>(by_rows ? columns : rows, by_rows ? rows : columns, pick(0, 2)),
-          matrix(rows, columns, this->ld, this->device, type_of<T>(),
+          matrix(rows, columns, this->ld, this->data, type_of<T>(),
                  by_rows ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL),
           by_rows(by_rows) {}
     size_t place(int i, int j) const { return by_rows ? j + (size_t)i * this->ld : i + (size_t)j * this->ld; }
@@ -109,13 +108,13 @@ typedef HandleOf<cusparseHandle_t, cusparseCreate, cusparseDestroy> Handle;
 #define BUFFERED(function, ...)                                                                              \
     do {                                                                                                     \
         const Array<char> buffer(STORED(size_t, function##_bufferSize(__VA_ARGS__, &it)));                   \
-        OK(function(__VA_ARGS__, buffer.device));                                                            \
+        OK(function(__VA_ARGS__, buffer));                                                                   \
     } while (0)
 // A solver has two steps.
 #define SOLVED(function, ...)                                                                                \
     do {                                                                                                     \
         const Array<char> buffer(STORED(size_t, function##_bufferSize(__VA_ARGS__, &it)));                   \
-        OK(function##_analysis(__VA_ARGS__, buffer.device));                                                 \
+        OK(function##_analysis(__VA_ARGS__, buffer));                                                        \
         OK(function##_solve(__VA_ARGS__));                                                                   \
     } while (0)
 
@@ -233,12 +232,11 @@ TEST(dense_to_sparse_and_back) {
             D.to_device();
             const Sparse<double, int> empty(Entries<double>(e.rows, e.columns, 0), format, 0);
             const cusparseSpMatDescr_t A = empty.matrix;
-            int *const offsets = empty.offsets.device;
+            int *const offsets = empty.offsets;
             const Array<char> buffer(
                 STORED(size_t, cusparseDenseToSparse_bufferSize(h, D.matrix, A,
                                                                 CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, &it)));
-            OK(cusparseDenseToSparse_analysis(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
-                                              buffer.device));
+            OK(cusparseDenseToSparse_analysis(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, buffer));
             int64_t rows = 0, columns = 0, count = 0;
             OK(cusparseSpMatGetSize(A, &rows, &columns, &count));
             if (!EXPECT(rows == e.rows && columns == e.columns && count == e.count()))
@@ -246,12 +244,11 @@ TEST(dense_to_sparse_and_back) {
             const Array<int> indices(count), more(count);
             const Array<double> values(count);
             if (format == CUSPARSE_FORMAT_COO)
-                OK(cusparseCooSetPointers(A, more.device, indices.device, values.device));
+                OK(cusparseCooSetPointers(A, more, indices, values));
             else
-                OK((format == CUSPARSE_FORMAT_CSR ? cusparseCsrSetPointers : cusparseCscSetPointers)(
-                    A, offsets, indices.device, values.device));
-            OK(cusparseDenseToSparse_convert(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
-                                             buffer.device));
+                OK((format == CUSPARSE_FORMAT_CSR ? cusparseCsrSetPointers
+                                                  : cusparseCscSetPointers)(A, offsets, indices, values));
+            OK(cusparseDenseToSparse_convert(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, buffer));
             const bool csc = format == CUSPARSE_FORMAT_CSC;
             EXPECT(values.back() == (csc ? e.by_columns : e.by_rows));
             EXPECT(indices.back() == (csc ? e.rows_of_columns : e.columns_of_rows));
@@ -274,11 +271,10 @@ TEST(conversions_of_compressed_formats) {
             columns(with_base<int>(e.columns_of_rows, base)), rows(count), offsets2(m + 1),
             csc_offsets(n + 1), csc_rows(count);
         const Array<float> values(e.by_rows), csc_values(count);
-        OK(cusparseXcsr2coo(h, offsets.device, count, m, rows.device, from));
-        OK(cusparseXcoo2csr(h, rows.device, count, m, offsets2.device, from));
-        BUFFERED(cusparseCsr2cscEx2, h, m, n, count, values.device, offsets.device, columns.device,
-                 csc_values.device, csc_offsets.device, csc_rows.device, CUDA_R_32F, CUSPARSE_ACTION_NUMERIC,
-                 from, CUSPARSE_CSR2CSC_ALG_DEFAULT);
+        OK(cusparseXcsr2coo(h, offsets, count, m, rows, from));
+        OK(cusparseXcoo2csr(h, rows, count, m, offsets2, from));
+        BUFFERED(cusparseCsr2cscEx2, h, m, n, count, values, offsets, columns, csc_values, csc_offsets,
+                 csc_rows, CUDA_R_32F, CUSPARSE_ACTION_NUMERIC, from, CUSPARSE_CSR2CSC_ALG_DEFAULT);
         EXPECT(rows.back() == with_base<int>(e.row_of_entry, base));
         EXPECT(offsets2.back() == offsets.host);
         EXPECT(csc_offsets.back() == with_base<int>(e.column_offsets, base));
@@ -297,12 +293,11 @@ TEST(scalars_on_the_device_in_a_graph) {
     const Vector<float> x(20), y(30);
     Array<float> scalars(std::vector<float>{2, 1});
     const Array<char> memory(
-        STORED(size_t, cusparseSpMV_bufferSize(h, operation(false), scalars.device, A.matrix, x.vector,
-                                               scalars.device + 1, y.vector, CUDA_R_32F,
-                                               CUSPARSE_SPMV_ALG_DEFAULT, &it)));
+        STORED(size_t, cusparseSpMV_bufferSize(h, operation(false), scalars, A.matrix, x.vector, scalars + 1,
+                                               y.vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, &it)));
     graph.capture([&] {
-        OK(cusparseSpMV(h, operation(false), scalars.device, A.matrix, x.vector, scalars.device + 1, y.vector,
-                        CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, memory.device));
+        OK(cusparseSpMV(h, operation(false), scalars, A.matrix, x.vector, scalars + 1, y.vector, CUDA_R_32F,
+                        CUSPARSE_SPMV_ALG_DEFAULT, memory));
     });
     EXPECT(y.back() == y.host); // captured, not done
     scalars.host[0] = 3;        // read when the graph runs
@@ -341,8 +336,8 @@ TEST(sparse_vectors) {
         const float alpha = 3, beta = 2;
         float dot = 0;
         cusparseSpVecDescr_t x, x2;
-        for (auto [vector, data] : {std::pair(&x, values.device), {&x2, fetched.device}})
-            OK(cusparseCreateSpVec(vector, n, count, indices.device, data, CUSPARSE_INDEX_32I,
+        for (auto [vector, data] : {std::pair(&x, values.data), {&x2, fetched.data}})
+            OK(cusparseCreateSpVec(vector, n, count, indices, data, CUSPARSE_INDEX_32I,
                                    (cusparseIndexBase_t)base, CUDA_R_32F));
         OK(cusparseScatter(h, x, y.vector));
         OK(cusparseGather(h, z.vector, x2));
@@ -372,13 +367,12 @@ TEST(incomplete_lu) {
         const HandleOf<csrilu02Info_t, cusparseCreateCsrilu02Info, cusparseDestroyCsrilu02Info> info;
         int bytes = 0;
         const auto call = [&](auto function, auto... more) {
-            OK(function(h, 15, e.count(), description, values.device, offsets.device, columns.device, info,
-                        more...));
+            OK(function(h, 15, e.count(), description, values, offsets, columns, info, more...));
         };
         call(cusparseDcsrilu02_bufferSize, &bytes);
         const Array<char> buffer(bytes);
-        call(cusparseDcsrilu02_analysis, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.device);
-        call(cusparseDcsrilu02, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.device);
+        call(cusparseDcsrilu02_analysis, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.data);
+        call(cusparseDcsrilu02, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.data);
         EXPECT(STORED(int, cusparseXcsrilu02_zeroPivot(h, info, &it)) == -1);
         const std::vector<double> got = values.back();
         double lu[15][15] = {};

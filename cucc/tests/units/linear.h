@@ -35,15 +35,15 @@ template <class F> static double sum(int n, F f) {
     return total;
 }
 
-// Values on the host and in device memory
+// Values on the host and in device memory. As an argument it is the pointer to the latter.
 template <class T> struct Array : Device<T> {
     std::vector<T> host;
-    T *const device = this->data;
 
     explicit Array(const std::vector<T> &values) : Device<T>(values), host(values) {}
     explicit Array(size_t n) : Array(std::vector<T>(n)) {}
+    operator T *() const { return this->data; }
     void to_device() const {
-        OK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
+        OK(cudaMemcpy(*this, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
     }
     std::vector<T> back() const {
         OK(cudaDeviceSynchronize());
