@@ -186,20 +186,6 @@ def part_of(row):
     return -(-row["size"][-2 if row["program"] == HEAT else 0] // row["ranks"])
 
 
-def round_ms(model, width, rows, k, sides, exchange, share=1):
-    """A round of a rank that has so many rows of a plate, and neighbours on so many sides."""
-
-    def cells(steps, of):
-        return share * of * width * steps * model["launch"][steps][1]
-
-    ms, edges = 0, min(sides * k, rows)
-    for steps, beyond in launches(k):
-        ms += share * model["launch"][steps][0]
-        if beyond:
-            ms += cells(steps, rows + sides * beyond)
-    return ms + cells(steps, edges) + max(cells(steps, rows - edges), exchange)
-
-
 def dot_ms(model, elements, share=1):
     start, per_byte = model["dot"]
     return start + share * 8 * elements * per_byte
@@ -244,38 +230,42 @@ def share_of(found, row):
     return max(row["ranks"] / found["scaling"]["devices"], 1)
 
 
-def predicted(model, found, row):
-    """What the model says about a row: milliseconds of a dot product or of a step of the heat simulation. After the last round
-    nothing is exchanged."""
-    share, ranks = share_of(found, row), row["ranks"]
+def modelled(model, row, share=1):
+    """What the model says about a row: milliseconds of a dot product, or of a step of the heat simulation in a round, and these without
+    an exchange. Among several nodes the slowest exchange is that of a rank with one neighbour in its own node and one across the network.
+    """
+    transport, ranks, rows = row["transport"], row["ranks"], part_of(row)
     if row["program"] == DOT:
-        latency = model["all-reduce"].get(row["transport"], 0) if ranks > 1 else 0
-        return dot_ms(model, part_of(row), share if row["transport"] else 1) + latency * math.log2(ranks)
+        latency = model["all-reduce"].get(transport, 0) if ranks > 1 else 0
+        across = NETWORK_MS * math.log2(max(ranks / NODE, 1))
+        ms = dot_ms(model, rows, share if transport else 1) + latency * math.log2(ranks) + across
+        return ms, ms
     width, _, k = row["size"]
-    latency, per_byte = model["exchange"].get(row["transport"], (0, 0))
-    exchange, rounds = latency + per_byte * sent(row), STEPS // k
-    each = [round_ms(model, width, part_of(row), k, neighbours(ranks), ms, share) for ms in (exchange, 0)]
-    return ((rounds - 1) * each[0] + each[1]) / (rounds * k)
+    sides = neighbours(ranks)
+    latency, per_byte = model["exchange"].get(transport, (0, 0))
+    if ranks > NODE:  # half of the bytes cross the network
+        latency, per_byte = latency + NETWORK_MS, max(per_byte, NETWORK_MS_PER_BYTE / 2)
+
+    def cells(steps, of):
+        return share * of * width * steps * model["launch"][steps][1]
+
+    ms, edges = 0, min(sides * k, rows)
+    for steps, beyond in launches(k):
+        ms += share * model["launch"][steps][0]
+        if beyond:
+            ms += cells(steps, rows + sides * beyond)
+    ms, interior = ms + cells(steps, edges), cells(steps, rows - edges)
+    return (ms + max(interior, latency + per_byte * sent(row))) / k, (ms + interior) / k
+
+
+def predicted(model, found, row):
+    """The model's time of a row that was measured. After the last round nothing is exchanged."""
+    within, last = modelled(model, row, share_of(found, row))
+    rounds = STEPS // row["size"][2] if row["program"] == HEAT else 1
+    return ((rounds - 1) * within + last) / rounds
 
 
 # ---- more GPUs than were measured ----
-
-
-def projected_ms(model, program, size, transport, ranks):
-    """The model's time of a step or of a dot product on so many GPUs, and whether the exchange is hidden. From one node to several,
-    the slowest exchange is that of a rank with one neighbour in its own node and one across the network."""
-    across = NETWORK_MS if ranks > NODE else 0
-    if program == DOT:
-        far = math.log2(max(ranks / NODE, 1))
-        reduce_ms = math.log2(ranks) * model["all-reduce"][transport] + far * across
-        return dot_ms(model, size[0] / ranks) + reduce_ms, None
-    width, height, k = size
-    rows, sides, bytes_of_side = height / ranks, neighbours(ranks), k * width * 4
-    latency, per_byte = model["exchange"][transport]
-    exchange = max(sides * per_byte, NETWORK_MS_PER_BYTE if across else 0) * bytes_of_side
-    exchange = latency + across + exchange if ranks > 1 else 0
-    ms = round_ms(model, width, rows, k, sides, exchange)
-    return ms / k, ms <= round_ms(model, width, rows, k, sides, 0)
 
 
 def projections(model):
@@ -286,12 +276,18 @@ def projections(model):
         if transport not in model["all-reduce" if program == DOT else "exchange"]:
             continue
         points, hidden = [], 0
-        alone = projected_ms(model, program, size, transport, 1)[0]
         for ranks in COUNTS:
             whole = size if kind == "strong" else grown(program, size, ranks)
-            ms, covered = projected_ms(model, program, whole, transport, ranks)
+            row = {
+                "program": program,
+                "ranks": ranks,
+                "size": whole,
+                "transport": transport if ranks > 1 else None,
+            }
+            ms, least = modelled(model, row)
+            alone = ms if ranks == 1 else alone
             points.append((ranks, alone / ms / (ranks if kind == "strong" else 1)))
-            hidden = ranks if covered else hidden
+            hidden = ranks if ms <= least else hidden
         found.append((kind, program, size, transport, points, hidden, ms))
     return found
 

@@ -31,8 +31,8 @@ def cucc(tmp_path):
     (tmp_path / "temporary").mkdir()
 
     def cucc(*arguments, status=0):
-        done = tools.cucc("-O0", *arguments, cwd=tmp_path, env={"TMPDIR": str(tmp_path / "temporary")})
-        assert done.status == status, str(done)
+        env = {"TMPDIR": str(tmp_path / "temporary")}
+        done = tools.cucc("-O0", *arguments, cwd=tmp_path, env=env, status=status)
         assert list((tmp_path / "temporary").iterdir()) == []
         return done.err
 
@@ -44,8 +44,7 @@ def output(tmp_path):
     """output() -> stdout and stderr of tmp_path/program, together"""
 
     def output(status=0):
-        done = tools.execute(tmp_path / "program", cwd=tmp_path)
-        assert done.status == status, str(done)
+        done = tools.execute(tmp_path / "program", cwd=tmp_path, status=status)
         return done.out + done.err
 
     return output
@@ -103,7 +102,7 @@ int main(int, char **arguments) {
     cucc("-ccbin", compiler, option, "module.cu", "-o", "module.image")
     cucc("-ccbin", compiler, "main.cu", "-o", "program", "-lcuda")
     done = tools.execute(tmp_path / "program", "module.image", cwd=tmp_path)
-    assert (done.status, done.out) == (0, "0 000000000000 77 77 7 5 500 500 200 200 200 200 301"), str(done)
+    assert done.out == "0 000000000000 77 77 7 5 500 500 200 200 200 200 301"
 
 
 def test_every_declared_function_links(cucc, output, tmp_path):
@@ -204,9 +203,8 @@ def test_a_program_of_c_is_linked_by_the_c_compiler(cucc, write, output, tmp_pat
         [f"{folder}/libcudart.so"],
         [f"-L{folder}", "-lcudart_static"],
     ):
-        done = tools.execute("gcc", "main.c", "run.o", *libraries, "-o", "program", cwd=tmp_path)
-        assert done.status == 0, str(done)
-        assert tools.execute(tmp_path / "program").status == 0
+        tools.execute("gcc", "main.c", "run.o", *libraries, "-o", "program", cwd=tmp_path)
+        tools.execute(tmp_path / "program")
 
 
 def test_what_is_refused_is_named_in_one_line(cucc, write):
@@ -569,5 +567,5 @@ def test_old_programs(cucc, write, output, tmp_path):
         more_c="int more(void) { int class = 1; return class; }\n",
     )
     env = {"NVCC_PREPEND_FLAGS": "-O0 --legacy -o program", "NVCC_APPEND_FLAGS": "shuffle.cu"}
-    done = tools.cucc("host.cpp", "more.c", cwd=tmp_path, env=env)
-    assert done.status == 0 and output() == "", str(done)
+    tools.cucc("host.cpp", "more.c", cwd=tmp_path, env=env)
+    assert output() == ""

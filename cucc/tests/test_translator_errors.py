@@ -158,7 +158,7 @@ def test_what_is_no_cxx_is_still_none_after_translation(translator, tmp_path):
     left = [source for source, d in zip(sources, done) if d.returncode == 0]
     text = "".join(f"namespace n{i} {{ {source} }}\n" for i, source in enumerate(left))
     (tmp_path / "a.cu").write_text(text)
-    messages = execute(CUCC, "-c", "-w", "a.cu", cwd=tmp_path).err
+    messages = execute(CUCC, "-c", "-w", "a.cu", cwd=tmp_path, status=1).err
     assert [source for i, source in enumerate(left, 1) if f"\na.cu:{i}:" not in "\n" + messages] == []
 
 

@@ -47,8 +47,9 @@ def environment(extra=None):
     return {**{k: v for k, v in os.environ.items() if not PRIVATE.match(k)}, **(extra or {})}
 
 
-def execute(program, *args, cwd=None, env=None, timeout=120):
-    """Runs a program and kills it with its children after `timeout` seconds. `env` adds variables to the environment."""
+def execute(program, *args, cwd=None, env=None, timeout=120, status=0):
+    """Runs a program and kills it with its children after `timeout` seconds. `env` adds variables to the environment. The exit status must
+    be `status`, unless that is None."""
     command = [str(program), *map(str, args)]
     process = subprocess.Popen(
         command,
@@ -67,17 +68,19 @@ def execute(program, *args, cwd=None, env=None, timeout=120):
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
         raise AssertionError(f"{shlex.join(command)}: not done after {timeout} s\n{out}\n{err}")
-    return Result(process.returncode, out, err, shlex.join(command))
+    result = Result(process.returncode, out, err, shlex.join(command))
+    assert status in (None, result.status), str(result)
+    return result
 
 
-def cucc(*args, cwd=None, env=None):
-    return execute(CUCC, *args, cwd=cwd, env=env, timeout=600)
+def cucc(*args, **more):
+    return execute(CUCC, *args, timeout=600, **more)
 
 
-def compiled(folder, text, *options, **env):
+def compiled(folder, text, *options, status=0, **env):
     """Compiles folder/main.cu, which has this text; returns the Result."""
     (folder / "main.cu").write_text(text)
-    return cucc("main.cu", *options, cwd=folder, env=env)
+    return cucc("main.cu", *options, cwd=folder, env=env, status=status)
 
 
 @functools.cache

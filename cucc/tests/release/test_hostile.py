@@ -34,9 +34,8 @@ SOURCES = {
 @pytest.mark.parametrize("what", SOURCES)
 def test_odd_sources(tmp_path, what):
     (tmp_path / "a b'c.cu").write_bytes(SOURCES[what])
-    built = tools.cucc("-O0", "a b'c.cu", "-o", "x", cwd=tmp_path)
-    assert built.status == 0, str(built)
-    assert tools.execute(tmp_path / "x").status == 0
+    tools.cucc("-O0", "a b'c.cu", "-o", "x", cwd=tmp_path)
+    tools.execute(tmp_path / "x")
 
 
 @pytest.mark.parametrize(
@@ -51,13 +50,12 @@ def test_odd_sources(tmp_path, what):
 )
 def test_odd_files_of_options(tmp_path, text, says):
     (tmp_path / "options").mkdir() if text is None else (tmp_path / "options").write_text(text)
-    result = tools.cucc("@options", cwd=tmp_path)
-    assert (result.status, result.err) == (1, f"cucc: {says}\n")
+    assert tools.cucc("@options", cwd=tmp_path, status=1).err == f"cucc: {says}\n"
 
 
 def test_a_source_without_an_end(tmp_path):
-    result = tools.cucc("-x", "cu", "/dev/zero", cwd=tmp_path)
-    assert (result.status, result.err) == (1, "cucc: /dev/zero: neither a file nor a pipe\n")
+    result = tools.cucc("-x", "cu", "/dev/zero", cwd=tmp_path, status=1)
+    assert result.err == "cucc: /dev/zero: neither a file nor a pipe\n"
     with open("/dev/zero") as zero:
         read = subprocess.run([tools.CUCC, "-x", "cu", "-"], stdin=zero, stderr=subprocess.PIPE, text=True)
     assert (read.returncode, read.stderr) == (1, "cucc: standard input: neither a file nor a pipe\n")
