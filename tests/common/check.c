@@ -6,25 +6,25 @@
 #include "../../common/options.h"
 #include "../unit.h"
 
-// Runs one check in a child process, whose exit status is 0 when the check passed.
-#define CHECKED(call) IN_CHILD(exit((call) ? 0 : 9))
+// Runs one check in a child process. Expects that it passes in silence, or fails with this text on stderr
+// (NULL: with any).
+#define PASSES(call)      EXPECT(ended(IN_CHILD(exit((call) ? 0 : 9)), 0, ""))
+#define FAILS(call, text) EXPECT(ended(IN_CHILD(exit((call) ? 0 : 9)), 9, text))
+
+static bool ended(struct unit_result r, int status, const char *text) {
+    return r.status == status && !*r.out && (!text || strcmp(r.err, text) == 0);
+}
 
 static const int ints[8] = {0, 1, 2, 3, 4, 5, 6, INT_MIN}, other[8] = {9, 1, 9, 9, 9, 9, 9, 9};
 
 TEST(ints) {
-    struct unit_result r = CHECKED(check_ints("c", ints, ints, 8));
-    EXPECT(r.status == 0 && !*r.err && !*r.out);
-    r = CHECKED(check_ints("c", ints, other, 8));
-    EXPECT(r.status == 9);
-    EXPECT(strcmp(r.err, "c[0]: got 0, expected 9\nc[2]: got 2, expected 9\n"
-                         "c[3]: got 3, expected 9\nc[4]: got 4, expected 9\n"
-                         "c[5]: got 5, expected 9\nc: 7 of 8 differ\n") == 0);
-    r = CHECKED(check_ints("c", ints + 1, other + 1, 1) && !check_ints("c", ints + 7, other + 7, 1));
-    EXPECT(r.status == 0);
-    EXPECT(strstr(r.err, "c[0]: got -2147483648, expected 9\nc: 1 of 1 differ\n"));
-    r = CHECKED(check_ints("c", ints, ints, 0));
-    EXPECT(r.status == 9);
-    EXPECT(strcmp(r.err, "c: nothing to check\n") == 0);
+    PASSES(check_ints("c", ints, ints, 8));
+    FAILS(check_ints("c", ints, other, 8), "c[0]: got 0, expected 9\nc[2]: got 2, expected 9\n"
+                                           "c[3]: got 3, expected 9\nc[4]: got 4, expected 9\n"
+                                           "c[5]: got 5, expected 9\nc: 7 of 8 differ\n");
+    PASSES(check_ints("c", ints + 1, other + 1, 1));
+    FAILS(check_ints("c", ints + 7, other + 7, 1), "c[0]: got -2147483648, expected 9\nc: 1 of 1 differ\n");
+    FAILS(check_ints("c", ints, ints, 0), "c: nothing to check\n");
 }
 
 TEST(floats) {
@@ -66,23 +66,19 @@ static unsigned char got[400], expected[400];
 TEST(pixels) {
     memset(got, 255, sizeof(got));
     memset(expected, 255, sizeof(expected));
-    EXPECT(CHECKED(check_pixels("p", got, expected, 100, 0)).status == 0);
-    EXPECT(CHECKED(check_pixels("p", got, expected, 0, 1)).status == 9);
+    PASSES(check_pixels("p", got, expected, 100, 0));
+    FAILS(check_pixels("p", got, expected, 0, 1), NULL);
     got[0] = 254;
     got[4 * 99 + 2] = 0;
-    EXPECT(CHECKED(check_pixels("p", got, expected, 100, 0.02)).status == 0);
-    EXPECT(CHECKED(check_pixels("p", got, expected, 100, NAN)).status == 9);
-    struct unit_result r = CHECKED(check_pixels("p", got, expected, 100, 0.0199));
-    EXPECT(r.status == 9);
-    EXPECT(strcmp(r.err, "p[0]: got (254 255 255 255), expected (255 255 255 255)\n"
-                         "p[99]: got (255 255 0 255), expected (255 255 255 255)\n"
-                         "p: 2 of 100 differ, at most 1 may\n") == 0);
-    r = CHECKED(check_pixels("p", got, expected, 100, 0));
-    EXPECT(r.status == 9 && strstr(r.err, "p: 2 of 100 differ\n"));
+    PASSES(check_pixels("p", got, expected, 100, 0.02));
+    FAILS(check_pixels("p", got, expected, 100, NAN), NULL);
+    FAILS(check_pixels("p", got, expected, 100, 0.0199),
+          "p[0]: got (254 255 255 255), expected (255 255 255 255)\n"
+          "p[99]: got (255 255 0 255), expected (255 255 255 255)\n"
+          "p: 2 of 100 differ, at most 1 may\n");
     got[4 * 50 + 3] = 191; // alpha may never differ
-    r = CHECKED(check_pixels("p", got, expected, 100, 1));
-    EXPECT(r.status == 9);
-    EXPECT(strstr(r.err, "p[50]: got (255 255 255 191)") == r.err);
+    FAILS(check_pixels("p", got, expected, 100, 1),
+          "p[50]: got (255 255 255 191), expected (255 255 255 255)\np: 3 of 100 differ\n");
 }
 
 // Pixel (x, y) of a picture of bytes 0 to 99: the number of the pixel, and alpha 255.
@@ -104,20 +100,19 @@ static void draw_expected(void) {
 
 TEST(picture) {
     draw_expected();
-    EXPECT(CHECKED(check_picture("p", got, 10, 10, expect_pixel, 0)).status == 0);
-    EXPECT(CHECKED(check_picture("p", got, 0, 10, expect_pixel, 1)).status == 9);
+    PASSES(check_picture("p", got, 10, 10, expect_pixel, 0));
+    FAILS(check_picture("p", got, 0, 10, expect_pixel, 1), NULL);
     got[4 * 42] = 24; // x and y exchanged
-    struct unit_result r = CHECKED(check_picture("p", got, 10, 10, expect_pixel, 0));
-    EXPECT(r.status == 9);
-    EXPECT(strcmp(r.err, "p[42]: got (24 8 0 255), expected (42 8 0 255)\np: 1 of 100 differ\n") == 0);
-    EXPECT(CHECKED(check_picture("p", got, 10, 10, expect_pixel, 0.01)).status == 0);
-    EXPECT(CHECKED(check_picture("p", got, 10, 10, expect_pixel, NAN)).status == 9);
+    FAILS(check_picture("p", got, 10, 10, expect_pixel, 0),
+          "p[42]: got (24 8 0 255), expected (42 8 0 255)\np: 1 of 100 differ\n");
+    PASSES(check_picture("p", got, 10, 10, expect_pixel, 0.01));
+    FAILS(check_picture("p", got, 10, 10, expect_pixel, NAN), NULL);
     draw_expected();
     got[4 * 99 + 1] = 9; // neither 7 nor 8
-    EXPECT(CHECKED(check_picture("p", got, 10, 10, expect_pixel, 0)).status == 9);
+    FAILS(check_picture("p", got, 10, 10, expect_pixel, 0), NULL);
     draw_expected();
     got[3] = 254; // alpha may never differ
-    EXPECT(CHECKED(check_picture("p", got, 10, 10, expect_pixel, 1)).status == 9);
+    FAILS(check_picture("p", got, 10, 10, expect_pixel, 1), NULL);
 }
 
 TEST(bytes) {
