@@ -315,8 +315,7 @@ target_link_libraries(program ${CUDA_curand_LIBRARY})
     )
     env = {"CUDA_PATH": tools.execute(installed / "bin/cucc", "--toolkit").out.strip()}
     for command in ["-B", "build", "."], ["--build", "build"]:
-        done = tools.execute("cmake", *command, cwd=tmp_path, env=env, timeout=600)
-        assert done.status == 0, str(done)
+        tools.execute("cmake", *command, cwd=tmp_path, env=env, timeout=600)
     assert tools.execute(tmp_path / "build/program").out == "0 wrong, 256 calls\n"
 
 

@@ -217,8 +217,8 @@ TEST(products_take_the_compute_type_as_a_cudaDataType) { // as before CUDA 11
     const Array<__half> a({1, 2, 3, 4});
     const Array<float> c(std::vector<float>(4, -1));
     const float one = 1, zero = 0;
-    OK(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, a.device, CUDA_R_16F, 2, a.device, CUDA_R_16F,
-                    2, &zero, c.device, CUDA_R_32F, 2, CUDA_R_32F, CUBLAS_GEMM_DEFAULT));
+    OK(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, a, CUDA_R_16F, 2, a, CUDA_R_16F, 2, &zero, c,
+                    CUDA_R_32F, 2, CUDA_R_32F, CUBLAS_GEMM_DEFAULT));
     EXPECT(c.back() == std::vector<float>({7, 10, 15, 22}));
 }
 
