@@ -237,9 +237,9 @@ CUDA_CPU_FUNCTION(SpVV, cusparseOperation_t, cusparseConstSpVecDescr_t x, cuspar
     CUDA_CPU_SUPPORT(x->type == y->type && x->type == compute);
     const auto work = [=, x = *x, y = *y](auto number) {
         using T = decltype(number);
-        T sum = 0;
+        double sum = 0; // see cublasDotEx
         cpu::for_pairs<T>(x, y, [&](T sparse, T dense) { sum += sparse * dense; });
-        *(T *)result = sum;
+        *(T *)result = (T)sum;
     };
     return cpu::run_real(__func__, handle, compute, work, handle->pointers == CUSPARSE_POINTER_MODE_HOST);
 }

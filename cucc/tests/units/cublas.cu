@@ -279,6 +279,12 @@ TEST(dot_of_halves) {
     EXPECT((float)result == 1 * 5 + 3 * 4);
     EXPECT(cublasDotEx(h, 2, x, CUDA_R_16F, 2, y, CUDA_R_32F, 1, &result, CUDA_R_16F, CUDA_R_32F) ==
            CUBLAS_STATUS_NOT_SUPPORTED);
+    std::vector<float> ones(1 << 16, 1);
+    ones[0] = 1 << 24; // a float that an added 1 does not change
+    const Array<float> a(ones), b(std::vector<float>(1 << 16, 1));
+    float sum;
+    OK(cublasDotEx(h, 1 << 16, a, CUDA_R_32F, 1, b, CUDA_R_32F, 1, &sum, CUDA_R_32F, CUDA_R_32F));
+    EXPECT(std::fabs(sum - ((1 << 24) + (1 << 16))) < 1000);
 }
 
 typedef HandleOf<cublasLtMatrixLayout_t, cublasLtMatrixLayoutCreate, cublasLtMatrixLayoutDestroy> Layout;
