@@ -11,7 +11,8 @@
 typedef struct cublasLtContext *cublasLtHandle_t;
 typedef struct cublasLtSettings { // values of attributes, by number
     uint64_t of[64];
-} * cublasLtMatmulDesc_t, *cublasLtMatrixLayout_t, *cublasLtMatmulPreference_t;
+} cublasLtMatmulDescOpaque_t, cublasLtMatrixLayoutOpaque_t, cublasLtMatmulPreferenceOpaque_t,
+    *cublasLtMatmulDesc_t, *cublasLtMatrixLayout_t, *cublasLtMatmulPreference_t;
 typedef struct {
     uint64_t data[8];
 } cublasLtMatmulAlgo_t;
@@ -64,21 +65,32 @@ CUDA_CPU_RETURN(cublasStatus_t, cublasLtCreate, (cublasLtHandle_t * handle),
                 cublasCreate((cublasHandle_t *)handle))
 CUDA_CPU_RETURN(cublasStatus_t, cublasLtDestroy, (cublasLtHandle_t handle),
                 cublasDestroy((cublasHandle_t)handle))
+// …Init begins the object of the caller's, …Create makes one.
+static inline cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t d, cublasComputeType_t compute,
+                                                    cudaDataType_t scale) {
+    *d = {{(uint64_t)compute, (uint64_t)scale, 0, 0, 0, 0, 0, CUBLASLT_EPILOGUE_DEFAULT}};
+    d->of[CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE] = d->of[CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE] = ~0ull;
+    return CUBLAS_STATUS_SUCCESS;
+}
+static inline cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t d, cudaDataType type,
+                                                      uint64_t rows, uint64_t columns, int64_t ld) {
+    *d = {{(uint64_t)type, CUBLASLT_ORDER_COL, rows, columns, (uint64_t)ld, 1, 0}};
+    return CUBLAS_STATUS_SUCCESS;
+}
+static inline cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t d) {
+    *d = {};
+    return CUBLAS_STATUS_SUCCESS;
+}
 static inline cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *d, cublasComputeType_t compute,
                                                       cudaDataType_t scale) {
-    *d = new cublasLtSettings{{(uint64_t)compute, (uint64_t)scale, 0, 0, 0, 0, 0, CUBLASLT_EPILOGUE_DEFAULT}};
-    (*d)->of[CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE] = (*d)->of[CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE] =
-        ~0ull;
-    return CUBLAS_STATUS_SUCCESS;
+    return cublasLtMatmulDescInit(*d = new cublasLtSettings, compute, scale);
 }
 static inline cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *d, cudaDataType type,
                                                         uint64_t rows, uint64_t columns, int64_t ld) {
-    *d = new cublasLtSettings{{(uint64_t)type, CUBLASLT_ORDER_COL, rows, columns, (uint64_t)ld, 1, 0}};
-    return CUBLAS_STATUS_SUCCESS;
+    return cublasLtMatrixLayoutInit(*d = new cublasLtSettings, type, rows, columns, ld);
 }
 static inline cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *d) {
-    *d = new cublasLtSettings{};
-    return CUBLAS_STATUS_SUCCESS;
+    return cublasLtMatmulPreferenceInit(*d = new cublasLtSettings);
 }
 // An attribute is a number of 4 or 8 bytes, or a pointer.
 #define CUDA_CPU_SETTINGS(Name, Attribute)                                                                   \

@@ -292,9 +292,8 @@ typedef HandleOf<cublasLtMatrixLayout_t, cublasLtMatrixLayoutCreate, cublasLtMat
 // D = epilogue(2 op(A) op(B) + 3 C + bias) against loops in double
 TEST(epilogues) {
     const HandleOf<cublasLtHandle_t, cublasLtCreate, cublasLtDestroy> h;
-    const HandleOf<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceCreate,
-                   cublasLtMatmulPreferenceDestroy>
-        any;
+    cublasLtMatmulPreferenceOpaque_t any;
+    OK(cublasLtMatmulPreferenceInit(&any));
     const auto gelu = [](double x) {
         return x / 2 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
     };
@@ -309,8 +308,10 @@ TEST(epilogues) {
         const int64_t aux_ld = aux.ld;
         const HandleOf<cublasLtMatmulDesc_t, cublasLtMatmulDescCreate, cublasLtMatmulDescDestroy> d(
             CUBLAS_COMPUTE_32F, CUDA_R_32F);
-        const Layout a(CUDA_R_32F, A.rows, A.columns, A.ld), b(CUDA_R_32F, B.rows, B.columns, B.ld),
-            c(CUDA_R_32F, m, n, C.ld);
+        const Layout a(CUDA_R_32F, A.rows, A.columns, A.ld), b(CUDA_R_32F, B.rows, B.columns, B.ld);
+        cublasLtMatrixLayoutOpaque_t own;
+        OK(cublasLtMatrixLayoutInit(&own, CUDA_R_32F, m, n, C.ld));
+        const cublasLtMatrixLayout_t c = &own;
         const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto &value) {
             OK(cublasLtMatmulDescSetAttribute(d, attribute, &value, sizeof value));
         };
@@ -321,7 +322,7 @@ TEST(epilogues) {
         set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, aux_ld);
         cublasLtMatmulHeuristicResult_t found;
         int count = 0;
-        OK(cublasLtMatmulAlgoGetHeuristic(h, d, a, b, c, c, any, 1, &found, &count));
+        OK(cublasLtMatmulAlgoGetHeuristic(h, d, a, b, c, c, &any, 1, &found, &count));
         OK(cublasLtMatmul(h, d, &alpha, A, a, B, b, &beta, C, c, D, c, &found.algo, NULL, 0, 0));
         const auto before = [&](int i, int j) {
             return 2 * sum(k, [&](int l) { return A.at(i, l, ta) * B.at(l, j, tb); }) + 3 * C.at(i, j) +
