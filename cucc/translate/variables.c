@@ -379,8 +379,7 @@ static bool is_constant(Split *s, const Token *name) {
         for (; kind(t) != END; t = closes(t) ? t->match - 1 : t - 1) {
             if (kind(t) == '{') { // of a namespace or an enumeration, or of a function or class
                 const Token *head = t - 1;
-                for (int n = 0; n < 8 && kind(head) != ';' && kind(head) != '}' && kind(head) != '{';
-                     n++, head--)
+                for (int n = 0; n < 8 && kind(head) != END && !strchr(";{}", kind(head)); n++, head--)
                     if (is(head, "enum"))
                         in_enum = true;
                     else if (is(head, "namespace") || (kind(head) == STRING && is(head - 1, "extern")))
