@@ -65,7 +65,7 @@ CUDA_CPU_RETURN(cublasStatus_t, cublasLtCreate, (cublasLtHandle_t * handle),
                 cublasCreate((cublasHandle_t *)handle))
 CUDA_CPU_RETURN(cublasStatus_t, cublasLtDestroy, (cublasLtHandle_t handle),
                 cublasDestroy((cublasHandle_t)handle))
-// …Init begins the object of the caller's, …Create makes one.
+// The functions …Init fill an object that the caller has declared; those …Create allocate one.
 static inline cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t d, cublasComputeType_t compute,
                                                     cudaDataType_t scale) {
     *d = {{(uint64_t)compute, (uint64_t)scale, 0, 0, 0, 0, 0, CUBLASLT_EPILOGUE_DEFAULT}};

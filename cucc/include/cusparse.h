@@ -237,7 +237,7 @@ CUDA_CPU_FUNCTION(SpVV, cusparseOperation_t, cusparseConstSpVecDescr_t x, cuspar
     CUDA_CPU_SUPPORT(x->type == y->type && x->type == compute);
     const auto work = [=, x = *x, y = *y](auto number) {
         using T = decltype(number);
-        double sum = 0; // see cublasDotEx
+        double sum = 0; // in float, many small terms would be lost
         cpu::for_pairs<T>(x, y, [&](T sparse, T dense) { sum += sparse * dense; });
         *(T *)result = (T)sum;
     };

@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: MIT
-#include <cuda_runtime.h> // has the content of this header since CUDA 12
+// A header of the toolkit until CUDA 12. Its content is in cuda_runtime.h now.
+#include <cuda_runtime.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The functions of the driver API, which call those of the runtime API. A context is a device: contexts of
-// one device share its memory and streams. The current context chooses the device of this host thread.
+// one device share its memory and streams. The current context of a host thread determines its device.
 #include "operation.h"
 #include <cuda.h>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Errors: the last error of each host thread, the sticky error of each device, names and texts.
+/*
+ * Errors: the last error of each host thread, the sticky error of each device, names and texts.
+ */
 #include "block.h"
 #include "internal.h"
 #include "printable.h"
@@ -49,7 +51,8 @@ void say(const char *format, va_list values) {
     fprintf(stderr, "cuda on the CPU: %s\n", printable(text));
 }
 
-// CUDA_CPU_FAIL=k[:error][:sticky]
+// CUDA_CPU_FAIL=k[:error][:sticky]: call k of this process fails with the error; with "sticky", every later
+// call does too. It shows how a program behaves when a call fails that usually succeeds.
 struct Failure {
     uint64_t first = 0;
     cudaError_t error = cudaErrorUnknown;

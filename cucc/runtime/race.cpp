@@ -3,6 +3,10 @@
  * Finds data races (make check, cucc --check): two threads access the same memory, at least one of
  * them writes, and nothing in CUDA's rules orders the two accesses.
  *
+ * Programs are compiled with -fsanitize=thread, but not linked with ThreadSanitizer: the functions that
+ * the compiler calls at every access (__tsan_read4 …) are in race_hooks.cpp. ThreadSanitizer itself
+ * knows host threads, not the threads of a block, which run one after the other on one host thread.
+ *
  * For each word of device, shared, managed and pinned memory the detector keeps the last write and two
  * reads: the thread, the line, and the time. A new access by another thread is a race unless one of these
  * rules orders it after the recorded one:
@@ -12,6 +16,10 @@
  *   variable in an atomic afterwards: a lock, a flag, or a counter of blocks that are done;
  * - they belong to different launches or copies that streams, events or waits of the host order.
  * Except for locks, the result does not depend on the order in which the threads happen to run.
+ *
+ * It also reports reads of uninitialized memory, and out-of-bounds accesses: outside of the variables in
+ * shared memory, up to 64 KiB after the end of an allocation, to a local variable of another thread that
+ * waits, and writes to threadIdx and the like.
  */
 #include "race_detector.h"
 #include "trace.h"
@@ -112,6 +120,8 @@ bool ordered(const Access &a, const Access &b, const Threads *block) {
     return a.time < acquired && is_published(a);
 }
 
+// Checks and records an access within one page by a thread of a block, by the host, or by a copy.
+// `reads` is also set for an atomic that reads and writes.
 void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads *block, bool shared,
            bool reads) {
     Access other{};

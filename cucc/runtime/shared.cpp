@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Shared memory: an arena for each worker, which every block that it runs reuses. The launch's dynamic part
-// comes first. A declared variable is allocated when the first thread of the block reaches its declaration.
+/*
+ * Shared memory: an arena for each worker, which every block that it runs reuses.
+ *
+ * The launch's dynamic part comes first. A declared variable is allocated when the first thread of
+ * the block reaches its declaration. Every byte of both is set to fresh_byte(), so that
+ * a read before the first write shows. Under AddressSanitizer the rest of the arena is
+ * poisoned.
+ */
 #include "internal.h"
 #include "race.h"
 
@@ -18,9 +24,11 @@ namespace cuda_cpu {
 __thread SharedEntry *shared_table;
 __thread uint64_t block_number;
 
+namespace {
+
 constexpr size_t red_zone = 32;
 
-static char *hand_out(Worker &worker, size_t size, size_t align, const char *name) {
+char *hand_out(Worker &worker, size_t size, size_t align, const char *name) {
     const size_t begin = (worker.arena_used + align - 1) / align * align;
     if (begin + size + red_zone > arena_size)
         kernel_error("no shared memory left for %s (%zu bytes)", name, size);
@@ -35,7 +43,9 @@ static char *hand_out(Worker &worker, size_t size, size_t align, const char *nam
 
 // Entry 0 of the table is for declarations whose SharedSlot::index has not been initialized yet. That occurs
 // when the constructor of a static object launches a kernel before main.
-static unsigned slots = 1;
+unsigned slots = 1;
+
+} // namespace
 
 unsigned new_shared_slot(size_t size, size_t *declared) {
     *declared += size;

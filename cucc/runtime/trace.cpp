@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Records a launch (trace.h): the setting, the recording, and the file, which is JSON in Chrome's trace
-// event format. Data for which this format has no fields is in the member "launch".
+/*
+ * Records a launch (trace.h): the setting, the recording, and the file, which is JSON in Chrome's trace event
+ * format, which Perfetto reads too. Data for which this format has no fields is in the member "launch".
+ */
 #include "trace.h"
 #include "internal.h"
 
@@ -228,6 +230,7 @@ void Trace::end_block(std::vector<TraceSpan> &spans) {
 
 // ---- the file ----
 
+// printf into a string
 __attribute__((format(printf, 1, 2))) static std::string format(const char *text, ...) {
     char *made = nullptr;
     va_list values;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Warp operations: all lanes in a mask that have not ended wait for each other (a rendezvous), then each
-// takes its result.
+/*
+ * Warp operations: all lanes in a mask wait for each other (a rendezvous), then each takes its result.
+ *
+ * As on a GPU, the rendezvous does not wait for lanes that have ended, or that the block does not
+ * have because its last warp is partial. The value of such a lane, or of a lane outside the mask,
+ * is undefined in CUDA; here it reads as all ones, which is NaN in floating point.
+ */
 #include "race.h"
 
 #include <algorithm>
@@ -120,14 +125,16 @@ void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
 // Makes the lanes ready in the order of the schedule, as a barrier does. With a fixed order, no schedule
 // would reveal that a __syncwarp() is missing after this operation.
 //
-// The lanes go before all other ready threads, so that a warp continues while its stacks are in the cache,
-// but behind threads that a barrier has released and that have not run yet. So every thread gets from the
-// barrier to its next warp operation before any warp gets further. Some programs read a shared variable
-// after a barrier and write it after a shuffle. That is a data race, but on a GPU it rarely has an effect:
-// usually all warps have read the variable before one of them has completed its shuffle.
+// The lanes go before all other ready threads, so that a warp continues while its stacks are in the cache.
+// There are two exceptions.
 //
-// A warp that waits for another one in a loop with warp operations would wait for ever. So from time to
-// time the lanes go behind all others, and a thread that has not run yet is started.
+// First, as long as threads that a barrier has released have not run, the lanes go behind these. So every
+// thread gets from the barrier to its next warp operation before any warp gets further. Some programs read a
+// shared variable after a barrier and write it after a shuffle. That is a data race, but on a GPU it rarely
+// has an effect: usually all warps have read the variable before one of them has completed its shuffle.
+//
+// Second, a warp that waits for another one in a loop with warp operations would wait for ever. So from time
+// to time the lanes go behind all others, and a thread that has not run yet is started.
 void Worker::make_lanes_ready(unsigned w, unsigned lanes) {
     const unsigned first = w * warpSize;
     uint16_t sequence[warpSize];

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * The watchdog (docs/execution.md), and CUDA_CPU_TIME_LIMIT, which ends any launch in which no blocks were
- * distributed to workers for that many seconds: polling with plain loads cannot be recognised. A worker that
- * computes does not poll, so a gap between two polls restarts its time.
+ * The watchdog ends a program whose kernel waits for ever, for example for a lock that is never released.
+ *
+ * A worker is stuck when the threads of its block that can run do nothing but poll: their atomics change no
+ * value, the values that they read stay the same, and no thread ends or passes a barrier. When all workers
+ * of a launch have been stuck for CUDA_CPU_WATCHDOG seconds, no thread can make progress, however slow the
+ * kernel is. A worker that computes does not poll, so a gap between two polls restarts its time.
+ *
+ * Polling with plain loads cannot be recognised. CUDA_CPU_TIME_LIMIT ends any launch in which no blocks were
+ * distributed to workers for that many seconds. There is no limit unless it is set, as make old and exercises
+ * (common/exercise/verdict.c) do.
  */
 #include "operation.h"
 
@@ -123,6 +130,8 @@ void Watch::only_polling() {
 
 // ---- the time limit ----
 
+namespace {
+
 struct Running {
     std::mutex mutex;
     const Kernel *kernel = nullptr; // null while no kernel runs
@@ -132,7 +141,7 @@ struct Running {
 
 ONLY(running_launch, Running)
 
-[[noreturn]] static void watch_time(double limit) {
+[[noreturn]] void watch_time(double limit) {
     uint64_t number = 0, distributed = 0;
     const double step = std::min(limit / 4, 0.5);
     double waited = 0; // sum of the steps, so time in which a debugger stops the process is not included
@@ -152,6 +161,8 @@ ONLY(running_launch, Running)
         }
     }
 }
+
+} // namespace
 
 TimeLimit::TimeLimit(const Kernel &kernel, const std::atomic<uint64_t> &distributed) {
     if (limits().time == 0)

@@ -440,7 +440,7 @@ static bool expand_call(Expansion *e, Place *p, Token *name, Token *open, Token 
 
 // ---- statements ----
 
-// A longer text takes compilers minutes.
+// The largest text of a kernel with the functions in place of their calls
 static const size_t most_bytes = 256 << 10;
 
 // Writes what comes before a statement for the operations between these tokens.

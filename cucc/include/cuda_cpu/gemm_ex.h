@@ -182,8 +182,8 @@ CUDA_CPU_FUNCTION(SgemmEx, cublasOperation_t opa, cublasOperation_t opb, int m, 
                         ldc, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
-// The inner product of two vectors of one type; all three types are the same. The sum is kept in double: one
-// in float, term by term, would lose more than cuBLAS's, which adds in many threads.
+// The inner product of two vectors of one type; all three types are the same. The sum is in double: in
+// float, adding one term after the other, small terms would be lost. cuBLAS adds the partial sums of threads.
 CUDA_CPU_FUNCTION(DotEx, int n, const void *x, cudaDataType type_x, int incx, const void *y,
                   cudaDataType type_y, int incy, void *result, cudaDataType type_result,
                   cudaDataType compute) {

@@ -2,7 +2,8 @@
 /*
  * Accesses through `volatile` in kernels.
  *
- * Programs written before 2017 leave out __syncwarp() where the lanes of a warp exchange values:
+ * Programs written before 2017 leave out __syncwarp() where the lanes of a warp exchange values, because
+ * the lanes ran in lockstep, and declare the shared memory volatile so that the compiler keeps every access:
  *
  *     volatile float *v = cache;
  *     v[t] += v[t + 32];

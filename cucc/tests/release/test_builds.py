@@ -275,13 +275,19 @@ def test_the_installed_cucc_passes_the_tests_of_the_driver(installed, tmp_path):
     assert " passed" in done.out, str(done)
 
 
+def build_with_cmake(folder, project, *options, env=None):
+    """Builds test_cucc.LIBRARY with the text `project` of CMakeLists.txt, and runs it."""
+    for name, text in test_cucc.LIBRARY.items():
+        (folder / ".".join(name.rsplit("_", 1))).write_text(text)
+    (folder / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.18)\n{project}")
+    for command in ["-B", "build", *options, "."], ["--build", "build"]:
+        tools.execute("cmake", *command, cwd=folder, env=env, timeout=600)
+    assert tools.execute(folder / "build/program").out == "0 wrong, 256 calls\n"
+
+
 @needs_cmake
 def test_cmake(installed, tmp_path):
-    for name, text in test_cucc.LIBRARY.items():
-        (tmp_path / ".".join(name.rsplit("_", 1))).write_text(text)
-    (tmp_path / "CMakeLists.txt").write_text(
-        """
-cmake_minimum_required(VERSION 3.18)
+    project = """
 project(program LANGUAGES CXX)
 find_package(cucc 1.0 REQUIRED)
 enable_language(CUDA)
@@ -291,32 +297,21 @@ find_package(CUDAToolkit REQUIRED)
 target_link_libraries(program k CUDA::curand $<TARGET_NAME_IF_EXISTS:CUDA::nvToolsExt> cusparse)
 set_target_properties(k program PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
 """
-    )
-    package = f"-DCMAKE_PREFIX_PATH={installed}"
-    for command in ["-B", "build", package, "-DCMAKE_BUILD_TYPE=Debug", "."], ["--build", "build"]:
-        tools.execute("cmake", *command, cwd=tmp_path, timeout=600)
-    assert tools.execute(tmp_path / "build/program").out == "0 wrong, 256 calls\n"
+    build_with_cmake(tmp_path, project, f"-DCMAKE_PREFIX_PATH={installed}", "-DCMAKE_BUILD_TYPE=Debug")
 
 
 @needs_cmake
 def test_the_cuda_module_of_cmake(installed, tmp_path):
     """find_package(CUDA), which CMake had before it knew CUDA as a language."""
-    for name, text in test_cucc.LIBRARY.items():
-        (tmp_path / ".".join(name.rsplit("_", 1))).write_text(text)
-    (tmp_path / "CMakeLists.txt").write_text(
-        """
-cmake_minimum_required(VERSION 3.18)
+    project = """
 project(program LANGUAGES C CXX)
 find_package(CUDA REQUIRED)
 set(CUDA_SEPARABLE_COMPILATION ON)
 cuda_add_executable(program main.cu k.cu)
 target_link_libraries(program ${CUDA_curand_LIBRARY})
 """
-    )
-    env = {"CUDA_PATH": tools.execute(installed / "bin/cucc", "--toolkit").out.strip()}
-    for command in ["-B", "build", "."], ["--build", "build"]:
-        tools.execute("cmake", *command, cwd=tmp_path, env=env, timeout=600)
-    assert tools.execute(tmp_path / "build/program").out == "0 wrong, 256 calls\n"
+    toolkit = tools.execute(installed / "bin/cucc", "--toolkit").out.strip()
+    build_with_cmake(tmp_path, project, env={"CUDA_PATH": toolkit})
 
 
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="needs pkg-config, found none")
