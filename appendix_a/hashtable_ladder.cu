@@ -112,7 +112,7 @@ __global__ void add_to_table(const unsigned *keys, const unsigned *values, size_
 // The mixing function of MurmurHash3. Each bit of the key changes about half of the bits of the result, so
 // that regular keys spread like random ones. The seed makes it hard to choose keys that collide. The function
 // is a bijection: equal hash values mean equal keys, so a slot needs no key.
-__device__ static unsigned mix(unsigned key, unsigned seed) {
+__host__ __device__ static unsigned mix(unsigned key, unsigned seed) {
     key ^= seed;
     key = (key ^ key >> 16) * 0x85ebca6b;
     key = (key ^ key >> 13) * 0xc2b2ae35;
@@ -850,6 +850,8 @@ static bool check(const char *name, BenchError *) {
     HANDLE_ERROR(cudaMemcpy(counts, dev_counts, sizeof counts, cudaMemcpyDeviceToHost));
     std::string what = std::string(name) + ": keys found with their values";
     bool ok = check_counts(what.c_str(), &counts[RIGHT], &n, 1);
+    const unsigned hash = 0x12345678;
+    ok = check_value("the hash value of its key", mix(key_of(hash, table.seed), table.seed), hash, 0) && ok;
     what = std::string(name) + ": pairs in the table";
     if (built == SLOTS)
         ok = check_counts(what.c_str(), &counts[FULL], &counts[DIFFERENT], 1) && ok;

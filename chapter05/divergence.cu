@@ -23,7 +23,7 @@
 
 static int steps = 1000; // --steps of a path
 static bool check_lanes(const unsigned *x, int paths, long long cycles);
-static bool check_diverged(const int *diverged, bool halves);
+static bool check_diverged(const int *diverged, int total, bool halves);
 
 // Executes path number `mine`. All paths have the same length. Each has its own constants, because the
 // compiler would merge equal paths. Each is a loop, because the compiler replaces a short branch by
@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
             total += count;
         printf("%s: in 8 steps, %d times a warp diverges\n",
                halves ? "Adding the second half to the first" : "Adding neighbours", total);
-        ok = check_ints("sum", &sum, &expected, 1) && check_diverged(diverged, halves) && ok;
+        ok = check_ints("sum", &sum, &expected, 1) && check_diverged(diverged, total, halves) && ok;
     }
 
     HANDLE_ERROR(cudaFree(dev_x));
@@ -160,10 +160,11 @@ static bool check_lanes(const unsigned *x, int paths, long long cycles) {
 // Five of the eight steps of 256 threads are within a warp. Adding the second half to the first, only warp 0
 // adds there. Adding neighbours, all warps add in those steps, and later lane 0 of every 2nd, 4th and 8th
 // warp.
-static bool check_diverged(const int *diverged, bool halves) {
-    return check_ints("steps in which a warp diverges", diverged, THREADS / LANES, [=](int w) {
+static bool check_diverged(const int *diverged, int total, bool halves) {
+    bool ok = check_ints("steps in which a warp diverges", diverged, THREADS / LANES, [=](int w) {
         return halves ? 5 * (w == 0) : 5 + (w % 2 == 0) + (w % 4 == 0) + (w % 8 == 0);
     });
+    return check_value("diverging steps of all warps", total, halves ? 5 : 47, 0) && ok;
 }
 
 // Task: diverge(): The grid has one block, which is one warp. Lane l calls take<0>(l % paths, l, steps) and

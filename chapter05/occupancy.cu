@@ -108,6 +108,7 @@ int main(int argc, char **argv) {
             HANDLE_LAUNCH();
             ok = check_spread(kernel, in, dev_out) && ok;
         }
+        ok = check_spread(kernel, in, dev_out) && ok; // of the last block size that ran
 
         int grid, size;
         HANDLE_ERROR(cudaOccupancyMaxPotentialBlockSize(&grid, &size, kernel.function, kernel.shared));

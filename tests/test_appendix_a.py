@@ -169,3 +169,11 @@ def test_hash_table_ladder(rungs, rng, fill):
         skipped = [row["name"] for row in rows if row["skipped"]]
         assert len(rows) == 11 and skipped == ([] if load == "0.95" else 2 * ["sorted parts"]), rows
         assert {row["data"] for row in rows} == {f"{fill}, load factor {load}"}
+
+
+def test_keys_of_the_hash_table_ladder(rungs):
+    """By default random keys come with each load factor and other keys with the smallest; on the CPU back end one table is enough."""
+    shown = {row["data"] for row in rungs("appendix_a/hashtable_ladder", "--size", 1000)}
+    random = [f"random, load factor {load}" for load in (0.5, 0.8, 0.95)]
+    others = [f"{fill}, load factor 0.5" for fill in ("sequential", "adversarial")]
+    assert shown == ({*random[:1]} if helpers.backend() == "cpu" else {*random, *others})
