@@ -18,7 +18,7 @@ OUTSIDE = re.compile(r"\s*^\S", re.M)
 LEFT_ALONE = re.compile(
     r"\b(\w*printf|f?puts|putchar|quit|exit|settings|verdict|report|require|static_assert|constexpr|case|asm|using|typedef|ok"
     r"|select_device|options\.|double bytes|\w*(check|print|expected|bench|elapsed|nvtx)\w*|ms|\w+_ms|seconds|[sS]tart\w*|[sS]top\w*"
-    r"|\w*[tT]ime)\b|\.(work|title|unit|limit|footprint|host_clock|data) = |^\s*(?:[\w:]+ )+\*?\w+\[[^=]*;$"
+    r"|\w*[tT]ime)\b|\.(work|title|unit|limit|footprint|host_clock|data) = |^\s*(?:[\w:]+ )+\*?\w+\[[^=]*(?:;| = \{)$"
 )
 SWAPPED = """< <=, > >=, == !=, + -, << >>, & |, && ||, += -=, *= /=, >>= <<=, * +, / *, % /, ^ |, <= <, >= >, != ==, - +, >> <<, | &, || &&,
     -= +=, /= *=, <<= >>=, ^= |=, |= &=, &= |="""
