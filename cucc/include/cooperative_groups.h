@@ -75,9 +75,7 @@ class [[maybe_unused]] thread_block : public thread_group {
     friend thread_block this_thread_block();
 };
 
-inline thread_block this_thread_block() {
-    return {};
-}
+CUDA_CPU_RETURN(thread_block, this_thread_block, (), {})
 // Memory that CUDA needs for tiles of several warps. It is not used here.
 template <unsigned THREADS = 1024> struct block_tile_memory { char unused; };
 template <unsigned THREADS> thread_block this_thread_block(block_tile_memory<THREADS> &) {
@@ -107,9 +105,7 @@ class grid_group : public thread_group {
     friend grid_group this_grid();
 };
 
-inline grid_group this_grid() {
-    return {};
-}
+CUDA_CPU_RETURN(grid_group, this_grid, (), {})
 
 // Clusters need compute capability 9.0 and several grids were removed from CUDA 13, so these do not compile.
 class cluster_group {
@@ -233,9 +229,8 @@ class coalesced_group : public detail::lanes {
     unsigned rank, groups; // rank among the parts of the other group, and the number of parts
 };
 
-inline coalesced_group coalesced_threads(CUDA_CPU_SITE) {
-    return coalesced_group(__activemask(cu_file, cu_line));
-}
+CUDA_CPU_RETURN(coalesced_group, coalesced_threads, (CUDA_CPU_SITE),
+                coalesced_group(__activemask(cu_file, cu_line)))
 
 namespace detail {
 
@@ -313,9 +308,7 @@ class thread_block_tile
     static unsigned meta_group_size() { return (thread_block::num_threads() + SIZE - 1) / SIZE; }
 };
 
-inline thread_block_tile<1> this_thread() {
-    return {};
-}
+CUDA_CPU_RETURN(thread_block_tile<1>, this_thread, (), {})
 
 // ---- parts of groups ----
 

@@ -81,17 +81,14 @@ static inline cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreferen
     *d = {};
     return CUBLAS_STATUS_SUCCESS;
 }
-static inline cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *d, cublasComputeType_t compute,
-                                                      cudaDataType_t scale) {
-    return cublasLtMatmulDescInit(*d = new cublasLtSettings, compute, scale);
-}
-static inline cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *d, cudaDataType type,
-                                                        uint64_t rows, uint64_t columns, int64_t ld) {
-    return cublasLtMatrixLayoutInit(*d = new cublasLtSettings, type, rows, columns, ld);
-}
-static inline cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *d) {
-    return cublasLtMatmulPreferenceInit(*d = new cublasLtSettings);
-}
+CUDA_CPU_RETURN(cublasStatus_t, cublasLtMatmulDescCreate,
+                (cublasLtMatmulDesc_t * d, cublasComputeType_t compute, cudaDataType_t scale),
+                cublasLtMatmulDescInit(*d = new cublasLtSettings, compute, scale))
+CUDA_CPU_RETURN(cublasStatus_t, cublasLtMatrixLayoutCreate,
+                (cublasLtMatrixLayout_t * d, cudaDataType type, uint64_t rows, uint64_t columns, int64_t ld),
+                cublasLtMatrixLayoutInit(*d = new cublasLtSettings, type, rows, columns, ld))
+CUDA_CPU_RETURN(cublasStatus_t, cublasLtMatmulPreferenceCreate, (cublasLtMatmulPreference_t * d),
+                cublasLtMatmulPreferenceInit(*d = new cublasLtSettings))
 // An attribute is a number of 4 or 8 bytes, or a pointer.
 #define CUDA_CPU_SETTINGS(Name, Attribute)                                                                   \
     static inline cublasStatus_t cublasLt##Name##SetAttribute(cublasLt##Name##_t d, Attribute attribute,     \
@@ -127,9 +124,8 @@ struct Layout {
 };
 
 // GELU by tanh, and its derivative
-inline float gelu(float x) {
-    return 0.5f * x * (1 + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
-}
+CUDA_CPU_RETURN(float, gelu, (float x),
+                0.5f * x * (1 + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x))))
 inline float gelu_slope(float x) {
     const float t = std::tanh(0.7978845608f * (x + 0.044715f * x * x * x));
     return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * 0.7978845608f * (1 + 3 * 0.044715f * x * x);
@@ -198,14 +194,12 @@ inline cublasStatus_t multiply(cublasLtMatmulDesc_t d, const void *alpha, const 
 
 } // namespace cuda_cpu::blas
 
-static inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha,
-                                            const void *A, cublasLtMatrixLayout_t a, const void *B,
-                                            cublasLtMatrixLayout_t b, const void *beta, const void *C,
-                                            cublasLtMatrixLayout_t c, void *D, cublasLtMatrixLayout_t to,
-                                            const cublasLtMatmulAlgo_t *, void *, size_t,
-                                            cudaStream_t stream) {
-    return cuda_cpu::blas::multiply(d, alpha, A, a, B, b, beta, C, c, D, to, stream, false);
-}
+CUDA_CPU_RETURN(cublasStatus_t, cublasLtMatmul,
+                (cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha, const void *A,
+                 cublasLtMatrixLayout_t a, const void *B, cublasLtMatrixLayout_t b, const void *beta,
+                 const void *C, cublasLtMatrixLayout_t c, void *D, cublasLtMatrixLayout_t to,
+                 const cublasLtMatmulAlgo_t *, void *, size_t, cudaStream_t stream),
+                cuda_cpu::blas::multiply(d, alpha, A, a, B, b, beta, C, c, D, to, stream, false))
 // There is one algorithm.
 static inline cublasStatus_t
 cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a,

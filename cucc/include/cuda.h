@@ -210,7 +210,6 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction fun
 } // extern "C"
 
 // The signature of CUDA 12.
-inline CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device) {
-    return cuCtxCreate(context, nullptr, flags, device);
-}
+CUDA_CPU_RETURN(CUresult, cuCtxCreate, (CUcontext * context, unsigned int flags, CUdevice device),
+                cuCtxCreate(context, nullptr, flags, device))
 #endif

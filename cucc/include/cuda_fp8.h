@@ -115,10 +115,10 @@ CUDA_CPU_RETURN(__half2_raw, __nv_cvt_fp8x2_to_halfraw2,
             : __x(__nv_fp8x2_##kind(low).__x | (unsigned)__nv_fp8x2_##kind(high).__x << 16) {}               \
         explicit __nv_fp8x4_##kind(float4 p) : __nv_fp8x4_##kind(float2{p.x, p.y}, float2{p.z, p.w}) {}      \
         explicit operator float4() const {                                                                   \
-            float v[4];                                                                                      \
-            for (int i = 0; i < 4; i++)                                                                      \
-                v[i] = cuda_cpu::fp8_value((__nv_fp8_storage_t)(__x >> 8 * i), interpretation);              \
-            return {v[0], v[1], v[2], v[3]};                                                                 \
+            const auto v = [this](int i) {                                                                   \
+                return cuda_cpu::fp8_value((__nv_fp8_storage_t)(__x >> 8 * i), interpretation);              \
+            };                                                                                               \
+            return {v(0), v(1), v(2), v(3)};                                                                 \
         }                                                                                                    \
     };
 CUDA_CPU_FP8(e4m3, __nv_fp8_e4m3, __NV_E4M3)

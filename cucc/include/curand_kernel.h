@@ -255,16 +255,13 @@ inline double next(curandStateMRG32k3a &state) {
 
 CUDA_CPU_RETURN(unsigned int, curand, (curandStateMRG32k3a_t * state),
                 (unsigned int)(cuda_cpu::mrg::next(*state) * 1.000000048662))
-inline void skipahead(unsigned long long n, curandStateMRG32k3a_t *state) {
-    cuda_cpu::mrg::jump(*state, n, 0);
-}
+CUDA_CPU_RETURN(void, skipahead, (unsigned long long n, curandStateMRG32k3a_t *state),
+                cuda_cpu::mrg::jump(*state, n, 0))
 // Sequences are 2^127 numbers apart, subsequences 2^76.
-inline void skipahead_subsequence(unsigned long long n, curandStateMRG32k3a_t *state) {
-    cuda_cpu::mrg::jump(*state, n, 76);
-}
-inline void skipahead_sequence(unsigned long long n, curandStateMRG32k3a_t *state) {
-    cuda_cpu::mrg::jump(*state, n, 127);
-}
+CUDA_CPU_RETURN(void, skipahead_subsequence, (unsigned long long n, curandStateMRG32k3a_t *state),
+                cuda_cpu::mrg::jump(*state, n, 76))
+CUDA_CPU_RETURN(void, skipahead_sequence, (unsigned long long n, curandStateMRG32k3a_t *state),
+                cuda_cpu::mrg::jump(*state, n, 127))
 inline void curand_init(unsigned long long seed, unsigned long long sequence, unsigned long long offset,
                         curandStateMRG32k3a_t *state) {
     using namespace cuda_cpu::mrg;

@@ -74,12 +74,11 @@ inline mtgp32_params_fast_t mtgp32dc_params_fast_11213[] = {
 inline const int mtgpdc_params_11213_num = CURAND_NUM_MTGP32_PARAMS;
 
 // Copies the parameters of all sequences to device memory.
-inline curandStatus_t curandMakeMTGP32Constants(const mtgp32_params_fast_t params[],
-                                                mtgp32_kernel_params_t *p) {
-    return cudaMemcpy(p->params, params, sizeof p->params, cudaMemcpyDefault) == cudaSuccess
-               ? CURAND_STATUS_SUCCESS
-               : CURAND_STATUS_INITIALIZATION_FAILED;
-}
+CUDA_CPU_RETURN(curandStatus_t, curandMakeMTGP32Constants,
+                (const mtgp32_params_fast_t params[], mtgp32_kernel_params_t *p),
+                cudaMemcpy(p->params, params, sizeof p->params, cudaMemcpyDefault) == cudaSuccess
+                    ? CURAND_STATUS_SUCCESS
+                    : CURAND_STATUS_INITIALIZATION_FAILED)
 // Makes n states (up to 200) in device memory, each of another sequence.
 inline curandStatus_t curandMakeMTGP32KernelState(curandStateMtgp32_t *s, mtgp32_params_fast_t params[],
                                                   mtgp32_kernel_params_t *k, int n, unsigned long long seed) {

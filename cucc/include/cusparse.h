@@ -36,9 +36,8 @@ static inline const char *cusparseGetErrorName(cusparseStatus_t status) {
 #undef CUDA_CPU_STATUSES
     return (unsigned)status < sizeof(names) / sizeof(*names) ? names[status] : "unrecognized error code";
 }
-static inline const char *cusparseGetErrorString(cusparseStatus_t status) {
-    return status == CUSPARSE_STATUS_SUCCESS ? "success" : cusparseGetErrorName(status);
-}
+CUDA_CPU_RETURN(const char *, cusparseGetErrorString, (cusparseStatus_t status),
+                status == CUSPARSE_STATUS_SUCCESS ? "success" : cusparseGetErrorName(status))
 
 // ---- descriptions ----
 
@@ -194,8 +193,9 @@ CUDA_CPU_SIMPLE(SpMatGetAttribute,
                                                                      : (int)matrix->diagonal)
 
 // The size of a buffer, which is not used here
-#define CUDA_CPU_BUFFER(name, ...)                                                                           \
-    CUDA_CPU_FUNCTION(name##_bufferSize, __VA_ARGS__, size_t *size) {                                        \
+#define CUDA_CPU_BUFFER(...) CUDA_CPU_BUFFER_OF(size_t, __VA_ARGS__)
+#define CUDA_CPU_BUFFER_OF(size_type, name, ...)                                                             \
+    CUDA_CPU_FUNCTION(name##_bufferSize, __VA_ARGS__, size_type *size) {                                     \
         CUDA_CPU_VALID(size);                                                                                \
         *size = 8; /* programs allocate it, and may take a null pointer for a failure */                     \
         return CUSPARSE_STATUS_SUCCESS;                                                                      \
@@ -459,12 +459,8 @@ CUDA_CPU_FUNCTION(Csr2cscEx2, int m, int n, int count, const void *values, const
 // ---- incomplete LU factorization ----
 
 #define CUDA_CPU_ILU(S, number)                                                                              \
-    CUDA_CPU_FUNCTION(S##csrilu02_bufferSize, int, int, const cusparseMatDescr_t, number *, const int *,     \
-                      const int *, csrilu02Info_t, int *size) {                                              \
-        CUDA_CPU_VALID(size);                                                                                \
-        *size = 8;                                                                                           \
-        return CUSPARSE_STATUS_SUCCESS;                                                                      \
-    }                                                                                                        \
+    CUDA_CPU_BUFFER_OF(int, S##csrilu02, int, int, const cusparseMatDescr_t, number *, const int *,          \
+                       const int *, csrilu02Info_t)                                                          \
     CUDA_CPU_FUNCTION(S##csrilu02_analysis, int, int, const cusparseMatDescr_t, const number *, const int *, \
                       const int *, csrilu02Info_t, cusparseSolvePolicy_t, void *) {                          \
         return handle ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;                           \

@@ -10,6 +10,7 @@
 #include "cuda_fp16.h"
 #include "cuda_bf16.h"
 #ifdef __CUDACC__ // matrices are for kernels; a host source may include the header
+#include <algorithm>
 #include <climits>
 
 namespace nvcuda::wmma {
@@ -109,8 +110,7 @@ namespace cuda_cpu::matrix {
 
 // Waits until all lanes of the warp have called this function. The first lane that continues calls
 // work(lanes), where lanes[i] points to the argument `mine` of lane i; the other lanes return.
-template <class Lane, class F>
-inline __attribute__((always_inline)) void once_for_warp(const Lane &mine, F work, Site site) {
+template <class Lane, class F> __forceinline__ void once_for_warp(const Lane &mine, F work, Site site) {
     if (!warp_operation(WarpOp::matrix, ~0u, (uint64_t)&mine, 0, 32, site))
         return; // another lane has done it
     uint64_t *const values = current_block->values + current_block->running / 32 * 32;
@@ -137,8 +137,8 @@ constexpr int columns = Element<T>::packed > 1          ? k / Element<T>::packed
 // dimension: the distance, in elements of the array, between two rows (`rows`: row-major) or two columns.
 // Everything is inlined into the caller, because the race detector reports the source line of the caller.
 template <bool to_memory, class P, class Use, int m, int n, int k, class T, class Layout>
-inline __attribute__((always_inline)) void copy_elements(fragment<Use, m, n, k, T, Layout> &f, P *memory,
-                                                         size_t ldm, bool rows, Site site) {
+__forceinline__ void copy_elements(fragment<Use, m, n, k, T, Layout> &f, P *memory, size_t ldm, bool rows,
+                                   Site site) {
     using Fragment = fragment<Use, m, n, k, T, Layout>;
     struct Lane {
         Fragment *f;
@@ -174,10 +174,6 @@ template <class T> inline typename Element<T>::Total number(typename Element<T>:
         return (int)((unsigned)x << (28 - 4 * (e % 8))) >> 28;
     else
         return (typename Element<T>::Total)x;
-}
-
-inline int limit(long long total) {
-    return (int)(total > INT_MAX ? INT_MAX : total < INT_MIN ? INT_MIN : total);
 }
 
 template <class A, class B, class C, class D> struct Product { // the fragments of one lane
@@ -219,17 +215,18 @@ multiply(const Product<fragment<matrix_a, m, n, k, T, LA>, fragment<matrix_b, m,
             const Total sum = d[lane * of_d + e];
             if constexpr (whole) {
                 const long long total = (long long)lanes[lane]->c->x[e] + sum;
-                lanes[lane]->d->x[e] = saturate ? limit(total) : (int)total;
+                lanes[lane]->d->x[e] =
+                    (int)(saturate ? std::clamp<long long>(total, INT_MIN, INT_MAX) : total);
             } else
                 lanes[lane]->d->x[e] = sum;
         }
 }
 
 template <int m, int n, int k, class T, class LA, class LB, class C, class D>
-inline __attribute__((always_inline)) void
-multiply(fragment<accumulator, m, n, k, D> &d, const fragment<matrix_a, m, n, k, T, LA> &a,
-         const fragment<matrix_b, m, n, k, T, LB> &b, const fragment<accumulator, m, n, k, C> &c,
-         bool saturate, Site site) {
+__forceinline__ void multiply(fragment<accumulator, m, n, k, D> &d,
+                              const fragment<matrix_a, m, n, k, T, LA> &a,
+                              const fragment<matrix_b, m, n, k, T, LB> &b,
+                              const fragment<accumulator, m, n, k, C> &c, bool saturate, Site site) {
     static_assert(can_add<T, C> && can_add<T, D>,
                   "nvcuda::wmma::mma_sync does not add products of this type to accumulators of this type");
     once_for_warp(
@@ -260,9 +257,9 @@ inline void fill_fragment(fragment<Use, m, n, k, T, Layout> &f,
 }
 
 template <class Use, int m, int n, int k, class T, class Layout>
-inline __attribute__((always_inline)) void
-load_matrix_sync(fragment<Use, m, n, k, T, Layout> &f,
-                 const typename cuda_cpu::matrix::Element<T>::Memory *memory, unsigned ldm, CUDA_CPU_SITE) {
+__forceinline__ void load_matrix_sync(fragment<Use, m, n, k, T, Layout> &f,
+                                      const typename cuda_cpu::matrix::Element<T>::Memory *memory,
+                                      unsigned ldm, CUDA_CPU_SITE) {
     using Storage = typename fragment<Use, m, n, k, T, Layout>::storage_element_type;
     static_assert(!std::is_same_v<Use, accumulator>, "load_matrix_sync needs the layout of an accumulator");
     constexpr int packed = cuda_cpu::matrix::Element<T>::packed;
@@ -271,7 +268,7 @@ load_matrix_sync(fragment<Use, m, n, k, T, Layout> &f,
 }
 
 template <int m, int n, int k, class T>
-inline __attribute__((always_inline)) void
+__forceinline__ void
 load_matrix_sync(fragment<accumulator, m, n, k, T> &f,
                  const typename fragment<accumulator, m, n, k, T>::storage_element_type *memory, unsigned ldm,
                  layout_t layout, CUDA_CPU_SITE) {
@@ -279,7 +276,7 @@ load_matrix_sync(fragment<accumulator, m, n, k, T> &f,
 }
 
 template <int m, int n, int k, class T>
-inline __attribute__((always_inline)) void
+__forceinline__ void
 store_matrix_sync(typename fragment<accumulator, m, n, k, T>::storage_element_type *memory,
                   const fragment<accumulator, m, n, k, T> &f, unsigned ldm, layout_t layout, CUDA_CPU_SITE) {
     auto &from = const_cast<fragment<accumulator, m, n, k, T> &>(f);
@@ -289,7 +286,7 @@ store_matrix_sync(typename fragment<accumulator, m, n, k, T>::storage_element_ty
 // d = a b + c for integer elements. On overflow the result saturates to INT_MAX or INT_MIN if `satf` is true,
 // and wraps around otherwise. nvcc 13 accepts `satf` for integer elements only.
 template <int m, int n, int k, class T, class LA, class LB>
-inline __attribute__((always_inline)) void
+__forceinline__ void
 mma_sync(fragment<accumulator, m, n, k, int> &d, const fragment<matrix_a, m, n, k, T, LA> &a,
          const fragment<matrix_b, m, n, k, T, LB> &b, const fragment<accumulator, m, n, k, int> &c,
          bool satf = false, CUDA_CPU_SITE) {
@@ -297,10 +294,10 @@ mma_sync(fragment<accumulator, m, n, k, int> &d, const fragment<matrix_a, m, n, 
     cuda_cpu::matrix::multiply(d, a, b, c, satf, CUDA_CPU_HERE);
 }
 template <int m, int n, int k, class T, class LA, class LB, class C, class D>
-inline __attribute__((always_inline)) void
-mma_sync(fragment<accumulator, m, n, k, D> &d, const fragment<matrix_a, m, n, k, T, LA> &a,
-         const fragment<matrix_b, m, n, k, T, LB> &b, const fragment<accumulator, m, n, k, C> &c,
-         CUDA_CPU_SITE) {
+__forceinline__ void mma_sync(fragment<accumulator, m, n, k, D> &d,
+                              const fragment<matrix_a, m, n, k, T, LA> &a,
+                              const fragment<matrix_b, m, n, k, T, LB> &b,
+                              const fragment<accumulator, m, n, k, C> &c, CUDA_CPU_SITE) {
     cuda_cpu::matrix::multiply(d, a, b, c, false, CUDA_CPU_HERE);
 }
 

@@ -461,6 +461,12 @@ using namespace cuda_cpu;
 #define REQUIRE_GENERATOR                                                                                    \
     if (!generator)                                                                                          \
     return CURAND_STATUS_NOT_INITIALIZED
+#define SIMPLE(name, parameters, change)                                                                     \
+    curandStatus_t curand##name parameters {                                                                 \
+        REQUIRE_GENERATOR;                                                                                   \
+        change;                                                                                              \
+        return CURAND_STATUS_SUCCESS;                                                                        \
+    }
 
 curandStatus_t curandCreateGenerator(curandGenerator_t *generator, curandRngType_t type) {
     return create(generator, type, false);
@@ -468,11 +474,7 @@ curandStatus_t curandCreateGenerator(curandGenerator_t *generator, curandRngType
 curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRngType_t type) {
     return create(generator, type, true);
 }
-curandStatus_t curandDestroyGenerator(curandGenerator_t generator) {
-    REQUIRE_GENERATOR;
-    delete generator;
-    return CURAND_STATUS_SUCCESS;
-}
+SIMPLE(DestroyGenerator, (curandGenerator_t generator), delete generator)
 curandStatus_t curandGetVersion(int *version) {
     if (!version)
         return CURAND_STATUS_OUT_OF_RANGE;
@@ -487,11 +489,7 @@ curandStatus_t curandGetProperty(libraryPropertyType type, int *value) {
     return CURAND_STATUS_SUCCESS;
 }
 
-curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream) {
-    REQUIRE_GENERATOR;
-    generator->stream = stream;
-    return CURAND_STATUS_SUCCESS;
-}
+SIMPLE(SetStream, (curandGenerator_t generator, cudaStream_t stream), generator->stream = stream)
 // The settings that change the numbers: the type of the generator that has it, whether the value is
 // permitted, and the change
 #define SETTING(name, parameter, has, permitted, change)                                                     \
@@ -515,10 +513,7 @@ SETTING(GeneratorOrdering, curandOrdering_t order, true,
         generator->legacy = order == CURAND_ORDERING_PSEUDO_LEGACY)
 SETTING(QuasiRandomGeneratorDimensions, unsigned dimensions, generator->quasi(),
         dimensions >= 1 && dimensions <= max_dimensions, generator->dimensions = dimensions)
-curandStatus_t curandGenerateSeeds(curandGenerator_t generator) {
-    REQUIRE_GENERATOR;
-    return CURAND_STATUS_SUCCESS;
-}
+SIMPLE(GenerateSeeds, (curandGenerator_t generator), (void)0)
 
 #define DIRECTIONS(bits, T)                                                                                  \
     curandStatus_t curandGetDirectionVectors##bits(curandDirectionVectors##bits##_t *vectors[],              \

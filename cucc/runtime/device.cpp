@@ -170,12 +170,7 @@ cudaError_t cudaGetDeviceCount(int *count) {
 }
 
 SIMPLE_CALL(cudaGetDevice, (int *device), BEGIN_QUERY(device), store(device, current))
-
-cudaError_t cudaSetDevice(int device) {
-    BEGIN_QUERY(device);
-    current = device;
-    return cudaSuccess;
-}
+SIMPLE_CALL(cudaSetDevice, (int device), BEGIN_QUERY(device), store(&current, device))
 
 cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device) {
     BEGIN_QUERY(id, device);
@@ -206,11 +201,9 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
     return cudaSuccess;
 }
 
-cudaError_t cudaGetDeviceFlags(unsigned *flags) {
-    BEGIN(flags);
-    *flags = state_of(current).flags | cudaDeviceMapHost; // cudaDeviceMapHost is always in effect
-    return cudaSuccess;
-}
+// cudaDeviceMapHost is always in effect.
+SIMPLE_CALL(cudaGetDeviceFlags, (unsigned *flags), BEGIN(flags),
+            store(flags, state_of(current).flags | cudaDeviceMapHost))
 
 // Runs the deferred work of the device's streams, and waits for asynchronous launches (operation.cpp). By
 // default there is neither, and the call returns at once.

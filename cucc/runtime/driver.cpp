@@ -446,10 +446,7 @@ CUresult cuModuleLoad(CUmodule *module, const char *name) {
 }
 
 // The code stays where it is, because launches may still refer to it.
-CUresult cuModuleUnload(CUmodule module) {
-    DRIVER(module);
-    return CUDA_SUCCESS;
-}
+CALL(cuModuleUnload, (CUmodule module), (module), cudaSuccess)
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
     DRIVER(function, module, name);

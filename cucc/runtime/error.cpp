@@ -50,6 +50,11 @@ void say(const char *format, va_list values) {
     vsnprintf(text, sizeof text, format, values);
     fprintf(stderr, "cuda on the CPU: %s\n", printable(text));
 }
+#define SAY(format)                                                                                          \
+    va_list values;                                                                                          \
+    va_start(values, format);                                                                                \
+    say(format, values);                                                                                     \
+    va_end(values)
 
 // CUDA_CPU_FAIL=k[:error][:sticky]: call k of this process fails with the error; with "sticky", every later
 // call does too. It shows how a program behaves when a call fails that usually succeeds.
@@ -145,18 +150,12 @@ void only_error() {
 
 void print_line(const char *format, ...) {
     fflush(stdout);
-    va_list values;
-    va_start(values, format);
-    say(format, values);
-    va_end(values);
+    SAY(format);
 }
 
 void end_program(const char *format, ...) {
     only_error();
-    va_list values;
-    va_start(values, format);
-    say(format, values);
-    va_end(values);
+    SAY(format);
     quick_exit(EXIT_FAILURE);
 }
 
@@ -177,10 +176,7 @@ cudaError_t failure_of(const char *call) {
 }
 
 cudaError_t fail(cudaError_t error, const char *format, ...) {
-    va_list values;
-    va_start(values, format);
-    say(format, values);
-    va_end(values);
+    SAY(format);
     return last_error() = error;
 }
 

@@ -105,11 +105,9 @@ cudaError_t launch_by_config(const LaunchConfigAt &at, const void *kernel, void 
     FAIL_IF(!at.config, cudaErrorInvalidValue, "config is NULL");
     const cudaLaunchConfig_t &c = *at.config;
     bool cooperative = false;
-    std::string place = call;
-    if (at.site.line)
-        place += std::string(" at ") + base_name(at.site.file) + ":" + std::to_string(at.site.line);
+    const std::string where = call + (at.site.line ? " at " + place(at.site) : "");
     for (unsigned i = 0; i < c.numAttrs; ++i)
-        TRY(set_attribute(place.c_str(), c.attrs[i], cooperative));
+        TRY(set_attribute(where.c_str(), c.attrs[i], cooperative));
     return launch_by_address(call, kernel, {c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream}, arguments,
                              cooperative, at.site);
 }

@@ -82,6 +82,10 @@ void leave_pool(void *pointer) {
 
 using namespace cuda_cpu;
 
+#define BEGIN_POOLS(...)                                                                                     \
+    BEGIN(__VA_ARGS__);                                                                                      \
+    std::lock_guard lock(pools().mutex)
+
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *properties) {
     BEGIN(pool, properties);
     FAIL_IF(properties->allocType != cudaMemAllocationTypePinned ||
@@ -98,8 +102,7 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *prope
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-    BEGIN(pool);
-    std::lock_guard lock(pools().mutex);
+    BEGIN_POOLS(pool);
     FAIL_IF(pool->is_default, cudaErrorInvalidValue, "the default pool cannot be destroyed");
     if (pools().current[pool->device] == pool)
         pools().current[pool->device] = pools().defaults[pool->device];
@@ -108,15 +111,11 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
-    BEGIN(pool, device);
-    std::lock_guard lock(pools().mutex);
-    return store(pool, default_pool(device));
-}
+SIMPLE_CALL(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * pool, int device), BEGIN_POOLS(pool, device),
+            store(pool, default_pool(device)))
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
-    BEGIN(pool, device);
-    std::lock_guard lock(pools().mutex);
+    BEGIN_POOLS(pool, device);
     default_pool(device);
     return store(pool, pools().current[device]);
 }
@@ -133,16 +132,11 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
     return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
-    BEGIN(pool);
-    std::lock_guard lock(pools().mutex);
-    pool->kept = std::min<uint64_t>(pool->kept, keep - std::min<uint64_t>(keep, pool->used));
-    return cudaSuccess;
-}
+SIMPLE_CALL(cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t keep), BEGIN_POOLS(pool),
+            store(&pool->kept, std::min<uint64_t>(pool->kept, keep - std::min<uint64_t>(keep, pool->used))))
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value) {
-    BEGIN(value, pool);
-    std::lock_guard lock(pools().mutex);
+    BEGIN_POOLS(value, pool);
     switch (attribute) {
     case cudaMemPoolReuseFollowEventDependencies:
     case cudaMemPoolReuseAllowOpportunistic:
@@ -164,8 +158,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value) {
-    BEGIN(value, pool);
-    std::lock_guard lock(pools().mutex);
+    BEGIN_POOLS(value, pool);
     const auto give = [value](uint64_t number) { return store((uint64_t *)value, number); };
     switch (attribute) {
     case cudaMemPoolReuseFollowEventDependencies:
@@ -187,8 +180,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
 }
 
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *list, size_t count) {
-    BEGIN(list, pool);
-    std::lock_guard lock(pools().mutex);
+    BEGIN_POOLS(list, pool);
     for (size_t i = 0; i < count; ++i) {
         const cudaMemLocation &at = list[i].location;
         FAIL_IF(at.type != cudaMemLocationTypeDevice || check_device(call, at.id), cudaErrorInvalidValue,

@@ -231,8 +231,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
 #define NONE(...)
 #define ATTRIBUTE(name, NAME, number, answer)                                                                \
     case cudaDevAttr##name:                                                                                  \
-        *value = (int)(answer);                                                                              \
-        return cudaSuccess;
+        return store(value, (int)(answer));
         CUDA_CPU_ATTRIBUTES(ATTRIBUTE, NONE)
 #undef ATTRIBUTE
 #undef NONE

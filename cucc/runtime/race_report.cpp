@@ -81,9 +81,8 @@ std::string task_name(const Task *task) {
 }
 
 std::string in_kernel_by(const Access &me) {
-    return std::string("in kernel ") + self->kernel->name + ", block " +
-           coordinates(me.block, {gridDim.x, gridDim.y, gridDim.z}) + ": thread " +
-           coordinates(me.thread, {blockDim.x, blockDim.y, blockDim.z});
+    return std::string("in kernel ") + self->kernel->name + ", block " + coordinates(me.block, gridDim) +
+           ": thread " + coordinates(me.thread, blockDim);
 }
 
 std::string verb(const Access &a) {
@@ -147,10 +146,8 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
             return "the host";
         if (x.block == a_copy)
             return task_name(task);
-        const uint3 block = same   ? uint3{blockDim.x, blockDim.y, blockDim.z}
-                            : task ? task->block
-                                   : uint3{1, 1, 1};
-        const uint3 grid = same ? uint3{gridDim.x, gridDim.y, gridDim.z} : task ? task->grid : uint3{1, 1, 1};
+        const uint3 block = same ? blockDim : task ? task->block : uint3{1, 1, 1};
+        const uint3 grid = same ? gridDim : task ? task->grid : uint3{1, 1, 1};
         return (same ? std::string() : task_name(task) + " ") + "thread " + coordinates(x.thread, block) +
                (with_block ? " of block " + coordinates(x.block, grid) : "");
     };
@@ -160,7 +157,7 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
         const bool one_block = a.block == b.block, warp = one_block && a.thread / 32 == b.thread / 32;
         text += "in kernel " + std::string(self->kernel->name);
         if (one_block)
-            text += ", block " + coordinates(a.block, {gridDim.x, gridDim.y, gridDim.z});
+            text += ", block " + coordinates(a.block, gridDim);
         text += ": " + who(a, first, !one_block) + " " + verb(a) + " " + size + at(a) + allocated +
                 ",\n    " + who(b, second, !one_block) + " " + verb(b) + (bytes == 1 ? " it" : " them") +
                 at(b) +

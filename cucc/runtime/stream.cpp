@@ -284,8 +284,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
             "cudaEventInterprocess needs cudaEventDisableTiming");
     FAIL_IF(flags & cudaEventInterprocess, cudaErrorNotSupported,
             "events shared between processes are not supported");
-    *event = events().add({current_device(), flags, false, {}, nullptr, {}});
-    return cudaSuccess;
+    return store(event, events().add({current_device(), flags, false, {}, nullptr, {}}));
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -322,7 +321,8 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     return cudaSuccess;
 }
 
-static cudaError_t refuse_captured(const char *call, const Event &e) {
+static cudaError_t find_uncaptured(const char *call, cudaEvent_t event, Event &e) {
+    TRY(find(call, event, e));
     if (!e.point.capture)
         return cudaSuccess;
     spoil(e.point.capture);
@@ -332,16 +332,14 @@ static cudaError_t refuse_captured(const char *call, const Event &e) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     BEGIN();
     Event e;
-    TRY(find(call, event, e));
-    TRY(refuse_captured(call, e));
+    TRY(find_uncaptured(call, event, e));
     return at_once() || completed(e.work) ? cudaSuccess : set_last_error(cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     BEGIN();
     Event e;
-    TRY(find(call, event, e));
-    TRY(refuse_captured(call, e));
+    TRY(find_uncaptured(call, event, e));
     return at_once() ? cudaSuccess : finish(e.work);
 }
 

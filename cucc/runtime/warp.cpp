@@ -70,15 +70,15 @@ unsigned source_lane(const Lane &thread, unsigned lane) {
     }
 }
 
+#define EACH_LANE(set)                                                                                       \
+    for (unsigned left = set, lane; left && (lane = (unsigned)__builtin_ctz(left), true); left &= left - 1)
+
 // Computes the results of a warp operation for the lanes in the mask `present`. `lanes` and `values` have 32
 // elements, one for each lane of the warp; a result replaces the lane's value.
 void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
     uint64_t common = 0, given[32];
     bool first = true, all_equal = true;
-    unsigned lane;
     const unsigned mask = lanes[__builtin_ctz(present)].mask;
-#define EACH_LANE                                                                                            \
-    for (unsigned left = present; left && (lane = (unsigned)__builtin_ctz(left), true); left &= left - 1)
     switch (op) {
     case WarpOp::sync:
     case WarpOp::matrix: // the operands are pointers to the lanes' fragments, which mma.h reads
@@ -88,14 +88,14 @@ void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
     case WarpOp::shuffle_down:
     case WarpOp::shuffle_xor:
         memcpy(given, values, sizeof given);
-        EACH_LANE {
+        EACH_LANE(present) {
             const unsigned source = source_lane(lanes[lane], lane);
             values[lane] = present >> source & 1 ? given[source] : undefined;
         }
         return;
     case WarpOp::match_any:
         memcpy(given, values, sizeof given);
-        EACH_LANE {
+        EACH_LANE(present) {
             uint64_t equal = 0;
             for (unsigned other = 0; other < 32; ++other)
                 equal |= (uint64_t)(given[other] == given[lane]) << other;
@@ -103,21 +103,20 @@ void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
         }
         return;
     case WarpOp::ballot:
-        EACH_LANE common |= values[lane] << lane;
+        EACH_LANE(present) common |= values[lane] << lane;
         break;
     case WarpOp::match_all:
         common = values[__builtin_ctz(present)];
-        EACH_LANE all_equal &= values[lane] == common;
+        EACH_LANE(present) all_equal &= values[lane] == common;
         common = all_equal ? mask : 0;
         break;
     default: // the reductions; WarpOp::active is never computed here
-        EACH_LANE {
+        EACH_LANE(present) {
             common = first ? values[lane] : reduce(op, common, values[lane]);
             first = false;
         }
     }
-    EACH_LANE values[lane] = common;
-#undef EACH_LANE
+    EACH_LANE(present) values[lane] = common;
 }
 
 } // namespace
@@ -140,8 +139,7 @@ void Worker::make_lanes_ready(unsigned w, unsigned lanes) {
     uint16_t sequence[warpSize];
     unsigned n = 0;
     if (!order)
-        for (unsigned left = lanes; left; left &= left - 1)
-            sequence[n++] = (uint16_t)(first + (unsigned)__builtin_ctz(left));
+        EACH_LANE(lanes) sequence[n++] = (uint16_t)(first + lane);
     else
         for (unsigned i = 0; i < count; ++i)
             if (order[i] / warpSize == w && lanes >> order[i] % warpSize & 1)
@@ -173,11 +171,11 @@ void Worker::complete_warp_operation(unsigned w, bool diagnose) {
         if ((warp.waiting & present) != present)
             continue;
         const Lane *stranger = nullptr;
-        for (unsigned left = present; left; left &= left - 1) {
-            const Lane &lane = all[__builtin_ctz(left)];
-            if (lane.op != first.op || lane.mask != first.mask ||
-                (lane.op == WarpOp::matrix && !same_site(lane.site, first.site)))
-                stranger = &lane;
+        EACH_LANE(present) {
+            const Lane &other = all[lane];
+            if (other.op != first.op || other.mask != first.mask ||
+                (other.op == WarpOp::matrix && !same_site(other.site, first.site)))
+                stranger = &other;
         }
         if (stranger) {
             if (diagnose)
@@ -235,8 +233,7 @@ void Worker::answer_warp(unsigned w, bool all_here) {
     const unsigned first = w * warpSize;
     const Lane *earliest = nullptr;
     unsigned together = 0, active = 0;
-    for (unsigned left = warp.asking; left; left &= left - 1) {
-        const unsigned lane = (unsigned)__builtin_ctz(left);
+    EACH_LANE(warp.asking) {
         const Lane &l = lanes[first + lane];
         if (l.op == WarpOp::active) {
             active |= 1u << lane;
@@ -250,8 +247,7 @@ void Worker::answer_warp(unsigned w, bool all_here) {
     if (all_here && together != warp.asking)
         return;
     const auto answer = [&](unsigned lanes_together) {
-        for (unsigned left = lanes_together; left; left &= left - 1)
-            values[first + (unsigned)__builtin_ctz(left)] = lanes_together;
+        EACH_LANE(lanes_together) values[first + lane] = lanes_together;
         warp.waiting &= ~lanes_together;
         warp.asking &= ~lanes_together;
         asking -= (unsigned)__builtin_popcount(lanes_together);
@@ -262,8 +258,7 @@ void Worker::answer_warp(unsigned w, bool all_here) {
     while (active) {
         const Site site = lanes[first + (unsigned)__builtin_ctz(active)].site;
         together = 0;
-        for (unsigned left = active; left; left &= left - 1) {
-            const unsigned lane = (unsigned)__builtin_ctz(left);
+        EACH_LANE(active) {
             if (same_site(lanes[first + lane].site, site))
                 together |= 1u << lane;
         }

@@ -539,11 +539,7 @@ DIFFER = (
 def test_what_cannot_differ_is_refused(cucc, write):
     for text in tools.rows(DIFFER):
         lines = text.replace("N; ", "N;\n").split("\n")
-        write(
-            main_cu="\n".join(
-                ["#ifdef __CUDA_ARCH__", "#define N 4", "#else", "#define N 5", "#endif", *lines]
-            )
-        )
+        write(main_cu="\n".join(["#ifdef __CUDA_ARCH__\n#define N 4\n#else\n#define N 5\n#endif", *lines]))
         message = cucc("-c" if len(lines) == 1 else "-cuda", "main.cu", status=1)
         assert message.startswith(f"main.cu:{5 + len(lines)}:") and "__CUDA_ARCH__" in message
         assert message.count("\n") == 1

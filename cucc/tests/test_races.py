@@ -110,10 +110,8 @@ def test_an_access_beyond_an_array(run, case):
 def test_what_belongs_to_another_thread_or_is_constant(run, case):
     where = rf"kernel {case}, block \(0,0,0\): thread \([01],0,0\)"
     report = rf"cuda on the CPU: out of bounds in {where} \w+ (?:changes )?4 bytes of {FORBIDDEN[case]} at cases\.cu:(\d+)\n"
-    lines = [n for n, text in enumerate(LINES, 1) if f"// {case}" in text]
-    assert len(lines) == 2 and re.fullmatch(report * 2, reported(run, case)).groups() == tuple(
-        map(str, lines)
-    )
+    lines = [str(n) for n, text in enumerate(LINES, 1) if f"// {case}" in text]
+    assert len(lines) == 2 and re.fullmatch(report * 2, reported(run, case)).groups() == tuple(lines)
 
 
 def test_a_null_pointer(tmp_path):

@@ -195,9 +195,8 @@ def run(translator, tmp_path):
     (tmp_path / "a.ii").write_text("__device__ int x;\n" + "int y;\n" * 10000)
 
     def run(*arguments, **settings):
-        settings = {"stdout": subprocess.PIPE, **settings}
-        command = [translator, *arguments]
-        done = subprocess.run(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, **settings)
+        settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings}
+        done = subprocess.run([translator, *arguments], cwd=tmp_path, text=True, **settings)
         return done.returncode, done.stdout, done.stderr
 
     return run

@@ -38,9 +38,8 @@ void add_shared(Expansion *e, const Token *from, const Token *name, const Token 
     if (one.is_volatile && !one.is_memory)
         leave(e, name, "it is not known whether what is volatile is shared memory");
     e->any |= one.is_volatile;
-    e->shared = grow(e->shared, e->count + 1, sizeof one);
-    e->shared[e->count] = one;
-    e->count += points || one.is_volatile || one.is_memory;
+    if (points || one.is_volatile || one.is_memory)
+        PUSH(e->shared, e->count, one);
 }
 
 // The accesses of pointers and arrays that may be shared memory, in the tokens from i to last: READS, WRITES

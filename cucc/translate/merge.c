@@ -117,8 +117,7 @@ static Side split(const Unit *unit) {
         item->depth = depth;
         item->in_class = depth > 0 && scopes[depth - 1] == 'c';
         if (item->opens > 0) {
-            scopes = grow(scopes, (size_t)depth + 1, 1);
-            scopes[depth++] = brace_kind(i, item->end - 1);
+            PUSH(scopes, depth, brace_kind(i, item->end - 1));
         }
         i = item->end;
     }

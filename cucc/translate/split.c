@@ -53,18 +53,14 @@ Token *last_of(Token *i) {
     return kind(last) == ';' ? last : NULL;
 }
 
-static bool has_barrier(const Token *i, const Token *last) {
-    for (; i <= last; i++)
-        if (is_barrier(i))
-            return true;
-    return false;
+static bool is_block_barrier(const Token *i) {
+    return is(i, "__syncthreads");
 }
 
-static bool has_block_barrier(const Token *i, const Token *last) {
-    for (; i <= last; i++)
-        if (is(i, "__syncthreads"))
-            return true;
-    return false;
+static bool has(bool (*what)(const Token *), const Token *i, const Token *last) {
+    while (i <= last && !what(i))
+        i++;
+    return i <= last;
 }
 
 // True if there is a break or continue of a loop around these tokens.
@@ -98,11 +94,8 @@ static Node *read_inside(Split *s, Token *i, Token *last, const Token *scope, To
     return *block ? read_sequence(s, i + 1, i->match, i->match) : read_sequence(s, i, last + 1, scope);
 }
 
-static bool uses_memory(const Token *i, const Token *last) {
-    for (; i < last; i++)
-        if (kind(i) == '[' || kind(i) == ARROW || (kind(i) == '*' && !ends_expression(i - 1)))
-            return true;
-    return false;
+static bool uses_memory(const Token *i) {
+    return kind(i) == '[' || kind(i) == ARROW || (kind(i) == '*' && !ends_expression(i - 1));
 }
 
 // The loops over threads at both sides of a branch, and in two iterations, run as if a barrier were between
@@ -110,13 +103,13 @@ static bool uses_memory(const Token *i, const Token *last) {
 static void check_ends(Split *s, const Node *node) {
     bool barriers = true, begins = false, ends = false, crossed = false;
     for (const Node *n = node->inside; n; n = n->next) {
-        const bool region = n->kind == 'r', uses = region && uses_memory(n->first, n->last);
+        const bool region = n->kind == 'r', uses = region && has(uses_memory, n->first, n->last - 1);
         barriers &= n->kind == 'b';
         begins |= uses && !crossed;
         ends = uses || (ends && n->kind != 'b' && n->kind != 'c');
         crossed |= n->kind == 'b' || n->kind == 'c';
     }
-    if (!has_block_barrier(node->first, node->last))
+    if (!has(is_block_barrier, node->first, node->last))
         return; // lanes that exchange values are about to wait for each other
     if (is(node->first, "if") ? barriers && !node->other : begins && ends && kind(node->first) != '{')
         refuse(s, node->first,
@@ -195,7 +188,7 @@ static Node *read_sequence(Split *s, Token *i, Token *end, const Token *scope) {
         Node *node = new_node(s, 'r', i, last);
         *link = node;
         link = &node->next;
-        const bool barrier = has_barrier(i, last);
+        const bool barrier = has(is_barrier, i, last);
         if ((is_one_of(i, " __syncthreads __syncwarp cu_step ") && kind(i + 1) == '(' &&
              i + 2 == i[1].match && i + 3 == last) ||
             (is_lanes(i) && is(i + 2, "meet"))) {
@@ -298,7 +291,7 @@ static void check_conditions(Split *s) {
         const bool each = s->warps, in_warp = node->first < by_warps;
         if (!in_warp && is_uniform(s, i, node->header->match, false, &culprit))
             continue;
-        s->warps = each || !has_block_barrier(node->first, node->last);
+        s->warps = each || !has(is_block_barrier, node->first, node->last);
         if (!is_uniform(s, i, node->header->match, false, &culprit) ||
             (!each && !in_warp && jumps_out(node->first, node->last, false)))
             refuse(
@@ -368,12 +361,8 @@ static void explain(const Unit *u, const Token *name, const char *how, const Tok
 static Split *find_split(Unit *u, Token *begin, const Token *name, Token *open, Token *body,
                          bool only_atomics, Node **top) {
     Split *s = grow(NULL, 1, sizeof *s);
-    memset(s, 0, sizeof *s);
-    s->u = u;
-    s->begin = begin;
-    s->body = body;
-    s->only_atomics = only_atomics;
-    s->warps = has_barrier(body, body->match) && !has_block_barrier(body, body->match);
+    const bool warps = has(is_barrier, body, body->match) && !has(is_block_barrier, body, body->match);
+    *s = (Split){.u = u, .begin = begin, .body = body, .only_atomics = only_atomics, .warps = warps};
     check_words(s, name, open);
     if (!s->why) {
         add_parameters(s, open);
@@ -406,7 +395,7 @@ static bool has_strided_loop(Token *body) {
 const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start) {
     if (u->only_fibers && !u->explain)
         return "Fibers";
-    const bool barriers = has_barrier(body, body->match);
+    const bool barriers = has(is_barrier, body, body->match);
     Node *top = NULL;
     Split *s = NULL;
     if (barriers || (!u->trial && has_strided_loop(body)))

@@ -413,9 +413,8 @@ inline cudaMemLocation cuda_cpu_location(int device) {
         return {cudaMemLocationTypeHost, 0};
     return {cudaMemLocationTypeDevice, device};
 }
-inline cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, int device) {
-    return cudaMemAdvise(pointer, bytes, advice, cuda_cpu_location(device));
-}
+CUDA_CPU_OVERLOAD(cudaMemAdvise, (const void *pointer, size_t bytes, cudaMemoryAdvise advice, int device),
+                  pointer, bytes, advice, cuda_cpu_location(device))
 CUDA_CPU_OVERLOAD(cudaMemPrefetchAsync,
                   (const void *pointer, size_t bytes, int device, cudaStream_t stream = 0), pointer, bytes,
                   cuda_cpu_location(device), 0, stream)
@@ -445,9 +444,8 @@ inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t b
 template <class T> inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &symbol) {
     return cuda_cpu::symbol_size(bytes, CUDA_CPU_SYMBOL);
 }
-inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) {
-    return cudaEventCreateWithFlags(event, flags);
-}
+CUDA_CPU_RETURN(cudaError_t, cudaEventCreate, (cudaEvent_t * event, unsigned int flags),
+                cudaEventCreateWithFlags(event, flags))
 #endif
 
 static inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {

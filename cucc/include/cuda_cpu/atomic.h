@@ -179,20 +179,15 @@ class atomic_ref : public cuda_cpu::AtomicOperations<T, atomic_ref<T, Scope>> {
     T *target;
 };
 
-inline void atomic_thread_fence(memory_order, thread_scope = thread_scope_system) {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-inline void atomic_signal_fence(memory_order) {
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
+CUDA_CPU_RETURN(void, atomic_thread_fence, (memory_order, thread_scope = thread_scope_system),
+                __atomic_thread_fence(__ATOMIC_SEQ_CST))
+CUDA_CPU_RETURN(void, atomic_signal_fence, (memory_order), __atomic_signal_fence(__ATOMIC_SEQ_CST))
 
 namespace std {
 template <class T> using atomic = cuda::atomic<T>;
 template <class T> using atomic_ref = cuda::atomic_ref<T>;
 using cuda::atomic_signal_fence;
-inline void atomic_thread_fence(memory_order) {
-    cuda::atomic_thread_fence(memory_order_seq_cst);
-}
+CUDA_CPU_RETURN(void, atomic_thread_fence, (memory_order), cuda::atomic_thread_fence(memory_order_seq_cst))
 typedef atomic<bool> atomic_bool;
 typedef atomic<char> atomic_char;
 typedef atomic<int> atomic_int;

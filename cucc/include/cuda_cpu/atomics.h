@@ -227,8 +227,6 @@ CUDA_CPU_NV_FETCH(or, old | value)
 CUDA_CPU_NV_FETCH(xor, old ^ value)
 CUDA_CPU_NV_FETCH(min, value < old ? value : old)
 CUDA_CPU_NV_FETCH(max, old < value ? value : old)
-inline void __nv_atomic_thread_fence(int, int = 0) {
-    __threadfence();
-}
+CUDA_CPU_RETURN(void, __nv_atomic_thread_fence, (int, int = 0), __threadfence())
 
 #undef CUDA_CPU_ORDER

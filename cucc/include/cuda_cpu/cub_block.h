@@ -110,14 +110,11 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
     }
     CUDA_CPU_CUB_SCAN(ExclusiveScan, exclusive)
     CUDA_CPU_CUB_SCAN(InclusiveScan, inclusive)
-    template <int N> void ExclusiveSum(T (&in)[N], T (&out)[N]) {
-        ExclusiveScan(in, out, T(), Sum());
-    }
-    template <int N> void ExclusiveSum(T (&in)[N], T (&out)[N], T &aggregate) {
-        ExclusiveScan(in, out, T(), Sum(), aggregate);
-    }
-    template <int N, class Callback> void ExclusiveSum(T (&in)[N], T (&out)[N], Callback &callback) {
-        ExclusiveScan(in, out, Sum(), callback);
+    template <int N, class... Aggregate> void ExclusiveSum(T (&in)[N], T (&out)[N], Aggregate &...aggregate) {
+        if constexpr ((std::is_same_v<Aggregate, T> && ...))
+            ExclusiveScan(in, out, T(), Sum(), aggregate...);
+        else // a callback gives the initial value
+            ExclusiveScan(in, out, Sum(), aggregate...);
     }
     template <int N, class... Aggregate> void InclusiveSum(T (&in)[N], T (&out)[N], Aggregate &...aggregate) {
         InclusiveScan(in, out, Sum(), aggregate...);
@@ -135,24 +132,18 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
 
 // ---- loads and stores ----
 
-// The index of item i of the thread with this rank, if `threads` threads hold the items striped or blocked.
-template <bool STRIPED, int ITEMS> int cu_place(int rank, int i, int threads) {
-    return STRIPED ? i * threads + rank : rank * ITEMS + i;
-}
-template <bool STRIPED, class It, class T, int N>
-void cu_load(int rank, int threads, It it, T (&items)[N], int valid) {
+// Loads or stores the items of the thread with this rank, if `threads` threads hold the items striped or
+// blocked.
+template <bool STORE, bool STRIPED, class It, class T, int N>
+void cu_copy(int rank, int threads, It it, T (&items)[N], int valid) {
     for (int i = 0; i < N; ++i) {
-        const int place = cu_place<STRIPED, N>(rank, i, threads);
-        if (place < valid)
-            items[i] = it[place];
-    }
-}
-template <bool STRIPED, class It, class T, int N>
-void cu_store(int rank, int threads, It it, T (&items)[N], int valid) {
-    for (int i = 0; i < N; ++i) {
-        const int place = cu_place<STRIPED, N>(rank, i, threads);
-        if (place < valid)
+        const int place = STRIPED ? i * threads + rank : rank * N + i;
+        if (place >= valid)
+            continue;
+        if constexpr (STORE)
             it[place] = items[i];
+        else
+            items[i] = it[place];
     }
 }
 constexpr int cu_all = std::numeric_limits<int>::max();
@@ -161,16 +152,16 @@ constexpr int cu_all = std::numeric_limits<int>::max();
 #define CUDA_CPU_CUB_DIRECT(Striped, STRIPED, TYPES, threads)                                                \
     template <CUDA_CPU_LIST TYPES class T, int N, class It>                                                  \
     void LoadDirect##Striped(int rank, It it, T(&items)[N], int valid = cu_all) {                            \
-        cu_load<STRIPED>(rank, threads, it, items, valid);                                                   \
+        cu_copy<false, STRIPED>(rank, threads, it, items, valid);                                            \
     }                                                                                                        \
     template <CUDA_CPU_LIST TYPES class T, int N, class It, class Default>                                   \
     void LoadDirect##Striped(int rank, It it, T(&items)[N], int valid, Default other) {                      \
         std::fill(items, items + N, T(other));                                                               \
-        cu_load<STRIPED>(rank, threads, it, items, valid);                                                   \
+        cu_copy<false, STRIPED>(rank, threads, it, items, valid);                                            \
     }                                                                                                        \
     template <CUDA_CPU_LIST TYPES class T, int N, class It>                                                  \
     void StoreDirect##Striped(int rank, It it, T(&items)[N], int valid = cu_all) {                           \
-        cu_store<STRIPED>(rank, threads, it, items, valid);                                                  \
+        cu_copy<true, STRIPED>(rank, threads, it, items, valid);                                             \
     }
 CUDA_CPU_CUB_DIRECT(Blocked, false, (), 0)
 CUDA_CPU_CUB_DIRECT(Striped, true, (int THREADS, ), THREADS)
@@ -191,7 +182,7 @@ template <class T, int N, bool STRIPED, int THREADS> class cu_load_store {
             LoadDirectBlocked(rank, it, items, more...);
     }
     template <class It> void Store(It it, T (&items)[N], int valid = cu_all) {
-        cu_store<STRIPED>(rank, THREADS, it, items, valid);
+        cu_copy<true, STRIPED>(rank, THREADS, it, items, valid);
     }
 };
 template <class T, int X, int N, BlockLoadAlgorithm HOW = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 0>
@@ -270,9 +261,9 @@ class cu_block_sort : public cu_collective<cu_sort_storage<Key, Value, THREADS *
     template <bool STRIPED, class Less> void sort(Key (&keys)[N], Value (*values)[N], int valid, Less less) {
         auto &s = this->s;
         const int rank = this->rank;
-        cu_store<false>(rank, THREADS, &s.keys[0], keys, cu_all);
+        cu_copy<true, false>(rank, THREADS, &s.keys[0], keys, cu_all);
         if (values)
-            cu_store<false>(rank, THREADS, &s.values[0], *values, cu_all);
+            cu_copy<true, false>(rank, THREADS, &s.values[0], *values, cu_all);
         this->barrier();
         if (rank == 0)
             for (int i = 1; i < valid; ++i) {
@@ -284,9 +275,9 @@ class cu_block_sort : public cu_collective<cu_sort_storage<Key, Value, THREADS *
                     std::rotate(&s.values[0] + place, &s.values[0] + i, &s.values[0] + i + 1);
             }
         this->barrier();
-        cu_load<STRIPED>(rank, THREADS, &s.keys[0], keys, cu_all);
+        cu_copy<false, STRIPED>(rank, THREADS, &s.keys[0], keys, cu_all);
         if (values)
-            cu_load<STRIPED>(rank, THREADS, &s.values[0], *values, cu_all);
+            cu_copy<false, STRIPED>(rank, THREADS, &s.values[0], *values, cu_all);
     }
 };
 

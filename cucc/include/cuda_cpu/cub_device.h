@@ -338,31 +338,30 @@ cudaError_t cu_radix_sort(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, DoubleBuf
     return error;
 }
 
+#define CUDA_CPU_CUB_BITS int begin = 0, int end = 8 * sizeof(K), CUDA_CPU_CUB_STREAM
 // The forms of a radix sort: NAME is SortKeys or SortPairs with or without Descending.
 #define CUDA_CPU_CUB_SORTS(KEYS, PAIRS, UP, SIZE, SEGMENTS)                                                  \
     template <class K CUDA_CPU_CUB_##SIZE##_TYPES>                                                           \
-    static cudaError_t KEYS(CUDA_CPU_CUB_STORAGE, const K *in, K *out, CUDA_CPU_CUB_##SIZE, int begin = 0,   \
-                            int end = 8 * sizeof(K), CUDA_CPU_CUB_STREAM) {                                  \
+    static cudaError_t KEYS(CUDA_CPU_CUB_STORAGE, const K *in, K *out, CUDA_CPU_CUB_##SIZE,                  \
+                            CUDA_CPU_CUB_BITS) {                                                             \
         return cu_radix_sort(storage, bytes, in, out, (const NullType *)nullptr, (NullType *)nullptr,        \
                              SEGMENTS, cu_by_bits<K>{begin, end, UP}, stream);                               \
     }                                                                                                        \
     template <class K CUDA_CPU_CUB_##SIZE##_TYPES>                                                           \
-    static cudaError_t KEYS(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, CUDA_CPU_CUB_##SIZE, int begin = 0, \
-                            int end = 8 * sizeof(K), CUDA_CPU_CUB_STREAM) {                                  \
+    static cudaError_t KEYS(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, CUDA_CPU_CUB_##SIZE,                \
+                            CUDA_CPU_CUB_BITS) {                                                             \
         DoubleBuffer<NullType> none;                                                                         \
         return cu_radix_sort(storage, bytes, keys, none, SEGMENTS, cu_by_bits<K>{begin, end, UP}, stream);   \
     }                                                                                                        \
     template <class K, class V CUDA_CPU_CUB_##SIZE##_TYPES>                                                  \
     static cudaError_t PAIRS(CUDA_CPU_CUB_STORAGE, const K *in, K *out, const V *values, V *values_out,      \
-                             CUDA_CPU_CUB_##SIZE, int begin = 0, int end = 8 * sizeof(K),                    \
-                             CUDA_CPU_CUB_STREAM) {                                                          \
+                             CUDA_CPU_CUB_##SIZE, CUDA_CPU_CUB_BITS) {                                       \
         return cu_radix_sort(storage, bytes, in, out, values, values_out, SEGMENTS,                          \
                              cu_by_bits<K>{begin, end, UP}, stream);                                         \
     }                                                                                                        \
     template <class K, class V CUDA_CPU_CUB_##SIZE##_TYPES>                                                  \
     static cudaError_t PAIRS(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, DoubleBuffer<V> &values,           \
-                             CUDA_CPU_CUB_##SIZE, int begin = 0, int end = 8 * sizeof(K),                    \
-                             CUDA_CPU_CUB_STREAM) {                                                          \
+                             CUDA_CPU_CUB_##SIZE, CUDA_CPU_CUB_BITS) {                                       \
         return cu_radix_sort(storage, bytes, keys, values, SEGMENTS, cu_by_bits<K>{begin, end, UP}, stream); \
     }
 #define CUDA_CPU_CUB_ALL_TYPES

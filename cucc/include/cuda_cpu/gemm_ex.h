@@ -114,10 +114,9 @@ inline cublasStatus_t gemm_ex(const char *call, cublasHandle_t handle, cublasOpe
                            half ? CUDA_R_16F : CUDA_R_32F);
 }
 
-inline bool in_double(cudaDataType a, cudaDataType b, cudaDataType c, Compute compute) {
-    return a == CUDA_R_64F && b == a && c == a &&
-           (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC);
-}
+CUDA_CPU_RETURN(bool, in_double, (cudaDataType a, cudaDataType b, cudaDataType c, Compute compute),
+                a == CUDA_R_64F && b == a && c == a &&
+                    (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC))
 
 } // namespace cuda_cpu::blas
 

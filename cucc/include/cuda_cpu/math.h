@@ -104,9 +104,7 @@ CUDA_CPU_FLOAT_OF(sinpi)
 CUDA_CPU_FLOAT_OF(cospi)
 CUDA_CPU_RETURN(float, rsqrt, (float x), rsqrtf(x))
 CUDA_CPU_RETURN(float, rcbrt, (float x), rcbrtf(x))
-inline void sincospi(float x, float *sine, float *cosine) {
-    sincospif(x, sine, cosine);
-}
+CUDA_CPU_RETURN(void, sincospi, (float x, float *sine, float *cosine), sincospif(x, sine, cosine))
 inline void sincos(float x, float *sine, float *cosine) {
     *sine = sinf(x);
     *cosine = cosf(x);
@@ -128,9 +126,7 @@ CUDA_CPU_RETURN(float, __logf, (float x), logf(x))
 CUDA_CPU_RETURN(float, __log2f, (float x), log2f(x))
 CUDA_CPU_RETURN(float, __log10f, (float x), log10f(x))
 CUDA_CPU_RETURN(float, __powf, (float x, float y), powf(x, y))
-inline void __sincosf(float x, float *sine, float *cosine) {
-    sincos(x, sine, cosine);
-}
+CUDA_CPU_RETURN(void, __sincosf, (float x, float *sine, float *cosine), sincos(x, sine, cosine))
 CUDA_CPU_RETURN(float, __exp10f, (float x), (float)pow(10.0, (double)x))
 CUDA_CPU_RETURN(float, __fdividef, (float x, float y), x / y)
 CUDA_CPU_RETURN(float, __saturatef, (float x), x > 0.0f ? x < 1.0f ? x : 1.0f : 0.0f) // NaN: 0

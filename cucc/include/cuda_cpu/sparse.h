@@ -238,9 +238,8 @@ void multiply(const cusparseSpMatDescr &A, bool transposed, T alpha, const T *x,
 
 // Where element (i, j) of a dense matrix is. With `transposed`, (i, j) is an element of the transposed
 // matrix.
-inline int64_t place(const cusparseDnMatDescr &D, int64_t i, int64_t j, bool transposed = false) {
-    return (D.order == CUSPARSE_ORDER_COL) != transposed ? i + j * D.ld : i * D.ld + j;
-}
+CUDA_CPU_RETURN(int64_t, place, (const cusparseDnMatDescr &D, int64_t i, int64_t j, bool transposed = false),
+                (D.order == CUSPARSE_ORDER_COL) != transposed ? i + j * D.ld : i * D.ld + j)
 
 // Solves op(A) y = alpha x, where only the triangle that the matrix's attributes name is read. x and y are
 // vectors whose element i is at x[i * incx] and y[i * incy]; they may be the same.

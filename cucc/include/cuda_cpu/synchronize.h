@@ -197,9 +197,7 @@ template <thread_scope Scope> class pipeline {
     unsigned stages = 0, head = 0, tail = 0; // number of stages begun by the producer and by the consumer
 };
 
-inline pipeline<thread_scope_thread> make_pipeline() {
-    return {};
-}
+CUDA_CPU_RETURN(pipeline<thread_scope_thread>, make_pipeline, (), {})
 namespace cuda_cpu_detail {
 template <class Group, thread_scope Scope, unsigned char Stages>
 pipeline<Scope> shared_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
@@ -209,11 +207,7 @@ pipeline<Scope> shared_pipeline(const Group &group, pipeline_shared_state<Scope,
         init(&state->consumed[i], consumers);
     }
     group.sync(cu_file, cu_line);
-    pipeline<Scope> p;
-    p.produced = state->produced;
-    p.consumed = state->consumed;
-    p.stages = Stages;
-    return p;
+    return {state->produced, state->consumed, Stages};
 }
 } // namespace cuda_cpu_detail
 template <class Group, thread_scope Scope, unsigned char Stages>

@@ -83,15 +83,11 @@ CUDA_CPU_SPACE(Local, local)
 
 // ---- fences ----
 
-inline void __threadfence() {
-    __sync_synchronize();
-}
+CUDA_CPU_RETURN(void, __threadfence, (), __sync_synchronize())
 inline void __threadfence_block() { // the threads of a block run on one worker
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
-inline void __threadfence_system() {
-    __sync_synchronize();
-}
+CUDA_CPU_RETURN(void, __threadfence_system, (), __sync_synchronize())
 
 // Also lets other threads of the block run, for loops that poll with plain loads.
 inline void __nanosleep(unsigned nanoseconds) {

@@ -31,8 +31,7 @@ __global__ void after_a_barrier(int *p, int i) {
 }
 
 static void run(const char *what, int past) {
-    int *p;
-    OK(cudaMalloc(&p, 7 * sizeof *p));
+    int *const p = STORED(int *, cudaMalloc(&it, 7 * sizeof *it));
     if (strcmp(what, "global") == 0)
         global_memory<<<1, 1>>>(p, 6 + past);
     else if (strcmp(what, "static") == 0)

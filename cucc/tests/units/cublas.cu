@@ -46,11 +46,8 @@ TEST(index_of_the_largest_and_smallest) {
         int n, increment, index;
     } cases[] = {
         {cublasIsamax, 6, 1, 2}, {cublasIsamin, 6, 1, 5}, {cublasIsamax, 3, 2, 1}, {cublasIsamax, 0, 1, 0}};
-    for (const auto &c : cases) {
-        int index = -1;
-        OK(c.call(h, c.n, x, c.increment, &index));
-        EXPECT(index == c.index);
-    }
+    for (const auto &c : cases)
+        EXPECT(STORED(int, c.call(h, c.n, x, c.increment, &it)) == c.index);
 }
 
 TEST_OF(products, float, double) {

@@ -168,8 +168,7 @@ template <class Integer, class Make> static void rectangles(Make make) {
     const Array<double> in(noise<double>(8 * 13 * 2));
     const Array<cufftDoubleComplex> out(std::vector<cufftDoubleComplex>(6 * 9 * 2, {77, 78}));
     const HandleOf<cufftHandle, cufftCreate, cufftDestroy> plan;
-    size_t size;
-    OK(make(plan, 2, n, inembed, 2, 1, onembed, 1, 6 * 9, CUFFT_D2Z, 2, &size));
+    STORED(size_t, make(plan, 2, n, inembed, 2, 1, onembed, 1, 6 * 9, CUFFT_D2Z, 2, &it));
     OK(cufftExecD2Z(plan, in, out));
     const std::vector<cufftDoubleComplex> got = out.back();
     for (int b = 0; b < 2; b++) {

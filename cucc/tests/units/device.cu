@@ -207,10 +207,9 @@ TEST(a_reset_frees_everything) {
 // ---- streams and events ----
 
 TEST(streams_are_made_and_destroyed) {
-    cudaStream_t a, b, c;
-    OK(cudaStreamCreate(&a));
-    OK(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking));
-    OK(cudaStreamCreateWithPriority(&c, cudaStreamDefault, 0));
+    auto a = STORED(cudaStream_t, cudaStreamCreate(&it));
+    const auto b = STORED(cudaStream_t, cudaStreamCreateWithFlags(&it, cudaStreamNonBlocking));
+    const auto c = STORED(cudaStream_t, cudaStreamCreateWithPriority(&it, cudaStreamDefault, 0));
     EXPECT(a != b && b != c && a && b && c);
     EXPECT(STORED(unsigned, cudaStreamGetFlags(a, &it)) == cudaStreamDefault);
     EXPECT(STORED(unsigned, cudaStreamGetFlags(b, &it)) == cudaStreamNonBlocking);

@@ -233,10 +233,10 @@ static void count_up(void *counter) {
 TEST(a_graph_is_built_from_nodes) {
     Buffers m;
     const cudaGraph_t graph = new_graph();
-    cudaGraphNode_t fill, copy, host, empty, out;
+    cudaGraphNode_t copy, out;
     int calls = 0;
     const cudaMemsetParams words = {m.device, 0, 0x01020304, 4, N, 1};
-    OK(cudaGraphAddMemsetNode(&fill, graph, NULL, 0, &words));
+    const auto fill = STORED(cudaGraphNode_t, cudaGraphAddMemsetNode(&it, graph, NULL, 0, &words));
     cudaMemcpy3DParms half = {};
     half.srcPtr = make_cudaPitchedPtr(m.host, N / 2 * sizeof(int), N / 2 * sizeof(int), 1);
     half.dstPtr = make_cudaPitchedPtr(m.device, N / 2 * sizeof(int), N / 2 * sizeof(int), 1);
@@ -244,8 +244,8 @@ TEST(a_graph_is_built_from_nodes) {
     half.kind = cudaMemcpyHostToDevice;
     OK(cudaGraphAddMemcpyNode(&copy, graph, &fill, 1, &half));
     cudaHostNodeParams function = {count_up, &calls};
-    OK(cudaGraphAddHostNode(&host, graph, NULL, 0, &function));
-    OK(cudaGraphAddEmptyNode(&empty, graph, NULL, 0));
+    const auto host = STORED(cudaGraphNode_t, cudaGraphAddHostNode(&it, graph, NULL, 0, &function));
+    const auto empty = STORED(cudaGraphNode_t, cudaGraphAddEmptyNode(&it, graph, NULL, 0));
     const cudaGraphNode_t from[] = {copy, host}, to[] = {empty, empty};
     OK(cudaGraphAddDependencies(graph, from, to, NULL, 2));
     OK(cudaGraphAddMemcpyNode1D(&out, graph, &empty, 1, m.host, m.device, N * sizeof(int),
@@ -270,10 +270,9 @@ TEST(a_graph_is_built_from_nodes) {
 
 TEST(a_cycle_is_refused) {
     const cudaGraph_t graph = new_graph();
-    cudaGraphNode_t a, b;
     cudaGraphExec_t executable;
-    OK(cudaGraphAddEmptyNode(&a, graph, NULL, 0));
-    OK(cudaGraphAddEmptyNode(&b, graph, &a, 1));
+    const auto a = STORED(cudaGraphNode_t, cudaGraphAddEmptyNode(&it, graph, NULL, 0));
+    const auto b = STORED(cudaGraphNode_t, cudaGraphAddEmptyNode(&it, graph, &a, 1));
     const cudaError_t added = cudaGraphAddDependencies(graph, &b, &a, NULL, 1);
     EXPECT(added != cudaSuccess || cudaGraphInstantiate(&executable, graph, 0) == cudaErrorInvalidValue);
 }
@@ -282,9 +281,8 @@ TEST(a_child_graph_runs_in_its_place) {
     Buffers m;
     const cudaGraph_t child = captured(m, [&] { pass(m); });
     const cudaGraph_t graph = new_graph();
-    cudaGraphNode_t first, second;
-    OK(cudaGraphAddChildGraphNode(&first, graph, NULL, 0, child));
-    OK(cudaGraphAddChildGraphNode(&second, graph, &first, 1, child));
+    const auto first = STORED(cudaGraphNode_t, cudaGraphAddChildGraphNode(&it, graph, NULL, 0, child));
+    STORED(cudaGraphNode_t, cudaGraphAddChildGraphNode(&it, graph, &first, 1, child));
     const auto inner = STORED(cudaGraph_t, cudaGraphChildGraphNodeGetGraph(first, &it));
     EXPECT(node_count(inner) == 4 && inner != child);
     OK(cudaGraphDestroy(child));
@@ -308,9 +306,7 @@ template <class... A>
 static cudaGraphNode_t kernel_node(cudaGraph_t graph, cudaGraphNode_t after, void (*kernel)(A...), A... a) {
     void *arguments[] = {&a...};
     const cudaKernelNodeParams params = {(void *)kernel, 1, 1, 0, arguments, NULL};
-    cudaGraphNode_t node = NULL;
-    OK(cudaGraphAddKernelNode(&node, graph, &after, after != NULL, &params));
-    return node;
+    return STORED(cudaGraphNode_t, cudaGraphAddKernelNode(&it, graph, &after, after != NULL, &params));
 }
 
 struct ConditionalNode {
@@ -397,9 +393,8 @@ TEST(wrong_conditional_nodes_are_refused) {
     const ConditionalNode node(graph, NULL, handle, cudaGraphCondTypeIf, 1);
     EXPECT(add(handle, cudaGraphCondTypeIf, 1) == cudaErrorInvalidValue);
     const cudaHostNodeParams host = {count_up, NULL};
-    cudaGraphNode_t in_body;
-    OK(cudaGraphAddHostNode(&in_body, node.body(0), NULL, 0, &host));
     cudaGraphExec_t executable;
+    STORED(cudaGraphNode_t, cudaGraphAddHostNode(&it, node.body(0), NULL, 0, &host));
     EXPECT(cudaGraphInstantiate(&executable, graph, 0) == cudaErrorInvalidValue);
 }
 
@@ -440,14 +435,12 @@ TEST(kernel_nodes_have_parameters_and_attributes) {
     run_again(executable, m.a);
     EXPECT(m.holds(1, 0));
 
-    const cudaGraph_t empty = new_graph();
-    cudaGraphNode_t other;
-    EXPECT(cudaGraphExecUpdate(executable, empty, &info) == cudaErrorGraphExecUpdateFailure);
+    EXPECT(cudaGraphExecUpdate(executable, new_graph(), &info) == cudaErrorGraphExecUpdateFailure);
     EXPECT(info.result == cudaGraphExecUpdateErrorTopologyChanged);
 
     cudaKernelNodeAttrValue value = {};
     value.cooperative = 1;
-    OK(cudaGraphAddKernelNode(&other, graph, NULL, 0, &params));
+    const auto other = STORED(cudaGraphNode_t, cudaGraphAddKernelNode(&it, graph, NULL, 0, &params));
     OK(cudaGraphKernelNodeSetAttribute(kernel, cudaKernelNodeAttributeCooperative, &value));
     OK(cudaGraphKernelNodeCopyAttributes(other, kernel));
     value.cooperative = 0;

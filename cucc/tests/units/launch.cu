@@ -223,10 +223,9 @@ TEST(names_and_texts) {
 }
 
 TEST(the_last_error_is_kept_until_it_is_fetched) {
-    int device;
     OK(cudaGetLastError());
     EXPECT(cudaSetDevice(1 << 20) == cudaErrorInvalidDevice);
-    OK(cudaGetDevice(&device)); // a successful call does not clear it
+    STORED(int, cudaGetDevice(&it)); // a successful call does not clear it
     EXPECT(cudaPeekAtLastError() == cudaErrorInvalidDevice);
     std::thread([] { // each thread has its own
         OK(cudaPeekAtLastError());

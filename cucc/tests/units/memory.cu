@@ -136,10 +136,8 @@ TEST(pinned_memory_and_its_flags) {
     const unsigned all = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
     for (unsigned flags : {0u, (unsigned)cudaHostAllocMapped, all}) {
         int *p, *device = NULL;
-        unsigned got = 99;
         OK(cudaHostAlloc(&p, 1000, flags));
-        OK(cudaHostGetFlags(&got, p));
-        EXPECT((got & flags) == flags);
+        EXPECT((STORED(unsigned, cudaHostGetFlags(&it, p)) & flags) == flags);
         memset(p, 1, 1000);
         OK(cudaHostGetDevicePointer(&device, p, 0)); // mapped without the flag, too
         EXPECT(value_at(device) == 0x01010101);
@@ -241,20 +239,20 @@ __global__ void set(int *x, int value) {
 }
 
 TEST(memory_comes_from_pools) {
-    cudaMemPool_t pool;
     const cudaStream_t s = new_stream();
-    int *a, *b;
     const cudaMemPool_t standard = STORED(cudaMemPool_t, cudaDeviceGetDefaultMemPool(&it, 0));
     EXPECT(standard == STORED(cudaMemPool_t, cudaDeviceGetMemPool(&it, 0)));
     cudaMemPoolProps properties = {};
     properties.allocType = cudaMemAllocationTypePinned;
     properties.location.type = cudaMemLocationTypeDevice;
-    OK(cudaMemPoolCreate(&pool, &properties));
+    const auto pool = STORED(cudaMemPool_t, cudaMemPoolCreate(&it, &properties));
     EXPECT(pool != standard);
     uint64_t threshold = ~0ull;
     OK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
-    OK(cudaMallocFromPoolAsync(&a, 1000000, pool, s));
-    OK(cudaMallocAsync(&b, 1000000, pool, s));
+    int *a = STORED(int *, cudaMallocFromPoolAsync(&it, 1000000, pool, s)), *const b = STORED(
+                                                                                int *,
+                                                                                cudaMallocAsync(&it, 1000000,
+                                                                                                pool, s));
     set<<<1, 1, 0, s>>>(a, 5);
     OK(cudaStreamSynchronize(s));
     EXPECT(value_at(a) == 5);

@@ -17,8 +17,7 @@ template <class T, class F> static unsigned fields(unsigned a, unsigned b, unsig
 }
 
 template <class T> static long long limited(long long x) {
-    return std::min<long long>(std::max<long long>(x, std::numeric_limits<T>::min()),
-                               std::numeric_limits<T>::max());
+    return std::clamp<long long>(x, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
 }
 
 template <class T> static unsigned sum_of_differences(unsigned a, unsigned b) {

@@ -319,9 +319,8 @@ TEST(mipmaps) {
         const int levels = 4; // 8, 4, 2, 1
         EXPECT(last(cudaGetMipmappedArrayLevel(&level, s.mipmapped, levels)) == cudaErrorInvalidValue);
         for (int l = 0; l < levels; l++) {
-            cudaExtent e;
             OK(cudaGetMipmappedArrayLevel(&level, s.mipmapped, l));
-            OK(cudaArrayGetInfo(NULL, &e, NULL, level));
+            const auto e = STORED(cudaExtent, cudaArrayGetInfo(NULL, &it, NULL, level));
             EXPECT(e.width == (size_t)(W >> l) && e.height == (size_t)(H >> l ? H >> l : 1) &&
                    e.depth == (size_t)(three ? (D >> l ? D >> l : 1) : 0));
             fill(level, e.width, e.height, e.depth ? e.depth : 1,
@@ -368,8 +367,7 @@ TEST(gradients_of_cubemaps) {
     for (int layers : {1, 3}) {
         s.make_levels(make_cudaExtent(N, N, (size_t)6 * layers), levels, cube_flags(layers));
         for (int l = 0; l < levels; l++) { // each texel of a level holds its number and that of the slice
-            cudaArray_t level;
-            OK(cudaGetMipmappedArrayLevel(&level, s.mipmapped, l));
+            const auto level = STORED(cudaArray_t, cudaGetMipmappedArrayLevel(&it, s.mipmapped, l));
             fill(level, N >> l, N >> l, (size_t)6 * layers, [l](int, int, int z) { return 100 * l + z; });
         }
         cudaTextureDesc desc = {};
@@ -518,9 +516,8 @@ TEST(boxes_are_copied_and_filled) {
 }
 
 TEST(arrays_are_copied_in_part) {
-    cudaArray_t a, b;
-    OK(cudaMalloc3DArray(&a, &floats, make_cudaExtent(W, H, D)));
-    OK(cudaMalloc3DArray(&b, &floats, make_cudaExtent(W, H, D)));
+    const auto a = STORED(cudaArray_t, cudaMalloc3DArray(&it, &floats, make_cudaExtent(W, H, D)));
+    const auto b = STORED(cudaArray_t, cudaMalloc3DArray(&it, &floats, make_cudaExtent(W, H, D)));
     fill(a, W, H, D, texel);
     fill(b, W, H, D, [](int, int, int) { return 0; });
     cudaMemcpy3DParms p = {// positions in texels
