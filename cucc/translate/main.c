@@ -30,7 +30,6 @@
  */
 #include "translate.h"
 #include <errno.h>
-#include <limits.h>
 #include <unistd.h>
 
 static Unit new_unit(Text source, const char *name) {
@@ -57,22 +56,30 @@ static Unit read_unit(const char *name) {
 }
 
 int main(int argc, char **argv) {
-    const char *options[UCHAR_MAX + 1] = {NULL}; // the value of an option by its letter, "" if it takes none
+    const char *output = NULL, *device = NULL;
+    bool whole_program = false, only_fibers = false, explain = false;
     int option;
     opterr = 0;
     while ((option = getopt(argc, argv, "o:d:wfe")) != -1 && option != '?')
-        options[option] = optarg ? optarg : "";
+        if (option == 'w')
+            whole_program = true;
+        else if (option == 'f')
+            only_fibers = true;
+        else if (option == 'e')
+            explain = true;
+        else
+            *(option == 'o' ? &output : &device) = optarg;
     if (option != -1 || optind + 1 != argc) {
         fputs("usage: cu2cpp INPUT [-d DEVICE] [-w] [-f] [-e] [-o OUTPUT]\n", stderr);
         return 64;
     }
     Unit unit = read_unit(argv[optind]);
-    if (options['d']) {
-        Unit for_device = read_unit(options['d']);
+    if (device) {
+        Unit for_device = read_unit(device);
         unit = new_unit(merge(&unit, &for_device), for_device.files->name);
     }
     Text expanded;
-    if ((!options['f'] || options['e']) && expand(&unit, &expanded)) {
+    if ((!only_fibers || explain) && expand(&unit, &expanded)) {
         // Kernels that cannot be split run with fibers, which need their text as it was.
         Unit trial = new_unit(expanded, unit.files->name);
         trial.trial = true;
@@ -83,12 +90,12 @@ int main(int argc, char **argv) {
             unit = new_unit(expanded, unit.files->name);
     }
     forget_functions();
-    unit.whole_program = options['w'];
-    unit.only_fibers = options['f'] || options['e'];
-    unit.explain = options['e'];
+    unit.whole_program = whole_program;
+    unit.only_fibers = only_fibers || explain;
+    unit.explain = explain;
     translate(&unit);
-    if (unit.explain)
+    if (explain)
         return EXIT_SUCCESS;
-    write_output(&unit, options['o']);
+    write_output(&unit, output);
     return EXIT_SUCCESS;
 }
