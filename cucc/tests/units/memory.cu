@@ -249,10 +249,8 @@ TEST(memory_comes_from_pools) {
     EXPECT(pool != standard);
     uint64_t threshold = ~0ull;
     OK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
-    int *a = STORED(int *, cudaMallocFromPoolAsync(&it, 1000000, pool, s)), *const b = STORED(
-                                                                                int *,
-                                                                                cudaMallocAsync(&it, 1000000,
-                                                                                                pool, s));
+    int *a = STORED(int *, cudaMallocFromPoolAsync(&it, 1000000, pool, s));
+    int *const b = STORED(int *, cudaMallocAsync(&it, 1000000, pool, s));
     set<<<1, 1, 0, s>>>(a, 5);
     OK(cudaStreamSynchronize(s));
     EXPECT(value_at(a) == 5);
