@@ -744,16 +744,20 @@ static unsigned key_of(unsigned h, unsigned seed) {
     return h ^ h >> 16 ^ seed;
 }
 
-// Multiples of 16 belong to 64 of the book's buckets. On the CPU some of the random keys have the largest
-// hash values, so that they do not fit in their bin, nor in the last part of the table.
+// Multiples of 16 belong to 64 of the book's buckets. On the CPU up to a tenth of the random keys belong to
+// the last part of the table as well, most of them to its end: so many that they do not fit in their bin, in
+// an almost full part, or before the end of the table.
 static void fill_keys(int fill) {
     HostArray<unsigned> keys(elements);
     for (size_t i = 0; i < elements; i++) {
         uint64_t bits = random_bits();
         keys[i] = fill == 0 ? bits : fill == 1 ? i : fill == 2 ? 16 * i : bits % 100 * 0x9e3779b9;
     }
-    for (unsigned i = 0; CPU_BACKEND && fill == 0 && i < min_of(400, elements / 4); i++)
-        keys[4 * i] = key_of(UINT_MAX - 4096 * i, table.seed);
+    size_t more = CPU_BACKEND && fill == 0 ? min_of(elements / 10, SECTOR * table.part_sectors / 5) : 0;
+    for (unsigned i = 0; i < more; i++) {
+        double place = (double)i / more; // squared, since the keys are dense where it is small
+        keys[4 * i] = key_of(UINT_MAX - (unsigned)(UINT_MAX / table.parts * place * place), table.seed);
+    }
     HANDLE_ERROR(cudaMemcpy(dev_keys, keys, elements * sizeof(unsigned), cudaMemcpyHostToDevice));
     for (size_t i = 0; i < elements; i++)
         keys[i] = i;
