@@ -755,8 +755,8 @@ static void fill_keys(int fill) {
     }
     size_t more = CPU_BACKEND && fill == 0 ? min_of(elements / 10, SECTOR * table.part_sectors / 5) : 0;
     for (unsigned i = 0; i < more; i++) {
-        double place = (double)i / more; // squared, since the keys are dense where it is small
-        keys[4 * i] = key_of(UINT_MAX - (unsigned)(UINT_MAX / table.parts * place * place), table.seed);
+        double part = (double)i / more, from_end = UINT_MAX / table.parts * part * part; // dense at the end
+        keys[4 * i] = key_of(UINT_MAX - (unsigned)from_end, table.seed);
     }
     HANDLE_ERROR(cudaMemcpy(dev_keys, keys, elements * sizeof(unsigned), cudaMemcpyHostToDevice));
     for (size_t i = 0; i < elements; i++)
