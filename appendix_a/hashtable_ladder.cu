@@ -744,9 +744,10 @@ static unsigned key_of(unsigned h, unsigned seed) {
     return h ^ h >> 16 ^ seed;
 }
 
-// Multiples of 16 belong to 64 of the book's buckets. On the CPU up to a tenth of the random keys belong to
-// the last part of the table as well, most of them to its end: so many that they do not fit in their bin, in
-// an almost full part, or before the end of the table.
+// The adversarial keys are multiples of 16: only 64 of the book's 1024 buckets get entries. On the CPU back
+// end up to a tenth of the random keys get hash values of the last part of the table, most of them near the
+// end. Then its bin overflows, at a load factor of 0.95 the part overflows too, and probe sequences wrap
+// around from the last sector to the first one.
 static void fill_keys(int fill) {
     HostArray<unsigned> keys(elements);
     for (size_t i = 0; i < elements; i++) {
@@ -755,7 +756,7 @@ static void fill_keys(int fill) {
     }
     size_t more = CPU_BACKEND && fill == 0 ? min_of(elements / 10, SECTOR * table.part_sectors / 5) : 0;
     for (unsigned i = 0; i < more; i++) {
-        double part = (double)i / more, from_end = UINT_MAX / table.parts * part * part; // dense at the end
+        double part = (double)i / more, from_end = UINT_MAX / table.parts * part * part;
         keys[4 * i] = key_of(UINT_MAX - (unsigned)from_end, table.seed);
     }
     HANDLE_ERROR(cudaMemcpy(dev_keys, keys, elements * sizeof(unsigned), cudaMemcpyHostToDevice));

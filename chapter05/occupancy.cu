@@ -108,7 +108,7 @@ int main(int argc, char **argv) {
             HANDLE_LAUNCH();
             ok = check_spread(kernel, in, dev_out) && ok;
         }
-        ok = check_spread(kernel, in, dev_out) && ok; // of the last block size that ran
+        ok = check_spread(kernel, in, dev_out) && ok; // the output of the last launch
 
         int grid, size;
         HANDLE_ERROR(cudaOccupancyMaxPotentialBlockSize(&grid, &size, kernel.function, kernel.shared));

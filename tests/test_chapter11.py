@@ -173,8 +173,8 @@ def test_peer_copies(run, rng, gpus):
 def test_ladders_on_any_number_of_devices(rungs, rng, gpus):
     """Equal parts, parts of different lengths, and more devices than elements; streams that run as late as possible."""
     env = enough(gpus)
-    for name, sizes in ("dot_ladder", (1, 10007)), ("heat_ladder", (1, 4 * gpus, rng.randint(41, 140))):
-        for size in sizes:
+    for name in LADDERS:
+        for size in (1, 10007) if name == "dot_ladder" else (1, 4 * gpus, 16 * gpus, rng.randint(41, 140)):
             share = ["--share", rng.randint(1, 99)] if gpus > 1 and rng.randrange(2) else []
             steps = ["--iterations", rng.choice([1, 12, 15, 25])] if name == "heat_ladder" else []
             late = {"CUDA_CPU_STREAMS": rng.choice(["late", f"random:{rng.randrange(1000)}"])}

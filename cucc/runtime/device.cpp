@@ -201,7 +201,7 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
     return cudaSuccess;
 }
 
-// cudaDeviceMapHost is always in effect.
+// Page-locked memory can always be mapped, so the flag cudaDeviceMapHost is always set.
 SIMPLE_CALL(cudaGetDeviceFlags, (unsigned *flags), BEGIN(flags),
             store(flags, state_of(current).flags | cudaDeviceMapHost))
 

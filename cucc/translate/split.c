@@ -57,6 +57,7 @@ static bool is_block_barrier(const Token *i) {
     return is(i, "__syncthreads");
 }
 
+// Whether what() holds for a token from i to last
 static bool has(bool (*what)(const Token *), const Token *i, const Token *last) {
     while (i <= last && !what(i))
         i++;

@@ -113,7 +113,7 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
     template <int N, class... Aggregate> void ExclusiveSum(T (&in)[N], T (&out)[N], Aggregate &...aggregate) {
         if constexpr ((std::is_same_v<Aggregate, T> && ...))
             ExclusiveScan(in, out, T(), Sum(), aggregate...);
-        else // a callback gives the initial value
+        else // a prefix callback, which returns the initial value of the scan
             ExclusiveScan(in, out, Sum(), aggregate...);
     }
     template <int N, class... Aggregate> void InclusiveSum(T (&in)[N], T (&out)[N], Aggregate &...aggregate) {
@@ -132,8 +132,9 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
 
 // ---- loads and stores ----
 
-// Loads or stores the items of the thread with this rank, if `threads` threads hold the items striped or
-// blocked.
+// Copies the N items of the thread with this rank: to memory (STORE) or from memory. In the striped
+// arrangement item i of a thread is element i * threads + rank, in the blocked one element rank * N + i.
+// Elements from `valid` on are left out.
 template <bool STORE, bool STRIPED, class It, class T, int N>
 void cu_copy(int rank, int threads, It it, T (&items)[N], int valid) {
     for (int i = 0; i < N; ++i) {

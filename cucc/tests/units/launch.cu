@@ -225,7 +225,7 @@ TEST(names_and_texts) {
 TEST(the_last_error_is_kept_until_it_is_fetched) {
     OK(cudaGetLastError());
     EXPECT(cudaSetDevice(1 << 20) == cudaErrorInvalidDevice);
-    STORED(int, cudaGetDevice(&it)); // a successful call does not clear it
+    STORED(int, cudaGetDevice(&it)); // a successful call does not reset the last error
     EXPECT(cudaPeekAtLastError() == cudaErrorInvalidDevice);
     std::thread([] { // each thread has its own
         OK(cudaPeekAtLastError());
