@@ -54,13 +54,6 @@ def dumped(tmp_path, page, *settings):
     return [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
 
 
-def evaluate(tmp_path, body, expression):
-    """The value of an expression of JavaScript in a page with this body."""
-    script = f"<script>document.body.innerHTML = `<pre>${{JSON.stringify({expression}).replace(/</g, '&lt;')}}</pre>`</script>"
-    (tmp_path / "page.html").write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{body}{script}")
-    return dumped(tmp_path, tmp_path / "page.html")[0]
-
-
 def violations(axe, files, tmp_path, width, dark):
     """The violations that axe finds in pages of this width, as a dict from rule to the beginnings of the elements. Also checks that no
     page is wider than the screen, nor a card. Inserts the script of axe into the files."""

@@ -193,9 +193,9 @@ CUDA_CPU_SIMPLE(SpMatGetAttribute,
                                                                      : (int)matrix->diagonal)
 
 // The size of a buffer, which is not used here
-#define CUDA_CPU_BUFFER(...) CUDA_CPU_BUFFER_OF(size_t, __VA_ARGS__)
+#define CUDA_CPU_BUFFER(name, ...) CUDA_CPU_BUFFER_OF(size_t, name##_bufferSize, __VA_ARGS__)
 #define CUDA_CPU_BUFFER_OF(size_type, name, ...)                                                             \
-    CUDA_CPU_FUNCTION(name##_bufferSize, __VA_ARGS__, size_type *size) {                                     \
+    CUDA_CPU_FUNCTION(name, __VA_ARGS__, size_type *size) {                                                  \
         CUDA_CPU_VALID(size);                                                                                \
         *size = 8; /* programs allocate it, and may take a null pointer for a failure */                     \
         return CUSPARSE_STATUS_SUCCESS;                                                                      \
@@ -425,12 +425,38 @@ CUDA_CPU_FUNCTION(Xcoo2csr, const int *rows, int count, int m, int *offsets, cus
 }
 CUDA_CPU_FUNCTION(Xcsr2coo, const int *offsets, int count, int m, int *rows, cusparseIndexBase_t base) {
     CUDA_CPU_VALID(m >= 0 && count >= 0 && offsets);
-    return cpu::run(__func__, handle, [=] {
-        for (int row = 0; row < m; row++)
-            for (int k = offsets[row] - base; k < offsets[row + 1] - base; k++)
-                rows[k] = row + base;
-    });
+    return cpu::run(__func__, handle, [=] { cuda_cpu::sparse::rows_of_entries(offsets, m, base, rows); });
 }
+
+// Sorting: the permutation, which may be null, moves with the entries
+CUDA_CPU_FUNCTION(CreateIdentityPermutation, int count, int *permutation) {
+    CUDA_CPU_VALID(count >= 0 && permutation);
+    return cpu::run(__func__, handle, [=] { std::iota(permutation, permutation + count, 0); });
+}
+#define CUDA_CPU_SORT_BUFFER(name)                                                                           \
+    CUDA_CPU_BUFFER_OF(size_t, name##_bufferSizeExt, int, int, int, const int *, const int *)
+CUDA_CPU_SORT_BUFFER(Xcoosort)
+#define CUDA_CPU_SORT(NAME, first, second)                                                                   \
+    CUDA_CPU_FUNCTION(NAME, int m, int n, int count, int *rows, int *columns, int *permutation, void *) {    \
+        CUDA_CPU_VALID(m >= 0 && n >= 0 && count >= 0);                                                      \
+        return cpu::run(__func__, handle,                                                                    \
+                        [=] { cuda_cpu::sparse::sort_entries(first, second, permutation, count); });         \
+    }
+CUDA_CPU_SORT(XcoosortByRow, rows, columns)
+CUDA_CPU_SORT(XcoosortByColumn, columns, rows)
+#define CUDA_CPU_SORT_INSIDE(NAME, lines)                                                                    \
+    CUDA_CPU_SORT_BUFFER(NAME)                                                                               \
+    CUDA_CPU_FUNCTION(NAME, int m, int n, int count, const cusparseMatDescr_t matrix, const int *offsets,    \
+                      int *entries, int *permutation, void *) {                                              \
+        CUDA_CPU_VALID(m >= 0 && n >= 0 && count >= 0 && matrix && offsets);                                 \
+        return cpu::run(__func__, handle, [=, base = matrix->base] {                                         \
+            std::vector<int> first(count);                                                                   \
+            cuda_cpu::sparse::rows_of_entries(offsets, lines, base, first.data());                           \
+            cuda_cpu::sparse::sort_entries(first.data(), entries, permutation, count);                       \
+        });                                                                                                  \
+    }
+CUDA_CPU_SORT_INSIDE(Xcsrsort, m)
+CUDA_CPU_SORT_INSIDE(Xcscsort, n)
 CUDA_CPU_BUFFER(Csr2cscEx2, int, int, int, const void *, const int *, const int *, void *, int *, int *,
                 cudaDataType, cusparseAction_t, cusparseIndexBase_t, cusparseCsr2CscAlg_t)
 CUDA_CPU_FUNCTION(Csr2cscEx2, int m, int n, int count, const void *values, const int *offsets,
@@ -459,8 +485,8 @@ CUDA_CPU_FUNCTION(Csr2cscEx2, int m, int n, int count, const void *values, const
 // ---- incomplete LU factorization ----
 
 #define CUDA_CPU_ILU(S, number)                                                                              \
-    CUDA_CPU_BUFFER_OF(int, S##csrilu02, int, int, const cusparseMatDescr_t, number *, const int *,          \
-                       const int *, csrilu02Info_t)                                                          \
+    CUDA_CPU_BUFFER_OF(int, S##csrilu02_bufferSize, int, int, const cusparseMatDescr_t, number *,            \
+                       const int *, const int *, csrilu02Info_t)                                             \
     CUDA_CPU_FUNCTION(S##csrilu02_analysis, int, int, const cusparseMatDescr_t, const number *, const int *, \
                       const int *, csrilu02Info_t, cusparseSolvePolicy_t, void *) {                          \
         return handle ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;                           \

@@ -7,6 +7,7 @@
 #include <cassert>
 #include <chrono>
 #if __has_include(<thrust/iterator/counting_iterator.h>)
+#include <thrust/iterator/constant_iterator.h>
 #include <thrust/iterator/counting_iterator.h>
 #endif
 #include "../cuda/functional"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The values, descriptors and loops of cusparse.h, which includes this header
 #pragma once
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -273,6 +275,26 @@ void solve(const cusparseSpMatDescr &A, bool transposed, T alpha, const T *x, in
         for (int64_t k = first[i]; transposed && k < first[i + 1]; k++)
             if (column[k] != i && (column[k] < i) == lower)
                 y[column[k] * incy] -= values[entry[k]] * solved;
+    }
+}
+
+inline void rows_of_entries(const int *offsets, int m, int base, int *rows) {
+    for (int row = 0; row < m; row++)
+        for (int k = offsets[row] - base; k < offsets[row + 1] - base; k++)
+            rows[k] = row + base;
+}
+
+// Sorts entries by `first`, then by `second`. The permutation, which may be null, moves with them.
+inline void sort_entries(int *first, int *second, int *permutation, int count) {
+    std::vector<std::array<int, 3>> entries(count);
+    for (int k = 0; k < count; k++)
+        entries[k] = {first[k], second[k], permutation ? permutation[k] : k};
+    std::sort(entries.begin(), entries.end());
+    for (int k = 0; k < count; k++) {
+        first[k] = entries[k][0];
+        second[k] = entries[k][1];
+        if (permutation)
+            permutation[k] = entries[k][2];
     }
 }
 

@@ -283,6 +283,45 @@ TEST(conversions_of_compressed_formats) {
     }
 }
 
+TEST(entries_are_sorted_with_their_permutation) {
+    const Handle h;
+    const Entries<float> e(pick(2, 20), pick(2, 20), 50);
+    const int m = e.rows, n = e.columns, count = e.count();
+    const Array<int> rows(e.row_of_entry), columns(e.columns_of_rows), order(count);
+    const Array<char> memory(
+        STORED(size_t, cusparseXcoosort_bufferSizeExt(h, m, n, count, rows, columns, &it)));
+    OK(cusparseCreateIdentityPermutation(h, count, order));
+    OK(cusparseXcoosortByColumn(h, m, n, count, rows, columns, order, memory));
+    EXPECT(rows.back() == e.rows_of_columns);
+    std::vector<float> moved;
+    for (int k : order.back())
+        moved.push_back(e.by_rows[k]);
+    EXPECT(moved == e.by_columns);
+    OK(cusparseXcoosortByRow(h, m, n, count, rows, columns, nullptr, memory));
+    EXPECT(rows.back() == e.row_of_entry && columns.back() == e.columns_of_rows);
+
+    // Inside of rows and of columns, from the reverse order
+    cusparseMatDescr_t matrix;
+    OK(cusparseCreateMatDescr(&matrix));
+    OK(cusparseSetMatIndexBase(matrix, CUSPARSE_INDEX_BASE_ONE));
+    for (bool csc : {false, true}) {
+        const std::vector<int> &starts = csc ? e.column_offsets : e.row_offsets,
+                               sorted = with_base<int>(csc ? e.rows_of_columns : e.columns_of_rows, 1);
+        std::vector<int> reversed = sorted, from(count);
+        std::iota(from.begin(), from.end(), 0);
+        for (size_t i = 0; i + 1 < starts.size(); i++) {
+            std::reverse(&reversed[starts[i]], &reversed[starts[i + 1]]);
+            std::reverse(&from[starts[i]], &from[starts[i + 1]]);
+        }
+        const Array<int> offsets(with_base<int>(starts, 1)), indices(reversed);
+        OK(cusparseCreateIdentityPermutation(h, count, order));
+        OK((csc ? cusparseXcscsort : cusparseXcsrsort)(h, m, n, count, matrix, offsets, indices, order,
+                                                       memory));
+        EXPECT(indices.back() == sorted && order.back() == from);
+    }
+    OK(cusparseDestroyMatDescr(matrix));
+}
+
 TEST(scalars_on_the_device_in_a_graph) {
     const Handle h;
     Captured graph;
