@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`make bench`: the ladders at small, odd and large sizes; the runner, with scripts instead of ladders, whose output is chosen; the
-tables and plots."""
+"""`make bench`: the ladders at small, odd and large sizes; the runner, with scripts instead of ladders, and its plots."""
 import dataclasses
 import datetime
 import importlib.util
@@ -375,7 +374,7 @@ def test_comparison_with_what_was_recorded(bench):
     assert bench.recorded() == before
 
 
-# ---- the tables and plots ----
+# ---- the plots ----
 
 
 def test_plots(bench):

@@ -116,5 +116,7 @@ def test_opencl(run, rng):
 @needs_opencl
 @pytest.mark.backend("cpu")
 def test_without_an_opencl_platform(run, tmp_path):
-    result = run("chapter12/opencl_add", status=2, env={"OCL_ICD_VENDORS": str(tmp_path)})
-    assert result.err.startswith("opencl_add: needs an OpenCL platform, found none (Debian: pocl-opencl-icd")
+    result = run("chapter12/opencl_add", env={"OCL_ICD_VENDORS": str(tmp_path), "OCL_ICD_FILENAMES": ""})
+    if result.out.startswith("Platform"):
+        pytest.skip("the loader of OpenCL has found a driver elsewhere")
+    assert result.status == 2 and "needs an OpenCL platform, found none (Debian: pocl" in result.err
