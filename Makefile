@@ -226,15 +226,15 @@ grade:
 	@$(SETTINGS) CHECK='$(CHECK)' JOBS='$(JOBS)' TABLE='$(TABLE)' scripts/grade.py '$(DIR)'
 doctor:
 	@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' scripts/doctor.sh
-docs:
+docs: | $(filter bench gallery,$(GOALS))
 	@scripts/docs.py
-site:
+site: | $(filter docs gallery,$(GOALS))
 	@BUILD='$(BUILD)' SITE='$(SITE)' RUN='$(RUN)' $(PYTHON) scripts/site.py
 dist: DIST = $(BUILD)/cuda-by-example-$(file <VERSION)
 dist:
 	@mkdir -p '$(BUILD)' && git -c tar.umask=022 archive --prefix='$(notdir $(DIST))/' -o '$(DIST).tar.gz' HEAD
 	@echo '$(DIST).tar.gz$(if $(shell git status --porcelain),$(comma) without what is not committed)'
-format:
+format: | $(filter docs,$(GOALS))
 	@scripts/format.sh $(if $(CHECK),--check)
 clean:
 	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) my old tests .d .config.mk)
