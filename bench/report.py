@@ -241,7 +241,7 @@ def main():
     for name, found in results.items():
         page = RESULTS / f"{name}.md"
         write(page, f"{opening(found)}\n\n## All topics\n\n{performance(found)}\n\n{details(found)}\n")
-        print(shown(page))
+        print(f"{shown(page)}: written from the records")
 
 
 if __name__ == "__main__":
