@@ -11,7 +11,7 @@ import shutil
 import pytest
 
 import helpers
-from browser import evaluate, needs_browser, violations
+from browser import dumped, needs_browser, violations
 from trees import ROOT, append, copy_sources, make, run
 
 TEXT = "a <b> & \"c\" d|e __device__ </title></pre><script>alert('f')</script>"  # in place of a title
@@ -192,8 +192,11 @@ def test_the_search_box_is_used_with_the_keyboard(site, tmp_path, words, found):
         key("ArrowUp");
         return {links, first, round, last: here().href, count: form.querySelector("[role=status]").textContent};
     })()"""
-    script = f'<header></header><script src="{(site / "search.js").as_uri()}"></script>'
-    got = evaluate(tmp_path, script, press.replace("WORDS", json.dumps(words)))
+    page, pressed = tmp_path / "page.html", press.replace("WORDS", json.dumps(words))
+    script = f'<body><header></header><script src="{(site / "search.js").as_uri()}"></script><script>'
+    shown = f"document.body.innerHTML = `<pre>${{JSON.stringify({pressed}).replace(/</g, '&lt;')}}</pre>`</script>"
+    page.write_text(f"<!DOCTYPE html><meta charset=utf-8>{script}{shown}")
+    (got,) = dumped(tmp_path, page)
     assert [link.removeprefix(f"{site.as_uri()}/") for link in got["links"]][: len(found)] == found
     assert bool(got["links"]) == bool(found) and len(got["links"]) <= 12
     assert got["count"] == "" if not words else int(got["count"].split()[0]) >= len(got["links"])
