@@ -2,7 +2,7 @@
 #: make                        build every program; make chapter05 builds a chapter, make chapter05/dot a program
 #: make setup                  install what is missing; also make setup run, make setup test and so on
 #: make run                    run every program without a window, in a table; CHAPTER=05 runs one chapter
-#: make test                   run the tests, in 4 to 8 minutes; PYTEST='-k julia' or PYTEST=tests/test_run.py: a part
+#: make test                   run the tests, in 4 to 9 minutes; PYTEST='-k julia' or PYTEST=tests/test_run.py: a part
 #: make test-all               run those that a release needs as well
 #: make bench                  time the ladders; TOPIC='dot add', SIZES='1M 4M', COMPARE=1 (docs/performance.md)
 #: make check                  look for data races and missing waits; PROGRAM=chapter05/dot or CHAPTER=05 checks a part
