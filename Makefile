@@ -2,7 +2,7 @@
 #: make                        build every program; make chapter05 builds a chapter, make chapter05/dot a program
 #: make setup                  install what is missing; also make setup run, make setup test and so on
 #: make run                    run every program without a window, in a table; CHAPTER=05 runs one chapter
-#: make test                   run the tests, in 4 to 9 minutes; PYTEST='-k julia' or PYTEST=tests/test_run.py: a part
+#: make test                   run the tests, in 4 to 10 minutes; PYTEST='-k julia' or PYTEST=tests/test_run.py: a part
 #: make test-all               run those that a release needs as well
 #: make bench                  time the ladders; TOPIC='dot add', SIZES='1M 4M', COMPARE=1 (docs/performance.md)
 #: make check                  look for data races and missing waits; PROGRAM=chapter05/dot or CHAPTER=05 checks a part
@@ -226,7 +226,7 @@ grade:
 	@$(SETTINGS) CHECK='$(CHECK)' JOBS='$(JOBS)' TABLE='$(TABLE)' scripts/grade.py '$(DIR)'
 doctor:
 	@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' scripts/doctor.sh
-docs: | $(filter bench gallery,$(GOALS))
+docs: | $(filter bench gallery,$(GOALS)) # which write what the documents show
 	@scripts/docs.py
 site: | $(filter docs gallery,$(GOALS))
 	@BUILD='$(BUILD)' SITE='$(SITE)' RUN='$(RUN)' $(PYTHON) scripts/site.py
@@ -234,7 +234,7 @@ dist: DIST = $(BUILD)/cuda-by-example-$(file <VERSION)
 dist:
 	@mkdir -p '$(BUILD)' && git -c tar.umask=022 archive --prefix='$(notdir $(DIST))/' -o '$(DIST).tar.gz' HEAD
 	@echo '$(DIST).tar.gz$(if $(shell git status --porcelain),$(comma) without what is not committed)'
-format: | $(filter docs,$(GOALS))
+format: | $(filter docs,$(GOALS)) # which writes into the sources
 	@scripts/format.sh $(if $(CHECK),--check)
 clean:
 	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) my old tests .d .config.mk)

@@ -425,10 +425,11 @@ CUDA_CPU_FUNCTION(Xcoo2csr, const int *rows, int count, int m, int *offsets, cus
 }
 CUDA_CPU_FUNCTION(Xcsr2coo, const int *offsets, int count, int m, int *rows, cusparseIndexBase_t base) {
     CUDA_CPU_VALID(m >= 0 && count >= 0 && offsets);
-    return cpu::run(__func__, handle, [=] { cuda_cpu::sparse::rows_of_entries(offsets, m, base, rows); });
+    return cpu::run(__func__, handle, [=] { cpu::rows_of_entries(offsets, m, base, rows); });
 }
 
-// Sorting: the permutation, which may be null, moves with the entries
+// Sorting of the indices of a COO, CSR or CSC matrix. `permutation`, which may be null, is reordered in the
+// same way.
 CUDA_CPU_FUNCTION(CreateIdentityPermutation, int count, int *permutation) {
     CUDA_CPU_VALID(count >= 0 && permutation);
     return cpu::run(__func__, handle, [=] { std::iota(permutation, permutation + count, 0); });
@@ -439,8 +440,7 @@ CUDA_CPU_SORT_BUFFER(Xcoosort)
 #define CUDA_CPU_SORT(NAME, first, second)                                                                   \
     CUDA_CPU_FUNCTION(NAME, int m, int n, int count, int *rows, int *columns, int *permutation, void *) {    \
         CUDA_CPU_VALID(m >= 0 && n >= 0 && count >= 0);                                                      \
-        return cpu::run(__func__, handle,                                                                    \
-                        [=] { cuda_cpu::sparse::sort_entries(first, second, permutation, count); });         \
+        return cpu::run(__func__, handle, [=] { cpu::sort_entries(first, second, permutation, count); });    \
     }
 CUDA_CPU_SORT(XcoosortByRow, rows, columns)
 CUDA_CPU_SORT(XcoosortByColumn, columns, rows)
@@ -451,8 +451,8 @@ CUDA_CPU_SORT(XcoosortByColumn, columns, rows)
         CUDA_CPU_VALID(m >= 0 && n >= 0 && count >= 0 && matrix && offsets);                                 \
         return cpu::run(__func__, handle, [=, base = matrix->base] {                                         \
             std::vector<int> first(count);                                                                   \
-            cuda_cpu::sparse::rows_of_entries(offsets, lines, base, first.data());                           \
-            cuda_cpu::sparse::sort_entries(first.data(), entries, permutation, count);                       \
+            cpu::rows_of_entries(offsets, lines, base, first.data());                                        \
+            cpu::sort_entries(first.data(), entries, permutation, count);                                    \
         });                                                                                                  \
     }
 CUDA_CPU_SORT_INSIDE(Xcsrsort, m)

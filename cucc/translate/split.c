@@ -57,7 +57,7 @@ static bool is_block_barrier(const Token *i) {
     return is(i, "__syncthreads");
 }
 
-// Whether what() holds for a token from i to last
+// Whether a token from i to last satisfies the predicate what()
 static bool has(bool (*what)(const Token *), const Token *i, const Token *last) {
     while (i <= last && !what(i))
         i++;

@@ -192,11 +192,11 @@ def test_the_search_box_is_used_with_the_keyboard(site, tmp_path, words, found):
         key("ArrowUp");
         return {links, first, round, last: here().href, count: form.querySelector("[role=status]").textContent};
     })()"""
-    page, pressed = tmp_path / "page.html", press.replace("WORDS", json.dumps(words))
-    script = f'<body><header></header><script src="{(site / "search.js").as_uri()}"></script><script>'
-    shown = f"document.body.innerHTML = `<pre>${{JSON.stringify({pressed}).replace(/</g, '&lt;')}}</pre>`</script>"
-    page.write_text(f"<!DOCTYPE html><meta charset=utf-8>{script}{shown}")
-    (got,) = dumped(tmp_path, page)
+    result = f"JSON.stringify({press.replace('WORDS', json.dumps(words))}).replace(/</g, '&lt;')"
+    body = f'<header></header><script src="{(site / "search.js").as_uri()}"></script>'
+    script = f"<script>document.body.innerHTML = `<pre>${{{result}}}</pre>`</script>"
+    (tmp_path / "page.html").write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{body}{script}")
+    (got,) = dumped(tmp_path, tmp_path / "page.html")
     assert [link.removeprefix(f"{site.as_uri()}/") for link in got["links"]][: len(found)] == found
     assert bool(got["links"]) == bool(found) and len(got["links"]) <= 12
     assert got["count"] == "" if not words else int(got["count"].split()[0]) >= len(got["links"])

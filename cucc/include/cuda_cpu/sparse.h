@@ -278,18 +278,21 @@ void solve(const cusparseSpMatDescr &A, bool transposed, T alpha, const T *x, in
     }
 }
 
+// Expands the row offsets of a CSR matrix: writes the row index of each entry.
 inline void rows_of_entries(const int *offsets, int m, int base, int *rows) {
     for (int row = 0; row < m; row++)
         for (int k = offsets[row] - base; k < offsets[row + 1] - base; k++)
             rows[k] = row + base;
 }
 
-// Sorts entries by `first`, then by `second`. The permutation, which may be null, moves with them.
+// Stable sort of the entries of a sparse matrix by the index `first`, then by the index `second`.
+// `permutation`, which may be null, is reordered in the same way.
 inline void sort_entries(int *first, int *second, int *permutation, int count) {
     std::vector<std::array<int, 3>> entries(count);
     for (int k = 0; k < count; k++)
-        entries[k] = {first[k], second[k], permutation ? permutation[k] : k};
-    std::sort(entries.begin(), entries.end());
+        entries[k] = {first[k], second[k], permutation ? permutation[k] : 0};
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](auto &a, auto &b) { return std::pair(a[0], a[1]) < std::pair(b[0], b[1]); });
     for (int k = 0; k < count; k++) {
         first[k] = entries[k][0];
         second[k] = entries[k][1];
