@@ -20,12 +20,14 @@
 #include <vector>
 
 struct unit_case {
-    static std::vector<unit_case> all;
+    static std::vector<unit_case> &all() { // a function: the cases register before main()
+        static std::vector<unit_case> cases;
+        return cases;
+    }
     const char *name;
     void (*run)();
-    unit_case(const char *name, void (*run)()) : name(name), run(run) { all.push_back(*this); }
+    unit_case(const char *name, void (*run)()) : name(name), run(run) { all().push_back(*this); }
 };
-inline std::vector<unit_case> unit_case::all;
 
 static int unit_failures;
 
@@ -129,7 +131,7 @@ int main(int argc, char **argv) {
     int failed = 0;
     for (int i = 1; i < argc; i++) {
         const unit_case *found = NULL;
-        for (const unit_case &test : unit_case::all)
+        for (const unit_case &test : unit_case::all())
             found = strcmp(test.name, argv[i]) == 0 ? &test : found;
         if (!found) {
             fprintf(stderr, "%s: no such case: %s\n", argv[0], argv[i]);
@@ -139,7 +141,7 @@ int main(int argc, char **argv) {
     }
     if (argc > 1)
         return unit_failures ? EXIT_FAILURE : EXIT_SUCCESS;
-    for (const unit_case &test : unit_case::all) {
+    for (const unit_case &test : unit_case::all()) {
         const unsigned seconds = 100;
         const unit_result result = in_child(test.run, seconds);
         if (result.status == EXIT_SUCCESS)
@@ -152,6 +154,6 @@ int main(int argc, char **argv) {
             fprintf(stderr, ", status %d", result.status);
         fputs("\n", stderr);
     }
-    printf("%zu cases, %d failed\n", unit_case::all.size(), failed);
+    printf("%zu cases, %d failed\n", unit_case::all().size(), failed);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -138,7 +138,7 @@ static File *find_file(Unit *u, const char *name) {
 // Skips a directive, a line that begins with #. Takes line and file from `# 12 "file.cu"` and
 // `#line 12 "file.cu"`.
 static void skip_directive(Lexer *l) {
-    const char *p = l->at + 1;
+    const char *const hash = l->at, *p = hash + 1;
     p += strspn(p, " \t");
     if (strncmp(p, "line", 4) == 0)
         p += 4;
@@ -153,6 +153,11 @@ static void skip_directive(Lexer *l) {
         if (*l->at != '"' || !skip_quoted(l)) // in #error, a quote need not be closed
             l->at = before + 1;
     }
+    // clang++ wants a loop directly after it, and some loops are written anew; g++ does not know it.
+    const bool unroll = strncmp(p, "pragma", 6) == 0 && strspn(p + 6, " \t") > 0 &&
+                        strncmp(p + 6 + strspn(p + 6, " \t"), "unroll", 6) == 0;
+    if (unroll && !memchr(hash, '\n', (size_t)(l->at - hash)))
+        edit(l->unit, hash, (size_t)(l->at - hash), "");
     if (!marker)
         return;
     l->line = (uint32_t)strtoul(number, NULL, 10) - 1; // the newline adds 1

@@ -179,8 +179,8 @@ static void open_region(Writer *w, const Node *first, const Node *last, bool vec
     append_text(&text, " for (unsigned cu_z = cu_w.z; cu_z < cu_w.end_z; ++cu_z)"
                        " for (unsigned cu_y = cu_w.y; cu_y < cu_w.end_y; ++cu_y)");
     if (vector && quiet)
-        append_text(&text, format("\n#pragma omp simd\n# %u \"%.*s\"\n", (unsigned)first->first->line,
-                                  (int)first->first->file->length, first->first->file->name));
+        append_text(&text, format("\n#pragma omp simd\n# %u \"%.*s\"\n", (unsigned)before->line,
+                                  (int)before->file->length, before->file->name));
     append_filled(&text,
                   " for (unsigned cu_x = cu_w.x; cu_x < cu_w.end_x; ++cu_x) {"
                   " [[maybe_unused]] const uint3 threadIdx = $turn{cu_x, cu_y, cu_z};"
