@@ -15,7 +15,8 @@ OWN = "student_"  # before the words of a submission
 STRING = r'"(?:\\.|[^"\\\n])*"'
 NUMBER = r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*"
 TEXT = re.compile(
-    rf"{RAW}|{STRING}|[A-Za-z_]\w*|{NUMBER}|'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?(?:\*/|(?P<open>\Z)))", re.A
+    rf"{RAW}|{STRING}|[A-Za-z_]\w*|{NUMBER}|'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?(?:\*/|(?P<open>\Z)))",
+    re.A,
 )
 TOKEN = re.compile(
     rf"""(?P<plain>'(?:\\\w+|\\.|[^'\\\n])'|(?m:^[ \t]*\#[ ]*pragma[ ]+unroll\b[ ]*\(?\w*\)?[ ]*$)|{NUMBER})
@@ -53,7 +54,9 @@ def tokens_of(text):
 def cleaned(text):
     """A source without comments, with lines joined."""
     text = re.sub(r"\\[ \t]*\n", "", text.removeprefix("\ufeff").replace("\r\n", "\n"))
-    return TEXT.sub(lambda m: " " + "\n" * m[0].count("\n") if m["comment"] and m["open"] is None else m[0], text)
+    return TEXT.sub(
+        lambda m: " " + "\n" * m[0].count("\n") if m["comment"] and m["open"] is None else m[0], text
+    )
 
 
 def names_of_the_host(text):
