@@ -21,7 +21,7 @@
  * Limit:   reads from device memory; the last rung leaves nothing. A small vector takes the time of a launch
  *          and of one atomic operation for each block.
  * Bench:   4K 64K 1M 33M 256M 1G
- * Check:   --size 20000
+ * Check:   --size 20003
  */
 #include "../common/book.h"
 #include "../common/bench.h"

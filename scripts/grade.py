@@ -71,6 +71,23 @@ def exercise_of(path, text):
     return name if re.fullmatch("[a-z0-9_]+/[a-z0-9_]+", name) and (ROOT / f"{name}.cu").is_file() else None
 
 
+def sources_below(folder):
+    """The .cu files below a folder, sorted. Folders that cannot be read, and those whose path is too long for the system, are named."""
+    found, folders = [], [folder]
+    while folders:  # no recursion: students make folders of any depth
+        here = folders.pop()
+        try:
+            for entry in os.scandir(here):
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.name.endswith(".cu"):
+                    found.append(pathlib.Path(entry.path))
+        except OSError as error:
+            name = shown(os.path.relpath(here, folder))
+            print(f"make grade: not read: {name[:100]}: {error.strerror}", file=sys.stderr)
+    return sorted(found)
+
+
 class Submission:
     """A file, and what is found out about it. goal is that of make; lines is the reason of the verdict."""
 
@@ -273,7 +290,7 @@ def took_too_long(*_):
 
 def main(path):
     folder = path.parent if path.is_file() else path
-    files = [path] if path.is_file() else sorted(path for path in folder.rglob("*.cu") if not path.is_dir())
+    files = [path] if path.is_file() else sources_below(folder)
     if not files:
         sys.exit(f"make: DIR={folder}: there is no .cu file in it")
     submissions = [Submission(path, folder, i) for i, path in enumerate(files)]

@@ -15,7 +15,8 @@ OWN = "student_"  # before the words of a submission
 STRING = r'"(?:\\.|[^"\\\n])*"'
 NUMBER = r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*"
 TEXT = re.compile(
-    rf"{RAW}|{STRING}|[A-Za-z_]\w*|{NUMBER}|'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?\*/)", re.A
+    rf"{RAW}|{STRING}|[A-Za-z_]\w*|{NUMBER}|'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?(?:\*/|(?P<open>\Z)))",
+    re.A,
 )
 TOKEN = re.compile(
     rf"""(?P<plain>'(?:\\\w+|\\.|[^'\\\n])'|(?m:^[ \t]*\#[ ]*pragma[ ]+unroll\b[ ]*\(?\w*\)?[ ]*$)|{NUMBER})
@@ -53,7 +54,9 @@ def tokens_of(text):
 def cleaned(text):
     """A source without comments, with lines joined."""
     text = re.sub(r"\\[ \t]*\n", "", text.removeprefix("\ufeff").replace("\r\n", "\n"))
-    return TEXT.sub(lambda m: " " + "\n" * m[0].count("\n") if m["comment"] else m[0], text)
+    return TEXT.sub(
+        lambda m: " " + "\n" * m[0].count("\n") if m["comment"] and m["open"] is None else m[0], text
+    )
 
 
 def names_of_the_host(text):
@@ -130,7 +133,7 @@ def only_computes(text, line, kept, host, names, helpers):
     written, tokens, opened, begin_of, auto = [], ["", ""], [], {}, None
     # A variable of unknown type is never called, so its name must be no function's.
     of_auto = re.findall(r"\bauto\b(?:[\s*&]|const\b)*(\w+)\s*[=:]", text)
-    always = helpers | {*of_auto}
+    autos, always = len(re.findall(r"\bauto\b", text)), helpers | {*of_auto}
     for match in TOKEN.finditer(text):
         kind, token, last, before = match.lastgroup, match[0], tokens[-1], tokens[-2]
         if kind == "space":
@@ -154,7 +157,7 @@ def only_computes(text, line, kept, host, names, helpers):
                 token = named(token)
             if token == "auto":
                 auto = len(opened)
-                if len(re.findall(r"\bauto\b", text)) != len(of_auto):
+                if autos != len(of_auto):
                     refuse("auto other than as in auto x = …")
         elif token in ("(", "[", "{"):
             group = begin_of.get(len(tokens) - 1)  # of the parentheses before

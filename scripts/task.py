@@ -9,10 +9,11 @@ import re
 
 from programs import ROOT, read_program
 
-RAW = r'(?:u8|[uUL])?R"(?P<mark>[^\s()\\]{0,16})\([\s\S]*?\)(?P=mark)"'  # a raw string
+# A raw string. One that is not closed ends with the text, as a comment does: no search begins anew behind it.
+RAW = r'(?:u8|[uUL])?R"(?P<mark>[^\s()\\]{0,16})\([\s\S]*?(?:\)(?P=mark)"|\Z)'
 # What is no code: preprocessor lines, comments, strings and characters (but not the ' of 1'000)
 NO_CODE = re.compile(
-    rf"""^[ \t]*\#(?:.*\\\n)*.*|{RAW}|//.*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"|(?<!\d)'(?:\\.|[^'\\\n])*'""",
+    rf"""^[ \t]*\#(?:.*\\\n)*.*|{RAW}|//.*|/\*[\s\S]*?(?:\*/|(?P<open>\Z))|"(?:\\.|[^"\\\n])*"|(?<!\d)'(?:\\.|[^'\\\n])*'""",
     re.M,
 )
 # declared: the text before the brace; first, open, close: numbers of lines, from 0; text: from the first word to the last brace
@@ -25,7 +26,7 @@ class Problem(Exception):
 
 def find_functions(text):
     """The functions of a source. Braces in a class or a namespace are skipped."""
-    code = NO_CODE.sub(lambda match: re.sub(r"\S", " ", match[0]), text)
+    code = NO_CODE.sub(lambda m: m[0] if m["open"] is not None else re.sub(r"\S", " ", m[0]), text)
     found, depth, begin, function = [], 0, 0, None
     for match in re.finditer("[{};]", code):
         at = match.start()
@@ -33,7 +34,7 @@ def find_functions(text):
             if not depth:
                 declared = code[begin:at]
                 plain = re.sub(r"__launch_bounds__\s*\([^)]*\)", "", declared)
-                name = re.search(r"([A-Za-z_]\w*)\s*\(", plain) if "=" not in plain else None
+                name = re.search(r"\b([A-Za-z_]\w*)\s*\(", plain) if "=" not in plain else None
                 first = begin + len(declared) - len(declared.lstrip())
                 function = name and (name[1], declared, *(code.count("\n", 0, i) for i in (first, at)))
             depth += 1

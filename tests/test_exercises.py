@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Exercises (make exercise, exercises, progress): scripts/task.py and scripts/exercise.py. release/test_exercises_built.py builds more."""
 import collections
+import os
 import re
 import shutil
+import signal
+import subprocess
 
 import pytest
 
 import helpers
 from trees import ROOT, make
-import submission  # scripts/, which helpers adds to the path
+import grade  # scripts/, which helpers adds to the path
+import submission
 import task
 
 ALL = [task.Exercise(program.name) for program in helpers.programs()]
@@ -145,6 +149,45 @@ def test_submissions_that_are_refused(row):
     inserted, says = row.split(" => ")
     with pytest.raises(task.Problem, match=says):
         taken(inserted)
+
+
+LONG = ("x", " {}"), ('R"(', ""), ("/* ", ""), ("__device__ int f() { auto x = 1;", "}")
+
+
+@pytest.mark.parametrize("repeated, end", LONG)
+def test_long_texts_are_read_in_linear_time(repeated, end):
+    """Ten times the largest submission. In time that grows with the square of the length it would take many times the limit."""
+    begin, _, word = repeated.rpartition("{ ")
+    text = begin + "{ " * bool(begin) + word * (10 * grade.LONGEST // len(word)) + end
+    before = signal.signal(signal.SIGALRM, grade.took_too_long)
+    signal.alarm(grade.TIME_LIMIT)
+    try:
+        with pytest.raises(task.Problem, match="it has no function add|not balanced"):
+            submission.functions_of(ADD, text)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_class_with_deep_folders(tmp_path, monkeypatch, capsys):
+    """make grade reads what the system can, says what it cannot, and goes on."""
+    for name, depth in ("d", 1200), ("e" * 250, 20):
+        monkeypatch.chdir(tmp_path)
+        for _ in range(depth):
+            os.mkdir(name)
+            os.chdir(name)
+        os.close(os.open("a.cu", os.O_CREAT))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "z").mkdir()
+    (tmp_path / "z/folder.cu").mkdir()
+    (tmp_path / "z/a.cu").symlink_to("folder.cu")
+    try:
+        found = [str(path.relative_to(tmp_path)) for path in grade.sources_below(tmp_path)]
+    finally:
+        subprocess.run(["rm", "-rf", *tmp_path.iterdir()], check=True)  # pytest would fail to
+    assert found == ["d/" * 1200 + "a.cu", "z/a.cu"]
+    said = capsys.readouterr().err
+    assert said.startswith(f"make grade: not read: {'e' * 100}: File name too long") and said.count("\n") == 1
 
 
 HARMLESS = r"""

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import subprocess
+import time
 
 import numpy as np
 import pytest
@@ -294,6 +295,36 @@ def test_rates(run, command, work):
     assert float(ms) == 0 or float(rate) * float(ms) * 1e6 == pytest.approx(work, rel=off)
     book = re.search(r"^(Time to generate|Average Time per frame):  \d+\.\d ms$", out, re.M)
     assert book or "matmul" in command, out
+
+
+# Programs that record two events themselves, with sizes for which no kernel of the CPU back end ends within 0.05 ms
+EVENTS = """
+chapter06/ray --size 400 --spheres 50
+chapter06/ray_noconst --size 400 --spheres 50
+chapter06/ray_animated --size 400 --spheres 50 --frames 2
+chapter07/heat --size 500 --frames 2
+chapter07/heat_2d --size 500 --frames 2
+chapter07/heat_gmem --size 500 --frames 2
+chapter09/hist_gpu_gmem_atomics --size 1000000
+chapter09/hist_gpu_shmem_atomics --size 1000000
+chapter10/basic_single_stream --size 1M
+chapter10/basic_double_stream --size 1M
+chapter10/basic_double_stream_correct --size 1M
+appendix_a/hashtable_gpu --size 100000
+chapter13/managed_hist --size 1000000
+"""
+
+
+@pytest.mark.parametrize("command", EVENTS.split("\n")[1:-1])
+def test_elapsed_times(run, command):
+    """The events are before and after the work: the time is positive, which a GPU's may be too short for, and not above the host's."""
+    begin = time.monotonic()
+    out = run(*command.split(), status=0).out
+    most = (time.monotonic() - begin) * 1e3
+    line = r"^(?:Time |Average Time |Page faults:|Prefetch:|Advice:).*?(\d+\.\d+) ms"
+    times = [float(ms) for ms in re.findall(line, out, re.M)]
+    least = 0 if helpers.backend() == "gpu" else 0.01
+    assert times and least <= min(times) and max(times) <= most, out
 
 
 # ---- Mistakes on the command line, devices

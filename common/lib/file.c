@@ -73,6 +73,24 @@ static void restore_signals(const sigset_t *old) {
 
 // ---- beginning a file
 
+// Refuses what could not be written, or not now: a pipe that no process reads would wait for a reader for
+// ever. The pipe stays open until the program ends or has another one, because its reader would take the end
+// of file_check() for the end of the data.
+static const char *check_special(const char *path, mode_t mode) {
+    static int held = -1;
+    if (S_ISCHR(mode))
+        return NULL;
+    if (!S_ISFIFO(mode))
+        return "it is neither a file nor a character device nor a pipe";
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENXIO ? "no process reads this pipe" : strerror(errno);
+    if (held >= 0)
+        close(held);
+    held = fd;
+    return NULL;
+}
+
 // Finds out what `path` is. If it is a regular file, *real is its name without symbolic links; the caller
 // frees it. In a folder that others can write to, the file may be replaced between the two system calls. So
 // stat and realpath must have found the same file.
@@ -88,7 +106,7 @@ static const char *look_up(const char *path, struct stat *status, bool *exists, 
         if (access(path, W_OK) != 0)
             return strerror(errno);
         if (!S_ISREG(status->st_mode))
-            return NULL;
+            return check_special(path, status->st_mode);
         *real = realpath(path, NULL);
         if (*real && lstat(*real, &found) == 0 && found.st_dev == status->st_dev &&
             found.st_ino == status->st_ino)

@@ -72,6 +72,7 @@ TEST(pixels) {
     got[4 * 99 + 2] = 0;
     PASSES(check_pixels("p", got, expected, 100, 0.02));
     FAILS(check_pixels("p", got, expected, 100, NAN), NULL);
+    FAILS(check_pixels("p", got, expected, 100, 1.01), NULL); // no fraction
     FAILS(check_pixels("p", got, expected, 100, 0.0199),
           "p[0]: got (254 255 255 255), expected (255 255 255 255)\n"
           "p[99]: got (255 255 0 255), expected (255 255 255 255)\n"

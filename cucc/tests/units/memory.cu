@@ -152,7 +152,17 @@ TEST(registered_memory) {
     EXPECT(value_at(device) == 3);
     OK(cudaMemset(device + 100, 0, 400));
     EXPECT(v[99] == 3 && v[100] == 0 && v[199] == 0 && v[200] == 3);
+    // Parts that touch do not overlap.
     OK(cudaHostUnregister(v.data()));
+    OK(cudaHostRegister(&v[2000], 4000, cudaHostRegisterDefault));
+    OK(cudaHostRegister(&v[1000], 4000, cudaHostRegisterDefault));
+    OK(cudaHostRegister(&v[3000], 4000, cudaHostRegisterDefault));
+    EXPECT(last(cudaHostRegister(&v[3999], 8, cudaHostRegisterDefault)) ==
+           cudaErrorHostMemoryAlreadyRegistered);
+    EXPECT(last(cudaHostRegister(&v[999], 8, cudaHostRegisterDefault)) ==
+           cudaErrorHostMemoryAlreadyRegistered);
+    for (int i : {1000, 2000, 3000})
+        OK(cudaHostUnregister(&v[i]));
 }
 
 static cudaPointerAttributes attributes(const void *pointer) {
@@ -226,6 +236,15 @@ TEST(devices_copy_between_each_other) {
     OK(cudaMemset(b.data, 0, sizeof(int)));
     OK(cudaMemcpy(b.data, a.data, sizeof(int), cudaMemcpyDeviceToDevice));
     EXPECT(b.host()[0] == 42);
+    for (int wrong = 0; wrong < 2; wrong++) { // the destination's device, and the source's
+        cudaError_t error;
+        const std::string message =
+            said([&] { return cudaMemcpyPeer(b.data, !wrong, a.data, !wrong, sizeof(int)); }, error);
+        EXPECT(error == cudaErrorInvalidValue);
+        EXPECT(message.find(wrong
+                                ? "the destination is memory of device 1, not of device 0"
+                                : "the source is memory of device 0, not of device 1") != std::string::npos);
+    }
 }
 
 // ---- pools, hints about managed memory, and calls that programs make beside their work ----
