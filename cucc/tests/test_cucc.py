@@ -154,7 +154,7 @@ def test_options_in_all_spellings(cucc, write, output, tmp_path):
     write(main_cu=SETTINGS, before_h="#include <cstdio>\n#define FROM_HEADER 100\n")
     (tmp_path / "with blank").mkdir()
     (tmp_path / "with blank/here.h").write_text("#define THERE 1000\n")
-    (tmp_path / "options").write_text('-DA=1 --define-macro TEXT=\\"a\\ b\\"\n')
+    (tmp_path / "options").write_text('-DA=1 --define-macro TEXT="\\"a b\\""\n')
     cucc(
         *("@options", "main.cu", "-D", "B=10", "-DGONE", "-U=GONE", "-I", "with blank", "-include=before.h"),
         *("--std", "c++20", "-arch=sm_120", "-gencode", "arch=compute_75,code=[sm_75,compute_75]"),
@@ -207,8 +207,9 @@ def test_a_program_of_c_is_linked_by_the_c_compiler(cucc, write, output, tmp_pat
         tools.execute(tmp_path / "program")
 
 
-def test_what_is_refused_is_named_in_one_line(cucc, write):
+def test_what_is_refused_is_named_in_one_line(cucc, write, tmp_path):
     write(main_cu="int main() { }\n", second_cu="", main_txt="")
+    (tmp_path / "link.cu").symlink_to("main.cu")
     for arguments, says in [
         ("main.cu -foo", "unknown option '-foo'"),
         ("main.cu --foo=bar", "unknown option '--foo=bar'"),
@@ -219,6 +220,21 @@ def test_what_is_refused_is_named_in_one_line(cucc, write):
         ("main.cu -x fortran", "-x fortran: must be"),
         ("main.cu -std=c++98", "-std=c++98: must be"),
         ("main.cu -m32", "-m32: only 64 bits"),
+        ("main.cu -o main.cu", "main.cu: the output would overwrite this source"),
+        ("-c main.cu -o ./main.cu", "./main.cu: the output would overwrite this source"),
+        ("-cuda main.cu -o link.cu", "link.cu: the output would overwrite this source"),
+        ("-fatbin link.cu -o main.cu", "main.cu: the output would overwrite this source"),
+        ("-c main.cu -MD -MF main.cu", "main.cu: the output would overwrite this source"),
+        ("main.cu -o=", "-o: the output's name is empty"),
+        ("main.cu -O10", "-O10: must be 0 to 3"),
+        ("main.cu -arch=", "Unsupported gpu architecture ''"),
+        ("main.cu -arch=sm_zz", "Unsupported gpu architecture 'sm_zz'"),
+        ("main.cu -arch=sm_9", "Unsupported gpu architecture 'sm_9'"),
+        ("main.cu -arch=sm_80,sm_90", "Unsupported gpu architecture 'sm_80,sm_90'"),
+        ("main.cu -gencode foo", "'foo' is not in 'keyword=value' format"),
+        ("main.cu -gencode arch=compute_80", "Option '--generate-code arch=compute_80', missing code"),
+        ("main.cu -gencode code=sm_80", "Option '--generate-code code=sm_80', missing architecture"),
+        ("main.cu -gencode arch=compute_80,code=[sm_80,sm_8000]", "Unsupported gpu architecture 'sm_8000'"),
         ("main.cu -rdc=maybe", "-rdc=maybe: must be true or false"),
         ("-ptx main.cu", "-ptx: there is no code for a GPU here"),
         ("-c main.cu second.cu -o both.o", "-o names one file, but there are 2 sources"),
@@ -229,6 +245,21 @@ def test_what_is_refused_is_named_in_one_line(cucc, write):
     ]:
         message = cucc(*arguments.split(), status=1)
         assert message.startswith("cucc: " + says) and message.count("\n") == 1
+    assert (tmp_path / "main.cu").read_text() == "int main() { }\n"
+
+
+def test_what_only_nvcc_refuses_is_a_warning(cucc, write):
+    """Without one: all that nvcc 13.0 accepts."""
+    write(main_cu="int main() { }\n")
+    for arguments in (
+        "-arch=native | -arch=all-major | -arch=lto_80 | -arch sm_90a | -arch=sm_100f | -arch=compute_80 -code=sm_80,sm_86 | -O4 |"
+        "-gencode arch=compute_80,code=[sm_80,compute_80] | -gencode=arch=compute_80,code=sm_80 | -Xfatbin -compress-all |"
+        "-Xcudafe --diag_suppress=1 | -clean | -fdevice-time-trace trace | -std=c++20"
+    ).split("|"):
+        assert cucc("-E", "main.cu", "-o", "main.ii", *arguments.split()) == "", arguments
+    for arguments in "-arch=sm_13", "-gencode arch=compute_20,code=sm_75", "-Wl,--as-needed", "-std=c++23":
+        message = cucc("-E", "main.cu", "-o", "main.ii", *arguments.split())
+        assert message.startswith("cucc: warning: nvcc ") and message.count("\n") == 1
 
 
 LACKING = """
@@ -529,6 +560,53 @@ def test_cuda_arch(cucc, write, output, options, arch, version):
     cucc("main.cu", "-o", "program", *options)
     on_device = f"{arch} 1001 5 1 {version} 2 1 4 8 3 4 {arch} 7 1 8 803 9454 56 11"
     assert output().splitlines() == [on_device, "-1 1 6 3 2 2 5 10 2 3 0 1 0 1002"]
+
+
+NAMES = r"""
+#include <cstdio>
+#ifdef __CUDA_ARCH__
+#define OF(device, host) device
+#else
+#define OF(device, host) host
+#endif
+template <class OF(T, U), int OF(N, M) = 3> __global__ void __launch_bounds__(64 * OF(2, 1)) a(OF(T, U) *OF(p, q), int OF(x, y)[]) {
+    *OF(p, q) += OF(N, M) + OF(1, 0); }
+#ifdef __CUDA_ARCH__
+__global__ void __launch_bounds__(32, 2) b(int *p) { *p += 10; }
+#else
+__global__ void b(int *) { }
+#endif
+__host__ __device__ int both(int OF(u, v), int k = 3) { return OF(u + 1, v + 2) * k; }
+__host__ __device__ int over(float OF(u, v)) { return OF(u + 1, v + 2); }
+__host__ __device__ int over(int OF(u, v)) { return 10 * OF(u + 1, v + 2); }
+int host(unsigned OF(u, v)) { return OF(u, v); }
+template <class F> __global__ void call(int *p, F f) { f(p); }
+struct One { typedef int Sm; enum { n = 1 }; };
+struct Two { typedef OF(short, int) Sm; enum { n = OF(2, 1) }; };
+template <class B> __global__ void sizes(int *p) { typename B::Sm s; p[1] += sizeof s + 10 * B::n; }
+int main() {
+    int *p, n = 5;
+    cudaMallocManaged(&p, 16);
+    p[0] = p[1] = 0;
+    a<int><<<1, 1>>>(p, nullptr), b<<<1, 1>>>(p);
+    sizes<One><<<1, 1>>>(p), sizes<Two><<<1, 1>>>(p);
+    call<<<1, 1>>>(p, [=] __device__(int *p) { *p += OF(100, 200) * n + 0 * both(1); });
+    auto f = [=] __host__ __device__(int *p) { *p += OF(1000 * over(1), 2000 * over(1.f)); };
+    call<<<1, 1>>>(p, f);
+    cudaDeviceSynchronize();
+    printf("%d %d", p[0], p[1]);
+    f(p);
+    printf(" %d %d %d\n", p[0], both(1), host(4));
+}
+"""
+
+
+def test_what_differs_by_cuda_arch_in_names_only(cucc, write, output):
+    """A kernel or function is one, whatever its parameters are called; members of other classes keep their names; a lambda of a
+    host function has the device's text."""
+    write(main_cu=NAMES)
+    cucc("main.cu", "-o", "program")
+    assert output() == "11514 36 17514 7 4\n"
 
 
 DIFFER = (

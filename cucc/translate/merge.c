@@ -17,17 +17,53 @@ typedef struct {
     int count;
 } Side;
 
-static uint64_t hash_tokens(Token *first, const Token *end, bool attributes) {
-    uint64_t hash = 14695981039346656037u;
-    for (Token *i = first, *next; i < end; i = next) {
-        Token *after = attributes ? i : skip_attribute(i);
-        next = after > i ? after : i + 1;
-        if (after > i || is_one_of(i, " __device__ __global__ "))
-            continue;
-        for (uint32_t k = 0; k < i->length; k++)
-            hash = (hash ^ (unsigned char)i->text[k]) * 1099511628211u;
-        hash = (hash ^ (attributes && i->differs ? '!' : ' ')) * 1099511628211u;
+typedef struct {
+    Token **names;
+    int count, types; // the first are those of template parameters
+} Names;
+
+// Notes token i if it is the name of a parameter of a function or template. *close: the end of the list that
+// was reached.
+static bool note_parameter(Names *names, Token *i, const Token **close, bool *is_template) {
+    if (i >= *close && kind(i) == '(') {
+        *close = i->match;
+        *is_template = false;
+    } else if (i >= *close && kind(i) == '<' && is(i - 1, "template")) {
+        Token *after = skip_angles(i, NULL);
+        *close = after ? after : i;
+        *is_template = true;
     }
+    const int before = kind(i - 1), after = kind(i + 1);
+    if (i >= *close || kind(i) != IDENT || is_one_of(i, type_words) || before == '(' || before == ',' ||
+        before == '<' || before == SCOPE ||
+        (after != ',' && after != '=' && after != '[' && after != (*is_template ? '>' : ')')))
+        return false;
+    PUSH(names->names, names->count, i);
+    names->types += *is_template;
+    return true;
+}
+
+// `whole`: also attributes and the names of parameters, which do not tell one function from another
+static uint64_t hash_tokens(Token *first, const Token *end, bool whole) {
+    uint64_t hash = 14695981039346656037u;
+    Names names = {0};
+    const Token *close = first;
+    bool is_template = false;
+    for (Token *i = first, *next; i < end; i = next) {
+        Token *after = whole ? i : skip_attribute(i);
+        next = after > i ? after : i + 1;
+        if (after > i || is_one_of(i, " __device__ __global__ ") ||
+            (!whole && note_parameter(&names, i, &close, &is_template)))
+            continue;
+        int number = 0;
+        while (number < names.count && !same_word(i, names.names[number]))
+            number++;
+        for (uint32_t k = 0; number == names.count && k < i->length; k++)
+            hash = (hash ^ (unsigned char)i->text[k]) * 1099511628211u;
+        hash = (hash ^ (uint64_t)(number < names.count ? number : -1)) * 1099511628211u;
+        hash = (hash ^ (whole && i->differs ? '!' : ' ')) * 1099511628211u;
+    }
+    free(names.names);
     return hash;
 }
 
@@ -168,9 +204,34 @@ static void mark(const Unit *device, Token *name) { // it is not known before it
             i->differs = more_marked = true;
 }
 
+// True for a member that is named only in its class and as Class::name. The members of that name in other
+// classes would have to be marked too, in templates also those of the C++ library.
+static bool may_mark(const Side *device, const Item *item, const Token *name) {
+    const Item *class = item;
+    while (item->in_class && (class->opens != 1 || class->depth != item->depth - 1))
+        class --;
+    const Token *open = class->end - 1;
+    for (Token *i = device->unit->begin; item->in_class && i < device->unit->end; i++) {
+        if (!same_word(i, name) || i->system || (i > open && i < open->match) || kind(i - 1) == '.' ||
+            kind(i - 1) == ARROW)
+            continue;
+        const Token *of = i - 2;
+        for (int depth = kind(of) == '>'; depth && of > device->unit->begin; depth += kind(of) == '>')
+            depth -= kind(--of) == '<';
+        of -= kind(of) == '<';
+        const Token *own = class->first;
+        while (own < open && !same_word(own, of))
+            own++;
+        if (kind(i - 1) != SCOPE || own == open)
+            return false;
+    }
+    return true;
+}
+
 // Marks the names that a constant, enumeration or type of the device's text declares. Returns false if it is
 // something else, or more than one declaration.
-static bool mark_names(const Unit *device, const Item *item) {
+static bool mark_names(const Side *side, const Item *item) {
+    const Unit *device = side->unit;
     Token *i = item->first;
     Token *const end = item->end, *name = NULL;
     if (item->for_device || item->body || item->opens)
@@ -178,13 +239,17 @@ static bool mark_names(const Unit *device, const Item *item) {
     if (is(i, "enum")) {
         const bool is_class = is_one_of(i + 1, " class struct ");
         i += 1 + is_class;
-        if (kind(i) == IDENT)
-            mark(device, i);
+        name = i;
         while (i < end && kind(i) != '{')
             i++;
-        if (i >= end || kind(i->match + 1) != ';')
+        if (i >= end || kind(i->match + 1) != ';' || (kind(name) == IDENT && !may_mark(side, item, name)))
             return false;
         Token *close = i->match;
+        for (Token *t = i + 1; !is_class && t < close; t = next_comma(t, close) + 1)
+            if (!may_mark(side, item, t))
+                return false;
+        if (kind(name) == IDENT)
+            mark(device, name);
         for (i++; !is_class && i < close; i = next_comma(i, close) + 1)
             mark(device, i);
         return true;
@@ -194,10 +259,69 @@ static bool mark_names(const Unit *device, const Item *item) {
         constant |= is_one_of(i, " const constexpr ");
         name = i;
     }
-    if (!constant || !name || kind(name) != IDENT || next_comma(i, end) < end)
+    if (!constant || !name || kind(name) != IDENT || next_comma(i, end) < end || !may_mark(side, item, name))
         return false;
     mark(device, name);
     return true;
+}
+
+static Names find_names(const Item *item) {
+    Names names = {0};
+    const Token *close = item->first;
+    bool is_template = false;
+    for (Token *i = item->first; i < item->body; i++)
+        note_parameter(&names, i, &close, &is_template);
+    return names;
+}
+
+// Appends the body of a function whose head is that of `head`, which may have other names of parameters.
+static void append_body(Text *text, const Side *side, const Item *item, const Item *head) {
+    const Names own = find_names(item), other = find_names(head);
+    append_text(text, "{ ");
+    for (int i = 0; i < own.count || i < other.count; i++) {
+        if (own.count != other.count || (i < own.types && !same_word(own.names[i], other.names[i])))
+            fail_both(head);
+        if (!same_word(own.names[i], other.names[i]))
+            append_text(text, format("auto &%.*s = %.*s; ", (int)own.names[i]->length, own.names[i]->text,
+                                     (int)other.names[i]->length, other.names[i]->text));
+    }
+    append_piece(text, side->unit, item->body, item->body->match + 1);
+    append_text(text, " }");
+    free(own.names);
+    free(other.names);
+}
+
+// Appends a host function, in which each __device__ lambda has the body of the device's text.
+static void append_lambdas(Text *text, const Side *host, const Item *h, const Side *device, const Item *d) {
+    const Token *done = h->first;
+    Token *j = d->body;
+    for (Token *i = h->body; i < h->end; i++) {
+        if (!is(i, "__device__"))
+            continue;
+        while (j < d->end && !is(j, "__device__"))
+            j++;
+        Token *const word = i;
+        for (; i < h->end && kind(i) != '{' && kind(i) != ';'; i = skip(i)) {
+        }
+        for (; j < d->end && kind(j) != '{' && kind(j) != ';'; j = skip(j)) {
+        }
+        if (kind(i) != '{' || kind(j) != '{')
+            fail(word, "__CUDA_ARCH__ in a function with a __device__ lambda is not supported");
+        append_piece(text, host->unit, done, i);
+        if (word->host) { // the lambda is for both
+            append_text(text, "{ if (::cuda_cpu::on_device())");
+            append_piece(text, device->unit, j, j->match + 1);
+            append_text(text, " else ");
+            append_piece(text, host->unit, i, i->match + 1);
+            append_text(text, " }");
+        } else {
+            append_piece(text, device->unit, j, j->match + 1);
+        }
+        i = i->match;
+        j = j->match;
+        done = i + 1;
+    }
+    append_piece(text, host->unit, done, h->end);
 }
 
 // Appends a declaration that is in both texts.
@@ -208,7 +332,7 @@ static void append_pair(Text *text, const Side *host, const Item *h, const Side 
         fail_both(h); // for example a parameter of a type that differs
     if (on_device && !on_host) {
         append_item(text, device, d);
-    } else if (!h->body && !d->body && (is(d->first, "static_assert") || mark_names(device->unit, d))) {
+    } else if (!h->body && !d->body && (is(d->first, "static_assert") || mark_names(device, d))) {
         append_item(text, host, h);
         append_item(text, device, d);
     } else if (!h->body && !d->body && h->in_class && d->in_class && h->for_device == d->for_device) {
@@ -218,10 +342,7 @@ static void append_pair(Text *text, const Side *host, const Item *h, const Side 
             fail_both(h);
         append_item(text, host, h);
     } else if (!on_device && !h->is_constexpr) {
-        for (const Token *i = h->body; i < h->end; i++)
-            if (is(i, "__device__"))
-                fail(i, "__CUDA_ARCH__ in a function with a __device__ lambda is not supported");
-        append_item(text, host, h);
+        append_lambdas(text, host, h, device, d);
     } else { // head { if (on_device()) { … } else { … } }
         if (h->for_device)
             append_piece(text, host->unit, h->first, h->body);
@@ -230,9 +351,9 @@ static void append_pair(Text *text, const Side *host, const Item *h, const Side 
         append_text(text, h->is_constexpr
                               ? "{ if (!__builtin_is_constant_evaluated() && ::cuda_cpu::on_device())"
                               : "{ if (::cuda_cpu::on_device())");
-        append_piece(text, device->unit, d->body, d->body->match + 1);
+        append_body(text, device, d, h->for_device ? h : d);
         append_text(text, " else ");
-        append_piece(text, host->unit, h->body, h->body->match + 1);
+        append_body(text, host, h, h->for_device ? h : d);
         append_text(text, " }");
     }
 }
