@@ -73,6 +73,8 @@ void translate(Unit *u) {
         } else if (u->file_shared_count > 0 && i < u->device_end && kind(i) == IDENT &&
                    kind(i - 1) == SCOPE) {
             translate_qualified(u, i);
+        } else if (u->file_shared_count > 0 && i < u->device_end && kind(i) == IDENT && kind(i + 1) == '<') {
+            translate_instance(u, i);
         } else if (is(i, "__shared__") && !i->done) {
             translate_shared(u, i, s);
         } else if (is_one_of(i, space_words) && !i->done) {

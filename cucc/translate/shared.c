@@ -112,13 +112,36 @@ static bool may_be_member(const Unit *u, const Token *name) {
     return false;
 }
 
+// Translates x, or x<T> of a variable template, to a call of the function that returns the variable: cu_s_x()
+// or cu_s_x<T>(). `first` is where its qualified name begins.
+static void call_instance(Unit *u, Token *first, Token *i, const FileShared *one) {
+    Token *last = one->is_template && kind(i + 1) == '<' ? skip_template_arguments(i + 1) - 1 : i;
+    if (one->is_volatile)
+        insert_before(u, first, "::cuda_cpu::in_step(");
+    insert_before(u, i, "cu_s_");
+    insert_after(u, last, one->is_volatile ? "())" : "()");
+}
+
+// Translates x<T>, if x is a __shared__ variable template, to a call of the function that returns it.
+void translate_instance(Unit *u, Token *i) {
+    const char *here = current_namespaces(u);
+    for (size_t n = u->file_shared_count; n-- > 0;) {
+        const FileShared *one = &u->file_shared[n];
+        if (!one->is_template || !same_word(one->name, i) || !is_visible(one, here) || is_member(i))
+            continue;
+        call_instance(u, i, i, one);
+        return;
+    }
+}
+
 // Translates x in ns::x or ::x, if it is a __shared__ variable outside functions, to a call of the function
 // that returns it. The function's own name finds no variable of an outer scope that the function hides.
 void translate_qualified(Unit *u, Token *i) {
     Token *first = i - 1; // the first :: or name
     while (kind(first) == SCOPE && kind(first - 1) == IDENT && !is_one_of(first - 1, statement_words))
         first -= kind(first - 2) == SCOPE ? 2 : 1;
-    if (is(first - 1, "using") || kind(first - 1) == '>' || kind(first - 1) == ')')
+    if (is(first - 1, "using") ||
+        (kind(first) == SCOPE && (kind(first - 1) == '>' || kind(first - 1) == ')')))
         return;
     Text path = empty_text();
     for (const Token *t = first; t < i - 1; t++)
@@ -133,10 +156,7 @@ void translate_qualified(Unit *u, Token *i) {
             (kind(first) == SCOPE ? length > path.length
                                   : strncmp(here, one->namespaces, length - path.length) != 0))
             continue;
-        if (one->is_volatile)
-            insert_before(u, first, "::cuda_cpu::in_step(");
-        insert_before(u, i, "cu_s_");
-        insert_after(u, i, one->is_volatile ? "())" : "()");
+        call_instance(u, first, i, one);
         return;
     }
 }
@@ -155,8 +175,9 @@ void declare_file_shared(Unit *u, Token *parameters, Token *body, Text *start, T
         for (size_t m = 0; m < u->file_shared_count; m++)
             hidden |= same_word(u->file_shared[m].name, one->name) && is_visible(&u->file_shared[m], here) &&
                       strlen(u->file_shared[m].namespaces) > strlen(one->namespaces);
-        if (hidden || !is_visible(one, here) || !stands_in(one->name, body, body->match) ||
-            stands_in(one->name, parameters, parameters->match) || may_be_member(u, one->name))
+        if (hidden || one->is_template || !is_visible(one, here) ||
+            !stands_in(one->name, body, body->match) || stands_in(one->name, parameters, parameters->match) ||
+            may_be_member(u, one->name))
             continue;
         append_filled(start,
                       one->is_volatile ? " auto &&$x = ::cuda_cpu::in_step(cu_s_$x());"
@@ -181,7 +202,8 @@ static Token *switch_of(const Token *open, const Token *i) {
     return i < open->match ? word : NULL;
 }
 
-// What declares the variable x of type cu_t_x: in a namespace, in a block, and in front of a switch.
+// What declares the variable x of type cu_t_x: in a namespace, in a block, and in front of a switch. Place
+// 't' is a template in a namespace. 'a' is an extern array in a namespace.
 static const char *declare_shared(const char *x, char place, const char *alignment, bool is_extern,
                                   bool is_volatile, const char *tag) {
     const bool aligned = *alignment && !is_extern;
@@ -193,7 +215,9 @@ static const char *declare_shared(const char *x, char place, const char *alignme
                        : "::cuda_cpu::shared<cu_t_$x, cu_owner>($tag, \"$x\")",
              "x", x, "tag", tag);
     const char *form;
-    if (place == 'n' && is_extern)
+    if (place == 't')
+        form = " return $value; }";
+    else if (place == 'a')
         form = " [[maybe_unused]] static cu_t_$x &cu_s_$x() { return $value; }"
                " [[maybe_unused]] static const ::cuda_cpu::dynamic_array<cu_t_$x> $x{};";
     else if (place == 'n')
@@ -212,7 +236,12 @@ static const char *declare_shared(const char *x, char place, const char *alignme
 
 // __shared__ T x[4], *y;  ->  typedef T cu_t_x[4], *cu_t_y; cu_t_x &x = …; cu_t_y &y = …;
 //
-// A typedef accepts every form of declarator unchanged, also with dependent types. In front of a switch:
+// A typedef accepts every form of declarator unchanged, also with dependent types. A template in a namespace
+// is a function, so that it has the same parameters:
+//
+// template <class T> __shared__ T x;  ->  template <class T> static auto &cu_s_x() { typedef T cu_t_x; … }
+//
+// In front of a switch:
 //
 // switch (a) { __shared__ T x; case 1: … }
 //     ->  if (typedef T cu_t_x; false) { } else if (cu_t_x &x = …; false) { } else switch (a) { case 1: … }
@@ -231,7 +260,8 @@ void translate_shared(Unit *u, Token *word, const Scope *scope) {
     Token *hoist = scope->kind == 'b' ? switch_of(scope->open, semicolon) : NULL;
     do {
         parse_declarator(u, i, &d, &alignment);
-        if (d.is_typedef || d.is_template || d.is_linkage || d.is_constant || d.is_managed)
+        if (d.is_typedef || d.is_linkage || d.is_constant || d.is_managed || d.is_specialization ||
+            (d.is_template && (scope->kind != 'n' || kind(d.end) == ',')))
             fail(word, misplaced);
         if (d.is_function || d.has_value)
             fail(word, "a __shared__ variable cannot have an initial value");
@@ -240,21 +270,22 @@ void translate_shared(Unit *u, Token *word, const Scope *scope) {
         const char *x = word_of(d.name);
         if (!hoist)
             insert_before(u, d.name, "cu_t_");
-        if (d.extern_at && (kind(d.name + 1) != '[' || kind(d.name + 2) != ']'))
-            fail(word, "an extern __shared__ variable must be an array without a size, %s[]", x);
         append_filled(&names, "$x ", "x", x);
         const bool expanded = strncmp(x, "cu_f", 4) == 0; // by expand.c: the same in all calls of a function
         const char *tag = expanded || word < u->numbered_end
                               ? format("::std::integral_constant<unsigned, %uu>()",
                                        expanded ? hash(x) : (unsigned)(d.name - u->body_begin))
                               : "[] {}";
-        append_text(&references, declare_shared(x, hoist ? 's' : scope->kind, alignment.data, d.extern_at,
-                                                is_volatile, tag));
+        const char place = hoist                                                          ? 's'
+                           : d.is_template                                                ? 't'
+                           : scope->kind == 'n' && d.extern_at && kind(d.name + 1) == '[' ? 'a'
+                                                                                          : scope->kind;
+        append_text(&references, declare_shared(x, place, alignment.data, d.extern_at, is_volatile, tag));
         if (scope->kind == 'b')
             use_as_static(u, d.name, semicolon, scope->open->match);
         if (scope->kind == 'n')
             PUSH(u->file_shared, u->file_shared_count,
-                 (FileShared){d.name, current_namespaces(u), is_volatile});
+                 (FileShared){d.name, current_namespaces(u), is_volatile, d.is_template});
         i = d.end + 1;
     } while (kind(d.end) == ',');
     if (hoist) {
@@ -269,6 +300,9 @@ void translate_shared(Unit *u, Token *word, const Scope *scope) {
                            references.data));
         delete_tokens(u, scope->start, semicolon - 1);
     } else {
+        if (d.is_template)
+            insert_after(u, skip_template_arguments(scope->start + 1) - 1,
+                         fill(" [[maybe_unused]] static auto &cu_s_$x() {", "x", word_of(d.name)));
         insert_before(u, d.first_word, "typedef");
         insert_after(u, semicolon, references.data);
         if (d.extern_at)

@@ -69,7 +69,7 @@ typedef struct {
 typedef struct {
     Token *name;
     const char *namespaces;
-    bool is_volatile;
+    bool is_volatile, is_template;
 } FileShared;
 
 typedef struct {
@@ -189,6 +189,7 @@ Token *parameter_name(Token *i, const Token *close, Token **place, bool *is_pack
 void translate_launch(Unit *u, Token *open);
 void translate_shared(Unit *u, Token *word, const Scope *scope);
 void translate_qualified(Unit *u, Token *i);
+void translate_instance(Unit *u, Token *i);
 void declare_file_shared(Unit *u, Token *parameters, Token *body, Text *start, Text *end);
 void translate_device(Unit *u, Token *word, const Scope *scope);
 void translate_kernel(Unit *u, Token *word, const Scope *scope);

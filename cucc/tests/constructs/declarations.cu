@@ -162,6 +162,59 @@ TEST(shared_variables_at_namespace_scope) {
     GIVES(2 + 1 + 2 + 1 + 2 + 1 + 2 + 2 + 3 + 6 + 1 + 5, file_scope<<<1, 1, 64>>>());
 }
 
+// Dynamic shared memory that is no array without a size: all of them are at its start.
+struct Record {
+    int a[4];
+    float f;
+};
+union Either {
+    int i;
+    float f;
+};
+extern __shared__ Record file_record;
+extern __shared__ volatile int file_number;
+extern __shared__ __align__(32) int sized[4], (*rows_of_two)[2];
+namespace space {
+extern __shared__ Either either;
+}
+template <class T> extern __shared__ T any_type[];
+template <class T, int N = 2> extern __shared__ T any_number;
+namespace space {
+template <class... T> __shared__ std::common_type_t<T...> own[4];
+template <class T> __device__ T *second() {
+    return any_type<T> + 1 + (own<int, T> == nullptr);
+}
+}
+struct Base {};
+struct UsesSized : Base {
+    __device__ int *get() { return sized; }
+};
+template <class T> __device__ T of_type(int i) {
+    extern __shared__ T value;
+    extern __shared__ Either both[2];
+    (&value)[i] = (T)i;
+    return any_type<T>[i] + (T)(both[0].i == file_record.a[0]);
+}
+__global__ void other_dynamic() {
+    extern __shared__ Record record;
+    extern __shared__ int number, four[4];
+    record.f = 1.5f;
+    for (int i = 0; i < 4; i++)
+        record.a[i] = 10 + i;
+    auto read = [] { return file_record.a[3] + (int)space::either.f; };
+    space::either.i = 7, any_number<int> += 1, space::own<int, char>[1] = 5, space::own<float>[1] = 0.5f;
+    out[0] = number + four[1] + file_record.a[2] + (int)(2 * file_record.f) + file_number + sized[3];
+    out[1] = read() + ::space::either.i + any_type<int>[1] + *space::second<int>() + *UsesSized().get();
+    out[2] = (int)sizeof(any_type<char>[0]) + (any_number<char, 3> == 8) + space::own<int, char>[1] +
+             (int)(2 * space::own<float>[1]) + ((void *)&any_number<float> == &number);
+    out[3] = (int)of_type<double>(3) + of_type<short>(2);
+}
+TEST(dynamic_shared_memory_of_other_types) {
+    other_dynamic<<<1, 1, 64>>>();
+    EXPECT(result() == 8 + 11 + 12 + 3 + 8 + 13 && result(1) == 13 + 8 + 11 + 11 + 8);
+    EXPECT(result(2) == 1 + 1 + 5 + 1 + 1 && result(3) == 3 + 1 + 2 + 1);
+}
+
 // ---- kernels and device functions ----
 
 __global__ void declared(int);
