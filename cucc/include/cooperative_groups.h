@@ -220,7 +220,7 @@ class coalesced_group : public detail::lanes {
 
   private:
     explicit coalesced_group(unsigned m, unsigned r = 0, unsigned g = 1) : lanes(m), rank(r), groups(g) {}
-    friend coalesced_group coalesced_threads(const char *, int);
+    friend coalesced_group coalesced_threads(int, const char *, int);
     friend coalesced_group tiled_partition(const coalesced_group &, unsigned);
     template <class Group> friend coalesced_group binary_partition(const Group &, bool, const char *, int);
     template <class Group, class Label>
@@ -229,8 +229,8 @@ class coalesced_group : public detail::lanes {
     unsigned rank, groups; // rank among the parts of the other group, and the number of parts
 };
 
-CUDA_CPU_RETURN(coalesced_group, coalesced_threads, (CUDA_CPU_SITE),
-                coalesced_group(__activemask(cu_file, cu_line)))
+CUDA_CPU_RETURN(coalesced_group, coalesced_threads, (int place = 0, CUDA_CPU_SITE),
+                coalesced_group(__activemask(place, cu_file, cu_line)))
 
 namespace detail {
 
@@ -300,20 +300,30 @@ class thread_block_tile
 
   public:
     thread_block_tile() = default;
-    template <class Other> thread_block_tile(const thread_block_tile<SIZE, Other> &) {}
+    template <class Other>
+    thread_block_tile(const thread_block_tile<SIZE, Other> &other)
+        : rank(other.meta_group_rank()), tiles(other.meta_group_size()) {}
     static constexpr unsigned num_threads() { return SIZE; }
     static constexpr unsigned size() { return SIZE; }
     static unsigned thread_rank() { return thread_block::thread_rank() % SIZE; }
-    static unsigned meta_group_rank() { return thread_block::thread_rank() / SIZE; }
-    static unsigned meta_group_size() { return (thread_block::num_threads() + SIZE - 1) / SIZE; }
+    unsigned meta_group_rank() const { return rank; }
+    unsigned meta_group_size() const { return tiles; }
+
+  private:
+    thread_block_tile(unsigned thread, unsigned threads)
+        : rank(thread / SIZE), tiles((threads + SIZE - 1) / SIZE) {}
+    template <unsigned COUNT, class Group>
+    friend thread_block_tile<COUNT, Group> tiled_partition(const Group &group);
+
+    unsigned rank = 0, tiles = 1; // rank among the tiles of the partitioned group, and their number
 };
 
 CUDA_CPU_RETURN(thread_block_tile<1>, this_thread, (), {})
 
 // ---- parts of groups ----
 
-template <unsigned SIZE, class Group> thread_block_tile<SIZE, Group> tiled_partition(const Group &) {
-    return {};
+template <unsigned SIZE, class Group> thread_block_tile<SIZE, Group> tiled_partition(const Group &group) {
+    return {(unsigned)group.thread_rank(), (unsigned)group.num_threads()};
 }
 
 // Partitions a group into tiles of `size` threads, where the size is a run-time argument and no template

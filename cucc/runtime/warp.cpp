@@ -52,19 +52,20 @@ const char *op_name(WarpOp op) {
 }
 
 // The source lane of a shuffle, as PTX's shfl instruction defines it: a warp is split into segments
-// of `width` lanes, and a lane whose source lies outside its segment reads its own value.
+// of `width` lanes, and a lane whose source lies outside its segment reads its own value. Only the low five
+// bits of the operand count.
 unsigned source_lane(const Lane &thread, unsigned lane) {
     const unsigned width = thread.width, segment = lane & ~(width - 1);
-    const unsigned operand = (unsigned)thread.operand;
+    const unsigned operand = (unsigned)thread.operand & 31;
     switch (thread.op) {
     case WarpOp::shuffle_index:
         return segment + (operand & (width - 1));
     case WarpOp::shuffle_up:
         return lane - segment < operand ? lane : lane - operand;
     case WarpOp::shuffle_down:
-        return operand >= width || lane - segment + operand >= width ? lane : lane + operand;
+        return lane - segment + operand >= width ? lane : lane + operand;
     default: { // xor: the source may be in an earlier segment, but not in a later one
-        const unsigned source = lane ^ (operand & 31);
+        const unsigned source = lane ^ operand;
         return source >= segment + width ? lane : source;
     }
     }
@@ -256,10 +257,11 @@ void Worker::answer_warp(unsigned w, bool all_here) {
     if (together)
         answer(together);
     while (active) {
-        const Site site = lanes[first + (unsigned)__builtin_ctz(active)].site;
+        const Lane &one = lanes[first + (unsigned)__builtin_ctz(active)];
         together = 0;
         EACH_LANE(active) {
-            if (same_site(lanes[first + lane].site, site))
+            const Lane &other = lanes[first + lane];
+            if (other.operand == one.operand && same_site(other.site, one.site)) // the place on the line
                 together |= 1u << lane;
         }
         active &= ~together;

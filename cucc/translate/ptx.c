@@ -108,7 +108,7 @@ static const struct {
     {"popc", "b", "t", "__popcll($1)"},
     {"selp", "usbfd", "ttp", "$3 ? $1 : $2"},
     {"vote.sync.ballot", "b", "pu", "__ballot_sync($2, $1)"},
-    {"activemask", "b", "", "__activemask()"},
+    {"activemask", "b", "", "__activemask(~$place)"},
     {"rcp.approx", "f", "t", "1.0f / $1"},
     {"sqrt.approx", "f", "t", "::std::sqrt($1)"},
     {"rsqrt.approx", "f", "t", "1.0f / ::std::sqrt($1)"},
@@ -375,7 +375,8 @@ static void translate_operation(Ptx *p, char *const *part, int parts, const char
         p->has_carry |= strstr(value, "cu_carry, false") != NULL;
         append_filled(&p->out, "::cuda_cpu::ptx::set($target, $cast($value)); ", "target", target, "cast",
                       strstr(value, "mul_wide") ? wide : same, "value",
-                      fill(value, "T", type, "1", values[0], "2", values[1], "3", values[2], "4", values[3]));
+                      fill(value, "T", type, "1", values[0], "2", values[1], "3", values[2], "4", values[3],
+                           "place", strstr(value, "$place") ? format("%u", place_on_line(p->token)) : ""));
         return;
     }
     fail_ptx(p);

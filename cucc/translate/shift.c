@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shifts in device code: a << b, a >> b, a <<= b, a >>= b (cuda_cpu/shift.h)
+// What device code means by other words or signs than the host's: shifts a << b, a >> b, a <<= b, a >>= b
+// (cuda_cpu/shift.h); printf (cuda_cpu/kernel.h); and calls that are told apart on a line
 #include "translate.h"
 
 // Notes that the { } of `body` are device code. Bodies may be nested: those of local classes and lambdas.
@@ -87,10 +88,56 @@ static Token *field_begin(Token *i) {
     return begins ? i : NULL;
 }
 
+// Marks the name of a function whose call is translated at the end.
+void find_call(Token *i) {
+    const bool of_library =
+        kind(i - 1) != SCOPE || is(i - 2, "std") || !ends_expression(i - 2) || !is(i, "printf");
+    i->shift = kind(i + 1) == '(' && kind(i - 1) != '.' && kind(i - 1) != ARROW && of_library &&
+               (is(i, "printf") || (kind(i + 2) == ')' && kind(i + 3) != '{'));
+}
+
+// The number of this call among those on its line, of which a macro may have several
+unsigned place_on_line(const Token *call) {
+    static const File *file;
+    static unsigned line, count;
+    count = file == call->file && line == call->line ? count + 1 : 0;
+    file = call->file;
+    line = call->line;
+    return count;
+}
+
+// printf(f, a, b)  ->  printed(printf(f, printable(a), printable(b)), 2)
+static void translate_printf(Unit *u, Token *name) {
+    Token *const open = name + 1, *const close = open->match;
+    const char *arguments = "0";
+    for (Token *i = next_comma(open + 1, close); i < close;) {
+        Token *const first = i + 1, *last;
+        i = next_comma(first, close);
+        last = i - 1;
+        const bool is_pack = kind(last) == '.' && run(last, -1) == 3;
+        last -= is_pack ? 3 : 0;
+        insert_before(u, first, "::cuda_cpu::printable(");
+        insert_between(u, last, ")");
+        arguments = is_pack && last == first ? format("%s + sizeof...(%s)", arguments, word_of(last))
+                                             : format("%s + 1", arguments);
+    }
+    if (kind(name - 1) == SCOPE)
+        name -= is(name - 2, "std") ? 2 : 1;
+    insert_before(u, name, "::cuda_cpu::printed(");
+    insert_after(u, close, format(", %s)", arguments));
+}
+
 void translate_shifts(Unit *u) {
     for (Token *i = u->begin; i < u->end; i++) {
         if (!i->shift)
             continue;
+        if (kind(i) == IDENT) {
+            if (is(i, "printf"))
+                translate_printf(u, i);
+            else
+                insert_after(u, i + 1, format("%u", place_on_line(i)));
+            continue;
+        }
         const char *direction = i->text[0] == '<' ? "Left" : "Right";
         Token *field = kind(i) == OPERATOR ? field_begin(i - 1) : NULL;
         if (kind(i) == '<')

@@ -41,7 +41,7 @@ struct Token {
     uint32_t search; // of a function's name: number of the last search that looked into the function
     uint8_t kind;
     bool done;    // a word that has been translated, for example a memory space word with its declaration
-    bool shift;   // the first of a shift operator that shift.c will translate
+    bool shift;   // the first of a shift operator, or a function's name, that shift.c will translate
     bool host;    // preceded by __host__, which is not stored as a token
     bool system;  // in a system header
     bool differs; // in the device's text: a constant or type that the host's text declares otherwise
@@ -199,6 +199,8 @@ void step_parameters(Token *open, Text *start, Text *end);
 void translate_asm(Unit *u, Token *word);
 void begin_device_code(Unit *u, Token *word, Token *body);
 void find_shift(Token *i);
+void find_call(Token *i);
+unsigned place_on_line(const Token *call);
 void translate_shifts(Unit *u);
 
 // calls.c, expand.c, lockstep.c, split.c, variables.c, regions.c: kernels with barriers as loops

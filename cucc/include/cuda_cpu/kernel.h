@@ -572,6 +572,16 @@ inline void yield() {
 // body by this.
 CUDA_CPU_RETURN(bool, on_device, (), gridDim.x != 0)
 
+// The value of printf in a kernel is the number of arguments, and a NaN is printed without its sign.
+CUDA_CPU_RETURN(int, printed, (int characters, int arguments),
+                on_device() && characters >= 0 ? arguments : characters)
+template <class T> inline T printable(T x) {
+    if constexpr (std::is_floating_point_v<T>)
+        return x != x && on_device() ? std::copysign(x, T(1)) : x;
+    else
+        return x;
+}
+
 CUDA_CPU_RETURN(unsigned, lane, (), thread_rank() % 32)
 
 template <class T> inline uint64_t to_bits(T value) {

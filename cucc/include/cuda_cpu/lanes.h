@@ -53,7 +53,7 @@ template <class W> class Given {
             return from_bits<Shuffled<T>>(                                                                   \
                 warp_operation(WarpOp::name, ~0u, to_bits(same), (int)operand, (int)width, CUDA_CPU_HERE));  \
         [[maybe_unused]] const unsigned lane = ((unsigned)row + x) % 32, at = lane & (width - 1),            \
-                                        most = operand < (Operand)width ? (unsigned)operand : width;         \
+                                        most = (operand & 31) < width ? operand & 31 : width;                \
         const Shuffled<T> other = mine[(int)(source)];                                                       \
         return own ? same : other;                                                                           \
     }

@@ -61,6 +61,43 @@ template <int mode, class F, class... T> inline auto rounded(F f, T... x) {
 [[noreturn]] void trap(const char *file, int line);
 } // namespace cuda_cpu
 
+// ---- the smaller and the larger number ----
+
+// As on a GPU, -0 is smaller than +0, and of a number and a NaN, also a signalling one, the result is the
+// number. Without branches, so that loops with these become vector code.
+namespace cuda_cpu {
+#define CUDA_CPU_EXTREME(name, is_first, T, Bits, both)                                                      \
+    inline __attribute__((always_inline)) T name(T a, T b) {                                                 \
+        const T same = bits_as<T>((Bits)(bits_as<Bits>(a) both bits_as<Bits>(b)));                           \
+        const T number = a != a ? b : a;                                                                     \
+        return a == b ? same : is_first(b, a) ? b : number;                                                  \
+    }
+CUDA_CPU_EXTREME(smaller, __builtin_isless, float, uint32_t, |)
+CUDA_CPU_EXTREME(smaller, __builtin_isless, double, uint64_t, |)
+CUDA_CPU_EXTREME(larger, __builtin_isgreater, float, uint32_t, &)
+CUDA_CPU_EXTREME(larger, __builtin_isgreater, double, uint64_t, &)
+#undef CUDA_CPU_EXTREME
+} // namespace cuda_cpu
+
+#ifdef __GLIBC__ // in place of its functions, where they are called by name
+extern "C" {
+#define CUDA_CPU_INLINE extern inline __attribute__((gnu_inline, always_inline))
+CUDA_CPU_INLINE float fminf(float x, float y) __THROW {
+    return cuda_cpu::smaller(x, y);
+}
+CUDA_CPU_INLINE float fmaxf(float x, float y) __THROW {
+    return cuda_cpu::larger(x, y);
+}
+CUDA_CPU_INLINE double fmin(double x, double y) __THROW {
+    return cuda_cpu::smaller(x, y);
+}
+CUDA_CPU_INLINE double fmax(double x, double y) __THROW {
+    return cuda_cpu::larger(x, y);
+}
+#undef CUDA_CPU_INLINE
+}
+#endif
+
 // ---- functions that the C library lacks ----
 
 CUDA_CPU_RETURN(float, rsqrtf, (float x), 1.0f / sqrtf(x))
@@ -110,8 +147,12 @@ inline void sincos(float x, float *sine, float *cosine) {
     *cosine = cosf(x);
 }
 
-CUDA_CPU_RETURN(double, rhypot, (double x, double y), 1.0 / hypot(x, y))
-CUDA_CPU_RETURN(float, rhypotf, (float x, float y), 1.0f / hypotf(x, y))
+// Scaled, because where the length is too large for a double or subnormal, its reciprocal need not be.
+inline double rhypot(double x, double y) {
+    const double larger = fmax(fabs(x), fabs(y)), scale = larger > 1.0 ? 0x1p-100 : 0x1p100;
+    return scale / hypot(x * scale, y * scale);
+}
+CUDA_CPU_RETURN(float, rhypotf, (float x, float y), (float)(1.0 / hypot((double)x, (double)y)))
 CUDA_CPU_RETURN(float, fdividef, (float x, float y), x / y)
 CUDA_CPU_RETURN(double, fdivide, (double x, double y), x / y)
 
@@ -128,7 +169,8 @@ CUDA_CPU_RETURN(float, __log10f, (float x), log10f(x))
 CUDA_CPU_RETURN(float, __powf, (float x, float y), powf(x, y))
 CUDA_CPU_RETURN(void, __sincosf, (float x, float *sine, float *cosine), sincos(x, sine, cosine))
 CUDA_CPU_RETURN(float, __exp10f, (float x), (float)pow(10.0, (double)x))
-CUDA_CPU_RETURN(float, __fdividef, (float x, float y), x / y)
+// It multiplies by the reciprocal of y, which is 0 where it would be subnormal.
+CUDA_CPU_RETURN(float, __fdividef, (float x, float y), fabsf(y) > 0x1p126f ? x * copysignf(0.0f, y) : x / y)
 CUDA_CPU_RETURN(float, __saturatef, (float x), x > 0.0f ? x < 1.0f ? x : 1.0f : 0.0f) // NaN: 0
 
 // ---- arithmetic in a rounding mode: nearest even, towards zero, up, down ----
@@ -264,8 +306,8 @@ CUDA_CPU_RETURN(unsigned int, __usad, (unsigned int x, unsigned int y, unsigned 
     CUDA_CPU_MIN_MAX(unsigned T, T, unsigned T)                                                              \
     CUDA_CPU_MIN_MAX(unsigned T, unsigned T, T)
 #define CUDA_CPU_MIN_MAX_FLOATS(R, A, B) /* a number wins over NaN */                                        \
-    CUDA_CPU_RETURN(R, min, (A a, B b), (R)a < (R)b || b != b ? (R)a : (R)b)                                 \
-    CUDA_CPU_RETURN(R, max, (A a, B b), (R)a > (R)b || b != b ? (R)a : (R)b)
+    CUDA_CPU_RETURN(R, min, (A a, B b), cuda_cpu::smaller((R)a, (R)b))                                       \
+    CUDA_CPU_RETURN(R, max, (A a, B b), cuda_cpu::larger((R)a, (R)b))
 CUDA_CPU_MIN_MAX_INTEGERS(int)
 CUDA_CPU_MIN_MAX_INTEGERS(long)
 CUDA_CPU_MIN_MAX_INTEGERS(long long)

@@ -16,10 +16,10 @@ inline void __syncwarp(unsigned mask = 0xffffffff, CUDA_CPU_SITE) {
     cuda_cpu::warp_operation(cuda_cpu::WarpOp::sync, mask, 0, 0, 32, CUDA_CPU_HERE);
 }
 // Returns the mask of the lanes that have reached this call. It waits until no other lane of the warp can
-// reach it.
-CUDA_CPU_RETURN(unsigned, __activemask, (CUDA_CPU_SITE),
-                (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::active, 1u << cuda_cpu::lane(), 0, 0, 32,
-                                                   CUDA_CPU_HERE))
+// reach it. cu2cpp passes the number of the call among those on its line.
+CUDA_CPU_RETURN(unsigned, __activemask, (int place = 0, CUDA_CPU_SITE),
+                (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::active, 1u << cuda_cpu::lane(), 0, place,
+                                                   32, CUDA_CPU_HERE))
 
 CUDA_CPU_RETURN(unsigned, __ballot_sync, (unsigned mask, int predicate, CUDA_CPU_SITE),
                 (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::ballot, mask, predicate != 0, 0, 32,

@@ -37,6 +37,24 @@ __global__ void active_in_branches(unsigned *masks) {
         masks[threadIdx.x] = __activemask();
 }
 
+// Two calls on one line are two places, also in templates, loops and macros.
+#define BOTH(out, a, b) (threadIdx.x % 4 == 0 ? (out) = (a) : (out) = (b))
+template <class T> __global__ void active_on_a_line(T *masks) {
+    for (int i = 0; i < 2; i++)
+        BOTH(masks[threadIdx.x], __activemask(), cg::coalesced_threads().ballot(1) ? __activemask() : 0);
+}
+
+__global__ void coalesced_on_a_line(unsigned *sizes) {
+    BOTH(sizes[threadIdx.x], cg::coalesced_threads().size(), cg::coalesced_threads().size());
+}
+
+TEST(places_on_a_line) {
+    const auto mask = [](int t) { return t % 4 ? ~0x11111111u : 0x11111111u; };
+    EXPECT(WRITTEN(unsigned, 32, active_on_a_line<<<1, 32>>>(out)) == made(32, mask));
+    const auto size = [](int t) { return t % 4 ? 24u : 8u; };
+    EXPECT(WRITTEN(unsigned, 32, coalesced_on_a_line<<<1, 32>>>(out)) == made(32, size));
+}
+
 TEST(active_lanes_of_a_branch) {
     const auto mask = [](int t) { return (t % 4 ? ~0x11111111u : 0x11111111u) & (t < 32 ? ~0u : 0xff); };
     EXPECT(WRITTEN(unsigned, 40, active_in_branches<<<1, 40>>>(out)) == made(40, mask));
@@ -176,8 +194,8 @@ __global__ void sums_of_any_group(int *good) {
     const cg::thread_block_tile<4> quad = cg::tiled_partition<4>(cg::tiled_partition<32>(block)), copy = quad;
     good[t] = (t > 0 || all == 127 * 64) && (tile.thread_rank() > 0 || part == 16 * t + 120) &&
               (group.thread_rank() > 0 || small == 8 * t + 28) && cg::tiled_partition(group, 4).size() == 4 &&
-              (t >= 32 || (int)copy.meta_group_rank() == t / 4) && (int)copy.thread_rank() == t % 4 &&
-              cg::this_thread().size() == 1;
+              (int)copy.meta_group_rank() == t % 32 / 4 && copy.meta_group_size() == 8 &&
+              (int)copy.thread_rank() == t % 4 && cg::this_thread().size() == 1;
 }
 
 TEST(groups_as_parameters) {

@@ -230,6 +230,19 @@ ON_DEVICE(the_smaller_and_the_larger, double, {(double)min(3 + zero, -4), -4}, {
           {min(CUDART_NAN + none, CUDART_NAN), CUDART_NAN}, {(double)max((short)3, (short)zero), 3},
           {(double)min('a', 'b'), 97})
 
+ON_DEVICE(numbers_win_and_zeros_are_ordered, double, {fmin(-0.0, 0.0 + none), -0.0},
+          {fmin(0.0 + none, -0.0), -0.0}, {fmax(-0.0, 0.0 + none), 0.0}, {fmax(0.0 + none, -0.0), 0.0},
+          {fminf(0.0f + none, -0.0f), -0.0}, {fmaxf(-0.0f, 0.0f + none), 0.0},
+          {min(0.0f + none, -0.0f), -0.0}, {max(-0.0, 0.0 + none), 0.0},
+          {fminf(__int_as_float(0x7f800001 + zero), 2.0f), 2},
+          {fmaxf(2.0f, __int_as_float(0x7f800001 + zero)), 2},
+          {fmin(__longlong_as_double(0x7ff0000000000001 + zero), 2.0), 2},
+          {__fdividef(1e38f + none, 0x1.8p126f), 0}, {__fdividef(1e38f + none, 0x1p126f), 1e38f / 0x1p126f},
+          {__fdividef(CUDART_INF_F, 0x1p127f + none), CUDART_NAN}, {__fdividef(1.0f, CUDART_INF_F + none), 0},
+          {rhypotf(0x1p127f + none, 0.0f), 0x1p-127}, {rhypotf(0x1p-127f + none, 0.0f), 0x1p127},
+          {rhypot(0x1p1023 + none, 0.0), 0x1p-1023}, {rhypot(0.0, 0x1p-1023 + none), 0x1p1023},
+          {rhypot(0.0 + none, 0.0), CUDART_INF}, {rhypot(CUDART_INF + none, 1.0), 0})
+
 TEST(mixed_arguments_have_cudas_types) {
     static_assert(std::is_same_v<decltype(min(1, 2)), int>);
     static_assert(std::is_same_v<decltype(min(1u, 2)), unsigned>);

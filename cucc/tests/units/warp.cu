@@ -18,6 +18,7 @@ enum { INDEX, UP, DOWN, XOR };
 __device__ int source(int kind, int lane, int operand, int width, int lanes) {
     const int segment = lane / width * width, inside = lane % width;
     int from = lane;
+    operand &= 31; // five bits count
     if (kind == INDEX)
         from = segment + operand % width;
     else if (kind == UP)
@@ -46,7 +47,7 @@ template <class T> __global__ void shuffle(int *good, const T *in, int kind, int
 template <class T> static void shuffles() {
     for (unsigned threads : {1u, 2u, 31u, 32u, 45u, 1000u})
         for (int width : {32, 16, 8, 2, 1})
-            for (int operand : {0, 1, 2, 5, 16, 31})
+            for (int operand : {0, 1, 2, 5, 16, 31, 32, 33, 63, -1})
                 for (int kind : {INDEX, UP, DOWN, XOR}) {
                     std::vector<T> values = some<T>(threads, threads + operand, 1000);
                     for (T &value : values) // bits in every byte
