@@ -633,6 +633,8 @@ def test_old_programs(cucc, write, output, tmp_path):
     write(shuffle_cu="__global__ void k(int *p) { *p = __shfl(*p, 0); }\n")
     message = cucc("-c", "shuffle.cu", status=1)
     assert "shuffle.cu:1:" in message and "CUDA 13 does not have __shfl; with --legacy it is here" in message
+    write(clock_cu="int main() { cudaDeviceProp p; return p.clockRate; }\n")
+    assert "CUDA 13 does not have clockRate; with --legacy it is here" in cucc("-c", "clock.cu", status=1)
     cucc("--legacy", old, "-o", "program")
     assert output() == "5 cases, 0 failed\n"
     write(
