@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Each kind of region, launch, declaration and function. test_lines.py makes an error on each line.
+// Where the lines end is what is tested.
+// clang-format off
 #define TWICE(x)                                                                                             \
     ((x) +                                                                                                   \
      (x))
