@@ -6,6 +6,44 @@
  */
 #pragma once
 
+#ifdef __cplusplus
+namespace cuda_cpu {
+// As on a GPU, -0 is smaller than +0, and of a number and a NaN, also a signalling one, the result is the
+// number. Without branches, so that loops with these become vector code.
+#define CUDA_CPU_EXTREME(name, is_first, T, Bits, both)                                                      \
+    constexpr __attribute__((always_inline)) inline T name(T a, T b) {                                       \
+        const T same = __builtin_bit_cast(T, __builtin_bit_cast(Bits, a) both __builtin_bit_cast(Bits, b));  \
+        const T number = a != a ? b : a;                                                                     \
+        return a == b ? same : is_first(b, a) ? b : number;                                                  \
+    }
+CUDA_CPU_EXTREME(smaller, __builtin_isless, float, unsigned, |)
+CUDA_CPU_EXTREME(smaller, __builtin_isless, double, unsigned long long, |)
+CUDA_CPU_EXTREME(larger, __builtin_isgreater, float, unsigned, &)
+CUDA_CPU_EXTREME(larger, __builtin_isgreater, double, unsigned long long, &)
+#undef CUDA_CPU_EXTREME
+} // namespace cuda_cpu
+
+// The overloads of float in <cmath> call these.
+#define __builtin_fminf ::cuda_cpu::smaller
+#define __builtin_fmaxf ::cuda_cpu::larger
+#include <cmath>
+#undef __builtin_fminf
+#undef __builtin_fmaxf
+#ifdef __GLIBC__ // in place of the C library's functions, where they are called by name
+#define CUDA_CPU_IN_PLACE(T, name, extreme)                                                                  \
+    extern inline __attribute__((gnu_inline, always_inline)) T name(T x, T y) __THROW {                      \
+        return cuda_cpu::extreme(x, y);                                                                      \
+    }
+extern "C" {
+CUDA_CPU_IN_PLACE(float, fminf, smaller)
+CUDA_CPU_IN_PLACE(float, fmaxf, larger)
+CUDA_CPU_IN_PLACE(double, fmin, smaller)
+CUDA_CPU_IN_PLACE(double, fmax, larger)
+}
+#undef CUDA_CPU_IN_PLACE
+#endif
+#endif
+
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -60,43 +98,6 @@ template <int mode, class F, class... T> inline auto rounded(F f, T... x) {
 
 [[noreturn]] void trap(const char *file, int line);
 } // namespace cuda_cpu
-
-// ---- the smaller and the larger number ----
-
-// As on a GPU, -0 is smaller than +0, and of a number and a NaN, also a signalling one, the result is the
-// number. Without branches, so that loops with these become vector code.
-namespace cuda_cpu {
-#define CUDA_CPU_EXTREME(name, is_first, T, Bits, both)                                                      \
-    inline __attribute__((always_inline)) T name(T a, T b) {                                                 \
-        const T same = bits_as<T>((Bits)(bits_as<Bits>(a) both bits_as<Bits>(b)));                           \
-        const T number = a != a ? b : a;                                                                     \
-        return a == b ? same : is_first(b, a) ? b : number;                                                  \
-    }
-CUDA_CPU_EXTREME(smaller, __builtin_isless, float, uint32_t, |)
-CUDA_CPU_EXTREME(smaller, __builtin_isless, double, uint64_t, |)
-CUDA_CPU_EXTREME(larger, __builtin_isgreater, float, uint32_t, &)
-CUDA_CPU_EXTREME(larger, __builtin_isgreater, double, uint64_t, &)
-#undef CUDA_CPU_EXTREME
-} // namespace cuda_cpu
-
-#ifdef __GLIBC__ // in place of its functions, where they are called by name
-extern "C" {
-#define CUDA_CPU_INLINE extern inline __attribute__((gnu_inline, always_inline))
-CUDA_CPU_INLINE float fminf(float x, float y) __THROW {
-    return cuda_cpu::smaller(x, y);
-}
-CUDA_CPU_INLINE float fmaxf(float x, float y) __THROW {
-    return cuda_cpu::larger(x, y);
-}
-CUDA_CPU_INLINE double fmin(double x, double y) __THROW {
-    return cuda_cpu::smaller(x, y);
-}
-CUDA_CPU_INLINE double fmax(double x, double y) __THROW {
-    return cuda_cpu::larger(x, y);
-}
-#undef CUDA_CPU_INLINE
-}
-#endif
 
 // ---- functions that the C library lacks ----
 

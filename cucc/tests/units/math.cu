@@ -232,7 +232,8 @@ ON_DEVICE(the_smaller_and_the_larger, double, {(double)min(3 + zero, -4), -4}, {
 
 ON_DEVICE(numbers_win_and_zeros_are_ordered, double, {fmin(-0.0, 0.0 + none), -0.0},
           {fmin(0.0 + none, -0.0), -0.0}, {fmax(-0.0, 0.0 + none), 0.0}, {fmax(0.0 + none, -0.0), 0.0},
-          {fminf(0.0f + none, -0.0f), -0.0}, {fmaxf(-0.0f, 0.0f + none), 0.0},
+          {fminf(0.0f + none, -0.0f), -0.0}, {fmin(0.0f + none, -0.0f), -0.0},
+          {std::fmax(-0.0f, 0.0f + none), 0.0}, {fmaxf(-0.0f, 0.0f + none), 0.0},
           {min(0.0f + none, -0.0f), -0.0}, {max(-0.0, 0.0 + none), 0.0},
           {fminf(__int_as_float(0x7f800001 + zero), 2.0f), 2},
           {fmaxf(2.0f, __int_as_float(0x7f800001 + zero)), 2},
