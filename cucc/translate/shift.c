@@ -106,7 +106,7 @@ unsigned place_on_line(const Token *call) {
     return count;
 }
 
-// printf(f, a, b)  ->  printed(printf(f, printable(a), printable(b)), 2)
+// printf(f, a, b)  ->  printed(printf(f, without_sign_of_nan(a), …), 2)
 static void translate_printf(Unit *u, Token *name) {
     Token *const open = name + 1, *const close = open->match;
     const char *arguments = "0";
@@ -116,7 +116,7 @@ static void translate_printf(Unit *u, Token *name) {
         last = i - 1;
         const bool is_pack = kind(last) == '.' && run(last, -1) == 3;
         last -= is_pack ? 3 : 0;
-        insert_before(u, first, "::cuda_cpu::printable(");
+        insert_before(u, first, "::cuda_cpu::without_sign_of_nan(");
         insert_between(u, last, ")");
         arguments = is_pack && last == first ? format("%s + sizeof...(%s)", arguments, word_of(last))
                                              : format("%s + 1", arguments);

@@ -575,7 +575,7 @@ CUDA_CPU_RETURN(bool, on_device, (), gridDim.x != 0)
 // The value of printf in a kernel is the number of arguments, and a NaN is printed without its sign.
 CUDA_CPU_RETURN(int, printed, (int characters, int arguments),
                 on_device() && characters >= 0 ? arguments : characters)
-template <class T> inline T printable(T x) {
+template <class T> inline T without_sign_of_nan(T x) {
     if constexpr (std::is_floating_point_v<T>)
         return x != x && on_device() ? std::copysign(x, T(1)) : x;
     else
