@@ -173,7 +173,11 @@ LAMBDA = "__CUDA_ARCH__ in a function with a __device__ lambda is not supported"
         ("__host__ __device__ int x = 1;", "__host__ __device__ int x = 2;", DIFFERS),
         ("namespace n { int a;", "int b;", None),
         ("void f() { g([] __device__ { 1; }); }", "void f() { g(2); }", LAMBDA),
-        ("template <int N> __host__ __device__ int f() { }", "template <int M> __host__ __device__ int f() { 1; }", DIFFERS),
+        (
+            "template <int N> __host__ __device__ int f() { }",
+            "template <int M> __host__ __device__ int f() { 1; }",
+            DIFFERS,
+        ),
     ],
 )
 def test_refused_differences(translator, tmp_path, host, device, message):
