@@ -402,6 +402,35 @@ def test_shifts_of_the_host_stay(translate):
     )
 
 
+# ---- conversions ----
+
+CONVERSIONS = pairs(
+    """
+    int i = x, *p = y, j(x); -> int i = Into<int> x, *p = y, j(Into<int> x);
+    const unsigned int i = x; std::size_t n = x; -> const unsigned int i = Into<unsigned int> x; std::size_t n = Into<std::size_t> x;
+    a = (int)x * (unsigned char)-3.5f; -> a = Into<decltype(a)> (int)(Saturated<int>)x * (unsigned char)(Saturated<unsigned char>)-3.5f;
+    *p = x; a[i].b->c = x; f(y, i = x); -> *p = Into<decltype(*p)> x; a[i].b->c = Into<decltype(a[i].b->c)> x; f(y, i = x);
+    for (i = x; i < n; i++); -> for (i = Into<decltype(i)> x; i < n; i++);
+    i += static_cast<T>(x) + int(x); -> i += static_cast<T>(Saturated<T>(x)) + int(Saturated<int>(x));
+    typedef int N; N n = (N)(x); -> typedef int N; N n = Into<N> (N)(Saturated<N>)(x);
+    uchar2 c = make_uchar2(x, 0); -> uchar2 c = make_uchar2(Into<unsigned char> x, 0);
+    int i = 3 + threadIdx.x, j = i * 2, k[2] = {1, 2}; i = j; j = -1; i = (int)j; -> stays
+    float f = i; f = x; double *d = y; p = NULL; g = [=](int x) { return x; }; -> stays
+    int n = sizeof(int) * 2; auto [a, b] = c; auto d = x; enum { A = B + 1 }; i += x; -> stays
+    void (*f)(int), g(int (*)(float)); std::function<int(float)> h; if (x) (y)(z); (x) - y; (x)(y); (x) != 0; -> stays
+    f([x = y](int i) { }); s.operator=(x); X &r = x; float *q = (float *)p + (bool)x; -> stays
+    """
+)
+
+
+@pytest.mark.parametrize("source,expected", CONVERSIONS)
+def test_conversions(translate, source, expected):
+    out = translate(f"__device__ void f() {{ {source} }}", conversions=True)
+    out = re.sub(r"::cuda_cpu::|(?<=>)\{\} =", "", out)
+    assert squeeze(out) == squeeze(f"void f() {{ {source if expected == 'stays' else expected} }}")
+    assert translate(f"void f() {{ {source} }}", conversions=True) == f"void f() {{ {source} }}"
+
+
 # ---- lines and columns ----
 
 COLUMNS = r"""

@@ -29,7 +29,7 @@ static void translate_function(Unit *u, const Declaration *d, const Scope *scope
     if (!for_host)
         u->device_end = body->match;
     u->asm_end = body->match;
-    begin_device_code(u, name, body);
+    begin_device_code(u, scope->start, parameters, body);
     Text start = {0}, end = {0};
     if (scope->kind != 'b' && kind(name - 1) != SCOPE)
         declare_file_shared(u, parameters, body, &start, &end);
@@ -80,7 +80,7 @@ void translate_device(Unit *u, Token *word, const Scope *scope) {
     if (kind(word - 1) == ']' && ends_expression(word - 1) && !strchr(";,=", kind(word + 1))) {
         delete_tokens(u, word, word); // [] __device__ (int x) { … }
         if (kind(word + 1) == '(')
-            begin_device_code(u, word, find_body(word + 1));
+            begin_device_code(u, NULL, word + 1, find_body(word + 1));
         return;
     }
     if (scope->kind == 'p')

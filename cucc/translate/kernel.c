@@ -37,6 +37,7 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
     const char *bounds = take_bounds(u, scope->start, body ? body : close + 1);
     if (!body)
         return;
+    begin_device_code(u, NULL, open, body);
     Text types = empty_text(), parameters = empty_text(), values = empty_text();
     Text start = empty_text(), end = empty_text();
     const bool none = open + 1 == close || (is(open + 1, "void") && open + 2 == close);
@@ -78,5 +79,4 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
         if (is_one_of(t, " __func__ __FUNCTION__ ")) // in the lambda it would be the name of its operator()
             edit(u, t->text, t->length, fill("\"$name\"", "name", word_of(name)));
     u->device_end = u->asm_end = body->match;
-    begin_device_code(u, word, body);
 }

@@ -17,6 +17,7 @@
  *     __device__ T x;  __device__ void f() { … }    device.c
  *     volatile T *x = y; (in device code)           volatile.c
  *     a << b; a >>= b;  (in device code)            shift.c
+ *     (int)x; int i = x;  (in device code)          convert.c
  *     asm("add.u32 %0, %1, %2;" …); (inline PTX)    ptx.c
  *
  * All other tokens stay the same. Blanks and linemarkers are added, so that the compiler, the debugger and

@@ -36,6 +36,7 @@ void delete_tokens(Unit *u, Token *first, const Token *last) {
     for (Token *i = first; i <= last; i++) {
         edit(u, i->text, i->length, "");
         i->shift = false;
+        i->after = NULL;
     }
 }
 

@@ -59,8 +59,7 @@ void translate(Unit *u) {
         } else if (kind(i) == '<' || kind(i) == '>' || kind(i) == OPERATOR) {
             if (u->body_begin < i && i < u->body_end)
                 find_shift(i);
-        } else if (u->body_begin < i && i < u->body_end &&
-                   is_one_of(i, " printf __activemask coalesced_threads ")) {
+        } else if (u->body_begin < i && i < u->body_end && is_one_of(i, called_words)) {
             find_call(i);
         } else if (i < u->device_end && is(i, "clock") && kind(i + 1) == '(' && kind(i + 2) == ')' &&
                    !is_member(i)) {

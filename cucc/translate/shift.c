@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 // What device code means by other words or signs than the host's: shifts a << b, a >> b, a <<= b, a >>= b
-// (cuda_cpu/shift.h); printf (cuda_cpu/kernel.h); and calls that are told apart on a line
+// (cuda_cpu/shift.h); printf (cuda_cpu/kernel.h); lrint (cuda_cpu/convert.h); and calls that are told apart
+// on a line
 #include "translate.h"
 
-// Notes that the { } of `body` are device code. Bodies may be nested: those of local classes and lambdas.
-void begin_device_code(Unit *u, Token *word, Token *body) {
-    if (word < u->body_end && body)
+// Notes that the { } of `body` are device code, of a function with these parameters. `returned`: the first
+// token of the type that it returns, or null. Bodies may be nested: those of local classes and lambdas.
+void begin_device_code(Unit *u, Token *returned, Token *parameters, Token *body) {
+    if (!body || parameters < u->body_end)
         return;
-    u->body_begin = body ? body : u->body_begin;
-    u->body_end = body ? body->match : u->body_end;
+    u->body_begin = body;
+    u->body_end = body->match;
+    find_conversions(u, returned, parameters, body);
 }
 
 // True if the < may begin template arguments: after a name or the [] of a lambda, without blanks on both
@@ -88,12 +91,16 @@ static Token *field_begin(Token *i) {
     return begins ? i : NULL;
 }
 
+#define LIBRARY " printf lrint lrintf llrint llrintf lround lroundf llround llroundf "
+static const char library_words[] = LIBRARY;
+const char called_words[] = LIBRARY "__activemask coalesced_threads ";
+
 // Marks the name of a function whose call is translated at the end.
 void find_call(Token *i) {
     const bool of_library =
-        kind(i - 1) != SCOPE || is(i - 2, "std") || !ends_expression(i - 2) || !is(i, "printf");
+        kind(i - 1) != SCOPE || is(i - 2, "std") || !ends_expression(i - 2) || !is_one_of(i, library_words);
     i->shift = kind(i + 1) == '(' && kind(i - 1) != '.' && kind(i - 1) != ARROW && of_library &&
-               (is(i, "printf") || (kind(i + 2) == ')' && kind(i + 3) != '{'));
+               (is_one_of(i, library_words) || (kind(i + 2) == ')' && kind(i + 3) != '{'));
 }
 
 // The number of this call among those on its line, of which a macro may have several
@@ -127,13 +134,25 @@ static void translate_printf(Unit *u, Token *name) {
     insert_after(u, close, format(", %s)", arguments));
 }
 
+// lrintf(x), std::lrintf(x)  ->  ::cuda_cpu::lrintf(x)
+static void translate_library_call(Unit *u, Token *name) {
+    Token *first = kind(name - 1) != SCOPE ? name : is(name - 2, "std") ? name - 2 : name - 1;
+    first -= first < name - 1 && kind(first - 1) == SCOPE;
+    delete_tokens(u, first, name - 1);
+    insert_before(u, name, "::cuda_cpu::");
+}
+
 void translate_shifts(Unit *u) {
     for (Token *i = u->begin; i < u->end; i++) {
+        if (i->after)
+            insert_after(u, i, i->after);
         if (!i->shift)
             continue;
         if (kind(i) == IDENT) {
             if (is(i, "printf"))
                 translate_printf(u, i);
+            else if (is_one_of(i, library_words))
+                translate_library_call(u, i);
             else
                 insert_after(u, i + 1, format("%u", place_on_line(i)));
             continue;

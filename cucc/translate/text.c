@@ -42,6 +42,7 @@ void append_tokens(Text *text, const Token *first, const Token *end) {
         if (i > first && i->text > end_of(i - 1))
             append(text, " ", 1);
         append(text, i->text, i->length);
+        append_text(text, i->after ? i->after : "");
     }
 }
 

@@ -37,8 +37,9 @@ struct Token {
     const char *text; // in the source
     uint32_t length, line;
     File *file;
-    Token *match;    // for a bracket: the matching bracket
-    uint32_t search; // of a function's name: number of the last search that looked into the function
+    Token *match;      // for a bracket: the matching bracket
+    uint32_t search;   // of a function's name: number of the last search that looked into the function
+    const char *after; // text that convert.c inserts after the token
     uint8_t kind;
     bool done;    // a word that has been translated, for example a memory space word with its declaration
     bool shift;   // the first of a shift operator, or a function's name, that shift.c will translate
@@ -95,11 +96,14 @@ typedef struct {
     size_t file_shared_count;
     Capture *captures;
     size_t capture_count;
-    bool only_fibers;   // kernels are not split at their barriers (-f)
-    bool explain;       // says which kernels are (-e)
-    bool trial;         // only finds out which can be; the text is not used
-    bool whole_program; // other files cannot use the device functions and variables (-w)
-    Text extern_names;  // names declared extern, each with a blank before and after it
+    bool only_fibers;    // kernels are not split at their barriers (-f)
+    bool explain;        // says which kernels are (-e)
+    bool trial;          // only finds out which can be; the text is not used
+    bool whole_program;  // other files cannot use the device functions and variables (-w)
+    const Token **types; // names of types that the program declares, up to types_end; for convert.c
+    size_t type_count;
+    Token *types_end;
+    Text extern_names; // names declared extern, each with a blank before and after it
 } Unit;
 
 enum { PADDING = 4 };
@@ -185,7 +189,7 @@ Token *find_parameters(Token *i, Token **name);
 Token *find_body(Token *open);
 Token *parameter_name(Token *i, const Token *close, Token **place, bool *is_pack, bool *may_be_unused);
 
-// launch.c, shared.c, device.c, volatile.c, shift.c, ptx.c: translate a construct
+// launch.c, shared.c, device.c, volatile.c, shift.c, convert.c, ptx.c: translate a construct
 void translate_launch(Unit *u, Token *open);
 void translate_shared(Unit *u, Token *word, const Scope *scope);
 void translate_qualified(Unit *u, Token *i);
@@ -197,7 +201,9 @@ void translate_volatile(Unit *u, Token *word, const Scope *scope);
 void translate_volatile_cast(Unit *u, Token *word, const Scope *scope);
 void step_parameters(Token *open, Text *start, Text *end);
 void translate_asm(Unit *u, Token *word);
-void begin_device_code(Unit *u, Token *word, Token *body);
+extern const char called_words[];
+void begin_device_code(Unit *u, Token *returned, Token *parameters, Token *body);
+void find_conversions(Unit *u, Token *returned, Token *parameters, Token *body);
 void find_shift(Token *i);
 void find_call(Token *i);
 unsigned place_on_line(const Token *call);

@@ -659,6 +659,7 @@ Space space_of(const void *address);
 #include "occupancy.h"
 #include "atomics.h"
 #include "shift.h"
+#include "convert.h"
 #include "volatile.h"
 
 #endif // __cplusplus

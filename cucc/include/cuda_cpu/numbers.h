@@ -21,15 +21,14 @@ template <class To, class From> inline To bits_as(From from) {
     return to;
 }
 
-// Converts an integral floating-point number to an integer. Numbers out of range saturate. As on a GPU, NaN
-// becomes 0 if both types have 32 bits, otherwise the integer with only the highest bit set.
-template <class Int, class Float> inline Int saturate(Float x) {
-    if (x != x)
-        return sizeof(Int) == 8 || sizeof(Float) == 8 ? (Int)(1ull << (sizeof(Int) * 8 - 1)) : Int(0);
-    constexpr Int lowest = std::is_signed_v<Int> ? (Int)(1ull << (sizeof(Int) * 8 - 1)) : Int(0);
-    constexpr Int highest = (Int)~lowest;
-    const Float limit = ldexp(Float(1), (int)sizeof(Int) * 8 - (std::is_signed_v<Int> ? 1 : 0));
-    return x >= limit ? highest : x < (Float)lowest ? lowest : (Int)x;
+// Converts a floating-point number to an integer, towards 0. Numbers out of range saturate. As on a GPU, NaN
+// becomes 0 if both types have 32 bits, otherwise the integer with only the highest bit set. The conversion
+// of C++ is not used out of range, where its result is undefined.
+template <class Int, class Float> constexpr __attribute__((always_inline)) inline Int saturate(Float x) {
+    constexpr Int top = (Int)(1ull << (sizeof(Int) * 8 - 1)), least = std::is_signed_v<Int> ? top : Int(0);
+    constexpr Int nan = sizeof(Int) == 8 || sizeof(Float) == 8 ? top : Int(0), most = (Int)~least;
+    constexpr Float end = (Float)(most / 2 + 1) * 2; // the first number above the range
+    return x < end ? x >= (Float)least ? (Int)x : least : x == x ? most : nan;
 }
 
 enum class Rounding { nearest, zero, up, down };
