@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Faults that the CPU back end must catch inside kernels. Each ends its program with a message that
-// names the place; a correct twin of each prints nothing.
+// cucc only: faults that the CPU back end must catch inside kernels. Each ends its program with a message
+// that names the place; a correct twin of each prints nothing.
 #include <cassert>
 #include <cooperative_groups.h>
 #include <mma.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// CUDA_CPU_STREAMS=late: the work of streams waits until the program waits for it. So a wait that is
-// missing shows, each time, and a program that waits where it must gets the same results as always.
+// cucc only: CUDA_CPU_STREAMS=late. The work of streams waits until the program waits for it. So a wait that
+// is missing shows, each time, and a program that waits where it must gets the same results as always.
 #include "device.h"
 
 // Before the runtime reads it
