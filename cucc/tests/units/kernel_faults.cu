@@ -3,6 +3,7 @@
 // that names the place; a correct twin of each prints nothing.
 #include <cassert>
 #include <cooperative_groups.h>
+#include <cuda_pipeline.h>
 #include <mma.h>
 #include "device.h"
 
@@ -322,6 +323,23 @@ TEST(missing_barrier_shows) {
         if (!strstr(schedule, "forward"))
             EXPECT(!reversed(schedule, missing_syncwarp, false));
     }
+}
+
+// Waits for its first copy only.
+__global__ void early_reader(const int *in, int *out) {
+    __shared__ int cells[2];
+    for (int i = 0; i < 2; i++) {
+        __pipeline_memcpy_async(&cells[i], &in[i], sizeof(int));
+        __pipeline_commit();
+    }
+    __pipeline_wait_prior(1);
+    out[0] = cells[0];
+    out[1] = cells[1];
+}
+
+TEST(missing_wait_for_a_copy_shows) {
+    const Device<int> in(std::vector<int>{1, 2});
+    EXPECT(WRITTEN(int, 2, early_reader<<<1, 1>>>(in.data, out)) == (std::vector<int>{1, -1}));
 }
 
 TEST(grids_that_cannot_be) {
