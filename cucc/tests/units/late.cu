@@ -206,6 +206,6 @@ TEST(a_graph_runs_in_its_stream_and_a_missing_dependency_shows) {
         OK(cudaStreamSynchronize(s.a));
         EXPECT(*s.managed == last);
         if (last == 1)
-            OK(cudaGraphAddDependencies(graph, &first, &second, 1));
+            OK(cudaGraphAddDependencies(graph, &first, &second, NULL, 1));
     }
 }
