@@ -312,8 +312,11 @@ TEST(entries_are_sorted_with_their_permutation) {
             std::reverse(&reversed[starts[i]], &reversed[starts[i + 1]]);
         const Array<int> offsets(with_base<int>(starts, 1)), indices(reversed);
         OK(cusparseCreateIdentityPermutation(h, count, order));
+        const Array<char> more(
+            STORED(size_t, (csc ? cusparseXcscsort_bufferSizeExt
+                                : cusparseXcsrsort_bufferSizeExt)(h, m, n, count, offsets, indices, &it)));
         OK((csc ? cusparseXcscsort : cusparseXcsrsort)(h, m, n, count, matrix, offsets, indices, order,
-                                                       memory));
+                                                       more));
         EXPECT(indices.back() == sorted);
         EXPECT(made(count, [&, from = order.back()](int k) { return reversed[from[k]]; }) == sorted);
     }

@@ -109,6 +109,17 @@ TEST(divergent_warp_operations) {
     });
 }
 
+__global__ void leave_a_tile() {
+    const auto tile = cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block());
+    if (threadIdx.x != 70)
+        tile.sync();
+}
+
+TEST(divergent_tile) {
+    faulty({"divergent barrier of a tile: 63 of 128 threads wait at kernel_faults.cu:"},
+           [] { leave_a_tile<<<1, 128>>>(); });
+}
+
 using Sum = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float>;
 
 __device__ float matrices[512];
