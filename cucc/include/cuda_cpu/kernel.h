@@ -17,7 +17,6 @@
 #include <ctime>
 #include <limits>
 #include <new>
-#include <tuple>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
@@ -243,13 +242,19 @@ namespace cuda_cpu {
 
 cudaError_t refuse_without_arguments(const char *kernel, Site site);
 
+// The values of arguments. With std::tuple, names of 400 arguments would be megabytes of text for the
+// compiler.
+template <size_t I, class T> struct ValueAt { T value; };
+template <class Indices, class... T> struct ValuesOf;
+template <size_t... I, class... T> struct ValuesOf<std::index_sequence<I...>, T...> : ValueAt<I, T>... {};
+
 // The arguments of a launch. Every thread gets its own copy. What is here is compiled once for each list of
 // types.
 template <class... A> struct Arguments {
-    std::tuple<Stored<A>...> values;
+    ValuesOf<std::index_sequence_for<A...>, Stored<A>...> values;
 
     template <size_t... I> static Arguments at(void *const *addresses, std::index_sequence<I...>) {
-        return {{*(const Stored<A> *)addresses[I]...}};
+        return {{{*(const Stored<A> *)addresses[I]}...}};
     }
     static cudaError_t launch(const Function &function, const LaunchConfig &config, void *const *addresses,
                               bool cooperative, Site site) {
@@ -266,10 +271,12 @@ template <class... A> struct Arguments {
     }
     static void *copy(const void *p) { return new Arguments(*static_cast<const Arguments *>(p)); }
     static void discard(void *copy) { delete static_cast<Arguments *>(copy); }
+    template <size_t... I> static void store(Arguments *p, const void **to, std::index_sequence<I...>) {
+        ((to[I] = &static_cast<ValueAt<I, Stored<A>> &>(p->values).value), ...);
+    }
     static size_t addresses(const void *p, const void **to) {
-        const auto store = [&](const auto &...a) { ((*to++ = &a), ...); };
         if (to)
-            std::apply(store, static_cast<const Arguments *>(p)->values);
+            store((Arguments *)p, to, std::index_sequence_for<A...>());
         return sizeof...(A);
     }
     static constexpr StoredCall stored = {copy, discard, addresses};
@@ -279,7 +286,7 @@ template <class... A> struct Arguments {
 // the body, so it is compiled once for each kernel; what depends only on the arguments stands above. `Kind`
 // is one of loops.h.
 template <class Kind, class Body, class... A> struct Call {
-    using Values = std::tuple<Stored<A>...>;
+    using Values = decltype(Arguments<A...>::values);
     static constexpr bool is_split = !std::is_same_v<Kind, Fibers>, per_warp = std::is_same_v<Kind, PerWarp>,
                           in_rows = per_warp || std::is_same_v<Kind, InRows>;
 
@@ -341,7 +348,7 @@ template <class Kind, class Body, class... A> struct Call {
     static void thread(const Values &values, std::index_sequence<I...>, Ways... way) {
         const Bits<char> none = '\0'; // stands for the lambda
         [[maybe_unused]] Values mine = values;
-        reinterpret_cast<const Body &>(none)(way..., std::get<I>(mine)...);
+        reinterpret_cast<const Body &>(none)(way..., static_cast<ValueAt<I, Stored<A>> &>(mine).value...);
     }
 };
 
@@ -432,8 +439,8 @@ inline void launch_body(const char *name, unsigned most_threads, Body, std::add_
     using Kernel = KernelOf<Owner, Kind, Body, A...>;
     (void)Kernel::added;
     if (Launch *const launch = begin_kernel(Kernel::function, name, most_threads))
-        Arguments<A...>{{Stored<A>(a)...}}.launch(launch->name, Kernel::function, launch->config,
-                                                  launch->cooperative, launch->site);
+        Arguments<A...>{{{Stored<A>(a)}...}}.launch(launch->name, Kernel::function, launch->config,
+                                                    launch->cooperative, launch->site);
 }
 
 [[noreturn]] void assertion_failed(uint3 thread, const char *expression, const char *file, unsigned line,

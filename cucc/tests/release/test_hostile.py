@@ -38,6 +38,15 @@ def test_odd_sources(tmp_path, what):
     tools.execute(tmp_path / "x")
 
 
+def test_names_do_not_grow_with_the_square_of_the_parameters(tmp_path):
+    parameters, values = ", ".join(f"int *p{i}" for i in range(400)), ", ".join(["d"] * 400)
+    text = RIGHT.replace("int *p", parameters).replace("*p =", "*p399 =").replace(">(d)", f">({values})")
+    (tmp_path / "a.cu").write_text(text)
+    tools.cucc("-O0", "a.cu", "-o", "x", cwd=tmp_path)
+    tools.execute(tmp_path / "x")
+    assert (tmp_path / "x").stat().st_size < 2 << 20
+
+
 @pytest.mark.parametrize(
     "text, says",
     [
