@@ -151,6 +151,11 @@ struct StoredCall {
     void (*discard)(void *copy);
     // Returns the number of arguments, and sets addresses[i] to the address of each.
     size_t (*arguments)(const void *call, const void **addresses);
+    struct Type {
+        size_t size; // 0 if no pointers can be in it
+        bool points_to_const;
+    };
+    const Type *types; // of the arguments
 };
 
 // A value that several host threads may read and write at the same time
@@ -246,7 +251,9 @@ cudaError_t refuse_without_arguments(const char *kernel, Site site);
 // compiler.
 template <size_t I, class T> struct ValueAt { T value; };
 template <class Indices, class... T> struct ValuesOf;
-template <size_t... I, class... T> struct ValuesOf<std::index_sequence<I...>, T...> : ValueAt<I, T>... {};
+template <size_t... I, class... T> struct ValuesOf<std::index_sequence<I...>, T...> : ValueAt<I, T>... {
+    ValuesOf(const T &...values) : ValueAt<I, T>{values}... {}
+};
 
 // The arguments of a launch. Every thread gets its own copy. What is here is compiled once for each list of
 // types.
@@ -254,7 +261,7 @@ template <class... A> struct Arguments {
     ValuesOf<std::index_sequence_for<A...>, Stored<A>...> values;
 
     template <size_t... I> static Arguments at(void *const *addresses, std::index_sequence<I...>) {
-        return {{{*(const Stored<A> *)addresses[I]}...}};
+        return {{*(const Stored<A> *)addresses[I]...}};
     }
     static cudaError_t launch(const Function &function, const LaunchConfig &config, void *const *addresses,
                               bool cooperative, Site site) {
@@ -279,7 +286,13 @@ template <class... A> struct Arguments {
             store((Arguments *)p, to, std::index_sequence_for<A...>());
         return sizeof...(A);
     }
-    static constexpr StoredCall stored = {copy, discard, addresses};
+    template <class T>
+    static constexpr bool is_input = std::is_const<T>::value && !std::is_volatile<T>::value;
+    static inline constexpr StoredCall::Type types[] = {
+        {alignof(Stored<A>) < sizeof(void *) ? 0 : sizeof(Stored<A>),
+         is_input<std::remove_pointer_t<Stored<A>>>}...,
+        {}};
+    static inline constexpr StoredCall stored = {copy, discard, addresses, types};
 };
 
 // Calls the body of a kernel, a lambda without captures, with the arguments of a launch. It is a template of
@@ -439,8 +452,8 @@ inline void launch_body(const char *name, unsigned most_threads, Body, std::add_
     using Kernel = KernelOf<Owner, Kind, Body, A...>;
     (void)Kernel::added;
     if (Launch *const launch = begin_kernel(Kernel::function, name, most_threads))
-        Arguments<A...>{{{Stored<A>(a)}...}}.launch(launch->name, Kernel::function, launch->config,
-                                                    launch->cooperative, launch->site);
+        Arguments<A...>{{Stored<A>(a)...}}.launch(launch->name, Kernel::function, launch->config,
+                                                  launch->cooperative, launch->site);
 }
 
 [[noreturn]] void assertion_failed(uint3 thread, const char *expression, const char *file, unsigned line,
