@@ -2,6 +2,7 @@
 // Launches: checks the configuration, and runs the grid. A launch has completed when launch_grid returns,
 // except in programs whose kernels can poll: see "Asynchronous launches" in operation.h.
 #include "grid.h"
+#include "registry.h"
 
 #include <algorithm>
 #include <assert.h>
@@ -137,6 +138,44 @@ Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative
             trace_launch(kernel, config)};
 }
 
+// CUDA_CPU_CONST=1: memory that a kernel has only pointers to const to must be the same after it.
+struct Input {
+    size_t parameter;
+    Allocation memory;
+    std::string before;
+};
+
+static std::vector<Input> inputs_of(const Kernel &kernel) {
+    static const bool wanted = setting_of("CUDA_CPU_CONST", {"0", "1"});
+    const StoredCall &call = *kernel.stored;
+    std::vector<const uintptr_t *> values(wanted ? call.arguments(kernel.call, nullptr) : 0);
+    call.arguments(kernel.call, (const void **)values.data());
+    std::vector<Input> inputs;
+    for (size_t i = 0; i < values.size(); ++i) {
+        Allocation a;
+        bool input = call.types[i].points_to_const && find_allocation((void *)*values[i], a);
+        const auto leads_there = [&](uintptr_t word) { return word - (uintptr_t)a.base < a.size; };
+        for (size_t k = 0; input && k < values.size(); ++k) // a class may have pointers too
+            input = call.types[k].points_to_const ||
+                    std::none_of(values[k], values[k] + call.types[k].size / sizeof(uintptr_t), leads_there);
+        if (input)
+            inputs.push_back({i + 1, a, {a.base, a.size}});
+    }
+    return inputs;
+}
+
+static void check(const std::vector<Input> &inputs, const Kernel &kernel) {
+    for (const auto &[parameter, memory, before] : inputs) {
+        const size_t same = std::mismatch(before.begin(), before.end(), memory.base).first - before.begin();
+        if (same < memory.size)
+            end_program(
+                "kernel %s, launched at %s, has written to memory that parameter %zu points to as const: "
+                "byte %zu of %s",
+                kernel.name, place({kernel.file, kernel.line}).c_str(), parameter, same,
+                describe(memory).c_str());
+    }
+}
+
 void report_end(const Kernel &kernel, const Grid &grid) {
     finish_trace(grid.trace);
     const cudaError_t ended = grid.ended;
@@ -155,7 +194,9 @@ static cudaError_t run_grid(const LaunchConfig &config, const Kernel &kernel, bo
     if (launches_inside) { // launch_lock() is held by the launch of the parent grid, which waits for this one
         Grid grid = new_grid(config, kernel, cooperative, shared_limit, 1);
         const DeviceAccess access;
+        const std::vector<Input> inputs = inputs_of(kernel);
         run_blocks(grid);
+        check(inputs, kernel);
         report_end(kernel, grid);
         children = children_of(grid);
     } else {
@@ -168,7 +209,9 @@ static cudaError_t run_grid(const LaunchConfig &config, const Kernel &kernel, bo
         Grid grid = new_grid(config, kernel, cooperative, shared_limit, pool->size);
         const TimeLimit limit(kernel, grid.next);
         const DeviceAccess access;
+        const std::vector<Input> inputs = inputs_of(kernel);
         error = pool->run(grid);
+        check(inputs, kernel);
         if (!only)
             give_back(pool);
         report_end(kernel, grid);

@@ -226,7 +226,7 @@ def test_what_is_refused_is_named_in_one_line(cucc, write, tmp_path):
         ("-fatbin link.cu -o main.cu", "main.cu: the output would overwrite this source"),
         ("-c main.cu -MD -MF main.cu", "main.cu: the output would overwrite this source"),
         ("main.cu -o=", "-o: the output's name is empty"),
-        ("main.cu -O10", "-O10: must be 0 to 3"),
+        ("main.cu -O10", "-O10: must be 0 to 4"),
         ("main.cu -arch=", "Unsupported gpu architecture ''"),
         ("main.cu -arch=sm_zz", "Unsupported gpu architecture 'sm_zz'"),
         ("main.cu -arch=sm_9", "Unsupported gpu architecture 'sm_9'"),

@@ -43,6 +43,10 @@ REFUSED = {
     "this ( is never closed": "f(",
     "__global__ is not allowed here": "void f(__global__ int x) { }",
     "a kernel cannot have a variable number of arguments": "__global__ void k(int n, ...) { }",
+    "illegal combination of memory qualifiers: __global__ with __device__": """
+        __global__ __device__ void k() { } | __device__ __global__ void k(); | template <class T> void __device__ __global__ k(T) { }
+    """,
+    "illegal combination of memory qualifiers: __global__ with __host__": "__global__ void __host__ k(); | __host__ __global__ void k();",
     "an operator cannot be a kernel": "__global__ void operator+(A a, A b) { }",
     "__cluster_dims__: clusters of blocks are not supported": "__global__ void __cluster_dims__(2) k() { }",
     "__block_size__: clusters of blocks are not supported": "__block_size__((1, 1)) __global__ void k() { }",

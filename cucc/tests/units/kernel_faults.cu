@@ -324,6 +324,21 @@ TEST(missing_barrier_shows) {
     }
 }
 
+__global__ void changes(const int *in, int *out) {
+    *(int *)in = *out = 1;
+}
+
+TEST(const_memory_stays_the_same) {
+    const char *const on = "CUDA_CPU_CONST=1";
+    ends_with(
+        under({on}, [] { changes<<<1, 1>>>(managed<int>(), managed<int>()); }),
+        {"kernel changes", "has written to memory that parameter 1 points to as const: byte 0 of 4 bytes"});
+    ends_well(under({on}, [] {
+        int *const both = managed<int>();
+        changes<<<1, 1>>>(both, both);
+    }));
+}
+
 TEST(grids_that_cannot_be) {
     ends_with(in_child([] {
                   inner<<<0, 1>>>();
