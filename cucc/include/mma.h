@@ -108,24 +108,6 @@ template <class Use, int m, int n, int k, class T, class Layout = void> struct f
 
 namespace cuda_cpu::matrix {
 
-// Waits until all lanes of the warp have called this function. The first lane that continues calls
-// work(lanes), where lanes[i] points to the argument `mine` of lane i; the other lanes return.
-template <class Lane, class F> __forceinline__ void once_for_warp(const Lane &mine, F work, Site site) {
-    if (!warp_operation(WarpOp::matrix, ~0u, (uint64_t)&mine, 0, 32, site))
-        return; // another lane has done it
-    uint64_t *const values = current_block->values + current_block->running / 32 * 32;
-    const Lane *lanes[32];
-    for (int i = 0; i < 32; ++i) {
-        lanes[i] = (const Lane *)values[i];
-        values[i] = 0;
-    }
-    current_block->for_warp = true;
-    __asm__ volatile("" ::: "memory"); // keeps these stores in front of and behind the accesses
-    work(lanes);
-    __asm__ volatile("" ::: "memory");
-    current_block->for_warp = false;
-}
-
 // The number of Storage values in a row of the matrix. Packed elements are contiguous along k, so for a
 // packed matrix_b, which is column-major, it is the number in a column.
 template <class Use, int m, int n, int k, class T>
@@ -308,7 +290,7 @@ inline void bmma_sync(fragment<accumulator, 8, 8, 128, int> &d,
                       const fragment<accumulator, 8, 8, 128, int> &c,
                       experimental::bmmaBitOp operation = experimental::bmmaBitOpXOR,
                       experimental::bmmaAccumulateOp = experimental::bmmaAccumulateOpPOPC, CUDA_CPU_SITE) {
-    cuda_cpu::matrix::once_for_warp(
+    cuda_cpu::once_for_warp(
         cuda_cpu::matrix::Product{&a, &b, &c, &d},
         [=](const auto *const *lanes) {
             for (int e = 0; e < 64; ++e) {

@@ -81,7 +81,7 @@ struct Grid {
     std::mutex children_mutex{}; // protects `children`
     std::vector<Child> children{};
     std::atomic<uint64_t> next{0};
-    std::atomic<cudaError_t> ended{cudaSuccess}; // set by an assertion or __trap(): no further block starts
+    std::atomic<cudaError_t> ended{cudaSuccess}; // set by end_launch(): no further block starts
 
     // For kernels that poll (suspend_while_polling): the number of workers that run blocks, and of those
     // whose threads all poll or wait at the grid barrier. Workers of a suspended grid run no blocks.

@@ -71,8 +71,7 @@ void called_without_launch(const char *kernel) {
          kernel);
 }
 
-// Ends the launch with a sticky error, as on a GPU: the worker leaves its block, and no further block starts.
-[[noreturn]] static void end_launch(cudaError_t error) {
+void end_launch(cudaError_t error) {
 #ifndef CUDA_CPU_WATCHED          // the sanitizers cannot follow this jump
     if (!current_grid->barrier) { // a cooperative launch has a grid barrier, which every block must reach
         cudaError_t none = cudaSuccess;
@@ -183,7 +182,10 @@ void report_end(const Kernel &kernel, const Grid &grid) {
         return;
     set_sticky_error(ended);
     fail(ended, "kernel %s, launched at %s, was ended by %s", kernel.name,
-         place({kernel.file, kernel.line}).c_str(), ended == cudaErrorAssert ? "an assertion" : "__trap()");
+         place({kernel.file, kernel.line}).c_str(),
+         ended == cudaErrorAssert           ? "an assertion"
+         : ended == cudaErrorIllegalAddress ? "an illegal address"
+                                            : "__trap()");
 }
 
 // Runs a grid whose launch configuration is valid, and afterwards its child grids.

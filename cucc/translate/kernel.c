@@ -83,4 +83,5 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
         if (is_one_of(t, " __func__ __FUNCTION__ ")) // in the lambda it would be the name of its operator()
             edit(u, t->text, t->length, fill("\"$name\"", "name", word_of(name)));
     u->device_end = u->asm_end = body->match;
+    u->kernel_body = body;
 }
