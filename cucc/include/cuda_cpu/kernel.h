@@ -18,9 +18,9 @@
 #include <limits>
 #include <new>
 #include <tuple>
-#include <type_traits>
 #include <typeinfo>
 #include <utility>
+#include "cxx14.h"
 #include "switch.h"
 
 // The indices are thread-local variables of trivial type, so that reading one is a single load.
@@ -267,12 +267,14 @@ template <class... A> struct Arguments {
     static void *copy(const void *p) { return new Arguments(*static_cast<const Arguments *>(p)); }
     static void discard(void *copy) { delete static_cast<Arguments *>(copy); }
     static size_t addresses(const void *p, const void **to) {
-        const auto store = [&](const auto &...a) { ((*to++ = &a), ...); };
         if (to)
-            std::apply(store, static_cast<const Arguments *>(p)->values);
+            static_cast<const Arguments *>(p)->store(to, std::index_sequence_for<A...>());
         return sizeof...(A);
     }
-    static constexpr StoredCall stored = {copy, discard, addresses};
+    template <size_t... I> void store(const void **to, std::index_sequence<I...>) const {
+        ((to[I] = &std::get<I>(values)), ...);
+    }
+    static inline constexpr StoredCall stored = {copy, discard, addresses};
 };
 
 // Calls the body of a kernel, a lambda without captures, with the arguments of a launch. It is a template of
