@@ -165,7 +165,9 @@ template <class A, class B, class C, class D> struct Product { // the fragments 
     D *d;
 };
 template <class A, class B, class C, class D>
-Product(const A *, const B *, const C *, D *) -> Product<A, B, C, D>;
+inline Product<A, B, C, D> product(const A &a, const B &b, const C &c, D &d) {
+    return {&a, &b, &c, &d};
+}
 
 // d = a b + c. The products of an element are added in ascending order of the index along k.
 template <int m, int n, int k, class T, class LA, class LB, class C, class D>
@@ -198,7 +200,8 @@ multiply(const Product<fragment<matrix_a, m, n, k, T, LA>, fragment<matrix_b, m,
             if constexpr (whole) {
                 const long long total = (long long)lanes[lane]->c->x[e] + sum;
                 lanes[lane]->d->x[e] =
-                    (int)(saturate ? std::clamp<long long>(total, INT_MIN, INT_MAX) : total);
+                    (int)(saturate ? std::min(std::max(total, (long long)INT_MIN), (long long)INT_MAX)
+                                   : total);
             } else
                 lanes[lane]->d->x[e] = sum;
         }
@@ -212,7 +215,7 @@ __forceinline__ void multiply(fragment<accumulator, m, n, k, D> &d,
     static_assert(can_add<T, C> && can_add<T, D>,
                   "nvcuda::wmma::mma_sync does not add products of this type to accumulators of this type");
     once_for_warp(
-        Product{&a, &b, &c, &d}, [=](const auto *const *lanes) { multiply(lanes, saturate); }, site);
+        product(a, b, c, d), [=](const auto *const *lanes) { multiply(lanes, saturate); }, site);
 }
 
 } // namespace cuda_cpu::matrix
@@ -291,7 +294,7 @@ inline void bmma_sync(fragment<accumulator, 8, 8, 128, int> &d,
                       experimental::bmmaBitOp operation = experimental::bmmaBitOpXOR,
                       experimental::bmmaAccumulateOp = experimental::bmmaAccumulateOpPOPC, CUDA_CPU_SITE) {
     cuda_cpu::once_for_warp(
-        cuda_cpu::matrix::Product{&a, &b, &c, &d},
+        cuda_cpu::matrix::product(a, b, c, d),
         [=](const auto *const *lanes) {
             for (int e = 0; e < 64; ++e) {
                 int sum = lanes[e / 2]->c->x[e % 2];

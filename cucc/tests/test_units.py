@@ -37,6 +37,12 @@ def test_unit_whose_memory_is_guarded(unit, name):
     assert not re.search("the host (reads|writes)|illegal|: expected |, status", result.err), str(result)
 
 
+@pytest.mark.parametrize("name", ["libcudacxx", "wmma"])
+def test_unit_of_an_older_standard(unit, name):
+    """-O0: what C++14 does not make inline by itself is a symbol that is missing."""
+    run(unit(name, "-std=c++14", "-O0"), name)
+
+
 def test_unit_with_many_processors(unit):
     """A cooperative launch that fills 16 processors: more stacks than there can be mappings with a guard page."""
     run(unit("groups"), "groups", CUDA_CPU_WORKERS="16")

@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
+#include "cxx14.h"
 #include "switch.h"
 
 // The indices are thread-local variables of trivial type, so that reading one is a single load.
