@@ -276,7 +276,7 @@ static bool has_part(char *const *part, int parts, const char *name) {
 static const char *key_of(char *const *part, int parts) {
     static const char ignored[] =
         " ftz rn global shared shared::cta cta gpu sys relaxed acquire release acq_rel"
-        " noftz aligned approx full ca cg cc row col satfinite ";
+        " noftz aligned approx full ca cg cc m8n8 row col satfinite ";
     Text key = empty_text();
     append_text(&key, strcmp(part[0], "red") == 0       ? "atom"
                       : strcmp(part[0], "barrier") == 0 ? "bar"

@@ -200,6 +200,7 @@ __global__ void numbers() {
     F(4, "ex2.approx.f32 %0, %1;", "f"(2.f)) F(2.5f, "div.rn.f32 %0, %1, %2;", "f"(5.f), "f"(2.f))
     D(2.5, "add.rn.f64 %0, %1, %1;", "d"(1.25)) D(-2, "mov.f64 %0, 0dC000000000000000;")
     F(3, "add.f32 %0, %1, 0f3F800000;", "f"(2.f)) R(0x40000000, "mov.b32 %0, %1;", "f"(2.f))
+    asm volatile("// only a comment");
     F(-2, "neg.f32 %0, %1; // a comment\n\t/* another one; */", "f"(2.f))
 }
 
@@ -385,7 +386,7 @@ __global__ void matrices(const unsigned short *from, unsigned *loaded, float *pr
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 {%0, %1}, [%2];"
                  : "=r"(b[0]), "=r"(b[1])
                  : "r"(to));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(b[2]) : "r"(to));
+    asm volatile("ldmatrix.sync.aligned.x1.m8n8.shared.b16 {%0}, [%1];" : "=r"(b[2]) : "r"(to));
     for (int i = 0; i < 7; i++)
         loaded[7 * t + i] = i < 4 ? a[i] : b[i - 4];
     float d[4], e[4] = {1, 2, 3, 4};
