@@ -26,7 +26,7 @@ _Noreturn static void fail_ptx(const Ptx *p) {
 }
 
 static void skip_blanks(Ptx *p) { // and comments
-    for (p->at += strspn(p->at, " \t\n\r"); p->at[0] == '/' && strchr("/*", p->at[1]);
+    for (p->at += strspn(p->at, " \t\n\r"); p->at[0] == '/' && p->at[1] && strchr("/*", p->at[1]);
          p->at += strspn(p->at, " \t\n\r")) {
         const char *end = p->at[1] == '/' ? strchr(p->at, '\n') : strstr(p->at + 2, "*/");
         p->at = !end ? strchr(p->at, '\0') : p->at[1] == '/' ? end : end + 2;
