@@ -138,6 +138,7 @@ PTX = {
     'asm("red.min.f32 [%0], %1;" :: "l"(y), "f"(x));': "red.min.f32",
     'asm("vadd4.u32.s32.u32 %0, %0, %0, %0;" : "+r"(x));': "vadd4.u32.s32.u32",
     'asm("wgmma.fence.sync.aligned;");': "wgmma.fence",
+    'asm("/");': "'/'",
     'asm("// a comment without an end\\nbra l; /*");': "bra l",
     'asm("lop3.u64 %0, %0, %0, %0, 1;" : "+l"(x));': "lop3.u64",
     'auto f = [&] { __asm__ volatile("mov.u32 %0, %%laneid; exit;" : "=r"(x)); };': "exit",

@@ -26,7 +26,7 @@ _Noreturn static void fail_ptx(const Ptx *p) {
 }
 
 static void skip_blanks(Ptx *p) { // and comments
-    for (p->at += strspn(p->at, " \t\n\r"); p->at[0] == '/' && strchr("/*", p->at[1]);
+    for (p->at += strspn(p->at, " \t\n\r"); p->at[0] == '/' && p->at[1] && strchr("/*", p->at[1]);
          p->at += strspn(p->at, " \t\n\r")) {
         const char *end = p->at[1] == '/' ? strchr(p->at, '\n') : strstr(p->at + 2, "*/");
         p->at = !end ? strchr(p->at, '\0') : p->at[1] == '/' ? end : end + 2;
@@ -276,7 +276,7 @@ static bool has_part(char *const *part, int parts, const char *name) {
 static const char *key_of(char *const *part, int parts) {
     static const char ignored[] =
         " ftz rn global shared shared::cta cta gpu sys relaxed acquire release acq_rel"
-        " noftz aligned approx full ca cg cc satfinite ";
+        " noftz aligned approx full ca cg cc m8n8 row col satfinite ";
     Text key = empty_text();
     append_text(&key, strcmp(part[0], "red") == 0       ? "atom"
                       : strcmp(part[0], "barrier") == 0 ? "bar"

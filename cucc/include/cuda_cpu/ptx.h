@@ -331,7 +331,7 @@ CUDA_CPU_UNRECORDED inline __attribute__((noinline)) void multiply(Product *cons
         }
 }
 template <class E, class S, int k>
-__forceinline__ Registers multiply(Registers a, Registers b, Registers c, bool limited, CUDA_CPU_SITE) {
+__forceinline__ Registers mma(Registers a, Registers b, Registers c, bool limited, CUDA_CPU_SITE) {
     Product mine{a, b, c}, *const pointer = &mine;
     once_for_warp(
         pointer, [=](Product *const *const *lanes) { multiply<E, S, k>(lanes, limited); }, CUDA_CPU_HERE);

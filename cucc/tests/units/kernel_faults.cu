@@ -201,7 +201,8 @@ TEST(illegal_address_is_an_error_that_stays) {
                         under({barriers, streams, workers, "CUDA_CPU_DEVICES=3"},
                               [=] {
                                   fails_on(0, way, 1);
-                                  fails_on(1, way, way == while_others_wait ? 1 + 3 * (workers[17] == '4') : 1000);
+                                  fails_on(1, way,
+                                           way == while_others_wait ? 1 + 3 * (workers[17] == '4') : 1000);
                                   fails_on(2, after_barrier, 2);
                                   exit(unit_failures ? 1 : 7); // at_exit frees nothing of these devices
                               }),

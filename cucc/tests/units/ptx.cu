@@ -149,24 +149,17 @@ static void rows_hold(void (*kernel)()) {
     EXPECT(cudaDeviceSynchronize() == cudaSuccess && wrong == 0);
 }
 
+// clang-format off
 __global__ void integers() {
     const unsigned a = 0xdeadbeef, b = (unsigned)-6, h = 0x80000000, z = 0;
     const unsigned long long c = 1ull << 40, square = (unsigned long long)a * a;
-    R(14, "bfind.u32 %0, %1;", "r"(0x5000))
-    R(~0u, "bfind.u32 %0, %1;", "r"(z))
-    R(3, "bfind.s32 %0, %1;", "r"(-9))
-    R(17, "bfind.shiftamt.u32 %0, %1;", "r"(0x5000))
-    R(40, "bfind.s64 %0, %1;", "l"(c))
-    R(~0u, "bfind.shiftamt.s32 %0, %1;", "r"(-1))
-    R(17, "clz.b32 %0, %1;", "r"(0x5000))
-    R(32, "clz.b32 %0, %1;", "r"(z))
-    R(23, "clz.b64 %0, %1;", "l"(c))
-    R(0xf77db57b, "brev.b32 %0, %1;", "r"(a))
-    L(1 << 23, "brev.b64 %0, %1;", "l"(c))
-    R(61, "popc.b64 %0, %1;", "l"(~0ull >> 3))
-    R(0xee, "bfe.u32 %0, %1, 4, 8;", "r"(a))
-    R(b, "bfe.s32 %0, %1, 0, 4;", "r"(b))
-    R(0xdeadb5ef, "bfi.b32 %0, %1, %2, 8, 4;", "r"(0xf5), "r"(a))
+    R(14, "bfind.u32 %0, %1;", "r"(0x5000)) R(~0u, "bfind.u32 %0, %1;", "r"(z))
+    R(3, "bfind.s32 %0, %1;", "r"(-9)) R(17, "bfind.shiftamt.u32 %0, %1;", "r"(0x5000))
+    R(40, "bfind.s64 %0, %1;", "l"(c)) R(~0u, "bfind.shiftamt.s32 %0, %1;", "r"(-1))
+    R(17, "clz.b32 %0, %1;", "r"(0x5000)) R(32, "clz.b32 %0, %1;", "r"(z)) R(23, "clz.b64 %0, %1;", "l"(c))
+    R(0xf77db57b, "brev.b32 %0, %1;", "r"(a)) L(1 << 23, "brev.b64 %0, %1;", "l"(c))
+    R(61, "popc.b64 %0, %1;", "l"(~0ull >> 3)) R(0xee, "bfe.u32 %0, %1, 4, 8;", "r"(a))
+    R(b, "bfe.s32 %0, %1, 0, 4;", "r"(b)) R(0xdeadb5ef, "bfi.b32 %0, %1, %2, 8, 4;", "r"(0xf5), "r"(a))
     R(a ^ b ^ 0x0ff0, "lop3.b32 %0, %1, %2, %3, 0x96;", "r"(a), "r"(b), "r"(0x0ff0))
     R((a & b) | (~a & 7), "lop3.b32 %0, %1, %2, %3, 0xca;", "r"(a), "r"(b), "r"(7))
     R(0xefbeadde, "prmt.b32 %0, %1, %2, 0x0123;", "r"(a), "r"(z))
@@ -175,84 +168,65 @@ __global__ void integers() {
     R(square >> 32, "mul.hi.u32 %0, %1, %2;", "r"(a), "r"(a))
     R(0xadbeef * 10u, "mul24.lo.u32 %0, %1, %2;", "r"(a), "r"(10))
     R(7 / 3 + 7 % 3, "{.reg .u32 q; div.u32 q, %1, 3; rem.u32 %0, %1, 3; add.u32 %0, %0, q;}", "r"(7))
-    R(14, "sad.s32 %0, %1, 3, 5;", "r"(b))
-    L(square, "mul.wide.u32 %0, %1, %2;", "r"(a), "r"(a))
+    R(14, "sad.s32 %0, %1, 3, 5;", "r"(b)) L(square, "mul.wide.u32 %0, %1, %2;", "r"(a), "r"(a))
     L(-18, "mul.wide.s32 %0, %1, %2;", "r"(b), "r"(3))
     L(2ull * a + c, "mad.wide.u32 %0, %1, %2, %3;", "r"(a), "r"(2), "l"(c))
     R(0x345678de, "shf.l.wrap.b32 %0, %1, %2, 8;", "r"(a), "r"(0x12345678))
-    R(-3, "shr.s32 %0, %1, 1;", "r"(b))
-    R(0, "shr.u32 %0, %1, 40;", "r"(a))
-    R(b, "min.s32 %0, %1, %2;", "r"(b), "r"(3))
-    R(b, "max.u32 %0, %1, %2;", "r"(b), "r"(3))
-    R(~a, "not.b32 %0, %1;", "r"(a))
-    R(1, "activemask.b32 %0;")
-    R(1, "mov.u32 %0, %ntid.x;")
+    R(-3, "shr.s32 %0, %1, 1;", "r"(b)) R(0, "shr.u32 %0, %1, 40;", "r"(a))
+    R(b, "min.s32 %0, %1, %2;", "r"(b), "r"(3)) R(b, "max.u32 %0, %1, %2;", "r"(b), "r"(3))
+    R(~a, "not.b32 %0, %1;", "r"(a)) R(1, "activemask.b32 %0;") R(1, "mov.u32 %0, %ntid.x;")
     R(11, "dp4a.s32.s32 %0, %1, %2, %3;", "r"(0x0102ff04), "r"(0x01010101), "r"(5))
     // Carries: in one statement, and from one statement to the next
-    L(0x900000001, "{.reg .u32 l, h; add.cc.u32 l, %1, 2; addc.u32 h, %2, 4; mov.b64 %0, {l, h};}", "r"(~0u),
-      "r"(4))
+    L(0x900000001, "{.reg .u32 l, h; add.cc.u32 l, %1, 2; addc.u32 h, 4, 4; mov.b64 %0, {l, h};}", "r"(~0u))
     L(0x4ffffffff, "{.reg .u32 l, h; sub.cc.u32 l, 1, 2; subc.u32 h, 5, 0; mov.b64 %0, {l, h};}")
-    R(h, "mad.lo.cc.u32 %0, %1, %2, %3;", "r"(h), "r"(3), "r"(z))
-    R(z, "mad.lo.cc.u32 %0, %1, %2, %3;", "r"(h), "r"(3), "r"(h))
-    R(6 + 7 + 1, "madc.hi.cc.u32 %0, %1, %2, %3;", "r"(h), "r"(13), "r"(7))
-    R(12 + 1, "madc.lo.u32 %0, %1, %2, %3;", "r"(h), "r"(4), "r"(13))
+    R(14, "{.reg .u32 l; mad.lo.cc.u32 l, %1, 3, %1; madc.hi.cc.u32 %0, %1, 13, 7;}", "r"(h))
+    R(14, "{.reg .u32 l; mad.hi.cc.u32 l, %1, 2, %2; madc.lo.u32 %0, %1, 4, 13;}", "r"(h), "r"(~0u))
+    asm volatile("add.cc.u32 %0, %1, 1;" : "=r"(words[0]) : "r"(~0u));
+    R(6, "addc.u32 %0, %1, 5;", "r"(z))
     // Four and two fields, in C for CUDA __vadd4 and so on
-    R(0x00ff0180, "vadd4.u32.u32.u32 %0, %1, %2, %3;", "r"(0xff80ff7f), "r"(0x017f0201), "r"(z))
-    R(0xffffff80, "vadd4.u32.u32.u32.sat %0, %1, %2, %3;", "r"(0xff80ff7f), "r"(0x017f0201), "r"(z))
-    R(0x00ff017f, "vadd4.s32.s32.s32.sat %0, %1, %2, %3;", "r"(0xff80ff7f), "r"(0x017f0201), "r"(z))
+    const unsigned x = 0xff80ff7f, y = 0x017f0201, v = 0x00ff0280;
+    R(0x00ff0180, "vadd4.u32.u32.u32 %0, %1, %2, %3;", "r"(x), "r"(y), "r"(z))
+    R(0xffffff80, "vadd4.u32.u32.u32.sat %0, %1, %2, %3;", "r"(x), "r"(y), "r"(z))
+    R(0x00ff017f, "vadd4.s32.s32.s32.sat %0, %1, %2, %3;", "r"(x), "r"(y), "r"(z))
     R(0x7fff0001, "vsub2.s32.s32.s32.sat %0, %1, %2, %3;", "r"(0x70000002), "r"(0x90000001), "r"(z))
-    R(0x80404040, "vavrg4.u32.u32.u32 %0, %1, %2, %3;", "r"(0xff80807f), "r"(0x00000001), "r"(z))
-    R(0x00800201, "vmin4.u32.u32.u32 %0, %1, %2, %3;", "r"(0xff80ff7f), "r"(0x00ff0201), "r"(z))
-    R(0x00ff0201, "vmax4.s32.s32.s32 %0, %1, %2, %3;", "r"(0xff80ff01), "r"(0x00ff0280), "r"(z))
-    R(4 + 254 + 126 + 16 + 9, "vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;", "r"(0x01ff8000u), "r"(0x05010210u),
-      "r"(9))
+    R(0x80808140, "vavrg4.u32.u32.u32 %0, %1, %2, %3;", "r"(x), "r"(y), "r"(z))
+    R(0x017f0201, "vmin4.u32.u32.u32 %0, %1, %2, %3;", "r"(x), "r"(y), "r"(z))
+    R(0x00ff027f, "vmax4.s32.s32.s32 %0, %1, %2, %3;", "r"(x), "r"(v), "r"(z))
+    R(254 + 1 + 253 + 126 + 9, "vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;", "r"(x), "r"(y), "r"(9))
 }
 
-__global__ void numbers(){
+__global__ void numbers() {
     F(6, "fma.rn.f32 %0, %1, %1, %1;", "f"(2.f)) F(.5f, "rcp.approx.ftz.f32 %0, %1;", "f"(2.f))
-        F(4, "ex2.approx.f32 %0, %1;", "f"(2.f)) F(2.5f, "div.rn.f32 %0, %1, %2;", "f"(5.f), "f"(2.f))
-            D(2.5, "add.rn.f64 %0, %1, %1;", "d"(1.25)) D(-2, "mov.f64 %0, 0dC000000000000000;")
-                F(3, "add.f32 %0, %1, 0f3F800000;", "f"(2.f)) R(0x40000000, "mov.b32 %0, %1;", "f"(2.f))
-                    F(-2, "neg.f32 %0, %1; // a comment\n\t/* another one; */", "f"(2.f))}
+    F(4, "ex2.approx.f32 %0, %1;", "f"(2.f)) F(2.5f, "div.rn.f32 %0, %1, %2;", "f"(5.f), "f"(2.f))
+    D(2.5, "add.rn.f64 %0, %1, %1;", "d"(1.25)) D(-2, "mov.f64 %0, 0dC000000000000000;")
+    F(3, "add.f32 %0, %1, 0f3F800000;", "f"(2.f)) R(0x40000000, "mov.b32 %0, %1;", "f"(2.f))
+    asm volatile("// only a comment");
+    F(-2, "neg.f32 %0, %1; // a comment\n\t/* another one; */", "f"(2.f))
+}
 
 __global__ void conversions() {
     const float nan = __int_as_float(0x7fffffff);
-    R(2, "cvt.rni.s32.f32 %0, %1;", "f"(2.5f))
-    R(-2, "cvt.rzi.s32.f32 %0, %1;", "f"(-2.9f))
-    R(-3, "cvt.rmi.s32.f32 %0, %1;", "f"(-2.1f))
-    R(-2, "cvt.rpi.ftz.s32.f32 %0, %1;", "f"(-2.9f))
-    R(0x7fffffff, "cvt.rzi.s32.f32 %0, %1;", "f"(3e9f))
-    R(0, "cvt.rzi.u32.f32 %0, %1;", "f"(-1.f))
-    R(0, "cvt.rzi.s32.f32 %0, %1;", "f"(nan))
-    R(255, "cvt.rni.sat.u8.f32 %0, %1;", "f"(300.f))
-    R(-128, "cvt.rni.sat.s8.f32 %0, %1;", "f"(-300.f))
-    L(1ull << 63, "cvt.rzi.s64.f64 %0, %1;", "d"(-1e30))
-    L(~0ull, "cvt.rpi.u64.f64 %0, %1;", "d"(1e30))
-    R(0xc8, "cvt.u32.u8 %0, %1;", "r"(0x1c8))
-    R(-56, "cvt.s32.s8 %0, %1;", "r"(0x1c8))
-    L(-6, "cvt.s64.s32 %0, %1;", "r"(-6))
-    R(127, "cvt.sat.s8.s32 %0, %1;", "r"(300))
-    R(0, "cvt.sat.u16.s32 %0, %1;", "r"(-300))
+    R(2, "cvt.rni.s32.f32 %0, %1;", "f"(2.5f)) R(-2, "cvt.rzi.s32.f32 %0, %1;", "f"(-2.9f))
+    R(-3, "cvt.rmi.s32.f32 %0, %1;", "f"(-2.1f)) R(-2, "cvt.rpi.ftz.s32.f32 %0, %1;", "f"(-2.9f))
+    R(0x7fffffff, "cvt.rzi.s32.f32 %0, %1;", "f"(3e9f)) R(0, "cvt.rzi.u32.f32 %0, %1;", "f"(-1.f))
+    R(0, "cvt.rzi.s32.f32 %0, %1;", "f"(nan)) R(255, "cvt.rni.sat.u8.f32 %0, %1;", "f"(300.f))
+    R(-128, "cvt.rni.sat.s8.f32 %0, %1;", "f"(-300.f)) L(1ull << 63, "cvt.rzi.s64.f64 %0, %1;", "d"(-1e30))
+    L(~0ull, "cvt.rpi.u64.f64 %0, %1;", "d"(1e30)) R(0xc8, "cvt.u32.u8 %0, %1;", "r"(0x1c8))
+    R(-56, "cvt.s32.s8 %0, %1;", "r"(0x1c8)) L(-6, "cvt.s64.s32 %0, %1;", "r"(-6))
+    R(127, "cvt.sat.s8.s32 %0, %1;", "r"(300)) R(0, "cvt.sat.u16.s32 %0, %1;", "r"(-300))
     R(0x9abcdef0, "cvt.u32.u64 %0, %1;", "l"(0x123456789abcdef0))
-    F(16777216, "cvt.rn.f32.s32 %0, %1;", "r"(16777217))
-    F(16777218, "cvt.rp.f32.s32 %0, %1;", "r"(16777217))
+    F(16777216, "cvt.rn.f32.s32 %0, %1;", "r"(16777217)) F(16777218, "cvt.rp.f32.s32 %0, %1;", "r"(16777217))
     F(-16777218, "cvt.rm.f32.s32 %0, %1;", "r"(-16777217))
     F(-16777216, "cvt.rz.f32.s32 %0, %1;", "r"(-16777217))
     D(0x1p63, "cvt.rz.f64.u64 %0, %1;", "l"((1ull << 63) + 1))
-    F(0x1.fffffep127f, "cvt.rz.f32.f64 %0, %1;", "d"(1e300))
-    F(1, "cvt.rm.f32.f64 %0, %1;", "d"(1 + 1e-12))
-    F(0x1.000002p0f, "cvt.rp.f32.f64 %0, %1;", "d"(1 + 1e-12))
-    F(1, "cvt.sat.f32.f32 %0, %1;", "f"(1.5f))
-    F(0, "cvt.sat.f32.f32 %0, %1;", "f"(nan))
-    F(2, "cvt.rni.f32.f32 %0, %1;", "f"(2.5f))
-    F(3, "cvt.rpi.f32.f32 %0, %1;", "f"(2.1f))
-    D(1.25, "cvt.f64.f32 %0, %1;", "f"(1.25f))
-    H(0x3c00, "cvt.rn.f16.f32 %0, %1;", "f"(1.0001f))
-    H(0xbc01, "cvt.rn.f16.f32 %0, %1;", "f"(-1.001f))
+    F(0x1.fffffep127f, "cvt.rz.f32.f64 %0, %1;", "d"(1e300)) F(1, "cvt.rm.f32.f64 %0, %1;", "d"(1 + 1e-12))
+    F(0x1.000002p0f, "cvt.rp.f32.f64 %0, %1;", "d"(1 + 1e-12)) F(1, "cvt.sat.f32.f32 %0, %1;", "f"(1.5f))
+    F(0, "cvt.sat.f32.f32 %0, %1;", "f"(nan)) F(2, "cvt.rni.f32.f32 %0, %1;", "f"(2.5f))
+    F(3, "cvt.rpi.f32.f32 %0, %1;", "f"(2.1f)) D(1.25, "cvt.f64.f32 %0, %1;", "f"(1.25f))
+    H(0x3c00, "cvt.rn.f16.f32 %0, %1;", "f"(1.0001f)) H(0xbc01, "cvt.rn.f16.f32 %0, %1;", "f"(-1.001f))
     H(0x3c00, "cvt.rz.f16.f32 %0, %1;", "f"(1.0009f))
     F(1.5f, "cvt.f32.f16 %0, %1;", "h"((unsigned short)0x3e00))
-    R(1, "cvt.rzi.s32.f16 %0, %1;", "h"((unsigned short)0x3e00))
-    H(0x4900, "cvt.rn.f16.s32 %0, %1;", "r"(10))
+    R(1, "cvt.rzi.s32.f16 %0, %1;", "h"((unsigned short)0x3e00)) H(0x4900, "cvt.rn.f16.s32 %0, %1;", "r"(10))
     H(0x3fc0, "cvt.rn.bf16.f32 %0, %1;", "f"(1.5f))
     R(0x3c004000, "cvt.rn.f16x2.f32 %0, %1, %2;", "f"(1.f), "f"(2.f))
     R(0x3f804000, "cvt.rn.bf16x2.f32 %0, %1, %2;", "f"(1.f), "f"(2.f))
@@ -270,28 +244,25 @@ __global__ void atomics() {
     R(-2, "atom.global.max.s32 %0, [%1+0], %2;", "l"(w), "r"(4))
     R(4, "atom.min.u32 %0, [%1], %2;", "l"(w), "r"(3))
     R(3, "atom.relaxed.gpu.global.or.b32 %0, [%1], %2;", "l"(w), "r"(12))
-    R(15, "atom.and.b32 %0, [%1], %2;", "l"(w), "r"(10))
-    R(10, "atom.xor.b32 %0, [%1], %2;", "l"(w), "r"(3))
+    R(15, "atom.and.b32 %0, [%1], %2;", "l"(w), "r"(10)) R(10, "atom.xor.b32 %0, [%1], %2;", "l"(w), "r"(3))
     R(9, "atom.exch.b32 %0, [%1], %2;", "l"(w), "r"(2))
     R(2, "atom.acq_rel.sys.cas.b32 %0, [%1], %2, %3;", "l"(w), "r"(2), "r"(6))
-    R(6, "atom.inc.u32 %0, [%1], %2;", "l"(w), "r"(6))
-    R(0, "atom.dec.u32 %0, [%1], %2;", "l"(w), "r"(9))
-    R(9, "ld.u32 %0, [%1];", "l"(w))
-    F(1.5f, "atom.add.f32 %0, [%1], %2;", "l"(floats), "f"(1.f))
+    R(6, "atom.inc.u32 %0, [%1], %2;", "l"(w), "r"(6)) R(0, "atom.dec.u32 %0, [%1], %2;", "l"(w), "r"(9))
+    R(9, "ld.u32 %0, [%1];", "l"(w)) F(1.5f, "atom.add.f32 %0, [%1], %2;", "l"(floats), "f"(1.f))
     D(.5, "atom.add.f64 %0, [%1], %2;", "l"(d), "d"(1.))
     L(7, "atom.add.u64 %0, [%1], %2;", "l"(longs), "l"(1ull << 40))
     L((1ull << 40) + 7, "atom.cas.b64 %0, [%1], %2, 3;", "l"(longs), "l"((1ull << 40) + 7))
     R(5, "atom.shared.add.u32 %0, [%1], 1;", "r"(address))
-    asm volatile("red.shared.add.u32 [%0+4], %1; red.global.add.f32 [%2], 0f3F800000;" ::"r"(address), "r"(2),
-                 "l"(floats));
-    R(8, "ld.shared.u32 %0, [%1+4];", "r"(address))
-    F(3.5f, "ld.f32 %0, [%1];", "l"(floats))
+    R(2, "red.shared.add.u32 [%1+4], 2; red.global.add.f32 [%2], 0f3F800000; mov.u32 %0, 2;", "r"(address),
+      "l"(floats))
+    R(8, "ld.shared.u32 %0, [%1+4];", "r"(address)) F(3.5f, "ld.f32 %0, [%1];", "l"(floats))
     R(address, "{.reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t;}", "l"(shared))
-    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address + 8), "r"(21), "r"(22));
-    L((unsigned long long)(shared + 2), "{.reg .u64 t; cvt.u64.u32 t, %1; cvta.shared.u64 %0, t;}",
-      "r"(address + 8))
+    R(1, "st.shared.v2.u32 [%1], {%2, 22}; mov.u32 %0, 1;", "r"(address + 8), "r"(21))
+    L(shared + 2, "{.reg .u64 t; cvt.u64.u32 t, %1; cvta.shared.u64 %0, t;}", "r"(address + 8))
     R(43, "mov.u32 %0, %1;", "r"(shared[2] + shared[3]))
 }
+
+// clang-format on
 
 TEST(integer_arithmetic) {
     rows_hold(integers);
@@ -415,7 +386,7 @@ __global__ void matrices(const unsigned short *from, unsigned *loaded, float *pr
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 {%0, %1}, [%2];"
                  : "=r"(b[0]), "=r"(b[1])
                  : "r"(to));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(b[2]) : "r"(to));
+    asm volatile("ldmatrix.sync.aligned.x1.m8n8.shared.b16 {%0}, [%1];" : "=r"(b[2]) : "r"(to));
     for (int i = 0; i < 7; i++)
         loaded[7 * t + i] = i < 4 ? a[i] : b[i - 4];
     float d[4], e[4] = {1, 2, 3, 4};
