@@ -67,6 +67,13 @@ extern thread_local unsigned launch_depth; // the nesting depth of grids that th
 // This host thread runs child grids for cudaDeviceSynchronize() in a kernel.
 extern thread_local bool launches_inside;
 
+// Memory that a kernel has only pointers to const to, as it was before
+struct Input {
+    size_t parameter; // from 1
+    Allocation memory;
+    std::string before;
+};
+
 struct Grid {
     const LaunchConfig &config;
     const Kernel &kernel;
@@ -75,6 +82,7 @@ struct Grid {
     uint64_t blocks, chunk;
     std::unique_ptr<GridBarrier> barrier; // only in a cooperative launch
     bool strict;
+    std::vector<Input> inputs; // only with CUDA_CPU_CONST=1
     int device;
     Trace *trace; // null: the launch is not recorded
     const unsigned depth = launch_depth;

@@ -114,39 +114,11 @@ bool in_cooperative_launch() {
     return current_grid && current_grid->barrier;
 }
 
-Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative, size_t shared_limit,
-              unsigned workers) {
-    static const Schedule schedule;
-    // Since compute capability 7.0, threads that have returned count as arrived at a barrier. With this
-    // option every thread of the block must reach the barrier.
-    static const bool strict = setting_of("CUDA_CPU_STRICT", {"0", "1"});
-    guards(); // before DeviceAccess is created: the kernel itself may make the first cudaMalloc
-    const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
-    const uint64_t chunk =
-        cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (workers * 8)));
-    auto barrier = cooperative ? std::make_unique<GridBarrier>() : nullptr;
-    return {config,
-            kernel,
-            schedule,
-            shared_limit,
-            blocks,
-            chunk,
-            std::move(barrier),
-            strict,
-            current_device(),
-            trace_launch(kernel, config)};
-}
-
 // CUDA_CPU_CONST=1: memory that a kernel has only pointers to const to must be the same after it.
-struct Input {
-    size_t parameter;
-    Allocation memory;
-    std::string before;
-};
-
 static std::vector<Input> inputs_of(const Kernel &kernel) {
     static const bool wanted = setting_of("CUDA_CPU_CONST", {"0", "1"});
     const StoredCall &call = *kernel.stored;
+    const DeviceAccess access;
     std::vector<const uintptr_t *> values(wanted ? call.arguments(kernel.call, nullptr) : 0);
     call.arguments(kernel.call, (const void **)values.data());
     std::vector<Input> inputs;
@@ -175,7 +147,32 @@ static void check(const std::vector<Input> &inputs, const Kernel &kernel) {
     }
 }
 
+Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative, size_t shared_limit,
+              unsigned workers) {
+    static const Schedule schedule;
+    // Since compute capability 7.0, threads that have returned count as arrived at a barrier. With this
+    // option every thread of the block must reach the barrier.
+    static const bool strict = setting_of("CUDA_CPU_STRICT", {"0", "1"});
+    guards(); // before DeviceAccess is created: the kernel itself may make the first cudaMalloc
+    const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
+    const uint64_t chunk =
+        cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (workers * 8)));
+    auto barrier = cooperative ? std::make_unique<GridBarrier>() : nullptr;
+    return {config,
+            kernel,
+            schedule,
+            shared_limit,
+            blocks,
+            chunk,
+            std::move(barrier),
+            strict,
+            inputs_of(kernel),
+            current_device(),
+            trace_launch(kernel, config)};
+}
+
 void report_end(const Kernel &kernel, const Grid &grid) {
+    check(grid.inputs, kernel);
     finish_trace(grid.trace);
     const cudaError_t ended = grid.ended;
     if (ended == cudaSuccess)
@@ -196,9 +193,7 @@ static cudaError_t run_grid(const LaunchConfig &config, const Kernel &kernel, bo
     if (launches_inside) { // launch_lock() is held by the launch of the parent grid, which waits for this one
         Grid grid = new_grid(config, kernel, cooperative, shared_limit, 1);
         const DeviceAccess access;
-        const std::vector<Input> inputs = inputs_of(kernel);
         run_blocks(grid);
-        check(inputs, kernel);
         report_end(kernel, grid);
         children = children_of(grid);
     } else {
@@ -211,9 +206,7 @@ static cudaError_t run_grid(const LaunchConfig &config, const Kernel &kernel, bo
         Grid grid = new_grid(config, kernel, cooperative, shared_limit, pool->size);
         const TimeLimit limit(kernel, grid.next);
         const DeviceAccess access;
-        const std::vector<Input> inputs = inputs_of(kernel);
         error = pool->run(grid);
-        check(inputs, kernel);
         if (!only)
             give_back(pool);
         report_end(kernel, grid);
