@@ -4,6 +4,7 @@
 #include <cuComplex.h>
 #include <cuda_fp8.h>
 #include <cuda_pipeline.h>
+#include <cusolver_common.h>
 #include <library_types.h>
 #include <nvtx3/nvToolsExt.h>
 #ifdef __CU2CPP__
@@ -24,6 +25,10 @@ __global__ void complex_kernel(cuDoubleComplex *out) {
     out[9] = make_cuDoubleComplex(cuCabsf(a), cuCabs(make_cuDoubleComplex(3e200, 4e200)));
     out[10] = cuCdiv(make_cuDoubleComplex(1e300, 1e300), make_cuDoubleComplex(1e300, 1e300));
 }
+
+static_assert(CUDA_EMULATION_MANTISSA_CONTROL_FIXED == 1 && CUSOLVER_R_AP == 1208 && CUSOLVER_C_AP == 1218 &&
+                  CUSOLVER_IRS_REFINE_GMRES_NOPCOND == 1106,
+              "the toolkit's values");
 
 TEST(complex_numbers) {
     const double expected[][2] = {{4, -2},  {2, -6},   {11, 2},   {-1, -2},   {3, 4}, {5, -1},
