@@ -428,8 +428,7 @@ CUDA_CPU_FUNCTION(Xcsr2coo, const int *offsets, int count, int m, int *rows, cus
     return cpu::run(__func__, handle, [=] { cpu::rows_of_entries(offsets, m, base, rows); });
 }
 
-// Sorting of the indices of a COO, CSR or CSC matrix. `permutation`, which may be null, is reordered in the
-// same way.
+// Sorting of the indices of a COO, CSR or CSC matrix. `permutation` is reordered in the same way.
 CUDA_CPU_FUNCTION(CreateIdentityPermutation, int count, int *permutation) {
     CUDA_CPU_VALID(count >= 0 && permutation);
     return cpu::run(__func__, handle, [=] { std::iota(permutation, permutation + count, 0); });
@@ -439,7 +438,7 @@ CUDA_CPU_FUNCTION(CreateIdentityPermutation, int count, int *permutation) {
 CUDA_CPU_SORT_BUFFER(Xcoosort)
 #define CUDA_CPU_SORT(NAME, first, second)                                                                   \
     CUDA_CPU_FUNCTION(NAME, int m, int n, int count, int *rows, int *columns, int *permutation, void *) {    \
-        CUDA_CPU_VALID(m >= 0 && n >= 0 && count >= 0);                                                      \
+        CUDA_CPU_VALID(m >= 0 && n >= 0 && count >= 0 && permutation);                                       \
         return cpu::run(__func__, handle, [=] { cpu::sort_entries(first, second, permutation, count); });    \
     }
 CUDA_CPU_SORT(XcoosortByRow, rows, columns)

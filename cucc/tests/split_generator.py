@@ -7,8 +7,9 @@ class Generator:
     """What the kernel computes depends on its barriers only, not on the order of its threads: a thread writes its element of
     the shared array between two barriers, and others read it between the next two."""
 
-    def __init__(self, rng):
+    def __init__(self, rng, whole_warps):
         self.rng = rng
+        self.whole_warps = whole_warps  # only what CUDA defines: no early returns, no lockstep without __syncwarp()
         self.names = 0
         self.loops = 0
 
@@ -60,7 +61,7 @@ class Generator:
             *[f"{x} {pick(['=', '+=', '^=', '*='])} {a};" for _ in range(3)],
             *[f"{{ unsigned *{y} = {array}; {y}[1] += {a}; }}" for array in self.arrays[:1]],
         ]
-        if self.rng.random() < 0.03:
+        if self.rng.random() < 0.03 and not self.whole_warps:
             return f"if ({a} % 11 == 3) {{ out[rank] ^= {b}; return; }}"
         return pick(kinds)
 
@@ -86,6 +87,7 @@ class Generator:
         x, pick = self.target(), self.rng.choice
         mask, value, name = pick(["0xffffffff", "~0u", "ALL"]), self.thread(), self.name("w")
         near = pick(["1", "3", "17", "40", self.uniform(), "(rank & 7)"])
+        near = f"(({near}) & 31)" if self.whole_warps else near
         width = pick(["", "", ", 8", ", 2"])
         shuffle = f"__shfl_{pick(['up_', 'down_', 'xor_', ''])}sync({mask}, {value}, {near}{width})"
         reduce = (
@@ -115,6 +117,8 @@ class Generator:
             ]
         else:
             kinds += [f"{x} = block_sum({value}, n);", f"spread({x}, {value});"]
+        if self.whole_warps:
+            kinds = [text for text in kinds if "volatile" not in text]
         return pick(kinds)
 
     def exchange(self):
@@ -222,8 +226,9 @@ __device__ unsigned block_sum(const unsigned x, int n) {
     __shared__ unsigned sums[32];
     const unsigned sum = warp_sum(x);
     __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        sums[threadIdx.x / 32] = sum;
+    const unsigned rank = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    if (rank % 32 == 0)
+        sums[rank / 32] = sum;
     __syncthreads();
     unsigned y = threadIdx.x < blockDim.x / 32 ? sums[threadIdx.x] : n;
     if (threadIdx.x < 32)
@@ -255,18 +260,21 @@ template <class F> unsigned run(F kernel, dim3 block, int n) {
 int main() {
     cudaMallocManaged(&in, 4 * 400);
     cudaMallocManaged(&out, 4 * 400);
-    const dim3 blocks[] = {{128}, {33}, {7, 5}, {4, 3, 3}, {1}, {2, 32}, {64, 2}};
+    const dim3 blocks[] = {BLOCKS};
     for (dim3 block : blocks) for (int n : {1, 8}) {
         printf("block %u %u %u, n %d\\n", block.x, block.y, block.z, n);
 """
 
 
-def program(rng, count):
-    """A program that prints the results of `count` kernels with blocks of several shapes"""
-    generator = Generator(rng)
+def program(rng, count, whole_warps=False):
+    """A program that prints the results of `count` kernels with blocks of several shapes. `whole_warps`: it has the same
+    results on every GPU."""
+    generator = Generator(rng, whole_warps)
+    blocks = "{128}, {32}, {64}, {8, 4, 2}, {2, 32}, {64, 2}"
+    blocks = blocks if whole_warps else "{128}, {33}, {7, 5}, {4, 3, 3}, {1}, {2, 32}, {64, 2}"
     # If no function asks for the thread's index, compilers may use vectors.
     text = PROLOGUE.replace("INDEX", rng.choice(["threadIdx.x + 2 * threadIdx.y", "n / 3"]))
-    text += "".join(generator.kernel(k) for k in range(count)) + MAIN
+    text += "".join(generator.kernel(k) for k in range(count)) + MAIN.replace("BLOCKS", blocks)
     for k in range(count):
         text += f"""        printf("  kernel {k}: %u\\n", run(split{k}<unsigned, 3>, block, n));\n"""
     return text + "    }\n}\n"

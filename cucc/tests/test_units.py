@@ -8,7 +8,7 @@ import tools
 
 UNITS = sorted((tools.HERE / "units").glob("*.cu"))
 # In any order of threads and blocks, on any number of processors, kernels do the same.
-IN_ANY_ORDER = ["atomics", "launch", "nested_launches", "warp", "wmma"]
+IN_ANY_ORDER = ["atomics", "launch", "nested_launches", "nested_waits", "warp", "wmma"]
 
 
 def run(program, name, **env):

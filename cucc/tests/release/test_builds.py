@@ -188,7 +188,7 @@ SANITIZERS = "-g", "-Xcompiler", "-fsanitize=address,undefined"
 
 
 @pytest.mark.parametrize(
-    "name", ["atomics", "device", "graph", "launch", "memory", "nested_launches", "warp"]
+    "name", "atomics device graph launch memory nested_launches nested_waits visible_devices warp".split()
 )
 def test_units_with_sanitizers(unit, name):
     result = tools.execute(unit(name, *SANITIZERS), timeout=600)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program with more than 64 KiB of __constant__ variables, which nvcc refuses, ends at its first
+// cucc only: a program with more than 64 KiB of __constant__ variables, which nvcc refuses, ends at its first
 // call of the runtime. The other unit tests are programs within the limit.
 #include <cuda_runtime.h>
 #include "../unit.h"

@@ -17,12 +17,11 @@ static int larger(int a, int b) {
 
 enum { THREADS = 96, ITEMS = 3, ALL = THREADS * ITEMS };
 
-// These two take references to variables that are not const.
 struct Larger {
-    __host__ __device__ int operator()(int &a, int &b) const { return a < b ? b : a; }
+    __host__ __device__ int operator()(int a, int b) const { return a < b ? b : a; }
 };
 struct Minus {
-    __host__ __device__ int operator()(int &a, int &b) const { return a - b; }
+    __host__ __device__ int operator()(int a, int b) const { return a - b; }
 };
 struct Affine { // not commutative
     int a, b;
@@ -113,8 +112,9 @@ __global__ void scan(const int *in, int *out) {
     Scan(storage).ExclusiveScan(items[0], result[0], 7, op);
     out[2 * ALL + THREADS + threadIdx.x] = result[0];
     __syncthreads();
-    Scan(storage).InclusiveScan(items[0], result[0], 50, op);
-    out[2 * ALL + 2 * THREADS + threadIdx.x] = result[0];
+    int first[] = {items[0]};
+    Scan(storage).InclusiveScan(first, first, 50, op);
+    out[2 * ALL + 2 * THREADS + threadIdx.x] = first[0];
     if (threadIdx.x == 0)
         out[3 * ALL] = total + running.total;
 }
@@ -247,7 +247,7 @@ struct Odd {
 };
 
 TEST(device_reduce_and_scan) {
-    enum { N = 1000 };
+    const int N = 1000;
     const std::vector<int> in = numbers(N, 1 << 20);
     const Device<int> from(in), to(N), one(3);
     CUB(DeviceReduce::Sum, from.data, one.data, N);
@@ -273,7 +273,7 @@ TEST(device_reduce_and_scan) {
 }
 
 TEST(device_select) {
-    enum { N = 500 };
+    const int N = 500;
     std::vector<int> in = numbers(N, 4), odd, others, unique, lengths;
     std::partition_copy(in.begin(), in.end(), std::back_inserter(odd), std::back_inserter(others), Odd());
     for (size_t i = 0; i < N; i++) {
@@ -301,7 +301,7 @@ TEST(device_select) {
 }
 
 TEST(device_sort) {
-    enum { N = 600 };
+    const int N = 600;
     std::vector<float> keys(N);
     std::vector<int> values(N), expected(N);
     for (float &key : keys)

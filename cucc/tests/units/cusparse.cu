@@ -297,7 +297,7 @@ TEST(entries_are_sorted_with_their_permutation) {
     for (int k : order.back())
         moved.push_back(e.by_rows[k]);
     EXPECT(moved == e.by_columns);
-    OK(cusparseXcoosortByRow(h, m, n, count, rows, columns, nullptr, memory));
+    OK(cusparseXcoosortByRow(h, m, n, count, rows, columns, order, memory));
     EXPECT(rows.back() == e.row_of_entry && columns.back() == e.columns_of_rows);
 
     // The entries of each row (CSR) or column (CSC) are in reverse order before they are sorted.
@@ -312,12 +312,16 @@ TEST(entries_are_sorted_with_their_permutation) {
             std::reverse(&reversed[starts[i]], &reversed[starts[i + 1]]);
         const Array<int> offsets(with_base<int>(starts, 1)), indices(reversed);
         OK(cusparseCreateIdentityPermutation(h, count, order));
+        const Array<char> more(
+            STORED(size_t, (csc ? cusparseXcscsort_bufferSizeExt
+                                : cusparseXcsrsort_bufferSizeExt)(h, m, n, count, offsets, indices, &it)));
         OK((csc ? cusparseXcscsort : cusparseXcsrsort)(h, m, n, count, matrix, offsets, indices, order,
-                                                       memory));
+                                                       more));
         EXPECT(indices.back() == sorted);
         EXPECT(made(count, [&, from = order.back()](int k) { return reversed[from[k]]; }) == sorted);
     }
     OK(cusparseDestroyMatDescr(matrix));
+    EXPECT(cusparseXcoosortByRow(h, m, n, count, rows, columns, nullptr, memory) != CUSPARSE_STATUS_SUCCESS);
 }
 
 TEST(scalars_on_the_device_in_a_graph) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls that are made to fail with CUDA_CPU_FAIL, and failures of the operating system and of the program.
+// cucc only: calls that are made to fail with CUDA_CPU_FAIL, and failures of the operating system and of the
+// program.
 #include <atomic>
 #include <cuda.h>
 #include <fstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Needs: egl
-// OpenGL buffers and textures in kernels: what must work, and what must be reported.
+// cucc only: what must be reported of OpenGL buffers and textures in kernels, and what must work.
 #define GL_GLEXT_PROTOTYPES
 #include <EGL/egl.h>
 #include <EGL/eglext.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// CUDA_CPU_CHECK=1: host code that reads or writes device memory ends the program with a line that names the
-// memory. A correct twin of each prints nothing.
+// cucc only: CUDA_CPU_CHECK=1. Host code that reads or writes device memory ends the program with a line that
+// names the memory. A correct twin of each prints nothing.
 #include <sys/resource.h>
 #include "device.h"
 

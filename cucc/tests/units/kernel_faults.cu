@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Faults that the CPU back end must catch inside kernels. Each ends its program with a message that
-// names the place; a correct twin of each prints nothing.
+// cucc only: faults that the CPU back end must catch inside kernels. Each ends its program with a message
+// that names the place; a correct twin of each prints nothing.
 #include <cassert>
 #include <cooperative_groups.h>
+#include <cuda_pipeline.h>
 #include <mma.h>
 #include "device.h"
 
@@ -106,6 +107,17 @@ TEST(divergent_warp_operations) {
         different_operations<<<1, 32>>>(false);
         lane_at_a_barrier<<<1, 32>>>(false);
     });
+}
+
+__global__ void leave_a_tile() {
+    const auto tile = cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block());
+    if (threadIdx.x != 70)
+        tile.sync();
+}
+
+TEST(divergent_tile) {
+    faulty({"divergent barrier of a tile: 63 of 128 threads wait at kernel_faults.cu:"},
+           [] { leave_a_tile<<<1, 128>>>(); });
 }
 
 using Sum = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float>;
@@ -392,6 +404,23 @@ TEST(const_memory_stays_the_same) {
         int *const both = managed<int>();
         changes<<<1, 1>>>(both, both);
     }));
+}
+
+// Waits for its first copy only.
+__global__ void early_reader(const int *in, int *out) {
+    __shared__ int cells[2];
+    for (int i = 0; i < 2; i++) {
+        __pipeline_memcpy_async(&cells[i], &in[i], sizeof(int));
+        __pipeline_commit();
+    }
+    __pipeline_wait_prior(1);
+    out[0] = cells[0];
+    out[1] = cells[1];
+}
+
+TEST(missing_wait_for_a_copy_shows) {
+    const Device<int> in(std::vector<int>{1, 2});
+    EXPECT(WRITTEN(int, 2, early_reader<<<1, 1>>>(in.data, out)) == (std::vector<int>{1, -1}));
 }
 
 TEST(grids_that_cannot_be) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// CUDA_CPU_STREAMS=late: the work of streams waits until the program waits for it. So a wait that is
-// missing shows, each time, and a program that waits where it must gets the same results as always.
+// cucc only: CUDA_CPU_STREAMS=late. The work of streams waits until the program waits for it. So a wait that
+// is missing shows, each time, and a program that waits where it must gets the same results as always.
 #include "device.h"
 
 // Before the runtime reads it
@@ -227,6 +227,6 @@ TEST(a_graph_runs_in_its_stream_and_a_missing_dependency_shows) {
         OK(cudaStreamSynchronize(s.a));
         EXPECT(*s.managed == last);
         if (last == 1)
-            OK(cudaGraphAddDependencies(graph, &first, &second, 1));
+            OK(cudaGraphAddDependencies(graph, &first, &second, NULL, 1));
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Wrong uses of memory, copies and symbols. Each gives the error that CUDA gives, and on the CPU
+// cucc only: wrong uses of memory, copies and symbols. Each gives the error that CUDA gives, and on the CPU
 // back end also a line that says why. Correct twins give no error and print nothing.
 #include <cstdint>
 #include "device.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels that poll: they wait for the host, for a copy in another stream, or for another kernel. Their
-// launches become asynchronous.
+// cucc only: kernels that poll. They wait for the host, for a copy in another stream, or for another kernel.
+// Their launches become asynchronous.
 #include <cooperative_groups.h>
 #include "device.h"
 

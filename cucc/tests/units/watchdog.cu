@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The watchdog ends the program with a message when a kernel is in a deadlock. A slow kernel is not affected.
+// cucc only: the watchdog ends the program with a message when a kernel is in a deadlock. A slow kernel is
+// not affected.
 #include <chrono>
 #include <cooperative_groups.h>
 #include "device.h"
