@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a device function returns for many inputs, as one line of text for each function. generate.py writes
- * the sources that include this file; nvcc and cucc compile them. A line has the name, 16 hashes, one for
- * each sixteenth of the inputs (the first ones are special values), and for a function that may have an error
- * the largest one in ulp, what CUDA documents, and the number of results that are outside of that.
+ * What a device function returns for many inputs, as one line of text for each
+ * function. generate.py writes the sources that include this file; nvcc and
+ * cucc compile them. A line has the name, 16 hashes, one for each sixteenth of
+ * the inputs (the first ones are special values), and for a function that may
+ * have an error the largest one in ulp, what CUDA documents, and the number of
+ * results that are outside of that.
  *
  * program             prints a line for each function
  * program NAME…       prints inputs and results of these functions
  */
 #pragma once
 
+#include "exact.h"
 #include <cmath>
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
-#include <cooperative_groups.h>
-#include <cooperative_groups/reduce.h>
-#include <cooperative_groups/scan.h>
 #include <cuda/atomic>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
-#include "exact.h"
+#include <vector>
 
-#ifndef INPUTS
-#define INPUTS 4096
-#endif
 typedef signed char schar;
 typedef unsigned char uchar;
 typedef unsigned short ushort;
@@ -80,45 +79,8 @@ struct Inputs {
     const uint16_t *h[ARGUMENTS], *b[ARGUMENTS]; // of half and bfloat16
     cudaTextureObject_t texture;
 };
-// Arguments of the functions, by their type: the first is F0 …
-#define INPUT(letter, j) in.letter[j][i]
-#define HALF(j)          __ushort_as_half(in.h[j][i])
-#define BFLOAT(j)        __ushort_as_bfloat16(in.b[j][i])
-#define OTHER_HALF(j)    __ushort_as_half(in.h[j][(i + 37) % INPUTS])
-#define OTHER_BFLOAT(j)  __ushort_as_bfloat16(in.b[j][(i + 37) % INPUTS])
-#define F0               INPUT(f, 0)
-#define F1               INPUT(f, 1)
-#define F2               INPUT(f, 2)
-#define F3               INPUT(f, 3)
-#define D0               INPUT(d, 0)
-#define D1               INPUT(d, 1)
-#define D2               INPUT(d, 2)
-#define D3               INPUT(d, 3)
-#define U0               INPUT(u, 0)
-#define U1               INPUT(u, 1)
-#define U2               INPUT(u, 2)
-#define I0               (int)U0
-#define I1               (int)U1
-#define I2               (int)U2
-#define M0               INPUT(m, 0)
-#define M1               INPUT(m, 1)
-#define M2               INPUT(m, 2)
-#define L0               (long long)M0
-#define L1               (long long)M1
-#define H0               HALF(0)
-#define H1               HALF(1)
-#define H2               HALF(2)
-#define B0               BFLOAT(0)
-#define B1               BFLOAT(1)
-#define B2               BFLOAT(2)
-#define P0               __halves2half2(HALF(0), OTHER_HALF(0))
-#define P1               __halves2half2(HALF(1), OTHER_HALF(1))
-#define P2               __halves2half2(HALF(2), OTHER_HALF(2))
-#define Q0               __halves2bfloat162(BFLOAT(0), OTHER_BFLOAT(0))
-#define Q1               __halves2bfloat162(BFLOAT(1), OTHER_BFLOAT(1))
-#define Q2               __halves2bfloat162(BFLOAT(2), OTHER_BFLOAT(2))
-
-// A signalling NaN, which the C library does not take for a NaN in every function
+// A signalling NaN, which the C library does not take for a NaN in every
+// function
 static bool is_signalling(int i) {
     return i < SPECIAL * SPECIAL && (i % (SPECIAL / 2) == 7 || i / SPECIAL % (SPECIAL / 2) == 7);
 }
@@ -143,7 +105,8 @@ static std::vector<uint64_t> special_numbers(int exponent_bits, int fraction_bit
     return all;
 }
 
-// Random bits, numbers near 1, multiples of one half, and numbers next to the first argument
+// Random bits, numbers near 1, multiples of one half, and numbers next to the
+// first argument
 static uint64_t a_number(int exponent_bits, int fraction_bits, uint64_t first) {
     const uint64_t bits = random_bits(), mask = (1ull << fraction_bits) - 1;
     const int bias = (1 << (exponent_bits - 1)) - 1, low = (int)(bits >> 58) - 36;
@@ -291,8 +254,8 @@ template <class R> struct Recorded : Function {
              cudaTextureObject_t (*texture)() = nullptr)
         : Function(name), kernel(kernel), arguments(arguments), documented(documented), texture(texture) {}
 
-    // The distance between a result and the exact value, rounded, in ulp. A NaN or the sign of a zero in the
-    // wrong place is infinitely far away.
+    // The distance between a result and the exact value, rounded, in ulp. A NaN
+    // or the sign of a zero in the wrong place is infinitely far away.
     static Real error(uint64_t got, Real exact, Real &ulp) {
         const int fraction = Format<R>::fraction, exponent = Format<R>::exponent;
         const int least = 2 - (1 << (exponent - 1));
@@ -345,13 +308,15 @@ template <class R> struct Recorded : Function {
                     largest = std::isinf(limit) ? largest : std::max(largest, off);
                     if (off != 0 && !(off <= limit) && outside++ == 0 && !values)
                         fprintf(stderr,
-                                "%s, input %d: (%.9Lg, %.9Lg, %.9Lg) gives 0x%llx, %.3Lg ulp from %.17Lg\n",
+                                "%s, input %d: (%.9Lg, %.9Lg, %.9Lg) gives 0x%llx, %.3Lg "
+                                "ulp from %.17Lg\n",
                                 name, i, a[0], a[1], a[2], (unsigned long long)bits[0], off, exact);
                 }
             if (values)
-                printf("%s %d: %.21Lg %.21Lg %.21Lg gives 0x%llx 0x%llx; exact %.21Lg, error %Lg\n", name, i,
-                       a[0], a[1], a[2], (unsigned long long)bits[0], (unsigned long long)bits[1], exact,
-                       off);
+                printf("%s %d: %.21Lg %.21Lg %.21Lg gives 0x%llx 0x%llx; exact %.21Lg, "
+                       "error %Lg\n",
+                       name, i, a[0], a[1], a[2], (unsigned long long)bits[0], (unsigned long long)bits[1],
+                       exact, off);
         }
         if (values)
             return;
@@ -376,7 +341,8 @@ template <class T> __device__ inline T fp8(unsigned bits) {
     return x;
 }
 
-// R is the type of the result, `list` the statements that store the arguments as Real.
+// R is the type of the result, `list` the statements that store the arguments
+// as Real.
 #define KERNEL(id, R, ...)                                                                                   \
     __global__ void kernel_##id(Inputs in, R *out) {                                                         \
         const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32,                   \

@@ -2,7 +2,7 @@
 """The conformance test's CUDA sources, and what they print: python3 generate.py FOLDER nvcc -std=c++17 -arch=native >h200.txt
 
 A line of a table has the type of the results, the arguments, and the functions: `float F F: atan2f@3` is float atan2f(float, float),
-whose error is up to 3 ulp. {a,b} stands for both. An item that names its arguments (F0, D1 … of conformance.h) is an expression, and
+whose error is up to 3 ulp. {a,b} stands for both. An item that names its arguments (F0, D1 …; see ARGUMENTS) is an expression, and
 `call->n` is what the call stores in n. The errors are those of the CUDA C++ Programming Guide, or follow from them."""
 import concurrent.futures
 import os
@@ -11,8 +11,14 @@ import re
 import subprocess
 import sys
 
-NAMES = dict(F="float", D="double", I="int", U="unsigned", L="longlong", M="ulonglong", H="half", B="bfloat16", P="half2", Q="bfloat162")
 ARGUMENT = re.compile(r"\b([FDIULMHBPQ])([0-3])\b")
+HALF_OF, BFLOAT_OF = ("__ushort_as_half(in.h[{0}][%s])", "__ushort_as_bfloat16(in.b[{0}][%s])")
+ARGUMENTS = {  # letter: name of the type, and the argument with this number
+    "F": ("float", "in.f[{}][i]"), "D": ("double", "in.d[{}][i]"), "U": ("unsigned", "in.u[{}][i]"), "I": ("int", "(int)in.u[{}][i]"),
+    "M": ("ulonglong", "in.m[{}][i]"), "L": ("longlong", "(llong)in.m[{}][i]"), "H": ("half", HALF_OF % "i"),
+    "B": ("bfloat16", BFLOAT_OF % "i"), "P": ("half2", f"__halves2half2({HALF_OF % 'i'},{HALF_OF % '(i+37)%INPUTS'})"),
+    "Q": ("bfloat162", f"__halves2bfloat162({BFLOAT_OF % 'i'},{BFLOAT_OF % '(i+37)%INPUTS'})"),
+}  # fmt: skip
 
 # Exact values of the arguments x, y, z, t, where this is not the function of the C library or of exact.h whose name ends with l
 EXACT = {
@@ -275,10 +281,21 @@ tex1DLayered<float>(t,X,LAYER) 8,0,5 cudaArrayLayered
 tex2DLayered<float>(t,X,Y,LAYER) 8,4,5 cudaArrayLayered
 """
 ADDRESSES = [("Clamp", 0), ("Border", 0), ("Clamp", 1), ("Border", 1), ("Wrap", 1), ("Mirror", 1)]
-FORMATS = dict(schar="int", uchar="uint", short="int", ushort="uint", uchar2="uint2", uchar4="uint4", ushort4="uint4", short2="int2")
+FORMATS = dict(
+    schar="int",
+    uchar="uint",
+    short="int",
+    ushort="uint",
+    uchar2="uint2",
+    uchar4="uint4",
+    ushort4="uint4",
+    short2="int2",
+)
 
 
-def texture(fetch, size, memory, texel="float", filtering="Point", mode="Clamp", normalized=0, read="ElementType"):
+def texture(
+    fetch, size, memory, texel="float", filtering="Point", mode="Clamp", normalized=0, read="ElementType"
+):
     """The arguments of TEXTURE after the number: name, result, fetch, no arguments, (texture)"""
     name = f"{fetch},{texel},{filtering},{mode},{'normalized' if normalized else 'texels'}{',pitched' * (memory == 'PITCHED')}"
     place = "WHOLE" if filtering == "Linear" and fetch.startswith("tex3D") else "PLACE"
@@ -289,7 +306,7 @@ def texture(fetch, size, memory, texel="float", filtering="Point", mode="Clamp",
         call = f"to_8_bits({call})"
     made = f"texture_of<{texel},{texel.rstrip('24')}>(cudaExtent{{{size}}},{memory},cudaFilterMode{filtering}"
     made += f",cudaAddressMode{mode},{normalized},cudaReadMode{read})"
-    return f'"{name}", {fetch[fetch.index("<") + 1 : fetch.index(">")]}, ({call}), (), ({made})'
+    return f'"{name}", {fetch[fetch.index("<") + 1 : fetch.index(">")]}, ({loaded(call)}), (), ({made})'
 
 
 def textures():
@@ -302,9 +319,17 @@ def textures():
         for filtering in "Point", "Linear":
             fetch = f"tex2D<{re.sub('[a-z]+', 'float', number)}>(t,X,Y)"
             yield texture(fetch, "8,4,0", "0", texel, filtering, "Border", 0, "NormalizedFloat")
-    for texel, filtering in ("float2", "Point"), ("float2", "Linear"), ("float4", "Point"), ("float4", "Linear"), ("half", "Point"):
-        yield texture(f"tex2D<{texel.replace('half', 'float')}>(t,X,Y)", "8,4,0", "0", texel, filtering, "Border")
-    for texel, result in ("float", "float"), ("int4", "int4"), ("uchar", "uint"), ("short2", "int2"):
+    for texel, filtering in (
+        ("float2", "Point"),
+        ("float2", "Linear"),
+        ("float4", "Point"),
+        ("float4", "Linear"),
+        ("half", "Point"),
+    ):
+        yield texture(
+            f"tex2D<{texel.replace('half', 'float')}>(t,X,Y)", "8,4,0", "0", texel, filtering, "Border"
+        )
+    for texel, result in (("float", "float"), ("int4", "int4"), ("uchar", "uint"), ("short2", "int2")):
         yield texture(f"tex1Dfetch<{result}>(t,(int)(U0%40))", "32,0,0", "LINEAR", texel)
     yield texture("tex2Dgather<float4>(t,X,Y)", "8,4,0", "cudaArrayTextureGather")
 
@@ -331,16 +356,26 @@ def expanded(text):
     ]
 
 
+def named(expression):
+    """An expression with the types in place of the arguments"""
+    return ARGUMENT.sub(lambda m: ARGUMENTS[m[1]][0], expression)
+
+
+def loaded(expression):
+    """An expression with what a kernel reads in place of the arguments"""
+    return ARGUMENT.sub(lambda m: ARGUMENTS[m[1]][1].format(m[2]), expression)
+
+
 def function(number, macro, result, letters, item):
     """The line of the source for one function"""
     call, _, limit = item.partition("@")
     limit, _, exact = limit.partition("#")
     if not ARGUMENT.search(call) and letters:
         call += "(" + ",".join(f"{letter}{i}" for i, letter in enumerate(letters)) + ")"
-    name = ARGUMENT.sub(lambda m: NAMES[m[1]], call)
+    name = named(call)
     name = name if re.search(r"\w\(|->", name) else f"{result}={name}"
     arguments = list(dict.fromkeys(m[0] for m in ARGUMENT.finditer(call)))
-    stored = "".join(f"a[{i}] = real({argument});" for i, argument in enumerate(arguments))
+    stored = "".join(f"a[{i}] = real({loaded(argument)});" for i, argument in enumerate(arguments))
     call, _, kept = call.partition("->")
     expression = f"({call}, {kept})" if kept else f"({call})"
     more = ""
@@ -354,7 +389,7 @@ def function(number, macro, result, letters, item):
         more = f', DOCUMENTED("{limit}", {value}, {LIMITS.get(limit, limit)})'
     if macro == "ATOMIC":
         expression = f"{letters[0]}0, ({call})"
-    return f'{macro}({number}, "{name}", {result}, {expression}, ({stored}){more})\n'
+    return f'{macro}({number}, "{name}", {result}, {loaded(expression)}, ({stored}){more})\n'
 
 
 def source(section):
