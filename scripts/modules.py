@@ -34,19 +34,21 @@ def newest(*folders):
 
 
 def compile_all(programs, folder):
-    """Compiles these programs. Returns the file of each one by its name, as far as they can be compiled."""
+    """Compiles these programs. Returns the file of each one by its name, and the error of each one that does not compile."""
     base = newest("common", *(f"cucc/{part}" for part in ("runtime", "include", "translate")))
     library = folder / "libcommon.a"
 
     def cucc(output, *inputs):
         output.parent.mkdir(parents=True, exist_ok=True)
         command = ["cucc/cucc", "-ccbin", "em++", "-w", "-o", output, *inputs]
-        return subprocess.run(command, cwd=ROOT, capture_output=True).returncode == 0
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace")
+        lines = [line for line in done.stderr.splitlines() if re.search("error|undefined", line)]
+        return "" if done.returncode == 0 else (lines or done.stderr.splitlines() or [f"status {done.returncode}"])[0]
 
     def compiled(program):
         file = folder / f"{program.name}.js"
         fresh = file.exists() and file.stat().st_mtime > max(base, newest(program.name.split("/")[0]))
-        return program.name, file if fresh or cucc(file, f"{program.name}.cu", library) else None
+        return program.name, file, "" if fresh else cucc(file, f"{program.name}.cu", library)
 
     if not library.exists() or library.stat().st_mtime < base:
         objects = [folder / f"common/{path.stem}.o" for path in (ROOT / "common/lib").glob("*.c")]
@@ -55,7 +57,8 @@ def compile_all(programs, folder):
         library.unlink(missing_ok=True)
         subprocess.run(["emar", "rcs", library, *objects], check=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return {name: file for name, file in pool.map(compiled, programs) if file}
+        done = list(pool.map(compiled, programs))
+    return {name: file for name, file, error in done if not error}, {name: error for name, _, error in done if error}
 
 
 def packed(file):

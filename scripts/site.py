@@ -31,6 +31,7 @@ SITE, BUILD = os.environ.get("SITE"), os.environ.get("BUILD", "build")
 PROGRAMS = {f"{program.name}.cu": program for program in read_programs()}
 # Documents whose tables are cards on a phone
 CARDS = [f"docs/{name}.md" for name in "errata predict programs teaching terms".split()]
+failed = {}  # the errors of programs that do not compile for their pages
 pages = ["README.md"]  # paths in the repository; grows by the files that pages link to
 FRAME = """<!DOCTYPE html>
 <html lang="en">
@@ -99,6 +100,8 @@ def panel(path, modules):
     program = PROGRAMS.get(path)
     if modules and program and (reason := wasm.why_not(program)):
         return f"<p>It does not run in this page: it needs {escape(reason)}.</p>\n"
+    if program and program.name in failed:
+        return f"<p>It does not run in this page: it does not compile: <code>{escape(failed[program.name])}</code></p>\n"
     if not program or program.name not in modules:
         return ""
     preset = program.check.split(" | ")[0].removesuffix("(race)") + " --runs 1" * bool(program.bench)
@@ -238,7 +241,10 @@ def main():
     if not SITE:
         shutil.rmtree(folder, ignore_errors=True)
     chosen = [p for p in PROGRAMS.values() if p.name in RUN or not (RUN or wasm.why_not(p))]
-    modules = wasm.compile_all(chosen, ROOT / BUILD / "wasm") if chosen and not wasm.missing else {}
+    modules = {}
+    if chosen and not wasm.missing:
+        modules, errors = wasm.compile_all(chosen, ROOT / BUILD / "wasm")
+        failed.update(errors)
     for path in pages:  # linked() appends to this list during the loop
         page, top = folder / address(path), os.path.relpath(".", os.path.dirname(path) or ".")
         if address(path) == path:
@@ -261,6 +267,8 @@ def main():
         write(folder / f"{name}.wasm.js", wasm.packed(file))
     if modules:
         shutil.copyfile(ROOT / "scripts/site.js", folder / "site.js")
+    for name, error in failed.items():
+        print(f"{name} does not run in its page: {error}", file=sys.stderr)
     lacking = f"; programs run in no page without {', '.join(wasm.missing)}" if wasm.missing else ""
     print(f"{shown(folder / 'index.html')}: {len(pages)} files, {len(modules)} programs run{lacking}")
 

@@ -348,6 +348,8 @@ template <class Group>
 coalesced_group binary_partition(const Group &group, bool predicate, const char *cu_file, int cu_line) {
     const unsigned where = group.lanes_where(predicate, cu_file, cu_line),
                    all = group.lanes_where(true, cu_file, cu_line);
+    if (where == 0 || where == all) // one part
+        return coalesced_group(all);
     return coalesced_group(predicate ? where : all & ~where, predicate, 2);
 }
 template <class Group, class Label>

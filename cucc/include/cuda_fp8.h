@@ -21,7 +21,7 @@ inline __nv_fp8_storage_t __nv_cvt_double_to_fp8(double x, __nv_saturation_t sat
     const bool wide = kind == __NV_E5M2;
     const int fraction = wide ? 2 : 3, bias = wide ? 15 : 7, largest = wide ? 0x7b : 0x7e;
     if (x != x)
-        return 0x7f;
+        return (__nv_fp8_storage_t)((std::signbit(x) ? 0x80 : 0) | (wide ? 0x7e : 0x7f));
     const double size = std::fabs(x);
     int code = largest + 1;
     if (size < 0x1p16) {
@@ -50,20 +50,19 @@ inline float fp8_value(__nv_fp8_storage_t x, __nv_fp8_interpretation_t kind) {
 
 CUDA_CPU_RETURN(__nv_fp8_storage_t, __nv_cvt_float_to_fp8,
                 (float x, __nv_saturation_t saturation, __nv_fp8_interpretation_t kind),
-                __nv_cvt_double_to_fp8(x, saturation, kind))
+                x != x ? 0x7f : __nv_cvt_double_to_fp8(x, saturation, kind))
 CUDA_CPU_RETURN(__nv_fp8_storage_t, __nv_cvt_halfraw_to_fp8,
                 (__half_raw x, __nv_saturation_t saturation, __nv_fp8_interpretation_t kind),
-                __nv_cvt_double_to_fp8((float)__half(x), saturation, kind))
+                __nv_cvt_float_to_fp8((float)__half(x), saturation, kind))
 CUDA_CPU_RETURN(__nv_fp8_storage_t, __nv_cvt_bfloat16raw_to_fp8,
                 (__nv_bfloat16_raw x, __nv_saturation_t saturation, __nv_fp8_interpretation_t kind),
-                __nv_cvt_double_to_fp8((float)__nv_bfloat16(x), saturation, kind))
-#define CUDA_CPU_FP8X2(name, pair)                                                                           \
-    CUDA_CPU_RETURN(__nv_fp8x2_storage_t, name,                                                              \
-                    (pair p, __nv_saturation_t saturation, __nv_fp8_interpretation_t kind),                  \
-                    (__nv_fp8x2_storage_t)(__nv_cvt_double_to_fp8(p.x, saturation, kind) |                   \
-                                           __nv_cvt_double_to_fp8(p.y, saturation, kind) << 8))
-CUDA_CPU_FP8X2(__nv_cvt_double2_to_fp8x2, double2)
-CUDA_CPU_FP8X2(__nv_cvt_float2_to_fp8x2, float2)
+                __nv_cvt_float_to_fp8((float)__nv_bfloat16(x), saturation, kind))
+#define CUDA_CPU_FP8X2(name, pair, convert)                                                                  \
+    CUDA_CPU_RETURN(                                                                                         \
+        __nv_fp8x2_storage_t, name, (pair p, __nv_saturation_t saturation, __nv_fp8_interpretation_t kind),  \
+        (__nv_fp8x2_storage_t)(convert(p.x, saturation, kind) | convert(p.y, saturation, kind) << 8))
+CUDA_CPU_FP8X2(__nv_cvt_double2_to_fp8x2, double2, __nv_cvt_double_to_fp8)
+CUDA_CPU_FP8X2(__nv_cvt_float2_to_fp8x2, float2, __nv_cvt_float_to_fp8)
 CUDA_CPU_RETURN(__nv_fp8x2_storage_t, __nv_cvt_halfraw2_to_fp8x2,
                 (__half2_raw p, __nv_saturation_t saturation, __nv_fp8_interpretation_t kind),
                 __nv_cvt_float2_to_fp8x2(__half22float2(p), saturation, kind))
@@ -84,6 +83,7 @@ CUDA_CPU_RETURN(__half2_raw, __nv_cvt_fp8x2_to_halfraw2,
         Name() = default;                                                                                    \
         template <class From, class = std::enable_if_t<std::is_arithmetic_v<From>>>                          \
         explicit Name(From x) : __x(__nv_cvt_double_to_fp8((double)x, __NV_SATFINITE, interpretation)) {}    \
+        explicit Name(float x) : __x(__nv_cvt_float_to_fp8(x, __NV_SATFINITE, interpretation)) {}            \
         explicit Name(__half x) : Name((float)x) {}                                                          \
         explicit Name(__nv_bfloat16 x) : Name((float)x) {}                                                   \
         explicit operator float() const { return cuda_cpu::fp8_value(__x, interpretation); }                 \

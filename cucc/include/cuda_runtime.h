@@ -21,7 +21,9 @@
 #if defined(__CUDACC__) || defined(CUDA_CPU_ENGINE)
 #include "cuda_cpu/math.h"
 #include "cuda_cpu/kernel.h"
-#include "cuda_cpu/ptx.h"
 #include "cuda_cpu/texture.h"
 #endif
 #include "cuda_cpu/letters_on.h"
+#ifdef __CUDACC__
+#include "cuda_cpu/ptx.h"
+#endif

@@ -28,6 +28,20 @@ typedef enum {
 
 typedef enum { CUSOLVER_EIG_TYPE_1 = 1, CUSOLVER_EIG_TYPE_2 = 2, CUSOLVER_EIG_TYPE_3 = 3 } cusolverEigType_t;
 typedef enum { CUSOLVER_EIG_MODE_NOVECTOR = 0, CUSOLVER_EIG_MODE_VECTOR = 1 } cusolverEigMode_t;
+// Methods and precisions of iterative refinement, which is not here
+// clang-format off
+typedef enum {
+    CUSOLVER_R_8I = 1201, CUSOLVER_R_8U, CUSOLVER_R_64F, CUSOLVER_R_32F, CUSOLVER_R_16F, CUSOLVER_R_16BF,
+    CUSOLVER_R_TF32, CUSOLVER_R_AP,
+    CUSOLVER_C_8I = 1211, CUSOLVER_C_8U, CUSOLVER_C_64F, CUSOLVER_C_32F, CUSOLVER_C_16F, CUSOLVER_C_16BF,
+    CUSOLVER_C_TF32, CUSOLVER_C_AP
+} cusolverPrecType_t;
+typedef enum {
+    CUSOLVER_IRS_REFINE_NOT_SET = 1100, CUSOLVER_IRS_REFINE_NONE, CUSOLVER_IRS_REFINE_CLASSICAL,
+    CUSOLVER_IRS_REFINE_CLASSICAL_GMRES, CUSOLVER_IRS_REFINE_GMRES, CUSOLVER_IRS_REFINE_GMRES_GMRES,
+    CUSOLVER_IRS_REFINE_GMRES_NOPCOND
+} cusolverIRSRefinement_t;
+// clang-format on
 
 static inline cusolverStatus_t cusolverGetVersion(int *version) {
     if (!version)

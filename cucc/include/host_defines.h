@@ -6,6 +6,17 @@
 
 #define __grid_constant__
 #define __inline_hint__
+#define __local_maxnreg__(n)
+#define __device_builtin__
+#define __device_builtin_texture_type__
+#define __device_builtin_surface_type__
+#define __cudart_builtin__
+#define __specialization_static
+#define __import__
+#define __export__
+#define __cdecl
+#define __thread__           __thread
+#define __no_return__        __attribute__((noreturn))
 #define __nv_pure__          __attribute__((pure))
 #define __forceinline__      inline __attribute__((always_inline))
 #define __align__(n)         __attribute__((aligned(n)))
@@ -14,6 +25,8 @@
 #define __restrict__ __restrict
 #endif
 #ifndef __CU2CPP__
+#define __annotate__(word)
+#define __location__(word)
 #define __launch_bounds__(...)
 #define __maxnreg__(n)
 #define __cluster_dims__(...)
@@ -24,11 +37,15 @@
 #define __constant__
 #define __managed__
 #endif
-#else // macros, as with nvcc: some programs test whether they are defined
-#define __global__   __global__
-#define __host__     __host__
-#define __device__   __device__
-#define __constant__ __constant__
-#define __managed__  __managed__
-#define __shared__   __shared__
+#else
+#define __annotate__(word) __attribute__((word))
+#define __location__(word) __##word##__
+
+// macros, as with nvcc: some programs test whether they are defined
+#define __global__         __global__
+#define __host__           __host__
+#define __device__         __device__
+#define __constant__       __constant__
+#define __managed__        __managed__
+#define __shared__         __shared__
 #endif

@@ -35,4 +35,10 @@ typedef enum cudaDataType_t {
     CUDA_R_8F_E5M2 = 29
 } cudaDataType;
 
+// For the emulation of floating-point numbers, which is not here
+typedef enum cudaEmulationMantissaControl_t {
+    CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC,
+    CUDA_EMULATION_MANTISSA_CONTROL_FIXED
+} cudaEmulationMantissaControl;
+
 typedef enum libraryPropertyType_t { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL } libraryPropertyType;

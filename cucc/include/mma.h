@@ -108,24 +108,6 @@ template <class Use, int m, int n, int k, class T, class Layout = void> struct f
 
 namespace cuda_cpu::matrix {
 
-// Waits until all lanes of the warp have called this function. The first lane that continues calls
-// work(lanes), where lanes[i] points to the argument `mine` of lane i; the other lanes return.
-template <class Lane, class F> __forceinline__ void once_for_warp(const Lane &mine, F work, Site site) {
-    if (!warp_operation(WarpOp::matrix, ~0u, (uint64_t)&mine, 0, 32, site))
-        return; // another lane has done it
-    uint64_t *const values = current_block->values + current_block->running / 32 * 32;
-    const Lane *lanes[32];
-    for (int i = 0; i < 32; ++i) {
-        lanes[i] = (const Lane *)values[i];
-        values[i] = 0;
-    }
-    current_block->for_warp = true;
-    __asm__ volatile("" ::: "memory"); // keeps these stores in front of and behind the accesses
-    work(lanes);
-    __asm__ volatile("" ::: "memory");
-    current_block->for_warp = false;
-}
-
 // The number of Storage values in a row of the matrix. Packed elements are contiguous along k, so for a
 // packed matrix_b, which is column-major, it is the number in a column.
 template <class Use, int m, int n, int k, class T>
@@ -183,7 +165,9 @@ template <class A, class B, class C, class D> struct Product { // the fragments 
     D *d;
 };
 template <class A, class B, class C, class D>
-Product(const A *, const B *, const C *, D *) -> Product<A, B, C, D>;
+inline Product<A, B, C, D> product(const A &a, const B &b, const C &c, D &d) {
+    return {&a, &b, &c, &d};
+}
 
 // d = a b + c. The products of an element are added in ascending order of the index along k.
 template <int m, int n, int k, class T, class LA, class LB, class C, class D>
@@ -216,7 +200,8 @@ multiply(const Product<fragment<matrix_a, m, n, k, T, LA>, fragment<matrix_b, m,
             if constexpr (whole) {
                 const long long total = (long long)lanes[lane]->c->x[e] + sum;
                 lanes[lane]->d->x[e] =
-                    (int)(saturate ? std::clamp<long long>(total, INT_MIN, INT_MAX) : total);
+                    (int)(saturate ? std::min(std::max(total, (long long)INT_MIN), (long long)INT_MAX)
+                                   : total);
             } else
                 lanes[lane]->d->x[e] = sum;
         }
@@ -230,7 +215,7 @@ __forceinline__ void multiply(fragment<accumulator, m, n, k, D> &d,
     static_assert(can_add<T, C> && can_add<T, D>,
                   "nvcuda::wmma::mma_sync does not add products of this type to accumulators of this type");
     once_for_warp(
-        Product{&a, &b, &c, &d}, [=](const auto *const *lanes) { multiply(lanes, saturate); }, site);
+        product(a, b, c, d), [=](const auto *const *lanes) { multiply(lanes, saturate); }, site);
 }
 
 } // namespace cuda_cpu::matrix
@@ -308,8 +293,8 @@ inline void bmma_sync(fragment<accumulator, 8, 8, 128, int> &d,
                       const fragment<accumulator, 8, 8, 128, int> &c,
                       experimental::bmmaBitOp operation = experimental::bmmaBitOpXOR,
                       experimental::bmmaAccumulateOp = experimental::bmmaAccumulateOpPOPC, CUDA_CPU_SITE) {
-    cuda_cpu::matrix::once_for_warp(
-        cuda_cpu::matrix::Product{&a, &b, &c, &d},
+    cuda_cpu::once_for_warp(
+        cuda_cpu::matrix::product(a, b, c, d),
         [=](const auto *const *lanes) {
             for (int e = 0; e < 64; ++e) {
                 int sum = lanes[e / 2]->c->x[e % 2];

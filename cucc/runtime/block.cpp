@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The threads of one block: scheduling, barriers, and the diagnosis of barriers that not all
 // threads reach. See block.h.
+#include "grid.h"
 #include "internal.h"
 #include "trace.h"
 
@@ -132,8 +133,15 @@ void Worker::abandon_block() {
         delete_fiber(fiber);
     fibers.clear();
     spare.clear();
-    waited = false;
+    if (race_stack && waited)
+        race_stack(frame, frame);
+    waited = in_loops = for_warp = elsewhere = false;
     running = in_loop;
+    caller = max_threads;
+    kept = kept_end - kept_size;
+    head = tail = at_barrier = 0; // or the next block would continue these threads (block_barrier)
+    barrier_ayes = 0;
+    barrier_vote = BlockVote::none;
 }
 
 void *Block::keep_more(size_t bytes) {
@@ -277,6 +285,8 @@ Context &Worker::next() {
             answer_asking();
         } else if (yielded_first != yielded_end) {
             sched_yield(); // they may wait for a block that another worker runs
+            if (const cudaError_t error = current_grid->ended) // and that has not ended
+                end_launch(error);
             watch.only_polling();
             resume_yielded();
         } else if (ended == count) {

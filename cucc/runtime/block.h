@@ -68,7 +68,7 @@ struct Worker : Block {
     const Kernel *kernel = nullptr; // null outside a kernel
     bool strict; // a barrier needs all threads of the block, not only those that have not returned
 
-    void *leave[5];              // where run_blocks() continues after a failed assertion or __trap()
+    void *leave[5];              // where run_blocks() continues after end_launch()
     Context home;                // where run_block() continues when every thread has ended
     Fiber native;                // the stack of the host thread
     char *frame;                 // that of run_block() in it
@@ -156,6 +156,10 @@ Worker &in_kernel(const char *what);
 // Prints "cuda on the CPU: …", the kernel and the block, and ends the program. It is for errors
 // after which the kernel cannot continue: on a GPU it would hang or give wrong results.
 [[noreturn]] void kernel_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// Ends the launch with a sticky error, as on a GPU: the calling worker leaves its block, and no further block
+// starts. Ends the program in a cooperative launch and with sanitizers. For the worker's kernel only.
+[[noreturn]] void end_launch(cudaError_t error);
 
 // Installs a signal handler that reports an illegal address in a kernel. Each worker calls it,
 // because each needs a signal stack.

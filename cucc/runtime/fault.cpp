@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Reports an illegal address, a stack overflow or a division by zero in a kernel, with the kernel, block and
-// launch, and with CUDA_CPU_CHECK=1 an access of the host to device memory, and ends the program.
+// launch, and with CUDA_CPU_CHECK=1 an access of the host to device memory. An illegal address ends the
+// launch with cudaErrorIllegalAddress; the others, and what a tool was asked to find, end the program.
 // AddressSanitizer gives better reports, so builds with it install no handler.
 #include "block.h"
 #include "internal.h"
+#include "race.h"
 
 #include <algorithm>
 #include <csignal>
@@ -88,6 +90,22 @@ void place_of_fault(void *fault, char *text, size_t size) {
     }
 }
 
+// True if the worker can leave the kernel from this instruction: it belongs to the program, or to a function
+// of a library that the program calls directly, such as memcpy. Deeper in a library, as when printf reads a
+// string or malloc its lists, a lock may be held, which nothing would release.
+bool can_leave(void *pc) {
+    Dl_info program, where;
+    void *frames[64];
+    if (!dladdr((void *)watch_faults, &program) || !dladdr(pc, &where))
+        return false;
+    if (where.dli_fbase == program.dli_fbase)
+        return true;
+    const int count = backtrace(frames, 64);
+    void **const caller = std::find(frames, frames + count, pc) + 1;
+    return caller < frames + count && dladdr((char *)*caller - 1, &where) &&
+           where.dli_fbase == program.dli_fbase;
+}
+
 void report_host(const void *address, const void *context) {
     const Fault fault = fault_of(context);
     char place[300], text[1000];
@@ -108,7 +126,8 @@ void on_fault(int signal, siginfo_t *info, void *context) {
     }
     const Kernel &kernel = *worker->kernel;
     // On the stack of a host thread: a stack grows until a page that cannot be used, where this fault is.
-    const char *const address = (const char *)info->si_addr, *const sp = fault_of(context).sp;
+    const Fault fault = fault_of(context);
+    const char *const address = (const char *)info->si_addr, *const sp = fault.sp;
     const bool overflow = (address > sp - 4096 && address < sp + 4096) ||
                           overflows(worker->native, info->si_addr) ||
                           std::any_of(worker->fibers.begin(), worker->fibers.end(),
@@ -121,7 +140,14 @@ void on_fault(int signal, siginfo_t *info, void *context) {
                               : "illegal address",
              info->si_addr, in_guarded(info->si_addr) ? describe_address(info->si_addr).c_str() : "",
              kernel.name, blockIdx.x, blockIdx.y, blockIdx.z, place({kernel.file, kernel.line}).c_str());
-    end_with(text);
+    if (signal == SIGFPE || overflow || race_launch || in_guarded(info->si_addr) || !can_leave(fault.pc))
+        end_with(text);
+    (void)!write(STDERR_FILENO, text, strlen(text));
+    sigset_t this_one; // blocked until the handler returns, and it does not return
+    sigemptyset(&this_one);
+    sigaddset(&this_one, signal);
+    pthread_sigmask(SIG_UNBLOCK, &this_one, nullptr);
+    end_launch(cudaErrorIllegalAddress);
 }
 
 // A separate stack for the signal handler, because a stack that has overflowed cannot be used.
@@ -149,6 +175,8 @@ struct SignalStack {
 void watch_faults() {
     static std::once_flag once;
     std::call_once(once, [] {
+        void *frame;
+        (void)backtrace(&frame, 1); // the first call may allocate memory, which the handler must not
         struct sigaction action = {};
         action.sa_sigaction = on_fault;
         action.sa_flags = SA_SIGINFO | SA_ONSTACK;

@@ -67,6 +67,13 @@ extern thread_local unsigned launch_depth; // the nesting depth of grids that th
 // This host thread runs child grids for cudaDeviceSynchronize() in a kernel.
 extern thread_local bool launches_inside;
 
+// Memory that a kernel has only pointers to const to, as it was before
+struct Input {
+    size_t parameter; // from 1
+    Allocation memory;
+    std::string before;
+};
+
 struct Grid {
     const LaunchConfig &config;
     const Kernel &kernel;
@@ -75,13 +82,14 @@ struct Grid {
     uint64_t blocks, chunk;
     std::unique_ptr<GridBarrier> barrier; // only in a cooperative launch
     bool strict;
+    std::vector<Input> inputs; // only with CUDA_CPU_CONST=1
     int device;
     Trace *trace; // null: the launch is not recorded
     const unsigned depth = launch_depth;
     std::mutex children_mutex{}; // protects `children`
     std::vector<Child> children{};
     std::atomic<uint64_t> next{0};
-    std::atomic<cudaError_t> ended{cudaSuccess}; // set by an assertion or __trap(): no further block starts
+    std::atomic<cudaError_t> ended{cudaSuccess}; // set by end_launch(): no further block starts
 
     // For kernels that poll (suspend_while_polling): the number of workers that run blocks, and of those
     // whose threads all poll or wait at the grid barrier. Workers of a suspended grid run no blocks.

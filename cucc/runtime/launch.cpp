@@ -2,6 +2,7 @@
 // Launches: checks the configuration, and runs the grid. A launch has completed when launch_grid returns,
 // except in programs whose kernels can poll: see "Asynchronous launches" in operation.h.
 #include "grid.h"
+#include "registry.h"
 
 #include <algorithm>
 #include <assert.h>
@@ -70,8 +71,7 @@ void called_without_launch(const char *kernel) {
          kernel);
 }
 
-// Ends the launch with a sticky error, as on a GPU: the worker leaves its block, and no further block starts.
-[[noreturn]] static void end_launch(cudaError_t error) {
+void end_launch(cudaError_t error) {
 #ifndef CUDA_CPU_WATCHED          // the sanitizers cannot follow this jump
     if (!current_grid->barrier) { // a cooperative launch has a grid barrier, which every block must reach
         cudaError_t none = cudaSuccess;
@@ -114,6 +114,39 @@ bool in_cooperative_launch() {
     return current_grid && current_grid->barrier;
 }
 
+// CUDA_CPU_CONST=1: memory that a kernel has only pointers to const to must be the same after it.
+static std::vector<Input> inputs_of(const Kernel &kernel) {
+    static const bool wanted = setting_of("CUDA_CPU_CONST", {"0", "1"});
+    const StoredCall &call = *kernel.stored;
+    const DeviceAccess access;
+    std::vector<const uintptr_t *> values(wanted ? call.arguments(kernel.call, nullptr) : 0);
+    call.arguments(kernel.call, (const void **)values.data());
+    std::vector<Input> inputs;
+    for (size_t i = 0; i < values.size(); ++i) {
+        Allocation a;
+        bool input = call.types[i].points_to_const && find_allocation((void *)*values[i], a);
+        const auto leads_there = [&](uintptr_t word) { return word - (uintptr_t)a.base < a.size; };
+        for (size_t k = 0; input && k < values.size(); ++k) // a class may have pointers too
+            input = call.types[k].points_to_const ||
+                    std::none_of(values[k], values[k] + call.types[k].size / sizeof(uintptr_t), leads_there);
+        if (input)
+            inputs.push_back({i + 1, a, {a.base, a.size}});
+    }
+    return inputs;
+}
+
+static void check(const std::vector<Input> &inputs, const Kernel &kernel) {
+    for (const auto &[parameter, memory, before] : inputs) {
+        const size_t same = std::mismatch(before.begin(), before.end(), memory.base).first - before.begin();
+        if (same < memory.size)
+            end_program(
+                "kernel %s, launched at %s, has written to memory that parameter %zu points to as const: "
+                "byte %zu of %s",
+                kernel.name, place({kernel.file, kernel.line}).c_str(), parameter, same,
+                describe(memory).c_str());
+    }
+}
+
 Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative, size_t shared_limit,
               unsigned workers) {
     static const Schedule schedule;
@@ -133,18 +166,23 @@ Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative
             chunk,
             std::move(barrier),
             strict,
+            inputs_of(kernel),
             current_device(),
             trace_launch(kernel, config)};
 }
 
 void report_end(const Kernel &kernel, const Grid &grid) {
+    check(grid.inputs, kernel);
     finish_trace(grid.trace);
     const cudaError_t ended = grid.ended;
     if (ended == cudaSuccess)
         return;
     set_sticky_error(ended);
     fail(ended, "kernel %s, launched at %s, was ended by %s", kernel.name,
-         place({kernel.file, kernel.line}).c_str(), ended == cudaErrorAssert ? "an assertion" : "__trap()");
+         place({kernel.file, kernel.line}).c_str(),
+         ended == cudaErrorAssert           ? "an assertion"
+         : ended == cudaErrorIllegalAddress ? "an illegal address"
+                                            : "__trap()");
 }
 
 // Runs a grid whose launch configuration is valid, and afterwards its child grids.

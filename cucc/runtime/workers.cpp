@@ -134,6 +134,7 @@ void run_blocks(Grid &grid) {
         enter_grid(grid);
     current_block = &worker;
     current_grid = &grid;
+    Launch *const launching = current_launch;
     if (__builtin_setjmp(worker.leave) == 0) {
         if (grid.trace)
             run_chunks<true>(grid, worker);
@@ -141,9 +142,8 @@ void run_blocks(Grid &grid) {
             run_chunks<false>(grid, worker);
     } else {
         worker.abandon_block();
-        worker.in_loops = false;
-        worker.kept = worker.kept_end - kept_size;
         traced_block = nullptr;
+        current_launch = launching;
     }
 #ifdef __SANITIZE_THREAD__ // it can follow 8128 stacks, and a cooperative launch needs one for each thread
     if (grid.barrier)

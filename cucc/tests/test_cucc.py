@@ -226,7 +226,7 @@ def test_what_is_refused_is_named_in_one_line(cucc, write, tmp_path):
         ("-fatbin link.cu -o main.cu", "main.cu: the output would overwrite this source"),
         ("-c main.cu -MD -MF main.cu", "main.cu: the output would overwrite this source"),
         ("main.cu -o=", "-o: the output's name is empty"),
-        ("main.cu -O10", "-O10: must be 0 to 3"),
+        ("main.cu -O10", "-O10: must be 0 to 4"),
         ("main.cu -arch=", "Unsupported gpu architecture ''"),
         ("main.cu -arch=sm_zz", "Unsupported gpu architecture 'sm_zz'"),
         ("main.cu -arch=sm_9", "Unsupported gpu architecture 'sm_9'"),
@@ -262,10 +262,67 @@ def test_what_only_nvcc_refuses_is_a_warning(cucc, write):
         assert message.startswith("cucc: warning: nvcc ") and message.count("\n") == 1
 
 
+BEFORE_CXX17 = """
+    #include <cooperative_groups/reduce.h>
+    #include <cub/cub.cuh>
+    #include <cuda/std/span>
+    #include <cuda_bf16.h>
+    #include <cuda_fp8.h>
+    #include <cuda_pipeline.h>
+    #include <curand_kernel.h>
+    #include <mma.h>
+    #include <algorithm>
+    #include <cstdio>
+    #include <functional>
+    #include <memory>
+    #include <numeric>
+    using namespace std;
+    // names that C++17 has added to std
+    typedef unsigned char byte;
+    int data[3] = {1, 2, 3}, size = 4;
+    bool empty = false;
+    __host__ __device__ int clamp(int x) { return x < 9 ? x : 9; }
+    template <class T> T gcd(T a, T b) { return b ? gcd(b, a % b) : a; }
+    template <class A, class B> struct any { A a; B b; };
+    // what C++17 has removed
+    int positive(int n) throw(const char *, int) { if (n <= 0) throw "not"; return n; }
+    __global__ void reverse(int *to, const byte *from) {
+        register int i = threadIdx.x;
+        __shared__ byte tile[32];
+        tile[i] = from[i];
+        __syncthreads();
+        to[i] = clamp(tile[31 - i]);
+    }
+    __managed__ int to[32];
+    __managed__ byte from[32];
+    int main() {
+        auto_ptr<int> five(new int(5));
+        any<int, int> two = {1, 1};
+        empty++;
+        iota(from, from + 32, 0);
+        reverse<<<1, 32>>>(to, from);
+        cudaDeviceSynchronize();
+        random_shuffle(to, to + 32);
+        printf("%d %d %d\\n", (int)count_if(to, to + 32, bind2nd(less<int>(), 9)), gcd(12, 8) * size + positive(*five),
+               data[2] + empty + two.a);
+    }
+"""
+
+
+@pytest.mark.parametrize("standard", ["c++03", "c++11", "gnu++14"])
+def test_older_standards(cucc, write, output, standard):
+    """What C++17 has added and removed is not in a program's way, and the headers make no warnings."""
+    write(main_cu=BEFORE_CXX17)
+    options = "-Wall", "-Wextra", "-Werror", "-Wno-deprecated", "-Wno-deprecated-declarations"
+    assert cucc("main.cu", "-o", "program", f"-std={standard}", *options) == ""
+    assert output() == "9 21 5\n"
+
+
 LACKING = """
     #include <nvjpeg.h> -> nvjpeg.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h,
     #include <cublasXt.h> -> cublasXt.h of NVIDIA is not part of the CPU back end, which has cublas_v2.h and
     #include <nvrtc.h> -> nvrtc.h of NVIDIA is not part of the CPU back end, which has no compiler at run time
+    #include <cuda/iterator> -> cuda/iterator is newer than CUDA 13.0
     #include <mine.h> -> nothing
     #include <cuda.h> / CUmemAllocationProp p; -> CUmemAllocationProp: virtual memory
     cufftXtSetCallback(plan); -> cufftXtSetCallback: callbacks and plans for several devices are not

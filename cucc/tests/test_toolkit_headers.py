@@ -2,6 +2,8 @@
 """The headers, as the C++ compiler sees them: in host sources, all together, and what they must refuse. Those that only include others
 (cucc/include/forward.txt)."""
 import functools
+import hashlib
+import os
 import pathlib
 import re
 import shutil
@@ -63,6 +65,49 @@ def test_a_host_source_sees_the_api_only(tmp_path):
     """Device functions such as max and rsqrtf are for .cu files; a host source may have its own."""
     for standard in "c++11", "c++17", "gnu++20":
         assert check(tmp_path, HOST_SOURCE, f"-std={standard}", "-Wall", "-Werror") == ""
+
+
+MARKED_SOURCE = """
+#include <cuda_runtime.h>
+struct __device_builtin__ __align__(8) Pair { float a, b; };
+struct __device_builtin_texture_type__ Texture { int x; };
+struct __device_builtin_surface_type__ Surface { int x; };
+extern __host__ __device__ __cudart_builtin__ int CUDARTAPI_CDECL twice(int);
+__no_return__ void die() { throw 1; }
+static __thread__ int own = 3;
+__import__ extern int imported;
+__export__ int imported = 4;
+__annotate__(noinline) int __cdecl sum(int x) { return x + own + imported; }
+__location__(device) __forceinline__ int five() { return 5; }
+__location__(global) __local_maxnreg__(32) void kernel(int *p) { *p = twice(five()); }
+template <class T> struct Of { static int n; };
+template <> __specialization_static int Of<int>::n = 6;
+__host__ __device__ int twice(int x) { return sizeof(Pair) == 8 ? 2 * x : 0; }
+"""
+MARKED_MAIN = """int main() {
+    int *p;
+    return cudaMallocManaged(&p, 4) || (kernel<<<1, 1>>>(p), cudaDeviceSynchronize()) || *p + sum(Of<int>::n) != 23;
+}
+"""
+
+
+def test_words_of_host_defines(tmp_path):
+    assert check(tmp_path, MARKED_SOURCE, "-Wall", "-Werror") == ""
+    tools.compiled(tmp_path, MARKED_SOURCE + MARKED_MAIN, "-Wall", "-Werror", "-run")
+
+
+def test_mathematical_constants(tmp_path):
+    """Those of CUDA 13, by a sum over names and bits; and by the toolkit's header where there is one."""
+    kept = "4c2f5d7025097f90ff9307e5ff40a438e6196ed66885ce748fb195397fd2db9a"
+    toolkit = pathlib.Path(os.environ.get("CUDA_PATH", "/usr/local/cuda")) / "include/math_constants.h"
+    for header in filter(pathlib.Path.exists, [SOURCES / "math_constants.h", toolkit]):
+        names = sorted(re.findall(r"^#define +(CUDART_\w+)", header.read_text(), re.M))
+        values = "".join(f'printf("{name} %zu %a\\n", sizeof({name}), (double){name});' for name in names)
+        (tmp_path / "constants.h").write_text(header.read_text())
+        text = f'#include <cstdio>\n#include "constants.h"\n__global__ void k() {{ {values} }}\n'
+        text += "int main() { k<<<1, 1>>>(); return cudaDeviceSynchronize(); }"
+        built = tools.compiled(tmp_path, text, "-run")
+        assert hashlib.sha256(built.out.encode()).hexdigest() == kept, f"{header}:\n{built.out}"
 
 
 def test_guards_that_other_headers_look_for_and_names_of_x11(tmp_path):

@@ -45,13 +45,13 @@ KERNELS = """
     @void __maxnreg__(32) k() noexcept { } => void k() noexcept
 """
 DECLARED = """@void k(int x); | template @void k<int>(int x); | friend @void k(int x = f<1, 2>()); | @void k() = delete;
-    extern template @void k<int>(); | @void __launch_bounds__(256) k(); | @__host__ void k();"""
+    extern template @void k<int>(); | @void __launch_bounds__(256) k();"""
 
 
 @pytest.mark.parametrize("row", re.sub(r"\n *=>", " =>", KERNELS).strip().split("\n") + rows(DECLARED))
 def test_kernels(translate, row):
     source, *cells = [cell.strip() for cell in row.split("=>")]
-    expected = re.sub("@|__host__|__launch_bounds__.256.", "", source)
+    expected = re.sub("@|__launch_bounds__.256.", "", source)
     if cells:
         head, body, parameters, bounds = cells + ["", "", "", "0"][len(cells) :]
         expected = kernel(head, body, *parameters.split(), bounds=bounds)

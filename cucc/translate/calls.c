@@ -128,8 +128,8 @@ static bool is_quick_atomic(const Token *i) {
 
 // Instructions of inline PTX that wait, or that read what other threads write
 static bool asm_waits(const Token *open) {
-    static const char *const parts[] = {"bar",   "sync", "vote", "redux", "match",
-                                        "sleep", "vol",  "acq",  "atom"};
+    static const char *const parts[] = {"bar", "sync", "vote", "redux",  "match", "sleep",
+                                        "vol", "acq",  "atom", "active", "exit"};
     for (const Token *i = open; i < open->match; i++)
         for (size_t n = 0; kind(i) == STRING && n < sizeof parts / sizeof *parts; n++)
             if (memmem(i->text, i->length, parts[n], strlen(parts[n])))

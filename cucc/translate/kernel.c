@@ -34,6 +34,10 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
     Token *name, *open = find_parameters(scope->start, &name), *close = open->match, *body = find_body(open);
     if (is(name, "operator"))
         fail(name, "an operator cannot be a kernel");
+    for (const Token *i = scope->start; i < open; i++)
+        if (i->host || is(i, "__device__"))
+            fail(word, "illegal combination of memory qualifiers: __global__ with %s",
+                 i->host ? "__host__" : word_of(i));
     const char *bounds = take_bounds(u, scope->start, body ? body : close + 1);
     if (!body)
         return;
@@ -79,4 +83,5 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
         if (is_one_of(t, " __func__ __FUNCTION__ ")) // in the lambda it would be the name of its operator()
             edit(u, t->text, t->length, fill("\"$name\"", "name", word_of(name)));
     u->device_end = u->asm_end = body->match;
+    u->kernel_body = body;
 }

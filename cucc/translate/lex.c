@@ -44,6 +44,11 @@ bool is_word_byte(char c) {
     return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
 }
 
+// Preprocessors write a letter beyond ASCII as \U000000f6.
+static bool is_word_at(const char *p) {
+    return is_word_byte(*p) || (*p == '\\' && (p[1] == 'U' || p[1] == 'u'));
+}
+
 static void next_byte(Lexer *l) {
     if (*l->at++ == '\n')
         l->line++;
@@ -192,7 +197,7 @@ static int skip_symbol(Lexer *l) {
 // Reads a word. Returns the kind of its token; END if it becomes none.
 static int read_word(Lexer *l) {
     const char *word = l->at;
-    while (is_word_byte(*l->at))
+    while (is_word_at(l->at))
         l->at++;
     const size_t length = (size_t)(l->at - word);
     const int before = l->unit->tokens[l->unit->token_count - 1].kind;
@@ -247,7 +252,7 @@ void lex(Unit *u) {
         if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)start[1]))) {
             kind = NUMBER;
             skip_number(&l);
-        } else if (is_word_byte(c)) {
+        } else if (is_word_at(start)) {
             kind = read_word(&l);
         } else if (c == '"' || c == '\'') {
             kind = c == '"' ? STRING : CHARACTER;

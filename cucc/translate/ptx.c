@@ -2,6 +2,7 @@
 // Inline PTX (cuda_cpu/ptx.h). The template string of an asm statement in device code contains PTX
 // instructions. Those that programs use most are translated to C++ statements; any other instruction or
 // register is an error that names it.
+#include "ptx_table.h"
 #include "translate.h"
 #include <ctype.h>
 
@@ -11,121 +12,25 @@ typedef struct {
     const char *instruction; // the current one, for error messages
     Text out;                // the C++ statements
     int operand_count;       // %0, %1 … in the template string
-    bool has_carry;          // an instruction of this statement has written the carry flag (add.cc, sub.cc)
     struct {
         char name[32];
         int depth;   // number of PTX braces { } around the declaration
     } registers[64]; // the PTX registers that the template declares: .reg .u32 x;
     int register_count, depth;
+    bool in_kernel; // in the kernel itself, where `exit` is `return`
 } Ptx;
-
-// The special registers, and the C++ expressions that have their values.
-static const struct {
-    const char *name, *value;
-} ptx_registers[] = {
-    {"laneid", "::cuda_cpu::lane()"},
-    {"warpid", "(::cuda_cpu::thread_rank() / 32)"},
-    {"nwarpid", "::cuda_cpu::ptx::warps()"},
-    {"smid", "0u"},
-    {"nsmid", "1u"},
-    {"clock", "(unsigned)clock64()"},
-    {"clock64", "clock64()"},
-    {"globaltimer", "::cuda_cpu::ptx::globaltimer()"},
-    {"globaltimer_lo", "(unsigned)::cuda_cpu::ptx::globaltimer()"},
-    {"lanemask_eq", "::cuda_cpu::ptx::lanemask_eq()"},
-    {"lanemask_lt", "::cuda_cpu::ptx::lanemask_lt()"},
-    {"lanemask_le", "(::cuda_cpu::ptx::lanemask_lt() | ::cuda_cpu::ptx::lanemask_eq())"},
-    {"lanemask_ge", "~::cuda_cpu::ptx::lanemask_lt()"},
-    {"lanemask_gt", "~(::cuda_cpu::ptx::lanemask_lt() | ::cuda_cpu::ptx::lanemask_eq())"},
-    {"tid.x", "threadIdx.x"},
-    {"tid.y", "threadIdx.y"},
-    {"tid.z", "threadIdx.z"},
-    {"ntid.x", "blockDim.x"},
-    {"ntid.y", "blockDim.y"},
-    {"ntid.z", "blockDim.z"},
-    {"ctaid.x", "blockIdx.x"},
-    {"ctaid.y", "blockIdx.y"},
-    {"ctaid.z", "blockIdx.z"},
-    {"nctaid.x", "gridDim.x"},
-    {"nctaid.y", "gridDim.y"},
-    {"nctaid.z", "gridDim.z"},
-    {"WARP_SZ", "32"},
-};
-
-// The PTX instructions that compute one result from source operands.
-//
-//   types     the type suffixes that are supported: u for .u8 to .u64, s for .s8 to .s64, b for .b8 to .b64,
-//             f for .f32, d for .f64
-//   operands  a letter for each source operand, which says to which C++ type it is converted: t to the type
-//             of the suffix, u to unsigned, w to the integer type of twice that width, p to bool (predicate)
-//   value     the C++ expression of the result, a template for fill(): $T is the C++ type of the suffix,
-//             $1 to $4 are the source operands
-static const struct {
-    const char *name, *types, *operands, *value;
-} ptx_instructions[] = {
-    {"mov", "usbfd", "t", "$1"},
-    {"cvta", "u", "t", "$1"},
-    {"cvta.to", "u", "t", "$1"},
-    {"add", "usfd", "tt", "::cuda_cpu::ptx::add<$T>($1, $2)"},
-    {"sub", "usfd", "tt", "::cuda_cpu::ptx::sub<$T>($1, $2)"},
-    {"mul", "fd", "tt", "$1 * $2"},
-    {"mul.lo", "us", "tt", "::cuda_cpu::ptx::mul_lo<$T>($1, $2)"},
-    {"mul.hi", "us", "tt", "::cuda_cpu::ptx::mul_hi<$T>($1, $2)"},
-    {"mul.wide", "us", "tt", "::cuda_cpu::ptx::mul_wide<$T>($1, $2)"},
-    {"mad.lo", "us", "ttt", "::cuda_cpu::ptx::add<$T>(::cuda_cpu::ptx::mul_lo<$T>($1, $2), $3)"},
-    {"mad.hi", "us", "ttt", "::cuda_cpu::ptx::add<$T>(::cuda_cpu::ptx::mul_hi<$T>($1, $2), $3)"},
-    {"mad.wide", "us", "ttw", "::cuda_cpu::ptx::add(::cuda_cpu::ptx::mul_wide<$T>($1, $2), $3)"},
-    {"add.cc", "us", "tt", "::cuda_cpu::ptx::add_carry<$T>(cu_carry, false, $1, $2)"},
-    {"addc.cc", "us", "tt", "::cuda_cpu::ptx::add_carry<$T>(cu_carry, true, $1, $2)"},
-    {"addc", "us", "tt", "::cuda_cpu::ptx::add_carry<$T>(cu_carry, true, $1, $2)"},
-    {"sub.cc", "us", "tt", "::cuda_cpu::ptx::sub_carry<$T>(cu_carry, false, $1, $2)"},
-    {"subc.cc", "us", "tt", "::cuda_cpu::ptx::sub_carry<$T>(cu_carry, true, $1, $2)"},
-    {"subc", "us", "tt", "::cuda_cpu::ptx::sub_carry<$T>(cu_carry, true, $1, $2)"},
-    {"fma.rn", "fd", "ttt", "::std::fma($1, $2, $3)"},
-    {"min", "usfd", "tt", "::cuda_cpu::ptx::minimum<$T>($1, $2)"},
-    {"max", "usfd", "tt", "::cuda_cpu::ptx::maximum<$T>($1, $2)"},
-    {"neg", "sfd", "t", "-$1"},
-    {"abs", "sfd", "t", "::std::abs($1)"},
-    {"and", "b", "tt", "$1 & $2"},
-    {"or", "b", "tt", "$1 | $2"},
-    {"xor", "b", "tt", "$1 ^ $2"},
-    {"not", "b", "t", "~$1"},
-    {"shl", "b", "tu", "::cuda_cpu::ptx::shift_left<$T>($1, $2)"},
-    {"shr", "usb", "tu", "::cuda_cpu::ptx::shift_right<$T>($1, $2)"},
-    {"bfe", "us", "tuu", "::cuda_cpu::ptx::bfe<$T>($1, $2, $3)"},
-    {"bfind", "us", "t", "::cuda_cpu::ptx::bfind<$T>($1)"},
-    {"bfind.shiftamt", "us", "t", "::cuda_cpu::ptx::bfind<$T>($1, true)"},
-    {"bfi", "b", "ttuu", "::cuda_cpu::ptx::bfi<$T>($1, $2, $3, $4)"},
-    {"lop3", "b", "tttu", "::cuda_cpu::ptx::lop3($1, $2, $3, $4)"},
-    {"prmt", "b", "ttt", "::cuda_cpu::ptx::prmt($1, $2, $3)"},
-    {"shf.l.wrap", "b", "ttu", "__funnelshift_l($1, $2, $3)"},
-    {"shf.r.wrap", "b", "ttu", "__funnelshift_r($1, $2, $3)"},
-    {"shf.l.clamp", "b", "ttu", "__funnelshift_lc($1, $2, $3)"},
-    {"shf.r.clamp", "b", "ttu", "__funnelshift_rc($1, $2, $3)"},
-    {"vabsdiff4.u32.u32", "u", "ttt", "__vsadu4($1, $2) + $3"},
-    {"dp4a.s32", "s", "ttt", "__dp4a($1, $2, $3)"},
-    {"dp4a.u32", "u", "ttt", "__dp4a($1, $2, $3)"},
-    {"popc", "b", "t", "__popcll($1)"},
-    {"selp", "usbfd", "ttp", "$3 ? $1 : $2"},
-    {"vote.sync.ballot", "b", "pu", "__ballot_sync($2, $1)"},
-    {"activemask", "b", "", "__activemask(~$place)"},
-    {"rcp.approx", "f", "t", "1.0f / $1"},
-    {"sqrt.approx", "f", "t", "::std::sqrt($1)"},
-    {"rsqrt.approx", "f", "t", "1.0f / ::std::sqrt($1)"},
-    {"ex2.approx", "f", "t", "::std::exp2($1)"},
-    {"lg2.approx", "f", "t", "::std::log2($1)"},
-    {"sin.approx", "f", "t", "::std::sin($1)"},
-    {"cos.approx", "f", "t", "::std::cos($1)"},
-    {"tanh.approx", "f", "t", "::std::tanh($1)"},
-};
 
 _Noreturn static void fail_ptx(const Ptx *p) {
     const int length = (int)strcspn(p->instruction, ";\n");
     fail(p->token, "inline PTX is not supported here: '%.*s'", length, p->instruction);
 }
 
-static void skip_blanks(Ptx *p) {
-    p->at += strspn(p->at, " \t\n\r");
+static void skip_blanks(Ptx *p) { // and comments
+    for (p->at += strspn(p->at, " \t\n\r"); p->at[0] == '/' && p->at[1] && strchr("/*", p->at[1]);
+         p->at += strspn(p->at, " \t\n\r")) {
+        const char *end = p->at[1] == '/' ? strchr(p->at, '\n') : strstr(p->at + 2, "*/");
+        p->at = !end ? strchr(p->at, '\0') : p->at[1] == '/' ? end : end + 2;
+    }
 }
 
 static bool accept(Ptx *p, char c) {
@@ -185,6 +90,11 @@ static const char *operand(Ptx *p, bool is_target) {
         fail_ptx(p);
     }
     length = strspn(s, "-0123456789abcdefxABCDEFX");
+    if (s[0] == '0' && s[1] && strchr("fFdD", s[1])) { // 0f3F800000 is 1.0f, by its bits
+        p->at = s + length;
+        return format("::cuda_cpu::ptx::bits<%s>(0x%.*s%s)", length == 10 ? "float" : "double",
+                      (int)length - 2, s + 2, length == 10 ? "u" : "ull");
+    }
     if (length == 0 || strchr("abcdefxABCDEFX", *s))
         fail_ptx(p);
     p->at = s + length;
@@ -193,13 +103,16 @@ static const char *operand(Ptx *p, bool is_target) {
 
 static const char *ptx_type(const char *name) {
     static const char *const types[][2] = {
-        {"u8", "unsigned char"}, {"s8", "signed char"},
-        {"b8", "unsigned char"}, {"u16", "unsigned short"},
-        {"s16", "short"},        {"b16", "unsigned short"},
-        {"u32", "unsigned"},     {"s32", "int"},
-        {"b32", "unsigned"},     {"u64", "unsigned long long"},
-        {"s64", "long long"},    {"b64", "unsigned long long"},
-        {"f32", "float"},        {"f64", "double"},
+        {"u8", "unsigned char"},   {"s8", "signed char"},
+        {"b8", "unsigned char"},   {"u16", "unsigned short"},
+        {"s16", "short"},          {"b16", "unsigned short"},
+        {"u32", "unsigned"},       {"s32", "int"},
+        {"b32", "unsigned"},       {"u64", "unsigned long long"},
+        {"s64", "long long"},      {"b64", "unsigned long long"},
+        {"f32", "float"},          {"f64", "double"},
+        {"f16", "unsigned short"}, {"bf16", "unsigned short"},
+        {"f16x2", "unsigned"},     {"bf16x2", "unsigned"},
+        {"pred", "bool"},
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i][0], name) == 0)
@@ -207,8 +120,17 @@ static const char *ptx_type(const char *name) {
     return NULL;
 }
 
-// The values of ld and st: one operand or a vector {%0, %1}. Returns their number.
-static int memory_values(Ptx *p, bool load, const char *values[4]) {
+// The letter of a type in the table of instructions; h for half and bfloat16, with which nothing is computed
+static char type_letter(const char *name) {
+    return strcmp(name, "f64") == 0 ? 'd' : strstr(name, "f16") ? 'h' : name[0];
+}
+
+static bool is_shared(const char *part) {
+    return strcmp(part, "shared") == 0 || strcmp(part, "shared::cta") == 0;
+}
+
+// One operand or a vector {%0, %1}. Returns their number.
+static int vector(Ptx *p, bool load, const char *values[4]) {
     const bool list = accept(p, '{');
     int count = 0;
     do {
@@ -221,35 +143,36 @@ static int memory_values(Ptx *p, bool load, const char *values[4]) {
     return count;
 }
 
-// The address of ld and st: [%2 + 4]
-static const char *memory_address(Ptx *p) {
+// [%2 + 4]
+static const char *memory_address(Ptx *p, bool shared) {
     expect(p, '[');
     const char *address = fill("(unsigned long long)$base", "base", operand(p, false));
-    if (accept(p, '+'))
+    if (accept(p, '+') || *p->at == '-')
         address = fill("$address + $offset", "address", address, "offset", operand(p, false));
     expect(p, ']');
-    return address;
+    return shared ? fill("::cuda_cpu::ptx::from_shared($address)", "address", address) : address;
 }
 
 // ld.u32 %0, [%1]; and st.u32 [%1], %0; with the parts of the instruction's name
 static void translate_memory(Ptx *p, char *const *part, int parts, const char *type) {
     const bool load = part[0][0] == 'l';
-    bool strong = false;
+    bool strong = false, shared = false;
     for (int i = 1; i < parts - 1; i++) {
+        shared |= is_shared(part[i]);
         strong |= strstr("volatile relaxed acquire", part[i]) != NULL;
         if (strncmp(part[i], "L1::", 4) != 0 && strncmp(part[i], "L2::", 4) != 0 &&
             !strstr(" volatile relaxed acquire release weak gpu sys cta global local ca cg cs cv lu nc "
-                    "wb wt v2 v4 ",
+                    "wb wt v2 v4 shared shared::cta ",
                     format(" %.60s ", part[i])))
             fail_ptx(p);
     }
-    const char *values[4], *address = load ? NULL : memory_address(p);
+    const char *values[4], *address = load ? NULL : memory_address(p, shared);
     if (!load)
         expect(p, ',');
-    const int count = memory_values(p, load, values);
+    const int count = vector(p, load, values);
     if (load) {
         expect(p, ',');
-        address = memory_address(p);
+        address = memory_address(p, shared);
     }
     // A loop may wait for a load that is volatile, relaxed or acquire to return another value, so
     // ptx::poll() lets other threads run.
@@ -269,7 +192,7 @@ static void translate_registers(Ptx *p) {
     const size_t length = strspn(p->at, "abcdefghijklmnopqrstuvwxyz0123456789");
     snprintf(type, sizeof type, "%.*s", (int)length, p->at);
     p->at += length;
-    const char *word = strcmp(type, "pred") == 0 ? "bool" : ptx_type(type);
+    const char *word = ptx_type(type);
     do {
         skip_blanks(p);
         const char *name = p->at;
@@ -289,8 +212,9 @@ static void translate_comparison(Ptx *p, char *const *part, int parts, const cha
     static const char *const signs[][2] = {{"eq", "=="}, {"ne", "!="}, {"lt", "<"}, {"le", "<="},
                                            {"gt", ">"},  {"ge", ">="}, {"lo", "<"}, {"ls", "<="},
                                            {"hi", ">"},  {"hs", ">="}};
-    const bool real = type && part[parts - 1][0] == 'f';
-    for (size_t i = 0; type && parts == 3 && i < sizeof signs / sizeof *signs; i++) {
+    const char letter = type_letter(part[parts - 1]);
+    const bool real = letter == 'f' || letter == 'd';
+    for (size_t i = 0; type && letter != 'h' && parts == 3 && i < sizeof signs / sizeof *signs; i++) {
         if (strcmp(part[1], signs[i][0]) != 0 ||
             (real && (i == 1 || i > 5))) // ne.f32 is false for NaN, unlike !=
             continue;
@@ -341,45 +265,149 @@ static bool translate_halves(Ptx *p, const char *type) {
     return true;
 }
 
+static bool has_part(char *const *part, int parts, const char *name) {
+    while (--parts > 0 && strcmp(part[parts], name) != 0)
+        continue;
+    return parts > 0;
+}
+
+// The name of an instruction in the table: without its type suffix, and without the modifiers that do not
+// change the result here.
+static const char *key_of(char *const *part, int parts) {
+    static const char ignored[] =
+        " ftz rn global shared shared::cta cta gpu sys relaxed acquire release acq_rel"
+        " noftz aligned approx full ca cg cc m8n8 row col satfinite ";
+    Text key = empty_text();
+    append_text(&key, strcmp(part[0], "red") == 0       ? "atom"
+                      : strcmp(part[0], "barrier") == 0 ? "bar"
+                      : strcmp(part[0], "addc") == 0    ? "add"
+                      : strcmp(part[0], "subc") == 0    ? "sub"
+                      : strcmp(part[0], "madc") == 0    ? "mad"
+                                                        : part[0]);
+    for (int i = 1; i < parts; i++)
+        if (strncmp(part[i], "L2::", 4) != 0 && (!strstr(ignored, format(" %.60s ", part[i])) ||
+                                                 (is_shared(part[i]) && strcmp(part[0], "cvta") == 0)))
+            append_filled(&key, ".$part", "part", part[i]);
+    return key.data;
+}
+
+// Writes the functions of cuda_cpu::ptx in full: @add
+static const char *in_full(const char *value) {
+    Text text = empty_text();
+    for (; *value; value++)
+        *value == '@' ? append_text(&text, "::cuda_cpu::ptx::") : append(&text, value, 1);
+    return text.data;
+}
+
 static void translate_operation(Ptx *p, char *const *part, int parts, const char *type) {
-    // The key of the table: the name without its type suffix and without the modifiers that do not change the
-    // result on the CPU (.ftz, .global, .rn, .shared).
-    char key[128] = "";
-    for (int i = 0; i < parts - 1; i++) {
-        if (strcmp(part[i], "ftz") == 0 || strcmp(part[i], "global") == 0 ||
-            (i > 0 && strcmp(part[i], "rn") == 0 && strcmp(part[0], "fma") != 0) ||
-            (strcmp(part[i], "shared") == 0 && strncmp(part[0], "cvta", 4) == 0))
-            continue;
-        snprintf(key + strlen(key), sizeof key - strlen(key), "%s%s", *key ? "." : "", part[i]);
-    }
-    for (size_t n = 0; type && n < sizeof ptx_instructions / sizeof *ptx_instructions; n++) {
-        if (strcmp(ptx_instructions[n].name, key) != 0 ||
-            !strchr(ptx_instructions[n].types, strcmp(type, "double") == 0 ? 'd' : part[parts - 1][0]))
-            continue;
-        const char *operands = ptx_instructions[n].operands, *value = ptx_instructions[n].value;
-        const char *target = operand(p, true), *values[4] = {"", "", "", ""};
-        const char *wide = fill("(typename ::cuda_cpu::ptx::Wide<$T>::type)", "T", type);
-        const char *same = fill("($T)", "T", type);
-        for (int i = 0; operands[i]; i++) {
-            expect(p, ',');
-            const bool negated = operands[i] == 'p' && accept(p, '!');
-            values[i] = fill("$cast$not$operand", "cast",
-                             operands[i] == 'w'   ? wide
-                             : operands[i] == 'u' ? "(unsigned)"
-                             : operands[i] == 'p' ? "(bool)"
-                                                  : same,
-                             "not", negated ? "!" : "", "operand", operand(p, false));
+    // vadd4.u32.u32.u32.sat: four fields, of one type
+    const size_t field = part[0][0] == 'v' && parts >= 4 ? strcspn(part[0], "24") : 0;
+    const bool packed = field > 0 && part[0][field] && !strcmp(part[1], part[2]) && !strcmp(part[1], part[3]);
+    const char *const suffix = packed ? part[1] : part[parts - 1], letter = type_letter(suffix);
+    type = ptx_type(suffix);
+    const char *key =
+        packed ? format("%.*s%s%s", (int)field, part[0], parts == 5 ? "." : "", parts == 5 ? part[4] : "")
+               : key_of(part, parts - (type != NULL));
+    // addc.cc reads and writes the carry flag.
+    const bool carry_in = strstr(" addc subc madc ", format(" %.60s ", part[0])),
+               carry = carry_in || has_part(part, parts, "cc");
+    const bool shared = has_part(part, parts, "shared") || has_part(part, parts, "shared::cta");
+    size_t n = 0;
+    while (n < sizeof ptx_instructions / sizeof *ptx_instructions &&
+           (strcmp(ptx_instructions[n].name, key) != 0 ||
+            (type ? !strchr(ptx_instructions[n].types, letter) : *ptx_instructions[n].types)))
+        n++;
+    if (n == sizeof ptx_instructions / sizeof *ptx_instructions)
+        fail_ptx(p);
+    const char *operands = ptx_instructions[n].operands, *value = ptx_instructions[n].value;
+    if (carry && (*value != '@' || strncmp(value + 4, "<$T>", 4) != 0 || !strchr("us", letter)))
+        fail_ptx(p);
+    if (carry)
+        value =
+            format("%.4s_carry<$T>(%s, %s", value, carry_in ? "true" : "false", value + strlen("@add<$T>("));
+    int targets = strcmp(part[0], "red") == 0 || *operands == '-' ? 0
+                  : *operands == '='                              ? operands[1] - '0'
+                                                                  : 1;
+    const char *target[4], *values[4] = {"0", "0", "0", "0"}, *pred = "nullptr";
+    if (targets > 0 && vector(p, true, target) != targets)
+        fail_ptx(p);
+    if (strstr(value, "$pred") && accept(p, '|'))
+        pred = fill("&$p", "p", operand(p, true));
+    operands += *operands == '=' ? 2 : *operands == '-';
+    for (int i = 0; operands[i]; i++) {
+        const char o = operands[i], *x[4];
+        if ((i > 0 || targets > 0) && !accept(p, ',')) {
+            if (o != 'o')
+                fail_ptx(p);
+            values[i] = "~0u";
+        } else if (isdigit((unsigned char)o)) {
+            Text list = empty_text();
+            if (vector(p, false, x) != o - '0')
+                fail_ptx(p);
+            for (int j = 0; j < o - '0'; j++)
+                append_filled(&list, "$comma::cuda_cpu::ptx::bits<unsigned>($x)", "comma", j ? ", " : "{",
+                              "x", x[j]);
+            values[i] = format("%s}", list.data);
+        } else if (strchr("asg", o)) {
+            values[i] = format("(%s)", memory_address(p, o == 's' || (o == 'a' && shared)));
+        } else {
+            const bool negated = o == 'p' && accept(p, '!');
+            values[i] = fill(o == 'w'               ? "(typename ::cuda_cpu::ptx::Wide<$T>::type)$x"
+                             : o == 'u' || o == 'o' ? "(unsigned)$x"
+                             : o == 'p'             ? "(bool)$not$x"
+                             : letter == 'b'        ? "::cuda_cpu::ptx::bits<$T>($x)"
+                                                    : "($T)$x",
+                             "T", type ? type : "", "not", negated ? "!" : "", "x", operand(p, false));
         }
-        if (strstr(value, "cu_carry, true") && !p->has_carry)
-            fail_ptx(p); // the carry flag of an earlier asm statement is not kept
-        p->has_carry |= strstr(value, "cu_carry, false") != NULL;
-        append_filled(&p->out, "::cuda_cpu::ptx::set($target, $cast($value)); ", "target", target, "cast",
-                      strstr(value, "mul_wide") ? wide : same, "value",
-                      fill(value, "T", type, "1", values[0], "2", values[1], "3", values[2], "4", values[3],
-                           "place", strstr(value, "$place") ? format("%u", place_on_line(p->token)) : ""));
-        return;
     }
-    fail_ptx(p);
+    const char *filled =
+        fill(in_full(value), "T", type ? type : "", "1", values[0], "2", values[1], "3", values[2], "4",
+             values[3], "pred", pred, "S", letter == 'u' ? "u" : "s", "SS", letter == 'u' ? "us" : "ss", "W",
+             packed ? part[0] + field : "", "sat", has_part(part, parts, "satfinite") ? "true" : "false",
+             "place", strstr(value, "$place") ? format("%u", place_on_line(p->token)) : "");
+    const bool is_vector = *ptx_instructions[n].operands == '=';
+    append_filled(&p->out,
+                  is_vector       ? "{ const auto cu_m = $value; "
+                  : targets == 0  ? "(void)($value); "
+                  : *value == '@' ? "::cuda_cpu::ptx::set($target, $value); "
+                                  : "::cuda_cpu::ptx::set($target, ($T)($value)); ",
+                  "value", filled, "target", targets ? target[0] : "", "T", type ? type : "");
+    for (int i = 0; is_vector && i < targets; i++)
+        append_filled(&p->out, "::cuda_cpu::ptx::set($x, cu_m.x[$i]); ", "x", target[i], "i",
+                      format("%d", i));
+    if (is_vector)
+        append_text(&p->out, "} ");
+}
+
+// cvt.rni.s32.f32 %0, %1;
+static void translate_conversion(Ptx *p, char *const *part, int parts) {
+    static const char *const modes[] = {"nearest", "zero", "down", "up"};
+    const char *types[2], *mode = "nearest", *saturate = "false", *integral = "false";
+    for (int i = 0; i < 2; i++) {
+        const char *name = part[parts - 2 + i];
+        types[i] = strcmp(name, "f16") == 0    ? "::cuda_cpu::ptx::Short<10>"
+                   : strcmp(name, "bf16") == 0 ? "::cuda_cpu::ptx::Short<7>"
+                                               : ptx_type(name);
+        if (!types[i] || name[0] == 'p' || strchr(name, 'x') || (name[0] == 'b' && name[1] != 'f'))
+            fail_ptx(p);
+    }
+    for (int i = 1; i < parts - 2; i++) {
+        const char *at = strlen(part[i]) < 2 ? NULL : strchr("nzmp", part[i][1]);
+        if (strcmp(part[i], "sat") == 0)
+            saturate = "true";
+        else if (part[i][0] == 'r' && at && (!part[i][2] || strcmp(part[i] + 2, "i") == 0)) {
+            mode = modes[at - strchr("nzmp", 'n')];
+            integral = part[i][2] ? "true" : "false";
+        } else if (strcmp(part[i], "ftz") != 0)
+            fail_ptx(p);
+    }
+    const char *target = operand(p, true);
+    expect(p, ',');
+    append_filled(&p->out,
+                  "::cuda_cpu::ptx::set($target, ::cuda_cpu::ptx::convert<$D>(::cuda_cpu::ptx::bits<$A>($x), "
+                  "::cuda_cpu::Rounding::$mode, $saturate, $integral)); ",
+                  "target", target, "D", types[0], "A", types[1], "x", operand(p, false), "mode", mode,
+                  "saturate", saturate, "integral", integral);
 }
 
 static void translate_instruction(Ptx *p) {
@@ -399,14 +427,12 @@ static void translate_instruction(Ptx *p) {
         return;
     }
     char name[128], *part[16];
-    const size_t length = strspn(p->at, "abcdefghijklmnopqrstuvwxyz0123456789_.:L");
+    const size_t length = strspn(p->at, "abcdefghijklmnopqrstuvwxyz0123456789_.:LB");
     int parts = 0;
     if (length == 0 || length >= sizeof name)
         fail_ptx(p);
     memcpy(name, p->at, length);
     name[length] = '\0';
-    if (strcmp(name, "vabsdiff4.u32.u32.u32.add") == 0) // no type suffix at its end
-        name[length - strlen(".add")] = '\0';
     for (char *s = strtok(name, "."); s && parts < 16; s = strtok(NULL, "."))
         part[parts++] = s;
     if (parts == 0) // only dots
@@ -418,15 +444,11 @@ static void translate_instruction(Ptx *p) {
     } else if (strncmp(first, "prefetch", strlen("prefetch")) == 0) { // prefetching changes no values
         p->at += strcspn(p->at, ";");
         append_text(&p->out, "(void)0; ");
-    } else if (strcmp(first, "trap") == 0 || strcmp(first, "brkpt") == 0) {
-        append_filled(&p->out, "__$name(); ", "name", first);
-    } else if (strcmp(first, "nanosleep") == 0 && type) {
-        append_filled(&p->out, "__nanosleep($time); ", "time", operand(p, false));
-    } else if ((strcmp(first, "bar") == 0 || strcmp(first, "barrier") == 0) &&
-               strcmp(part[parts - 1], "sync") == 0) {
-        if (strcmp(operand(p, false), "0") != 0 || (skip_blanks(p), *p->at == ','))
-            fail_ptx(p); // only barrier 0, for all threads of the block, is supported
-        append_text(&p->out, "__syncthreads(); ");
+    } else if (strcmp(first, "exit") == 0 && parts == 1 && p->in_kernel) {
+        append_text(&p->out, "return; ");
+    } else if (strcmp(first, "cvt") == 0 && type && parts > 2 && !strchr(part[parts - 2], 'x') &&
+               part[parts - 2][0] != 't') { // not to .f16x2 or .tf32
+        translate_conversion(p, part, parts);
     } else if ((strcmp(first, "ld") == 0 || strcmp(first, "st") == 0) && type) {
         translate_memory(p, part, parts, type);
     } else if (strcmp(first, "setp") == 0) {
@@ -442,7 +464,7 @@ static const char *template_string(Token **i) {
     for (; kind(*i) == STRING; ++*i)
         for (const char *s = (*i)->text + 1; s < end_of(*i) - 1; s++) {
             const char c = *s == '\\' ? *++s : *s;
-            append(&template, s[-1] == '\\' && strchr("ntr", c) ? " " : s, 1);
+            append(&template, s[-1] != '\\' ? s : c == 'n' ? "\n" : strchr("tr", c) ? " " : s, 1);
         }
     return template.data;
 }
@@ -470,9 +492,22 @@ static void translate_operands(Ptx *p, Token *i, const Token *close) {
     }
 }
 
+// True in the body of a kernel, but not in a lambda or class in it.
+static bool is_in_kernel(const Unit *u) {
+    int depth = u->depth;
+    for (; depth > 0 && u->scopes[depth].open != u->kernel_body; depth--) {
+        const Token *before = u->scopes[depth].open - 1;
+        if (kind(before) == ')')
+            before = before->match - 1;
+        if (!is_one_of(before, " if else for while do switch constexpr ") && !strchr("{};:", kind(before)))
+            return false;
+    }
+    return depth > 0;
+}
+
 // asm("add.u32 %0, %1, %2;" : "=r"(x) : "r"(y), "r"(z));  ->  do { … } while (0);
 void translate_asm(Unit *u, Token *word) {
-    Ptx p = {.token = word};
+    Ptx p = {.token = word, .in_kernel = is_in_kernel(u)};
     Token *i = word + 1;
     while (is_one_of(i, " volatile __volatile__ __volatile inline "))
         i++;
@@ -482,8 +517,7 @@ void translate_asm(Unit *u, Token *word) {
     const char *template = template_string(&i);
     append_text(&p.out, "do { "); // one C++ statement, so that `if (a) asm(…); else …` still compiles
     translate_operands(&p, i, close);
-    if (strstr(template, ".cc"))
-        append_text(&p.out, "[[maybe_unused]] unsigned cu_carry = 0; ");
+    const size_t empty = p.out.length;
     p.at = template;
     for (skip_blanks(&p); *p.at; skip_blanks(&p)) {
         const char *begin = p.instruction = p.at;
@@ -508,7 +542,7 @@ void translate_asm(Unit *u, Token *word) {
     p.instruction = template;
     if (p.depth != 0)
         fail_ptx(&p);
-    if (strspn(template, " ") == strlen(template)) // an empty template: a compiler barrier
+    if (p.out.length == empty) // an empty template, or a comment: a compiler barrier
         append_text(&p.out, "__asm__ volatile(\"\" : : : \"memory\"); ");
     append_text(&p.out, "} while (0)");
     for (Token *t = word; t <= close; t++)

@@ -91,6 +91,7 @@ typedef struct {
     Token *device_end;            // the } of the last kernel or device function that was begun
     Token *asm_end;               // the same, including functions for host and device
     Token *numbered_end;          // the } of a kernel that is compiled twice, for its shared variables
+    Token *kernel_body;           // the { of the last kernel that was begun
     Token *body_begin, *body_end; // the { } of the device code, for shift.c; lambdas included
     FileShared *file_shared;
     size_t file_shared_count;

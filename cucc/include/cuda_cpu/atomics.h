@@ -58,6 +58,14 @@ template <class T, class F> inline T atomic_update(T *p, F change) {
     return is_shared(p) ? change_shared(p, change) : change_by_swaps<CUDA_CPU_ORDER>(p, change);
 }
 
+// A GPU's addition to a float in global memory takes subnormal numbers for 0.
+inline double flushed(double x) {
+    return x;
+}
+inline float flushed(float x) {
+    return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+}
+
 template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site) {
     if constexpr (std::is_integral_v<T>) {
         count_atomic();
@@ -67,8 +75,12 @@ template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site
         if (__builtin_expect(value == 0, 0))
             atomic_without_effect(p, old, site); // adding 0 may be polling
         return old;
-    } else
-        return atomic_update(p, [=](T it) { return it + value; });
+    } else {
+        count_atomic();
+        if (is_shared(p))
+            return change_shared(p, [=](T it) { return it + value; });
+        return change_by_swaps<CUDA_CPU_ORDER>(p, [=](T it) { return flushed(flushed(it) + flushed(value)); });
+    }
 }
 
 template <class T> inline T atomic_exchange(T *p, T value, Site site) {
@@ -220,7 +232,9 @@ inline bool __nv_atomic_compare_exchange_n(T *p, T *expected, T value, bool, int
             cuda_cpu::atomic_without_effect(p, old, CUDA_CPU_HERE);                                          \
         return old;                                                                                          \
     }
-CUDA_CPU_NV_FETCH(add, old + value)
+template <class T> inline T __nv_atomic_fetch_add(T *p, T value, CUDA_CPU_HOW) {
+    return cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE);
+}
 CUDA_CPU_NV_FETCH(sub, old - value)
 CUDA_CPU_NV_FETCH(and, old &value)
 CUDA_CPU_NV_FETCH(or, old | value)

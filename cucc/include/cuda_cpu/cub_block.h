@@ -6,7 +6,6 @@
  */
 #pragma once
 #include <algorithm>
-#include <optional>
 #include "cub_warp.h"
 #include "letters_off.h"
 
@@ -339,6 +338,10 @@ class cu_neighbours : public cu_collective<cu_storage<T, 2 * X * Y * Z>> {
   protected:
     static constexpr int threads = X * Y * Z;
     using cu_neighbours::cu_collective::cu_collective;
+    // The address of an argument that may be left out
+    static T *given() { return nullptr; }
+    static T *given(T &item) { return &item; }
+    static T *given(T &&item) { return &item; } // converted from another type
     // Gets the last item of the thread before this one, and the first item of the thread after it.
     void exchange(const T &first, const T &last, T &before, T &after) {
         this->s[this->rank] = first;
@@ -353,7 +356,7 @@ template <class T, int X, int Y = 1, int Z = 1, int = 0>
 class BlockAdjacentDifference : public cu_neighbours<T, X, Y, Z> {
     typedef cu_neighbours<T, X, Y, Z> Base;
     template <int N, class U, class Op>
-    void subtract(T (&in)[N], U (&out)[N], Op op, bool left, std::optional<T> other, int valid = cu_all) {
+    void subtract(T (&in)[N], U (&out)[N], Op op, bool left, T *other, int valid = cu_all) {
         T before, after;
         this->exchange(in[0], in[N - 1], before, after);
         T items[N];
@@ -373,12 +376,12 @@ class BlockAdjacentDifference : public cu_neighbours<T, X, Y, Z> {
 
     CUDA_CPU_CUB_FROM(BlockAdjacentDifference, Base)
 #define CUDA_CPU_CUB_SUBTRACT(NAME, LEFT)                                                                    \
-    template <int N, class U, class Op>                                                                      \
-    void NAME(T(&in)[N], U(&out)[N], Op op, std::optional<T> beyond = {}) {                                  \
-        subtract(in, out, op, LEFT, beyond);                                                                 \
+    template <int N, class U, class Op, class... Beyond>                                                     \
+    void NAME(T(&in)[N], U(&out)[N], Op op, Beyond... beyond) {                                              \
+        subtract(in, out, op, LEFT, this->given(beyond...));                                                 \
     }                                                                                                        \
     template <int N, class U, class Op> void NAME##PartialTile(T(&in)[N], U(&out)[N], Op op, int valid) {    \
-        subtract(in, out, op, LEFT, {}, valid);                                                              \
+        subtract(in, out, op, LEFT, nullptr, valid);                                                         \
     }
     CUDA_CPU_CUB_SUBTRACT(SubtractLeft, true)
     CUDA_CPU_CUB_SUBTRACT(SubtractRight, false)
@@ -388,8 +391,8 @@ template <class T, int X, int Y = 1, int Z = 1, int = 0>
 class BlockDiscontinuity : public cu_neighbours<T, X, Y, Z> {
     typedef cu_neighbours<T, X, Y, Z> Base;
     template <int N, class Flag, class Op>
-    void flag(Flag *heads, Flag *tails, T (&items)[N], Op &op, std::optional<T> before_all = {},
-              std::optional<T> after_all = {}) {
+    void flag(Flag *heads, Flag *tails, T (&items)[N], Op &op, T *before_all = nullptr,
+              T *after_all = nullptr) {
         T before, after;
         this->exchange(items[0], items[N - 1], before, after);
         const bool first = this->rank == 0, last = this->rank == Base::threads - 1;
@@ -406,13 +409,13 @@ class BlockDiscontinuity : public cu_neighbours<T, X, Y, Z> {
     }
 
     CUDA_CPU_CUB_FROM(BlockDiscontinuity, Base)
-    template <int N, class Flag, class Op>
-    void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op, std::optional<T> before_all = {}) {
-        flag(heads, (Flag *)nullptr, items, op, before_all);
+    template <int N, class Flag, class Op, class... Before>
+    void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op, Before... before_all) {
+        flag(heads, (Flag *)nullptr, items, op, this->given(before_all...));
     }
-    template <int N, class Flag, class Op>
-    void FlagTails(Flag (&tails)[N], T (&items)[N], Op op, std::optional<T> after_all = {}) {
-        flag((Flag *)nullptr, tails, items, op, {}, after_all);
+    template <int N, class Flag, class Op, class... After>
+    void FlagTails(Flag (&tails)[N], T (&items)[N], Op op, After... after_all) {
+        flag((Flag *)nullptr, tails, items, op, nullptr, this->given(after_all...));
     }
     template <int N, class Flag, class Op>
     void FlagHeadsAndTails(Flag (&heads)[N], Flag (&tails)[N], T (&items)[N], Op op) {

@@ -30,9 +30,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <complex>
 #include <cstring>
+#include <deque>
+#include <future>
+#include <iostream>
+#include <list>
 #include <memory>
+#include <regex>
 #include <string>
+#include <valarray>
 #include <vector>
 #include <cuda_runtime.h>
 // clang calls one of these functions for <<<…>>>: the first one if it finds a CUDA toolkit, otherwise the

@@ -17,10 +17,10 @@
 #include <ctime>
 #include <limits>
 #include <new>
-#include <tuple>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
+#include "cxx14.h"
 #include "switch.h"
 
 // The indices are thread-local variables of trivial type, so that reading one is a single load.
@@ -152,6 +152,11 @@ struct StoredCall {
     void (*discard)(void *copy);
     // Returns the number of arguments, and sets addresses[i] to the address of each.
     size_t (*arguments)(const void *call, const void **addresses);
+    struct Type {
+        size_t size; // 0 if no pointers can be in it
+        bool points_to_const;
+    };
+    const Type *types; // of the arguments
 };
 
 // A value that several host threads may read and write at the same time
@@ -243,10 +248,18 @@ namespace cuda_cpu {
 
 cudaError_t refuse_without_arguments(const char *kernel, Site site);
 
+// The values of arguments. With std::tuple, names of 400 arguments would be megabytes of text for the
+// compiler.
+template <size_t I, class T> struct ValueAt { T value; };
+template <class Indices, class... T> struct ValuesOf;
+template <size_t... I, class... T> struct ValuesOf<std::index_sequence<I...>, T...> : ValueAt<I, T>... {
+    ValuesOf(const T &...values) : ValueAt<I, T>{values}... {}
+};
+
 // The arguments of a launch. Every thread gets its own copy. What is here is compiled once for each list of
 // types.
 template <class... A> struct Arguments {
-    std::tuple<Stored<A>...> values;
+    ValuesOf<std::index_sequence_for<A...>, Stored<A>...> values;
 
     template <size_t... I> static Arguments at(void *const *addresses, std::index_sequence<I...>) {
         return {{*(const Stored<A> *)addresses[I]...}};
@@ -266,20 +279,28 @@ template <class... A> struct Arguments {
     }
     static void *copy(const void *p) { return new Arguments(*static_cast<const Arguments *>(p)); }
     static void discard(void *copy) { delete static_cast<Arguments *>(copy); }
+    template <size_t... I> static void store(Arguments *p, const void **to, std::index_sequence<I...>) {
+        ((to[I] = &static_cast<ValueAt<I, Stored<A>> &>(p->values).value), ...);
+    }
     static size_t addresses(const void *p, const void **to) {
-        const auto store = [&](const auto &...a) { ((*to++ = &a), ...); };
         if (to)
-            std::apply(store, static_cast<const Arguments *>(p)->values);
+            store((Arguments *)p, to, std::index_sequence_for<A...>());
         return sizeof...(A);
     }
-    static constexpr StoredCall stored = {copy, discard, addresses};
+    template <class T>
+    static constexpr bool is_input = std::is_const<T>::value && !std::is_volatile<T>::value;
+    static inline constexpr StoredCall::Type types[] = {
+        {alignof(Stored<A>) < sizeof(void *) ? 0 : sizeof(Stored<A>),
+         is_input<std::remove_pointer_t<Stored<A>>>}...,
+        {}};
+    static inline constexpr StoredCall stored = {copy, discard, addresses, types};
 };
 
 // Calls the body of a kernel, a lambda without captures, with the arguments of a launch. It is a template of
 // the body, so it is compiled once for each kernel; what depends only on the arguments stands above. `Kind`
 // is one of loops.h.
 template <class Kind, class Body, class... A> struct Call {
-    using Values = std::tuple<Stored<A>...>;
+    using Values = decltype(Arguments<A...>::values);
     static constexpr bool is_split = !std::is_same_v<Kind, Fibers>, per_warp = std::is_same_v<Kind, PerWarp>,
                           in_rows = per_warp || std::is_same_v<Kind, InRows>;
 
@@ -341,7 +362,7 @@ template <class Kind, class Body, class... A> struct Call {
     static void thread(const Values &values, std::index_sequence<I...>, Ways... way) {
         const Bits<char> none = '\0'; // stands for the lambda
         [[maybe_unused]] Values mine = values;
-        reinterpret_cast<const Body &>(none)(way..., std::get<I>(mine)...);
+        reinterpret_cast<const Body &>(none)(way..., static_cast<ValueAt<I, Stored<A>> &>(mine).value...);
     }
 };
 

@@ -30,16 +30,19 @@ struct Way {
 // Kernels with warp operations are compiled twice: as loops over threads, and for the thread of a fiber.
 struct Loops : Way {
     static constexpr bool fibers = false;
+    explicit Loops(const Way &way) : Way(way) {}
     unsigned warps() const { return (count + 31) / 32; }
     // The threads of warp w, in a block whose rows are multiples of 32 threads. `alone`: values that live
     // across a barrier are kept for these 32 threads only.
     Loops warp(unsigned w, bool alone = false) const {
         const unsigned t = 32 * w, i = t % columns, j = t / columns % rows, k = t / columns / rows;
-        return {{i, j, k, i + 32, j + 1, k + 1, columns, rows, alone ? t : 0, alone ? 32 : count, false}};
+        return Loops(
+            Way{i, j, k, i + 32, j + 1, k + 1, columns, rows, alone ? t : 0, alone ? 32 : count, false});
     }
 };
 struct Single : Way {
     static constexpr bool fibers = true;
+    explicit Single(const Way &way) : Way(way) {}
     unsigned warps() const { return 1; }
     Single warp(unsigned) const { return *this; }
 };

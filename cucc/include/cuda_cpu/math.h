@@ -29,6 +29,13 @@ CUDA_CPU_EXTREME(larger, __builtin_isgreater, double, unsigned long long, &)
 #include <cmath>
 #undef __builtin_fminf
 #undef __builtin_fmaxf
+extern "C" double cuda_cpu_library_cbrt(double x) __asm__("cbrt");
+namespace cuda_cpu {
+inline long double cube_root(double x) { // a step of Newton's method; a fifth of the time of cbrtl()
+    const long double y = cuda_cpu_library_cbrt(x), square = y * y;
+    return square > 0 && square < HUGE_VAL ? y - (square * y - x) / (3 * square) : y;
+}
+} // namespace cuda_cpu
 #ifdef __GLIBC__ // in place of the C library's functions, where they are called by name
 #define CUDA_CPU_IN_PLACE(T, name, extreme)                                                                  \
     extern inline __attribute__((gnu_inline, always_inline)) T name(T x, T y) __THROW {                      \
@@ -39,7 +46,22 @@ CUDA_CPU_IN_PLACE(float, fminf, smaller)
 CUDA_CPU_IN_PLACE(float, fmaxf, larger)
 CUDA_CPU_IN_PLACE(double, fmin, smaller)
 CUDA_CPU_IN_PLACE(double, fmax, larger)
+// CUDA's errors, 1 ulp and 7, are smaller than those of the C library of 2022.
+#define CUDA_CPU_MORE_EXACT(name)                                                                            \
+    extern inline __attribute__((gnu_inline, always_inline)) double name(double x) __THROW {                 \
+        return (double)name##l(x);                                                                           \
+    }
+CUDA_CPU_MORE_EXACT(tanh)
+CUDA_CPU_MORE_EXACT(exp10)
+CUDA_CPU_MORE_EXACT(j0)
+CUDA_CPU_MORE_EXACT(j1)
+CUDA_CPU_MORE_EXACT(y0)
+CUDA_CPU_MORE_EXACT(y1)
+extern inline __attribute__((gnu_inline, always_inline)) double cbrt(double x) __THROW {
+    return (double)cuda_cpu::cube_root(x);
 }
+}
+#undef CUDA_CPU_MORE_EXACT
 #undef CUDA_CPU_IN_PLACE
 #endif
 #endif
@@ -103,8 +125,8 @@ template <int mode, class F, class... T> inline auto rounded(F f, T... x) {
 
 CUDA_CPU_RETURN(float, rsqrtf, (float x), 1.0f / sqrtf(x))
 CUDA_CPU_RETURN(double, rsqrt, (double x), 1.0 / sqrt(x))
-CUDA_CPU_RETURN(float, rcbrtf, (float x), 1.0f / cbrtf(x))
-CUDA_CPU_RETURN(double, rcbrt, (double x), 1.0 / cbrt(x))
+CUDA_CPU_RETURN(float, rcbrtf, (float x), (float)(1.0 / cbrt((double)x)))
+CUDA_CPU_RETURN(double, rcbrt, (double x), (double)(1 / cuda_cpu::cube_root(x)))
 
 // sin(pi x) and cos(pi x), exact where x is a multiple of one half.
 inline void sincospi(double x, double *sine, double *cosine) {

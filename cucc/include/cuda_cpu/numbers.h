@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 #include <utility>
+#include "cxx14.h"
 
 namespace cuda_cpu {
 

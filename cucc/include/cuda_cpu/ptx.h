@@ -2,8 +2,30 @@
 // What cu2cpp writes in place of inline PTX in device code: functions for the instructions and special
 // registers that it knows.
 #pragma once
+#include "../cuda_pipeline_primitives.h"
+#include "letters_off.h"
 
-namespace cuda_cpu::ptx {
+namespace cuda_cpu {
+
+// Waits until all lanes of the warp have called this function. The first lane that continues calls
+// work(lanes), where lanes[i] points to the argument `mine` of lane i; the other lanes return.
+template <class Lane, class F> __forceinline__ void once_for_warp(const Lane &mine, F work, Site site) {
+    if (!warp_operation(WarpOp::matrix, ~0u, (uint64_t)&mine, 0, 32, site))
+        return; // another lane has done it
+    uint64_t *const values = current_block->values + current_block->running / 32 * 32;
+    const Lane *lanes[32];
+    for (int i = 0; i < 32; ++i) {
+        lanes[i] = (const Lane *)values[i];
+        values[i] = 0;
+    }
+    current_block->for_warp = true;
+    __asm__ volatile("" ::: "memory"); // keeps these stores in front of and behind the accesses
+    work(lanes);
+    __asm__ volatile("" ::: "memory");
+    current_block->for_warp = false;
+}
+
+namespace ptx {
 
 // Stores the bits of a value in an output operand of any type.
 template <class T, class V> inline void set(T &to, V value) {
@@ -67,7 +89,8 @@ template <class T> inline T mul_hi(T a, T b) {
 template <class T> inline T mul_lo(T a, T b) {
     return (T)mul_wide(a, b);
 }
-// Integer arithmetic wraps around. The carry bit is read when `in` is set.
+// Integer arithmetic wraps around. The carry flag is kept between asm statements, and read when `in` is set.
+inline __thread unsigned carry;
 #define CUDA_CPU_SUM(add, sign)                                                                              \
     template <class T> inline T add(T a, T b) {                                                              \
         if constexpr (std::is_integral_v<T>)                                                                 \
@@ -75,7 +98,7 @@ template <class T> inline T mul_lo(T a, T b) {
         else                                                                                                 \
             return a sign b;                                                                                 \
     }                                                                                                        \
-    template <class T> inline T add##_carry(unsigned &carry, bool in, T a, T b) {                            \
+    template <class T> inline T add##_carry(bool in, T a, T b) {                                             \
         const auto sum = (typename Wide<T>::type)a sign b sign(in ? carry : 0);                              \
         carry = (unsigned)(sum >> (8 * sizeof(T))) & 1;                                                      \
         return (T)sum;                                                                                       \
@@ -137,4 +160,184 @@ inline unsigned prmt(unsigned a, unsigned b, unsigned selector) {
             result = (result & ~(255u << i)) | (result >> i & 128 ? 255u << i : 0);
     return result;
 }
-} // namespace cuda_cpu::ptx
+
+// ---- conversions ----
+
+template <int bits> struct Short { // half (10) and bfloat16 (7)
+    uint16_t x;
+};
+template <class T> inline T value_of(T x) {
+    return x;
+}
+template <int bits> inline float value_of(Short<bits> x) {
+    return widen<bits>(x.x);
+}
+
+template <class T> inline T to_integral(T x, Rounding mode) {
+    return mode == Rounding::nearest ? std::rint(x)
+           : mode == Rounding::zero  ? std::trunc(x)
+           : mode == Rounding::down  ? std::floor(x)
+                                     : std::ceil(x);
+}
+template <class To, class From> inline void round_to(To &to, From from, Rounding mode) {
+    const long double exact = from; // of 64 bits of an integer too
+    to = (To)exact;
+    const long double side = mode == Rounding::zero ? 0 : mode == Rounding::down ? -INFINITY : INFINITY;
+    if (mode != Rounding::nearest && (side > exact ? to < exact : side < exact && to > exact))
+        to = std::nextafter(to, (To)side);
+}
+template <int bits, class From> inline void round_to(Short<bits> &to, From from, Rounding mode) {
+    if constexpr (std::is_integral_v<From>)
+        to.x = narrow<bits>(odd_double(from), mode);
+    else
+        to.x = narrow<bits>(from, mode);
+}
+// cvt: `integral` is .rni, .rzi, .rmi and .rpi
+template <class To, class From> inline To convert(From from, Rounding mode, bool sat, bool integral) {
+    auto x = value_of(from);
+    if constexpr (!std::is_integral_v<To>) {
+        if (!std::is_integral_v<decltype(x)> && integral)
+            x = to_integral(x, mode);
+        if (sat)
+            x = x > 1 ? 1 : x > 0 ? x : 0;
+        To to;
+        round_to(to, x, mode);
+        return to;
+    } else if constexpr (std::is_integral_v<decltype(x)>) {
+        const __int128 low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
+        return (To)(!sat ? (__int128)x : x < low ? low : x > high ? high : (__int128)x);
+    } else {
+        return saturate<To>(to_integral(x, mode));
+    }
+}
+template <int bits> inline unsigned pack(float high, float low) {
+    return (unsigned)narrow<bits>(high, Rounding::nearest) << 16 | narrow<bits>(low, Rounding::nearest);
+}
+
+// ---- shared memory: addresses begin at 0, as those of 32 bits that programs make of them ----
+
+inline unsigned long long to_shared(unsigned long long address) {
+    return address - (uintptr_t)current_block->arena;
+}
+inline unsigned long long from_shared(unsigned long long address) {
+    return address + (uintptr_t)current_block->arena;
+}
+// cp.async: `bytes` of `size` bytes are copied, and zeros follow.
+inline void copy(unsigned long long to, unsigned long long from, unsigned size, unsigned bytes) {
+    __pipeline_memcpy_async((void *)to, (const void *)from, size, bytes < size ? size - bytes : 0);
+}
+
+// ---- barriers and warps ----
+
+// A barrier of a number of threads, which bar.arrive does not wait for
+struct Named {
+    uint64_t block;
+    unsigned arrived, phase;
+};
+inline __thread Named named[16];
+inline Named &bar_arrive(unsigned n, unsigned threads) {
+    Named &it = named[n % 16];
+    if (it.block != block_number)
+        it = {block_number, 0, 0};
+    if (__atomic_add_fetch(&it.arrived, 1, __ATOMIC_SEQ_CST) == threads) { // which the race detector follows
+        it.arrived = 0;
+        __atomic_add_fetch(&it.phase, 1, __ATOMIC_SEQ_CST);
+    }
+    return it;
+}
+inline void bar_sync(unsigned n, unsigned threads, CUDA_CPU_SITE) {
+    if (threads == ~0u)
+        return __syncthreads(cu_file, cu_line);
+    const unsigned phase = named[n % 16].block == block_number ? named[n % 16].phase : 0;
+    unsigned *const now = &bar_arrive(n, threads).phase;
+    while (__atomic_load_n(now, __ATOMIC_SEQ_CST) == phase)
+        atomic_without_effect(now, phase, CUDA_CPU_HERE);
+}
+
+// shfl.sync: `limits` has the mask of the segment in bits 8 to 12, and the lane at its end in bits 0 to 4.
+template <char way>
+inline unsigned shuffle(unsigned x, unsigned by, unsigned limits, unsigned mask, bool *in_range,
+                        CUDA_CPU_SITE) {
+    const unsigned segment = limits >> 8 & 31, first = lane() & segment,
+                   last = first | (limits & 31 & ~segment);
+    by &= 31;
+    unsigned from = way == 'u'   ? lane() - by
+                    : way == 'd' ? lane() + by
+                    : way == 'b' ? lane() ^ by
+                                 : first | (by & ~segment);
+    const bool inside = way == 'u' ? (int)from >= (int)last : from <= last;
+    if (in_range)
+        *in_range = inside;
+    return __shfl_sync(mask, x, inside ? (int)from : (int)lane(), 32, cu_file, cu_line);
+}
+
+// The registers of a lane with parts of a matrix
+struct Registers {
+    unsigned x[4];
+    template <class T> T &part(int i) { return ((T *)x)[i]; }
+};
+
+// ldmatrix: 8 lanes have the addresses of the rows of a matrix of 8 x 8 numbers of 16 bits.
+__forceinline__ Registers load_matrix(int count, bool transposed, unsigned long long row, CUDA_CPU_SITE) {
+    struct Lane {
+        Registers *to;
+        const uint16_t *row;
+    };
+    Registers mine{};
+    once_for_warp(
+        Lane{&mine, (const uint16_t *)row},
+        [=](const Lane *const *lanes) __attribute__((always_inline)) {
+            for (int i = 0; i < 64 * count; ++i) { // each lane gets two of a row, or transposed of a column
+                const int at = i % 8, other = i / 8 % 8;
+                lanes[other * 4 + at / 2]->to->part<uint16_t>(i / 64 * 2 + at % 2) =
+                    lanes[i / 64 * 8 + (transposed ? at : other)]->row[transposed ? other : at];
+            }
+        },
+        CUDA_CPU_HERE);
+    return mine;
+}
+
+// mma: a product of 16 x k and k x 8 elements of type E, added to sums of type S
+struct Product {
+    Registers a, b, c;
+};
+inline float factor(float x) { // TensorFloat-32
+    return bits_as<float>(bits_as<uint32_t>(x) & 0xffffe000);
+}
+template <class E> inline auto factor(E x) {
+    return value_of(x);
+}
+template <class E, class S, int k>
+CUDA_CPU_UNRECORDED inline __attribute__((noinline)) void multiply(Product *const *const *lanes,
+                                                                   bool limited) {
+    constexpr int n = 4 / sizeof(E); // elements in a register; those of four lanes are adjacent
+    decltype(factor(E())) a[16][k], b[8][k];
+    for (int l = 0; l < k; ++l)
+        for (int i = 0; i < 16; ++i) {
+            Product &its = **lanes[i % 8 * 4 + l / n % 4];
+            a[i][l] = factor(its.a.part<E>((l / (4 * n) * 2 + i / 8) * n + l % n));
+            b[i % 8][l] = factor(its.b.part<E>(l / (4 * n) * n + l % n));
+        }
+    for (int i = 0; i < 16; ++i)
+        for (int j = 0; j < 8; ++j) {
+            S &c = (*lanes[i % 8 * 4 + j / 2])->c.template part<S>(i / 8 * 2 + j % 2);
+            std::conditional_t<std::is_integral_v<S>, long long, float> sum = value_of(c);
+            for (int l = 0; l < k; ++l)
+                sum += a[i][l] * b[j][l];
+            if constexpr (std::is_integral_v<S>)
+                c = (S)(limited ? saturate<int>((double)sum) : sum);
+            else
+                round_to(c, sum, Rounding::nearest);
+        }
+}
+template <class E, class S, int k>
+__forceinline__ Registers mma(Registers a, Registers b, Registers c, bool limited, CUDA_CPU_SITE) {
+    Product mine{a, b, c}, *const pointer = &mine;
+    once_for_warp(
+        pointer, [=](Product *const *const *lanes) { multiply<E, S, k>(lanes, limited); }, CUDA_CPU_HERE);
+    return mine.c;
+}
+} // namespace ptx
+} // namespace cuda_cpu
+
+#include "letters_on.h"

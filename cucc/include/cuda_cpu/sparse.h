@@ -291,8 +291,9 @@ inline void sort_entries(int *first, int *second, int *permutation, int count) {
     std::vector<std::array<int, 3>> entries(count);
     for (int k = 0; k < count; k++)
         entries[k] = {first[k], second[k], permutation[k]};
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](auto &a, auto &b) { return std::pair(a[0], a[1]) < std::pair(b[0], b[1]); });
+    std::stable_sort(entries.begin(), entries.end(), [](auto &a, auto &b) {
+        return std::make_pair(a[0], a[1]) < std::make_pair(b[0], b[1]);
+    });
     for (int k = 0; k < count; k++) {
         first[k] = entries[k][0];
         second[k] = entries[k][1];

@@ -39,7 +39,7 @@ inline double bessel_i(int order, double value) {
     } else {
         sum = x != x ? x : (long double)INFINITY;
     }
-    return (double)(order && value < 0 ? -sum : sum);
+    return (double)(order && std::signbit(value) ? -sum : sum);
 }
 
 // Returns the scaled complementary error function erfcx(x) = exp(x^2) erfc(x). For large x erfc(x) underflows

@@ -10,6 +10,7 @@
 #define CUDART_VERSION 13000
 #define CUDART_CB
 #define CUDARTAPI
+#define CUDARTAPI_CDECL
 
 // ---- values ----
 

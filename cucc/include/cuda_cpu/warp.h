@@ -71,15 +71,16 @@ CUDA_CPU_REDUCE(unsigned, xor, xor)
 
 // ---- address spaces ----
 
-// The CPU has a single address space, so conversions return the address unchanged.
-#define CUDA_CPU_SPACE(Name, space)                                                                          \
+// The CPU has a single address space. Addresses in shared memory are counted from the begin of the block's,
+// so that they have 32 bits, as programs assume.
+#define CUDA_CPU_SPACE(Name, space, begin)                                                                   \
     CUDA_CPU_RETURN(unsigned, __is##Name, (const void *p), cuda_cpu::space_of(p) == cuda_cpu::Space::space)  \
-    CUDA_CPU_RETURN(size_t, __cvta_generic_to_##space, (const void *p), (size_t)p)                           \
-    CUDA_CPU_RETURN(void *, __cvta_##space##_to_generic, (size_t address), (void *)address)
-CUDA_CPU_SPACE(Global, global)
-CUDA_CPU_SPACE(Shared, shared)
-CUDA_CPU_SPACE(Constant, constant)
-CUDA_CPU_SPACE(Local, local)
+    CUDA_CPU_RETURN(size_t, __cvta_generic_to_##space, (const void *p), (size_t)p - (begin))                 \
+    CUDA_CPU_RETURN(void *, __cvta_##space##_to_generic, (size_t address), (void *)(address + (begin)))
+CUDA_CPU_SPACE(Global, global, 0)
+CUDA_CPU_SPACE(Shared, shared, (size_t)cuda_cpu::current_block->arena)
+CUDA_CPU_SPACE(Constant, constant, 0)
+CUDA_CPU_SPACE(Local, local, 0)
 
 // ---- fences ----
 

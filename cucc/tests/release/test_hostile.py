@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Hostile sources and options: cucc compiles them, or says in one message what is wrong. Hostile kernels are in units/kernel_faults.cu."""
+import os
+import pathlib
 import shutil
+import signal
 import subprocess
+import tempfile
 
 import pytest
 
@@ -36,6 +40,15 @@ def test_odd_sources(tmp_path, what):
     (tmp_path / "a b'c.cu").write_bytes(SOURCES[what])
     tools.cucc("-O0", "a b'c.cu", "-o", "x", cwd=tmp_path)
     tools.execute(tmp_path / "x")
+
+
+def test_names_do_not_grow_with_the_square_of_the_parameters(tmp_path):
+    parameters, values = ", ".join(f"int *p{i}" for i in range(400)), ", ".join(["d"] * 400)
+    text = RIGHT.replace("int *p", parameters).replace("*p =", "*p399 =").replace(">(d)", f">({values})")
+    (tmp_path / "a.cu").write_text(text)
+    tools.cucc("-O0", "a.cu", "-o", "x", cwd=tmp_path)
+    tools.execute(tmp_path / "x")
+    assert (tmp_path / "x").stat().st_size < 2 << 20
 
 
 @pytest.mark.parametrize(
@@ -86,3 +99,52 @@ def test_a_cold_cache_used_by_two(tmp_path):
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
     said = [process.communicate(timeout=60)[0] for process in both]
     assert said[0] == said[1] and [process.returncode for process in both] == [0, 0]
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_ends_it_with_the_status_of_a_shell(tmp_path, name):
+    command, env = [tools.CUCC, "-v", "-x", "cu", "-"], {**os.environ, "TMPDIR": str(tmp_path)}
+    pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen(command, env=env, start_new_session=True, **pipes) as process:
+        next(line for line in process.stderr if " -E " in line)  # it waits for the source
+        os.killpg(process.pid, getattr(signal, name))
+        assert process.wait(60) == 128 + getattr(signal, name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to be two users")
+def test_a_home_that_cannot_be_written_to():
+    """The finished build of another user is taken unless it is out of date; else the cache goes where it may."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        shutil.copytree(tools.ROOM, folder / "cucc", ignore=shutil.ignore_patterns("build", "tests"))
+        (folder / "cucc/Makefile").write_text("all:\n\tmkdir -p '$(TOOLKIT)'\n")
+        user = "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"
+        for part, mode in ("", 0o755), ("home", 0o755), ("tmp", 0o1777), ("own", 0o777), ("bad", 0o1777):
+            (folder / part).mkdir(exist_ok=True)
+            (folder / part).chmod(mode)
+        (folder / "bad/cucc-65534").symlink_to(folder / "own")  # of another user
+
+        def toolkit(*settings, who=user):
+            env = "env", "-u", "HOME", "-u", "XDG_CACHE_HOME", *(word.replace("@", name) for word in settings)
+            return tools.execute(*who, *env, folder / "cucc/cucc", "--toolkit", cwd=folder).out.strip()
+
+        for settings, place in [
+            ("HOME=@/home TMPDIR=@/tmp", "@/tmp/cucc-65534/"),
+            ("HOME=@/home/none TMPDIR=@/tmp", "@/tmp/cucc-65534/"),
+            ("HOME= TMPDIR=@/tmp", "@/tmp/cucc-65534/"),
+            ("TMPDIR=@/tmp", "@/tmp/cucc-65534/"),
+            ("HOME=@/home XDG_CACHE_HOME=@/home TMPDIR=@/tmp", "@/tmp/cucc-65534/"),
+            ("HOME=@/own XDG_CACHE_HOME=own TMPDIR=@/tmp", "@/tmp/cucc-65534/"),
+            ("HOME=@/own TMPDIR=@/tmp", "@/own/.cache/cucc/"),
+            ("HOME=@/home XDG_CACHE_HOME=@/own TMPDIR=@/tmp", "@/own/cucc/"),
+            ("HOME=@/home TMPDIR=@/home", "/tmp/cucc-65534/"),
+            ("HOME=@/home TMPDIR=@/bad", "/tmp/cucc-65534/"),
+        ]:
+            found = toolkit(*settings.split())
+            shutil.rmtree(pathlib.Path(found).parent)
+            assert found.startswith(place.replace("@", name)), settings
+        built = toolkit(f"HOME={name}", who=())
+        assert built.startswith(f"{name}/cucc/build/") and toolkit("HOME=@/home", "TMPDIR=@/tmp") == built
+        os.utime(folder / "cucc/Makefile", (2e9, 2e9))
+        assert toolkit("HOME=@/home", "TMPDIR=@/tmp").startswith(f"{name}/tmp/")

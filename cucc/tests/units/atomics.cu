@@ -1,58 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Atomics on the CPU back end, and locks built from them; barriers and shared memory.
+// Polling by atomics, and locks built from them; barriers and shared memory. Values of atomics:
+// ../conformance.
 #include <algorithm>
 #include "device.h"
-
-struct Cells {
-    int i;
-    unsigned u;
-    unsigned long long big;
-    long long low;
-    float f;
-    double d;
-};
-
-// The call returns `from`, which the cell has before it, and leaves `to`.
-#define CHANGES(cell, from, to, call) (cell = from, good &= (call) == from && cell == to)
-
-__device__ bool each_operation(Cells *c) {
-    bool good = true;
-    CHANGES(c->i, 10, 15, atomicAdd(&c->i, 5));
-    CHANGES(c->i, 10, 5, atomicSub(&c->i, 5));
-    CHANGES(c->i, 10, 7, atomicExch(&c->i, 7));
-    CHANGES(c->i, 10, -3, atomicMin(&c->i, -3));
-    CHANGES(c->i, 10, 10, atomicMax(&c->i, -3));
-    CHANGES(c->i, 10, (10 & 0x0f), atomicAnd(&c->i, 0x0f));
-    CHANGES(c->i, 10, (10 | 0x0f), atomicOr(&c->i, 0x0f));
-    CHANGES(c->i, 10, (10 ^ 0x0f), atomicXor(&c->i, 0x0f));
-    CHANGES(c->i, 10, 1, atomicCAS(&c->i, 10, 1));
-    CHANGES(c->i, 10, 10, atomicCAS(&c->i, 11, 1));
-    for (unsigned i = 0; i < 5; ++i) { // wrap between 0 and 3
-        CHANGES(c->u, i, (i < 3 ? i + 1 : 0), atomicInc(&c->u, 3));
-        CHANGES(c->u, i, (i == 0 || i > 3 ? 3 : i - 1), atomicDec(&c->u, 3));
-    }
-    CHANGES(c->big, ~0ull, ~0ull - 1, atomicMin(&c->big, ~0ull - 1));
-    CHANGES(c->big, 0ull, ~0ull - 1, atomicMax(&c->big, ~0ull - 1));
-    CHANGES(c->low, 0ll, -1ll, atomicMin(&c->low, -1ll));
-    CHANGES(c->low, 0ll, 0ll, atomicMax(&c->low, -1ll));
-    CHANGES(c->u, ~0u, 1, atomicAdd(&c->u, 2));
-    CHANGES(c->big, 1ull << 32, 3ull << 32, atomicAdd(&c->big, 2ull << 32));
-    CHANGES(c->f, 2.5f, 1.0f, atomicExch(&c->f, 1.0f));
-    CHANGES(c->f, 2.5f, 2.75f, atomicAdd(&c->f, 0.25f));
-    CHANGES(c->d, 1.5, 1.75, atomicAdd(&c->d, 0.25));
-    return good;
-}
-// Atomics in shared memory are not those of global memory (is_shared in kernel.h).
-__global__ void each_once(Cells *global, int *good) {
-    __shared__ Cells shared;
-    good[0] = each_operation(global);
-    good[1] = each_operation(&shared);
-}
-
-TEST(each_operation_once_in_global_and_in_shared_memory) {
-    const Device<Cells> cells(1);
-    EXPECT(WRITTEN(int, 2, each_once<<<1, 1>>>(cells.data, out)) == std::vector<int>(2, 1));
-}
 
 // Many critical sections in each thread. Threads take turns when they release a lock, but not while they hold
 // one: with one lock for all, a thread in the critical section never finds another one in it. The time of a

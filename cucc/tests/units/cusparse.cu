@@ -319,7 +319,7 @@ TEST(entries_are_sorted_with_their_permutation) {
         EXPECT(indices.back() == sorted);
         EXPECT(made(count, [&, from = order.back()](int k) { return reversed[from[k]]; }) == sorted);
     }
-    const Array<int> offsets(e.row_offsets);
+    const Array<int> offsets(with_base<int>(e.row_offsets, 1));
     EXPECT(cusparseXcoosortByRow(h, m, n, count, rows, columns, nullptr, memory) != CUSPARSE_STATUS_SUCCESS);
     EXPECT(cusparseXcsrsort(h, m, n, count, matrix, offsets, columns, nullptr, memory) !=
            CUSPARSE_STATUS_SUCCESS);

@@ -184,6 +184,8 @@ TEST(what_a_capture_does_not_permit_makes_it_invalid) {
         OK(cudaEventRecord(inside, m.a));
         return cudaEventSynchronize(inside);
     });
+    OK(cudaEventRecord(inside, m.a)); // after the capture
+    OK(cudaEventSynchronize(inside));
     during(relaxed, cudaErrorStreamCaptureMerge, invalid, [&] {
         OK(cudaStreamBeginCapture(m.b, relaxed));
         OK(cudaEventRecord(inside, m.a));

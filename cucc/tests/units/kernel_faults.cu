@@ -167,8 +167,63 @@ __global__ void wild(int *p) {
 }
 
 TEST(illegal_address) {
-    faulty({"illegal address 0x8", "wild"}, [] { wild<<<1, 1>>>((int *)8); });
+    ends_with(under({}, [] { wild<<<1, 1>>>((int *)8), exit(3); }), {"illegal address 0x8\n", "wild"}, 3);
 }
+
+// As loops and with fibers, in a called function, in a function of the C library, while other blocks wait; in
+// one block or in all
+enum { plainly, after_barrier, after_shuffle, in_memcpy, while_others_wait, in_printf };
+__device__ __noinline__ int value_of(const int *p) {
+    return *p;
+}
+__global__ void reads(int way, const int *p, int *sum) {
+    if (way == after_barrier)
+        __syncthreads();
+    if (way == after_shuffle && threadIdx.x < 5)
+        p = (const int *)__shfl_sync(31, (long long)p, 3);
+    while (way == while_others_wait && blockIdx.x == 0 && gridDim.x > 1 && atomicAdd(sum + 1, 0) == 0)
+        ;
+    if (way == in_memcpy)
+        memcpy(sum, p, sizeof *p);
+    else if (way == in_printf)
+        printf("%s", (const char *)p);
+    else
+        atomicAdd(sum, value_of(p));
+    __syncthreads();
+}
+
+#ifndef __SANITIZE_THREAD__ // with which it ends the program
+TEST(illegal_address_is_an_error_that_stays) {
+    const auto fails_on = [](int device, int way, int blocks) {
+        int *sum;
+        OK(cudaSetDevice(device));
+        OK(cudaMallocManaged(&sum, 8));
+        sum[0] = sum[1] = 0;
+        reads<<<blocks, 64>>>(after_barrier, sum + 1, sum); // stacks and signals work
+        OK(cudaDeviceSynchronize());
+        reads<<<blocks, 64>>>(way, (int *)16, sum);
+        EXPECT(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+        EXPECT(cudaGetLastError() == cudaErrorIllegalAddress && cudaFree(sum) == cudaErrorIllegalAddress);
+    };
+    for (const int way : {plainly, after_barrier, after_shuffle, in_memcpy, while_others_wait})
+        for (const char *barriers : {"CUDA_CPU_BARRIERS=loops", "CUDA_CPU_BARRIERS=fibers"})
+            for (const char *streams : {"CUDA_CPU_STREAMS=eager", "CUDA_CPU_STREAMS=late"})
+                for (const char *workers : {"CUDA_CPU_WORKERS=1", "CUDA_CPU_WORKERS=4"})
+                    ends_with(
+                        under({barriers, streams, workers, "CUDA_CPU_DEVICES=3"},
+                              [=] {
+                                  fails_on(0, way, 1);
+                                  fails_on(1, way,
+                                           way == while_others_wait ? 1 + 3 * (workers[17] == '4') : 1000);
+                                  fails_on(2, after_barrier, 2);
+                                  exit(unit_failures ? 1 : 7); // at_exit frees nothing of these devices
+                              }),
+                        {"illegal address 0x10\n    in kernel reads", "was ended by an illegal address"}, 7);
+    // In a library that may hold a lock it ends the program, and so does that of the host.
+    faulty({"illegal address 0x10", "reads"}, [] { reads<<<1, 1>>>(in_printf, (int *)16, nullptr); });
+    EXPECT(under({}, [] { wild<<<1, 1>>>(nullptr), *(volatile int *)16 = 1; }).status > 128);
+}
+#endif
 
 __device__ int down(int n) {
     volatile char frame[500] = {};
@@ -334,6 +389,21 @@ TEST(missing_barrier_shows) {
         if (!strstr(schedule, "forward"))
             EXPECT(!reversed(schedule, missing_syncwarp, false));
     }
+}
+
+__global__ void changes(const int *in, int *out) {
+    *(int *)in = *out = 1;
+}
+
+TEST(const_memory_stays_the_same) {
+    const char *const on = "CUDA_CPU_CONST=1";
+    ends_with(
+        under({on}, [] { changes<<<1, 1>>>(managed<int>(), managed<int>()); }),
+        {"kernel changes", "has written to memory that parameter 1 points to as const: byte 0 of 4 bytes"});
+    ends_well(under({on}, [] {
+        int *const both = managed<int>();
+        changes<<<1, 1>>>(both, both);
+    }));
 }
 
 // Waits for its first copy only.

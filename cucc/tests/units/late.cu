@@ -129,6 +129,27 @@ TEST(a_query_is_not_ready_once) {
     (void)cudaGetLastError();
 }
 
+TEST(an_event_stands_between_the_work_before_and_after_it) {
+    Scene s;
+    OK(cudaStreamBeginCapture(s.a, cudaStreamCaptureModeGlobal));
+    OK(cudaEventRecord(s.event, s.a)); // no longer what the event stands for when it is recorded again
+    OK(cudaGraphDestroy(STORED(cudaGraph_t, cudaStreamEndCapture(s.a, &it))));
+    for (int value : {10, 20}) {
+        if (value == 20)
+            OK(cudaEventRecord(s.event, s.a));
+        set<<<1, 1, 0, s.a>>>(s.managed, value);
+        set<<<1, 1, 0, s.a>>>(s.device, value);
+    }
+    OK(cudaStreamWaitEvent(s.b, s.event, 0));
+    OK(cudaMemcpyAsync(s.pinned, s.device, sizeof(int), cudaMemcpyDeviceToHost, s.b));
+    OK(cudaEventSynchronize(s.event));
+    EXPECT(*s.managed == 10);
+    OK(cudaStreamSynchronize(s.b));
+    EXPECT(*s.pinned == 10);
+    OK(cudaDeviceSynchronize());
+    EXPECT(*s.managed == 20);
+}
+
 static void note(void *where) {
     *(int *)where += 1;
 }

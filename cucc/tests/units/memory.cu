@@ -50,6 +50,19 @@ TEST(fresh_memory_holds_what_the_environment_says) {
     }
 }
 
+static void print_used() {
+    size_t free, less, total;
+    int *p;
+    OK(cudaMemGetInfo(&free, &total));
+    OK(cudaMalloc(&p, 64 << 20));
+    OK(cudaMemGetInfo(&less, &total));
+    printf("%zu", free == total ? (free - less) >> 20 : 64); // the machine itself may have less
+}
+
+TEST(used_memory_is_not_free) { // this device has less memory than most machines have available
+    EXPECT(strcmp(under({"CUDA_CPU_PROPERTIES=unequal"}, print_used).out, "64") == 0);
+}
+
 #endif
 
 TEST(copies_there_and_back) {

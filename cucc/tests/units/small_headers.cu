@@ -4,6 +4,7 @@
 #include <cuComplex.h>
 #include <cuda_fp8.h>
 #include <cuda_pipeline.h>
+#include <cusolver_common.h>
 #include <library_types.h>
 #include <nvtx3/nvToolsExt.h>
 #ifdef __CU2CPP__
@@ -24,6 +25,10 @@ __global__ void complex_kernel(cuDoubleComplex *out) {
     out[9] = make_cuDoubleComplex(cuCabsf(a), cuCabs(make_cuDoubleComplex(3e200, 4e200)));
     out[10] = cuCdiv(make_cuDoubleComplex(1e300, 1e300), make_cuDoubleComplex(1e300, 1e300));
 }
+
+static_assert(CUDA_EMULATION_MANTISSA_CONTROL_FIXED == 1 && CUSOLVER_R_AP == 1208 && CUSOLVER_C_AP == 1218 &&
+                  CUSOLVER_IRS_REFINE_GMRES_NOPCOND == 1106,
+              "the toolkit's values");
 
 TEST(complex_numbers) {
     const double expected[][2] = {{4, -2},  {2, -6},   {11, 2},   {-1, -2},   {3, 4}, {5, -1},
@@ -95,84 +100,7 @@ TEST(marks_do_nothing_without_a_profiler) {
     EXPECT(nvtxRangePop() == NVTX_NO_PUSH_POP_TRACKING && nvtxRangePop() == NVTX_NO_PUSH_POP_TRACKING);
 }
 
-// ---- numbers of 8 bits: all 256 of both formats, and the conversions at each number, between neighbours and
-// beyond the range ----
-
-template <class Number> __global__ void convert(const double *in, int n, unsigned char *raw, float *out) {
-    for (int i = 0; i < n; i++)
-        raw[i] = Number(in[i]).__x;
-    for (int i = 0; i < 256; i++) {
-        Number x;
-        x.__x = (unsigned char)i;
-        out[i] = float(x);
-    }
-}
-
-// The positive numbers, each by adding a step to the one before. The step doubles after each binade.
-static std::vector<double> numbers(int fraction, double step, int count) {
-    std::vector<double> list(1, 0);
-    for (int i = 1; i < count; i++) {
-        list.push_back(list.back() + step);
-        if (i >= 2 << fraction && i % (1 << fraction) == 0)
-            step *= 2;
-    }
-    return list;
-}
-
-template <class Number>
-static void test_format(__nv_fp8_interpretation_t kind, const std::vector<double> &table, double largest,
-                        bool infinity) {
-    const int count = (int)table.size();
-    EXPECT(table.back() == largest);
-    std::vector<double> in;
-    std::vector<int> expected;
-    for (int i = 0; i < count; i++) {
-        const double next = i + 1 < count ? table[i + 1] : INFINITY;
-        const double middle = i + 1 < count ? (table[i] + next) / 2 : INFINITY;
-        in.insert(in.end(),
-                  {table[i], -table[i], std::nextafter(middle, 0), middle, std::nextafter(middle, INFINITY)});
-        const bool last = i + 1 == count;
-        expected.insert(expected.end(), {i, i | 0x80, i, last ? i : (i + 1) / 2 * 2, last ? i : i + 1});
-    }
-    const int n = (int)in.size();
-    const Device<double> device_in(in);
-    const Device<unsigned char> device_raw(n);
-    const auto all = WRITTEN(float, 256, convert<Number><<<1, 1>>>(device_in.data, n, device_raw.data, out));
-    const std::vector<unsigned char> raw = device_raw.host();
-    for (int i = 0; i < n; i++)
-        if (!EXPECT(raw[i] == expected[i]))
-            fprintf(stderr, "%a: %#x, not %#x\n", in[i], raw[i], expected[i]);
-    for (int i = 0; i < 256; i++) {
-        const int size = i & 0x7f;
-        const __half h = __nv_cvt_fp8_to_halfraw((unsigned char)i, kind);
-        if (size < count)
-            EXPECT(all[i] == (i & 0x80 ? -table[size] : table[size]) && std::signbit(all[i]) == (i >= 128));
-        else if (infinity && size == count)
-            EXPECT(std::isinf(all[i]));
-        else
-            EXPECT(std::isnan(all[i]));
-        EXPECT((float)h == all[i] || (std::isnan((float)h) && std::isnan(all[i])));
-    }
-    // Beyond half a step above the largest number
-    const double step = largest - table[count - 2], tie = largest + step / 2;
-    const auto unbounded = [kind](double x) { return __nv_cvt_double_to_fp8(x, __NV_NOSAT, kind); };
-    const int last = count - 1;
-    EXPECT(unbounded(std::nextafter(tie, 0)) == last && unbounded(tie) == (last + 1) / 2 * 2);
-    EXPECT(unbounded(std::nextafter(tie, INFINITY)) == count && unbounded(-INFINITY) == (count | 0x80));
-    EXPECT(Number(INFINITY).__x == last && Number(-1e300).__x == (last | 0x80) && Number(NAN).__x == 0x7f);
-    EXPECT(Number(1 << 30).__x == last && (int)Number(-3) == -3 && (unsigned)Number(-3) == 0);
-    EXPECT(bool(Number(1)) && !bool(Number(-0.0f)) && Number(__half(2)).__x == Number(__nv_bfloat16(2)).__x);
-}
-
-TEST(e4m3) {
-    test_format<__nv_fp8_e4m3>(__NV_E4M3, numbers(3, 0x1p-9, 127), 448, false);
-    EXPECT(__nv_fp8_e4m3(1.0f).__x == 0x38);
-}
-
-TEST(e5m2) {
-    test_format<__nv_fp8_e5m2>(__NV_E5M2, numbers(2, 0x1p-16, 124), 57344, true);
-    EXPECT(__nv_fp8_e5m2(1.0f).__x == 0x3c);
-}
+// ---- numbers of 8 and 16 bits on the host; in kernels: ../conformance ----
 
 TEST(vectors_of_8_bits) {
     const __nv_fp8x2_e4m3 two(float2{1, -2});
@@ -183,4 +111,23 @@ TEST(vectors_of_8_bits) {
     EXPECT(four.x == 1 && four.y == 2 && four.z == 3 && four.w == -4);
     EXPECT(__nv_fp8x4_e4m3(__floats2half2_rn(1, 2), __floats2half2_rn(3, -4)).__x ==
            __nv_fp8x4_e4m3(float4{1, 2, 3, -4}).__x);
+}
+
+TEST(numbers_of_16_bits) {
+    const half a = 1.5f, b = __float2half(2.25f);
+    half2 v = __floats2half2_rn(3, 4);
+    v = __hmul2(v, __half2half2(a));
+    half c = a;
+    c += b, ++c;
+    const float2 f = __half22float2(v);
+    EXPECT((float)(a * b) == 3.375f && f.x == 4.5f && f.y == 6 && (float)c == 4.75f && (int)c == 4 && a < b &&
+           a != b);
+    EXPECT(__half_as_ushort(__float2half(65520.0f)) == 0x7c00 &&
+           __half_as_ushort(__float2half_rz(70000.0f)) == 0x7bff);
+    EXPECT((float)__high2half(__lows2half2(v, v)) == 4.5f && (float)__hsub2(v, v).y == 0);
+    const __nv_bfloat16 x = __float2bfloat16(1.00390625f), y = 3;
+    EXPECT((float)x == 1 && (float)(x + y) == 4 && __bfloat162int_rz(y) == 3 && (float)half(y) == 3 &&
+           (float)__nv_bfloat16(a) == 1.5f);
+    EXPECT(__bfloat16_as_ushort(CUDART_INF_BF16) == 0x7f80 && __hisinf(CUDART_INF_FP16) == 1 &&
+           sizeof(half) == 2 && sizeof(half2) == 4 && alignof(half2) == 4);
 }

@@ -196,32 +196,6 @@ struct Scene {
 
 // ---- cases ----
 
-TEST(volumes) {
-    Scene s;
-    const int size[3] = {W, H, D};
-    for (Point &p : s.list)
-        p.x = std::floor(p.x * 4) / 4, p.y = std::floor(p.y * 4) / 4, p.z = std::floor(p.z * 4) / 4;
-    s.make(make_cudaExtent(W, H, D), cudaArrayDefault);
-    fill(s.array, W, H, D, texel);
-    for (bool linear : {false, true})
-        for (cudaTextureAddressMode mode : {cudaAddressModeClamp, cudaAddressModeBorder}) {
-            s.view(linear, false, mode);
-            s.check<volume>([&](const Point &p) {
-                const double c[3] = {p.x, p.y, p.z};
-                return filtered(texel, c, size, linear, mode);
-            });
-        }
-    for (Point &p : s.list) // the same points normalised
-        p.x /= W, p.y /= H, p.z /= D;
-    for (cudaTextureAddressMode mode : {cudaAddressModeWrap, cudaAddressModeMirror}) {
-        s.view(true, true, mode);
-        s.check<volume>([&](const Point &p) {
-            const double c[3] = {p.x * W, p.y * H, p.z * D};
-            return filtered(texel, c, size, true, mode);
-        });
-    }
-}
-
 TEST(weights_of_a_filter_are_256ths) { // as an H200 rounds them
     static const struct {
         int dimensions, corner, x, y, z, weight; // fractions in 256ths
@@ -242,24 +216,6 @@ TEST(weights_of_a_filter_are_256ths) { // as an H200 rounds them
         const auto weight = [&](const Point &) { return k.weight / 256.0; };
         three ? s.check<volume>(weight, 0) : s.check<flat>(weight, 0);
     }
-}
-
-TEST(layers) {
-    Scene s;
-    for (bool flat_layers : {false, true})
-        for (bool linear : {false, true}) {
-            const int size[3] = {W, flat_layers ? H : 0, 0};
-            s.make(make_cudaExtent(W, size[1], 5), cudaArrayLayered);
-            fill(s.array, W, flat_layers ? H : 1, 5, texel);
-            s.view(linear, false, cudaAddressModeClamp);
-            const auto expected = [&](const Point &p) {
-                const int layer = layer_of(p, 5);
-                const double c[3] = {p.x, p.y, 0};
-                const Texels at = [layer](int x, int y, int) { return texel(x, y, layer); };
-                return filtered(at, c, size, linear, cudaAddressModeClamp);
-            };
-            flat_layers ? s.check<layers_2d>(expected) : s.check<layers_1d>(expected);
-        }
 }
 
 // The direction to a place within a face, u and v from -1 to 1

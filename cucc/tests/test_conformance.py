@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""Device functions beside the record of an H200, conformance/h200.txt. `make test-gpu` makes the record again on a GPU."""
+import re
+
+import pytest
+
+import tools
+from conformance import generate
+
+RECORD = (tools.HERE / "conformance/h200.txt").read_text().splitlines()
+PENDING = {"casts"}  # sections that differ still
+
+
+def by_name(lines, section):
+    return {words[1]: words[2:] for words in map(str.split, lines) if words[0] == section}
+
+
+def differences(record, got):
+    """What is wrong with results: a function must have the hashes of the record, or be within the error that CUDA documents."""
+    for name in record.keys() | got.keys():
+        if name not in record or name not in got:
+            yield f"{name}: only in {'the record' if name in record else 'the program'}"
+            continue
+        (wanted, *_), (hashes, *documented) = record[name], got[name]
+        if documented and documented[2] != "0":
+            yield f"{name}: {documented[2]} results are outside of {documented[1]} ulp"
+        elif not documented and hashes != wanted:
+            part = next(i for i in range(16) if hashes[4 * i : 4 * i + 4] != wanted[4 * i : 4 * i + 4])
+            yield f"{name}: the first input that differs is in part {part} of 16; the program with this name as argument prints all"
+
+
+@pytest.mark.parametrize("section", generate.SECTIONS)
+def test_functions_do_what_an_h200_does(tmp_path, section):
+    program = generate.build(section, tmp_path, tools.CUCC, "-O1")
+    got = by_name(generate.printed(section, program).splitlines(), section)
+    found = list(differences(by_name(RECORD, section), got))
+    assert bool(found) == (section in PENDING), "\n".join(found)
+
+
+def test_what_differs_is_found():
+    record = {"exact": ["0" * 64], "near": ["0" * 64, "1", "2", "0"], "gone": ["0" * 64]}
+    assert not list(differences(record, {**record, "near": ["1" * 64, "2", "2", "0"]}))
+    wrong = {"exact": ["0" * 9 + "1" * 55], "near": ["0" * 64, "3", "2", "5"], "new": ["0" * 64]}
+    found = "\n".join(sorted(differences(record, wrong)))
+    assert re.fullmatch(
+        "exact: .* part 2 of 16;.*\ngone: .*\nnear: 5 results .* 2 ulp\nnew: only in the program", found
+    )
+
+
+def test_the_table_in_libraries_is_that_of_the_record():
+    table = re.findall(
+        r"^\| (\w+), .* \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$",
+        (tools.ROOM / "docs/libraries.md").read_text(),
+        re.M,
+    )
+    counted = []
+    for section in generate.SECTIONS:
+        lines = by_name(RECORD, section).values()
+        near = sum(len(line) > 1 for line in lines)
+        exact, outside = len(lines) - near, 0
+        if section in PENDING:
+            exact, outside = outside, exact
+        counted.append((section, *map(str, (len(lines), exact, near, outside))))
+    assert table == counted
