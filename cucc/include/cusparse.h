@@ -447,7 +447,7 @@ CUDA_CPU_SORT(XcoosortByColumn, columns, rows)
     CUDA_CPU_SORT_BUFFER(NAME)                                                                               \
     CUDA_CPU_FUNCTION(NAME, int m, int n, int count, const cusparseMatDescr_t matrix, const int *offsets,    \
                       int *entries, int *permutation, void *) {                                              \
-        CUDA_CPU_VALID(m >= 0 && n >= 0 && count >= 0 && matrix && offsets);                                 \
+        CUDA_CPU_VALID(m >= 0 && n >= 0 && count >= 0 && matrix && offsets && permutation);                  \
         return cpu::run(__func__, handle, [=, base = matrix->base] {                                         \
             std::vector<int> first(count);                                                                   \
             cpu::rows_of_entries(offsets, lines, base, first.data());                                        \

@@ -18,8 +18,10 @@ UNITS = [
 PROGRAMS = int(os.environ.get("PROGRAMS", "4"))  # random ones
 LIBRARIES = "-lcublas -lcublasLt -lcufft -lcurand -lcusolver -lcusparse -lcuda".split()
 
+NVCC = os.environ.get("NVCC", "nvcc")
+
 pytestmark = pytest.mark.skipif(
-    subprocess.run("nvcc -V && nvidia-smi -L", shell=True, capture_output=True).returncode != 0,
+    subprocess.run(f"{NVCC} -V && nvidia-smi -L", shell=True, capture_output=True).returncode != 0,
     reason="needs nvcc and a GPU",
 )
 
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 def nvcc(source, built):
     """-rdc=true, because kernels launch kernels"""
     options = "-arch=native", "-std=c++17", "--extended-lambda", "-rdc=true", "-w"
-    tools.execute("nvcc", *options, source, "-o", built, *LIBRARIES, timeout=900)
+    tools.execute(NVCC, *options, source, "-o", built, *LIBRARIES, timeout=900)
     return built
 
 

@@ -286,19 +286,18 @@ inline void rows_of_entries(const int *offsets, int m, int base, int *rows) {
 }
 
 // Stable sort of the entries of a sparse matrix by the index `first`, then by the index `second`.
-// `permutation`, which may be null, is reordered in the same way.
+// `permutation` is reordered in the same way.
 inline void sort_entries(int *first, int *second, int *permutation, int count) {
     std::vector<std::array<int, 3>> entries(count);
     for (int k = 0; k < count; k++)
-        entries[k] = {first[k], second[k], permutation ? permutation[k] : 0};
+        entries[k] = {first[k], second[k], permutation[k]};
     std::stable_sort(entries.begin(), entries.end(), [](auto &a, auto &b) {
         return std::make_pair(a[0], a[1]) < std::make_pair(b[0], b[1]);
     });
     for (int k = 0; k < count; k++) {
         first[k] = entries[k][0];
         second[k] = entries[k][1];
-        if (permutation)
-            permutation[k] = entries[k][2];
+        permutation[k] = entries[k][2];
     }
 }
 

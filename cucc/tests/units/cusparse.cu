@@ -288,8 +288,10 @@ TEST(entries_are_sorted_with_their_permutation) {
     const Entries<float> e(pick(2, 20), pick(2, 20), 50);
     const int m = e.rows, n = e.columns, count = e.count();
     const Array<int> rows(e.row_of_entry), columns(e.columns_of_rows), order(count);
+    const auto bytes = [&](auto of) { return STORED(size_t, of(h, m, n, count, rows, columns, &it)); };
     const Array<char> memory(
-        STORED(size_t, cusparseXcoosort_bufferSizeExt(h, m, n, count, rows, columns, &it)));
+        std::max({bytes(cusparseXcoosort_bufferSizeExt), bytes(cusparseXcsrsort_bufferSizeExt),
+                  bytes(cusparseXcscsort_bufferSizeExt)}));
     OK(cusparseCreateIdentityPermutation(h, count, order));
     OK(cusparseXcoosortByColumn(h, m, n, count, rows, columns, order, memory));
     EXPECT(rows.back() == e.rows_of_columns);
@@ -312,16 +314,16 @@ TEST(entries_are_sorted_with_their_permutation) {
             std::reverse(&reversed[starts[i]], &reversed[starts[i + 1]]);
         const Array<int> offsets(with_base<int>(starts, 1)), indices(reversed);
         OK(cusparseCreateIdentityPermutation(h, count, order));
-        const Array<char> more(
-            STORED(size_t, (csc ? cusparseXcscsort_bufferSizeExt
-                                : cusparseXcsrsort_bufferSizeExt)(h, m, n, count, offsets, indices, &it)));
         OK((csc ? cusparseXcscsort : cusparseXcsrsort)(h, m, n, count, matrix, offsets, indices, order,
-                                                       more));
+                                                       memory));
         EXPECT(indices.back() == sorted);
         EXPECT(made(count, [&, from = order.back()](int k) { return reversed[from[k]]; }) == sorted);
     }
-    OK(cusparseDestroyMatDescr(matrix));
+    const Array<int> offsets(with_base<int>(e.row_offsets, 1));
     EXPECT(cusparseXcoosortByRow(h, m, n, count, rows, columns, nullptr, memory) != CUSPARSE_STATUS_SUCCESS);
+    EXPECT(cusparseXcsrsort(h, m, n, count, matrix, offsets, columns, nullptr, memory) !=
+           CUSPARSE_STATUS_SUCCESS);
+    OK(cusparseDestroyMatDescr(matrix));
 }
 
 TEST(scalars_on_the_device_in_a_graph) {

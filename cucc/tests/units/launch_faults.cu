@@ -11,6 +11,10 @@ TEST(only_a_kernel_is_launched_and_only_by_a_launch) {
     void (*const pointer)(int) = called;
     pointer(1);
     EXPECT(cudaGetLastError() == cudaErrorMissingConfiguration);
+    int value = 4;
+    void *one[] = {&value};
+    for (const void *function : {(void *)&value, (void *)puts, (void *)((char *)called + 1)})
+        EXPECT(cudaLaunchKernel(function, 1, 1, one) == cudaErrorInvalidDeviceFunction);
 }
 
 __global__ void plain(int *out) {
