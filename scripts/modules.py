@@ -43,7 +43,11 @@ def compile_all(programs, folder):
         command = ["cucc/cucc", "-ccbin", "em++", "-w", "-o", output, *inputs]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace")
         lines = [line for line in done.stderr.splitlines() if re.search("error|undefined", line)]
-        return "" if done.returncode == 0 else (lines or done.stderr.splitlines() or [f"status {done.returncode}"])[0]
+        return (
+            ""
+            if done.returncode == 0
+            else (lines or done.stderr.splitlines() or [f"status {done.returncode}"])[0]
+        )
 
     def compiled(program):
         file = folder / f"{program.name}.js"
@@ -58,7 +62,9 @@ def compile_all(programs, folder):
         subprocess.run(["emar", "rcs", library, *objects], check=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         done = list(pool.map(compiled, programs))
-    return {name: file for name, file, error in done if not error}, {name: error for name, _, error in done if error}
+    return {name: file for name, file, error in done if not error}, {
+        name: error for name, _, error in done if error
+    }
 
 
 def packed(file):

@@ -9,7 +9,9 @@ class Generator:
 
     def __init__(self, rng, whole_warps):
         self.rng = rng
-        self.whole_warps = whole_warps  # only what CUDA defines: no early returns, no lockstep without __syncwarp()
+        self.whole_warps = (
+            whole_warps  # only what CUDA defines: no early returns, no lockstep without __syncwarp()
+        )
         self.names = 0
         self.loops = 0
 

@@ -79,7 +79,8 @@ template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site
         count_atomic();
         if (is_shared(p))
             return change_shared(p, [=](T it) { return it + value; });
-        return change_by_swaps<CUDA_CPU_ORDER>(p, [=](T it) { return flushed(flushed(it) + flushed(value)); });
+        return change_by_swaps<CUDA_CPU_ORDER>(p,
+                                               [=](T it) { return flushed(flushed(it) + flushed(value)); });
     }
 }
 

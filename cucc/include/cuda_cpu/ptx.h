@@ -35,8 +35,9 @@ template <class T, class V> inline void set(T &to, V value) {
         to = (T)value;
 }
 
-// The value of an input operand; an array becomes a pointer.
-template <class T> inline std::decay_t<const T &> input(const T &value) {
+// The value of an input operand; an array becomes a pointer. By value, because in a template g++ gives &p[i]
+// the type of p with __restrict__, which a reference must have too.
+template <class T> inline T input(T value) {
     return value;
 }
 template <class T> inline std::remove_const_t<T> input(const InStep<T> &value) {

@@ -48,3 +48,11 @@ __global__ void specialized() {
 TEST(specializations) {
     GIVES(12, specialized<<<1, 1>>>());
 }
+template <int N> __global__ void address_in_ptx(const int *__restrict__ p) {
+    unsigned long long at;
+    asm("mov.u64 %0, %1;" : "=l"(at) : "l"(&p[threadIdx.x + N]));
+    out[0] = at - (unsigned long long)p;
+}
+TEST(operands_of_ptx) {
+    GIVES(8, address_in_ptx<2><<<1, 1>>>(out));
+}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Needs: cublas
-// cuBLAS on the CPU back end: each function against loops in double, for several shapes and options. With
-// nvcc the same cases run against NVIDIA's cuBLAS.
+// cuBLAS: each function against loops in double, for several shapes and options.
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include "linear.h"

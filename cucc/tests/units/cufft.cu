@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Needs: cufft
-// cuFFT on the CPU back end: each transform against the definition of the DFT in double, for several shapes
-// and layouts. With nvcc (-lcufft) the same cases run against NVIDIA's cuFFT.
+// cuFFT: each transform against the definition of the DFT in double, for several shapes and layouts.
 #include <cufftXt.h>
 #include <complex>
 #include "linear.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // cuRAND: the numbers that it gives, by the host API in the same order, with offsets and calls in turn, and
-// in kernels; and the distributions. With nvcc (-lcurand) the same cases run against NVIDIA's cuRAND.
+// in kernels; and the distributions.
 #include <curand_kernel.h>
 #include <curand_mtgp32_host.h>
 #include <curand_mtgp32dc_p_11213.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Needs: cusolver
-// cuSOLVER on the CPU back end: the factors and solutions are multiplied out in double on the host. With nvcc
-// the same cases run against NVIDIA's cuSOLVER.
+// cuSOLVER: the factors and solutions are multiplied out in double on the host.
 #include <cusolverDn.h>
 #include <algorithm>
 #include "linear.h"

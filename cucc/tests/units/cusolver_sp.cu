@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Needs: cusolver
-// Sparse systems of cuSOLVER: the solutions are multiplied out in double on the host. With nvcc the same
-// cases run against NVIDIA's cuSOLVER.
+// Sparse systems of cuSOLVER: the solutions are multiplied out in double on the host.
 #include <cusolverSp.h>
 #include <algorithm>
 #include <complex>

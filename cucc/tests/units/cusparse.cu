@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cuSPARSE on the CPU back end: each function against loops over a dense matrix, for all formats. With nvcc
-// the same cases run against NVIDIA's cuSPARSE.
+// cuSPARSE: each function against loops over a dense matrix, for all formats.
 #include <cusparse.h>
 #include "linear.h"
 

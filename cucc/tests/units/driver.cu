@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The driver API, apart from modules, beside the runtime. Legal CUDA apart from what is marked; link with
-// -lcuda.
+// The driver API, apart from modules, beside the runtime
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include "../unit.h"

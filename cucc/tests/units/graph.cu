@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Graphs and stream capture. Everything is legal CUDA and gives the same on a GPU.
+// Graphs and stream capture.
 #include "device.h"
 
 __global__ void scale_add(int *x, int n, int factor, int summand) {

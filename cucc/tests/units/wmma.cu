@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// nvcuda::wmma: products of integers, which are exact in every type, beside a loop on the host. The file
-// compiles with nvcc too (-arch=sm_80).
+// nvcuda::wmma: products of integers, which are exact in every type, beside a loop on the host.
 #include <cmath>
 #include <cstdint>
 #include <limits>
