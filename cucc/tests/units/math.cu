@@ -44,7 +44,7 @@ __global__ void shift_and_assign(int *good, int n) {
     *good = x == 0 && y[0] == 0 && p == y + 1 && y[1] == -1 && i == 1 && f.a == 0 && f.b == -1 && g.a == 16 &&
             g.b == 1 && (c << 40).shifts == 43 && v == 0 && a[3] == 8 &&
             ((unsigned char)200 << (n - 8)) == (int)(200u << 24) && (short)-2 >> n == -1 &&
-            1 << (1ll << n) == 1 && true << (n - 31) == 2 && shifted(1u, n) + shifted(1ull, 64) == 0 &&
+            1 << (1ll << n) == 1 && true << (n - 31) == 2 && shifted(1u, n) + shifted(1ull, 2 * n) == 0 &&
             shifted(1ll, 16ull) == (1ll << 16) + (1ll << 32) && [=] { return -1 >> n << n; }() == 0;
 }
 

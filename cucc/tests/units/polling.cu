@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cucc only: kernels that poll. They wait for the host, for a copy in another stream, or for another kernel.
 // Their launches become asynchronous.
+#include <algorithm>
 #include <cooperative_groups.h>
 #include "device.h"
 
@@ -176,4 +177,35 @@ TEST(a_kernel_that_has_waited_launches_kernels) {
     *(volatile int *)flag = 1;
     OK(cudaDeviceSynchronize());
     EXPECT(*sum == 2 * (4 * 64 + 1));
+}
+
+// Many critical sections in each thread. Threads take turns when they release a lock, but not while they hold
+// one: with one lock for all, a thread in the critical section never finds another one in it. The time of a
+// thread's last section, and of the first section of any other thread, show whether they took turns.
+__global__ void critical_sections(int *mutex, int *inside, int *clock, int *first, int *last, int *wrong) {
+    for (int i = 0; i < 200; ++i) {
+        while (atomicCAS(mutex, 0, 1) != 0)
+            ;
+        __threadfence();
+        if (*inside)
+            *wrong += 1;
+        *inside = 1;
+        const int now = ++*clock;
+        if (i == 0)
+            first[threadIdx.x] = now;
+        last[threadIdx.x] = now;
+        *inside = 0;
+        __threadfence();
+        atomicExch(mutex, 0);
+    }
+}
+
+TEST(threads_take_turns_at_the_release_of_a_lock) {
+    const int n = 40;
+    const std::vector<int> host = WRITTEN(
+        int, 4 + 2 * n, critical_sections<<<1, n>>>(out, out + 1, out + 2, out + 4, out + 4 + n, out + 3));
+    EXPECT(host[2] == 200 * n && host[3] == 0);
+    const int latest_first = *std::max_element(host.begin() + 4, host.begin() + 4 + n);
+    const int earliest_last = *std::min_element(host.begin() + 4 + n, host.end());
+    EXPECT(latest_first < earliest_last);
 }

@@ -1,24 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Warp operations in partial warps and in divergent ones. Values in whole warps: ../conformance.
-#include <type_traits>
+// Warp operations in divergent warps. Values in whole warps: ../conformance.
 #include "device.h"
-
-// A warp of 13 lanes. The value of a lane that does not exist is all ones, here and not on a GPU.
-__global__ void partial_warp(int *good) {
-    const unsigned t = threadIdx.x, lanes = t < 32 ? 32 : 13;
-    const float below = __shfl_down_sync(~0u, (float)t, 8);
-    int same;
-    good[t] = __popc(__ballot_sync(~0u, 1)) == (int)lanes && __all_sync(~0u, t < 45) &&
-              !__any_sync(~0u, t > 44) && __reduce_add_sync(~0u, 1) == (int)lanes &&
-              __reduce_and_sync(~0u, t | 64) >= 64 && __popc(__match_any_sync(~0u, t / 32)) == (int)lanes &&
-              __match_all_sync(~0u, 7, &same) && same &&
-              (t < 32 || t % 32 + 8 < lanes ? below == (float)(t % 32 < 24 ? t + 8 : t) : below != below);
-}
-
-TEST(lanes_that_do_not_exist) {
-    static_assert(std::is_same_v<decltype(__shfl_sync(0u, (short)0, 0)), int>, "as C++ promotes it");
-    EXPECT(good(partial_warp, 45));
-}
 
 // Lanes with different masks take different branches; a rendezvous does not wait for a lane that
 // has returned.
