@@ -226,7 +226,7 @@ CUDA_CPU_RETURN(float, __saturatef, (float x), x > 0.0f ? x < 1.0f ? x : 1.0f : 
 #define CUDA_CPU_CONVERT(from, to, T, suffix, mode)                                                          \
     inline to __##from##2##to##_##suffix(T x) {                                                              \
         const to result = cuda_cpu::rounded<mode>([](T a) { return (to)a; }, x);                             \
-        return std::is_unsigned_v<T> ? std::fabs(result) : result; /* clang++ rounds 0ull down to -0 */      \
+        return std::is_unsigned<T>::value ? std::fabs(result) : result; /* clang++ rounds 0ull to -0 */      \
     }
 CUDA_CPU_ROUNDED(rn, FE_TONEAREST)
 CUDA_CPU_ROUNDED(rz, FE_TOWARDZERO)
