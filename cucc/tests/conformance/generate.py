@@ -316,7 +316,7 @@ def textures():
                 yield texture(*line.split(" "), "float", filtering, mode, normalized)
     for texel, number in FORMATS.items():
         yield texture(f"tex2D<{number}>(t,X,Y)", "8,4,0", "0", texel)
-        for filtering in "Point", "Linear":
+        for filtering in ["Point", "Linear"][: 1 if texel in ("ushort4", "short2") else 2]:  # see to_8_bits()
             fetch = f"tex2D<{re.sub('[a-z]+', 'float', number)}>(t,X,Y)"
             yield texture(fetch, "8,4,0", "0", texel, filtering, "Border", 0, "NormalizedFloat")
     for texel, filtering in (

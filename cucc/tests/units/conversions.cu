@@ -76,11 +76,11 @@ template <class T> struct Holder {
 FORMS(signed char, schar)
 FORMS(unsigned char, uchar)
 FORMS(short, short)
-FORMS(unsigned short, ushort) FORMS(int, int) FORMS(unsigned int, uint) FORMS(long, long)
-    FORMS(unsigned long, ulong) FORMS(long long, llong) FORMS(unsigned long long, ullong) FORMS(char, char)
-        FORMS(size_t, size) enum {
-            forms = 23
-        };
+FORMS(unsigned short, ushort)
+FORMS(int, int) FORMS(unsigned int, uint) FORMS(long, long) FORMS(unsigned long, ulong)
+    FORMS(long long, llong) FORMS(unsigned long long, ullong) FORMS(char, char) FORMS(size_t, size) enum {
+        forms = 23
+    };
 
 template <class T, class Float> __global__ void other_forms(Float x, unsigned long long *out) {
     const auto convert = [=](Float y) { return (T)y; };
@@ -117,8 +117,9 @@ template <class Float> static void converts_to_all(Float x) {
     TO(signed char, schar)
     TO(unsigned char, uchar)
     TO(short, short)
-    TO(unsigned short, ushort) TO(int, int) TO(unsigned int, uint) TO(long, long) TO(unsigned long, ulong)
-        TO(long long, llong) TO(unsigned long long, ullong) TO(char, char) TO(size_t, size)
+    TO(unsigned short, ushort)
+    TO(int, int) TO(unsigned int, uint) TO(long, long) TO(unsigned long, ulong) TO(long long, llong)
+        TO(unsigned long long, ullong) TO(char, char) TO(size_t, size)
 }
 
 TEST_OF(every_form_saturates, float, double) {

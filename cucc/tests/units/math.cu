@@ -23,6 +23,11 @@ template <class T, class N> __device__ T shifted(T value, N n) {
 }
 template <class T> struct Wrapped { T value; };
 
+// Without inlining: where a compiler sees the comparison it may take a shift by all bits for impossible.
+__device__ __noinline__ bool is(long long value, long long expected) {
+    return value == expected;
+}
+
 __global__ void shift_and_assign(int *good, int n) {
     int x = 3, y[2] = {5, -6}, *p = y, i = 0;
     Fields f = {3, -3}, g = {1, 2};
@@ -41,11 +46,12 @@ __global__ void shift_and_assign(int *good, int n) {
     case 1 << 2:
         a[3] = w.value.value;
     }
-    *good = x == 0 && y[0] == 0 && p == y + 1 && y[1] == -1 && i == 1 && f.a == 0 && f.b == -1 && g.a == 16 &&
-            g.b == 1 && (c << 40).shifts == 43 && v == 0 && a[3] == 8 &&
-            ((unsigned char)200 << (n - 8)) == (int)(200u << 24) && (short)-2 >> n == -1 &&
-            1 << (1ll << n) == 1 && true << (n - 31) == 2 && shifted(1u, n) + shifted(1ull, 2 * n) == 0 &&
-            shifted(1ll, 16ull) == (1ll << 16) + (1ll << 32) && [=] { return -1 >> n << n; }() == 0;
+    *good = is(x, 0) && is(y[0], 0) && p == y + 1 && is(y[1], -1) && i == 1 && is(f.a, 0) && is(f.b, -1) &&
+            g.a == 16 && g.b == 1 && (c << 40).shifts == 43 && is(v, 0) && a[3] == 8 &&
+            is((unsigned char)200 << (n - 8), (int)(200u << 24)) && is((short)-2 >> n, -1) &&
+            is(1 << (1ll << n), 1) && is(true << (n - 31), 2) && is(shifted(1u, n), 0) &&
+            is(shifted(1ull, 2 * n), 0) && is(shifted(1ll, 16ull), (1ll << 16) + (1ll << 32)) &&
+            is([=] { return -1 >> n << n; }(), 0);
 }
 
 TEST(shifts_in_statements) {
