@@ -3,7 +3,6 @@
 // so that a program which does not wait gets wrong data; before, its destination holds 0xff. The barriers of
 // cuda_awbarrier_primitives.h are not here; <cuda/barrier> has the same.
 #pragma once
-#include <vector>
 #include "cuda_runtime.h"
 #ifdef __CUDACC__
 
@@ -18,17 +17,23 @@ struct AsyncCopies {
         const void *from;
         size_t size, zeros, batch;
     };
-    uint64_t block = 0; // the block_number of the thread's block
-    size_t batches = 0; // that the thread has committed
-    std::vector<Copy> begun;
+    uint64_t block = 0;    // the block_number of the thread's block
+    size_t batches = 0;    // that the thread has committed
+    Copy *begun = nullptr; // not a std::vector: every .cu includes this header, by way of ptx.h
+    size_t count = 0, room = 0;
 
+    void add(const Copy &copy) {
+        if (count == room)
+            begun = (Copy *)realloc((void *)begun, (room = 2 * room + 8) * sizeof copy);
+        begun[count++] = copy;
+    }
     static AsyncCopies &of_thread() {
         static thread_local AsyncCopies all[max_threads];
         AsyncCopies &mine = all[thread_rank()];
         if (mine.block != block_number) {
             mine.block = block_number;
             mine.batches = 0;
-            mine.begun.clear();
+            mine.count = 0;
         }
         return mine;
     }
@@ -63,10 +68,11 @@ inline __attribute__((always_inline)) void __pipeline_memcpy_async(void *to, con
     alignas(16) static const int ones[] = {-1, -1, -1, -1};
     cuda_cpu::copy_bytes(size, to, ones, 0);
     auto &copies = cuda_cpu::AsyncCopies::of_thread();
-    for (auto &earlier : copies.begun)
-        if (earlier.to == to) // undefined: two copies to one address at once. The first one brings no data
-            earlier.from = ones;
-    copies.begun.push_back({to, from, size, zeros, copies.batches});
+    for (size_t i = 0; i < copies.count; ++i)
+        if (copies.begun[i].to ==
+            to) // undefined: two copies to one address at once. The first brings no data
+            copies.begun[i].from = ones;
+    copies.add({to, from, size, zeros, copies.batches});
 }
 inline void __pipeline_commit() {
     ++cuda_cpu::AsyncCopies::of_thread().batches;
@@ -74,10 +80,12 @@ inline void __pipeline_commit() {
 // Waits for all batches but the latest `later`.
 inline __attribute__((always_inline)) void __pipeline_wait_prior(size_t later) {
     auto &copies = cuda_cpu::AsyncCopies::of_thread();
-    auto copy = copies.begun.begin();
-    for (; copy != copies.begun.end() && copy->batch + later < copies.batches; ++copy)
+    auto *const begun = copies.begun, *copy = begun;
+    for (; copy < begun + copies.count && copy->batch + later < copies.batches; ++copy)
         cuda_cpu::copy_bytes(copy->size, copy->to, copy->from, copy->zeros);
-    copies.begun.erase(copies.begun.begin(), copy);
+    copies.count -= copy - begun;
+    if (copies.count > 0)
+        memmove((void *)begun, copy, copies.count * sizeof *copy);
 }
 
 #include "cuda_cpu/letters_on.h"

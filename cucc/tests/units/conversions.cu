@@ -73,14 +73,21 @@ template <class T> struct Holder {
         for (Int k = x; out; out = nullptr)                                                                  \
             *out = (unsigned long long)k;                                                                    \
     }
-FORMS(signed char, schar)
-FORMS(unsigned char, uchar)
-FORMS(short, short)
-FORMS(unsigned short, ushort)
-FORMS(int, int) FORMS(unsigned int, uint) FORMS(long, long) FORMS(unsigned long, ulong)
-    FORMS(long long, llong) FORMS(unsigned long long, ullong) FORMS(char, char) FORMS(size_t, size) enum {
-        forms = 23
-    };
+#define INTEGERS(DO)                                                                                         \
+    DO(signed char, schar)                                                                                   \
+    DO(unsigned char, uchar)                                                                                 \
+    DO(short, short)                                                                                         \
+    DO(unsigned short, ushort)                                                                               \
+    DO(int, int)                                                                                             \
+    DO(unsigned int, uint)                                                                                   \
+    DO(long, long)                                                                                           \
+    DO(unsigned long, ulong)                                                                                 \
+    DO(long long, llong)                                                                                     \
+    DO(unsigned long long, ullong)                                                                           \
+    DO(char, char)                                                                                           \
+    DO(size_t, size)
+INTEGERS(FORMS)
+enum { forms = 23 };
 
 template <class T, class Float> __global__ void other_forms(Float x, unsigned long long *out) {
     const auto convert = [=](Float y) { return (T)y; };
@@ -114,12 +121,7 @@ template <class Float> static void converts_to_all(Float x) {
 #define TO(Int, name)                                                                                        \
     converts<Int, Float>(forms_##name<Float>, forms, #Int, x);                                               \
     converts<Int, Float>(other_forms<Int, Float>, others, #Int, x);
-    TO(signed char, schar)
-    TO(unsigned char, uchar)
-    TO(short, short)
-    TO(unsigned short, ushort)
-    TO(int, int) TO(unsigned int, uint) TO(long, long) TO(unsigned long, ulong) TO(long long, llong)
-        TO(unsigned long long, ullong) TO(char, char) TO(size_t, size)
+    INTEGERS(TO)
 }
 
 TEST_OF(every_form_saturates, float, double) {
