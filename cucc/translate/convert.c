@@ -32,28 +32,31 @@ static void put_after(Token *i, const char *text) {
 
 // ---- types ----
 
+static bool is_type(const Unit *u, const Token *name) {
+    for (size_t n = 0; n < u->type_count; n++)
+        if (same_word(u->types[n], name))
+            return true;
+    return false;
+}
+
+static void add_type(Unit *u, const Token *name) {
+    if (kind(name) == IDENT && !is_type(u, name))
+        PUSH(u->types, u->type_count, name);
+}
+
 // Adds the names of types that the text up to `end` declares in the program's own files.
 static void find_types(Unit *u, const Token *end) {
     for (Token *i = u->types_end ? u->types_end : u->begin; i < end; i++) {
         if (kind(i) != IDENT || i->system || is_ours(i))
             continue;
         if (is(i, "typedef")) {
-            Token *last = statement_end(i);
-            if (kind(last - 1) == IDENT)
-                PUSH(u->types, u->type_count, last - 1);
-        } else if ((is_one_of(i, " typename class ") && strchr("<,", kind(i - 1))) ||
+            add_type(u, statement_end(i) - 1);
+        } else if ((is_one_of(i, " typename class ") && (kind(i - 1) == '<' || kind(i - 1) == ',')) ||
                    (is(i, "using") && kind(i + 2) == '=')) {
-            PUSH(u->types, u->type_count, i + 1);
+            add_type(u, i + 1);
         }
     }
     u->types_end = end > u->types_end ? (Token *)end : u->types_end;
-}
-
-static bool is_type(const Unit *u, const Token *name) {
-    for (size_t n = 0; n < u->type_count; n++)
-        if (same_word(u->types[n], name))
-            return true;
-    return false;
 }
 
 // The type that the tokens from i to the token `end` spell if it is, or may be, an integer: unsigned int, T,
