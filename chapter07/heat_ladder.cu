@@ -22,7 +22,7 @@
  *          cycles, and neighbours exchange cells every eight steps; on a large one the instructions of the
  *          steps, of which some are computed twice.
  * Bench:   128 256 512 1024 16384
- * Check:   --size 132 --iterations 25 | --size 100 --iterations 4
+ * Check:   --size 132 --iterations 24 | --size 100 --iterations 25
  */
 #include "../common/book.h"
 #include "../common/bench.h"

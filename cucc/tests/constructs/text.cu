@@ -34,11 +34,15 @@ __global__ void utf8(int n) {
     out[0] = n + (text[0] == 'g');
 }
 __global__ void $dollar$(int n) { out[0] = n; } __global__ void same_line(int n) { __shared__ int s; s = n; out[0] = s; } // two on a line
+#ifdef __CU2CPP__ // nvcc refuses these names
 __constant__ int fünf = 5;
 __device__ int dr\u00fcber(int maß) { return fünf + maß; }
 namespace ä { template <class Ö> __global__ void größer(Ö p) { __shared__ Ö läßt; läßt = dr\u00fcber(p); __syncthreads(); out[0] = läßt; } }
+#endif
 TEST(odd_names_and_lines) {
+#ifdef __CU2CPP__
     GIVES(7, ä::größer<int><<<1, 1>>>(2));
+#endif
     int größe = 4;
     GIVES(5, utf8<<<1, 1>>>(gr\u00f6\u00dfe));
     $dollar$<<<1, 1>>>(5); EXPECT(result() == 5); same_line<<<1, 1>>>(6); EXPECT(result() == 6);

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -106,7 +107,14 @@ def test_a_signal_ends_it_with_the_status_of_a_shell(tmp_path, name):
     command, env = [tools.CUCC, "-v", "-x", "cu", "-"], {**os.environ, "TMPDIR": str(tmp_path)}
     pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with subprocess.Popen(command, env=env, start_new_session=True, **pipes) as process:
-        next(line for line in process.stderr if " -E " in line)  # it waits for the source
+        next(line for line in process.stderr if " -E " in line)
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        # Bash waits for a command, so a signal must also reach that: when the compiler has begun to wait for the source.
+        while all(
+            pathlib.Path(f"/proc/{pid}/comm").read_text() == "cucc\n" for pid in children.read_text().split()
+        ):
+            time.sleep(0.01)
+        time.sleep(0.1)
         os.killpg(process.pid, getattr(signal, name))
         assert process.wait(60) == 128 + getattr(signal, name)
     assert not list(tmp_path.iterdir())
