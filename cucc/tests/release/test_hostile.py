@@ -109,10 +109,18 @@ def test_a_signal_ends_it_with_the_status_of_a_shell(tmp_path, name):
     with subprocess.Popen(command, env=env, start_new_session=True, **pipes) as process:
         next(line for line in process.stderr if " -E " in line)
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+
+        def compiles():
+            try:
+                return any(
+                    pathlib.Path(f"/proc/{pid}/comm").read_text() != "cucc\n"
+                    for pid in children.read_text().split()
+                )
+            except FileNotFoundError:  # a process has just ended
+                return False
+
         # Bash waits for a command, so a signal must also reach that: when the compiler has begun to wait for the source.
-        while all(
-            pathlib.Path(f"/proc/{pid}/comm").read_text() == "cucc\n" for pid in children.read_text().split()
-        ):
+        while not compiles():
             time.sleep(0.01)
         time.sleep(0.1)
         os.killpg(process.pid, getattr(signal, name))
