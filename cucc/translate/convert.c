@@ -13,8 +13,8 @@ static const char others[] = " float double bool void half __half __nv_bfloat16 
 static const char modifiers[] = " const constexpr static volatile register __restrict__ ";
 static const char index_words[] = " threadIdx blockIdx blockDim gridDim ";
 
-// A variable of a function, and its type, or that of what it points to: i: an integer, o: another one, ?: a
-// name that the program declares
+// A variable of a function. `type`: i if it, or what it points to, has an integer type; o if it has another
+// type of the language; ? if the type is a name that the program declares
 typedef struct {
     const Token *name;
     char type;
@@ -59,8 +59,9 @@ static void find_types(Unit *u, const Token *end) {
     u->types_end = end > u->types_end ? (Token *)end : u->types_end;
 }
 
-// The type that the tokens from i to the token `end` spell if it is, or may be, an integer: unsigned int, T,
-// typename A::type. Otherwise null. `certain`: a name of the program counts only if it is known to be a type.
+// The text of the type between token i and token `end`, such as unsigned int, T or typename A::type, if it is
+// an integer type or may be one; otherwise null. `certain`: a name that the program has not declared as a
+// type is not taken for one.
 static const char *integer_type(const Unit *u, Token *i, const Token *end, bool certain) {
     bool integer = false, name = false;
     Token *const first = i;
@@ -120,7 +121,8 @@ static bool may_float(const Function *f, const Token *i, const Token *end) {
     return false;
 }
 
-// True if an assignment or initial value is left as it is: a null pointer, a list, a lambda, integers only
+// True if no conversion is inserted for this right operand or initial value, because it is a null pointer, a
+// list in braces, a lambda, or has integers only
 static bool is_plain(const Function *f, const Token *i, const Token *end) {
     return i >= end || kind(i) == '{' || kind(i) == '[' ||
            (i + 1 == end && is_one_of(i, " NULL __null nullptr true false this ")) || !may_float(f, i, end);
@@ -187,8 +189,8 @@ static void add_known(Function *f, const Token *name, char type) {
     PUSH(f->known, f->count, (Known){name, type});
 }
 
-// Reads the words of a type and returns the token after them; null if these are not words of the language, of
-// a common integer type, or a name that the program declares as a type. Sets `type` as in Known.
+// Returns the token after the type that begins at token i, and sets `type` as in Known. Returns null if no
+// type of the language, common integer type or name that the program declares as a type begins there.
 static Token *skip_type(const Function *f, Token *i, char *type) {
     *type = 0;
     for (;; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The special registers and instructions of PTX that ptx.c translates by a table
+// The tables of ptx.c: for each special register and each instruction of PTX, the C++ text that replaces it
 #pragma once
 
 // The special registers, and the C++ expressions that have their values.

@@ -7,8 +7,8 @@
 
 namespace cuda_cpu {
 
-// Waits until all lanes of the warp have called this function. The first lane that continues calls
-// work(lanes), where lanes[i] points to the argument `mine` of lane i; the other lanes return.
+// Waits until all lanes of the warp have called this function. Then one lane calls work(lanes), and the
+// others return. lanes[i] is a pointer to the argument `mine` of lane i.
 template <class Lane, class F> __forceinline__ void once_for_warp(const Lane &mine, F work, Site site) {
     if (!warp_operation(WarpOp::matrix, ~0u, (uint64_t)&mine, 0, 32, site))
         return; // another lane has done it
@@ -19,7 +19,7 @@ template <class Lane, class F> __forceinline__ void once_for_warp(const Lane &mi
         values[i] = 0;
     }
     current_block->for_warp = true;
-    __asm__ volatile("" ::: "memory"); // keeps these stores in front of and behind the accesses
+    __asm__ volatile("" ::: "memory"); // the compiler moves no load or store across this
     work(lanes);
     __asm__ volatile("" ::: "memory");
     current_block->for_warp = false;
@@ -272,7 +272,7 @@ inline unsigned shuffle(unsigned x, unsigned by, unsigned limits, unsigned mask,
     return __shfl_sync(mask, x, inside ? (int)from : (int)lane(), 32, cu_file, cu_line);
 }
 
-// The registers of a lane with parts of a matrix
+// The part of a matrix that is in the registers of one lane
 struct Registers {
     unsigned x[4];
     template <class T> T &part(int i) { return ((T *)x)[i]; }
@@ -311,7 +311,8 @@ template <class E> inline auto factor(E x) {
 template <class E, class S, int k>
 CUDA_CPU_UNRECORDED inline __attribute__((noinline)) void multiply(Product *const *const *lanes,
                                                                    bool limited) {
-    constexpr int n = 4 / sizeof(E); // elements in a register; those of four lanes are adjacent
+    constexpr int n =
+        4 / sizeof(E); // number of elements in a register; four lanes in a row hold adjacent elements
     decltype(factor(E())) a[16][k], b[8][k];
     for (int l = 0; l < k; ++l)
         for (int i = 0; i < 16; ++i) {

@@ -57,7 +57,7 @@ FORMAT(__half2, __half, 2, 5, 10)
 FORMAT(__nv_bfloat16, __nv_bfloat16, 1, 8, 7)
 FORMAT(__nv_bfloat162, __nv_bfloat16, 2, 8, 7)
 
-// Old and new values in global and in shared memory
+// The value that an atomic returns and the value that it stores, in global and in shared memory
 template <class T> struct Changed { T old[2], number[2]; };
 template <class T> struct Format<Changed<T>> : Format<T> {
     enum { components = 4 * Format<T>::components };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cucc only: faults that the CPU back end must catch inside kernels. Each ends its program with a message
-// that names the place; a correct twin of each prints nothing.
+// cucc only: errors in kernels that the CPU back end must detect. The program ends with a message that names
+// the line. A version of each kernel without the error runs and prints nothing.
 #include <cassert>
 #include <cooperative_groups.h>
 #include <cuda_pipeline.h>
