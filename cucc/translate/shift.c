@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What has another meaning in device code than in host code: shifts a << b, a >> b, a <<= b, a >>= b
 // (cuda_cpu/shift.h), printf (cuda_cpu/kernel.h), lrint and the like (cuda_cpu/convert.h). Also numbers the
-// calls of one line that wait for other lanes: __activemask, coalesced_threads
+// calls of __activemask and coalesced_threads in a line, since lanes at different calls are not one group
 #include "translate.h"
 
 // Notes that the { } of `body` are device code, of a function with these parameters. `returned`: the first

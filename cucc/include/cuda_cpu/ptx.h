@@ -311,8 +311,7 @@ template <class E> inline auto factor(E x) {
 template <class E, class S, int k>
 CUDA_CPU_UNRECORDED inline __attribute__((noinline)) void multiply(Product *const *const *lanes,
                                                                    bool limited) {
-    constexpr int n =
-        4 / sizeof(E); // number of elements in a register; four lanes in a row hold adjacent elements
+    constexpr int n = 4 / sizeof(E); // elements in a register; four lanes in a row have adjacent ones
     decltype(factor(E())) a[16][k], b[8][k];
     for (int l = 0; l < k; ++l)
         for (int i = 0; i < 16; ++i) {
