@@ -61,6 +61,7 @@ def test_debugger_knows_each_line(tmp_path, options, way):
         n
         for n, line in enumerate(text.split("\n"), 1)
         if re.search(r"out\[\d+\] =|p\[\w\] =|>>>|\w\(&?p, ", line)
+        and (options == ["-G"] or "cudaMallocManaged" not in line)  # which clang puts in line
     ]
     table = subprocess.run(
         ["objdump", "--dwarf=decodedline", "main"], cwd=tmp_path, capture_output=True, text=True, check=True
