@@ -53,16 +53,20 @@ using Saturated =
 // Into<T>{} = x is x, or, if x is converted to an integer, its value in T.
 template <class T> struct Into {
     using To = std::remove_cv_t<std::remove_reference_t<T>>;
+    // Not std::is_scalar, for which a __restrict__ pointer is none.
+    template <class From>
+    static constexpr bool is_class =
+        std::is_class_v<std::decay_t<From>> || std::is_union_v<std::decay_t<From>>;
     template <class From> static constexpr bool changes = is_saturated<To> &&std::is_floating_point_v<From>;
     template <class From, std::enable_if_t<changes<From>, int> = 0>
     CUDA_CPU_INLINE To operator=(From x) const {
         return saturated<To>(x);
     }
-    template <class From, std::enable_if_t<std::is_scalar_v<From> && !changes<From>, int> = 0>
+    template <class From, std::enable_if_t<!is_class<From> && !changes<From>, int> = 0>
     CUDA_CPU_INLINE From operator=(From x) const {
         return x;
     }
-    template <class From, std::enable_if_t<!std::is_scalar_v<std::decay_t<From>>, int> = 0>
+    template <class From, std::enable_if_t<is_class<From>, int> = 0>
     CUDA_CPU_INLINE From &&operator=(From &&x) const {
         return static_cast<From &&>(x);
     }

@@ -3,6 +3,7 @@
 // expected values follow from the rule of PTX (cvt.rzi), so they are those of a GPU.
 #include "../unit.h"
 #include <cmath>
+#include <cuda_fp16.h>
 #include <limits>
 #include <random>
 
@@ -234,4 +235,97 @@ TEST(what_is_no_conversion) {
         if (!EXPECT(out[i] == values[i]))
             fprintf(stderr, "  value %d is %d, not %d\n", i, out[i], values[i]);
     OK(cudaFree(out));
+}
+
+// Assignments and initial values of every other type are taken as they are.
+struct Base {
+    int a;
+    __device__ int get() const { return a; }
+};
+struct Derived : Base {
+    int b;
+};
+union Either {
+    int i;
+    float f;
+};
+struct Pair {
+    int x, y;
+    __device__ Pair(int x = 0, int y = 0) : x(x), y(y) {}
+};
+struct Tenths { // assigned through a constant object, as a proxy is
+    int *to;
+    __device__ const Tenths &operator=(float x) const {
+        *to = (int)(x * 10);
+        return *this;
+    }
+};
+enum class Level : unsigned char { low, high = 7 };
+
+template <class T>
+__global__ void any_type(const double *__restrict__ in, T *__restrict__ out, volatile int *seen, int n) {
+    __shared__ float shared[4];
+    const double *__restrict__ next = in, *__restrict__ const second = in + 1;
+    in = in + 2, in = &in[-1], in = next, next = second;
+    T *__restrict__ *where = &out;
+    *where = out + n, out = &(out[-n]);
+    float *__restrict__ s = shared;
+    s = &shared[1], s = shared + 2, *s = 2.5f;
+    volatile float real = 3.5f;
+    volatile int whole = n;
+    whole = real, *seen = whole, seen[0] = *seen + 1;
+    int (*function)(int) = twice, (&same)(int) = twice;
+    function = &twice, function = same;
+    int Pair::*member = &Pair::x, (Base::*method)() const = &Base::get;
+    member = &Pair::y, method = &Base::get;
+    void *pointer = out;
+    pointer = nullptr, pointer = (void *)seen;
+    Derived derived;
+    Base *base = &derived, &reference = derived;
+    base = &reference, derived.a = 30;
+    Either either, copy;
+    either.f = 2, copy = either, copy = {4};
+    Pair pair = 3, other = {4, 5}, &alias = pair;
+    pair = 7, pair = {1, 2}, alias = pair = other;
+    const Tenths tenths = {(int *)seen + 1};
+    tenths = 2.55f;
+    int rows[2][3] = {{1}}, (*row)[3] = rows, *cell = rows[1];
+    row = rows + 1, cell = *row, row[0][1] = 8.5f;
+    auto next_one = [=](int x) { return x + n; };
+    auto lambda = next_one;
+    __half half = 2.f;
+    half = 3.f, half = __float2half(2.f);
+    Level level = Level::low;
+    level = Level::high;
+    const char *text = "x";
+    text = n ? "ab" : "b";
+    bool positive = out;
+    positive = n;
+    dim3 shape = 3;
+    shape = dim3(1, 2), shape.z = 9.f;
+    T value = out[0];
+    *out++ = next == second && *next == 1, *out++ = *s, *out++ = function(n), *out++ = pair.*member;
+    *out++ = (base->*method)(), *out++ = copy.i, *out++ = cell[1], *out++ = lambda(1), *out++ = half;
+    *out++ = (int)level, *out++ = *text, *out++ = positive, *out++ = shape.y + shape.z, *out++ = value;
+    *out++ = pointer == seen;
+}
+
+TEST_OF(any_type_is_assigned, int, float) {
+    T *out;
+    double *in;
+    int *seen;
+    OK(cudaMallocManaged(&out, 16 * sizeof *out));
+    OK(cudaMallocManaged(&in, 4 * sizeof *in));
+    OK(cudaMallocManaged(&seen, 2 * sizeof *seen));
+    out[0] = 6, in[1] = 1;
+    any_type<T><<<1, 1>>>(in, out, seen, 3);
+    OK(cudaDeviceSynchronize());
+    const T values[] = {1, T(2.5), 6, 5, 30, 4, 8, 4, 2, 7, 'a', 1, 11, 6, 1};
+    for (int i = 0; i < 15; i++)
+        if (!EXPECT(out[i] == values[i]))
+            fprintf(stderr, "  value %d is %g, not %g\n", i, (double)out[i], (double)values[i]);
+    EXPECT(seen[0] == 4 && seen[1] == 25);
+    OK(cudaFree(out));
+    OK(cudaFree(in));
+    OK(cudaFree(seen));
 }
