@@ -18,7 +18,7 @@
  */
 #include <numeric>
 #include "../common/book.h"
-#include "../common/proofs/dot.h"
+#include "../common/checks/dot.h"
 #include "../common/timing.h"
 #include "lock.h"
 
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // The variant without a lock: one atomic addition per block.
 __global__ void dot_atomic(const float *a, const float *b, float *c, size_t n) {

@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // For --hash and --keys: builds a table as main does. Returns the exit status.
 static int build_variant(void) {

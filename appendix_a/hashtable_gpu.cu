@@ -17,7 +17,7 @@
  * Check:   --size 20000 | --size 2000 --hash multiply --locks 7
  */
 #include "../common/book.h"
-#include "../common/proofs/child.h"
+#include "../common/checks/child.h"
 #include "../common/timing.h"
 #include "hashtable.h" // make_values(), in_pool(), check_table()
 #include "lock.h"
@@ -170,7 +170,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 static int blocks = 60, locks = HASH_ENTRIES;  // --blocks, --locks
 static bool no_lock = false, no_turns = false; // --no-lock, --no-turns

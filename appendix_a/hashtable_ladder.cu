@@ -650,7 +650,7 @@ int main(int argc, char **argv) {
     return bench_finish();
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Traverses the list of each bucket, one thread per bucket, and counts how often each value occurs in an
 // entry with its key and in the list of that key. It stops at a pointer that is not to an entry of the pool,

@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
     return EXIT_SUCCESS;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // In every program, the part below this line has the options, the limits and the check of the result.
 void settings(int argc, char **argv) {

@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     return check_choice(current, dev, suitable) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // For --most: cudaChooseDevice compares with required values, and cannot look for the largest one. Kind 1 is
 // any device, 2 an integrated one (in one chip with the host, whose memory it uses), 3 a discrete one.

@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
     return check_value("c", c, a + b, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 enum Via { DIRECT, POINTER, RECURSION };
 const int DEEPEST = 200;        // nested calls

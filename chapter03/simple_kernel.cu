@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
     return EXIT_SUCCESS;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Launches an empty kernel, then prints a greeting.");

@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
     return check_value("c", c, a + b, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     // Each number is between minus and plus one billion, so that the sum fits an int.

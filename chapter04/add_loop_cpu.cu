@@ -13,7 +13,7 @@
  * Check:   --size 1001
  */
 #include "../common/book.h"
-#include "../common/proofs/add.h"
+#include "../common/checks/add.h"
 
 #define N     10
 #define CORES 2
@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds two vectors in a loop on the host.", HOST_ONLY,

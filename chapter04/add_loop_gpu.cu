@@ -15,7 +15,7 @@
  */
 #include <chrono>
 #include "../common/book.h"
-#include "../common/proofs/add.h"
+#include "../common/checks/add.h"
 #include "../common/timing.h"
 
 #define N 10
@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // The kernel of --fill device: initializes both vectors in device memory with the values of fill_vectors().
 __global__ void fill(int *a, int *b, size_t n) {

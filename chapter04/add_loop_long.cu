@@ -12,7 +12,7 @@
  * Check:   --size 1001
  */
 #include "../common/book.h"
-#include "../common/proofs/add.h"
+#include "../common/checks/add.h"
 
 #define N (32 * 1024)
 
@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds two long vectors on the device with 128 blocks.", 0,

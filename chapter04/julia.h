@@ -5,7 +5,7 @@
 
 #include "../common/book.h"
 #include "../common/cpu_anim.h"
-#include "../common/proofs/julia.h"
+#include "../common/checks/julia.h"
 
 struct View {
     size_t size;      // pixels a side
@@ -18,7 +18,7 @@ struct View {
 // it.
 extern View view;
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 #define PERIOD 120 // frames after which --animate repeats
 
@@ -40,7 +40,7 @@ __host__ __device__ static inline void color_by_steps(unsigned char *pixel, int 
 // Draws the Julia set of `view` in host memory, as main does, or with the colours of --colors.
 static void (*draw_view)(unsigned char *pixels);
 
-// Compares a picture of `view` with the reference (common/proofs/julia.h). At most the fraction `allowed` of
+// Compares a picture of `view` with the reference (common/checks/julia.h). At most the fraction `allowed` of
 // the pixels may differ.
 static inline bool is_julia(const unsigned char *pixels, const int *steps, double allowed) {
     size_t count = view.size * view.size;

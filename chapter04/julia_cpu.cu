@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
     return check_julia(bitmap.get_ptr()) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // For --colors steps: counts the steps before the one after which the point certainly diverges.
 static void draw_steps(unsigned char *ptr) {

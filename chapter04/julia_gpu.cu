@@ -77,7 +77,7 @@ int main(int argc, char **argv) {
     return check_julia(bitmap.get_ptr()) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // The kernel of --colors steps: counts the steps before the one after which the point certainly diverges.
 __global__ void draw_steps(unsigned char *ptr, View view) {

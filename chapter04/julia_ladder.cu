@@ -211,7 +211,7 @@ int main(int argc, char **argv) {
     return bench_finish({bitmap, expected}, ok);
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     view.size = BENCH_SIZE(1000, 160);

@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
     return bench_finish({expected});
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Vector addition, from the book's kernel to the fastest.", LADDER,

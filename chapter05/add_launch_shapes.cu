@@ -17,7 +17,7 @@
  */
 #include <chrono>
 #include "../common/book.h"
-#include "../common/proofs/add.h"
+#include "../common/checks/add.h"
 #include "../common/timing.h" // median_ms(); chapter 6 shows the events that it uses
 
 #define N   1024
@@ -115,7 +115,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // The time as the course measures it, from before the allocations until the sums are on the host.
 static float whole_ms(const Launch &l, const int *a, const int *b, int *c) {

@@ -14,7 +14,7 @@
  * Check:   --size 1001 --blocks 3 --threads 50
  */
 #include "../common/book.h"
-#include "../common/proofs/add.h"
+#include "../common/checks/add.h"
 #include "../common/timing.h" // median_ms(); chapter 6 shows the events that it uses
 
 #define N (33 * 1024)
@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds two long vectors on the device with a grid-stride loop.", TIMES,

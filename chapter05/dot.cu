@@ -15,8 +15,8 @@
  * Check:   --size 1001
  */
 #include "../common/book.h"
-#include "../common/proofs/dot.h" // expected_dot(), check_dot()
-#include "../common/proofs/runs.h"
+#include "../common/checks/dot.h" // expected_dot(), check_dot()
+#include "../common/checks/runs.h"
 #include "../common/timing.h" // median_ms()
 #include <chrono>
 #include <numeric>
@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 static bool check(float c, float *a, float *dev_a, float *dev_b, float *dev_partial_c) {
     bool ok = check_dot("dot product", c, n, tree_additions(n, blocksPerGrid, threadsPerBlock));

@@ -13,7 +13,7 @@
  */
 #include <chrono>
 #include "../common/book.h"
-#include "../common/proofs/dot.h" // expected_dot()
+#include "../common/checks/dot.h" // expected_dot()
 #include "../common/timing.h"     // median_ms(); chapter 6 shows the events that it uses
 
 #define N (33 * 1024)
@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Products on the device, their sum on the host.", TIMES,

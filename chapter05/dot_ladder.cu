@@ -257,7 +257,7 @@ int main(int argc, char **argv) {
     return bench_finish({partial_c});
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 enum { RANDOM, EQUAL, SORTED, SIGNED, DENORMAL, NANS };
 static int fill = RANDOM; // --fill

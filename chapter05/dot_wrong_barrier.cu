@@ -16,8 +16,8 @@
  * Expect:  1
  */
 #include "../common/book.h"
-#include "../common/proofs/child.h" // continue_in_child()
-#include "../common/proofs/dot.h"   // expected_dot(), check_dot()
+#include "../common/checks/child.h" // continue_in_child()
+#include "../common/checks/dot.h"   // expected_dot(), check_dot()
 
 #define imin(a, b) ((a) < (b) ? (a) : (b))
 
@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // A barrier in each arm of the if: one half of the threads calls one __syncthreads(), the other half another.
 // These are two different barriers, and no barrier is reached by all threads of the block: undefined

@@ -88,7 +88,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 #define SHOWN 100       // threads in the first table
 #define MOST  (1 << 20) // threads of a launch

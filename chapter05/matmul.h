@@ -4,8 +4,8 @@
 #pragma once
 
 #include "../common/book.h"
-#include "../common/proofs/product.h"
-#include "../common/proofs/runs.h"
+#include "../common/checks/product.h"
+#include "../common/checks/runs.h"
 
 #define WIDTH 1000
 
@@ -27,7 +27,7 @@ static inline double matmul_operations(void) {
     return 2.0 * n * n * n;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Prints what the bandwidth of device memory would allow if both floats of each step came from there. The
 // measured rate is higher, since caches and shared memory serve most of the reads.

@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // matmul with rows and columns exchanged: the threads of a warp have the same column and consecutive rows, so
 // their accesses to a and c are n elements apart and not coalesced.

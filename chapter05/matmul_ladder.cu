@@ -713,7 +713,7 @@ int main(int argc, char **argv) {
     return bench_finish();
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Matrix product, from the text's kernel to the fastest.", LADDER,

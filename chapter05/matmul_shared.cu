@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // The kernel of the course, which is right only when the width is a multiple of the tile: n / TILE drops the
 // remainder, and nothing is tested at the edges or padded with zeros beyond them.

@@ -209,7 +209,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Reads `count` words of an array, each one in a cache line of its own, and some of them again.
 __global__ void read_lines(const int *words, int count, Timed *timed) {

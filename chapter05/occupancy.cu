@@ -126,7 +126,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 const int STEPS = 200; // so few that a sine more or less exceeds the rounding errors
 

@@ -308,7 +308,7 @@ int main(int argc, char **argv) {
     return bench_finish({in}, ok);
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds up an array with nine kernels, each with one change.", LADDER,

@@ -16,7 +16,7 @@
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"
-#include "../common/proofs/ripple.h"
+#include "../common/checks/ripple.h"
 
 #define DIM 1024
 
@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
     return check_frame(bitmap) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 static int last; // the ticks of the last frame
 

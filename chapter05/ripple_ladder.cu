@@ -20,7 +20,7 @@
  */
 #include "../common/book.h"
 #include "../common/bench.h"
-#include "../common/proofs/ripple.h" // the reference
+#include "../common/checks/ripple.h" // the reference
 
 #define DIM 1024
 
@@ -137,7 +137,7 @@ int main(int argc, char **argv) {
     return bench_finish({bitmap});
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "A frame of the ripple, from the book's kernel to the fastest.", LADDER,

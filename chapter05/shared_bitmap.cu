@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
     return check(bitmap.get_ptr()) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // The kernel of --no-sync: the lesson's without its barrier.
 __global__ void without_barrier(unsigned char *ptr, size_t size) {

@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
     return check_value("right rows", right, 2 * ROWS, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Times reads of constant memory at one and at several addresses.", TIMES);

@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Each sphere rotates about the vertical axis through the middle, once or twice in 120 frames, one way
 // or the other.

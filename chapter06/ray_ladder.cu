@@ -296,7 +296,7 @@ int main(int argc, char **argv) {
     return bench_finish({bitmap, book, drawn}, ok);
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     size = BENCH_SIZE(DIM, 128);

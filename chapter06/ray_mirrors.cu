@@ -134,7 +134,7 @@ int main(int argc, char **argv) {
     return check_mirrors(bitmap.get_ptr(), temp_s) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     sphere_settings(argc, argv, "Draws spheres that reflect each other, or refract.", PICTURE | TIMES,

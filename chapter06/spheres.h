@@ -4,7 +4,7 @@
 #pragma once
 
 #include "../common/book.h"
-#include "../common/proofs/runs.h"
+#include "../common/checks/runs.h"
 
 #ifndef SPHERES          // ray and ray_noconst define this part themselves, as on the page
 #define DIM         1024 // the picture shows DIM x DIM units, whatever its size in pixels
@@ -44,7 +44,7 @@ static inline void place_spheres(Sphere *s, int n) {
 }
 #endif
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // `more` and `another` are options of one program alone.
 static inline void sphere_settings(int argc, char **argv, const char *doc, unsigned uses,

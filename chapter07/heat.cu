@@ -176,7 +176,7 @@ int main(int argc, char **argv) {
     return data.ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     heat_settings(argc, argv, "Heat that spreads over a plate, read through textures.", &size, 65535, &steps,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the heat simulations of this chapter share beside common/proofs/heat.h: options, time, check.
+// What the heat simulations of this chapter share beside common/checks/heat.h: options, time, check.
 #pragma once
 
-#include "../common/proofs/heat.h"
+#include "../common/checks/heat.h"
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // The options and limits. Above a speed of 0.25 a cell overshoots the mean of its neighbours, so that
 // neighbours differ more and more.

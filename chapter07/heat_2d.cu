@@ -177,7 +177,7 @@ int main(int argc, char **argv) {
     return data.ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     // A texture of pitched memory has at most 65000 rows.

@@ -26,7 +26,7 @@
  */
 #include "../common/book.h"
 #include "../common/bench.h"
-#include "../common/proofs/heat.h" // SPEED, place_heaters(), spread()
+#include "../common/checks/heat.h" // SPEED, place_heaters(), spread()
 #include "../common/ptx.h"
 #include <cooperative_groups.h>
 #include <mutex>
@@ -644,7 +644,7 @@ int main(int argc, char **argv) {
     return bench_finish({heaters, first, result, expected});
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     size_t side = size;

@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 static double expected_texel(double x, double y, double z) {
     return fabs(fmod(floor((x * x + 3 * y * y + 5 * z * z) / 8), 500) - 250);

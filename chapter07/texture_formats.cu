@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Reads textures of small whole numbers as floats.");

@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // For --flags: OpenGL writes a buffer, CUDA writes half of it, nothing or all of it, as the flag allows, and
 // OpenGL reads it. A driver with a copy of the buffer need not copy to CUDA with WriteDiscard, nor back with

@@ -19,7 +19,7 @@
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
 #include "../common/gpu_anim.h"
-#include "../common/proofs/heat.h" // check_frames()
+#include "../common/checks/heat.h" // check_frames()
 
 #define DIM      1024
 #define MAX_TEMP 1.0f
@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
     return data.ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     options.frames = 5; // of an animation in a file

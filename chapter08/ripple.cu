@@ -18,7 +18,7 @@
  */
 #include "../common/book.h"
 #include "../common/gpu_anim.h"
-#include "../common/proofs/ripple.h"
+#include "../common/checks/ripple.h"
 
 #define DIM 1024
 
@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
     return check(bitmap.last_frame()) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 static int last; // the ticks of the last frame
 

@@ -21,7 +21,7 @@
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"
-#include "../common/proofs/ripple.h"
+#include "../common/checks/ripple.h"
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -218,7 +218,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Animates a ripple in memory that CUDA and Vulkan share.", ANIMATION,

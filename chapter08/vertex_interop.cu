@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Between two rows of vertices lies a strip of triangles, whose corners are taken from both in turn.
 static void make_triangles(void) {

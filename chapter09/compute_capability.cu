@@ -125,7 +125,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // The sums stay below 2^24, so floats add them exactly in any order.
 void settings(int argc, char **argv) {

@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     hist_gpu_settings(argc, argv, "Counts bytes on the device, in global memory.", histo_kernel, false);

@@ -246,7 +246,7 @@ int main(int argc, char **argv) {
     return bench_finish();
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Histogram of 16-bit values, from the book's kernel to the fastest.", LADDER,

@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Times the work of the device alone, work of the host that takes about as long, and both: the host begins
 // its work when all calls have returned, and waits for the stream afterwards. Returns the exit status.

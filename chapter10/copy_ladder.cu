@@ -190,7 +190,7 @@ int main(int argc, char **argv) {
     return bench_finish({source, back});
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Chunk c belongs to host thread c % threads, which uses its staging buffers in turn.
 static std::vector<BenchLeft> left_by(const std::string &name) {

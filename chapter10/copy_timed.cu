@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 static int wanted_copies;
 static int checked = 0;          // 1 + up of check_copy() since the last print_rate(), or 0

@@ -228,7 +228,7 @@ int main(int argc, char **argv) {
     return bench_finish({pageable_a, pageable_b, pageable_c, expected});
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // The kernels find the vectors on the device that the copies up have left there.
 static std::vector<BenchLeft> left_by(const std::string &name) {

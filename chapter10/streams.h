@@ -9,11 +9,11 @@
 #include "../common/book.h"
 #include "../common/file.h"
 #include "../common/nvtx.h"
-#include "../common/proofs/chunks.h" // fill_random(), verify()
+#include "../common/checks/chunks.h" // fill_random(), verify()
 
 static const char *output; // --output
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 typedef void Kernel(const int *a, const int *b, int *c, size_t n);
 enum Issue { DEPTH_FIRST, BREADTH_FIRST };

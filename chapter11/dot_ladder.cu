@@ -246,7 +246,7 @@ int main(int argc, char **argv) {
     return status;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 static Part make_part(int device, const float *a, const float *b, size_t n) {
     Part p = {};

@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Each rank generates its part of the vectors alone, so an element is a function of the seed and the index.
 // The elements of each block of 2^24 indices have every pair of 12-bit numbers once, in an order that

@@ -69,7 +69,7 @@ __device__ static bool part_dot(const float *a, const float *b, size_t n, float 
     return true;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Two blocks per multiprocessor, several times that for long vectors, so that a block reads about 512 KiB of
 // each vector.

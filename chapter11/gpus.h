@@ -40,7 +40,7 @@ static inline void enable_peer_access(void) {
     HANDLE_ERROR(cudaSetDevice(device_id[0]));
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 static int share = 0;        // --share: per cent of the work for the first device; 0: the parts are equal
 static bool no_peer = false; // --no-peer

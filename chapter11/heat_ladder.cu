@@ -363,7 +363,7 @@ int main(int argc, char **argv) {
     return status;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // On the host: the initial temperatures, and those after all steps, with a negative sign for heaters.
 static float *start, *expected;

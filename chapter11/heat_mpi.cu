@@ -25,7 +25,7 @@
 #include "../common/color.h" // float_to_color
 #include "../common/cpu_bitmap.h"
 #include "../common/file.h"
-#include "../common/proofs/heat.h" // heater_at, in_hot_corner, SPEED, COLDEST
+#include "../common/checks/heat.h" // heater_at, in_hot_corner, SPEED, COLDEST
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -537,7 +537,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 static Strip make_strip(int width, int height, int k) {
     Strip strip = {};

@@ -10,7 +10,7 @@
 
 #include <cuda_pipeline.h>
 #include "../common/book.h"
-#include "../common/proofs/heat.h" // SPEED
+#include "../common/checks/heat.h" // SPEED
 
 static_assert(SPEED == 0.25f, "a cell becomes the mean of its four neighbours");
 

@@ -19,7 +19,7 @@
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
 #include "ranks.h" // rank, ranks, HANDLE_MPI
-#include "../common/proofs/julia.h"
+#include "../common/checks/julia.h"
 
 struct View {
     size_t size;      // pixels a side
@@ -132,7 +132,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // MPI permits that the result of MPI_Fetch_and_op arrives in MPI_Win_flush, and not before. Here it always
 // does, so that a missing flush shows. (A program may define functions of MPI; the library's are PMPI_…,

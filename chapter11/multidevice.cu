@@ -138,7 +138,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Measures, while the other devices do the same, the copies to the device with the kernel, and the kernel
 // alone.

@@ -4,13 +4,13 @@
 // ways, so that their times can be compared.
 #pragma once
 
-#include "../common/proofs/dot.h"
+#include "../common/checks/dot.h"
 #include "gpus.h" // gpus, device_id[]
 
 extern size_t n;              // --size, which each program defines with the size of the book
 static size_t part[MAX_GPUS]; // elements of each GPU's part: the same number, or as --share and --balance ask
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Load balancing: gives each GPU a part in proportion to its rate, in elements per second.
 static inline void set_parts(const double *rate) {

@@ -152,7 +152,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Measures the kernel while the other devices do the same.
 static void time_kernel(DataStruct *data, float *dev_a, float *dev_b, float *dev_partial_c,

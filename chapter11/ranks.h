@@ -41,7 +41,7 @@ static inline void options_of_ranks(int argc, char **argv, const char *doc, unsi
 // this call, every rank that ends with a status other than 0 ends all ranks with that status.
 static inline void share_options(void);
 
-// Every program defines this function below its "proof" line. It calls share_options() and does the rest of
+// Every program defines this function below its "check" line. It calls share_options() and does the rest of
 // settings().
 static void settings_of_ranks(void);
 
@@ -73,7 +73,7 @@ static int ranks_of_node;   // number of ranks of this node
 static int ranks_of_device; // number of them that use the same device as this rank
 static bool devices_shared; // whether any two ranks use the same device
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 static inline void handle_mpi(int error, const char *call, const char *file, int line) {
     if (error == MPI_SUCCESS)

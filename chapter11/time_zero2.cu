@@ -19,7 +19,7 @@
  */
 #include <numeric>
 #include "../common/book.h"
-#include "../common/proofs/dot.h"
+#include "../common/checks/dot.h"
 #include "../common/timing.h"
 
 #define imin(a, b) ((a) < (b) ? (a) : (b))
@@ -163,7 +163,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // For --reads: copies from pageable and from pinned memory, and none from mapped memory, each with kernels
 // that read the vectors 1, 2, 4, … times. Returns the exit status.

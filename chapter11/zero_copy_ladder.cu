@@ -263,7 +263,7 @@ int main(int argc, char **argv) {
     return bench_finish({pageable_a, pageable_b});
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Dot product of vectors in host memory, with zero-copy and with copies in chunks.",

@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // A random number from 0 to 2^31 - 1, divided as the course does: from 0 to 1, 1 included.
 static float coordinate(uint64_t bits) {

@@ -188,7 +188,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Random numbers from -1 to 1
 static void fill_vector(float *b, size_t unknowns) {

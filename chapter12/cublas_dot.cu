@@ -121,7 +121,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // For --type: the same calls for a type T of numbers, which have one or two parts of type R. The dot product
 // of complex numbers takes the conjugate of a (cublasCdotc). The sums are whole numbers, and exact.

@@ -16,8 +16,8 @@
  * Check:   --m 40 --n 50 --k 70
  */
 #include "../common/book.h"
-#include "../common/proofs/product.h"
-#include "../common/proofs/runs.h"
+#include "../common/checks/product.h"
+#include "../common/checks/runs.h"
 #include "../common/timing.h"
 #include <cublas_v2.h>
 #include "libraries.h"
@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 static void show(const char *name, float ms) {
     printf("%-13s%.3f ms, %.1f GFLOP/s\n", name, ms, 2.0 * m * n * k / ms / 1e6);

@@ -17,7 +17,7 @@
  * Check:   --nx 12 --ny 20 | --batch 5 --ny 32 | --real --nx 8 --ny 9 | --nx 6 --ny 7 --nz 5
  */
 #include "../common/book.h"
-#include "../common/proofs/runs.h"
+#include "../common/checks/runs.h"
 #include "../common/timing.h"
 #include <cufft.h>
 #include "libraries.h"
@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // exp(-2 pi i (k i / nx + l j / ny)). The products are reduced first, in integers, so that large ones lose
 // nothing.

@@ -128,7 +128,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // The transform of a symmetric filter has no imaginary parts, so the kernel is tried with random numbers too.
 static bool check_multiply(void) {

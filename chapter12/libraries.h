@@ -6,7 +6,7 @@
 #pragma once
 
 #include "../common/book.h"
-#include "../common/proofs/exceptions.h" // handle_exceptions()
+#include "../common/checks/exceptions.h" // handle_exceptions()
 
 #define HANDLE_CUBLAS(...)   HANDLE_STATUS(cublasGetStatusName, __VA_ARGS__)
 #define HANDLE_CUSPARSE(...) HANDLE_STATUS(cusparseGetErrorName, __VA_ARGS__)
@@ -16,7 +16,7 @@
 #define HANDLE_NPP(...)      HANDLE_STATUS(name_of_npp, __VA_ARGS__)
 #define HANDLE_OPENCL(...)   HANDLE_STATUS(name_of_opencl, __VA_ARGS__)
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // In all these libraries the status 0 is success. `name_of` returns the name of a status.
 #define HANDLE_STATUS(name_of, ...)                                                                          \

@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // The host multiplies everything out again, in double as the device does. Each check prints the error and the
 // largest error that rounding allows.

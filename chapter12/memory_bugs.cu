@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
     return ok && bug == NONE ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // Spins until the flag is not 0. No kernel sets it.
 __global__ void wait_for_flag(const volatile int *flag) {

@@ -15,7 +15,7 @@
  * Check:   --size 1001
  */
 #include "../common/book.h"
-#include "../common/proofs/add.h"
+#include "../common/checks/add.h"
 #define CL_TARGET_OPENCL_VERSION 200
 #include <CL/cl.h>
 #include "libraries.h" // HANDLE_OPENCL()
@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds two vectors with OpenCL.", HOST_ONLY,

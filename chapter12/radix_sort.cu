@@ -121,7 +121,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 // --base 10, on the host: each pass distributes the numbers to a list for each digit and joins these lists.
 // In C the digits of a negative number are negative too, from -9 to 0, so that negative numbers need no other

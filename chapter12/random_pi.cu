@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
     return ok && rows > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 static double by_points(Sums sums, double n) {
     return 4 * sums.inside / n;

@@ -694,7 +694,7 @@ int main(int argc, char **argv) {
     return bench_finish();
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     if (CPU_BACKEND) // a last tile that is not full

@@ -173,7 +173,7 @@ int main(int argc, char **argv) {
     return bench_finish({expected});
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Transpose of a matrix, from scattered writes to the rate of a copy.", LADDER,

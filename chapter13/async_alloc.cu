@@ -16,7 +16,7 @@
  * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --size 1 --chunk 1
  */
 #include "../common/book.h"
-#include "../common/proofs/chunks.h" // fill_random(), verify()
+#include "../common/checks/chunks.h" // fill_random(), verify()
 
 #define N              (1024 * 1024)
 #define FULL_DATA_SIZE (N * 20)
@@ -117,7 +117,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Allocates device memory for each chunk, in the order of a stream.", TIMES,

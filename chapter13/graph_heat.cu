@@ -18,7 +18,7 @@
 #include <chrono>
 #include <vector>
 #include "../common/book.h"
-#include "../common/proofs/heat.h" // DIM, SPEED, STEPS, place_heaters(), in_hot_corner()
+#include "../common/checks/heat.h" // DIM, SPEED, STEPS, place_heaters(), in_hot_corner()
 
 #if CUDART_VERSION < 13000 // CUDA 12 has the call of today under another name
 #undef cudaStreamGetCaptureInfo
@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Heat that spreads over a plate, with the launches in a graph.", TIMES,
@@ -184,7 +184,7 @@ template <class Launch> static void time_frames(const char *how, DataBlock *d, L
            finished[middle] / steps);
 }
 
-// The reference computes all frames in double. Rounding: as in check_frames of common/proofs/heat.h, with the
+// The reference computes all frames in double. Rounding: as in check_frames of common/checks/heat.h, with the
 // allowance for any speed.
 static bool check(DataBlock *d, cudaGraphExec_t graphExec) {
     const size_t cells = size * size;

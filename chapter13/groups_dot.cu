@@ -18,7 +18,7 @@
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include "../common/book.h"
-#include "../common/proofs/dot.h" // fill_dot(), expected_dot(), dot_of_blocks()
+#include "../common/checks/dot.h" // fill_dot(), expected_dot(), dot_of_blocks()
 #include "../common/timing.h"     // median_ms()
 
 namespace cg = cooperative_groups;
@@ -107,7 +107,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Dot product in one launch, with cooperative groups.", TIMES,

@@ -26,8 +26,8 @@
 #include <thrust/iterator/transform_iterator.h>
 #include <cub/device/device_reduce.cuh>
 #include "../common/book.h"
-#include "../common/proofs/dot.h"        // fill_dot(), check_dot()
-#include "../common/proofs/exceptions.h" // handle_exceptions()
+#include "../common/checks/dot.h"        // fill_dot(), check_dot()
+#include "../common/checks/exceptions.h" // handle_exceptions()
 #include "../common/timing.h"
 
 #define N (33 * 1024)
@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     handle_exceptions();

@@ -21,7 +21,7 @@
 #include <cuda_fp16.h>
 #include <mma.h>
 #include "../common/book.h"
-#include "../common/proofs/product.h"
+#include "../common/checks/product.h"
 #include "../common/timing.h"
 using namespace nvcuda;
 
@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// ---------------------------------------------------------------------------------------- proof
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Multiplies two matrices by tensor cores.", TIMES,

@@ -96,7 +96,7 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
 // does not depend on the code for pictures; NULL in programs without a picture.
 extern void (*check_picture_options)(void);
 
-// Every program defines this function below its "proof" line. It declares the options of the program, reads
+// Every program defines this function below its "check" line. It declares the options of the program, reads
 // them and selects the device (configure, in book.h), and refuses sizes beyond the available memory.
 void settings(int argc, char **argv);
 

@@ -65,7 +65,7 @@ def names():
     cuda = r"(?:cuda[A-Z]|atomic[A-Z]|cu(?:blas|fft|rand|sparse|solver)[A-Z]|(?:tex|surf)\dD|nccl|MPI_|gl[A-Z]|__(?!kernel|global |has_))\w*"
     word, used = rf"\b(?:{'|'.join([*ours, cuda])})(?= ?[(<]| \*?\w)", collections.defaultdict(list)
     for p in read_programs():
-        lesson = (ROOT / f"{p.name}.cu").read_text().partition("- proof\n")[0]
+        lesson = (ROOT / f"{p.name}.cu").read_text().partition("- check\n")[0]
         for name in {*re.findall(word, re.sub(r"(?s:/\*.*?\*/)|//.*", "", lesson))}:
             used[name].append(f"[{p.name}](../{p.name}.cu)")
     yield "| name | programs |\n|---|---|"

@@ -174,7 +174,7 @@ def slides(folder):
     first = "".join(f'<li><a href="{p.name}.cu">{p.name}</a>: {escape(p.title)}</li>' for p in own)
     parts = [f"<h1>{number}. {title[1] if title else folder}</h1>\n<ul>{first}</ul>"]
     for p in own:
-        lesson = (ROOT / f"{p.name}.cu").read_text().partition("- proof\n")[0]
+        lesson = (ROOT / f"{p.name}.cu").read_text().partition("- check\n")[0]
         kernels = [f.text for f in find_functions(lesson) if "__global__" in f.declared and f.close > f.open]
         code = "".join(coloured(f"{text}\n", ".cu") for text in kernels[: None if not p.bench else 0])
         lines = f"<h2>{escape(p.title)}</h2>", f"<p>{escape(p.teaches)}</p>", f"<p>{escape(p.terms)}</p>"

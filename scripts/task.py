@@ -71,7 +71,7 @@ class Exercise:
         rows = [[" ".join(row.split()) for row in part.split("\n") if row.strip()] for part in parts[1::2]]
         self.tasks = dict(zip(parts[::2], rows))
         named = {*parts[2::2]}
-        self.ruler = next((i for i, line in enumerate(self.lines) if re.match("// -+ proof$", line)), 1 << 30)
+        self.ruler = next((i for i, line in enumerate(self.lines) if re.match("// -+ check$", line)), 1 << 30)
         for f in self.functions:
             if f.first < self.ruler and f.close > f.open:
                 if f.name in named if named else "__global__" in f.declared:

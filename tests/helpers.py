@@ -142,10 +142,10 @@ class Program(headers.Program):
 
     @functools.cached_property
     def settings(self):
-        """The source together with the headers that may contain its options: those of its chapter and common/proofs, but not
+        """The source together with the headers that may contain its options: those of its chapter and common/checks, but not
         the options of other programs, when this one reads its own, nor macros of options that it does not use.
         """
-        included = re.findall(r'#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', self.source)
+        included = re.findall(r'#include "(\w+\.h|\.\./common/checks/\w+\.h)"', self.source)
         texts = [(self.path.parent / header).read_text() for header in included]
         reads = re.compile(r"\b(parse_options|configure)\(")
         own = reads.search(self.source)

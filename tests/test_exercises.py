@@ -43,13 +43,13 @@ def test_what_is_no_exercise_says_why():
 
 
 def test_texts_of_the_exercises():
-    """The proof stays; each function has its task, which does not contain the solution; the functions put back give the program."""
-    below = "\n// ---------------------------------------------------------------------------------------- proof\n"
+    """The check stays; each function has its task, which does not contain the solution; the functions put back give the program."""
+    below = "\n// ---------------------------------------------------------------------------------------- check\n"
     for exercise in EXERCISES:
         name, text = exercise.name, exercise.written()
-        proof = re.sub(rf'"\.\./\.\./{name.split("/")[0]}/', '"', text.split(below)[1])
+        check = re.sub(rf'"\.\./\.\./{name.split("/")[0]}/', '"', text.split(below)[1])
         rest, told = exercise.text.split("\n// Task: ")
-        assert proof.replace('"../../', '"../') == rest.split(below)[1], f"{name}: the proof has changed"
+        assert check.replace('"../../', '"../') == rest.split(below)[1], f"{name}: the check has changed"
         tasks = re.findall(r"^    // Task: ((?:.*\n)(?:    //.*\n)*)", text, re.M)
         assert len(tasks) == len(exercise.asked) and min(map(len, tasks)) > 20, name
         told = re.sub(r"\([^)]*\)|; ", "", told.replace("\n// ", " "))

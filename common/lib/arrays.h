@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For the part of a program below the "proof" line: arrays that are freed at the end of their scope, and
+// For the part of a program below the "check" line: arrays that are freed at the end of their scope, and
 // checks of an array against a formula. Only book.h includes this header, after it has defined HANDLE_ERROR.
 #pragma once
 

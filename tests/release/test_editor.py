@@ -27,7 +27,7 @@ def mistakes(tree, file):
     return re.findall(r"^E.*?(\[\w+\] Line .*)", log, re.M)
 
 
-HEADERS = "common/proofs/dot.h", "common/gpu_anim.h", "chapter06/spheres.h"
+HEADERS = "common/checks/dot.h", "common/gpu_anim.h", "chapter06/spheres.h"
 C_FILES = "common/lib/window.c", "common/lib/options.c", "common/old/glut.c"
 
 

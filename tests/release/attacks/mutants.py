@@ -8,7 +8,7 @@ import re
 
 from task import NO_CODE  # scripts/, which helpers adds to the path
 
-RULER = "// ---------------------------------------------------------------------------------------- proof"
+RULER = "// ---------------------------------------------------------------------------------------- check"
 STATEMENT = re.compile(r"[^;{}]*(?:;(?:\s*HANDLE_LAUNCH\(\);)?|[{}])")
 # By the CPU back end, on which the mutants run
 NOT_COMPILED = re.compile(r"^#ifdef (?:__CUDA_ARCH_\w+|HAVE_CUB|HAVE_NCCL)\b[\s\S]*?(?=^#else|^#endif)", re.M)

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Check of the dot product of a[i] = i and b[i] = 2 i, which chapters 5 and 11 and appendix A compute, and
+// the book's way to compute one, for comparisons.
+#pragma once
+
+#include "../book.h"
+
+// What a block of the kernel of section 5.3.1 stores: the sum of part `block` of the products, `reads` times
+// over. For thread 0 of the block.
+template <int THREADS>
+__device__ float block_dot(const float *a, const float *b, size_t n, unsigned block, int reads = 1) {
+    __shared__ float cache[THREADS];
+    float temp = 0;
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (int read = 0; read < reads; read++)
+        for (size_t tid = threadIdx.x + (size_t)block * blockDim.x; tid < n; tid += stride)
+            temp += a[tid] * b[tid];
+    cache[threadIdx.x] = temp;
+    __syncthreads();
+    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
+        if (threadIdx.x < i)
+            cache[threadIdx.x] += cache[threadIdx.x + i];
+        __syncthreads();
+    }
+    return cache[0];
+}
+
+// The kernel of section 5.3.1, with `reads` as above
+template <int THREADS>
+__global__ void dot_of_blocks(const float *a, const float *b, float *c, size_t n, int reads) {
+    float sum = block_dot<THREADS>(a, b, n, blockIdx.x, reads);
+    if (threadIdx.x == 0)
+        c[blockIdx.x] = sum;
+}
+
+// The vectors
+static inline void fill_dot(float *a, float *b, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        b[i] = 2 * (a[i] = i);
+}
+
+// 2 (0² + 1² + … + x²) = x (x + 1) (2x + 1) / 3, with x = n - 1
+static inline double expected_dot(size_t n) {
+    double x = n - 1.0;
+    return x * (x + 1) * (2 * x + 1) / 3;
+}
+
+// Compares a dot product in float with the closed form. `additions` is the largest number of
+// additions between a product and the result. No product is negative, so each rounding changes the
+// sum by at most 2^-24 of it. Besides the additions three values are rounded: a[i] and b[i] (from
+// 2^24 on) and the product.
+static inline bool check_dot(const char *name, float c, size_t n, double additions) {
+    return check_value(name, c, expected_dot(n), (3 + additions) * 0x1p-24);
+}
+
+// The additions for check_dot in the kernel of section 5.3.1: those of a thread, of the tree reduction
+// in its block (log2 of the threads), and of the host, which adds the partial sums of the blocks.
+static inline double tree_additions(size_t n, int blocks, int threads) {
+    return ceil(n / ((double)blocks * threads)) + log2(threads) + blocks;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Input and check of a matrix product c = a * b, of m x k and k x n elements stored by rows, for chapters 5
+// and 12.
+#pragma once
+
+#include "../book.h"
+
+// Whole numbers from -most to most, with most so small that no sum of k products exceeds 2^24. A float
+// represents all of these exactly, so nothing is rounded and every correct product is equal to the last
+// bit.
+static inline void fill_matrix(float *matrix, size_t elements, size_t k) {
+    int most = sqrt(0x1p24 / k);
+    for (size_t i = 0; i < elements; i++)
+        matrix[i] = (int)(random_bits() % (2 * most + 1)) - most;
+}
+
+// Shows the wrong elements in a row of c, which is computed again in double.
+static inline void show_row(const float *a, const float *b, const float *c, size_t n, size_t k, size_t row) {
+    HostArray<double> expected(n, 0);
+    for (size_t i = 0; i < k; i++)
+        for (size_t col = 0; col < n; col++)
+            expected[col] += (double)a[row * k + i] * b[i * n + col];
+    char name[32];
+    snprintf(name, sizeof(name), "c[%zu]", row);
+    check_floats(name, &c[row * n], expected, n, 0);
+}
+
+// Checks all of c with about as many multiplications as the matrices have elements (R. Freivalds, 1977): if
+// c = a * b, then c * x = a * (b * x) for every vector x. In whole numbers modulo 2^64 and with 64 random
+// bits in each element of x, a row of c with an error passes with a probability of less than 2^-38.
+static inline bool check_product(const float *a, const float *b, const float *c, size_t m, size_t n,
+                                 size_t k) {
+    HostArray<uint64_t> x(n), bx(k);
+    HostArray<unsigned long long> got(m), expected(m);
+    random_bytes(x, n * sizeof(uint64_t));
+    for (size_t i = 0; i < k; i++) {
+        bx[i] = 0;
+        for (size_t col = 0; col < n; col++)
+            bx[i] += (int64_t)b[i * n + col] * x[col];
+    }
+    for (size_t row = 0; row < m; row++) {
+        bool whole = true; // no element is NaN, too large or a fraction
+        got[row] = expected[row] = 0;
+        for (size_t col = 0; col < n; col++) {
+            float element = c[row * n + col];
+            whole = whole && fabsf(element) <= 0x1p24f && element == truncf(element);
+            got[row] += (int64_t)(whole ? element : 0) * x[col];
+        }
+        for (size_t i = 0; i < k; i++)
+            expected[row] += (int64_t)a[row * k + i] * bx[i];
+        if (!whole)
+            got[row] = expected[row] + 1;
+    }
+    bool ok = check_counts("c * x", got, expected, m);
+    size_t row = std::mismatch(+got, got + m, +expected).first - got;
+    if (row < m)
+        show_row(a, b, c, n, k, row);
+    return ok;
+}
