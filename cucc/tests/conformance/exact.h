@@ -32,14 +32,14 @@ static Real absolute(Real error, Real ulp) { // in ulp
 }
 
 // sin(pi x), and cos(pi x)
-static Real sinpil(Real x) {
+static Real sine_of_pi(Real x) {
     Real r = remainderl(x, 2);
     if (fabsl(r) > 0.5L)
         r = copysignl(1, r) - r;
     return r == 0 ? copysignl(0, x) : sinl(3.14159265358979323846264L * r);
 }
-static Real cospil(Real x) {
-    return sinpil(0.5L - fabsl(remainderl(x, 2))) + 0;
+static Real cosine_of_pi(Real x) {
+    return sine_of_pi(0.5L - fabsl(remainderl(x, 2))) + 0;
 }
 
 // The length of a vector; infinite, even if another number is NaN

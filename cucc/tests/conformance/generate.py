@@ -22,6 +22,7 @@ ARGUMENTS = {  # letter: name of the type, and the argument with this number
 
 # Exact values of the arguments x, y, z, t, where this is not the function of the C library or of exact.h whose name ends with l
 EXACT = {
+    "sinpi": "sine_of_pi(x)", "cospi": "cosine_of_pi(x)",
     "rsqrt": "1/sqrtl(x)", "rcbrt": "1/cbrtl(x)", "exp10": "powl(10,x)", "rhypot": "1/hypotl(x,y)", "rcp": "1/x", "fdivide": "x/y",
     "norm3d": "length(x,y,z)", "rnorm3d": "1/length(x,y,z)", "norm_of": "length(x,y,z)", "rnorm_of": "1/length(x,y,z)",
     "norm4d": "length(x,y,z,t)", "rnorm4d": "1/length(x,y,z,t)", "erfcx": "erfcxl(x)", "normcdf": "erfcl(x/-sqrtl(2))/2",
