@@ -155,9 +155,9 @@ static void declare_places(Split *s, Text *text, int region) {
             append_filled(text, " [[maybe_unused]] $x;", "x", declarator(v, ""));
         else
             append_filled(text,
-                          v->keeping == ONE
-                              ? " typedef $type; ::std::remove_cv_t<cu_t_$x> cu_k_$x{};"
-                              : " typedef $type; ::cuda_cpu::EachThread<cu_t_$x> cu_k_$x(cu_w);",
+                          v->keeping == ONE ? " typedef $type; ::std::remove_cv_t<cu_t_$x> cu_k_$x{};"
+                                            : " typedef $type; ::cuda_cpu::OnlyThread<cu_t_$x> cu_o_$x; "
+                                              "::cuda_cpu::EachThread<cu_t_$x> cu_k_$x(cu_w, cu_o_$x);",
                           "type", declarator(v, "cu_t_"), "x", x);
     }
 }
@@ -422,13 +422,16 @@ static bool returns_early(const Split *s, const Node *top) {
 void write_split(Split *s, Node *top, Text *start) {
     Writer w = {s, returns_early(s, top), s->warps};
     if (w.live)
-        append_text(start, " ::cuda_cpu::EachThread<bool> cu_gone(cu_w); cu_gone.fill(false); unsigned "
-                           "cu_live = cu_w.count;");
+        append_text(
+            start,
+            " ::cuda_cpu::OnlyThread<bool> cu_one; ::cuda_cpu::EachThread<bool> cu_gone(cu_w, cu_one); "
+            "cu_gone.fill(false); unsigned cu_live = cu_w.count;");
     for (const Variable *v = s->variables; v < s->variables + s->count; v++)
         if (v->parameter && v->keeping == COPY)
             append_filled(start,
                           " typedef ::std::remove_cv_t<::std::remove_reference_t<decltype($x)>> cu_t_$x;"
-                          " ::cuda_cpu::EachThread<cu_t_$x> cu_k_$x(cu_w); cu_k_$x.fill($x);",
+                          " ::cuda_cpu::OnlyThread<cu_t_$x> cu_o_$x; "
+                          "::cuda_cpu::EachThread<cu_t_$x> cu_k_$x(cu_w, cu_o_$x); cu_k_$x.fill($x);",
                           "x", word_of(v->name));
     append_text(start, s->warps ? first_lane : "");
     write_sequence(&w, top, s->body);

@@ -56,7 +56,7 @@ template <class T> struct Into {
     // Not std::is_scalar, for which a __restrict__ pointer is none.
     template <class From>
     static constexpr bool is_class =
-        std::is_class_v<std::decay_t<From>> || std::is_union_v<std::decay_t<From>>;
+        std::is_class_v<std::decay_t<From>> || std::is_union<std::decay_t<From>>::value;
     template <class From> static constexpr bool changes = is_saturated<To> &&std::is_floating_point_v<From>;
     template <class From, std::enable_if_t<changes<From>, int> = 0>
     CUDA_CPU_INLINE To operator=(From x) const {

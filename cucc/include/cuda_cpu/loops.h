@@ -69,25 +69,32 @@ inline void Block::release(void *memory) {
         kept = (char *)memory;
 }
 
-// A variable that several regions use: a value for each thread
-template <class T> class EachThread {
-    using Value = std::remove_cv_t<T>;
-    alignas(Value) char single[sizeof(Value)];
-    Value *__restrict const all;
-    const unsigned count;
+// The variable of the only thread, with fibers
+template <class T> struct OnlyThread {
+    alignas(T) char memory[sizeof(T)];
 
-    Value *only() { // hidden from the compiler, which warns because an array of max_threads is larger
-        Value *value = (Value *)single;
+    std::remove_cv_t<T> *
+    pointer() { // hidden from the compiler, which warns because an array of max_threads is larger
+        auto *value = (std::remove_cv_t<T> *)memory;
         __asm__("" : "+r"(value));
         return value;
     }
+};
+
+// A variable that several regions use: a value for each thread. The value of an only thread is elsewhere, so
+// that no store can change the members here, and the compiler keeps them in registers.
+template <class T> class EachThread {
+    using Value = std::remove_cv_t<T>;
+    Value *__restrict const all;
+    const unsigned count;
+    const bool alone;
 
   public:
-    explicit EachThread(const Way &way)
-        : all(way.fibers ? only() : (Value *)current_block->keep(way.count * sizeof(Value))),
-          count(way.count) {}
+    EachThread(const Way &way, OnlyThread<T> &only)
+        : all(way.fibers ? only.pointer() : (Value *)current_block->keep(way.count * sizeof(Value))),
+          count(way.count), alone(way.fibers) {}
     ~EachThread() {
-        if ((char *)all != single)
+        if (!alone)
             current_block->release(all);
     }
     EachThread(const EachThread &) = delete;
