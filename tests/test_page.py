@@ -95,6 +95,19 @@ def measured(program):
     )
 
 
+def test_lessons_are_plain():
+    """The check is no longer than its lesson but where the header says why; lessons are C; settings() only reads options."""
+    rows = {row: measured(row) for row in helpers.programs()}
+    longer = [row.name for row, (above, below, *_) in rows.items() if below > above]
+    assert len(longer) <= 6, longer
+    many = {row.name: options for row, (_, _, options, _, _) in rows.items() if options > 4}
+    assert not many
+    lessons = [row for row in rows if "ladder" not in row.name]
+    other = {row.name: rows[row][3] for row in lessons if rows[row][3]}
+    assert len(lessons) - len(other) >= 80, other
+    assert not [row.name for row in rows if rows[row][4]]
+
+
 if __name__ == "__main__":  # the table of all programs
     for row in helpers.programs():
         above, below, options, cxx, exits = measured(row)
