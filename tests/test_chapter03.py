@@ -31,18 +31,16 @@ def test_sum(run, rng, name):
         assert run(f"chapter03/{name}", f"--a={a}", f"--b={b}", status=0).out == f"{a} + {b} = {a + b}\n"
 
 
-def test_ways_of_calling_a_device_function(run, rng):
-    program = "chapter03/simple_device_call"
-    ways = [("direct", random_int(rng)), ("pointer", random_int(rng))]
-    for via, b in ways + [("recursion", b) for b in (0, 1, rng.randint(2, 199), 200)]:
+def test_recursion(run, rng):
+    program = "chapter03/recursion"
+    for b in 0, 1, rng.randint(2, 199), 200:
         a = random_int(rng)
-        out = run(program, f"--a={a}", f"--b={b}", "--via", via, status=0).out
-        assert out.endswith(f"{a} + {b} = {a + b}\n")
-        stack = re.match(r"(\d+) bytes of stack for each thread, (\d+) nested calls\n", out)
-        assert bool(stack) == (via == "recursion")
-        assert not stack or int(stack[2]) == b + 1 and int(stack[1]) >= 64 * b
+        head, *sums = run(program, f"--a={a}", f"--b={b}", status=0).out.splitlines()
+        assert sums == [f"{way}: {a} + {b} = {a + b}" for way in ("add_once", "add_ones")]
+        stack = re.match(r"(\d+) bytes of stack for each thread, (\d+) nested calls$", head)
+        assert int(stack[2]) == b + 1 and int(stack[1]) >= 64 * b
     for b in -1, 201:
-        assert "must be from 0 to 200" in run(program, f"--b={b}", "--via=recursion", status=64).err
+        assert "must be a whole number from 0 to 200" in run(program, f"--b={b}", status=64).err
 
 
 def devices_of(text):
