@@ -152,7 +152,7 @@ static void print_cores(const cudaDeviceProp *prop, int device) {
            2e-6 * all * attribute(cudaDevAttrClockRate, device), all);
 }
 
-// Compares the values that are both a property and an attribute.
+// Compares properties with the attributes of the same meaning.
 static bool check_properties(const cudaDeviceProp *prop, int device) {
     const struct {
         cudaDeviceAttr which;
@@ -161,9 +161,6 @@ static bool check_properties(const cudaDeviceProp *prop, int device) {
         {cudaDevAttrComputeCapabilityMajor, prop->major},
         {cudaDevAttrComputeCapabilityMinor, prop->minor},
         {cudaDevAttrAsyncEngineCount, prop->asyncEngineCount},
-        {cudaDevAttrIntegrated, prop->integrated},
-        {cudaDevAttrCanMapHostMemory, prop->canMapHostMemory},
-        {cudaDevAttrConcurrentKernels, prop->concurrentKernels},
         {cudaDevAttrTotalConstantMemory, (int)prop->totalConstMem},
         {cudaDevAttrMaxPitch, (int)prop->memPitch},
         {cudaDevAttrTextureAlignment, (int)prop->textureAlignment},
@@ -171,27 +168,15 @@ static bool check_properties(const cudaDeviceProp *prop, int device) {
         {cudaDevAttrGlobalMemoryBusWidth, prop->memoryBusWidth},
         {cudaDevAttrMultiProcessorCount, prop->multiProcessorCount},
         {cudaDevAttrMaxSharedMemoryPerBlock, (int)prop->sharedMemPerBlock},
-        {cudaDevAttrMaxSharedMemoryPerMultiprocessor, (int)prop->sharedMemPerMultiprocessor},
         {cudaDevAttrMaxRegistersPerBlock, prop->regsPerBlock},
-        {cudaDevAttrMaxRegistersPerMultiprocessor, prop->regsPerMultiprocessor},
         {cudaDevAttrWarpSize, prop->warpSize},
         {cudaDevAttrMaxThreadsPerBlock, prop->maxThreadsPerBlock},
-        {cudaDevAttrMaxThreadsPerMultiProcessor, prop->maxThreadsPerMultiProcessor},
         {cudaDevAttrMaxBlockDimX, prop->maxThreadsDim[0]},
         {cudaDevAttrMaxBlockDimY, prop->maxThreadsDim[1]},
         {cudaDevAttrMaxBlockDimZ, prop->maxThreadsDim[2]},
         {cudaDevAttrMaxGridDimX, prop->maxGridSize[0]},
         {cudaDevAttrMaxGridDimY, prop->maxGridSize[1]},
         {cudaDevAttrMaxGridDimZ, prop->maxGridSize[2]},
-        {cudaDevAttrMaxTexture1DWidth, prop->maxTexture1D},
-        {cudaDevAttrMaxTexture2DWidth, prop->maxTexture2D[0]},
-        {cudaDevAttrMaxTexture2DHeight, prop->maxTexture2D[1]},
-        {cudaDevAttrMaxTexture3DWidth, prop->maxTexture3D[0]},
-        {cudaDevAttrMaxTexture3DHeight, prop->maxTexture3D[1]},
-        {cudaDevAttrMaxTexture3DDepth, prop->maxTexture3D[2]},
-        {cudaDevAttrMaxTexture2DLayeredWidth, prop->maxTexture2DLayered[0]},
-        {cudaDevAttrMaxTexture2DLayeredHeight, prop->maxTexture2DLayered[1]},
-        {cudaDevAttrMaxTexture2DLayeredLayers, prop->maxTexture2DLayered[2]},
     };
     const size_t n = sizeof(facts) / sizeof(facts[0]);
     int properties[n], attributes[n];
