@@ -164,8 +164,6 @@ static bool check_properties(const cudaDeviceProp *prop, int device) {
         {cudaDevAttrTotalConstantMemory, (int)prop->totalConstMem},
         {cudaDevAttrMaxPitch, (int)prop->memPitch},
         {cudaDevAttrTextureAlignment, (int)prop->textureAlignment},
-        {cudaDevAttrL2CacheSize, prop->l2CacheSize},
-        {cudaDevAttrGlobalMemoryBusWidth, prop->memoryBusWidth},
         {cudaDevAttrMultiProcessorCount, prop->multiProcessorCount},
         {cudaDevAttrMaxSharedMemoryPerBlock, (int)prop->sharedMemPerBlock},
         {cudaDevAttrMaxRegistersPerBlock, prop->regsPerBlock},

@@ -76,9 +76,8 @@ void settings(int argc, char **argv) {
                            "chooses the device of this kind with the most multiprocessors instead")});
 }
 
-// For --most: cudaChooseDevice compares with required values, and cannot look for the largest one. An
-// integrated device is in one chip with the host and uses its memory; the others are discrete. Returns the
-// exit status.
+// cudaChooseDevice compares with required values, and cannot look for the largest one. An integrated device
+// is in one chip with the host and uses its memory; the others are discrete. Returns the exit status.
 static int choose_most(void) {
     int count, current, chosen = -1, largest = 0;
     HANDLE_ERROR(cudaGetDeviceCount(&count));

@@ -18,12 +18,9 @@
  */
 #include "../common/book.h"
 
-#define THREADS    256
-#define BLOCKS     1024
-#define ITERATIONS 10
+#define THREADS 256
 
-static int iterations = ITERATIONS; // --iterations
-static int blocks = BLOCKS;         // --blocks
+static int blocks = 1024, iterations = 10; // --blocks, --iterations
 static bool check_each(const unsigned *x, size_t threads);
 
 // Two threads add 1 to x. seen[i] is the value that thread i wrote. The barriers force one order of the
