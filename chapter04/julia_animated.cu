@@ -15,7 +15,7 @@
 #include "../common/book.h"
 #include "../common/cpu_anim.h"
 
-#define DIM    300
+#define DIM    200
 #define PERIOD 120 // frames after which the animation repeats
 
 struct View {
