@@ -63,8 +63,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds two vectors on the device, one block for each element.", 0,
-              {OPTION_SIZE("size", &n, 1, INT_MAX,
-                           "elements in a vector")}); // a grid has at most INT_MAX blocks in x
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector")}); // blocks in x: at most INT_MAX
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
 }
 

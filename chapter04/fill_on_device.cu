@@ -74,8 +74,7 @@ static double now_ms(void) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Makes two vectors on the host and on the device.", TIMES,
-              {OPTION_SIZE("size", &n, 1, INT_MAX,
-                           "elements in a vector")}); // a grid has at most INT_MAX blocks in x
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector")}); // blocks in x: at most INT_MAX
     require_memory(3 * n * sizeof(int), 2 * n * sizeof(int));
 }
 
