@@ -16,7 +16,7 @@
  */
 #include "../common/book.h"
 
-static void print_cores(const cudaDeviceProp &prop, int device);
+static void print_cores(const cudaDeviceProp *prop, int device);
 static bool check_properties(const cudaDeviceProp *prop, int device);
 
 static int attribute(cudaDeviceAttr which, int device) {
@@ -29,30 +29,21 @@ static const char *yes_no(int value) {
     return value ? "yes" : "no";
 }
 
-static const char *compute_mode(int mode) {
-    switch (mode) {
-    case cudaComputeModeDefault:
-        return "default";
-    case cudaComputeModeProhibited:
-        return "prohibited";
-    case cudaComputeModeExclusiveProcess:
-        return "one process at a time";
-    default:
-        return "unknown";
-    }
-}
+// The index is the value of cudaDevAttrComputeMode.
+static const char *const compute_modes[] = {"default", "one thread at a time", "prohibited",
+                                            "one process at a time"};
 
-static void print_bandwidth(const cudaDeviceProp &prop, int device) {
+static void print_bandwidth(int bits, int device) {
     int clock = attribute(cudaDevAttrMemoryClockRate, device); // in kHz
-    if (clock == 0 || prop.memoryBusWidth == 0) {
-        printf(
-            "Peak memory bandwidth:     unknown, the device does not report its memory clock or bus width\n");
+    if (clock == 0 || bits == 0) {
+        printf("Peak memory bandwidth:     unknown, "
+               "the device does not report its memory clock or bus width\n");
         return;
     }
     printf("Memory clock rate:         %d kHz\n", clock);
-    printf("Memory bus width:          %d bits\n", prop.memoryBusWidth);
+    printf("Memory bus width:          %d bits\n", bits);
     // Double data rate memory transfers the width of the bus twice in each clock cycle.
-    printf("Peak memory bandwidth:     %.1f GB/s\n", 2.0 * clock * prop.memoryBusWidth / 8 / 1e6);
+    printf("Peak memory bandwidth:     %.1f GB/s\n", 2.0 * clock * bits / 8 / 1e6);
 }
 
 static void print_peers(int device, int count) {
@@ -93,7 +84,7 @@ int main(int argc, char **argv) {
         printf("Copy engines:              %d\n", prop.asyncEngineCount);
         printf("Copy overlaps kernels:     %s\n", yes_no(attribute(cudaDevAttrGpuOverlap, i)));
         printf("Kernel run time limit:     %s\n", yes_no(attribute(cudaDevAttrKernelExecTimeout, i)));
-        printf("Compute mode:              %s\n", compute_mode(attribute(cudaDevAttrComputeMode, i)));
+        printf("Compute mode:              %s\n", compute_modes[attribute(cudaDevAttrComputeMode, i)]);
         printf("Integrated:                %s\n", yes_no(prop.integrated));
         printf("Maps host memory:          %s\n", yes_no(prop.canMapHostMemory));
         printf("Concurrent kernels:        %s\n", yes_no(prop.concurrentKernels));
@@ -106,13 +97,13 @@ int main(int argc, char **argv) {
         printf("Maximum memory pitch:      %zu bytes\n", prop.memPitch);
         printf("Texture alignment:         %zu bytes\n", prop.textureAlignment);
         printf("L2 cache:                  %d bytes\n", prop.l2CacheSize);
-        print_bandwidth(prop, i);
+        print_bandwidth(prop.memoryBusWidth, i);
 
         // The limits of a launch (threads per block, dimensions of block and grid), and the resources that
         // the threads of a block and the blocks of a multiprocessor share.
         printf("   --- Multiprocessor information for device %d ---\n", i);
         printf("Multiprocessors:           %d\n", prop.multiProcessorCount);
-        print_cores(prop, i);
+        print_cores(&prop, i);
         printf("Shared memory per block:   %zu bytes\n", prop.sharedMemPerBlock);
         printf("Shared memory per MP:      %zu bytes\n", prop.sharedMemPerMultiprocessor);
         printf("Registers per block:       %d\n", prop.regsPerBlock);
@@ -151,59 +142,45 @@ void settings(int argc, char **argv) {
 
 // Cores: the units of a multiprocessor that compute with 32-bit floating-point numbers, each up to one
 // multiplication and addition (FMA) in a clock cycle. Compute capability 7.5 and 8.0 have 64, later ones 128.
-static void print_cores(const cudaDeviceProp &prop, int device) {
-    int version = 10 * prop.major + prop.minor, cores = version < 75 || version > 121 ? 0
-                                                        : version > 80                ? 128
-                                                                                      : 64;
-    int all = cores * prop.multiProcessorCount;
+static void print_cores(const cudaDeviceProp *prop, int device) {
+    int version = 10 * prop->major + prop->minor, cores = version <= 80 ? 64 : 128;
+    if (version < 75 || version > 121) // not known here
+        cores = 0;
+    int all = cores * prop->multiProcessorCount;
     printf("Cores per MP:              %d%s\n", cores, cores ? "" : " (unknown)");
     printf("Peak performance:          %.0f GFLOP/s by %d cores\n",
            2e-6 * all * attribute(cudaDevAttrClockRate, device), all);
 }
 
-// Compares the values that are both a property and an attribute.
+// Compares properties with the attributes of the same meaning.
 static bool check_properties(const cudaDeviceProp *prop, int device) {
-    const std::pair<cudaDeviceAttr, int> facts[] = {
+    const struct {
+        cudaDeviceAttr which;
+        int property;
+    } facts[] = {
         {cudaDevAttrComputeCapabilityMajor, prop->major},
         {cudaDevAttrComputeCapabilityMinor, prop->minor},
         {cudaDevAttrAsyncEngineCount, prop->asyncEngineCount},
-        {cudaDevAttrIntegrated, prop->integrated},
-        {cudaDevAttrCanMapHostMemory, prop->canMapHostMemory},
-        {cudaDevAttrConcurrentKernels, prop->concurrentKernels},
         {cudaDevAttrTotalConstantMemory, (int)prop->totalConstMem},
         {cudaDevAttrMaxPitch, (int)prop->memPitch},
         {cudaDevAttrTextureAlignment, (int)prop->textureAlignment},
-        {cudaDevAttrL2CacheSize, prop->l2CacheSize},
-        {cudaDevAttrGlobalMemoryBusWidth, prop->memoryBusWidth},
         {cudaDevAttrMultiProcessorCount, prop->multiProcessorCount},
         {cudaDevAttrMaxSharedMemoryPerBlock, (int)prop->sharedMemPerBlock},
-        {cudaDevAttrMaxSharedMemoryPerMultiprocessor, (int)prop->sharedMemPerMultiprocessor},
         {cudaDevAttrMaxRegistersPerBlock, prop->regsPerBlock},
-        {cudaDevAttrMaxRegistersPerMultiprocessor, prop->regsPerMultiprocessor},
         {cudaDevAttrWarpSize, prop->warpSize},
         {cudaDevAttrMaxThreadsPerBlock, prop->maxThreadsPerBlock},
-        {cudaDevAttrMaxThreadsPerMultiProcessor, prop->maxThreadsPerMultiProcessor},
         {cudaDevAttrMaxBlockDimX, prop->maxThreadsDim[0]},
         {cudaDevAttrMaxBlockDimY, prop->maxThreadsDim[1]},
         {cudaDevAttrMaxBlockDimZ, prop->maxThreadsDim[2]},
         {cudaDevAttrMaxGridDimX, prop->maxGridSize[0]},
         {cudaDevAttrMaxGridDimY, prop->maxGridSize[1]},
         {cudaDevAttrMaxGridDimZ, prop->maxGridSize[2]},
-        {cudaDevAttrMaxTexture1DWidth, prop->maxTexture1D},
-        {cudaDevAttrMaxTexture2DWidth, prop->maxTexture2D[0]},
-        {cudaDevAttrMaxTexture2DHeight, prop->maxTexture2D[1]},
-        {cudaDevAttrMaxTexture3DWidth, prop->maxTexture3D[0]},
-        {cudaDevAttrMaxTexture3DHeight, prop->maxTexture3D[1]},
-        {cudaDevAttrMaxTexture3DDepth, prop->maxTexture3D[2]},
-        {cudaDevAttrMaxTexture2DLayeredWidth, prop->maxTexture2DLayered[0]},
-        {cudaDevAttrMaxTexture2DLayeredHeight, prop->maxTexture2DLayered[1]},
-        {cudaDevAttrMaxTexture2DLayeredLayers, prop->maxTexture2DLayered[2]},
     };
     const size_t n = sizeof(facts) / sizeof(facts[0]);
     int properties[n], attributes[n];
     for (size_t i = 0; i < n; i++) {
-        properties[i] = facts[i].second;
-        attributes[i] = attribute(facts[i].first, device);
+        properties[i] = facts[i].property;
+        attributes[i] = attribute(facts[i].which, device);
     }
     return check_ints("property", properties, attributes, n);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * simple_device_call: a kernel calls a device function
+ * simple_device_call: a kernel calls device functions
  *
  * Teaches: A kernel can call functions that are marked __device__. Only device code can call them: the
  *          host cannot, and a kernel cannot call an ordinary host function. A device function may also
@@ -9,89 +9,65 @@
  *          recursion
  * Book:    3.2.3 (archive)
  * Build:   nvcc -o simple_device_call chapter03/simple_device_call.cu common/lib/[a-z]*.c
- * Run:     ./bin/chapter03/simple_device_call --a 2 --b 7 --via pointer
- * Differs: the two numbers are options, and --via calls in other ways, by a kernel below the line. Devices of
- *          compute capability 1 had neither pointers to functions nor recursion; all later ones have both.
- * Check:   --via direct | --via pointer --a 5 | --via recursion --b 9
+ * Run:     ./bin/chapter03/simple_device_call --a 2 --b 7
+ * Differs: the two numbers are options, and they are added in three ways. Devices of compute capability 1 had
+ *          neither pointers to functions nor recursion; all later ones have both.
+ * Check:   --a 5 --b -9
  */
 #include "../common/book.h"
 
-static int a = 2, b = 7; // --a, --b
+static int first = 2, second = 7; // --a, --b
 
 __device__ int addem(int a, int b) {
     return a + b;
 }
 
+// A pointer to a device function. It holds the address of the function on the device, so it is a variable of
+// the device too. On the host the function has another address, or none.
+__device__ int (*pointer)(int a, int b) = addem;
+
+// Recursion: the function calls itself. a ^ b is the sum of each two bits without the carries, and
+// (a & b) << 1 has the carries, which the next call adds, until there are none.
+__device__ unsigned add_bits(unsigned a, unsigned b) {
+    if (b == 0)
+        return a;
+    return add_bits(a ^ b, (a & b) << 1);
+}
+
 __global__ void add(int a, int b, int *c) {
-    *c = addem(a, b);
+    c[0] = addem(a, b);
+    c[1] = pointer(a, b);
+    c[2] = add_bits(a, b);
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    int c, *dev_c;
-    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(int)));
+    // The compiler cannot know how deep a recursion nests, so the host sets the size of each thread's stack:
+    // at most 33 calls of at most 64 bytes.
+    HANDLE_ERROR(cudaDeviceSetLimit(cudaLimitStackSize, 33 * 64));
 
-    add<<<1, 1>>>(a, b, dev_c);
+    int c[3], *dev_c;
+    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(c)));
+
+    add<<<1, 1>>>(first, second, dev_c);
     HANDLE_LAUNCH();
 
-    HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(int), cudaMemcpyDeviceToHost));
-    printf("%d + %d = %d\n", a, b, c);
+    HANDLE_ERROR(cudaMemcpy(c, dev_c, sizeof(c), cudaMemcpyDeviceToHost));
+    printf("%d + %d = %d\n", first, second, c[0]);
+    printf("through a pointer %d, by recursion %d\n", c[1], c[2]);
     HANDLE_ERROR(cudaFree(dev_c));
-    return check_value("c", c, a + b, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
+    const int expected[3] = {first + second, first + second, first + second};
+    return check_ints("c", c, expected, 3) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
 
-enum Via { DIRECT, POINTER, RECURSION };
-const int DEEPEST = 200;        // nested calls
-const int BYTES_OF_A_CALL = 64; // of stack, at most
-
-// Adds 1 to a, b times. Each call has its own a and b on the stack of the thread. The compiler cannot know
-// how deep the calls will nest, so the host sets the size of the stack.
-__device__ static int add_ones(int a, int b) {
-    return b == 0 ? a : 1 + add_ones(a, b - 1);
-}
-
-// Pointers to device functions. The addresses are those of the functions on the device, so the table
-// is a variable of the device too: on the host addem has another address, or none.
-typedef int (*Function)(int, int);
-__device__ Function functions[] = {addem, addem, add_ones}; // the index is a Via; DIRECT needs no pointer
-
-__global__ void add_through(int a, int b, int *c, int via) {
-    *c = functions[via](a, b);
-}
-
-// Adds as main does, through a pointer. Returns the exit status.
-static int add_via(int via) {
-    if (via == RECURSION) {
-        size_t stack;
-        HANDLE_ERROR(cudaDeviceSetLimit(cudaLimitStackSize, BYTES_OF_A_CALL * (b + 16)));
-        HANDLE_ERROR(cudaDeviceGetLimit(&stack, cudaLimitStackSize));
-        printf("%zu bytes of stack for each thread, %d nested calls\n", stack, b + 1);
-    }
-    DeviceArray<int> dev_c(1);
-    add_through<<<1, 1>>>(a, b, dev_c, via);
-    HANDLE_LAUNCH();
-    HostArray<int> c(dev_c, 1);
-    printf("%d + %d = %d\n", a, b, c[0]);
-    return check_value("c", c[0], a + b, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-// With --via pointer and recursion the program ends in this function, and main does not run.
 void settings(int argc, char **argv) {
-    int via = DIRECT;
     // Each number is between minus and plus one billion, so that the sum fits an int.
-    parse_options(
-        argc, argv, "Adds two numbers on the device, in a function that the kernel calls.", 0,
-        {OPTION_INT("a", &a, -1000000000, 1000000000, "first number"),
-         OPTION_INT("b", &b, -1000000000, 1000000000, "second number"),
-         OPTION_WORD("via", &via, "direct|pointer|recursion", "how the kernel calls the function")});
-    if (via == RECURSION && (b < 0 || b > DEEPEST))
-        quit(EXIT_USAGE, "--via recursion nests b calls, so --b must be from 0 to %d", DEEPEST);
-    select_device();
-    if (via != DIRECT)
-        exit(add_via(via));
+    configure(argc, argv, "Adds two numbers on the device, in functions that the kernel calls.", 0,
+              {OPTION_INT("a", &first, -1000000000, 1000000000, "first number"),
+               OPTION_INT("b", &second, -1000000000, 1000000000, "second number")});
 }
 
 // Task: addem(): Return the sum of a and b.
-// add(): The grid has one block of one thread. The thread stores in *c what addem() returns for a and b.
+// add_bits(): Return the sum of a and b by recursion, with the operators ^, & and << instead of +.

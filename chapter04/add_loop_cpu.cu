@@ -15,8 +15,7 @@
 #include "../common/book.h"
 #include "../common/checks/add.h"
 
-#define N     10
-#define CORES 2
+#define N 10
 
 static size_t n = N; // --size
 
@@ -29,30 +28,34 @@ struct DataBlock {
 
 static void *add(void *data) {
     const DataBlock *d = (const DataBlock *)data;
-    for (size_t tid = d->tid; tid < n; tid += d->cores)
+    size_t tid = d->tid;
+    while (tid < n) {
         d->c[tid] = d->a[tid] + d->b[tid];
+        tid += d->cores;
+    }
     return NULL;
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    int *a = host_array<int>(n), *b = host_array<int>(n), *c = host_array<int>(n);
-    fill_vectors(a, b, n, -1);        // a[i] = -k, b[i] = k * k with k = i % 46341
-    memset(c, 0xff, n * sizeof(int)); // -1, which is not among the sums: they are even
+    int *a = (int *)malloc(n * sizeof(int)), *b = (int *)malloc(n * sizeof(int));
+    int *c = (int *)malloc(n * sizeof(int));
+    HANDLE_NULL(a && b && c);
 
+    for (size_t i = 0; i < n; i++) {
+        int k = i % 46341; // 46340 is the largest number whose square fits an int
+        a[i] = -k;
+        b[i] = k * k;
+    }
     DataBlock one_core = {a, b, c, 0, 1};
     add(&one_core);
-    print_sums(a, b, c, n);
+    print_sums(a, b, c, n); // of more than 20 sums the first and the last five
     bool ok = check_sums("one core: c", c, n, -1);
 
-    memset(c, 0xff, n * sizeof(int));
-    DataBlock core[CORES];
-    CUTThread threads[CORES];
-    for (size_t tid = 0; tid < CORES; tid++) {
-        core[tid] = {a, b, c, tid, CORES};
-        threads[tid] = start_thread(add, &core[tid]);
-    }
-    wait_for_threads(threads, CORES);
+    memset(c, 0xff, n * sizeof(int)); // no sums of one core are left
+    DataBlock core[] = {{a, b, c, 0, 2}, {a, b, c, 1, 2}};
+    CUTThread threads[] = {start_thread(add, &core[0]), start_thread(add, &core[1])};
+    wait_for_threads(threads, 2);
     ok = check_sums("two cores: c", c, n, -1) && ok;
     if (ok)
         printf("Two cores computed the same sums.\n");

@@ -21,20 +21,29 @@ static size_t n = N; // --size
 // Grid-stride loop: the step is the number of threads in the grid. A block has one thread here, so that is
 // the number of blocks.
 __global__ void add(const int *a, const int *b, int *c, size_t n) {
-    for (size_t tid = blockIdx.x; tid < n; tid += gridDim.x)
+    size_t tid = blockIdx.x;
+    while (tid < n) {
         c[tid] = a[tid] + b[tid];
+        tid += gridDim.x;
+    }
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    int *a = host_array<int>(n), *b = host_array<int>(n), *c = host_array<int>(n);
-    int *dev_a, *dev_b, *dev_c;
+    int *a = (int *)malloc(n * sizeof(int)), *b = (int *)malloc(n * sizeof(int));
+    int *c = (int *)malloc(n * sizeof(int));
+    HANDLE_NULL(a && b && c);
 
+    int *dev_a, *dev_b, *dev_c;
     HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_c, n * sizeof(int)));
 
-    fill_vectors(a, b, n, 1); // a[i] = k, b[i] = k * k with k = i % 46341
+    for (size_t i = 0; i < n; i++) {
+        int k = i % 46341; // 46340 is the largest number whose square fits an int
+        a[i] = k;
+        b[i] = k * k;
+    }
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(int), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(int), cudaMemcpyHostToDevice));
 

@@ -9,30 +9,37 @@
  * Book:    4.2.2 (CPU)
  * Build:   nvcc -o julia_cpu chapter04/julia_cpu.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter04/julia_cpu --output julia.png
- * Differs: size, scale, c, the colors and the number of iterations are options, and --animate moves c towards
- *          the origin and back. Half the size is not rounded down, so a size of 1 does not divide by 0.
+ * Differs: size, scale, c and the number of iterations are options. Half the size is not rounded down, so a
+ *          size of 1 does not divide by 0.
  * Picture: as chapter04/julia_gpu
- * Check:   --size 200 --scale 1.2 --imag 0.1 | --size 100 --colors steps
+ * Check:   --size 97 --iterations 3 | --size 200 --scale 1.2 --imag 0.1
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
-#include "julia.h" // struct View, check_julia()
 
 #define DIM 1000
 
-View view = {DIM, 1.5f, -0.8f, 0.156f, 200}; // --size, --scale, --real and --imag, --iterations
+struct View {
+    size_t size;             // pixels a side
+    float scale, real, imag; // the picture shows -scale to scale on both axes; c is real + imag * i
+    int iterations;          // after which a point counts as part of the set
+};
+static View view = {DIM, 1.5f, -0.8f, 0.156f, 200}; // --size, --scale, --real and --imag, --iterations
+static bool check_julia(const unsigned char *pixels);
 
 struct cuComplex {
     float r, i;
     float magnitude2(void) const { return r * r + i * i; }
-    cuComplex operator*(const cuComplex &a) const { return {r * a.r - i * a.i, i * a.r + r * a.i}; }
-    cuComplex operator+(const cuComplex &a) const { return {r + a.r, i + a.i}; }
+    cuComplex operator*(cuComplex a) const { return {r * a.r - i * a.i, i * a.r + r * a.i}; }
+    cuComplex operator+(cuComplex a) const { return {r + a.r, i + a.i}; }
 };
 
 // Iterates a = a * a + c. The point belongs to the set when a stays bounded. Once the squared magnitude of a
 // exceeds 1000, a certainly diverges, and the function returns 0. If it never does so, a counts as bounded,
 // and the function returns 1.
 static int julia(size_t x, size_t y) {
+    // The coordinates fall from scale to -scale, so the picture is turned by 180 degrees. It looks the same,
+    // because a and -a have the same square.
     float half = view.size / 2.0f;
     float jx = view.scale * (half - x) / half;
     float jy = view.scale * (half - y) / half;
@@ -69,26 +76,10 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-// For --colors steps: counts the steps before the one after which the point certainly diverges.
-static void draw_steps(unsigned char *ptr) {
-    float half = view.size / 2.0f;
-    cuComplex c = {view.real, view.imag};
-    for (size_t y = 0; y < view.size; y++)
-        for (size_t x = 0; x < view.size; x++) {
-            cuComplex a = {view.scale * (half - x) / half, view.scale * (half - y) / half};
-            int steps = 0;
-            while (steps < view.iterations && (a = a * a + c).magnitude2() <= 1000)
-                steps++;
-            color_by_steps(ptr + 4 * (x + y * view.size), steps, view.iterations);
-        }
-}
-
-static void draw(unsigned char *pixels) {
-    (colors == STEPS ? draw_steps : kernel)(pixels);
-}
+#include "julia.h" // julia_settings(), check_julia()
 
 void settings(int argc, char **argv) {
-    julia_settings(argc, argv, "Draws a Julia set on the host.", HOST_ONLY, draw);
+    julia_settings(argc, argv, "Draws a Julia set on the host.", HOST_ONLY | PICTURE);
 }
 
 // Task: julia(): Pixel (x, y) represents the complex number a with the real part view.scale * (h - x) / h and

@@ -17,15 +17,11 @@
  * Check:   --blocks 16 --iterations 3 (race)
  */
 #include "../common/book.h"
-#include "../common/timing.h"
 
-#define THREADS    256
-#define BLOCKS     1024
-#define ITERATIONS 10
+#define THREADS 256
 
-static int iterations = ITERATIONS; // --iterations
-static int blocks = BLOCKS;         // --blocks
-static bool check_each(const unsigned *x, int threads);
+static int blocks = 1024, iterations = 10; // --blocks, --iterations
+static bool check_each(const unsigned *x, size_t threads);
 
 // Two threads add 1 to x. seen[i] is the value that thread i wrote. The barriers force one order of the
 // steps, so that the result is the same in every run; without barriers each order can occur.
@@ -53,13 +49,9 @@ __global__ void atomically(int *x, int *seen) {
     seen[threadIdx.x] = atomicAdd(x, 1) + 1;
 }
 
-// Many threads add 1 to x many times: all to the same x, or with `apart` each to its own. x is volatile so
-// that the compiler keeps each read and write. With the barrier between read and write the loss is certain:
-// all lanes of a warp have read x before one of them writes it. A warp that runs in lockstep does so even
-// without the barrier; on the CPU back end a thread would otherwise end before the next one starts.
-__global__ void add_plainly(volatile unsigned *x, int iterations, bool apart) {
-    if (apart)
-        x += threadIdx.x + blockIdx.x * blockDim.x;
+// Adds 1 to x many times. x is volatile so that the compiler keeps each read and write. With the barrier
+// between read and write the loss is certain: all lanes of a warp have read x before one of them writes it.
+__device__ void add_plainly(volatile unsigned *x, int iterations) {
     for (int i = 0; i < iterations; i++) {
         unsigned mine = *x;
         __syncwarp();
@@ -67,11 +59,20 @@ __global__ void add_plainly(volatile unsigned *x, int iterations, bool apart) {
     }
 }
 
+__global__ void add_to_one(unsigned *x, int iterations) {
+    add_plainly(x, iterations);
+}
+
+__global__ void add_to_each(unsigned *x, int iterations) {
+    add_plainly(x + threadIdx.x + blockIdx.x * blockDim.x, iterations);
+}
+
 __global__ void add_atomically(unsigned *x, int iterations) {
     for (int i = 0; i < iterations; i++)
         atomicAdd(x, 1);
 }
 
+// Runs a kernel in two threads, and prints x and what they wrote.
 static bool show_steps(const char *name, void (*kernel)(int *, int *), int expected) {
     const int start = 7;
     int *dev, got[3] = {start, 0, 0}; // x, and what the two threads wrote
@@ -88,6 +89,20 @@ static bool show_steps(const char *name, void (*kernel)(int *, int *), int expec
     return check_ints(name, got, values, 3);
 }
 
+// Runs a kernel in many threads, and prints the sum over all x, which is x[0] where there is only one.
+static void show_sum(const char *name, void (*kernel)(unsigned *, int), unsigned *x, size_t threads) {
+    unsigned *dev_x, sum = 0;
+    HANDLE_ERROR(cudaMalloc(&dev_x, threads * sizeof(unsigned)));
+    HANDLE_ERROR(cudaMemset(dev_x, 0, threads * sizeof(unsigned)));
+    kernel<<<blocks, THREADS>>>(dev_x, iterations);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(x, dev_x, threads * sizeof(unsigned), cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaFree(dev_x));
+    for (size_t i = 0; i < threads; i++)
+        sum += x[i];
+    printf("%-22s x = %u, %u lost\n", name, sum, (unsigned)threads * iterations - sum);
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     printf("Two threads add 1 to x.\n");
@@ -95,31 +110,16 @@ int main(int argc, char **argv) {
     ok = show_steps("one after the other:", one_after_the_other, 9) && ok;
     ok = show_steps("atomicAdd:", atomically, 9) && ok;
 
-    const int threads = blocks * THREADS;
-    unsigned expected = (unsigned)threads * iterations;
-    printf("%d threads add 1 to x %d times each: x should be %u.\n", threads, iterations, expected);
-    unsigned *dev_x, *x = host_array<unsigned>(threads);
-    HANDLE_ERROR(cudaMalloc(&dev_x, threads * sizeof(unsigned)));
-    auto reset = [&] { HANDLE_ERROR(cudaMemset(dev_x, 0, threads * sizeof(unsigned))); };
-    // Prints the sum over all x, which is x[0] where there is only one.
-    auto show = [&](const char *name, float ms) {
-        HANDLE_ERROR(cudaMemcpy(x, dev_x, threads * sizeof(unsigned), cudaMemcpyDeviceToHost));
-        unsigned sum = 0;
-        for (int i = 0; i < threads; i++)
-            sum += x[i];
-        printf("%-22s x = %u, %u lost, %.3f ms\n", name, sum, expected - sum, ms);
-        return sum;
-    };
-
-    float ms = median_ms([&] { add_plainly<<<blocks, THREADS>>>(dev_x, iterations, false); }, reset);
-    show("x = x + 1:", ms);
-    ms = median_ms([&] { add_plainly<<<blocks, THREADS>>>(dev_x, iterations, true); }, reset);
-    show("each its own x:", ms);
+    size_t threads = (size_t)blocks * THREADS, expected = threads * iterations;
+    printf("%zu threads add 1 to x %d times each: x should be %zu.\n", threads, iterations, expected);
+    unsigned *x = (unsigned *)malloc(threads * sizeof(unsigned));
+    HANDLE_NULL(x);
+    show_sum("x = x + 1:", add_to_one, x, threads);
+    show_sum("each its own x:", add_to_each, x, threads);
     ok = check_each(x, threads) && ok;
-    ms = median_ms([&] { add_atomically<<<blocks, THREADS>>>(dev_x, iterations); }, reset);
-    ok = check_value("x", show("atomicAdd:", ms), expected, 0) && ok;
+    show_sum("atomicAdd:", add_atomically, x, threads);
+    ok = check_value("x", x[0], expected, 0) && ok;
 
-    HANDLE_ERROR(cudaFree(dev_x));
     free(x);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -127,14 +127,14 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
-    configure(argc, argv, "Shows additions that are lost.", TIMES,
+    configure(argc, argv, "Shows additions that are lost.", 0,
               {OPTION_INT("iterations", &iterations, 1, 10000, "additions of each thread"),
                OPTION_INT("blocks", &blocks, 1, 1024, "blocks of 256 threads")});
 }
 
 // Each thread had an x of its own, so nothing can be lost: every x is the number of iterations.
-static bool check_each(const unsigned *x, int threads) {
-    return check_ints("additions of thread", (const int *)x, threads, [](int) { return iterations; });
+static bool check_each(const unsigned *x, size_t threads) {
+    return check_ints("additions of thread", (const int *)x, threads, [](size_t) { return iterations; });
 }
 
 // Task: Two threads of one block add 1 to the int that x points to. Thread i stores in seen[i] the value that

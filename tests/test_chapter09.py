@@ -62,7 +62,7 @@ def test_additions(run, rng, workers, schedule):
         options = ["--blocks", blocks, "--iterations", iterations]
         out = run("chapter09/atomics_race", *options, status=0, env=env).out
         assert f"x should be {n}." in out and f"x = {n}, 0 lost" in out.splitlines()[-1]
-        assert re.search(rf"^each its own x: +x = {n}, 0 lost, ", out, re.M)
+        assert re.search(rf"^each its own x: +x = {n}, 0 lost$", out, re.M)
         x, lost = map(int, re.search(r"^x = x \+ 1: +x = (\d+), (\d+) lost", out, re.M).groups())
         assert x > 0 and x + lost == n and lost >= 31 * n / 32
 
@@ -74,12 +74,12 @@ def test_sum_with_atomics(run, rng):
     for size in 1, 257, rng.randint(3, 2**20):
         out = run("chapter09/compute_capability", "--size", size, status=0).out
         device = re.search(r"^Compute capability of the device: (\d+\.\d)$", out, re.M)[1]
-        # The sum of component k is that of (i + k) % 16 for all i below the size.
-        sums = [sum((i + k) % 16 for i in range(size)) for k in range(4)]
+        # The sum of component k is that of i % 8 + k for all i below the size.
+        sums = [sum(i % 8 for i in range(size)) + k * size for k in range(4)]
         assert "Sums: " + ", ".join(map(str, sums)) in out.splitlines()
         atomics = re.search(r"^Each thread made (\d) atomic additions?$", out, re.M)[1]
-        arch = re.search(r"^__CUDA_ARCH__ of the code that ran: (\d+|not defined)", out, re.M)[1]
-        assert (atomics == "1") == (arch.isdigit() and int(arch) >= 900)
+        arch = re.search(r"^__CUDA_ARCH__ of the code that ran: (\d+)$", out, re.M)[1]
+        assert (atomics == "1") == (int(arch) >= 900)
         name = run("chapter09/compute_capability", "--list-devices", status=0).out
         rows = re.findall(r"^ +(\d+\.\d)  (yes|no) +\S.*\S  +(\w.*)$", out, re.M)
         assert [row[0] for row in rows] == "1.0 1.1 1.2 1.3 2.0 3.0 6.0 7.0 7.5 8.0 9.0 10.0".split()

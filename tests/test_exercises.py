@@ -82,7 +82,7 @@ def taken(inserted, exercise=ADD):
     in the body of the kernel, before or behind it, or before a word. Escapes are as in C."""
     inserted = inserted.encode("latin-1", "backslashreplace").decode("unicode_escape")
     what, _, place = inserted.rpartition(" @ ")
-    place = {"body": "{\n    for", "before": "__global__", "behind": "\nint main("}.get(place, place)
+    place = {"body": "{\n    size_t tid", "before": "__global__", "behind": "\nint main("}.get(place, place)
     assert place in exercise.text
     at = exercise.text.index(place) + (place[0] == "{")
     return with_functions_of(exercise, exercise.text[:at] + what + exercise.text[at:])

@@ -23,7 +23,7 @@ pytestmark = [
 ]
 # Options beside those of Check:
 OPTIONS = {
-    "chapter04/julia_gpu": {"real": "-0.4", "colors": "steps"},
+    "chapter04/julia_gpu": {"real": "-0.4"},
     "chapter05/dot": {"size": "100000", "sum": "one-thread"},
     "chapter05/ripple": {"frames": "3"},
     "chapter05/shared_bitmap": {"no-sync": ""},
