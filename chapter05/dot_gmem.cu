@@ -11,15 +11,15 @@
  * Run:     ./bin/chapter05/dot_gmem --size 1M
  * Check:   --size 100000
  */
-#include <chrono>
 #include "../common/book.h"
-#include "../common/checks/dot.h" // expected_dot()
-#include "../common/timing.h"     // median_ms(); chapter 6 shows the events that it uses
+
+#define sum_squares(x) ((x) * ((x) + 1) * (2 * (x) + 1) / 6) // 0² + 1² + ... + x²
 
 #define N (33 * 1024)
 const int threadsPerBlock = 256;
 
 static size_t n = N; // --size
+static bool time_shared(const float *a, const float *b);
 static bool check(double sum);
 
 __global__ void multiply(const float *a, const float *b, float *c, size_t n) {
@@ -30,14 +30,20 @@ __global__ void multiply(const float *a, const float *b, float *c, size_t n) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    float *a = host_array<float>(n), *b = host_array<float>(n), *c = host_array<float>(n);
+    float *a = (float *)malloc(n * sizeof(float)), *b = (float *)malloc(n * sizeof(float));
+    float *c = (float *)malloc(n * sizeof(float));
+    HANDLE_NULL(a && b && c);
     for (size_t i = 0; i < n; i++) {
         a[i] = i;
         b[i] = i * 2;
     }
 
-    float *dev_a, *dev_b, *dev_c;
-    auto start = std::chrono::steady_clock::now();
+    // An event records the time at which the device has done all work before it (chapter 6).
+    cudaEvent_t start, stop;
+    float *dev_a, *dev_b, *dev_c, elapsedTime;
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    HANDLE_ERROR(cudaEventRecord(start));
     HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_c, n * sizeof(float)));
@@ -49,20 +55,31 @@ int main(int argc, char **argv) {
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(c, dev_c, n * sizeof(float), cudaMemcpyDeviceToHost));
-    std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+    HANDLE_ERROR(cudaEventRecord(stop));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     double sum = 0;
     for (size_t i = 0; i < n; i++)
         sum += c[i];
-    printf("Does GPU value %.6g = %.6g?\n", sum, expected_dot(n));
+    printf("Does GPU value %.6g = %.6g?\n", sum, 2 * sum_squares(n - 1.0));
     printf("%zu bytes came back\n", n * sizeof(float));
-    printf("Time to generate:  %.3f ms, with allocation and copies\n", elapsed.count());
-    float ms = median_ms([&] { multiply<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_c, n); });
-    printf("Kernel:            %.3f ms\n", ms);
+    printf("Time to generate:  %.3f ms, with allocation and copies\n", elapsedTime);
+
+    HANDLE_ERROR(cudaEventRecord(start));
+    multiply<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_c, n);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaEventRecord(stop));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+    printf("Kernel:            %.3f ms\n", elapsedTime);
     bool ok = check(sum);
 
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
     HANDLE_ERROR(cudaFree(dev_c));
+    ok = time_shared(a, b) && ok;
     free(a);
     free(b);
     free(c);
@@ -71,10 +88,30 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include "../common/checks/dot.h" // dot_of_blocks(), check_dot()
+#include "../common/timing.h"     // host_ms()
+#include <numeric>
+
 void settings(int argc, char **argv) {
     configure(argc, argv, "Products on the device, their sum on the host.", TIMES,
               {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector")});
     require_memory(3 * n * sizeof(float), 3 * n * sizeof(float));
+}
+
+// The time of the kernel of chapter05/dot, measured in the same way
+static bool time_shared(const float *a, const float *b) {
+    int blocks = min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
+    float sum = 0;
+    double ms = host_ms([&] {
+        DeviceArray<float> dev_a(a, n), dev_b(b, n), dev_c(blocks);
+        dot_of_blocks<threadsPerBlock><<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_c, n, 1);
+        HANDLE_LAUNCH();
+        HostArray<float> c(dev_c, blocks);
+        sum = std::accumulate(+c, c + blocks, 0.0f);
+    });
+    printf("With shared memory, as dot:  %.3f ms, with allocation and copies; %zu bytes came back\n", ms,
+           blocks * sizeof(float));
+    return check_dot("with shared memory", sum, n, tree_additions(n, blocks, threadsPerBlock));
 }
 
 // The products rounded to float, as on the device, have the same sum in double. It differs from the closed

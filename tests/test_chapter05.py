@@ -26,7 +26,7 @@ def test_launch_shapes(run, rng):
 
 def test_blocks_rounded_down(run):
     """N / 128 blocks are too few, or none; CUDA refuses a launch of none."""
-    out = run("chapter05/add_launch_shapes", "--rounded-down", status=1).out
+    out = run("chapter05/launch_mistakes", status=1).out
     rows = re.findall(r"^<<<(\d+), 128>>> for N = (\d+): (\w+), (\d+) elements are not added$", out, re.M)
     assert [int(n) for _, n, _, _ in rows] == [1000, 128, 127, 1]
     for blocks, n, error, missed in rows:
