@@ -58,48 +58,8 @@ struct Launch {
     size_t blocks, threads, n;
 };
 
-// Adds the first l.n elements. Prints the time of the kernel, and that from the first allocation to the last
-// copy. An event records the time at which the device has done all work before it (chapter 6).
-static void run(Launch l, const int *a, const int *b, int *c) {
-    int *dev_a, *dev_b, *dev_c;
-    size_t bytes = l.n * sizeof(int);
-    float all_ms, kernel_ms;
-    cudaEvent_t start, stop;
-    HANDLE_ERROR(cudaEventCreate(&start));
-    HANDLE_ERROR(cudaEventCreate(&stop));
-
-    HANDLE_ERROR(cudaEventRecord(start));
-    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemset(dev_c, 0xff, bytes)); // -1, which is not among the sums
-    l.kernel<<<l.blocks, l.threads>>>(dev_a, dev_b, dev_c, l.n);
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaEventRecord(stop));
-    HANDLE_ERROR(cudaEventSynchronize(stop));
-    HANDLE_ERROR(cudaEventElapsedTime(&all_ms, start, stop));
-
-    HANDLE_ERROR(cudaEventRecord(start));
-    l.kernel<<<l.blocks, l.threads>>>(dev_a, dev_b, dev_c, l.n);
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaEventRecord(stop));
-    HANDLE_ERROR(cudaEventSynchronize(stop));
-    HANDLE_ERROR(cudaEventElapsedTime(&kernel_ms, start, stop));
-
-    char shape[64];
-    snprintf(shape, sizeof(shape), "<<<%zu, %zu>>>", l.blocks, l.threads);
-    // Effective bandwidth: two vectors are read and one is written.
-    printf("%-20s %-20s %8zu elements %10.4f ms %9.3f GB/s %10.4f ms with allocation and copies\n", l.name,
-           shape, l.n, kernel_ms, 3.0 * bytes / kernel_ms / 1e6, all_ms);
-    HANDLE_ERROR(cudaEventDestroy(start));
-    HANDLE_ERROR(cudaEventDestroy(stop));
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-}
+static float kernel_ms(Launch l, const int *dev_a, const int *dev_b, int *dev_c);
+static float whole_ms(Launch l, const int *a, const int *b, int *c);
 
 int main(int argc, char **argv) {
     settings(argc, argv);
@@ -112,6 +72,14 @@ int main(int argc, char **argv) {
         a[i] = k;
         b[i] = k * k;
     }
+    int *dev_a, *dev_b, *dev_c, most_threads;
+    HANDLE_ERROR(cudaMalloc(&dev_a, most * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, most * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, most * sizeof(int)));
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, most * sizeof(int), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, most * sizeof(int), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerBlock, options.device));
+
     const Launch launches[] = {
         {"one thread", add_alone, 1, 1, n},
         {"a block per element", add_blocks, n, 1, n},
@@ -121,8 +89,6 @@ int main(int argc, char **argv) {
         {"grid-stride loop", add_stride, 128, 128, n},
         {"grid-stride loop", add_stride, 10, 16, FEW}, // 10 elements for each of 160 threads
     };
-    int most_threads;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerBlock, options.device));
     bool ok = true;
     for (int i = 0; i < 7; i++) {
         Launch l = launches[i];
@@ -130,9 +96,24 @@ int main(int argc, char **argv) {
             printf("%-20s a block has at most %d threads\n", l.name, most_threads);
             continue;
         }
-        run(l, a, b, c);
+        HANDLE_ERROR(cudaMemset(dev_c, 0xff, l.n * sizeof(int))); // -1, which is not among the sums
+        l.kernel<<<l.blocks, l.threads>>>(dev_a, dev_b, dev_c, l.n);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpy(c, dev_c, l.n * sizeof(int), cudaMemcpyDeviceToHost));
         ok = check(l.name, c, l.n) && ok;
+
+        char shape[64];
+        snprintf(shape, sizeof(shape), "<<<%zu, %zu>>>", l.blocks, l.threads);
+        // Effective bandwidth: two vectors are read and one is written.
+        double bytes = 3.0 * l.n * sizeof(int);
+        float ms = kernel_ms(l, dev_a, dev_b, dev_c), whole = whole_ms(l, a, b, c);
+        printf("%-20s %-20s %8zu elements %10.4f ms %9.3f GB/s %10.4f ms with allocation and copies\n",
+               l.name, shape, l.n, ms, bytes / ms / 1e6, whole);
     }
+
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
     free(a);
     free(b);
     free(c);
@@ -142,13 +123,28 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- check
 
 #include "../common/checks/add.h" // check_sums()
+#include "../common/timing.h"     // median_ms(), host_ms()
 
 void settings(int argc, char **argv) {
     // A grid has at most INT_MAX blocks in x.
     configure(argc, argv, "Adds two vectors with launches of different shapes.", TIMES,
               {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector")});
     size_t bytes = max_of(n, FEW) * sizeof(int);
-    require_memory(4 * bytes, 3 * bytes);
+    require_memory(4 * bytes, 6 * bytes);
+}
+
+static float kernel_ms(Launch l, const int *dev_a, const int *dev_b, int *dev_c) {
+    return median_ms([=] { l.kernel<<<l.blocks, l.threads>>>(dev_a, dev_b, dev_c, l.n); });
+}
+
+// The time as the course measures it, from before the allocations until the sums are on the host.
+static float whole_ms(Launch l, const int *a, const int *b, int *c) {
+    return host_ms([=] {
+        DeviceArray<int> dev_a(a, l.n), dev_b(b, l.n), dev_c(l.n);
+        l.kernel<<<l.blocks, l.threads>>>(dev_a, dev_b, dev_c, l.n);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpy(c, dev_c, l.n * sizeof(int), cudaMemcpyDeviceToHost));
+    });
 }
 
 static bool check(const char *name, const int *c, size_t n) {

@@ -19,7 +19,6 @@
 const int threadsPerBlock = 256;
 
 static size_t n = N; // --size
-static bool time_shared(const float *a, const float *b);
 static bool check(double sum);
 
 __global__ void multiply(const float *a, const float *b, float *c, size_t n) {
@@ -79,7 +78,6 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
     HANDLE_ERROR(cudaFree(dev_c));
-    ok = time_shared(a, b) && ok;
     free(a);
     free(b);
     free(c);
@@ -88,30 +86,12 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-#include "../common/checks/dot.h" // dot_of_blocks(), check_dot()
-#include "../common/timing.h"     // host_ms()
-#include <numeric>
+#include "../common/checks/dot.h" // expected_dot()
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Products on the device, their sum on the host.", TIMES,
               {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector")});
     require_memory(3 * n * sizeof(float), 3 * n * sizeof(float));
-}
-
-// The time of the kernel of chapter05/dot, measured in the same way
-static bool time_shared(const float *a, const float *b) {
-    int blocks = min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
-    float sum = 0;
-    double ms = host_ms([&] {
-        DeviceArray<float> dev_a(a, n), dev_b(b, n), dev_c(blocks);
-        dot_of_blocks<threadsPerBlock><<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_c, n, 1);
-        HANDLE_LAUNCH();
-        HostArray<float> c(dev_c, blocks);
-        sum = std::accumulate(+c, c + blocks, 0.0f);
-    });
-    printf("With shared memory, as dot:  %.3f ms, with allocation and copies; %zu bytes came back\n", ms,
-           blocks * sizeof(float));
-    return check_dot("with shared memory", sum, n, tree_additions(n, blocks, threadsPerBlock));
 }
 
 // The products rounded to float, as on the device, have the same sum in double. It differs from the closed

@@ -56,26 +56,21 @@ __global__ void dot(const float *a, const float *b, float *c, size_t n) {
 // other half another. These are two barriers, and none of them is reached by all threads of the block.
 __global__ void dot_both_arms(const float *a, const float *b, float *c, size_t n) {
     __shared__ float cache[threadsPerBlock];
-    size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
-    unsigned cacheIndex = threadIdx.x;
-
+    size_t stride = (size_t)blockDim.x * gridDim.x;
     float temp = 0;
-    while (tid < n) {
+    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
         temp += a[tid] * b[tid];
-        tid += (size_t)blockDim.x * gridDim.x;
-    }
-    cache[cacheIndex] = temp;
+    cache[threadIdx.x] = temp;
     __syncthreads();
 
-    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
-        if (cacheIndex < i) {
-            cache[cacheIndex] += cache[cacheIndex + i];
+    for (unsigned i = blockDim.x / 2; i > 0; i /= 2)
+        if (threadIdx.x < i) {
+            cache[threadIdx.x] += cache[threadIdx.x + i];
             __syncthreads(); // wrong: the other threads are not here
         } else {
             __syncthreads(); // wrong: the first half of the threads is not here
         }
-    }
-    if (cacheIndex == 0)
+    if (threadIdx.x == 0)
         c[blockIdx.x] = cache[0];
 }
 

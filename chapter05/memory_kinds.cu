@@ -12,10 +12,9 @@
  * After:   chapter05/dot_gmem
  * Build:   nvcc -o memory_kinds chapter05/memory_kinds.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/memory_kinds
- * Differs: on the CPU back end all kinds are ordinary memory in the caches of the CPU. L1 cache and shared
- *          memory are one memory on the chip; --carveout shows how the part for shared memory, which a kernel
- *          may ask for, shrinks the cache.
- * Check:   --seed 1 | --carveout
+ * Differs: on the CPU back end all kinds are ordinary memory in the caches of the CPU. On a GPU, L1 cache and
+ *          shared memory are one memory on the chip.
+ * Check:   --seed 1
  */
 #include "../common/book.h"
 
@@ -46,9 +45,7 @@ struct Timed {
     int end; // the index that the last read has returned
 };
 
-static bool carveout; // --carveout
-static int n;         // words of the large array
-static int compare_carveouts(void);
+static int n; // words of the large array
 static cudaTextureObject_t make_texture(int *data);
 static bool check_ends(const Timed *timed);
 static bool check_seen(const int4 *dev_seen, int launch);
@@ -63,10 +60,10 @@ __global__ void fill(int *words, int count, int distance, int step) {
 // Measures the latency of dependent reads, twice: the first iteration fills the caches with a small array,
 // the second one is kept. In a large array every read misses the caches, in both iterations. `next` is the
 // index that a read of element `at` returns.
-#define TIME_READS(timed, reads, next)                                                                       \
+#define TIME_READS(timed, next)                                                                              \
     for (int i = 0, at = 0; i < 2; i++) {                                                                    \
         long long start = clock64();                                                                         \
-        for (int r = 0; r < reads; r++)                                                                      \
+        for (int r = 0; r < READS; r++)                                                                      \
             at = next;                                                                                       \
         (timed).cycles = clock64() - start;                                                                  \
         (timed).end = at;                                                                                    \
@@ -78,17 +75,14 @@ __global__ void time_kinds(cudaTextureObject_t texture, const int *small, const 
     for (int i = 0; i < WORDS; i++)
         local[i] = shared[i] = small[i];
 
-    TIME_READS(timed[REGISTER], READS, (int)(at * 5u ^ 1)); // no read: two operations
-    TIME_READS(timed[LOCAL], READS, local[at]);
-    TIME_READS(timed[SHARED], READS, shared[at]);
-    TIME_READS(timed[CONSTANT], READS, constant[at]);
-    TIME_READS(timed[TEXTURE], READS, tex1Dfetch<int>(texture, at));
-    TIME_READS(timed[GLOBAL_L2], READS, __ldcg(&small[at])); // not from L1
-    TIME_READS(timed[GLOBAL_FAR], READS, __ldcg(&large[at]));
-}
-
-__global__ void time_global(const int *words, int reads, Timed *timed) {
-    TIME_READS(*timed, reads, words[at]);
+    TIME_READS(timed[REGISTER], (int)(at * 5u ^ 1)); // no read: two operations
+    TIME_READS(timed[LOCAL], local[at]);
+    TIME_READS(timed[SHARED], shared[at]);
+    TIME_READS(timed[CONSTANT], constant[at]);
+    TIME_READS(timed[TEXTURE], tex1Dfetch<int>(texture, at));
+    TIME_READS(timed[GLOBAL_L1], small[at]);
+    TIME_READS(timed[GLOBAL_L2], __ldcg(&small[at])); // not from L1
+    TIME_READS(timed[GLOBAL_FAR], __ldcg(&large[at]));
 }
 
 // Shows scope and lifetime: a thread reads its own local array, a shared variable that a thread of its block
@@ -107,8 +101,6 @@ __global__ void see(int4 *seen, int at) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    if (carveout)
-        return compare_carveouts();
     int *small, *large;
     int4 *seen;
     Timed timed[KINDS], *dev_timed;
@@ -127,8 +119,6 @@ int main(int argc, char **argv) {
     cudaTextureObject_t texture = make_texture(small);
 
     time_kinds<<<1, 1>>>(texture, small, large, dev_timed);
-    HANDLE_LAUNCH();
-    time_global<<<1, 1>>>(small, READS, &dev_timed[GLOBAL_L1]);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(timed, dev_timed, sizeof(timed), cudaMemcpyDeviceToHost));
     printf("kind            declared                seen by         lives              where"
@@ -157,8 +147,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
-    configure(argc, argv, "Shows the kinds of memory, and times reads of each.", TIMES,
-              {OPTION_FLAG("carveout", &carveout, "the L1 cache beside more or less shared memory")});
+    configure(argc, argv, "Shows the kinds of memory, and times reads of each.", TIMES);
     // The cache of a CPU can be larger.
     n = FAR + 1 + min_of(2 * (device_attribute(cudaDevAttrL2CacheSize) / sizeof(int)), 64 << 20);
     require_memory(0, n * sizeof(int));
@@ -195,32 +184,6 @@ static bool check_seen(const int4 *dev_seen, int launch) {
     for (int t = 0; t < BLOCKS * THREADS; t++)
         expected[t] = make_int4(8 * t + launch - 1, t / THREADS, 100 * launch, launch);
     return check_ints("what the threads see", &seen[0].x, &expected[0].x, 4 * BLOCKS * THREADS);
-}
-
-// The latency in arrays of several sizes, in which each element that is read is in a cache line of its own.
-// An array that does not fit into the L1 cache is read from the L2 cache. Returns the exit status.
-static int compare_carveouts(void) {
-    const int line = 32; // words of a cache line
-    const cudaFuncAttribute part = cudaFuncAttributePreferredSharedMemoryCarveout;
-    DeviceArray<int> words(256 << 8);
-    DeviceArray<Timed> dev_timed(1);
-    bool ok = true;
-    printf("Cycles of a read in an array of  8 KiB   16 KiB   32 KiB   64 KiB  128 KiB  256 KiB\n");
-    for (int percent = 0; percent <= 100; percent += 25) {
-        HANDLE_ERROR(cudaFuncSetAttribute(time_global, part, percent));
-        printf("shared memory has %3d %%:      ", percent);
-        for (int kib = 8; kib <= 256; kib *= 2) {
-            int count = (kib << 8) / line;
-            fill<<<1, 256>>>(words, count, line, 1);
-            HANDLE_LAUNCH();
-            time_global<<<1, 1>>>(words, count + 5, dev_timed);
-            HANDLE_LAUNCH();
-            HostArray<Timed> timed(dev_timed, 1);
-            printf("%9.1f%s", (double)timed[0].cycles / (count + 5), kib == 256 ? " cycles\n" : "");
-            ok = check_value("where the reads end", timed[0].end, 10 * line, 0) && ok;
-        }
-    }
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // Task: fill(): The grid has one block. Its threads set words[i * distance] to (i + step) % count * distance
