@@ -14,30 +14,38 @@
  * Check:   --size 1001 --blocks 3 --threads 50
  */
 #include "../common/book.h"
-#include "../common/checks/add.h"
-#include "../common/timing.h" // median_ms(); chapter 6 shows the events that it uses
 
 #define N (33 * 1024)
 
 static size_t n = N;                    // --size
 static int blocks = 128, threads = 128; // --blocks, --threads
+static void print_time(const int *dev_a, const int *dev_b, int *dev_c);
+static bool check(const int *c);
 
 __global__ void add(const int *a, const int *b, int *c, size_t n) {
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
+    size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x, stride = (size_t)blockDim.x * gridDim.x;
+    while (tid < n) {
         c[tid] = a[tid] + b[tid];
+        tid += stride;
+    }
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    int *a = host_array<int>(n), *b = host_array<int>(n), *c = host_array<int>(n);
+    int *a = (int *)malloc(n * sizeof(int)), *b = (int *)malloc(n * sizeof(int));
+    int *c = (int *)malloc(n * sizeof(int));
+    HANDLE_NULL(a && b && c);
     int *dev_a, *dev_b, *dev_c;
 
     HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_c, n * sizeof(int)));
 
-    fill_vectors(a, b, n, 1); // a[i] = k, b[i] = k * k with k = i % 46341
+    for (size_t i = 0; i < n; i++) {
+        int k = i % 46341; // the square of 46340 is the largest that fits an int
+        a[i] = k;
+        b[i] = k * k;
+    }
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(int), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(int), cudaMemcpyHostToDevice));
 
@@ -45,12 +53,10 @@ int main(int argc, char **argv) {
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(c, dev_c, n * sizeof(int), cudaMemcpyDeviceToHost));
-    bool ok = check_sums("c", c, n, 1);
+    bool ok = check(c);
     if (ok)
         printf("All %zu sums are right.\n", n);
-    float ms = median_ms([&] { add<<<blocks, threads>>>(dev_a, dev_b, dev_c, n); });
-    printf("%d blocks of %d threads: %.4f ms, %.3f GB/s\n", blocks, threads, ms,
-           3.0 * n * sizeof(int) / ms / 1e6);
+    print_time(dev_a, dev_b, dev_c);
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
@@ -63,12 +69,26 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include "../common/checks/add.h" // check_sums()
+#include "../common/timing.h"     // median_ms()
+
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds two long vectors on the device with a grid-stride loop.", TIMES,
               {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"),
                OPTION_INT("blocks", &blocks, 1, INT_MAX, "blocks of the grid"),
                OPTION_INT("threads", &threads, 1, 1024, "threads of a block")});
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
+}
+
+static bool check(const int *c) {
+    return check_sums("c", c, n, 1);
+}
+
+// Two vectors are read and one is written.
+static void print_time(const int *dev_a, const int *dev_b, int *dev_c) {
+    float ms = median_ms([&] { add<<<blocks, threads>>>(dev_a, dev_b, dev_c, n); });
+    printf("%d blocks of %d threads: %.4f ms, %.3f GB/s\n", blocks, threads, ms,
+           3.0 * n * sizeof(int) / ms / 1e6);
 }
 
 // Task: add(): Write a grid-stride loop that adds vectors of any length n with any number of blocks and any

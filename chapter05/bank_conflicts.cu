@@ -15,7 +15,6 @@
  * Differs: a CPU has no banks, so the cycles on the CPU back end show no conflicts. Devices of compute
  *          capability 1, which one of the courses used, had 16 banks, and half a warp read at a time.
  */
-#include <set>
 #include "../common/book.h"
 
 #define LANES 32
@@ -47,20 +46,37 @@ __global__ void read_words(const int *word, int *got, long long *cycles) {
 static const struct {
     const char *name;
     int factor, first, modulus;
-    bool pair = false; // lanes 2 and 7 read words 50 and 178, both in bank 18, and lane 18 reads word 2
-} patterns[] = {
-    {"stride 1 (a row)", 1, 0, WORDS},
-    {"stride 2", 2, 0, WORDS},
-    {"stride 8", 8, 0, WORDS},
-    {"stride 32 (a column)", 32, 0, WORDS},
-    {"broadcast (one word)", 0, 5, WORDS},
-    {"permuted (a row, shuffled)", 7, 3, 32},
-    {"padded (a column, rows of 33)", 33, 0, WORDS},
+    bool pair; // lanes 2 and 7 read words 50 and 178, both in bank 18, and lane 18 reads word 2
+} patterns[8] = {
+    {"stride 1 (a row)", 1, 0, WORDS, false},
+    {"stride 2", 2, 0, WORDS, false},
+    {"stride 8", 8, 0, WORDS, false},
+    {"stride 32 (a column)", 32, 0, WORDS, false},
+    {"broadcast (one word)", 0, 5, WORDS, false},
+    {"permuted (a row, shuffled)", 7, 3, 32, false},
+    {"padded (a column, rows of 33)", 33, 0, WORDS, false},
     {"words 50 and 178 in a row", 1, 0, WORDS, true},
 };
 
-static int turns(const int *word);
-static bool check_reads(const char *name, const int *got, const int *word, long long cycles);
+static bool check_reads(int pattern, const int *got, const int *word, long long cycles);
+
+// The number of accesses that a bank serves one after the other: the largest number of different words that
+// the lanes want from one bank.
+static int turns(const int *word) {
+    int most = 0;
+    for (int bank = 0; bank < BANKS; bank++) {
+        int wanted = 0; // different words in this bank
+        for (int lane = 0; lane < LANES; lane++) {
+            bool again = false; // whether an earlier lane wants the same word
+            for (int earlier = 0; earlier < lane; earlier++)
+                again = again || word[earlier] == word[lane];
+            wanted += word[lane] % BANKS == bank && !again;
+        }
+        if (most < wanted)
+            most = wanted;
+    }
+    return most;
+}
 
 int main(int argc, char **argv) {
     settings(argc, argv);
@@ -70,16 +86,17 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_got, LANES * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_cycles, sizeof(long long)));
 
-    for (int word : {4, 31, 50, 128, 178})
-        printf("word %d is in bank %d\n", word, word % BANKS);
+    const int words[] = {4, 31, 50, 128, 178};
+    for (int i = 0; i < 5; i++)
+        printf("word %d is in bank %d\n", words[i], words[i] % BANKS);
 
     bool ok = true;
-    for (const auto &pattern : patterns) {
+    for (int p = 0; p < 8; p++) {
         int word[LANES], got[LANES];
         long long cycles;
         for (int lane = 0; lane < LANES; lane++)
-            word[lane] = (pattern.factor * lane + pattern.first) % pattern.modulus;
-        if (pattern.pair) {
+            word[lane] = (patterns[p].factor * lane + patterns[p].first) % patterns[p].modulus;
+        if (patterns[p].pair) {
             word[2] = 50;
             word[7] = 178;
             word[18] = 2;
@@ -92,12 +109,12 @@ int main(int argc, char **argv) {
 
         HANDLE_ERROR(cudaMemcpy(got, dev_got, sizeof(got), cudaMemcpyDeviceToHost));
         HANDLE_ERROR(cudaMemcpy(&cycles, dev_cycles, sizeof(cycles), cudaMemcpyDeviceToHost));
-        printf("%-30s %2d turn%s\n", pattern.name, turns(word), turns(word) == 1 ? "" : "s");
+        printf("%-30s %2d turn%s\n", patterns[p].name, turns(word), turns(word) == 1 ? "" : "s");
         printf("    a read takes %.1f cycles\n    banks", (double)cycles / READS);
         for (int lane = 0; lane < LANES; lane++)
             printf(" %d", word[lane] % BANKS);
         printf("\n");
-        ok = check_reads(pattern.name, got, word, cycles) && ok;
+        ok = check_reads(p, got, word, cycles) && ok;
     }
 
     HANDLE_ERROR(cudaFree(dev_word));
@@ -112,28 +129,10 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Times reads of shared memory, with and without bank conflicts.", TIMES);
 }
 
-// The number of accesses that a bank serves one after the other: the largest number of different words that
-// the lanes want from one bank. word[lane] is the word of shared memory that the lane accesses.
-static int turns(const int *word) {
-    std::set<int> wanted[BANKS]; // the words in each bank
-    for (int lane = 0; lane < LANES; lane++)
-        wanted[word[lane] % BANKS].insert(word[lane]);
-    size_t most = 0;
-    for (const auto &words : wanted)
-        most = max_of(most, words.size());
-    return most;
-}
-
-// Checks three things: the words that lanes 2, 7 and 31 read and the number of turns, against the table
-// below, which has a row for each pattern; the word at which the reads of both iterations end; and that the
-// cycles were measured.
-static bool check_reads(const char *name, const int *got, const int *word, long long cycles) {
-    static const int expected[][4] = {{2, 7, 31, 1}, {4, 14, 62, 2},  {16, 56, 248, 8},   {64, 224, 992, 32},
-                                      {5, 5, 5, 1},  {17, 20, 28, 1}, {66, 231, 1023, 1}, {50, 178, 31, 2}};
-    static int pattern = 0; // the number of this call
-    const int chosen[] = {word[2], word[7], word[31], turns(word)};
-    return check_ints("lanes 2, 7, 31 and turns", chosen, expected[pattern++ % 8], 4) &&
-           check_ints(name, got, LANES, [=](int lane) { return (word[lane] + 2 * READS) % WORDS; }) &&
+// The word at which the reads of both iterations end. The cycles must have been measured.
+static bool check_reads(int pattern, const int *got, const int *word, long long cycles) {
+    return check_ints(patterns[pattern].name, got, LANES,
+                      [=](int lane) { return (word[lane] + 2 * READS) % WORDS; }) &&
            check_value("cycles were measured", cycles > 0, 1, 0);
 }
 

@@ -11,10 +11,9 @@
  * Run:     ./bin/chapter05/dot_gmem --size 1M
  * Check:   --size 100000
  */
-#include <chrono>
 #include "../common/book.h"
-#include "../common/checks/dot.h" // expected_dot()
-#include "../common/timing.h"     // median_ms(); chapter 6 shows the events that it uses
+
+#define sum_squares(x) ((x) * ((x) + 1) * (2 * (x) + 1) / 6) // 0² + 1² + ... + x²
 
 #define N (33 * 1024)
 const int threadsPerBlock = 256;
@@ -30,14 +29,20 @@ __global__ void multiply(const float *a, const float *b, float *c, size_t n) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    float *a = host_array<float>(n), *b = host_array<float>(n), *c = host_array<float>(n);
+    float *a = (float *)malloc(n * sizeof(float)), *b = (float *)malloc(n * sizeof(float));
+    float *c = (float *)malloc(n * sizeof(float));
+    HANDLE_NULL(a && b && c);
     for (size_t i = 0; i < n; i++) {
         a[i] = i;
         b[i] = i * 2;
     }
 
-    float *dev_a, *dev_b, *dev_c;
-    auto start = std::chrono::steady_clock::now();
+    // An event records the time at which the device has done all work before it (chapter 6).
+    cudaEvent_t start, stop;
+    float *dev_a, *dev_b, *dev_c, elapsedTime;
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    HANDLE_ERROR(cudaEventRecord(start));
     HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_c, n * sizeof(float)));
@@ -49,17 +54,27 @@ int main(int argc, char **argv) {
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(c, dev_c, n * sizeof(float), cudaMemcpyDeviceToHost));
-    std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+    HANDLE_ERROR(cudaEventRecord(stop));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     double sum = 0;
     for (size_t i = 0; i < n; i++)
         sum += c[i];
-    printf("Does GPU value %.6g = %.6g?\n", sum, expected_dot(n));
+    printf("Does GPU value %.6g = %.6g?\n", sum, 2 * sum_squares(n - 1.0));
     printf("%zu bytes came back\n", n * sizeof(float));
-    printf("Time to generate:  %.3f ms, with allocation and copies\n", elapsed.count());
-    float ms = median_ms([&] { multiply<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_c, n); });
-    printf("Kernel:            %.3f ms\n", ms);
+    printf("Time to generate:  %.3f ms, with allocation and copies\n", elapsedTime);
+
+    HANDLE_ERROR(cudaEventRecord(start));
+    multiply<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_c, n);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaEventRecord(stop));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+    printf("Kernel:            %.3f ms\n", elapsedTime);
     bool ok = check(sum);
 
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
     HANDLE_ERROR(cudaFree(dev_c));
@@ -70,6 +85,8 @@ int main(int argc, char **argv) {
 }
 
 // ---------------------------------------------------------------------------------------- check
+
+#include "../common/checks/dot.h" // expected_dot()
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Products on the device, their sum on the host.", TIMES,

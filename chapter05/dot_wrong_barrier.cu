@@ -16,18 +16,17 @@
  * Expect:  1
  */
 #include "../common/book.h"
-#include "../common/checks/child.h" // continue_in_child()
-#include "../common/checks/dot.h"   // expected_dot(), check_dot()
 
-#define imin(a, b) ((a) < (b) ? (a) : (b))
+#define imin(a, b)     ((a) < (b) ? (a) : (b))
+#define sum_squares(x) ((x) * ((x) + 1) * (2 * (x) + 1) / 6) // 0² + 1² + ... + x²
 
 #define N (33 * 1024)
 const int threadsPerBlock = 256;
 
-static size_t n = N;           // --size
-static bool both_arms = false; // --both-arms
-static int blocksPerGrid = imin(32, (N + threadsPerBlock - 1) / threadsPerBlock);
-__global__ void dot_both_arms(const float *a, const float *b, float *c, size_t n);
+static size_t n = N;   // --size
+static bool both_arms; // --both-arms
+static void run_in_child(void);
+static bool check(float c, int blocks);
 
 __global__ void dot(const float *a, const float *b, float *c, size_t n) {
     __shared__ float cache[threadsPerBlock];
@@ -36,8 +35,10 @@ __global__ void dot(const float *a, const float *b, float *c, size_t n) {
     unsigned cacheIndex = threadIdx.x;
 
     float temp = 0;
-    for (; tid < n; tid += (size_t)blockDim.x * gridDim.x)
+    while (tid < n) {
         temp += a[tid] * b[tid];
+        tid += (size_t)blockDim.x * gridDim.x;
+    }
     cache[cacheIndex] = temp;
     __syncthreads();
 
@@ -51,56 +52,12 @@ __global__ void dot(const float *a, const float *b, float *c, size_t n) {
         c[blockIdx.x] = cache[0];
 }
 
-int main(int argc, char **argv) {
-    settings(argc, argv); // from here on this is a child process with a time limit
-    float *a = host_array<float>(n), *b = host_array<float>(n);
-    float *partial_c = host_array<float>(blocksPerGrid);
-
-    float *dev_a, *dev_b, *dev_partial_c;
-    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
-
-    for (size_t i = 0; i < n; i++) {
-        a[i] = i;
-        b[i] = i * 2;
-    }
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
-
-    printf("Half of the threads do not reach the barrier in the loop: this may hang.\n");
-    fflush(stdout); // the kernel may end the process
-
-    auto kernel = both_arms ? dot_both_arms : dot;
-    kernel<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
-    HANDLE_LAUNCH();
-
-    HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
-    float c = 0;
-    for (int i = 0; i < blocksPerGrid; i++)
-        c += partial_c[i];
-    printf("Does GPU value %.6g = %.6g?\n", c, expected_dot(n));
-    if (check_dot("dot product", c, n, tree_additions(n, blocksPerGrid, threadsPerBlock)))
-        fprintf(stderr, "the sum is right, this time and on this device\n");
-
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_partial_c));
-    free(a);
-    free(b);
-    free(partial_c);
-    return EXIT_FAILURE;
-}
-
-// ---------------------------------------------------------------------------------------- check
-
-// A barrier in each arm of the if: one half of the threads calls one __syncthreads(), the other half another.
-// These are two different barriers, and no barrier is reached by all threads of the block: undefined
-// behaviour.
+// With --both-arms: a barrier in each arm of the if. One half of the threads calls one __syncthreads(), the
+// other half another. These are two barriers, and none of them is reached by all threads of the block.
 __global__ void dot_both_arms(const float *a, const float *b, float *c, size_t n) {
     __shared__ float cache[threadsPerBlock];
-    float temp = 0;
     size_t stride = (size_t)blockDim.x * gridDim.x;
+    float temp = 0;
     for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
         temp += a[tid] * b[tid];
     cache[threadIdx.x] = temp;
@@ -117,8 +74,60 @@ __global__ void dot_both_arms(const float *a, const float *b, float *c, size_t n
         c[blockIdx.x] = cache[0];
 }
 
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    run_in_child(); // from here on this is a child process with a time limit
+    int blocksPerGrid = imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
+    float *a = (float *)malloc(n * sizeof(float)), *b = (float *)malloc(n * sizeof(float));
+    float *partial_c = (float *)malloc(blocksPerGrid * sizeof(float));
+    HANDLE_NULL(a && b && partial_c);
+
+    float *dev_a, *dev_b, *dev_partial_c;
+    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
+
+    for (size_t i = 0; i < n; i++) {
+        a[i] = i;
+        b[i] = i * 2;
+    }
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
+
+    printf("Half of the threads do not reach the barrier in the loop: this may hang.\n");
+    fflush(stdout); // the kernel may end the process
+
+    if (both_arms)
+        dot_both_arms<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+    else
+        dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+    HANDLE_LAUNCH();
+
+    HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
+    float c = 0;
+    for (int i = 0; i < blocksPerGrid; i++)
+        c += partial_c[i];
+    printf("Does GPU value %.6g = %.6g?\n", c, 2 * sum_squares(n - 1.0));
+    if (check(c, blocksPerGrid))
+        fprintf(stderr, "the sum is right, this time and on this device\n");
+
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_partial_c));
+    free(a);
+    free(b);
+    free(partial_c);
+    return EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- check
+
+#include "../common/checks/child.h" // continue_in_child()
+#include "../common/checks/dot.h"   // check_dot()
+
+static int time_limit = 20; // --time-limit
+
 void settings(int argc, char **argv) {
-    int time_limit = 20;
     parse_options(
         argc, argv, "Dot product with a barrier that not every thread reaches.", 0,
         {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"),
@@ -126,10 +135,17 @@ void settings(int argc, char **argv) {
          OPTION_INT("time-limit", &time_limit, 1, 3600, "seconds after which the kernel is ended")});
     if (options.list_devices)
         select_device();
-    blocksPerGrid = imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
+}
+
+// The device is selected in the child process, since this is a call of CUDA.
+static void run_in_child(void) {
     continue_in_child(time_limit);
     select_device();
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
+}
+
+static bool check(float c, int blocks) {
+    return check_dot("dot product", c, n, tree_additions(n, blocks, threadsPerBlock));
 }
 
 // Task: none: its kernel is wrong on purpose; the exercise is chapter05/dot

@@ -11,33 +11,28 @@
  *          two-dimensional grid
  * Book:    5.2.2 (course)
  * Build:   nvcc -o launch_geometry chapter05/launch_geometry.cu common/lib/[a-z]*.c
- * Run:     ./bin/chapter05/launch_geometry --map --grid-x 4 --grid-y 4 --block-x 3 --block-y 3
+ * Run:     ./bin/chapter05/launch_geometry --grid-x 4 --grid-y 4 --block-x 3 --block-y 3
  * Differs: for thread (3,5) of block (12,8) in blocks of 16 x 16 the book counts 128 threads above it. There
  *          are 8 * 16 + 5 = 133. A size of 0, which one of the courses allows, is an error of the launch.
- *          --map draws which thread of which block has each element of a matrix.
- * Check:   --grid-x 2 --grid-z 2 --block-x 5 --block-y 3 --block-z 2
+ * Check:   --grid-x 2 --block-x 5 --block-y 9
  */
 #include "../common/book.h"
 
-static int grid_x = 3, grid_y = 2, grid_z = 1;    // --grid-x, --grid-y, --grid-z
-static int block_x = 4, block_y = 3, block_z = 1; // --block-x, --block-y, --block-z
-static bool map = false;                          // --map
+static int grid_x = 3, grid_y = 2, block_x = 4, block_y = 3; // --grid-x, --grid-y, --block-x, --block-y
 
 // The position of a thread in the grid, as the thread itself records it.
 struct Place {
-    uint3 grid, block, block_index, thread_index; // the built-in variables
-    unsigned in_block;                            // number of the thread in its block
-    unsigned first_of_warp;                       // number of the thread in lane 0 of the same warp
-    unsigned lanes;                               // a bit for each thread of the warp
+    uint3 block, thread;           // the built-in variables blockIdx and threadIdx
+    unsigned in_block, warp, lane; // numbers of the thread and of its warp in the block, and of its lane
 };
 
 struct Launch {
     dim3 grid, block;
 };
 
-static void print_places(const Place *places, size_t n);
-static void print_launch(const Launch &launch, const Place *places, size_t n);
-static bool check_places(const Launch &launch, const Place *places, size_t n);
+static void print_launch(Launch l, const Place *places, size_t n);
+static void print_places(const Place *places);
+static bool check_places(Launch l, const Place *places, size_t n);
 
 // Each thread stores its position at the index x + y * width + z * width * height. So x, the column, varies
 // fastest, and y is the row. Matrix elements are usually written in the other order: row, column.
@@ -46,30 +41,30 @@ __global__ void record(Place *places) {
     size_t x = threadIdx.x + blockIdx.x * blockDim.x;
     size_t y = threadIdx.y + blockIdx.y * blockDim.y;
     size_t z = threadIdx.z + blockIdx.z * blockDim.z;
-    unsigned in_block = threadIdx.x + (threadIdx.y + threadIdx.z * blockDim.y) * blockDim.x;
-
-    // Two warp functions show which threads are in the same warp: __shfl_sync returns the value of lane 0,
-    // __ballot_sync a mask with a bit for each active lane.
-    unsigned first_of_warp = __shfl_sync(0xffffffff, in_block, 0);
-    unsigned lanes = __ballot_sync(0xffffffff, true);
-    places[x + y * width + z * width * height] = {gridDim,  blockDim,      blockIdx, threadIdx,
-                                                  in_block, first_of_warp, lanes};
+    unsigned in_block = threadIdx.x + threadIdx.y * blockDim.x + threadIdx.z * blockDim.x * blockDim.y;
+    Place place = {blockIdx, threadIdx, in_block, in_block / 32, in_block % 32};
+    places[x + y * width + z * width * height] = place;
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
     const Launch launches[] = {
-        {dim3(grid_x, grid_y, grid_z), dim3(block_x, block_y, block_z)},
+        {dim3(grid_x, grid_y), dim3(block_x, block_y)},
         {8, 16},                                // (8,1,1), (16,1,1)
         {dim3(48 / 16, 32 / 16), dim3(16, 16)}, // a picture of 48 x 32 pixels
         {dim3(13, 9), dim3(16, 16)},            // 208 x 144 pixels
         {1, dim3(10, 10)},
         {dim3(2, 2, 2), dim3(4, 4, 4)},
     };
+    Place *first = NULL;
     bool ok = true;
-    for (const Launch &l : launches) {
+    printf("grid         block        blocks   threads of a block   threads   warps of a block   "
+           "lanes of the last warp\n");
+    for (int i = 0; i < 6; i++) {
+        Launch l = launches[i];
         size_t n = (size_t)l.grid.x * l.grid.y * l.grid.z * l.block.x * l.block.y * l.block.z;
-        Place *places = host_array<Place>(n), *dev_places;
+        Place *places = (Place *)malloc(n * sizeof(Place)), *dev_places;
+        HANDLE_NULL(places);
         HANDLE_ERROR(cudaMalloc(&dev_places, n * sizeof(Place)));
         HANDLE_ERROR(cudaMemset(dev_places, 0xff, n * sizeof(Place))); // shows places that no thread writes
 
@@ -77,104 +72,89 @@ int main(int argc, char **argv) {
         HANDLE_LAUNCH();
 
         HANDLE_ERROR(cudaMemcpy(places, dev_places, n * sizeof(Place), cudaMemcpyDeviceToHost));
-        if (&l == &launches[0])
-            print_places(places, n);
         print_launch(l, places, n);
         ok = check_places(l, places, n) && ok;
-
         HANDLE_ERROR(cudaFree(dev_places));
-        free(places);
+        if (i == 0)
+            first = places;
+        else
+            free(places);
     }
+    print_places(first);
+    free(first);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
 
-#define SHOWN 100       // threads in the first table
+#define SHOWN 100       // threads of the first launch in the list
 #define MOST  (1 << 20) // threads of a launch
 
 void settings(int argc, char **argv) {
     parse_options(argc, argv, "Shows how the threads of a launch are numbered and put into warps.", 0,
-                  {OPTION_INT("grid-x", &grid_x, 1, 65535, "blocks of the grid in x"),
-                   OPTION_INT("grid-y", &grid_y, 1, 65535, "blocks of the grid in y"),
-                   OPTION_INT("grid-z", &grid_z, 1, 65535, "blocks of the grid in z"),
-                   OPTION_INT("block-x", &block_x, 1, 1024, "threads of a block in x"),
-                   OPTION_INT("block-y", &block_y, 1, 1024, "threads of a block in y"),
-                   OPTION_INT("block-z", &block_z, 1, 64, "threads of a block in z"),
-                   OPTION_FLAG("map", &map, "draws the first launch as a matrix: one element per thread")});
-    int threads = block_x * block_y * block_z;
+                  {OPTION_INT("grid-x", &grid_x, 1, 65535, "blocks of the first grid in x"),
+                   OPTION_INT("grid-y", &grid_y, 1, 65535, "blocks of the first grid in y"),
+                   OPTION_INT("block-x", &block_x, 1, 1024, "threads of its blocks in x"),
+                   OPTION_INT("block-y", &block_y, 1, 1024, "threads of its blocks in y")});
+    int threads = block_x * block_y;
     if (threads > 1024)
-        quit(EXIT_USAGE, "a block has at most 1024 threads, and %d x %d x %d are %d", block_x, block_y,
-             block_z, threads);
-    if ((double)grid_x * grid_y * grid_z * threads > MOST)
+        quit(EXIT_USAGE, "a block has at most 1024 threads, and %d x %d are %d", block_x, block_y, threads);
+    if ((double)grid_x * grid_y * threads > MOST)
         quit(EXIT_USAGE, "a launch has at most %d threads here", MOST);
     select_device();
 }
 
-// For --map: the plane z = 0 of the first launch. Each number is that of a thread in its block; bars and
-// empty lines separate the blocks.
-static void print_map(const Place *places) {
-    for (int y = 0; y < grid_y * block_y; y++) {
-        for (int x = 0; x < grid_x * block_x; x++)
-            printf("%s%4u", x > 0 && x % block_x == 0 ? " |" : "", places++->in_block);
-        printf("%s", y % block_y == block_y - 1 ? "\n\n" : "\n");
-    }
-}
-
-static void print_places(const Place *places, size_t n) {
-    if (map)
-        print_map(places);
-    printf("number   block        thread       in block   warp   lane   lanes of the warp\n");
-    for (size_t i = 0; i < min_of(n, SHOWN); i++) {
-        const Place &p = places[i];
-        printf("%6zu   (%2u,%2u,%2u)   (%2u,%2u,%2u)   %8u %6u %6u %19d\n", i, p.block_index.x,
-               p.block_index.y, p.block_index.z, p.thread_index.x, p.thread_index.y, p.thread_index.z,
-               p.in_block, p.first_of_warp / 32, p.in_block - p.first_of_warp, __builtin_popcount(p.lanes));
-    }
-    if (n > SHOWN)
-        printf("... %zu more ...\n", n - SHOWN);
-    printf(
-        "\ngrid         block        blocks   threads of a block   threads   warps of a block   lanes of the "
-        "last warp\n");
-}
-
-// Prints one row of the second table; if the grid has a block (12,8), also the position of one of its
-// threads.
-static void print_launch(const Launch &launch, const Place *places, size_t n) {
-    const dim3 &g = launch.grid, &b = launch.block;
-    const Place &last = places[n - 1];
-    printf("(%2u,%2u,%2u)   (%2u,%2u,%2u)   %6u %20u %9zu %18u %24d\n", g.x, g.y, g.z, b.x, b.y, b.z,
-           g.x * g.y * g.z, b.x * b.y * b.z, n, last.first_of_warp / 32 + 1, __builtin_popcount(last.lanes));
-    for (size_t i = 0; i < n; i++) {
-        const uint3 &block = places[i].block_index, &thread = places[i].thread_index;
-        if (block.x == 12 && block.y == 8 && block.z == 0 && thread.x == 3 && thread.y == 5 && thread.z == 0)
+// Prints a row of the table; if the grid has a block (12,8), also the position of one of its threads.
+static void print_launch(Launch l, const Place *places, size_t n) {
+    dim3 g = l.grid, b = l.block;
+    printf("(%2u,%2u,%2u)   (%2u,%2u,%2u)   %6u %20u %9zu %18u %24u\n", g.x, g.y, g.z, b.x, b.y, b.z,
+           g.x * g.y * g.z, b.x * b.y * b.z, n, places[n - 1].warp + 1, places[n - 1].lane + 1);
+    for (size_t i = 0; i < n; i++)
+        if (places[i].block.x == 12 && places[i].block.y == 8 && places[i].thread.x == 3 &&
+            places[i].thread.y == 5)
             printf("    thread (3,5) of block (12,8) has %zu threads to its left and %zu above\n",
                    i % (g.x * b.x), i / (g.x * b.x));
+}
+
+// Prints the first launch: the number of each thread in its block, with bars and empty lines between the
+// blocks; then a list.
+static void print_places(const Place *places) {
+    int width = grid_x * block_x, height = grid_y * block_y, n = width * height;
+    printf("\n");
+    for (int y = 0; y < height && width <= 20; y++) {
+        for (int x = 0; x < width; x++)
+            printf("%s%4u", x > 0 && x % block_x == 0 ? " |" : "", places[x + y * width].in_block);
+        printf("%s", y % block_y == block_y - 1 ? "\n\n" : "\n");
     }
+    printf("number   block     thread    in block   warp   lane\n");
+    for (int i = 0; i < min_of(n, SHOWN); i++) {
+        Place p = places[i];
+        printf("%6d   (%2u,%2u)   (%2u,%2u) %11u %6u %6u\n", i, p.block.x, p.block.y, p.thread.x, p.thread.y,
+               p.in_block, p.warp, p.lane);
+    }
+    if (n > SHOWN)
+        printf("... %d more ...\n", n - SHOWN);
 }
 
 // Compares each stored position with the position that belongs to its index. There are as many entries as
 // threads, so if all are right, each index was written by one thread.
-static bool check_places(const Launch &launch, const Place *places, size_t n) {
-    const dim3 &g = launch.grid, &b = launch.block;
-    unsigned size = b.x * b.y * b.z;
+static bool check_places(Launch l, const Place *places, size_t n) {
+    dim3 g = l.grid, b = l.block;
     HostArray<Place> expected(n);
     Place *next = expected;
     for (unsigned z = 0; z < g.z * b.z; z++)
         for (unsigned y = 0; y < g.y * b.y; y++)
             for (unsigned x = 0; x < g.x * b.x; x++) {
-                uint3 block = make_uint3(x / b.x, y / b.y, z / b.z);
                 uint3 thread = make_uint3(x % b.x, y % b.y, z % b.z);
-                unsigned in_block = (thread.z * b.y + thread.y) * b.x + thread.x;
-                unsigned first = in_block - in_block % 32, lanes = min_of(32u, size - first);
-                *next++ = {
-                    g, b, block, thread, in_block, first, lanes == 32 ? 0xffffffff : (1u << lanes) - 1};
+                unsigned in_block = (thread.z * b.y + thread.y) * b.x + thread.x, warp = in_block / 32;
+                *next++ = {make_uint3(x / b.x, y / b.y, z / b.z), thread, in_block, warp,
+                           in_block - 32 * warp};
             }
     return check_ints("places", (const int *)places, (const int *)+expected, n * sizeof(Place) / sizeof(int));
 }
 
 // Task: record(): Each thread stores its position in places[x + y * width + z * width * height], where x, y
 // and z are the coordinates of the thread in the grid, and width and height are the size of the grid in
-// threads. The members of the Place are gridDim, blockDim, blockIdx, threadIdx, the index of the thread in
-// its block (x varies fastest, then y, then z), the same index of lane 0 of its warp (from __shfl_sync), and
-// a mask of the active lanes of its warp (from __ballot_sync).
+// threads. The members of the Place are blockIdx, threadIdx, the index of the thread in its block (x varies
+// fastest, then y, then z), the number of its warp, and its lane: 32 threads in the order of this index are a
+// warp.

@@ -26,7 +26,7 @@ def test_launch_shapes(run, rng):
 
 def test_blocks_rounded_down(run):
     """N / 128 blocks are too few, or none; CUDA refuses a launch of none."""
-    out = run("chapter05/add_launch_shapes", "--rounded-down", status=1).out
+    out = run("chapter05/launch_mistakes", status=1).out
     rows = re.findall(r"^<<<(\d+), 128>>> for N = (\d+): (\w+), (\d+) elements are not added$", out, re.M)
     assert [int(n) for _, n, _, _ in rows] == [1000, 128, 127, 1]
     for blocks, n, error, missed in rows:
@@ -129,13 +129,6 @@ def test_memory_kinds(run):
     timed = re.findall(r"^(\w+(?:, [\w ]+?)?)  .+ \d+\.\d cycles$", out, re.M)
     kinds = ["register", "local", "shared", "constant", "texture"]
     assert timed == kinds + ["global, in L1", "global, in L2", "global, beyond"]
-    uses = re.findall(r"^ *(\d+) values a thread, .+: +(.+)$", out, re.M)
-    assert [number for number, _ in uses] == ["16", "16", "128"]
-    if helpers.backend() == "cpu":
-        assert {use for _, use in uses} == {"registers and local memory not known"}
-    else:
-        local = [int(re.search(r"(\d+) bytes of local memory", use)[1]) for _, use in uses]
-        assert local[0] == 0 and local[1] >= 64 and local[2] > 0
 
 
 @pytest.mark.parametrize("shared", [0, 16384, 49152])
@@ -145,7 +138,7 @@ def test_occupancy(run, shared):
     says = r"room for (\d+) blocks, (\d+) threads, (\d+) registers and (\d+) bytes"
     most_blocks, threads, registers, bytes_ = map(int, re.search(says, out).groups())
     *tables, by_registers = out.split("\n\n")[1:]
-    assert len(tables) == 4
+    assert len(tables) == 5
     # A multiprocessor with 65536 registers and room for 2048 threads; compute capability 7.5 has room for 1024.
     if (registers, threads) == (65536, 2048):
         blocks_of = {32: [16, 8, 4, 2], 64: [8, 4, 2, 1], 128: [4, 2, 1, 0], 255: [2, 1, 0, 0]}
@@ -153,9 +146,13 @@ def test_occupancy(run, shared):
             percents = [100 * n * size // 2048 for n, size in zip(blocks, (128, 256, 512, 1024))]
             assert numbers(line) == [number, *(x for pair in zip(blocks, percents) for x in pair)]
     needs = re.findall(r"(\d+) registers, (\d+) bytes of local memory a thread", out)
-    assert len(needs) == 4 and int(needs[2][0]) * 1024 <= registers
-    assert helpers.backend() == "gpu" or set(needs) == {("0", "0")}
-    for table, needed in zip(tables, (0, 0, 0, shared)):
+    local = [int(bytes_) for _, bytes_ in needs]
+    assert len(needs) == 5 and int(needs[3][0]) * 1024 <= registers
+    if helpers.backend() == "cpu":
+        assert set(needs) == {("0", "0")}
+    else:  # an array whose index is known only at run time, and spilled registers
+        assert local[:2] == [0, 0] and local[2] >= 256 and local[3] > 0
+    for table, needed in zip(tables, (0, 0, 0, 0, shared)):
         rows = re.findall(r"^ +(\d+) +(\d+) +(\d+) +(\d+) % +(.+)$", table, re.M)
         assert [int(row[0]) for row in rows] == [32, 64, 128, 256, 512, 768, 1024]
         for *found, limit in rows:
@@ -208,14 +205,10 @@ def test_minimum(run, rng):
     assert says == ["right for every size from 1 to 300"] * 8 + ["needs a sum"]
 
 
-@pytest.mark.parametrize("fill", ["random", "equal", "sorted", "signed", "denormal", "nan"])
-def test_dot_of_hard_data(rungs, run, rng, fill):
-    """Every rung, with data that are difficult to sum and sizes that are no multiple of a block or a vector load."""
+def test_dot_of_odd_sizes(rungs, rng):
+    """Every rung, with sizes that are no multiple of a block or a vector load."""
     for size in 3, rng.randint(1000, 70000):
-        options = ["--size", size, "--fill", fill, "--seed", rng.randrange(10**6)]
-        rungs("chapter05/dot_ladder", *options)
-    result = run("chapter05/dot_ladder", "--size", 1000, "--fill", fill, "--inject-error", status=1)
-    assert "wrong, not timed" in result.out
+        rungs("chapter05/dot_ladder", "--size", size, "--seed", rng.randrange(10**6))
 
 
 @pytest.mark.parametrize("fill", ["uniform", "positive", "wide", "scaled"])

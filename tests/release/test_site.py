@@ -82,7 +82,7 @@ def test_each_program_has_a_page_with_its_source(site):
         assert re.findall(r"(previous|next): \w+/(\w+)\.cu", text) == [*zip(around[::2], around[1::2])], page
     below = (site / "chapter05/dot.cu.html").read_text().split("</pre>")[1]
     shown = '<img src="../docs/drawings/reduction.svg"', "<details><summary>answer</summary>"
-    for text in *shown, "./bin/chapter05/dot --size 16 --additions":
+    for text in *shown, "./bin/chapter05/dot --size 3":
         assert text in below
     assert "must be one of 16|32" in (site / "chapter06/ray_noconst.cu.html").read_text()
 

@@ -24,7 +24,7 @@ pytestmark = [
 # Options beside those of Check:
 OPTIONS = {
     "chapter04/julia_gpu": {"real": "-0.4"},
-    "chapter05/dot": {"size": "100000", "sum": "one-thread"},
+    "chapter05/dot": {"size": "100000", "sweep": ""},
     "chapter05/ripple": {"frames": "3"},
     "chapter05/shared_bitmap": {"no-sync": ""},
     "chapter12/radix_sort": {"seed": "7"},

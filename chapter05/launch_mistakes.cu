@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+/*
+ * launch_mistakes: launches that leave elements out
+ *
+ * Teaches: A kernel whose threads leave elements out ends without an error. If an index multiplies
+ *          blockIdx.x by gridDim.x, where blockDim.x is right, nobody notices while both are equal. N / 128
+ *          blocks of 128 threads are rounded down, so the last N % 128 elements have no thread. If N is less
+ *          than 128, there is no block, and the launch is an error.
+ * Terms:   launch, thread index, blockIdx, gridDim, blockDim, tail
+ * Book:    5.2.1 (course)
+ * After:   chapter05/add_launch_shapes
+ * Build:   nvcc -o launch_mistakes chapter05/launch_mistakes.cu common/lib/[a-z]*.c
+ * Run:     ./bin/chapter05/launch_mistakes
+ * Expect:  1
+ */
+#include "../common/book.h"
+
+static bool check(const int *missed);
+
+// Wrong: blockIdx.x must be multiplied by blockDim.x.
+__global__ void visit_wrong(int *visited, size_t n) {
+    size_t i = threadIdx.x + (size_t)blockIdx.x * gridDim.x;
+    while (i < n) {
+        visited[i] = 1;
+        i += (size_t)blockDim.x * gridDim.x;
+    }
+}
+
+__global__ void visit(int *visited, size_t n) {
+    size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    if (i < n)
+        visited[i] = 1;
+}
+
+static int count_missed(const int *dev_visited, int n) {
+    int missed = 0, *visited = (int *)malloc(n * sizeof(int));
+    HANDLE_NULL(visited);
+    HANDLE_ERROR(cudaMemcpy(visited, dev_visited, n * sizeof(int), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < n; i++)
+        missed += visited[i] == 0;
+    free(visited);
+    return missed;
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    const int shapes[3][2] = {{64, 128}, {128, 64}, {128, 128}}, sizes[4] = {1000, 128, 127, 1};
+    int missed[7], *dev_visited;
+    HANDLE_ERROR(cudaMalloc(&dev_visited, 128 * 128 * sizeof(int)));
+
+    for (int i = 0; i < 3; i++) {
+        int blocks = shapes[i][0], threads = shapes[i][1], n = blocks * threads;
+        HANDLE_ERROR(cudaMemset(dev_visited, 0, n * sizeof(int)));
+        visit_wrong<<<blocks, threads>>>(dev_visited, n);
+        HANDLE_LAUNCH();
+        missed[i] = count_missed(dev_visited, n);
+        printf("<<<%d, %d>>>: %d of %d elements are never added\n", blocks, threads, missed[i], n);
+    }
+    for (int i = 0; i < 4; i++) {
+        int n = sizes[i], blocks = n / 128; // wrong: (n + 127) / 128 blocks are needed
+        HANDLE_ERROR(cudaMemset(dev_visited, 0, n * sizeof(int)));
+        visit<<<blocks, 128>>>(dev_visited, n);
+        cudaError_t error = cudaGetLastError(); // in place of HANDLE_LAUNCH(), which ends the program
+        missed[3 + i] = count_missed(dev_visited, n);
+        printf("<<<%d, 128>>> for N = %d: %s, %d elements are not added\n", blocks, n,
+               cudaGetErrorName(error), missed[3 + i]);
+    }
+
+    HANDLE_ERROR(cudaFree(dev_visited));
+    check(missed);
+    return EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- check
+
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Counts the elements that wrong launches leave out.");
+}
+
+static bool check(const int *missed) {
+    const int expected[7] = {4032, 4096, 0, 1000 % 128, 0, 127, 1};
+    return check_ints("missed", missed, expected, 7);
+}
+
+// Task: none: its launches are wrong on purpose; the exercise is chapter05/add_launch_shapes
