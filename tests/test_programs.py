@@ -245,7 +245,7 @@ def test_what_is_printed(run, block):
 COMPARED = {
     "chapter05/dot --size 997": "--sweep: --size only",
     "chapter05/matmul_gmem --size 70 --columns": "",
-    "chapter05/matmul_shared --size 70 --tile 25": "",
+    "chapter05/matmul_shared --size 70": "",
     "chapter06/ray --size 70 --spheres 30": "--output=x.png: no picture",
     "chapter06/ray_noconst --size 70 --spheres 30": "--output=x.png: no picture",
     "chapter12/cublas_matmul --m 90 --n 150 --k 70": "",
