@@ -57,6 +57,8 @@ static int find_minimum(const int *dev_in, int *dev_partial, int *dev_min) {
 int main(int argc, char **argv) {
     settings(argc, argv);
     int *in = big_random_ints(n), *dev_in, *dev_partial, *dev_min;
+    for (size_t i = 0; i < n; i++)
+        in[i] &= INT_MAX; // not negative
     HANDLE_ERROR(cudaMalloc(&dev_in, n * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_partial, blocksPerGrid * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_min, sizeof(int)));
@@ -81,8 +83,8 @@ void settings(int argc, char **argv) {
     require_memory(n * sizeof(int), n * sizeof(int));
 }
 
-// A kernel that skips elements may still find the minimum. So new minima are put in the last place, in the
-// first block, and anywhere.
+// A kernel that skips elements may still find the minimum. So new minima, negative ones, are put in
+// the last place, in the first block, and anywhere.
 static bool check(int *dev_in, int *dev_partial, int *dev_min, int *in, int min) {
     const int TURNS = 20;
     int got[TURNS + 1] = {min}, expected[TURNS + 1] = {*std::min_element(in, in + n)};
