@@ -11,9 +11,10 @@
  * Book:    5.3.1 (course)
  * After:   chapter05/matmul_gmem
  * Build:   nvcc -o matmul_shared chapter05/matmul_shared.cu common/lib/[a-z]*.c
- * Run:     ./bin/chapter05/matmul_shared --size 1000
- * Differs: any width: tiles are padded with zeros. The course asks for a tile that divides the width; tiles
- *          of other widths, and what happens otherwise, are in matmul_tiles.
+ * Run:     ./bin/chapter05/matmul_shared --size 1000 --truncate
+ * Differs: any width: tiles are padded with zeros. The course asks for a tile that divides the width, such as
+ *          25 for 1000: change TILE. --truncate has its division, which drops the remainder, and ends with
+ *          status 1.
  * Check:   --size 50
  */
 #include "../common/book.h"
@@ -23,19 +24,22 @@
 
 static size_t n = WIDTH; // --size, the rows and columns of a matrix
 static bool with_cpu;    // --cpu
+static bool truncated;   // --truncate
 static int compare_with_cpu(void);
 static void fill_matrix(float *matrix);
 static void time_kernel(const float *dev_a, const float *dev_b, float *dev_c);
+static bool show_truncated(const float *a, const float *b, const float *c);
 static bool check_product(const float *a, const float *b, const float *c);
 
-__global__ void matmul(const float *a, const float *b, float *c, size_t n) {
+__global__ void matmul(const float *a, const float *b, float *c, size_t n, size_t phases) {
     __shared__ float tile_a[TILE][TILE], tile_b[TILE][TILE];
     unsigned tx = threadIdx.x, ty = threadIdx.y; // the place of the thread in the tiles
     size_t col = tx + blockIdx.x * TILE;         // and in the matrix c
     size_t row = ty + blockIdx.y * TILE;
 
     float sum = 0;
-    for (size_t first = 0; first < n; first += TILE) {
+    for (size_t phase = 0; phase < phases; phase++) { // the sum is complete after the last phase
+        size_t first = phase * TILE;
         // Each thread loads one element of a and one of b. Where a tile extends beyond the edge of the
         // matrix it is padded with zeros, which do not change the sum.
         tile_a[ty][tx] = row < n && first + tx < n ? a[row * n + first + tx] : 0;
@@ -72,9 +76,12 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
     HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemset(dev_c, 0xff, bytes)); // NaN, to find elements that the kernel does not write
 
-    dim3 blocks((n + TILE - 1) / TILE, (n + TILE - 1) / TILE), threads(TILE, TILE);
-    matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
+    // Tiles in a row of a matrix, so as many phases
+    size_t tiles = truncated ? n / TILE : (n + TILE - 1) / TILE;
+    dim3 blocks(tiles, tiles), threads(TILE, TILE);
+    matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, tiles);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
 
@@ -84,8 +91,10 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time to multiply:  %.1f ms, with allocation and copies\n", elapsedTime);
     time_kernel(dev_a, dev_b, dev_c);
-    printf("Reads of each element from global memory: %zu\n", (n + TILE - 1) / TILE);
-    bool ok = check_product(a, b, c);
+    printf("A block has %d warps, the last of %d lanes, and two tiles of %d bytes in all\n",
+           (TILE * TILE + 31) / 32, (TILE * TILE - 1) % 32 + 1, 8 * TILE * TILE);
+    printf("Reads of each element from global memory: %zu\n", tiles);
+    bool ok = truncated ? show_truncated(a, b, c) : check_product(a, b, c);
 
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
@@ -105,27 +114,47 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     configure(argc, argv, "Multiplies two matrices by tiles in shared memory.", TIMES,
               {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
-               OPTION_FLAG("cpu", &with_cpu, WITH_CPU)});
-    require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));
+               OPTION_FLAG("cpu", &with_cpu, WITH_CPU),
+               OPTION_FLAG("truncate", &truncated, "wrong at sizes that the tile does not divide")});
+    if (truncated && n < TILE)
+        quit(EXIT_USAGE, "--truncate: needs a --size of at least %d", TILE);
+    require_memory(4 * n * n * sizeof(float), 3 * n * n * sizeof(float));
+}
+
+static void launch(const float *dev_a, const float *dev_b, float *dev_c) {
+    size_t tiles = truncated ? n / TILE : (n + TILE - 1) / TILE;
+    matmul<<<dim3(tiles, tiles), dim3(TILE, TILE)>>>(dev_a, dev_b, dev_c, n, tiles);
+    HANDLE_LAUNCH();
 }
 
 static void time_kernel(const float *dev_a, const float *dev_b, float *dev_c) {
-    dim3 blocks((n + TILE - 1) / TILE, (n + TILE - 1) / TILE), threads(TILE, TILE);
-    print_rates(median_ms([&] { matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n); }));
+    print_rates(median_ms([&] { launch(dev_a, dev_b, dev_c); }));
 }
 
 static int compare_with_cpu(void) {
-    return compare_products([](const float *dev_a, const float *dev_b, float *dev_c) {
-        dim3 blocks((n + TILE - 1) / TILE, (n + TILE - 1) / TILE), threads(TILE, TILE);
-        matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
-        HANDLE_LAUNCH();
-    });
+    return compare_products(launch);
+}
+
+// Counts what the truncated division leaves out. Returns false: the product is not right.
+static bool show_truncated(const float *a, const float *b, const float *c) {
+    size_t unwritten = 0, wrong = 0;
+    HostArray<float> right(n * n);
+    multiply_on_host(a, b, right);
+    for (size_t i = 0; i < n * n; i++) {
+        unwritten += isnan(c[i]);
+        wrong += !isnan(c[i]) && c[i] != right[i];
+    }
+    printf("%zu / %d = %zu, so the last %zu rows and columns are left out: %zu elements are not written.\n",
+           n, TILE, n / TILE, n % TILE, unwritten);
+    printf("The other %zu sums lack %zu of %zu products: %zu are wrong.\n", n * n - unwritten, n % TILE, n,
+           wrong);
+    return false;
 }
 
 // Task: matmul(): Tiled matrix multiplication, c = a * b. The three matrices are n x n and row-major. Blocks
 // of TILE x TILE threads cover c, one thread per element: the sum of the products of a row of a and a column
-// of b. The block iterates over its rows of a and its columns of b in steps of TILE. In each step, every
-// thread loads one element of a tile of a and one element of a tile of b into shared memory, with zero
+// of b. The block iterates over its rows of a and its columns of b in `phases` steps of TILE. In each step,
+// every thread loads one element of a tile of a and one element of a tile of b into shared memory, with zero
 // padding where a tile extends beyond the matrix. After a barrier, each thread adds TILE products from the
 // two tiles to its sum. After another barrier, the next tiles may be loaded. All threads of the block reach
 // all barriers. Only threads inside the matrix store a result.

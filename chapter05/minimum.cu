@@ -8,7 +8,7 @@
  *          results of the blocks.
  * Terms:   reduction, tree reduction, shared memory, barrier, grid-stride loop, pass
  * Book:    5.3.1 (lab)
- * After:   chapter05/matmul_tiles
+ * After:   chapter05/matmul_shared
  * Build:   nvcc -o minimum chapter05/minimum.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/minimum --size 16M
  * Check:   --size 100 | --size 66003
