@@ -13,7 +13,6 @@
  * Differs: the book describes this in its text, for the half warps of 16 threads of its time, and has no
  *          program for it. A CPU has no constant memory, so the cycles on the CPU back end do not grow.
  */
-#include <set>
 #include "../common/book.h"
 
 #define LANES 32          // one warp reads
@@ -28,25 +27,30 @@ __constant__ int constant_words[WORDS];
 
 // Lane l reads READS words, word[l] first. Each word holds the number of the next one, which is the index of
 // the next read: a read cannot start before the previous one has ended, so the cycles are READS latencies.
-template <class Read> __device__ void follow(Read read, const int *word, int *got, long long *cycles) {
+__global__ void from_constant(const int *word, int *got, long long *cycles) {
     int at = word[threadIdx.x];
     for (int i = 0; i < 2; i++) { // the first iteration fills the cache, the second one counts
         __syncthreads();
         long long start = clock64();
         for (int r = 0; r < READS; r++)
-            at = read(at);
+            at = constant_words[at];
         if (threadIdx.x == 0)
             *cycles = clock64() - start;
     }
     got[threadIdx.x] = at;
 }
 
-__global__ void from_constant(const int *word, int *got, long long *cycles) {
-    follow([](int at) { return constant_words[at]; }, word, got, cycles);
-}
-
 __global__ void from_global(const int *word, int *got, long long *cycles, const int *global_words) {
-    follow([=](int at) { return global_words[at]; }, word, got, cycles);
+    int at = word[threadIdx.x];
+    for (int i = 0; i < 2; i++) {
+        __syncthreads();
+        long long start = clock64();
+        for (int r = 0; r < READS; r++)
+            at = global_words[at];
+        if (threadIdx.x == 0)
+            *cycles = clock64() - start;
+    }
+    got[threadIdx.x] = at;
 }
 
 int main(int argc, char **argv) {
@@ -99,6 +103,8 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include <set>
+
 void settings(int argc, char **argv) {
     configure(argc, argv, "Times reads of constant memory at one and at several addresses.", TIMES);
 }
@@ -128,12 +134,9 @@ static bool check(const char *memory, const int *got, const int *word, int diffe
            check_value("cycles were measured", cycles > 0, 1, 0);
 }
 
-// Task: follow(): The grid has one block, which is one warp. Lane l makes a chain of READS dependent reads:
-// `at` starts as word[l], and each read replaces `at` by read(at). The chain is executed twice; the second
-// time starts with the last value of `at`. Before each of the two executions, all threads call
-// __syncthreads(). Thread 0 measures the second execution with clock64() and stores its number of cycles in
-// *cycles. At the end, lane l stores `at` in got[l].
-// from_constant(): Call follow() with a lambda expression for read, and with word, got and cycles. The lambda
-// expression takes an index `at` and returns element `at` of the array constant_words in constant memory.
-// from_global(): Call follow() with a lambda expression for read, and with word, got and cycles. The lambda
-// expression takes an index `at` and returns element `at` of the array global_words in global memory.
+// Task: from_constant(): The grid has one block, which is one warp. Lane l makes a chain of READS dependent
+// reads: `at` starts as word[l], and each read replaces `at` by element `at` of the array constant_words in
+// constant memory. The chain is executed twice; the second time starts with the last value of `at`. Before
+// each of the two executions, all threads call __syncthreads(). Thread 0 measures the second execution with
+// clock64() and stores its number of cycles in *cycles. At the end, lane l stores `at` in got[l].
+// from_global(): The same with the array global_words in global memory.

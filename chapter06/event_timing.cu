@@ -81,7 +81,10 @@ static void print_times(const char *name, double returned, double done, double e
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    unsigned *x = (unsigned *)big_random_ints(n), *result = host_array<unsigned>(n), *dev_x;
+    unsigned *x = (unsigned *)malloc(n * sizeof(unsigned)), *dev_x;
+    unsigned *result = (unsigned *)malloc(n * sizeof(unsigned));
+    HANDLE_NULL(x && result);
+    random_bytes(x, n * sizeof(unsigned));
     HANDLE_ERROR(cudaMalloc(&dev_x, n * sizeof(unsigned)));
     HANDLE_ERROR(cudaMemcpy(dev_x, x, n * sizeof(unsigned), cudaMemcpyHostToDevice));
 

@@ -17,10 +17,8 @@
  * Picture: yes
  * Check:   --size 100 --bounces 1 | --size 9 --spheres 2000 | --size 90 --surface glass
  */
-#include <float.h>
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
-#include "../common/timing.h"
 #include "spheres.h" // struct Sphere, place_spheres()
 
 #define MIRROR  0.4f    // how much of its light a sphere reflects, or lets through
@@ -32,7 +30,8 @@ static int bounces = 3; // --bounces
 static int glass = 0;   // --surface
 __constant__ const float3 light = {-600, 800, 1200}, sky = {0.5f, 0.75f, 1};
 __constant__ Sphere s[MAX_SPHERES];
-static bool check_mirrors(const unsigned char *pixels, const Sphere *s);
+static void time_kernel(unsigned char *dev_bitmap);
+static bool check_mirrors(const unsigned char *pixels);
 
 __device__ static float dot(float3 a, float3 b) {
     return a.x * b.x + a.y * b.y + a.z * b.z;
@@ -69,8 +68,9 @@ __global__ void kernel(unsigned char *ptr, size_t size, int spheres, int bounces
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
         return;
-    float half = size / 2.0f, unit = DIM / (float)size; // units per pixel
-    float3 from = make_float3((x - half) * unit, (y - half) * unit, FAR), direction = make_float3(0, 0, -1);
+    float unit = DIM / (float)size; // units per pixel
+    float3 from = make_float3((x - size / 2.0f) * unit, (y - size / 2.0f) * unit, FAR);
+    float3 direction = make_float3(0, 0, -1);
 
     float3 colour = make_float3(0, 0, 0);
     float share = 1; // of the pixel's colour that this ray contributes
@@ -125,21 +125,32 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_bitmap, bitmap.image_size()));
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres, bounces, glass); });
-    printf("Kernel:            %.3f ms, at most %d reflections\n", ms, bounces);
+    kernel<<<grids, threads>>>(dev_bitmap, size, spheres, bounces, glass);
+    HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
+
+    time_kernel(dev_bitmap);
 
     bitmap.display_and_exit();
     HANDLE_ERROR(cudaFree(dev_bitmap));
-    return check_mirrors(bitmap.get_ptr(), temp_s) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return check_mirrors(bitmap.get_ptr()) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
+
+#include <float.h>
+#include "../common/timing.h"
 
 void settings(int argc, char **argv) {
     sphere_settings(argc, argv, "Draws spheres that reflect each other, or refract.", PICTURE | TIMES,
                     OPTION_INT("bounces", &bounces, 0, 5, "reflections to follow"),
                     OPTION_WORD("surface", &glass, "mirror|glass", "of the spheres"));
+}
+
+static void time_kernel(unsigned char *dev_bitmap) {
+    dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
+    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres, bounces, glass); });
+    printf("Kernel:            %.3f ms, at most %d reflections\n", ms, bounces);
 }
 
 struct Vector {
@@ -214,7 +225,7 @@ static void expect(size_t x, size_t y, const unsigned char *got, unsigned char *
     expected[3] = 255;
 }
 
-static bool check_mirrors(const unsigned char *pixels, const Sphere *) {
+static bool check_mirrors(const unsigned char *pixels) {
     HostArray<Sphere> own(spheres);
     place_reference(own);
     scene = own;

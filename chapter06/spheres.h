@@ -4,7 +4,6 @@
 #pragma once
 
 #include "../common/book.h"
-#include "../common/checks/runs.h"
 
 #ifndef SPHERES          // ray and ray_noconst define this part themselves, as on the page
 #define DIM         1024 // the picture shows DIM x DIM units, whatever its size in pixels
@@ -115,10 +114,6 @@ static inline bool check_against(const char *name, const unsigned char *pixels, 
     return check_pixels(name, pixels, expected, size * size, allowed);
 }
 
-// Set by a program whose spheres move: moves them as in the last frame, and returns whether other frames that
-// it has compared were right.
-static bool (*move_reference)(Sphere *s) = NULL;
-
 // The reference has spheres of its own: their members in turn, as --seed determines them.
 static inline void place_reference(Sphere *s) {
     const float range[] = {1, 1, 1, 1000, 1000, 1000, 100}, least[] = {0, 0, 0, -500, -500, -500, 20};
@@ -127,56 +122,18 @@ static inline void place_reference(Sphere *s) {
         ((float *)s)[i] = rnd(range[i % 7]) + least[i % 7];
 }
 
-// Compares the spheres, and the picture with that of the reference.
-static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
+// Compares the spheres with those of the reference, and the picture with one of these.
+static inline bool check_spheres(const unsigned char *pixels, const Sphere *s, const Sphere *own) {
     HostArray<unsigned char> drawn(size * size * 4);
-    HostArray<Sphere> own(spheres);
-    place_reference(own);
-    bool ok = move_reference ? move_reference(own) : true;
     draw_spheres(drawn, own);
-    ok = check_against("pixel", pixels, drawn) && ok;
+    bool ok = check_against("pixel", pixels, drawn);
     return check_floats("sphere", (const float *)s, 7 * (size_t)spheres, 0,
-                        [&](size_t i) { return ((float *)+own)[i]; }) &&
+                        [&](size_t i) { return ((const float *)own)[i]; }) &&
            ok;
 }
 
-// The loop of the kernels, for one pixel after the other on the host
-static inline void trace_on_host(unsigned char *pixels, const Sphere *s) {
-    float half = size / 2.0f, unit = 1024 / (float)size;
-    for (size_t i = 0; i < size * size; i++) {
-        float ox = (i % size - half) * unit, oy = (i / size - half) * unit, maxz = -INF;
-        float color[] = {0, 0, 0};
-        for (int k = 0; k < spheres; k++) {
-            float dx = ox - s[k].x, dy = oy - s[k].y, square = s[k].radius * s[k].radius - dx * dx - dy * dy;
-            float dz = square > 0 ? sqrtf(square) : 0, scale = dz / s[k].radius;
-            if (!(dz > 0 && s[k].z + dz > maxz))
-                continue;
-            maxz = s[k].z + dz;
-            color[0] = s[k].r * scale, color[1] = s[k].g * scale, color[2] = s[k].b * scale;
-        }
-        for (int part = 0; part < 4; part++)
-            pixels[i * 4 + part] = part == 3 ? 255 : (unsigned char)(color[part] * 255);
-    }
-}
-
-// --cpu. `draw` copies the spheres to the device and draws them into a bitmap there. Returns the exit status.
-template <class Draw> int compare_with_cpu(Draw draw) {
-    if (options.output)
-        quit(EXIT_USAGE, "--cpu draws no picture for --output");
-    const size_t bytes = size * size * 4;
-    HostArray<Sphere> s(spheres);
-    HostArray<unsigned char> pixels(bytes);
-    place_reference(s);
-    auto device = [&] {
-        DeviceArray<unsigned char> dev_bitmap(bytes);
-        draw(dev_bitmap, s);
-        HANDLE_ERROR(cudaMemcpy(pixels, dev_bitmap, bytes, cudaMemcpyDeviceToHost));
-    };
-    return compare_runs(
-        "the same loop on one core", device, [&] { trace_on_host(pixels, s); },
-        [&] {
-            bool ok = check_spheres(pixels, s);
-            memset(pixels, 0, bytes);
-            return ok;
-        });
+static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
+    HostArray<Sphere> own(spheres);
+    place_reference(own);
+    return check_spheres(pixels, s, own);
 }

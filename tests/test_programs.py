@@ -246,8 +246,6 @@ COMPARED = {
     "chapter05/dot --size 997": "--sweep: --size only",
     "chapter05/matmul_gmem --size 70 --columns": "",
     "chapter05/matmul_shared --size 70": "",
-    "chapter06/ray --size 70 --spheres 30": "--output=x.png: no picture",
-    "chapter06/ray_noconst --size 70 --spheres 30": "--output=x.png: no picture",
     "chapter12/cublas_matmul --m 90 --n 150 --k 70": "",
     "chapter12/fft_2d --nx 90 --ny 150": "--real: only one of",
 }
