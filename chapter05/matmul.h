@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What the programs of the matrix product share below their "check" line: input and check, the time of a
-// kernel, and the option --cpu. The matrices have n x n elements.
+// What matmul_gmem and matmul_shared share below their "check" line: input and check, the time of the kernel,
+// and the option --cpu. The matrices have n x n elements.
 #pragma once
 
 #include "../common/checks/product.h"
 #include "../common/checks/runs.h"
+
+// Launches the kernel, with checks.
+static void launch(const float *dev_a, const float *dev_b, float *dev_c);
 
 static inline void fill_matrix(float *matrix) {
     fill_matrix(matrix, n * n, n);
@@ -17,10 +20,11 @@ static inline bool check_product(const float *a, const float *b, const float *c)
     return ok;
 }
 
-// Prints the rate, with a product and an addition for each of n terms of n * n elements, and what the
-// bandwidth of device memory would allow if both floats of each step came from there. The measured rate is
-// higher, since caches and shared memory serve most of the reads.
-static inline void print_rates(double ms) {
+// Times the kernel, and prints its rate, with a product and an addition for each of n terms of n * n
+// elements, and what the bandwidth of device memory would allow if both floats of each step came from there.
+// The measured rate is higher, since caches and shared memory serve most of the reads.
+static inline void time_kernel(const float *dev_a, const float *dev_b, float *dev_c) {
+    double ms = median_ms([&] { launch(dev_a, dev_b, dev_c); });
     double rate = 2.0 * n * n * n / ms / 1e6;
     int clock = device_attribute(cudaDevAttrMemoryClockRate); // in kHz; two transfers a cycle
     int bits = device_attribute(cudaDevAttrGlobalMemoryBusWidth);
@@ -44,8 +48,7 @@ static inline void multiply_on_host(const float *a, const float *b, float *c) {
         }
 }
 
-// --cpu. `launch` launches the kernel for three device arrays.
-static inline int compare_products(void (*launch)(const float *dev_a, const float *dev_b, float *dev_c)) {
+static inline int compare_with_cpu(void) {
     HostArray<float> a(n * n), b(n * n), c(n * n);
     fill_matrix(a);
     fill_matrix(b);

@@ -15,13 +15,12 @@
  */
 #include <time.h>
 #include "../common/book.h"
+#include "../common/checks/product.h" // fill_matrix(), check_product()
 
 #define WIDTH 1000
 
 static size_t n = WIDTH; // --size, the rows and columns of a matrix
 static bool columns;     // --columns
-static void fill_matrix(float *matrix);
-static bool check_product(const float *a, const float *b, const float *c);
 
 // The inner loop runs down a column of b, as in the formula: c[row][col] is the sum of a[row][k] * b[k][col].
 static void multiply_columns(const float *a, const float *b, float *c) {
@@ -50,8 +49,8 @@ int main(int argc, char **argv) {
     size_t bytes = n * n * sizeof(float);
     float *a = (float *)malloc(bytes), *b = (float *)malloc(bytes), *c = (float *)malloc(bytes);
     HANDLE_NULL(a && b && c);
-    fill_matrix(a); // random whole numbers
-    fill_matrix(b);
+    fill_matrix(a, n * n, n); // random whole numbers, so small that no sum of n products is rounded
+    fill_matrix(b, n * n, n);
 
     struct timespec start, stop;
     clock_gettime(CLOCK_MONOTONIC, &start);
@@ -63,7 +62,9 @@ int main(int argc, char **argv) {
     double ms = (stop.tv_sec - start.tv_sec) * 1e3 + (stop.tv_nsec - start.tv_nsec) / 1e6;
     // A product and an addition for each of n terms, in each of n * n elements
     printf("Time to multiply:  %.3f ms, %.2f GFLOP/s\n", ms, 2.0 * n * n * n / ms / 1e6);
-    bool ok = check_product(a, b, c);
+    bool ok = check_product(a, b, c, n, n, n);
+    if (ok)
+        printf("The product of the %zu x %zu matrices is right.\n", n, n);
 
     free(a);
     free(b);
@@ -72,8 +73,6 @@ int main(int argc, char **argv) {
 }
 
 // ---------------------------------------------------------------------------------------- check
-
-#include "matmul.h" // fill_matrix(), check_product()
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Multiplies two matrices on the host.", HOST_ONLY | TIMES,

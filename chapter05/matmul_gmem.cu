@@ -112,7 +112,7 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-#include "matmul.h" // fill_matrix(), check_product(), print_rates(), compare_products()
+#include "matmul.h" // fill_matrix(), check_product(), time_kernel(), compare_with_cpu()
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Multiplies two matrices, reading from global memory.", TIMES,
@@ -126,14 +126,6 @@ static void launch(const float *dev_a, const float *dev_b, float *dev_c) {
     dim3 blocks((n + TILE - 1) / TILE, (n + TILE - 1) / TILE), threads(TILE, TILE);
     (columns ? matmul_columns : matmul)<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
     HANDLE_LAUNCH();
-}
-
-static void time_kernel(const float *dev_a, const float *dev_b, float *dev_c) {
-    print_rates(median_ms([&] { launch(dev_a, dev_b, dev_c); }));
-}
-
-static int compare_with_cpu(void) {
-    return compare_products(launch);
 }
 
 // The sectors that the 32 lanes of a warp touch when neighbouring lanes are `stride` floats apart, in a

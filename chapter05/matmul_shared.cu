@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-#include "matmul.h" // fill_matrix(), check_product(), print_rates(), compare_products()
+#include "matmul.h" // fill_matrix(), check_product(), time_kernel(), compare_with_cpu()
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Multiplies two matrices by tiles in shared memory.", TIMES,
@@ -125,14 +125,6 @@ static void launch(const float *dev_a, const float *dev_b, float *dev_c) {
     size_t tiles = truncated ? n / TILE : (n + TILE - 1) / TILE;
     matmul<<<dim3(tiles, tiles), dim3(TILE, TILE)>>>(dev_a, dev_b, dev_c, n, tiles);
     HANDLE_LAUNCH();
-}
-
-static void time_kernel(const float *dev_a, const float *dev_b, float *dev_c) {
-    print_rates(median_ms([&] { launch(dev_a, dev_b, dev_c); }));
-}
-
-static int compare_with_cpu(void) {
-    return compare_products(launch);
 }
 
 // Counts what the truncated division leaves out. Returns false: the product is not right.

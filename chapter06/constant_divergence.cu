@@ -20,7 +20,6 @@
 #define READS 512
 #define ROWS  6 // 1, 2, 4, 8, 16 and 32 different words
 
-static void choose_words(int *word, int different);
 static bool check(const char *memory, const int *got, const int *word, int different, long long cycles);
 
 __constant__ int constant_words[WORDS];
@@ -70,7 +69,8 @@ int main(int argc, char **argv) {
     for (int different = 1; different <= LANES; different *= 2) {
         int word[LANES], got[LANES];
         long long cycles[2] = {};
-        choose_words(word, different);
+        for (int lane = 0; lane < LANES; lane++)
+            word[lane] = lane % different;
         HANDLE_ERROR(cudaMemcpy(dev_word, word, sizeof(word), cudaMemcpyHostToDevice));
         for (int global = 0; global < 2; global++) {
             HANDLE_ERROR(cudaMemset(dev_got, 0xff, sizeof(got)));
@@ -107,17 +107,6 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Times reads of constant memory at one and at several addresses.", TIMES);
-}
-
-// Selects `different` random words, and assigns them to the lanes in turn.
-static void choose_words(int *word, int different) {
-    int order[LANES];
-    for (int i = 0; i < LANES; i++)
-        order[i] = i;
-    for (int i = LANES - 1; i > 0; i--)
-        swap(order[i], order[random_bits() % (i + 1)]);
-    for (int lane = 0; lane < LANES; lane++)
-        word[lane] = order[lane % different];
 }
 
 // Checks where the reads of both iterations end, that the number of different words is `different`, and that

@@ -141,12 +141,10 @@ static void time_kernel(unsigned char *dev_bitmap, const Sphere *s) {
     printf("Kernel:            %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
 }
 
-// Task: kernel(): Blocks of threads cover a picture of size x size pixels, one thread per pixel: the thread
-// with the coordinates (x, y) in the grid computes pixel (x, y). Threads outside the picture do nothing. The
-// ray of the pixel is at ox = (x - size / 2) * DIM / size and oy = (y - size / 2) * DIM / size, all in float.
-// For each of the spheres s[i], i < spheres, in global memory, s[i].hit(ox, oy, &n) returns the depth of the
-// point where the ray meets the sphere, and sets n to the brightness of this point; it returns -INF if the
-// ray misses the sphere. The nearest sphere is the one with the largest depth. The colour of the pixel is
-// (s[i].r, s[i].g, s[i].b) of the nearest sphere, multiplied by its n. If the ray meets no sphere, it is
-// black. The pixel is RGBA, 4 bytes at ptr + 4 * (x + y * size): red, green and blue are scaled from 0...1 to
-// 0...255, and alpha is 255.
+// Task: kernel(): Blocks of threads cover a picture of size x size pixels: the thread with the coordinates
+// (x, y) in the grid computes pixel (x, y), and threads outside do nothing. The ray of the pixel is at
+// ox = (x - size / 2) * DIM / size and oy, alike, in float. For each of the spheres s[i], i < spheres,
+// s[i].hit(ox, oy, &n) returns the depth where the ray meets the sphere, or -INF, and sets n to the
+// brightness there. The sphere with the largest depth is seen: the pixel has its (r, g, b), multiplied by n;
+// it is black if the ray meets none. Red, green and blue, as 0 to 255, and alpha, 255, are
+// the bytes from ptr + 4 * (x + y * size) on.

@@ -215,7 +215,7 @@ def test_products_of_hard_matrices(rungs, run, rng, fill):
     low, high = rng.randint(1, 40), rng.randint(130, 200)
     aligned = rng.choice([[4 * low, 132, 3], [3, 132, 4 * low]])
     for m, n, k in rng.sample([1, low, 127, 129, high], 3), aligned:
-        options = ["--m", m, "--n", n, "--k", k, "--fill", fill, "--seed", rng.randrange(10**6)]
+        options = ["--shape", f"{m}x{n}x{k}", "--fill", fill, "--seed", rng.randrange(10**6)]
         rows = rungs("chapter05/matmul_ladder", *options)
         assert {row["title"] for row in rows} == {f"{m} x {k} times {k} x {n} floats"}
         errors = [(row["rms_error"], row["max_error"]) for row in rows if row["verified"]]
