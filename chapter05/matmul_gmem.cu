@@ -128,13 +128,9 @@ static void launch(const float *dev_a, const float *dev_b, float *dev_c) {
     HANDLE_LAUNCH();
 }
 
-// The sectors that the 32 lanes of a warp touch when neighbouring lanes are `stride` floats apart, in a
-// matrix that begins at a sector
+// The sectors of 32 bytes that 32 lanes touch, `stride` floats apart, in a matrix that begins at a sector
 static int sectors(size_t stride) {
-    int count = 1;
-    for (size_t lane = 1; lane < 32; lane++)
-        count += lane * stride / 8 != (lane - 1) * stride / 8;
-    return count;
+    return stride > 8 ? 32 : 31 * stride / 8 + 1;
 }
 
 static void print_sectors(void) {

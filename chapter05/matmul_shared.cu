@@ -144,9 +144,8 @@ static bool show_truncated(const float *a, const float *b, const float *c) {
 }
 
 // Task: matmul(): Tiled matrix multiplication, c = a * b. The three matrices are n x n and row-major. Blocks
-// of TILE x TILE threads cover c, one thread per element: the sum of the products of a row of a and a column
-// of b. The block iterates over its rows of a and its columns of b in `phases` steps of TILE. In each step,
-// every thread loads one element of a tile of a and one element of a tile of b into shared memory, with zero
-// padding where a tile extends beyond the matrix. After a barrier, each thread adds TILE products from the
-// two tiles to its sum. After another barrier, the next tiles may be loaded. All threads of the block reach
-// all barriers. Only threads inside the matrix store a result.
+// of TILE x TILE threads cover c, one thread per element. In each of `phases` phases every thread loads one
+// element of a tile of a and one of a tile of b into shared memory, with zeros where a tile extends beyond
+// the matrix: phase p has columns p * TILE and on of a, and as many rows of b. After a barrier each thread
+// adds TILE products to its sum, and after another one the next tiles may be loaded. All threads of the block
+// reach all barriers. Only threads inside the matrix store a result.

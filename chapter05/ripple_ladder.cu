@@ -47,7 +47,6 @@ __global__ void kernel(unsigned char *ptr, size_t size, unsigned centre, int tic
 }
 
 // Rung 1: four pixels per thread, written with one store of 16 bytes. They share the index arithmetic.
-//
 // Rung 2: intrinsics that are one or a few instructions. sqrtf and / round correctly, and cosf reduces angles
 // of any size, which takes tens of instructions. The errors of rsqrtf and __fdividef are up to 2 units in the
 // last place. The error of __cosf is up to 2^-21.19 between -pi and pi, and larger beyond, because its

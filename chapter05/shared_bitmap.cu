@@ -99,8 +99,7 @@ static bool check(const unsigned char *pixels) {
 // Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels, one thread per pixel. The
 // thread with the coordinates (x, y) in the grid computes
 // 255 * (sin(x * 2 * PI / 128) + 1) * (sin(y * 2 * PI / 128) + 1) / 4 in float and stores it in element
-// [threadIdx.x][threadIdx.y] of an array of 16 x 16 floats in shared memory. Its pixel is 4 bytes at
-// ptr + 4 * (x + y * size): green is element [15 - threadIdx.x][15 - threadIdx.y] of the array, which another
-// thread has computed; red and blue are 0; alpha is 255. A barrier separates the writes to shared memory from
-// the reads, if `sync` is true. All threads of the block reach it, including those outside the picture.
-// Threads outside the picture store no pixel.
+// [threadIdx.x][threadIdx.y] of an array of 16 x 16 floats in shared memory. If `sync` is true, a barrier
+// follows, which all threads of the block reach. Threads outside the picture store no pixel. A pixel is 4
+// bytes at ptr + 4 * (x + y * size): green is element [15 - threadIdx.x][15 - threadIdx.y] of the array,
+// which another thread has computed; red and blue are 0; alpha is 255.

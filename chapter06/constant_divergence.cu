@@ -20,7 +20,7 @@
 #define READS 512
 #define ROWS  6 // 1, 2, 4, 8, 16 and 32 different words
 
-static bool check(const char *memory, const int *got, const int *word, int different, long long cycles);
+static bool check(const char *memory, const int *got, const int *word, long long cycles);
 
 __constant__ int constant_words[WORDS];
 
@@ -83,15 +83,11 @@ int main(int argc, char **argv) {
             }
             HANDLE_ERROR(cudaMemcpy(got, dev_got, sizeof(got), cudaMemcpyDeviceToHost));
             HANDLE_ERROR(cudaMemcpy(&cycles[global], dev_cycles, sizeof(long long), cudaMemcpyDeviceToHost));
-            right += check(global ? "global" : "constant", got, word, different, cycles[global]);
+            right += check(global ? "global" : "constant", got, word, cycles[global]);
         }
         printf("%2d different words\n    a read takes %.1f cycles from constant, %.1f cycles from global "
                "memory\n",
                different, (double)cycles[0] / READS, (double)cycles[1] / READS);
-        printf("    words");
-        for (int lane = 0; lane < LANES; lane++)
-            printf(" %d", word[lane]);
-        printf("\n");
     }
 
     HANDLE_ERROR(cudaFree(global_words));
@@ -103,23 +99,19 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-#include <set>
-
 void settings(int argc, char **argv) {
     configure(argc, argv, "Times reads of constant memory at one and at several addresses.", TIMES);
 }
 
-// Checks where the reads of both iterations end, that the number of different words is `different`, and that
-// the cycles were measured. Constant memory is overwritten while global memory is read.
-static bool check(const char *memory, const int *got, const int *word, int different, long long cycles) {
+// Checks where the reads of both iterations end, and that the cycles were measured. Constant memory is
+// overwritten while global memory is read.
+static bool check(const char *memory, const int *got, const int *word, long long cycles) {
     static int words[WORDS], zeros[WORDS];
     const bool constant = memory[0] == 'c';
     if (constant)
         HANDLE_ERROR(cudaMemcpyFromSymbol(words, constant_words, sizeof(words)));
     HANDLE_ERROR(cudaMemcpyToSymbol(constant_words, constant ? zeros : words, sizeof(words)));
-    int found = std::set<int>(got, got + LANES).size();
     return check_ints(memory, got, LANES, [=](int lane) { return (word[lane] + 2 * READS) % WORDS; }) &&
-           check_ints("different words", &found, &different, 1) &&
            check_value("cycles were measured", cycles > 0, 1, 0);
 }
 

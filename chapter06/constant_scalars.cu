@@ -105,9 +105,7 @@ static bool check(const float *scalars, const float *array) {
 // variables m and g in constant memory. Threads with x >= n do nothing.
 // from_array(): The same as from_scalars(), with the elements M and G of the array `both` in constant memory
 // instead of m and g.
-// main(): Allocate device memory for n floats and store its address in dev_a. Copy host_g and host_m to the
-// symbols g and m, copy a to dev_a, launch from_scalars with `blocks` blocks of 256 threads, and copy dev_a
-// to `scalars`. Then copy host_g and host_m to the elements G and M of the symbol `both`, copy a to dev_a
-// again, launch from_array with the same numbers of blocks and threads, and copy dev_a to `array`. Copy the
-// whole symbol `both` to `back`, and its element M alone to back_m. Check each launch with HANDLE_LAUNCH().
-// At the end, free the device memory.
+// main(): Allocate dev_a, n floats, and free it at the end. Copy host_g and host_m to the symbols g and m,
+// copy a to dev_a, launch from_scalars with `blocks` blocks of 256 threads, and copy dev_a to `scalars`. Do
+// the same with the elements G and M of the symbol `both`, with from_array and `array`. Copy the whole symbol
+// `both` to `back`, and its element M alone to back_m. Check each launch with HANDLE_LAUNCH().

@@ -126,8 +126,7 @@ static double median(const double times[RUNS][CLOCKS], int clock) {
     return sorted[RUNS / 2];
 }
 
-// Whether all three times were measured, in the right order. Waiting takes a while even if the kernel is
-// done.
+// Whether all times were measured, in the right order. Waiting takes a while even if the kernel is done.
 static bool check_times(const double times[CLOCKS]) {
     bool measured = times[RETURNED] > 0 && times[DONE] > times[RETURNED] && times[EVENTS] >= 0;
     return check_value("times were measured", measured, 1, 0);
@@ -152,9 +151,8 @@ static bool check(unsigned *x, const unsigned *result) {
 // Task: kernel(): One thread per element of x: the thread replaces its element by the result of `rounds`
 // iterations of value = A * value + C, in unsigned arithmetic, where value starts as the element. Threads
 // with a global index >= n do nothing.
-// time_launch(): Create two events. Wait until all earlier work on the device has finished. Then take the
-// start time from now(), and record the first event in stream 0. Launch kernel for n elements with blocks of
-// 256 threads and the arguments dev_x, n and rounds. Check the launch. Record the second event in stream 0.
-// Store the milliseconds since the start time in times[RETURNED]. Wait for the second event, and store the
-// milliseconds since the start time in times[DONE]. Store the elapsed time between the two events in
-// times[EVENTS]. Destroy the events.
+// time_launch(): Create two events, and destroy them at the end. Wait until all earlier work on the device
+// has finished. Then take the start time from now(), record the first event in stream 0, launch kernel for n
+// elements with blocks of 256 threads, check the launch, and record the second event in stream 0. Store the
+// milliseconds since the start time in times[RETURNED], and, after waiting for the second event, in
+// times[DONE]. Store the elapsed time between the two events in times[EVENTS].

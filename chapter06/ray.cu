@@ -31,10 +31,9 @@ struct Sphere {
     float x, y, z;
     float radius;
 
-    // Returns the largest z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or
-    // -INF if it misses. The viewer is at large z, so the largest z is nearest. *n becomes the brightness:
-    // the cosine of the angle between the normal and the direction to the viewer, 1 in the middle of the
-    // sphere, 0 at its outline. If the ray misses, *n is not changed.
+    // Returns the z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or -INF. The
+    // viewer is at large z, so the largest z is nearest. *n becomes the brightness: the cosine of the angle
+    // between the normal and the direction to the viewer, 1 in the middle of the sphere, 0 at its outline.
     __device__ float hit(float ox, float oy, float *n) const {
         float dx = ox - x, dy = oy - y;
         float square = radius * radius - dx * dx - dy * dy;
@@ -132,7 +131,6 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-#include "../common/timing.h"
 #include "spheres.h" // the options and check_spheres()
 
 void settings(int argc, char **argv) {

@@ -110,8 +110,6 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-#include "../common/timing.h"
-
 void settings(int argc, char **argv) {
     sphere_settings(argc, argv, "Draws moving spheres from constant memory.", ANIMATION | TIMES);
 }
@@ -122,7 +120,6 @@ static void time_kernel(uchar4 *dev_bitmap) {
     printf("Kernel:                  %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
 }
 
-// Compares the last frame.
 static bool check(const DataBlock *d) {
     HostArray<Sphere> first(spheres), moved(spheres);
     place_reference(first);

@@ -45,10 +45,9 @@ static unsigned char *bitmap, *book, *drawn; // host: of a rung, of the book's k
 static bool make_reference(void);
 
 // Rungs 0 to 3, the book's kernel. All threads of a warp read the same sphere at the same time. The book
-// found constant memory up to 50 % faster than global memory. On later GPUs the L1 cache serves such reads
-// of global memory too; the table compares both. The PTX of both kernels differs only in the loads. Loads
-// from constant memory go through another unit of the multiprocessor, the address divergence unit. On an
-// H200 this unit is busy for 96 % of the time of rung 0, and limits it (docs/book-vs-today.md).
+// found constant memory up to 50 % faster than global memory; today the L1 cache serves such reads of global
+// memory too. Loads from constant memory go through another unit of the multiprocessor, which on an H200 is
+// busy for 96 % of the time of rung 0, and limits it (docs/book-vs-today.md).
 __device__ static void draw_pixel(unsigned char *ptr, size_t size, const Sphere *s, int spheres) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
@@ -335,7 +334,6 @@ static void poison(void) {
     HANDLE_ERROR(cudaMemset(dev_bitmap, 0x5a, size * size * 4));
 }
 
-// Each picture must be within the limits of check_against().
 static bool check(const char *name, BenchError *error) {
     size_t pixels = size * size;
     HANDLE_ERROR(cudaMemcpy(bitmap, dev_bitmap, pixels * 4, cudaMemcpyDeviceToHost));

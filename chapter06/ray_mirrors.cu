@@ -3,19 +3,14 @@
  * ray_mirrors: ray tracing with reflections and shadows
  *
  * Teaches: A ray that hits a mirror is a new ray: it starts at the surface, in the mirrored direction; in
- *          glass (--surface) it is refracted, and starts where it leaves the sphere. The kernel follows it
- *          in a loop; recursion would need memory for a stack. A second ray, from the surface to the
- *          light, tells whether the point is in shadow. Neighbouring threads follow rays of different
- *          lengths, so warps diverge.
- * Terms:   ray tracing, reflection, refraction, constant memory, warp divergence, broadcast, __constant__
- * Book:    6.2.1 (after the book)
- * After:   chapter06/ray_animated
- * Build:   nvcc -o ray_mirrors chapter06/ray_mirrors.cu common/lib/[a-z]*.c
- * Run:     ./bin/chapter06/ray_mirrors --output mirrors.png
- * Differs: the book leaves out lights, shadows and the rays of mirrors and glass, and says that they are
- *          easily added.
- * Picture: yes
- * Check:   --size 100 --bounces 1 | --size 9 --spheres 2000 | --size 90 --surface glass
+ *          glass (--surface) it is refracted, and starts where it leaves the sphere. The kernel follows it in
+ * a loop; recursion would need a stack. A second ray, from the surface to the light, tells whether the point
+ * is in shadow. Neighbouring threads follow different numbers of rays, so warps diverge. Terms:   ray
+ * tracing, reflection, refraction, constant memory, warp divergence, broadcast, __constant__ Book:    6.2.1
+ * (after the book) After:   chapter06/ray_animated Build:   nvcc -o ray_mirrors chapter06/ray_mirrors.cu
+ * common/lib/[a-z]*.c Run:     ./bin/chapter06/ray_mirrors --output mirrors.png Differs: the book leaves out
+ * lights, shadows and the rays of mirrors and glass, and says that they are easily added. Picture: yes Check:
+ * --size 100 --bounces 1 | --size 9 --spheres 2000 | --size 90 --surface glass
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
@@ -139,7 +134,6 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- check
 
 #include <float.h>
-#include "../common/timing.h"
 
 void settings(int argc, char **argv) {
     sphere_settings(argc, argv, "Draws spheres that reflect each other, or refract.", PICTURE | TIMES,
@@ -233,8 +227,7 @@ static bool check_mirrors(const unsigned char *pixels) {
 }
 
 // Task: first_hit(): Intersect the ray from + t * direction, where direction has length 1, with the spheres
-// s[i], i < spheres. A point is on sphere i if its distance from the centre (s[i].x, s[i].y, s[i].z) is
-// s[i].radius. Return the index of the sphere with the smallest t for which 0 < t < *distance, and set
-// *distance to this t. Return -1 if there is no such sphere. Skip the sphere with the index `own`. Of the two
-// intersections of the ray with a sphere, use only the nearer one. along(a, t, b) returns a + t * b, and
-// dot(a, b) returns the dot product.
+// s[i], i < spheres, of radius s[i].radius around (s[i].x, s[i].y, s[i].z), except the one with the index
+// `own`. Of the two intersections with a sphere, use only the nearer one. Return the index of the sphere with
+// the smallest t for which 0 < t < *distance, and set *distance to this t. Return -1 if there is none.
+// along(a, t, b) returns a + t * b, and dot(a, b) the dot product.

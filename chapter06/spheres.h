@@ -4,6 +4,7 @@
 #pragma once
 
 #include "../common/book.h"
+#include "../common/timing.h"
 
 #ifndef SPHERES          // ray and ray_noconst define this part themselves, as on the page
 #define DIM         1024 // the picture shows DIM x DIM units, whatever its size in pixels
@@ -16,10 +17,9 @@ struct Sphere {
     float x, y, z;
     float radius;
 
-    // Returns the largest z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or
-    // -INF if it misses. The viewer is at large z, so the largest z is nearest. *n becomes the cosine of the
-    // angle between the normal at this point and the direction to the viewer: 1 in the middle of the sphere,
-    // 0 at its outline. The programs use it as brightness. If the ray misses, *n is not changed.
+    // Returns the z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or -INF. The
+    // viewer is at large z, so the largest z is nearest. *n becomes the brightness: the cosine of the angle
+    // between the normal and the direction to the viewer, 1 in the middle of the sphere, 0 at its outline.
     __device__ float hit(float ox, float oy, float *n) const {
         float dx = ox - x, dy = oy - y;
         float square = radius * radius - dx * dx - dy * dy;
@@ -96,12 +96,11 @@ static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
     }
 }
 
-// A colour in float may be truncated to the neighbouring whole number, so a difference of 1 is allowed.
-// Where two spheres intersect, and at their outlines, rounding may select another sphere. With 1000 spheres
-// that changes less than one pixel in a million; the check allows ten in a million, and two in a small
-// picture.
-// Few colours are so close to a whole number that rounding matters; a wrong factor, such as 256 in place of
-// 255, changes many of them by 1. `drawn` is the reference.
+// A colour in float may be truncated to the neighbouring whole number, so a difference of 1 is allowed, but
+// of few colours: a wrong factor, such as 256 in place of 255, changes many of them. At outlines, and where
+// two spheres intersect, rounding may select another sphere. With 1000 spheres that changes less than one
+// pixel in a million; the check allows ten in a million, and two in a small picture. `drawn` is the
+// reference.
 static inline bool check_against(const char *name, const unsigned char *pixels, const unsigned char *drawn) {
     HostArray<unsigned char> expected(size * size * 4);
     size_t rounded = 0;
