@@ -13,11 +13,25 @@
  * Run:     ./bin/chapter05/matmul_cpu --columns
  * Check:   --size 50 | --size 33 --columns
  */
-#include <chrono>
+#include <time.h>
 #include "../common/book.h"
-#include "matmul.h" // n, multiply_columns(), matmul_operations(), fill_matrix(), check_product()
+#include "../common/checks/product.h" // fill_matrix(), check_product()
 
-static bool columns = false; // --columns
+#define WIDTH 1000
+
+static size_t n = WIDTH; // --size, the rows and columns of a matrix
+static bool columns;     // --columns
+
+// The inner loop runs down a column of b, as in the formula: c[row][col] is the sum of a[row][k] * b[k][col].
+static void multiply_columns(const float *a, const float *b, float *c) {
+    for (size_t row = 0; row < n; row++)
+        for (size_t col = 0; col < n; col++) {
+            float sum = 0;
+            for (size_t k = 0; k < n; k++)
+                sum += a[row * n + k] * b[k * n + col];
+            c[row * n + col] = sum;
+        }
+}
 
 // The inner loop runs along a row of b and of c: it adds the terms with a[row][k] to a row of c.
 static void multiply_rows(const float *a, const float *b, float *c) {
@@ -32,20 +46,23 @@ static void multiply_rows(const float *a, const float *b, float *c) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    float *a = host_array<float>(n * n), *b = host_array<float>(n * n), *c = host_array<float>(n * n);
-    fill_matrix(a);
-    fill_matrix(b);
+    size_t bytes = n * n * sizeof(float);
+    float *a = (float *)malloc(bytes), *b = (float *)malloc(bytes), *c = (float *)malloc(bytes);
+    HANDLE_NULL(a && b && c);
+    fill_matrix(a, n * n, n); // random whole numbers, so small that no sum of n products is rounded
+    fill_matrix(b, n * n, n);
 
-    auto start = std::chrono::steady_clock::now();
+    struct timespec start, stop;
+    clock_gettime(CLOCK_MONOTONIC, &start);
     if (columns)
         multiply_columns(a, b, c);
     else
         multiply_rows(a, b, c);
-    std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
-
-    double ms = elapsed.count();
-    printf("Time to multiply:  %.3f ms, %.2f GFLOP/s\n", ms, matmul_operations() / ms / 1e6);
-    bool ok = check_product(a, b, c);
+    clock_gettime(CLOCK_MONOTONIC, &stop);
+    double ms = (stop.tv_sec - start.tv_sec) * 1e3 + (stop.tv_nsec - start.tv_nsec) / 1e6;
+    // A product and an addition for each of n terms, in each of n * n elements
+    printf("Time to multiply:  %.3f ms, %.2f GFLOP/s\n", ms, 2.0 * n * n * n / ms / 1e6);
+    bool ok = check_product(a, b, c, n, n, n);
     if (ok)
         printf("The product of the %zu x %zu matrices is right.\n", n, n);
 

@@ -46,52 +46,44 @@ __global__ void kernel(unsigned char *ptr, size_t size, unsigned centre, int tic
     ptr[offset * 4 + 3] = 255;
 }
 
-__device__ static unsigned pixel(float value) {
-    return (unsigned)value * 0x010101 | 0xff000000;
-}
-
 // Rung 1: four pixels per thread, written with one store of 16 bytes. They share the index arithmetic.
-struct Exact {
-    float phase;
-    __device__ unsigned operator()(float fx, float fy) const {
-        float ring = sqrtf(fx * fx + fy * fy) / 10.0f;
-        return pixel(128.0f + 127.0f * cosf(ring - phase) / (ring + 1.0f));
-    }
-};
-
 // Rung 2: intrinsics that are one or a few instructions. sqrtf and / round correctly, and cosf reduces angles
 // of any size, which takes tens of instructions. The errors of rsqrtf and __fdividef are up to 2 units in the
 // last place. The error of __cosf is up to 2^-21.19 between -pi and pi, and larger beyond, because its
 // argument is multiplied by a rounded 1 / (2 pi). Together the errors stay within the limit of the check,
 // which is made for float (expect_ripple()).
-struct Fast {
-    float phase;
-    __device__ unsigned operator()(float fx, float fy) const {
-        float square = fx * fx + fy * fy;
+template <bool fast> __device__ static unsigned pixel(float fx, float fy, float phase) {
+    float square = fx * fx + fy * fy, grey;
+    if (fast) {
         float ring = square > 0 ? square * rsqrtf(square) * 0.1f : 0;
-        return pixel(128.0f + __fdividef(127.0f, ring + 1.0f) * __cosf(ring - phase));
+        grey = 128.0f + __fdividef(127.0f, ring + 1.0f) * __cosf(ring - phase);
+    } else {
+        float ring = sqrtf(square) / 10.0f;
+        grey = 128.0f + 127.0f * cosf(ring - phase) / (ring + 1.0f);
     }
-};
-
-template <class Grey> __device__ static uint4 four_pixels(unsigned x, float fy, unsigned centre, Grey grey) {
-    float fx = x - (float)centre;
-    return make_uint4(grey(fx, fy), grey(fx + 1, fy), grey(fx + 2, fy), grey(fx + 3, fy));
+    return (unsigned)grey * 0x010101 | 0xff000000;
 }
 
-template <class Grey> __global__ void kernel_vectors(uint4 *ptr, unsigned size, unsigned centre, Grey grey) {
+template <bool fast> __device__ static uint4 four_pixels(unsigned x, float fy, unsigned centre, float phase) {
+    float fx = x - (float)centre;
+    return make_uint4(pixel<fast>(fx, fy, phase), pixel<fast>(fx + 1, fy, phase),
+                      pixel<fast>(fx + 2, fy, phase), pixel<fast>(fx + 3, fy, phase));
+}
+
+template <bool fast> __global__ void kernel_vectors(uint4 *ptr, unsigned size, unsigned centre, float phase) {
     unsigned x = 4 * (threadIdx.x + blockIdx.x * blockDim.x), y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x < size && y < size)
-        ptr[(x + (size_t)y * size) / 4] = four_pixels(x, y - (float)centre, centre, grey);
+        ptr[(x + (size_t)y * size) / 4] = four_pixels<fast>(x, y - (float)centre, centre, phase);
 }
 
 // Rung 3: the rows at the same distance above and below the centre are equal, so each thread computes four
 // pixels and writes them twice. Columns are symmetric too, but the mirror images of pixels x to x + 3 begin
 // at 2 * centre - x - 3, which is not a multiple of 4.
-template <class Grey> __global__ void kernel_mirror(uint4 *ptr, unsigned size, unsigned centre, Grey grey) {
+__global__ void kernel_mirror(uint4 *ptr, unsigned size, unsigned centre, float phase) {
     unsigned x = 4 * (threadIdx.x + blockIdx.x * blockDim.x), dy = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || dy > centre)
         return;
-    uint4 four = four_pixels(x, dy, centre, grey);
+    uint4 four = four_pixels<true>(x, dy, centre, phase);
     if (centre + dy < size)
         ptr[(x + (size_t)(centre + dy) * size) / 4] = four;
     if (dy > 0)
@@ -106,9 +98,9 @@ static void run_book(void) {
 
 // The phase ticks / 7 is reduced modulo 2 pi, the period of the cosine. Otherwise the angle of a late frame
 // would be large, and its rounding error in float too.
-template <class Grey> static void run(void (*kernel)(uint4 *, unsigned, unsigned, Grey), size_t rows) {
+static void run(void (*kernel)(uint4 *, unsigned, unsigned, float), size_t rows) {
     dim3 blocks((size / 4 + 31) / 32, (rows + 7) / 8), threads(32, 8);
-    kernel<<<blocks, threads>>>((uint4 *)dev_bitmap, size, centre, Grey{(float)fmod(ticks / 7.0, 2 * M_PI)});
+    kernel<<<blocks, threads>>>((uint4 *)dev_bitmap, size, centre, fmod(ticks / 7.0, 2 * M_PI));
     HANDLE_LAUNCH();
 }
 
@@ -118,10 +110,10 @@ static const char *four_need(void) {
 
 static const Rung rungs[] = {
     {"book", "16 x 16 threads", run_book},
-    {"vectorized stores", "four pixels per thread", [] { run(kernel_vectors<Exact>, size); }, RUNG, 0, 0,
+    {"vectorized stores", "four pixels per thread", [] { run(kernel_vectors<false>, size); }, RUNG, 0, 0,
      four_need},
-    {"fast intrinsics", "fewer instructions", [] { run(kernel_vectors<Fast>, size); }, RUNG, 0, 0, four_need},
-    {"symmetry", "two rows at once", [] { run(kernel_mirror<Fast>, centre + 1); }, RUNG, 0, 0, four_need},
+    {"fast intrinsics", "fewer instructions", [] { run(kernel_vectors<true>, size); }, RUNG, 0, 0, four_need},
+    {"symmetry", "two rows at once", [] { run(kernel_mirror, centre + 1); }, RUNG, 0, 0, four_need},
     {"memset", "of the whole picture", [] { HANDLE_ERROR(cudaMemsetAsync(dev_bitmap, 0, size * size * 4)); },
      LIMIT},
 };

@@ -10,9 +10,9 @@
  * Book:    5.3.2
  * Build:   nvcc -o shared_bitmap chapter05/shared_bitmap.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/shared_bitmap --output spheres.png
- * Differs: the book's DataBlock is left out, since nothing reads it. --no-sync draws without the barrier and
- *          ends with status 1 when the picture is wrong: on the CPU back end half of the values are read too
- *          early, because the threads of a block run one after the other; on a GPU the number varies.
+ * Differs: --no-sync draws without the barrier and ends with status 1 when the picture is wrong: on the CPU
+ *          back end half of the values are read too early, because the threads of a block run one after the
+ *          other; on a GPU the number varies.
  * Picture: yes
  * Check:   --size 100 | --no-sync (race)
  */
@@ -23,18 +23,22 @@
 #define PI  3.1415926535897932f
 
 static size_t size = DIM; // --size
+static bool no_sync;      // --no-sync
 static bool check(const unsigned char *pixels);
 
-__global__ void kernel(unsigned char *ptr, size_t size) {
+__global__ void kernel(unsigned char *ptr, size_t size, bool sync) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
 
     __shared__ float shared[16][16];
     const float period = 128.0f;
+    // Neighbouring threads write words that are 16 apart. Eight lanes of a warp write to the same bank, so it
+    // takes eight turns; the order [threadIdx.y][threadIdx.x] needs one (chapter05/bank_conflicts).
     shared[threadIdx.x][threadIdx.y] =
         255 * (sinf(x * 2.0f * PI / period) + 1.0f) * (sinf(y * 2.0f * PI / period) + 1.0f) / 4.0f;
 
-    __syncthreads(); // shared[][] is complete
+    if (sync)            // for all threads, unless --no-sync leaves the barrier out
+        __syncthreads(); // shared[][] is complete
 
     // Threads beyond the edge of the picture return only now, after the barrier: every thread of the block
     // must reach it, and other threads read the values that these have computed.
@@ -54,7 +58,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_bitmap, bitmap.image_size()));
 
     dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
-    kernel<<<grids, threads>>>(dev_bitmap, size);
+    kernel<<<grids, threads>>>(dev_bitmap, size, !no_sync);
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
@@ -65,36 +69,11 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-// The kernel of --no-sync: the lesson's without its barrier.
-__global__ void without_barrier(unsigned char *ptr, size_t size) {
-    unsigned x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
-    __shared__ float shared[16][16];
-    shared[threadIdx.x][threadIdx.y] =
-        255 * (sinf(x * 2.0f * PI / 128.0f) + 1.0f) * (sinf(y * 2.0f * PI / 128.0f) + 1.0f) / 4.0f;
-    if (x < size && y < size)
-        ((uchar4 *)ptr)[x + y * size] = make_uchar4(0, shared[15 - threadIdx.x][15 - threadIdx.y], 0, 255);
-}
-
-// Draws as main does. Returns the exit status.
-static int draw_without_barrier(void) {
-    CPUBitmap bitmap(size, size);
-    DeviceArray<unsigned char> dev_bitmap(bitmap.image_size());
-    without_barrier<<<dim3((size + 15) / 16, (size + 15) / 16), dim3(16, 16)>>>(dev_bitmap, size);
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
-    bitmap.display_and_exit();
-    return check(bitmap.get_ptr()) ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-// With --no-sync the program ends here.
 void settings(int argc, char **argv) {
-    bool no_sync = false;
     configure(argc, argv, "Draws green spheres through shared memory.", PICTURE,
               {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
                OPTION_FLAG("no-sync", &no_sync, "leave the barrier out")});
     require_memory(size * size * 4, size * size * 4);
-    if (no_sync)
-        exit(draw_without_barrier());
 }
 
 // The expected value is that of the opposite thread. In float, each angle is rounded up to four times by
@@ -120,8 +99,7 @@ static bool check(const unsigned char *pixels) {
 // Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels, one thread per pixel. The
 // thread with the coordinates (x, y) in the grid computes
 // 255 * (sin(x * 2 * PI / 128) + 1) * (sin(y * 2 * PI / 128) + 1) / 4 in float and stores it in element
-// [threadIdx.x][threadIdx.y] of an array of 16 x 16 floats in shared memory. Its pixel is 4 bytes at
-// ptr + 4 * (x + y * size): green is element [15 - threadIdx.x][15 - threadIdx.y] of the array, which another
-// thread has computed; red and blue are 0; alpha is 255. A barrier separates the writes to shared memory from
-// the reads. All threads of the block reach it, including those outside the picture.
-// Threads outside the picture store no pixel.
+// [threadIdx.x][threadIdx.y] of an array of 16 x 16 floats in shared memory. If `sync` is true, a barrier
+// follows, which all threads of the block reach. Threads outside the picture store no pixel. A pixel is 4
+// bytes at ptr + 4 * (x + y * size): green is element [15 - threadIdx.x][15 - threadIdx.y] of the array,
+// which another thread has computed; red and blue are 0; alpha is 255.

@@ -81,7 +81,10 @@ static void print_times(const char *name, double returned, double done, double e
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    unsigned *x = (unsigned *)big_random_ints(n), *result = host_array<unsigned>(n), *dev_x;
+    unsigned *x = (unsigned *)malloc(n * sizeof(unsigned)), *dev_x;
+    unsigned *result = (unsigned *)malloc(n * sizeof(unsigned));
+    HANDLE_NULL(x && result);
+    random_bytes(x, n * sizeof(unsigned));
     HANDLE_ERROR(cudaMalloc(&dev_x, n * sizeof(unsigned)));
     HANDLE_ERROR(cudaMemcpy(dev_x, x, n * sizeof(unsigned), cudaMemcpyHostToDevice));
 
@@ -123,37 +126,20 @@ static double median(const double times[RUNS][CLOCKS], int clock) {
     return sorted[RUNS / 2];
 }
 
-// Whether all three times were measured, in the right order. Waiting takes a while even if the kernel is
-// done.
+// Whether all times were measured, in the right order. Waiting takes a while even if the kernel is done.
 static bool check_times(const double times[CLOCKS]) {
     bool measured = times[RETURNED] > 0 && times[DONE] > times[RETURNED] && times[EVENTS] >= 0;
     return check_value("times were measured", measured, 1, 0);
 }
 
-// Computes a and c so that x -> a * x + c has the effect of that many steps. Two such maps one after the
-// other are again such a map, with twice as many steps. So at most 35 doublings replace the steps that the
-// device computes one by one.
-static void combine_steps(uint64_t steps, unsigned *a, unsigned *c) {
-    unsigned power_a = 1664525, power_c = 1013904223;
-    *a = 1;
-    *c = 0;
-    for (; steps > 0; steps /= 2) {
-        if (steps % 2 == 1) {
-            *a *= power_a;
-            *c = power_a * *c + power_c;
-        }
-        power_c = power_a * power_c + power_c;
-        power_a *= power_a;
-    }
-}
-
-// Compares the elements with those of x after the steps of all launches. x comes from --seed, whatever has
-// been copied to x since. Overwrites x.
+// Compares the elements with those of x after the steps of all launches, which together are one step
+// x -> a * x + c. Overwrites x.
 static bool check(unsigned *x, const unsigned *result) {
-    unsigned a, c;
-    seed_random(options.seed);
-    random_bytes(x, n * sizeof(unsigned));
-    combine_steps((uint64_t)rounds * (1 + RUNS), &a, &c);
+    unsigned a = 1, c = 0;
+    for (long long step = 0; step < (long long)rounds * (1 + RUNS); step++) {
+        a = 1664525 * a;
+        c = 1664525 * c + 1013904223;
+    }
     for (size_t i = 0; i < n; i++)
         x[i] = a * x[i] + c;
     bool ok = check_ints("x", (const int *)result, (const int *)x, n);
@@ -165,9 +151,8 @@ static bool check(unsigned *x, const unsigned *result) {
 // Task: kernel(): One thread per element of x: the thread replaces its element by the result of `rounds`
 // iterations of value = A * value + C, in unsigned arithmetic, where value starts as the element. Threads
 // with a global index >= n do nothing.
-// time_launch(): Create two events. Wait until all earlier work on the device has finished. Then take the
-// start time from now(), and record the first event in stream 0. Launch kernel for n elements with blocks of
-// 256 threads and the arguments dev_x, n and rounds. Check the launch. Record the second event in stream 0.
-// Store the milliseconds since the start time in times[RETURNED]. Wait for the second event, and store the
-// milliseconds since the start time in times[DONE]. Store the elapsed time between the two events in
-// times[EVENTS]. Destroy the events.
+// time_launch(): Create two events, and destroy them at the end. Wait until all earlier work on the device
+// has finished. Then take the start time from now(), record the first event in stream 0, launch kernel for n
+// elements with blocks of 256 threads, check the launch, and record the second event in stream 0. Store the
+// milliseconds since the start time in times[RETURNED], and, after waiting for the second event, in
+// times[DONE]. Store the elapsed time between the two events in times[EVENTS].

@@ -2,24 +2,24 @@
 /*
  * ray: ray tracing from constant memory, timed with events
  *
- * Teaches: Data that every thread reads at the same time and no thread writes belongs in constant memory:
- *          a read is broadcast to all threads of a warp, and a cache serves the next ones. A warp is 32
- *          threads of a block with successive numbers, here two rows of 16 pixels, that execute an
- *          instruction together; if they asked for different spheres, these would be read one after the
- *          other. Two events, time stamps that the device records, measure the time between them.
+ * Teaches: Constant memory is for data that no thread writes and all threads of a warp read at the same
+ *          address: one read is broadcast to the warp, and a cache serves the next ones. A warp is 32
+ *          threads with successive numbers, here two rows of 16 pixels, that execute an instruction together;
+ *          if they asked for different spheres, these would be read one after the other. Today global memory
+ *          is cached too and here as fast (ray_noconst): prefer constant memory only where a measurement
+ *          shows a gain. Two events, time stamps that the device records, measure the time between them.
  * Terms:   constant memory, __constant__, broadcast, warp, event, elapsed time, ray tracing
  * Book:    6.2.3
  * Build:   nvcc -o ray chapter06/ray.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter06/ray --output ray.png
  * Differs: the nearest sphere is drawn; the page's kernel does not store the depth it compares with, so
- *          the last sphere covers the others. Constant memory is not faster today, since global memory
- *          (ray_noconst) is cached too: docs/book-vs-today.md says why, ray_ladder compares the two.
+ *          the last sphere covers the others. ray_ladder times both kinds of memory; docs/book-vs-today.md
+ *          says why constant memory does not win.
  * Picture: yes
  * Check:   --size 100 --block 32 | --size 9 --spheres 2000
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
-#include "../common/timing.h"
 
 #define DIM         1024 // the picture shows DIM x DIM units, whatever its size in pixels
 #define INF         2e10f
@@ -31,10 +31,9 @@ struct Sphere {
     float x, y, z;
     float radius;
 
-    // Returns the largest z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or
-    // -INF if it misses. The viewer is at large z, so the largest z is nearest. *n becomes the brightness:
-    // the cosine of the angle between the normal and the direction to the viewer, 1 in the middle of the
-    // sphere, 0 at its outline. If the ray misses, *n is not changed.
+    // Returns the z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or -INF. The
+    // viewer is at large z, so the largest z is nearest. *n becomes the brightness: the cosine of the angle
+    // between the normal and the direction to the viewer, 1 in the middle of the sphere, 0 at its outline.
     __device__ float hit(float ox, float oy, float *n) const {
         float dx = ox - x, dy = oy - y;
         float square = radius * radius - dx * dx - dy * dy;
@@ -46,14 +45,10 @@ struct Sphere {
     }
 };
 
-struct DataBlock {
-    unsigned char *dev_bitmap;
-};
-
 static size_t size = DIM;     // --size
 static int spheres = SPHERES; // --spheres
 static unsigned block = 16;   // --block, threads of a block in each direction
-static void time_kernel(DataBlock *d);
+static void time_kernel(unsigned char *dev_bitmap);
 static bool check_spheres(const unsigned char *pixels, const Sphere *s);
 
 __constant__ Sphere s[MAX_SPHERES];
@@ -63,8 +58,9 @@ __global__ void kernel(unsigned char *ptr, size_t size, int spheres) {
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
         return;
-    float half = size / 2.0f, unit = DIM / (float)size; // units per pixel
-    float ox = (x - half) * unit, oy = (y - half) * unit;
+    // From the middle of the picture, in units: x - DIM / 2 if the picture has DIM pixels a side
+    float ox = (x - size / 2.0f) * (DIM / (float)size);
+    float oy = (y - size / 2.0f) * (DIM / (float)size);
 
     float r = 0, g = 0, b = 0;
     float maxz = -INF;
@@ -90,13 +86,15 @@ int main(int argc, char **argv) {
     cudaEvent_t start, stop;
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
+    // 0 is the default stream, in which everything here runs. The interval includes the host's work.
     HANDLE_ERROR(cudaEventRecord(start, 0));
 
-    DataBlock data;
     CPUBitmap bitmap(size, size);
-    HANDLE_ERROR(cudaMalloc(&data.dev_bitmap, bitmap.image_size()));
+    unsigned char *dev_bitmap;
+    HANDLE_ERROR(cudaMalloc(&dev_bitmap, bitmap.image_size()));
 
-    Sphere *temp_s = host_array<Sphere>(spheres);
+    Sphere *temp_s = (Sphere *)malloc(sizeof(Sphere) * spheres);
+    HANDLE_NULL(temp_s);
     for (int i = 0; i < spheres; i++) {
         temp_s[i].r = rnd(1.0f);
         temp_s[i].g = rnd(1.0f);
@@ -110,20 +108,20 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpyToSymbol(s, temp_s, sizeof(Sphere) * spheres));
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    kernel<<<grids, threads>>>(data.dev_bitmap, size, spheres);
+    kernel<<<grids, threads>>>(dev_bitmap, size, spheres);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), data.dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
 
     HANDLE_ERROR(cudaEventRecord(stop, 0));
     HANDLE_ERROR(cudaEventSynchronize(stop)); // waits until the device has recorded it
     float elapsedTime;
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time to generate:  %3.1f ms\n", elapsedTime);
-    time_kernel(&data);
+    time_kernel(dev_bitmap);
 
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
-    HANDLE_ERROR(cudaFree(data.dev_bitmap));
+    HANDLE_ERROR(cudaFree(dev_bitmap));
 
     bitmap.display_and_exit();
     bool ok = check_spheres(bitmap.get_ptr(), temp_s);
@@ -136,30 +134,19 @@ int main(int argc, char **argv) {
 #include "spheres.h" // the options and check_spheres()
 
 void settings(int argc, char **argv) {
-    bool with_cpu = false;
-    sphere_settings(argc, argv, "Draws spheres from constant memory.", PICTURE | TIMES,
-                    OPTION_FLAG("cpu", &with_cpu, WITH_CPU));
-    if (with_cpu)
-        exit(compare_with_cpu([](unsigned char *dev_bitmap, const Sphere *from) {
-            HANDLE_ERROR(cudaMemcpyToSymbol(s, from, sizeof(Sphere) * spheres));
-            dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-            kernel<<<grids, threads>>>(dev_bitmap, size, spheres);
-            HANDLE_LAUNCH();
-        }));
+    sphere_settings(argc, argv, "Draws spheres from constant memory.", PICTURE | TIMES);
 }
 
-static void time_kernel(DataBlock *d) {
+static void time_kernel(unsigned char *dev_bitmap) {
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    float ms = median_ms([&] { kernel<<<grids, threads>>>(d->dev_bitmap, size, spheres); });
+    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres); });
     printf("Kernel:            %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
 }
 
-// Task: kernel(): Blocks of threads cover a picture of size x size pixels, one thread per pixel: the thread
-// with the coordinates (x, y) in the grid computes pixel (x, y). Threads outside the picture do nothing. The
-// ray of the pixel is at ox = (x - size / 2) * DIM / size and oy = (y - size / 2) * DIM / size, all in float.
-// For each of the spheres s[i], i < spheres, in constant memory, s[i].hit(ox, oy, &n) returns the depth of
-// the point where the ray meets the sphere, and sets n to the brightness of this point; it returns -INF if
-// the ray misses the sphere. The nearest sphere is the one with the largest depth. The colour of the pixel is
-// (s[i].r, s[i].g, s[i].b) of the nearest sphere, multiplied by its n. If the ray meets no sphere, it is
-// black. The pixel is RGBA, 4 bytes at ptr + 4 * (x + y * size): red, green and blue are scaled from 0...1 to
-// 0...255, and alpha is 255.
+// Task: kernel(): Blocks of threads cover a picture of size x size pixels: the thread with the coordinates
+// (x, y) in the grid computes pixel (x, y), and threads outside do nothing. The ray of the pixel is at
+// ox = (x - size / 2) * DIM / size and oy, alike, in float. For each of the spheres s[i], i < spheres,
+// s[i].hit(ox, oy, &n) returns the depth where the ray meets the sphere, or -INF, and sets n to the
+// brightness there. The sphere with the largest depth is seen: the pixel has its (r, g, b), multiplied by n;
+// it is black if the ray meets none. Red, green and blue, as 0 to 255, and alpha, 255, are
+// the bytes from ptr + 4 * (x + y * size) on.

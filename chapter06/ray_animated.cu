@@ -16,8 +16,7 @@
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"
-#include "../common/timing.h"
-#include "spheres.h" // struct Sphere with hit(), place_spheres(), check_spheres()
+#include "spheres.h" // struct Sphere with hit(), place_spheres()
 
 struct DataBlock {
     Sphere first[MAX_SPHERES], moved[MAX_SPHERES]; // at tick 0, and in the current frame
@@ -26,12 +25,22 @@ struct DataBlock {
     cudaEvent_t start, stop;
     float totalTime; // of all frames
     int frames;
-    bool paused; // the space bar stops the spheres
-    int missed;  // ticks that passed while the spheres did not move
 };
 
-static void move_spheres(DataBlock *d, int ticks);
-static void pause_or_go_on(void *data, unsigned char key);
+static void time_kernel(uchar4 *dev_bitmap);
+static bool check(const DataBlock *d);
+
+// Each sphere rotates about the vertical axis through the middle, once or twice in 120 frames, one way or the
+// other.
+static void move_spheres(Sphere *moved, const Sphere *first, int ticks) {
+    const int period = 120, turns[] = {1, -1, 2, -2};
+    for (int i = 0; i < spheres; i++) {
+        double angle = 2 * M_PI * turns[i % 4] * (ticks % period) / period;
+        moved[i] = first[i];
+        moved[i].x = cos(angle) * first[i].x + sin(angle) * first[i].z;
+        moved[i].z = cos(angle) * first[i].z - sin(angle) * first[i].x;
+    }
+}
 
 __constant__ Sphere s[MAX_SPHERES];
 
@@ -40,8 +49,8 @@ __global__ void kernel(uchar4 *ptr, size_t size, int spheres) {
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
         return;
-    float half = size / 2.0f, unit = DIM / (float)size;
-    float ox = (x - half) * unit, oy = (y - half) * unit;
+    float ox = (x - size / 2.0f) * (DIM / (float)size);
+    float oy = (y - size / 2.0f) * (DIM / (float)size);
 
     float r = 0, g = 0, b = 0;
     float maxz = -INF;
@@ -57,12 +66,10 @@ __global__ void kernel(uchar4 *ptr, size_t size, int spheres) {
     ptr[x + y * size] = make_uchar4(r * 255, g * 255, b * 255, 255);
 }
 
-static void generate_frame(void *data, int ticks) {
-    DataBlock *d = (DataBlock *)data;
+static void generate_frame(DataBlock *d, int ticks) {
     HANDLE_ERROR(cudaEventRecord(d->start, 0));
 
-    d->missed += d->paused;
-    move_spheres(d, ticks - d->missed);
+    move_spheres(d->moved, d->first, ticks);
     // The copy runs after the kernels launched before it, which still read the old spheres.
     HANDLE_ERROR(cudaMemcpyToSymbol(s, d->moved, sizeof(Sphere) * spheres));
 
@@ -90,14 +97,10 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventCreate(&data.stop));
     place_spheres(data.first, spheres);
 
-    bitmap.key_press(pause_or_go_on);
     bitmap.anim_and_exit(generate_frame);
     printf("Average Time per frame:  %3.1f ms\n", data.totalTime / data.frames);
-
-    dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    float ms = median_ms([&] { kernel<<<grids, threads>>>(data.dev_bitmap, size, spheres); });
-    printf("Kernel:                  %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
-    bool ok = check_spheres(bitmap.get_ptr(), data.moved); // the last frame
+    time_kernel(data.dev_bitmap);
+    bool ok = check(&data);
 
     HANDLE_ERROR(cudaEventDestroy(data.start));
     HANDLE_ERROR(cudaEventDestroy(data.stop));
@@ -107,59 +110,27 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-// Each sphere rotates about the vertical axis through the middle, once or twice in 120 frames, one way
-// or the other.
-static void move(Sphere *moved, const Sphere *first, int ticks) {
-    const int period = 120, turns[] = {1, -1, 2, -2};
-    for (int i = 0; i < spheres; i++) {
-        const Sphere from = first[i];
-        double angle = 2 * M_PI * turns[i % 4] * (ticks % period) / period;
-        moved[i] = from;
-        moved[i].x = (float)(cos(angle) * from.x + sin(angle) * from.z);
-        moved[i].z = (float)(cos(angle) * from.z - sin(angle) * from.x);
-    }
-}
-
-static int calls = 0, missed = 0; // of move_spheres; those while the spheres did not move
-static bool earlier_right = true;
-
-// When this is called, the bitmap still holds the previous frame. Frame 31 is compared with the reference
-// here, unless the space bar stopped the spheres before it.
-static void move_spheres(DataBlock *d, int ticks) {
-    const int earlier = 31;
-    if (calls == earlier + 1 && missed == 0) {
-        HostArray<Sphere> own(spheres);
-        HostArray<unsigned char> drawn(size * size * 4);
-        place_reference(own);
-        move(own, own, earlier);
-        draw_spheres(drawn, own);
-        earlier_right = check_against("pixel of frame 31", d->bitmap->get_ptr(), drawn);
-    }
-    calls++;
-    missed += d->paused;
-    move(d->moved, d->first, ticks);
-}
-
 void settings(int argc, char **argv) {
-    sphere_settings(argc, argv,
-                    "Draws moving spheres from constant memory. In a window, the space bar stops them.",
-                    ANIMATION | TIMES);
-    move_reference = [](Sphere *s) {
-        move(s, s, calls - 1 - missed);
-        return earlier_right;
-    };
+    sphere_settings(argc, argv, "Draws moving spheres from constant memory.", ANIMATION | TIMES);
 }
 
-static void pause_or_go_on(void *data, unsigned char key) {
-    ((DataBlock *)data)->paused ^= key == ' ';
+static void time_kernel(uchar4 *dev_bitmap) {
+    dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
+    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres); });
+    printf("Kernel:                  %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
 }
 
-// Task: kernel(): Blocks of threads cover a picture of size x size pixels, one thread per pixel: the thread
-// with the coordinates (x, y) in the grid computes pixel (x, y). Threads outside the picture do nothing. The
-// ray of the pixel is at ox = (x - size / 2) * DIM / size and oy = (y - size / 2) * DIM / size, all in float.
-// For each of the spheres s[i], i < spheres, in constant memory, s[i].hit(ox, oy, &n) returns the depth of
-// the point where the ray meets the sphere, and sets n to the brightness of this point; it returns -INF if
-// the ray misses the sphere. The nearest sphere is the one with the largest depth. The colour of the pixel is
-// (s[i].r, s[i].g, s[i].b) of the nearest sphere, multiplied by its n. If the ray meets no sphere, it is
-// black. Store the pixel in ptr[x + y * size]: red, green and blue are scaled from 0...1 to 0...255, and
-// alpha is 255.
+static bool check(const DataBlock *d) {
+    HostArray<Sphere> first(spheres), moved(spheres);
+    place_reference(first);
+    move_spheres(moved, first, d->frames - 1);
+    return check_spheres(d->bitmap->get_ptr(), d->moved, moved);
+}
+
+// Task: kernel(): Blocks of threads cover a picture of size x size pixels: the thread with the coordinates
+// (x, y) in the grid computes pixel (x, y), and threads outside do nothing. The ray of the pixel is at
+// ox = (x - size / 2) * DIM / size and oy, alike, in float. For each of the spheres s[i], i < spheres,
+// s[i].hit(ox, oy, &n) returns the depth where the ray meets the sphere, or -INF, and sets n to the
+// brightness there. The sphere with the largest depth is seen: the pixel has its (r, g, b), multiplied by n;
+// it is black if the ray meets none. Red, green and blue, as 0 to 255, and alpha, 255, are
+// stored in ptr[x + y * size].

@@ -3,24 +3,17 @@
  * ray_mirrors: ray tracing with reflections and shadows
  *
  * Teaches: A ray that hits a mirror is a new ray: it starts at the surface, in the mirrored direction; in
- *          glass (--surface) it is refracted, and starts where it leaves the sphere. The kernel follows it
- *          in a loop; recursion would need memory for a stack. A second ray, from the surface to the
- *          light, tells whether the point is in shadow. Neighbouring threads follow rays of different
- *          lengths, so warps diverge.
- * Terms:   ray tracing, reflection, refraction, constant memory, warp divergence, broadcast, __constant__
- * Book:    6.2.1 (after the book)
- * After:   chapter06/ray_animated
- * Build:   nvcc -o ray_mirrors chapter06/ray_mirrors.cu common/lib/[a-z]*.c
- * Run:     ./bin/chapter06/ray_mirrors --output mirrors.png
- * Differs: the book leaves out lights, shadows and the rays of mirrors and glass, and says that they are
- *          easily added.
- * Picture: yes
- * Check:   --size 100 --bounces 1 | --size 9 --spheres 2000 | --size 90 --surface glass
+ *          glass (--surface) it is refracted, and starts where it leaves the sphere. The kernel follows it in
+ * a loop; recursion would need a stack. A second ray, from the surface to the light, tells whether the point
+ * is in shadow. Neighbouring threads follow different numbers of rays, so warps diverge. Terms:   ray
+ * tracing, reflection, refraction, constant memory, warp divergence, broadcast, __constant__ Book:    6.2.1
+ * (after the book) After:   chapter06/ray_animated Build:   nvcc -o ray_mirrors chapter06/ray_mirrors.cu
+ * common/lib/[a-z]*.c Run:     ./bin/chapter06/ray_mirrors --output mirrors.png Differs: the book leaves out
+ * lights, shadows and the rays of mirrors and glass, and says that they are easily added. Picture: yes Check:
+ * --size 100 --bounces 1 | --size 9 --spheres 2000 | --size 90 --surface glass
  */
-#include <float.h>
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
-#include "../common/timing.h"
 #include "spheres.h" // struct Sphere, place_spheres()
 
 #define MIRROR  0.4f    // how much of its light a sphere reflects, or lets through
@@ -32,7 +25,8 @@ static int bounces = 3; // --bounces
 static int glass = 0;   // --surface
 __constant__ const float3 light = {-600, 800, 1200}, sky = {0.5f, 0.75f, 1};
 __constant__ Sphere s[MAX_SPHERES];
-static bool check_mirrors(const unsigned char *pixels, const Sphere *s);
+static void time_kernel(unsigned char *dev_bitmap);
+static bool check_mirrors(const unsigned char *pixels);
 
 __device__ static float dot(float3 a, float3 b) {
     return a.x * b.x + a.y * b.y + a.z * b.z;
@@ -69,8 +63,9 @@ __global__ void kernel(unsigned char *ptr, size_t size, int spheres, int bounces
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
         return;
-    float half = size / 2.0f, unit = DIM / (float)size; // units per pixel
-    float3 from = make_float3((x - half) * unit, (y - half) * unit, FAR), direction = make_float3(0, 0, -1);
+    float unit = DIM / (float)size; // units per pixel
+    float3 from = make_float3((x - size / 2.0f) * unit, (y - size / 2.0f) * unit, FAR);
+    float3 direction = make_float3(0, 0, -1);
 
     float3 colour = make_float3(0, 0, 0);
     float share = 1; // of the pixel's colour that this ray contributes
@@ -125,21 +120,31 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_bitmap, bitmap.image_size()));
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres, bounces, glass); });
-    printf("Kernel:            %.3f ms, at most %d reflections\n", ms, bounces);
+    kernel<<<grids, threads>>>(dev_bitmap, size, spheres, bounces, glass);
+    HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
+
+    time_kernel(dev_bitmap);
 
     bitmap.display_and_exit();
     HANDLE_ERROR(cudaFree(dev_bitmap));
-    return check_mirrors(bitmap.get_ptr(), temp_s) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return check_mirrors(bitmap.get_ptr()) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
+
+#include <float.h>
 
 void settings(int argc, char **argv) {
     sphere_settings(argc, argv, "Draws spheres that reflect each other, or refract.", PICTURE | TIMES,
                     OPTION_INT("bounces", &bounces, 0, 5, "reflections to follow"),
                     OPTION_WORD("surface", &glass, "mirror|glass", "of the spheres"));
+}
+
+static void time_kernel(unsigned char *dev_bitmap) {
+    dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
+    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres, bounces, glass); });
+    printf("Kernel:            %.3f ms, at most %d reflections\n", ms, bounces);
 }
 
 struct Vector {
@@ -214,7 +219,7 @@ static void expect(size_t x, size_t y, const unsigned char *got, unsigned char *
     expected[3] = 255;
 }
 
-static bool check_mirrors(const unsigned char *pixels, const Sphere *) {
+static bool check_mirrors(const unsigned char *pixels) {
     HostArray<Sphere> own(spheres);
     place_reference(own);
     scene = own;
@@ -222,8 +227,7 @@ static bool check_mirrors(const unsigned char *pixels, const Sphere *) {
 }
 
 // Task: first_hit(): Intersect the ray from + t * direction, where direction has length 1, with the spheres
-// s[i], i < spheres. A point is on sphere i if its distance from the centre (s[i].x, s[i].y, s[i].z) is
-// s[i].radius. Return the index of the sphere with the smallest t for which 0 < t < *distance, and set
-// *distance to this t. Return -1 if there is no such sphere. Skip the sphere with the index `own`. Of the two
-// intersections of the ray with a sphere, use only the nearer one. along(a, t, b) returns a + t * b, and
-// dot(a, b) returns the dot product.
+// s[i], i < spheres, of radius s[i].radius around (s[i].x, s[i].y, s[i].z), except the one with the index
+// `own`. Of the two intersections with a sphere, use only the nearer one. Return the index of the sphere with
+// the smallest t for which 0 < t < *distance, and set *distance to this t. Return -1 if there is none.
+// along(a, t, b) returns a + t * b, and dot(a, b) the dot product.

@@ -16,7 +16,6 @@
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
-#include "../common/timing.h"
 
 #define DIM         1024 // the picture shows DIM x DIM units, whatever its size in pixels
 #define INF         2e10f
@@ -28,10 +27,9 @@ struct Sphere {
     float x, y, z;
     float radius;
 
-    // Returns the largest z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or
-    // -INF if it misses. The viewer is at large z, so the largest z is nearest. *n becomes the brightness:
-    // the cosine of the angle between the normal and the direction to the viewer, 1 in the middle of the
-    // sphere, 0 at its outline. If the ray misses, *n is not changed.
+    // Returns the z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or -INF. The
+    // viewer is at large z, so the largest z is nearest. *n becomes the brightness: the cosine of the angle
+    // between the normal and the direction to the viewer, 1 in the middle of the sphere, 0 at its outline.
     __device__ float hit(float ox, float oy, float *n) const {
         float dx = ox - x, dy = oy - y;
         float square = radius * radius - dx * dx - dy * dy;
@@ -43,15 +41,10 @@ struct Sphere {
     }
 };
 
-struct DataBlock {
-    unsigned char *dev_bitmap;
-    Sphere *s;
-};
-
 static size_t size = DIM;     // --size
 static int spheres = SPHERES; // --spheres
 static unsigned block = 16;   // --block, threads of a block in each direction
-static void time_kernel(DataBlock *d);
+static void time_kernel(unsigned char *dev_bitmap, const Sphere *s);
 static bool check_spheres(const unsigned char *pixels, const Sphere *s);
 
 __global__ void kernel(unsigned char *ptr, size_t size, const Sphere *s, int spheres) {
@@ -59,8 +52,9 @@ __global__ void kernel(unsigned char *ptr, size_t size, const Sphere *s, int sph
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
         return;
-    float half = size / 2.0f, unit = DIM / (float)size; // units per pixel
-    float ox = (x - half) * unit, oy = (y - half) * unit;
+    // From the middle of the picture, in units: x - DIM / 2 if the picture has DIM pixels a side
+    float ox = (x - size / 2.0f) * (DIM / (float)size);
+    float oy = (y - size / 2.0f) * (DIM / (float)size);
 
     float r = 0, g = 0, b = 0;
     float maxz = -INF;
@@ -86,14 +80,17 @@ int main(int argc, char **argv) {
     cudaEvent_t start, stop;
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
+    // 0 is the default stream, in which everything here runs. The interval includes the host's work.
     HANDLE_ERROR(cudaEventRecord(start, 0));
 
-    DataBlock data;
     CPUBitmap bitmap(size, size);
-    HANDLE_ERROR(cudaMalloc(&data.dev_bitmap, bitmap.image_size()));
-    HANDLE_ERROR(cudaMalloc(&data.s, sizeof(Sphere) * spheres));
+    unsigned char *dev_bitmap;
+    Sphere *s;
+    HANDLE_ERROR(cudaMalloc(&dev_bitmap, bitmap.image_size()));
+    HANDLE_ERROR(cudaMalloc(&s, sizeof(Sphere) * spheres));
 
-    Sphere *temp_s = host_array<Sphere>(spheres);
+    Sphere *temp_s = (Sphere *)malloc(sizeof(Sphere) * spheres);
+    HANDLE_NULL(temp_s);
     for (int i = 0; i < spheres; i++) {
         temp_s[i].r = rnd(1.0f);
         temp_s[i].g = rnd(1.0f);
@@ -103,24 +100,24 @@ int main(int argc, char **argv) {
         temp_s[i].z = rnd(1000.0f) - 500;
         temp_s[i].radius = rnd(100.0f) + 20;
     }
-    HANDLE_ERROR(cudaMemcpy(data.s, temp_s, sizeof(Sphere) * spheres, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(s, temp_s, sizeof(Sphere) * spheres, cudaMemcpyHostToDevice));
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    kernel<<<grids, threads>>>(data.dev_bitmap, size, data.s, spheres);
+    kernel<<<grids, threads>>>(dev_bitmap, size, s, spheres);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), data.dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
 
     HANDLE_ERROR(cudaEventRecord(stop, 0));
     HANDLE_ERROR(cudaEventSynchronize(stop)); // waits until the device has recorded it
     float elapsedTime;
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time to generate:  %3.1f ms\n", elapsedTime);
-    time_kernel(&data);
+    time_kernel(dev_bitmap, s);
 
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
-    HANDLE_ERROR(cudaFree(data.dev_bitmap));
-    HANDLE_ERROR(cudaFree(data.s));
+    HANDLE_ERROR(cudaFree(dev_bitmap));
+    HANDLE_ERROR(cudaFree(s));
 
     bitmap.display_and_exit();
     bool ok = check_spheres(bitmap.get_ptr(), temp_s);
@@ -133,30 +130,19 @@ int main(int argc, char **argv) {
 #include "spheres.h" // the options and check_spheres()
 
 void settings(int argc, char **argv) {
-    bool with_cpu = false;
-    sphere_settings(argc, argv, "Draws spheres from global memory.", PICTURE | TIMES,
-                    OPTION_FLAG("cpu", &with_cpu, WITH_CPU));
-    if (with_cpu)
-        exit(compare_with_cpu([](unsigned char *dev_bitmap, const Sphere *from) {
-            DeviceArray<Sphere> dev_s(from, spheres);
-            dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-            kernel<<<grids, threads>>>(dev_bitmap, size, dev_s, spheres);
-            HANDLE_LAUNCH();
-        }));
+    sphere_settings(argc, argv, "Draws spheres from global memory.", PICTURE | TIMES);
 }
 
-static void time_kernel(DataBlock *d) {
+static void time_kernel(unsigned char *dev_bitmap, const Sphere *s) {
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    float ms = median_ms([&] { kernel<<<grids, threads>>>(d->dev_bitmap, size, d->s, spheres); });
+    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, s, spheres); });
     printf("Kernel:            %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
 }
 
-// Task: kernel(): Blocks of threads cover a picture of size x size pixels, one thread per pixel: the thread
-// with the coordinates (x, y) in the grid computes pixel (x, y). Threads outside the picture do nothing. The
-// ray of the pixel is at ox = (x - size / 2) * DIM / size and oy = (y - size / 2) * DIM / size, all in float.
-// For each of the spheres s[i], i < spheres, in global memory, s[i].hit(ox, oy, &n) returns the depth of the
-// point where the ray meets the sphere, and sets n to the brightness of this point; it returns -INF if the
-// ray misses the sphere. The nearest sphere is the one with the largest depth. The colour of the pixel is
-// (s[i].r, s[i].g, s[i].b) of the nearest sphere, multiplied by its n. If the ray meets no sphere, it is
-// black. The pixel is RGBA, 4 bytes at ptr + 4 * (x + y * size): red, green and blue are scaled from 0...1 to
-// 0...255, and alpha is 255.
+// Task: kernel(): Blocks of threads cover a picture of size x size pixels: the thread with the coordinates
+// (x, y) in the grid computes pixel (x, y), and threads outside do nothing. The ray of the pixel is at
+// ox = (x - size / 2) * DIM / size and oy, alike, in float. For each of the spheres s[i], i < spheres,
+// s[i].hit(ox, oy, &n) returns the depth where the ray meets the sphere, or -INF, and sets n to the
+// brightness there. The sphere with the largest depth is seen: the pixel has its (r, g, b), multiplied by n;
+// it is black if the ray meets none. Red, green and blue, as 0 to 255, and alpha, 255, are
+// the bytes from ptr + 4 * (x + y * size) on.

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "../common/book.h"
-#include "../common/checks/runs.h"
+#include "../common/timing.h"
 
 #ifndef SPHERES          // ray and ray_noconst define this part themselves, as on the page
 #define DIM         1024 // the picture shows DIM x DIM units, whatever its size in pixels
@@ -17,10 +17,9 @@ struct Sphere {
     float x, y, z;
     float radius;
 
-    // Returns the largest z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or
-    // -INF if it misses. The viewer is at large z, so the largest z is nearest. *n becomes the cosine of the
-    // angle between the normal at this point and the direction to the viewer: 1 in the middle of the sphere,
-    // 0 at its outline. The programs use it as brightness. If the ray misses, *n is not changed.
+    // Returns the z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or -INF. The
+    // viewer is at large z, so the largest z is nearest. *n becomes the brightness: the cosine of the angle
+    // between the normal and the direction to the viewer, 1 in the middle of the sphere, 0 at its outline.
     __device__ float hit(float ox, float oy, float *n) const {
         float dx = ox - x, dy = oy - y;
         float square = radius * radius - dx * dx - dy * dy;
@@ -97,12 +96,11 @@ static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
     }
 }
 
-// A colour in float may be truncated to the neighbouring whole number, so a difference of 1 is allowed.
-// Where two spheres intersect, and at their outlines, rounding may select another sphere. With 1000 spheres
-// that changes less than one pixel in a million; the check allows ten in a million, and two in a small
-// picture.
-// Few colours are so close to a whole number that rounding matters; a wrong factor, such as 256 in place of
-// 255, changes many of them by 1. `drawn` is the reference.
+// A colour in float may be truncated to the neighbouring whole number, so a difference of 1 is allowed, but
+// of few colours: a wrong factor, such as 256 in place of 255, changes many of them. At outlines, and where
+// two spheres intersect, rounding may select another sphere. With 1000 spheres that changes less than one
+// pixel in a million; the check allows ten in a million, and two in a small picture. `drawn` is the
+// reference.
 static inline bool check_against(const char *name, const unsigned char *pixels, const unsigned char *drawn) {
     HostArray<unsigned char> expected(size * size * 4);
     size_t rounded = 0;
@@ -115,10 +113,6 @@ static inline bool check_against(const char *name, const unsigned char *pixels, 
     return check_pixels(name, pixels, expected, size * size, allowed);
 }
 
-// Set by a program whose spheres move: moves them as in the last frame, and returns whether other frames that
-// it has compared were right.
-static bool (*move_reference)(Sphere *s) = NULL;
-
 // The reference has spheres of its own: their members in turn, as --seed determines them.
 static inline void place_reference(Sphere *s) {
     const float range[] = {1, 1, 1, 1000, 1000, 1000, 100}, least[] = {0, 0, 0, -500, -500, -500, 20};
@@ -127,56 +121,18 @@ static inline void place_reference(Sphere *s) {
         ((float *)s)[i] = rnd(range[i % 7]) + least[i % 7];
 }
 
-// Compares the spheres, and the picture with that of the reference.
-static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
+// Compares the spheres with those of the reference, and the picture with one of these.
+static inline bool check_spheres(const unsigned char *pixels, const Sphere *s, const Sphere *own) {
     HostArray<unsigned char> drawn(size * size * 4);
-    HostArray<Sphere> own(spheres);
-    place_reference(own);
-    bool ok = move_reference ? move_reference(own) : true;
     draw_spheres(drawn, own);
-    ok = check_against("pixel", pixels, drawn) && ok;
+    bool ok = check_against("pixel", pixels, drawn);
     return check_floats("sphere", (const float *)s, 7 * (size_t)spheres, 0,
-                        [&](size_t i) { return ((float *)+own)[i]; }) &&
+                        [&](size_t i) { return ((const float *)own)[i]; }) &&
            ok;
 }
 
-// The loop of the kernels, for one pixel after the other on the host
-static inline void trace_on_host(unsigned char *pixels, const Sphere *s) {
-    float half = size / 2.0f, unit = 1024 / (float)size;
-    for (size_t i = 0; i < size * size; i++) {
-        float ox = (i % size - half) * unit, oy = (i / size - half) * unit, maxz = -INF;
-        float color[] = {0, 0, 0};
-        for (int k = 0; k < spheres; k++) {
-            float dx = ox - s[k].x, dy = oy - s[k].y, square = s[k].radius * s[k].radius - dx * dx - dy * dy;
-            float dz = square > 0 ? sqrtf(square) : 0, scale = dz / s[k].radius;
-            if (!(dz > 0 && s[k].z + dz > maxz))
-                continue;
-            maxz = s[k].z + dz;
-            color[0] = s[k].r * scale, color[1] = s[k].g * scale, color[2] = s[k].b * scale;
-        }
-        for (int part = 0; part < 4; part++)
-            pixels[i * 4 + part] = part == 3 ? 255 : (unsigned char)(color[part] * 255);
-    }
-}
-
-// --cpu. `draw` copies the spheres to the device and draws them into a bitmap there. Returns the exit status.
-template <class Draw> int compare_with_cpu(Draw draw) {
-    if (options.output)
-        quit(EXIT_USAGE, "--cpu draws no picture for --output");
-    const size_t bytes = size * size * 4;
-    HostArray<Sphere> s(spheres);
-    HostArray<unsigned char> pixels(bytes);
-    place_reference(s);
-    auto device = [&] {
-        DeviceArray<unsigned char> dev_bitmap(bytes);
-        draw(dev_bitmap, s);
-        HANDLE_ERROR(cudaMemcpy(pixels, dev_bitmap, bytes, cudaMemcpyDeviceToHost));
-    };
-    return compare_runs(
-        "the same loop on one core", device, [&] { trace_on_host(pixels, s); },
-        [&] {
-            bool ok = check_spheres(pixels, s);
-            memset(pixels, 0, bytes);
-            return ok;
-        });
+static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
+    HostArray<Sphere> own(spheres);
+    place_reference(own);
+    return check_spheres(pixels, s, own);
 }

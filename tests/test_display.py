@@ -255,26 +255,6 @@ def test_window_of_an_animation(window):
 
 
 @needs_window
-def test_dragging_moves_the_ripple(window):
-    """The rings are centred at the last position of the drag. The program itself checks its last frame."""
-    w = window("--size", 256, program="chapter05/ripple")
-
-    def rings_about(x, y):
-        part = w.pixels()[y - 30 : y + 31, x - 30 : x + 31]
-        symmetric = (part == part[::-1, ::-1]).all() and (part == part.transpose(1, 0, 2)).all()
-        return symmetric and (part[30] != part[30, 0]).any()
-
-    w.wait_for(lambda: rings_about(128, 127))  # rows count from below, where the centre is at 128
-    w.point(100, 50)
-    w.button(True)
-    w.point(40, 200)
-    w.button(False)
-    w.wait_for(lambda: rings_about(40, 200))
-    w.key("q")
-    assert re.fullmatch(r"Frame \d+ is right\.\n", w.end())
-
-
-@needs_window
 def test_interrupt_of_a_window(window, run, screen):
     """Also at once. The status of a wrong result is kept."""
     env = {"DISPLAY": screen, "LSAN_OPTIONS": "detect_leaks=0"}  # leaks inside Mesa

@@ -3,6 +3,7 @@
 // and 12.
 #pragma once
 
+#include <string>
 #include "../book.h"
 
 // Whole numbers from -most to most, with most so small that no sum of k products exceeds 2^24. A float
@@ -12,17 +13,6 @@ static inline void fill_matrix(float *matrix, size_t elements, size_t k) {
     int most = sqrt(0x1p24 / k);
     for (size_t i = 0; i < elements; i++)
         matrix[i] = (int)(random_bits() % (2 * most + 1)) - most;
-}
-
-// Shows the wrong elements in a row of c, which is computed again in double.
-static inline void show_row(const float *a, const float *b, const float *c, size_t n, size_t k, size_t row) {
-    HostArray<double> expected(n, 0);
-    for (size_t i = 0; i < k; i++)
-        for (size_t col = 0; col < n; col++)
-            expected[col] += (double)a[row * k + i] * b[i * n + col];
-    char name[32];
-    snprintf(name, sizeof(name), "c[%zu]", row);
-    check_floats(name, &c[row * n], expected, n, 0);
 }
 
 // Checks all of c with about as many multiplications as the matrices have elements (R. Freivalds, 1977): if
@@ -53,7 +43,12 @@ static inline bool check_product(const float *a, const float *b, const float *c,
     }
     bool ok = check_counts("c * x", got, expected, m);
     size_t row = std::mismatch(+got, got + m, +expected).first - got;
-    if (row < m)
-        show_row(a, b, c, n, k, row);
+    if (row < m) // shows its wrong elements
+        check_floats(("c[" + std::to_string(row) + "]").c_str(), &c[row * n], n, 0, [&](size_t col) {
+            double sum = 0;
+            for (size_t i = 0; i < k; i++)
+                sum += (double)a[row * k + i] * b[i * n + col];
+            return sum;
+        });
     return ok;
 }

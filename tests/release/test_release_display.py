@@ -2,9 +2,7 @@
 """Animations in files and windows: the cases beyond those of tests/test_display.py and tests/test_chapter08.py."""
 import re
 import signal
-import time
 
-import numpy as np
 import pytest
 
 import helpers
@@ -56,27 +54,6 @@ def test_impatient_user(window):
             ENDINGS[way](w)
         del w.display.sync
         assert w.end() == "exit function\n"
-
-
-@needs_window
-def test_space_stops_the_spheres(window):
-    """The space key stops the animation between two frames; pressed again, it continues."""
-
-    def rests():
-        before = w.pixels()
-        time.sleep(0.3)
-        return (w.pixels() == before).all()
-
-    w = window("--size", 256, program="chapter06/ray_animated")
-    assert not rests()
-    w.key("space")
-    w.wait_for(rests)
-    stopped = w.pixels()
-    assert min(np.abs(ray(turned(spheres(), ticks), 256) - stopped).mean() for ticks in range(120)) < 0.01
-    w.key("space")
-    w.wait_for(lambda: (w.pixels() != stopped).any())
-    w.key("q")
-    assert re.search(r"^Average Time per frame: ", w.end(), re.M)
 
 
 @needs_window
