@@ -74,15 +74,12 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-static int last; // the ticks of the last frame
-
 void settings(int argc, char **argv) {
     configure(argc, argv,
               "Animates a ripple, drawn on the device. In a window, dragging the mouse moves its centre.",
               ANIMATION, {OPTION_SIZE("size", &size, 1, 65535, "pixels a side")});
     require_memory(size * size * 4, size * size * 4);
     centre_x = centre_y = size / 2;
-    before_frame = [](void *, int ticks) { last = ticks; };
 }
 
 // Dragging in the window moves the centre.
@@ -106,7 +103,7 @@ static bool check_frame(const CPUAnimBitmap &bitmap) {
         generate_frame(&data, EARLIER);
         earlier_right = is_ripple(earlier.get_ptr(), size, x, y, EARLIER);
     }
-    return check_ripple(bitmap.get_ptr(), size, x, y, last);
+    return check_ripple(bitmap.get_ptr(), size, x, y, bitmap.ticks);
 }
 
 // Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels, one thread per pixel: the

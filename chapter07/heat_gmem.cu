@@ -21,7 +21,6 @@
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
 #include "../common/cpu_anim.h"
-#include "heat.h" // check_plate()
 
 #define DIM      1024
 #define MAX_TEMP 1.0f
@@ -33,9 +32,7 @@ struct DataBlock {
     float *dev_inSrc, *dev_outSrc, *dev_constSrc;
     CPUAnimBitmap *bitmap;
     cudaEvent_t start, stop;
-    float totalTime = 0; // of all frames
-    size_t frames = 0;
-    bool ok; // the result of the check
+    float totalTime, frames; // of all frames: the time in ms, and their number
 };
 
 static size_t size = DIM;   // --size
@@ -62,7 +59,8 @@ __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size, flo
         return;
     size_t offset = x + y * size;
 
-    // Boundary condition: beyond an edge the temperature is that of the edge.
+    // Boundary condition: beyond an edge the temperature is that of the edge. As on the page, the top is y
+    // - 1.
     size_t left = x > 0 ? offset - 1 : offset;
     size_t right = x < size - 1 ? offset + 1 : offset;
     size_t top = y > 0 ? offset - size : offset;
@@ -93,12 +91,11 @@ static void anim_gpu(DataBlock *d, int) {
     float elapsedTime;
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, d->start, d->stop));
     d->totalTime += elapsedTime;
-    d->frames++;
+    ++d->frames;
     printf("Average Time per frame:  %3.1f ms\n", d->totalTime / d->frames);
 }
 
 static void anim_exit(DataBlock *d) {
-    d->ok = check(d);
     HANDLE_ERROR(cudaFree(d->output_bitmap));
     HANDLE_ERROR(cudaFree(d->dev_inSrc));
     HANDLE_ERROR(cudaFree(d->dev_outSrc));
@@ -107,7 +104,12 @@ static void anim_exit(DataBlock *d) {
     HANDLE_ERROR(cudaEventDestroy(d->stop));
 }
 
-// The index of cell (x, y) of a plate of DIM x DIM cells, scaled to size x size cells.
+// The page's numbers are for DIM x DIM cells. on_page() scales a column or row of this plate to that one, and
+// cell() is the index of the cell at column x and row y of that one.
+static double on_page(size_t i) {
+    return (double)DIM * i / size;
+}
+
 static size_t cell(size_t x, size_t y) {
     return x * size / DIM + y * size / DIM * size;
 }
@@ -117,6 +119,8 @@ int main(int argc, char **argv) {
     DataBlock data;
     CPUAnimBitmap bitmap(size, size, &data);
     data.bitmap = &bitmap;
+    data.totalTime = 0;
+    data.frames = 0;
     HANDLE_ERROR(cudaEventCreate(&data.start));
     HANDLE_ERROR(cudaEventCreate(&data.stop));
 
@@ -126,10 +130,11 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&data.dev_outSrc, imageSize));
     HANDLE_ERROR(cudaMalloc(&data.dev_constSrc, imageSize));
 
-    // The heaters: two areas and four cells. (x, y) are positions on a plate of DIM x DIM cells.
-    float *temp = host_array<float>(size * size);
+    // The heaters: two areas and four cells
+    float *temp = (float *)malloc(imageSize);
+    HANDLE_NULL(temp);
     for (size_t i = 0; i < size * size; i++) {
-        double x = (double)DIM * (i % size) / size, y = (double)DIM * (i / size) / size;
+        double x = on_page(i % size), y = on_page(i / size);
         temp[i] = 0;
         if (x > 300 && x < 600 && y > 310 && y < 601)
             temp[i] = MAX_TEMP;
@@ -144,22 +149,23 @@ int main(int argc, char **argv) {
 
     // The initial temperatures: the heaters, and a warm corner, which cools down.
     for (size_t i = 0; i < size * size; i++)
-        if (i % size * DIM < 200 * size && i / size * DIM >= 800 * size)
+        if (on_page(i % size) < 200 && on_page(i / size) >= 800)
             temp[i] = MAX_TEMP;
     HANDLE_ERROR(cudaMemcpy(data.dev_inSrc, temp, imageSize, cudaMemcpyHostToDevice));
     free(temp);
 
-    bitmap.anim_and_exit(anim_gpu, anim_exit);
-    return data.ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    bitmap.anim_and_exit(anim_gpu);
+    bool ok = check(&data);
+    anim_exit(&data); // on the page the second argument of anim_and_exit(); here the check comes before
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
 
+#include "heat.h" // heat_settings(), check_plate()
+
 void settings(int argc, char **argv) {
     heat_settings(argc, argv, "Heat that spreads over a plate.", &size, 65535, &steps, &speed);
-    before_frame = [](void *d, int ticks) {
-        keep_state(((DataBlock *)d)->dev_inSrc, size * sizeof(float), size, ticks, steps);
-    };
 }
 
 static void step(DataBlock *d) {
