@@ -10,10 +10,9 @@
  * Book:    8.2 (course)
  * Build:   nvcc -o texture_interop chapter08/texture_interop.cu common/lib/[a-z]*.c -DHAVE_GL -lEGL -lGL
  * Run:     ./bin/chapter08/texture_interop --output texture.png
- * Differs: with --rendered OpenGL renders the frame, CUDA processes it, and OpenGL shows it.
  * Needs:   gl
  * Picture: yes
- * Check:   --size 77 --frames 3 | --size 50 --frames 2 --rendered
+ * Check:   --size 77 --frames 3
  */
 #include "../common/book.h"
 #include "../common/interop.h" // the headers of OpenGL, gl_context_open(), INTEROP_WORKS
@@ -24,12 +23,8 @@ static size_t size = DIM;                 // --size
 static GLuint texture, vertices, program; // OpenGL objects; vertices and program draw the texture
 static cudaGraphicsResource_t resource;   // the same texture for CUDA; NULL if CUDA cannot share it
 static int last_ticks;                    // the number of the last frame
-static bool rendered = false;             // --rendered
-static void render(int ticks);
-__global__ void complement(cudaSurfaceObject_t surface, int size, int ticks);
-static void create_quad(void);
-static void generate_and_copy(int ticks);
-static void finish(void);
+static void copy_through_host(int ticks);
+static void check_earlier_frame(void);
 static bool check(const unsigned char *pixels);
 
 // Nested squares, in integer arithmetic, so that every machine computes the same picture.
@@ -52,7 +47,7 @@ static void run_kernel(cudaArray_t array, int ticks) {
     HANDLE_ERROR(cudaCreateSurfaceObject(&surface, &desc));
 
     dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
-    (rendered ? complement : kernel)<<<grids, threads>>>(surface, size, ticks);
+    kernel<<<grids, threads>>>(surface, size, ticks);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaDestroySurfaceObject(surface));
 }
@@ -60,10 +55,8 @@ static void run_kernel(cudaArray_t array, int ticks) {
 // While the texture is mapped, only CUDA may use it; after unmapping, only OpenGL.
 static void generate_frame(void *, int ticks) {
     last_ticks = ticks;
-    if (rendered)
-        render(ticks);
     if (!resource) {
-        generate_and_copy(ticks);
+        copy_through_host(ticks);
         return;
     }
     cudaArray_t array;
@@ -71,59 +64,6 @@ static void generate_frame(void *, int ticks) {
     HANDLE_ERROR(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
     run_kernel(array, ticks);
     HANDLE_ERROR(cudaGraphicsUnmapResources(1, &resource, NULL));
-}
-
-static void draw_quad(void *) {
-    glUseProgram(program);
-    glBindVertexArray(vertices);
-    glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
-    glBindVertexArray(0);
-    glUseProgram(0);
-}
-
-// Called after the last frame, while the OpenGL context still exists.
-static void release(void *) {
-    finish();
-    if (resource)
-        HANDLE_ERROR(cudaGraphicsUnregisterResource(resource));
-    glDeleteTextures(1, &texture);
-    glDeleteVertexArrays(1, &vertices);
-    glDeleteProgram(program);
-}
-
-int main(int argc, char **argv) {
-    settings(argc, argv);
-    Canvas canvas = {};
-    canvas.width = canvas.height = size;
-    canvas.pixels = host_array<unsigned char>(size * size * 4);
-    canvas.frame = generate_frame;
-    canvas.draw = draw_quad;
-    canvas.release = release;
-    gl_context_open(&canvas, options.device);
-
-    glGenTextures(1, &texture);
-    glBindTexture(GL_TEXTURE_2D, texture);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST); // the default needs mipmaps
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
-    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, size, size, 0, GL_RGBA, GL_UNSIGNED_BYTE, NULL);
-    create_quad();
-    if (!INTEROP_WORKS(cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_2D,
-                                                   cudaGraphicsRegisterFlagsSurfaceLoadStore)))
-        resource = NULL;
-
-    display_canvas(&canvas); // calls generate_frame and draw_quad, and reads back what OpenGL drew
-    bool ok = check(canvas.pixels);
-    free(canvas.pixels);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-// ---------------------------------------------------------------------------------------- check
-
-void settings(int argc, char **argv) {
-    configure(argc, argv, "Animates a texture of OpenGL.", ANIMATION,
-              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"),
-               OPTION_FLAG("rendered", &rendered, "a kernel processes what OpenGL has rendered")});
-    require_memory(5 * size * size * 4, size * size * 4);
 }
 
 static GLuint compile(GLenum type, const char *source) {
@@ -163,100 +103,110 @@ static void create_quad(void) {
     glGenVertexArrays(1, &vertices);
 }
 
-// For --rendered: replaces each colour by its complement.
-__global__ void complement(cudaSurfaceObject_t surface, int size, int) {
-    int x = threadIdx.x + blockIdx.x * blockDim.x;
-    int y = threadIdx.y + blockIdx.y * blockDim.y;
-    if (x < size && y < size) {
-        uchar4 c = surf2Dread<uchar4>(surface, x * (int)sizeof(uchar4), y);
-        surf2Dwrite(make_uchar4(255 - c.x, 255 - c.y, 255 - c.z, 255), surface, x * (int)sizeof(uchar4), y);
-    }
+static void draw_quad(void *) {
+    glUseProgram(program);
+    glBindVertexArray(vertices);
+    glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
+    glBindVertexArray(0);
+    glUseProgram(0);
 }
 
-// OpenGL renders into the texture instead of the window: 16 stripes, each of which covers those to its right.
-static void render(int ticks) {
-    GLint window;
-    GLuint target;
-    glGetIntegerv(GL_FRAMEBUFFER_BINDING, &window);
-    glGenFramebuffers(1, &target);
-    glBindFramebuffer(GL_FRAMEBUFFER, target);
-    glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, texture, 0);
-    glPushAttrib(GL_COLOR_BUFFER_BIT | GL_SCISSOR_BIT);
-    glEnable(GL_SCISSOR_TEST);
-    for (int i = 0; i < 16; i++) {
-        glScissor(size * i / 16, 0, size, size);
-        glClearColor(i / 15.0f, ticks % 16 / 15.0f, 0, 1);
-        glClear(GL_COLOR_BUFFER_BIT);
-    }
-    glPopAttrib();
-    glBindFramebuffer(GL_FRAMEBUFFER, window);
-    glDeleteFramebuffers(1, &target);
+// Called after the last frame, while the OpenGL context still exists.
+static void release(void *) {
+    check_earlier_frame();
+    if (resource)
+        HANDLE_ERROR(cudaGraphicsUnregisterResource(resource));
+    glDeleteTextures(1, &texture);
+    glDeleteVertexArrays(1, &vertices);
+    glDeleteProgram(program);
 }
 
-// For drivers that refuse to share the texture: the kernel writes to a separate CUDA array, which is copied
-// to the host and from there into the texture.
-static cudaArray_t own_array;
-static unsigned char *host;
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    Canvas canvas = {};
+    canvas.width = canvas.height = size;
+    canvas.pixels = (unsigned char *)malloc(size * size * 4);
+    HANDLE_NULL(canvas.pixels);
+    canvas.frame = generate_frame;
+    canvas.draw = draw_quad;
+    canvas.release = release;
+    gl_context_open(&canvas, options.device);
 
-static void draw_in_host(int ticks) {
-    if (!own_array) {
-        cudaChannelFormatDesc rgba = cudaCreateChannelDesc<uchar4>();
-        HANDLE_ERROR(cudaMallocArray(&own_array, &rgba, size, size, cudaArraySurfaceLoadStore));
-        host = host_array<unsigned char>(size * size * 4);
-    }
-    if (rendered) {
-        glGetTexImage(GL_TEXTURE_2D, 0, GL_RGBA, GL_UNSIGNED_BYTE, host);
-        HANDLE_ERROR(
-            cudaMemcpy2DToArray(own_array, 0, 0, host, size * 4, size * 4, size, cudaMemcpyHostToDevice));
-    }
-    run_kernel(own_array, ticks);
-    HANDLE_ERROR(
-        cudaMemcpy2DFromArray(host, size * 4, own_array, 0, 0, size * 4, size, cudaMemcpyDeviceToHost));
+    glGenTextures(1, &texture);
+    glBindTexture(GL_TEXTURE_2D, texture);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST); // the default needs mipmaps
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, size, size, 0, GL_RGBA, GL_UNSIGNED_BYTE, NULL);
+    create_quad();
+    if (!INTEROP_WORKS(cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_2D,
+                                                   cudaGraphicsRegisterFlagsSurfaceLoadStore)))
+        resource = NULL;
+
+    display_canvas(&canvas); // calls generate_frame and draw_quad, and reads back what OpenGL drew
+    bool ok = check(canvas.pixels);
+    free(canvas.pixels);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static void generate_and_copy(int ticks) {
-    draw_in_host(ticks);
+// ---------------------------------------------------------------------------------------- check
+
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Animates a texture of OpenGL.", ANIMATION,
+              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
+    require_memory(5 * size * size * 4, size * size * 4);
+}
+
+// For drivers that refuse to share the texture: the kernel writes to an array of CUDA, which is copied to the
+// host, and from there into the texture.
+static void draw_in_host(unsigned char *host, int ticks) {
+    cudaChannelFormatDesc rgba = cudaCreateChannelDesc<uchar4>();
+    cudaArray_t array;
+    HANDLE_ERROR(cudaMallocArray(&array, &rgba, size, size, cudaArraySurfaceLoadStore));
+    run_kernel(array, ticks);
+    HANDLE_ERROR(cudaMemcpy2DFromArray(host, size * 4, array, 0, 0, size * 4, size, cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaFreeArray(array));
+}
+
+static void copy_through_host(int ticks) {
+    HostArray<unsigned char> host(size * size * 4);
+    draw_in_host(host, ticks);
     glTexSubImage2D(GL_TEXTURE_2D, 0, 0, 0, size, size, GL_RGBA, GL_UNSIGNED_BYTE, host);
 }
 
-static void free_copy(void) {
-    HANDLE_ERROR(cudaFreeArray(own_array));
-    free(host);
-    own_array = NULL;
-}
+static int expected_ticks;
 
 static void expect(size_t x, size_t y, const unsigned char *, unsigned char *expected) {
-    const size_t stripe = (16 * x + 15) / size, level = last_ticks % 16;
-    const size_t squares[] = {(x ^ y) + last_ticks, y / 2, (x & y) - 2 * last_ticks, 255};
-    const size_t stripes[] = {255 - 17 * stripe, 255 - 17 * level, 255, 255};
-    std::copy_n(rendered ? stripes : squares, 4, expected); // the remainders modulo 256
+    const size_t squares[] = {(x ^ y) + expected_ticks, y / 2, (x & y) - 2 * expected_ticks, 255};
+    std::copy_n(squares, 4, expected); // the remainders modulo 256
+}
+
+static bool is_frame(const char *name, const unsigned char *pixels, int ticks) {
+    expected_ticks = ticks;
+    return check_picture(name, pixels, size, size, expect, 0);
 }
 
 // Draws another frame again, whose number has no divisor in common with the last one's by default (119), and
 // checks the texture.
 static bool earlier_right;
 
-static void finish(void) {
+static void check_earlier_frame(void) {
     HostArray<unsigned char> pixels(size * size * 4);
     const int last = last_ticks;
     generate_frame(NULL, last / 2);
     glGetTexImage(GL_TEXTURE_2D, 0, GL_RGBA, GL_UNSIGNED_BYTE, pixels);
-    earlier_right = check_picture("pixel of an earlier frame", pixels, size, size, expect, 0);
+    earlier_right = is_frame("pixel of an earlier frame", pixels, last / 2);
     last_ticks = last;
-    free_copy();
 }
 
 // The last frame and, in a size that is no multiple of a block's, frame 10
 static bool check(const unsigned char *pixels) {
-    const int last = last_ticks;
-    bool ok = check_picture("pixel", pixels, size, size, expect, 0) && earlier_right;
-    rendered = false;
+    bool ok = is_frame("pixel", pixels, last_ticks) && earlier_right;
     Smaller picture(size, 77);
-    draw_in_host(last_ticks = 10);
-    ok = check_picture("pixel of frame 10", host, size, size, expect, 0) && ok;
-    free_copy();
+    HostArray<unsigned char> small(size * size * 4);
+    draw_in_host(small, 10);
+    ok = is_frame("pixel of frame 10", small, 10) && ok;
     if (ok)
-        printf("Frame %d is right, as OpenGL drew it.\n", last);
+        printf("Frame %d is right, as OpenGL drew it.\n", last_ticks);
     return ok;
 }
 
