@@ -22,12 +22,10 @@
 static size_t n = 64;         // --texels: the volume has n x (n + 1) x (n + 2) texels
 static size_t points = 10000; // --points
 static size_t side = 512;     // --size, pixels
-static cudaExtent whole;      // the size of the volume
-static int last_ticks;        // of the last frame
 static void make_points(float3 *at);
 static bool check_volume(const char *name, const float *volume);
 static bool check_points(const char *name, const float *values, const float3 *at, bool linear);
-static bool check_slice(const unsigned char *pixels);
+static bool check_slice(CPUAnimBitmap *bitmap);
 
 // The value of a texel: a whole number, so that floats are exact. It rises and falls between 0 and 250 with
 // the distance from a corner of the volume.
@@ -81,9 +79,7 @@ struct Slices {
 };
 
 // The slice goes from the first texels to the last ones in 60 frames, and back.
-static void generate_slice(void *data, int ticks) {
-    Slices *s = (Slices *)data;
-    last_ticks = ticks;
+static void generate_slice(Slices *s, int ticks) {
     float z = 0.5f + (s->extent.depth - 1) * (1 - fabsf(1 - ticks % 120 / 60.0f));
     dim3 blocks((side + 15) / 16, (side + 15) / 16), threads(16, 16);
     draw_slice<<<blocks, threads>>>(s->dev_pixels, side, s->texture, s->extent, z);
@@ -95,16 +91,16 @@ static void generate_slice(void *data, int ticks) {
 int main(int argc, char **argv) {
     settings(argc, argv);
     const size_t width = n, height = n + 1, depth = n + 2, count = width * height * depth;
-    float *volume = host_array<float>(count);
-    float3 *at = host_array<float3>(points), *dev_at;
-    float *values = host_array<float>(points), *dev_values;
+    float *volume = (float *)malloc(count * sizeof(float));
+    float3 *at = (float3 *)malloc(points * sizeof(float3)), *dev_at;
+    float *values = (float *)malloc(points * sizeof(float)), *dev_values;
+    HANDLE_NULL(volume && at && values);
     make_points(at);
 
     // The width of linear memory is given in bytes, that of an array in texels.
     cudaPitchedPtr memory;
     HANDLE_ERROR(cudaMalloc3D(&memory, make_cudaExtent(width * sizeof(float), height, depth)));
     cudaExtent extent = make_cudaExtent(width, height, depth);
-    whole = extent;
     cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
     cudaArray_t array;
     HANDLE_ERROR(cudaMalloc3DArray(&array, &format, extent));
@@ -123,18 +119,19 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy3D(&copy));
 
     // Copy both back to the host.
-    copy = {};
-    copy.srcPtr = memory;
-    copy.dstPtr = make_cudaPitchedPtr(volume, width * sizeof(float), width, height);
-    copy.extent = make_cudaExtent(width * sizeof(float), height, depth);
-    copy.kind = cudaMemcpyDeviceToHost;
-    HANDLE_ERROR(cudaMemcpy3D(&copy));
+    cudaMemcpy3DParms back = {};
+    back.srcPtr = memory;
+    back.dstPtr = make_cudaPitchedPtr(volume, width * sizeof(float), width, height);
+    back.extent = make_cudaExtent(width * sizeof(float), height, depth);
+    back.kind = cudaMemcpyDeviceToHost;
+    HANDLE_ERROR(cudaMemcpy3D(&back));
     bool ok = check_volume("linear memory", volume);
-    std::fill(volume, volume + count, -1.0f);
-    copy.srcPtr = {};
-    copy.srcArray = array;
-    copy.extent = extent;
-    HANDLE_ERROR(cudaMemcpy3D(&copy));
+
+    memset(volume, 0, count * sizeof(float));
+    memset(&back.srcPtr, 0, sizeof(back.srcPtr));
+    back.srcArray = array;
+    back.extent = extent;
+    HANDLE_ERROR(cudaMemcpy3D(&back));
     ok = check_volume("array", volume) && ok;
 
     HANDLE_ERROR(cudaMalloc(&dev_at, points * sizeof(float3)));
@@ -157,11 +154,11 @@ int main(int argc, char **argv) {
     slices.bitmap = &bitmap;
     HANDLE_ERROR(cudaMalloc(&slices.dev_pixels, bitmap.image_size()));
     bitmap.anim_and_exit(generate_slice);
-    ok = check_slice(bitmap.get_ptr()) && ok;
+    ok = check_slice(&bitmap) && ok;
 
     HANDLE_ERROR(cudaFree(slices.dev_pixels));
-    for (cudaTextureObject_t texture : textures)
-        HANDLE_ERROR(cudaDestroyTextureObject(texture));
+    HANDLE_ERROR(cudaDestroyTextureObject(textures[0]));
+    HANDLE_ERROR(cudaDestroyTextureObject(textures[1]));
     HANDLE_ERROR(cudaFree(memory.ptr));
     HANDLE_ERROR(cudaFreeArray(array));
     HANDLE_ERROR(cudaFree(dev_at));
@@ -174,47 +171,6 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-static double expected_texel(double x, double y, double z) {
-    return fabs(fmod(floor((x * x + 3 * y * y + 5 * z * z) / 8), 500) - 250);
-}
-
-// What the texture returns at a point: the texel, or the mean of the eight nearest ones in double. *error is
-// its largest error: the weights have 8 fractional bits in each direction, and the last one may be off by
-// one.
-static double fetched(double x, double y, double z, bool linear, double *error) {
-    auto clamped = [](double i, size_t n) { return (size_t)fmin(fmax(i, 0), n - 1.0); };
-    auto at = [&](double x, double y, double z) {
-        return expected_texel(clamped(x, whole.width), clamped(y, whole.height), clamped(z, whole.depth));
-    };
-    *error = 0;
-    if (!linear)
-        return at(floor(x), floor(y), floor(z));
-    x -= 0.5, y -= 0.5, z -= 0.5;
-    double sum = 0, least = INFINITY, most = -INFINITY, a = x - floor(x), b = y - floor(y), c = z - floor(z);
-    for (int corner = 0; corner < 8; corner++) {
-        int dx = corner & 1, dy = corner >> 1 & 1, dz = corner >> 2;
-        double value = at(floor(x) + dx, floor(y) + dy, floor(z) + dz);
-        sum += value * (dx ? a : 1 - a) * (dy ? b : 1 - b) * (dz ? c : 1 - c);
-        least = fmin(least, value);
-        most = fmax(most, value);
-    }
-    *error = 3 * (most - least) / 256 + 1e-4;
-    return sum;
-}
-
-static void expect_slice(size_t x, size_t y, const unsigned char *got, unsigned char *expected) {
-    int step = last_ticks % 120; // 0 and 60: at the centres of the first and the last texels
-    double z = 0.5 + (whole.depth - 1) * ((step < 60 ? step : 120 - step) / 60.0), error;
-    double value = fetched((x + 0.5) * whole.width / side, (y + 0.5) * whole.height / side, z, true, &error);
-    for (int i = 0; i < 3; i++)
-        expected[i] = byte_near(value, error, got[i]);
-    expected[3] = 255;
-}
-
-static bool check_slice(const unsigned char *pixels) {
-    return check_picture("slice", pixels, side, side, expect_slice, 0);
-}
-
 void settings(int argc, char **argv) {
     options.frames = 31; // of an animation in a file; the last one is the middle of the volume
     configure(argc, argv, "Reads a volume through a three-dimensional texture.", ANIMATION,
@@ -226,30 +182,70 @@ void settings(int argc, char **argv) {
                    2 * bytes + 512 * (n + 1) * (n + 2) + of_points + side * side * 4);
 }
 
-// Random points from one texel before the volume to one behind it. They are odd multiples of
-// 1/128, so none is at the edge of two texels.
+// Random points from one texel before the volume to one behind it. They are odd multiples of 1/128, so none
+// is at the edge of two texels.
 static void make_points(float3 *at) {
     for (size_t i = 0; i < points; i++) {
-        float *coordinates[] = {&at[i].x, &at[i].y, &at[i].z};
-        for (int axis = 0; axis < 3; axis++)
-            *coordinates[axis] = (random_bits() % ((n + axis + 2) * 64) + 0.5f) / 64 - 1;
+        at[i].x = (random_bits() % ((n + 2) * 64) + 0.5f) / 64 - 1;
+        at[i].y = (random_bits() % ((n + 3) * 64) + 0.5f) / 64 - 1;
+        at[i].z = (random_bits() % ((n + 4) * 64) + 0.5f) / 64 - 1;
     }
+}
+
+// The texel at whole coordinates, which the address mode clamps
+static double expected_texel(double x, double y, double z) {
+    x = fmin(fmax(x, 0), n - 1.0), y = fmin(fmax(y, 0), n), z = fmin(fmax(z, 0), n + 1.0);
+    return fabs(fmod(floor((x * x + 3 * y * y + 5 * z * z) / 8), 500) - 250);
+}
+
+// What the texture returns at a point: the texel, or the mean of the eight nearest ones in double. *error is
+// its largest error: the weights have 8 fractional bits in each direction, and the last one may be off by
+// one.
+static double fetched(double x, double y, double z, bool linear, double *error) {
+    *error = 0;
+    if (!linear)
+        return expected_texel(floor(x), floor(y), floor(z));
+    x -= 0.5, y -= 0.5, z -= 0.5;
+    double sum = 0, least = INFINITY, most = -INFINITY, a = x - floor(x), b = y - floor(y), c = z - floor(z);
+    for (int corner = 0; corner < 8; corner++) {
+        int dx = corner & 1, dy = corner >> 1 & 1, dz = corner >> 2;
+        double value = expected_texel(floor(x) + dx, floor(y) + dy, floor(z) + dz);
+        sum += value * (dx ? a : 1 - a) * (dy ? b : 1 - b) * (dz ? c : 1 - c);
+        least = fmin(least, value);
+        most = fmax(most, value);
+    }
+    *error = 3 * (most - least) / 256 + 1e-4;
+    return sum;
 }
 
 // Compares every texel; all bits must be equal.
 static bool check_volume(const char *name, const float *volume) {
-    size_t count = n * (n + 1) * (n + 2);
-    return check_floats(name, volume, count, 0,
+    return check_floats(name, volume, n * (n + 1) * (n + 2), 0,
                         [](size_t i) { return expected_texel(i % n, i / n % (n + 1), i / n / (n + 1)); });
 }
 
 static bool check_points(const char *name, const float *values, const float3 *at, bool linear) {
+    static int checked = 0; // filter modes so far: none may be left out
     bool ok = check_floats(name, values, points, 0, [=](size_t p) {
         double error, expected = fetched(at[p].x, at[p].y, at[p].z, linear, &error);
         return fabs(values[p] - expected) <= error ? values[p] : expected;
     });
-    static int checked = 0; // filter modes so far: none may be left out
     return ok && linear == checked++;
+}
+
+static double slice; // its z coordinate
+
+static void expect_slice(size_t x, size_t y, const unsigned char *got, unsigned char *expected) {
+    double error, value = fetched((x + 0.5) * n / side, (y + 0.5) * (n + 1) / side, slice, true, &error);
+    for (int i = 0; i < 3; i++)
+        expected[i] = byte_near(value, error, got[i]);
+    expected[3] = 255;
+}
+
+static bool check_slice(CPUAnimBitmap *bitmap) {
+    int step = bitmap->ticks % 120; // 0 and 60: at the centres of the first and the last texels
+    slice = 0.5 + (n + 1) * ((step < 60 ? step : 120 - step) / 60.0);
+    return check_picture("slice", bitmap->get_ptr(), side, side, expect_slice, 0);
 }
 
 // Task: fill(): One thread per texel: the thread with the coordinates (x, y, z) stores texel(x, y, z) in a
