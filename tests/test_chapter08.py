@@ -21,7 +21,6 @@ RIGHT = {
     "ripple": "Frame {} is right, as OpenGL drew it.\n",
     "heat": "Largest difference from double, over",
     "texture_interop": "Frame {} is right, as OpenGL drew it.\n",
-    "rendered_texture": "Frame {} is right, as OpenGL drew it.\n",
     "vertex_interop": "The vertices of frame {} are right, as OpenGL has them.\n",
 }
 # When registering is refused, a program prints one line; before it the CPU back end prints its reason.

@@ -60,7 +60,6 @@ LIMITS = {
     "chapter08/basic_interop": DIAGONALS,
     "chapter08/vertex_interop": SURFACE,
     "chapter08/texture_interop": EXACT,
-    "chapter08/rendered_texture": EXACT,
     "chapter12/fft_convolution": WHOLE_PART,
     "chapter12/bucket_sort_2d": EXACT,
 }
