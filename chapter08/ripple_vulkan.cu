@@ -269,9 +269,7 @@ static void find_gpu(const cudaDeviceProp *wanted) {
             vulkan.gpu = gpus[i];
     }
     if (!vulkan.gpu)
-        quit(EXIT_WAIVED,
-             "needs a driver of Vulkan 1.2 for the CUDA device %s, which is none of %u devices of Vulkan",
-             wanted->name, count);
+        quit(EXIT_WAIVED, "needs a driver of Vulkan 1.2 for the CUDA device %s, found none", wanted->name);
 }
 
 // Sets vulkan.family to the first queue family that can copy: queues for graphics or compute can, and each
