@@ -26,6 +26,11 @@
 #define MIN_TEMP 0.0001f
 #define SPEED    0.25f
 
+// The page's plate has DIM x DIM cells. on_page: a column or row of ours, scaled to it; cell: the index of
+// one of its cells on our plate.
+#define on_page(i) ((double)DIM * (i) / size)
+#define cell(x, y) (size * (x) / DIM + size * (y) / DIM * size)
+
 struct DataBlock {
     unsigned char *output_bitmap;
     size_t pitch; // of the buffers: bytes from row to row
@@ -107,16 +112,6 @@ static void anim_exit(DataBlock *d) {
     HANDLE_ERROR(cudaFree(d->dev_constSrc));
     HANDLE_ERROR(cudaEventDestroy(d->start));
     HANDLE_ERROR(cudaEventDestroy(d->stop));
-}
-
-// The page's numbers are for DIM x DIM cells. on_page() scales a column or row of this plate to that one, and
-// cell() is the index of the cell at column x and row y of that one.
-static double on_page(size_t i) {
-    return (double)DIM * i / size;
-}
-
-static size_t cell(size_t x, size_t y) {
-    return x * size / DIM + y * size / DIM * size;
 }
 
 int main(int argc, char **argv) {

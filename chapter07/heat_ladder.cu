@@ -183,14 +183,6 @@ static void run_textures(TextureKernel copy_const, TextureKernel blend, const cu
     }
 }
 
-static void run_1d(void) {
-    run_textures(copy_const_1d, blend_1d, textures[0]);
-}
-
-static void run_2d(void) {
-    run_textures(copy_const_2d, blend_2d, textures[1]);
-}
-
 // Rung 3: the heaters are fused into the update. The book re-imposes the heaters at the start of a step, so
 // after the last step a heater cell, too, contains the mean of its neighbours. `last` is true in that step.
 __device__ static void step_cell(float *out, const float *in, const float *heaters, int x, int y, int size,
@@ -516,8 +508,6 @@ __device__ static void step_tile(float4 *t, const float4 *weight, const float4 *
 // wrote those after they had read this buffer, because each reads a round before it writes the next.
 // The dependence between tiles is symmetric (see Span), so every tile that reads a cell of this one is among
 // those neighbours, and no tile gets two rounds ahead of a tile that reads from it.
-//
-// All blocks must run at the same time, since they wait for each other: a cooperative launch.
 const int EXCHANGE_BUFFERS = 2;
 
 __device__ static float4 weights(float4 heater) {
@@ -619,8 +609,10 @@ static void run_persistent(void) {
 
 static const Rung rungs[] = {
     {"book", "two kernels per step", run_book},
-    {"1-D texture", "the book's second version", run_1d, RUNG, 0, 0, linear_needs},
-    {"2-D texture", "the book's third version", run_2d, RUNG, 0, 0, plane_needs},
+    {"1-D texture", "the book's second version", [] { run_textures(copy_const_1d, blend_1d, textures[0]); },
+     RUNG, 0, 0, linear_needs},
+    {"2-D texture", "the book's third version", [] { run_textures(copy_const_2d, blend_2d, textures[1]); },
+     RUNG, 0, 0, plane_needs},
     {"kernel fusion", "heaters in the update", [] { run_steps(0); }},
     {"CUDA graph", "one launch of all steps", run_graph},
     {"cooperative launch", "grid barrier after each step", run_grid},
