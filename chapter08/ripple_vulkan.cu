@@ -63,10 +63,9 @@ static void check_frame(const unsigned char *pixels, int ticks);
 static bool all_frames_right(void);
 static void open_vulkan(int cuda_device);
 static void close_vulkan(void);
-static VulkanBuffer create_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage, const void *next);
-static void allocate_memory(VulkanBuffer *buffer, VkMemoryPropertyFlags required,
-                            VkMemoryPropertyFlags preferred, const void *next);
-static unsigned char *allocate_host_memory(VulkanBuffer *buffer);
+static VulkanBuffer make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage, const void *create_next,
+                                VkMemoryPropertyFlags required, VkMemoryPropertyFlags preferred,
+                                const void *allocate_next);
 static void destroy_buffer(VulkanBuffer buffer);
 static void wait_on_host(uint64_t value);
 
@@ -90,8 +89,8 @@ static void share_buffer(size_t bytes) {
     const VkExternalMemoryHandleTypeFlagBits type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
     VkExternalMemoryBufferCreateInfo use = {VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, NULL, type};
     VkExportMemoryAllocateInfo exportable = {VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO, NULL, type};
-    shared = create_buffer(bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, &use);
-    allocate_memory(&shared, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0, &exportable);
+    shared = make_buffer(bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, &use, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                         0, &exportable);
     VkMemoryGetFdInfoKHR get_fd = {VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR, NULL, shared.memory, type};
 
     cudaExternalMemoryHandleDesc imported = {};
@@ -188,8 +187,10 @@ int main(int argc, char **argv) {
     size_t bytes = bitmap.image_size();
     share_buffer(bytes);
     share_semaphore();
-    host = create_buffer(2 * bytes, VK_BUFFER_USAGE_TRANSFER_DST_BIT, NULL);
-    copies = allocate_host_memory(&host);
+    host = make_buffer(2 * bytes, VK_BUFFER_USAGE_TRANSFER_DST_BIT, NULL,
+                       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                       VK_MEMORY_PROPERTY_HOST_CACHED_BIT, NULL); // cached: for reads by the host
+    HANDLE_VULKAN(vkMapMemory(vulkan.device, host.memory, 0, VK_WHOLE_SIZE, 0, (void **)&copies));
     VkCommandBufferAllocateInfo info = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, NULL, vulkan.pool,
                                         VK_COMMAND_BUFFER_LEVEL_PRIMARY, 2};
     HANDLE_VULKAN(vkAllocateCommandBuffers(vulkan.device, &info, copy));
@@ -347,18 +348,6 @@ static void close_vulkan(void) {
     vkDestroyInstance(vulkan.instance, NULL);
 }
 
-// Creates a buffer without memory. `next` is the structure for pNext of VkBufferCreateInfo, or NULL.
-static VulkanBuffer create_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage, const void *next) {
-    VkBufferCreateInfo info = {}; // for one queue family at a time, VK_SHARING_MODE_EXCLUSIVE, which is 0
-    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-    info.pNext = next;
-    info.size = bytes;
-    info.usage = usage;
-    VulkanBuffer result = {};
-    HANDLE_VULKAN(vkCreateBuffer(vulkan.device, &info, NULL, &result.buffer));
-    return result;
-}
-
 // The first of the allowed memory types (one bit each) that has these properties, or 32
 static uint32_t memory_type(uint32_t allowed, VkMemoryPropertyFlags wanted) {
     VkPhysicalDeviceMemoryProperties memory;
@@ -369,32 +358,32 @@ static uint32_t memory_type(uint32_t allowed, VkMemoryPropertyFlags wanted) {
     return 32;
 }
 
-// Allocates memory for a buffer and binds it. The memory type has the required properties, and the preferred
-// ones too if the device has such a type. `next` is the structure for pNext of VkMemoryAllocateInfo, or NULL.
-static void allocate_memory(VulkanBuffer *buffer, VkMemoryPropertyFlags required,
-                            VkMemoryPropertyFlags preferred, const void *next) {
+// Creates a buffer for one queue family at a time, in memory with the required properties, and the preferred
+// ones too if the device has such memory. The others are structures for pNext of VkBufferCreateInfo and
+// VkMemoryAllocateInfo, or NULL.
+static VulkanBuffer make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage, const void *create_next,
+                                VkMemoryPropertyFlags required, VkMemoryPropertyFlags preferred,
+                                const void *allocate_next) {
+    VulkanBuffer result = {};
+    VkBufferCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+    info.pNext = create_next;
+    info.size = bytes;
+    info.usage = usage;
+    HANDLE_VULKAN(vkCreateBuffer(vulkan.device, &info, NULL, &result.buffer));
+
     VkMemoryRequirements needs;
-    vkGetBufferMemoryRequirements(vulkan.device, buffer->buffer, &needs);
+    vkGetBufferMemoryRequirements(vulkan.device, result.buffer, &needs);
     uint32_t type = memory_type(needs.memoryTypeBits, required | preferred);
     if (type == 32)
         type = memory_type(needs.memoryTypeBits, required);
     if (type == 32)
         quit(EXIT_FAILURE, "Vulkan has no memory of the kind that a buffer needs");
-
-    VkMemoryAllocateInfo info = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, next, needs.size, type};
-    HANDLE_VULKAN(vkAllocateMemory(vulkan.device, &info, NULL, &buffer->memory));
-    HANDLE_VULKAN(vkBindBufferMemory(vulkan.device, buffer->buffer, buffer->memory, 0));
-    buffer->allocated = needs.size;
-}
-
-// Allocates host memory for a buffer, maps it and returns its address. The memory is cached for reads by the
-// host if the device has such a memory type.
-static unsigned char *allocate_host_memory(VulkanBuffer *buffer) {
-    allocate_memory(buffer, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
-                    VK_MEMORY_PROPERTY_HOST_CACHED_BIT, NULL);
-    void *address;
-    HANDLE_VULKAN(vkMapMemory(vulkan.device, buffer->memory, 0, VK_WHOLE_SIZE, 0, &address));
-    return (unsigned char *)address;
+    VkMemoryAllocateInfo memory = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, allocate_next, needs.size, type};
+    HANDLE_VULKAN(vkAllocateMemory(vulkan.device, &memory, NULL, &result.memory));
+    HANDLE_VULKAN(vkBindBufferMemory(vulkan.device, result.buffer, result.memory, 0));
+    result.allocated = needs.size;
+    return result;
 }
 
 static void destroy_buffer(VulkanBuffer buffer) {
