@@ -55,8 +55,7 @@ __global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t size,
         return;
     size_t offset = x + y * size;
 
-    // Boundary condition: beyond an edge the temperature is that of the edge. As on the page, the top is y
-    // - 1.
+    // Boundary condition: beyond an edge the temperature is that of the edge. The page calls y - 1 the top.
     size_t left = x > 0 ? offset - 1 : offset;
     size_t right = x < size - 1 ? offset + 1 : offset;
     size_t top = y > 0 ? offset - size : offset;

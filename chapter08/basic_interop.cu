@@ -104,8 +104,7 @@ int main(int argc, char **argv) {
 
     bool ok = !flags || compare_flags();
 
-    // The page: glutKeyboardFunc, glutDisplayFunc and glutMainLoop. This one also reads back what OpenGL
-    // drew.
+    // On the page: glutKeyboardFunc, glutDisplayFunc and glutMainLoop. This also reads back what was drawn.
     canvas.release = key_func;
     canvas.draw = draw_func;
     display_canvas(&canvas);

@@ -2,12 +2,14 @@
 /*
  * texture_interop: a kernel processes a picture that OpenGL has rendered into a texture
  *
- * Teaches: A registered texture of OpenGL is mapped as a CUDA array. The layout of a CUDA array is opaque, so
- *          kernels read and write it through a surface object, not through a pointer. Here OpenGL renders
- * into the texture, through a framebuffer object, a kernel changes the colours, and OpenGL copies the texture
- * to the window. Terms:   interoperability, surface object, CUDA array, register a resource, map, unmap,
- * texel Book:    8.2 (course) Build:   nvcc -o texture_interop chapter08/texture_interop.cu
- * common/lib/[a-z]*.c -DHAVE_GL -lEGL -lGL Run:     ./bin/chapter08/texture_interop --output texture.png
+ * Teaches: A registered texture of OpenGL is mapped as a CUDA array. The layout of a CUDA array is opaque,
+ *          so kernels read and write it through a surface object, not through a pointer. Here OpenGL
+ *          renders into the texture, through a framebuffer object, a kernel changes the colours, and
+ *          OpenGL copies the texture to the window.
+ * Terms:   interoperability, surface object, CUDA array, register a resource, map, unmap, texel
+ * Book:    8.2 (course)
+ * Build:   nvcc -o texture_interop chapter08/texture_interop.cu common/lib/[a-z]*.c -DHAVE_GL -lEGL -lGL
+ * Run:     ./bin/chapter08/texture_interop --output texture.png
  * Differs: the copy of a framebuffer replaces glDrawPixels, which OpenGL's core profile no longer has.
  * Needs:   gl
  * Picture: yes
