@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the heat simulations of this chapter share beside common/checks/heat.h: options, time, check.
+// What the checks of this chapter's heat simulations share beside common/checks/heat.h: options and time.
 #pragma once
 
 #include "../common/checks/heat.h"
-
-// ---------------------------------------------------------------------------------------- check
 
 // The options and limits. Above a speed of 0.25 a cell overshoots the mean of its neighbours, so that
 // neighbours differ more and more.
@@ -19,19 +17,16 @@ static inline void heat_settings(int argc, char **argv, const char *doc, size_t 
     require_memory(8 * bytes, 5 * bytes);
 }
 
-// Prints the time of a step and checks the temperatures and the picture after the last frame. step(d)
+// Checks the temperatures and the picture after the last frame, and prints the time of a step. step(d)
 // computes one step. pitch: bytes from row to row in device memory.
 template <class Data>
 static inline bool check_plate(Data *d, void (*step)(Data *), size_t pitch, size_t size, int steps,
                                float speed) {
-    size_t width = size * sizeof(float);
-    HostArray<float> got(size * size);
-    HANDLE_ERROR(cudaMemcpy2D(got, width, d->dev_inSrc, pitch, width, size, cudaMemcpyDeviceToHost));
+    bool ok = check_frames(d, step, pitch, size, steps, speed, d->bitmap->get_ptr());
     if (d->frames > 1) {
         // A step reads each cell and its heater and writes the cell. Repeated reads hit the cache.
         double ms = time_steps(d, step, steps) / steps, bytes = 3.0 * sizeof(float) * size * size;
         printf("Step:                    %.3f ms, %.1f GB/s\n", ms, bytes / ms / 1e6);
     }
-    bool ok = check_frames(got, size, d->frames, steps, speed, d->bitmap->get_ptr());
     return check_step(d, step, pitch, size, speed) && ok;
 }

@@ -21,21 +21,23 @@
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
 #include "../common/cpu_anim.h"
-#include "heat.h" // check_plate()
 
 #define DIM      1024
 #define MAX_TEMP 1.0f
 #define MIN_TEMP 0.0001f
 #define SPEED    0.25f
 
+// The page's plate has DIM x DIM cells. on_page: a column or row of ours, scaled to it; cell: the index of
+// one of its cells on our plate.
+#define on_page(i) ((double)DIM * (i) / size)
+#define cell(x, y) (size * (x) / DIM + size * (y) / DIM * size)
+
 struct DataBlock {
     unsigned char *output_bitmap;
     float *dev_inSrc, *dev_outSrc, *dev_constSrc;
     CPUAnimBitmap *bitmap;
     cudaEvent_t start, stop;
-    float totalTime = 0; // of all frames
-    size_t frames = 0;
-    bool ok; // the result of the check
+    float totalTime, frames; // of all frames: the time in ms, and their number
 };
 
 static size_t size = DIM;   // --size
@@ -62,7 +64,7 @@ __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size, flo
         return;
     size_t offset = x + y * size;
 
-    // Boundary condition: beyond an edge the temperature is that of the edge.
+    // Boundary condition: beyond an edge the temperature is that of the edge. The page calls y - 1 the top.
     size_t left = x > 0 ? offset - 1 : offset;
     size_t right = x < size - 1 ? offset + 1 : offset;
     size_t top = y > 0 ? offset - size : offset;
@@ -93,12 +95,11 @@ static void anim_gpu(DataBlock *d, int) {
     float elapsedTime;
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, d->start, d->stop));
     d->totalTime += elapsedTime;
-    d->frames++;
+    ++d->frames;
     printf("Average Time per frame:  %3.1f ms\n", d->totalTime / d->frames);
 }
 
 static void anim_exit(DataBlock *d) {
-    d->ok = check(d);
     HANDLE_ERROR(cudaFree(d->output_bitmap));
     HANDLE_ERROR(cudaFree(d->dev_inSrc));
     HANDLE_ERROR(cudaFree(d->dev_outSrc));
@@ -107,16 +108,13 @@ static void anim_exit(DataBlock *d) {
     HANDLE_ERROR(cudaEventDestroy(d->stop));
 }
 
-// The index of cell (x, y) of a plate of DIM x DIM cells, scaled to size x size cells.
-static size_t cell(size_t x, size_t y) {
-    return x * size / DIM + y * size / DIM * size;
-}
-
 int main(int argc, char **argv) {
     settings(argc, argv);
     DataBlock data;
     CPUAnimBitmap bitmap(size, size, &data);
     data.bitmap = &bitmap;
+    data.totalTime = 0;
+    data.frames = 0;
     HANDLE_ERROR(cudaEventCreate(&data.start));
     HANDLE_ERROR(cudaEventCreate(&data.stop));
 
@@ -126,10 +124,11 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&data.dev_outSrc, imageSize));
     HANDLE_ERROR(cudaMalloc(&data.dev_constSrc, imageSize));
 
-    // The heaters: two areas and four cells. (x, y) are positions on a plate of DIM x DIM cells.
-    float *temp = host_array<float>(size * size);
+    // The heaters: two areas and four cells
+    float *temp = (float *)malloc(imageSize);
+    HANDLE_NULL(temp);
     for (size_t i = 0; i < size * size; i++) {
-        double x = (double)DIM * (i % size) / size, y = (double)DIM * (i / size) / size;
+        double x = on_page(i % size), y = on_page(i / size);
         temp[i] = 0;
         if (x > 300 && x < 600 && y > 310 && y < 601)
             temp[i] = MAX_TEMP;
@@ -144,22 +143,23 @@ int main(int argc, char **argv) {
 
     // The initial temperatures: the heaters, and a warm corner, which cools down.
     for (size_t i = 0; i < size * size; i++)
-        if (i % size * DIM < 200 * size && i / size * DIM >= 800 * size)
+        if (on_page(i % size) < 200 && on_page(i / size) >= 800)
             temp[i] = MAX_TEMP;
     HANDLE_ERROR(cudaMemcpy(data.dev_inSrc, temp, imageSize, cudaMemcpyHostToDevice));
     free(temp);
 
-    bitmap.anim_and_exit(anim_gpu, anim_exit);
-    return data.ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    bitmap.anim_and_exit(anim_gpu);
+    bool ok = check(&data);
+    anim_exit(&data); // on the page the second argument of anim_and_exit(); here the check comes before
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
 
+#include "heat.h" // heat_settings(), check_plate()
+
 void settings(int argc, char **argv) {
     heat_settings(argc, argv, "Heat that spreads over a plate.", &size, 65535, &steps, &speed);
-    before_frame = [](void *d, int ticks) {
-        keep_state(((DataBlock *)d)->dev_inSrc, size * sizeof(float), size, ticks, steps);
-    };
 }
 
 static void step(DataBlock *d) {

@@ -29,7 +29,6 @@
 #include "../common/checks/heat.h" // SPEED, place_heaters(), spread()
 #include "../common/ptx.h"
 #include <cooperative_groups.h>
-#include <mutex>
 
 namespace cg = cooperative_groups;
 
@@ -48,20 +47,23 @@ static size_t plate_bytes(void) {
     return (size_t)size * size * sizeof(float);
 }
 
-// Rung 0, the book's: one kernel re-imposes the heaters, the other computes the step.
+// ---- Rungs 0 to 5: one time step after another, each from global memory or textures
+//
+// Rung 0 is the book's: one kernel re-imposes the heaters, the other computes the step. It differs in one
+// point: the book computes T + SPEED * (top + bottom + left + right - 4 T) from five cells. With SPEED = 0.25
+// the old temperature T cancels out, which leaves the mean of the four neighbours, so no rung reads T.
 __global__ void copy_const_kernel(float *iptr, const float *cptr, int size) {
     int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x < size && y < size && cptr[x + (size_t)y * size] != 0)
         iptr[x + (size_t)y * size] = cptr[x + (size_t)y * size];
 }
 
-// Coordinates are clamped at the edges. With SPEED = 0.25 the old temperature T cancels out of
-// T + SPEED * (up + down + left + right - 4 T), which leaves the mean of the neighbours.
+// Coordinates are clamped at the edges. As on the page, the top is y - 1.
 __device__ static float mean_of_neighbours(const float *in, int x, int y, int size) {
     size_t at = x + (size_t)y * size;
     float left = in[x > 0 ? at - 1 : at], right = in[x < size - 1 ? at + 1 : at];
-    float below = in[y > 0 ? at - size : at], above = in[y < size - 1 ? at + size : at];
-    return SPEED * ((above + below) + (left + right));
+    float top = in[y > 0 ? at - size : at], bottom = in[y < size - 1 ? at + size : at];
+    return SPEED * ((top + bottom) + (left + right));
 }
 
 __global__ void blend_kernel(float *outSrc, const float *inSrc, int size) {
@@ -94,33 +96,39 @@ static void run_book(void) {
     }
 }
 
-// Rungs 1 and 2 are the book's texture versions: the same two kernels read through a 1-D texture of linear
-// memory, and through a 2-D texture, whose address mode clamps the coordinates at the edges.
-struct Linear {
-    cudaTextureObject_t texture;
-    int size;
-    __device__ float operator()(int x, int y) const {
-        return tex1Dfetch<float>(texture, min(max(x, 0), size - 1) + min(max(y, 0), size - 1) * size);
-    }
-};
-
-struct Plane {
-    cudaTextureObject_t texture;
-    int size;
-    __device__ float operator()(int x, int y) const { return tex2D<float>(texture, x, y); }
-};
-
-template <class Texture> __global__ void copy_const_texture(float *iptr, Texture constants, int size) {
+// Rung 1, the book's second version: the same two kernels read 1-D textures of linear memory.
+__global__ void copy_const_1d(float *iptr, cudaTextureObject_t constants, int size) {
     int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
-    if (x < size && y < size && constants(x, y) != 0)
-        iptr[x + (size_t)y * size] = constants(x, y);
+    if (x < size && y < size && tex1Dfetch<float>(constants, x + y * size) != 0)
+        iptr[x + (size_t)y * size] = tex1Dfetch<float>(constants, x + y * size);
 }
 
-template <class Texture> __global__ void blend_texture(float *outSrc, Texture inSrc, int size) {
+__global__ void blend_1d(float *outSrc, cudaTextureObject_t inSrc, int size) {
+    int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y,
+        at = x + y * size;
+    if (x >= size || y >= size)
+        return;
+    float left = tex1Dfetch<float>(inSrc, x > 0 ? at - 1 : at);
+    float right = tex1Dfetch<float>(inSrc, x < size - 1 ? at + 1 : at);
+    float top = tex1Dfetch<float>(inSrc, y > 0 ? at - size : at);
+    float bottom = tex1Dfetch<float>(inSrc, y < size - 1 ? at + size : at);
+    outSrc[x + (size_t)y * size] = SPEED * ((top + bottom) + (left + right));
+}
+
+// Rung 2, the book's third version: 2-D textures, whose address mode clamps the coordinates at the edges.
+__global__ void copy_const_2d(float *iptr, cudaTextureObject_t constants, int size) {
     int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
-    if (x < size && y < size)
-        outSrc[x + (size_t)y * size] =
-            SPEED * ((inSrc(x, y + 1) + inSrc(x, y - 1)) + (inSrc(x - 1, y) + inSrc(x + 1, y)));
+    if (x < size && y < size && tex2D<float>(constants, x, y) != 0)
+        iptr[x + (size_t)y * size] = tex2D<float>(constants, x, y);
+}
+
+__global__ void blend_2d(float *outSrc, cudaTextureObject_t inSrc, int size) {
+    int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= size || y >= size)
+        return;
+    float left = tex2D<float>(inSrc, x - 1, y), right = tex2D<float>(inSrc, x + 1, y);
+    float top = tex2D<float>(inSrc, x, y - 1), bottom = tex2D<float>(inSrc, x, y + 1);
+    outSrc[x + (size_t)y * size] = SPEED * ((top + bottom) + (left + right));
 }
 
 static const char *linear_needs(void) {
@@ -131,47 +139,46 @@ static const char *plane_needs(void) {
     return size % 8 == 0 ? NULL : "needs a size that is a multiple of 8";
 }
 
-static cudaTextureObject_t make_texture(const float *data, bool linear) {
-    cudaResourceDesc resource = {};
-    resource.resType = linear ? cudaResourceTypeLinear : cudaResourceTypePitch2D;
-    if (linear) {
-        resource.res.linear.devPtr = (void *)data;
-        resource.res.linear.desc = cudaCreateChannelDesc<float>();
-        resource.res.linear.sizeInBytes = plate_bytes();
-    } else {
-        resource.res.pitch2D.devPtr = (void *)data;
-        resource.res.pitch2D.desc = cudaCreateChannelDesc<float>();
-        resource.res.pitch2D.width = resource.res.pitch2D.height = size;
-        resource.res.pitch2D.pitchInBytes = size * sizeof(float);
-    }
-    cudaTextureDesc desc = {};
-    desc.addressMode[0] = desc.addressMode[1] = cudaAddressModeClamp;
-    cudaTextureObject_t texture;
-    HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
-    return texture;
-}
-
-// textures[0] are 2-D, textures[1] are 1-D (linear). In each row: dev_first, the two buffers, the heaters.
+// Textures of dev_first, the two buffers and the heaters: [0] 1-D, [1] 2-D. 0: none, since the rung cannot be
+// run.
 static cudaTextureObject_t textures[2][4];
 
-static void each_texture(bool make) {
-    const float *memory[] = {dev_first, dev_buffers[0], dev_buffers[1], dev_heaters};
-    for (int linear = 0; linear < 2; linear++)
-        for (int i = 0; i < 4 && !(linear ? linear_needs() : plane_needs()); i++)
-            if (make)
-                textures[linear][i] = make_texture(memory[i], linear);
-            else
-                HANDLE_ERROR(cudaDestroyTextureObject(textures[linear][i]));
+static void make_textures(void) {
+    float *memory[] = {dev_first, dev_buffers[0], dev_buffers[1], dev_heaters};
+    cudaTextureDesc desc = {};
+    desc.addressMode[0] = desc.addressMode[1] = cudaAddressModeClamp;
+    for (int i = 0; i < 4; i++) {
+        cudaResourceDesc linear = {}, plane = {};
+        linear.resType = cudaResourceTypeLinear;
+        linear.res.linear.devPtr = memory[i];
+        linear.res.linear.desc = cudaCreateChannelDesc<float>();
+        linear.res.linear.sizeInBytes = plate_bytes();
+        plane.resType = cudaResourceTypePitch2D;
+        plane.res.pitch2D.devPtr = memory[i];
+        plane.res.pitch2D.desc = cudaCreateChannelDesc<float>();
+        plane.res.pitch2D.width = plane.res.pitch2D.height = size;
+        plane.res.pitch2D.pitchInBytes = size * sizeof(float);
+        if (!linear_needs())
+            HANDLE_ERROR(cudaCreateTextureObject(&textures[0][i], &linear, &desc, NULL));
+        if (!plane_needs())
+            HANDLE_ERROR(cudaCreateTextureObject(&textures[1][i], &plane, &desc, NULL));
+    }
 }
 
-template <class Texture> static void run_textures(void) {
-    const cudaTextureObject_t *of = textures[std::is_same<Texture, Linear>::value];
+static void destroy_textures(void) {
+    for (int i = 0; i < 8; i++)
+        if (textures[i / 4][i % 4])
+            HANDLE_ERROR(cudaDestroyTextureObject(textures[i / 4][i % 4]));
+}
+
+typedef void (*TextureKernel)(float *out, cudaTextureObject_t in, int size);
+
+static void run_textures(TextureKernel copy_const, TextureKernel blend, const cudaTextureObject_t *of) {
+    dim3 blocks = blocks_of(16, 16), threads(16, 16);
     for (int s = 0; s < steps; s++) {
-        copy_const_texture<<<blocks_of(16, 16), dim3(16, 16)>>>((float *)source(s), Texture{of[3], size},
-                                                                size);
+        copy_const<<<blocks, threads>>>((float *)source(s), of[3], size);
         HANDLE_LAUNCH();
-        Texture in = {of[s == 0 ? 0 : 1 + (s + 1) % 2], size};
-        blend_texture<<<blocks_of(16, 16), dim3(16, 16)>>>(target(s), in, size);
+        blend<<<blocks, threads>>>(target(s), of[s == 0 ? 0 : 1 + (s + 1) % 2], size);
         HANDLE_LAUNCH();
     }
 }
@@ -219,9 +226,8 @@ static void run_graph(void) {
 }
 
 // Rung 5: a cooperative launch, whose blocks all run at the same time, so that they can meet at a grid
-// barrier after each step. On an H200 it is slower than the graph on a plate of 1024 x 1024 cells (0.49 ms,
-// the graph 0.39 ms), and faster on one of 16384 x 16384 cells (18.6 ms, the graph 21.3 ms). A kernel that
-// runs through all steps can also keep its data on the multiprocessor, as rung 7 does.
+// barrier after each step. A kernel that runs through all steps can also keep its data on the multiprocessor,
+// as rung 7 does.
 __global__ void __launch_bounds__(1024) grid_kernel(float *buffer0, float *buffer1, const float *first,
                                                     const float *heaters, int size, int steps) {
     int across = (size + 31) / 32;
@@ -270,19 +276,24 @@ struct Level {
 
 // The sums of the four neighbours of the row before `next`. They are not divided by four in each step:
 // all values of a level are too large by the same power of four, which is exact.
-__device__ static float4 next_level(Level &of, float4 next) {
+__device__ static float4 next_level(Level *of, float4 next) {
     float right = __shfl_down_sync(0xffffffff, next.x, 1);
-    float4 pairs = make_float4(of.row.x + next.y, of.row.y + next.z, of.row.z + next.w, of.row.w + right);
+    float4 pairs = make_float4(of->row.x + next.y, of->row.y + next.z, of->row.z + next.w, of->row.w + right);
     float first = __shfl_up_sync(0xffffffff, pairs.w, 1);
     float4 sums =
-        make_float4(of.pairs.x + first, of.pairs.y + pairs.x, of.pairs.z + pairs.y, of.pairs.w + pairs.z);
-    of = {next, pairs};
+        make_float4(of->pairs.x + first, of->pairs.y + pairs.x, of->pairs.z + pairs.y, of->pairs.w + pairs.z);
+    of->row = next;
+    of->pairs = pairs;
     return sums;
 }
 
 // Beyond its edges the plate continues as its mirror image, which is equivalent to clamped coordinates.
 __device__ static int mirrored(int i, int n) {
     return max(i < 0 ? -1 - i : i < n ? i : 2 * n - 1 - i, 0);
+}
+
+__device__ static float4 reversed(float4 v) {
+    return make_float4(v.w, v.z, v.y, v.x);
 }
 
 __device__ static unsigned bits(float4 heater) {
@@ -292,6 +303,41 @@ __device__ static unsigned bits(float4 heater) {
 // A warp loads BATCH rows while it computes the previous BATCH rows. The rows of a batch are
 // nearly independent of each other, so this instruction-level parallelism hides the latency of the shuffles.
 const int BATCH = 4;
+
+__device__ static void load_rows(float4 *next, float4 *heat, const float *in, const float *heaters, int x,
+                                 int y, int size) {
+#pragma unroll
+    for (int r = 0; r < BATCH; r++) {
+        size_t at = (size_t)mirrored(y + r, size) * (size / 4) + mirrored(x, size / 4);
+        next[r] = ((const float4 *)in)[at];
+        heat[r] = ((const float4 *)heaters)[at];
+    }
+}
+
+// All levels compute BATCH rows. Which cells are heaters: four bits per row, `recent` has those of the last
+// 16 rows, and `older` those of the BATCH rows before them. A heater keeps the value that it had on the level
+// before. Few rows contain heaters; for the others `heated` is false.
+template <int LEVELS, bool heated>
+__device__ static void all_levels(Level *levels, float4 *row, unsigned long long recent, unsigned older,
+                                  bool last) {
+    static_assert(LEVELS <= 16, "recent and older have the bits of 16 + BATCH rows");
+#pragma unroll
+    for (int k = 0; k < LEVELS; k++)
+#pragma unroll
+        for (int r = 0; r < BATCH; r++) {
+            float4 old = levels[k].row, sums = next_level(&levels[k], row[r]);
+            // Of the row in `old`: for r = 1, k = 2 it is row y - 2, the newest is y + 3, so 5.
+            int age = BATCH - r + k;
+            unsigned heater = age < 16 ? recent >> 4 * age % 64 : older >> 4 * (age - 16);
+            if (heated && (k < LEVELS - 1 || !last)) {
+                sums.x = heater & 1 ? 4 * old.x : sums.x;
+                sums.y = heater & 2 ? 4 * old.y : sums.y;
+                sums.z = heater & 4 ? 4 * old.z : sums.z;
+                sums.w = heater & 8 ? 4 * old.w : sums.w;
+            }
+            row[r] = sums;
+        }
+}
 
 // The owned columns of a strip: the others are its halo, at least LEVELS cells on either side.
 __host__ __device__ static int strip_groups(int levels) {
@@ -307,57 +353,25 @@ __global__ void __launch_bounds__(32)
     int lane = threadIdx.x, pitch = size / 4, x = blockIdx.x * strip_groups(LEVELS) + lane - halo;
     int top = blockIdx.y * height, bottom = min(top + height, size);
     bool owner = lane >= halo && lane < 32 - halo && x < pitch, turned = x < 0 || x >= pitch;
-    float4 next[BATCH], heat[BATCH];
-    auto load = [&](int y) {
-#pragma unroll
-        for (int r = 0; r < BATCH; r++) {
-            size_t at = (size_t)mirrored(y + r, size) * pitch + mirrored(x, pitch);
-            next[r] = ((const float4 *)in)[at];
-            heat[r] = ((const float4 *)heaters)[at];
-        }
-    };
-    auto turn = [&](float4 v) { return turned ? make_float4(v.w, v.z, v.y, v.x) : v; };
+    float4 next[BATCH], heat[BATCH], row[BATCH];
     Level levels[LEVELS] = {};
     float scale = 1; // of the last level
     for (int k = 0; k < LEVELS; k++)
         scale *= SPEED;
-    // Which cells are heaters, four bits per row: `recent` has the bits of the last 16 rows, and `older`
-    // (below) those of the BATCH rows before them
-    static_assert(LEVELS <= 16, "recent and older have the bits of 16 + BATCH rows");
     unsigned long long recent = 0;
-    load(top - LEVELS);
+    load_rows(next, heat, in, heaters, x, top - LEVELS, size);
     for (int y = top - LEVELS; y < bottom + LEVELS; y += BATCH) {
-        float4 row[BATCH];
         unsigned older = recent >> (64 - 4 * BATCH);
 #pragma unroll
         for (int r = 0; r < BATCH; r++) {
-            row[r] = turn(next[r]);
-            recent = recent << 4 | bits(turn(heat[r]));
+            row[r] = turned ? reversed(next[r]) : next[r];
+            recent = recent << 4 | bits(turned ? reversed(heat[r]) : heat[r]);
         }
-        load(y + BATCH);
-        // Few rows contain heaters. A heater keeps the value that it had on the level before.
-        auto all_levels = [&](auto heated) {
-#pragma unroll
-            for (int k = 0; k < LEVELS; k++)
-#pragma unroll
-                for (int r = 0; r < BATCH; r++) {
-                    float4 old = levels[k].row, sums = next_level(levels[k], row[r]);
-                    // Of the row in `old`: for r = 1, k = 2 it is row y - 2, the newest is y + 3, so 5.
-                    int age = BATCH - r + k;
-                    unsigned heater = age < 16 ? recent >> 4 * age % 64 : older >> 4 * (age - 16);
-                    if (decltype(heated)::value && (k < LEVELS - 1 || !last)) {
-                        sums.x = heater & 1 ? 4 * old.x : sums.x;
-                        sums.y = heater & 2 ? 4 * old.y : sums.y;
-                        sums.z = heater & 4 ? 4 * old.z : sums.z;
-                        sums.w = heater & 8 ? 4 * old.w : sums.w;
-                    }
-                    row[r] = sums;
-                }
-        };
+        load_rows(next, heat, in, heaters, x, y + BATCH, size);
         if (__any_sync(0xffffffff, recent != 0 || older != 0))
-            all_levels(std::true_type());
+            all_levels<LEVELS, true>(levels, row, recent, older, last);
         else
-            all_levels(std::false_type());
+            all_levels<LEVELS, false>(levels, row, recent, older, last);
 #pragma unroll
         for (int r = 0; r < BATCH; r++) {
             int to = y + r - LEVELS;
@@ -373,21 +387,24 @@ static const char *stream_needs(void) {
     return size < WIDTH || size % 4 ? "needs a size from 128 on, a multiple of 4" : NULL;
 }
 
+// The launches of LEVELS steps each, as many as the steps from *s on allow
+template <int LEVELS> static void run_levels(int *s, int *launch) {
+    int strips = (size / 4 - 1) / strip_groups(LEVELS) + 1;
+    // More rows per warp: fewer are computed twice. More warps: the load is balanced better.
+    int height = min_of(512, max_of(16, strips * size / (40 * multiprocessors)));
+    dim3 warps(strips, (size - 1) / height + 1);
+    for (; *s + LEVELS <= steps; *s += LEVELS, ++*launch) {
+        stream_kernel<LEVELS><<<warps, 32>>>(target(*launch), source(*launch), dev_heaters, size, height,
+                                             *s + LEVELS == steps);
+        HANDLE_LAUNCH();
+    }
+}
+
 static void run_stream(void) {
     int s = 0, launch = 0;
-    auto launches = [&](auto kernel, int levels) {
-        int strips = (size / 4 - 1) / strip_groups(levels) + 1;
-        // More rows per warp: fewer are computed twice. More warps: the load is balanced better.
-        int height = min_of(512, max_of(16, strips * size / (40 * multiprocessors)));
-        for (; s + levels <= steps; s += levels, launch++) {
-            kernel<<<dim3(strips, (size - 1) / height + 1), 32>>>(target(launch), source(launch), dev_heaters,
-                                                                  size, height, s + levels == steps);
-            HANDLE_LAUNCH();
-        }
-    };
-    launches(stream_kernel<16>, 16);
-    launches(stream_kernel<4>, 4);
-    launches(stream_kernel<1>, 1);
+    run_levels<16>(&s, &launch);
+    run_levels<4>(&s, &launch);
+    run_levels<1>(&s, &launch);
 }
 
 // Rung 7, for plates that fit into the registers of all multiprocessors: a block keeps its tile in registers
@@ -427,37 +444,38 @@ struct Span {
 
 // The first and the last row of each warp, in shared memory. Double buffering: odd and even steps use
 // different halves, so one barrier per step is enough.
-typedef float4 Edges[2][WARPS][2][32];
+typedef float4 Edges[2][32];
 
-// One step of the tile t. `cell` computes the new values of row r from the sums of the four neighbours.
-template <typename Cell>
-__device__ static void step_tile(float4 (&t)[ROWS], Edges &of_steps, int s, Cell cell) {
-    auto &edges = of_steps[s % 2];
+// Columns of the neighbouring lanes come by warp shuffle. At the edges of the tile coordinates are clamped:
+// that is right at the edge of the plate, and elsewhere the margin covers the error.
+__device__ static float left_of(float4 row) {
+    float left = __shfl_up_sync(0xffffffff, row.w, 1);
+    return threadIdx.x == 0 ? row.x : left;
+}
+
+__device__ static float4 pairs_of(float4 row, float4 next) {
+    float right = __shfl_down_sync(0xffffffff, next.x, 1);
+    right = threadIdx.x == 31 ? next.w : right;
+    return make_float4(row.x + next.y, row.y + next.z, row.z + next.w, row.w + right);
+}
+
+// The new values of a row. `before`: pairs of the row above and this row; `after`: pairs of this row and the
+// row below; `first`: the pair that belongs to `after` and whose upper cell is in the lane to the left. At a
+// heater the neighbours have the weight 0 instead of SPEED, and its temperature is added. That is one FMA per
+// cell, without a branch.
+__device__ static float4 new_row(float4 before, float first, float4 after, float4 weight, float4 heat) {
+    return make_float4((before.x + first) * weight.x + heat.x, (before.y + after.x) * weight.y + heat.y,
+                       (before.z + after.y) * weight.z + heat.z, (before.w + after.z) * weight.w + heat.w);
+}
+
+// One step of the tile t
+__device__ static void step_tile(float4 *t, const float4 *weight, const float4 *heat, Edges *edges) {
     int lane = threadIdx.x, warp = threadIdx.y;
-    // Columns of the neighbouring lanes come by warp shuffle. At the edges of the tile coordinates are
-    // clamped: that is right at the edge of the plate, and elsewhere the margin covers the error.
-    auto left_of = [&](float4 row) {
-        float left = __shfl_up_sync(0xffffffff, row.w, 1);
-        return lane == 0 ? row.x : left;
-    };
-    auto right_of = [&](float4 row) {
-        float right = __shfl_down_sync(0xffffffff, row.x, 1);
-        return lane == 31 ? row.w : right;
-    };
-    auto pairs = [&](float4 row, float4 next) {
-        return make_float4(row.x + next.y, row.y + next.z, row.z + next.w, row.w + right_of(next));
-    };
-    // `before`: pairs of the row above and this row; `after`: pairs of this row and the row below;
-    // `first`: the pair that belongs to `after` and whose upper cell is in the lane to the left.
-    auto row = [&](float4 before, float first, float4 after, int r) {
-        return cell(
-            r, make_float4(before.x + first, before.y + after.x, before.z + after.y, before.w + after.z));
-    };
     edges[warp][0][lane] = t[0];
     edges[warp][1][lane] = t[ROWS - 1];
     // The barrier stands in the middle of the work that needs no other warp. The first half hides the time
     // of waiting for it, the second half that of the loads after it.
-    float4 top = t[0], bottom = t[ROWS - 1], second = pairs(t[0], t[1]), before = second;
+    float4 top = t[0], bottom = t[ROWS - 1], second = pairs_of(t[0], t[1]), before = second;
     float4 above = top, below = bottom;
     float first = left_of(t[0]) + t[1].x, last = left_of(t[ROWS - 1]);
     for (int r = 1; r < ROWS - 1; r++) {
@@ -468,16 +486,12 @@ __device__ static void step_tile(float4 (&t)[ROWS], Edges &of_steps, int s, Cell
             if (warp < WARPS - 1)
                 below = edges[warp + 1][0][lane];
         }
-        float4 after = pairs(t[r], t[r + 1]);
-        t[r] = row(before, left_of(t[r]) + t[r + 1].x, after, r);
+        float4 after = pairs_of(t[r], t[r + 1]);
+        t[r] = new_row(before, left_of(t[r]) + t[r + 1].x, after, weight[r], heat[r]);
         before = after;
     }
-    t[0] = row(pairs(above, top), first, second, 0);
-    t[ROWS - 1] = row(before, last + below.x, pairs(bottom, below), ROWS - 1);
-}
-
-__device__ static float4 mean(float4 sum) {
-    return make_float4(SPEED * sum.x, SPEED * sum.y, SPEED * sum.z, SPEED * sum.w);
+    t[0] = new_row(pairs_of(above, top), first, second, weight[0], heat[0]);
+    t[ROWS - 1] = new_row(before, last + below.x, pairs_of(bottom, below), weight[ROWS - 1], heat[ROWS - 1]);
 }
 
 // One launch computes all steps. Every MARGIN steps, which is a round, a tile writes the cells that its
@@ -494,20 +508,11 @@ __device__ static float4 mean(float4 sum) {
 // wrote those after they had read this buffer, because each reads a round before it writes the next.
 // The dependence between tiles is symmetric (see Span), so every tile that reads a cell of this one is among
 // those neighbours, and no tile gets two rounds ahead of a tile that reads from it.
-//
-// All blocks must run at the same time, since they wait for each other: a cooperative launch.
 const int EXCHANGE_BUFFERS = 2;
 
-// At a heater the neighbours have the weight 0 instead of SPEED, and its temperature is added. That is one
-// FMA per cell, without a branch.
 __device__ static float4 weights(float4 heater) {
     return make_float4(heater.x != 0 ? 0 : SPEED, heater.y != 0 ? 0 : SPEED, heater.z != 0 ? 0 : SPEED,
                        heater.w != 0 ? 0 : SPEED);
-}
-
-__device__ static float4 heated(float4 sum, float4 weight, float4 heat) {
-    return make_float4(sum.x * weight.x + heat.x, sum.y * weight.y + heat.y, sum.z * weight.z + heat.z,
-                       sum.w * weight.w + heat.w);
 }
 
 // The temperatures are positive, or negative if `sign` is the sign bit.
@@ -524,7 +529,7 @@ __device__ static bool has_sign(float4 t, unsigned sign) {
 __global__ void __launch_bounds__(TILE_THREADS)
     persistent_kernel(float *out, const float *in, const float *heaters, float4 *exchange, int size,
                       int steps, unsigned round) {
-    __shared__ Edges edges;
+    __shared__ Edges edges[2 * WARPS];
     Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
     Span rows(blockIdx.y, gridDim.y, size, HEIGHT, MARGIN);
     int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * ROWS, pitch = size / 4;
@@ -568,9 +573,13 @@ __global__ void __launch_bounds__(TILE_THREADS)
         }
 #pragma unroll 2
         for (int s = begin; s < begin + MARGIN && s < steps - 1; s++)
-            step_tile(t, edges, s, [&](int r, float4 sum) { return heated(sum, weight[r], heat[r]); });
+            step_tile(t, weight, heat, edges + s % 2 * WARPS);
     }
-    step_tile(t, edges, steps - 1, [](int, float4 sum) { return mean(sum); });
+    for (int r = 0; r < ROWS; r++) { // the last step does not re-impose the heaters
+        weight[r] = make_float4(SPEED, SPEED, SPEED, SPEED);
+        heat[r] = make_float4(0, 0, 0, 0);
+    }
+    step_tile(t, weight, heat, edges + (steps - 1) % 2 * WARPS);
     for (int r = 0; r < ROWS; r++)
         if (own >> r & 1)
             ((float4 *)out)[at + (size_t)r * pitch] = t[r];
@@ -600,8 +609,10 @@ static void run_persistent(void) {
 
 static const Rung rungs[] = {
     {"book", "two kernels per step", run_book},
-    {"1-D texture", "the book's second version", run_textures<Linear>, RUNG, 0, 0, linear_needs},
-    {"2-D texture", "the book's third version", run_textures<Plane>, RUNG, 0, 0, plane_needs},
+    {"1-D texture", "the book's second version", [] { run_textures(copy_const_1d, blend_1d, textures[0]); },
+     RUNG, 0, 0, linear_needs},
+    {"2-D texture", "the book's third version", [] { run_textures(copy_const_2d, blend_2d, textures[1]); },
+     RUNG, 0, 0, plane_needs},
     {"kernel fusion", "heaters in the update", [] { run_steps(0); }},
     {"CUDA graph", "one launch of all steps", run_graph},
     {"cooperative launch", "grid barrier after each step", run_grid},
@@ -631,7 +642,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(dev_heaters, heaters, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_first, first, bytes, cudaMemcpyHostToDevice));
     record_graph();
-    each_texture(true);
+    make_textures();
     if (!persistent_needs()) {
         bench_malloc(&dev_exchange, EXCHANGE_BUFFERS * bytes);
         HANDLE_ERROR(cudaMemset(dev_exchange, 0, EXCHANGE_BUFFERS * bytes));
@@ -640,7 +651,7 @@ int main(int argc, char **argv) {
     bench_run(rungs);
 
     HANDLE_ERROR(cudaGraphExecDestroy(graph));
-    each_texture(false);
+    destroy_textures();
     return bench_finish({heaters, first, result, expected});
 }
 
@@ -704,20 +715,12 @@ static void poison(void) {
 static bool check(const char *name, BenchError *error) {
     size_t cells = (size_t)size * size;
     HANDLE_ERROR(cudaMemcpy(result, dev_result, plate_bytes(), cudaMemcpyDeviceToHost));
-    std::mutex one_thread;
-    double max = 0, sum = 0;
-    in_threads(cells, [&](size_t begin, size_t end) {
-        double own_max = 0, own_sum = 0;
-        for (size_t i = begin; i < end; i++) {
-            double off = fabs(result[i] - expected[i]);
-            own_max = fmax(own_max, off);
-            own_sum += off * off;
-        }
-        std::lock_guard<std::mutex> lock(one_thread);
-        max = fmax(max, own_max);
-        sum += own_sum;
-    });
-    error->max = max;
-    error->rms = sqrt(sum / cells);
+    error->max = error->rms = 0;
+    for (size_t i = 0; i < cells; i++) {
+        double off = fabs(result[i] - expected[i]);
+        error->max = fmax(error->max, off);
+        error->rms += off * off / cells;
+    }
+    error->rms = sqrt(error->rms);
     return check_floats(name, result, expected, cells, steps * 0x1p-24);
 }

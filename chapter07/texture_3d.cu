@@ -6,7 +6,7 @@
  *          texels. cudaMalloc3D allocates linear memory whose rows are padded to a pitch, so kernels
  *          write it through addresses. cudaMalloc3DArray allocates an array, which textures read.
  *          cudaMemcpy3D copies boxes between both and the host.
- * Terms:   texture object, CUDA array, pitch, tex3D, linear filtering, point filtering, clamp
+ * Terms:   texture object, CUDA array, pitch, tex3D, linear filtering, clamp
  * Book:    7.3.5 (course)
  * After:   chapter07/texture_formats
  * Build:   nvcc -o texture_3d chapter07/texture_3d.cu common/lib/[a-z]*.c
@@ -14,20 +14,15 @@
  * Differs: the course takes the memory of cudaMalloc3D for an array. It is linear memory: an element lies
  *          pitch * (row + rows * slice) + column * size bytes after the first one.
  * Picture: yes
- * Check:   --texels 12 --points 513 --size 37 --frames 125 | --texels 129 --size 20 --frames 3
+ * Check:   --texels 12 --size 37 --frames 125 | --texels 129 --size 20 --frames 3
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"
 
-static size_t n = 64;         // --texels: the volume has n x (n + 1) x (n + 2) texels
-static size_t points = 10000; // --points
-static size_t side = 512;     // --size, pixels
-static cudaExtent whole;      // the size of the volume
-static int last_ticks;        // of the last frame
-static void make_points(float3 *at);
+static size_t n = 64;     // --texels: the volume has n x (n + 1) x (n + 2) texels
+static size_t side = 512; // --size, pixels
 static bool check_volume(const char *name, const float *volume);
-static bool check_points(const char *name, const float *values, const float3 *at, bool linear);
-static bool check_slice(const unsigned char *pixels);
+static bool check_slice(CPUAnimBitmap *bitmap);
 
 // The value of a texel: a whole number, so that floats are exact. It rises and falls between 0 and 250 with
 // the distance from a corner of the volume.
@@ -42,24 +37,6 @@ __global__ void fill(cudaPitchedPtr memory, cudaExtent extent) {
         return;
     char *row = (char *)memory.ptr + memory.pitch * (y + extent.height * z);
     ((float *)row)[x] = texel(x, y, z);
-}
-
-__global__ void read_points(float *values, const float3 *at, cudaTextureObject_t texture, size_t points) {
-    size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
-    if (i < points)
-        values[i] = tex3D<float>(texture, at[i].x, at[i].y, at[i].z);
-}
-
-static cudaTextureObject_t make_texture(cudaArray_t array, cudaTextureFilterMode filter) {
-    cudaResourceDesc resource = {};
-    resource.resType = cudaResourceTypeArray;
-    resource.res.array.array = array;
-    cudaTextureDesc desc = {};
-    desc.addressMode[0] = desc.addressMode[1] = desc.addressMode[2] = cudaAddressModeClamp;
-    desc.filterMode = filter;
-    cudaTextureObject_t texture;
-    HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
-    return texture;
 }
 
 // side * side pixels show all of the width and the height, so most of them lie between texels.
@@ -81,9 +58,7 @@ struct Slices {
 };
 
 // The slice goes from the first texels to the last ones in 60 frames, and back.
-static void generate_slice(void *data, int ticks) {
-    Slices *s = (Slices *)data;
-    last_ticks = ticks;
+static void generate_slice(Slices *s, int ticks) {
     float z = 0.5f + (s->extent.depth - 1) * (1 - fabsf(1 - ticks % 120 / 60.0f));
     dim3 blocks((side + 15) / 16, (side + 15) / 16), threads(16, 16);
     draw_slice<<<blocks, threads>>>(s->dev_pixels, side, s->texture, s->extent, z);
@@ -95,16 +70,13 @@ static void generate_slice(void *data, int ticks) {
 int main(int argc, char **argv) {
     settings(argc, argv);
     const size_t width = n, height = n + 1, depth = n + 2, count = width * height * depth;
-    float *volume = host_array<float>(count);
-    float3 *at = host_array<float3>(points), *dev_at;
-    float *values = host_array<float>(points), *dev_values;
-    make_points(at);
+    float *volume = (float *)malloc(count * sizeof(float));
+    HANDLE_NULL(volume);
 
     // The width of linear memory is given in bytes, that of an array in texels.
     cudaPitchedPtr memory;
     HANDLE_ERROR(cudaMalloc3D(&memory, make_cudaExtent(width * sizeof(float), height, depth)));
     cudaExtent extent = make_cudaExtent(width, height, depth);
-    whole = extent;
     cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
     cudaArray_t array;
     HANDLE_ERROR(cudaMalloc3DArray(&array, &format, extent));
@@ -123,140 +95,95 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy3D(&copy));
 
     // Copy both back to the host.
-    copy = {};
-    copy.srcPtr = memory;
-    copy.dstPtr = make_cudaPitchedPtr(volume, width * sizeof(float), width, height);
-    copy.extent = make_cudaExtent(width * sizeof(float), height, depth);
-    copy.kind = cudaMemcpyDeviceToHost;
-    HANDLE_ERROR(cudaMemcpy3D(&copy));
+    cudaMemcpy3DParms back = {};
+    back.srcPtr = memory;
+    back.dstPtr = make_cudaPitchedPtr(volume, width * sizeof(float), width, height);
+    back.extent = make_cudaExtent(width * sizeof(float), height, depth);
+    back.kind = cudaMemcpyDeviceToHost;
+    HANDLE_ERROR(cudaMemcpy3D(&back));
     bool ok = check_volume("linear memory", volume);
-    std::fill(volume, volume + count, -1.0f);
-    copy.srcPtr = {};
-    copy.srcArray = array;
-    copy.extent = extent;
-    HANDLE_ERROR(cudaMemcpy3D(&copy));
+
+    memset(volume, 0, count * sizeof(float));
+    memset(&back.srcPtr, 0, sizeof(back.srcPtr));
+    back.srcArray = array;
+    back.extent = extent;
+    HANDLE_ERROR(cudaMemcpy3D(&back));
     ok = check_volume("array", volume) && ok;
 
-    HANDLE_ERROR(cudaMalloc(&dev_at, points * sizeof(float3)));
-    HANDLE_ERROR(cudaMalloc(&dev_values, points * sizeof(float)));
-    HANDLE_ERROR(cudaMemcpy(dev_at, at, points * sizeof(float3), cudaMemcpyHostToDevice));
-    cudaTextureObject_t textures[] = {make_texture(array, cudaFilterModePoint),
-                                      make_texture(array, cudaFilterModeLinear)};
-    for (int linear = 0; linear < 2; linear++) {
-        read_points<<<(points + 255) / 256, 256>>>(dev_values, dev_at, textures[linear], points);
-        HANDLE_LAUNCH();
-        HANDLE_ERROR(cudaMemcpy(values, dev_values, points * sizeof(float), cudaMemcpyDeviceToHost));
-        printf("%s: (%.3f, %.3f, %.3f) is %.3f\n", linear ? "linear" : "point", at[0].x, at[0].y, at[0].z,
-               values[0]);
-        ok = check_points(linear ? "linear" : "point", values, at, linear) && ok;
-    }
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeArray;
+    resource.res.array.array = array;
+    cudaTextureDesc desc = {};
+    desc.addressMode[0] = desc.addressMode[1] = desc.addressMode[2] = cudaAddressModeClamp;
+    desc.filterMode = cudaFilterModeLinear;
+    cudaTextureObject_t texture;
+    HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
 
     // A slice moves through the volume. Most of its pixels lie between texels.
-    Slices slices = {NULL, NULL, textures[1], extent};
+    Slices slices = {NULL, NULL, texture, extent};
     CPUAnimBitmap bitmap(side, side, &slices);
     slices.bitmap = &bitmap;
     HANDLE_ERROR(cudaMalloc(&slices.dev_pixels, bitmap.image_size()));
     bitmap.anim_and_exit(generate_slice);
-    ok = check_slice(bitmap.get_ptr()) && ok;
+    ok = check_slice(&bitmap) && ok;
 
     HANDLE_ERROR(cudaFree(slices.dev_pixels));
-    for (cudaTextureObject_t texture : textures)
-        HANDLE_ERROR(cudaDestroyTextureObject(texture));
+    HANDLE_ERROR(cudaDestroyTextureObject(texture));
     HANDLE_ERROR(cudaFree(memory.ptr));
     HANDLE_ERROR(cudaFreeArray(array));
-    HANDLE_ERROR(cudaFree(dev_at));
-    HANDLE_ERROR(cudaFree(dev_values));
     free(volume);
-    free(at);
-    free(values);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
 
-static double expected_texel(double x, double y, double z) {
-    return fabs(fmod(floor((x * x + 3 * y * y + 5 * z * z) / 8), 500) - 250);
-}
-
-// What the texture returns at a point: the texel, or the mean of the eight nearest ones in double. *error is
-// its largest error: the weights have 8 fractional bits in each direction, and the last one may be off by
-// one.
-static double fetched(double x, double y, double z, bool linear, double *error) {
-    auto clamped = [](double i, size_t n) { return (size_t)fmin(fmax(i, 0), n - 1.0); };
-    auto at = [&](double x, double y, double z) {
-        return expected_texel(clamped(x, whole.width), clamped(y, whole.height), clamped(z, whole.depth));
-    };
-    *error = 0;
-    if (!linear)
-        return at(floor(x), floor(y), floor(z));
-    x -= 0.5, y -= 0.5, z -= 0.5;
-    double sum = 0, least = INFINITY, most = -INFINITY, a = x - floor(x), b = y - floor(y), c = z - floor(z);
-    for (int corner = 0; corner < 8; corner++) {
-        int dx = corner & 1, dy = corner >> 1 & 1, dz = corner >> 2;
-        double value = at(floor(x) + dx, floor(y) + dy, floor(z) + dz);
-        sum += value * (dx ? a : 1 - a) * (dy ? b : 1 - b) * (dz ? c : 1 - c);
-        least = fmin(least, value);
-        most = fmax(most, value);
-    }
-    *error = 3 * (most - least) / 256 + 1e-4;
-    return sum;
-}
-
-static void expect_slice(size_t x, size_t y, const unsigned char *got, unsigned char *expected) {
-    int step = last_ticks % 120; // 0 and 60: at the centres of the first and the last texels
-    double z = 0.5 + (whole.depth - 1) * ((step < 60 ? step : 120 - step) / 60.0), error;
-    double value = fetched((x + 0.5) * whole.width / side, (y + 0.5) * whole.height / side, z, true, &error);
-    for (int i = 0; i < 3; i++)
-        expected[i] = byte_near(value, error, got[i]);
-    expected[3] = 255;
-}
-
-static bool check_slice(const unsigned char *pixels) {
-    return check_picture("slice", pixels, side, side, expect_slice, 0);
-}
-
 void settings(int argc, char **argv) {
     options.frames = 31; // of an animation in a file; the last one is the middle of the volume
     configure(argc, argv, "Reads a volume through a three-dimensional texture.", ANIMATION,
               {OPTION_SIZE("size", &side, 1, 16384, "pixels a side"),
-               OPTION_SIZE("texels", &n, 1, 1024, "texels of a row"),
-               OPTION_SIZE("points", &points, 1, 1 << 24, "points at which the texture is read")});
-    size_t bytes = n * (n + 1) * (n + 2) * sizeof(float), of_points = points * 4 * sizeof(float);
-    require_memory(3 * bytes + 2 * of_points + 2 * side * side * 4,
-                   2 * bytes + 512 * (n + 1) * (n + 2) + of_points + side * side * 4);
+               OPTION_SIZE("texels", &n, 1, 1024, "texels of a row")});
+    size_t bytes = n * (n + 1) * (n + 2) * sizeof(float);
+    require_memory(3 * bytes + 2 * side * side * 4, 2 * bytes + 512 * (n + 1) * (n + 2) + side * side * 4);
 }
 
-// Random points from one texel before the volume to one behind it. They are odd multiples of
-// 1/128, so none is at the edge of two texels.
-static void make_points(float3 *at) {
-    for (size_t i = 0; i < points; i++) {
-        float *coordinates[] = {&at[i].x, &at[i].y, &at[i].z};
-        for (int axis = 0; axis < 3; axis++)
-            *coordinates[axis] = (random_bits() % ((n + axis + 2) * 64) + 0.5f) / 64 - 1;
+// The texel at whole coordinates, which the address mode clamps
+static double expected_texel(double x, double y, double z) {
+    x = fmin(fmax(x, 0), n - 1.0), y = fmin(fmax(y, 0), n), z = fmin(fmax(z, 0), n + 1.0);
+    return fabs(fmod(floor((x * x + 3 * y * y + 5 * z * z) / 8), 500) - 250);
+}
+
+static double slice; // its z coordinate
+
+// The mean of the eight nearest texels. The weights have 8 fractional bits in each direction, and the last
+// one may be off by one.
+static void expect_slice(size_t column, size_t row, const unsigned char *got, unsigned char *expected) {
+    double x = (column + 0.5) * n / side - 0.5, y = (row + 0.5) * (n + 1) / side - 0.5, z = slice - 0.5;
+    double sum = 0, least = INFINITY, most = -INFINITY, a = x - floor(x), b = y - floor(y), c = z - floor(z);
+    for (int corner = 0; corner < 8; corner++) {
+        int dx = corner & 1, dy = corner >> 1 & 1, dz = corner >> 2;
+        double value = expected_texel(floor(x) + dx, floor(y) + dy, floor(z) + dz);
+        sum += value * (dx ? a : 1 - a) * (dy ? b : 1 - b) * (dz ? c : 1 - c);
+        least = fmin(least, value);
+        most = fmax(most, value);
     }
+    for (int i = 0; i < 3; i++)
+        expected[i] = byte_near(sum, 3 * (most - least) / 256 + 1e-4, got[i]);
+    expected[3] = 255;
 }
 
 // Compares every texel; all bits must be equal.
 static bool check_volume(const char *name, const float *volume) {
-    size_t count = n * (n + 1) * (n + 2);
-    return check_floats(name, volume, count, 0,
+    return check_floats(name, volume, n * (n + 1) * (n + 2), 0,
                         [](size_t i) { return expected_texel(i % n, i / n % (n + 1), i / n / (n + 1)); });
 }
 
-static bool check_points(const char *name, const float *values, const float3 *at, bool linear) {
-    bool ok = check_floats(name, values, points, 0, [=](size_t p) {
-        double error, expected = fetched(at[p].x, at[p].y, at[p].z, linear, &error);
-        return fabs(values[p] - expected) <= error ? values[p] : expected;
-    });
-    static int checked = 0; // filter modes so far: none may be left out
-    return ok && linear == checked++;
+static bool check_slice(CPUAnimBitmap *bitmap) {
+    int step = bitmap->ticks % 120; // 0 and 60: at the centres of the first and the last texels
+    slice = 0.5 + (n + 1) * ((step < 60 ? step : 120 - step) / 60.0);
+    return check_picture("slice", bitmap->get_ptr(), side, side, expect_slice, 0);
 }
 
 // Task: fill(): One thread per texel: the thread with the coordinates (x, y, z) stores texel(x, y, z) in a
 // volume of floats. x is the x coordinate of the thread in the grid, y is blockIdx.y and z is blockIdx.z.
 // Threads with x >= extent.width do nothing. The rows of the volume begin memory.pitch bytes apart, and a
 // slice has extent.height rows.
-// read_points(): Thread i of the grid reads the three-dimensional texture at the coordinates at[i] and stores
-// the float in values[i]. Threads with i >= points do nothing.
-// make_texture(): Return a texture object for the CUDA array. The address mode of all three coordinates is
-// clamp, and the filter mode is the argument `filter`.

@@ -16,74 +16,81 @@
  * Differs: the course reads element 10 of unsigned short numbers and keeps the result in an unsigned short,
  *          in which every fraction is 0. Here it is kept in a float.
  */
-#include <limits>
 #include "../common/book.h"
 
 #define ELEMENTS 1001
 
-template <class T>
-static bool check(const char *name, const T *texels, const float *fetched, const float *filtered);
-template <class T> static void make_texels(T *texels);
+static void make_texels(void *texels, cudaChannelFormatDesc format);
+static int value_of(const void *texels, int i, cudaChannelFormatDesc format);
+static bool check(const char *name, cudaChannelFormatDesc format, const void *texels, const float *fetched,
+                  const float *filtered);
 
-template <class T> __global__ void fetch(float *out, cudaTextureObject_t texture) {
+__global__ void fetch(float *out, cudaTextureObject_t texture) {
     int i = threadIdx.x + blockIdx.x * blockDim.x;
     if (i < ELEMENTS)
         out[i] = tex1Dfetch<float>(texture, i);
 }
 
-// The four bytes of a texel arrive as the four floats of a float4.
-template <> __global__ void fetch<uchar4>(float *out, cudaTextureObject_t texture) {
+// The four bytes of a uchar4 arrive as the four floats of a float4.
+__global__ void fetch4(float4 *out, cudaTextureObject_t texture) {
     int i = threadIdx.x + blockIdx.x * blockDim.x;
     if (i < ELEMENTS)
-        ((float4 *)out)[i] = tex1Dfetch<float4>(texture, i);
+        out[i] = tex1Dfetch<float4>(texture, i);
 }
 
-// Between texels i - 1 and i: the mean of both.
+// Between texels i and i + 1: the mean of both
 __global__ void fetch_between(float *out, cudaTextureObject_t texture) {
     int i = threadIdx.x + blockIdx.x * blockDim.x;
-    if (i < ELEMENTS)
-        out[i] = tex1D<float>(texture, (float)i);
+    if (i < ELEMENTS - 1)
+        out[i] = tex1D<float>(texture, i + 1.0f);
 }
 
-static cudaTextureObject_t make_texture(const cudaResourceDesc &resource, cudaTextureFilterMode filter) {
+static cudaTextureObject_t make_texture(cudaResourceDesc resource, cudaTextureFilterMode filter) {
     cudaTextureDesc desc = {};
     desc.addressMode[0] = cudaAddressModeClamp;
     desc.filterMode = filter;
-    desc.readMode =
-        cudaReadModeNormalizedFloat; // integer texels are converted to floats in [0, 1] or [-1, 1]
+    desc.readMode = cudaReadModeNormalizedFloat; // whole numbers become floats in [0, 1] or [-1, 1]
     cudaTextureObject_t texture;
     HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
     return texture;
 }
 
 // Reads each texel of linear memory, and, from a CUDA array, which filtering needs, between each two texels.
-template <class T> static bool test(const char *name) {
-    const int channels = sizeof(T) == sizeof(uchar4) ? 4 : 1, blocks = (ELEMENTS + 255) / 256;
-    T *texels = host_array<T>(ELEMENTS), *dev_texels;
-    float *fetched = host_array<float>(ELEMENTS * channels), *filtered = host_array<float>(ELEMENTS),
-          *dev_out;
-    make_texels(texels);
-    HANDLE_ERROR(cudaMalloc(&dev_texels, ELEMENTS * sizeof(T)));
+// The format has the number of bits of each component of a texel: x, y, z and w.
+static bool test(const char *name, cudaChannelFormatDesc format) {
+    size_t bytes = ELEMENTS * (format.x + format.y + format.z + format.w) / 8;
+    int channels = format.w ? 4 : 1, blocks = (ELEMENTS + 255) / 256;
+    void *texels = malloc(bytes), *dev_texels;
+    float *fetched = (float *)malloc(ELEMENTS * channels * sizeof(float));
+    float *filtered = (float *)malloc(ELEMENTS * sizeof(float)), *dev_out;
+    HANDLE_NULL(texels && fetched && filtered);
+    make_texels(texels, format);
+    HANDLE_ERROR(cudaMalloc(&dev_texels, bytes));
     HANDLE_ERROR(cudaMalloc(&dev_out, ELEMENTS * channels * sizeof(float)));
-    HANDLE_ERROR(cudaMemcpy(dev_texels, texels, ELEMENTS * sizeof(T), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_texels, texels, bytes, cudaMemcpyHostToDevice));
 
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeLinear;
     resource.res.linear.devPtr = dev_texels;
-    resource.res.linear.desc = cudaCreateChannelDesc<T>();
-    resource.res.linear.sizeInBytes = ELEMENTS * sizeof(T);
+    resource.res.linear.desc = format;
+    resource.res.linear.sizeInBytes = bytes;
     cudaTextureObject_t texture = make_texture(resource, cudaFilterModePoint);
-    fetch<T><<<blocks, 256>>>(dev_out, texture);
+    if (channels == 1)
+        fetch<<<blocks, 256>>>(dev_out, texture);
+    else
+        fetch4<<<blocks, 256>>>((float4 *)dev_out, texture);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(fetched, dev_out, ELEMENTS * channels * sizeof(float), cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaDestroyTextureObject(texture));
 
+    printf("%s\n", name);
     if (channels == 1) {
+        for (int i = 0; i < 8; i++)
+            printf("  %6d is read as %9.6f\n", value_of(texels, i, format), fetched[i]);
+
         cudaArray_t array;
-        HANDLE_ERROR(cudaMallocArray(&array, &resource.res.linear.desc, ELEMENTS));
-        HANDLE_ERROR(cudaMemcpy2DToArray(array, 0, 0, texels, ELEMENTS * sizeof(T), ELEMENTS * sizeof(T), 1,
-                                         cudaMemcpyHostToDevice));
-        resource = {};
+        HANDLE_ERROR(cudaMallocArray(&array, &format, ELEMENTS));
+        HANDLE_ERROR(cudaMemcpy2DToArray(array, 0, 0, texels, bytes, bytes, 1, cudaMemcpyHostToDevice));
         resource.resType = cudaResourceTypeArray;
         resource.res.array.array = array;
         texture = make_texture(resource, cudaFilterModeLinear);
@@ -92,8 +99,12 @@ template <class T> static bool test(const char *name) {
         HANDLE_ERROR(cudaMemcpy(filtered, dev_out, ELEMENTS * sizeof(float), cudaMemcpyDeviceToHost));
         HANDLE_ERROR(cudaDestroyTextureObject(texture));
         HANDLE_ERROR(cudaFreeArray(array));
+    } else {
+        const unsigned char *first = (const unsigned char *)texels;
+        printf("  (%d, %d, %d, %d) is read as (%.6f, %.6f, %.6f, %.6f)\n", first[0], first[1], first[2],
+               first[3], fetched[0], fetched[1], fetched[2], fetched[3]);
     }
-    bool ok = check(name, texels, fetched, filtered);
+    bool ok = check(name, format, texels, fetched, filtered);
 
     HANDLE_ERROR(cudaFree(dev_texels));
     HANDLE_ERROR(cudaFree(dev_out));
@@ -105,11 +116,11 @@ template <class T> static bool test(const char *name) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    bool ok = test<unsigned char>("unsigned char");
-    ok = test<signed char>("signed char") && ok;
-    ok = test<unsigned short>("unsigned short") && ok;
-    ok = test<short>("short") && ok;
-    ok = test<uchar4>("uchar4") && ok;
+    bool ok = test("unsigned char", cudaCreateChannelDesc<unsigned char>());
+    ok = test("signed char", cudaCreateChannelDesc<signed char>()) && ok;
+    ok = test("unsigned short", cudaCreateChannelDesc<unsigned short>()) && ok;
+    ok = test("short", cudaCreateChannelDesc<short>()) && ok;
+    ok = test("uchar4", cudaCreateChannelDesc<uchar4>()) && ok;
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -119,87 +130,58 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Reads textures of small whole numbers as floats.");
 }
 
-// Returns the normalized value of a texel: the texel divided by the largest value of its type, but at least
-// -1. (For signed types both the smallest value and the one after it give -1.)
-template <class T> static double normalized(T value) {
-    return fmax((double)value / std::numeric_limits<T>::max(), -1);
+// Component i of the texels
+static int value_of(const void *texels, int i, cudaChannelFormatDesc format) {
+    if (format.f == cudaChannelFormatKindSigned)
+        return format.x == 8 ? ((const signed char *)texels)[i] : ((const short *)texels)[i];
+    return format.x == 8 ? ((const unsigned char *)texels)[i] : ((const unsigned short *)texels)[i];
 }
 
-static unsigned char
-    made[ELEMENTS * sizeof(uchar4)]; // the texels, whatever is copied to the lesson's array later
-
-// Random texels, but first the smallest numbers, 0, 1, 10, the middle and the largest ones.
-template <class T> static void make_texels(T *texels) {
-    const long long least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
-    const long long first[] = {least, least + 1, 0, 1, 10, most / 2, most / 2 + 1, most - 1, most};
-    random_bytes(texels, ELEMENTS * sizeof(T));
-    for (int i = 0; i < 9; i++)
-        texels[i] = first[i];
-    memcpy(made, texels, ELEMENTS * sizeof(T));
+// The largest value of the components
+static int largest(cudaChannelFormatDesc format) {
+    return (1 << (format.x - (format.f == cudaChannelFormatKindSigned))) - 1;
 }
 
-template <> void make_texels(uchar4 *texels) {
-    random_bytes(texels, ELEMENTS * sizeof(uchar4));
-    texels[0] = make_uchar4(0, 255, 127, 128);
-    memcpy(made, texels, sizeof(made));
+// Random texels, but first the smallest and the largest values, and some between them
+static void make_texels(void *texels, cudaChannelFormatDesc format) {
+    const int most = largest(format), bytes = format.x / 8;
+    const int with_sign[] = {-most - 1, -most, 0, 1, 10, most / 2, most - 1, most};
+    const int without_sign[] = {0, 1, 2, 10, most / 2, most / 2 + 1, most - 1, most},
+              packed[] = {0, 255, 127, 128};
+    const int *first = format.w ? packed : format.f == cudaChannelFormatKindSigned ? with_sign : without_sign;
+    random_bytes(texels, ELEMENTS * (format.w ? 4 : bytes));
+    for (int i = 0; i < (format.w ? 4 : 8); i++)
+        memcpy((char *)texels + i * bytes, &first[i], bytes);
 }
 
-// What fetch_between() reads once more, in memory that holds no results: those of fetch() begin with the same
-// value.
-template <class T> static void fetch_again(const T *texels, float *filtered) {
-    DeviceArray<float> out(ELEMENTS, 0xff);
-    cudaChannelFormatDesc format = cudaCreateChannelDesc<T>();
-    cudaResourceDesc resource = {};
-    resource.resType = cudaResourceTypeArray;
-    HANDLE_ERROR(cudaMallocArray(&resource.res.array.array, &format, ELEMENTS));
-    HANDLE_ERROR(cudaMemcpy2DToArray(resource.res.array.array, 0, 0, texels, ELEMENTS * sizeof(T),
-                                     ELEMENTS * sizeof(T), 1, cudaMemcpyHostToDevice));
-    cudaTextureObject_t texture = make_texture(resource, cudaFilterModeLinear);
-    fetch_between<<<(ELEMENTS + 255) / 256, 256>>>(out, texture);
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(filtered, out, ELEMENTS * sizeof(float), cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaDestroyTextureObject(texture));
-    HANDLE_ERROR(cudaFreeArray(resource.res.array.array));
-}
-
-// Compares with the formulas in double. Linear filtering weighs with 8 fractional bits and may be off by the
-// last one, and an H200 rounds filtered numbers to 16 bits.
-template <class T>
-static bool check(const char *name, const T *, const float *fetched, const float *filtered) {
-    const T *texels = (const T *)made;
-    double expected[ELEMENTS], between[ELEMENTS];
-    printf("%s\n", name);
-    for (int i = 0; i < ELEMENTS; i++) {
-        expected[i] = normalized(texels[i]);
-        // The filter averages the quotients before they are limited to -1.
-        const double scale = std::numeric_limits<T>::max();
-        double left = texels[max_of(i - 1, 0)] / scale, right = texels[i] / scale;
-        double off = fabs(right - left) / 256 + 1.0 / 65000;
-        between[i] = fmax((left + right) / 2, -1);
-        if (fabs(filtered[i] - between[i]) <= off)
-            between[i] = filtered[i];
-        if (i < 9)
-            printf("  %6d is read as %9.6f\n", (int)texels[i], fetched[i]);
-    }
-    float again[ELEMENTS];
-    fetch_again(texels, again);
-    return check_floats(name, fetched, expected, ELEMENTS, 1e-6) &&
-           check_floats("between two texels", filtered, between, ELEMENTS, 0) &&
-           check_floats("between two texels, once more", again, ELEMENTS, 0,
-                        [=](int i) { return filtered[i]; });
-}
-
-template <> bool check(const char *name, const uchar4 *texels, const float *fetched, const float *) {
-    printf("%s\n  (%d, %d, %d, %d) is read as (%.6f, %.6f, %.6f, %.6f)\n", name, texels[0].x, texels[0].y,
-           texels[0].z, texels[0].w, fetched[0], fetched[1], fetched[2], fetched[3]);
-    return check_floats(name, fetched, 4 * ELEMENTS, 1e-6, [](int i) { return normalized(made[i]); });
+// Compares with the formulas in double: a component divided by the largest value, but at least -1. (For
+// signed types both the smallest value and the one after it give -1.) The filter averages the quotients
+// before they are limited to -1. It weighs with 8 fractional bits and may be off by the last one, and an H200
+// rounds filtered numbers to 16 bits.
+static bool check(const char *name, cudaChannelFormatDesc format, const void *texels, const float *fetched,
+                  const float *filtered) {
+    const double scale = largest(format);
+    bool ok = check_floats(name, fetched, ELEMENTS * (format.w ? 4 : 1), 1e-6,
+                           [=](int i) { return fmax(value_of(texels, i, format) / scale, -1); });
+    if (format.w)
+        return ok;
+    return check_floats("between two texels", filtered, ELEMENTS - 1, 0,
+                        [=](int i) {
+                            double left = value_of(texels, i, format) / scale,
+                                   right = value_of(texels, i + 1, format) / scale;
+                            double mean = fmax((left + right) / 2, -1),
+                                   off = fabs(right - left) / 256 + 1.0 / 65000;
+                            return fabs(filtered[i] - mean) <= off ? filtered[i] : mean;
+                        }) &&
+           ok;
 }
 
 // Task: fetch(): The thread with the global index i reads texel i of the texture of linear memory as a float
-// and stores it in out[i]. If i >= ELEMENTS, it does nothing. The specialization for uchar4 below is given.
-// fetch_between(): The thread with the global index i reads the texture of a CUDA array at the coordinate i,
-// halfway between the centres of the texels i - 1 and i, and stores the float in out[i]. If i >= ELEMENTS, it
-// does nothing.
+// and stores it in out[i]. If i >= ELEMENTS, it does nothing.
+// fetch4(): The same, but a texel is read as a float4.
+// fetch_between(): The thread with the global index i reads the texture of a CUDA array at the coordinate
+// i + 1, halfway between the centres of the texels i and i + 1, and stores the float in out[i]. If
+// i >= ELEMENTS - 1, it does nothing.
 // make_texture(): Return a texture object for the resource. The address mode of the coordinate is clamp, the
 // filter mode is the argument `filter`, and the read mode converts integer texels to floats, between 0 and 1
 // if they are unsigned, between -1 and 1 if they are signed.

@@ -18,16 +18,14 @@
  * Check:   --size 100 --flags
  */
 #include "../common/book.h"
-#include "../common/timing.h"
 #include "../common/interop.h" // OpenGL, gl_context_open(), INTEROP_WORKS, Canvas, display_canvas()
 
 #define DIM 512
 
 static size_t size = DIM;               // --size
-static bool flags = false;              // --flags
+static bool flags;                      // --flags
 static GLuint bufferObj;                // the pixel buffer for OpenGL
 static cudaGraphicsResource_t resource; // the same buffer for CUDA
-static void copy_through_host(unsigned char *host, size_t bytes);
 static bool compare_flags(void);
 static bool check(const unsigned char *pixels);
 
@@ -44,7 +42,8 @@ __global__ void kernel(uchar4 *ptr, size_t size) {
     ptr[offset] = make_uchar4(0, green, 0, 255);
 }
 
-// On the page Esc calls it. Here display_canvas() calls it at the end, while the OpenGL context still exists.
+// On the page GLUT calls it with a key, and it ends the program. Here display_canvas() calls it after the
+// last key, Esc or q, and at the end without a window, while the OpenGL context still exists.
 static void key_func(void *) {
     if (resource)
         HANDLE_ERROR(cudaGraphicsUnregisterResource(resource));
@@ -57,13 +56,29 @@ static void draw_func(void *) {
     glDrawPixels(size, size, GL_RGBA, GL_UNSIGNED_BYTE, 0);
 }
 
+// Draws without interoperability, if the driver refuses to share the buffer: the picture is copied to the
+// host, and from there into the pixel buffer.
+static void copy_through_host(unsigned char *host) {
+    uchar4 *dev_bitmap;
+    HANDLE_ERROR(cudaMalloc(&dev_bitmap, size * size * 4));
+    dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+    kernel<<<grids, threads>>>(dev_bitmap, size);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(host, dev_bitmap, size * size * 4, cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaFree(dev_bitmap));
+    glBufferSubData(GL_PIXEL_UNPACK_BUFFER, 0, size * size * 4, host);
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = size * size * 4;
 
+    // A window with an OpenGL context, for which the page calls glutInit, glutInitDisplayMode,
+    // glutInitWindowSize and glutCreateWindow. Without a display it is a context of EGL.
     Canvas canvas = {};
     canvas.width = canvas.height = size;
-    canvas.pixels = host_array<unsigned char>(bytes);
+    canvas.pixels = (unsigned char *)malloc(bytes);
+    HANDLE_NULL(canvas.pixels);
     gl_context_open(&canvas, options.device);
 
     glGenBuffers(1, &bufferObj);
@@ -84,14 +99,15 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaGraphicsUnmapResources(1, &resource, NULL));
     } else {
         resource = NULL;
-        copy_through_host(canvas.pixels, bytes);
+        copy_through_host(canvas.pixels);
     }
 
     bool ok = !flags || compare_flags();
 
+    // On the page: glutKeyboardFunc, glutDisplayFunc and glutMainLoop. This also reads back what was drawn.
     canvas.release = key_func;
     canvas.draw = draw_func;
-    display_canvas(&canvas); // calls draw_func and reads back what OpenGL drew
+    display_canvas(&canvas);
     ok = check(canvas.pixels) && ok;
     free(canvas.pixels);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -99,44 +115,7 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-// For --flags: OpenGL writes a buffer, CUDA writes half of it, nothing or all of it, as the flag allows, and
-// OpenGL reads it. A driver with a copy of the buffer need not copy to CUDA with WriteDiscard, nor back with
-// ReadOnly.
-static bool compare_flags(void) {
-    size_t n = size * size, bytes = n * sizeof(int);
-    const char *names[] = {"None", "ReadOnly", "WriteDiscard"}; // 0, 1 and 2
-    const size_t written[] = {n / 2, 0, n};
-    HostArray<int> host(n);
-    GLuint buffer;
-    cudaGraphicsResource_t shared;
-    bool ok = true;
-    glGenBuffers(1, &buffer);
-    glBindBuffer(GL_ARRAY_BUFFER, buffer);
-    glBufferData(GL_ARRAY_BUFFER, bytes, NULL, GL_DYNAMIC_DRAW);
-    for (int flag = 0; flag < 3; flag++) {
-        if (!INTEROP_WORKS(cudaGraphicsGLRegisterBuffer(&shared, buffer, flag)))
-            break;
-        auto write = [&] {
-            std::fill(+host, host + n, 5);
-            glBufferSubData(GL_ARRAY_BUFFER, 0, bytes, host);
-            glFinish();
-        };
-        auto use = [&] {
-            void *devPtr;
-            HANDLE_ERROR(cudaGraphicsMapResources(1, &shared, NULL));
-            HANDLE_ERROR(cudaGraphicsResourceGetMappedPointer(&devPtr, &bytes, shared));
-            HANDLE_ERROR(cudaMemset(devPtr, 1, written[flag] * sizeof(int)));
-            HANDLE_ERROR(cudaGraphicsUnmapResources(1, &shared, NULL));
-        };
-        printf("%-13s map, write and unmap: %.4f ms\n", names[flag], median_ms(use, write));
-        HANDLE_ERROR(cudaGraphicsUnregisterResource(shared));
-        glGetBufferSubData(GL_ARRAY_BUFFER, 0, bytes, host);
-        ok = check_ints(names[flag], host, n, [&](size_t i) { return i < written[flag] ? 0x01010101 : 5; }) &&
-             ok;
-    }
-    glDeleteBuffers(1, &buffer);
-    return ok;
-}
+#include "../common/timing.h" // median_ms()
 
 void settings(int argc, char **argv) {
     parse_options(argc, argv, "Draws a picture that a kernel writes into OpenGL's memory.", PICTURE,
@@ -147,19 +126,41 @@ void settings(int argc, char **argv) {
     require_memory(4 * size * size * 4, size * size * 4);
 }
 
-static void draw_in_host(unsigned char *host, size_t bytes) {
-    DeviceArray<uchar4> devPtr(bytes / sizeof(uchar4), 0);
-    dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
-    kernel<<<grids, threads>>>(devPtr, size);
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(host, devPtr, bytes, cudaMemcpyDeviceToHost));
-}
-
-// The copies that interoperability avoids: from device memory to the host, and from there into the pixel
-// buffer.
-static void copy_through_host(unsigned char *host, size_t bytes) {
-    draw_in_host(host, bytes);
-    glBufferSubData(GL_PIXEL_UNPACK_BUFFER, 0, bytes, host);
+// Times map, write and unmap with each flag: CUDA writes half of a buffer, nothing or all of it, as the flag
+// allows, and OpenGL, which wrote it before, reads it. A driver with a copy of the buffer need not copy to
+// CUDA with WriteDiscard, nor back with ReadOnly.
+static bool compare_flags(void) {
+    size_t n = size * size, bytes = n * sizeof(int);
+    const char *names[] = {"None", "ReadOnly", "WriteDiscard"}; // 0, 1 and 2
+    GLuint buffer;
+    cudaGraphicsResource_t shared;
+    bool ok = true;
+    glGenBuffers(1, &buffer);
+    glBindBuffer(GL_ARRAY_BUFFER, buffer);
+    glBufferData(GL_ARRAY_BUFFER, bytes, NULL, GL_DYNAMIC_DRAW);
+    for (int flag = 0; flag < 3; flag++) {
+        size_t written = flag == 0 ? n / 2 : flag == 1 ? 0 : n;
+        HostArray<int> before(n, 5), after(n);
+        if (!INTEROP_WORKS(cudaGraphicsGLRegisterBuffer(&shared, buffer, flag)))
+            break;
+        auto write = [&] {
+            glBufferSubData(GL_ARRAY_BUFFER, 0, bytes, before);
+            glFinish();
+        };
+        auto use = [&] {
+            void *devPtr;
+            HANDLE_ERROR(cudaGraphicsMapResources(1, &shared, NULL));
+            HANDLE_ERROR(cudaGraphicsResourceGetMappedPointer(&devPtr, &bytes, shared));
+            HANDLE_ERROR(cudaMemset(devPtr, 1, written * sizeof(int)));
+            HANDLE_ERROR(cudaGraphicsUnmapResources(1, &shared, NULL));
+        };
+        printf("%-13s map, write and unmap: %.4f ms\n", names[flag], median_ms(use, write));
+        HANDLE_ERROR(cudaGraphicsUnregisterResource(shared));
+        glGetBufferSubData(GL_ARRAY_BUFFER, 0, bytes, after);
+        ok = check_ints(names[flag], after, n, [=](size_t i) { return i < written ? 0x01010101 : 5; }) && ok;
+    }
+    glDeleteBuffers(1, &buffer);
+    return ok;
 }
 
 // In float, up to eight results of at most 255 are rounded, each by at most 2^-24 of itself. The angle is
@@ -177,9 +178,11 @@ static void expect(size_t x, size_t y, const unsigned char *got, unsigned char *
 static bool check(const unsigned char *pixels) {
     bool ok = check_picture("pixel", pixels, size, size, expect, 0);
     Smaller picture(size, 77);
-    HostArray<unsigned char> small(size * size * 4);
-    draw_in_host(small, size * size * 4);
-    ok = check_picture("pixel of a small picture", small, size, size, expect, 0) && ok;
+    DeviceArray<uchar4> small(size * size, 0);
+    kernel<<<dim3(5, 5), dim3(16, 16)>>>(small, size);
+    HANDLE_LAUNCH();
+    HostArray<uchar4> got(small, size * size);
+    ok = check_picture("pixel of a small picture", &got[0].x, size, size, expect, 0) && ok;
     if (ok)
         puts("The picture that OpenGL drew is right.");
     return ok;

@@ -17,28 +17,30 @@
  * Check:   --size 100 --frames 2 --iterations 10
  */
 #include "../common/book.h"
-#include "../common/color.h" // float_to_color
-#include "../common/gpu_anim.h"
-#include "../common/checks/heat.h" // check_frames()
+#include "../common/color.h"    // float_to_color
+#include "../common/gpu_anim.h" // GPUAnimBitmap, the page's 8.3.1
 
 #define DIM      1024
 #define MAX_TEMP 1.0f
 #define MIN_TEMP 0.0001f
 #define SPEED    0.25f
 
+// The page's plate has DIM x DIM cells. on_page: a column or row of ours, scaled to it; cell: the index of
+// one of its cells on our plate.
+#define on_page(i) ((double)DIM * (i) / size)
+#define cell(x, y) (size * (x) / DIM + size * (y) / DIM * size)
+
 struct DataBlock {
     float *dev_inSrc, *dev_outSrc, *dev_constSrc;
     cudaTextureObject_t texConstSrc, texIn, texOut; // of the same memory
     cudaEvent_t start, stop;
-    float totalTime = 0; // of all frames
-    size_t frames = 0;
-    bool ok; // the result of the check
+    float totalTime, frames; // of all frames: the time in ms, and their number
 };
 
 static size_t size = DIM; // --size
 static int steps = 90;    // --iterations, time steps of a frame
 static void time_to_opengl(GPUAnimBitmap *bitmap);
-static bool check(DataBlock *d);
+static bool check(DataBlock *d, const unsigned char *pixels);
 
 // One step of the heat equation: the temperature of each cell moves towards those of its four neighbours.
 __global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t size) {
@@ -48,7 +50,7 @@ __global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t size)
         return;
     size_t offset = x + y * size;
 
-    // Boundary condition: beyond an edge the temperature is that of the edge.
+    // Boundary condition: beyond an edge the temperature is that of the edge. The page calls y - 1 the top.
     size_t left = x > 0 ? offset - 1 : offset;
     size_t right = x < size - 1 ? offset + 1 : offset;
     size_t top = y > 0 ? offset - size : offset;
@@ -93,12 +95,11 @@ static void anim_gpu(uchar4 *outputBitmap, DataBlock *d, int) {
     float elapsedTime;
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, d->start, d->stop));
     d->totalTime += elapsedTime;
-    d->frames++;
+    ++d->frames;
     printf("Average Time per frame:  %3.1f ms\n", d->totalTime / d->frames);
 }
 
 static void anim_exit(DataBlock *d) {
-    d->ok = check(d);
     HANDLE_ERROR(cudaDestroyTextureObject(d->texIn));
     HANDLE_ERROR(cudaDestroyTextureObject(d->texOut));
     HANDLE_ERROR(cudaDestroyTextureObject(d->texConstSrc));
@@ -109,15 +110,12 @@ static void anim_exit(DataBlock *d) {
     HANDLE_ERROR(cudaEventDestroy(d->stop));
 }
 
-// The index of cell (x, y) of a plate of DIM x DIM cells, scaled to size x size cells.
-static size_t cell(size_t x, size_t y) {
-    return x * size / DIM + y * size / DIM * size;
-}
-
 int main(int argc, char **argv) {
     settings(argc, argv);
     DataBlock data;
     GPUAnimBitmap bitmap(size, size, &data);
+    data.totalTime = 0;
+    data.frames = 0;
     HANDLE_ERROR(cudaEventCreate(&data.start));
     HANDLE_ERROR(cudaEventCreate(&data.stop));
 
@@ -138,10 +136,11 @@ int main(int argc, char **argv) {
     resource.res.linear.devPtr = data.dev_outSrc;
     HANDLE_ERROR(cudaCreateTextureObject(&data.texOut, &resource, &reading, NULL));
 
-    // The heaters: two areas and four cells. (x, y) are positions on a plate of DIM x DIM cells.
-    float *temp = host_array<float>(size * size);
+    // The heaters: two areas and four cells
+    float *temp = (float *)malloc(imageSize);
+    HANDLE_NULL(temp);
     for (size_t i = 0; i < size * size; i++) {
-        double x = (double)DIM * (i % size) / size, y = (double)DIM * (i / size) / size;
+        double x = on_page(i % size), y = on_page(i / size);
         temp[i] = 0;
         if (x > 300 && x < 600 && y > 310 && y < 601)
             temp[i] = MAX_TEMP;
@@ -156,17 +155,21 @@ int main(int argc, char **argv) {
 
     // The initial temperatures: the heaters, and a warm corner, which cools down.
     for (size_t i = 0; i < size * size; i++)
-        if (i % size * DIM < 200 * size && i / size * DIM >= 800 * size)
+        if (on_page(i % size) < 200 && on_page(i / size) >= 800)
             temp[i] = MAX_TEMP;
     HANDLE_ERROR(cudaMemcpy(data.dev_inSrc, temp, imageSize, cudaMemcpyHostToDevice));
     free(temp);
 
     time_to_opengl(&bitmap); // by interoperability and through the host
-    bitmap.anim_and_exit(anim_gpu, anim_exit);
-    return data.ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    bitmap.anim_and_exit(anim_gpu);
+    bool ok = check(&data, bitmap.get_ptr());
+    anim_exit(&data); // on the page the second argument of anim_and_exit(); here the check comes before
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
+
+#include "../common/checks/heat.h" // check_frames(), check_step()
 
 void settings(int argc, char **argv) {
     options.frames = 5; // of an animation in a file
@@ -175,12 +178,8 @@ void settings(int argc, char **argv) {
                OPTION_INT("iterations", &steps, 1, 10000, "steps in a frame")});
     require_memory(11 * size * size * sizeof(float), 6 * size * size * sizeof(float));
     require_linear_texture(size);
-    before_frame = [](void *d, int ticks) {
-        keep_state(((DataBlock *)d)->dev_inSrc, size * sizeof(float), size, ticks, steps);
-    };
 }
 
-static GPUAnimBitmap *drawn;  // what OpenGL draws
 static double mapped, copied; // ms from temperatures to pixels that OpenGL can draw, both ways
 
 // Turns the current temperatures into colours, without a time step.
@@ -192,18 +191,18 @@ static void colour_frame(uchar4 *pixels, void *data, int) {
 }
 
 // The host's clock measures it, because events would not see what OpenGL copies.
-static double median_to_opengl(bool through_host) {
-    return median_host_ms([=] {
-        drawn->make_frame(colour_frame, 0, through_host);
+static void time_to_opengl(GPUAnimBitmap *bitmap) {
+    bitmap->fAnim = colour_frame;
+    mapped = median_host_ms([=] {
+        GPUAnimBitmap::idle_func(bitmap, 0);
         glFinish();
         HANDLE_ERROR(cudaDeviceSynchronize());
     });
-}
-
-static void time_to_opengl(GPUAnimBitmap *bitmap) {
-    drawn = bitmap;
-    mapped = median_to_opengl(false);
-    copied = median_to_opengl(true);
+    copied = median_host_ms([=] {
+        bitmap->copy_frame(0);
+        glFinish();
+        HANDLE_ERROR(cudaDeviceSynchronize());
+    });
 }
 
 static void step(DataBlock *d) {
@@ -216,16 +215,16 @@ static void step(DataBlock *d) {
     swap(d->texIn, d->texOut);
 }
 
-static bool check(DataBlock *d) {
-    HostArray<float> got(d->dev_inSrc, size * size);
+static bool check(DataBlock *d, const unsigned char *pixels) {
+    size_t pitch = size * sizeof(float);
+    bool ok = check_frames(d, step, pitch, size, steps, SPEED, pixels);
     printf("From device to OpenGL:   %.3f ms by interop, %.3f ms through the host\n", mapped, copied);
     if (d->frames > 1) {
         double ms = time_steps(d, step, steps);
         printf("A whole frame:           %.3f ms by interop, %.3f ms through the host, ratio %.2f\n",
                ms + mapped, ms + copied, (ms + copied) / (ms + mapped));
     }
-    bool ok = check_frames(got, size, d->frames, steps, 0.25f, drawn->last_frame());
-    return check_step(d, step, size * sizeof(float), size) && check_small_step(d, step, size) && ok;
+    return check_step(d, step, pitch, size) && check_small_step(d, step, size) && ok;
 }
 
 // Task: blend_kernel(): One thread per cell of a plate of size x size cells: the thread with the coordinates

@@ -17,13 +17,12 @@
  * Check:   --size 100 --frames 2
  */
 #include "../common/book.h"
-#include "../common/gpu_anim.h"
-#include "../common/checks/ripple.h"
+#include "../common/gpu_anim.h" // GPUAnimBitmap, the page's 8.3.1
 
 #define DIM 1024
 
 static size_t size = DIM; // --size
-static bool check(const unsigned char *pixels);
+static bool check(GPUAnimBitmap *bitmap);
 
 __global__ void kernel(uchar4 *ptr, size_t size, float centre, int ticks) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
@@ -39,7 +38,8 @@ __global__ void kernel(uchar4 *ptr, size_t size, float centre, int ticks) {
     ptr[offset] = make_uchar4(grey, grey, grey, 255);
 }
 
-// Called for each frame with the mapped pixel buffer, a pointer to device memory.
+// GPUAnimBitmap (8.3.1, in common/gpu_anim.h) calls it for each frame with a device pointer: it has mapped
+// the pixel buffer, and unmaps it afterwards.
 static void generate_frame(uchar4 *pixels, void *, int ticks) {
     dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
     kernel<<<grids, threads>>>(pixels, size, size / 2, ticks);
@@ -51,28 +51,29 @@ int main(int argc, char **argv) {
     GPUAnimBitmap bitmap(size, size);
 
     bitmap.anim_and_exit(generate_frame);
-    return check(bitmap.last_frame()) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return check(&bitmap) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
 
-static int last; // the ticks of the last frame
+#include "../common/checks/ripple.h"
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Animates a ripple in OpenGL's memory.", ANIMATION,
               {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
     require_memory(4 * size * size * 4, size * size * 4);
-    before_frame = [](void *, int ticks) { last = ticks; };
-
-    Smaller picture(size, EARLIER_SIZE);
-    DeviceArray<uchar4> pixels(size * size, 0);
-    generate_frame(pixels, NULL, EARLIER);
-    HostArray<uchar4> drawn(pixels, size * size);
-    earlier_right = is_ripple(&drawn[0].x, size, size / 2, size / 2, EARLIER);
 }
 
-static bool check(const unsigned char *pixels) {
-    return check_ripple(pixels, size, size / 2, size / 2, last, ", as OpenGL drew it");
+// The last frame, and an earlier and smaller one
+static bool check(GPUAnimBitmap *bitmap) {
+    {
+        Smaller picture(size, EARLIER_SIZE);
+        DeviceArray<uchar4> pixels(size * size, 0);
+        generate_frame(pixels, NULL, EARLIER);
+        HostArray<uchar4> drawn(pixels, size * size);
+        earlier_right = is_ripple(&drawn[0].x, size, size / 2, size / 2, EARLIER);
+    }
+    return check_ripple(bitmap->get_ptr(), size, size / 2, size / 2, bitmap->ticks, ", as OpenGL drew it");
 }
 
 // Task: kernel(): One thread per pixel of a picture of size x size pixels: the thread with the coordinates

@@ -13,18 +13,14 @@
  * Build:   nvcc -o ripple_vulkan chapter08/ripple_vulkan.cu common/lib/[a-z]*.c -lvulkan
  * Run:     ./bin/chapter08/ripple_vulkan --output ripple.webp
  * Differs: the book describes Direct3D in this section; Vulkan runs on Linux too. Nothing is drawn on a
- *          screen: Vulkan copies each frame to host memory, where it is checked. Without a Vulkan driver
- *          for the CUDA device, as on the CPU back end, the status is 2.
+ *          screen: Vulkan copies each frame to host memory, where it is checked. What any program of Vulkan
+ *          needs first, a device and memory, stands below the check.
  * Needs:   libs=vulkan
  * Picture: as chapter05/ripple
  * Check:   --size 100 --frames 2
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"
-#include "../common/checks/ripple.h"
-#include <string>
-#include <unistd.h>
-#include <vector>
 #include <vulkan/vulkan.h>
 
 #define DIM 1024
@@ -65,16 +61,13 @@ static unsigned char *copies;                  // the pointer through which the 
 static VkCommandBuffer copy[2];                // the commands that copy even frames, and odd frames
 static void check_frame(const unsigned char *pixels, int ticks);
 static bool all_frames_right(void);
-static VulkanDevice open_vulkan(int cuda_device);
-static void close_vulkan(const VulkanDevice &vulkan);
-static VulkanBuffer create_buffer(const VulkanDevice &vulkan, VkDeviceSize bytes, VkBufferUsageFlags usage,
-                                  const void *next);
-static void allocate_memory(const VulkanDevice &vulkan, VulkanBuffer *buffer, VkMemoryPropertyFlags required,
-                            VkMemoryPropertyFlags preferred, const void *next);
-static unsigned char *allocate_host_memory(const VulkanDevice &vulkan, VulkanBuffer *buffer);
-static void destroy_buffer(const VulkanDevice &vulkan, const VulkanBuffer &buffer);
-static void allocate_commands(const VulkanDevice &vulkan, VkCommandBuffer *commands, uint32_t n);
-static void wait_on_host(const VulkanDevice &vulkan, VkSemaphore semaphore, uint64_t value);
+static void open_vulkan(int cuda_device);
+static void close_vulkan(void);
+static VulkanBuffer make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage, const void *create_next,
+                                VkMemoryPropertyFlags required, VkMemoryPropertyFlags preferred,
+                                const void *allocate_next);
+static void destroy_buffer(VulkanBuffer buffer);
+static void wait_on_host(uint64_t value);
 
 __global__ void kernel(uchar4 *ptr, size_t size, float centre, int ticks) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
@@ -92,11 +85,12 @@ __global__ void kernel(uchar4 *ptr, size_t size, float centre, int ticks) {
 
 // Vulkan allocates the buffer and exports its memory; CUDA imports it and maps it to a device pointer.
 static void share_buffer(size_t bytes) {
-    const auto type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT; // the memory becomes a file descriptor
+    // The memory becomes a file descriptor.
+    const VkExternalMemoryHandleTypeFlagBits type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
     VkExternalMemoryBufferCreateInfo use = {VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, NULL, type};
     VkExportMemoryAllocateInfo exportable = {VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO, NULL, type};
-    shared = create_buffer(vulkan, bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, &use);
-    allocate_memory(vulkan, &shared, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0, &exportable);
+    shared = make_buffer(bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, &use, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                         0, &exportable);
     VkMemoryGetFdInfoKHR get_fd = {VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR, NULL, shared.memory, type};
 
     cudaExternalMemoryHandleDesc imported = {};
@@ -112,7 +106,7 @@ static void share_buffer(size_t bytes) {
 // A timeline semaphore holds a number, which a signal increases. A wait ends when the number has reached a
 // value. Here 2 t + 1 means that CUDA has written frame t, and 2 t + 2 that Vulkan has copied it.
 static void share_semaphore(void) {
-    const auto type = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
+    const VkExternalSemaphoreHandleTypeFlagBits type = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
     VkExportSemaphoreCreateInfo exportable = {VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO, NULL, type};
     VkSemaphoreTypeCreateInfo timeline = {VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, &exportable,
                                           VK_SEMAPHORE_TYPE_TIMELINE, 0};
@@ -178,9 +172,8 @@ static void copy_frame(int ticks) {
 
 // Double buffering: frames `ticks` and `ticks` + 1 have been submitted. When the host has read frame `ticks`,
 // its half of the host memory is reused for frame `ticks` + 2, which the GPU computes asynchronously.
-static void generate_frame(void *data, int ticks) {
-    CPUAnimBitmap *bitmap = (CPUAnimBitmap *)data;
-    wait_on_host(vulkan, semaphore, 2ull * ticks + 2);
+static void generate_frame(CPUAnimBitmap *bitmap, int ticks) {
+    wait_on_host(2ull * ticks + 2);
     memcpy(bitmap->get_ptr(), copies + ticks % 2 * bitmap->image_size(), bitmap->image_size());
     compute_frame(ticks + 2);
     copy_frame(ticks + 2);
@@ -189,18 +182,22 @@ static void generate_frame(void *data, int ticks) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    vulkan = open_vulkan(options.device);
+    open_vulkan(options.device);
     CPUAnimBitmap bitmap(size, size, &bitmap);
     size_t bytes = bitmap.image_size();
     share_buffer(bytes);
     share_semaphore();
-    host = create_buffer(vulkan, 2 * bytes, VK_BUFFER_USAGE_TRANSFER_DST_BIT, NULL);
-    copies = allocate_host_memory(vulkan, &host);
-    allocate_commands(vulkan, copy, 2);
+    host = make_buffer(2 * bytes, VK_BUFFER_USAGE_TRANSFER_DST_BIT, NULL,
+                       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                       VK_MEMORY_PROPERTY_HOST_CACHED_BIT, NULL); // cached: for reads by the host
+    HANDLE_VULKAN(vkMapMemory(vulkan.device, host.memory, 0, VK_WHOLE_SIZE, 0, (void **)&copies));
+    VkCommandBufferAllocateInfo info = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, NULL, vulkan.pool,
+                                        VK_COMMAND_BUFFER_LEVEL_PRIMARY, 2};
+    HANDLE_VULKAN(vkAllocateCommandBuffers(vulkan.device, &info, copy));
     record_copy(copy[0], bytes, 0);
     record_copy(copy[1], bytes, bytes);
 
-    for (int ticks : {0, 1}) {
+    for (int ticks = 0; ticks < 2; ticks++) {
         compute_frame(ticks);
         copy_frame(ticks);
     }
@@ -212,13 +209,16 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaDestroyExternalMemory(cuda_memory));
     HANDLE_ERROR(cudaDestroyExternalSemaphore(cuda_semaphore));
     vkDestroySemaphore(vulkan.device, semaphore, NULL);
-    destroy_buffer(vulkan, shared);
-    destroy_buffer(vulkan, host);
-    close_vulkan(vulkan);
+    destroy_buffer(shared);
+    destroy_buffer(host);
+    close_vulkan();
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
+
+#include "../common/checks/ripple.h"
+#include <unistd.h>
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Animates a ripple in memory that CUDA and Vulkan share.", ANIMATION,
@@ -245,104 +245,43 @@ static bool all_frames_right(void) {
 // ---- the functions of Vulkan that are not part of the lesson: error check, instance, device and queue,
 // buffers and memory allocation
 
-static const char *vulkan_result(VkResult result) {
-#define NAME(result)                                                                                         \
-    case result:                                                                                             \
-        return #result
-    switch (result) {
-        NAME(VK_TIMEOUT);
-        NAME(VK_ERROR_OUT_OF_HOST_MEMORY);
-        NAME(VK_ERROR_OUT_OF_DEVICE_MEMORY);
-        NAME(VK_ERROR_INITIALIZATION_FAILED);
-        NAME(VK_ERROR_DEVICE_LOST);
-        NAME(VK_ERROR_TOO_MANY_OBJECTS);
-    default:
-        return "an error of Vulkan";
-    }
-}
-
 static void handle_vulkan(VkResult result, const char *call, const char *file, int line) {
     if (result != VK_SUCCESS)
-        quit_line(EXIT_FAILURE, "%s:%d: %s: %s (%d)", file, line, call, vulkan_result(result), result);
+        quit_line(EXIT_FAILURE, "%s:%d: %s: error %d of Vulkan", file, line, call, result);
 }
 
-static const char *const vulkan_extensions[] = {"VK_KHR_external_memory_fd", "VK_KHR_external_semaphore_fd"};
-
-// Returns the Vulkan device with the UUID of the CUDA device: CUDA and Vulkan report the same UUID for a GPU.
-// If there is none, ends the program with one line that names the devices found.
-static VkPhysicalDevice find_gpu(VkInstance instance, const cudaDeviceProp &wanted) {
-    uint32_t count = 0;
-    HANDLE_VULKAN(vkEnumeratePhysicalDevices(instance, &count, NULL));
-    std::vector<VkPhysicalDevice> gpus(count);
-    HANDLE_VULKAN(vkEnumeratePhysicalDevices(instance, &count, gpus.data()));
-    std::string others;
-    for (VkPhysicalDevice gpu : gpus) {
+// Sets vulkan.gpu to the device with the UUID of the CUDA device: CUDA and Vulkan report the same UUID for a
+// GPU.
+static void find_gpu(const cudaDeviceProp *wanted) {
+    uint32_t count = 64;
+    VkPhysicalDevice gpus[64];
+    HANDLE_VULKAN(vkEnumeratePhysicalDevices(vulkan.instance, &count, gpus));
+    for (uint32_t i = 0; i < count; i++) {
         VkPhysicalDeviceIDProperties id = {};
         id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
         VkPhysicalDeviceProperties2 properties = {};
         properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
         properties.pNext = &id;
-        vkGetPhysicalDeviceProperties(gpu, &properties.properties);
-        if (properties.properties.apiVersion >= VK_API_VERSION_1_2) { // the first with timeline semaphores
-            vkGetPhysicalDeviceProperties2(gpu, &properties);
-            if (memcmp(id.deviceUUID, wanted.uuid.bytes, VK_UUID_SIZE) == 0)
-                return gpu;
-        }
-        others += std::string(others.empty() ? "" : ", ") + properties.properties.deviceName;
+        vkGetPhysicalDeviceProperties(gpus[i], &properties.properties);
+        if (properties.properties.apiVersion < VK_API_VERSION_1_2) // the first with timeline semaphores
+            continue;
+        vkGetPhysicalDeviceProperties2(gpus[i], &properties);
+        if (memcmp(id.deviceUUID, wanted->uuid.bytes, VK_UUID_SIZE) == 0)
+            vulkan.gpu = gpus[i];
     }
-    quit(EXIT_WAIVED, "needs a driver of Vulkan 1.2 for the CUDA device %s, found %s", wanted.name,
-         others.empty() ? "no device of Vulkan" : others.c_str());
+    if (!vulkan.gpu)
+        quit(EXIT_WAIVED, "needs a driver of Vulkan 1.2 for the CUDA device %s, found none", wanted->name);
 }
 
-// Ends the program with one line unless the driver can export buffer memory and timeline semaphores as file
-// descriptors.
-static void require_export(VkPhysicalDevice gpu, const char *name) {
-    uint32_t count = 0;
-    HANDLE_VULKAN(vkEnumerateDeviceExtensionProperties(gpu, NULL, &count, NULL));
-    std::vector<VkExtensionProperties> all(count);
-    HANDLE_VULKAN(vkEnumerateDeviceExtensionProperties(gpu, NULL, &count, all.data()));
-    for (const char *extension : vulkan_extensions) {
-        auto is_it = [=](const VkExtensionProperties &one) { return !strcmp(one.extensionName, extension); };
-        if (std::none_of(all.begin(), all.end(), is_it))
-            quit(EXIT_WAIVED, "needs %s, which the Vulkan driver of %s lacks", extension, name);
-    }
-
-    VkPhysicalDeviceExternalBufferInfo buffer = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO, NULL,
-                                                 0, VK_BUFFER_USAGE_TRANSFER_SRC_BIT,
-                                                 VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
-    VkExternalBufferProperties memory = {};
-    memory.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES;
-    vkGetPhysicalDeviceExternalBufferProperties(gpu, &buffer, &memory);
-    VkExternalMemoryFeatureFlags features = memory.externalMemoryProperties.externalMemoryFeatures;
-    if (!(features & VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT) ||
-        features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT)
-        quit(EXIT_WAIVED, "needs memory that Vulkan can export, which the driver of %s does not have", name);
-
-    VkSemaphoreTypeCreateInfo timeline = {VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, NULL,
-                                          VK_SEMAPHORE_TYPE_TIMELINE, 0};
-    VkPhysicalDeviceExternalSemaphoreInfo semaphore = {
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO, &timeline,
-        VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
-    VkExternalSemaphoreProperties found = {};
-    found.sType = VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES;
-    vkGetPhysicalDeviceExternalSemaphoreProperties(gpu, &semaphore, &found);
-    if (!(found.externalSemaphoreFeatures & VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT))
-        quit(EXIT_WAIVED,
-             "needs timeline semaphores that Vulkan can export, which the driver of %s does not have", name);
-}
-
-// Returns the first queue family that can copy. Queues for graphics or compute can copy too.
-static uint32_t find_family(VkPhysicalDevice gpu) {
-    uint32_t count = 0, family = 0;
-    vkGetPhysicalDeviceQueueFamilyProperties(gpu, &count, NULL);
-    std::vector<VkQueueFamilyProperties> families(count);
-    vkGetPhysicalDeviceQueueFamilyProperties(gpu, &count, families.data());
+// Sets vulkan.family to the first queue family that can copy: queues for graphics or compute can, and each
+// device has one.
+static void find_family(void) {
+    uint32_t count = 64;
+    VkQueueFamilyProperties families[64];
+    vkGetPhysicalDeviceQueueFamilyProperties(vulkan.gpu, &count, families);
     const VkQueueFlags can_copy = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT;
-    while (family < count && !(families[family].queueFlags & can_copy))
-        family++;
-    if (family == count)
-        quit(EXIT_WAIVED, "needs a queue of Vulkan that can copy, found none");
-    return family;
+    while (vulkan.family < count && !(families[vulkan.family].queueFlags & can_copy))
+        vulkan.family++;
 }
 
 // If the program exits early, submitted commands may wait for a semaphore that is never signaled. The exit
@@ -358,14 +297,13 @@ static void skip_drivers_at_exit(int status, void *) {
 
 // Creates a Vulkan device for the GPU of this CUDA device. Ends the program with one line and EXIT_WAIVED if
 // Vulkan does not have this GPU, or if memory and timeline semaphores cannot be shared.
-static VulkanDevice open_vulkan(int cuda_device) {
+static void open_vulkan(int cuda_device) {
     cudaDeviceProp cuda;
     HANDLE_ERROR(cudaGetDeviceProperties(&cuda, cuda_device));
     if (!cuda.timelineSemaphoreInteropSupported)
         quit(EXIT_WAIVED, "needs a CUDA device that can use timeline semaphores of Vulkan, %s cannot%s",
              cuda.name, CPU_BACKEND ? " (CPU back end)" : "");
 
-    VulkanDevice vulkan = {};
     VkApplicationInfo application = {
         VK_STRUCTURE_TYPE_APPLICATION_INFO, NULL, NULL, 0, NULL, 0, VK_API_VERSION_1_2};
     VkInstanceCreateInfo instance = {
@@ -374,18 +312,23 @@ static VulkanDevice open_vulkan(int cuda_device) {
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
         quit(EXIT_WAIVED, "needs a driver of Vulkan, found none (docs/building.md, Containers)");
     HANDLE_VULKAN(result);
-    vulkan.gpu = find_gpu(vulkan.instance, cuda);
-    require_export(vulkan.gpu, cuda.name);
+    find_gpu(&cuda);
+    find_family();
 
-    vulkan.family = find_family(vulkan.gpu);
     const float priority = 1;
+    const char *const extensions[] = {"VK_KHR_external_memory_fd", "VK_KHR_external_semaphore_fd"};
     VkDeviceQueueCreateInfo queue = {
         VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, NULL, 0, vulkan.family, 1, &priority};
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, NULL, VK_TRUE};
     VkDeviceCreateInfo device = {
-        VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timeline, 0, 1, &queue, 0, NULL, 2, vulkan_extensions, NULL};
-    HANDLE_VULKAN(vkCreateDevice(vulkan.gpu, &device, NULL, &vulkan.device));
+        VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &timeline, 0, 1, &queue, 0, NULL, 2, extensions, NULL};
+    result = vkCreateDevice(vulkan.gpu, &device, NULL, &vulkan.device);
+    if (result == VK_ERROR_EXTENSION_NOT_PRESENT || result == VK_ERROR_FEATURE_NOT_PRESENT)
+        quit(EXIT_WAIVED,
+             "needs memory and timeline semaphores that Vulkan can export, which the driver of %s lacks",
+             cuda.name);
+    HANDLE_VULKAN(result);
     vulkan_is_open = true;
     on_exit(skip_drivers_at_exit, NULL); // called first: exit handlers run in reverse order
     vkGetDeviceQueue(vulkan.device, vulkan.family, 0, &vulkan.queue);
@@ -395,88 +338,70 @@ static VulkanDevice open_vulkan(int cuda_device) {
     vulkan.get_memory_fd = (PFN_vkGetMemoryFdKHR)vkGetDeviceProcAddr(vulkan.device, "vkGetMemoryFdKHR");
     vulkan.get_semaphore_fd =
         (PFN_vkGetSemaphoreFdKHR)vkGetDeviceProcAddr(vulkan.device, "vkGetSemaphoreFdKHR");
-    return vulkan;
 }
 
 // Command buffers are freed with their pool.
-static void close_vulkan(const VulkanDevice &vulkan) {
+static void close_vulkan(void) {
     vulkan_is_open = false;
     vkDestroyCommandPool(vulkan.device, vulkan.pool, NULL);
     vkDestroyDevice(vulkan.device, NULL);
     vkDestroyInstance(vulkan.instance, NULL);
 }
 
-// Creates a buffer without memory. `next` is the structure for pNext of VkBufferCreateInfo, or NULL.
-static VulkanBuffer create_buffer(const VulkanDevice &vulkan, VkDeviceSize bytes, VkBufferUsageFlags usage,
-                                  const void *next) {
-    VkBufferCreateInfo info = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                               next,
-                               0,
-                               bytes,
-                               usage,
-                               VK_SHARING_MODE_EXCLUSIVE, // used by one queue family at a time
-                               0,
-                               NULL};
+// The first of the allowed memory types (one bit each) that has these properties, or 32
+static uint32_t memory_type(uint32_t allowed, VkMemoryPropertyFlags wanted) {
+    VkPhysicalDeviceMemoryProperties memory;
+    vkGetPhysicalDeviceMemoryProperties(vulkan.gpu, &memory);
+    for (uint32_t i = 0; i < memory.memoryTypeCount; i++)
+        if ((allowed >> i & 1) && (memory.memoryTypes[i].propertyFlags & wanted) == wanted)
+            return i;
+    return 32;
+}
+
+// Creates a buffer for one queue family at a time, in memory with the required properties, and the preferred
+// ones too if the device has such memory. The others are structures for pNext of VkBufferCreateInfo and
+// VkMemoryAllocateInfo, or NULL.
+static VulkanBuffer make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage, const void *create_next,
+                                VkMemoryPropertyFlags required, VkMemoryPropertyFlags preferred,
+                                const void *allocate_next) {
     VulkanBuffer result = {};
+    VkBufferCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+    info.pNext = create_next;
+    info.size = bytes;
+    info.usage = usage;
     HANDLE_VULKAN(vkCreateBuffer(vulkan.device, &info, NULL, &result.buffer));
+
+    VkMemoryRequirements needs;
+    vkGetBufferMemoryRequirements(vulkan.device, result.buffer, &needs);
+    uint32_t type = memory_type(needs.memoryTypeBits, required | preferred);
+    if (type == 32)
+        type = memory_type(needs.memoryTypeBits, required);
+    if (type == 32)
+        quit(EXIT_FAILURE, "Vulkan has no memory of the kind that a buffer needs");
+    VkMemoryAllocateInfo memory = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, allocate_next, needs.size, type};
+    HANDLE_VULKAN(vkAllocateMemory(vulkan.device, &memory, NULL, &result.memory));
+    HANDLE_VULKAN(vkBindBufferMemory(vulkan.device, result.buffer, result.memory, 0));
+    result.allocated = needs.size;
     return result;
 }
 
-// Allocates memory for a buffer and binds it. The memory type has the required properties, and the preferred
-// ones too if the device has such a type. `next` is the structure for pNext of VkMemoryAllocateInfo, or NULL.
-static void allocate_memory(const VulkanDevice &vulkan, VulkanBuffer *buffer, VkMemoryPropertyFlags required,
-                            VkMemoryPropertyFlags preferred, const void *next) {
-    VkMemoryRequirements needs;
-    vkGetBufferMemoryRequirements(vulkan.device, buffer->buffer, &needs);
-    VkPhysicalDeviceMemoryProperties memory;
-    vkGetPhysicalDeviceMemoryProperties(vulkan.gpu, &memory);
-    uint32_t type = memory.memoryTypeCount;
-    for (VkMemoryPropertyFlags wanted : {required | preferred, required})
-        for (uint32_t i = 0; type == memory.memoryTypeCount && i < memory.memoryTypeCount; i++)
-            if ((needs.memoryTypeBits >> i & 1) && (memory.memoryTypes[i].propertyFlags & wanted) == wanted)
-                type = i;
-    if (type == memory.memoryTypeCount)
-        quit(EXIT_FAILURE, "Vulkan has no memory of the kind that a buffer needs");
-
-    VkMemoryAllocateInfo info = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, next, needs.size, type};
-    HANDLE_VULKAN(vkAllocateMemory(vulkan.device, &info, NULL, &buffer->memory));
-    HANDLE_VULKAN(vkBindBufferMemory(vulkan.device, buffer->buffer, buffer->memory, 0));
-    buffer->allocated = needs.size;
-}
-
-// Allocates host memory for a buffer, maps it and returns its address. The memory is cached for reads by the
-// host if the device has such a memory type.
-static unsigned char *allocate_host_memory(const VulkanDevice &vulkan, VulkanBuffer *buffer) {
-    allocate_memory(vulkan, buffer,
-                    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
-                    VK_MEMORY_PROPERTY_HOST_CACHED_BIT, NULL);
-    void *address;
-    HANDLE_VULKAN(vkMapMemory(vulkan.device, buffer->memory, 0, VK_WHOLE_SIZE, 0, &address));
-    return (unsigned char *)address;
-}
-
-static void destroy_buffer(const VulkanDevice &vulkan, const VulkanBuffer &buffer) {
+static void destroy_buffer(VulkanBuffer buffer) {
     vkDestroyBuffer(vulkan.device, buffer.buffer, NULL);
     vkFreeMemory(vulkan.device, buffer.memory, NULL);
 }
 
-static void allocate_commands(const VulkanDevice &vulkan, VkCommandBuffer *commands, uint32_t n) {
-    VkCommandBufferAllocateInfo info = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, NULL, vulkan.pool,
-                                        VK_COMMAND_BUFFER_LEVEL_PRIMARY, n};
-    HANDLE_VULKAN(vkAllocateCommandBuffers(vulkan.device, &info, commands));
-}
-
 // Blocks until the timeline semaphore has reached this value. After 10 s, for example because a kernel has
 // failed, ends the program with one line that names the CUDA error.
-static void wait_on_host(const VulkanDevice &vulkan, VkSemaphore semaphore, uint64_t value) {
+static void wait_on_host(uint64_t value) {
     VkSemaphoreWaitInfo wait = {VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, NULL, 0, 1, &semaphore, &value};
     VkResult result = vkWaitSemaphores(vulkan.device, &wait, 10000000000); // nanoseconds
     if (result == VK_SUCCESS)
         return;
     cudaError_t error = cudaStreamQuery(NULL);
-    quit(EXIT_FAILURE, "the timeline semaphore did not reach the value %llu: %s; CUDA: %s (%s)",
-         (unsigned long long)value, vulkan_result(result), cudaGetErrorString(error),
-         cudaGetErrorName(error));
+    quit(EXIT_FAILURE,
+         "the timeline semaphore did not reach the value %llu: result %d of Vulkan; CUDA: %s (%s)",
+         (unsigned long long)value, result, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
 // Task: kernel(): One thread per pixel of a picture of size x size pixels: the thread with the coordinates

@@ -28,8 +28,6 @@ static int last_ticks;      // the number of the last frame
 static GLuint buffer, indices, colours;
 static cudaGraphicsResource_t resource; // the vertex buffer for CUDA; NULL if CUDA cannot share it
 static float4 *vertices;                // host: the vertices of the last frame, read back from OpenGL
-static void place_camera(void);
-static void make_triangles(void);
 static void copy_through_host(int ticks);
 static bool check(const unsigned char *pixels);
 
@@ -67,64 +65,19 @@ static void generate_frame(void *, int ticks) {
     HANDLE_ERROR(cudaGraphicsUnmapResources(1, &resource, NULL));
 }
 
-// The buffers are bound, so the last arguments are offsets into them. The strips are drawn from the farthest
-// to the nearest, so that near waves hide what is behind them.
-static void draw_func(void *) {
-    glVertexPointer(4, GL_FLOAT, 0, 0);
-    for (size_t strip = 0; strip + 1 < n; strip++)
-        glDrawElements(GL_TRIANGLE_STRIP, 2 * n, GL_UNSIGNED_INT, (void *)(strip * 2 * n * sizeof(GLuint)));
-}
-
-// Called after the last frame, while the OpenGL context still exists.
-static void release(void *) {
-    if (resource)
-        HANDLE_ERROR(cudaGraphicsUnregisterResource(resource));
-    glGetBufferSubData(GL_ARRAY_BUFFER, 0, n * n * sizeof(float4), vertices);
-    GLuint buffers[] = {buffer, indices};
-    glDeleteBuffers(2, buffers);
-    glDeleteTextures(1, &colours);
-}
-
-int main(int argc, char **argv) {
-    settings(argc, argv);
-    vertices = host_array<float4>(n * n);
-    Canvas canvas = {};
-    canvas.width = canvas.height = size;
-    canvas.pixels = host_array<unsigned char>(size * size * 4);
-    canvas.frame = generate_frame;
-    canvas.draw = draw_func;
-    canvas.release = release;
-    gl_context_open(&canvas, options.device);
-
-    glGenBuffers(1, &buffer);
-    glBindBuffer(GL_ARRAY_BUFFER, buffer);
-    glBufferData(GL_ARRAY_BUFFER, n * n * sizeof(float4), NULL, GL_DYNAMIC_DRAW);
-    glEnableClientState(GL_VERTEX_ARRAY);
-    make_triangles();
-    place_camera();
-    if (!INTEROP_WORKS(
-            cudaGraphicsGLRegisterBuffer(&resource, buffer, cudaGraphicsRegisterFlagsWriteDiscard)))
-        resource = NULL;
-
-    display_canvas(&canvas); // calls generate_frame and draw_func, and at the end release
-    bool ok = check(canvas.pixels);
-    free(canvas.pixels);
-    free(vertices);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-// ---------------------------------------------------------------------------------------- check
-
 // Between two rows of vertices lies a strip of triangles, whose corners are taken from both in turn.
 static void make_triangles(void) {
-    HostArray<GLuint> corners(2 * n * (n - 1));
-    for (size_t j = 0; j + 1 < n; j++)
-        for (size_t i = 0; i < n; i++)
-            for (size_t row = 0; row < 2; row++)
-                corners[2 * (i + j * n) + row] = i + (j + row) * n;
+    size_t bytes = 2 * n * (n - 1) * sizeof(GLuint);
+    GLuint *corners = (GLuint *)malloc(bytes);
+    HANDLE_NULL(corners);
+    for (size_t i = 0; i < n * (n - 1); i++) {
+        corners[2 * i] = i;
+        corners[2 * i + 1] = i + n;
+    }
     glGenBuffers(1, &indices);
     glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, indices);
-    glBufferData(GL_ELEMENT_ARRAY_BUFFER, 2 * n * (n - 1) * sizeof(GLuint), corners, GL_STATIC_DRAW);
+    glBufferData(GL_ELEMENT_ARRAY_BUFFER, bytes, corners, GL_STATIC_DRAW);
+    free(corners);
 }
 
 // The camera looks down on the surface at 40 degrees, from a distance of 3. The colour of a point depends on
@@ -153,49 +106,54 @@ static void place_camera(void) {
     glEnable(GL_TEXTURE_1D);
 }
 
-// A vertex as the camera sees it, in pixels
-struct Seen {
-    double x, y;
-
-    explicit Seen(float4 v) {
-        double angle = 40 * M_PI / 180, up = v.y * cos(angle) - v.z * sin(angle) + 0.15;
-        double half = 0.4 * (3 - v.y * sin(angle) - v.z * cos(angle)); // of the picture's width at this point
-        x = (v.x / half + 1) / 2 * size;
-        y = (up / half + 1) / 2 * size;
-    }
-    // The distance of a point from the line to b, positive on one side
-    double off(Seen b, double px, double py) const {
-        return ((b.x - x) * (py - y) - (b.y - y) * (px - x)) / hypot(b.x - x, b.y - y);
-    }
-};
-
-// The number of pixels whose centres are inside a triangle, and at least a 20th of a pixel from its sides,
-// but which show the background, which has no blue.
-static size_t missing_pixels(Seen a, Seen b, Seen c, const unsigned char *pixels) {
-    size_t missing = 0, right = fmin(fmax(fmax(a.x, b.x), fmax(c.x, 0)), size);
-    size_t left = fmax(fmin(fmin(a.x, b.x), c.x), 0), top = fmin(fmax(fmax(a.y, b.y), fmax(c.y, 0)), size);
-    for (size_t y = fmax(fmin(fmin(a.y, b.y), c.y), 0); y < top; y++)
-        for (size_t x = left; x < right; x++) {
-            double from[] = {a.off(b, x + 0.5, y + 0.5), b.off(c, x + 0.5, y + 0.5),
-                             c.off(a, x + 0.5, y + 0.5)};
-            bool inside =
-                fmin(fmin(from[0], from[1]), from[2]) > 0.05 || fmax(fmax(from[0], from[1]), from[2]) < -0.05;
-            missing += inside && pixels[4 * (x + y * size) + 2] < 90;
-        }
-    return missing;
+// The buffers are bound, so the last arguments are offsets into them. The strips are drawn from the farthest
+// to the nearest, so that near waves hide what is behind them.
+static void draw_func(void *) {
+    glVertexPointer(4, GL_FLOAT, 0, 0);
+    for (size_t strip = 0; strip + 1 < n; strip++)
+        glDrawElements(GL_TRIANGLE_STRIP, 2 * n, GL_UNSIGNED_INT, (void *)(strip * 2 * n * sizeof(GLuint)));
 }
 
-// Whether both triangles of every square of vertices were drawn
-static bool check_strips(const unsigned char *pixels) {
-    size_t missing = 0;
-    for (size_t j = 0; j + 1 < n; j++)
-        for (size_t i = 0; i + 1 < n; i++) {
-            const float4 *v = vertices + i + j * n;
-            Seen a(v[0]), b(v[n]), c(v[1]), d(v[n + 1]);
-            missing += missing_pixels(a, b, c, pixels) + missing_pixels(b, c, d, pixels);
-        }
-    return check_value("pixels of the surface that are not drawn", missing, 0, 0);
+// Called after the last frame, while the OpenGL context still exists.
+static void release(void *) {
+    if (resource)
+        HANDLE_ERROR(cudaGraphicsUnregisterResource(resource));
+    glGetBufferSubData(GL_ARRAY_BUFFER, 0, n * n * sizeof(float4), vertices);
+    GLuint buffers[] = {buffer, indices};
+    glDeleteBuffers(2, buffers);
+    glDeleteTextures(1, &colours);
 }
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    Canvas canvas = {};
+    canvas.width = canvas.height = size;
+    canvas.pixels = (unsigned char *)malloc(size * size * 4);
+    vertices = (float4 *)malloc(n * n * sizeof(float4));
+    HANDLE_NULL(canvas.pixels && vertices);
+    canvas.frame = generate_frame;
+    canvas.draw = draw_func;
+    canvas.release = release;
+    gl_context_open(&canvas, options.device);
+
+    glGenBuffers(1, &buffer);
+    glBindBuffer(GL_ARRAY_BUFFER, buffer);
+    glBufferData(GL_ARRAY_BUFFER, n * n * sizeof(float4), NULL, GL_DYNAMIC_DRAW);
+    glEnableClientState(GL_VERTEX_ARRAY);
+    make_triangles();
+    place_camera();
+    if (!INTEROP_WORKS(
+            cudaGraphicsGLRegisterBuffer(&resource, buffer, cudaGraphicsRegisterFlagsWriteDiscard)))
+        resource = NULL;
+
+    display_canvas(&canvas); // calls generate_frame and draw_func, and at the end release
+    bool ok = check(canvas.pixels);
+    free(canvas.pixels);
+    free(vertices);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
     options.frames = 45; // of an animation in a file; in the last one the middle is highest
@@ -223,6 +181,40 @@ static bool check_vertices(const float4 *vertices, int ticks) {
         const double position[] = {fx / half, height * wave, fz / half, 1};
         return position[i % 4];
     });
+}
+
+// A vertex as the camera sees it, in pixels
+static double2 seen(float4 v) {
+    double angle = 40 * M_PI / 180, up = v.y * cos(angle) - v.z * sin(angle) + 0.15;
+    double half = 0.4 * (3 - v.y * sin(angle) - v.z * cos(angle)); // of the picture's width at this point
+    return make_double2((v.x / half + 1) / 2 * size, (up / half + 1) / 2 * size);
+}
+
+// Twice the area of a triangle; its sign says in which direction the corners follow each other.
+static double area(double2 a, double2 b, double2 c) {
+    return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
+}
+
+// Whether the pixel in the middle of a triangle shows the background, which has no blue. Its centre must be
+// inside the triangle, a tenth of the height from each side.
+static bool is_missing(float4 v0, float4 v1, float4 v2, const unsigned char *pixels) {
+    double2 a = seen(v0), b = seen(v1), c = seen(v2);
+    double x = floor((a.x + b.x + c.x) / 3), y = floor((a.y + b.y + c.y) / 3), whole = area(a, b, c);
+    double2 centre = make_double2(x + 0.5, y + 0.5);
+    return x >= 0 && y >= 0 && x < size && y < size && area(a, b, centre) / whole > 0.1 &&
+           area(b, c, centre) / whole > 0.1 && area(c, a, centre) / whole > 0.1 &&
+           pixels[4 * ((size_t)x + (size_t)y * size) + 2] < 90;
+}
+
+// Whether both triangles of every square of vertices were drawn
+static bool check_strips(const unsigned char *pixels) {
+    size_t missing = 0;
+    for (size_t j = 0; j + 1 < n; j++)
+        for (size_t i = 0; i + 1 < n; i++) {
+            const float4 *v = vertices + i + j * n;
+            missing += is_missing(v[0], v[n], v[1], pixels) + is_missing(v[n], v[1], v[n + 1], pixels);
+        }
+    return check_value("triangles that are not drawn", missing, 0, 0);
 }
 
 // Frame 10 of a small surface, whose side is no multiple of a block's

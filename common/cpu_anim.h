@@ -2,37 +2,61 @@
 // CPUAnimBitmap: an animation whose frames a program writes into host memory.
 #pragma once
 
+#include <functional>
 #include "cpu_bitmap.h"
 
 // get_ptr() and image_size() are those of CPUBitmap. Every callback gets the constructor's `data`.
 class CPUAnimBitmap : public CPUBitmap {
   public:
-    using CPUBitmap::CPUBitmap;
+    void *dataBlock;
+    std::function<void(void *data, int ticks)> fAnim; // draws a frame
+    void (*clickDrag)(void *data, int x0, int y0, int x1, int y1) = NULL;
+    void (*keyPress)(void *data, unsigned char key) = NULL;
+    int ticks = 0; // the number of the last frame
 
-    // In a window, calls drag(data, x0, y0, x1, y1) when the left mouse button is pressed and whenever
+    CPUAnimBitmap(size_t width, size_t height, void *data = NULL)
+        : CPUBitmap(width, height, this), dataBlock(data) {}
+
+    // In a window, calls f(data, x0, y0, x1, y1) when the left mouse button is pressed and whenever
     // the mouse moves while it is held: from pixel (x0, y0), where it was pressed, to (x1, y1). y
     // counts upwards, as the rows of the picture do.
-    void click_drag(void (*drag)(void *data, int x0, int y0, int x1, int y1)) { canvas.drag = drag; }
+    void click_drag(void (*f)(void *data, int x0, int y0, int x1, int y1)) {
+        clickDrag = f;
+        canvas.drag = mouse_func;
+    }
 
-    // In a window, calls key(data, key) when a key other than Esc and q is pressed.
-    void key_press(void (*key)(void *data, unsigned char key)) { canvas.key = key; }
+    // In a window, calls f(data, key) when a key other than Esc and q is pressed.
+    void key_press(void (*f)(void *data, unsigned char key)) {
+        keyPress = f;
+        canvas.key = key_func;
+    }
 
-    // Calls frame(data, ticks) for ticks = 0, 1, … and shows each frame in a window or writes it to a
-    // file. Then calls exit_fn(data) and returns, so that main can check the result. Data is the type that
-    // the constructor's `data` points to. enable_if_t keeps the second argument out of the deduction of Data,
-    // so that it may be NULL.
-    template <class Data>
-    void anim_and_exit(void (*frame)(Data *data, int ticks),
-                       void (*exit_fn)(std::enable_if_t<true, Data> *data) = NULL) {
-        static auto typed = frame; // static, since a lambda with captures is no function pointer
-        typed = frame;
-        canvas.frame = [](void *data, int ticks) {
-            if (before_frame)
-                before_frame(data, ticks);
-            typed((Data *)data, ticks);
-        };
+    // Calls f(data, ticks) for ticks = 0, 1, … and shows each frame in a window or writes it to a file. Then
+    // calls e(data) and returns, so that main can check the result.
+    void anim_and_exit(void (*f)(void *data, int ticks), void (*e)(void *data) = NULL) {
+        anim_and_exit<void>(f, e);
+    }
+
+    // For callbacks with the type of the data, which need no cast
+    template <class Data> void anim_and_exit(void (*f)(Data *data, int ticks), void (*e)(Data *data) = NULL) {
+        fAnim = [f](void *data, int ticks) { f((Data *)data, ticks); };
+        canvas.frame = idle_func;
         display_canvas(&canvas);
-        if (exit_fn)
-            exit_fn((Data *)canvas.data);
+        if (e)
+            e((Data *)dataBlock);
+    }
+
+  private:
+    // display_canvas() calls these functions.
+    static void idle_func(void *self, int ticks) {
+        CPUAnimBitmap *bitmap = (CPUAnimBitmap *)self;
+        bitmap->ticks = ticks;
+        bitmap->fAnim(bitmap->dataBlock, ticks);
+    }
+    static void mouse_func(void *self, int x0, int y0, int x1, int y1) {
+        ((CPUAnimBitmap *)self)->clickDrag(((CPUAnimBitmap *)self)->dataBlock, x0, y0, x1, y1);
+    }
+    static void key_func(void *self, unsigned char key) {
+        ((CPUAnimBitmap *)self)->keyPress(((CPUAnimBitmap *)self)->dataBlock, key);
     }
 };

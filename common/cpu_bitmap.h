@@ -8,9 +8,6 @@
 #include "lib/display.h"
 #include "options.h"
 
-// For the check of an animation: if set, called before each frame with the `data` of its callbacks.
-inline void (*before_frame)(void *data, int ticks) = NULL;
-
 class CPUBitmap {
   public:
     // All bytes are 0 at first. The exit function gets `data`.

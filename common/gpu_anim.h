@@ -1,101 +1,110 @@
 // SPDX-License-Identifier: MIT
-// GPUAnimBitmap: an animation whose frames kernels write into a pixel buffer, from which OpenGL draws
+// GPUAnimBitmap (8.3.1): an animation whose frames kernels write into a pixel buffer, from which OpenGL draws
 // them without a copy through the host. Programs that include this header need OpenGL.
 #pragma once
 
+#include <functional>
 #include "book.h"
 #include "cpu_bitmap.h"
-#include "interop.h"
+#include "interop.h" // the headers of OpenGL, gl_context_open(), INTEROP_WORKS
 
-class GPUAnimBitmap : private CPUBitmap {
+// After anim_and_exit(), get_ptr() of CPUBitmap has the last frame as OpenGL drew it.
+class GPUAnimBitmap : public CPUBitmap {
   public:
-    typedef void (*Frame)(uchar4 *pixels, void *data, int ticks);
+    GLuint bufferObj;                // the pixel buffer for OpenGL
+    cudaGraphicsResource_t resource; // the same buffer for CUDA; NULL if the driver refuses to share it
+    size_t width, height;
+    void *dataBlock; // every callback gets it
+    std::function<void(uchar4 *pixels, void *data, int ticks)> fAnim;
+    void (*clickDrag)(void *data, int x0, int y0, int x1, int y1) = NULL;
+    int ticks = 0; // the number of the last frame
 
-    // Every callback gets `data`.
-    GPUAnimBitmap(size_t width, size_t height, void *data = NULL)
-        : CPUBitmap(width, height, this), data(data) {
+    GPUAnimBitmap(size_t w, size_t h, void *d = NULL)
+        : CPUBitmap(w, h, this), width(w), height(h), dataBlock(d) {
         int device;
         HANDLE_ERROR(cudaGetDevice(&device));
-        canvas.draw = [](void *self) { ((GPUAnimBitmap *)self)->draw(); };
-        canvas.release = [](void *self) { ((GPUAnimBitmap *)self)->release(); };
-        gl_context_open(&canvas, device);
-        glGenBuffers(1, &buffer);
-        glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer);
+        canvas.draw = Draw;
+        canvas.release = free_resources;
+        gl_context_open(&canvas, device); // a window, or a context without one
+
+        // Once: a buffer of OpenGL for the pixels, which is registered with CUDA
+        glGenBuffers(1, &bufferObj);
+        glBindBuffer(GL_PIXEL_UNPACK_BUFFER, bufferObj);
         glBufferData(GL_PIXEL_UNPACK_BUFFER, image_size(), NULL, GL_DYNAMIC_DRAW);
         if (!INTEROP_WORKS(
-                cudaGraphicsGLRegisterBuffer(&resource, buffer, cudaGraphicsRegisterFlagsWriteDiscard)))
+                cudaGraphicsGLRegisterBuffer(&resource, bufferObj, cudaGraphicsRegisterFlagsWriteDiscard)))
             resource = NULL;
     }
 
-    using CPUBitmap::image_size;
-
-    // The callback for the mouse, as in CPUAnimBitmap.
-    void click_drag(void (*function)(void *data, int x0, int y0, int x1, int y1)) {
-        drag = function;
-        canvas.drag = [](void *self, int x0, int y0, int x1, int y1) {
-            ((GPUAnimBitmap *)self)->drag(((GPUAnimBitmap *)self)->data, x0, y0, x1, y1);
-        };
-    }
-
-    // Calls generate(pixels, data, ticks) for ticks = 0, 1, …, which must write all pixels; they are in
-    // device memory, the bottom row first. Shows each frame in a window or writes it to a file. Then
-    // calls exit_fn(data) and returns, so that main can check the result. Data is as in CPUAnimBitmap.
-    template <class Data>
-    void anim_and_exit(void (*generate)(uchar4 *pixels, Data *data, int ticks),
-                       void (*exit_fn)(std::enable_if_t<true, Data> *data) = NULL) {
-        static auto typed = generate;
-        typed = generate;
-        frame = [](uchar4 *pixels, void *data, int ticks) { typed(pixels, (Data *)data, ticks); };
-        canvas.frame = [](void *self, int ticks) {
-            GPUAnimBitmap *bitmap = (GPUAnimBitmap *)self;
-            if (before_frame)
-                before_frame(bitmap->data, ticks);
-            bitmap->make_frame(bitmap->frame, ticks, false);
-        };
-        display_and_exit();
-        if (exit_fn)
-            exit_fn((Data *)data);
-    }
-
-    // After anim_and_exit(): the last frame, read back from OpenGL into host memory.
-    unsigned char *last_frame() const { return get_ptr(); }
-
-    // Generates one frame in the pixel buffer: directly, or with a copy through the host when
-    // `through_host` is set or the driver refused to share the buffer.
-    void make_frame(Frame generate, int ticks, bool through_host) {
-        if (resource && !through_host) {
-            uchar4 *pixels;
-            size_t bytes;
-            HANDLE_ERROR(cudaGraphicsMapResources(1, &resource, NULL));
-            HANDLE_ERROR(cudaGraphicsResourceGetMappedPointer((void **)&pixels, &bytes, resource));
-            generate(pixels, data, ticks);
-            HANDLE_ERROR(cudaGraphicsUnmapResources(1, &resource, NULL));
+    // Each frame: the buffer is mapped, the callback launches a kernel that writes it, and it is unmapped.
+    // While it is mapped, only CUDA may use it; after unmapping, only OpenGL.
+    static void idle_func(void *self, int ticks) {
+        GPUAnimBitmap *bitmap = (GPUAnimBitmap *)self;
+        bitmap->ticks = ticks;
+        if (!bitmap->resource) {
+            bitmap->copy_frame(ticks);
             return;
         }
+        uchar4 *devPtr;
+        size_t size;
+        HANDLE_ERROR(cudaGraphicsMapResources(1, &bitmap->resource, NULL));
+        HANDLE_ERROR(cudaGraphicsResourceGetMappedPointer((void **)&devPtr, &size, bitmap->resource));
+        bitmap->fAnim(devPtr, bitmap->dataBlock, ticks);
+        HANDLE_ERROR(cudaGraphicsUnmapResources(1, &bitmap->resource, NULL));
+    }
+
+    // Then OpenGL draws from the buffer, which is bound: the last argument is an offset into it.
+    static void Draw(void *self) {
+        GPUAnimBitmap *bitmap = (GPUAnimBitmap *)self;
+        glDrawPixels(bitmap->width, bitmap->height, GL_RGBA, GL_UNSIGNED_BYTE, 0);
+    }
+
+    // After the last frame, while the OpenGL context still exists
+    static void free_resources(void *self) {
+        GPUAnimBitmap *bitmap = (GPUAnimBitmap *)self;
+        if (bitmap->resource)
+            HANDLE_ERROR(cudaGraphicsUnregisterResource(bitmap->resource));
+        glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+        glDeleteBuffers(1, &bitmap->bufferObj);
+        HANDLE_ERROR(cudaFree(bitmap->copied));
+    }
+
+    // Calls f(pixels, data, ticks) for ticks = 0, 1, …, which must write all pixels; they are in device
+    // memory, the bottom row first. Shows each frame in a window or writes it to a file. Then calls e(data)
+    // and returns, so that main can check the result.
+    void anim_and_exit(void (*f)(uchar4 *pixels, void *data, int ticks), void (*e)(void *data) = NULL) {
+        anim_and_exit<void>(f, e);
+    }
+
+    // For callbacks with the type of the data, which need no cast
+    template <class Data>
+    void anim_and_exit(void (*f)(uchar4 *pixels, Data *data, int ticks), void (*e)(Data *data) = NULL) {
+        fAnim = [f](uchar4 *pixels, void *data, int ticks) { f(pixels, (Data *)data, ticks); };
+        canvas.frame = idle_func;
+        display_canvas(&canvas);
+        if (e)
+            e((Data *)dataBlock);
+    }
+
+    // The callback for the mouse, as in CPUAnimBitmap
+    void click_drag(void (*f)(void *data, int x0, int y0, int x1, int y1)) {
+        clickDrag = f;
+        canvas.drag = mouse_func;
+    }
+
+    // A frame without interoperability: the two copies through the host that it avoids
+    void copy_frame(int ticks) {
         if (!copied)
             HANDLE_ERROR(cudaMalloc(&copied, image_size()));
-        generate(copied, data, ticks);
+        fAnim(copied, dataBlock, ticks);
         HANDLE_ERROR(cudaMemcpy(get_ptr(), copied, image_size(), cudaMemcpyDeviceToHost));
         glBufferSubData(GL_PIXEL_UNPACK_BUFFER, 0, image_size(), get_ptr());
     }
 
   private:
-    void *data;
-    GLuint buffer;
-    cudaGraphicsResource_t resource;
-    uchar4 *copied = NULL; // device memory for frames that are copied through the host
-    Frame frame;
-    void (*drag)(void *data, int x0, int y0, int x1, int y1);
+    uchar4 *copied = NULL; // device memory for copy_frame()
 
-    void draw() const {
-        glDrawPixels((GLsizei)canvas.width, (GLsizei)canvas.height, GL_RGBA, GL_UNSIGNED_BYTE, 0);
-    }
-
-    void release() {
-        if (resource)
-            HANDLE_ERROR(cudaGraphicsUnregisterResource(resource));
-        glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
-        glDeleteBuffers(1, &buffer);
-        HANDLE_ERROR(cudaFree(copied));
+    static void mouse_func(void *self, int x0, int y0, int x1, int y1) {
+        ((GPUAnimBitmap *)self)->clickDrag(((GPUAnimBitmap *)self)->dataBlock, x0, y0, x1, y1);
     }
 };

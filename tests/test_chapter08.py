@@ -74,15 +74,6 @@ def test_heat_tells_what_the_copies_cost(run):
     assert 0 < mapped < interop and 0 < copied < host and abs(ratio - host / interop) < 0.02
 
 
-def test_frames_that_opengl_has_rendered(run, rng):
-    """The program compares each pixel."""
-    size, frames = rng.randint(1, 200), rng.randint(1, 20)
-    command = ["chapter08/texture_interop", "--rendered", "--size", size, "--frames", frames]
-    for env in {}, {"CUDA_CPU_GL": "refuse"}:
-        assert "is right, as OpenGL drew it.\n" in run(*command, status=0, env=env).out
-    run(*command, "--inject-error", status=1)
-
-
 def test_interrupt(tmp_path):
     """An interrupt ends the animation after a frame; before the animation begins, it ends the program, without a picture."""
     for name in "ripple", "vertex_interop":

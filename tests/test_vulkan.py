@@ -57,4 +57,4 @@ def test_without_a_driver(run, tmp_path, vulkan):
     none = r"needs a driver of Vulkan, found none \(docs/building.md, Containers\)"
     waived(run, tmp_path, "/nonexistent", none)
     for driver in SOFTWARE:
-        waived(run, tmp_path, driver, "needs a driver of Vulkan 1.2 for the CUDA device .*, found llvmpipe.*")
+        waived(run, tmp_path, driver, "needs a driver of Vulkan 1.2 for the CUDA device .*, found none")

@@ -69,11 +69,11 @@ static inline void spread(double *out, double *in, const float *heaters, size_t 
     in_threads(size * size, [=](size_t begin, size_t end) {
         for (size_t y = (begin + size - 1) / size; y < (end + size - 1) / size; y++) { // rows that begin here
             const double *row = in + y * size;
-            const double *below = y > 0 ? row - size : row, *above = y < size - 1 ? row + size : row;
+            const double *top = y > 0 ? row - size : row, *bottom = y < size - 1 ? row + size : row;
             for (size_t x = 0; x < size; x++)
                 out[y * size + x] =
                     (1 - 4 * speed) * row[x] +
-                    speed * (above[x] + below[x] + row[x > 0 ? x - 1 : x] + row[x < size - 1 ? x + 1 : x]);
+                    speed * (top[x] + bottom[x] + row[x > 0 ? x - 1 : x] + row[x < size - 1 ? x + 1 : x]);
         }
     });
 }
@@ -96,52 +96,43 @@ static inline bool check_colors(const unsigned char *pixels, const float *temper
     return check_pixels("pixel", pixels, expected, cells, 0);
 }
 
-// The temperatures before the last frame, if the reference cannot compute all steps of a run within seconds
-static float *dev_before = NULL;
-
-// For before_frame. pitch: bytes from row to row of dev_heat.
-static inline void keep_state(const float *dev_heat, size_t pitch, size_t size, size_t ticks, int steps) {
-    size_t width = size * sizeof(float), most = ((size_t)1 << 29) / (size * size); // steps that take seconds
-    if (!dev_before && (ticks == 0 || (ticks + 1) * steps <= most))
-        return;
-    if (!dev_before)
-        HANDLE_ERROR(cudaMalloc(&dev_before, width * size));
-    HANDLE_ERROR(cudaMemcpy2D(dev_before, width, dev_heat, pitch, width, size, cudaMemcpyDeviceToDevice));
-}
-
 // Compares the temperatures with the reference after a number of frames, and the picture of the last one. The
 // reference computes all steps in double from the initial temperatures: those of the heaters, and the hot
-// corner; or those of the last frame from the temperatures that keep_state kept. Temperatures are at most 1,
-// so in each step the new value is rounded by at most 2^-25; as much again is allowed for its change, and for
-// a product with a speed other than 0.25. (Neighbours differ little after the first steps, so the change is
-// small: after 450 steps of the default plate the error was 9 * 2^-24.) Later steps do not amplify the error,
-// because they only take means.
-static inline bool check_frames(const float *got, size_t size, size_t frames, int steps, float speed,
-                                const unsigned char *pixels) {
-    size_t cells = size * size, checked = dev_before ? steps : frames * steps;
-    HostArray<float> first(cells), heaters(cells);
+// corner. If that takes more than seconds, step(d) computes one more frame, and the reference the same from
+// the temperatures before it. Temperatures are at most 1, so in each step the new value is rounded by at most
+// 2^-25; as much again is allowed for its change, and for a product with a speed other than 0.25. (Neighbours
+// differ little after the first steps, so the change is small: after 450 steps of the default plate the error
+// was 9 * 2^-24.) Later steps do not amplify the error, because they only take means.
+template <class Data>
+static inline bool check_frames(Data *d, void (*step)(Data *), size_t pitch, size_t size, int steps,
+                                float speed, const unsigned char *pixels) {
+    size_t cells = size * size, width = size * sizeof(float), all = (size_t)d->frames * steps;
+    bool more = all > ((size_t)1 << 29) / cells;
+    HostArray<float> got(cells), heaters(cells);
     HostArray<double> plates(2 * cells);
-    place_heaters(heaters, size);
-    for (size_t i = 0; i < cells; i++)
-        first[i] = in_hot_corner(i % size, i / size, size, size) ? 1.0f : heaters[i];
-    if (dev_before) {
-        HANDLE_ERROR(cudaMemcpy(first, dev_before, cells * sizeof(float), cudaMemcpyDeviceToHost));
-        HANDLE_ERROR(cudaFree(dev_before));
-    }
     double *in = plates, *out = plates + cells, off = 0, sum = 0;
-    std::copy(first + 0, first + cells, in);
-    for (size_t i = 0; i < checked; i++) {
+    HANDLE_ERROR(cudaMemcpy2D(got, width, d->dev_inSrc, pitch, width, size, cudaMemcpyDeviceToHost));
+    bool ok = check_colors(pixels, got, cells);
+    place_heaters(heaters, size);
+    for (size_t i = 0; i < cells; i++) {
+        sum += got[i];
+        in[i] = more ? got[i] : in_hot_corner(i % size, i / size, size, size) ? 1.0f : heaters[i];
+    }
+    printf("Mean temperature: %.12f\n", sum / cells);
+    if (more) {
+        all = steps;
+        for (int i = 0; i < steps; i++)
+            step(d);
+        HANDLE_ERROR(cudaMemcpy2D(got, width, d->dev_inSrc, pitch, width, size, cudaMemcpyDeviceToHost));
+    }
+    for (size_t i = 0; i < all; i++) {
         spread(out, in, heaters, size, speed);
         swap(in, out);
     }
-    for (size_t i = 0; i < cells; i++) {
+    for (size_t i = 0; i < cells; i++)
         off = fmax(off, fabs(got[i] - in[i]));
-        sum += got[i];
-    }
-    printf("Mean temperature: %.12f\n", sum / cells);
-    printf("Largest difference from double, over %zu steps: %.1e\n", checked, off);
-    bool ok = check_floats("temperature", got, in, cells, checked * (speed == SPEED ? 0x1p-24 : 0x1.8p-24));
-    return check_colors(pixels, got, cells) && ok;
+    printf("Largest difference from double, over %zu steps: %.1e\n", all, off);
+    return check_floats("temperature", got, in, cells, all * (speed == SPEED ? 0x1p-24 : 0x1.8p-24)) && ok;
 }
 
 // Compares one step from random temperatures. In a run the temperatures along most edges stay near 0, so that
