@@ -28,7 +28,7 @@
 #ifdef HAVE_CUB
 #include <cub/device/device_histogram.cuh>
 #endif
-#include "hist.h" // BINS, size, fill, make_data()
+#include "hist.h" // BINS, size, fill, fill_bytes()
 
 typedef unsigned long long Count;
 
@@ -247,14 +247,16 @@ int main(int argc, char **argv) {
     bench_malloc(&dev_buffer, size);
     bench_malloc(&dev_histo, BINS * sizeof(Count));
     bench_malloc(&dev_narrow, BINS * sizeof(unsigned));
-    for (auto kernel : {histo_lanes, histo_single})
-        HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, LANE_BYTES));
+    const cudaFuncAttribute most_shared = cudaFuncAttributeMaxDynamicSharedMemorySize;
+    HANDLE_ERROR(cudaFuncSetAttribute(histo_lanes, most_shared, LANE_BYTES));
+    HANDLE_ERROR(cudaFuncSetAttribute(histo_single, most_shared, LANE_BYTES));
 
     for (int set : data_sets) {
         if (only && data_sets[only - 1] != set)
             continue;
         fill = set;
-        unsigned char *buffer = make_data();
+        unsigned char *buffer = (unsigned char *)big_random_block(size);
+        fill_bytes(buffer);
         count_on_host(buffer);
         HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size, cudaMemcpyHostToDevice));
         free(buffer);
@@ -317,7 +319,7 @@ static bool check_bins(const char *name, const Count *expected) {
 }
 
 static bool check(const char *name, BenchError *) {
-    bool ok = check_bins(name, expected) && check_fill(expected);
+    bool ok = check_bins(name, expected);
     Smaller part(size, PART);
     return (!bench_again(rungs, name) || check_bins(name, expected_of_part)) && ok;
 }
