@@ -51,6 +51,15 @@ static bool no_peer = false; // --no-peer
 #define OPTION_NO_PEER                                                                                       \
     OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host")
 
+static bool elsewhere = false; // whether memory was on another device than expected
+
+static inline void expect_device(const void *memory, int device) {
+    cudaPointerAttributes found;
+    HANDLE_ERROR(cudaPointerGetAttributes(&found, memory));
+    if (found.device != device)
+        elsewhere = true;
+}
+
 // Prints which devices are used.
 static inline void name_gpus(void) {
     for (int i = 0; i < gpus; i++)

@@ -13,10 +13,10 @@
  * Check:   --size 100000 | --size 3001 --gpus 2
  */
 #include "../common/book.h"
-#include "../common/timing.h"
 #include "gpus.h" // gpus, device_id[], choose_gpus()
 
 #define SIZE            (64 * 1024 * 1024)
+#define COPIES          5
 #define ONE_BYTE_COPIES 100
 
 static size_t bytes = SIZE; // --size
@@ -30,8 +30,27 @@ static bool can_access(int from, int to) {
     return can;
 }
 
-// Times the copy of all bytes, and copies of one byte for the latency: many in a row, so that the time
-// to issue the first one does not count.
+// The milliseconds of so many copies of `size` bytes, one after the other. The events are in the default
+// stream of device `from`, which is the current one; the copies are too.
+static float time_copies(int copies, size_t size, int from, int to, const void *dev_from, void *dev_to) {
+    cudaEvent_t start, stop;
+    float elapsedTime;
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    HANDLE_ERROR(cudaMemcpyPeerAsync(dev_to, to, dev_from, from, size, 0)); // warms up
+    HANDLE_ERROR(cudaEventRecord(start, 0));
+    for (int i = 0; i < copies; i++)
+        HANDLE_ERROR(cudaMemcpyPeerAsync(dev_to, to, dev_from, from, size, 0));
+    HANDLE_ERROR(cudaEventRecord(stop, 0));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
+    return elapsedTime;
+}
+
+// Times copies of all bytes, and copies of one byte for the latency: many in a row, so that the time to issue
+// the first one does not count.
 static bool copy(const char *way, int from, int to, const void *dev_from, void *dev_to) {
     HANDLE_ERROR(cudaSetDevice(to));
     HANDLE_ERROR(cudaMemset(dev_to, 0xff, bytes));
@@ -39,11 +58,8 @@ static bool copy(const char *way, int from, int to, const void *dev_from, void *
     HANDLE_ERROR(cudaDeviceSynchronize());
 
     HANDLE_ERROR(cudaSetDevice(from));
-    float ms = median_ms([&] { HANDLE_ERROR(cudaMemcpyPeerAsync(dev_to, to, dev_from, from, bytes, 0)); });
-    float many_ms = median_ms([&] {
-        for (int i = 0; i < ONE_BYTE_COPIES; i++)
-            HANDLE_ERROR(cudaMemcpyPeerAsync(dev_to, to, dev_from, from, 1, 0));
-    });
+    float ms = time_copies(COPIES, bytes, from, to, dev_from, dev_to) / COPIES;
+    float many_ms = time_copies(ONE_BYTE_COPIES, 1, from, to, dev_from, dev_to);
     printf("%d to %d  %-12s %10.3f GB/s, %8.2f us for one byte\n", from, to, way, bytes / ms / 1e6,
            many_ms / ONE_BYTE_COPIES * 1e3);
 
@@ -84,8 +100,10 @@ static void print_access(void) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    source = big_random_ints((bytes + 3) / 4);
-    result = host_array<int>((bytes + 3) / 4);
+    size_t words = (bytes + 3) / 4; // the last one may be filled up
+    source = big_random_ints(words);
+    result = (int *)malloc(words * sizeof(int));
+    HANDLE_NULL(result);
     void *memory[MAX_GPUS];
     for (int i = 0; i < gpus; i++) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
@@ -138,7 +156,7 @@ static bool check(const char *way, int from, int to) {
 // In a direction in which can_access() has returned false, enabling must fail.
 static bool check_refused(int from, int to) {
     bool ok = true;
-    for (int d : {0, 1}) {
+    for (int d = 0; d < 2; d++) {
         int current = d == 0 ? from : to, peer = d == 0 ? to : from;
         if (can_access(current, peer))
             continue;

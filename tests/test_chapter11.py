@@ -9,8 +9,8 @@ import helpers
 from formulas import exact_dot
 
 LADDERS = ["dot_ladder", "heat_ladder"]
-SEVERAL = ["multidevice", "portable", "peer_copy", *LADDERS]
-DOT = ["multidevice", "portable"]
+SEVERAL = ["multidevice", "portable", "one_thread", "peer_copy", *LADDERS]
+DOT = ["multidevice", "portable", "one_thread"]
 
 
 def check_dot(result, size, times=1):
@@ -57,59 +57,46 @@ def test_vectors_that_are_read_several_times(run, rng):
 
 def shares(result):
     """(device, number of elements) of each device, from the printed lines."""
-    lines = re.findall(r"^GPU (\d+): (?:(\d+) elements, .* GB/s|nothing to do)$", result.out, re.M)
-    return [(int(device), int(elements or 0)) for device, elements in lines]
-
-
-def check_slowest(result):
-    line = r"^Slowest GPU (\S+) ms, fastest (\S+) ms: (\S+) times as long$"
-    slowest, fastest, ratio = map(float, re.search(line, result.out, re.M).groups())
-    low, high = (slowest - 0.0005) / (fastest + 0.0005), (slowest + 0.0005) / max(fastest - 0.0005, 1e-9)
-    assert slowest >= fastest and low - 0.01 <= ratio <= high + 0.01  # of the times before they are rounded
+    return [tuple(map(int, line)) for line in re.findall(r"^GPU (\d+): (\d+) elements", result.out, re.M)]
 
 
 @pytest.mark.parametrize("name", DOT)
 @pytest.mark.parametrize("gpus", [1, 2, 5])
-def test_parts(run, rng, name, gpus):
-    """Equal parts, also by one thread for all devices, more devices than elements, a share for the first device, parts by speed."""
-    env = enough(gpus)
-    late = [{"CUDA_CPU_STREAMS": "late"}] if helpers.backend() == "cpu" else []
+def test_equal_parts(run, rng, name, gpus):
+    """Also more devices than elements, and streams that run as late as possible."""
+    env = enough(gpus) | ({"CUDA_CPU_STREAMS": "late"} if helpers.backend() == "cpu" else {})
     for size in 1, 4, rng.randint(10, 10**6):
-        command = [f"chapter11/{name}", "--size", size, "--gpus", gpus]
-        alone = [(["--one-thread"], more) for more in [{}, *late] if name == "multidevice"]
-        for options, more in [([], {}), *alone]:
-            result = run(*command, *options, status=0, env={**env, **more})
+        result = run(f"chapter11/{name}", "--size", size, "--gpus", gpus, status=0, env=env)
+        check_dot(result, size)
+        parts = [elements for _, elements in shares(result)]
+        assert [device for device, _ in shares(result)] == list(range(gpus)) and sum(parts) == size
+        if name == "one_thread":
+            assert parts == [size // gpus + (i < size % gpus) for i in range(gpus)]
+        else:
+            assert parts[:-1] == [size // gpus] * (gpus - 1)
+    run(f"chapter11/{name}", "--size", 99, "--gpus", gpus, "--inject-error", status=1, env=env)
+
+
+@pytest.mark.parametrize("gpus", [2, 5])
+def test_parts_that_are_not_equal(run, rng, gpus):
+    """A share for the first device, and parts by speed."""
+    env = enough(gpus)
+    line = r"^Slowest GPU (\S+) ms, fastest (\S+) ms: (\S+) times as long$"
+    for size in 1, rng.randint(10, 10**6):
+        command, share = ["chapter11/one_thread", "--size", size, "--gpus", gpus], rng.choice([1, 50, 99])
+        for option in f"--share={share}", "--balance":
+            result = run(*command, option, status=0, env=env)
             check_dot(result, size)
-            assert shares(result) == [(i, size // gpus + (i < size % gpus)) for i in range(gpus)]
-            line = r"^One thread for all: \S+ ms; the times of the GPUs add up to \S+ ms$"
-            assert bool(re.search(line, result.out, re.M)) == bool(options)
-        if gpus == 1:
-            assert "--share needs two devices" in run(*command, "--share=50", status=64, env=env).err
-            continue
-        share = rng.choice([1, 99, rng.randint(1, 99)])
-        result = run(*command, "--share", share, status=0, env=env)
-        check_dot(result, size)
-        first, *others = [elements for _, elements in shares(result)]
-        assert first == size * share // 100 and first + sum(others) == size
-        assert len(others) == gpus - 1 and max(others) - min(others) <= 1
-        check_slowest(result)
-        result = run(*command, "--balance", status=0, env=env)
-        check_dot(result, size)
-        assert len(shares(result)) == gpus and sum(elements for _, elements in shares(result)) == size
-        check_slowest(result)
-    if gpus > 1:
-        assert "--share" in run(*command, "--share=50", "--balance", status=64, env=env).err
-
-
-def test_different_work_on_each_device(run, rng):
-    size = rng.randint(1, 10**6)
-    command = "chapter11/multidevice", "--different-work", "--gpus", 3, "--size", size
-    out = run(*command, status=0, env=enough(3)).out
-    found = re.findall(r"^GPU (\d): (dot product|all sums are right) = (\S+)$", out, re.M)
-    assert [row[:2] for row in found[1:]] == [("1", "all sums are right"), ("2", "dot product")]
-    values = [float(value) for _, _, value in found]
-    assert values == [pytest.approx(exact_dot(size) / 2, rel=1e-4), 1, values[0]]
-    run(*command, "--inject-error", status=1, env=enough(3))
+            first, *others = [elements for _, elements in shares(result)]
+            assert len(others) == gpus - 1 and first + sum(others) == size
+            if "share" in option:
+                assert first == size * share // 100 and max(others) - min(others) <= 1
+            slowest, fastest, ratio = map(float, re.search(line, result.out, re.M).groups())
+            low, high = (slowest - 0.0005) / (fastest + 0.0005), (slowest + 0.0005) / max(fastest - 0.0005, 1e-9)
+            assert slowest >= fastest and low - 0.01 <= ratio <= high + 0.01  # of the times before rounding
+    assert "--share" in run(*command, "--share=50", "--balance", status=64, env=env).err
+    alone = run("chapter11/one_thread", "--gpus", 1, "--share=50", status=64, env=env)
+    assert "--share needs two devices" in alone.err
 
 
 def test_memory_that_another_thread_has_pinned(run, rng):
