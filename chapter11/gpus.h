@@ -60,14 +60,14 @@ static inline void expect_device(const void *memory, int device) {
         elsewhere = true;
 }
 
-// Prints which devices are used.
+// Prints on which devices the following times are measured.
 static inline void name_gpus(void) {
     for (int i = 0; i < gpus; i++)
         print_device(device_id[i]);
 }
 
-// Sets gpus and device_id, after parse_options, and prints the names of the devices. Without --gpus all
-// devices are used, at least two. --device selects the first one. Waived when there are too few.
+// Sets gpus and device_id, after parse_options. Without --gpus all devices are used, at least two. --device
+// selects the first one. Waived when there are too few.
 static inline void choose_gpus(void) {
     int count, needed = gpus ? gpus : 2;
     if (share && gpus == 1)
@@ -79,8 +79,6 @@ static inline void choose_gpus(void) {
     gpus = gpus ? gpus : min_of(count, MAX_GPUS);
     for (int i = 0; i < gpus; i++)
         device_id[i] = (options.device + i) % count;
-    if (!(options.uses & LADDER)) // which names them above its first table
-        name_gpus();
 }
 
 // Divides n elements among the GPUs: `share` per cent for the first one, or with 0 equal parts. The first of

@@ -153,7 +153,7 @@ int main(int argc, char **argv) {
 #include "../common/checks/dot.h" // check_dot(), tree_additions()
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Dot product on several devices, from one host thread.", TIMES,
+    parse_options(argc, argv, "Dot product on several devices, from one host thread.", 0,
                   {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"), OPTION_GPUS,
                    OPTION_SHARE("elements for the first device; equal parts if not given"),
                    OPTION_FLAG("balance", &balance,
@@ -161,6 +161,7 @@ void settings(int argc, char **argv) {
     if (share && balance)
         quit(EXIT_USAGE, "--share and --balance exclude each other");
     choose_gpus();
+    name_gpus();
     for (int i = 0; i < gpus; i++) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
         require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));

@@ -138,6 +138,7 @@ void settings(int argc, char **argv) {
         {OPTION_SIZE("size", &bytes, 1, 1LL << 40, "bytes to copy"),
          OPTION_INT("gpus", &gpus, 2, MAX_GPUS, "number of devices to use; all of them if not given")});
     choose_gpus();
+    name_gpus();
     for (int i = 0; i < gpus; i++) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
         require_memory(2 * bytes, bytes);

@@ -217,6 +217,7 @@ static int copy_from_another_thread(void) {
     HostArray<int> source(n), back(n);
     random_bytes(source, n * sizeof(int));
     bool ok = true;
+    name_gpus();
     printf("Copies by another host thread, to device %d\n", device_id[gpus > 1]);
     for (int kind = 0; kind < 3; kind++) {
         int *memory;
