@@ -139,12 +139,11 @@ void settings(int argc, char **argv) {
 }
 
 // Task: main(): Write the calls for two streams with breadth-first issue. Fill in whichDevice and prop, and
-// create the events and both streams. Allocate device memory for one chunk each for dev_a0, dev_b0 and
-// dev_c0, which stream0 uses, and for dev_a1, dev_b1 and dev_c1, which stream1 uses. Allocate page-locked
-// host memory for `size` ints each for host_a, host_b and host_c. The loop over i takes two chunks at a time:
-// one with count0 elements that begins at element i, for stream0, and one with count1 elements that begins at
-// element i + chunk, for stream1; count1 may be 0, and a grid needs a block. First enqueue for both chunks
-// the asynchronous copies from host_a and host_b to the device, then for both a launch of kernel with 256
-// threads per block, then for both the asynchronous copy of the result to host_c. Record start before the
-// first chunk. After the last chunk wait for both streams, record stop, wait for it, and compute elapsedTime.
-// At the end free all memory and destroy the streams and the events.
+// create the events and both streams. Allocate device memory for one chunk for each pointer dev_a0 to dev_c1,
+// and page-locked host memory for `size` ints for each of host_a, host_b and host_c. The loop over i takes
+// two chunks at a time: count0 elements from element i on, for stream0, and count1 elements from element i +
+// chunk on, for stream1; count1 may be 0, and a grid needs a block. First enqueue for both chunks the
+// asynchronous copies from host_a and host_b to the device, then for both a launch of kernel with 256 threads
+// per block, then for both the asynchronous copy of the result to host_c. Record start before the first
+// chunk. After the last one wait for both streams, record stop, wait for it, and compute elapsedTime. At the
+// end free all memory and destroy the streams and the events.

@@ -140,9 +140,14 @@ static void print_timeline(int rows, float whole) {
     printf("          ^ copy up  # kernel  v copy down, 0 to %.3f ms\n", whole);
 }
 
-static void draw_svg(FILE *file, int rows, float whole) {
+static void write_svg(int rows, float whole) {
     static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73"};
     const int left = 80, width = 1000, top = 60, high = 36, bottom = top + rows * high;
+    NewFile svg;
+    const char *problem = file_open(&svg, output);
+    if (problem)
+        quit(EXIT_FAILURE, "cannot write %s: %s", output, problem);
+    FILE *file = svg.stream;
     fprintf(file,
             "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' "
             "font-family='sans-serif' font-size='13'>\n"
@@ -170,16 +175,7 @@ static void draw_svg(FILE *file, int rows, float whole) {
                 "<text x='%d' y='%d' text-anchor='middle'>%.2f</text>\n",
                 left + tick * width / 10, bottom, left + tick * width / 10, bottom + 22, whole * tick / 10);
     fprintf(file, "</svg>\n");
-}
-
-static void write_svg(int rows, float whole) {
-    NewFile file;
-    const char *problem = file_open(&file, output);
-    if (!problem) {
-        draw_svg(file.stream, rows, whole);
-        problem = file_end(&file);
-    }
-    if (problem)
+    if ((problem = file_end(&svg)))
         quit(EXIT_FAILURE, "cannot write %s: %s", output, problem);
     print_line(stdout, "wrote %s", output);
 }

@@ -241,7 +241,6 @@ int main(int argc, char **argv) {
         bench_run(rungs);
     }
     int status = bench_finish();
-    print_copy_times();
     free_vectors();
     return status;
 }
@@ -321,7 +320,7 @@ static void make_vectors(void) {
     random_floats(b, n, 1);
     for (size_t i = 0; i < n; i++)
         expected += (double)a[i] * b[i];
-    set_up_peers(sizeof(float));
+    enable_peer_access();
     whole = make_part(device_id[0], a, b, n);
     copy_vectors(whole, whole.stream);
     longest = additions(whole);

@@ -77,14 +77,8 @@ struct Header {
 };
 
 static struct Header header_of(const Strip *strip, int step, unsigned long long checksum) {
-    struct Header header = {{'C', 'U', 'D', 'A', 'H', 'E', 'A', 'T'},
-                            1,
-                            step,
-                            strip->width,
-                            strip->height,
-                            SPEED,
-                            COLDEST,
-                            checksum};
+    struct Header header = {{}, 1, step, strip->width, strip->height, SPEED, COLDEST, checksum};
+    memcpy(header.magic, "CUDAHEAT", sizeof(header.magic));
     return header;
 }
 

@@ -358,7 +358,6 @@ int main(int argc, char **argv) {
         bench_run(rungs);
     }
     int status = bench_finish();
-    print_copy_times();
     free_plate();
     return status;
 }
@@ -488,7 +487,7 @@ static void make_plate(void) {
         start[i] = expected[i] != 0 ? -expected[i] : start[i];
     make_reference(result);
     divide_rows();
-    set_up_peers(DEEP * row_bytes());
+    enable_peer_access();
     whole.push_back(make_strip(device_id[0], 0, size));
     for (int i = 0, first = 0; i < gpus; first += part[i++])
         strips.push_back(make_strip(device_id[i], first, first + part[i]));

@@ -178,15 +178,10 @@ def test_ladders_on_any_number_of_devices(rungs, rng, gpus):
 
 
 @pytest.mark.parametrize("name", LADDERS)
-def test_ladders_without_peer_access(run, rungs, name):
+def test_ladders_without_peer_access(rungs, name):
     peer = {"dot_ladder": ["peer stores"], "heat_ladder": ["peer stores", "flags"]}[name]
     for row in rungs(f"chapter11/{name}", "--size", 60, "--no-peer", env=enough(2)):
         assert row["skipped"] == ("needs peer access" if row["name"] in peer else None)
-    cost = r"^\d+ bytes to the next GPU: \S+ us through the host(, \S+ us with peer access|; no peer access)$"
-    for option, says in ("--no-peer", "; no peer access"), ("--gpus=2", ", "):
-        out = run(f"chapter11/{name}", "--size", 60, option, "--runs=1", status=0, env=enough(2)).out
-        found = re.search(cost, out, re.M)
-        assert found and (helpers.backend() == "gpu" or found[1].startswith(says)), out
 
 
 # ---- Memory that is refused
