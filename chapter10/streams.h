@@ -109,15 +109,11 @@ static float run_steps(Kernel *kernel, int rows, Issue issue, const int *host_a,
 // copy engine that is busy with another stream. An engine does one copy at a time, so a copy began no earlier
 // than the one before it, in the same direction, ended.
 static void correct_copies(void) {
-    std::vector<Step *> order;
-    for (Step &step : steps)
-        order.push_back(&step);
-    std::stable_sort(order.begin(), order.end(), [](const Step *a, const Step *b) { return a->to < b->to; });
     float free_from[PARTS] = {};
-    for (Step *step : order) {
-        if (step->part != KERNEL)
-            step->from = std::min(step->to, std::max(step->from, free_from[step->part]));
-        free_from[step->part] = step->to;
+    for (Step &step : steps) {
+        if (step.part != KERNEL)
+            step.from = std::min(step.to, std::max(step.from, free_from[step.part]));
+        free_from[step.part] = std::max(step.to, free_from[step.part]);
     }
 }
 

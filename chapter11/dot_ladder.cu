@@ -276,11 +276,12 @@ static float *a, *b;              // on the host
 static double expected, longest;  // the reference; the longest chain of additions
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Dot product on several devices, from the book's way to the fastest.", LADDER,
-                  {OPTION_SIZE("size", &n, 1, 1LL << 36, "elements in a vector"), OPTION_GPUS,
-                   OPTION_SHARE("elements for the first device; equal parts if not given"), OPTION_NO_PEER});
+    parse_options(
+        argc, argv, "Dot product on several devices, from the book's way to the fastest.", LADDER,
+        {OPTION_SIZE("size", &n, 1, 1LL << 36, "elements in a vector"), OPTION_GPUS, OPTION_NO_PEER});
     choose_gpus();
-    divide(n, share, elements);
+    for (int i = 0; i < gpus; i++)
+        elements[i] = n / gpus + ((size_t)i < n % gpus);
     for (int i = gpus - 1; i >= 0; i--) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
         size_t device = (3 * elements[i] + (i == 0 ? 3 * n : 0)) * sizeof(float);

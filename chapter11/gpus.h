@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What this chapter's programs for several GPUs share: the choice of the devices, the sizes of their parts,
-// and for the ladders peer-to-peer access.
+// What this chapter's programs for several GPUs share: the choice of the devices, and for the ladders
+// peer-to-peer access.
 #pragma once
 
 #include "../common/book.h"
@@ -42,11 +42,8 @@ static inline void enable_peer_access(void) {
 
 // ---------------------------------------------------------------------------------------- check
 
-static int share = 0; // --share: per cent of the work for the first device; 0: the parts are equal
-
 #define OPTION_GPUS                                                                                          \
     OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given")
-#define OPTION_SHARE(help) OPTION_INT("share", &share, 1, 99, "per cent of the " help)
 #define OPTION_NO_PEER                                                                                       \
     OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host")
 
@@ -69,8 +66,6 @@ static inline void name_gpus(void) {
 // selects the first one. Waived when there are too few.
 static inline void choose_gpus(void) {
     int count, needed = gpus ? gpus : 2;
-    if (share && gpus == 1)
-        quit(EXIT_USAGE, "--share needs two devices");
     select_device();
     HANDLE_ERROR(cudaGetDeviceCount(&count));
     if (count < needed)
@@ -78,14 +73,4 @@ static inline void choose_gpus(void) {
     gpus = gpus ? gpus : min_of(count, MAX_GPUS);
     for (int i = 0; i < gpus; i++)
         device_id[i] = (options.device + i) % count;
-}
-
-// Divides n elements among the GPUs: `share` per cent for the first one, or with 0 equal parts. The first of
-// equal parts are one element longer than the others if n is not a multiple of their number.
-static inline void divide(size_t n, int share, size_t *part) {
-    size_t first = share ? n * share / 100 : 0, rest = n - first;
-    int others = share ? gpus - 1 : gpus;
-    part[0] = first;
-    for (int i = 0; i < others; i++)
-        part[i + gpus - others] = rest / others + ((size_t)i < rest % others);
 }

@@ -166,17 +166,6 @@ static void settings_of_ranks(void) {
     }
 }
 
-// On rank 0: whether every tile was drawn, in the color of the rank that counts it as its own.
-static bool check(const char *name) {
-    size_t count = view.size * view.size;
-    HostArray<uchar4> expected(count);
-    for (size_t i = 0; i < count; i++) {
-        int drawn_by = rank_of_tile[i % view.size / side + i / view.size / side * tiles_per_row];
-        expected[i] = steps[i] == view.iterations ? make_uchar4(255, 0, 0, 255) : color_of_rank(drawn_by);
-    }
-    return check_pixels(name, (unsigned char *)picture, (unsigned char *)+expected, count, allowed);
-}
-
 // Draws the tiles of this rank, and returns how many milliseconds that took.
 static double draw_part(void (*draw_tiles)(void)) {
     int zero = 0, old;
@@ -196,15 +185,24 @@ static double draw_part(void (*draw_tiles)(void)) {
     return ms;
 }
 
-// Collects the picture on rank 0 and checks it there. Returns the same on all ranks.
+// Collects the picture on rank 0, and checks there that every tile was drawn, in the color of the rank that
+// counts it as its own. Returns the same on all ranks.
 static bool gather(const char *name) {
     int ok = true;
+    size_t count = view.size * view.size;
     // Pixels and tiles that a rank has not drawn are 0 and -1, so bitwise or and maximum combine all ranks.
     const void *pixels = rank == 0 ? MPI_IN_PLACE : picture, *drawn = rank == 0 ? MPI_IN_PLACE : rank_of_tile;
-    HANDLE_MPI(MPI_Reduce(pixels, picture, view.size * view.size, MPI_UINT32_T, MPI_BOR, 0, MPI_COMM_WORLD));
+    HANDLE_MPI(MPI_Reduce(pixels, picture, count, MPI_UINT32_T, MPI_BOR, 0, MPI_COMM_WORLD));
     HANDLE_MPI(MPI_Reduce(drawn, rank_of_tile, tiles, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD));
-    if (rank == 0)
-        ok = std::count(rank_of_tile, rank_of_tile + tiles, -1) == 0 && check(name);
+    if (rank == 0) {
+        HostArray<uchar4> expected(count);
+        for (size_t i = 0; i < count; i++) {
+            int drawn_by = rank_of_tile[i % view.size / side + i / view.size / side * tiles_per_row];
+            expected[i] = steps[i] == view.iterations ? make_uchar4(255, 0, 0, 255) : color_of_rank(drawn_by);
+        }
+        ok = std::count(rank_of_tile, rank_of_tile + tiles, -1) == 0 &&
+             check_pixels(name, (unsigned char *)picture, (unsigned char *)+expected, count, allowed);
+    }
     HANDLE_MPI(MPI_Bcast(&ok, 1, MPI_INT, 0, MPI_COMM_WORLD));
     return ok;
 }

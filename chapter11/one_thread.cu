@@ -16,7 +16,7 @@
  * Check:   --size 30000 --share 30 | --size 1 | --size 9000 --balance
  */
 #include "../common/book.h"
-#include "gpus.h" // gpus, device_id[], share, divide()
+#include "gpus.h" // gpus, device_id[], expect_device()
 
 #define imin(a, b) ((a) < (b) ? (a) : (b))
 #define N          (33 * 1024 * 1024)
@@ -24,8 +24,8 @@ const int threadsPerBlock = 256;
 const int blocksPerGrid = 32;
 
 static size_t n = N; // --size
+static int share;    // --share, per cent of the elements
 static bool balance; // --balance
-static bool check(float c, size_t longest);
 
 // What a GPU has: its stream, events in that stream, its memory, and page-locked memory for its result
 struct Gpu {
@@ -33,6 +33,7 @@ struct Gpu {
     cudaEvent_t start, stop;
     float *dev_a, *dev_b, *dev_partial_c, *partial_c;
 };
+static bool check(float c, size_t longest, const struct Gpu *gpu);
 
 __global__ void dot(size_t size, const float *a, const float *b, float *c) {
     __shared__ float cache[threadsPerBlock];
@@ -107,14 +108,22 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaHostAlloc(&gpu[i].partial_c, blocksPerGrid * sizeof(float), cudaHostAllocPortable));
     }
 
+    // Equal parts of what is left, but the first as --share says. The last part is what is left.
     size_t part[MAX_GPUS], left = n;
-    divide(n, share, part);   // equal parts, or as --share says
+    for (int i = 0; i < gpus; i++) {
+        part[i] = i == 0 && share ? n * share / 100 : left / (gpus - i);
+        left -= part[i];
+    }
     run(gpu, a, b, part, ms); // warms up
-    if (balance) {            // parts in proportion to the rates that a second run measures
+
+    if (balance) {
         run(gpu, a, b, part, ms);
         double rate[MAX_GPUS], rates = 0; // elements per millisecond
-        for (int i = 0; i < gpus; i++)
-            rates += rate[i] = (part[i] + 1) / ms[i];
+        for (int i = 0; i < gpus; i++) {
+            rate[i] = (part[i] + 1) / ms[i];
+            rates += rate[i];
+        }
+        left = n;
         for (int i = 0; i < gpus; i++) {
             part[i] = i < gpus - 1 ? imin(left, (size_t)(n * (rate[i] / rates))) : left;
             left -= part[i];
@@ -131,7 +140,7 @@ int main(int argc, char **argv) {
     }
     printf("Slowest GPU %.3f ms, fastest %.3f ms: %.2f times as long\n", slowest, fastest, slowest / fastest);
     printf("Value calculated:  %f\n", c);
-    bool ok = check(c, longest);
+    bool ok = check(c, longest, gpu);
 
     for (int i = 0; i < gpus; i++) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
@@ -155,11 +164,14 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     parse_options(argc, argv, "Dot product on several devices, from one host thread.", 0,
                   {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"), OPTION_GPUS,
-                   OPTION_SHARE("elements for the first device; equal parts if not given"),
+                   OPTION_INT("share", &share, 1, 99,
+                              "per cent of the elements for the first device; equal parts if not given"),
                    OPTION_FLAG("balance", &balance,
                                "parts in proportion to the speed of the devices, which is measured first")});
     if (share && balance)
         quit(EXIT_USAGE, "--share and --balance exclude each other");
+    if (share && gpus == 1)
+        quit(EXIT_USAGE, "--share needs two devices");
     choose_gpus();
     name_gpus();
     for (int i = 0; i < gpus; i++) {
@@ -169,9 +181,12 @@ void settings(int argc, char **argv) {
 }
 
 // Each product goes through the additions of its thread, those of the tree, and those on the host.
-static bool check(float c, size_t longest) {
+static bool check(float c, size_t longest, const struct Gpu *gpu) {
+    for (int i = 0; i < gpus; i++)
+        expect_device(gpu[i].dev_a, device_id[i]);
     double additions = tree_additions(longest, blocksPerGrid, threadsPerBlock) + blocksPerGrid * gpus;
-    return check_dot("dot product", c, n, additions);
+    return check_dot("dot product", c, n, additions) &&
+           check_value("memory on another device", elsewhere, 0, 0);
 }
 
 // Task: run(): For each device of `gpus`, whose number is device_id[i]: make it the current one, and give its

@@ -71,7 +71,7 @@ def test_equal_parts(run, rng, name, gpus):
         parts = [elements for _, elements in shares(result)]
         assert [device for device, _ in shares(result)] == list(range(gpus)) and sum(parts) == size
         if name == "one_thread":
-            assert parts == [size // gpus + (i < size % gpus) for i in range(gpus)]
+            assert max(parts) - min(parts) <= 1
         else:
             assert parts[:-1] == [size // gpus] * (gpus - 1)
     run(f"chapter11/{name}", "--size", 99, "--gpus", gpus, "--inject-error", status=1, env=env)
@@ -160,20 +160,19 @@ def test_peer_copies(run, rng, gpus):
 
 @pytest.mark.parametrize("gpus", [1, 2, 5])
 def test_ladders_on_any_number_of_devices(rungs, rng, gpus):
-    """Equal parts, parts of different lengths, and more devices than elements; streams that run as late as possible."""
+    """Equal parts, and more devices than elements; streams that run as late as possible."""
     env = enough(gpus)
     for name in LADDERS:
         for size in (1, 10007) if name == "dot_ladder" else (1, 4 * gpus, 16 * gpus, rng.randint(41, 140)):
-            share = ["--share", rng.randint(1, 99)] if gpus > 1 and rng.randrange(2) else []
             steps = ["--iterations", rng.choice([1, 12, 15, 25])] if name == "heat_ladder" else []
             late = {"CUDA_CPU_STREAMS": rng.choice(["late", f"random:{rng.randrange(1000)}"])}
-            options = ["--size", size, "--gpus", gpus, *share, *steps]
+            options = ["--size", size, "--gpus", gpus, *steps]
             rows = rungs(f"chapter11/{name}", *options, env={**env, **late})
             skipped = {row["skipped"] for row in rows} - {None}
             assert len(rows) == 12 and skipped <= {"needs 12 rows on each GPU", "needs peer access"}
             narrow_rows = [row for row in rows if row["skipped"] == "needs 12 rows on each GPU"]
             assert {row["data"] for row in narrow_rows} <= {"12 steps per exchange"}
-            narrow = name == "heat_ladder" and gpus > 1 and (share or size < 16 * gpus)
+            narrow = name == "heat_ladder" and gpus > 1 and size < 16 * gpus
             assert not skipped or narrow or helpers.backend() == "gpu"
 
 
