@@ -15,11 +15,13 @@
  * Check:   --size 100000
  */
 #include "../common/book.h"
-#include "hist_gpu.h" // time_kernel(), check_histogram()
+#include "hist_gpu.h" // --fill: fill_bytes(); --sweep: sweep_blocks(); check()
 
 #define SIZE (100 * 1024 * 1024)
 
 size_t size = SIZE; // --size
+int blocks = 0;     // --blocks; 0: twice as many as multiprocessors
+bool sweep = false; // --sweep
 
 __global__ void histo_kernel(const unsigned char *buffer, size_t size, unsigned long long *histo) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
@@ -29,7 +31,10 @@ __global__ void histo_kernel(const unsigned char *buffer, size_t size, unsigned 
 
 int main(int argc, char **argv) {
     settings(argc, argv);
+    if (sweep)
+        return sweep_blocks(histo_kernel);
     unsigned char *buffer = (unsigned char *)big_random_block(size);
+    fill_bytes(buffer); // without --fill they stay random
 
     // The book's figure includes the allocations and the copies.
     cudaEvent_t start, stop;
@@ -38,19 +43,22 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventRecord(start, 0));
 
     unsigned char *dev_buffer;
-    unsigned long long *dev_histo, histo[256];
+    unsigned long long *dev_histo;
     HANDLE_ERROR(cudaMalloc(&dev_buffer, size));
     HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMalloc(&dev_histo, sizeof(histo)));
-    HANDLE_ERROR(cudaMemset(dev_histo, 0, sizeof(histo)));
+    HANDLE_ERROR(cudaMalloc(&dev_histo, 256 * sizeof(unsigned long long)));
+    HANDLE_ERROR(cudaMemset(dev_histo, 0, 256 * sizeof(unsigned long long)));
 
     // The book found twice as many blocks as multiprocessors to be fastest.
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    int blocks = prop.multiProcessorCount;
-    histo_kernel<<<blocks * 2, 256>>>(dev_buffer, size, dev_histo);
+    if (blocks == 0)
+        blocks = prop.multiProcessorCount * 2;
+    histo_kernel<<<blocks, 256>>>(dev_buffer, size, dev_histo);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(histo, dev_histo, sizeof(histo), cudaMemcpyDeviceToHost));
+
+    unsigned long long histo[256];
+    HANDLE_ERROR(cudaMemcpy(histo, dev_histo, 256 * sizeof(unsigned long long), cudaMemcpyDeviceToHost));
 
     HANDLE_ERROR(cudaEventRecord(stop, 0));
     HANDLE_ERROR(cudaEventSynchronize(stop));
@@ -58,13 +66,11 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time to generate:  %3.1f ms\n", elapsedTime);
 
-    bool ok = time_kernel(histo_kernel, blocks * 2, dev_buffer, dev_histo, histo); // without the copies
-
     unsigned long long histoCount = 0;
     for (int i = 0; i < 256; i++)
         histoCount += histo[i];
     printf("Histogram Sum:  %llu\n", histoCount);
-    ok = check_histogram(histo, buffer, histoCount) && ok;
+    bool ok = check(histo_kernel, dev_buffer, dev_histo, buffer, histo, histoCount);
 
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
@@ -77,7 +83,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
-    hist_gpu_settings(argc, argv, "Counts bytes on the device, in global memory.", histo_kernel, false);
+    hist_gpu_settings(argc, argv, "Counts bytes on the device, in global memory.");
 }
 
 // Task: histo_kernel(): histo has 256 bins in global memory, initialized to zero. Any number of blocks of any

@@ -241,7 +241,6 @@ int main(int argc, char **argv) {
         bench_run(rungs);
     }
     int status = bench_finish();
-    print_copy_times();
     free_vectors();
     return status;
 }
@@ -277,11 +276,12 @@ static float *a, *b;              // on the host
 static double expected, longest;  // the reference; the longest chain of additions
 
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Dot product on several devices, from the book's way to the fastest.", LADDER,
-                  {OPTION_SIZE("size", &n, 1, 1LL << 36, "elements in a vector"), OPTION_GPUS,
-                   OPTION_SHARE("elements for the first device; equal parts if not given"), OPTION_NO_PEER});
+    parse_options(
+        argc, argv, "Dot product on several devices, from the book's way to the fastest.", LADDER,
+        {OPTION_SIZE("size", &n, 1, 1LL << 36, "elements in a vector"), OPTION_GPUS, OPTION_NO_PEER});
     choose_gpus();
-    divide(n, share, elements);
+    for (int i = 0; i < gpus; i++)
+        elements[i] = n / gpus + ((size_t)i < n % gpus);
     for (int i = gpus - 1; i >= 0; i--) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
         size_t device = (3 * elements[i] + (i == 0 ? 3 * n : 0)) * sizeof(float);
@@ -321,7 +321,7 @@ static void make_vectors(void) {
     random_floats(b, n, 1);
     for (size_t i = 0; i < n; i++)
         expected += (double)a[i] * b[i];
-    set_up_peers(sizeof(float));
+    enable_peer_access();
     whole = make_part(device_id[0], a, b, n);
     copy_vectors(whole, whole.stream);
     longest = additions(whole);

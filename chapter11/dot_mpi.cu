@@ -15,7 +15,6 @@
  * Check:   --size 100003
  */
 #include "../common/book.h"
-#include "../common/timing.h"
 #include "dot_part.h" // part_dot(), blocks_for(), THREADS
 #include "ranks.h"    // rank, ranks, HANDLE_MPI, HANDLE_NCCL, ms_of_all_ranks()
 
@@ -29,7 +28,7 @@ static double *dev_partial_c, *dev_c; // this rank's sum, and for NCCL the sum o
 static double c;                      // the result
 
 __host__ __device__ static void element(size_t i, uint64_t seed, float *a, float *b);
-static void report_kernel(double ms);
+static void report_kernel(void);
 static bool report(const char *name, double ms, bool of_all);
 
 __global__ void make_vectors(float *a, float *b, size_t first, size_t n, uint64_t seed) {
@@ -105,7 +104,7 @@ int main(int argc, char **argv) {
     make_vectors<<<blocks, THREADS>>>(dev_a, dev_b, first, part, options.seed);
     HANDLE_LAUNCH();
 
-    report_kernel(median_ms([&] { dot<<<blocks, THREADS>>>(dev_a, dev_b, dev_partial_c, part, dev_sums); }));
+    report_kernel();
     bool ok = report("Rank 0 alone", ms_of_all_ranks(rank_0_alone), false);
     ok = report("MPI_Allreduce", ms_of_all_ranks(mpi_allreduce), true) && ok;
 #ifdef HAVE_NCCL
@@ -187,7 +186,8 @@ static double exact_dot(size_t count, uint64_t seed) {
 }
 
 // Prints the sizes of the parts and the times that the ranks' kernels take, between two events on each.
-static void report_kernel(double ms) {
+static void report_kernel(void) {
+    double ms = median_ms([] { dot<<<blocks, THREADS>>>(dev_a, dev_b, dev_partial_c, part, dev_sums); });
     double mine[] = {-ms, ms}, all[2];
     HANDLE_MPI(MPI_Reduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
     if (rank == 0)

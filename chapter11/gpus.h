@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What this chapter's programs for several GPUs share: the choice of the devices, the sizes of their parts,
-// and for the ladders peer-to-peer access.
+// What this chapter's programs for several GPUs share: the choice of the devices, and for the ladders
+// peer-to-peer access.
 #pragma once
 
 #include "../common/book.h"
-#include "../common/timing.h"
 
 #define MAX_GPUS 64
 
@@ -19,11 +18,13 @@ static inline void wait_for_gpus(void) {
     }
 }
 
+static bool no_peer;     // --no-peer
 static bool peer_access; // whether the devices access each other's memory
 
-// Enables access between all pairs of devices, if it is possible between all of them.
+// Enables access between all pairs of devices, if it is possible between all of them and --no-peer is not
+// given.
 static inline void enable_peer_access(void) {
-    peer_access = true;
+    peer_access = !no_peer;
     for (int i = 0; i < gpus; i++)
         for (int j = 0; j < gpus; j++) {
             int can = 1;
@@ -31,38 +32,40 @@ static inline void enable_peer_access(void) {
                 HANDLE_ERROR(cudaDeviceCanAccessPeer(&can, device_id[i], device_id[j]));
             peer_access = peer_access && can;
         }
-    for (int i = 0; i < gpus; i++)
+    for (int i = gpus - 1; i >= 0; i--) { // the first device is current afterwards
+        HANDLE_ERROR(cudaSetDevice(device_id[i]));
         for (int j = 0; j < gpus && peer_access; j++)
-            if (i != j) {
-                HANDLE_ERROR(cudaSetDevice(device_id[i]));
+            if (i != j)
                 HANDLE_ERROR(cudaDeviceEnablePeerAccess(device_id[j], 0));
-            }
-    HANDLE_ERROR(cudaSetDevice(device_id[0]));
+    }
 }
 
 // ---------------------------------------------------------------------------------------- check
 
-static int share = 0;        // --share: per cent of the work for the first device; 0: the parts are equal
-static bool no_peer = false; // --no-peer
-
 #define OPTION_GPUS                                                                                          \
     OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given")
-#define OPTION_SHARE(help) OPTION_INT("share", &share, 1, 99, "per cent of the " help)
 #define OPTION_NO_PEER                                                                                       \
     OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host")
 
-// Prints which devices are used.
+static bool elsewhere = false; // whether memory was on another device than expected
+
+static inline void expect_device(const void *memory, int device) {
+    cudaPointerAttributes found;
+    HANDLE_ERROR(cudaPointerGetAttributes(&found, memory));
+    if (found.device != device)
+        elsewhere = true;
+}
+
+// Prints on which devices the following times are measured.
 static inline void name_gpus(void) {
     for (int i = 0; i < gpus; i++)
         print_device(device_id[i]);
 }
 
-// Sets gpus and device_id, after parse_options, and prints the names of the devices. Without --gpus all
-// devices are used, at least two. --device selects the first one. Waived when there are too few.
+// Sets gpus and device_id, after parse_options. Without --gpus all devices are used, at least two. --device
+// selects the first one. Waived when there are too few.
 static inline void choose_gpus(void) {
     int count, needed = gpus ? gpus : 2;
-    if (share && gpus == 1)
-        quit(EXIT_USAGE, "--share needs two devices");
     select_device();
     HANDLE_ERROR(cudaGetDeviceCount(&count));
     if (count < needed)
@@ -70,64 +73,4 @@ static inline void choose_gpus(void) {
     gpus = gpus ? gpus : min_of(count, MAX_GPUS);
     for (int i = 0; i < gpus; i++)
         device_id[i] = (options.device + i) % count;
-    if (!(options.uses & LADDER)) // which names them above its first table
-        name_gpus();
-}
-
-// Divides n elements among the GPUs: `share` per cent for the first one, or with 0 equal parts. The first of
-// equal parts are one element longer than the others if n is not a multiple of their number.
-static inline void divide(size_t n, int share, size_t *part) {
-    size_t first = share ? n * share / 100 : 0, rest = n - first;
-    int others = share ? gpus - 1 : gpus;
-    part[0] = first;
-    for (int i = 0; i < others; i++)
-        part[i + gpus - others] = rest / others + ((size_t)i < rest % others);
-}
-
-// For the ladders: the time in microseconds of a copy of so many bytes from the first device to the second
-// one.
-static inline double peer_copy_us(size_t bytes) {
-    const int copies = 20;
-    void *memory[2];
-    for (int i = 0; i < 2; i++) {
-        HANDLE_ERROR(cudaSetDevice(device_id[i]));
-        HANDLE_ERROR(cudaMalloc(&memory[i], bytes));
-        HANDLE_ERROR(cudaMemset(memory[i], 0, bytes));
-    }
-    wait_for_gpus();
-    float ms = median_ms([&] {
-        for (int i = 0; i < copies; i++)
-            HANDLE_ERROR(cudaMemcpyPeerAsync(memory[1], device_id[1], memory[0], device_id[0], bytes, 0));
-    });
-    for (int i = 0; i < 2; i++)
-        HANDLE_ERROR(cudaFree(memory[i]));
-    return ms / copies * 1e3;
-}
-
-static double staged_us, peer_us; // of a copy between two devices, without and with peer access
-static size_t copied_bytes;
-
-// Enables peer-to-peer access unless --no-peer was given, and measures what a copy between two devices takes
-// without it and with it.
-static inline void set_up_peers(size_t bytes) {
-    bool measure = gpus > 1 && !options.json;
-    copied_bytes = bytes;
-    staged_us = measure ? peer_copy_us(bytes) : 0;
-    if (!no_peer)
-        enable_peer_access();
-    int current;
-    HANDLE_ERROR(cudaGetDevice(&current));
-    if (current != device_id[0])
-        quit(EXIT_FAILURE, "device %d is current, not the first one", current);
-    peer_us = measure && peer_access ? peer_copy_us(bytes) : 0;
-}
-
-// Prints how long such a copy takes.
-static inline void print_copy_times(void) {
-    if (staged_us > 0 && peer_us > 0)
-        printf("%zu bytes to the next GPU: %.1f us through the host, %.1f us with peer access\n",
-               copied_bytes, staged_us, peer_us);
-    else if (staged_us > 0)
-        printf("%zu bytes to the next GPU: %.1f us through the host; no peer access\n", copied_bytes,
-               staged_us);
 }

@@ -23,7 +23,7 @@
  * Limit:   the instructions of the steps, as on one GPU, where rows next to another GPU are computed twice.
  *          In small plates the GPUs wait for each other.
  * Bench:   1024 2048 4096 8192 16384
- * Check:   --size 71 --iterations 9 | --size 132 --iterations 13 --share 30 | --size 18 --iterations 5
+ * Check:   --size 71 --iterations 9 | --size 132 --iterations 13 | --size 18 --iterations 5
  */
 #include "../common/book.h"
 #include "../common/bench.h"
@@ -358,7 +358,6 @@ int main(int argc, char **argv) {
         bench_run(rungs);
     }
     int status = bench_finish();
-    print_copy_times();
     free_plate();
     return status;
 }
@@ -428,17 +427,14 @@ void settings(int argc, char **argv) {
     size_t side = size;
     parse_options(argc, argv, "Heat simulation on several devices.", LADDER,
                   {OPTION_SIZE("size", &side, 1, 46340, "cells a side"),
-                   OPTION_INT("iterations", &steps, 1, 10000, "steps"), OPTION_GPUS,
-                   OPTION_SHARE("rows for the first device; strips of equal cost if not given"),
-                   OPTION_NO_PEER});
+                   OPTION_INT("iterations", &steps, 1, 10000, "steps"), OPTION_GPUS, OPTION_NO_PEER});
     choose_gpus();
     size = side;
     gpus = min_of(gpus, size);
-    divide(size, gpus > 1 ? share : 0, part);
     size_t plate = (size_t)size * row_bytes();
     for (int i = gpus - 1; i >= 0; i--) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
-        require_memory(4 * plate, 4 * ((part[i] + 2 * DEEP) * row_bytes() + (i == 0 ? plate : 0)));
+        require_memory(4 * plate, 4 * ((size / gpus + 1 + 2 * DEEP) * row_bytes() + (i == 0 ? plate : 0)));
     }
     bench.title = std::to_string(size) + " x " + std::to_string(size) + " cells, " + std::to_string(steps) +
                   " steps, " + std::to_string(gpus) + " GPUs";
@@ -465,14 +461,9 @@ static void divide_rows(void) {
                                        [](float t) { return t < 0; });
         cost[y + 1] = cost[y] + 1 + 0.7 * heaters / size;
     }
-    for (int i = 0, first = 0; i < gpus && !share; first += part[i++]) {
+    for (int i = 0, first = 0; i < gpus; first += part[i++]) {
         int last = std::lower_bound(cost.begin(), cost.end(), cost[size] * (i + 1) / gpus) - cost.begin();
-        part[i] = (i == gpus - 1 ? size : min_of(last, size)) - first;
-    }
-    for (int i = 0; i < gpus; i++) {
-        size_t *largest = std::max_element(part, part + gpus);
-        *largest -= part[i] == 0;
-        part[i] += part[i] == 0;
+        part[i] = (i == gpus - 1 ? size : std::clamp(last, first + 1, size - (gpus - 1 - i))) - first;
     }
 }
 
@@ -488,7 +479,7 @@ static void make_plate(void) {
         start[i] = expected[i] != 0 ? -expected[i] : start[i];
     make_reference(result);
     divide_rows();
-    set_up_peers(DEEP * row_bytes());
+    enable_peer_access();
     whole.push_back(make_strip(device_id[0], 0, size));
     for (int i = 0, first = 0; i < gpus; first += part[i++])
         strips.push_back(make_strip(device_id[i], first, first + part[i]));

@@ -12,21 +12,22 @@
  * Book:    11.4
  * Build:   nvcc -o portable chapter11/portable.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/portable --no-portable
- * Differs: any number of devices, an array of threads where the page has one thread; the vectors need not
- *          divide evenly. The result is compared with the closed form. Today all pinned memory is portable:
- *          --no-portable shows it. Times are printed; --share and --balance choose unequal parts.
+ * Differs: any number of devices, and an array of threads where the page has one thread. The result is
+ *          compared with the closed form. Today all pinned memory is portable: --no-portable shows it.
  * Needs:   gpus=2
  * Check:   --size 100000 | --size 5000 --no-portable | --size 3 | --size 1
  */
 #include "../common/book.h"
-#include "../common/timing.h"
-#include "parts.h" // gpus, device_id[], part[], check_parts()
+#include "gpus.h" // gpus, device_id[], expect_device()
 
 #define imin(a, b) ((a) < (b) ? (a) : (b))
 #define N          (33 * 1024 * 1024)
 const int threadsPerBlock = 256;
 
-size_t n = N; // --size
+static size_t n = N;     // --size
+static bool no_portable; // --no-portable
+static int copy_from_another_thread(void);
+static bool check(float c);
 
 struct DataStruct {
     int deviceID;
@@ -34,11 +35,7 @@ struct DataStruct {
     float *a;            // the whole vectors, in pinned host memory
     float *b;
     float returnValue;
-    float ms; // of the kernel, see time_kernel()
 };
-static void time_kernel(DataStruct *data, float *dev_a, float *dev_b, float *dev_partial_c,
-                        int blocksPerGrid);
-static bool report(const DataStruct *data, float c);
 
 __global__ void dot(size_t size, const float *a, const float *b, float *c) {
     __shared__ float cache[threadsPerBlock];
@@ -63,17 +60,18 @@ __global__ void dot(size_t size, const float *a, const float *b, float *c) {
 }
 
 // Runs in one host thread for each device.
-static CUT_THREADPROC routine(void *pvoidData) {
-    DataStruct *data = (DataStruct *)pvoidData;
+static void *routine(void *pvoidData) {
+    struct DataStruct *data = (struct DataStruct *)pvoidData;
     if (data->size == 0) // more devices than elements
-        CUT_THREADEND;
+        return NULL;
     HANDLE_ERROR(cudaSetDevice(data->deviceID)); // the current device of this host thread only
     HANDLE_ERROR(cudaSetDeviceFlags(cudaDeviceMapHost));
 
     size_t size = data->size;
     int blocksPerGrid = imin(32, (size + threadsPerBlock - 1) / threadsPerBlock);
     float *a = data->a, *b = data->b;
-    float *partial_c = host_array<float>(blocksPerGrid);
+    float *partial_c = (float *)malloc(blocksPerGrid * sizeof(float));
+    HANDLE_NULL(partial_c);
     float *dev_a, *dev_b, *dev_partial_c;
     // The address by which this device reaches the host memory. Nothing is copied.
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_a, a, 0));
@@ -89,16 +87,18 @@ static CUT_THREADPROC routine(void *pvoidData) {
     float c = 0;
     for (int i = 0; i < blocksPerGrid; i++)
         c += partial_c[i];
-    time_kernel(data, dev_a, dev_b, dev_partial_c, blocksPerGrid);
+    expect_device(dev_partial_c, data->deviceID); // for the check: no other device computed this part
 
     HANDLE_ERROR(cudaFree(dev_partial_c));
     free(partial_c);
     data->returnValue = c;
-    CUT_THREADEND;
+    return NULL;
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv); // ends the program if there are too few devices
+    if (no_portable)
+        return copy_from_another_thread();
     int deviceCount;
     HANDLE_ERROR(cudaGetDeviceCount(&deviceCount));
     deviceCount = imin(deviceCount, gpus); // --gpus
@@ -123,15 +123,16 @@ int main(int argc, char **argv) {
         b[i] = i * 2;
     }
 
-    DataStruct data[MAX_GPUS] = {};
-    size_t offset = 0;
+    // Equal parts, n / 2 elements with two devices. The last part also has the remainder.
+    struct DataStruct data[MAX_GPUS];
+    size_t part = n / deviceCount;
     for (int i = 0; i < deviceCount; i++) {
         data[i].deviceID = device_id[i];
-        data[i].offset = offset;
-        data[i].size = part[i];
+        data[i].offset = i * part;
+        data[i].size = i < deviceCount - 1 ? part : n - i * part;
         data[i].a = a;
         data[i].b = b;
-        offset += part[i];
+        data[i].returnValue = 0;
     }
 
     // One new host thread for each device but the last, which this thread uses itself.
@@ -143,9 +144,12 @@ int main(int argc, char **argv) {
         end_thread(thread[i]);
 
     float c = 0;
-    for (int i = 0; i < deviceCount; i++)
+    for (int i = 0; i < deviceCount; i++) {
+        printf("GPU %d: %zu elements\n", data[i].deviceID, data[i].size);
         c += data[i].returnValue;
-    bool ok = report(data, c);
+    }
+    printf("Value calculated:  %f\n", c);
+    bool ok = check(c);
 
     HANDLE_ERROR(cudaFreeHost(a));
     HANDLE_ERROR(cudaFreeHost(b));
@@ -154,23 +158,23 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-// Measures the kernel while the other devices do the same.
-static void time_kernel(DataStruct *data, float *dev_a, float *dev_b, float *dev_partial_c,
-                        int blocksPerGrid) {
-    data->ms =
-        median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(data->size, dev_a, dev_b, dev_partial_c); });
-    expect_device(dev_partial_c, data->deviceID);
+#include "../common/checks/dot.h" // check_dot(), tree_additions()
+#include "../common/timing.h"
+
+void settings(int argc, char **argv) {
+    parse_options(
+        argc, argv, "Dot product on several devices, from pinned memory.", 0,
+        {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"), OPTION_GPUS,
+         OPTION_FLAG("no-portable", &no_portable, "copy in another thread, without the flag and with it")});
+    choose_gpus();
+    require_memory((no_portable ? 3 : 2) * n * sizeof(float), no_portable ? n * sizeof(float) : 0);
 }
 
-static bool report(const DataStruct *data, float c) {
-    print_parts(data, "", [](const DataStruct &) {});
-    printf("Value calculated:  %f\n", c);
-    const unsigned wanted = cudaHostAllocWriteCombined | cudaHostAllocPortable | cudaHostAllocMapped;
-    unsigned flags_a, flags_b;
-    HANDLE_ERROR(cudaHostGetFlags(&flags_a, data[0].a));
-    HANDLE_ERROR(cudaHostGetFlags(&flags_b, data[0].b));
-    return check_parts(c, threadsPerBlock) &&
-           check_value("flags of the host memory", flags_a & flags_b & wanted, wanted, 0);
+// Each product goes through the additions of its thread, those of the tree, of the blocks and of the devices.
+// A device uses at most 32 blocks, and its part is at most n / gpus + gpus elements long.
+static bool check(float c) {
+    return check_dot("dot product", c, n, tree_additions(n / gpus + gpus, 32, threadsPerBlock) + gpus) &&
+           check_value("memory on another device", elsewhere, 0, 0);
 }
 
 // Arguments and results of the second host thread.
@@ -184,7 +188,7 @@ struct Copies {
 
 // Runs in another host thread than the one that allocated the memory, with another device: copies from it,
 // first with cudaMemcpy, then asynchronously.
-static CUT_THREADPROC copy_elsewhere(void *pvoidData) {
+static void *copy_elsewhere(void *pvoidData) {
     Copies *data = (Copies *)pvoidData;
     size_t bytes = n * sizeof(int);
     cudaStream_t stream;
@@ -194,14 +198,12 @@ static CUT_THREADPROC copy_elsewhere(void *pvoidData) {
     data->ms = median_ms([&] { HANDLE_ERROR(cudaMemcpy(dev, data->from, bytes, cudaMemcpyHostToDevice)); });
     HANDLE_ERROR(cudaMemset(dev, 0xff, bytes));
     HANDLE_ERROR(cudaDeviceSynchronize());
-    cudaError_t taken = cudaMemcpyAsync(dev, data->from, bytes, cudaMemcpyHostToDevice, stream);
-    cudaError_t query = cudaStreamQuery(stream);
-    data->taken = taken;
-    data->at_once = query == cudaErrorNotReady;
+    data->taken = cudaMemcpyAsync(dev, data->from, bytes, cudaMemcpyHostToDevice, stream);
+    data->at_once = cudaStreamQuery(stream) == cudaErrorNotReady;
     HANDLE_ERROR(cudaStreamSynchronize(stream));
     HANDLE_ERROR(cudaMemcpy(data->back, dev, bytes, cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaStreamDestroy(stream));
-    CUT_THREADEND;
+    return NULL;
 }
 
 // For --no-portable. Returns the exit status.
@@ -210,6 +212,7 @@ static int copy_from_another_thread(void) {
     HostArray<int> source(n), back(n);
     random_bytes(source, n * sizeof(int));
     bool ok = true;
+    name_gpus();
     printf("Copies by another host thread, to device %d\n", device_id[gpus > 1]);
     for (int kind = 0; kind < 3; kind++) {
         int *memory;
@@ -233,29 +236,11 @@ static int copy_from_another_thread(void) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// For --balance: the time of each device for a part of this size, while all devices work.
-static void measure(size_t elements, float *ms) {
-    PinnedArray<float> zeros(elements,
-                             cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined);
-    measure_parts<DataStruct>(routine, zeros, elements, ms);
-}
-
-// With --no-portable the program ends in this function, and main, which has the book's version, does not run.
-void settings(int argc, char **argv) {
-    bool no_portable = false;
-    const Option own =
-        OPTION_FLAG("no-portable", &no_portable, "copy in another thread, without the flag and with it");
-    dot_settings(argc, argv, "Dot product on several devices, from pinned memory.", measure, own);
-    require_memory((no_portable ? 3 : 2) * n * sizeof(float), no_portable ? n * sizeof(float) : 0);
-    if (no_portable)
-        exit(copy_from_another_thread());
-}
-
-// Task: routine(): pvoidData points to a DataStruct. If its size is 0, only end the thread with
-// CUT_THREADEND. Otherwise select the device with cudaSetDevice(deviceID), set its flag cudaDeviceMapHost
-// with cudaSetDeviceFlags(), and compute the dot product of `size` elements of a and b, beginning at element
-// `offset`. Both vectors are in mapped page-locked memory: get their device pointers with
-// cudaHostGetDevicePointer(), and copy nothing to the device. Allocate device memory for the partial sums,
-// launch dot with blocksPerGrid blocks, at most 32, of threadsPerBlock threads, copy the partial sums to the
-// host, and add them there. Call time_kernel(data, dev_a, dev_b, dev_partial_c, blocksPerGrid). Free what has
-// been allocated, store the sum in returnValue, and end the thread with CUT_THREADEND.
+// Task: routine(): pvoidData points to a DataStruct. If its size is 0, return NULL. Otherwise select the
+// device with cudaSetDevice(deviceID), set its flag cudaDeviceMapHost with cudaSetDeviceFlags(), and compute
+// the dot product of `size` elements of a and b, beginning at element `offset`. Both vectors are in mapped
+// page-locked memory: get their device pointers with cudaHostGetDevicePointer(), and copy nothing to the
+// device. Allocate device memory for the partial sums, launch dot with blocksPerGrid blocks, at most 32, of
+// threadsPerBlock threads, copy the partial sums to the host, and add them there. Call
+// expect_device(dev_partial_c, deviceID). Free what has been allocated, store the sum in returnValue, and
+// return NULL.

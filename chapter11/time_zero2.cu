@@ -12,25 +12,22 @@
  * Book:    11.2
  * Build:   nvcc -o time_zero2 chapter11/time_zero2.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/time_zero2 --reads 8
- * Differs: the result is compared with the closed form. The kernel is timed alone as well. --reads compares
- *          kernels that read the vectors several times: mapped memory crosses the bus at each read, since it
- *          is not kept on the device.
+ * Differs: the result is compared with the closed form. The kernel is timed alone as well. --reads runs the
+ *          kernel several times: mapped memory crosses the bus each time, since it is not kept on the device.
  * Check:   --size 100000 | --size 20000 --reads 2 | --size 300 --reads 1
  */
-#include <numeric>
 #include "../common/book.h"
-#include "../common/checks/dot.h"
-#include "../common/timing.h"
 
 #define imin(a, b) ((a) < (b) ? (a) : (b))
 #define N          (33 * 1024 * 1024)
 const int threadsPerBlock = 256;
 
-static size_t n = N; // --size
-static int blocksPerGrid = imin(32, (N + threadsPerBlock - 1) / threadsPerBlock);
-static bool ok = true; // false when report() has found a wrong sum
-static void time_kernel(const float *dev_a, const float *dev_b, float *dev_partial_c);
-static void report(const char *name, float c);
+static size_t n = N;      // --size
+static int reads = 0;     // --reads
+static int blocksPerGrid; // settings() sets it: imin(32, (n + threadsPerBlock - 1) / threadsPerBlock)
+static bool ok = true;    // false when check() has found a wrong sum
+static int compare_reads(void);
+static void check(const char *name, float c, const float *dev_a, const float *dev_b, float *dev_partial_c);
 static void print_time(const char *name, float elapsedTime);
 
 __global__ void dot(size_t size, const float *a, const float *b, float *c) {
@@ -64,9 +61,10 @@ static float malloc_test(size_t size) {
     float elapsedTime;
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
-    a = host_array<float>(size);
-    b = host_array<float>(size);
-    partial_c = host_array<float>(blocksPerGrid);
+    a = (float *)malloc(size * sizeof(float));
+    b = (float *)malloc(size * sizeof(float));
+    partial_c = (float *)malloc(blocksPerGrid * sizeof(float));
+    HANDLE_NULL(a && b && partial_c);
     HANDLE_ERROR(cudaMalloc(&dev_a, size * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_b, size * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
@@ -88,7 +86,8 @@ static float malloc_test(size_t size) {
     c = 0;
     for (int i = 0; i < blocksPerGrid; i++)
         c += partial_c[i];
-    time_kernel(dev_a, dev_b, dev_partial_c);
+    printf("Value calculated:  %f\n", c);
+    check("cudaMalloc", c, dev_a, dev_b, dev_partial_c);
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
@@ -98,7 +97,6 @@ static float malloc_test(size_t size) {
     free(partial_c);
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
-    report("cudaMalloc", c);
     return elapsedTime;
 }
 
@@ -134,19 +132,21 @@ static float cuda_host_alloc_test(size_t size) {
     c = 0;
     for (int i = 0; i < blocksPerGrid; i++)
         c += partial_c[i];
-    time_kernel(dev_a, dev_b, dev_partial_c);
+    printf("Value calculated:  %f\n", c);
+    check("cudaHostAlloc", c, dev_a, dev_b, dev_partial_c);
 
     HANDLE_ERROR(cudaFreeHost(a));
     HANDLE_ERROR(cudaFreeHost(b));
     HANDLE_ERROR(cudaFreeHost(partial_c));
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
-    report("cudaHostAlloc", c);
     return elapsedTime;
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
+    if (reads)
+        return compare_reads();
     cudaDeviceProp prop;
     int whichDevice;
     HANDLE_ERROR(cudaGetDevice(&whichDevice));
@@ -165,16 +165,45 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-// For --reads: copies from pageable and from pinned memory, and none from mapped memory, each with kernels
-// that read the vectors 1, 2, 4, … times. Returns the exit status.
-static int compare_reads(int most) {
+#include "../common/checks/dot.h" // check_dot(), fill_dot(), tree_additions()
+#include "../common/timing.h"
+
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Dot product of vectors in host memory.", TIMES,
+              {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"),
+               OPTION_INT("reads", &reads, 1, 1024,
+                          "compare kernels that read the vectors once, twice, … up to N times")});
+    require_memory((reads ? 6 : 2) * n * sizeof(float), 2 * n * sizeof(float));
+    blocksPerGrid = imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
+}
+
+static float kernel_ms; // of the last test
+
+// Times the kernel alone. Compares the sum with the closed form, and whether the kernel has read host memory.
+static void check(const char *name, float c, const float *dev_a, const float *dev_b, float *dev_partial_c) {
+    kernel_ms = median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(n, dev_a, dev_b, dev_partial_c); });
+    cudaPointerAttributes memory;
+    HANDLE_ERROR(cudaPointerGetAttributes(&memory, dev_a));
+    bool on_host = memory.type == cudaMemoryTypeHost, mapped = strcmp(name, "cudaHostAlloc") == 0;
+    ok = check_dot(name, c, n, tree_additions(n, blocksPerGrid, threadsPerBlock)) && ok;
+    ok = check_value("vectors in host memory", on_host, mapped, 0) && ok;
+}
+
+static void print_time(const char *name, float elapsedTime) {
+    double bytes = 2.0 * n * sizeof(float); // both vectors are read
+    printf("Time using %s:  %3.1f ms, %.3f GB/s; kernel %.3f ms, %.3f GB/s\n", name, elapsedTime,
+           bytes / elapsedTime / 1e6, kernel_ms, bytes / kernel_ms / 1e6);
+}
+
+// For --reads: copies from pageable and from pinned memory, and none from mapped memory, each with as many
+// runs of the kernel, which reads the vectors once. Returns the exit status.
+static int compare_reads(void) {
     enum { PAGEABLE, PINNED, MAPPED, KINDS };
     const char *const names[] = {"pageable, copied", "pinned, copied", "mapped"};
     const unsigned mapped = cudaHostAllocMapped | cudaHostAllocWriteCombined;
-    bool integrated = device_attribute(cudaDevAttrIntegrated);
-    bool pageable = device_attribute(cudaDevAttrPageableMemoryAccess);
-    printf("Integrated: %s\n", integrated ? "yes" : "no");
-    printf("Kernels read pageable memory: %s\n", pageable ? "yes" : "no");
+    printf("Integrated: %s\n", device_attribute(cudaDevAttrIntegrated) ? "yes" : "no");
+    printf("Kernels read pageable memory: %s\n",
+           device_attribute(cudaDevAttrPageableMemoryAccess) ? "yes" : "no");
 
     DeviceArray<float> dev_partial_c(blocksPerGrid), copy_of_a(n), copy_of_b(n);
     HostArray<float> pageable_a(n), pageable_b(n);
@@ -186,34 +215,34 @@ static int compare_reads(int most) {
     for (int kind = 0; kind < KINDS; kind++)
         fill_dot(a[kind], b[kind], n);
 
-    double bytes = n * sizeof(float), per_thread = ceil((double)n / (blocksPerGrid * threadsPerBlock));
+    size_t bytes = n * sizeof(float);
     int copying_wins = 0;
-    for (int reads = 1; reads <= most; reads *= 2) {
+    for (int times = 1; times <= reads; times *= 2) {
         float ms[KINDS];
-        printf("%4d read%s:", reads, reads == 1 ? "" : "s");
+        printf("%4d read%s:", times, times == 1 ? "" : "s");
         for (int kind = 0; kind < KINDS; kind++) {
             // NaN, so that a missing copy or a missing launch shows
-            HANDLE_ERROR(cudaMemset(dev_a[PINNED], 0xff, n * sizeof(float)));
-            HANDLE_ERROR(cudaMemset(dev_b[PINNED], 0xff, n * sizeof(float)));
+            HANDLE_ERROR(cudaMemset(copy_of_a, 0xff, bytes));
+            HANDLE_ERROR(cudaMemset(copy_of_b, 0xff, bytes));
             HANDLE_ERROR(cudaMemset(dev_partial_c, 0xff, blocksPerGrid * sizeof(float)));
             ms[kind] = median_ms([&] {
                 if (kind != MAPPED) {
                     HANDLE_ERROR(cudaMemcpy(dev_a[kind], a[kind], bytes, cudaMemcpyHostToDevice));
                     HANDLE_ERROR(cudaMemcpy(dev_b[kind], b[kind], bytes, cudaMemcpyHostToDevice));
                 }
-                dot_of_blocks<threadsPerBlock>
-                    <<<blocksPerGrid, threadsPerBlock>>>(dev_a[kind], dev_b[kind], dev_partial_c, n, reads);
+                for (int i = 0; i < times; i++)
+                    dot<<<blocksPerGrid, threadsPerBlock>>>(n, dev_a[kind], dev_b[kind], dev_partial_c);
             });
             HostArray<float> partial_c(dev_partial_c, blocksPerGrid);
-            float c = std::accumulate(+partial_c, partial_c + blocksPerGrid, 0.0f);
+            float c = 0;
+            for (int i = 0; i < blocksPerGrid; i++)
+                c += partial_c[i];
             printf("  %s %.3f ms", names[kind], ms[kind]);
-            // `reads` is a power of two, so the division is exact.
-            double additions = reads * per_thread + log2(threadsPerBlock) + blocksPerGrid;
-            ok = check_dot(names[kind], c / reads, n, additions) && ok;
+            ok = check_dot(names[kind], c, n, tree_additions(n, blocksPerGrid, threadsPerBlock)) && ok;
         }
         printf("\n");
         if (!copying_wins && ms[PINNED] < ms[MAPPED])
-            copying_wins = reads;
+            copying_wins = times;
     }
     if (copying_wins)
         printf("Copying from pinned memory is faster from %d read%s on.\n", copying_wins,
@@ -223,51 +252,10 @@ static int compare_reads(int most) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// With --reads the program ends in this function, and main, which has the book's version, does not run.
-void settings(int argc, char **argv) {
-    int reads = 0;
-    configure(argc, argv, "Dot product of vectors in host memory.", TIMES,
-              {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"),
-               OPTION_INT("reads", &reads, 1, 1024,
-                          "compare kernels that read the vectors once, twice, … up to N times")});
-    require_memory((reads ? 6 : 2) * n * sizeof(float), 2 * n * sizeof(float));
-    blocksPerGrid = imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
-    if (reads)
-        exit(compare_reads(reads));
-}
-
-static float kernel_ms;           // of the last test
-static const char *reported = ""; // the name that report() was called with since the last print_time()
-
-static bool on_host; // whether the kernel has read host memory
-
-static void time_kernel(const float *dev_a, const float *dev_b, float *dev_partial_c) {
-    kernel_ms = median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(n, dev_a, dev_b, dev_partial_c); });
-    cudaPointerAttributes memory;
-    HANDLE_ERROR(cudaPointerGetAttributes(&memory, dev_a));
-    on_host = memory.type == cudaMemoryTypeHost;
-}
-
-// Each product goes through the additions of its thread, those of the tree, and those on the host.
-static void report(const char *name, float c) {
-    reported = name;
-    printf("Value calculated:  %f\n", c);
-    ok &= check_dot(name, c, n, tree_additions(n, blocksPerGrid, threadsPerBlock));
-    ok &= check_value("vectors in host memory", on_host, strcmp(name, "cudaHostAlloc") == 0, 0);
-}
-
-static void print_time(const char *name, float elapsedTime) {
-    if (strcmp(reported, name) != 0)
-        quit(EXIT_FAILURE, "%s: no sum was reported", name);
-    reported = "";
-    double bytes = 2.0 * n * sizeof(float); // both vectors are read
-    printf("Time using %s:  %3.1f ms, %.3f GB/s; kernel %.3f ms, %.3f GB/s\n", name, elapsedTime,
-           bytes / elapsedTime / 1e6, kernel_ms, bytes / kernel_ms / 1e6);
-}
-
 // Task: cuda_host_alloc_test(): Compute the dot product as malloc_test() does, but without copies. a and b
 // are page-locked, mapped and write-combined host memory; partial_c is page-locked and mapped. Get the device
 // pointers of the mapped memory with cudaHostGetDevicePointer(), and pass them to the kernel. Record start,
 // launch the kernel, wait for the device, record stop, wait for it, and compute elapsedTime. The host adds
-// the partial sums only after it has waited. Then call time_kernel(dev_a, dev_b, dev_partial_c). Free all
-// memory, destroy the events, call report("cudaHostAlloc", the sum), and return elapsedTime.
+// the partial sums only after it has waited. Print the sum as malloc_test() does, and call
+// check("cudaHostAlloc", the sum, dev_a, dev_b, dev_partial_c). Free all memory, destroy the events, and
+// return elapsedTime.

@@ -56,7 +56,8 @@ SLOW = """chapter04/julia_ladder chapter05/matmul_gmem chapter05/matmul_ladder c
     chapter06/event_timing chapter06/ray_animated chapter06/ray_mirrors chapter07/heat chapter07/heat_2d chapter07/heat_gmem
     chapter07/heat_ladder chapter07/texture_3d chapter08/heat chapter08/ripple chapter08/vertex_interop
     chapter09/hist_gpu_gmem_atomics chapter09/hist_gpu_shmem_atomics chapter09/hist_ladder chapter10/copy_timed chapter11/dot_mpi
-    chapter11/heat_mpi chapter11/multidevice chapter11/portable chapter11/time_zero2 chapter12/cublas_dot chapter12/cublas_matmul
+    chapter11/heat_mpi chapter11/multidevice chapter11/one_thread chapter11/portable chapter11/time_zero2 chapter12/cublas_dot
+    chapter12/cublas_matmul
     chapter12/radix_sort chapter12/scan chapter12/thrust_sort chapter12/transpose appendix_a/dot appendix_a/hashtable_gpu
     chapter13/async_alloc chapter13/graph_heat chapter13/managed_hist appendix_a/hashtable_ladder appendix_a/hashtable_pipeline""".split()
 

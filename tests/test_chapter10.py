@@ -112,9 +112,8 @@ def test_copies(run, rng):
         out = run("chapter10/copy_timed", "--size", size, "--iterations", copies, status=0).out
         assert [line for line in out.splitlines() if line in kinds] == kinds
         assert f"\n{4 * size / 2**20:.3f} MB\n" in out
-        assert re.search(r"^Allocated and written: pageable [\d.]+ ms, pinned [\d.]+ ms$", out, re.M)
         rates = re.findall(r": +([\d.]+) ms, (\d+) copies\n +([\d.]+) MB/s$", out, re.M)
-        assert len(rates) == 7 and (size > 10 or {made for _, made, _ in rates} == {str(copies)})
+        assert len(rates) == 7 and {made for _, made, _ in rates} == {str(copies)}
         for ms, made, rate in rates if size == 10 << 20 else ():  # long enough for the printed digits
             assert float(rate) == pytest.approx(40 * int(made) / (float(ms) / 1000), rel=0.01)
         # The host's own accesses to pageable, pinned and write-combined memory

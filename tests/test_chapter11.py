@@ -9,8 +9,8 @@ import helpers
 from formulas import exact_dot
 
 LADDERS = ["dot_ladder", "heat_ladder"]
-SEVERAL = ["multidevice", "portable", "peer_copy", *LADDERS]
-DOT = ["multidevice", "portable"]
+SEVERAL = ["multidevice", "portable", "one_thread", "peer_copy", *LADDERS]
+DOT = ["multidevice", "portable", "one_thread"]
 
 
 def check_dot(result, size, times=1):
@@ -57,59 +57,48 @@ def test_vectors_that_are_read_several_times(run, rng):
 
 def shares(result):
     """(device, number of elements) of each device, from the printed lines."""
-    lines = re.findall(r"^GPU (\d+): (?:(\d+) elements, .* GB/s|nothing to do)$", result.out, re.M)
-    return [(int(device), int(elements or 0)) for device, elements in lines]
-
-
-def check_slowest(result):
-    line = r"^Slowest GPU (\S+) ms, fastest (\S+) ms: (\S+) times as long$"
-    slowest, fastest, ratio = map(float, re.search(line, result.out, re.M).groups())
-    low, high = (slowest - 0.0005) / (fastest + 0.0005), (slowest + 0.0005) / max(fastest - 0.0005, 1e-9)
-    assert slowest >= fastest and low - 0.01 <= ratio <= high + 0.01  # of the times before they are rounded
+    return [tuple(map(int, line)) for line in re.findall(r"^GPU (\d+): (\d+) elements", result.out, re.M)]
 
 
 @pytest.mark.parametrize("name", DOT)
 @pytest.mark.parametrize("gpus", [1, 2, 5])
-def test_parts(run, rng, name, gpus):
-    """Equal parts, also by one thread for all devices, more devices than elements, a share for the first device, parts by speed."""
-    env = enough(gpus)
-    late = [{"CUDA_CPU_STREAMS": "late"}] if helpers.backend() == "cpu" else []
+def test_equal_parts(run, rng, name, gpus):
+    """Also more devices than elements, and streams that run as late as possible."""
+    env = enough(gpus) | ({"CUDA_CPU_STREAMS": "late"} if helpers.backend() == "cpu" else {})
     for size in 1, 4, rng.randint(10, 10**6):
-        command = [f"chapter11/{name}", "--size", size, "--gpus", gpus]
-        alone = [(["--one-thread"], more) for more in [{}, *late] if name == "multidevice"]
-        for options, more in [([], {}), *alone]:
-            result = run(*command, *options, status=0, env={**env, **more})
+        result = run(f"chapter11/{name}", "--size", size, "--gpus", gpus, status=0, env=env)
+        check_dot(result, size)
+        parts = [elements for _, elements in shares(result)]
+        assert [device for device, _ in shares(result)] == list(range(gpus)) and sum(parts) == size
+        if name == "one_thread":
+            assert max(parts) - min(parts) <= 1
+        else:
+            assert parts[:-1] == [size // gpus] * (gpus - 1)
+    run(f"chapter11/{name}", "--size", 99, "--gpus", gpus, "--inject-error", status=1, env=env)
+
+
+@pytest.mark.parametrize("gpus", [2, 5])
+def test_parts_that_are_not_equal(run, rng, gpus):
+    """A share for the first device, and parts by speed."""
+    env = enough(gpus)
+    line = r"^Slowest GPU (\S+) ms, fastest (\S+) ms: (\S+) times as long$"
+    for size in 1, rng.randint(10, 10**6):
+        command, share = ["chapter11/one_thread", "--size", size, "--gpus", gpus], rng.choice([1, 50, 99])
+        for option in f"--share={share}", "--balance":
+            result = run(*command, option, status=0, env=env)
             check_dot(result, size)
-            assert shares(result) == [(i, size // gpus + (i < size % gpus)) for i in range(gpus)]
-            line = r"^One thread for all: \S+ ms; the times of the GPUs add up to \S+ ms$"
-            assert bool(re.search(line, result.out, re.M)) == bool(options)
-        if gpus == 1:
-            assert "--share needs two devices" in run(*command, "--share=50", status=64, env=env).err
-            continue
-        share = rng.choice([1, 99, rng.randint(1, 99)])
-        result = run(*command, "--share", share, status=0, env=env)
-        check_dot(result, size)
-        first, *others = [elements for _, elements in shares(result)]
-        assert first == size * share // 100 and first + sum(others) == size
-        assert len(others) == gpus - 1 and max(others) - min(others) <= 1
-        check_slowest(result)
-        result = run(*command, "--balance", status=0, env=env)
-        check_dot(result, size)
-        assert len(shares(result)) == gpus and sum(elements for _, elements in shares(result)) == size
-        check_slowest(result)
-    if gpus > 1:
-        assert "--share" in run(*command, "--share=50", "--balance", status=64, env=env).err
-
-
-def test_different_work_on_each_device(run, rng):
-    size = rng.randint(1, 10**6)
-    command = "chapter11/multidevice", "--different-work", "--gpus", 3, "--size", size
-    out = run(*command, status=0, env=enough(3)).out
-    found = re.findall(r"^GPU (\d): (dot product|all sums are right) = (\S+)$", out, re.M)
-    assert [row[:2] for row in found[1:]] == [("1", "all sums are right"), ("2", "dot product")]
-    values = [float(value) for _, _, value in found]
-    assert values == [pytest.approx(exact_dot(size) / 2, rel=1e-4), 1, values[0]]
-    run(*command, "--inject-error", status=1, env=enough(3))
+            first, *others = [elements for _, elements in shares(result)]
+            assert len(others) == gpus - 1 and first + sum(others) == size
+            if "share" in option:
+                assert first == size * share // 100 and max(others) - min(others) <= 1
+            slowest, fastest, ratio = map(float, re.search(line, result.out, re.M).groups())
+            low, high = (slowest - 0.0005) / (fastest + 0.0005), (slowest + 0.0005) / max(
+                fastest - 0.0005, 1e-9
+            )
+            assert slowest >= fastest and low - 0.01 <= ratio <= high + 0.01  # of the times before rounding
+    assert "--share" in run(*command, "--share=50", "--balance", status=64, env=env).err
+    alone = run("chapter11/one_thread", "--gpus", 1, "--share=50", status=64, env=env)
+    assert "--share needs two devices" in alone.err
 
 
 def test_memory_that_another_thread_has_pinned(run, rng):
@@ -171,33 +160,27 @@ def test_peer_copies(run, rng, gpus):
 
 @pytest.mark.parametrize("gpus", [1, 2, 5])
 def test_ladders_on_any_number_of_devices(rungs, rng, gpus):
-    """Equal parts, parts of different lengths, and more devices than elements; streams that run as late as possible."""
+    """Equal parts, and more devices than elements; streams that run as late as possible."""
     env = enough(gpus)
     for name in LADDERS:
         for size in (1, 10007) if name == "dot_ladder" else (1, 4 * gpus, 16 * gpus, rng.randint(41, 140)):
-            share = ["--share", rng.randint(1, 99)] if gpus > 1 and rng.randrange(2) else []
             steps = ["--iterations", rng.choice([1, 12, 15, 25])] if name == "heat_ladder" else []
             late = {"CUDA_CPU_STREAMS": rng.choice(["late", f"random:{rng.randrange(1000)}"])}
-            options = ["--size", size, "--gpus", gpus, *share, *steps]
+            options = ["--size", size, "--gpus", gpus, *steps]
             rows = rungs(f"chapter11/{name}", *options, env={**env, **late})
             skipped = {row["skipped"] for row in rows} - {None}
             assert len(rows) == 12 and skipped <= {"needs 12 rows on each GPU", "needs peer access"}
             narrow_rows = [row for row in rows if row["skipped"] == "needs 12 rows on each GPU"]
             assert {row["data"] for row in narrow_rows} <= {"12 steps per exchange"}
-            narrow = name == "heat_ladder" and gpus > 1 and (share or size < 16 * gpus)
+            narrow = name == "heat_ladder" and gpus > 1 and size < 16 * gpus
             assert not skipped or narrow or helpers.backend() == "gpu"
 
 
 @pytest.mark.parametrize("name", LADDERS)
-def test_ladders_without_peer_access(run, rungs, name):
+def test_ladders_without_peer_access(rungs, name):
     peer = {"dot_ladder": ["peer stores"], "heat_ladder": ["peer stores", "flags"]}[name]
     for row in rungs(f"chapter11/{name}", "--size", 60, "--no-peer", env=enough(2)):
         assert row["skipped"] == ("needs peer access" if row["name"] in peer else None)
-    cost = r"^\d+ bytes to the next GPU: \S+ us through the host(, \S+ us with peer access|; no peer access)$"
-    for option, says in ("--no-peer", "; no peer access"), ("--gpus=2", ", "):
-        out = run(f"chapter11/{name}", "--size", 60, option, "--runs=1", status=0, env=enough(2)).out
-        found = re.search(cost, out, re.M)
-        assert found and (helpers.backend() == "gpu" or found[1].startswith(says)), out
 
 
 # ---- Memory that is refused

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs of several processes (ranks): chapter11/ranks.h, dot_mpi, julia_mpi and heat_mpi. tests/test_programs.py runs them as
-one process; tests/release kills ranks."""
+"""Programs of several processes (ranks): chapter11/ranks.h, dot_mpi, julia_mpi, heat_mpi and heat_checkpoint. tests/test_programs.py
+runs them as one process; tests/release kills ranks."""
 import re
 import shutil
 import time
@@ -10,6 +10,7 @@ import pytest
 import helpers
 
 DOT, JULIA, HEAT = "chapter11/dot_mpi", "chapter11/julia_mpi", "chapter11/heat_mpi"
+CHECKPOINT = "chapter11/heat_checkpoint"
 MPIRUN = helpers.ROOT / "scripts" / "mpirun.sh"
 ENDING = helpers.ending()
 pytestmark = pytest.mark.skipif(not shutil.which("mpirun"), reason="needs mpirun, found none")
@@ -24,7 +25,7 @@ def ranks(run):
         helpers.build(program)
         result = run(MPIRUN, "-np", number, *command, helpers.BIN / program, *args, **more)
         result.out, result.err = (text.replace("\0", "") for text in (result.out, result.err))
-        own = r"(dot|heat|julia)_mpi|contiguous|round-robin|dynamic|MPI_Allreduce|cuda on the CPU|[\w/]+\.(cu|h):\d+"
+        own = r"(dot|heat|julia)_mpi|heat_checkpoint|contiguous|round-robin|dynamic|MPI_Allreduce|cuda on the CPU|[\w/]+\.(cu|h):\d+"
         result.err = "".join(line + "\n" for line in result.errors if re.match(own, line))
         return result
 
@@ -138,12 +139,17 @@ def test_every_tile_is_drawn_once(ranks, rng, tmp_path, number):
 # ---- heat_mpi
 
 
+def checksum(result):
+    """The checksum of all temperatures."""
+    same = "^Equal to the temperatures of the host, bit for bit, after .* steps: all cells"
+    found = re.findall("^Checksum of all temperatures: ([0-9a-f]{16})$", result.out, re.M)
+    assert re.search(same, result.out, re.M) and len(found) == 1, str(result)
+    return found[0]
+
+
 def bits(result, folder):
     """The checksum of all temperatures, and the file of the picture."""
-    same = "^Equal to the temperatures of the host, bit for bit, after .* steps: all cells"
-    checksum = re.findall("^Checksum of all temperatures: ([0-9a-f]{16})$", result.out, re.M)
-    assert re.search(same, result.out, re.M) and len(checksum) == 1, str(result)
-    return checksum[0], (folder / f"heat.{ENDING}").read_bytes()
+    return checksum(result), (folder / f"heat.{ENDING}").read_bytes()
 
 
 def test_every_number_of_ranks_has_the_same_bits(ranks, rng, tmp_path):
@@ -175,7 +181,7 @@ def test_the_picture_is_that_of_heat_gmem(ranks, run, tmp_path):
 
 def test_large_plates_are_checked_in_patches(ranks):
     """Of a plate that is too large to compute all its cells on the host; and the first 256 steps of more."""
-    options = ["--size", 500, "--rows", 60, "--iterations", 257]
+    options = ["--size", 1100, "--rows", 60, "--iterations", 257]
     out = ranks(3, HEAT, *options, "--output", f"heat.{ENDING}", status=0).out
     assert "bit for bit, after 256 steps: 9 patches of 16 x 16 cells of each rank\n" in out
 
@@ -184,8 +190,6 @@ def test_options_of_heat(ranks):
     for number, args, says in [
         (5, ["--size", 4], "4 rows are too few for 5 ranks"),
         (3, ["--size", 64, "--steps-per-exchange", 22], "--steps-per-exchange 22: only 21 rows for a rank"),
-        (2, ["--checkpoint", "x"], "--checkpoint needs one --transport"),
-        (2, ["--every", 3], "--every needs --checkpoint"),
     ]:
         assert ranks(number, HEAT, *args, status=64).err == f"heat_mpi: {says}\n"
     result = ranks(2, HEAT, "--size", 50, "--iterations", 20, "--inject-error", status=1)
@@ -193,35 +197,29 @@ def test_options_of_heat(ranks):
     assert "heat_mpi: rank 1: --inject-error: changed element" in result.err
 
 
-def test_timeline(ranks):
-    """Three rounds of rank 0 after the first one, for each transport."""
-    options = ["--size", 40, "--iterations", 50, "--steps-per-exchange", 10, "--timeline"]
-    out = ranks(2, HEAT, *options, status=0).out
-    rows = re.findall(r"^  (exchange|interior) \|([ #=]{80})\|$", out, re.M)
-    assert len(rows) >= 2 and [name for name, _ in rows] == ["exchange", "interior"] * (len(rows) // 2)
-    # On a GPU that other programs use, the third round (#) may be drawn over the whole second one (=).
-    drawn = {"#", "="} if helpers.backend() == "cpu" else {"#"}
-    assert all(drawn <= set(line) for name, line in rows if name == "exchange"), out
+def test_transports(ranks):
+    out = ranks(2, HEAT, "--size", 40, "--iterations", 50, "--steps-per-exchange", 10, status=0).out
+    row = r"^host +[\d.]+ ms +[\d.]+ Gcells/s +[\d.]+ ms +\d+ %$"
+    assert len(re.findall(row, out, re.M)) == 1, out
     if helpers.backend() == "cpu":
         skipped = re.findall(r"^(\S+) +skipped: (?:this build has no NCCL|needs GPUs)$", out, re.M)
         assert skipped == ["cuda-aware", "nccl", "peer"]
-        result = ranks(2, HEAT, "--size", 20, "--transport", "peer", status=2)
-        assert result.err == "heat_mpi: --transport peer: needs GPUs\n"
 
 
 # ---- Checkpoints
 
-PLATE = ["--size", 61, "--rows", 67, "--iterations", 100, "--transport", "host"]
+PLATE = ["--size", 67, "--iterations", 100]
 
 
 def test_resume_with_another_number_of_ranks(ranks, rng, tmp_path):
-    output = ["--output", f"heat.{ENDING}"]
-    expected = bits(ranks(1, HEAT, *PLATE, *output, status=0), tmp_path)
-    every, k = rng.randint(20, 99), rng.randint(1, 12)
-    options = "--checkpoint", "a", "--every", every, "--steps-per-exchange", k
-    result = ranks(3, HEAT, *PLATE, *output, *options, status=0)
-    assert bits(result, tmp_path) == expected  # writing changes nothing
-    first = PLATE[:4] + ["--iterations", rng.randint(1, 99)] + PLATE[6:]
-    ranks(5, HEAT, *first, *output, "--checkpoint", "c", status=0)
+    """The plate is that of heat_mpi. A checkpoint is written every 1000 steps, too."""
+    expected = checksum(ranks(2, HEAT, *PLATE, "--output", f"heat.{ENDING}", status=0))
+    assert checksum(ranks(1, CHECKPOINT, *PLATE, status=0)) == expected
+    assert checksum(ranks(3, CHECKPOINT, *PLATE, "--checkpoint", "a", status=0)) == expected
+    first = ["--size", 67, "--iterations", rng.randint(1, 99)]
+    ranks(5, CHECKPOINT, *first, "--checkpoint", "c", status=0)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c", f"heat.{ENDING}"]
-    assert bits(ranks(2, HEAT, *PLATE, *output, "--resume", "c", status=0), tmp_path) == expected
+    resumed = ranks(2, CHECKPOINT, *PLATE, "--resume", "c", status=0)
+    assert checksum(resumed) == expected and f"steps {first[-1]} to 100, 2 ranks" in resumed.out
+    out = ranks(5, CHECKPOINT, "--size", 4, status=64)
+    assert out.err == "heat_checkpoint: 4 rows are too few for 5 ranks\n"

@@ -18,13 +18,13 @@ static inline float mean_of_three(const int *data, size_t i, size_t first) {
     return (data[i] + data[(i + 1) % first] + data[(i + 2) % first]) / 3.0f;
 }
 
-// Compares the whole result. Float rounds on the host as on the device, because the expression has no
-// multiplication that could be fused with an addition, and the compiler does not reorder it. All arrays must
-// be page-locked.
+// Compares the whole result, which the host computes in float as the device does: no multiplication could be
+// fused with an addition. All arrays must be page-locked.
 static inline bool verify(const int *a, const int *b, const int *c) {
-    for (const int *array : {a, b, c}) {
+    const int *const arrays[] = {a, b, c};
+    for (int i = 0; i < 3; i++) {
         cudaPointerAttributes memory;
-        HANDLE_ERROR(cudaPointerGetAttributes(&memory, array));
+        HANDLE_ERROR(cudaPointerGetAttributes(&memory, arrays[i]));
         if (!check_value("page-locked memory", memory.type == cudaMemoryTypeHost, 1, 0))
             return false;
     }

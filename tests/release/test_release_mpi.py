@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import helpers
-from test_mpi import DOT, ENDING, HEAT, JULIA, MPIRUN, PLATE, bits, pytestmark, ranks  # noqa: F401
+from test_mpi import CHECKPOINT, DOT, JULIA, MPIRUN, PLATE, pytestmark, ranks  # noqa: F401
 
 
 def killed(rng, seconds, folder, number, program, *args, begun=lambda: True):
@@ -57,7 +57,7 @@ def test_a_slower_rank_draws_fewer_tiles(ranks):
 
 
 def test_wrong_checkpoints(ranks, rng, tmp_path):
-    ranks(2, HEAT, *PLATE, "--checkpoint", "good", status=0)
+    ranks(2, CHECKPOINT, *PLATE, "--checkpoint", "good", status=0)
     good = (tmp_path / "good").read_bytes()
     for path in tmp_path.iterdir():
         path.unlink()
@@ -65,7 +65,7 @@ def test_wrong_checkpoints(ranks, rng, tmp_path):
     def flipped(at, bit=1):
         return good[:at] + bytes([good[at] ^ bit]) + good[at + 1 :]
 
-    cell = rng.randrange(len(good) - 61 * 67 * 4, len(good))
+    cell = rng.randrange(len(good) - 67 * 67 * 4, len(good))
     for data, says in [
         (good[: rng.randrange(len(good) // 2, len(good))], "cannot resume from bad: its length is wrong"),
         (good + b"x", "cannot resume from bad: its length is wrong"),
@@ -81,33 +81,33 @@ def test_wrong_checkpoints(ranks, rng, tmp_path):
         (tmp_path / "bad").unlink(missing_ok=True)
         if data is not None:
             (tmp_path / "bad").write_bytes(data)
-        assert ranks(2, HEAT, *PLATE, "--resume", "bad", status=1).err == f"heat_mpi: {says}\n"
+        assert ranks(2, CHECKPOINT, *PLATE, "--resume", "bad", status=1).err == f"heat_checkpoint: {says}\n"
     assert os.listdir(tmp_path) == []
     os.mkfifo(tmp_path / "pipe")
     for file in "pipe", "/dev/zero", ".":
-        result = ranks(2, HEAT, *PLATE, "--resume", file, status=1)
-        assert result.err == f"heat_mpi: cannot read {file}: it is not a regular file\n"
+        result = ranks(2, CHECKPOINT, *PLATE, "--resume", file, status=1)
+        assert result.err == f"heat_checkpoint: cannot read {file}: it is not a regular file\n"
     long = "l" * 255  # more than the array that Open MPI has for a path
     (tmp_path / long).write_bytes(good)
     for option, what in ("--resume", "read"), ("--checkpoint", "write"):
-        result = ranks(2, HEAT, *PLATE, option, long, status=1)
-        assert result.err == f"heat_mpi: cannot {what} {long}: its path has more than 240 characters\n"
+        result = ranks(2, CHECKPOINT, *PLATE, option, long, status=1)
+        assert result.err == f"heat_checkpoint: cannot {what} {long}: its path has more than 240 characters\n"
     (tmp_path / "good").write_bytes(good)
     for args, says in [
-        (["--size", 62], "it is of a plate of 61 columns and 67 rows, not of 62 and 67"),
+        (["--size", 62], "it is of a plate of 67 columns and 67 rows, not of 62 and 62"),
         (["--iterations", 99], "it has taken more steps than --iterations"),
     ]:
-        result = ranks(2, HEAT, *PLATE, *args, "--resume", "good", status=1)
-        assert result.err == f"heat_mpi: cannot resume from good: {says}\n"
+        result = ranks(2, CHECKPOINT, *PLATE, *args, "--resume", "good", status=1)
+        assert result.err == f"heat_checkpoint: cannot resume from good: {says}\n"
     for file, why in ("/dev/full", "MPI_ERR"), ("/none/x", "No such"):
-        says = f"heat_mpi: cannot write {file}: {why}"
-        assert ranks(2, HEAT, *PLATE, "--checkpoint", file, status=1).err.startswith(says)
+        says = f"heat_checkpoint: cannot write {file}: {why}"
+        assert ranks(2, CHECKPOINT, *PLATE, "--checkpoint", file, status=1).err.startswith(says)
 
 
 def test_a_rank_killed_while_a_checkpoint_is_written(ranks, rng, tmp_path):
     """The checkpoint before it stays good: the next run goes on from it. KILLS=100 is the long run of CONTRIBUTING.md."""
-    endless, path = [*PLATE[:4], "--transport", "host", "--iterations"], tmp_path / "c"
-    every = [*endless, 1000000, "--checkpoint", "c", "--every", 1]
+    endless, path = ["--size", 67, "--iterations"], tmp_path / "c"
+    every = [*endless, 1000000, "--checkpoint", "c"]
     for kill in range(int(os.environ.get("KILLS", 4))):
         before = path.read_bytes() if path.exists() else b""
         resume = ["--resume", "c"] if before else []
@@ -116,12 +116,14 @@ def test_a_rank_killed_while_a_checkpoint_is_written(ranks, rng, tmp_path):
             new = path.exists() and path.read_bytes() != before
             return new and [*tmp_path.glob(".unfinished-*")]
 
-        status, out = killed(rng, 0.02, tmp_path, rng.choice([2, 3]), HEAT, *every, *resume, begun=begun)
+        status, out = killed(
+            rng, 0.02, tmp_path, rng.choice([2, 3]), CHECKPOINT, *every, *resume, begun=begun
+        )
         assert status != 0 and "cannot" not in out, out
         for left in tmp_path.glob(".unfinished-*"):  # SIGKILL leaves it
             left.unlink()
     (steps,) = struct.unpack_from("<i", path.read_bytes(), 12)
     plain, resumed = [
-        ranks(2, HEAT, *endless, steps, *more, status=0).out for more in ([], ["--resume", "c"])
+        ranks(2, CHECKPOINT, *endless, steps, *more, status=0).out for more in ([], ["--resume", "c"])
     ]
     assert plain.splitlines()[-2:] == resumed.splitlines()[-2:] and "Checksum of all" in plain

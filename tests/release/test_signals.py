@@ -48,14 +48,14 @@ class Job:
 
 
 def resume(path):
-    """heat_mpi checks the length and the checksum of what it resumes from."""
+    """heat_checkpoint checks the length and the checksum of what it resumes from."""
     options = ["--size", "64", "--iterations", "60", "--resume", path]
-    done = helpers.execute("chapter11/heat_mpi", options, path.parent)
+    done = helpers.execute("chapter11/heat_checkpoint", options, path.parent)
     assert done.status == 0, done.err
 
 
 RIPPLE, STREAM = "chapter05/ripple", "--size 70000 --chunk 700 --output a.svg"
-HEAT = "--size 64 --iterations 60 --every 20 --checkpoint a.state"
+HEAT = "--size 64 --iterations 60 --checkpoint a.state"
 JOBS = [
     Job("chapter04/julia_cpu", "--size 300 --iterations 10 --output a.png", "a.png"),
     Job("chapter04/julia_gpu", "--size 100 --iterations 10 --output a.ppm", "a.ppm"),
@@ -67,7 +67,7 @@ JOBS = [
     Job(RIPPLE, "--size 100 --frames 10 --output a.png", "a.png", early=True, whole=helpers.pixels),
     Job("chapter10/basic_single_stream", STREAM, "a.svg", whole=ElementTree.parse),
     Job("chapter10/basic_double_stream_correct", STREAM, "a.svg", whole=ElementTree.parse),
-    Job("chapter11/heat_mpi", HEAT, "a.state", whole=resume),
+    Job("chapter11/heat_checkpoint", HEAT, "a.state", whole=resume),
 ]
 
 
