@@ -249,7 +249,7 @@ COMPARED = {
     "chapter06/ray --size 70 --spheres 30": "--output=x.png: no picture",
     "chapter06/ray_noconst --size 70 --spheres 30": "--output=x.png: no picture",
     "chapter12/cublas_matmul --m 90 --n 150 --k 70": "",
-    "chapter12/fft_2d --nx 90 --ny 150": "--real: only one of",
+    "chapter12/fft_batch --rows 90 --points 150": "",
 }
 
 
