@@ -11,27 +11,17 @@ def test_the_three_dot_products_are_equal(run, rng):
         assert len(re.findall(r": +[\d.]+ ms, [\d.]+ GB/s$", out, re.M)) == 5
 
 
-def test_types_of_numbers(run, rng):
-    """The program compares the results, which are whole numbers."""
-    for kind, size in ("double", 8), ("complex", 8), ("double-complex", 16):
-        options = ["--type", kind, "--size", rng.randint(1, 10**5), "--seed", rng.randrange(10**6)]
-        out = run("chapter12/cublas_dot", *options, status=0).out
-        assert re.search(rf"^cuBLAS, {size} bytes a number:  a \. b = -?\d+ [+-]\d+ i$", out, re.M)
-        run("chapter12/cublas_dot", *options, "--inject-error", status=1)
-
-
 def test_products_of_matrices(run, rng):
-    """Not square; and as if cuBLAS read by rows: the call succeeds and the check fails, for square matrices too."""
+    """Not square and square; the call with a before b is wrong for both."""
     m, n, k = (rng.randint(5, 130) for _ in range(3))
     seed = ["--seed", rng.randrange(10**6)]
-    out = run("chapter12/cublas_matmul", "--m", m, "--n", n, "--k", k, *seed, status=0).out
-    assert f"Both products of the {m} x {k} and {k} x {n} matrices are right.\n" in out
-    for sizes in (m, n, k), (n, n, n):
-        options = [x for pair in zip(["--m", "--n", "--k"], sizes) for x in pair]
-        result = run("chapter12/cublas_matmul", *options, "--as-if-rows", *seed, status=1)
-        assert "and reports success.\n" in result.out
-        assert re.search(r"^c\[\d+\]: \d+ of \d+ differ$", result.err, re.M)
-        assert ("the result is b a instead of a b.\n" in result.out) == (len(set(sizes)) == 1)
+    for m, n, k in (m, n, k), (n, n, n):
+        out = run("chapter12/cublas_matmul", "--m", m, "--n", n, "--k", k, *seed, status=0).out
+        assert f"Both products of the {m} x {k} and {k} x {n} matrices are right.\n" in out
+        wrong = re.search(
+            rf"a before b the call succeeds, and (\d+) of {m * n} elements are wrong\.$", out, re.M
+        )
+        assert int(wrong[1]) > m * n / 2
 
 
 def test_conjugate_gradients(run, rng):
