@@ -575,8 +575,8 @@ __global__ void __launch_bounds__(DIGITS + LOOKING, 2)
         sort_by_bits_and_vote<false>(tile, key, value, digit);
     else
         sort_by_bits<false>(tile, key, value, digit);
-    for (unsigned i = 0; i < ITEMS / 2 && sorts;
-         i++) // now the indices of the keys in the sorted tile: two in a word
+    // key[] has the indices of the keys in the sorted tile now. They are packed, two in a word.
+    for (unsigned i = 0; i < ITEMS / 2 && sorts; i++)
         key[i] = key[2 * i] | key[2 * i + 1] << 16;
     __syncthreads();
     if (sorts)
