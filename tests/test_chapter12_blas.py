@@ -26,7 +26,7 @@ def test_products_of_matrices(run, rng):
 
 def test_conjugate_gradients(run, rng):
     some = rng.randint(10, 300), rng.randint(4, 100), ["--recompute", rng.randint(1, 60)]
-    for size, grid, more in (1, 1, []), (200, 60, ["--condition", 1]), some:
+    for size, grid, more in (1, 1, []), some:
         options = ["--size", size, "--grid", grid, "--seed", rng.randrange(10**6), *more]
         out = run("chapter12/conjugate_gradient", *options, status=0).out
         assert f"Dense, {size} unknowns: " in out
@@ -34,19 +34,15 @@ def test_conjugate_gradients(run, rng):
         steps = [int(n) for n in re.findall(r"unknowns.*: (\d+) steps,", out)]
         on_host = [int(n) for n in re.findall(r"in double the method takes (\d+) steps", out)]
         assert all(abs(a - b) <= 2 + b / 10 for a, b in zip(steps, on_host, strict=True)) and len(steps) == 2
-        assert more[:1] != ["--condition"] or steps[0] == 1  # the identity
 
 
 def test_conjugate_gradients_that_do_not_reach_the_limit(run, rng):
-    """A residual that is never computed anew, and too few steps."""
+    """A residual that is never computed anew"""
     result = run("chapter12/conjugate_gradient", "--recompute", 0, "--limit", 1e-7, status=1)
     assert re.search(r"^residual: got .*, expected 0, difference at most .*$", result.err, re.M)
     claimed = [float(x) for x in re.findall(r"\|r\| / \|b\| = (\S+) by the loop", result.out)]
     real = [float(x) for x in re.findall(r"\|b - A x\| / \|b\| = (\S+) in double", result.out)]
     assert claimed[1] <= 1e-7 and real[1] > 1e-6
-    steps = rng.randint(0, 20)
-    result = run("chapter12/conjugate_gradient", "--iterations", steps, status=1)
-    assert result.out.count(f": {steps} steps, ") == 2 and "residual: 1 of 1 differ" in result.err
 
 
 def test_solvers(run, rng):
