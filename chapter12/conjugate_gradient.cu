@@ -37,6 +37,8 @@ static cusparseSpMatDescr_t grid; // the sparse matrix
 static cusparseDnVecDescr_t from, to;
 static void *buffer;
 
+typedef void Multiply(float *in, float *out);
+
 static void fill_vector(float *b, size_t unknowns);
 static void fill_dense(void);
 static size_t fill_grid(int *rows, int *columns, float *values);
@@ -62,7 +64,7 @@ static void multiply_sparse(float *in, float *out) {
 
 // Solves A x = b for the unknowns x, from x = 0 on; returns the number of steps. multiply(in, out) computes
 // out = A in. All vectors are in device memory. Each dot product returns its result to the host, so it waits.
-static int solve(void (*multiply)(float *in, float *out), size_t unknowns, const float *b, float *x) {
+static int solve(Multiply *multiply, size_t unknowns, const float *b, float *x) {
     float *r, *d, *y, delta, dy, before;
     const float one = 1, minus_one = -1;
     HANDLE_ERROR(cudaMalloc((void **)&r, unknowns * sizeof(float)));
@@ -263,7 +265,7 @@ static double dot(const double *a, const double *b, size_t n) {
     return std::inner_product(a, a + n, b, 0.0);
 }
 
-typedef void Multiply(const double *in, double *out);
+typedef void MultiplyOnHost(const double *in, double *out);
 
 static void multiply_on_host(const double *in, double *out) {
     for (size_t i = 0; i < n; i++)
@@ -278,7 +280,7 @@ static void multiply_grid(const double *in, double *out) {
 }
 
 // The conjugate gradient method in double; returns the number of steps.
-static int host_steps(size_t n, Multiply *multiply, const float *b) {
+static int host_steps(size_t n, MultiplyOnHost *multiply, const float *b) {
     HostArray<double> r(n), d(n), y(n);
     std::copy(b, b + n, +r);
     std::copy(b, b + n, +d);
@@ -300,7 +302,7 @@ static int host_steps(size_t n, Multiply *multiply, const float *b) {
 // the loop last computed b - A x: less than 2^-24 |A| |x| / |b| in 120 runs, so twice that is allowed. |A| is
 // the largest eigenvalue. The number of steps may differ a little from that in double. There is one product
 // with A in each step, and one for each b - A x.
-static bool check_solution(size_t n, Multiply *multiply, double norm, const float *x, const float *b,
+static bool check_solution(size_t n, MultiplyOnHost *multiply, double norm, const float *x, const float *b,
                            int steps) {
     HostArray<double> in(n), r(n);
     std::copy(x, x + n, +in);
