@@ -47,14 +47,15 @@ def test_conjugate_gradients_that_do_not_reach_the_limit(run, rng):
 
 def test_solvers(run, rng):
     """Systems of any size, and a singular matrix, which has no solution."""
-    tall = rng.randint(2, 60)
-    for size, rows, columns in (1, 1, 1), (rng.randint(3, 200), tall + rng.randint(0, 200), tall):
-        options = ["--size", size, "--rows", rows, "--columns", columns, "--seed", rng.randrange(10**6)]
+    for size, rows in (1, 1), (rng.randint(3, 200), rng.randint(2, 600)):
+        options = ["--size", size, "--rows", rows, "--seed", rng.randrange(10**6)]
         out = run("chapter12/linear_solver", *options, status=0).out
         errors = re.findall(r"^(\S+) +largest .*: (\S+) of (\S+)$", out, re.M)
         assert [name for name, _, _ in errors] == ["LU", "QR", "QR", "Q", "SVD", "U", "V^T"]
         assert all(float(error) <= float(allowed) for _, error, allowed in errors)
-        out = run("chapter12/linear_solver", *options, "--constraints", rng.randint(1, columns), status=0).out
+        out = run(
+            "chapter12/linear_solver", *options, "--constraints", rng.randint(1, (rows + 9) // 10), status=0
+        ).out
         assert re.findall(r"^(C x|KKT) +largest .*: \S+ of \S+$", out, re.M) == ["C x", "KKT"]
     k = size // 2 + 1
     result = run("chapter12/linear_solver", "--size", size, "--singular", status=1)
