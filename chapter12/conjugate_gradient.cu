@@ -42,8 +42,7 @@ typedef void Multiply(float *in, float *out);
 static void fill_vector(float *b, size_t unknowns);
 static void fill_dense(void);
 static size_t fill_grid(int *rows, int *columns, float *values);
-static bool check_dense(const float *x, const float *b, int steps);
-static bool check_grid(const float *x, const float *b, int steps);
+static bool check(bool dense, const float *x, const float *b, int steps);
 
 // out = A in. A is symmetric, so it does not matter whether it is stored by rows or by columns.
 static void multiply_dense(float *in, float *out) {
@@ -121,7 +120,7 @@ static bool solve_dense(void) {
     printf("Dense, %zu unknowns: ", n);
     int steps = solve(multiply_dense, n, dev_b, dev_x);
     HANDLE_ERROR(cudaMemcpy(x, dev_x, bytes, cudaMemcpyDeviceToHost));
-    bool ok = check_dense(x, b, steps);
+    bool ok = check(true, x, b, steps);
 
     HANDLE_ERROR(cudaFree(dev_A));
     HANDLE_ERROR(cudaFree(dev_b));
@@ -169,7 +168,7 @@ static bool solve_sparse(void) {
     printf("Sparse, %zu unknowns, %zu entries: ", unknowns, entries);
     int steps = solve(multiply_sparse, unknowns, dev_b, dev_x);
     HANDLE_ERROR(cudaMemcpy(x, dev_x, bytes, cudaMemcpyDeviceToHost));
-    bool ok = check_grid(x, b, steps);
+    bool ok = check(false, x, b, steps);
 
     HANDLE_CUSPARSE(cusparseDestroyDnVec(from));
     HANDLE_CUSPARSE(cusparseDestroyDnVec(to));
@@ -302,30 +301,25 @@ static int host_steps(size_t n, MultiplyOnHost *multiply, const float *b) {
 // the loop last computed b - A x: less than 2^-24 |A| |x| / |b| in 120 runs, so twice that is allowed. |A| is
 // the largest eigenvalue. The number of steps may differ a little from that in double. There is one product
 // with A in each step, and one for each b - A x.
-static bool check_solution(size_t n, MultiplyOnHost *multiply, double norm, const float *x, const float *b,
-                           int steps) {
-    HostArray<double> in(n), r(n);
-    std::copy(x, x + n, +in);
+static bool check(bool dense, const float *x, const float *b, int steps) {
+    const size_t unknowns = dense ? n : side * side;
+    const double norm = dense ? CONDITION : 8;
+    MultiplyOnHost *multiply = dense ? multiply_on_host : multiply_grid;
+    HostArray<double> in(unknowns), r(unknowns);
+    std::copy(x, x + unknowns, +in);
     multiply(in, r);
     double bb = 1e-300;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < unknowns; i++) {
         r[i] = b[i] - r[i];
         bb += (double)b[i] * b[i];
     }
-    double residual = sqrt(dot(r, r, n) / bb), rounding = 0x1p-23 * norm * sqrt(dot(in, in, n) / bb);
-    int on_host = host_steps(n, multiply, b);
+    double residual = sqrt(dot(r, r, unknowns) / bb),
+           rounding = 0x1p-23 * norm * sqrt(dot(in, in, unknowns) / bb);
+    int on_host = host_steps(unknowns, multiply, b);
     printf("  |b - A x| / |b| = %.2g in double; in double the method takes %d steps\n", residual, on_host);
     bool ok = check_value("residual", residual, 0, limit + rounding);
     ok = check_value("products with A", products, steps + (recompute ? steps / recompute : 0), 0) && ok;
     return check_value("steps", steps, on_host, 0.1 + 2.0 / max_of(1, on_host)) && ok;
-}
-
-static bool check_dense(const float *x, const float *b, int steps) {
-    return check_solution(n, multiply_on_host, CONDITION, x, b, steps);
-}
-
-static bool check_grid(const float *x, const float *b, int steps) {
-    return check_solution(side * side, multiply_grid, 8, x, b, steps);
 }
 
 // Task: solve(): Solve A x = b for `unknowns` unknowns by the conjugate gradient method, using cuBLAS

@@ -22,8 +22,7 @@
 
 #define N (33 * 1024)
 
-static size_t n = N;      // --size
-static int platform = -1; // --platform; -1: the first one that has a GPU, else the first one with a device
+static size_t n = N; // --size
 
 // CUDA                             OpenCL
 // thread, block, grid              work-item, work-group, NDRange
@@ -45,8 +44,7 @@ static const char text[] = R"(
     }
 )";
 
-// Returns the first GPU, or without one the first device, of the platform that --platform selects, or of all
-// platforms. A platform is a driver, with its devices.
+// Returns the first GPU, or without one the first device. A platform is a driver, with its devices.
 static cl_device_id find_device(void) {
     cl_platform_id platforms[16];
     cl_uint count = 0, devices = 0;
@@ -55,27 +53,21 @@ static cl_device_id find_device(void) {
         quit(EXIT_WAIVED,
              "needs an OpenCL platform, found none (Debian: pocl-opencl-icd has one for the CPU)");
     HANDLE_OPENCL(error);
-    if (platform >= (int)count)
-        quit(EXIT_USAGE, "--platform %d: there are only %u", platform, count);
-    cl_device_id device;
-    cl_uint from = platform < 0 ? 0 : platform, to = platform < 0 ? min_of(count, 16u) : from + 1, found = to;
     const cl_device_type types[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ALL};
     for (int t = 0; t < 2; t++)
-        for (cl_uint i = from; found == to && i < to; i++)
-            if (clGetDeviceIDs(platforms[i], types[t], 1, &device, &devices) == CL_SUCCESS && devices > 0)
-                found = i;
-    if (found == to)
-        quit(EXIT_WAIVED,
-             platform < 0 ? "needs an OpenCL device, found none"
-                          : "needs an OpenCL device, platform %d has none",
-             platform);
-    char name[256], version[256];
-    HANDLE_OPENCL(clGetPlatformInfo(platforms[found], CL_PLATFORM_NAME, sizeof(name), name, NULL));
-    printf("Platform %u of %u: %s\n", found, count, name);
-    HANDLE_OPENCL(clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(name), name, NULL));
-    HANDLE_OPENCL(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(version), version, NULL));
-    printf("Device: %s, %s\n", name, version);
-    return device;
+        for (cl_uint i = 0; i < min_of(count, 16u); i++) {
+            cl_device_id device;
+            if (clGetDeviceIDs(platforms[i], types[t], 1, &device, &devices) != CL_SUCCESS || devices == 0)
+                continue;
+            char name[256], version[256];
+            HANDLE_OPENCL(clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(name), name, NULL));
+            printf("Platform %u of %u: %s\n", i, count, name);
+            HANDLE_OPENCL(clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(name), name, NULL));
+            HANDLE_OPENCL(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(version), version, NULL));
+            printf("Device: %s, %s\n", name, version);
+            return device;
+        }
+    quit(EXIT_WAIVED, "needs an OpenCL device, found none");
 }
 
 // Compiles the text for the device. A mistake in it ends the program with the messages of the compiler.
@@ -157,8 +149,7 @@ static void start_drivers(void) {
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds two vectors with OpenCL.", HOST_ONLY,
-              {OPTION_SIZE("size", &n, 1, 1LL << 32, "elements in a vector"),
-               OPTION_INT("platform", &platform, 0, 15, "number of the OpenCL platform")});
+              {OPTION_SIZE("size", &n, 1, 1LL << 32, "elements in a vector")});
     require_memory(4 * n * sizeof(int), 0);
     try_start("OpenCL", start_drivers);
 }
