@@ -18,16 +18,14 @@
  * Picture: yes
  * Check:   --points 1000 --width 13 --height 7
  */
-#include <vector>
 #include <thrust/binary_search.h>
-#include <thrust/copy.h>
 #include <thrust/device_vector.h>
+#include <thrust/host_vector.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/sort.h>
 #include <thrust/transform.h>
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
-#include "../common/timing.h"
 #include "libraries.h" // handle_exceptions()
 
 #define POINTS 100000
@@ -36,10 +34,10 @@
 
 static int n = POINTS;                     // --points
 static int width = WIDTH, height = HEIGHT; // --width, --height: of the grid
-static std::vector<float2> points;         // their coordinates are from 0 to 1
-static std::vector<int> begins, ends;      // of the points of each bucket
-static bool check(const std::vector<float2> &sorted);
-static void draw(CPUBitmap &bitmap);
+typedef thrust::host_vector<float2> Points;
+typedef thrust::host_vector<int> Ints;
+static bool check(const Points &points, const Points &sorted, const Ints &begins, const Ints &ends);
+static void draw(const Ints &begins, const Ints &ends, unsigned char *ptr);
 
 struct Bucket {
     int width, height;
@@ -52,42 +50,59 @@ struct Bucket {
     }
 };
 
+// A random number from 0 to 2^31 - 1, divided as the course does: from 0 to 1, 1 included.
+static float coordinate(unsigned random) {
+    return (int)(random >> 1) / 0x1p31f; // RAND_MAX + 1.0f
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     int buckets = width * height;
-    thrust::device_vector<float2> input = points, dev_points(n);
+
+    // Step 1: random points. The first one has the largest coordinates that there are.
+    Points points(n);
+    points[0].x = points[0].y = coordinate(UINT_MAX);
+    for (int i = 1; i < n; i++) {
+        points[i].x = coordinate(random_bits() >> 32);
+        points[i].y = coordinate(random_bits() >> 32);
+    }
+    thrust::device_vector<float2> dev_points(n);
     thrust::device_vector<int> dev_buckets(n), dev_begins(buckets), dev_ends(buckets);
     thrust::counting_iterator<int> first(0), last(buckets);
 
-    auto sort_points = [&] {
+    cudaEvent_t start, stop;
+    float ms;
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    for (int run = 0; run < 2; run++) { // the first run is a warm-up
+        dev_points = points;
+        HANDLE_ERROR(cudaEventRecord(start));
+        // Step 2: the bucket of each point
         thrust::transform(dev_points.begin(), dev_points.end(), dev_buckets.begin(), Bucket{width, height});
+        // Step 3: the points in the order of their buckets
         thrust::stable_sort_by_key(dev_buckets.begin(), dev_buckets.end(), dev_points.begin());
+        // Step 4: for the numbers of all buckets, where the points of a bucket begin and end
         thrust::lower_bound(dev_buckets.begin(), dev_buckets.end(), first, last, dev_begins.begin());
         thrust::upper_bound(dev_buckets.begin(), dev_buckets.end(), first, last, dev_ends.begin());
-    };
-    float ms = median_ms(sort_points, [&] { dev_points = input; });
+        HANDLE_ERROR(cudaEventRecord(stop));
+    }
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&ms, start, stop));
     printf("bucket sort: %.3f ms, %.3f Mpoints/s\n", ms, n / ms / 1e3);
 
-    std::vector<float2> sorted(n);
-    thrust::copy(dev_points.begin(), dev_points.end(), sorted.begin());
-    begins.resize(buckets);
-    ends.resize(buckets);
-    thrust::copy(dev_begins.begin(), dev_begins.end(), begins.begin());
-    thrust::copy(dev_ends.begin(), dev_ends.end(), ends.begin());
-    bool ok = check(sorted);
+    Points sorted = dev_points;
+    Ints begins = dev_begins, ends = dev_ends;
+    bool ok = check(points, sorted, begins, ends);
 
     CPUBitmap bitmap(4 * width, 4 * height);
-    draw(bitmap);
+    draw(begins, ends, bitmap.get_ptr());
     bitmap.display_and_exit();
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
-
-// A random number from 0 to 2^31 - 1, divided as the course does: from 0 to 1, 1 included.
-static float coordinate(uint64_t bits) {
-    return (int)(bits >> 33) / 0x1p31f; // RAND_MAX + 1.0f
-}
 
 void settings(int argc, char **argv) {
     handle_exceptions();
@@ -97,11 +112,6 @@ void settings(int argc, char **argv) {
                OPTION_INT("height", &height, 1, 4096, "rows of buckets")});
     size_t buckets = (size_t)width * height;
     require_memory(64 * (size_t)n + 96 * buckets, 48 * (size_t)n + 8 * buckets);
-    points.push_back({coordinate(UINT64_MAX), coordinate(UINT64_MAX)});
-    for (int i = 1; i < n; i++) {
-        float x = coordinate(random_bits());
-        points.push_back({x, coordinate(random_bits())});
-    }
 }
 
 // Whether a point lies in a cell. The product with the width was rounded, and the last cell has its edge too.
@@ -110,52 +120,43 @@ static bool lies_in(float at, int cell, int cells) {
     return place >= cell - cells * 0x1p-24 && place <= cell + 1 + cells * 0x1p-24;
 }
 
-// Against buckets that the host has filled one point after the other
-static bool check(const std::vector<float2> &sorted) {
-    size_t buckets = begins.size();
-    std::vector<std::vector<float2>> filled(buckets);
+// Each point lies in its cell, and the points are in the order of a stable sort on the host.
+static bool check(const Points &points, const Points &sorted, const Ints &begins, const Ints &ends) {
+    const int buckets = width * height;
+    const Bucket bucket_of = {width, height};
+    Points expected = points;
+    std::stable_sort(expected.begin(), expected.end(),
+                     [=](float2 a, float2 b) { return bucket_of(a) < bucket_of(b); });
+    Ints bounds(buckets + 1, 0);
     for (float2 p : points)
-        filled[Bucket{width, height}(p)].push_back(p);
-    std::vector<int> wanted_begins, wanted_ends;
-    std::vector<float2> wanted;
+        bounds[bucket_of(p) + 1]++;
     int most = 0, empty = 0, outside = 0;
-    for (size_t i = 0; i < buckets; i++) {
-        wanted_begins.push_back(wanted.size());
-        wanted.insert(wanted.end(), filled[i].begin(), filled[i].end());
-        wanted_ends.push_back(wanted.size());
-        most = max_of(most, ends[i] - begins[i]);
-        empty += begins[i] == ends[i];
-    }
-    bool ok = check_ints("begin of bucket", begins.data(), wanted_begins.data(), buckets);
-    ok = check_ints("end of bucket", ends.data(), wanted_ends.data(), buckets) && ok;
-    ok = check_floats("coordinate", &sorted[0].x, 2 * (size_t)n, 0,
-                      [&](size_t i) { return (&wanted[0].x)[i]; }) &&
-         ok;
-    if (!ok)
-        return false;
-
-    size_t sum = 0;
-    for (size_t i = 0; i < buckets; i++) {
-        sum += ends[i] - begins[i];
-        for (int k = begins[i]; k < ends[i]; k++)
+    for (int i = 0; i < buckets; i++) {
+        most = max_of(most, bounds[i + 1]);
+        empty += bounds[i + 1] == 0;
+        bounds[i + 1] += bounds[i];
+        for (int k = bounds[i]; k < bounds[i + 1]; k++)
             outside += !lies_in(sorted[k].x, i % width, width) || !lies_in(sorted[k].y, i / width, height);
     }
-    printf("%zu points in %d x %d buckets: %.2f in a bucket, at most %d; %d buckets are empty\n", sum, width,
-           height, (double)sum / buckets, most, empty);
-    return check_value("points outside their cells", outside, 0, 0) &&
-           check_value("sum of all sizes", sum, n, 0);
+    bool ok = check_ints("begin of bucket", begins.data(), bounds.data(), buckets);
+    ok = check_ints("end of bucket", ends.data(), bounds.data() + 1, buckets) && ok;
+    ok = check_floats("coordinate", &sorted[0].x, 2 * (size_t)n, 0,
+                      [&](size_t i) { return (&expected[0].x)[i]; }) &&
+         ok;
+    printf("%d points in %d x %d buckets: %.2f in a bucket, at most %d; %d buckets are empty\n", n, width,
+           height, (double)n / buckets, most, empty);
+    return check_value("points outside their cells", outside, 0, 0) && ok;
 }
 
-// A square of 4 x 4 pixels for each bucket, the brighter the more points are in it
-static void draw(CPUBitmap &bitmap) {
+// A square of 4 x 4 pixels for each bucket, the brighter the more points are in it.
+static void draw(const Ints &begins, const Ints &ends, unsigned char *ptr) {
     int most = 1;
     for (size_t i = 0; i < begins.size(); i++)
         most = max_of(most, ends[i] - begins[i]);
     for (size_t i = 0; i < 16 * begins.size(); i++) {
         size_t x = i % (4 * width) / 4, y = i / (4 * width) / 4, bucket = y * width + x;
-        unsigned char *pixel = bitmap.get_ptr() + 4 * i;
-        pixel[0] = pixel[1] = pixel[2] = 255LL * (ends[bucket] - begins[bucket]) / most;
-        pixel[3] = 255;
+        ptr[4 * i] = ptr[4 * i + 1] = ptr[4 * i + 2] = 255LL * (ends[bucket] - begins[bucket]) / most;
+        ptr[4 * i + 3] = 255;
     }
 }
 

@@ -11,24 +11,22 @@
  * Build:   nvcc -o cublas_dot chapter12/cublas_dot.cu common/lib/[a-z]*.c -lcublas
  * Run:     ./bin/chapter12/cublas_dot --size 1M
  * Differs: the first cuBLAS, of the book's time, took scalars by value and returned results. Version 2 of the
- *          interface, from 2011, passes addresses. --type selects other kinds of numbers.
+ *          interface, from 2011, passes addresses.
  * Needs:   libs=cublas
- * Check:   --size 270000 | --type complex --size 999
+ * Check:   --size 270000
  */
-#include <complex>
 #include "../common/book.h"
-#include "../common/timing.h"
 #include <cublas_v2.h>
-#include "libraries.h"
+#include "libraries.h" // HANDLE_CUBLAS()
 
 #define N (8 * 1024 * 1024)
 const int threadsPerBlock = 256;
 const int blocksPerGrid = 1024;
 
-static size_t n = N; // --size
-static void fill_vector(float *x);
+static size_t n = N;               // --size
+static void fill_vector(float *x); // with random whole numbers
 static bool check_dot(const char *name, float c, const float *a, const float *b);
-static bool check_saxpy(const char *name, float *y, float &alpha, const float *a, const float *b);
+static bool check_saxpy(const char *name, float *y, float *alpha, const float *a, const float *b);
 static void time_all(cublasHandle_t handle, const float *dev_a, float *dev_b, float *dev_c);
 
 // c += a . b
@@ -60,15 +58,16 @@ __global__ void saxpy(const float *alpha, const float *x, float *y, size_t n) {
 int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = n * sizeof(float);
-    float *a = host_array<float>(n), *b = host_array<float>(n), *y = host_array<float>(n), c;
+    float *a = (float *)malloc(bytes), *b = (float *)malloc(bytes), *y = (float *)malloc(bytes), c;
+    HANDLE_NULL(a && b && y);
     fill_vector(a);
     fill_vector(b);
 
     float *dev_a, *dev_b, *dev_y, *dev_c;
-    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_y, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_a, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_y, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_c, sizeof(float)));
     HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_y, b, bytes, cudaMemcpyHostToDevice));
@@ -82,7 +81,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaMemcpy(y, dev_y, bytes, cudaMemcpyDeviceToHost));
     printf("Kernels:                    a . b = %.9g\n", c);
-    bool ok = check_dot("dot", c, a, b) && check_saxpy("saxpy", y, c, a, b);
+    bool ok = check_dot("dot", c, a, b) && check_saxpy("saxpy", y, &c, a, b);
 
     // The handle holds the settings of the library: stream, pointer mode and others.
     cublasHandle_t handle;
@@ -95,7 +94,7 @@ int main(int argc, char **argv) {
     HANDLE_CUBLAS(cublasSaxpy(handle, n, &c, dev_a, 1, dev_y, 1));
     HANDLE_ERROR(cudaMemcpy(y, dev_y, bytes, cudaMemcpyDeviceToHost));
     printf("cuBLAS, scalar on host:     a . b = %.9g\n", c);
-    ok = ok && check_dot("cublasSdot", c, a, b) && check_saxpy("cublasSaxpy", y, c, a, b);
+    ok = ok && check_dot("cublasSdot", c, a, b) && check_saxpy("cublasSaxpy", y, &c, a, b);
 
     // Device pointer mode: cublasSaxpy reads what cublasSdot has written, and the host need not wait between.
     HANDLE_ERROR(cudaMemcpy(dev_y, b, bytes, cudaMemcpyHostToDevice));
@@ -107,7 +106,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(y, dev_y, bytes, cudaMemcpyDeviceToHost));
     printf("cuBLAS, scalar on device:   a . b = %.9g\n", c);
     ok = ok && check_dot("cublasSdot on the device", c, a, b);
-    ok = ok && check_saxpy("cublasSaxpy with its factor on the device", y, c, a, b);
+    ok = ok && check_saxpy("cublasSaxpy with its factor on the device", y, &c, a, b);
 
     time_all(handle, dev_a, dev_y, dev_c);
     HANDLE_CUBLAS(cublasDestroy(handle));
@@ -123,51 +122,12 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-// For --type: the same calls for a type T of numbers, which have one or two parts of type R. The dot product
-// of complex numbers takes the conjugate of a (cublasCdotc). The sums are whole numbers, and exact.
-template <class T, class R, class Dot, class Axpy> static int compute(Dot dot, Axpy axpy) {
-    const size_t parts = sizeof(T) / sizeof(R), count = parts * n;
-    const int most = sizeof(R) == sizeof(double) ? 1000 : max_of(1, (int)cbrt(0x1p20 / n));
-    HostArray<R> a(count), b(count);
-    for (R *x : {+a, +b})
-        for (size_t i = 0; i < count; i++)
-            x[i] = (int)(random_bits() % (2 * most + 1)) - most;
-    DeviceArray<R> dev_a(a, count), dev_y(b, count);
-    R c[2] = {NAN, 0}; // the real and the imaginary part
-    cublasHandle_t handle;
-    HANDLE_CUBLAS(cublasCreate(&handle));
-    HANDLE_CUBLAS(dot(handle, n, (T *)+dev_a, 1, (T *)+dev_y, 1, (T *)c));
-    HANDLE_CUBLAS(axpy(handle, n, (T *)c, (T *)+dev_a, 1, (T *)+dev_y, 1));
-    HANDLE_CUBLAS(cublasDestroy(handle));
-    HostArray<R> y(dev_y, count);
-
-    typedef std::complex<double> Number;
-    auto number = [=](const R *x, size_t i) {
-        return Number(x[i * parts], parts == 2 ? x[i * parts + 1] : 0);
-    };
-    Number sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += std::conj(number(a, i)) * number(b, i);
-    printf("cuBLAS, %zu bytes a number:  a . b = %.15g %+.15g i\n", sizeof(T), (double)c[0], (double)c[1]);
-    double error = std::abs(Number(c[0], c[1]) - sum);
-    for (size_t i = 0; i < n; i++)
-        error += std::abs(number(y, i) - (sum * number(a, i) + number(b, i)));
-    return check_value("error of dot and axpy", error, 0, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+#include "../common/timing.h" // median_ms()
 
 void settings(int argc, char **argv) {
-    int type = 0;
     configure(argc, argv, "Dot product and saxpy by cuBLAS and by kernels.", TIMES,
-              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
-               OPTION_WORD("type", &type, "float|double|complex|double-complex", "of the numbers")});
-    size_t bytes = (type == 0 ? 3 : 12) * n * sizeof(float);
-    require_memory(bytes, bytes);
-    if (type == 1)
-        exit(compute<double, double>(cublasDdot, cublasDaxpy));
-    if (type == 2)
-        exit(compute<cuComplex, float>(cublasCdotc, cublasCaxpy));
-    if (type == 3)
-        exit(compute<cuDoubleComplex, double>(cublasZdotc, cublasZaxpy));
+              {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector")});
+    require_memory(3 * n * sizeof(float), 3 * n * sizeof(float));
 }
 
 // Whole numbers from -most to most, so small that a float represents every sum exactly, in whatever order it
@@ -186,11 +146,11 @@ static bool check_dot(const char *name, float c, const float *a, const float *b)
     return check_value(name, c, expected, 0);
 }
 
-// Overwrites y and alpha after the check, so that a result that is not computed or not copied is wrong.
-static bool check_saxpy(const char *name, float *y, float &alpha, const float *a, const float *b) {
-    bool ok = check_floats(name, y, n, 0, [&](size_t i) { return (double)alpha * a[i] + b[i]; });
+// Overwrites y and *alpha after the check, so that a result that is not computed or not copied is wrong.
+static bool check_saxpy(const char *name, float *y, float *alpha, const float *a, const float *b) {
+    bool ok = check_floats(name, y, n, 0, [=](size_t i) { return (double)*alpha * a[i] + b[i]; });
     std::fill(y, y + n, NAN);
-    alpha = NAN;
+    *alpha = NAN;
     return ok;
 }
 

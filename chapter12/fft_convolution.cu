@@ -3,26 +3,24 @@
  * fft_convolution: a picture out of focus, by Fourier transforms
  *
  * Teaches: In a convolution each pixel becomes a weighted sum of its neighbours; the Fourier transform turns
- *          it into a product of picture and filter, bin by bin. The time hardly depends on the size of the
- *          filter, while a direct sum needs a product per weight of the filter and pixel. Transforms repeat
- *          the picture in all directions, so pixels at one edge are blurred into the opposite edge. Zeros
- *          beside the picture, as wide as the radius, prevent this.
+ *          it into a product of picture and filter, bin by bin. The number of operations hardly depends on
+ *          the size of the filter, while a direct sum needs a product per weight of the filter and pixel.
+ *          Transforms repeat the picture in all directions, so pixels at one edge are blurred into the
+ *          opposite edge. Zeros beside the picture, as wide as the radius, prevent this. The spectrum of
+ *          real numbers is symmetric, and cuFFT stores half of it.
  * Terms:   convolution, Fourier transform, cuFFT, zero padding
  * Book:    12.2.2 (lab)
  * Build:   nvcc -o fft_convolution chapter12/fft_convolution.cu common/lib/[a-z]*.c -lcufft
  * Run:     ./bin/chapter12/fft_convolution --radius 20 --output blur.png
- * Differs: the left half of the picture shows the input. --sweep compares the time with that of a kernel
- *          that adds directly.
+ * Differs: the left half of the picture shows the input.
  * Needs:   libs=cufft
  * Picture: yes
  * Check:   --size 100 --radius 5 | --size 64 --border wrap
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
-#include "../common/timing.h"
-#include <complex>
 #include <cufft.h>
-#include "libraries.h"
+#include "libraries.h" // HANDLE_CUFFT()
 
 #define DIM 512
 
@@ -80,24 +78,27 @@ static void fill_filter(float *filter, int padded) {
 int main(int argc, char **argv) {
     settings(argc, argv);
     int padded = wrap ? size : size + radius;
+    // Of a row of real numbers the bins 0 to padded / 2 are stored; the others are their complex conjugates.
     size_t n = (size_t)padded * padded, bins = (size_t)padded * (padded / 2 + 1);
     CPUBitmap bitmap(size, size);
-    float *filter = host_array<float>(n), *blurred = host_array<float>(n);
+    float *filter = (float *)malloc(n * sizeof(float)), *blurred = (float *)malloc(n * sizeof(float));
+    HANDLE_NULL(filter && blurred);
     fill_filter(filter, padded);
 
     unsigned char *dev_bitmap;
     float *dev_picture, *dev_filter;
     cufftComplex *picture_bins, *filter_bins;
-    HANDLE_ERROR(cudaMalloc(&dev_bitmap, bitmap.image_size()));
-    HANDLE_ERROR(cudaMalloc(&dev_picture, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_filter, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&picture_bins, bins * sizeof(cufftComplex)));
-    HANDLE_ERROR(cudaMalloc(&filter_bins, bins * sizeof(cufftComplex)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_bitmap, bitmap.image_size()));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_picture, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_filter, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc((void **)&picture_bins, bins * sizeof(cufftComplex)));
+    HANDLE_ERROR(cudaMalloc((void **)&filter_bins, bins * sizeof(cufftComplex)));
     HANDLE_ERROR(cudaMemcpy(dev_filter, filter, n * sizeof(float), cudaMemcpyHostToDevice));
     dim3 blocks((padded + 15) / 16, (padded + 15) / 16), threads(16, 16);
     draw<<<blocks, threads>>>(dev_picture, size, padded);
     HANDLE_LAUNCH();
 
+    // R2C: real to complex, C2R: complex to real
     cufftHandle forward, back;
     HANDLE_CUFFT(cufftPlan2d(&forward, padded, padded, CUFFT_R2C));
     HANDLE_CUFFT(cufftPlan2d(&back, padded, padded, CUFFT_C2R));
@@ -130,6 +131,8 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include <complex>
+
 // The transform of a symmetric filter has no imaginary parts, so the kernel is tried with random numbers too.
 static bool check_multiply(void) {
     const size_t n = 1000;
@@ -145,97 +148,13 @@ static bool check_multiply(void) {
     return check_floats("product", HostArray<float>((float *)+dev, 2 * n), (double *)expected, 2 * n, 3e-7);
 }
 
-// Direct convolution, one thread per pixel: the mean of the pixels in a disc around it. Pixels outside the
-// picture count as zero.
-__global__ void add_directly(float *out, const float *picture, int size, int radius) {
-    int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y, weights = 0;
-    if (x >= size || y >= size)
-        return;
-    float sum = 0;
-    for (int dy = -radius; dy <= radius; dy++)
-        for (int dx = -radius; dx <= radius; dx++)
-            if (dx * dx + dy * dy <= radius * radius) {
-                weights++;
-                if (x + dx >= 0 && x + dx < size && y + dy >= 0 && y + dy < size)
-                    sum += picture[x + dx + (size_t)(y + dy) * size];
-            }
-    out[x + (size_t)y * size] = sum / weights;
-}
-
-// The largest difference of the two results, in greys, at the same place of arrays with different row lengths
-static float largest_difference(const float *direct, const float *padded_rows, int size, int padded) {
-    HostArray<float> a(direct, (size_t)size * size), b(padded_rows, (size_t)padded * size);
-    float worst = 0;
-    for (int y = 0; y < size; y++)
-        for (int x = 0; x < size; x++) {
-            float difference = fabsf(a[x + (size_t)y * size] - b[x + (size_t)y * padded]);
-            if (!(difference <= worst))
-                worst = difference;
-        }
-    return worst;
-}
-
-// For --sweep: the time of a blur by Fourier transforms and by direct sums, for several radii. Returns the
-// exit status.
-static int sweep(int size) {
-    const int radii[] = {1, 2, 4, 8, 16, 32};
-    bool ok = true;
-    wrap = 0;
-    print_device(options.device);
-    printf("%6s %8s %12s %12s\n", "radius", "weights", "direct sum", "transforms");
-    for (int r : radii) {
-        radius = r;
-        int padded = size + r, weights = 0;
-        size_t n = (size_t)padded * padded, bins = (size_t)padded * (padded / 2 + 1);
-        HostArray<float> filter(n);
-        cufftHandle forward, back;
-        fill_filter(filter, padded);
-        for (size_t i = 0; i < n; i++)
-            weights += filter[i] > 0;
-        DeviceArray<float> dev_sharp((size_t)size * size), dev_direct((size_t)size * size);
-        DeviceArray<float> dev_picture(n), dev_filter(filter, n);
-        DeviceArray<cufftComplex> picture_bins(bins), filter_bins(bins);
-        dim3 blocks((padded + 15) / 16, (padded + 15) / 16), threads(16, 16);
-        draw<<<blocks, threads>>>(dev_sharp, size, size);
-        HANDLE_LAUNCH();
-        HANDLE_CUFFT(cufftPlan2d(&forward, padded, padded, CUFFT_R2C));
-        HANDLE_CUFFT(cufftPlan2d(&back, padded, padded, CUFFT_C2R));
-        HANDLE_CUFFT(cufftExecR2C(forward, dev_filter, filter_bins)); // once for all pictures
-
-        float direct = median_ms([&] { add_directly<<<blocks, threads>>>(dev_direct, dev_sharp, size, r); });
-        float by_transforms = median_ms(
-            [&] {
-                HANDLE_CUFFT(cufftExecR2C(forward, dev_picture, picture_bins));
-                multiply<<<(bins + 255) / 256, 256>>>(picture_bins, filter_bins, bins, 1.0f / n);
-                HANDLE_CUFFT(cufftExecC2R(back, picture_bins, dev_picture));
-            },
-            [&] {
-                draw<<<blocks, threads>>>(dev_picture, size, padded);
-                HANDLE_LAUNCH();
-            });
-        printf("%6d %8d %9.3f ms %9.3f ms\n", r, weights, direct, by_transforms);
-        ok = check_value("direct sum and transforms",
-                         largest_difference(dev_direct, dev_picture, size, padded), 0,
-                         255 * 4 * fft_limit(n) + 0.01) &&
-             ok;
-
-        HANDLE_CUFFT(cufftDestroy(forward));
-        HANDLE_CUFFT(cufftDestroy(back));
-    }
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
 void settings(int argc, char **argv) {
-    bool all = false;
     configure(argc, argv, "Blurs a picture by Fourier transforms.", PICTURE,
               {OPTION_SIZE("size", &size, 1, 8192, "pixels a side"),
                OPTION_INT("radius", &radius, 0, 1000, "radius of the filter, a disc"),
-               OPTION_WORD("border", &wrap, "zero|wrap", "beside the picture: zeros, or its other side"),
-               OPTION_FLAG("sweep", &all, "times filters of several radii, also as a direct sum")});
+               OPTION_WORD("border", &wrap, "zero|wrap", "beside the picture: zeros, or its other side")});
     size_t n = (size + radius) * (size + radius);
     require_memory((2 * sizeof(float) + 4) * n, 6 * sizeof(float) * n); // with work areas of cuFFT
-    if (all)
-        exit(sweep(size));
 }
 
 // The direct sum, in whole numbers: all values are 0 or 255. A row of the disc covers neighbouring pixels,

@@ -12,25 +12,23 @@
  *          residual, condition number, column-major order, leading dimension
  * Book:    12.4.2 (after the book)
  * Build:   nvcc -o linear_solver chapter12/linear_solver.cu common/lib/[a-z]*.c -lcublas -lcusolver
- * Run:     ./bin/chapter12/linear_solver --size 4096 --rows 20000 --columns 500
+ * Run:     ./bin/chapter12/linear_solver --size 4096 --rows 20000
  * Differs: the book names CULA, a library of that time, for LU, QR, singular values and least squares, also
  *          constrained (--constraints).
  * Needs:   libs=cublas, libs=cusolver
- * Check:   --size 90 --rows 80 --columns 30 | --columns 30 --constraints 4
+ * Check:   --size 90 --rows 300 | --rows 300 --constraints 4
  */
 #include "../common/book.h"
-#include <float.h>
-#include <numeric>
-#include <vector>
 #include <cublas_v2.h>
 #include <cusolverDn.h>
-#include "libraries.h"
+#include "libraries.h" // HANDLE_CUBLAS(), HANDLE_CUSOLVER()
 
-static size_t n = 1024;                   // --size: unknowns of the square system
-static size_t rows = 1500, columns = 150; // --rows, --columns: of the tall matrix
-static bool singular = false;             // --singular
-static int constraints = 0;               // --constraints
-static bool solve_constrained(cusolverDnHandle_t handle, cublasHandle_t blas);
+static size_t unknowns = 1024; // --size: of the square system
+static size_t rows = 1500;     // --rows: of the tall matrix
+static size_t columns;         // of the tall matrix: a tenth of its rows
+static bool singular;          // --singular
+static int constraints;        // --constraints
+static int solve_constrained(cusolverDnHandle_t handle, cublasHandle_t blas);
 static void fill(double *values, size_t count); // with random numbers
 static void add(double *y, double factor, const double *x, size_t count);
 static bool check_info(const char *call, const int *dev_info);
@@ -42,7 +40,7 @@ static bool check_singular_values(const double *A, const double *dev_S, const do
 
 // Solves A x = b for n unknowns by P A = L U. L and U replace A, and x replaces b. All matrices are stored by
 // columns; the number after a matrix is the distance from one column to the next.
-static bool solve_lu(cusolverDnHandle_t handle, double *A, double *b) {
+static bool solve_lu(cusolverDnHandle_t handle, size_t n, double *A, double *b) {
     int size, *pivots, *info;
     double *work;
     HANDLE_CUSOLVER(cusolverDnDgetrf_bufferSize(handle, n, n, A, n, &size));
@@ -110,20 +108,21 @@ static bool decompose(cusolverDnHandle_t handle, double *A, double *S, double *U
 }
 
 static bool solve_square(cusolverDnHandle_t handle, cublasHandle_t blas) {
-    double *A = host_array<double>(n * n), *b = host_array<double>(n);
+    size_t n = unknowns, bytes = n * sizeof(double);
+    double *A = (double *)malloc(n * bytes), *b = (double *)malloc(bytes), *dev_A, *dev_x;
+    HANDLE_NULL(A && b);
     fill(A, n * n);
     fill(b, n);
     if (singular)
-        memset(&A[n / 2 * n], 0, n * sizeof(double)); // a column of zeros
-    double *dev_A, *dev_x;
-    HANDLE_ERROR(cudaMalloc(&dev_A, n * n * sizeof(double)));
-    HANDLE_ERROR(cudaMalloc(&dev_x, n * sizeof(double)));
-    HANDLE_ERROR(cudaMemcpy(dev_A, A, n * n * sizeof(double), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_x, b, n * sizeof(double), cudaMemcpyHostToDevice));
-    bool ok = solve_lu(handle, dev_A, dev_x) && check_solution("LU", A, b, dev_x, n);
+        memset(&A[n / 2 * n], 0, bytes); // a column of zeros
+    HANDLE_ERROR(cudaMalloc((void **)&dev_A, n * bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_x, bytes));
+    HANDLE_ERROR(cudaMemcpy(dev_A, A, n * bytes, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_x, b, bytes, cudaMemcpyHostToDevice));
+    bool ok = solve_lu(handle, n, dev_A, dev_x) && check_solution("LU", A, b, dev_x, n);
     if (ok) {
-        HANDLE_ERROR(cudaMemcpy(dev_A, A, n * n * sizeof(double), cudaMemcpyHostToDevice));
-        HANDLE_ERROR(cudaMemcpy(dev_x, b, n * sizeof(double), cudaMemcpyHostToDevice));
+        HANDLE_ERROR(cudaMemcpy(dev_A, A, n * bytes, cudaMemcpyHostToDevice));
+        HANDLE_ERROR(cudaMemcpy(dev_x, b, bytes, cudaMemcpyHostToDevice));
         ok = solve_qr(handle, blas, n, n, dev_A, dev_x) && check_solution("QR", A, b, dev_x, n);
     }
     HANDLE_ERROR(cudaFree(dev_A));
@@ -134,27 +133,30 @@ static bool solve_square(cusolverDnHandle_t handle, cublasHandle_t blas) {
 }
 
 static bool solve_tall(cusolverDnHandle_t handle, cublasHandle_t blas) {
-    double *A = host_array<double>(rows * columns), *b = host_array<double>(rows);
+    size_t bytes = rows * columns * sizeof(double);
+    double *A = (double *)malloc(bytes), *b = (double *)malloc(rows * sizeof(double));
+    HANDLE_NULL(A && b);
     fill(A, rows * columns);
     fill(b, rows);
     for (size_t j = 0; j < columns; j++) // the sum of the columns, with noise: x is near 1
         add(b, 1, &A[j * rows], rows);
     double *dev_A, *dev_x, *dev_S, *dev_U, *dev_VT;
-    HANDLE_ERROR(cudaMalloc(&dev_A, rows * columns * sizeof(double)));
-    HANDLE_ERROR(cudaMalloc(&dev_x, rows * sizeof(double)));
-    HANDLE_ERROR(cudaMalloc(&dev_S, columns * sizeof(double)));
-    HANDLE_ERROR(cudaMalloc(&dev_U, rows * columns * sizeof(double)));
-    HANDLE_ERROR(cudaMalloc(&dev_VT, columns * columns * sizeof(double)));
-    HANDLE_ERROR(cudaMemcpy(dev_A, A, rows * columns * sizeof(double), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_A, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_x, rows * sizeof(double)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_S, columns * sizeof(double)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_U, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_VT, columns * columns * sizeof(double)));
+    HANDLE_ERROR(cudaMemcpy(dev_A, A, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_x, b, rows * sizeof(double), cudaMemcpyHostToDevice));
     bool ok = solve_qr(handle, blas, rows, columns, dev_A, dev_x);
-    ok =
-        ok && check_least_squares(A, b, dev_x, rows, columns) && check_orthonormal("Q", dev_A, rows, columns);
+    ok = ok && check_least_squares(A, b, dev_x, rows, columns);
+    ok = ok && check_orthonormal("Q", dev_A, rows, columns);
 
-    HANDLE_ERROR(cudaMemcpy(dev_A, A, rows * columns * sizeof(double), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_A, A, bytes, cudaMemcpyHostToDevice));
     ok = ok && decompose(handle, dev_A, dev_S, dev_U, dev_VT);
-    ok = ok && check_singular_values(A, dev_S, dev_U, dev_VT, rows, columns) &&
-         check_orthonormal("U", dev_U, rows, columns) && check_orthonormal("V^T", dev_VT, columns, columns);
+    ok = ok && check_singular_values(A, dev_S, dev_U, dev_VT, rows, columns);
+    ok = ok && check_orthonormal("U", dev_U, rows, columns);
+    ok = ok && check_orthonormal("V^T", dev_VT, columns, columns);
     HANDLE_ERROR(cudaFree(dev_A));
     HANDLE_ERROR(cudaFree(dev_x));
     HANDLE_ERROR(cudaFree(dev_S));
@@ -171,14 +173,19 @@ int main(int argc, char **argv) {
     cublasHandle_t blas;
     HANDLE_CUSOLVER(cusolverDnCreate(&handle));
     HANDLE_CUBLAS(cublasCreate(&blas));
-    bool ok = constraints ? solve_constrained(handle, blas)
-                          : solve_square(handle, blas) && solve_tall(handle, blas);
+    if (constraints)
+        return solve_constrained(handle, blas);
+    bool ok = solve_square(handle, blas) && solve_tall(handle, blas);
     HANDLE_CUBLAS(cublasDestroy(blas));
     HANDLE_CUSOLVER(cusolverDnDestroy(handle));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
+
+#include <float.h>
+#include <numeric>
+#include <vector>
 
 // The host multiplies everything out again, in double as the device does. Each check prints the error and the
 // largest error that rounding allows.
@@ -300,14 +307,13 @@ static bool check_singular_values(const double *A, const double *dev_S, const do
 // Least squares with equality constraints: the x with C x = d that makes |b - A x| smallest. There the
 // gradient A^T (b - A x) is a combination C^T l of the constraints (Lagrange multipliers). So the system is
 // ((A^T A, C^T), (C, 0)) (x, l) = (A^T b, d), which LU solves.
-static bool solve_constrained(cusolverDnHandle_t handle, cublasHandle_t blas) {
-    const size_t m = rows, count = constraints;
+static int solve_constrained(cusolverDnHandle_t handle, cublasHandle_t blas) {
+    const size_t m = rows, count = constraints, n = columns + count;
     HostArray<double> A(m * columns), b(m), C(count * columns), d(count);
     fill(A, m * columns);
     fill(b, m);
     fill(C, count * columns);
     fill(d, count);
-    n = columns + count; // what solve_lu solves
     std::vector<double> K(n * n), right(n);
     for (size_t j = 0; j < columns; j++) {
         right[j] = product(&A[j * m], b, m);
@@ -320,8 +326,9 @@ static bool solve_constrained(cusolverDnHandle_t handle, cublasHandle_t blas) {
     const double one = 1, zero = 0;
     HANDLE_CUBLAS(cublasDgemm(blas, CUBLAS_OP_T, CUBLAS_OP_N, columns, columns, m, &one, dev_A, m, dev_A, m,
                               &zero, dev_K, n));
-    if (!solve_lu(handle, dev_K, dev_x))
-        return false;
+    bool ok = solve_lu(handle, n, dev_K, dev_x);
+    HANDLE_CUBLAS(cublasDestroy(blas));
+    HANDLE_CUSOLVER(cusolverDnDestroy(handle));
     HostArray<double> x(dev_x, n), r(m), off(count);
     residual(r, A, b, x, m, columns);
     residual(off, C, d, x, count, columns);
@@ -329,26 +336,23 @@ static bool solve_constrained(cusolverDnHandle_t handle, cublasHandle_t blas) {
            limit = eps(m) * norm * (norm * length(x, n) + length(b, m));
     for (size_t j = 0; j < columns; j++)
         most = larger(most, fabs(product(&A[j * m], r, m) - product(&C[j * count], x + columns, count)));
-    return check_error("C x", "largest |d - C x|", largest(off, count), limit) &&
-           check_error("KKT", "largest |A^T (b - A x) - C^T l|", most, limit);
+    ok = ok && check_error("C x", "largest |d - C x|", largest(off, count), limit) &&
+         check_error("KKT", "largest |A^T (b - A x) - C^T l|", most, limit);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 void settings(int argc, char **argv) {
     parse_options(
         argc, argv, "Solves dense systems and a least-squares problem, and computes singular values.", 0,
-        {OPTION_SIZE("size", &n, 1, 46340, "unknowns of the square system"),
-         OPTION_SIZE("rows", &rows, 1, 1 << 20, "rows of the tall matrix, at least as many as columns"),
-         OPTION_SIZE("columns", &columns, 1, 46340, "columns of the tall matrix"),
-         OPTION_INT("constraints", &constraints, 1, 46340, "least squares with so many equality constraints"),
+        {OPTION_SIZE("size", &unknowns, 1, 46340, "unknowns of the square system"),
+         OPTION_SIZE("rows", &rows, 1, 140000, "rows of the tall matrix, with a tenth as many columns"),
+         OPTION_INT("constraints", &constraints, 1, 14000, "least squares with so many equality constraints"),
          OPTION_FLAG("singular", &singular, "a column of the square matrix is zero: no solution")});
-    if (rows < columns)
-        quit(EXIT_USAGE, "--rows %zu: must be at least --columns %zu", rows, columns);
-    if (rows * columns > INT_MAX)
-        quit(EXIT_USAGE, "--rows %zu --columns %zu: more than 2^31 elements", rows, columns);
+    columns = (rows + 9) / 10;
     if (constraints > (int)columns)
-        quit(EXIT_USAGE, "--constraints %d: must be at most --columns %zu", constraints, columns);
+        quit(EXIT_USAGE, "--constraints %d: must be at most %zu, the columns", constraints, columns);
     select_device();
-    n = max_of(n, constraints > 0 ? columns + constraints : 0);
+    size_t n = max_of(unknowns, constraints > 0 ? columns + constraints : 0);
     require_memory(max_of(n * n, 3 * rows * columns) * sizeof(double),
                    max_of(2 * n * n, 4 * rows * columns) * sizeof(double));
 }

@@ -26,9 +26,12 @@
 enum { NONE, SHIFTED_READ, OUT_OF_BOUNDS, SHIFTED_WRITE, NULL_WRITE, RACE, MASK, UNINITIALIZED, LEAK, HANG };
 static const char bugs[] = "none|misaligned-read|out-of-bounds|misaligned-write|null-write|race|mask|"
                            "uninitialized|leak|hang";
-static int bug = NONE;   // --bug
-static int seconds = 10; // --seconds
-template <class Expect> static bool check(const char *name, const void *dev_got, size_t n, Expect expect);
+static int bug = NONE;                        // --bug
+static int seconds = 10;                      // --seconds
+typedef float Expect(const float *in, int i); // what element i of an output must be
+static Expect reversed, pair_of, next_of, swapped, same;
+static bool check(const char *name, const void *dev_got, size_t n, const float *in, Expect *expect);
+static int hang(void);
 
 struct Pointers { // of a thread
     const float *from;
@@ -82,8 +85,16 @@ __global__ void add_to(const float *in, float *sum) {
     sum[i] += in[i];
 }
 
+// Spins until the flag is not 0. No kernel sets it.
+__global__ void wait_for_flag(const volatile int *flag) {
+    while (*flag == 0)
+        ;
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
+    if (bug == HANG)
+        return hang();
     float in[N], *dev_in, *dev_out, *dev_sum;
     float2 *dev_pairs;
     Pointers pointers[N], *dev_pointers;
@@ -94,8 +105,11 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_pointers, N * sizeof(Pointers)));
 
     random_floats(in, N, 1);
-    for (int i = 0; i < N; i++)
-        pointers[i] = {dev_in + N - 1 - i, dev_out + N - 1 - i, dev_pairs + i};
+    for (int i = 0; i < N; i++) {
+        pointers[i].from = dev_in + N - 1 - i;
+        pointers[i].to = dev_out + N - 1 - i;
+        pointers[i].to_pair = dev_pairs + i;
+    }
     if (bug == SHIFTED_READ)
         pointers[5 + 3 * THREADS].from = (const float *)((const char *)dev_in + 2);
     if (bug == OUT_OF_BOUNDS)
@@ -111,23 +125,23 @@ int main(int argc, char **argv) {
 
     gather<<<BLOCKS, THREADS>>>(dev_pointers, dev_out);
     HANDLE_LAUNCH();
-    bool ok = check("gather", dev_out, N, [&](int i) { return in[N - 1 - i]; });
+    bool ok = check("gather", dev_out, N, in, reversed);
     HANDLE_ERROR(cudaMemset(dev_out, 0xff, N * sizeof(float))); // so that the check notices a missing store
     scatter<<<BLOCKS, THREADS>>>(dev_in, dev_pointers);
     HANDLE_LAUNCH();
-    ok = check("scatter", dev_out, N, [&](int i) { return in[N - 1 - i]; }) && ok;
+    ok = check("scatter", dev_out, N, in, reversed) && ok;
     scatter_pairs<<<BLOCKS, THREADS>>>(dev_in, dev_pointers);
     HANDLE_LAUNCH();
-    ok = check("pairs", dev_pairs, 2 * N, [&](int i) { return i % 2 ? -in[i / 2] : in[i / 2]; }) && ok;
+    ok = check("pairs", dev_pairs, 2 * N, in, pair_of) && ok;
     take_neighbour<<<BLOCKS, THREADS>>>(dev_in, dev_out, bug != RACE);
     HANDLE_LAUNCH();
-    ok = check("neighbours", dev_out, N, [&](int i) { return in[i % THREADS == 63 ? i - 63 : i + 1]; }) && ok;
+    ok = check("neighbours", dev_out, N, in, next_of) && ok;
     swap_pairs<<<BLOCKS, THREADS>>>(dev_in, dev_out, bug == MASK ? 0x00ff : 0xffff);
     HANDLE_LAUNCH();
-    ok = check("swapped", dev_out, N, [&](int i) { return in[i % 32 < 16 ? i ^ 1 : i]; }) && ok;
+    ok = check("swapped", dev_out, N, in, swapped) && ok;
     add_to<<<BLOCKS, THREADS>>>(dev_in, dev_sum);
     HANDLE_LAUNCH();
-    ok = check("sum", dev_sum, N, [&](int i) { return in[i]; }) && ok;
+    ok = check("sum", dev_sum, N, in, same) && ok;
 
     HANDLE_ERROR(cudaFree(dev_in));
     HANDLE_ERROR(cudaFree(dev_out));
@@ -142,12 +156,6 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-// Spins until the flag is not 0. No kernel sets it.
-__global__ void wait_for_flag(const volatile int *flag) {
-    while (*flag == 0)
-        ;
-}
-
 // A host thread: sets the flag, which is in mapped (zero-copy) memory, after --seconds.
 static CUT_THREADPROC set_flag(void *flag) {
     struct timespec limit = {seconds, 0};
@@ -157,7 +165,7 @@ static CUT_THREADPROC set_flag(void *flag) {
 }
 
 // For a debugger. A kernel that hangs on a GPU without a time limit keeps its program from ending.
-static void hang(void) {
+static int hang(void) {
     int *flag, *dev_flag;
     HANDLE_ERROR(cudaHostAlloc(&flag, sizeof(int), cudaHostAllocMapped));
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_flag, flag, 0));
@@ -175,13 +183,28 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Makes a mistake with memory, for tools that find such mistakes.", 0,
               {OPTION_WORD("bug", &bug, bugs, "the mistake to make"),
                OPTION_INT("seconds", &seconds, 1, 3600, "how long --bug hang waits")});
-    if (bug == HANG)
-        hang();
+}
+
+static float reversed(const float *in, int i) {
+    return in[N - 1 - i];
+}
+static float pair_of(const float *in, int i) {
+    return i % 2 ? -in[i / 2] : in[i / 2];
+}
+static float next_of(const float *in, int i) {
+    return in[i % THREADS == THREADS - 1 ? i - (THREADS - 1) : i + 1];
+}
+static float swapped(const float *in, int i) {
+    return in[i % 32 < 16 ? i ^ 1 : i];
+}
+static float same(const float *in, int i) {
+    return in[i];
 }
 
 // Elements are only moved, or added to 0, so they must be equal.
-template <class Expect> static bool check(const char *name, const void *dev_got, size_t n, Expect expect) {
-    return check_floats(name, HostArray<float>((const float *)dev_got, n), n, 0, expect);
+static bool check(const char *name, const void *dev_got, size_t n, const float *in, Expect *expect) {
+    HostArray<float> got((const float *)dev_got, n);
+    return check_floats(name, got, n, 0, [=](size_t i) { return expect(in, i); });
 }
 
 // Task: none: the lesson is the errors in its kernels and what the tools report about them

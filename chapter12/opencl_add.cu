@@ -15,17 +15,14 @@
  * Check:   --size 1001
  */
 #include "../common/book.h"
-#include "../common/checks/add.h"
+#include "../common/checks/add.h" // fill_vectors(), check_sums()
 #define CL_TARGET_OPENCL_VERSION 200
 #include <CL/cl.h>
 #include "libraries.h" // HANDLE_OPENCL()
 
 #define N (33 * 1024)
 
-static size_t n = N;      // --size
-static int platform = -1; // --platform; -1: the first one that has a GPU, else the first one with a device
-static cl_device_id find_device(void);
-static cl_program compile(cl_context context, cl_device_id device, const char *text);
+static size_t n = N; // --size
 
 // CUDA                             OpenCL
 // thread, block, grid              work-item, work-group, NDRange
@@ -47,6 +44,47 @@ static const char text[] = R"(
     }
 )";
 
+// Returns the first GPU, or without one the first device. A platform is a driver, with its devices.
+static cl_device_id find_device(void) {
+    cl_platform_id platforms[16];
+    cl_uint count = 0, devices = 0;
+    cl_int error = clGetPlatformIDs(16, platforms, &count);
+    if (error == -1001 || count == 0) // CL_PLATFORM_NOT_FOUND_KHR
+        quit(EXIT_WAIVED,
+             "needs an OpenCL platform, found none (Debian: pocl-opencl-icd has one for the CPU)");
+    HANDLE_OPENCL(error);
+    const cl_device_type types[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ALL};
+    for (int t = 0; t < 2; t++)
+        for (cl_uint i = 0; i < min_of(count, 16u); i++) {
+            cl_device_id device;
+            if (clGetDeviceIDs(platforms[i], types[t], 1, &device, &devices) != CL_SUCCESS || devices == 0)
+                continue;
+            char name[256], version[256];
+            HANDLE_OPENCL(clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(name), name, NULL));
+            printf("Platform %u of %u: %s\n", i, count, name);
+            HANDLE_OPENCL(clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(name), name, NULL));
+            HANDLE_OPENCL(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(version), version, NULL));
+            printf("Device: %s, %s\n", name, version);
+            return device;
+        }
+    quit(EXIT_WAIVED, "needs an OpenCL device, found none");
+}
+
+// Compiles the text for the device. A mistake in it ends the program with the messages of the compiler.
+static cl_program compile(cl_context context, cl_device_id device, const char *text) {
+    cl_int error;
+    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
+    HANDLE_OPENCL(error);
+    error = clBuildProgram(program, 1, &device, "", NULL, NULL);
+    if (error == CL_BUILD_PROGRAM_FAILURE) {
+        static char log[100000];
+        HANDLE_OPENCL(clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof(log), log, NULL));
+        quit(EXIT_FAILURE, "the kernel does not compile: %s", log);
+    }
+    HANDLE_OPENCL(error);
+    return program;
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     cl_device_id device = find_device();
@@ -60,7 +98,8 @@ int main(int argc, char **argv) {
     HANDLE_OPENCL(error);
 
     size_t bytes = n * sizeof(int);
-    int *a = host_array<int>(n), *b = host_array<int>(n), *c = host_array<int>(n);
+    int *a = (int *)malloc(bytes), *b = (int *)malloc(bytes), *c = (int *)malloc(bytes);
+    HANDLE_NULL(a && b && c);
     fill_vectors(a, b, n, 1); // a[i] = k, b[i] = k * k with k = i % 46341
     cl_mem dev_a = clCreateBuffer(context, CL_MEM_READ_ONLY, bytes, NULL, &error);
     HANDLE_OPENCL(error);
@@ -99,13 +138,7 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-void settings(int argc, char **argv) {
-    configure(argc, argv, "Adds two vectors with OpenCL.", HOST_ONLY,
-              {OPTION_SIZE("size", &n, 1, 1LL << 32, "elements in a vector"),
-               OPTION_INT("platform", &platform, 0, 15, "number of the OpenCL platform")});
-    require_memory(4 * n * sizeof(int), 0);
-}
-
+// A driver that cannot start may end the process, so this runs in a child process first.
 static void start_drivers(void) {
     cl_platform_id platforms[16];
     cl_uint count = 0, devices;
@@ -114,52 +147,11 @@ static void start_drivers(void) {
         clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 0, NULL, &devices);
 }
 
-// Returns the first GPU, or without one the first device, of the platform that --platform selects, or of all
-// platforms. A platform is a driver, with its devices.
-static cl_device_id find_device(void) {
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Adds two vectors with OpenCL.", HOST_ONLY,
+              {OPTION_SIZE("size", &n, 1, 1LL << 32, "elements in a vector")});
+    require_memory(4 * n * sizeof(int), 0);
     try_start("OpenCL", start_drivers);
-    cl_platform_id platforms[16];
-    cl_uint count = 0, devices = 0;
-    cl_int error = clGetPlatformIDs(16, platforms, &count);
-    if (error == -1001 || count == 0) // CL_PLATFORM_NOT_FOUND_KHR
-        quit(EXIT_WAIVED,
-             "needs an OpenCL platform, found none (Debian: pocl-opencl-icd has one for the CPU)");
-    HANDLE_OPENCL(error);
-    if (platform >= (int)count)
-        quit(EXIT_USAGE, "--platform %d: there are only %u", platform, count);
-    cl_device_id device;
-    cl_uint from = platform < 0 ? 0 : platform, to = platform < 0 ? min_of(count, 16u) : from + 1, found = to;
-    for (cl_device_type type : {(cl_device_type)CL_DEVICE_TYPE_GPU, (cl_device_type)CL_DEVICE_TYPE_ALL})
-        for (cl_uint i = from; found == to && i < to; i++)
-            if (clGetDeviceIDs(platforms[i], type, 1, &device, &devices) == CL_SUCCESS && devices > 0)
-                found = i;
-    if (found == to)
-        quit(EXIT_WAIVED,
-             platform < 0 ? "needs an OpenCL device, found none"
-                          : "needs an OpenCL device, platform %d has none",
-             platform);
-    char name[256], version[256];
-    HANDLE_OPENCL(clGetPlatformInfo(platforms[found], CL_PLATFORM_NAME, sizeof(name), name, NULL));
-    printf("Platform %u of %u: %s\n", found, count, name);
-    HANDLE_OPENCL(clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(name), name, NULL));
-    HANDLE_OPENCL(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(version), version, NULL));
-    printf("Device: %s, %s\n", name, version);
-    return device;
-}
-
-// Compiles the text for the device. A mistake in it ends the program with the messages of the compiler.
-static cl_program compile(cl_context context, cl_device_id device, const char *text) {
-    cl_int error;
-    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
-    HANDLE_OPENCL(error);
-    error = clBuildProgram(program, 1, &device, "", NULL, NULL);
-    if (error == CL_BUILD_PROGRAM_FAILURE) {
-        static char log[100000];
-        HANDLE_OPENCL(clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof(log), log, NULL));
-        quit(EXIT_FAILURE, "the kernel does not compile: %s", log);
-    }
-    HANDLE_OPENCL(error);
-    return program;
 }
 
 // Task: none: its kernel is OpenCL C source, which is compiled at run time; the lesson is a comparison of

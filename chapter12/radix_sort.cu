@@ -13,76 +13,72 @@
  * Build:   nvcc -o radix_sort chapter12/radix_sort.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/radix_sort --size 16M
  * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0; with --printed-test
- *          so does the program, on an input that it cannot sort, with status 1. --base 10 is the course's
- *          sort by decimal digits, without the number 31 that it forgets. Signed ints are sorted too.
+ *          the program sorts 3, 2 in this way, with status 1. --base 10 is the course's sort by decimal
+ *          digits, without the number 31 that it forgets. Signed ints are sorted too.
  * Check:   --size 500
  */
-#include <chrono>
-#include <string>
-#include <vector>
+#include <time.h>
 #include "../common/book.h"
-#include "../common/timing.h"
-#include "scan.h" // scan()
+#include "scan.h" // scan(), the scan of scan.cu with more elements per thread
 
 const int PASSES = 32;
 
-typedef std::vector<int> Ints;
-
-static size_t n = 0;              // --size
-static Ints in;                   // --numbers, or random
-static bool trace = false;        // --passes
-static bool printed_test = false; // --printed-test
-static void show(std::string name, const Ints &list);
-static bool check(const char *name, Ints &sorted);
+static size_t n = 1 << 18;       // --size
+static bool trace, printed_test; // --passes, --printed-test
+static int decimal;              // --base
+static int sort_decimal(void);
+static int sort_by_printed_test(void);
+static void show(const int *list, size_t n);
+static bool check(const char *name, const int *in, const int *sorted, size_t n);
 
 // Whether x belongs to the right part of the list after the pass for this bit. In the last pass the numbers
 // with a sign bit of 1, the negative ones, are in the left part.
-__host__ __device__ bool goes_right(int x, int bit, bool printed_test) {
-    unsigned masked = (unsigned)x & 1u << bit;
-    bool one = masked > (printed_test ? 1 : 0);
+__host__ __device__ bool goes_right(int x, int bit) {
+    bool one = ((unsigned)x & 1u << bit) != 0;
     return bit == PASSES - 1 ? !one : one;
 }
 
-static void sort_on_host(Ints &list) {
-    Ints other(n);
+// The number of passes is even, so the sorted numbers are in `list` at the end.
+static void sort_on_host(int *list, int *other, size_t n) {
     for (int bit = 0; bit < PASSES; bit++) {
         size_t place = 0;
-        for (int x : list)
-            if (!goes_right(x, bit, printed_test))
-                other[place++] = x;
-        for (int x : list)
-            if (goes_right(x, bit, printed_test))
-                other[place++] = x;
+        for (size_t i = 0; i < n; i++)
+            if (!goes_right(list[i], bit))
+                other[place++] = list[i];
+        for (size_t i = 0; i < n; i++)
+            if (goes_right(list[i], bit))
+                other[place++] = list[i];
         swap(list, other);
-        if (trace)
-            show("pass " + std::to_string(bit + 1), list);
+        if (trace) {
+            printf("pass %d:", bit + 1);
+            show(list, n);
+        }
     }
 }
 
-__global__ void mark_left(const int *list, unsigned *flags, int bit, bool printed_test, size_t n) {
+__global__ void mark_left(const int *list, unsigned *flags, int bit, size_t n) {
     size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
     if (i < n)
-        flags[i] = !goes_right(list[i], bit, printed_test);
+        flags[i] = !goes_right(list[i], bit);
 }
 
 // lefts[i] is how many numbers before number i go left; *all_lefts is how many of all do.
 __global__ void move(const int *list, int *other, const unsigned *lefts, const unsigned *all_lefts, int bit,
-                     bool printed_test, size_t n) {
+                     size_t n) {
     size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
     if (i < n)
-        other[goes_right(list[i], bit, printed_test) ? *all_lefts + i - lefts[i] : lefts[i]] = list[i];
+        other[goes_right(list[i], bit) ? *all_lefts + i - lefts[i] : lefts[i]] = list[i];
 }
 
-// Each pass swaps the input and output arrays. The number of passes is even, so the caller's dev_list has the
-// sorted list at the end.
+// scan() also stores the sum of all flags, behind the sums of its tiles.
 static void sort_on_device(int *dev_list, int *dev_other, unsigned *dev_flags, unsigned *dev_sums) {
     const unsigned *dev_all = dev_sums + scan_sums(n) - 1;
     size_t blocks = (n + 255) / 256;
     for (int bit = 0; bit < PASSES; bit++) {
-        mark_left<<<blocks, 256>>>(dev_list, dev_flags, bit, printed_test, n);
+        mark_left<<<blocks, 256>>>(dev_list, dev_flags, bit, n);
         HANDLE_LAUNCH();
         scan(dev_flags, dev_flags, dev_sums, n);
-        move<<<blocks, 256>>>(dev_list, dev_other, dev_flags, dev_all, bit, printed_test, n);
+        move<<<blocks, 256>>>(dev_list, dev_other, dev_flags, dev_all, bit, n);
         HANDLE_LAUNCH();
         swap(dev_list, dev_other);
     }
@@ -90,133 +86,128 @@ static void sort_on_device(int *dev_list, int *dev_other, unsigned *dev_flags, u
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    Ints list = in;
-    show("input", in);
-    auto start = std::chrono::steady_clock::now();
-    sort_on_host(list);
-    std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
-    show("sorted", list);
+    if (decimal)
+        return sort_decimal();
+    if (printed_test)
+        return sort_by_printed_test();
+    size_t bytes = n * sizeof(int);
+    int *in = (int *)malloc(bytes), *list = (int *)malloc(bytes), *other = (int *)malloc(bytes);
+    HANDLE_NULL(in && list && other);
+    for (size_t i = 0; i < n; i++)
+        in[i] = random_bits();
+    in[n / 3] = INT_MAX;
+    in[n / 2] = INT_MIN;
+    printf("input:");
+    show(in, n);
+
+    memcpy(list, in, bytes);
+    clock_t begin = clock();
+    sort_on_host(list, other, n);
+    clock_t end = clock();
+    printf("sorted:");
+    show(list, n);
     printf("%zu ints, %d passes\n", n, PASSES);
-    printf("host:   %10.3f ms\n", elapsed.count());
-    bool ok = check("host", list);
+    printf("host:   %10.3f ms\n", 1e3 * (end - begin) / CLOCKS_PER_SEC);
+    bool ok = check("host", in, list, n);
 
     int *dev_list, *dev_other;
     unsigned *dev_flags, *dev_sums;
-    HANDLE_ERROR(cudaMalloc(&dev_list, n * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc(&dev_other, n * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc(&dev_flags, n * sizeof(unsigned)));
-    HANDLE_ERROR(cudaMalloc(&dev_sums, scan_sums(n) * sizeof(unsigned)));
-    auto reset = [&] {
-        HANDLE_ERROR(cudaMemcpy(dev_list, in.data(), n * sizeof(int), cudaMemcpyHostToDevice));
-    };
-    float ms = median_ms([&] { sort_on_device(dev_list, dev_other, dev_flags, dev_sums); }, reset);
+    HANDLE_ERROR(cudaMalloc((void **)&dev_list, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_other, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_flags, n * sizeof(unsigned)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_sums, scan_sums(n) * sizeof(unsigned)));
+    cudaEvent_t start, stop;
+    float ms;
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    for (int run = 0; run < 2; run++) { // the first run is a warm-up
+        HANDLE_ERROR(cudaMemcpy(dev_list, in, bytes, cudaMemcpyHostToDevice));
+        HANDLE_ERROR(cudaEventRecord(start));
+        sort_on_device(dev_list, dev_other, dev_flags, dev_sums);
+        HANDLE_ERROR(cudaEventRecord(stop));
+    }
+    HANDLE_ERROR(cudaMemcpy(other, dev_list, bytes, cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaEventElapsedTime(&ms, start, stop));
     printf("device: %10.3f ms, %.3f Mkeys/s\n", ms, n / ms / 1e3);
-    HANDLE_ERROR(cudaMemcpy(list.data(), dev_list, n * sizeof(int), cudaMemcpyDeviceToHost));
-    ok = check("device", list) && ok;
+    ok = check("device", in, other, n) && ok;
 
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
     HANDLE_ERROR(cudaFree(dev_list));
     HANDLE_ERROR(cudaFree(dev_other));
     HANDLE_ERROR(cudaFree(dev_flags));
     HANDLE_ERROR(cudaFree(dev_sums));
+    free(in);
+    free(list);
+    free(other);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
 
-// --base 10, on the host: each pass distributes the numbers to a list for each digit and joins these lists.
-// In C the digits of a negative number are negative too, from -9 to 0, so that negative numbers need no other
-// treatment. There are as many passes as the longest number has digits.
-static bool sort_decimal(void) {
-    Ints list = in, digits[19];
-    show("input", in);
-    for (long long place = 1, pass = 1, more = 1; more; place *= 10, pass++) {
-        more = 0;
-        for (int x : list) {
-            digits[x / place % 10 + 9].push_back(x);
-            more |= x / place / 10 != 0;
-        }
-        list.clear();
-        for (Ints &digit : digits) {
-            list.insert(list.end(), digit.begin(), digit.end());
-            digit.clear();
-        }
-        if (trace)
-            show("pass " + std::to_string(pass), list);
-    }
-    show("sorted", list);
-    return check("decimal digits", list);
-}
-
-static void parse_numbers(const char *text) {
-    const char *rest = text;
-    char *end;
-    do {
-        long value = strtol(rest, &end, 10);
-        if (end == rest || (*end && *end != ',') || value != (int)value)
-            quit(EXIT_USAGE, "--numbers %s: must be ints with commas between them", text);
-        in.push_back(value);
-        rest = end + 1;
-    } while (*end);
-}
-
-// --printed-test: a sort by all bits but bit 0 must leave some numbers in the wrong order. Random numbers get
-// such a pair.
-static void need_wrong_order(bool given) {
-    if (!given && n > 1)
-        in[0] = 3, in[1] = 2;
-    Ints sorted = in;
-    std::stable_sort(sorted.begin(), sorted.end(), [](int a, int b) { return a >> 1 < b >> 1; });
-    if (std::is_sorted(sorted.begin(), sorted.end()))
-        quit(EXIT_USAGE, "--printed-test: needs an odd number before the even number below it, as in 3,2");
-}
-
 void settings(int argc, char **argv) {
-    const char *list = NULL; // --numbers
-    int decimal = 0;         // --base
-    parse_options(
-        argc, argv, "Radix sort of ints, on the host and on the device.", TIMES,
-        {OPTION_SIZE("size", &n, 1, INT_MAX, "random ints, instead of 262144"),
-         OPTION_TEXT("numbers", &list, "ints to sort, such as 5,213,-7, instead of random ones"),
-         OPTION_WORD("base", &decimal, "2|10", "the digits: bits, or decimal digits (on the host only)"),
-         OPTION_FLAG("passes", &trace, "print the list after each pass on the host"),
-         OPTION_FLAG("printed-test", &printed_test,
-                     "wrong: the course's test of a bit, which never sees bit 0")});
-    if (n && list)
-        quit(EXIT_USAGE, "--size and --numbers exclude each other");
-    if (decimal && printed_test)
-        quit(EXIT_USAGE, "--printed-test is a test of bits, not for --base 10");
-    if (!n && !list)
-        list = decimal ? "5,213,55,21,430,31,20" : printed_test ? "3,2" : NULL;
-    if (list)
-        parse_numbers(list);
-    n = list ? in.size() : n ? n : 1 << 18;
-    select_device();
+    size_t size = 0;
+    configure(argc, argv, "Radix sort of ints, on the host and on the device.", TIMES,
+              {OPTION_SIZE("size", &size, 1, INT_MAX, "ints to sort, instead of 262144"),
+               OPTION_WORD("base", &decimal, "2|10", "10: seven numbers by decimal digits, on the host"),
+               OPTION_FLAG("passes", &trace, "print the list after each pass on the host"),
+               OPTION_FLAG("printed-test", &printed_test,
+                           "wrong: the course's test of a bit, which never sees bit 0")});
+    if ((size > 0) + decimal + printed_test > 1)
+        quit(EXIT_USAGE, "only one of --size, --base 10 and --printed-test");
+    n = size ? size : n;
     require_memory(4 * n * sizeof(int), 4 * n * sizeof(int));
-    for (size_t i = 0; in.size() < n; i++) // random ints, with the smallest and the largest among them
-        in.push_back(i == n / 2 ? INT_MIN : i == n / 3 ? INT_MAX : (int)random_bits());
-    if (decimal)
-        exit(sort_decimal() ? EXIT_SUCCESS : EXIT_FAILURE);
-    if (printed_test)
-        need_wrong_order(list != NULL);
 }
 
-static void show(std::string name, const Ints &list) {
+static void show(const int *list, size_t n) {
     const size_t most = 16; // numbers that are shown
-    printf("%s:", name.c_str());
     for (size_t i = 0; i < min_of(n, most); i++)
         printf(" %d", list[i]);
     printf("%s\n", n > most ? " …" : "");
 }
 
-// Overwrites `sorted` afterwards, so that a copy that was left out is noticed.
-static bool check(const char *name, Ints &sorted) {
-    Ints expected = in;
-    std::sort(expected.begin(), expected.end());
-    bool ok = check_ints(name, sorted.data(), expected.data(), n);
-    std::transform(expected.begin(), expected.end(), sorted.begin(), [](int x) { return ~x; });
-    if (printed_test && !ok)
-        printf("%s: wrong, as expected: the test never sees bit 0\n", name);
-    return ok;
+static bool check(const char *name, const int *in, const int *sorted, size_t n) {
+    HostArray<int> expected(n);
+    std::copy(in, in + n, +expected);
+    std::sort(+expected, expected + n);
+    return check_ints(name, sorted, expected, n);
+}
+
+// Each pass distributes the numbers to a list for each digit and joins these lists.
+static int sort_decimal(void) {
+    const int in[] = {5, 213, 55, 21, 430, 31, 20};
+    int list[7], digits[10][7];
+    printf("input:");
+    show(in, 7);
+    memcpy(list, in, sizeof(in));
+    for (int pass = 1, place = 1; pass <= 3; pass++, place *= 10) {
+        int count[10] = {0}, k = 0;
+        for (int x : list)
+            digits[x / place % 10][count[x / place % 10]++] = x;
+        for (int digit = 0; digit < 10; digit++)
+            for (int i = 0; i < count[digit]; i++)
+                list[k++] = digits[digit][i];
+        if (trace) {
+            printf("pass %d:", pass);
+            show(list, 7);
+        }
+    }
+    printf("sorted:");
+    show(list, 7);
+    return check("decimal digits", in, list, 7) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// As sort_on_host(), with the printed test.
+static int sort_by_printed_test(void) {
+    const int in[] = {3, 2};
+    int list[] = {3, 2};
+    for (int bit = 0; bit < PASSES; bit++)
+        std::stable_partition(list, list + 2, [=](int x) { return !(((unsigned)x & 1u << bit) > 1); });
+    printf("sorted:");
+    show(list, 2);
+    if (!check("host", in, list, 2))
+        printf("host: wrong, as expected: the test never sees bit 0\n");
+    return EXIT_FAILURE;
 }
 
 // Task: mark_left(): One thread per number: if its global index i is below n, flags[i] becomes 1 if list[i]

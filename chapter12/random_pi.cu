@@ -12,15 +12,12 @@
  * Book:    12.2.2 (lab)
  * Build:   nvcc -o random_pi chapter12/random_pi.cu common/lib/[a-z]*.c -lcurand
  * Run:     ./bin/chapter12/random_pi --size 64M --generator philox
- * Differs: --in-kernel makes the random numbers in the kernel that uses them, and compares the times.
  * Needs:   libs=curand
- * Check:   --size 70000 --generator mrg32k3a | --size 5000 --in-kernel
+ * Check:   --size 70000 --generator mrg32k3a
  */
 #include "../common/book.h"
-#include "../common/timing.h"
 #include <curand.h>
-#include <curand_kernel.h>
-#include "libraries.h"
+#include "libraries.h" // HANDLE_CURAND()
 
 const int threadsPerBlock = 256;
 const int blocksPerGrid = 256;
@@ -45,10 +42,14 @@ static bool check_sums(Sums got, const float *dev_numbers, size_t n);
 static bool check_random(Sums sums, size_t n);
 static bool check_sobol(Sums sums, double n);
 
-// Parallel reduction: adds the sums of all threads of the block, and stores the result in
-// partial[blockIdx.x].
-__device__ void add_sums(Sums mine, Sums *partial) {
+// Each thread adds the points of a grid-stride loop; a tree reduction in shared memory adds the sums of the
+// block's threads.
+__global__ void estimate(const float *x, const float *y, size_t n, Sums *partial) {
     __shared__ Sums cache[threadsPerBlock];
+    Sums mine = {0, 0};
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride)
+        add_point(&mine, x[i], y[i]);
     cache[threadIdx.x] = mine;
     __syncthreads();
     for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
@@ -62,20 +63,26 @@ __device__ void add_sums(Sums mine, Sums *partial) {
         partial[blockIdx.x] = cache[0];
 }
 
-__global__ void estimate(const float *x, const float *y, size_t n, Sums *partial) {
-    Sums mine = {0, 0};
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride)
-        add_point(&mine, x[i], y[i]);
-    add_sums(mine, partial);
+// The sums of the next n points of the generator: n coordinates x, then n coordinates y
+static Sums estimate_with(curandGenerator_t generator, size_t n, float *dev_numbers, Sums *dev_partial) {
+    Sums partial[blocksPerGrid], total = {0, 0};
+    HANDLE_CURAND(curandGenerateUniform(generator, dev_numbers, 2 * n));
+    estimate<<<blocksPerGrid, threadsPerBlock>>>(dev_numbers, dev_numbers + n, n, dev_partial);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(partial, dev_partial, sizeof(partial), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < blocksPerGrid; i++) {
+        total.inside += partial[i].inside;
+        total.height += partial[i].height;
+    }
+    return total;
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
     float *dev_numbers;
-    Sums partial[blocksPerGrid], *dev_partial;
-    HANDLE_ERROR(cudaMalloc(&dev_numbers, 2 * n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_partial, sizeof(partial)));
+    Sums *dev_partial;
+    HANDLE_ERROR(cudaMalloc((void **)&dev_numbers, 2 * n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_partial, blocksPerGrid * sizeof(Sums)));
 
     // The numbers of a pseudorandom generator look random and depend on the seed. Sobol' numbers have
     // dimensions: the first half of the array will be coordinates x, the second half coordinates y.
@@ -87,36 +94,25 @@ int main(int argc, char **argv) {
 
     print_head();
     bool ok = true;
-    int rows = 0;
-    for (size_t points : {n / 4096, n / 256, n / 16, n}) {
+    for (int shift = 12; shift >= 0; shift -= 4) { // n / 4096, n / 256, n / 16 and n points
+        size_t points = n >> shift;
         if (points == 0)
             continue;
-        Sums total[2] = {};
-        for (int quasi = 0; quasi < 2; quasi++) {
-            curandGenerator_t generator = quasi ? sobol : random;
-            if (quasi) // from the first Sobol' point on; otherwise each call continues the sequence
-                HANDLE_CURAND(curandSetGeneratorOffset(generator, 0));
-            HANDLE_CURAND(curandGenerateUniform(generator, dev_numbers, 2 * points));
-            estimate<<<blocksPerGrid, threadsPerBlock>>>(dev_numbers, dev_numbers + points, points,
-                                                         dev_partial);
-            HANDLE_LAUNCH();
-            HANDLE_ERROR(cudaMemcpy(partial, dev_partial, sizeof(partial), cudaMemcpyDeviceToHost));
-            for (Sums block : partial) {
-                total[quasi].inside += block.inside;
-                total[quasi].height += block.height;
-            }
-            ok = check_sums(total[quasi], dev_numbers, points) && ok;
-        }
-        print_row(total[0], total[1], points);
-        ok = check_random(total[0], points) && check_sobol(total[1], points) && ok;
-        rows++;
+        Sums by_random = estimate_with(random, points, dev_numbers, dev_partial);
+        ok = check_sums(by_random, dev_numbers, points) && ok;
+        // From the first Sobol' point on; otherwise each call continues the sequence.
+        HANDLE_CURAND(curandSetGeneratorOffset(sobol, 0));
+        Sums by_sobol = estimate_with(sobol, points, dev_numbers, dev_partial);
+        ok = check_sums(by_sobol, dev_numbers, points) && ok;
+        print_row(by_random, by_sobol, points);
+        ok = check_random(by_random, points) && check_sobol(by_sobol, points) && ok;
     }
 
     HANDLE_CURAND(curandDestroyGenerator(random));
     HANDLE_CURAND(curandDestroyGenerator(sobol));
     HANDLE_ERROR(cudaFree(dev_numbers));
     HANDLE_ERROR(cudaFree(dev_partial));
-    return ok && rows > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
@@ -200,77 +196,20 @@ static bool check_sobol(Sums sums, double n) {
            check_value("pi by Sobol' points", (by_points(sums, n) - M_PI) * sqrt(n) / 4, 0, 4);
 }
 
-// --in-kernel: each thread makes its own random numbers. They stay in registers, while cuRAND's host
-// functions write all numbers to memory, from where the kernel reads them.
-
-// All threads use one seed and different sequences, which do not overlap.
-template <class State>
-__global__ void estimate_with_own_numbers(unsigned long long seed, size_t n, Sums *partial) {
-    State state;
-    size_t thread = threadIdx.x + (size_t)blockIdx.x * blockDim.x, stride = (size_t)blockDim.x * gridDim.x;
-    curand_init(seed, thread, 0, &state);
-    Sums mine = {0, 0};
-    for (size_t i = thread; i < n; i += stride) {
-        float x = curand_uniform(&state);
-        add_point(&mine, x, curand_uniform(&state));
-    }
-    add_sums(mine, partial);
-}
-
-static int estimate_in_kernel(void) {
-    print_device(options.device);
-    Sums partial[blocksPerGrid], total = {0, 0};
-    DeviceArray<float> dev_numbers(2 * n);
-    DeviceArray<Sums> dev_partial(blocksPerGrid);
-    curandGenerator_t generator;
-    HANDLE_CURAND(curandCreateGenerator(&generator, generator_type));
-    HANDLE_CURAND(curandSetPseudoRandomGeneratorSeed(generator, options.seed));
-
-    float in_memory = median_ms([&] {
-        HANDLE_CURAND(curandGenerateUniform(generator, dev_numbers, 2 * n));
-        estimate<<<blocksPerGrid, threadsPerBlock>>>(dev_numbers, dev_numbers + n, n, dev_partial);
-    });
-    auto kernel = generator_type == CURAND_RNG_PSEUDO_XORWOW ? estimate_with_own_numbers<curandStateXORWOW_t>
-                  : generator_type == CURAND_RNG_PSEUDO_MRG32K3A
-                      ? estimate_with_own_numbers<curandStateMRG32k3a_t>
-                      : estimate_with_own_numbers<curandStatePhilox4_32_10_t>;
-    float in_kernel =
-        median_ms([&] { kernel<<<blocksPerGrid, threadsPerBlock>>>(options.seed, n, dev_partial); });
-    HANDLE_ERROR(cudaMemcpy(partial, dev_partial, sizeof(partial), cudaMemcpyDeviceToHost));
-    for (Sums block : partial) {
-        total.inside += block.inside;
-        total.height += block.height;
-    }
-    printf("numbers in memory:      %.3f ms, %.2f G/s\n", in_memory, 2 * n / in_memory / 1e6);
-    printf("numbers in the kernel:  %.3f ms, %.2f G/s\n", in_kernel, 2 * n / in_kernel / 1e6);
-    printf("pi = %.7f by points, %.7f by the mean height of %zu points\n", by_points(total, n),
-           by_height(total, n), n);
-    bool ok = check_random(total, n);
-
-    HANDLE_CURAND(curandDestroyGenerator(generator));
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
 void settings(int argc, char **argv) {
     int generator = 0;
-    bool in_kernel = false;
     configure(
         argc, argv, "Estimates pi with random numbers.", 0,
         {OPTION_SIZE("size", &n, 1, (size_t)1 << 31, "points; the table begins with a small part of them"),
-         OPTION_WORD("generator", &generator, "xorwow|mrg32k3a|philox", "the pseudorandom generator"),
-         OPTION_FLAG("in-kernel", &in_kernel,
-                     "makes the random numbers in the kernel, and times both ways")});
+         OPTION_WORD("generator", &generator, "xorwow|mrg32k3a|philox", "the pseudorandom generator")});
     const curandRngType_t types[] = {CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A,
                                      CURAND_RNG_PSEUDO_PHILOX4_32_10};
     generator_type = types[generator];
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
-    if (in_kernel)
-        exit(estimate_in_kernel());
 }
 
-// Task: add_sums(): A tree reduction in shared memory adds the Sums `mine` of the block's threadsPerBlock
-// threads, both members, with a barrier for all threads of the block between writing and reading. Thread 0
-// stores the result in partial[blockIdx.x].
-// estimate(): Each thread has a variable `mine` of type Sums, whose members are initialized to zero. In a
-// grid-stride loop over n points the thread calls add_point(&mine, x[i], y[i]). Then all threads of the block
-// call add_sums().
+// Task: estimate(): Each thread has a variable of type Sums, whose members are initialized to zero. In a
+// grid-stride loop over n points it calls add_point() with the address of its variable, x[i] and y[i]. A tree
+// reduction in shared memory adds the Sums of the block's threadsPerBlock threads, both members, with a
+// barrier for all threads of the block between writing and reading. Thread 0 stores the result in
+// partial[blockIdx.x].

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The exclusive scan (prefix sum) of scan.cu, which radix_sort.cu uses too: out[i] = in[0] + … + in[i - 1],
-// modulo 2^32, of any number of elements. A block scans one tile; the sums of the tiles are scanned in the
-// same way and then added.
+// The exclusive scan (prefix sum) of scan.cu, for radix_sort.cu and sort_ladder.cu: out[i] = in[0] + … +
+// in[i - 1], modulo 2^32, of any number of elements. Here each thread has 15 elements instead of one.
 #pragma once
 
 #include "../common/book.h"

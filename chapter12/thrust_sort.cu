@@ -19,6 +19,7 @@
 #include <vector>
 #include <thrust/copy.h>
 #include <thrust/device_vector.h>
+#include <thrust/pair.h>
 #include <thrust/sequence.h>
 #include <thrust/sort.h>
 #include "../common/book.h"
@@ -27,15 +28,10 @@
 
 #define N 1000000
 
-// The namespace keeps Thrust's kernels from finding the swap of book.h, a host function, for this structure.
-namespace {
-struct Item {
-    int key, number;
-};
-} // namespace
+typedef thrust::pair<int, int> Item; // the key, and the number of the element in the input
 
 struct BySmallerKey {
-    __host__ __device__ bool operator()(const Item &a, const Item &b) const { return a.key < b.key; }
+    __host__ __device__ bool operator()(const Item &a, const Item &b) const { return a.first < b.first; }
 };
 
 static size_t n = N; // --size
@@ -43,7 +39,7 @@ static std::vector<int> keys;
 static std::vector<Item> items, expected;
 static void fill(void);
 static void show(const char *name, float ms);
-static bool check(const char *name, const std::vector<int> &sorted);
+static bool check(const char *name, const std::vector<int> &sorted); // keys
 static bool check(const char *name, const std::vector<Item> &sorted);
 
 static bool sort_ints(void) {
@@ -83,7 +79,7 @@ static bool sort_arrays(void) {
     thrust::copy(dev_numbers.begin(), dev_numbers.end(), numbers.begin());
     std::vector<Item> both(n);
     for (size_t i = 0; i < n; i++)
-        both[i] = {sorted[i], numbers[i]};
+        both[i] = Item(sorted[i], numbers[i]);
     return check("keys and numbers", both);
 }
 
@@ -122,7 +118,7 @@ static void fill(void) {
         int random = random_bits(),
             keys_of[] = {random, (int)((unsigned)random % 10) - 5, -7, (int)i, -(int)i};
         keys.push_back(i == n / 2 && input == 0 ? INT_MIN : keys_of[input]);
-        items.push_back({keys[i], (int)i});
+        items.push_back(Item(keys[i], i));
     }
 }
 
@@ -131,12 +127,12 @@ static void show(const char *name, float ms) {
 }
 
 static bool check(const char *name, const std::vector<int> &sorted) {
-    return check_ints(name, sorted.data(), n, [](size_t i) { return expected[i].key; });
+    return check_ints(name, sorted.data(), n, [](size_t i) { return expected[i].first; });
 }
 
 // Structures of two ints are compared as 2n ints. Equal keys must be in the order of their numbers.
 static bool check(const char *name, const std::vector<Item> &sorted) {
-    return check_ints(name, &sorted[0].key, &expected[0].key, 2 * n);
+    return check_ints(name, &sorted[0].first, &expected[0].first, 2 * n);
 }
 
 // Task: sort_ints(): Sort a device_vector that is initialized with a copy of `keys`, with thrust::sort.

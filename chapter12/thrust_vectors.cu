@@ -63,7 +63,7 @@ static bool set_and_add(void) {
     return check("list, by copy", device[0] + device[1], 40) && ok;
 }
 
-static bool reduce(void) {
+static bool sums_and_maximum(void) {
     DeviceInts device = numbers;
     int sum = thrust::reduce(numbers.begin(), numbers.end());
     bool ok = check("sum on the device = on the host", thrust::reduce(device.begin(), device.end()), sum);
@@ -81,7 +81,7 @@ static bool reduce(void) {
            ok;
 }
 
-static bool scan(void) {
+static bool prefix_sums(void) {
     DeviceInts device = numbers, keys = segments, sums(n);
     HostInts expected(n);
     thrust::inclusive_scan(device.begin(), device.end(), sums.begin());
@@ -127,8 +127,8 @@ static bool count_copies(void) {
 int main(int argc, char **argv) {
     settings(argc, argv);
     bool ok = set_and_add();
-    ok = reduce() && ok;
-    ok = scan() && ok;
+    ok = sums_and_maximum() && ok;
+    ok = prefix_sums() && ok;
     ok = gather_and_scatter() && ok;
     ok = count_copies() && ok;
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -160,7 +160,7 @@ static bool check(const char *name, const HostInts &got, const HostInts &expecte
     return check_ints(name, got.data(), expected.data(), n);
 }
 
-// Task: scan(): On the device, compute the inclusive prefix sums of `numbers`, and check them with
+// Task: prefix_sums(): On the device, compute the inclusive prefix sums of `numbers`, and check them with
 // check("inclusive scan", sums, expected), where std::partial_sum computes `expected`. Then compute the
 // inclusive prefix sums by key, which begin again at each new key of `segments`, and check them with
 // check("scan by key", sums, expected), where a loop on the host computes `expected`. Return whether both

@@ -13,21 +13,19 @@
  * Build:   nvcc -o transpose chapter12/transpose.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/transpose
  * Differs: the book shows a profiler's picture of such a pair, without code; docs/tools.md shows today's
- *          profilers on this one. --elements copies and fills the array by elements of 1, 4 and 16 bytes.
- *          The times of the CPU back end depend on the caches of the CPU and say nothing about a GPU.
- * Check:   --size 100 --height 70 | --elements --size 31
+ *          profilers on this one. The times of the CPU back end depend on the caches of the CPU and say
+ * nothing about a GPU. Check:   --size 100 --height 70
  */
-#include <set>
 #include "../common/book.h"
-#include "../common/timing.h" // median_ms()
 
 #define TILE 32 // rows and columns of a tile
 #define ROWS 8  // rows of a block of threads: each thread moves TILE / ROWS = 4 elements
 
 static size_t width = CPU_BACKEND ? 2048 : 4096; // --size
 static size_t height = 0;                        // --height; 0: as --size
-static bool check(const char *name, const float *in, const float *dev_out, bool transposed);
-static void print_row(int kernel, float ms);
+typedef void Kernel(const float *in, float *out, size_t w, size_t h);
+static float time_kernel(Kernel *kernel, const float *dev_in, float *dev_out);
+static bool check(const char *name, const float *in, const float *out, bool transposed);
 
 // `in` has h rows of w elements. A copy is the limit for a transpose: it reads rows and writes rows.
 __global__ void copy(const float *in, float *out, size_t w, size_t h) {
@@ -47,10 +45,9 @@ __global__ void transpose_naive(const float *in, float *out, size_t w, size_t h)
 }
 
 // The block reads rows into the tile, waits, and writes rows of the output, which are columns of the tile.
-// Rows of the tile are `pitch` words apart. All words of a column are in one bank if pitch is 32, and in
-// different banks if it is 33.
-template <int pitch> __device__ void through_tile(const float *in, float *out, size_t w, size_t h) {
-    __shared__ float tile[TILE][pitch];
+// Rows of the tile are 32 words apart, so all words of a column are in one bank.
+__global__ void transpose_tile(const float *in, float *out, size_t w, size_t h) {
+    __shared__ float tile[TILE][TILE];
     size_t left = (size_t)blockIdx.x * TILE, top = (size_t)blockIdx.y * TILE;
     for (int row = threadIdx.y; row < TILE; row += ROWS)
         if (left + threadIdx.x < w && top + row < h)
@@ -61,17 +58,42 @@ template <int pitch> __device__ void through_tile(const float *in, float *out, s
             out[(left + column) * h + top + threadIdx.x] = tile[threadIdx.x][column];
 }
 
-__global__ void transpose_tile(const float *in, float *out, size_t w, size_t h) {
-    through_tile<TILE>(in, out, w, h);
+// The same with one more word in each row of the tile: the words of a column are in 32 different banks.
+__global__ void transpose(const float *in, float *out, size_t w, size_t h) {
+    __shared__ float tile[TILE][TILE + 1];
+    size_t left = (size_t)blockIdx.x * TILE, top = (size_t)blockIdx.y * TILE;
+    for (int row = threadIdx.y; row < TILE; row += ROWS)
+        if (left + threadIdx.x < w && top + row < h)
+            tile[row][threadIdx.x] = in[(top + row) * w + left + threadIdx.x];
+    __syncthreads();
+    for (int column = threadIdx.y; column < TILE; column += ROWS)
+        if (top + threadIdx.x < h && left + column < w)
+            out[(left + column) * h + top + threadIdx.x] = tile[threadIdx.x][column];
 }
 
-__global__ void transpose(const float *in, float *out, size_t w, size_t h) {
-    through_tile<TILE + 1>(in, out, w, h);
+// The number of sectors of 32 bytes in which the floats of the lanes lie. The lanes access floats that are
+// `stride` apart in global memory, the first one at the beginning of a sector.
+static int sectors(size_t stride, int lanes) {
+    int count = 1;
+    for (int lane = 1; lane < lanes; lane++)
+        count += lane * stride / 8 != (lane - 1) * stride / 8;
+    return count;
+}
+
+// The accesses that a bank serves one after the other: the largest number of lanes whose words are in one
+// bank. The 32 lanes read words that are `pitch` apart in shared memory, which has 32 banks.
+static int turns(int pitch) {
+    int lanes[32] = {0}, most = 0; // lanes of each bank
+    for (int lane = 0; lane < 32; lane++)
+        lanes[lane * pitch % 32]++;
+    for (int bank = 0; bank < 32; bank++)
+        most = max_of(most, lanes[bank]);
+    return most;
 }
 
 static const struct {
     const char *name;
-    void (*function)(const float *in, float *out, size_t w, size_t h);
+    Kernel *kernel;
     bool scattered; // whether a warp writes a column
     int pitch;      // of the tile; 0: none
 } kernels[] = {{"copy", copy, false, 0},
@@ -81,139 +103,65 @@ static const struct {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    size_t n = width * height;
-    float *in = host_array<float>(n), *dev_in, *dev_out;
+    size_t n = width * height, bytes = n * sizeof(float);
+    float *in = (float *)malloc(bytes), *out = (float *)malloc(bytes), *dev_in, *dev_out;
+    HANDLE_NULL(in && out);
     random_floats(in, n, 1);
-    HANDLE_ERROR(cudaMalloc(&dev_in, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_out, n * sizeof(float)));
-    HANDLE_ERROR(cudaMemcpy(dev_in, in, n * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_in, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_out, bytes));
+    HANDLE_ERROR(cudaMemcpy(dev_in, in, bytes, cudaMemcpyHostToDevice));
 
     printf("%zu rows of %zu floats. Sectors and turns are those of a warp's access.\n", height, width);
     dim3 blocks((width + TILE - 1) / TILE, (height + TILE - 1) / TILE), threads(TILE, ROWS);
     bool ok = true;
     for (int k = 0; k < 4; k++) {
-        HANDLE_ERROR(cudaMemset(dev_out, 0xff, n * sizeof(float)));
-        float ms =
-            median_ms([&] { kernels[k].function<<<blocks, threads>>>(dev_in, dev_out, width, height); });
-        print_row(k, ms);
-        ok = check(kernels[k].name, in, dev_out, k > 0) && ok;
+        HANDLE_ERROR(cudaMemset(dev_out, 0xff, bytes));
+        kernels[k].kernel<<<blocks, threads>>>(dev_in, dev_out, width, height);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpy(out, dev_out, bytes, cudaMemcpyDeviceToHost));
+        ok = check(kernels[k].name, in, out, k > 0) && ok;
+
+        // Each element is read once and written once.
+        float ms = time_kernel(kernels[k].kernel, dev_in, dev_out);
+        printf("%-18s %8.3f ms %7.1f GB/s", kernels[k].name, ms, 2 * bytes / ms / 1e6);
+        printf("   sectors: read %2d, write %2d", sectors(1, min_of(32, width)),
+               sectors(kernels[k].scattered ? height : 1, min_of(32, kernels[k].pitch ? height : width)));
+        if (kernels[k].pitch)
+            printf("   turns in shared memory: %2d", turns(kernels[k].pitch));
+        printf("\n");
     }
 
     HANDLE_ERROR(cudaFree(dev_in));
     HANDLE_ERROR(cudaFree(dev_out));
     free(in);
+    free(out);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
 
-#define LANES             32
-#define BANKS             32
-#define WORDS_OF_A_SECTOR 8 // 32 bytes
-
-// The number of accesses that a bank serves one after the other: the largest number of different words that
-// the lanes want from one bank. word[lane] is the word of shared memory that the lane accesses.
-static int turns(const int *word) {
-    std::set<int> wanted[BANKS]; // the words in each bank
-    for (int lane = 0; lane < LANES; lane++)
-        wanted[word[lane] % BANKS].insert(word[lane]);
-    size_t most = 0;
-    for (const auto &words : wanted)
-        most = max_of(most, words.size());
-    return most;
-}
-
-// The number of 32-byte sectors of global memory in which the words of `lanes` lanes lie. The array starts at
-// the beginning of a sector, as all memory from cudaMalloc does.
-static int sectors(const size_t *word, int lanes) {
-    std::set<size_t> touched;
-    for (int lane = 0; lane < lanes; lane++)
-        touched.insert(word[lane] / WORDS_OF_A_SECTOR);
-    return touched.size();
-}
-
-// One access of a full warp, the first one: where its lanes read and write, in global memory and in the tile.
-static void print_row(int k, float ms) {
-    size_t from[LANES], to[LANES];
-    int column[LANES];
-    int lanes_in = min_of(LANES, width), lanes_out = min_of(LANES, kernels[k].pitch ? height : width);
-    for (int lane = 0; lane < LANES; lane++) {
-        from[lane] = lane;
-        to[lane] = kernels[k].scattered ? lane * height : lane;
-        column[lane] = lane * kernels[k].pitch;
-    }
-    printf("%-18s %8.3f ms %7.1f GB/s", kernels[k].name, ms, 2e-6 * width * height * sizeof(float) / ms);
-    printf("   sectors: read %2d, write %2d", sectors(from, lanes_in), sectors(to, lanes_out));
-    if (kernels[k].pitch)
-        printf("   turns in shared memory: %2d", turns(column));
-    printf("\n");
-}
-
-// --elements. Neighbouring lanes access elements that are `apart` elements apart; blockIdx.y selects those
-// between. Without an input the array is filled.
-template <class T> __global__ void move(const T *in, T *out, T value, size_t n, size_t apart) {
-    size_t at = (threadIdx.x + (size_t)blockIdx.x * blockDim.x) * apart + blockIdx.y;
-    if (at < n)
-        out[at] = in ? in[at] : value;
-}
-
-// Copies and fills `floats` floats as elements of type T.
-template <class T> bool move_elements(const char *name, size_t apart, const float *in, size_t floats) {
-    DeviceArray<float> dev_in(in, floats), dev_out(floats);
-    size_t n = floats * sizeof(float) / sizeof(T), word[LANES];
-    for (size_t lane = 0; lane < LANES; lane++)
-        word[lane] = lane * apart * sizeof(T) / sizeof(float);
-    T value;
-    memset((void *)&value, 0x5a, sizeof(T));
-    bool ok = true;
-    for (bool fills : {false, true}) {
-        const T *from = fills ? NULL : (const T *)+dev_in;
-        HANDLE_ERROR(cudaMemset(dev_out, 0xff, floats * sizeof(float)));
-        dim3 blocks((n / apart + 255) / 256, apart);
-        float ms = median_ms([&] { move<<<blocks, 256>>>(from, (T *)+dev_out, value, n, apart); });
-        printf("%s %-24s %8.3f ms %7.1f GB/s   sectors: %2d, bytes used of each: %2zu\n",
-               fills ? "fill" : "copy", name, ms, (fills ? 1e-6 : 2e-6) * floats * sizeof(float) / ms,
-               sectors(word, LANES), LANES * sizeof(T) / sectors(word, LANES));
-        ok = check_ints(name, HostArray<int>((const int *)+dev_out, floats), floats,
-                        [=](size_t i) { return fills ? 0x5a5a5a5a : ((const int *)in)[i]; }) &&
-             ok;
-    }
-    return ok;
-}
-
-static int move_all_elements(void) {
-    size_t floats = (width * height + 7) / 8 * 8; // whole sectors
-    HostArray<float> in(floats);
-    random_floats(in, floats, 1);
-    printf("%zu bytes. Sectors are those of a warp's access.\n", floats * sizeof(float));
-    bool ok = move_elements<char>("char", 1, in, floats);
-    ok = move_elements<float>("float", 1, in, floats) && ok;
-    ok = move_elements<float4>("float4", 1, in, floats) && ok;
-    ok = move_elements<char>("char, 32 bytes apart", 32, in, floats) && ok;
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+#include "../common/timing.h" // median_ms()
 
 void settings(int argc, char **argv) {
-    bool elements = false;
     if (CPU_BACKEND) // not square, and tiles that are not full
         height = width - 11;
     configure(argc, argv, "Transposes a matrix in three ways, beside a copy.", TIMES,
               {OPTION_SIZE("size", &width, 1, 1 << 20, "elements in a row"),
-               OPTION_SIZE("height", &height, 0, 1 << 20, "rows; 0: as many as elements in a row"),
-               OPTION_FLAG("elements", &elements, "copies and fills by elements of 1, 4 and 16 bytes")});
+               OPTION_SIZE("height", &height, 0, 1 << 20, "rows; 0: as many as elements in a row")});
     height = height ? height : width;
     if ((height + TILE - 1) / TILE > 65535) // blocks in y, on every device
         quit(EXIT_USAGE, "--height %zu: at most %d", height, 65535 * TILE);
     require_memory(3 * width * height * sizeof(float), 2 * width * height * sizeof(float));
-    if (elements)
-        exit(move_all_elements());
+}
+
+static float time_kernel(Kernel *kernel, const float *dev_in, float *dev_out) {
+    dim3 blocks((width + TILE - 1) / TILE, (height + TILE - 1) / TILE), threads(TILE, ROWS);
+    return median_ms([&] { kernel<<<blocks, threads>>>(dev_in, dev_out, width, height); });
 }
 
 // Elements are moved and not computed, so all bits must be equal.
-static bool check(const char *name, const float *in, const float *dev_out, bool transposed) {
-    size_t n = width * height;
-    HostArray<int> out((const int *)dev_out, n);
-    return check_ints(name, out, n, [&](size_t i) {
+static bool check(const char *name, const float *in, const float *out, bool transposed) {
+    return check_ints(name, (const int *)out, width * height, [=](size_t i) {
         return ((const int *)in)[transposed ? i % height * width + i / height : i];
     });
 }
@@ -224,6 +172,7 @@ static bool check(const char *name, const float *in, const float *dev_out, bool 
 // copy(): out has the same rows and columns as `in`.
 // transpose_naive(): out has w rows of h floats; element (row, column) of `in` becomes element (column, row)
 // of out. No shared memory is used, and a warp reads a row.
-// through_tile(): The same result as transpose_naive(), through a tile in shared memory that has TILE rows of
-// `pitch` floats. The block reads rows of `in` into the tile, waits at a barrier that all threads reach, and
+// transpose_tile(): The same result as transpose_naive(), through a tile in shared memory that has TILE rows
+// of TILE floats. The block reads rows of `in` into the tile, waits at a barrier that all threads reach, and
 // writes rows of out, which are columns of the tile. So a warp reads a row of `in` and writes a row of out.
+// transpose(): As transpose_tile(), but the rows of the tile are padded with one float.

@@ -11,32 +11,22 @@ def test_the_three_dot_products_are_equal(run, rng):
         assert len(re.findall(r": +[\d.]+ ms, [\d.]+ GB/s$", out, re.M)) == 5
 
 
-def test_types_of_numbers(run, rng):
-    """The program compares the results, which are whole numbers."""
-    for kind, size in ("double", 8), ("complex", 8), ("double-complex", 16):
-        options = ["--type", kind, "--size", rng.randint(1, 10**5), "--seed", rng.randrange(10**6)]
-        out = run("chapter12/cublas_dot", *options, status=0).out
-        assert re.search(rf"^cuBLAS, {size} bytes a number:  a \. b = -?\d+ [+-]\d+ i$", out, re.M)
-        run("chapter12/cublas_dot", *options, "--inject-error", status=1)
-
-
 def test_products_of_matrices(run, rng):
-    """Not square; and as if cuBLAS read by rows: the call succeeds and the check fails, for square matrices too."""
+    """Not square and square; the call with a before b is wrong for both."""
     m, n, k = (rng.randint(5, 130) for _ in range(3))
     seed = ["--seed", rng.randrange(10**6)]
-    out = run("chapter12/cublas_matmul", "--m", m, "--n", n, "--k", k, *seed, status=0).out
-    assert f"Both products of the {m} x {k} and {k} x {n} matrices are right.\n" in out
-    for sizes in (m, n, k), (n, n, n):
-        options = [x for pair in zip(["--m", "--n", "--k"], sizes) for x in pair]
-        result = run("chapter12/cublas_matmul", *options, "--as-if-rows", *seed, status=1)
-        assert "and reports success.\n" in result.out
-        assert re.search(r"^c\[\d+\]: \d+ of \d+ differ$", result.err, re.M)
-        assert ("the result is b a instead of a b.\n" in result.out) == (len(set(sizes)) == 1)
+    for m, n, k in (m, n, k), (n, n, n):
+        out = run("chapter12/cublas_matmul", "--m", m, "--n", n, "--k", k, *seed, status=0).out
+        assert f"Both products of the {m} x {k} and {k} x {n} matrices are right.\n" in out
+        wrong = re.search(
+            rf"a before b the call succeeds, and (\d+) of {m * n} elements are wrong\.$", out, re.M
+        )
+        assert int(wrong[1]) > m * n / 2
 
 
 def test_conjugate_gradients(run, rng):
     some = rng.randint(10, 300), rng.randint(4, 100), ["--recompute", rng.randint(1, 60)]
-    for size, grid, more in (1, 1, []), (200, 60, ["--condition", 1]), some:
+    for size, grid, more in (1, 1, []), some:
         options = ["--size", size, "--grid", grid, "--seed", rng.randrange(10**6), *more]
         out = run("chapter12/conjugate_gradient", *options, status=0).out
         assert f"Dense, {size} unknowns: " in out
@@ -44,31 +34,28 @@ def test_conjugate_gradients(run, rng):
         steps = [int(n) for n in re.findall(r"unknowns.*: (\d+) steps,", out)]
         on_host = [int(n) for n in re.findall(r"in double the method takes (\d+) steps", out)]
         assert all(abs(a - b) <= 2 + b / 10 for a, b in zip(steps, on_host, strict=True)) and len(steps) == 2
-        assert more[:1] != ["--condition"] or steps[0] == 1  # the identity
 
 
 def test_conjugate_gradients_that_do_not_reach_the_limit(run, rng):
-    """A residual that is never computed anew, and too few steps."""
+    """A residual that is never computed anew"""
     result = run("chapter12/conjugate_gradient", "--recompute", 0, "--limit", 1e-7, status=1)
     assert re.search(r"^residual: got .*, expected 0, difference at most .*$", result.err, re.M)
     claimed = [float(x) for x in re.findall(r"\|r\| / \|b\| = (\S+) by the loop", result.out)]
     real = [float(x) for x in re.findall(r"\|b - A x\| / \|b\| = (\S+) in double", result.out)]
     assert claimed[1] <= 1e-7 and real[1] > 1e-6
-    steps = rng.randint(0, 20)
-    result = run("chapter12/conjugate_gradient", "--iterations", steps, status=1)
-    assert result.out.count(f": {steps} steps, ") == 2 and "residual: 1 of 1 differ" in result.err
 
 
 def test_solvers(run, rng):
     """Systems of any size, and a singular matrix, which has no solution."""
-    tall = rng.randint(2, 60)
-    for size, rows, columns in (1, 1, 1), (rng.randint(3, 200), tall + rng.randint(0, 200), tall):
-        options = ["--size", size, "--rows", rows, "--columns", columns, "--seed", rng.randrange(10**6)]
+    for size, rows in (1, 1), (rng.randint(3, 200), rng.randint(2, 600)):
+        options = ["--size", size, "--rows", rows, "--seed", rng.randrange(10**6)]
         out = run("chapter12/linear_solver", *options, status=0).out
         errors = re.findall(r"^(\S+) +largest .*: (\S+) of (\S+)$", out, re.M)
         assert [name for name, _, _ in errors] == ["LU", "QR", "QR", "Q", "SVD", "U", "V^T"]
         assert all(float(error) <= float(allowed) for _, error, allowed in errors)
-        out = run("chapter12/linear_solver", *options, "--constraints", rng.randint(1, columns), status=0).out
+        out = run(
+            "chapter12/linear_solver", *options, "--constraints", rng.randint(1, (rows + 9) // 10), status=0
+        ).out
         assert re.findall(r"^(C x|KKT) +largest .*: \S+ of \S+$", out, re.M) == ["C x", "KKT"]
     k = size // 2 + 1
     result = run("chapter12/linear_solver", "--size", size, "--singular", status=1)

@@ -10,24 +10,10 @@ def test_radix_sort(run, rng):
             options = ["--size", size, "--seed", rng.randrange(10**6), *["--passes"][:passes]]
             out = run("chapter12/radix_sort", *options, status=0).out
             assert re.findall(r"^pass (\d+):", out, re.M) == [str(i + 1) for i in range(passes)]
-        run("chapter12/radix_sort", "--base", 10, "--size", size, status=0)
     wrong = run("chapter12/radix_sort", "--size", 9, "--inject-error", status=1).err
     assert all(f"\n{name}: 1 of 9 differ" in "\n" + wrong for name in ("host", "device"))
-
-
-def test_the_printed_test_of_a_bit(run, rng):
-    """(d & mask) > 1 never sees bit 0."""
-    for size in 2, rng.randint(3, 999), 4000:
-        options = ["--printed-test", "--size", size, "--seed", rng.randint(1, 999)]
-        out = run("chapter12/radix_sort", *options, status=1).out
-        assert re.findall(r"^(\w+): wrong, as expected: ", out, re.M) == ["host", "device"]
-    for right in ["--numbers", "2,3"], ["--numbers", "7,5,-3,0"], ["--size", 1]:
-        err = run("chapter12/radix_sort", "--printed-test", *right, status=64).err
-        assert "needs an odd number before the even number below it" in err
-    for numbers in "", "3,", "3 4", "x", "2147483648", "-2147483649", "1e3":
-        assert "must be ints" in run("chapter12/radix_sort", "--numbers", numbers, status=64).err
-    assert "exclude" in run("chapter12/radix_sort", "--numbers", "1", "--size", 1, status=64).err
-    assert "--base 10" in run("chapter12/radix_sort", "--base", 10, "--printed-test", status=64).err
+    for more in ["--size", 9], ["--printed-test"]:
+        assert "only one of" in run("chapter12/radix_sort", "--base", 10, *more, status=64).err
 
 
 # ---- Thrust
@@ -49,7 +35,7 @@ def test_thrust_sort(run, rng):
 
 
 def test_sort_ladder(run, rng):
-    """All data sets, signed and unsigned, of sizes around those of a block and a tile. Each rung is compared with a stable sort."""
+    """All data sets, signed and unsigned, of sizes around those of a block and a tile."""
     tile = 256 * 32
     for size in 1, 257, tile, 3 * tile + rng.randint(1, tile):
         fill, sign = rng.choice(["uniform", "skewed", "equal", "sorted", "reversed"]), rng.randrange(2)
@@ -63,4 +49,4 @@ def test_sort_ladder(run, rng):
     tables = re.findall(r"^100 unsigned ints, ([^;\n]*)", out, re.M)
     assert tables == ["uniform", "uniform, with values", "skewed", "equal"]
     result = run("chapter12/sort_ladder", "--size", 100, "--inject-error", status=1)
-    assert "single pass: values: " in result.err and " yes" not in result.out
+    assert "single pass: misplaced keys, hashes, wrong values: " in result.err and " yes" not in result.out

@@ -266,10 +266,10 @@ def test_main_is_changed_only_in_calls_of_cuda():
 
 
 def test_a_kernel_has_no_name_of_the_host():
-    """Kernels of radix_sort have a parameter with the name of an option, which they could set on the CPU."""
+    """Kernels of radix_sort have a parameter with the name of a variable, which they could set on the CPU."""
     exercise = task.Exercise("chapter12/radix_sort")
     text = with_functions_of(exercise, exercise.text)
-    assert re.search(r"bool student_printed_test, size_t student_n\)", text)
+    assert re.search(r"int bit, size_t student_n\)", text)
 
 
 def test_a_kernel_has_no_types_of_headers():

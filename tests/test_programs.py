@@ -250,7 +250,7 @@ COMPARED = {
     "chapter05/matmul_gmem --size 70 --columns": "",
     "chapter05/matmul_shared --size 70": "",
     "chapter12/cublas_matmul --m 90 --n 150 --k 70": "",
-    "chapter12/fft_2d --nx 90 --ny 150": "--real: only one of",
+    "chapter12/fft_batch --rows 90 --points 150": "",
 }
 
 
@@ -351,7 +351,7 @@ EXCLUDED = {
     "chapter05/dot_variants --threads=96": "--threads 96: must be a power of two, because a block adds in halves",
     "chapter05/launch_geometry --block-x=32 --block-y=33": "a block has at most 1024 threads, and 32 x 33 are 1056",
     "chapter05/launch_geometry --grid-x=65535 --grid-y=65535": "a launch has at most 1048576 threads here",
-    "chapter12/linear_solver --rows=9 --columns=10": "--rows 9: must be at least --columns 10",
+    "chapter12/linear_solver --rows=90 --constraints=10": "--constraints 10: must be at most 9, the columns",
 }
 
 
