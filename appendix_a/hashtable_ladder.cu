@@ -617,8 +617,6 @@ static const Rung builds_and_lookups[] = {
 int main(int argc, char **argv) {
     settings(argc, argv);
     Lock locks[HASH_ENTRIES];
-    for (Lock &lock : locks)
-        lock.init();
 
     const char *const fills[] = {"random", "sequential", "adversarial", "repeated"};
     const float loads[] = {0.5f, 0.8f, 0.95f};
@@ -645,8 +643,8 @@ int main(int argc, char **argv) {
             free_table();
         }
 
-    for (Lock &lock : locks)
-        lock.release();
+    for (unsigned i = 0; i < HASH_ENTRIES; i++)
+        locks[i].release();
     return bench_finish();
 }
 
