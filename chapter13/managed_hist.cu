@@ -15,7 +15,6 @@
  * Check:   --size 100000
  */
 #include "../common/book.h"
-#include "../common/timing.h" // median_ms()
 
 #define SIZE (100 * 1024 * 1024)
 
@@ -25,8 +24,8 @@
 #endif
 
 static size_t size = SIZE; // --size
-enum Way { PAGE_FAULTS, PREFETCH, ADVICE };
-static bool check(Way way, float ms, const unsigned long long *histo);
+enum { PAGE_FAULTS, PREFETCH, ADVICE, WAYS };
+static bool check(int way, float ms, const unsigned long long *histo);
 static bool check_copied(const unsigned char *buffer);
 
 // As in chapter 9. A kernel does not see whether its memory is managed.
@@ -56,11 +55,11 @@ int main(int argc, char **argv) {
     // One pointer each, for the host and the device. Where a page lies is decided by the first access to it.
     unsigned char *buffer;
     unsigned long long *histo;
-    HANDLE_ERROR(cudaMallocManaged(&buffer, size));
-    HANDLE_ERROR(cudaMallocManaged(&histo, 256 * sizeof(*histo)));
+    HANDLE_ERROR(cudaMallocManaged((void **)&buffer, size));
+    HANDLE_ERROR(cudaMallocManaged((void **)&histo, 256 * sizeof(*histo)));
 
     bool ok = true;
-    for (Way way : {PAGE_FAULTS, PREFETCH, ADVICE}) {
+    for (int way = 0; way < WAYS; way++) {
         // No kernel is running, so the host may write the memory. Its accesses move the pages to the host.
         seed_random(options.seed);
         random_bytes(buffer, size);
@@ -99,6 +98,8 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include "../common/timing.h" // median_ms()
+
 void settings(int argc, char **argv) {
     configure(argc, argv, "Counts bytes of managed memory in three ways.", TIMES,
               {OPTION_SIZE("size", &size, 1, (size_t)1 << 31, "bytes to count")});
@@ -127,7 +128,7 @@ static bool check_bins(const unsigned long long *histo) {
     return check_counts("bin", histo, expected, 256);
 }
 
-static bool check(Way way, float ms, const unsigned long long *histo) {
+static bool check(int way, float ms, const unsigned long long *histo) {
     const char *names[] = {"Page faults:", "Prefetch:", "Advice:"};
     printf("%-20s %7.2f ms, %.1f GB/s\n", names[way], ms, size / ms / 1e6);
     return check_bins(histo);
