@@ -26,32 +26,20 @@ static int locks = HASH_ENTRIES;   // --locks; 0: without locks
 static bool no_turns;              // --no-turns
 static bool check(const unsigned *keys, const unsigned *dev_heads, const unsigned *dev_next);
 
-// Entry i has the key keys[i]. heads[b]: the first entry of bucket b; next[i]: the entry behind entry i.
+// Entry i has the key keys[i]. heads[b]: the first entry of bucket b; next[i]: the entry behind entry i. The
+// lanes of a warp insert in 32 turns, one after the other, or in one: all at once.
 __global__ void add_to_table(const unsigned *keys, unsigned elements, unsigned *heads, unsigned *next,
-                             Lock *lock, int locks) {
+                             Lock *lock, unsigned locks, unsigned turns) {
     for (unsigned tid = threadIdx.x + blockIdx.x * blockDim.x; tid < elements;
          tid += blockDim.x * gridDim.x) {
         unsigned hashValue = keys[tid] % HASH_ENTRIES;
-        for (unsigned i = 0; i < 32; i++) // one lane of the warp at a time
-            if (threadIdx.x % 32 == i) {
+        for (unsigned i = 0; i < turns; i++)
+            if (threadIdx.x % turns == i) {
                 lock[hashValue % locks].lock();
                 next[tid] = heads[hashValue];
                 heads[hashValue] = tid;
                 lock[hashValue % locks].unlock();
             }
-    }
-}
-
-// All lanes of a warp at once
-__global__ void add_without_turns(const unsigned *keys, unsigned elements, unsigned *heads, unsigned *next,
-                                  Lock *lock, int locks) {
-    for (unsigned tid = threadIdx.x + blockIdx.x * blockDim.x; tid < elements;
-         tid += blockDim.x * gridDim.x) {
-        unsigned hashValue = keys[tid] % HASH_ENTRIES;
-        lock[hashValue % locks].lock();
-        next[tid] = heads[hashValue];
-        heads[hashValue] = tid;
-        lock[hashValue % locks].unlock();
     }
 }
 
@@ -87,11 +75,9 @@ int main(int argc, char **argv) {
     if (locks == 0) {
         add_without_locks<<<60, 256>>>(dev_keys, elements, dev_heads, dev_next);
         HANDLE_LAUNCH();
-    } else if (no_turns) {
-        add_without_turns<<<60, 256>>>(dev_keys, elements, dev_heads, dev_next, dev_lock, locks);
-        HANDLE_LAUNCH();
     } else {
-        add_to_table<<<60, 256>>>(dev_keys, elements, dev_heads, dev_next, dev_lock, locks);
+        add_to_table<<<60, 256>>>(dev_keys, elements, dev_heads, dev_next, dev_lock, locks,
+                                  no_turns ? 1 : 32);
         HANDLE_LAUNCH();
     }
     HANDLE_ERROR(cudaEventRecord(stop, 0));
@@ -148,7 +134,4 @@ static bool check(const unsigned *keys, const unsigned *dev_heads, const unsigne
     return ok && locks > 0;
 }
 
-// Task: add_to_table(): In a grid-stride loop over i below `elements`, insert entry i at the head of the
-// linked list of its bucket b, which is keys[i] modulo HASH_ENTRIES: next[i] becomes heads[b], and heads[b]
-// becomes i. This is a critical section of lock number b modulo `locks`. The 32 lanes of a warp insert one
-// after the other; the lane is threadIdx.x % 32. add_without_turns(): The same for all lanes at once.
+// Task: none: hashtable_gpu asks for the same kernel, with a lock for each bucket.

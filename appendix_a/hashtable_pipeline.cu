@@ -30,7 +30,7 @@ static size_t elements = ELEMENTS; // --size
 static int only = 0;               // --where; 0: all ways
 static double lap(void);           // waits for the device; milliseconds since the last call
 static void print_times(int way, const double *ms);
-static bool amdahl(const double *cpu, const double *both);
+static void print_amdahl(const double *cpu, const double *both);
 
 // Entry i has key keys[i] and value i. heads[b]: first entry of bucket b; next[i]: the one after entry i.
 struct Table {
@@ -186,7 +186,7 @@ int main(int argc, char **argv) {
         ok = check(way, table, dev, result) && ok;
     }
     if (!only)
-        ok = amdahl(ms[CPU], ms[MIXED]) && ok;
+        print_amdahl(ms[CPU], ms[MIXED]);
 
     HANDLE_ERROR(cudaFree(dev.keys));
     HANDLE_ERROR(cudaFree(dev.next));
@@ -233,15 +233,13 @@ static void print_times(int way, const double *ms) {
 
 // Amdahl's law: if a part s of the time stays, and the rest becomes p times as fast, all becomes
 // 1 / (s + (1 - s) / p) times as fast, and never more than 1 / s times. Here the host goes on building the
-// table. The law counts no copies, so what is measured is slower. It is checked against the sum of the times.
-static bool amdahl(const double *cpu, const double *both) {
-    double whole = std::accumulate(cpu, cpu + STAGES, 0.0), divided = cpu[MAKE] + cpu[LOOK_UP];
-    double s = 1 - divided / whole, on_device = both[MAKE] + both[LOOK_UP], p = divided / on_device;
-    double speedup = 1 / (s + (1 - s) / p), all = std::accumulate(both, both + STAGES, 0.0);
+// table. The law counts no copies, so what is measured is slower.
+static void print_amdahl(const double *cpu, const double *both) {
+    double whole = std::accumulate(cpu, cpu + STAGES, 0.0), all = std::accumulate(both, both + STAGES, 0.0);
+    double s = cpu[BUILD] / whole, p = (cpu[MAKE] + cpu[LOOK_UP]) / (both[MAKE] + both[LOOK_UP]);
     printf("Amdahl's law: %.3f ms, %.3f %% of cpu, stay; the device is %.5f times as fast with the rest:\n"
            "  speedup %.5f, at most %.3f; measured, with the copies and waits, %.3f ms, speedup %.5f\n",
-           whole - divided, 100 * s, p, speedup, 1 / s, all, whole / all);
-    return check_value("speedup", speedup, whole / (whole - divided + on_device), 1e-9);
+           cpu[BUILD], 100 * s, p, 1 / (s + (1 - s) / p), 1 / s, all, whole / all);
 }
 
 // Fills both tables with bytes that form neither the number of an entry nor NONE.

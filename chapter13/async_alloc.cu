@@ -41,6 +41,15 @@ __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
     }
 }
 
+// The chunk that begins with element i: copies and kernel, in the order of a stream
+static void compute(size_t i, size_t count, cudaStream_t stream, int *dev_a, int *dev_b, int *dev_c) {
+    HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
+    HANDLE_ERROR(cudaMemcpyAsync(dev_b, host_b + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
+    kernel<<<(count + 255) / 256, 256, 0, stream>>>(dev_a, dev_b, dev_c, count);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c, count * sizeof(int), cudaMemcpyDeviceToHost, stream));
+}
+
 // cudaMalloc and cudaFree belong to no stream. Kernels or copies of any stream could still use the memory,
 // so cudaFree waits until the device has finished: the host never gets ahead, and the streams take turns.
 static void malloc_loop(void) {
@@ -51,11 +60,7 @@ static void malloc_loop(void) {
         HANDLE_ERROR(cudaMalloc((void **)&dev_a, count * sizeof(int)));
         HANDLE_ERROR(cudaMalloc((void **)&dev_b, count * sizeof(int)));
         HANDLE_ERROR(cudaMalloc((void **)&dev_c, count * sizeof(int)));
-        HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
-        HANDLE_ERROR(cudaMemcpyAsync(dev_b, host_b + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
-        kernel<<<(count + 255) / 256, 256, 0, stream>>>(dev_a, dev_b, dev_c, count);
-        HANDLE_LAUNCH();
-        HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c, count * sizeof(int), cudaMemcpyDeviceToHost, stream));
+        compute(i, count, stream, dev_a, dev_b, dev_c);
         HANDLE_ERROR(cudaFree(dev_a));
         HANDLE_ERROR(cudaFree(dev_b));
         HANDLE_ERROR(cudaFree(dev_c));
@@ -74,11 +79,7 @@ static void async_loop(void) {
         HANDLE_ERROR(cudaMallocAsync((void **)&dev_a, count * sizeof(int), stream));
         HANDLE_ERROR(cudaMallocAsync((void **)&dev_b, count * sizeof(int), stream));
         HANDLE_ERROR(cudaMallocAsync((void **)&dev_c, count * sizeof(int), stream));
-        HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
-        HANDLE_ERROR(cudaMemcpyAsync(dev_b, host_b + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
-        kernel<<<(count + 255) / 256, 256, 0, stream>>>(dev_a, dev_b, dev_c, count);
-        HANDLE_LAUNCH();
-        HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c, count * sizeof(int), cudaMemcpyDeviceToHost, stream));
+        compute(i, count, stream, dev_a, dev_b, dev_c);
         HANDLE_ERROR(cudaFreeAsync(dev_a, stream)); // the next chunk of this stream gets this memory
         HANDLE_ERROR(cudaFreeAsync(dev_b, stream));
         HANDLE_ERROR(cudaFreeAsync(dev_c, stream));
@@ -122,6 +123,8 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include "../common/timing.h" // host_ms()
+
 void settings(int argc, char **argv) {
     configure(argc, argv, "Allocates device memory for each chunk, in the order of a stream.", TIMES,
               {OPTION_SIZE("size", &size, 1, 1LL << 40, "elements in all"),
@@ -134,24 +137,16 @@ void settings(int argc, char **argv) {
 
 static bool all_right = true; // the results of all loops
 
-// Runs a loop and checks its result. Returns its time in milliseconds.
+// Runs a loop and checks its result. Returns its time by the host's clock.
 static float time_loop(void (*loop)(void)) {
-    cudaEvent_t start, stop;
-    float elapsedTime;
     memset(host_c, 0xff, size * sizeof(int));
-    HANDLE_ERROR(cudaEventCreate(&start));
-    HANDLE_ERROR(cudaEventCreate(&stop));
-    HANDLE_ERROR(cudaEventRecord(start, 0));
-    loop();
-    HANDLE_ERROR(cudaStreamSynchronize(stream0));
-    HANDLE_ERROR(cudaStreamSynchronize(stream1));
-    HANDLE_ERROR(cudaEventRecord(stop, 0));
-    HANDLE_ERROR(cudaEventSynchronize(stop));
-    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
-    HANDLE_ERROR(cudaEventDestroy(start));
-    HANDLE_ERROR(cudaEventDestroy(stop));
+    float ms = host_ms([=] {
+        loop();
+        HANDLE_ERROR(cudaStreamSynchronize(stream0));
+        HANDLE_ERROR(cudaStreamSynchronize(stream1));
+    });
     all_right = verify(host_a, host_b, host_c) && all_right;
-    return elapsedTime;
+    return ms;
 }
 
 // As in chapter 10, with memory for one chunk of each stream that is allocated before the loop
@@ -160,12 +155,7 @@ static void once_loop(void) {
     for (size_t i = 0; i < size; i += chunk) {
         const int k = i / chunk % 2;
         cudaStream_t stream = k == 0 ? stream0 : stream1;
-        size_t n = min_of(chunk, size - i);
-        HANDLE_ERROR(cudaMemcpyAsync(dev_a[k], host_a + i, n * sizeof(int), cudaMemcpyHostToDevice, stream));
-        HANDLE_ERROR(cudaMemcpyAsync(dev_b[k], host_b + i, n * sizeof(int), cudaMemcpyHostToDevice, stream));
-        kernel<<<(n + 255) / 256, 256, 0, stream>>>(dev_a[k], dev_b[k], dev_c[k], n);
-        HANDLE_LAUNCH();
-        HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c[k], n * sizeof(int), cudaMemcpyDeviceToHost, stream));
+        compute(i, min_of(chunk, size - i), stream, dev_a[k], dev_b[k], dev_c[k]);
     }
 }
 
