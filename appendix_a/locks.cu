@@ -10,7 +10,7 @@
  * Build:   nvcc -o locks appendix_a/locks.cu common/lib/[a-z]*.c
  * Run:     ./bin/appendix_a/locks --size 9000
  * Differs: the book says both in its text. With --naive the status is 1, because the lock is wrong.
- * Check:   --size 9000 | --naive (race)
+ * Check:   --size 9000
  */
 #include "../common/book.h"
 #include "lock.h"
