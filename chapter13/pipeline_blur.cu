@@ -48,8 +48,8 @@ __global__ void box(const float *in, float *out, int size) {
     out[x + (size_t)y * size] = sum / (side * side);
 }
 
-// Begins the copies of the tile in a row of tiles, with its halo. A plain assignment would load each pixel
-// into a register, and the thread would wait for it before it could store it.
+// Begins the copies of a tile with its halo; `row` is its number in the column of tiles. A plain assignment
+// would load each pixel into a register, and the thread would wait for it before it could store it.
 __device__ void fetch(float *stage, const float *in, int size, int row) {
     int left = blockIdx.x * WIDTH - RADIUS, top = row * HEIGHT - RADIUS;
     for (int i = threadIdx.x + threadIdx.y * WIDTH; i < PIXELS; i += WIDTH * HEIGHT)
@@ -70,8 +70,7 @@ template <int STAGES> __global__ void box_pipeline(const float *in, float *out, 
         int ahead = t + STAGES - 1;
         if (ahead < mine)
             fetch(stage[ahead % STAGES], in, size, blockIdx.y + ahead * gridDim.y);
-        __pipeline_commit(); // also an empty batch, so that the number of batches behind a tile is always the
-                             // same
+        __pipeline_commit(); // even if it is empty: the same number of batches is behind each tile
 
         // STAGES - 1 later batches may still be under way. The wait is for the copies that this thread has
         // begun; the barrier makes those of the other threads visible.
