@@ -231,11 +231,10 @@ __host__ __device__ static size_t tile_bytes(unsigned threads, unsigned parts) {
 }
 
 // Counting sort of the block's keys by part: atomicAdd() returns the rank of each key among the keys of its
-// part, and an exclusive prefix sum of the counts gives the index of the first key of each part. value(i) is
-// the value of key i of the tile.
-template <class Value>
-__device__ static Tile sort_tile(Slot *shared, const unsigned *keys, unsigned size, unsigned parts,
-                                 unsigned seed, Value value) {
+// part, and an exclusive prefix sum of the counts gives the index of the first key of each part. If values is
+// NULL, the value of a key is its index in the tile.
+__device__ static Tile sort_tile(Slot *shared, const unsigned *keys, const unsigned *values, unsigned size,
+                                 unsigned parts, unsigned seed) {
     unsigned *count = (unsigned *)(shared + blockDim.x * ITEMS), *start = count + parts;
     Tile tile = {shared, count, start};
     unsigned h[ITEMS], rank[ITEMS];
@@ -261,7 +260,7 @@ __device__ static Tile sort_tile(Slot *shared, const unsigned *keys, unsigned si
     __syncthreads();
     for (unsigned j = 0, i = threadIdx.x; j < ITEMS; j++, i += blockDim.x)
         if (i < size)
-            shared[start[scale(h[j], parts)] + rank[j]] = (Slot)h[j] << 32 | value(i);
+            shared[start[scale(h[j], parts)] + rank[j]] = (Slot)h[j] << 32 | (values ? values[i] : i);
     __syncthreads();
     return tile;
 }
@@ -274,8 +273,7 @@ __global__ void __launch_bounds__(1024)
     extern __shared__ Slot shared[];
     size_t first = (size_t)blockIdx.x * blockDim.x * ITEMS;
     unsigned size = min((size_t)blockDim.x * ITEMS, elements - first);
-    Tile tile = sort_tile(shared, keys + first, size, t.bin_count, t.seed,
-                          [&](unsigned i) { return values[first + i]; });
+    Tile tile = sort_tile(shared, keys + first, values + first, size, t.bin_count, t.seed);
     // Now count[bin] becomes an offset: added to a pair's index in the sorted tile, it gives its index in the
     // bin.
     for (unsigned bin = threadIdx.x; bin < t.bin_count; bin += blockDim.x)
@@ -307,8 +305,14 @@ struct alignas(16) TwoSlots {
     Slot a, b;
 };
 
+// Pairs that find no empty slot in their part are appended to the overflow list.
+__device__ static void insert_or_spill(const Table &t, Slot *part, Slot pair) {
+    if (!insert_in_part(part, t.part_sectors, home_of(t, hash_of(pair)), pair, 0))
+        t.spill[atomicAdd(t.spilled, 1)] = pair;
+}
+
 // Rung 4, second step: a block builds one part in shared memory and writes it once. The first pairs are
-// loaded while the block clears the part. Pairs that find no empty slot are appended to the overflow list.
+// loaded while the block clears the part.
 __global__ void __launch_bounds__(BUILDERS) build_parts(Table t) {
     extern __shared__ __align__(16) Slot part[];
     unsigned first = blockIdx.x * t.part_sectors, count = min(t.in_bin[blockIdx.x], t.bin_size);
@@ -319,15 +323,11 @@ __global__ void __launch_bounds__(BUILDERS) build_parts(Table t) {
     for (unsigned i = threadIdx.x; i < t.part_sectors * SECTOR / 2; i += BUILDERS)
         ((TwoSlots *)part)[i] = {EMPTY, EMPTY};
     __syncthreads();
-    auto insert_here = [&](Slot pair) {
-        if (!insert_in_part(part, t.part_sectors, home_of(t, hash_of(pair)), pair, 0))
-            t.spill[atomicAdd(t.spilled, 1)] = pair;
-    };
     for (Slot pair : pairs)
         if (pair != EMPTY)
-            insert_here(pair);
+            insert_or_spill(t, part, pair);
     for (unsigned i = threadIdx.x + AHEAD * BUILDERS; i < count; i += BUILDERS)
-        insert_here(bin[i]);
+        insert_or_spill(t, part, bin[i]);
     __syncthreads();
     TwoSlots *to = (TwoSlots *)(t.slots + (size_t)first * SECTOR);
     for (unsigned i = threadIdx.x; i < t.part_sectors * SECTOR / 2; i += BUILDERS)
@@ -373,14 +373,13 @@ __global__ void __launch_bounds__(BUILDERS) build_sorted(Table t) {
     unsigned *count = (unsigned *)(part + slots), *start = count + t.part_sectors; // of each sector
     unsigned in_bin = min(t.in_bin[blockIdx.x], t.bin_size), n = min(in_bin, slots);
     Slot *bin = t.bins + (size_t)blockIdx.x * t.bin_size;
-    auto home = [&](Slot pair) { return home_of(t, hash_of(pair)); };
     for (unsigned i = n + threadIdx.x; i < in_bin; i += BUILDERS)
         t.spill[atomicAdd(t.spilled, 1)] = bin[i];
     for (unsigned s = threadIdx.x; s < t.part_sectors; s += BUILDERS)
         count[s] = 0;
     __syncthreads();
     for (unsigned i = threadIdx.x; i < n; i += BUILDERS)
-        atomicAdd(&count[home(bin[i])], 1);
+        atomicAdd(&count[home_of(t, hash_of(bin[i]))], 1);
     bool again;
     do {
         for (unsigned i = threadIdx.x; i < slots / 2; i += BUILDERS)
@@ -389,7 +388,8 @@ __global__ void __launch_bounds__(BUILDERS) build_sorted(Table t) {
         find_starts(count, start, t.part_sectors);
         for (unsigned i = threadIdx.x; i < n; i += BUILDERS) {
             Slot pair = bin[i];
-            unsigned place = pair != EMPTY ? atomicAdd(&start[home(pair)], 1) : 0; // start[s] becomes the end
+            unsigned place = pair != EMPTY ? atomicAdd(&start[home_of(t, hash_of(pair))], 1)
+                                           : 0; // start[s] becomes the end
             if (pair != EMPTY)
                 part[place < slots ? place : place - slots] = pair;
         }
@@ -397,7 +397,7 @@ __global__ void __launch_bounds__(BUILDERS) build_sorted(Table t) {
         unsigned taken_out = 0; // a bit for each pair of this thread
         for (unsigned j = 0, i = threadIdx.x; i < n; j++, i += BUILDERS) {
             Slot pair = bin[i];
-            unsigned s = pair != EMPTY ? home(pair) : 0, end = pair != EMPTY ? start[s] : 0;
+            unsigned s = pair != EMPTY ? home_of(t, hash_of(pair)) : 0, end = pair != EMPTY ? start[s] : 0;
             for (unsigned k = end - min(end, count[s]); k < end; k++) {
                 Slot other = part[k < slots ? k : k - slots];
                 if (hash_of(other) == hash_of(pair) && other < pair)
@@ -407,7 +407,7 @@ __global__ void __launch_bounds__(BUILDERS) build_sorted(Table t) {
         again = __syncthreads_or(taken_out);
         for (unsigned j = 0, i = threadIdx.x; i < n && again; j++, i += BUILDERS)
             if (taken_out >> j & 1) {
-                atomicSub(&count[home(bin[i])], 1);
+                atomicSub(&count[home_of(t, hash_of(bin[i]))], 1);
                 bin[i] = EMPTY;
             }
     } while (again);
@@ -458,7 +458,7 @@ __global__ void __launch_bounds__(1024)
     extern __shared__ Slot shared[];
     size_t first = (size_t)blockIdx.x * l.tile_size;
     unsigned size = min((size_t)l.tile_size, elements - first);
-    Tile tile = sort_tile(shared, keys + first, size, l.groups * FINER, seed, [](unsigned i) { return i; });
+    Tile tile = sort_tile(shared, keys + first, NULL, size, l.groups * FINER, seed);
     for (unsigned group = threadIdx.x; group < l.groups; group += blockDim.x)
         l.starts[(size_t)blockIdx.x * l.groups + group] = tile.start[group * FINER];
     for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
@@ -617,8 +617,6 @@ static const Rung builds_and_lookups[] = {
 int main(int argc, char **argv) {
     settings(argc, argv);
     Lock locks[HASH_ENTRIES];
-    for (Lock &lock : locks)
-        lock.init();
 
     const char *const fills[] = {"random", "sequential", "adversarial", "repeated"};
     const float loads[] = {0.5f, 0.8f, 0.95f};
@@ -645,8 +643,8 @@ int main(int argc, char **argv) {
             free_table();
         }
 
-    for (Lock &lock : locks)
-        lock.release();
+    for (unsigned i = 0; i < HASH_ENTRIES; i++)
+        locks[i].release();
     return bench_finish();
 }
 

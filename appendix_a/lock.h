@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: MIT
-// A mutex in device memory that the threads of a kernel lock and unlock. A Lock holds only the pointer
-// to it, so kernels take a Lock by value. init() and release() are ordinary functions, because a
-// constructor and a destructor would also run for such a copy.
+// A mutex in device memory that the threads of a kernel lock and unlock. A Lock holds only the pointer to it,
+// so kernels take a Lock by value. There is no destructor: it would also run for the copy that a launch
+// makes, and free the mutex while the kernel uses it. So the host calls release() at the end.
 #pragma once
 
-#include <type_traits>
 #include "../common/book.h"
 
 struct Lock {
     int *mutex; // 0: free, 1: taken
 
-    // Called by the host; the mutex is allocated on the current device.
-    void init(void) {
-        HANDLE_ERROR(cudaMalloc(&mutex, sizeof(int)));
+    // On the host: the mutex is allocated on the current device.
+    Lock(void) {
+        HANDLE_ERROR(cudaMalloc((void **)&mutex, sizeof(int)));
         HANDLE_ERROR(cudaMemset(mutex, 0, sizeof(int)));
     }
-    void release(void) {
-        HANDLE_ERROR(cudaFree(mutex));
-        mutex = NULL;
-    }
+    void release(void) { HANDLE_ERROR(cudaFree(mutex)); }
 
     // The thread whose compare-and-swap changes 0 to 1 holds the lock. The memory fence after it
     // (acquire) keeps the reads and writes of the critical section from taking effect earlier, and
@@ -36,5 +32,3 @@ struct Lock {
         atomicExch(mutex, 0);
     }
 };
-
-static_assert(std::is_trivially_copyable<Lock>::value, "a Lock is passed to kernels by value");

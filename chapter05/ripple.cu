@@ -24,8 +24,7 @@ struct DataBlock {
 };
 
 static size_t size = DIM; // --size
-static int last;          // the number of the last frame
-static bool check(const unsigned char *pixels);
+static bool check(const unsigned char *pixels, int ticks);
 
 __global__ void kernel(unsigned char *ptr, size_t size, int ticks) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
@@ -50,7 +49,6 @@ static void generate_frame(DataBlock *d, int ticks) {
     HANDLE_LAUNCH();
     HANDLE_ERROR(
         cudaMemcpy(d->bitmap->get_ptr(), d->dev_bitmap, d->bitmap->image_size(), cudaMemcpyDeviceToHost));
-    last = ticks; // for the check
 }
 
 static void cleanup(DataBlock *d) {
@@ -65,7 +63,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&data.dev_bitmap, bitmap.image_size()));
 
     bitmap.anim_and_exit(generate_frame, cleanup);
-    return check(bitmap.get_ptr()) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return check(bitmap.get_ptr(), bitmap.ticks) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
@@ -78,8 +76,8 @@ void settings(int argc, char **argv) {
     require_memory(size * size * 4, size * size * 4);
 }
 
-static bool check(const unsigned char *pixels) {
-    return check_ripple(pixels, size, size / 2, size / 2, last);
+static bool check(const unsigned char *pixels, int ticks) {
+    return check_ripple(pixels, size, size / 2, size / 2, ticks);
 }
 
 // Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels, one thread per pixel: the

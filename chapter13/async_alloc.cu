@@ -25,8 +25,8 @@ size_t size = FULL_DATA_SIZE; // --size, elements in all
 size_t chunk = N;             // --chunk, elements that are copied and computed at a time
 static cudaStream_t stream0, stream1;
 static int *host_a, *host_b, *host_c;
-static float time_loop(void (*loop)(void));
-static bool check(float malloc_ms, float first_ms, float again_ms);
+static float time_loop(void (*loop)(void)); // milliseconds
+static bool check(void);
 
 // As in chapter 10
 __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
@@ -41,6 +41,15 @@ __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
     }
 }
 
+// The chunk that begins with element i: copies and kernel, in the order of a stream
+static void compute(size_t i, size_t count, cudaStream_t stream, int *dev_a, int *dev_b, int *dev_c) {
+    HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
+    HANDLE_ERROR(cudaMemcpyAsync(dev_b, host_b + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
+    kernel<<<(count + 255) / 256, 256, 0, stream>>>(dev_a, dev_b, dev_c, count);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c, count * sizeof(int), cudaMemcpyDeviceToHost, stream));
+}
+
 // cudaMalloc and cudaFree belong to no stream. Kernels or copies of any stream could still use the memory,
 // so cudaFree waits until the device has finished: the host never gets ahead, and the streams take turns.
 static void malloc_loop(void) {
@@ -48,14 +57,10 @@ static void malloc_loop(void) {
         cudaStream_t stream = i / chunk % 2 == 0 ? stream0 : stream1;
         size_t count = min_of(chunk, size - i);
         int *dev_a, *dev_b, *dev_c;
-        HANDLE_ERROR(cudaMalloc(&dev_a, count * sizeof(int)));
-        HANDLE_ERROR(cudaMalloc(&dev_b, count * sizeof(int)));
-        HANDLE_ERROR(cudaMalloc(&dev_c, count * sizeof(int)));
-        HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
-        HANDLE_ERROR(cudaMemcpyAsync(dev_b, host_b + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
-        kernel<<<(count + 255) / 256, 256, 0, stream>>>(dev_a, dev_b, dev_c, count);
-        HANDLE_LAUNCH();
-        HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c, count * sizeof(int), cudaMemcpyDeviceToHost, stream));
+        HANDLE_ERROR(cudaMalloc((void **)&dev_a, count * sizeof(int)));
+        HANDLE_ERROR(cudaMalloc((void **)&dev_b, count * sizeof(int)));
+        HANDLE_ERROR(cudaMalloc((void **)&dev_c, count * sizeof(int)));
+        compute(i, count, stream, dev_a, dev_b, dev_c);
         HANDLE_ERROR(cudaFree(dev_a));
         HANDLE_ERROR(cudaFree(dev_b));
         HANDLE_ERROR(cudaFree(dev_c));
@@ -71,14 +76,10 @@ static void async_loop(void) {
         cudaStream_t stream = i / chunk % 2 == 0 ? stream0 : stream1;
         size_t count = min_of(chunk, size - i);
         int *dev_a, *dev_b, *dev_c;
-        HANDLE_ERROR(cudaMallocAsync(&dev_a, count * sizeof(int), stream));
-        HANDLE_ERROR(cudaMallocAsync(&dev_b, count * sizeof(int), stream));
-        HANDLE_ERROR(cudaMallocAsync(&dev_c, count * sizeof(int), stream));
-        HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
-        HANDLE_ERROR(cudaMemcpyAsync(dev_b, host_b + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
-        kernel<<<(count + 255) / 256, 256, 0, stream>>>(dev_a, dev_b, dev_c, count);
-        HANDLE_LAUNCH();
-        HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c, count * sizeof(int), cudaMemcpyDeviceToHost, stream));
+        HANDLE_ERROR(cudaMallocAsync((void **)&dev_a, count * sizeof(int), stream));
+        HANDLE_ERROR(cudaMallocAsync((void **)&dev_b, count * sizeof(int), stream));
+        HANDLE_ERROR(cudaMallocAsync((void **)&dev_c, count * sizeof(int), stream));
+        compute(i, count, stream, dev_a, dev_b, dev_c);
         HANDLE_ERROR(cudaFreeAsync(dev_a, stream)); // the next chunk of this stream gets this memory
         HANDLE_ERROR(cudaFreeAsync(dev_b, stream));
         HANDLE_ERROR(cudaFreeAsync(dev_c, stream));
@@ -89,9 +90,9 @@ int main(int argc, char **argv) {
     settings(argc, argv);
     HANDLE_ERROR(cudaStreamCreate(&stream0));
     HANDLE_ERROR(cudaStreamCreate(&stream1));
-    HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
-    HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));
-    HANDLE_ERROR(cudaHostAlloc(&host_c, size * sizeof(int), cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc((void **)&host_a, size * sizeof(int), cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc((void **)&host_b, size * sizeof(int), cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc((void **)&host_c, size * sizeof(int), cudaHostAllocDefault));
     fill_random(host_a);
     fill_random(host_b);
 
@@ -106,7 +107,10 @@ int main(int argc, char **argv) {
     float malloc_ms = time_loop(malloc_loop);
     float first_ms = time_loop(async_loop); // the pool is empty and gets its memory from the driver
     float again_ms = time_loop(async_loop);
-    bool ok = check(malloc_ms, first_ms, again_ms);
+    printf("Chunks: %zu, each with three arrays of its own\n", (size + chunk - 1) / chunk);
+    printf("cudaMalloc in the loop:       %.3f ms\n", malloc_ms);
+    printf("cudaMallocAsync in the loop:  %.3f ms, again %.3f ms\n", first_ms, again_ms);
+    bool ok = check();
 
     HANDLE_ERROR(cudaMemPoolTrimTo(pool, 0)); // gives back what the pool keeps
     HANDLE_ERROR(cudaFreeHost(host_a));
@@ -118,6 +122,8 @@ int main(int argc, char **argv) {
 }
 
 // ---------------------------------------------------------------------------------------- check
+
+#include "../common/timing.h" // host_ms()
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Allocates device memory for each chunk, in the order of a stream.", TIMES,
@@ -131,51 +137,35 @@ void settings(int argc, char **argv) {
 
 static bool all_right = true; // the results of all loops
 
-// Runs a loop and checks its result. Returns its time in milliseconds.
+// Runs a loop and checks its result. Returns its time by the host's clock.
 static float time_loop(void (*loop)(void)) {
-    cudaEvent_t start, stop;
-    float elapsedTime;
     memset(host_c, 0xff, size * sizeof(int));
-    HANDLE_ERROR(cudaEventCreate(&start));
-    HANDLE_ERROR(cudaEventCreate(&stop));
-    HANDLE_ERROR(cudaEventRecord(start, 0));
-    loop();
-    HANDLE_ERROR(cudaStreamSynchronize(stream0));
-    HANDLE_ERROR(cudaStreamSynchronize(stream1));
-    HANDLE_ERROR(cudaEventRecord(stop, 0));
-    HANDLE_ERROR(cudaEventSynchronize(stop));
-    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
-    HANDLE_ERROR(cudaEventDestroy(start));
-    HANDLE_ERROR(cudaEventDestroy(stop));
+    float ms = host_ms([=] {
+        loop();
+        HANDLE_ERROR(cudaStreamSynchronize(stream0));
+        HANDLE_ERROR(cudaStreamSynchronize(stream1));
+    });
     all_right = verify(host_a, host_b, host_c) && all_right;
-    return elapsedTime;
+    return ms;
 }
 
-// As chapter 10 does it: memory for one chunk of each stream, allocated before the loop
+// As in chapter 10, with memory for one chunk of each stream that is allocated before the loop
 static int *dev_a[2], *dev_b[2], *dev_c[2];
 static void once_loop(void) {
     for (size_t i = 0; i < size; i += chunk) {
         const int k = i / chunk % 2;
         cudaStream_t stream = k == 0 ? stream0 : stream1;
-        size_t n = min_of(chunk, size - i);
-        HANDLE_ERROR(cudaMemcpyAsync(dev_a[k], host_a + i, n * sizeof(int), cudaMemcpyHostToDevice, stream));
-        HANDLE_ERROR(cudaMemcpyAsync(dev_b[k], host_b + i, n * sizeof(int), cudaMemcpyHostToDevice, stream));
-        kernel<<<(n + 255) / 256, 256, 0, stream>>>(dev_a[k], dev_b[k], dev_c[k], n);
-        HANDLE_LAUNCH();
-        HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c[k], n * sizeof(int), cudaMemcpyDeviceToHost, stream));
+        compute(i, min_of(chunk, size - i), stream, dev_a[k], dev_b[k], dev_c[k]);
     }
 }
 
-static bool check(float malloc_ms, float first_ms, float again_ms) {
+static bool check(void) {
     DeviceArray<int> a(2 * chunk), b(2 * chunk), c(2 * chunk);
     for (int k = 0; k < 2; k++) {
         dev_a[k] = a + k * chunk;
         dev_b[k] = b + k * chunk;
         dev_c[k] = c + k * chunk;
     }
-    printf("Chunks: %zu, each with three arrays of its own\n", (size + chunk - 1) / chunk);
-    printf("cudaMalloc in the loop:       %.3f ms\n", malloc_ms);
-    printf("cudaMallocAsync in the loop:  %.3f ms, again %.3f ms\n", first_ms, again_ms);
     printf("cudaMalloc before the loop:   %.3f ms\n", time_loop(once_loop));
     cudaMemPool_t pool;
     uint64_t threshold;

@@ -20,7 +20,6 @@
  */
 #include <cooperative_groups.h>
 #include "../common/book.h"
-#include "../common/timing.h"
 
 namespace cg = cooperative_groups;
 
@@ -33,7 +32,15 @@ static size_t size = SIZE;        // --size: values
 static int blocks_of_cluster = 2; // --cluster
 static int equal;                 // --fill: random or equal values
 static bool check(const unsigned long long *histo, const unsigned short *buffer);
-__global__ void histo_gmem(const unsigned short *buffer, size_t size, unsigned long long *histo);
+static bool time_kernels(const cudaLaunchConfig_t *config, const unsigned short *buffer,
+                         const unsigned short *dev_buffer, unsigned long long *dev_histo);
+
+// For comparison: bins in global memory, as in chapter09/hist_gpu_gmem_atomics
+__global__ void histo_gmem(const unsigned short *buffer, size_t size, unsigned long long *histo) {
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride)
+        atomicAdd(&histo[buffer[i]], 1ULL);
+}
 
 // On devices before 9.0, which have no clusters, this kernel is empty, and it is not called.
 __global__ void histo_kernel(const unsigned short *buffer, size_t size, unsigned long long *histo) {
@@ -70,14 +77,15 @@ int main(int argc, char **argv) {
     unsigned short *buffer = (unsigned short *)big_random_block(size * sizeof(unsigned short));
     if (equal) // every thread adds to the same bin
         memset(buffer, 0, size * sizeof(unsigned short));
-    unsigned long long *histo = host_array<unsigned long long>(BINS);
+    size_t bytes = BINS * sizeof(unsigned long long);
+    unsigned long long *histo = (unsigned long long *)malloc(bytes);
+    HANDLE_NULL(histo);
 
     unsigned short *dev_buffer;
     unsigned long long *dev_histo;
-    HANDLE_ERROR(cudaMalloc(&dev_buffer, size * sizeof(unsigned short)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_buffer, size * sizeof(unsigned short)));
     HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size * sizeof(unsigned short), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMalloc(&dev_histo, BINS * sizeof(unsigned long long)));
-    auto clear = [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, BINS * sizeof(unsigned long long))); };
+    HANDLE_ERROR(cudaMalloc((void **)&dev_histo, bytes));
 
     // <<<>>> has no place for the size of a cluster, so the launch is described by structures. The number of
     // blocks is a multiple of that of a cluster.
@@ -92,17 +100,12 @@ int main(int argc, char **argv) {
         dim3(blocks), dim3(THREADS), BINS / blocks_of_cluster * sizeof(unsigned), 0, &attribute, 1};
     HANDLE_ERROR(cudaFuncSetAttribute(histo_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                       config.dynamicSmemBytes)); // more than 48 KiB has to be allowed
-    float ms = median_ms(
-        [&] { HANDLE_ERROR(cudaLaunchKernelEx(&config, histo_kernel, dev_buffer, size, dev_histo)); }, clear);
-    HANDLE_ERROR(cudaMemcpy(histo, dev_histo, BINS * sizeof(unsigned long long), cudaMemcpyDeviceToHost));
-    printf("%d blocks in clusters of %d, bins in shared memory:  %.4f ms, %.1f GB/s\n", blocks,
-           blocks_of_cluster, ms, size * sizeof(unsigned short) / ms / 1e6);
+    HANDLE_ERROR(cudaMemset(dev_histo, 0, bytes));
+    HANDLE_ERROR(cudaLaunchKernelEx(&config, histo_kernel, dev_buffer, size, dev_histo));
+    HANDLE_ERROR(cudaMemcpy(histo, dev_histo, bytes, cudaMemcpyDeviceToHost));
     bool ok = check(histo, buffer);
 
-    ms = median_ms([&] { histo_gmem<<<blocks, THREADS>>>(dev_buffer, size, dev_histo); }, clear);
-    HANDLE_ERROR(cudaMemcpy(histo, dev_histo, BINS * sizeof(unsigned long long), cudaMemcpyDeviceToHost));
-    printf("Bins in global memory:  %.4f ms, %.1f GB/s\n", ms, size * sizeof(unsigned short) / ms / 1e6);
-    ok = check(histo, buffer) && ok;
+    ok = time_kernels(&config, buffer, dev_buffer, dev_histo) && ok;
 
     HANDLE_ERROR(cudaFree(dev_histo));
     HANDLE_ERROR(cudaFree(dev_buffer));
@@ -112,6 +115,8 @@ int main(int argc, char **argv) {
 }
 
 // ---------------------------------------------------------------------------------------- check
+
+#include "../common/timing.h" // median_ms()
 
 void settings(int argc, char **argv) {
     int choice = 0;
@@ -127,18 +132,26 @@ void settings(int argc, char **argv) {
     require_memory(size * sizeof(unsigned short), size * sizeof(unsigned short));
 }
 
-// As chapter09/hist_gpu_gmem_atomics counts
-__global__ void histo_gmem(const unsigned short *buffer, size_t size, unsigned long long *histo) {
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride)
-        atomicAdd(&histo[buffer[i]], 1ULL);
-}
-
 static bool check(const unsigned long long *histo, const unsigned short *buffer) {
     HostArray<unsigned long long> expected(BINS, 0);
     for (size_t i = 0; i < size; i++)
         expected[buffer[i]]++;
     return check_counts("bin", histo, expected, BINS);
+}
+
+static bool time_kernels(const cudaLaunchConfig_t *config, const unsigned short *buffer,
+                         const unsigned short *dev_buffer, unsigned long long *dev_histo) {
+    auto clear = [=] { HANDLE_ERROR(cudaMemset(dev_histo, 0, BINS * sizeof(unsigned long long))); };
+    float ms = median_ms(
+        [=] { HANDLE_ERROR(cudaLaunchKernelEx(config, histo_kernel, dev_buffer, size, dev_histo)); }, clear);
+    unsigned blocks = config->gridDim.x;
+    double bytes = size * sizeof(unsigned short);
+    printf("%u blocks in clusters of %d, bins in shared memory:  %.4f ms, %.1f GB/s\n", blocks,
+           blocks_of_cluster, ms, bytes / ms / 1e6);
+    bool ok = check(HostArray<unsigned long long>(dev_histo, BINS), buffer);
+    ms = median_ms([=] { histo_gmem<<<blocks, THREADS>>>(dev_buffer, size, dev_histo); }, clear);
+    printf("Bins in global memory:  %.4f ms, %.1f GB/s\n", ms, bytes / ms / 1e6);
+    return check(HostArray<unsigned long long>(dev_histo, BINS), buffer) && ok;
 }
 
 // Task: none: its kernel is compiled for compute capability 9.0 only, and the CPU back end has no clusters.

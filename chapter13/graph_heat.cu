@@ -15,8 +15,6 @@
  *          graph, and as a graph with another speed.
  * Check:   --size 100 --iterations 9 --slower 0.1 | --size 37 --iterations 10
  */
-#include <chrono>
-#include <vector>
 #include "../common/book.h"
 #include "../common/checks/heat.h" // DIM, SPEED, STEPS, place_heaters(), in_hot_corner()
 
@@ -36,94 +34,6 @@ static float speed = SPEED;   // of the first two frames
 static float slower = 0.125f; // --slower, the speed of the third frame
 static void initialize(DataBlock *d);
 static bool check(DataBlock *d, cudaGraphExec_t graphExec);
-
-// The kernels of chapter 7, unchanged. They are below, since nothing is new in them.
-__global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size);
-__global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size, float speed);
-
-// The steps of a frame, two launches each. The stream is not the default stream, which cannot be captured.
-// During a capture `nodes` gets the node of each launch of blend_kernel.
-static void anim_gpu(DataBlock *d, std::vector<cudaGraphNode_t> *nodes = NULL) {
-    dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
-    float *in = d->dev_inSrc, *out = d->dev_outSrc;
-    for (int i = 0; i < steps; i++) {
-        copy_const_kernel<<<blocks, threads, 0, d->stream>>>(in, d->dev_constSrc, size);
-        HANDLE_LAUNCH();
-        blend_kernel<<<blocks, threads, 0, d->stream>>>(out, in, size, speed);
-        HANDLE_LAUNCH();
-        swap(in, out);
-        if (nodes) { // what the next call for the stream would have to wait for: the launch above
-            cudaStreamCaptureStatus status;
-            const cudaGraphNode_t *last;
-            size_t count;
-            HANDLE_ERROR(cudaStreamGetCaptureInfo(d->stream, &status, NULL, NULL, &last, NULL, &count));
-            nodes->push_back(last[0]);
-        }
-    }
-    // Pointers are recorded as they are, so each frame has to begin and end in the same buffer.
-    if (in != d->dev_inSrc)
-        HANDLE_ERROR(cudaMemcpyAsync(d->dev_inSrc, in, size * size * sizeof(float), cudaMemcpyDeviceToDevice,
-                                     d->stream));
-}
-
-// Changes the last argument of each launch of blend_kernel in the executable graph.
-static void set_speed(const std::vector<cudaGraphNode_t> &nodes, cudaGraphExec_t graphExec, float speed) {
-    for (cudaGraphNode_t node : nodes) {
-        cudaKernelNodeParams params;
-        HANDLE_ERROR(cudaGraphKernelNodeGetParams(node, &params));
-        void **recorded = params.kernelParams; // pointers to the arguments; they belong to the graph
-        void *arguments[] = {recorded[0], recorded[1], recorded[2], &speed};
-        params.func = (void *)blend_kernel;
-        params.kernelParams = arguments;
-        HANDLE_ERROR(cudaGraphExecKernelNodeSetParams(graphExec, node, &params));
-    }
-}
-
-int main(int argc, char **argv) {
-    settings(argc, argv);
-    DataBlock data;
-    size_t bytes = size * size * sizeof(float);
-    HANDLE_ERROR(cudaMalloc(&data.dev_inSrc, bytes));
-    HANDLE_ERROR(cudaMalloc(&data.dev_outSrc, bytes));
-    HANDLE_ERROR(cudaMalloc(&data.dev_constSrc, bytes));
-    HANDLE_ERROR(cudaStreamCreate(&data.stream));
-    initialize(&data); // the heaters and the initial temperatures
-
-    // Between both calls the launches are recorded and do not run. The graph is what has to be done in which
-    // order; the executable graph is what the device needs for that.
-    cudaGraph_t graph;
-    cudaGraphExec_t graphExec;
-    HANDLE_ERROR(cudaStreamBeginCapture(data.stream, cudaStreamCaptureModeGlobal));
-    std::vector<cudaGraphNode_t> nodes;
-    anim_gpu(&data, &nodes);
-    HANDLE_ERROR(cudaStreamEndCapture(data.stream, &graph));
-    HANDLE_ERROR(cudaGraphInstantiate(&graphExec, graph, 0));
-
-    anim_gpu(&data); // two launches a step, as in chapter 7
-    HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
-    set_speed(nodes, graphExec, slower); // holds for later launches, not for the one before
-    HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
-    bool ok = check(&data, graphExec); // copies the temperatures, as in chapter 7, after what the stream does
-
-    HANDLE_ERROR(cudaGraphExecDestroy(graphExec));
-    HANDLE_ERROR(cudaGraphDestroy(graph));
-    HANDLE_ERROR(cudaStreamDestroy(data.stream));
-    HANDLE_ERROR(cudaFree(data.dev_inSrc));
-    HANDLE_ERROR(cudaFree(data.dev_outSrc));
-    HANDLE_ERROR(cudaFree(data.dev_constSrc));
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-// ---------------------------------------------------------------------------------------- check
-
-void settings(int argc, char **argv) {
-    configure(argc, argv, "Heat that spreads over a plate, with the launches in a graph.", TIMES,
-              {OPTION_SIZE("size", &size, 1, 8192, "cells a side"),
-               OPTION_INT("iterations", &steps, 1, 1000, "steps in a frame"),
-               OPTION_FLOAT("slower", &slower, 0.001f, 0.25f, "speed of the last frame")});
-    size_t bytes = size * size * sizeof(float);
-    require_memory(8 * bytes, 3 * bytes);
-}
 
 // Both kernels are those of chapter07/heat_gmem.
 __global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
@@ -151,6 +61,92 @@ __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size, flo
         c + speed * ((inSrc[top] - c) + (inSrc[bottom] - c) + (inSrc[left] - c) + (inSrc[right] - c));
 }
 
+// The steps of a frame, two launches each. The stream is not the default stream, which cannot be captured.
+// During a capture nodes[i] becomes the node of the launch of blend_kernel in step i.
+static void anim_gpu(DataBlock *d, cudaGraphNode_t *nodes) {
+    dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+    float *in = d->dev_inSrc, *out = d->dev_outSrc;
+    for (int i = 0; i < steps; i++) {
+        copy_const_kernel<<<blocks, threads, 0, d->stream>>>(in, d->dev_constSrc, size);
+        HANDLE_LAUNCH();
+        blend_kernel<<<blocks, threads, 0, d->stream>>>(out, in, size, speed);
+        HANDLE_LAUNCH();
+        swap(in, out);
+        if (nodes != NULL) { // what the next call for the stream would have to wait for: the launch above
+            cudaStreamCaptureStatus status;
+            const cudaGraphNode_t *last;
+            size_t count;
+            HANDLE_ERROR(cudaStreamGetCaptureInfo(d->stream, &status, NULL, NULL, &last, NULL, &count));
+            nodes[i] = last[0];
+        }
+    }
+    // Pointers are recorded as they are, so each frame has to begin and end in the same buffer.
+    if (in != d->dev_inSrc)
+        HANDLE_ERROR(cudaMemcpyAsync(d->dev_inSrc, in, size * size * sizeof(float), cudaMemcpyDeviceToDevice,
+                                     d->stream));
+}
+
+// Changes the last argument of each launch of blend_kernel in the executable graph.
+static void set_speed(const cudaGraphNode_t *nodes, cudaGraphExec_t graphExec, float speed) {
+    for (int i = 0; i < steps; i++) {
+        cudaKernelNodeParams params;
+        HANDLE_ERROR(cudaGraphKernelNodeGetParams(nodes[i], &params));
+        void **recorded = params.kernelParams; // pointers to the arguments; they belong to the graph
+        void *arguments[] = {recorded[0], recorded[1], recorded[2], &speed};
+        params.func = (void *)blend_kernel;
+        params.kernelParams = arguments;
+        HANDLE_ERROR(cudaGraphExecKernelNodeSetParams(graphExec, nodes[i], &params));
+    }
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    DataBlock data;
+    size_t bytes = size * size * sizeof(float);
+    cudaGraphNode_t *nodes = (cudaGraphNode_t *)malloc(steps * sizeof(cudaGraphNode_t));
+    HANDLE_NULL(nodes);
+    HANDLE_ERROR(cudaMalloc((void **)&data.dev_inSrc, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&data.dev_outSrc, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&data.dev_constSrc, bytes));
+    HANDLE_ERROR(cudaStreamCreate(&data.stream));
+    initialize(&data); // the heaters and the initial temperatures
+
+    // Between both calls the launches are recorded and do not run. The graph is what has to be done in which
+    // order; the executable graph is what the device needs for that.
+    cudaGraph_t graph;
+    cudaGraphExec_t graphExec;
+    HANDLE_ERROR(cudaStreamBeginCapture(data.stream, cudaStreamCaptureModeGlobal));
+    anim_gpu(&data, nodes);
+    HANDLE_ERROR(cudaStreamEndCapture(data.stream, &graph));
+    HANDLE_ERROR(cudaGraphInstantiate(&graphExec, graph, 0));
+
+    anim_gpu(&data, NULL); // two launches a step, as in chapter 7
+    HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
+    set_speed(nodes, graphExec, slower); // holds for later launches, not for the one before
+    HANDLE_ERROR(cudaGraphLaunch(graphExec, data.stream));
+    bool ok = check(&data, graphExec); // copies the temperatures, as in chapter 7, after what the stream does
+
+    HANDLE_ERROR(cudaGraphExecDestroy(graphExec));
+    HANDLE_ERROR(cudaGraphDestroy(graph));
+    HANDLE_ERROR(cudaStreamDestroy(data.stream));
+    HANDLE_ERROR(cudaFree(data.dev_inSrc));
+    HANDLE_ERROR(cudaFree(data.dev_outSrc));
+    HANDLE_ERROR(cudaFree(data.dev_constSrc));
+    free(nodes);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- check
+
+void settings(int argc, char **argv) {
+    configure(argc, argv, "Heat that spreads over a plate, with the launches in a graph.", TIMES,
+              {OPTION_SIZE("size", &size, 1, 8192, "cells a side"),
+               OPTION_INT("iterations", &steps, 1, 1000, "steps in a frame"),
+               OPTION_FLOAT("slower", &slower, 0.001f, 0.25f, "speed of the last frame")});
+    size_t bytes = size * size * sizeof(float);
+    require_memory(8 * bytes, 3 * bytes);
+}
+
 static void initialize(DataBlock *d) {
     HostArray<float> temp(size * size);
     place_heaters(temp, size);
@@ -161,27 +157,13 @@ static void initialize(DataBlock *d) {
     HANDLE_ERROR(cudaMemcpy(d->dev_inSrc, temp, size * size * sizeof(float), cudaMemcpyHostToDevice));
 }
 
-// Prints the median times of a step: until the calls of its frame have returned, and until it has run. There
-// are 11 runs, or as many as fit into 0.1 s, but at least one; main() has launched both kinds of frames
-// before.
+// Prints the median times of a step: until the calls of its frame have returned, and until it has run.
 template <class Launch> static void time_frames(const char *how, DataBlock *d, Launch launch) {
-    const auto now = [] { return std::chrono::steady_clock::now(); };
-    std::vector<double> launched, finished; // microseconds
-    double total = 0;
-    while (launched.empty() || (launched.size() < 11 && total < 1e5)) {
-        HANDLE_ERROR(cudaStreamSynchronize(d->stream));
-        auto start = now();
-        launch();
-        launched.push_back(std::chrono::duration<double, std::micro>(now() - start).count());
-        HANDLE_ERROR(cudaStreamSynchronize(d->stream));
-        finished.push_back(std::chrono::duration<double, std::micro>(now() - start).count());
-        total += finished.back();
-    }
-    std::sort(launched.begin(), launched.end());
-    std::sort(finished.begin(), finished.end());
-    size_t middle = launched.size() / 2;
-    printf("%s a step is launched in %.3f us, and has run after %.3f us\n", how, launched[middle] / steps,
-           finished[middle] / steps);
+    auto wait = [=] { HANDLE_ERROR(cudaStreamSynchronize(d->stream)); };
+    double launched = median_of_runs([=] { return wait(), host_ms(launch); });
+    double finished = median_of_runs([=] { return wait(), host_ms([=] { launch(), wait(); }); });
+    printf("%s a step is launched in %.3f us, and has run after %.3f us\n", how, 1e3 * launched / steps,
+           1e3 * finished / steps);
 }
 
 // The reference computes all frames in double. Rounding: as in check_frames of common/checks/heat.h, with the
@@ -201,8 +183,8 @@ static bool check(DataBlock *d, cudaGraphExec_t graphExec) {
     for (size_t i = 0; i < cells; i++)
         sum += got[i];
     printf("Mean temperature: %.9f\n", sum / cells);
-    time_frames("One by one:", d, [&] { anim_gpu(d); });
-    time_frames("As a graph:", d, [&] { HANDLE_ERROR(cudaGraphLaunch(graphExec, d->stream)); });
+    time_frames("One by one:", d, [=] { anim_gpu(d, NULL); });
+    time_frames("As a graph:", d, [=] { HANDLE_ERROR(cudaGraphLaunch(graphExec, d->stream)); });
     return check_floats("temperature", got, in, cells, 3 * steps * 0x1.8p-24);
 }
 

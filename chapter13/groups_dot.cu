@@ -19,7 +19,6 @@
 #include <cooperative_groups/reduce.h>
 #include "../common/book.h"
 #include "../common/checks/dot.h" // fill_dot(), expected_dot(), dot_of_blocks()
-#include "../common/timing.h"     // median_ms()
 
 namespace cg = cooperative_groups;
 
@@ -79,14 +78,15 @@ int main(int argc, char **argv) {
     int blocksPerGrid = min_of(blocksPerMultiprocessor * prop.multiProcessorCount,
                                (n + threadsPerBlock - 1) / threadsPerBlock);
 
-    float *a = host_array<float>(n), *b = host_array<float>(n), c;
+    float *a = (float *)malloc(n * sizeof(float)), *b = (float *)malloc(n * sizeof(float)), c;
+    HANDLE_NULL(a && b);
     fill_dot(a, b, n);
 
     float *dev_a, *dev_b, *dev_partial_c, *dev_c;
-    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_a, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_b, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_partial_c, blocksPerGrid * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_c, sizeof(float)));
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
 
@@ -96,6 +96,7 @@ int main(int argc, char **argv) {
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
+    printf("Does GPU value %.6g = %.6g?\n", c, expected_dot(n));
     bool ok = check(c, dev_a, dev_b, blocksPerGrid);
 
     HANDLE_ERROR(cudaFree(dev_a));
@@ -108,6 +109,8 @@ int main(int argc, char **argv) {
 }
 
 // ---------------------------------------------------------------------------------------- check
+
+#include "../common/timing.h" // median_ms()
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Dot product in one launch, with cooperative groups.", TIMES,
@@ -136,7 +139,6 @@ static bool check(float c, const float *dev_a, const float *dev_b, int blocks) {
         HANDLE_ERROR(cudaLaunchCooperativeKernel(dot, blocks, threadsPerBlock, arguments, 0, 0));
         HANDLE_ERROR(cudaMemcpy(&again, sum, sizeof(float), cudaMemcpyDeviceToHost));
     });
-    printf("Does GPU value %.6g = %.6g?\n", c, expected_dot(n));
     printf("Tree in shared memory, sum on the host:  %.4f ms\n", book_ms);
     printf("Tiles, and a barrier of the grid:        %.4f ms\n", ms);
     double additions = ceil((double)n / ((double)blocks * threadsPerBlock)) + 3 * 31 + blocks / 32 + 1;

@@ -15,7 +15,6 @@
  * Check:   --size 100000
  */
 #include "../common/book.h"
-#include "../common/timing.h" // median_ms()
 
 #define SIZE (100 * 1024 * 1024)
 
@@ -25,8 +24,8 @@
 #endif
 
 static size_t size = SIZE; // --size
-enum Way { PAGE_FAULTS, PREFETCH, ADVICE };
-static bool check(Way way, float ms, const unsigned long long *histo);
+enum { PAGE_FAULTS, PREFETCH, ADVICE, WAYS };
+static bool check(int way, float ms, const unsigned long long *histo, const unsigned char *buffer);
 static bool check_copied(const unsigned char *buffer);
 
 // As in chapter 9. A kernel does not see whether its memory is managed.
@@ -56,13 +55,12 @@ int main(int argc, char **argv) {
     // One pointer each, for the host and the device. Where a page lies is decided by the first access to it.
     unsigned char *buffer;
     unsigned long long *histo;
-    HANDLE_ERROR(cudaMallocManaged(&buffer, size));
-    HANDLE_ERROR(cudaMallocManaged(&histo, 256 * sizeof(*histo)));
+    HANDLE_ERROR(cudaMallocManaged((void **)&buffer, size));
+    HANDLE_ERROR(cudaMallocManaged((void **)&histo, 256 * sizeof(*histo)));
 
     bool ok = true;
-    for (Way way : {PAGE_FAULTS, PREFETCH, ADVICE}) {
+    for (int way = 0; way < WAYS; way++) {
         // No kernel is running, so the host may write the memory. Its accesses move the pages to the host.
-        seed_random(options.seed);
         random_bytes(buffer, size);
         HANDLE_ERROR(cudaMemset(histo, 0, 256 * sizeof(*histo))); // moves its page to the device
 
@@ -86,7 +84,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaEventSynchronize(stop));
         float elapsedTime;
         HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
-        ok = check(way, elapsedTime, histo) && ok;
+        ok = check(way, elapsedTime, histo, buffer) && ok;
     }
     ok = check_copied(buffer) && ok;
 
@@ -98,6 +96,8 @@ int main(int argc, char **argv) {
 }
 
 // ---------------------------------------------------------------------------------------- check
+
+#include "../common/timing.h" // median_ms()
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Counts bytes of managed memory in three ways.", TIMES,
@@ -111,26 +111,18 @@ void settings(int argc, char **argv) {
         printf("Kernels cause no page faults here: the launch moves all pages, in each of the three ways.\n");
 }
 
-// The bytes come from --seed once more, a part at a time, and are counted on the host.
-static bool check_bins(const unsigned long long *histo) {
-    static unsigned long long expected[256], counted;
-    unsigned char bytes[1 << 16];
-    if (counted == 0)
-        seed_random(options.seed);
-    while (counted < size) {
-        size_t count = min_of(sizeof(bytes), size - counted);
-        random_bytes(bytes, count);
-        for (size_t i = 0; i < count; i++)
-            expected[bytes[i]]++;
-        counted += count;
-    }
+// Counts the bytes on the host, whose accesses move the pages back.
+static bool check_bins(const unsigned long long *histo, const unsigned char *buffer) {
+    unsigned long long expected[256] = {};
+    for (size_t i = 0; i < size; i++)
+        expected[buffer[i]]++;
     return check_counts("bin", histo, expected, 256);
 }
 
-static bool check(Way way, float ms, const unsigned long long *histo) {
+static bool check(int way, float ms, const unsigned long long *histo, const unsigned char *buffer) {
     const char *names[] = {"Page faults:", "Prefetch:", "Advice:"};
     printf("%-20s %7.2f ms, %.1f GB/s\n", names[way], ms, size / ms / 1e6);
-    return check_bins(histo);
+    return check_bins(histo, buffer);
 }
 
 // The same work as chapter 9 does it: with a copy, here from pageable memory. Allocation is not timed.
@@ -147,7 +139,7 @@ static bool check_copied(const unsigned char *buffer) {
         },
         [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, 256 * sizeof(unsigned long long))); });
     printf("%-20s %7.2f ms, %.1f GB/s\n", "Copied, as in 2010:", ms, size / ms / 1e6);
-    return check_bins(HostArray<unsigned long long>(dev_histo, 256));
+    return check_bins(HostArray<unsigned long long>(dev_histo, 256), buffer);
 }
 
 // Task: main(): Make the histogram of managed memory. Get prop and create both events. Allocate managed

@@ -20,16 +20,17 @@
  */
 #include <cuda_pipeline.h>
 #include "../common/book.h"
-#include "../common/timing.h"
 
 #define DIM    1024
 #define RADIUS 2 // the mean of 5 x 5 pixels
 
 const int WIDTH = 32, HEIGHT = 8; // of a tile, without its halo; a block has one thread for each pixel
+const int ROW = WIDTH + 2 * RADIUS, PIXELS = ROW * (HEIGHT + 2 * RADIUS); // with the halo
 
 static size_t size = DIM; // --size
 static int strips = 4;    // --strips: blocks that share the tiles of a column
 static bool check(const char *name, const float *out, const float *in);
+static bool time_kernels(const float *in, const float *dev_in, float *dev_out, dim3 blocks, dim3 few);
 
 // Coordinates are clamped at the edges.
 __device__ const float *pixel(const float *in, int size, int x, int y) {
@@ -47,28 +48,30 @@ __global__ void box(const float *in, float *out, int size) {
     out[x + (size_t)y * size] = sum / (side * side);
 }
 
-// A block computes every gridDim.y-th tile of a column of tiles. Tile number t is in stage t % STAGES.
+// Begins the copies of a tile with its halo; `row` is its number in the column of tiles. A plain assignment
+// would load each pixel into a register, and the thread would wait for it before it could store it.
+__device__ void fetch(float *stage, const float *in, int size, int row) {
+    int left = blockIdx.x * WIDTH - RADIUS, top = row * HEIGHT - RADIUS;
+    for (int i = threadIdx.x + threadIdx.y * WIDTH; i < PIXELS; i += WIDTH * HEIGHT)
+        __pipeline_memcpy_async(&stage[i], pixel(in, size, left + i % ROW, top + i / ROW), sizeof(float));
+}
+
+// A block computes every gridDim.y-th tile of a column of tiles. Its tile number t is in stage t % STAGES.
 template <int STAGES> __global__ void box_pipeline(const float *in, float *out, int size) {
-    const int ROW = WIDTH + 2 * RADIUS, PIXELS = ROW * (HEIGHT + 2 * RADIUS);
     __shared__ float stage[STAGES][PIXELS];
-    int tiles = (size + HEIGHT - 1) / HEIGHT, thread = threadIdx.x + threadIdx.y * WIDTH;
+    int tiles = (size + HEIGHT - 1) / HEIGHT;
     int mine = (tiles - (int)blockIdx.y + (int)gridDim.y - 1) / (int)gridDim.y; // tiles of this block
-
-    // Begins the copies of a tile with its halo. A plain assignment would load each pixel into a register,
-    // and the thread would wait for it before it could store it. An empty batch is committed too, so that the
-    // number of batches behind a tile is the same for the last tiles.
-    auto fetch = [&](int t) {
-        int left = blockIdx.x * WIDTH - RADIUS, top = (blockIdx.y + t * gridDim.y) * HEIGHT - RADIUS;
-        for (int i = thread; t < mine && i < PIXELS; i += WIDTH * HEIGHT)
-            __pipeline_memcpy_async(&stage[t % STAGES][i], pixel(in, size, left + i % ROW, top + i / ROW),
-                                    sizeof(float));
+    for (int t = 0; t < STAGES - 1; t++) {
+        if (t < mine)
+            fetch(stage[t], in, size, blockIdx.y + t * gridDim.y);
         __pipeline_commit();
-    };
-
-    for (int t = 0; t < STAGES - 1; t++)
-        fetch(t);
+    }
     for (int t = 0; t < mine; t++) {
-        fetch(t + STAGES - 1);
+        int ahead = t + STAGES - 1;
+        if (ahead < mine)
+            fetch(stage[ahead % STAGES], in, size, blockIdx.y + ahead * gridDim.y);
+        __pipeline_commit(); // even if it is empty: the same number of batches is behind each tile
+
         // STAGES - 1 later batches may still be under way. The wait is for the copies that this thread has
         // begun; the barrier makes those of the other threads visible.
         __pipeline_wait_prior(STAGES - 1);
@@ -89,29 +92,26 @@ template <int STAGES> __global__ void box_pipeline(const float *in, float *out, 
 int main(int argc, char **argv) {
     settings(argc, argv);
     size_t bytes = size * size * sizeof(float);
-    float *in = host_array<float>(size * size), *out = host_array<float>(size * size), *dev_in, *dev_out;
+    float *in = (float *)malloc(bytes), *out = (float *)malloc(bytes), *dev_in, *dev_out;
+    HANDLE_NULL(in && out);
     for (size_t i = 0; i < size * size; i++)
         in[i] = random_bits() % 256;
-    HANDLE_ERROR(cudaMalloc(&dev_in, bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_out, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_in, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_out, bytes));
     HANDLE_ERROR(cudaMemcpy(dev_in, in, bytes, cudaMemcpyHostToDevice));
 
-    bool ok = true;
-    dim3 threads(WIDTH, HEIGHT), blocks((size + WIDTH - 1) / WIDTH, (size + HEIGHT - 1) / HEIGHT);
-    auto run = [&](const char *name, auto kernel, dim3 blocks) {
-        HANDLE_ERROR(cudaMemset(dev_out, 0xff, bytes)); // NaN
-        float ms = median_ms([&] { kernel<<<blocks, threads>>>(dev_in, dev_out, size); });
-        HANDLE_ERROR(cudaMemcpy(out, dev_out, bytes, cudaMemcpyDeviceToHost));
-        printf("%-22s %.4f ms, %.1f GB/s\n", name, ms, 2 * bytes / ms / 1e6);
-        ok = check(name, out, in) && ok;
-    };
-    run("box, a thread a pixel", box, blocks);
     // Fewer blocks than tiles, so that a block has next tiles to copy. Several blocks on a multiprocessor
     // hide latency as well: while one waits, another computes. The fewer there are, the more the stages
     // matter.
-    blocks.y = min_of(strips, blocks.y);
-    run("pipeline of 1 stage", box_pipeline<1>, blocks);
-    run("pipeline of 3 stages", box_pipeline<3>, blocks);
+    dim3 threads(WIDTH, HEIGHT), blocks((size + WIDTH - 1) / WIDTH, (size + HEIGHT - 1) / HEIGHT);
+    dim3 few(blocks.x, min_of(strips, blocks.y));
+    box_pipeline<3><<<few, threads>>>(dev_in, dev_out, size);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(out, dev_out, bytes, cudaMemcpyDeviceToHost));
+    bool ok = check("3 stages", out, in);
+
+    // The kernel without a pipeline, and one stage beside three
+    ok = time_kernels(in, dev_in, dev_out, blocks, few) && ok;
 
     HANDLE_ERROR(cudaFree(dev_in));
     HANDLE_ERROR(cudaFree(dev_out));
@@ -122,11 +122,13 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include "../common/timing.h" // median_ms()
+
 void settings(int argc, char **argv) {
     configure(argc, argv, "Blurs a picture with tiles that are copied asynchronously.", TIMES,
               {OPTION_SIZE("size", &size, 1, 32768, "pixels a side"),
                OPTION_INT("strips", &strips, 1, 65535, "blocks that share the tiles of a column")});
-    require_memory(size * size * (2 * sizeof(float) + sizeof(double)), 2 * size * size * sizeof(float));
+    require_memory(size * size * (3 * sizeof(float) + sizeof(double)), 2 * size * size * sizeof(float));
 }
 
 // The reference first adds the columns of each mask, in whole numbers. The kernel rounds once, in the
@@ -146,6 +148,26 @@ static bool check(const char *name, const float *out, const float *in) {
             sum += columns[std::clamp(i, 0, last)];
         return (double)sum / 25;
     });
+}
+
+template <class Launch>
+static bool time_kernel(const char *name, const float *in, float *dev_out, Launch launch) {
+    HANDLE_ERROR(cudaMemset(dev_out, 0xff, size * size * sizeof(float))); // NaN
+    float ms = median_ms(launch);
+    printf("%-22s %.4f ms, %.1f GB/s\n", name, ms, 2 * size * size * sizeof(float) / ms / 1e6);
+    return check(name, HostArray<float>(dev_out, size * size), in);
+}
+
+static bool time_kernels(const float *in, const float *dev_in, float *dev_out, dim3 blocks, dim3 few) {
+    const dim3 threads(WIDTH, HEIGHT);
+    bool ok = time_kernel("box, a thread a pixel", in, dev_out,
+                          [=] { box<<<blocks, threads>>>(dev_in, dev_out, size); });
+    ok = time_kernel("pipeline of 1 stage", in, dev_out,
+                     [=] { box_pipeline<1><<<few, threads>>>(dev_in, dev_out, size); }) &&
+         ok;
+    return time_kernel("pipeline of 3 stages", in, dev_out,
+                       [=] { box_pipeline<3><<<few, threads>>>(dev_in, dev_out, size); }) &&
+           ok;
 }
 
 // Task: box_pipeline(): A block has WIDTH x HEIGHT threads. It computes the tiles of WIDTH x HEIGHT pixels

@@ -33,7 +33,6 @@ static void fill(float *matrix, size_t width, bool whole);
 static bool check(const char *name, bool whole, double rounding, const float *a, const float *b,
                   const float *c, size_t width);
 static bool has_tf32(void);
-__global__ void matmul_tf32(const float *a, const float *b, float *c, size_t n);
 
 __global__ void matmul(const float *a, const float *b, float *c, size_t n) {
     size_t col = threadIdx.x + blockIdx.x * blockDim.x, row = threadIdx.y + blockIdx.y * blockDim.y;
@@ -65,25 +64,50 @@ __global__ void matmul_half(const half *a, const half *b, float *c, size_t n) {
     wmma::store_matrix_sync(&c[row * n + col], sum, n, wmma::mem_row_major);
 }
 
+// The same with floats, of which the tensor core uses 11 bits. The kernel rounds them; otherwise the other
+// 13 bits would be cut off, which is twice the error.
+__global__ void matmul_tf32(const float *a, const float *b, float *c, size_t n) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    size_t col = TILE * blockIdx.x, row = TILE * (threadIdx.y + blockIdx.y * blockDim.y);
+    if (row >= n)
+        return;
+    wmma::fragment<wmma::matrix_a, TILE, TILE, 8, wmma::precision::tf32, wmma::row_major> tile_a;
+    wmma::fragment<wmma::matrix_b, TILE, TILE, 8, wmma::precision::tf32, wmma::row_major> tile_b;
+    wmma::fragment<wmma::accumulator, TILE, TILE, 8, float> sum;
+    wmma::fill_fragment(sum, 0);
+    for (size_t k = 0; k < n; k += 8) {
+        wmma::load_matrix_sync(tile_a, &a[row * n + k], n);
+        wmma::load_matrix_sync(tile_b, &b[k * n + col], n);
+        for (int i = 0; i < tile_a.num_elements; i++) // those that this lane holds
+            tile_a.x[i] = wmma::__float_to_tf32(tile_a.x[i]);
+        for (int i = 0; i < tile_b.num_elements; i++)
+            tile_b.x[i] = wmma::__float_to_tf32(tile_b.x[i]);
+        wmma::mma_sync(sum, tile_a, tile_b, sum);
+    }
+    wmma::store_matrix_sync(&c[row * n + col], sum, n, wmma::mem_row_major);
+#endif
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     size_t width = (n + TILE - 1) / TILE * TILE, elements = width * width; // padded with zeros to whole tiles
-    float *a = host_array<float>(elements), *b = host_array<float>(elements),
-          *c = host_array<float>(elements);
-    half *half_a = host_array<half>(elements), *half_b = host_array<half>(elements);
+    float *a = (float *)malloc(elements * sizeof(float)), *b = (float *)malloc(elements * sizeof(float));
+    float *c = (float *)malloc(elements * sizeof(float));
+    half *half_a = (half *)malloc(elements * sizeof(half)), *half_b = (half *)malloc(elements * sizeof(half));
+    HANDLE_NULL(a && b && c && half_a && half_b);
 
     float *dev_a, *dev_b, *dev_c;
     half *dev_half_a, *dev_half_b;
-    HANDLE_ERROR(cudaMalloc(&dev_a, elements * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_b, elements * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_c, elements * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_half_a, elements * sizeof(half)));
-    HANDLE_ERROR(cudaMalloc(&dev_half_b, elements * sizeof(half)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_a, elements * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_b, elements * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_c, elements * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_half_a, elements * sizeof(half)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_half_b, elements * sizeof(half)));
 
     bool ok = true;
     dim3 threads(32, 4), blocks((width + 31) / 32, (width + 3) / 4);
     dim3 tiles(width / TILE, (width / TILE + 3) / 4); // 4 warps a block
-    for (bool whole : {false, true}) {
+    for (int whole = 0; whole < 2; whole++) {
         fill(a, width, whole);
         fill(b, width, whole);
         for (size_t i = 0; i < elements; i++) {
@@ -109,10 +133,16 @@ int main(int argc, char **argv) {
             run("TF32", 0x1p-11, [&] { matmul_tf32<<<tiles, threads>>>(dev_a, dev_b, dev_c, width); });
     }
 
-    for (void *array : {(void *)dev_a, (void *)dev_b, (void *)dev_c, (void *)dev_half_a, (void *)dev_half_b})
-        HANDLE_ERROR(cudaFree(array));
-    for (void *array : {(void *)a, (void *)b, (void *)c, (void *)half_a, (void *)half_b})
-        free(array);
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
+    HANDLE_ERROR(cudaFree(dev_half_a));
+    HANDLE_ERROR(cudaFree(dev_half_b));
+    free(a);
+    free(b);
+    free(c);
+    free(half_a);
+    free(half_b);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -123,30 +153,6 @@ void settings(int argc, char **argv) {
               {OPTION_SIZE("size", &n, 1, 32768, "width of the matrices")});
     size_t elements = (n + TILE) * (n + TILE), bytes = (3 * sizeof(float) + 2 * sizeof(half)) * elements;
     require_memory(bytes, bytes);
-}
-
-// The same with floats, of which the tensor core uses 11 bits. The kernel rounds them; otherwise the other
-// 13 bits would be cut off, which is twice the error.
-__global__ void matmul_tf32(const float *a, const float *b, float *c, size_t n) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    size_t col = TILE * blockIdx.x, row = TILE * (threadIdx.y + blockIdx.y * blockDim.y);
-    if (row >= n)
-        return;
-    wmma::fragment<wmma::matrix_a, TILE, TILE, 8, wmma::precision::tf32, wmma::row_major> tile_a;
-    wmma::fragment<wmma::matrix_b, TILE, TILE, 8, wmma::precision::tf32, wmma::row_major> tile_b;
-    wmma::fragment<wmma::accumulator, TILE, TILE, 8, float> sum;
-    wmma::fill_fragment(sum, 0);
-    for (size_t k = 0; k < n; k += 8) {
-        wmma::load_matrix_sync(tile_a, &a[row * n + k], n);
-        wmma::load_matrix_sync(tile_b, &b[k * n + col], n);
-        for (float &x : tile_a.x)
-            x = wmma::__float_to_tf32(x);
-        for (float &x : tile_b.x)
-            x = wmma::__float_to_tf32(x);
-        wmma::mma_sync(sum, tile_a, tile_b, sum);
-    }
-    wmma::store_matrix_sync(&c[row * n + col], sum, n, wmma::mem_row_major);
-#endif
 }
 
 // Whether the kernel that runs on this device is compiled with TF32
