@@ -28,11 +28,10 @@ static bool check_diverged(int sum, const int *diverged, int total, bool halves)
 // Path k, as a case of a switch. All paths have the same length. Each has its own constants, because the
 // compiler would merge equal paths. Each is a loop, because the compiler replaces a short branch by
 // predicated instructions: all lanes execute them, and they have an effect only in the lanes whose condition
-// is true.
+// is true. With unroll 1 the compiler does not join steps of a path.
 #define PATH(k)                                                                                              \
     case k:                                                                                                  \
-        for (int i = 0; i < steps; i++)                                                                      \
-            value = value * (8 * (k) + 13) + (k) + 1;                                                        \
+        _Pragma("unroll 1") for (int i = 0; i < steps; i++) value = value * (8 * (k) + 13) + (k) + 1;        \
         break;
 #define PATHS(k) PATH(k) PATH(k + 1) PATH(k + 2) PATH(k + 3) PATH(k + 4) PATH(k + 5) PATH(k + 6) PATH(k + 7)
 

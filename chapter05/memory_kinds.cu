@@ -14,7 +14,6 @@
  * Run:     ./bin/chapter05/memory_kinds
  * Differs: on the CPU back end all kinds are ordinary memory in the caches of the CPU. On a GPU, L1 cache and
  *          shared memory are one memory on the chip.
- * Check:   --seed 1
  */
 #include "../common/book.h"
 
@@ -135,6 +134,9 @@ int main(int argc, char **argv) {
         HANDLE_LAUNCH();
         ok = check_seen(seen, launch) && ok;
     }
+    int count; // launches[0], which each launch has increased by 1
+    HANDLE_ERROR(cudaMemcpyFromSymbol(&count, launches, sizeof(count)));
+    ok = check_value("launches", count, 3, 0) && ok;
 
     HANDLE_ERROR(cudaDestroyTextureObject(texture));
     HANDLE_ERROR(cudaFree(small));
@@ -168,7 +170,7 @@ static cudaTextureObject_t make_texture(int *data) {
 static bool check_ends(const Timed *timed) {
     int end[KINDS], expected[KINDS];
     unsigned at = 0;
-    for (int r = 0; r < 2 * READS; r++) // in both iterations of time_reads
+    for (int r = 0; r < 2 * READS; r++) // in both iterations of TIME_READS
         at = at * 5 ^ 1;
     for (int k = 0; k < KINDS; k++) {
         end[k] = timed[k].cycles > 0 ? timed[k].end : -1; // the cycles must have been measured
@@ -177,7 +179,6 @@ static bool check_ends(const Timed *timed) {
     return check_ints("where the reads end", end, expected, KINDS);
 }
 
-// Global memory must have kept the number of launches of see().
 static bool check_seen(const int4 *dev_seen, int launch) {
     int4 seen[BLOCKS * THREADS], expected[BLOCKS * THREADS];
     HANDLE_ERROR(cudaMemcpy(seen, dev_seen, sizeof(seen), cudaMemcpyDeviceToHost));
