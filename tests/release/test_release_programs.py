@@ -72,7 +72,7 @@ def test_dot_waits_for_all_blocks(run):
 
 
 def test_long_runs_of_heat(run, tmp_path):
-    """The reference computes at most 2^29 cell updates; in longer runs it checks the last frame alone."""
+    """The reference computes at most 2^29 cell updates; in longer runs it checks one more frame alone."""
     mean, off, steps = figures(run("chapter07/heat_gmem", status=0).out)
     assert steps == 450 and off <= 1e-6
     assert mean == "0.138576413771"  # computed with numpy in float, from the same differences
