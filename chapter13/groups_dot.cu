@@ -18,7 +18,7 @@
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include "../common/book.h"
-#include "../common/checks/dot.h" // fill_dot(), expected_dot(), dot_of_blocks()
+#include "../common/checks/dot.h" // fill_dot(), expected_dot()
 
 namespace cg = cooperative_groups;
 
@@ -120,6 +120,24 @@ void settings(int argc, char **argv) {
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
 }
 
+// The kernel of section 5.3.1, for comparison
+__global__ void dot_of_blocks(const float *a, const float *b, float *c, size_t n) {
+    __shared__ float cache[threadsPerBlock];
+    float temp = 0;
+    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n;
+         tid += (size_t)blockDim.x * gridDim.x)
+        temp += a[tid] * b[tid];
+    cache[threadIdx.x] = temp;
+    __syncthreads();
+    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
+        if (threadIdx.x < i)
+            cache[threadIdx.x] += cache[threadIdx.x + i];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        c[blockIdx.x] = cache[0];
+}
+
 // Times both ways from the launch until the host has the sum, with equal numbers of blocks. The order in
 // which reduce() adds the values of a tile is not specified: at most 31 of the additions are behind each
 // other.
@@ -128,7 +146,7 @@ static bool check(float c, const float *dev_a, const float *dev_b, int blocks) {
     HostArray<float> partial_c(blocks);
     float *partial = dev_partial_c, *sum = dev_c, book = 0, again = 0;
     double book_ms = median_ms([&] {
-        dot_of_blocks<threadsPerBlock><<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n, 1);
+        dot_of_blocks<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
         HANDLE_ERROR(cudaMemcpy(partial_c, partial, blocks * sizeof(float), cudaMemcpyDeviceToHost));
         book = 0;
         for (int i = 0; i < blocks; i++)

@@ -37,8 +37,10 @@ using std::swap;
 //     HANDLE_LAUNCH();
 #define HANDLE_LAUNCH() handle_launch(__FILE__, __LINE__)
 
-// Ends the program when a host allocation has returned NULL. The book's listings use it; the programs
-// here call host_array.
+// Ends the program when a host allocation has returned NULL.
+//
+//     float *a = (float *)malloc(n * sizeof(float));
+//     HANDLE_NULL(a);
 #define HANDLE_NULL(...) handle_null(!(__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
 
 // Makes the device that --device names (default 0) the current one; call it after parse_options. Ends
@@ -69,8 +71,8 @@ static inline void configure(int argc, char **argv, const char *doc, unsigned us
 // once for each device whose memory the program needs.
 static inline void require_memory(size_t host, size_t device);
 
-// An array of n elements in host memory, not initialized, to be freed with free(). Ends the program
-// with one line and EXIT_FAILURE when there is too little memory.
+// For checks: an array of n elements in host memory, not initialized, to be freed with free(). Ends the
+// program with one line and EXIT_FAILURE when there is too little memory.
 //
 //     float *a = host_array<float>(n);
 template <class T> static inline T *host_array(size_t n) {

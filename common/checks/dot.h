@@ -1,37 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Check of the dot product of a[i] = i and b[i] = 2 i, which chapters 5 and 11 and appendix A compute, and
-// the book's way to compute one, for comparisons.
+// Check of the dot product of a[i] = i and b[i] = 2 i, which chapters 5 and 11 and appendix A compute.
 #pragma once
 
 #include "../book.h"
-
-// What a block of the kernel of section 5.3.1 stores: the sum of part `block` of the products, `reads` times
-// over. For thread 0 of the block.
-template <int THREADS>
-__device__ float block_dot(const float *a, const float *b, size_t n, unsigned block, int reads = 1) {
-    __shared__ float cache[THREADS];
-    float temp = 0;
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (int read = 0; read < reads; read++)
-        for (size_t tid = threadIdx.x + (size_t)block * blockDim.x; tid < n; tid += stride)
-            temp += a[tid] * b[tid];
-    cache[threadIdx.x] = temp;
-    __syncthreads();
-    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
-        if (threadIdx.x < i)
-            cache[threadIdx.x] += cache[threadIdx.x + i];
-        __syncthreads();
-    }
-    return cache[0];
-}
-
-// The kernel of section 5.3.1, with `reads` as above
-template <int THREADS>
-__global__ void dot_of_blocks(const float *a, const float *b, float *c, size_t n, int reads) {
-    float sum = block_dot<THREADS>(a, b, n, blockIdx.x, reads);
-    if (threadIdx.x == 0)
-        c[blockIdx.x] = sum;
-}
 
 // The vectors
 static inline void fill_dot(float *a, float *b, size_t n) {
