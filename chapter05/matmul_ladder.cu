@@ -23,7 +23,7 @@
  * Limit:   the tensor cores. The last rung leaves the time of splitting the matrices, and of the wait after
  *          each slice, when its sums are added in float.
  * Bench:   128 512 1024 4096 8192
- * Check:   --size 129 --fill wide | --size 20 | --shape 33x70x9
+ * Check:   --shape 129x70x45 --fill wide | --size 129 | --size 20
  */
 #include "../common/book.h"
 #include "../common/bench.h"

@@ -13,8 +13,7 @@
  * Build:   nvcc -o matmul_shared chapter05/matmul_shared.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/matmul_shared --size 1000 --truncate
  * Differs: any width: tiles are padded with zeros. The course asks for a tile that divides the width, such as
- *          25 for 1000: change TILE. --truncate has its division, which drops the remainder, and ends with
- *          status 1.
+ *          25 for 1000: change TILE. --truncate has its division, which drops the remainder (status 1).
  * Check:   --size 50
  */
 #include "../common/book.h"

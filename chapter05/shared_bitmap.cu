@@ -10,9 +10,8 @@
  * Book:    5.3.2
  * Build:   nvcc -o shared_bitmap chapter05/shared_bitmap.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/shared_bitmap --output spheres.png
- * Differs: --no-sync draws without the barrier and ends with status 1 when the picture is wrong: on the CPU
- *          back end half of the values are read too early, because the threads of a block run one after the
- *          other; on a GPU the number varies.
+ * Differs: --no-sync draws without the barrier, and ends with status 1 when the picture is wrong: in half of
+ *          the pixels on the CPU back end, where threads run one after the other. On a GPU it varies.
  * Picture: yes
  * Check:   --size 100 | --no-sync (race)
  */

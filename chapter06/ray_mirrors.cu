@@ -3,14 +3,18 @@
  * ray_mirrors: ray tracing with reflections and shadows
  *
  * Teaches: A ray that hits a mirror is a new ray: it starts at the surface, in the mirrored direction; in
- *          glass (--surface) it is refracted, and starts where it leaves the sphere. The kernel follows it in
- * a loop; recursion would need a stack. A second ray, from the surface to the light, tells whether the point
- * is in shadow. Neighbouring threads follow different numbers of rays, so warps diverge. Terms:   ray
- * tracing, reflection, refraction, constant memory, warp divergence, broadcast, __constant__ Book:    6.2.1
- * (after the book) After:   chapter06/ray_animated Build:   nvcc -o ray_mirrors chapter06/ray_mirrors.cu
- * common/lib/[a-z]*.c Run:     ./bin/chapter06/ray_mirrors --output mirrors.png Differs: the book leaves out
- * lights, shadows and the rays of mirrors and glass, and says that they are easily added. Picture: yes Check:
- * --size 100 --bounces 1 | --size 9 --spheres 2000 | --size 90 --surface glass
+ *          glass (--surface) it is refracted, and starts where it leaves the sphere. The kernel follows it
+ *          in a loop; recursion would need a stack. A second ray, from the surface to the light, tells
+ *          whether the point is in shadow. Neighbouring threads follow different numbers of rays, so warps
+ *          diverge.
+ * Terms:   ray tracing, reflection, refraction, constant memory, warp divergence, broadcast, __constant__
+ * Book:    6.2.1 (after the book)
+ * After:   chapter06/ray_animated
+ * Build:   nvcc -o ray_mirrors chapter06/ray_mirrors.cu common/lib/[a-z]*.c
+ * Run:     ./bin/chapter06/ray_mirrors --output mirrors.png
+ * Differs: the book leaves out lights, shadows, mirrors and glass, and says that they are easily added.
+ * Picture: yes
+ * Check:   --size 100 --bounces 1 | --size 9 --spheres 2000 | --size 90 --surface glass
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
