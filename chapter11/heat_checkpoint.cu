@@ -15,7 +15,7 @@
  * Differs: the simulation is that of heat_mpi, but its exchange of halos is the plainest: the host waits for
  *          it, and nothing overlaps.
  * Needs:   libs=mpi
- * Check:   --size 40 --iterations 7 --checkpoint plate | --size 16 --iterations 1030 --checkpoint plate
+ * Check:   --size 40 --iterations 7 --checkpoint plate
  */
 #include "../common/book.h"
 #include "../common/file.h"

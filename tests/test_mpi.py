@@ -221,5 +221,8 @@ def test_resume_with_another_number_of_ranks(ranks, rng, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c", f"heat.{ENDING}"]
     resumed = ranks(2, CHECKPOINT, *PLATE, "--resume", "c", status=0)
     assert checksum(resumed) == expected and f"steps {first[-1]} to 100, 2 ranks" in resumed.out
+    long = ["--size", 16, "--iterations", 1010]
+    through = ranks(1, CHECKPOINT, *long, "--checkpoint", "c", status=0).out.splitlines()
+    assert ranks(1, CHECKPOINT, *long, status=0).out.splitlines()[-2:] == through[-2:]
     out = ranks(5, CHECKPOINT, "--size", 4, status=64)
     assert out.err == "heat_checkpoint: 4 rows are too few for 5 ranks\n"
