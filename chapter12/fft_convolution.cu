@@ -6,8 +6,7 @@
  *          it into a product of picture and filter, bin by bin. The number of operations hardly depends on
  *          the size of the filter, while a direct sum needs a product per weight of the filter and pixel.
  *          Transforms repeat the picture in all directions, so pixels at one edge are blurred into the
- *          opposite edge. Zeros beside the picture, as wide as the radius, prevent this. The spectrum of
- *          real numbers is symmetric, and cuFFT stores half of it.
+ *          opposite edge. Zeros beside the picture, as wide as the radius, prevent this.
  * Terms:   convolution, Fourier transform, cuFFT, zero padding
  * Book:    12.2.2 (lab)
  * Build:   nvcc -o fft_convolution chapter12/fft_convolution.cu common/lib/[a-z]*.c -lcufft

@@ -13,8 +13,9 @@
  * Build:   nvcc -o transpose chapter12/transpose.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/transpose
  * Differs: the book shows a profiler's picture of such a pair, without code; docs/tools.md shows today's
- *          profilers on this one. The times of the CPU back end depend on the caches of the CPU and say
- * nothing about a GPU. Check:   --size 100 --height 70
+ *          profilers on this one. The times of the CPU back end depend on the caches of the CPU and
+ *          say nothing about a GPU.
+ * Check:   --size 100 --height 70
  */
 #include "../common/book.h"
 
