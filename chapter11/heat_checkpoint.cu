@@ -59,10 +59,9 @@ static void simulate(Strip *strip, int from, int until) {
             int now = steps_of_launch(left);
             left -= now;
             launch(strip, now, max_of(strip->first - left, 0), min_of(strip->end + left, strip->height),
-                   strip->interior);
+                   NULL); // the default stream, in which the copies of exchange() follow
             swap(strip->now, strip->next);
         }
-        HANDLE_ERROR(cudaStreamSynchronize(strip->interior));
         exchange(strip);
     }
 }

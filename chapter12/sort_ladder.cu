@@ -736,7 +736,7 @@ __device__ static unsigned mix(unsigned x) {
 }
 
 // Whether key a sorts before key b
-__host__ __device__ static bool before(unsigned a, unsigned b, bool ints) {
+__device__ static bool before(unsigned a, unsigned b, bool ints) {
     return ints ? (int)a < (int)b : a < b;
 }
 

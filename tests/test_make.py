@@ -161,8 +161,7 @@ def test_without_libraries(tree, tmp_path):
         assert library in log and len(log.splitlines()) == 1
     assert "built without freeglut" in run(tmp_path, *julia, "--window", status=64, **env)
     assert "no window: built without freeglut" in run(tmp_path, *julia, **{**env, "DISPLAY": ":0"})
-    log = run(tmp_path, *julia, "--animate", "--frames", "2", **env)
-    assert "wrote julia_gpu.ppm (8x8, the last of 2 frames)\n" in log
+    assert "wrote julia_gpu.ppm (8x8)\n" in run(tmp_path, *julia, **env)
 
 
 def test_a_program_that_lacks_its_library(tree):
