@@ -58,17 +58,31 @@ __global__ void dot(const float *a, const float *b, float *c, size_t n, bool one
 int main(int argc, char **argv) {
     settings(argc, argv);
     float *a = (float *)malloc(n * sizeof(float)), *b = (float *)malloc(n * sizeof(float));
-    HANDLE_NULL(a && b);
+    float *partial_c = (float *)malloc(blocks * sizeof(float));
+    HANDLE_NULL(a && b && partial_c);
     for (size_t i = 0; i < n; i++) {
         a[i] = i;
         b[i] = i * 2;
     }
-    float *dev_a, *dev_b, *dev_c;
+    // As in dot_gmem: the time of allocation, copies and kernel, between two events (chapter 6)
+    cudaEvent_t start, stop;
+    float *dev_a, *dev_b, *dev_c, elapsedTime;
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    HANDLE_ERROR(cudaEventRecord(start));
     HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_c, blocks * sizeof(float)));
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
+    dot<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, false, false, NULL);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(partial_c, dev_c, blocks * sizeof(float), cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaEventRecord(stop));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+    printf("%zu bytes came back\n", blocks * sizeof(float));
+    printf("Time to generate:  %.3f ms, with allocation and copies\n", elapsedTime);
 
     int steps = log2(threads), all = blocks * threads;
     if (n <= SHOWN && all <= SHOWN) {
@@ -87,11 +101,14 @@ int main(int argc, char **argv) {
     if (all_store)
         ok = run("by halves, all store", dev_a, dev_b, false, true) && ok;
 
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
     HANDLE_ERROR(cudaFree(dev_c));
     free(a);
     free(b);
+    free(partial_c);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
