@@ -28,7 +28,7 @@ static bool both_arms; // --both-arms
 static void run_in_child(void);
 static bool check(float c, int blocks);
 
-__global__ void dot(const float *a, const float *b, float *c, size_t n) {
+__global__ void dot(const float *a, const float *b, float *c, size_t n, bool both_arms) {
     __shared__ float cache[threadsPerBlock];
 
     size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
@@ -46,31 +46,10 @@ __global__ void dot(const float *a, const float *b, float *c, size_t n) {
         if (cacheIndex < i) {
             cache[cacheIndex] += cache[cacheIndex + i];
             __syncthreads(); // wrong: the other threads of the block do not reach it
-        }
+        } else if (both_arms)
+            __syncthreads(); // another barrier, and as wrong: neither is reached by all threads of the block
     }
     if (cacheIndex == 0)
-        c[blockIdx.x] = cache[0];
-}
-
-// With --both-arms: a barrier in each arm of the if. One half of the threads calls one __syncthreads(), the
-// other half another. These are two barriers, and none of them is reached by all threads of the block.
-__global__ void dot_both_arms(const float *a, const float *b, float *c, size_t n) {
-    __shared__ float cache[threadsPerBlock];
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    float temp = 0;
-    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
-        temp += a[tid] * b[tid];
-    cache[threadIdx.x] = temp;
-    __syncthreads();
-
-    for (unsigned i = blockDim.x / 2; i > 0; i /= 2)
-        if (threadIdx.x < i) {
-            cache[threadIdx.x] += cache[threadIdx.x + i];
-            __syncthreads(); // wrong: the other threads are not here
-        } else {
-            __syncthreads(); // wrong: the first half of the threads is not here
-        }
-    if (threadIdx.x == 0)
         c[blockIdx.x] = cache[0];
 }
 
@@ -97,10 +76,7 @@ int main(int argc, char **argv) {
     printf("Half of the threads do not reach the barrier in the loop: this may hang.\n");
     fflush(stdout); // the kernel may end the process
 
-    if (both_arms)
-        dot_both_arms<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
-    else
-        dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+    dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n, both_arms);
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));

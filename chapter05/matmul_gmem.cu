@@ -56,6 +56,15 @@ __global__ void matmul_columns(const float *a, const float *b, float *c, size_t 
     c[row * n + col] = sum;
 }
 
+static void launch(const float *dev_a, const float *dev_b, float *dev_c) {
+    dim3 blocks((n + TILE - 1) / TILE, (n + TILE - 1) / TILE), threads(TILE, TILE);
+    if (columns)
+        matmul_columns<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
+    else
+        matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
+    HANDLE_LAUNCH();
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     if (with_cpu)
@@ -78,15 +87,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
     HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
-
-    dim3 blocks((n + TILE - 1) / TILE, (n + TILE - 1) / TILE), threads(TILE, TILE);
-    if (columns) {
-        matmul_columns<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
-        HANDLE_LAUNCH();
-    } else {
-        matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
-        HANDLE_LAUNCH();
-    }
+    launch(dev_a, dev_b, dev_c);
     HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
 
     HANDLE_ERROR(cudaEventRecord(stop, 0));
@@ -120,12 +121,6 @@ void settings(int argc, char **argv) {
                OPTION_FLAG("cpu", &with_cpu, WITH_CPU),
                OPTION_FLAG("columns", &columns, "the threads of a warp run down a column")});
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));
-}
-
-static void launch(const float *dev_a, const float *dev_b, float *dev_c) {
-    dim3 blocks((n + TILE - 1) / TILE, (n + TILE - 1) / TILE), threads(TILE, TILE);
-    (columns ? matmul_columns : matmul)<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
-    HANDLE_LAUNCH();
 }
 
 // The sectors of 32 bytes that 32 lanes touch, `stride` floats apart, in a matrix that begins at a sector

@@ -53,6 +53,17 @@ __global__ void matmul(const float *a, const float *b, float *c, size_t n, size_
         c[row * n + col] = sum;
 }
 
+// Tiles in a row of a matrix, so as many phases
+static size_t tiles(void) {
+    return truncated ? n / TILE : (n + TILE - 1) / TILE;
+}
+
+static void launch(const float *dev_a, const float *dev_b, float *dev_c) {
+    dim3 blocks(tiles(), tiles()), threads(TILE, TILE);
+    matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, tiles());
+    HANDLE_LAUNCH();
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     if (with_cpu)
@@ -76,12 +87,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemset(dev_c, 0xff, bytes)); // NaN, to find elements that the kernel does not write
-
-    // Tiles in a row of a matrix, so as many phases
-    size_t tiles = truncated ? n / TILE : (n + TILE - 1) / TILE;
-    dim3 blocks(tiles, tiles), threads(TILE, TILE);
-    matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, tiles);
-    HANDLE_LAUNCH();
+    launch(dev_a, dev_b, dev_c);
     HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
 
     HANDLE_ERROR(cudaEventRecord(stop, 0));
@@ -92,7 +98,7 @@ int main(int argc, char **argv) {
     time_kernel(dev_a, dev_b, dev_c);
     printf("A block has %d warps, the last of %d lanes, and two tiles of %d bytes in all\n",
            (TILE * TILE + 31) / 32, (TILE * TILE - 1) % 32 + 1, 8 * TILE * TILE);
-    printf("Reads of each element from global memory: %zu\n", tiles);
+    printf("Reads of each element from global memory: %zu\n", tiles());
     bool ok = truncated ? show_truncated(a, b, c) : check_product(a, b, c);
 
     HANDLE_ERROR(cudaEventDestroy(start));
@@ -118,12 +124,6 @@ void settings(int argc, char **argv) {
     if (truncated && n < TILE)
         quit(EXIT_USAGE, "--truncate: needs a --size of at least %d", TILE);
     require_memory(4 * n * n * sizeof(float), 3 * n * n * sizeof(float));
-}
-
-static void launch(const float *dev_a, const float *dev_b, float *dev_c) {
-    size_t tiles = truncated ? n / TILE : (n + TILE - 1) / TILE;
-    matmul<<<dim3(tiles, tiles), dim3(TILE, TILE)>>>(dev_a, dev_b, dev_c, n, tiles);
-    HANDLE_LAUNCH();
 }
 
 // Counts what the truncated division leaves out. Returns false: the product is not right.

@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
         }
         HANDLE_ERROR(cudaOccupancyMaxPotentialBlockSize(&grid, &size, kernel.function, kernel.shared));
         printf("best: %d blocks of %d threads fill the device\n", grid, size);
-        ok = check_sums(kernel, dev_out) && ok;
+        ok = check_sums(kernel, dev_out) && ok; // of the last launch, so there was one
     }
     print_registers();
 
@@ -140,10 +140,6 @@ void settings(int argc, char **argv) {
     configure(argc, argv, "Shows how many blocks a multiprocessor holds, and why.", 0,
               {OPTION_SIZE("shared", &shared, 0, 48 << 10,
                            "bytes of shared memory in a block of the last kernel")});
-}
-
-static size_t round_up(size_t n, size_t unit) {
-    return (n + unit - 1) / unit * unit;
 }
 
 static const char *const resources[] = {"blocks", "threads", "registers", "shared memory"};
@@ -163,10 +159,10 @@ static int room(int resource, int registers, size_t bytes, int size, bool units)
     if (resource == 1)
         return device.maxThreadsPerMultiProcessor / size;
     if (resource == 2 && per_warp > 0)
-        return units ? device.regsPerMultiprocessor / 4 / round_up(per_warp, 256) * 4 / warps
+        return units ? device.regsPerMultiprocessor / 4 / ((per_warp + 255) / 256 * 256) * 4 / warps
                      : device.regsPerMultiprocessor / per_warp / warps;
     if (resource == 3 && bytes > 0)
-        return device.sharedMemPerMultiprocessor / round_up(bytes, units ? 256 : 1);
+        return device.sharedMemPerMultiprocessor / (units ? (bytes + 255) / 256 * 256 : bytes);
     return INT_MAX;
 }
 

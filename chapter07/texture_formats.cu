@@ -165,15 +165,12 @@ static bool check(const char *name, cudaChannelFormatDesc format, const void *te
                            [=](int i) { return fmax(value_of(texels, i, format) / scale, -1); });
     if (format.w)
         return ok;
-    return check_floats("between two texels", filtered, ELEMENTS - 1, 0,
-                        [=](int i) {
-                            double left = value_of(texels, i, format) / scale,
-                                   right = value_of(texels, i + 1, format) / scale;
-                            double mean = fmax((left + right) / 2, -1),
-                                   off = fabs(right - left) / 256 + 1.0 / 65000;
-                            return fabs(filtered[i] - mean) <= off ? filtered[i] : mean;
-                        }) &&
-           ok;
+    return ok && check_floats("between two texels", filtered, ELEMENTS - 1, 0, [=](int i) {
+               double left = value_of(texels, i, format) / scale,
+                      right = value_of(texels, i + 1, format) / scale;
+               double mean = fmax((left + right) / 2, -1), off = fabs(right - left) / 256 + 1.0 / 65000;
+               return fabs(filtered[i] - mean) <= off ? filtered[i] : mean;
+           });
 }
 
 // Task: fetch(): The thread with the global index i reads texel i of the texture of linear memory as a float

@@ -12,10 +12,10 @@
  * Run:     ./bin/chapter08/basic_interop --output basic.png
  * Differs: calls of GLUT on the page are in common/, to run without a window too. --device replaces
  *          cudaChooseDevice and cudaGLSetGLDevice (deprecated). Where the driver refuses to share the buffer,
- *          the host copies. --flags compares the flags of registering.
+ *          the host copies.
  * Needs:   gl
  * Picture: yes
- * Check:   --size 100 --flags
+ * Check:   --size 100
  */
 #include "../common/book.h"
 #include "../common/interop.h" // OpenGL, gl_context_open(), INTEROP_WORKS, Canvas, display_canvas()
@@ -23,10 +23,8 @@
 #define DIM 512
 
 static size_t size = DIM;               // --size
-static bool flags;                      // --flags
 static GLuint bufferObj;                // the pixel buffer for OpenGL
 static cudaGraphicsResource_t resource; // the same buffer for CUDA
-static bool compare_flags(void);
 static bool check(const unsigned char *pixels);
 
 __global__ void kernel(uchar4 *ptr, size_t size) {
@@ -102,65 +100,21 @@ int main(int argc, char **argv) {
         copy_through_host(canvas.pixels);
     }
 
-    bool ok = !flags || compare_flags();
-
     // On the page: glutKeyboardFunc, glutDisplayFunc and glutMainLoop. This also reads back what was drawn.
     canvas.release = key_func;
     canvas.draw = draw_func;
     display_canvas(&canvas);
-    ok = check(canvas.pixels) && ok;
+    bool ok = check(canvas.pixels);
     free(canvas.pixels);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
 
-#include "../common/timing.h" // median_ms()
-
 void settings(int argc, char **argv) {
-    parse_options(argc, argv, "Draws a picture that a kernel writes into OpenGL's memory.", PICTURE,
-                  {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"),
-                   OPTION_FLAG("flags", &flags, "also times the flags of registering")});
-    options.uses |= flags ? TIMES : 0;
-    select_device();
+    configure(argc, argv, "Draws a picture that a kernel writes into OpenGL's memory.", PICTURE,
+              {OPTION_SIZE("size", &size, 1, 16384, "pixels a side")});
     require_memory(4 * size * size * 4, size * size * 4);
-}
-
-// Times map, write and unmap with each flag: CUDA writes half of a buffer, nothing or all of it, as the flag
-// allows, and OpenGL, which wrote it before, reads it. A driver with a copy of the buffer need not copy to
-// CUDA with WriteDiscard, nor back with ReadOnly.
-static bool compare_flags(void) {
-    size_t n = size * size, bytes = n * sizeof(int);
-    const char *names[] = {"None", "ReadOnly", "WriteDiscard"}; // 0, 1 and 2
-    GLuint buffer;
-    cudaGraphicsResource_t shared;
-    bool ok = true;
-    glGenBuffers(1, &buffer);
-    glBindBuffer(GL_ARRAY_BUFFER, buffer);
-    glBufferData(GL_ARRAY_BUFFER, bytes, NULL, GL_DYNAMIC_DRAW);
-    for (int flag = 0; flag < 3; flag++) {
-        size_t written = flag == 0 ? n / 2 : flag == 1 ? 0 : n;
-        HostArray<int> before(n, 5), after(n);
-        if (!INTEROP_WORKS(cudaGraphicsGLRegisterBuffer(&shared, buffer, flag)))
-            break;
-        auto write = [&] {
-            glBufferSubData(GL_ARRAY_BUFFER, 0, bytes, before);
-            glFinish();
-        };
-        auto use = [&] {
-            void *devPtr;
-            HANDLE_ERROR(cudaGraphicsMapResources(1, &shared, NULL));
-            HANDLE_ERROR(cudaGraphicsResourceGetMappedPointer(&devPtr, &bytes, shared));
-            HANDLE_ERROR(cudaMemset(devPtr, 1, written * sizeof(int)));
-            HANDLE_ERROR(cudaGraphicsUnmapResources(1, &shared, NULL));
-        };
-        printf("%-13s map, write and unmap: %.4f ms\n", names[flag], median_ms(use, write));
-        HANDLE_ERROR(cudaGraphicsUnregisterResource(shared));
-        glGetBufferSubData(GL_ARRAY_BUFFER, 0, bytes, after);
-        ok = check_ints(names[flag], after, n, [=](size_t i) { return i < written ? 0x01010101 : 5; }) && ok;
-    }
-    glDeleteBuffers(1, &buffer);
-    return ok;
 }
 
 // In float, up to eight results of at most 255 are rounded, each by at most 2^-24 of itself. The angle is

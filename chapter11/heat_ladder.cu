@@ -121,7 +121,9 @@ static std::vector<Strip> *used;         // by the last run
 static int last_round;                   // of the last run
 static unsigned first_round;             // number of the first round of a run, for flags
 static void make_plate(void);
-static void free_plate(void);
+static void free_strips(void);
+static float *start, *expected; // host: the plate before and after all steps; heaters have a negative sign
+static float *result;           // host: what a rung computed
 
 // The input and the output of a round, which computes up to `depth` steps.
 static float *source(const Strip &strip, int round) {
@@ -166,13 +168,9 @@ static void launch(const Strip &strip, int round, int now, int begin, int end, c
         return;
     auto kernel = now == DEEP ? heat_steps<DEEP, Exchange> : heat_steps<1, Exchange>;
     int margin = (depth + 3) / 4 * 4; // of a band of columns
-    Rows rows = {(float4 *)row(strip, target(strip, round), 0),
-                 (float4 *)row(strip, source(strip, round), 0),
-                 begin,
-                 end,
-                 size,
-                 size,
-                 margin};
+    float4 *out = (float4 *)row(strip, target(strip, round), 0);
+    const float4 *in = (float4 *)row(strip, source(strip, round), 0);
+    Rows rows = {out, in, begin, end, size, size, margin};
     dim3 blocks = grid_of(rows, depth, strip.at_once[now == DEEP]);
     kernel<<<blocks, dim3(32, WARPS), 0, stream>>>(rows, exchange);
     HANDLE_LAUNCH();
@@ -357,15 +355,11 @@ int main(int argc, char **argv) {
         bench.data = table == 0 ? "12 steps per exchange" : "1 step per exchange";
         bench_run(rungs);
     }
-    int status = bench_finish();
-    free_plate();
-    return status;
+    free_strips();
+    return bench_finish({start, expected, result});
 }
 
 // ---------------------------------------------------------------------------------------- check
-
-// On the host: the initial temperatures, and those after all steps, with a negative sign for heaters.
-static float *start, *expected;
 
 static void make_reference(float *spare) {
     const size_t n = size;
@@ -421,7 +415,6 @@ static void free_strip(const Strip &strip) {
 }
 
 static size_t part[MAX_GPUS]; // rows of each strip
-static float *result;
 
 void settings(int argc, char **argv) {
     size_t side = size;
@@ -486,13 +479,10 @@ static void make_plate(void) {
     wait_for_gpus();
 }
 
-static void free_plate(void) {
+static void free_strips(void) {
     for (auto set : {&whole, &strips})
         for (Strip &strip : *set)
             free_strip(strip);
-    free(start);
-    free(expected);
-    free(result);
 }
 
 static void poison(void) {

@@ -379,11 +379,9 @@ static void mark(enum Mark what, cudaStream_t stream) {
 
 static void free_marks(void) {
     for (auto &round : marks)
-        for (cudaEvent_t &event : round) {
+        for (cudaEvent_t event : round)
             if (event)
                 HANDLE_ERROR(cudaEventDestroy(event));
-            event = NULL;
-        }
 }
 
 // The time of a mark, in milliseconds since the first mark
@@ -441,7 +439,6 @@ static bool try_transport(Strip *strip, const Transport &transport, unsigned lon
     if (rank == 0 && found != *checksum)
         fprintf(stderr, "%s: the temperatures differ from those of the first transport\n", transport.name);
     transport.close();
-    free_marks();
     return ok && found == *checksum;
 }
 
@@ -462,6 +459,7 @@ static bool try_transports(Strip *strip) {
     for (const Transport &transport : transports)
         if (ranks > 1 || &transport == transports)
             ok = try_transport(strip, transport, &checksum) && ok;
+    free_marks();
     if (rank == 0)
         print_checks(ok, steps, checksum);
     return ok;
@@ -469,64 +467,31 @@ static bool try_transports(Strip *strip) {
 
 // ---- the picture ----
 
-// A pixel is the mean of its cells. This is the first row, or column, of the cells of pixel i.
-__host__ __device__ static size_t first_cell(size_t i, size_t cells, size_t pixels) {
-    return (i * cells + pixels - 1) / pixels;
+// Each pixel shows one cell. A rank writes the temperatures of the cells that are in its strip.
+__global__ void pick_cells(float *picture, Strip strip, size_t w, size_t h) {
+    size_t x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
+    int cell_x = x * strip.width / w, cell_y = y * strip.height / h;
+    if (x < w && y < h && cell_y >= strip.first && cell_y < strip.end)
+        picture[x + y * w] = fabsf(row(&strip, strip.now, cell_y)[cell_x]);
 }
 
-// For each pixel from row `from` on: the sum of its cells that belong to this rank's strip. The sums are
-// integers, which are exact in any order, so the picture does not depend on the number of ranks.
-__global__ void sum_cells(unsigned long long *sums, Strip strip, size_t w, size_t h, size_t from) {
-    size_t x = threadIdx.x + blockIdx.x * blockDim.x, y = from + blockIdx.y;
-    if (x >= w)
-        return;
-    int begin = max(strip.first, (int)first_cell(y, strip.height, h));
-    int end = min(strip.end, (int)first_cell(y + 1, strip.height, h));
-    unsigned long long sum = 0;
-    for (int cell_y = begin; cell_y < end; cell_y++)
-        for (size_t cell_x = first_cell(x, strip.width, w); cell_x < first_cell(x + 1, strip.width, w);
-             cell_x++)
-            sum += (unsigned long long)(fabsf(row(&strip, strip.now, cell_y)[cell_x]) * 0x1p24f);
-    sums[blockIdx.y * w + x] = sum;
-}
-
-// Each rank sums up the pixels that have cells in its strip. Rank 0 receives the sums of one rank after the
-// other and adds them, since a pixel can have cells of several ranks. So no rank needs memory for the plate.
+// Rank 0 receives the pixels of all ranks. All temperatures are positive, and pixels of other ranks are 0, so
+// the maximum combines them.
 static void draw(const Strip *strip) {
-    size_t all = strip->height;
     double scale = fmin(1, (double)PICTURE_SIZE / max_of(strip->width, strip->height));
-    size_t w = max_of(1, (size_t)(strip->width * scale)), h = max_of(1, (size_t)(all * scale));
-    auto from = [&](int r) { return first_row(r, all) * h / all; };
-    auto rows = [&](int r) { return (first_row(r + 1, all) - 1) * h / all + 1 - from(r); };
-    std::vector<unsigned long long> sums(rows(rank) * w);
-    DeviceArray<unsigned long long> dev_sums(sums.size());
-    sum_cells<<<dim3((w + 127) / 128, rows(rank)), 128>>>(dev_sums, *strip, w, h, from(rank));
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(sums.data(), dev_sums, sums.size() * sizeof(sums[0]), cudaMemcpyDeviceToHost));
-    if (rank != 0) {
-        HANDLE_MPI(MPI_Send(sums.data(), sums.size(), MPI_UNSIGNED_LONG_LONG, 0, 0, MPI_COMM_WORLD));
-        return;
-    }
-    std::vector<unsigned long long> total(w * h);
-    for (int r = 0; r < ranks; r++) {
-        sums.resize(rows(r) * w);
-        if (r > 0)
-            HANDLE_MPI(MPI_Recv(sums.data(), sums.size(), MPI_UNSIGNED_LONG_LONG, r, 0, MPI_COMM_WORLD,
-                                MPI_STATUS_IGNORE));
-        for (size_t i = 0; i < sums.size(); i++)
-            total[from(r) * w + i] += sums[i];
-    }
-    std::vector<float> means(w * h);
-    for (size_t i = 0; i < means.size(); i++) {
-        size_t x = i % w, y = i / w;
-        size_t columns = first_cell(x + 1, strip->width, w) - first_cell(x, strip->width, w);
-        means[i] = total[i] * 0x1p-24 / (columns * (first_cell(y + 1, all, h) - first_cell(y, all, h)));
-    }
-    CPUBitmap bitmap(w, h);
-    DeviceArray<float> dev_means(means.data(), means.size());
-    DeviceArray<unsigned char> dev_bitmap(bitmap.image_size());
+    size_t w = max_of(1, (size_t)(strip->width * scale)), h = max_of(1, (size_t)(strip->height * scale));
+    DeviceArray<float> dev_picture(w * h, 0);
     dim3 threads(16, 16), blocks((w + 15) / 16, (h + 15) / 16);
-    float_to_color<<<blocks, threads>>>(+dev_bitmap, dev_means, w, h, w * sizeof(float));
+    pick_cells<<<blocks, threads>>>(dev_picture, *strip, w, h);
+    HANDLE_LAUNCH();
+    HostArray<float> mine(dev_picture, w * h), all(w * h);
+    HANDLE_MPI(MPI_Reduce(mine, all, w * h, MPI_FLOAT, MPI_MAX, 0, MPI_COMM_WORLD));
+    if (rank != 0)
+        return;
+    CPUBitmap bitmap(w, h);
+    DeviceArray<unsigned char> dev_bitmap(bitmap.image_size());
+    HANDLE_ERROR(cudaMemcpy(dev_picture, all, w * h * sizeof(float), cudaMemcpyHostToDevice));
+    float_to_color<<<blocks, threads>>>(+dev_bitmap, dev_picture, w, h, w * sizeof(float));
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
     bitmap.display_and_exit();

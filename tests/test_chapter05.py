@@ -70,7 +70,7 @@ def test_wrong_barrier_is_named(run, rng, schedule):
     message names the line where half of the threads wait and the last barrier of the others."""
     source = (helpers.ROOT / "chapter05/dot_wrong_barrier.cu").read_text().splitlines()
     barriers = [number for number, line in enumerate(source, 1) if "__syncthreads();" in line]
-    right, wrong, _, upper, lower = barriers
+    right, wrong, other = barriers
     for size in 1, rng.randint(2, 10**5):
         command, env = ["chapter05/dot_wrong_barrier", "--size", size], {"CUDA_CPU_SCHEDULE": schedule}
         result = run(*command, status=1, env=env)
@@ -85,7 +85,7 @@ def test_wrong_barrier_is_named(run, rng, schedule):
         place = r"dot_wrong_barrier\.cu:(\d+)"
         says = rf"divergent barrier: \d+ of 256 threads wait at {place} while .* reaches {place}$"
         lines = re.search(says, err, re.M)
-        assert lines and {int(lines[1]), int(lines[2])} == {upper, lower}, err
+        assert lines and {int(lines[1]), int(lines[2])} == {wrong, other}, err
 
 
 def test_wrong_barrier_ends_in_time(tmp_path):

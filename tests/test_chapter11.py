@@ -104,7 +104,7 @@ def test_parts_that_are_not_equal(run, rng, gpus):
 def test_memory_that_another_thread_has_pinned(run, rng):
     size, env = rng.randint(2, 10**6), enough(2)
     out = run("chapter11/portable", "--no-portable", "--size", size, status=0, env=env).out
-    row = r"^(\w+) +memory: .+ GB/s; asynchronous copy: (\w+), the host went on (?:at once|when it was done)$"
+    row = r"^(\w+) +memory: .+ GB/s; asynchronous copy: (\w+)$"
     kinds = [(kind, "cudaSuccess") for kind in ("pageable", "pinned", "portable")]
     assert re.findall(row, out, re.M) == kinds
     bad = run("chapter11/portable", "--no-portable", "--size", 9, "--inject-error", status=1, env=env)
