@@ -560,14 +560,12 @@ static void run_parts(bool sorted) {
 }
 
 static void find_each(void) {
-    if (built == LISTS) {
-        find_in_lists<<<blocks(elements, 256), 256>>>(dev_keys, elements, dev_heads, buckets, table.seed,
-                                                      dev_found);
-        HANDLE_LAUNCH();
-    } else {
-        find_all<<<blocks(elements, 256), 256>>>(dev_keys, elements, table, dev_found);
-        HANDLE_LAUNCH();
-    }
+    unsigned n = blocks(elements, 256);
+    if (built == LISTS)
+        find_in_lists<<<n, 256>>>(dev_keys, elements, dev_heads, buckets, table.seed, dev_found);
+    else
+        find_all<<<n, 256>>>(dev_keys, elements, table, dev_found);
+    HANDLE_LAUNCH();
 }
 
 static void find_sorted(void) {
@@ -650,57 +648,48 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-// Traverses the list of each bucket, one thread per bucket, and counts how often each value occurs in an
-// entry with its key and in the list of that key. It stops at a pointer that is not to an entry of the pool,
-// and then counts value 0 twice more, which is an error: a list ends with NULL.
+enum { RIGHT, DIFFERENT, FULL, COUNTERS };
+
+// Traverses the list of each bucket, one thread per bucket, and counts the values that occur once, in an
+// entry with their key and in the list of that key; a value that occurs again counts as -1. So does a pointer
+// that is not to an entry of the pool, where the thread stops: a list ends with NULL. times[]: 0 before
 __global__ void walk(const unsigned *keys, size_t elements, Entry *const *heads, unsigned buckets, bool book,
-                     const Entry *pool, unsigned seed, unsigned *times) {
+                     const Entry *pool, unsigned seed, unsigned *times, unsigned long long *counts) {
     size_t bucket = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
     if (bucket >= buckets)
         return;
     const Entry *entry = heads[bucket];
+    long long right = 0;
     for (size_t i = 0; i < elements && entry; i++, entry = entry->next) {
         size_t offset = (size_t)entry - (size_t)pool;
         if (offset >= elements * sizeof(Entry) || offset % sizeof(Entry)) {
-            atomicAdd(&times[0], 2);
-            return;
+            right--;
+            break;
         }
         unsigned key = entry->key, value = entry->value;
         unsigned of = book ? key % HASH_ENTRIES : scale(mix(key, seed), buckets);
         if (value < elements && keys[value] == key && of == bucket)
-            atomicAdd(&times[value], 1);
+            right += atomicExch(&times[value], 1) == 0 ? 1 : -1;
     }
-}
-
-enum { RIGHT, DIFFERENT, FULL, COUNTERS };
-
-__global__ void count_once(size_t elements, const unsigned *times, unsigned long long *counts) {
-    unsigned once = 0;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < elements; i += blockDim.x * gridDim.x)
-        once += times[i] == 1;
-    atomicAdd(&counts[RIGHT], (unsigned long long)once);
+    atomicAdd(&counts[RIGHT], (unsigned long long)right);
 }
 
 // A look-up is right if it returns the index of an equal key; with `first`, an index that is not larger than
 // its own. DIFFERENT counts the look-ups that return their own index: the first of equal keys.
 __global__ void count_right(const unsigned *keys, size_t elements, const unsigned *found, bool first,
-                            unsigned long long *counts) {
-    unsigned right = 0, different = 0;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < elements;
-         i += blockDim.x * gridDim.x) {
+                            const Slot *slots, size_t n, unsigned long long *counts) {
+    unsigned long long right = 0, different = 0, full = 0;
+    size_t start = threadIdx.x + (size_t)blockIdx.x * blockDim.x, stride = blockDim.x * gridDim.x;
+    for (size_t i = start; i < elements; i += stride) {
         size_t value = found[i];
         right += value < elements && keys[value] == keys[i] && (!first || value <= i);
         different += value == i;
     }
-    atomicAdd(&counts[RIGHT], (unsigned long long)right);
-    atomicAdd(&counts[DIFFERENT], (unsigned long long)different);
-}
-
-__global__ void count_full(const Slot *slots, size_t n, unsigned long long *counts) {
-    unsigned full = 0;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x)
+    for (size_t i = start; i < n; i += stride)
         full += slots[i] != EMPTY;
-    atomicAdd(&counts[FULL], (unsigned long long)full);
+    atomicAdd(&counts[RIGHT], right);
+    atomicAdd(&counts[DIFFERENT], different);
+    atomicAdd(&counts[FULL], full);
 }
 
 const double LEAST_LOAD = 0.5;
@@ -838,16 +827,13 @@ static bool check(const char *name, BenchError *) {
         HANDLE_ERROR(cudaMemset(dev_found, 0, elements * sizeof(unsigned)));
         unsigned lists = built == LISTS_OF_BOOK ? HASH_ENTRIES : buckets;
         walk<<<blocks(lists, 128), 128>>>(dev_keys, elements, dev_heads, lists, built == LISTS_OF_BOOK,
-                                          dev_pool, table.seed, dev_found);
-        HANDLE_LAUNCH();
-        count_once<<<1024, 256>>>(elements, dev_found, dev_counts);
+                                          dev_pool, table.seed, dev_found, dev_counts);
         HANDLE_LAUNCH();
     } else {
         if (!looked_up)
             find_each();
-        count_right<<<1024, 256>>>(dev_keys, elements, dev_found, built == SLOTS, dev_counts);
-        HANDLE_LAUNCH();
-        count_full<<<1024, 256>>>(table.slots, table_bytes() / sizeof(Slot), dev_counts);
+        count_right<<<1024, 256>>>(dev_keys, elements, dev_found, built == SLOTS, table.slots,
+                                   table_bytes() / sizeof(Slot), dev_counts);
         HANDLE_LAUNCH();
     }
     HANDLE_ERROR(cudaMemcpy(counts, dev_counts, sizeof counts, cudaMemcpyDeviceToHost));
