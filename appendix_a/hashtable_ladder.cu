@@ -85,7 +85,7 @@ enum { LISTS_OF_BOOK, LISTS, SLOTS };
 static int built; // the kind of table that the last run built
 static bool looked_up;
 static void make_table(void);
-static void free_table(void);
+static void allocate(void);
 static void fill_keys(int fill);
 static const char *needs_bins(void), *needs_load(void);
 
@@ -615,6 +615,8 @@ static const Rung builds_and_lookups[] = {
 int main(int argc, char **argv) {
     settings(argc, argv);
     Lock locks[HASH_ENTRIES];
+    allocate();
+    HANDLE_ERROR(cudaMemcpy(dev_locks, locks, sizeof locks, cudaMemcpyHostToDevice));
 
     const char *const fills[] = {"random", "sequential", "adversarial", "repeated"};
     const float loads[] = {0.5f, 0.8f, 0.95f};
@@ -629,7 +631,6 @@ int main(int argc, char **argv) {
             load = loads[i];
             make_table();
             fill_keys(fill);
-            HANDLE_ERROR(cudaMemcpy(dev_locks, locks, sizeof locks, cudaMemcpyHostToDevice));
             bench.data = std::string(fills[fill]) + bench_format(", load factor %g", load);
             bench.footprint = 2 * elements * sizeof(unsigned) + table_bytes();
             looked_up = false;
@@ -638,7 +639,6 @@ int main(int argc, char **argv) {
             looked_up = true;
             bench.title = std::to_string(elements) + " keys, build and look-up of each";
             bench_run(builds_and_lookups);
-            free_table();
         }
 
     for (unsigned i = 0; i < HASH_ENTRIES; i++)
@@ -752,21 +752,8 @@ static void fill_keys(int fill) {
     HANDLE_ERROR(cudaMemcpy(dev_values, keys, elements * sizeof(unsigned), cudaMemcpyHostToDevice));
 }
 
-static std::vector<void *> allocated;
-
-template <class T> static void allocate(T *&memory, size_t n) {
-    HANDLE_ERROR(cudaMalloc(&memory, n * sizeof(T)));
-    allocated.push_back(memory);
-}
-
-static void free_table(void) {
-    for (void *memory : allocated)
-        HANDLE_ERROR(cudaFree(memory));
-    allocated.clear();
-}
-
-// Allocates the table. It has the smallest number of parts for which a part fits in shared memory. Look-ups
-// are grouped so that the sectors of a group take a quarter of the L2 cache.
+// Chooses the sizes of the table. It has the smallest number of parts for which a part fits in shared memory.
+// Look-ups are grouped so that the sectors of a group take a quarter of the L2 cache.
 static void make_table(void) {
     buckets = ceil(elements / (double)load);
     size_t bytes = buckets * sizeof(Slot);
@@ -776,24 +763,29 @@ static void make_table(void) {
     table.parts = blocks(buckets, part_bytes / sector_bytes * SECTOR);
     table.part_sectors = blocks(buckets, SECTOR * table.parts);
     lookups.groups = min_of((size_t)256, 4 * bytes / l2 + 1);
-    unsigned bins = max_of(table.parts, L2_BINS);
+}
+
+// Allocates memory that suffices for all tables: that of the one with the smallest load factor.
+static void allocate(void) {
+    load = LEAST_LOAD;
+    make_table();
     size_t in_parts = (size_t)table.parts * bin_size(table.parts),
-           in_l2 = (size_t)L2_BINS * bin_size(L2_BINS);
-    allocate(dev_keys, 2 * elements);
+           in_l2 = (size_t)L2_BINS * bin_size(L2_BINS), bytes = elements * sizeof(unsigned);
+    bench_malloc(&dev_keys, 2 * bytes);
     dev_values = dev_keys + elements;
-    allocate(dev_found, elements);
-    allocate(dev_pool, elements);
-    allocate(dev_heads, max_of(buckets, HASH_ENTRIES));
-    allocate(dev_locks, HASH_ENTRIES);
-    allocate(table.slots, table_bytes() / sizeof(Slot));
-    allocate(table.bins, max_of(in_parts, in_l2));
-    allocate(table.spill, elements);
-    allocate(table.in_bin, bins);
-    allocate(table.spilled, 1);
-    allocate(lookups.sorted, elements);
-    allocate(lookups.places, elements);
-    allocate(lookups.starts, (size_t)lookups.tiles * lookups.groups);
-    allocate(dev_counts, COUNTERS);
+    bench_malloc(&dev_found, bytes);
+    bench_malloc(&dev_pool, elements * sizeof(Entry));
+    bench_malloc(&dev_heads, max_of(buckets, HASH_ENTRIES) * sizeof(Entry *));
+    bench_malloc(&dev_locks, HASH_ENTRIES * sizeof(Lock));
+    bench_malloc(&table.slots, table_bytes());
+    bench_malloc(&table.bins, max_of(in_parts, in_l2) * sizeof(Slot));
+    bench_malloc(&table.spill, elements * sizeof(Slot));
+    bench_malloc(&table.in_bin, max_of(table.parts, L2_BINS) * sizeof(unsigned));
+    bench_malloc(&table.spilled, sizeof(unsigned));
+    bench_malloc(&lookups.sorted, bytes);
+    bench_malloc(&lookups.places, elements * sizeof(unsigned short));
+    bench_malloc(&lookups.starts, (size_t)lookups.tiles * lookups.groups * sizeof(unsigned));
+    bench_malloc(&dev_counts, COUNTERS * sizeof(*dev_counts));
 }
 
 static const char *needs_bins(void) {
