@@ -378,9 +378,8 @@ template <class Kernel> static Kernel *with_tile(Kernel *kernel) {
 }
 
 static const char *needs_shared(size_t tile) {
-    int bytes;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device));
-    return tile <= (size_t)bytes ? NULL : "needs more shared memory";
+    size_t most = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    return tile <= most ? NULL : "needs more shared memory";
 }
 
 static const char *needs_memory(void) {
