@@ -67,18 +67,16 @@ static bool sums_and_maximum(void) {
     DeviceInts device = numbers;
     int sum = thrust::reduce(numbers.begin(), numbers.end());
     bool ok = check("sum on the device = on the host", thrust::reduce(device.begin(), device.end()), sum);
-    ok = check("sum, plus", thrust::reduce(device.begin(), device.end(), 0, thrust::plus<int>()),
-               std::accumulate(numbers.begin(), numbers.end(), 0)) &&
-         ok;
+    int plus = thrust::reduce(device.begin(), device.end(), 0, thrust::plus<int>());
+    ok = check("sum, plus", plus, std::accumulate(numbers.begin(), numbers.end(), 0)) && ok;
 
     // The initial value takes part: 0 is larger than all negative numbers.
     device = negative;
     thrust::maximum<int> maximum;
-    ok = check("maximum of negative numbers", thrust::reduce(device.begin(), device.end(), INT_MIN, maximum),
-               *std::max_element(negative.begin(), negative.end())) &&
-         ok;
-    return check("from 0 on, which is wrong", thrust::reduce(device.begin(), device.end(), 0, maximum), 0) &&
-           ok;
+    int max = thrust::reduce(device.begin(), device.end(), INT_MIN, maximum);
+    ok = check("maximum of negative numbers", max, *std::max_element(negative.begin(), negative.end())) && ok;
+    int from_0 = thrust::reduce(device.begin(), device.end(), 0, maximum);
+    return check("from 0 on, which is wrong", from_0, 0) && ok;
 }
 
 static bool prefix_sums(void) {
