@@ -85,7 +85,7 @@ enum { LISTS_OF_BOOK, LISTS, SLOTS };
 static int built; // the kind of table that the last run built
 static bool looked_up;
 static void make_table(void);
-static void free_table(void);
+static void allocate(void);
 static void fill_keys(int fill);
 static const char *needs_bins(void), *needs_load(void);
 
@@ -560,14 +560,12 @@ static void run_parts(bool sorted) {
 }
 
 static void find_each(void) {
-    if (built == LISTS) {
-        find_in_lists<<<blocks(elements, 256), 256>>>(dev_keys, elements, dev_heads, buckets, table.seed,
-                                                      dev_found);
-        HANDLE_LAUNCH();
-    } else {
-        find_all<<<blocks(elements, 256), 256>>>(dev_keys, elements, table, dev_found);
-        HANDLE_LAUNCH();
-    }
+    unsigned n = blocks(elements, 256);
+    if (built == LISTS)
+        find_in_lists<<<n, 256>>>(dev_keys, elements, dev_heads, buckets, table.seed, dev_found);
+    else
+        find_all<<<n, 256>>>(dev_keys, elements, table, dev_found);
+    HANDLE_LAUNCH();
 }
 
 static void find_sorted(void) {
@@ -617,6 +615,8 @@ static const Rung builds_and_lookups[] = {
 int main(int argc, char **argv) {
     settings(argc, argv);
     Lock locks[HASH_ENTRIES];
+    allocate();
+    HANDLE_ERROR(cudaMemcpy(dev_locks, locks, sizeof locks, cudaMemcpyHostToDevice));
 
     const char *const fills[] = {"random", "sequential", "adversarial", "repeated"};
     const float loads[] = {0.5f, 0.8f, 0.95f};
@@ -631,7 +631,6 @@ int main(int argc, char **argv) {
             load = loads[i];
             make_table();
             fill_keys(fill);
-            HANDLE_ERROR(cudaMemcpy(dev_locks, locks, sizeof locks, cudaMemcpyHostToDevice));
             bench.data = std::string(fills[fill]) + bench_format(", load factor %g", load);
             bench.footprint = 2 * elements * sizeof(unsigned) + table_bytes();
             looked_up = false;
@@ -640,7 +639,6 @@ int main(int argc, char **argv) {
             looked_up = true;
             bench.title = std::to_string(elements) + " keys, build and look-up of each";
             bench_run(builds_and_lookups);
-            free_table();
         }
 
     for (unsigned i = 0; i < HASH_ENTRIES; i++)
@@ -650,57 +648,48 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
-// Traverses the list of each bucket, one thread per bucket, and counts how often each value occurs in an
-// entry with its key and in the list of that key. It stops at a pointer that is not to an entry of the pool,
-// and then counts value 0 twice more, which is an error: a list ends with NULL.
+enum { RIGHT, DIFFERENT, FULL, COUNTERS };
+
+// Traverses the list of each bucket, one thread per bucket, and counts the values that occur once, in an
+// entry with their key and in the list of that key; a value that occurs again counts as -1. So does a pointer
+// that is not to an entry of the pool, where the thread stops: a list ends with NULL. times[]: 0 before
 __global__ void walk(const unsigned *keys, size_t elements, Entry *const *heads, unsigned buckets, bool book,
-                     const Entry *pool, unsigned seed, unsigned *times) {
+                     const Entry *pool, unsigned seed, unsigned *times, unsigned long long *counts) {
     size_t bucket = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
     if (bucket >= buckets)
         return;
     const Entry *entry = heads[bucket];
+    long long right = 0;
     for (size_t i = 0; i < elements && entry; i++, entry = entry->next) {
         size_t offset = (size_t)entry - (size_t)pool;
         if (offset >= elements * sizeof(Entry) || offset % sizeof(Entry)) {
-            atomicAdd(&times[0], 2);
-            return;
+            right--;
+            break;
         }
         unsigned key = entry->key, value = entry->value;
         unsigned of = book ? key % HASH_ENTRIES : scale(mix(key, seed), buckets);
         if (value < elements && keys[value] == key && of == bucket)
-            atomicAdd(&times[value], 1);
+            right += atomicExch(&times[value], 1) == 0 ? 1 : -1;
     }
-}
-
-enum { RIGHT, DIFFERENT, FULL, COUNTERS };
-
-__global__ void count_once(size_t elements, const unsigned *times, unsigned long long *counts) {
-    unsigned once = 0;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < elements; i += blockDim.x * gridDim.x)
-        once += times[i] == 1;
-    atomicAdd(&counts[RIGHT], (unsigned long long)once);
+    atomicAdd(&counts[RIGHT], (unsigned long long)right);
 }
 
 // A look-up is right if it returns the index of an equal key; with `first`, an index that is not larger than
 // its own. DIFFERENT counts the look-ups that return their own index: the first of equal keys.
 __global__ void count_right(const unsigned *keys, size_t elements, const unsigned *found, bool first,
-                            unsigned long long *counts) {
-    unsigned right = 0, different = 0;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < elements;
-         i += blockDim.x * gridDim.x) {
+                            const Slot *slots, size_t n, unsigned long long *counts) {
+    unsigned long long right = 0, different = 0, full = 0;
+    size_t start = threadIdx.x + (size_t)blockIdx.x * blockDim.x, stride = blockDim.x * gridDim.x;
+    for (size_t i = start; i < elements; i += stride) {
         size_t value = found[i];
         right += value < elements && keys[value] == keys[i] && (!first || value <= i);
         different += value == i;
     }
-    atomicAdd(&counts[RIGHT], (unsigned long long)right);
-    atomicAdd(&counts[DIFFERENT], (unsigned long long)different);
-}
-
-__global__ void count_full(const Slot *slots, size_t n, unsigned long long *counts) {
-    unsigned full = 0;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x)
+    for (size_t i = start; i < n; i += stride)
         full += slots[i] != EMPTY;
-    atomicAdd(&counts[FULL], (unsigned long long)full);
+    atomicAdd(&counts[RIGHT], right);
+    atomicAdd(&counts[DIFFERENT], different);
+    atomicAdd(&counts[FULL], full);
 }
 
 const double LEAST_LOAD = 0.5;
@@ -763,21 +752,8 @@ static void fill_keys(int fill) {
     HANDLE_ERROR(cudaMemcpy(dev_values, keys, elements * sizeof(unsigned), cudaMemcpyHostToDevice));
 }
 
-static std::vector<void *> allocated;
-
-template <class T> static void allocate(T *&memory, size_t n) {
-    HANDLE_ERROR(cudaMalloc(&memory, n * sizeof(T)));
-    allocated.push_back(memory);
-}
-
-static void free_table(void) {
-    for (void *memory : allocated)
-        HANDLE_ERROR(cudaFree(memory));
-    allocated.clear();
-}
-
-// Allocates the table. It has the smallest number of parts for which a part fits in shared memory. Look-ups
-// are grouped so that the sectors of a group take a quarter of the L2 cache.
+// Chooses the sizes of the table. It has the smallest number of parts for which a part fits in shared memory.
+// Look-ups are grouped so that the sectors of a group take a quarter of the L2 cache.
 static void make_table(void) {
     buckets = ceil(elements / (double)load);
     size_t bytes = buckets * sizeof(Slot);
@@ -787,24 +763,29 @@ static void make_table(void) {
     table.parts = blocks(buckets, part_bytes / sector_bytes * SECTOR);
     table.part_sectors = blocks(buckets, SECTOR * table.parts);
     lookups.groups = min_of((size_t)256, 4 * bytes / l2 + 1);
-    unsigned bins = max_of(table.parts, L2_BINS);
+}
+
+// Allocates memory that suffices for all tables: that of the one with the smallest load factor.
+static void allocate(void) {
+    load = LEAST_LOAD;
+    make_table();
     size_t in_parts = (size_t)table.parts * bin_size(table.parts),
-           in_l2 = (size_t)L2_BINS * bin_size(L2_BINS);
-    allocate(dev_keys, 2 * elements);
+           in_l2 = (size_t)L2_BINS * bin_size(L2_BINS), bytes = elements * sizeof(unsigned);
+    bench_malloc(&dev_keys, 2 * bytes);
     dev_values = dev_keys + elements;
-    allocate(dev_found, elements);
-    allocate(dev_pool, elements);
-    allocate(dev_heads, max_of(buckets, HASH_ENTRIES));
-    allocate(dev_locks, HASH_ENTRIES);
-    allocate(table.slots, table_bytes() / sizeof(Slot));
-    allocate(table.bins, max_of(in_parts, in_l2));
-    allocate(table.spill, elements);
-    allocate(table.in_bin, bins);
-    allocate(table.spilled, 1);
-    allocate(lookups.sorted, elements);
-    allocate(lookups.places, elements);
-    allocate(lookups.starts, (size_t)lookups.tiles * lookups.groups);
-    allocate(dev_counts, COUNTERS);
+    bench_malloc(&dev_found, bytes);
+    bench_malloc(&dev_pool, elements * sizeof(Entry));
+    bench_malloc(&dev_heads, max_of(buckets, HASH_ENTRIES) * sizeof(Entry *));
+    bench_malloc(&dev_locks, HASH_ENTRIES * sizeof(Lock));
+    bench_malloc(&table.slots, table_bytes());
+    bench_malloc(&table.bins, max_of(in_parts, in_l2) * sizeof(Slot));
+    bench_malloc(&table.spill, elements * sizeof(Slot));
+    bench_malloc(&table.in_bin, max_of(table.parts, L2_BINS) * sizeof(unsigned));
+    bench_malloc(&table.spilled, sizeof(unsigned));
+    bench_malloc(&lookups.sorted, bytes);
+    bench_malloc(&lookups.places, elements * sizeof(unsigned short));
+    bench_malloc(&lookups.starts, (size_t)lookups.tiles * lookups.groups * sizeof(unsigned));
+    bench_malloc(&dev_counts, COUNTERS * sizeof(*dev_counts));
 }
 
 static const char *needs_bins(void) {
@@ -838,16 +819,13 @@ static bool check(const char *name, BenchError *) {
         HANDLE_ERROR(cudaMemset(dev_found, 0, elements * sizeof(unsigned)));
         unsigned lists = built == LISTS_OF_BOOK ? HASH_ENTRIES : buckets;
         walk<<<blocks(lists, 128), 128>>>(dev_keys, elements, dev_heads, lists, built == LISTS_OF_BOOK,
-                                          dev_pool, table.seed, dev_found);
-        HANDLE_LAUNCH();
-        count_once<<<1024, 256>>>(elements, dev_found, dev_counts);
+                                          dev_pool, table.seed, dev_found, dev_counts);
         HANDLE_LAUNCH();
     } else {
         if (!looked_up)
             find_each();
-        count_right<<<1024, 256>>>(dev_keys, elements, dev_found, built == SLOTS, dev_counts);
-        HANDLE_LAUNCH();
-        count_full<<<1024, 256>>>(table.slots, table_bytes() / sizeof(Slot), dev_counts);
+        count_right<<<1024, 256>>>(dev_keys, elements, dev_found, built == SLOTS, table.slots,
+                                   table_bytes() / sizeof(Slot), dev_counts);
         HANDLE_LAUNCH();
     }
     HANDLE_ERROR(cudaMemcpy(counts, dev_counts, sizeof counts, cudaMemcpyDeviceToHost));

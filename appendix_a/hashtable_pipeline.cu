@@ -5,9 +5,8 @@
  * Teaches: Keys are made, a hash table is built, and all keys are looked up. If only the middle stage runs
  *          on the host, the keys must be copied to the host and the table to the device, and each side
  *          waits for the other. So the program can be faster with all stages on the device, even if the
- *          host builds the table faster. Amdahl's law limits the speedup of a program of which a part
- *          stays as slow as it was.
- * Terms:   hash table, hash bucket, chaining, host, device, lock-free, Amdahl's law, speedup
+ *          host builds the table faster.
+ * Terms:   hash table, hash bucket, chaining, host, device, lock-free
  * Book:    A.2.5 (after the book)
  * Build:   nvcc -o hashtable_pipeline appendix_a/hashtable_pipeline.cu common/lib/[a-z]*.c
  * Run:     ./bin/appendix_a/hashtable_pipeline
@@ -30,7 +29,6 @@ static size_t elements = ELEMENTS; // --size
 static int only = 0;               // --where; 0: all ways
 static double lap(void);           // waits for the device; milliseconds since the last call
 static void print_times(int way, const double *ms);
-static void print_amdahl(const double *cpu, const double *both);
 
 // Entry i has key keys[i] and value i. heads[b]: first entry of bucket b; next[i]: the one after entry i.
 struct Table {
@@ -80,12 +78,6 @@ __global__ void look_up(Table table, unsigned long long *result) {
     atomicAdd(&result[1], found);
 }
 
-// The same stages on the host
-static void fill_keys_on_host(Table table) {
-    for (unsigned i = 0; i < table.n; i++)
-        table.keys[i] = key_of(i);
-}
-
 static void build_on_host(Table table) {
     memset(table.heads, 0xff, table.buckets * sizeof(unsigned)); // all chains are empty: NONE
     for (unsigned i = 0; i < table.n; i++) {
@@ -95,23 +87,27 @@ static void build_on_host(Table table) {
     }
 }
 
-static void look_up_on_host(Table table, unsigned long long *result) {
+static void look_up_on_device(Table dev, unsigned long long *dev_result, unsigned long long *result) {
+    HANDLE_ERROR(cudaMemset(dev_result, 0, 2 * sizeof(*dev_result)));
+    look_up<<<BLOCKS, THREADS>>>(dev, dev_result);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(result, dev_result, 2 * sizeof(*dev_result), cudaMemcpyDeviceToHost));
+}
+
+// The three ways. ms gets the times of the stages and copies.
+static void all_on_host(Table table, unsigned long long *result, double *ms) {
+    lap();
+    for (unsigned i = 0; i < table.n; i++)
+        table.keys[i] = key_of(i);
+    ms[MAKE] = lap();
+    build_on_host(table);
+    ms[BUILD] = lap();
     result[0] = result[1] = 0;
     for (unsigned i = 0; i < table.n; i++) {
         unsigned value = find(table, key_of(i));
         result[0] += value != NONE ? value : 0;
         result[1] += value != NONE;
     }
-}
-
-// The three ways. ms gets the times of the stages and copies.
-static void all_on_host(Table table, unsigned long long *result, double *ms) {
-    lap();
-    fill_keys_on_host(table);
-    ms[MAKE] = lap();
-    build_on_host(table);
-    ms[BUILD] = lap();
-    look_up_on_host(table, result);
     ms[LOOK_UP] = lap();
 }
 
@@ -124,10 +120,7 @@ static void all_on_device(Table dev, unsigned long long *dev_result, unsigned lo
     build<<<BLOCKS, THREADS>>>(dev);
     HANDLE_LAUNCH();
     ms[BUILD] = lap();
-    HANDLE_ERROR(cudaMemset(dev_result, 0, 2 * sizeof(*dev_result)));
-    look_up<<<BLOCKS, THREADS>>>(dev, dev_result);
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(result, dev_result, 2 * sizeof(*dev_result), cudaMemcpyDeviceToHost));
+    look_up_on_device(dev, dev_result, result);
     ms[LOOK_UP] = lap();
 }
 
@@ -146,10 +139,7 @@ static void mixed(Table table, Table dev, unsigned long long *dev_result, unsign
     HANDLE_ERROR(cudaMemcpy(dev.heads, table.heads, heads, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev.next, table.next, bytes, cudaMemcpyHostToDevice));
     ms[COPY_TABLE] = lap();
-    HANDLE_ERROR(cudaMemset(dev_result, 0, 2 * sizeof(*dev_result)));
-    look_up<<<BLOCKS, THREADS>>>(dev, dev_result);
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(result, dev_result, 2 * sizeof(*dev_result), cudaMemcpyDeviceToHost));
+    look_up_on_device(dev, dev_result, result);
     ms[LOOK_UP] = lap();
 }
 
@@ -169,24 +159,22 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&dev_result, sizeof(result)));
 
     bool ok = true;
-    double ms[WAYS][STAGES] = {};
     for (int way = 0; way < WAYS; way++) {
         if (only && only - 1 != way)
             continue;
+        double ms[STAGES] = {};
         poison(table, dev);           // removes earlier results
         for (int i = 0; i < 2; i++) { // the first run warms up
             if (way == GPU)
-                all_on_device(dev, dev_result, result, ms[way]);
+                all_on_device(dev, dev_result, result, ms);
             else if (way == CPU)
-                all_on_host(table, result, ms[way]);
+                all_on_host(table, result, ms);
             else
-                mixed(table, dev, dev_result, result, ms[way]);
+                mixed(table, dev, dev_result, result, ms);
         }
-        print_times(way, ms[way]);
+        print_times(way, ms);
         ok = check(way, table, dev, result) && ok;
     }
-    if (!only)
-        print_amdahl(ms[CPU], ms[MIXED]);
 
     HANDLE_ERROR(cudaFree(dev.keys));
     HANDLE_ERROR(cudaFree(dev.next));
@@ -229,17 +217,6 @@ static void print_times(int way, const double *ms) {
         if (way == MIXED || (stage != COPY_KEYS && stage != COPY_TABLE))
             printf("  %-20s %9.3f ms\n", stages[stage], ms[stage]);
     printf("  %-20s %9.3f ms\n", "all", std::accumulate(ms, ms + STAGES, 0.0));
-}
-
-// Amdahl's law: if a part s of the time stays, and the rest becomes p times as fast, all becomes
-// 1 / (s + (1 - s) / p) times as fast, and never more than 1 / s times. Here the host goes on building the
-// table. The law counts no copies, so what is measured is slower.
-static void print_amdahl(const double *cpu, const double *both) {
-    double whole = std::accumulate(cpu, cpu + STAGES, 0.0), all = std::accumulate(both, both + STAGES, 0.0);
-    double s = cpu[BUILD] / whole, p = (cpu[MAKE] + cpu[LOOK_UP]) / (both[MAKE] + both[LOOK_UP]);
-    printf("Amdahl's law: %.3f ms, %.3f %% of cpu, stay; the device is %.5f times as fast with the rest:\n"
-           "  speedup %.5f, at most %.3f; measured, with the copies and waits, %.3f ms, speedup %.5f\n",
-           cpu[BUILD], 100 * s, p, 1 / (s + (1 - s) / p), 1 / s, all, whole / all);
 }
 
 // Fills both tables with bytes that form neither the number of an entry nor NONE.

@@ -237,8 +237,7 @@ static bool check_error(const char *name, const char *what, double error, double
 // Checks devInfo, the status that cuSOLVER writes to device memory: 0 for success, -i if argument i is wrong,
 // or i > 0 if the factorization failed at element i.
 static bool check_info(const char *call, const int *dev_info) {
-    int info;
-    HANDLE_ERROR(cudaMemcpy(&info, dev_info, sizeof(int), cudaMemcpyDeviceToHost));
+    int info = HostArray<int>(dev_info, 1)[0];
     if (info > 0)
         fprintf(stderr, "%s: devInfo is %d: element (%d, %d) of U is zero, so there is no solution\n", call,
                 info, info, info);

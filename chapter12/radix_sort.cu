@@ -28,7 +28,7 @@ static bool trace, printed_test; // --passes, --printed-test
 static int decimal;              // --base
 static int sort_decimal(void);
 static int sort_by_printed_test(void);
-static void show(const int *list, size_t n);
+static void show(const char *title, const int *list, size_t n);
 static bool check(const char *name, const int *in, const int *sorted, size_t n);
 
 // Whether x belongs to the right part of the list after the pass for this bit. In the last pass the numbers
@@ -50,8 +50,8 @@ static void sort_on_host(int *list, int *other, size_t n) {
                 other[place++] = list[i];
         swap(list, other);
         if (trace) {
-            printf("pass %d:", bit + 1);
-            show(list, n);
+            printf("pass %d", bit + 1);
+            show(":", list, n);
         }
     }
 }
@@ -97,15 +97,13 @@ int main(int argc, char **argv) {
         in[i] = random_bits();
     in[n / 3] = INT_MAX;
     in[n / 2] = INT_MIN;
-    printf("input:");
-    show(in, n);
+    show("input:", in, n);
 
     memcpy(list, in, bytes);
     clock_t begin = clock();
     sort_on_host(list, other, n);
     clock_t end = clock();
-    printf("sorted:");
-    show(list, n);
+    show("sorted:", list, n);
     printf("%zu ints, %d passes\n", n, PASSES);
     printf("host:   %10.3f ms\n", 1e3 * (end - begin) / CLOCKS_PER_SEC);
     bool ok = check("host", in, list, n);
@@ -159,7 +157,8 @@ void settings(int argc, char **argv) {
     require_memory(4 * n * sizeof(int), 4 * n * sizeof(int));
 }
 
-static void show(const int *list, size_t n) {
+static void show(const char *title, const int *list, size_t n) {
+    printf("%s", title);
     const size_t most = 16; // numbers that are shown
     for (size_t i = 0; i < min_of(n, most); i++)
         printf(" %d", list[i]);
@@ -177,8 +176,7 @@ static bool check(const char *name, const int *in, const int *sorted, size_t n) 
 static int sort_decimal(void) {
     const int in[] = {5, 213, 55, 21, 430, 31, 20};
     int list[7], digits[10][7];
-    printf("input:");
-    show(in, 7);
+    show("input:", in, 7);
     memcpy(list, in, sizeof(in));
     for (int pass = 1, place = 1; pass <= 3; pass++, place *= 10) {
         int count[10] = {0}, k = 0;
@@ -188,12 +186,11 @@ static int sort_decimal(void) {
             for (int i = 0; i < count[digit]; i++)
                 list[k++] = digits[digit][i];
         if (trace) {
-            printf("pass %d:", pass);
-            show(list, 7);
+            printf("pass %d", pass);
+            show(":", list, 7);
         }
     }
-    printf("sorted:");
-    show(list, 7);
+    show("sorted:", list, 7);
     return check("decimal digits", in, list, 7) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -203,8 +200,7 @@ static int sort_by_printed_test(void) {
     int list[] = {3, 2};
     for (int bit = 0; bit < PASSES; bit++)
         std::stable_partition(list, list + 2, [=](int x) { return !(((unsigned)x & 1u << bit) > 1); });
-    printf("sorted:");
-    show(list, 2);
+    show("sorted:", list, 2);
     if (!check("host", in, list, 2))
         printf("host: wrong, as expected: the test never sees bit 0\n");
     return EXIT_FAILURE;

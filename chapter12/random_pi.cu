@@ -11,9 +11,9 @@
  *          partial sum
  * Book:    12.2.2 (lab)
  * Build:   nvcc -o random_pi chapter12/random_pi.cu common/lib/[a-z]*.c -lcurand
- * Run:     ./bin/chapter12/random_pi --size 64M --generator philox
+ * Run:     ./bin/chapter12/random_pi --size 64M
  * Needs:   libs=curand
- * Check:   --size 70000 --generator mrg32k3a
+ * Check:   --size 70000
  */
 #include "../common/book.h"
 #include <curand.h>
@@ -22,8 +22,7 @@
 const int threadsPerBlock = 256;
 const int blocksPerGrid = 256;
 
-static size_t n = 4 * 1024 * 1024;                                // --size
-static curandRngType_t generator_type = CURAND_RNG_PSEUDO_XORWOW; // --generator
+static size_t n = 4 * 1024 * 1024; // --size
 
 struct Sums {
     unsigned long long inside; // points inside the quarter circle x² + y² < 1
@@ -36,11 +35,9 @@ static __host__ __device__ void add_point(Sums *sums, double x, double y) {
     sums->height += sqrt(1 - x * x);
 }
 
-static void print_head(void);
 static void print_row(Sums random, Sums sobol, size_t n);
 static bool check_sums(Sums got, const float *dev_numbers, size_t n);
-static bool check_random(Sums sums, size_t n);
-static bool check_sobol(Sums sums, double n);
+static bool check_pi(Sums random, Sums sobol, double n);
 
 // Each thread adds the points of a grid-stride loop; a tree reduction in shared memory adds the sums of the
 // block's threads.
@@ -87,12 +84,14 @@ int main(int argc, char **argv) {
     // The numbers of a pseudorandom generator look random and depend on the seed. Sobol' numbers have
     // dimensions: the first half of the array will be coordinates x, the second half coordinates y.
     curandGenerator_t random, sobol;
-    HANDLE_CURAND(curandCreateGenerator(&random, generator_type));
+    HANDLE_CURAND(curandCreateGenerator(&random, CURAND_RNG_PSEUDO_XORWOW));
     HANDLE_CURAND(curandSetPseudoRandomGeneratorSeed(random, options.seed));
     HANDLE_CURAND(curandCreateGenerator(&sobol, CURAND_RNG_QUASI_SOBOL32));
     HANDLE_CURAND(curandSetQuasiRandomGeneratorDimensions(sobol, 2));
 
-    print_head();
+    printf("%10s  | %-34s | %s\n", "", "error of the points in the circle", "error of the mean height");
+    printf("%10s  | %10s %13s %9s | %10s %13s %9s %9s\n", "n", "random", "1.64/sqrt(n)", "Sobol'", "random",
+           "0.89/sqrt(n)", "Sobol'", "1/n");
     bool ok = true;
     for (int shift = 12; shift >= 0; shift -= 4) { // n / 4096, n / 256, n / 16 and n points
         size_t points = n >> shift;
@@ -105,7 +104,7 @@ int main(int argc, char **argv) {
         Sums by_sobol = estimate_with(sobol, points, dev_numbers, dev_partial);
         ok = check_sums(by_sobol, dev_numbers, points) && ok;
         print_row(by_random, by_sobol, points);
-        ok = check_random(by_random, points) && check_sobol(by_sobol, points) && ok;
+        ok = check_pi(by_random, by_sobol, points) && ok;
     }
 
     HANDLE_CURAND(curandDestroyGenerator(random));
@@ -131,12 +130,6 @@ static double error_of_points(double n) {
 }
 static double error_of_height(double n) {
     return sqrt((16 * 2 / 3.0 - M_PI * M_PI) / n);
-}
-
-static void print_head(void) {
-    printf("%10s  | %-34s | %s\n", "", "error of the points in the circle", "error of the mean height");
-    printf("%10s  | %10s %13s %9s | %10s %13s %9s %9s\n", "n", "random", "1.64/sqrt(n)", "Sobol'", "random",
-           "0.89/sqrt(n)", "Sobol'", "1/n");
 }
 
 static void print_row(Sums random, Sums sobol, size_t n) {
@@ -168,7 +161,7 @@ static bool check_sums(Sums got, const float *dev_numbers, size_t n) {
     static int calls = 0;
     HostArray<float> numbers(dev_numbers, 2 * n);
     calls++;
-    if (calls == 1 && !check_numbers("random numbers", generator_type, numbers, n))
+    if (calls == 1 && !check_numbers("random numbers", CURAND_RNG_PSEUDO_XORWOW, numbers, n))
         return false;
     if (calls == 4 && !check_numbers("Sobol' numbers", CURAND_RNG_QUASI_SOBOL32, numbers, n))
         return false;
@@ -180,31 +173,23 @@ static bool check_sums(Sums got, const float *dev_numbers, size_t n) {
            check_value("sum of heights", got.height, expected.height, likely_roundings(n) * 0x1p-53);
 }
 
-// A difference of more than 5 standard errors has the probability 6e-7; with 4 one run in 2000 would fail,
-// since a run makes eight estimates.
-static bool check_random(Sums sums, size_t n) {
-    return check_value("pi by random points", (by_points(sums, n) - M_PI) / error_of_points(n), 0, 5) &&
-           check_value("pi by random heights", (by_height(sums, n) - M_PI) / error_of_height(n), 0, 5);
-}
-
-// The height decreases from 1 to 0, so the error of its mean is at most the discrepancy of the numbers x, the
-// largest difference between the share of numbers in an interval from 0 and the length of that interval. For
-// the first dimension it is at most (log2(n) / 3 + 1) / n. Of 4^k points each square of side 2^-k has one, so
-// only the squares that the circle crosses, fewer than 2^(k + 1), cause an error. For other n: twice as much.
-static bool check_sobol(Sums sums, double n) {
-    return check_value("pi by Sobol' heights", (by_height(sums, n) - M_PI) * n / 4, 0, log2(n) / 3 + 1) &&
-           check_value("pi by Sobol' points", (by_points(sums, n) - M_PI) * sqrt(n) / 4, 0, 4);
+// Random numbers: a difference of more than 5 standard errors has the probability 6e-7; with 4 one run in
+// 2000 would fail, since a run makes eight estimates. Sobol' numbers: the height decreases from 1 to 0, so
+// the error of its mean is at most the discrepancy of the numbers x, the largest difference between the share
+// of numbers in an interval from 0 and the length of that interval. For the first dimension it is at most
+// (log2(n) / 3 + 1) / n. Of 4^k points each square of side 2^-k has one, so only the squares that the circle
+// crosses, fewer than 2^(k + 1), cause an error. For other n: twice as much.
+static bool check_pi(Sums random, Sums sobol, double n) {
+    return check_value("pi by random points", (by_points(random, n) - M_PI) / error_of_points(n), 0, 5) &&
+           check_value("pi by random heights", (by_height(random, n) - M_PI) / error_of_height(n), 0, 5) &&
+           check_value("pi by Sobol' heights", (by_height(sobol, n) - M_PI) * n / 4, 0, log2(n) / 3 + 1) &&
+           check_value("pi by Sobol' points", (by_points(sobol, n) - M_PI) * sqrt(n) / 4, 0, 4);
 }
 
 void settings(int argc, char **argv) {
-    int generator = 0;
     configure(
         argc, argv, "Estimates pi with random numbers.", 0,
-        {OPTION_SIZE("size", &n, 1, (size_t)1 << 31, "points; the table begins with a small part of them"),
-         OPTION_WORD("generator", &generator, "xorwow|mrg32k3a|philox", "the pseudorandom generator")});
-    const curandRngType_t types[] = {CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A,
-                                     CURAND_RNG_PSEUDO_PHILOX4_32_10};
-    generator_type = types[generator];
+        {OPTION_SIZE("size", &n, 1, (size_t)1 << 31, "points; the table begins with a small part of them")});
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
 }
 

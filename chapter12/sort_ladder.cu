@@ -378,9 +378,8 @@ template <class Kernel> static Kernel *with_tile(Kernel *kernel) {
 }
 
 static const char *needs_shared(size_t tile) {
-    int bytes;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device));
-    return tile <= (size_t)bytes ? NULL : "needs more shared memory";
+    size_t most = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    return tile <= most ? NULL : "needs more shared memory";
 }
 
 static const char *needs_memory(void) {
@@ -720,13 +719,10 @@ void settings(int argc, char **argv) {
     };
 }
 
-// Hashes of the keys: sums that do not depend on their order
-struct Found {
-    unsigned long long misplaced, hash[2], wrong_values;
-};
-
-static Found expected; // of the input
-__device__ static Found found;
+// What examine() finds. The hash is a sum over the keys that does not depend on their order.
+enum { MISPLACED, HASH, WRONG_VALUES, COUNTS };
+static unsigned long long hash_of_input;
+__device__ static unsigned long long found[COUNTS];
 
 // Mixes the bits of a key: the last step of MurmurHash3, an invertible function.
 __device__ static unsigned mix(unsigned x) {
@@ -735,39 +731,31 @@ __device__ static unsigned mix(unsigned x) {
     return x ^ x >> 16;
 }
 
-// Whether key a sorts before key b
-__device__ static bool before(unsigned a, unsigned b, bool ints) {
-    return ints ? (int)a < (int)b : a < b;
-}
-
 // Compares each key with the one before it.
 __global__ void examine(Records sorted, const unsigned *in, bool ints, unsigned n) {
-    Found f = {0, {0, 0}, 0};
+    unsigned long long hash = 0, misplaced = 0, wrong_values = 0;
     for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x) {
         unsigned key = sorted.keys[i], left = i ? sorted.keys[i - 1] : key;
-        f.misplaced += before(key, left, ints);
-        f.hash[0] += mix(key);
-        f.hash[1] += (unsigned long long)mix(~key) * mix(key + 1);
+        misplaced += ints ? (int)key < (int)left : key < left;
+        hash += (unsigned long long)mix(~key) * mix(key + 1);
         if (sorted.values) {
             unsigned value = sorted.values[i];
             bool ordered = i == 0 || left != key || sorted.values[i - 1] < value;
-            f.wrong_values += !(value < n && in[value] == key && ordered);
+            wrong_values += !(value < n && in[value] == key && ordered);
         }
     }
-    atomicAdd(&found.misplaced, f.misplaced);
-    atomicAdd(&found.hash[0], f.hash[0]);
-    atomicAdd(&found.hash[1], f.hash[1]);
-    atomicAdd(&found.wrong_values, f.wrong_values);
+    atomicAdd(&found[MISPLACED], misplaced);
+    atomicAdd(&found[HASH], hash);
+    atomicAdd(&found[WRONG_VALUES], wrong_values);
 }
 
-static Found examined(Records sorted) {
-    Found f = {};
-    HANDLE_ERROR(cudaMemcpyToSymbol(found, &f, sizeof f));
-    examine<<<min_of(16 * multiprocessors, (n + BLOCK - 1) / BLOCK), BLOCK>>>(sorted, dev_in.keys, is_signed,
-                                                                              n);
+static void examine_on_device(Records sorted, unsigned long long *counts) {
+    memset(counts, 0, sizeof found);
+    HANDLE_ERROR(cudaMemcpyToSymbol(found, counts, sizeof found));
+    unsigned blocks = min_of(16 * multiprocessors, (n + BLOCK - 1) / BLOCK);
+    examine<<<blocks, BLOCK>>>(sorted, dev_in.keys, is_signed, n);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpyFromSymbol(&f, found, sizeof f));
-    return f;
+    HANDLE_ERROR(cudaMemcpyFromSymbol(counts, found, sizeof found));
 }
 
 // SKEWED: the bits of three random numbers and-ed, each bit is 1 once in eight times (Thearling and Smith,
@@ -791,7 +779,9 @@ static void fill_keys(int fill) {
     });
     HANDLE_ERROR(cudaMemcpy(dev_in.keys, keys.data(), n * sizeof(unsigned), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_in.values, values.data(), n * sizeof(unsigned), cudaMemcpyHostToDevice));
-    expected = examined({dev_in.keys, NULL});
+    unsigned long long counts[COUNTS];
+    examine_on_device({dev_in.keys, NULL}, counts);
+    hash_of_input = counts[HASH];
 }
 
 // The other array too, so that each pass must write all that the next one reads.
@@ -802,13 +792,12 @@ static void poison(void) {
     }
 }
 
-// On the device: no key is less than the one before it, and the hashes of the output equal those of the
-// input, so the output is a permutation of it. With values: in[value] is the key, and equal keys have
+// On the device: no key is less than the one before it, and the hash of the output equals that of the input,
+// so the output is a permutation of it. With values: in[value] is the key, and equal keys have
 // increasing values. So every value occurs exactly once, and the sort is stable.
 static bool check(const char *name, BenchError *) {
-    Found f = examined({dev_out.keys, with_values ? dev_out.values : NULL});
-    unsigned long long got[] = {f.misplaced, f.hash[0], f.hash[1], f.wrong_values},
-                       right[] = {0, expected.hash[0], expected.hash[1], 0};
-    return check_counts((std::string(name) + ": misplaced keys, hashes, wrong values").c_str(), got, right,
-                        4);
+    unsigned long long got[COUNTS], right[COUNTS] = {0, hash_of_input, 0};
+    examine_on_device({dev_out.keys, with_values ? dev_out.values : NULL}, got);
+    std::string what = std::string(name) + ": misplaced keys, hash, wrong values";
+    return check_counts(what.c_str(), got, right, COUNTS);
 }

@@ -15,7 +15,6 @@
  * Needs:   libs=thrust
  * Check:   --size 500
  */
-#include <chrono>
 #include <list>
 #include <numeric>
 #include <thrust/copy.h>
@@ -28,7 +27,8 @@
 #include <thrust/scan.h>
 #include <thrust/scatter.h>
 #include "../common/book.h"
-#include "libraries.h" // handle_exceptions()
+#include "../common/timing.h" // host_ms()
+#include "libraries.h"        // handle_exceptions()
 
 #define N 1000
 
@@ -67,18 +67,16 @@ static bool sums_and_maximum(void) {
     DeviceInts device = numbers;
     int sum = thrust::reduce(numbers.begin(), numbers.end());
     bool ok = check("sum on the device = on the host", thrust::reduce(device.begin(), device.end()), sum);
-    ok = check("sum, plus", thrust::reduce(device.begin(), device.end(), 0, thrust::plus<int>()),
-               std::accumulate(numbers.begin(), numbers.end(), 0)) &&
-         ok;
+    int plus = thrust::reduce(device.begin(), device.end(), 0, thrust::plus<int>());
+    ok = check("sum, plus", plus, std::accumulate(numbers.begin(), numbers.end(), 0)) && ok;
 
     // The initial value takes part: 0 is larger than all negative numbers.
     device = negative;
     thrust::maximum<int> maximum;
-    ok = check("maximum of negative numbers", thrust::reduce(device.begin(), device.end(), INT_MIN, maximum),
-               *std::max_element(negative.begin(), negative.end())) &&
-         ok;
-    return check("from 0 on, which is wrong", thrust::reduce(device.begin(), device.end(), 0, maximum), 0) &&
-           ok;
+    int max = thrust::reduce(device.begin(), device.end(), INT_MIN, maximum);
+    ok = check("maximum of negative numbers", max, *std::max_element(negative.begin(), negative.end())) && ok;
+    int from_0 = thrust::reduce(device.begin(), device.end(), 0, maximum);
+    return check("from 0 on, which is wrong", from_0, 0) && ok;
 }
 
 static bool prefix_sums(void) {
@@ -112,15 +110,14 @@ static bool gather_and_scatter(void) {
 static bool count_copies(void) {
     DeviceInts device = numbers;
     int sum = 0;
-    auto start = std::chrono::steady_clock::now();
-    for (size_t i = 0; i < n; i++)
-        sum += device[i];
-    auto middle = std::chrono::steady_clock::now();
-    HostInts host = device;
-    std::chrono::duration<double, std::milli> single = middle - start,
-                                              whole = std::chrono::steady_clock::now() - middle;
-    printf("%7zu copies of      4 bytes, one per element read: %10.3f ms\n", n, single.count());
-    printf("      1 copy   of %6zu bytes, of the vector:        %10.3f ms\n", n * sizeof(int), whole.count());
+    float single = host_ms([&] {
+        for (size_t i = 0; i < n; i++)
+            sum += device[i];
+    });
+    HostInts host;
+    float whole = host_ms([&] { host = device; });
+    printf("%7zu copies of      4 bytes, one per element read: %10.3f ms\n", n, single);
+    printf("      1 copy   of %6zu bytes, of the vector:        %10.3f ms\n", n * sizeof(int), whole);
     return check("sum of single elements", sum, std::accumulate(host.begin(), host.end(), 0));
 }
 

@@ -25,6 +25,7 @@
 #include "../common/bench.h"
 #ifdef HAVE_CUBLAS
 #include <cublas_v2.h>
+#include "libraries.h" // HANDLE_CUBLAS()
 #endif
 
 #define TILE 32 // rows and columns of a tile, up to rung 2
@@ -135,9 +136,8 @@ static cublasHandle_t cublas;
 // out = 1 * in^T + 0 * out. cuBLAS matrices are column-major, so its columns are our rows.
 static void run_cublas(void) {
     const float one = 1, zero = 0;
-    if (cublasSgeam(cublas, CUBLAS_OP_T, CUBLAS_OP_N, height, width, &one, dev_in, width, &zero, dev_out,
-                    height, dev_out, height) != CUBLAS_STATUS_SUCCESS)
-        quit(EXIT_FAILURE, "cublasSgeam failed");
+    HANDLE_CUBLAS(cublasSgeam(cublas, CUBLAS_OP_T, CUBLAS_OP_N, height, width, &one, dev_in, width, &zero,
+                              dev_out, height, dev_out, height));
 }
 #endif
 
@@ -161,14 +161,13 @@ int main(int argc, char **argv) {
     bench_malloc(&dev_out, bytes);
     make_matrix();
 #ifdef HAVE_CUBLAS
-    if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS)
-        quit(EXIT_FAILURE, "cuBLAS does not start");
+    HANDLE_CUBLAS(cublasCreate(&cublas));
 #endif
 
     bench_run(rungs);
 
 #ifdef HAVE_CUBLAS
-    cublasDestroy(cublas);
+    HANDLE_CUBLAS(cublasDestroy(cublas));
 #endif
     return bench_finish({expected});
 }

@@ -149,23 +149,19 @@ static float time_loop(void (*loop)(void)) {
     return ms;
 }
 
-// As in chapter 10, with memory for one chunk of each stream that is allocated before the loop
-static int *dev_a[2], *dev_b[2], *dev_c[2];
+// As in chapter 10, with memory for one chunk of each stream, three arrays, that is allocated before the loop
+static int *dev_memory;
 static void once_loop(void) {
     for (size_t i = 0; i < size; i += chunk) {
-        const int k = i / chunk % 2;
-        cudaStream_t stream = k == 0 ? stream0 : stream1;
-        compute(i, min_of(chunk, size - i), stream, dev_a[k], dev_b[k], dev_c[k]);
+        int k = i / chunk % 2, *dev_a = dev_memory + 3 * k * chunk;
+        compute(i, min_of(chunk, size - i), k == 0 ? stream0 : stream1, dev_a, dev_a + chunk,
+                dev_a + 2 * chunk);
     }
 }
 
 static bool check(void) {
-    DeviceArray<int> a(2 * chunk), b(2 * chunk), c(2 * chunk);
-    for (int k = 0; k < 2; k++) {
-        dev_a[k] = a + k * chunk;
-        dev_b[k] = b + k * chunk;
-        dev_c[k] = c + k * chunk;
-    }
+    DeviceArray<int> memory(6 * chunk);
+    dev_memory = memory;
     printf("cudaMalloc before the loop:   %.3f ms\n", time_loop(once_loop));
     cudaMemPool_t pool;
     uint64_t threshold;

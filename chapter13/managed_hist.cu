@@ -112,17 +112,13 @@ void settings(int argc, char **argv) {
 }
 
 // Counts the bytes on the host, whose accesses move the pages back.
-static bool check_bins(const unsigned long long *histo, const unsigned char *buffer) {
+static bool check(int way, float ms, const unsigned long long *histo, const unsigned char *buffer) {
+    const char *names[] = {"Page faults:", "Prefetch:", "Advice:", "Copied, as in 2010:"};
+    printf("%-20s %7.2f ms, %.1f GB/s\n", names[way], ms, size / ms / 1e6);
     unsigned long long expected[256] = {};
     for (size_t i = 0; i < size; i++)
         expected[buffer[i]]++;
     return check_counts("bin", histo, expected, 256);
-}
-
-static bool check(int way, float ms, const unsigned long long *histo, const unsigned char *buffer) {
-    const char *names[] = {"Page faults:", "Prefetch:", "Advice:"};
-    printf("%-20s %7.2f ms, %.1f GB/s\n", names[way], ms, size / ms / 1e6);
-    return check_bins(histo, buffer);
 }
 
 // The same work as chapter 9 does it: with a copy, here from pageable memory. Allocation is not timed.
@@ -138,8 +134,7 @@ static bool check_copied(const unsigned char *buffer) {
             histo_kernel<<<blocks, 256>>>(dev_buffer, size, dev_histo);
         },
         [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, 256 * sizeof(unsigned long long))); });
-    printf("%-20s %7.2f ms, %.1f GB/s\n", "Copied, as in 2010:", ms, size / ms / 1e6);
-    return check_bins(HostArray<unsigned long long>(dev_histo, 256), buffer);
+    return check(WAYS, ms, HostArray<unsigned long long>(dev_histo, 256), buffer);
 }
 
 // Task: main(): Make the histogram of managed memory. Get prop and create both events. Allocate managed

@@ -160,14 +160,12 @@ static bool time_kernel(const char *name, const float *in, float *dev_out, Launc
 
 static bool time_kernels(const float *in, const float *dev_in, float *dev_out, dim3 blocks, dim3 few) {
     const dim3 threads(WIDTH, HEIGHT);
-    bool ok = time_kernel("box, a thread a pixel", in, dev_out,
-                          [=] { box<<<blocks, threads>>>(dev_in, dev_out, size); });
-    ok = time_kernel("pipeline of 1 stage", in, dev_out,
-                     [=] { box_pipeline<1><<<few, threads>>>(dev_in, dev_out, size); }) &&
-         ok;
-    return time_kernel("pipeline of 3 stages", in, dev_out,
-                       [=] { box_pipeline<3><<<few, threads>>>(dev_in, dev_out, size); }) &&
-           ok;
+    auto plain = [=] { box<<<blocks, threads>>>(dev_in, dev_out, size); };
+    auto stage = [=] { box_pipeline<1><<<few, threads>>>(dev_in, dev_out, size); };
+    auto stages = [=] { box_pipeline<3><<<few, threads>>>(dev_in, dev_out, size); };
+    bool ok = time_kernel("box, a thread a pixel", in, dev_out, plain);
+    ok = time_kernel("pipeline of 1 stage", in, dev_out, stage) && ok;
+    return time_kernel("pipeline of 3 stages", in, dev_out, stages) && ok;
 }
 
 // Task: box_pipeline(): A block has WIDTH x HEIGHT threads. It computes the tiles of WIDTH x HEIGHT pixels

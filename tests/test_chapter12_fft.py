@@ -14,17 +14,13 @@ def test_transforms_of_any_size(run, rng):
 # ---- Random numbers
 
 
-GENERATORS = ["xorwow", "mrg32k3a", "philox"]
-
-
 def test_errors_of_pi(run, rng):
-    """Random numbers: errors within 5 standard errors, which differ with the seed and the generator. Sobol' numbers: at
+    """Random numbers: errors within 5 standard errors, which differ with the seed. Sobol' numbers: at
     most 4/n for the mean height, the same for every seed."""
     sobol, seen = set(), set()
     size = rng.randint(2**17, 2**18)
-    seeds = rng.sample(range(10**6), 2)
-    for generator, seed in (GENERATORS[0], seeds[0]), *((generator, seeds[1]) for generator in GENERATORS):
-        options = ["--size", size, "--generator", generator, "--seed", seed]
+    for seed in rng.sample(range(10**6), 2):
+        options = ["--size", size, "--seed", seed]
         lines = run("chapter12/random_pi", *options, status=0).out.splitlines()[2:]
         rows = [[float(x) for x in line.replace("|", "").split()] for line in lines if "|" in line]
         assert [row[0] for row in rows] == [size // 16**k for k in (3, 2, 1, 0)]
@@ -36,8 +32,7 @@ def test_errors_of_pi(run, rng):
             assert abs(one_by_n * n - 1) < 0.051
         sobol.add(str([(row[3], row[6]) for row in rows]))
         seen.add(str([(row[1], row[4]) for row in rows]))
-    assert len(sobol) == 1 and len(seen) == 4
-    run("chapter12/random_pi", "--generator", "mt19937", status=64)
+    assert len(sobol) == 1 and len(seen) == 2
 
 
 # ---- Images

@@ -49,4 +49,4 @@ def test_sort_ladder(run, rng):
     tables = re.findall(r"^100 unsigned ints, ([^;\n]*)", out, re.M)
     assert tables == ["uniform", "uniform, with values", "skewed", "equal"]
     result = run("chapter12/sort_ladder", "--size", 100, "--inject-error", status=1)
-    assert "single pass: misplaced keys, hashes, wrong values: " in result.err and " yes" not in result.out
+    assert "single pass: misplaced keys, hash, wrong values: " in result.err and " yes" not in result.out
