@@ -150,22 +150,20 @@ static bool check(const char *name, const float *out, const float *in) {
     });
 }
 
-template <class Launch>
-static bool time_kernel(const char *name, const float *in, float *dev_out, Launch launch) {
-    HANDLE_ERROR(cudaMemset(dev_out, 0xff, size * size * sizeof(float))); // NaN
-    float ms = median_ms(launch);
+static bool print_time(const char *name, const float *in, const float *dev_out, float ms) {
     printf("%-22s %.4f ms, %.1f GB/s\n", name, ms, 2 * size * size * sizeof(float) / ms / 1e6);
     return check(name, HostArray<float>(dev_out, size * size), in);
 }
 
 static bool time_kernels(const float *in, const float *dev_in, float *dev_out, dim3 blocks, dim3 few) {
     const dim3 threads(WIDTH, HEIGHT);
-    auto plain = [=] { box<<<blocks, threads>>>(dev_in, dev_out, size); };
-    auto stage = [=] { box_pipeline<1><<<few, threads>>>(dev_in, dev_out, size); };
-    auto stages = [=] { box_pipeline<3><<<few, threads>>>(dev_in, dev_out, size); };
-    bool ok = time_kernel("box, a thread a pixel", in, dev_out, plain);
-    ok = time_kernel("pipeline of 1 stage", in, dev_out, stage) && ok;
-    return time_kernel("pipeline of 3 stages", in, dev_out, stages) && ok;
+    auto clear = [=] { HANDLE_ERROR(cudaMemset(dev_out, 0xff, size * size * sizeof(float))); }; // NaN
+    float ms = median_ms([=] { box<<<blocks, threads>>>(dev_in, dev_out, size); }, clear);
+    bool ok = print_time("box, a thread a pixel", in, dev_out, ms);
+    ms = median_ms([=] { box_pipeline<1><<<few, threads>>>(dev_in, dev_out, size); }, clear);
+    ok = print_time("pipeline of 1 stage", in, dev_out, ms) && ok;
+    ms = median_ms([=] { box_pipeline<3><<<few, threads>>>(dev_in, dev_out, size); }, clear);
+    return print_time("pipeline of 3 stages", in, dev_out, ms) && ok;
 }
 
 // Task: box_pipeline(): A block has WIDTH x HEIGHT threads. It computes the tiles of WIDTH x HEIGHT pixels

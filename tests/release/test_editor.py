@@ -38,7 +38,7 @@ def test_clangd_finds_nothing_wrong(tree, file):
 
 
 MISTAKES = [
-    ("cache[threadIdx.x] = temp;", "cache[threadIdx.w] = temp;", "no member named 'w'"),
+    ("cacheIndex = threadIdx.x;", "cacheIndex = threadIdx.w;", "no member named 'w'"),
     (">>>(dev_a, dev_b,", ">>>(dev_a,", "too few arguments"),
     ("__syncthreads();", "__syncthread();", "__syncthread"),
     ("cudaMemcpyHostToDevice", "cudaMemcpyHostToDevise", "cudaMemcpyHostToDevise"),

@@ -76,7 +76,7 @@ def test_make_check(tree):
     assert "1 of 1 clean, " in make(tree, *arguments)
     text = mine.read_text()
     barrier = re.search(r"            cache\[cacheIndex\] \+= .*;\n( +__syncthreads\(\);\n)", text)[0]
-    bounds = r" in kernel dot, .* reads 4 bytes at dot\.cu:\d+,\n +at offset 4004 of device memory"
+    bounds = r" in kernel dot, .* reads 4 bytes at dot\.cu:\d+,\n +at offset 1200 of device memory"
     waits = r": 128 of 256 threads wait at dot\.cu:\d+"
     for changed, name, says in [
         (text.replace("tid < n", "tid <= n"), "out of bounds", bounds),
@@ -131,12 +131,12 @@ LONG = {"ALONE": ALONE, "BLANKS": " " * grade.LONGEST, "FLOOD": "q;" * 1900, "SL
 CLASS = r"""
 anna/dot.cu => temp => temp => right => => ben
 ben.cu => temp => sum => right => => anna
-carla.cu => for (; tid < n; tid += (size_t)blockDim.x * gridDim.x) => if (tid < n) => wrong => with a large size: dot product: got .*\noptions --seed \d+, CUDA_CPU_SCHEDULE=forward =>
+carla.cu => while (tid < n) => if (tid < n) => wrong => with a large size: dot product: got .*\noptions --seed \d+, CUDA_CPU_SCHEDULE=forward =>
 dora.cu => BODY => ALONE => right => => in dot one thread of a warp does all the work
 emil.cu => += cache[cacheIndex + i];\n        __syncthreads(); => += cache[cacheIndex + i]; => race => cuda on the CPU: race .* at submission.cu:LINE,\n +thread .* =>
 =fritz/a/dot.cu => temp += => temp += x * => wrong => does not build: submission.cu:LINE:.* .x. was .* =>
 gina.cu => cache[cacheIndex] = temp => (uint3 &)threadIdx = {0, 0, 0} => wrong => cuda on the CPU: out of bounds .* writes .* submission.cu:LINE\n.*options --size \d+ --seed \d+, .* =>
-ida.cu => float temp = 0;\n    for (; tid < n; => float temp = 0; int k = 0; for (; tid < n && k++ < 5; => wrong => with a large size: dot product: .*\noptions --size \d{6} .* =>
+ida.cu => float temp = 0;\n    while (tid < n) => float temp = 0; int k = 0;\n    while (tid < n && k++ < 5) => wrong => with a large size: dot product: .*\noptions --size \d{6} .* =>
 jan.cu => = cache[0] => = cache[0], ((float *)a)[blockIdx.x * blockDim.x] += 1 => wrong => cuda on the CPU: kernel dot, launched at .* has written to memory that parameter 1 points to as const: byte \d .* =>
 hans.cu => cache[0] => exit(0) => wrong => line LINE: a call of exit is not accepted .* =>
 """

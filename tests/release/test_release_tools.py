@@ -66,7 +66,7 @@ def test_steps_of_a_stream_are_ranges_for_a_profiler(tmp_path):
     library = helpers.BUILD / helpers.config()["VARIANT"] / "libcommon.a"
     trees.run(helpers.ROOT, "cucc/cucc", "-O0", *nvtx, source, library, "-o", tmp_path / "x")
     out = trees.run(tmp_path, "./x", "--size", "30", "--chunk", "10")
-    assert re.findall("<(.*)>", out) == ["copy up", "kernel", "copy down"] * 6
+    assert re.findall("<(.*)>", out) == ["copy up", "kernel", "copy down"] * 3
 
 
 # A bug, the tool that finds it, the line of the source, what the tool says, and of some the thread
