@@ -136,7 +136,7 @@ dora.cu => BODY => ALONE => right => => in dot one thread of a warp does all the
 emil.cu => += cache[cacheIndex + i];\n        __syncthreads(); => += cache[cacheIndex + i]; => race => cuda on the CPU: race .* at submission.cu:LINE,\n +thread .* =>
 =fritz/a/dot.cu => temp += => temp += x * => wrong => does not build: submission.cu:LINE:.* .x. was .* =>
 gina.cu => cache[cacheIndex] = temp => (uint3 &)threadIdx = {0, 0, 0} => wrong => cuda on the CPU: out of bounds .* writes .* submission.cu:LINE\n.*options --size \d+ --seed \d+, .* =>
-ida.cu => float temp = 0;\n    while (tid < n) => float temp = 0; int k = 0;\n    while (tid < n && k++ < 5) => wrong => with a large size: dot product: .*\noptions --size \d{6} .* =>
+ida.cu => float temp = 0;\n    while (tid < n) => float temp = 0; int k = 0; while (tid < n && k++ < 5) => wrong => with a large size: dot product: .*\noptions --size \d{6} .* =>
 jan.cu => = cache[0] => = cache[0], ((float *)a)[blockIdx.x * blockDim.x] += 1 => wrong => cuda on the CPU: kernel dot, launched at .* has written to memory that parameter 1 points to as const: byte \d .* =>
 hans.cu => cache[0] => exit(0) => wrong => line LINE: a call of exit is not accepted .* =>
 """
