@@ -121,7 +121,7 @@ static inline void place_reference(Sphere *s) {
         ((float *)s)[i] = rnd(range[i % 7]) + least[i % 7];
 }
 
-// Compares the spheres with those of the reference, and the picture with one of these.
+// Compares the spheres with those of the reference, and the picture with one that the host draws of them.
 static inline bool check_spheres(const unsigned char *pixels, const Sphere *s, const Sphere *own) {
     HostArray<unsigned char> drawn(size * size * 4);
     draw_spheres(drawn, own);

@@ -150,7 +150,7 @@ int main(int argc, char **argv) {
 
     bitmap.anim_and_exit(anim_gpu);
     bool ok = check(&data);
-    anim_exit(&data); // on the page the second argument of anim_and_exit(); here the check comes before
+    anim_exit(&data); // the page passes it to anim_and_exit(); here main calls it, after the check
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

@@ -51,7 +51,7 @@ static void multiply_dense(float *in, float *out) {
     products++;
 }
 
-// The same for the sparse matrix. The descriptors `from` and `to` get the addresses of the two vectors.
+// out = A in with the sparse matrix. The descriptors `from` and `to` get the addresses of the two vectors.
 static void multiply_sparse(float *in, float *out) {
     const float one = 1, zero = 0;
     HANDLE_CUSPARSE(cusparseDnVecSetValues(from, in));

@@ -15,7 +15,7 @@
  * Check:   --size 1001
  */
 #include "../common/book.h"
-#include "../common/checks/add.h" // fill_vectors(), check_sums()
+#include "../common/checks/add.h" // check_sums()
 #define CL_TARGET_OPENCL_VERSION 200
 #include <CL/cl.h>
 #include "libraries.h" // HANDLE_OPENCL()
@@ -100,7 +100,10 @@ int main(int argc, char **argv) {
     size_t bytes = n * sizeof(int);
     int *a = (int *)malloc(bytes), *b = (int *)malloc(bytes), *c = (int *)malloc(bytes);
     HANDLE_NULL(a && b && c);
-    fill_vectors(a, b, n, 1); // a[i] = k, b[i] = k * k with k = i % 46341
+    for (size_t i = 0; i < n; i++) {
+        a[i] = i % 46341; // 46340 is the largest number whose square fits an int
+        b[i] = a[i] * a[i];
+    }
     cl_mem dev_a = clCreateBuffer(context, CL_MEM_READ_ONLY, bytes, NULL, &error);
     HANDLE_OPENCL(error);
     cl_mem dev_b = clCreateBuffer(context, CL_MEM_READ_ONLY, bytes, NULL, &error);

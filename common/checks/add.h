@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Vector addition of chapters 4 and 5: input, output and check of the sums.
+// Vector addition of chapters 4 and 5: output and check of the sums. The inputs are a[i] = sign * k and
+// b[i] = k * k with k = i % 46341: 46340 is the largest number whose square fits an int. `sign` is 1 or -1.
 #pragma once
 
 #include "../book.h"
-
-// a[i] = sign * k and b[i] = k * k with k = i % 46341: 46340 is the largest number whose square fits
-// an int. `sign` is 1 or -1.
-static inline void fill_vectors(int *a, int *b, size_t n, int sign) {
-    for (size_t i = 0; i < n; i++) {
-        int k = i % 46341;
-        a[i] = sign * k;
-        b[i] = k * k;
-    }
-}
 
 // Prints one line per sum; with more than 20 sums, the first and the last five.
 static inline void print_sums(const int *a, const int *b, const int *c, size_t n) {

@@ -192,20 +192,14 @@ def test_matrices_that_cuda_lacks(tmp_path):
     """nvcc refuses these too. Each is a function in one line, for which g++ must give the reason."""
     first = FRAGMENTS.count("\n") + 1
     functions = [f"void f{i}({arguments}) {{ {body} }}\n" for i, (arguments, body, _) in enumerate(MATRICES)]
-    errors = check(
-        tmp_path,
-        FRAGMENTS + "".join(functions),
-        *IN_A_CU,
-        "-ferror-limit=0" if tools.CLANG else "-fmax-errors=0",
-    )
+    all_errors = "-ferror-limit=0" if tools.CLANG else "-fmax-errors=0"
+    errors = check(tmp_path, FRAGMENTS + "".join(functions), *IN_A_CU, all_errors)
     for line, (_, _, why) in enumerate(MATRICES, first):
-        # From the first message that names the line to the first that names another one; clang++ 19 names it below the reason.
+        # The messages from the first that names the line to the first that names another one
         mine = re.search(rf"main\.cpp:{line}:.*?(?=main\.cpp:(?!{line}:)\d|\Z)", errors, re.S)
-        if tools.CLANG:
-            mine = (
-                re.search(rf"^.*{re.escape(why)}(?:(?! error: )[\s\S])*?main\.cpp:{line}:", errors, re.M)
-                or mine
-            )
+        if tools.CLANG:  # clang++ 19 gives the reason first, and names the line in the note below it
+            below = rf"^.*{re.escape(why)}(?:(?! error: )[\s\S])*?main\.cpp:{line}:"
+            mine = re.search(below, errors, re.M) or mine
         assert mine and why in mine[0], f"{functions[line - first]}{mine and mine[0]}"
 
 

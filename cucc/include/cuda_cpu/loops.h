@@ -69,20 +69,21 @@ inline void Block::release(void *memory) {
         kept = (char *)memory;
 }
 
-// The variable of the only thread, with fibers
+// Memory for a variable of one thread: with fibers, the function runs for each thread on its own.
 template <class T> struct OnlyThread {
     alignas(T) char memory[sizeof(T)];
 
-    std::remove_cv_t<T> *
-    pointer() { // hidden from the compiler, which warns because an array of max_threads is larger
+    // Hidden from the compiler, which warns because an array of max_threads is larger
+    std::remove_cv_t<T> *pointer() {
         auto *value = (std::remove_cv_t<T> *)memory;
         __asm__("" : "+r"(value));
         return value;
     }
 };
 
-// A variable that several regions use: a value for each thread. The value of an only thread is elsewhere, so
-// that no store can change the members here, and the compiler keeps them in registers.
+// A variable that several regions use: a value for each thread. OnlyThread is a separate object. The compiler
+// assumes that any store can change an object whose address has escaped, and would read `all` again after
+// each store if it were in the same object.
 template <class T> class EachThread {
     using Value = std::remove_cv_t<T>;
     Value *__restrict const all;
