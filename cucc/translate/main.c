@@ -24,79 +24,32 @@
  * the sanitizers report lines and columns of the .cu (output.c).
  *
  * With -d, the texts for the host and for the device are merged first (merge.c). lex.c splits the text into
- * tokens, token.c pairs the brackets, and one pass over the tokens keeps track of the scope (scope.c) and
+ * tokens, token.c pairs the brackets, and one pass over the tokens keeps track of the scope (translate.c) and
  * collects edits. This is not a full C++ parser: it knows no names, so it decides by the form of the tokens
  * (declaration.c). A construct that it cannot parse is an error with file and line; it is never passed
  * through unchanged.
  */
 #include "translate.h"
-#include <errno.h>
 #include <unistd.h>
 
-static Unit new_unit(Text source, const char *name) {
-    Unit unit = {.source = source, .files = grow(NULL, 1, sizeof(File))};
-    *unit.files = (File){.name = name, .length = strlen(name), .is_input = true};
-    lex(&unit);
-    pair_brackets(&unit);
-    return unit;
-}
-
-static Unit read_unit(const char *name) {
-    Text source = {0};
-    FILE *in = strcmp(name, "-") ? fopen(name, "rb") : stdin;
-    if (!in)
-        fail_file(name);
-    read_file(in, &source);
-    if (source.length >= 1 << 30)
-        errno = EFBIG;
-    if (source.length >= 1 << 30 || ferror(in))
-        fail_file(name);
-    if (in != stdin)
-        fclose(in);
-    return new_unit(source, in == stdin ? "<stdin>" : name);
-}
-
 int main(int argc, char **argv) {
-    const char *output = NULL, *device = NULL;
-    bool whole_program = false, only_fibers = false, explain = false;
+    Translation how = {0};
     int option;
     opterr = 0;
     while ((option = getopt(argc, argv, "o:d:wfe")) != -1 && option != '?')
         if (option == 'w')
-            whole_program = true;
+            how.whole_program = true;
         else if (option == 'f')
-            only_fibers = true;
+            how.only_fibers = true;
         else if (option == 'e')
-            explain = true;
+            how.explain = true;
         else
-            *(option == 'o' ? &output : &device) = optarg;
+            *(option == 'o' ? &how.output : &how.device) = optarg;
     if (option != -1 || optind + 1 != argc) {
         fputs("usage: cu2cpp INPUT [-d DEVICE] [-w] [-f] [-e] [-o OUTPUT]\n", stderr);
         return 64;
     }
-    Unit unit = read_unit(argv[optind]);
-    if (device) {
-        Unit for_device = read_unit(device);
-        unit = new_unit(merge(&unit, &for_device), for_device.files->name);
-    }
-    Text expanded;
-    if ((!only_fibers || explain) && expand(&unit, &expanded)) {
-        // Kernels that cannot be split run with fibers, which need their text as it was.
-        Unit trial = new_unit(expanded, unit.files->name);
-        trial.trial = true;
-        forget_functions();
-        translate(&trial);
-        forget_functions();
-        if (expand(&unit, &expanded))
-            unit = new_unit(expanded, unit.files->name);
-    }
-    forget_functions();
-    unit.whole_program = whole_program;
-    unit.only_fibers = only_fibers || explain;
-    unit.explain = explain;
-    translate(&unit);
-    if (explain)
-        return EXIT_SUCCESS;
-    write_output(&unit, output);
+    how.input = argv[optind];
+    translate_file(&how);
     return EXIT_SUCCESS;
 }

@@ -227,9 +227,17 @@ bool expand(Unit *u, Text *text);
 void leave_kernel(const Token *name, const Token *where, const char *why);
 const char *not_expanded(const Token *name, const Token **where);
 
-// scope.c: the pass over all tokens
+// translate.c: the pass over all tokens
+typedef struct {
+    const char *input;  // preprocessed CUDA C++; - is standard input
+    const char *device; // the same source, preprocessed with __CUDA_ARCH__; or null
+    const char *output; // null: standard output
+    bool only_fibers;   // kernels with barriers are not split into loops
+    bool explain;       // says on standard output which kernels are split; writes no output
+    bool whole_program; // other files cannot use the device functions and variables
+} Translation;
+void translate_file(const Translation *how); // an error ends the process with status 1
 char brace_kind(Token *start, Token *open);
-void translate(Unit *u);
 
 // merge.c
 Text merge(Unit *host, Unit *device);

@@ -1,6 +1,30 @@
 // SPDX-License-Identifier: MIT
-// The pass over all tokens, which keeps track of the scopes
+// The translation of a file: the pass over all tokens, which keeps track of the scopes
 #include "translate.h"
+#include <errno.h>
+
+static Unit new_unit(Text source, const char *name) {
+    Unit unit = {.source = source, .files = grow(NULL, 1, sizeof(File))};
+    *unit.files = (File){.name = name, .length = strlen(name), .is_input = true};
+    lex(&unit);
+    pair_brackets(&unit);
+    return unit;
+}
+
+static Unit read_unit(const char *name) {
+    Text source = {0};
+    FILE *in = strcmp(name, "-") ? fopen(name, "rb") : stdin;
+    if (!in)
+        fail_file(name);
+    read_file(in, &source);
+    if (source.length >= 1 << 30)
+        errno = EFBIG;
+    if (source.length >= 1 << 30 || ferror(in))
+        fail_file(name);
+    if (in != stdin)
+        fclose(in);
+    return new_unit(source, in == stdin ? "<stdin>" : name);
+}
 
 // The kind of the scope that this { opens, in the statement or declaration that begins at `start`
 char brace_kind(Token *start, Token *open) {
@@ -27,7 +51,7 @@ char brace_kind(Token *start, Token *open) {
     return 'b';
 }
 
-void translate(Unit *u) {
+static void translate(Unit *u) {
     int capacity = 0;
     u->body_end = u->begin;
     for (Token *i = u->begin; i < u->end; i++) {
@@ -84,4 +108,30 @@ void translate(Unit *u) {
         }
     }
     translate_shifts(u);
+}
+
+void translate_file(const Translation *how) {
+    Unit unit = read_unit(how->input);
+    if (how->device) {
+        Unit for_device = read_unit(how->device);
+        unit = new_unit(merge(&unit, &for_device), for_device.files->name);
+    }
+    Text expanded;
+    if ((!how->only_fibers || how->explain) && expand(&unit, &expanded)) {
+        // Kernels that cannot be split run with fibers, which need their text as it was.
+        Unit trial = new_unit(expanded, unit.files->name);
+        trial.trial = true;
+        forget_functions();
+        translate(&trial);
+        forget_functions();
+        if (expand(&unit, &expanded))
+            unit = new_unit(expanded, unit.files->name);
+    }
+    forget_functions();
+    unit.whole_program = how->whole_program;
+    unit.only_fibers = how->only_fibers || how->explain;
+    unit.explain = how->explain;
+    translate(&unit);
+    if (!how->explain)
+        write_output(&unit, how->output);
 }
