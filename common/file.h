@@ -20,8 +20,6 @@ typedef struct {
     char target[PATH_MAX]; // the final name, when `name` is temporary
     bool temporary;
     FILE *stream; // writes the file, after file_open
-    // Set after file_begin, if another process writes the file: file_discard calls it to end the process.
-    void (*stop)(void);
 } NewFile;
 
 // Begins a file that is written by its name, file->name, which ends in `ending` when it is temporary.

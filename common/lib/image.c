@@ -31,7 +31,7 @@ struct format {
     const char *(*add)(const unsigned char *pixels); // NULL: not in this build
     const char *(*close)(void);                      // NULL: a format for one picture
     const char *missing;                             // the message when it is not in this build
-    const char *filter;                              // for ffmpeg; NULL: written without ffmpeg
+    const char *name, *filter;                       // for ffmpeg; NULL: written without ffmpeg
 };
 
 // The file that is open.
@@ -158,50 +158,34 @@ static const char *close_webp(void) {
 #define close_webp NULL
 #endif
 
-// Starts ffmpeg with the pipe out.pipe as its standard input. ffmpeg gets a process group of its own,
-// so that an interrupt from the keyboard reaches only this program, which then closes the pipe. Returns 0,
-// or the error.
-static int run_ffmpeg(char *const *arguments) {
+// Starts ffmpeg with the pipe out.pipe as its standard input, and this descriptor, or the file for messages
+// if it is negative, as its standard output. All signals are blocked in it, so that an interrupt from the
+// keyboard reaches only this program, which then closes the pipe. Returns 0, or the error.
+static int run_ffmpeg(char *const *arguments, int output) {
     int ends[2], error;
-    sigset_t not_for_it;
+    sigset_t all, before;
     posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
     signal(SIGCHLD, SIG_DFL);
     if (pipe2(ends, O_CLOEXEC) != 0)
         return errno;
-    out.pipe = fdopen(ends[1], "wb");
-    out.messages = out.pipe ? memfd_create("ffmpeg", MFD_CLOEXEC) : -1;
-    if (out.messages < 0) {
-        error = errno;
-        close(ends[0]);
-        out.pipe ? fclose(out.pipe) : close(ends[1]);
-        out.pipe = NULL;
-        return error;
-    }
-    // A signal for this program's group that arrives before ffmpeg has left the group does not end ffmpeg.
-    sigemptyset(&not_for_it);
-    sigaddset(&not_for_it, SIGINT);
-    sigaddset(&not_for_it, SIGTERM);
-    sigaddset(&not_for_it, SIGHUP);
+    out.messages = memfd_create("ffmpeg", MFD_CLOEXEC);
+    out.pipe = out.messages < 0 ? NULL : fdopen(ends[1], "wb");
+    error = out.pipe ? 0 : errno;
     posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attributes);
-    if ((error = posix_spawn_file_actions_adddup2(&files, ends[0], STDIN_FILENO)) == 0 &&
-        (error = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)) == 0 &&
+    if (!error && (error = posix_spawn_file_actions_adddup2(&files, ends[0], STDIN_FILENO)) == 0 &&
+        (error = posix_spawn_file_actions_adddup2(&files, output < 0 ? out.messages : output,
+                                                  STDOUT_FILENO)) == 0 &&
         (error = posix_spawn_file_actions_adddup2(&files, out.messages, STDERR_FILENO)) == 0) {
-        posix_spawnattr_setpgroup(&attributes, 0);
-        posix_spawnattr_setsigmask(&attributes, &not_for_it);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-        pid_t ffmpeg;
-        error = posix_spawnp(&ffmpeg, *arguments, &files, &attributes, arguments, environ);
-        out.ffmpeg = error ? 0 : ffmpeg;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        error = posix_spawnp(&out.ffmpeg, *arguments, &files, NULL, arguments, environ);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
     close(ends[0]);
     if (error) {
-        fclose(out.pipe);
-        out.pipe = NULL;
         close(out.messages);
+        out.pipe ? fclose(out.pipe) : close(ends[1]);
     }
     return error;
 }
@@ -211,9 +195,7 @@ static const char *close_ffmpeg(void) {
     const size_t start = 8;
     int status = 0;
     bool cut_off = fclose(out.pipe) != 0;
-    out.pipe = NULL;
     waitpid(out.ffmpeg, &status, 0);
-    out.ffmpeg = 0;
     ssize_t length = pread(out.messages, text + start, sizeof(text) - start - 1, 0);
     close(out.messages);
     text[start + (length > 0 ? (size_t)length : 0)] = '\0';
@@ -227,19 +209,11 @@ static const char *close_ffmpeg(void) {
     return text;
 }
 
-static void stop_ffmpeg(void) {
-    if (out.ffmpeg > 0) {
-        kill(out.ffmpeg, SIGKILL);
-        waitpid(out.ffmpeg, NULL, 0); // until it has ended it may still create the file
-        out.ffmpeg = 0;
-    }
-}
-
 static bool have_ffmpeg(void) {
     static int works = -1;
     char *arguments[] = {"ffmpeg", "-version", NULL};
     if (works < 0) {
-        int error = run_ffmpeg(arguments);
+        int error = run_ffmpeg(arguments, -1);
         if (error && error != ENOENT && error != EACCES && error != ENOTDIR) // for example no more processes
             quit(EXIT_FAILURE, "cannot start ffmpeg: %s", strerror(error));
         works = !error && !close_ffmpeg();
@@ -248,27 +222,26 @@ static bool have_ffmpeg(void) {
 }
 
 static const char *open_ffmpeg(void) {
-    char size[48], bits[24], file[PATH_MAX + 8];
+    char size[48], bits[24];
     char *arguments[] = {"ffmpeg", "-v", "error", "-xerror", "-y", "-f", "rawvideo",
                          // rgb0: the fourth byte of a pixel is ignored
                          "-pixel_format", "rgb0", "-video_size", size, "-framerate", "25", "-i", "pipe:0",
                          "-vf", (char *)out.format->filter,
-                         // bitexact: two runs write the same file
-                         "-b:v", bits, "-fflags", "+bitexact", file, NULL};
+                         // bitexact: two runs write the same file, which ffmpeg opens as its standard output,
+                         // because it cannot go back in a pipe
+                         "-b:v", bits, "-fflags", "+bitexact", "-f", (char *)out.format->name,
+                         "file:/proc/self/fd/1", NULL};
     sprintf(size, "%zux%zu", out.width, out.height);
     sprintf(bits, "%zu", 500000 + 6 * out.width * out.height);
-    const char *problem = file_begin(&out.place, out.path, out.format->ending);
+    const char *problem = file_open(&out.place, out.path);
     if (problem)
         return problem;
-    out.place.stop = stop_ffmpeg;
-    sprintf(file, "file:%s", out.place.name);
-    int error = run_ffmpeg(arguments);
-    if (error) {
-        static char text[128];
-        snprintf(text, sizeof(text), "cannot start ffmpeg: %s", strerror(error));
-        return text;
-    }
-    return NULL;
+    int error = run_ffmpeg(arguments, fileno(out.place.stream));
+    if (!error)
+        return NULL;
+    static char text[128];
+    snprintf(text, sizeof(text), "cannot start ffmpeg: %s", strerror(error));
+    return text;
 }
 
 static const char *add_ffmpeg(const unsigned char *pixels) {
@@ -279,23 +252,24 @@ static const char *add_ffmpeg(const unsigned char *pixels) {
 }
 
 // Most videos have one colour sample for 2 x 2 pixels, so odd sides are padded with black.
-#define FFMPEG(ending, filter)                                                                               \
-    { ending, add_ffmpeg, close_ffmpeg, NULL, "vflip," filter }
-#define VIDEO(ending) FFMPEG(ending, "pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p")
-#define GIF_PALETTE   "palettegen=stats_mode=single:reserve_transparent=0[p]"
+#define FFMPEG(ending, name, filter)                                                                         \
+    { ending, add_ffmpeg, close_ffmpeg, NULL, name, "vflip," filter }
+#define VIDEO(ending, name) FFMPEG(ending, name, "pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p")
+#define GIF_PALETTE         "palettegen=stats_mode=single:reserve_transparent=0[p]"
 
 static const struct format formats[] = {
-    {".png", add_png, NULL, "cannot write .png: built without libpng (Debian: libpng-dev)", NULL},
-    {".ppm", add_ppm, NULL, NULL, NULL},
-    {".webp", add_webp, close_webp, "cannot write .webp: built without libwebp (Debian: libwebp-dev)", NULL},
-    FFMPEG(".gif", "split[a][b];[a]" GIF_PALETTE ";[b][p]paletteuse=new=1"),
-    FFMPEG(".apng", "format=rgb24"),
-    VIDEO(".mp4"),
-    VIDEO(".webm"),
-    VIDEO(".mkv"),
-    VIDEO(".mov"),
-    VIDEO(".avi"),
-    VIDEO(".mpg"),
+    {".png", add_png, NULL, "cannot write .png: built without libpng (Debian: libpng-dev)", NULL, NULL},
+    {".ppm", add_ppm, NULL, NULL, NULL, NULL},
+    {".webp", add_webp, close_webp, "cannot write .webp: built without libwebp (Debian: libwebp-dev)", NULL,
+     NULL},
+    FFMPEG(".gif", "gif", "split[a][b];[a]" GIF_PALETTE ";[b][p]paletteuse=new=1"),
+    FFMPEG(".apng", "apng", "format=rgb24"),
+    VIDEO(".mp4", "mp4"),
+    VIDEO(".webm", "webm"),
+    VIDEO(".mkv", "matroska"),
+    VIDEO(".mov", "mov"),
+    VIDEO(".avi", "avi"),
+    VIDEO(".mpg", "mpeg"),
 };
 enum { FORMATS = sizeof(formats) / sizeof(*formats) };
 

@@ -3,10 +3,8 @@
 #define _GNU_SOURCE
 #if __has_include(<argp.h>)
 #include <argp.h>
-#define SET_STDERR(stream) (stderr = (stream))
-#else // argp.h of this folder does not print to stderr
+#else
 #include "argp.h"
-#define SET_STDERR(stream) ((void)(stream))
 #endif
 #include <ctype.h>
 #include <errno.h>
@@ -27,14 +25,6 @@ struct Options options = {.window = -1, .seed = 1, .frames = 120, .kernel = -1};
 
 // Holds two file names, as in "wrote a to b".
 enum { LINE = 2 * PATH_MAX + 512 };
-
-static FILE *terminal; // while argp parses: the stream that stderr was; --help ends the program then
-
-static void restore_stderr(void) {
-    if (terminal)
-        SET_STDERR(terminal);
-    terminal = NULL;
-}
 
 static void print_values(FILE *file, const char *start, const char *format, va_list values) {
     char text[LINE];
@@ -58,7 +48,6 @@ __attribute__((noreturn)) static void end(int status, const char *start, const c
         first = true;
     while (!first) // the first thread ends the program
         pause();
-    restore_stderr();
     print_values(stderr, start, format, values);
     exit(status);
 }
@@ -80,7 +69,6 @@ void quit_line(int status, const char *line, ...) {
 // Lost output must not end with status 0. Runs at exit, where exit() must not be called again. Nothing is
 // printed after the line of quit(), whose status stays.
 static void check_stdout(void) {
-    restore_stderr();
     errno = 0;
     bool lost = fflush(stdout) != 0;
     if (!lost && ferror(stdout)) // an earlier write failed; errno is no longer known
@@ -195,9 +183,27 @@ static const struct {
     {{"seed", "start of the random numbers (default 1)", TYPE_INT, NULL, 0, 0, NULL}, 2, 0},
     {OPTION_FLAG("inject-error", &options.inject_error, ""), 2, 0},
 };
-enum { COMMON = sizeof(common) / sizeof(*common), KEY_OWN = 1000, KEY_COMMON = 2000 };
+enum { COMMON = sizeof(common) / sizeof(*common), KEY_USAGE = 999, KEY_OWN = 1000, KEY_COMMON = 2000 };
+
+// The options of argp itself and -h, and the end of the table
+static const struct argp_option information[] = {
+    {.key = 'h', .doc = "the same as --help", .group = -1},
+    {.name = "help", .key = '?', .doc = "Give this help list", .group = -1},
+    {.name = "usage", .key = KEY_USAGE, .doc = "Give a short usage message", .group = -1},
+    {.name = "version", .key = 'V', .doc = "Print program version", .group = -1},
+    {.name = NULL},
+};
+enum { INFORMATION = sizeof(information) / sizeof(*information) };
+
+static bool is_end(const struct argp_option *option) {
+    return !option->name && !option->key && !option->doc;
+}
 
 static void set_value(const Option *option, char *text) {
+    if (!option->value) {
+        options.seed = (uint64_t)parse_whole("seed", text, 0, LLONG_MAX, false);
+        return;
+    }
     long long min = (long long)option->min, max = (long long)option->max;
     options.device_given |= option->value == &options.device;
     options.frames_given |= option->value == &options.frames;
@@ -221,27 +227,6 @@ static void set_value(const Option *option, char *text) {
     case TYPE_TEXT:
         *(const char **)option->value = text;
     }
-}
-
-static error_t parse_option(int key, char *text, struct argp_state *state) {
-    const Option *option = NULL;
-    if (key >= KEY_OWN && (size_t)(key - KEY_OWN) < own_rows)
-        option = &own_options[key - KEY_OWN];
-    else if (key >= KEY_COMMON && key - KEY_COMMON < COMMON)
-        option = &common[key - KEY_COMMON].option;
-    if (option && option->value)
-        set_value(option, text);
-    else if (option)
-        options.seed = (uint64_t)parse_whole("seed", text, 0, LLONG_MAX, false);
-    else if (key == ARGP_KEY_INIT)
-        state->err_stream = NULL; // argp adds no second line to getopt's message, and does not exit
-    else if (key == ARGP_KEY_ARG)
-        quit(EXIT_USAGE, "%s: this program takes options only", *text ? text : "''");
-    else if (key == 'h')
-        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-    else
-        return ARGP_ERR_UNKNOWN;
-    return 0;
 }
 
 // The --help text of an option of the program. The caller frees it.
@@ -280,14 +265,6 @@ static char *help_text(const Option *own) {
     return text;
 }
 
-static void print_version(FILE *stream, struct argp_state *state) {
-    (void)state;
-    // The build defines SUITE_VERSION as the text of the file VERSION: 1.0.0, without quotes.
-#define STRING(text)  #text
-#define QUOTED(macro) STRING(macro)
-    fprintf(stream, "%s (cuda-by-example) %s\n", options.program, QUOTED(SUITE_VERSION));
-}
-
 static char *help_filter(int key, const char *text, void *input) {
     (void)input;
     char *other = (char *)text;
@@ -301,13 +278,9 @@ static char *help_filter(int key, const char *text, void *input) {
     return other;
 }
 
-// The option whose name differs from the one in the message by a letter, or by two neighbours that changed
-// places
-static const char *similar(const struct argp_option *option, const char *message) {
-    const char *wrong = strstr(message, "unrecognized option '--");
-    wrong = wrong ? wrong + strlen("unrecognized option '--") : "";
-    size_t length = strcspn(wrong, "='");
-    for (; option->name || option->doc; option++) {
+// The option whose name differs from `wrong` by a letter, or by two neighbours that changed places
+static const char *similar(const struct argp_option *option, const char *wrong, size_t length) {
+    for (; !is_end(option); option++) {
         size_t own = option->name ? strlen(option->name) : 0, same = 0, end = 0;
         size_t shorter = own < length ? own : length, longer = own + length - shorter;
         while (same < shorter && option->name[same] == wrong[same])
@@ -322,28 +295,76 @@ static const char *similar(const struct argp_option *option, const char *message
     return NULL;
 }
 
-// getopt prints its messages with arguments as they are. So it gets another stream than stderr.
-static void parse_arguments(const struct argp *argp, int argc, char **argv) {
-    static char *message;
-    static size_t size;
-    FILE *stream = open_memstream(&message, &size);
-    if (!stream)
-        quit(EXIT_FAILURE, "out of memory");
-    terminal = stderr;
-    SET_STDERR(stream);
-    error_t error = argp_parse(argp, argc, argv, 0, NULL, NULL);
-    restore_stderr();
-    fclose(stream);
-    if (error == ENOMEM || !message)
-        quit(EXIT_FAILURE, "out of memory");
-    if (error) {
-        size_t length = strlen(message); // with a line break
-        const char *name = similar(argp->options, message);
-        quit_line(EXIT_USAGE, "%.*s%s%s%s", (int)length - 1, length ? message : "",
-                  name ? "; did you mean --" : "", name ? name : "",
-                  name ? "? --help lists the options" : "");
+// Ends the program because of an option that getopt does not accept, with the message of glibc's getopt,
+// which would print it as it is.
+__attribute__((noreturn)) static void refuse(const struct argp_option *options, const char *word) {
+    if (word[1] != '-')
+        quit(EXIT_USAGE, "invalid option -- '%c'", word[1]);
+    const char *name = word + 2, *found = NULL;
+    char possible[1024] = "";
+    size_t length = strcspn(name, "="), end = 0;
+    int count = 0;
+    for (const struct argp_option *option = options; !is_end(option); option++) {
+        if (!option->name || strncmp(option->name, name, length) != 0)
+            continue;
+        found = option->name;
+        if (!found[length]) { // its whole name
+            count = 1;
+            break;
+        }
+        count++;
+        end += (size_t)snprintf(possible + end, sizeof(possible) - end, " '--%s'", found);
     }
-    free(message);
+    if (count > 1)
+        quit(EXIT_USAGE, "option '%s' is ambiguous; possibilities:%s", word, possible);
+    if (count == 1)
+        quit(EXIT_USAGE, "option '--%s' %s an argument", found, name[length] ? "doesn't allow" : "requires");
+    found = similar(options, name, length);
+    quit(EXIT_USAGE, "unrecognized option '%s'%s%s%s", word, found ? "; did you mean --" : "",
+         found ? found : "", found ? "? --help lists the options" : "");
+}
+
+static void print_help(struct argp_state *state, unsigned what) {
+    state->flags = 0; // with ARGP_NO_ERRS argp would print nothing
+    argp_state_help(state, stdout, what | ARGP_HELP_EXIT_OK);
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state) {
+    static int next = 1; // the first word that is not parsed
+    const Option *option = NULL;
+    if (key >= KEY_OWN && (size_t)(key - KEY_OWN) < own_rows)
+        option = &own_options[key - KEY_OWN];
+    else if (key >= KEY_COMMON && key - KEY_COMMON < COMMON)
+        option = &common[key - KEY_COMMON].option;
+    if (option) {
+        set_value(option, text);
+        next = state->next;
+        return 0;
+    }
+    switch (key) {
+    case ARGP_KEY_ARG:
+        quit(EXIT_USAGE, "%s: this program takes options only", *text ? text : "''");
+    case ARGP_KEY_ERROR:
+        while (state->argv[next][0] != '-' || !state->argv[next][1]) // not an option
+            next++;
+        refuse(state->root_argp->options, state->argv[next]);
+    case 'h':
+    case '?':
+        print_help(state, ARGP_HELP_STD_HELP);
+        break;
+    case KEY_USAGE:
+        print_help(state, ARGP_HELP_USAGE);
+        break;
+    case 'V':
+        // The build defines SUITE_VERSION as the text of the file VERSION: 1.0.0, without quotes.
+#define STRING(text)  #text
+#define QUOTED(macro) STRING(macro)
+        printf("%s (cuda-by-example) %s\n", options.program, QUOTED(SUITE_VERSION));
+        exit(EXIT_SUCCESS);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
 }
 
 void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own) {
@@ -353,7 +374,7 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     own_rows = 0;
     while (own && own[own_rows].name)
         own_rows++;
-    struct argp_option table[own_rows + COMMON + 2];
+    struct argp_option table[own_rows + COMMON + INFORMATION];
     static const char *const argument[] = {NULL, "N", "N", "N", "WORD", "FILE", "TEXT"}; // by OptionType
     size_t rows = 0;
     for (; rows < own_rows; rows++)
@@ -371,8 +392,7 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
                                                  .doc = option->help,
                                                  .group = common[i].group};
     }
-    table[rows++] = (struct argp_option){.key = 'h', .doc = "the same as --help", .group = -1};
-    table[rows] = (struct argp_option){.name = NULL};
+    memcpy(&table[rows], information, sizeof(information));
 
     // getopt reorders the arguments and prints argv[0] in its messages, so it gets a copy.
     char *copy[argc + 2];
@@ -381,10 +401,10 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     copy[argc + 1] = NULL;
 
     options.uses = uses;
-    argp_program_version_hook = print_version; // --version and -V
     const struct argp argp = {
         .options = table, .parser = parse_option, .doc = doc, .help_filter = help_filter};
-    parse_arguments(&argp, argc > 0 ? argc : 1, copy);
+    if (argp_parse(&argp, argc > 0 ? argc : 1, copy, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, NULL) != 0)
+        quit(EXIT_FAILURE, "out of memory");
     for (size_t i = 0; i < own_rows; i++)
         free((char *)table[i].doc);
     if (window && no_window)

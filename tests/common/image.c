@@ -3,7 +3,6 @@
 // looks at their contents.
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,18 +15,6 @@
 #include "../../common/options.h"
 #include "../../common/random.h"
 #include "../unit.h"
-
-// Set, and another process has replaced the file by a link and put the file back since. This function
-// replaces that of the C library in this program.
-static bool replaced;
-
-char *realpath(const char *path, char *resolved) {
-    char *(*const real)(const char *, char *) = (char *(*)(const char *, char *))dlsym(RTLD_NEXT, "realpath");
-    if (!replaced)
-        return real(path, resolved);
-    replaced = false;
-    return real("another.ppm", resolved);
-}
 
 static char folder[64];
 
@@ -269,20 +256,6 @@ TEST(pipes) {
     EXPECT(read(fd, got, sizeof(got)) == BYTES_OF_FOUR);
     close(fd);
     EXPECT(leave("pipe.ppm socket.ppm "));
-}
-
-// In a folder that others can write to, a file may become a link between two calls of the system. The file
-// that the link names must stay.
-TEST(replaced_meanwhile) {
-    enter();
-    put("old.ppm", "old");
-    put("another.ppm", "keep");
-    replaced = true;
-    image_write("old.ppm", four, 2, 2);
-    EXPECT(!replaced);
-    EXPECT(length_of("another.ppm") == 4);
-    EXPECT(length_of("old.ppm") == BYTES_OF_FOUR);
-    EXPECT(leave("another.ppm old.ppm "));
 }
 
 static NewFile half;
