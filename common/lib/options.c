@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Command line options, parsed by glibc's argp.
+// Command line options: getopt reads them, and glibc's argp prints --help.
 #define _GNU_SOURCE
 #if __has_include(<argp.h>)
 #include <argp.h>
@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -195,10 +196,6 @@ static const struct argp_option information[] = {
 };
 enum { INFORMATION = sizeof(information) / sizeof(*information) };
 
-static bool is_end(const struct argp_option *option) {
-    return !option->name && !option->key && !option->doc;
-}
-
 static void set_value(const Option *option, char *text) {
     if (!option->value) {
         options.seed = (uint64_t)parse_whole("seed", text, 0, LLONG_MAX, false);
@@ -279,9 +276,9 @@ static char *help_filter(int key, const char *text, void *input) {
 }
 
 // The option whose name differs from `wrong` by a letter, or by two neighbours that changed places
-static const char *similar(const struct argp_option *option, const char *wrong, size_t length) {
-    for (; !is_end(option); option++) {
-        size_t own = option->name ? strlen(option->name) : 0, same = 0, end = 0;
+static const char *similar(const struct option *option, const char *wrong, size_t length) {
+    for (; option->name; option++) {
+        size_t own = strlen(option->name), same = 0, end = 0;
         size_t shorter = own < length ? own : length, longer = own + length - shorter;
         while (same < shorter && option->name[same] == wrong[same])
             same++;
@@ -289,23 +286,24 @@ static const char *similar(const struct argp_option *option, const char *wrong, 
             end++;
         size_t left = longer - same - end;
         bool swapped = left == 2 && own == length && option->name[same] == wrong[same + 1];
-        if (shorter > 2 && (left == 1 || swapped) && !(option->flags & OPTION_HIDDEN))
+        if (shorter > 2 && (left == 1 || swapped) &&
+            strcmp(option->name, "inject-error") != 0) // which is hidden
             return option->name;
     }
     return NULL;
 }
 
-// Ends the program because of an option that getopt does not accept, with the message of glibc's getopt,
-// which would print it as it is.
-__attribute__((noreturn)) static void refuse(const struct argp_option *options, const char *word) {
-    if (word[1] != '-')
-        quit(EXIT_USAGE, "invalid option -- '%c'", word[1]);
+// Ends the program because of a word that getopt does not accept, with the message of glibc's getopt, which
+// would print the word as it is. `letter`: of an unknown short option; 0: the word is a long option.
+__attribute__((noreturn)) static void refuse(const struct option *names, const char *word, int letter) {
     const char *name = word + 2, *found = NULL;
     char possible[1024] = "";
     size_t length = strcspn(name, "="), end = 0;
     int count = 0;
-    for (const struct argp_option *option = options; !is_end(option); option++) {
-        if (!option->name || strncmp(option->name, name, length) != 0)
+    if (letter)
+        quit(EXIT_USAGE, "invalid option -- '%c'", letter);
+    for (const struct option *option = names; option->name; option++) {
+        if (strncmp(option->name, name, length) != 0)
             continue;
         found = option->name;
         if (!found[length]) { // its whole name
@@ -319,52 +317,47 @@ __attribute__((noreturn)) static void refuse(const struct argp_option *options, 
         quit(EXIT_USAGE, "option '%s' is ambiguous; possibilities:%s", word, possible);
     if (count == 1)
         quit(EXIT_USAGE, "option '--%s' %s an argument", found, name[length] ? "doesn't allow" : "requires");
-    found = similar(options, name, length);
+    found = similar(names, name, length);
     quit(EXIT_USAGE, "unrecognized option '%s'%s%s%s", word, found ? "; did you mean --" : "",
          found ? found : "", found ? "? --help lists the options" : "");
 }
 
-static void print_help(struct argp_state *state, unsigned what) {
-    state->flags = 0; // with ARGP_NO_ERRS argp would print nothing
-    argp_state_help(state, stdout, what | ARGP_HELP_EXIT_OK);
-}
-
-static error_t parse_option(int key, char *text, struct argp_state *state) {
-    static int next = 1; // the first word that is not parsed
-    const Option *option = NULL;
-    if (key >= KEY_OWN && (size_t)(key - KEY_OWN) < own_rows)
-        option = &own_options[key - KEY_OWN];
-    else if (key >= KEY_COMMON && key - KEY_COMMON < COMMON)
-        option = &common[key - KEY_COMMON].option;
-    if (option) {
-        set_value(option, text);
-        next = state->next;
-        return 0;
-    }
-    switch (key) {
-    case ARGP_KEY_ARG:
-        quit(EXIT_USAGE, "%s: this program takes options only", *text ? text : "''");
-    case ARGP_KEY_ERROR:
-        while (state->argv[next][0] != '-' || !state->argv[next][1]) // not an option
-            next++;
-        refuse(state->root_argp->options, state->argv[next]);
-    case 'h':
-    case '?':
-        print_help(state, ARGP_HELP_STD_HELP);
-        break;
-    case KEY_USAGE:
-        print_help(state, ARGP_HELP_USAGE);
-        break;
-    case 'V':
-        // The build defines SUITE_VERSION as the text of the file VERSION: 1.0.0, without quotes.
+static void print_version(void) {
+    // The build defines SUITE_VERSION as the text of the file VERSION: 1.0.0, without quotes.
 #define STRING(text)  #text
 #define QUOTED(macro) STRING(macro)
-        printf("%s (cuda-by-example) %s\n", options.program, QUOTED(SUITE_VERSION));
-        exit(EXIT_SUCCESS);
-    default:
-        return ARGP_ERR_UNKNOWN;
+    printf("%s (cuda-by-example) %s\n", options.program, QUOTED(SUITE_VERSION));
+}
+
+// Carries out an option. It is in the table of the program's options or in `common`, or prints information.
+static void act_on(int key, char *text, const struct argp *argp) {
+    if (key >= KEY_OWN) {
+        set_value(key >= KEY_COMMON ? &common[key - KEY_COMMON].option : &own_options[key - KEY_OWN], text);
+        return;
     }
-    return 0;
+    if (key == 'V')
+        print_version();
+    else
+        argp_help(argp, stdout, key == KEY_USAGE ? ARGP_HELP_USAGE : ARGP_HELP_STD_HELP,
+                  (char *)options.program);
+    exit(EXIT_SUCCESS);
+}
+
+static void parse_arguments(const struct argp *argp, size_t rows, int argc, char **argv) {
+    struct option names[rows + 1];
+    size_t n = 0;
+    for (const struct argp_option *row = argp->options; row < argp->options + rows; row++)
+        if (row->name) // '?' is what getopt returns for a mistake
+            names[n++] = (struct option){row->name, row->arg != NULL, NULL, row->key == '?' ? 'h' : row->key};
+    names[n] = (struct option){NULL, 0, NULL, 0};
+    opterr = 0;
+    for (int key; (key = getopt_long(argc, argv, "hV", names, NULL)) >= 0;) {
+        if (key == '?' && optopt != '?') // a mistake, and not -?
+            refuse(names, argv[optind - 1], optopt < KEY_USAGE && !strchr("hV", optopt) ? optopt : 0);
+        act_on(key, optarg, argp);
+    }
+    if (optind < argc)
+        quit(EXIT_USAGE, "%s: this program takes options only", *argv[optind] ? argv[optind] : "''");
 }
 
 void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own) {
@@ -393,18 +386,11 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
                                                  .group = common[i].group};
     }
     memcpy(&table[rows], information, sizeof(information));
-
-    // getopt reorders the arguments and prints argv[0] in its messages, so it gets a copy.
-    char *copy[argc + 2];
-    memcpy(copy, argv, ((size_t)argc + 1) * sizeof(*copy));
-    copy[0] = (char *)options.program;
-    copy[argc + 1] = NULL;
+    rows += INFORMATION;
 
     options.uses = uses;
-    const struct argp argp = {
-        .options = table, .parser = parse_option, .doc = doc, .help_filter = help_filter};
-    if (argp_parse(&argp, argc > 0 ? argc : 1, copy, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, NULL) != 0)
-        quit(EXIT_FAILURE, "out of memory");
+    const struct argp argp = {.options = table, .doc = doc, .help_filter = help_filter};
+    parse_arguments(&argp, rows, argc, argv);
     for (size_t i = 0; i < own_rows; i++)
         free((char *)table[i].doc);
     if (window && no_window)
