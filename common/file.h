@@ -19,14 +19,15 @@ typedef struct {
     char name[PATH_MAX];   // the name to write to
     char target[PATH_MAX]; // the final name, when `name` is temporary
     bool temporary;
-    FILE *stream; // writes the file, after file_open
+    FILE *stream; // writes the file
 } NewFile;
 
-// Begins a file that is written by its name, file->name, which ends in `ending` when it is temporary.
-// Returns NULL, or the reason why `path` cannot be written; then there is nothing to discard.
+// Begins a file that is written through file->stream, or by its name, file->name, which ends in `ending` when
+// it is temporary. Returns NULL, or the reason why `path` cannot be written; then there is nothing to
+// discard.
 const char *file_begin(NewFile *file, const char *path, const char *ending);
 
-// Begins a file that is written through file->stream. Returns as file_begin.
+// The same with the ending ".tmp"
 const char *file_open(NewFile *file, const char *path);
 
 // Renames the complete file to its final name, after closing file->stream. Returns NULL, or the reason of

@@ -56,91 +56,76 @@ void file_catch_signals(bool (*goes_on)(int number)) {
 
 // ---- writing a file
 
-// Opens a target that is written directly. A pipe that no process reads would wait for a reader for ever.
-static const char *open_special(const char *path, mode_t mode, int *fd) {
-    if (!S_ISCHR(mode) && !S_ISFIFO(mode))
-        return "it is neither a file nor a character device nor a pipe";
-    *fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (*fd < 0)
-        return errno == ENXIO && S_ISFIFO(mode) ? "no process reads this pipe" : strerror(errno);
-    fcntl(*fd, F_SETFL, 0); // writing waits until there is room
-    return NULL;
+// Opens a device or a pipe, which is written directly. Fails, with ENXIO, if no process reads the pipe: it
+// would wait for a reader for ever.
+static int open_special(NewFile *file, const char *path) {
+    int fd = open(strcpy(file->name, path), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, 0); // writing waits until there is room
+    return fd;
 }
 
-// Creates the temporary file of file->target, with the mode of the file that it replaces, or the usual one.
-static const char *create_temporary(NewFile *file, const char *ending, const struct stat *old, int *fd) {
+// Creates the temporary file for a path that stat() has not refused as too long. If that is a symbolic link,
+// its target will be replaced. The file gets the mode of the old one, or the usual mode if `old` is NULL.
+static int create_temporary(NewFile *file, const char *path, const char *ending, const struct stat *old) {
     sigset_t all, before;
+    if (!(old ? realpath(path, file->target) : strcpy(file->target, path)))
+        return -1;
     const char *slash = strrchr(file->target, '/');
     int folder = slash ? (int)(slash + 1 - file->target) : 0;
-    if (snprintf(file->name, PATH_MAX, "%.*s.unfinished-XXXXXX%s", folder, file->target, ending) >= PATH_MAX)
-        return strerror(ENAMETOOLONG);
+    if (snprintf(file->name, PATH_MAX, "%.*s.unfinished-XXXXXX%s", folder, file->target, ending) >=
+        PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); // until the handler knows the file
-    *fd = mkostemps(file->name, (int)strlen(ending), O_CLOEXEC);
-    file->temporary = *fd >= 0;
-    unfinished = *fd >= 0 ? file : NULL;
+    int fd = mkostemps(file->name, (int)strlen(ending), O_CLOEXEC);
+    file->temporary = fd >= 0;
+    unfinished = fd >= 0 ? file : NULL;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (*fd < 0)
-        return strerror(errno);
-    mode_t mask = umask(0);
-    umask(mask);
-    (void)!fchmod(*fd, old ? old->st_mode & 0777 : 0666 & ~mask); // some file systems have no modes
-    return NULL;
-}
-
-// Returns the descriptor of the new file in *fd.
-static const char *begin(NewFile *file, const char *path, const char *ending, int *fd) {
-    struct stat status;
-    file_catch_signals(NULL);
-    file->temporary = false;
-    file->stream = NULL;
-    bool exists = stat(path, &status) == 0;
-    if (!exists && errno != ENOENT)
-        return strerror(errno);
-    if (exists && S_ISDIR(status.st_mode))
-        return strerror(EISDIR);
-    if (exists && access(path, W_OK) != 0)
-        return strerror(errno);
-    if (exists && !S_ISREG(status.st_mode)) {
-        strcpy(file->name, path);
-        return open_special(path, status.st_mode, fd);
+    if (fd >= 0) {
+        mode_t mask = umask(0);
+        umask(mask);
+        (void)!fchmod(fd, old ? old->st_mode & 0777 : 0666 & ~mask); // some file systems have no modes
     }
-    // The target of a symbolic link is replaced, not the link. stat() has refused paths that are too long.
-    if (!(exists ? realpath(path, file->target) : strcpy(file->target, path)))
-        return strerror(errno);
-    return create_temporary(file, ending, exists ? &status : NULL, fd);
+    return fd;
 }
 
 const char *file_begin(NewFile *file, const char *path, const char *ending) {
-    int fd;
-    const char *problem = begin(file, path, ending, &fd);
-    if (file->temporary) // a pipe stays open: its reader must not see an end before the data
+    struct stat status;
+    file_catch_signals(NULL);
+    file->temporary = false;
+    bool exists = stat(path, &status) == 0, special = exists && !S_ISREG(status.st_mode);
+    if (!exists && errno != ENOENT)
+        return strerror(errno);
+    if (special && S_ISDIR(status.st_mode))
+        return strerror(EISDIR);
+    if (special && !S_ISCHR(status.st_mode) && !S_ISFIFO(status.st_mode))
+        return "it is neither a file nor a character device nor a pipe";
+    if (exists && access(path, W_OK) != 0)
+        return strerror(errno);
+    int fd =
+        special ? open_special(file, path) : create_temporary(file, path, ending, exists ? &status : NULL);
+    file->stream = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (file->stream)
+        return NULL;
+    bool unread = exists && S_ISFIFO(status.st_mode) && errno == ENXIO;
+    const char *problem = unread ? "no process reads this pipe" : strerror(errno);
+    if (fd >= 0)
         close(fd);
+    file_discard(file);
     return problem;
 }
 
 const char *file_open(NewFile *file, const char *path) {
-    int fd;
-    const char *problem = begin(file, path, ".tmp", &fd);
-    if (problem)
-        return problem;
-    file->stream = fdopen(fd, "wb");
-    if (!file->stream) {
-        problem = strerror(errno);
-        close(fd);
-        file_discard(file);
-    }
-    return problem;
+    return file_begin(file, path, ".tmp");
 }
 
 const char *file_end(NewFile *file) {
-    if (file->stream) {
-        bool failed = ferror(file->stream); // the reason of an earlier failure is lost: EIO stands for it
-        errno = EIO;
-        if (fclose(file->stream) != 0 || failed)
-            return strerror(errno);
-    }
-    if (file->temporary && rename(file->name, file->target) != 0)
+    bool failed = ferror(file->stream); // the reason of an earlier failure is lost: EIO stands for it
+    errno = EIO;
+    if (fclose(file->stream) != 0 || failed || (file->temporary && rename(file->name, file->target) != 0))
         return strerror(errno);
     unfinished = NULL;
     return NULL;
@@ -154,7 +139,9 @@ void file_discard(NewFile *file) {
 
 void file_check(const char *path) {
     NewFile file;
-    const char *problem = file_begin(&file, path, ".tmp");
+    const char *problem = file_open(&file, path);
+    if (!problem && file.temporary) // a pipe stays open: its reader must not see an end before the data
+        fclose(file.stream);
     file_discard(&file);
     if (problem)
         quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);

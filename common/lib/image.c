@@ -47,24 +47,23 @@ static struct {
 
 static bool lossy; // whether the frames of a .webp are compressed with loss
 
-// A copy of the pixels for formats without ffmpeg: RGB, the top row first. NULL without memory; the caller
-// frees it.
-static unsigned char *rgb_pixels(const unsigned char *pixels) {
-    unsigned char *rgb = malloc(out.width * out.height * 3), *to = rgb;
-    for (size_t y = out.height; rgb && y-- > 0;)
+// Begins the file of a format without ffmpeg. *rgb is a copy of the pixels for it: RGB, the top row first.
+// The caller frees it.
+static const char *open_still(const unsigned char *pixels, unsigned char **rgb) {
+    const char *problem = file_open(&out.place, out.path);
+    unsigned char *to = *rgb = problem ? NULL : malloc(out.width * out.height * 3);
+    for (size_t y = out.height; to && y-- > 0;)
         for (size_t x = 0; x < out.width; x++, to += 3)
             memcpy(to, &pixels[(y * out.width + x) * 4], 3);
-    return rgb;
+    return problem || to ? problem : strerror(ENOMEM);
 }
 
 static const char *add_ppm(const unsigned char *pixels) {
-    const char *problem = file_open(&out.place, out.path);
-    unsigned char *rgb = problem ? NULL : rgb_pixels(pixels);
-    if (!rgb)
-        return problem ? problem : strerror(ENOMEM);
-    bool good = fprintf(out.place.stream, "P6\n%zu %zu\n255\n", out.width, out.height) > 0 &&
-                fwrite(rgb, out.width * 3, out.height, out.place.stream) == out.height;
-    problem = good ? NULL : strerror(errno);
+    unsigned char *rgb;
+    const char *problem = open_still(pixels, &rgb);
+    if (!problem && (fprintf(out.place.stream, "P6\n%zu %zu\n255\n", out.width, out.height) < 0 ||
+                     fwrite(rgb, out.width * 3, out.height, out.place.stream) != out.height))
+        problem = strerror(errno);
     free(rgb);
     return problem;
 }
@@ -72,14 +71,12 @@ static const char *add_ppm(const unsigned char *pixels) {
 #if HAVE_PNG
 static const char *add_png(const unsigned char *pixels) {
     static png_image image;
-    const char *problem = file_open(&out.place, out.path);
-    unsigned char *rgb = problem ? NULL : rgb_pixels(pixels);
-    if (!rgb)
-        return problem ? problem : strerror(ENOMEM);
+    unsigned char *rgb;
+    const char *problem = open_still(pixels, &rgb);
     image = (png_image){.version = PNG_IMAGE_VERSION, .format = PNG_FORMAT_RGB};
     image.width = (png_uint_32)out.width;
     image.height = (png_uint_32)out.height;
-    if (!png_image_write_to_stdio(&image, out.place.stream, 0, rgb, 0, NULL))
+    if (!problem && !png_image_write_to_stdio(&image, out.place.stream, 0, rgb, 0, NULL))
         problem = ferror(out.place.stream) ? strerror(errno) : image.message;
     free(rgb);
     return problem;
