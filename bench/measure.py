@@ -140,19 +140,17 @@ def say(text):
     print(text, flush=True)
 
 
-def printed(program, arguments, label, folder=ROOT, ranks=1):
-    """What a successful run prints, with MPI as several ranks; None if its data does not fit into the memory of this machine."""
+def printed(program, arguments, label, folder=ROOT):
+    """What a successful run prints; None if its data does not fit into the memory of this machine."""
     if not os.access(BIN / program, os.X_OK):
         raise Waived("not built")
-    launcher = [ROOT / "scripts/mpirun.sh", "-np", ranks] if ranks > 1 else []
     words = " ".join([program, *(word for word in arguments if word != "--json")])
-    print(f"{label} {f'{ranks} ranks of ' if launcher else ''}{words}", file=sys.stderr, flush=True)
+    print(f"{label} {words}", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as scratch:
         base = pathlib.Path(scratch) / "run"
-        status, lines = execute([*launcher, BIN / program, *arguments], base, LIMIT, cwd=folder)
+        status, lines = execute([BIN / program, *arguments], base, LIMIT, cwd=folder)
         out = base.with_suffix(".txt").read_text(errors="replace")
-    own = [line for line in lines if line.startswith(program.split("/")[-1])]  # mpirun adds lines
-    reason = "".join([line for line in (launcher and own or lines) if line.strip()][-1:])
+    reason = "".join([line for line in lines if line.strip()][-1:])
     if status == 2:
         raise Waived(reason)
     if status == 1 and "out of memory: needs" in reason:

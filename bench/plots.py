@@ -304,37 +304,6 @@ def draw(program, rows):
     return finish(figure, f"{topic(program)}: rate of each rung", " ".join(described(parts)))
 
 
-def draw_scaling(title, panels, measured, description):
-    """The plot of docs/scaling.md, as SVG: the efficiency over the number of GPUs. A panel is (title, lines), a line (name, points
-    of the model, measured points). Up to `measured` GPUs a line is solid, beyond dashed."""
-    prepare("scaling")
-    colors = LIBRARIES[:3] + [rung_color(part) for part in (0, 0.5, 1)]
-    height, total = 2.6, 3.5 * len(panels)
-    figure = pyplot.figure(figsize=(8, total))
-    for i, (name, lines) in enumerate(panels):
-        axes = figure.add_axes((0.09, (total - 3.5 * i - 0.3 - height) / total, 0.56, height / total))
-        axes.set_title(name, loc="left", fontsize=10)
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        ended = []
-        for j, (name, points, marks) in enumerate(lines):
-            color = colors[j % 6]
-            style = {"color": color, "linewidth": 1.5}
-            axes.plot(*zip(*[p for p in points if p[0] <= measured]), gid=f"p{i}-line-{j}", **style)
-            axes.plot(*zip(*[p for p in points if p[0] >= measured]), linestyle="--", **style)
-            if marks:
-                axes.plot(*zip(*marks), linestyle="", marker=MARKERS[j], markersize=5, color=color)
-            ended.append((points[-1], name, color))
-        low, high = axes.get_ylim()
-        low, high = min(low, 0.65), max(high, 1.1)
-        ticks = {count: str(count) for count, _ in lines[0][1]}
-        log_axes(axes, ticks, low, high, lambda part: f"{100 * part:g} %")
-        axes.set_xlabel("GPUs, log scale")
-        axes.set_ylabel("efficiency, log scale")
-        name_ends(axes, ended, low, high)
-    return finish(figure, title, description)
-
-
 def draw_speedups(title, rows, description):
     """The plot of README.md, as SVG: a bar for each topic. A row is (topic, how many times as fast the fastest rung is)."""
     prepare("speedup")

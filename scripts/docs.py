@@ -102,7 +102,6 @@ PARTS = [
     ("docs/since-the-book.md", "table of times", "since", "bench/then.py --since"),
     ("docs/performance.md", "table of times", "performance", "bench/report.py --summary"),
     ("bench/results/README.md", "recorded times", "results", "bench/report.py --results"),
-    ("bench/results/README.md", "part about scaling", "scaling", "bench/scaling.py --tables"),
     ("bench/results/README.md", "part then and now", "then", "bench/then.py --tables"),
 ]
 
@@ -123,8 +122,7 @@ def updated(path, what, text):
 
 
 def main():
-    for command in "bench/report.py", "bench/scaling.py --plot":
-        print(made_by(command).lstrip("\n"), end="", flush=True)
+    print(made_by("bench/report.py"), end="", flush=True)
     for program in read_programs():
         path, line = ROOT / f"{program.name}.cu", f" * Build:   {by_hand(program)}\n"
         text = re.sub(r"^( \* Build:.*\n)?(?= \* Run:)", line, path.read_text(), count=1, flags=re.M)

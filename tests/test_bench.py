@@ -24,7 +24,6 @@ ROOT = helpers.ROOT
 sys.path.insert(0, str(ROOT / "bench"))
 import report  # noqa: E402
 import results  # noqa: E402
-import scaling  # noqa: E402
 
 PYTHON = pathlib.Path(sys.executable)
 MEASURED = ["median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_limit", "times_book", "times_library"]
@@ -412,4 +411,3 @@ def test_recorded_plots_are_fresh():
     assert known == {program.name for program in helpers.programs() if program.bench}
     rows = report.speedups(results.load()[report.RECORDED])
     assert len(rows) >= 16 and results.plot(report.RECORDED, report.SPEEDUPS, rows), "run make docs"
-    assert results.plot(scaling.RECORDED, scaling.PLOT, scaling.plotted()), "run make docs"
