@@ -162,17 +162,6 @@ def printed(program, arguments, label, folder=ROOT):
     return out
 
 
-def asked(program, arguments, pattern):
-    """What the pattern finds in the output of a program, about the device."""
-    try:
-        found = re.search(pattern, printed(program, arguments, "device:") or "")
-    except (Failed, Waived) as why:
-        raise Problem(f"{program}: {why}") from None
-    if not found:
-        raise Problem(f"{program}: names no device")
-    return found[1]
-
-
 def measured(program, size, label):
     """The JSON that a run of a ladder prints; None if the size does not fit into the memory of this machine."""
     out = printed(program, ["--json", *(["--size", size] if size else [])], label)

@@ -104,10 +104,17 @@ def run_command(command, figures, label):
                 return values
 
 
+def device_name():
+    try:
+        return re.search(r"Name: +(.*)", bench.printed(DEVICES, [], "device:"))[1]
+    except (bench.Failed, bench.Waived) as why:
+        raise Problem(f"{DEVICES}: {why}") from None
+
+
 def record(only):
     known, about = commands(), bench.machine()
     recorded.check_writable()
-    device = bench.asked(DEVICES, [], r"Name: +(.*)")
+    device = device_name()
     found = recorded.of_device(recorded.load(), device, bench.backend())
     figures = found.setdefault("figures", {})
     for gone in figures.keys() - known.keys():

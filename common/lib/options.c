@@ -186,7 +186,7 @@ static const struct {
 };
 enum { COMMON = sizeof(common) / sizeof(*common), KEY_USAGE = 999, KEY_OWN = 1000, KEY_COMMON = 2000 };
 
-// The options of argp itself and -h, and the end of the table
+// The options that print information and end the program, and the end of the table
 static const struct argp_option information[] = {
     {.key = 'h', .doc = "the same as --help", .group = -1},
     {.name = "help", .key = '?', .doc = "Give this help list", .group = -1},
@@ -296,12 +296,12 @@ static const char *similar(const struct option *option, const char *wrong, size_
 // Ends the program because of a word that getopt does not accept, with the message of glibc's getopt, which
 // would print the word as it is. `letter`: of an unknown short option; 0: the word is a long option.
 __attribute__((noreturn)) static void refuse(const struct option *names, const char *word, int letter) {
-    const char *name = word + 2, *found = NULL;
-    char possible[1024] = "";
-    size_t length = strcspn(name, "="), end = 0;
-    int count = 0;
     if (letter)
         quit(EXIT_USAGE, "invalid option -- '%c'", letter);
+    const char *name = word + 2, *found = NULL;
+    char possible[LINE] = "";
+    size_t length = strcspn(name, "="), end = 0;
+    int count = 0;
     for (const struct option *option = names; option->name; option++) {
         if (strncmp(option->name, name, length) != 0)
             continue;
@@ -311,7 +311,8 @@ __attribute__((noreturn)) static void refuse(const struct option *names, const c
             break;
         }
         count++;
-        end += (size_t)snprintf(possible + end, sizeof(possible) - end, " '--%s'", found);
+        if (end < sizeof(possible))
+            end += (size_t)snprintf(possible + end, sizeof(possible) - end, " '--%s'", found);
     }
     if (count > 1)
         quit(EXIT_USAGE, "option '%s' is ambiguous; possibilities:%s", word, possible);
@@ -329,7 +330,7 @@ static void print_version(void) {
     printf("%s (cuda-by-example) %s\n", options.program, QUOTED(SUITE_VERSION));
 }
 
-// Carries out an option. It is in the table of the program's options or in `common`, or prints information.
+// Carries out the option with this key of the table that parse_options() makes.
 static void act_on(int key, char *text, const struct argp *argp) {
     if (key >= KEY_OWN) {
         set_value(key >= KEY_COMMON ? &common[key - KEY_COMMON].option : &own_options[key - KEY_OWN], text);
