@@ -22,7 +22,6 @@ std::atomic<bool> guarding{false};
 namespace {
 
 constexpr size_t page = 64 << 10; // the largest page size of the machines that Linux runs on
-constexpr size_t huge_page = 2 << 20;
 
 struct Range {
     char *begin = nullptr, *end = nullptr;
