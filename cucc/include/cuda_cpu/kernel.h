@@ -318,7 +318,7 @@ template <class Kind, class Body, class... A> struct Call {
             if (block.whole && (!in_rows || dim.x % 32 == 0)) {
                 block.in_loops = true;
                 block.slice = ~0u;
-                const Loops all{Way::all(dim)};
+                const LoopThreads all{ThreadRange::all(dim)};
                 for (unsigned w = 0; per_warp && w < all.warps(); ++w)
                     split(arguments.values, all.warp(w, true));
                 if (!per_warp)
@@ -353,16 +353,16 @@ template <class Kind, class Body, class... A> struct Call {
     using Indices = std::index_sequence_for<A...>;
     CUDA_CPU_APART static void thread(const Values &values) {
         if constexpr (is_split)
-            split(values, Single{Way::one(threadIdx, blockDim)});
+            split(values, FiberThread{ThreadRange::one(threadIdx, blockDim)});
         else
             thread(values, Indices());
     }
-    template <class W> static void split(const Values &values, W way) { thread(values, Indices(), way); }
-    template <size_t... I, class... Ways>
-    static void thread(const Values &values, std::index_sequence<I...>, Ways... way) {
+    template <class W> static void split(const Values &values, W range) { thread(values, Indices(), range); }
+    template <size_t... I, class... Range>
+    static void thread(const Values &values, std::index_sequence<I...>, Range... range) {
         const Bits<char> none = '\0'; // stands for the lambda
         [[maybe_unused]] Values mine = values;
-        reinterpret_cast<const Body &>(none)(way..., static_cast<ValueAt<I, Stored<A>> &>(mine).value...);
+        reinterpret_cast<const Body &>(none)(range..., static_cast<ValueAt<I, Stored<A>> &>(mine).value...);
     }
 };
 
