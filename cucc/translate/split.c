@@ -328,7 +328,8 @@ static const char *elsewhere(Unit *u, const Token *name, Token *open, Token *bod
 
 static void check_words(Split *s, const Token *name, Token *open) {
     for (Token *i = s->body; i < s->body->match; i++) {
-        if (is_one_of(i, " goto try catch throw decltype typeof __typeof__ __typeof ") && !is(i - 2, "TypeTag"))
+        if (is_one_of(i, " goto try catch throw decltype typeof __typeof__ __typeof ") &&
+            !is(i - 2, "TypeTag"))
             refuse(s, i, fill("it has the word $x", "x", word_of(i)));
         if (is(i, "return") && kind(i + 1) != ';')
             refuse(s, i, "it returns a value");
