@@ -11,7 +11,7 @@
 #include <curand_kernel.h>
 #include <curand_mtgp32.h>
 #include "cuda_cpu/library.h"
-#include "internal.h"
+#include "device.h"
 
 #include <algorithm>
 #include <cmath>

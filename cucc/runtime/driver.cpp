@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The functions of the driver API, which call those of the runtime API. A context is a device: contexts of
 // one device share its memory and streams. The current context of a host thread determines its device.
-#include "operation.h"
+#include "stream.h"
 #include <cuda.h>
 
 #include <dlfcn.h>
@@ -58,7 +58,7 @@ cudaError_t check_initialized(const char *call) {
 }
 
 CUcontext new_context(int device, bool primary, unsigned flags) {
-    return known<CUctx_st>().add(new CUctx_st{device, primary, flags});
+    return live<CUctx_st>().add(new CUctx_st{device, primary, flags});
 }
 
 // The lock of the contexts must be held.
@@ -102,7 +102,7 @@ CUresult begun(cudaError_t error) {
 CUresult use(const char *call, CUcontext context) {
     if (!context)
         return CUDA_SUCCESS;
-    if (!known<CUctx_st>().has(context))
+    if (!live<CUctx_st>().has(context))
         return refuse(CUDA_ERROR_INVALID_CONTEXT, call, "the context does not exist, or was destroyed");
     return code(cudaSetDevice(context->device));
 }
@@ -119,7 +119,7 @@ CUresult set(const char *call, CUdeviceptr to, unsigned value, unsigned element,
     if (const CUresult error = begun(begin_with(check_initialized, call, "")))
         return error;
     const size_t bytes = count * element;
-    return code(fill(call, {memory(pointer_of(to), bytes, 1), value, element, bytes, 1, 1}, stream));
+    return code(fill(call, {pitched(pointer_of(to), bytes, 1), value, element, bytes, 1, 1}, stream));
 }
 
 } // namespace
@@ -274,13 +274,13 @@ CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned fla
 
 CUresult cuCtxDestroy(CUcontext context) {
     DRIVER();
-    if (!known<CUctx_st>().has(context) || context->primary)
+    if (!live<CUctx_st>().has(context) || context->primary)
         return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__,
                       "the context does not exist, or is a primary one");
     finish_device(context->device);
     if (!stack().empty() && stack().back() == context)
         stack().pop_back();
-    known<CUctx_st>().take(context);
+    live<CUctx_st>().take(context);
     delete context;
     return CUDA_SUCCESS;
 }

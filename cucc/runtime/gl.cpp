@@ -3,7 +3,8 @@
 // also mapped in OpenGL (glMapBufferRange), so that OpenGL reports an error for every other use of it.
 #if HAVE_GL
 #include "cuda_gl_interop.h"
-#include "operation.h"
+#include "stream.h"
+#include "texture.h"
 
 #include <GL/glext.h>
 #include <algorithm>
@@ -182,8 +183,8 @@ cudaError_t check_context(const char *call) {
 void tell_what_is_left(int status, void *) {
     if (status != EXIT_SUCCESS)
         return;
-    std::lock_guard lock(known<Resource>().mutex);
-    for (const Resource *r : known<Resource>().all)
+    std::lock_guard lock(live<Resource>().mutex);
+    for (const Resource *r : live<Resource>().all)
         print_line("at exit %s is still %s", describe(*r).c_str(),
                    r->mapped ? ("mapped" + r->mapped_at()).c_str() : "registered");
 }
@@ -191,12 +192,12 @@ void tell_what_is_left(int status, void *) {
 cudaError_t add(cudaGraphicsResource_t *resource, const Resource &made) {
     static const int once = on_exit(tell_what_is_left, nullptr);
     (void)once;
-    forget_graphics_of = [](int device) { known<Resource>().delete_those_of(device); };
-    return store(resource, known<Resource>().add(new Resource(made)));
+    forget_graphics_of = [](int device) { live<Resource>().delete_those_of(device); };
+    return store(resource, live<Resource>().add(new Resource(made)));
 }
 
 cudaError_t check_known(const char *call, Resource *r) {
-    FAIL_IF(!known<Resource>().has(r), cudaErrorInvalidResourceHandle,
+    FAIL_IF(!live<Resource>().has(r), cudaErrorInvalidResourceHandle,
             "%p is not a graphics resource, or was unregistered already", (void *)r);
     return cudaSuccess;
 }
@@ -388,15 +389,15 @@ cudaError_t unregister(const char *call, Resource *r) {
     TRY(check_known(call, r));
     FAIL_IF(r->mapped, cudaErrorAlreadyMapped, "%s is still mapped%s", describe(*r).c_str(),
             r->mapped_at().c_str());
-    known<Resource>().take(r);
+    live<Resource>().take(r);
     delete r;
     return cudaSuccess;
 }
 
 cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
     BEGIN_IN();
-    std::lock_guard lock(known<Resource>().mutex);
-    for (Resource *r : known<Resource>().all)
+    std::lock_guard lock(live<Resource>().mutex);
+    for (Resource *r : live<Resource>().all)
         if (r->by_name && r->name == buffer) {
             found = r;
             return cudaSuccess;

@@ -2,8 +2,6 @@
 // The threads of one block: scheduling, barriers, and the diagnosis of barriers that not all
 // threads reach. See block.h.
 #include "grid.h"
-#include "internal.h"
-#include "trace.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Fibers: see fiber.h.
+#include "call.h"
 #include "fiber.h"
-#include "internal.h"
 #include "race.h"
 
 #include <atomic>

@@ -7,7 +7,7 @@
  * a read before the first write shows. Under AddressSanitizer the rest of the arena is
  * poisoned.
  */
-#include "internal.h"
+#include "memory.h"
 #include "race.h"
 
 #include <algorithm>

@@ -6,6 +6,7 @@
  * have because its last warp is partial. The value of such a lane, or of a lane outside the mask,
  * is undefined in CUDA; here it reads as all ones, which is NaN in floating point.
  */
+#include "call.h"
 #include "race.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Devices: their number, their settings, peers, and the current device of each host thread. All devices are
 // this machine's processor (properties.cpp).
-#include "operation.h"
+#include "stream.h"
 
 #include <algorithm>
 #include <cctype>

@@ -2,9 +2,8 @@
 /*
  * Errors: the last error of each host thread, the sticky error of each device, names and texts.
  */
-#include "block.h"
-#include "internal.h"
 #include "printable.h"
+#include "stream.h"
 #include "cuda_cpu/math.h"
 
 #include <cctype>

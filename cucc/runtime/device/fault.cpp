@@ -3,8 +3,7 @@
 // launch, and with CUDA_CPU_CHECK=1 an access of the host to device memory. An illegal address ends the
 // launch with cudaErrorIllegalAddress; the others, and what a tool was asked to find, end the program.
 // AddressSanitizer gives better reports, so builds with it install no handler.
-#include "block.h"
-#include "internal.h"
+#include "memory.h"
 #include "race.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // This machine, described as a CUDA device: its properties and attributes, and the memory that is available.
-#include "internal.h"
+#include "launch.h"
+#include "memory.h"
 #include "cuda_cpu/math.h"
 
 #include <algorithm>
@@ -168,7 +169,7 @@ cudaDeviceProp describe_device(int device) {
     p.concurrentManagedAccess = p.directManagedMemAccessFromHost = 1;
     p.memoryPoolsSupported = p.unifiedFunctionPointers = 1;
     // These properties mean that work may overlap, not that it does. So they are set, although calls run
-    // one after the other here, except for asynchronous launches (operation.h).
+    // one after the other here, except for asynchronous launches (launch.h).
     p.concurrentKernels = p.streamPrioritiesSupported = 1;
     p.asyncEngineCount = 2;
     p.deviceNumaId = p.hostNumaId = -1;

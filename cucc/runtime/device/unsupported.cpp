@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calls that the runtime has only to refuse them
-#include "internal.h"
+#include "call.h"
 
 #define REFUSED(call, reason, ...)                                                                           \
     extern "C" cudaError_t call(__VA_ARGS__) {                                                               \

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Kernels: what is known of them from their addresses, their attributes, and occupancy: how many blocks of
 // a kernel a multiprocessor can hold.
-#include "block.h"
-#include "internal.h"
+#include "launch.h"
 
 #include <algorithm>
 #include <dlfcn.h>

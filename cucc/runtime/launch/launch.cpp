@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Launches: checks the configuration, and runs the grid. A launch has completed when launch_grid returns,
-// except in programs whose kernels can poll: see "Asynchronous launches" in operation.h.
+// except in programs whose kernels can poll: see "Asynchronous launches" in launch.h.
 #include "grid.h"
-#include "registry.h"
 
 #include <algorithm>
 #include <assert.h>

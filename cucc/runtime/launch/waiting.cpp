@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels that wait: at the grid barrier, and by polling for the host or for another kernel (operation.h).
+// Kernels that wait: at the grid barrier, and by polling for the host or for another kernel (launch.h).
 #include "grid.h"
 
 namespace cuda_cpu {

@@ -11,7 +11,7 @@
  * distributed to workers for that many seconds. There is no limit unless it is set, as make old and exercises
  * (common/exercise/verdict.c) do.
  */
-#include "operation.h"
+#include "stream.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -7,8 +7,8 @@
  * is denied again. Freed memory stays inaccessible, also for kernels: its addresses are reused only when the
  * end of the range is reached.
  */
-#include "block.h"
-#include "internal.h"
+#include "launch.h"
+#include "registry.h"
 
 #include <cerrno>
 #include <cstdlib>

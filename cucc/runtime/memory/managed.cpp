@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Managed memory: hints about its location. They are checked and kept for queries, and have no effect,
 // because host and devices share one memory.
-#include "operation.h"
+#include "stream.h"
 
 #include <algorithm>
 #include <map>
@@ -31,7 +31,7 @@ cudaError_t check_managed(const char *call, const void *pointer, size_t bytes, c
                           Allocation &a) {
     FAIL_IF(!find_allocation(pointer, a) || a.kind != MemoryKind::managed, cudaErrorInvalidValue,
             "%p is not managed memory", pointer);
-    TRY(check_range(call, "range", pointer, bytes, Side::either));
+    TRY(check_range(call, "range", pointer, bytes, Accessor::either));
     return location.type == cudaMemLocationTypeDevice ? check_device(call, location.id) : cudaSuccess;
 }
 

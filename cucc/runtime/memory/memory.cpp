@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The calls that allocate and free memory, and those that ask about an address.
-#include "operation.h"
 #include "race.h"
 #include "registry.h"
+#include "stream.h"
 
 #include <algorithm>
 #include <cstdlib>

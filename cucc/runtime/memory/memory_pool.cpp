@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory pools. A pool only counts the bytes that were allocated from it; all memory comes from the same
 // heap.
-#include "internal.h"
+#include "memory.h"
 
 #include <algorithm>
 #include <map>

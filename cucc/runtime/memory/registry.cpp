@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Memory: a registry of all allocations, and the checks of addresses against it. Allocations have exactly
 // the requested size, so that AddressSanitizer detects an access one byte past the end.
-#include "registry.h"
 #include "race.h"
+#include "registry.h"
+#include "stream.h"
+#include "texture.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -61,7 +63,6 @@ std::string explain_unknown(const Registry &r, const void *pointer) {
 }
 
 constexpr size_t alignment = 512; // of cudaDeviceProp::textureAlignment
-constexpr size_t huge_page = 2 << 20;
 
 // Large allocations use huge pages, which need 512 times fewer page faults on the first write.
 void *get_memory(size_t bytes, MemoryKind kind) {
@@ -229,7 +230,8 @@ std::string describe_address(const void *address) {
     return "";
 }
 
-cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes, Side side) {
+cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes,
+                        Accessor accessor) {
     FAIL_IF(!pointer, cudaErrorInvalidValue, "the %s is NULL", role);
     const SymbolSection *symbols = symbol_section(pointer);
     Allocation a = {};
@@ -242,15 +244,15 @@ cudaError_t check_range(const char *call, const char *role, const void *pointer,
         known = found;
         if (found)
             a = *found;
-        else if (!symbols && side == Side::device)
+        else if (!symbols && accessor == Accessor::device)
             unknown = explain_unknown(r, pointer);
     }
     const char *const p = (const char *)pointer;
     const bool device_only = symbols ? symbols->per_device : known && a.kind == MemoryKind::device;
-    FAIL_IF(side == Side::host && device_only, cudaErrorInvalidValue,
+    FAIL_IF(accessor == Accessor::host && device_only, cudaErrorInvalidValue,
             "the %s %p is not host memory, it is %s", role, pointer,
             symbols ? "a __device__ or __constant__ variable" : describe(a).c_str());
-    FAIL_IF(side == Side::device && !known && !symbols, cudaErrorInvalidValue,
+    FAIL_IF(accessor == Accessor::device && !known && !symbols, cudaErrorInvalidValue,
             "the %s %p is not device memory%s", role, pointer,
             unknown.empty() ? ", it is host memory" : unknown.c_str());
     FAIL_IF(symbols && bytes > (size_t)(symbols->end - p), cudaErrorInvalidValue,

@@ -5,7 +5,7 @@
  * device is used. Managed variables are common to all devices; variables that are const never change. Both
  * are not swapped.
  */
-#include "operation.h"
+#include "stream.h"
 
 #include <dlfcn.h>
 #include <fstream>
@@ -227,14 +227,14 @@ cudaError_t copy_symbol(const char *call, bool to_symbol, const void *symbol, si
     FAIL_IF(to_symbol && !symbol_section(symbol)->writable, cudaErrorInvalidSymbol,
             "the variable is const, so the compiler may have used its value already");
     TRY(check_range(call, to_symbol ? "source" : "destination", other, count,
-                    kind == host_kind                  ? Side::host
-                    : kind == cudaMemcpyDeviceToDevice ? Side::device
-                                                       : Side::either));
+                    kind == host_kind                  ? Accessor::host
+                    : kind == cudaMemcpyDeviceToDevice ? Accessor::device
+                                                       : Accessor::either));
     char *const inside = (char *)const_cast<void *>(symbol) + offset;
     void *const outside = const_cast<void *>(other);
-    return transfer(call,
-                    to_symbol ? bytes(inside, outside, count, kind) : bytes(outside, inside, count, kind),
-                    stream, asynchronous);
+    return transfer(
+        call, to_symbol ? byte_copy(inside, outside, count, kind) : byte_copy(outside, inside, count, kind),
+        stream, asynchronous);
 }
 
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size) {

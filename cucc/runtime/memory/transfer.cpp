@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Copies and fills: the checks of both sides, and the work itself.
-#include "operation.h"
 #include "race.h"
+#include "stream.h"
+#include "texture.h"
 
 namespace cuda_cpu {
 
 namespace {
 
 // What one side of a copy in this direction must be.
-Side side_of(cudaMemcpyKind kind, cudaMemcpyKind host_too) {
-    return kind == cudaMemcpyDefault                          ? Side::either
-           : kind == cudaMemcpyHostToHost || kind == host_too ? Side::host
-                                                              : Side::device;
+Accessor accessor_of(cudaMemcpyKind kind, cudaMemcpyKind host_too) {
+    return kind == cudaMemcpyDefault                          ? Accessor::either
+           : kind == cudaMemcpyHostToHost || kind == host_too ? Accessor::host
+                                                              : Accessor::device;
 }
 
-char *row_of(const End &e, size_t row, size_t slice) {
+char *row_of(const CopySide &e, size_t row, size_t slice) {
     return e.array ? e.array->data + (e.z + slice) * e.array->slice_bytes() +
                          (e.y + row) * e.array->row_bytes + e.x
                    : e.pointer + ((e.z + slice) * e.rows + e.y + row) * e.pitch + e.x;
@@ -22,8 +23,8 @@ char *row_of(const End &e, size_t row, size_t slice) {
 
 // Checks one side of a copy, or the memory of a fill; rows that do not fit the pitch are the error
 // `bad_pitch`.
-cudaError_t check_end(const char *call, const char *role, const char *place, const End &e, size_t width,
-                      size_t rows, size_t slices, Side side, cudaError_t bad_pitch) {
+cudaError_t check_side(const char *call, const char *role, const char *place, const CopySide &e, size_t width,
+                       size_t rows, size_t slices, Accessor accessor, cudaError_t bad_pitch) {
     if (!e.array) {
         FAIL_IF((rows > 1 || slices > 1) && width > e.pitch, bad_pitch,
                 "rows of %zu bytes do not fit a pitch of %zu", width, e.pitch);
@@ -36,7 +37,7 @@ cudaError_t check_end(const char *call, const char *role, const char *place, con
                     __builtin_add_overflow(last, width, &bytes),
                 cudaErrorInvalidValue, "%zu rows with a pitch of %zu bytes exceed the address space", rows,
                 e.pitch);
-        return check_range(call, role, row_of(e, 0, 0), bytes, side);
+        return check_range(call, role, row_of(e, 0, 0), bytes, accessor);
     }
     TRY(check_array(call, e.array));
     const cudaArray &a = *e.array;
@@ -53,8 +54,8 @@ cudaError_t check_end(const char *call, const char *role, const char *place, con
                     "bytes x %zu rows x %zu slices",
                     call, width, rows, slices, e.x, e.y, e.z, place, a.row_bytes, a.rows(), a.slices());
     }
-    FAIL_IF(side == Side::host, cudaErrorInvalidMemcpyDirection, "the %s is an array, which is on the device",
-            role);
+    FAIL_IF(accessor == Accessor::host, cudaErrorInvalidMemcpyDirection,
+            "the %s is an array, which is on the device", role);
     return cudaSuccess;
 }
 
@@ -64,7 +65,8 @@ cudaError_t copy_2d(const char *call, void *to, size_t to_pitch, const void *fro
     FAIL_IF(width && rows && (width > to_pitch || width > from_pitch), cudaErrorInvalidPitchValue,
             "rows of %zu bytes do not fit pitches of %zu (destination) and %zu (source)", width, to_pitch,
             from_pitch);
-    return transfer(call, {memory(to, to_pitch, rows), memory(from, from_pitch, rows), width, rows, 1, kind},
+    return transfer(call,
+                    {pitched(to, to_pitch, rows), pitched(from, from_pitch, rows), width, rows, 1, kind},
                     stream, asynchronous);
 }
 
@@ -73,8 +75,8 @@ cudaError_t copy_peer(const char *call, void *to, int to_device, const void *fro
     BEGIN_IN(to_device, from_device, stream);
     if (bytes == 0)
         return cudaSuccess;
-    TRY(check_range(call, "destination", to, bytes, Side::device));
-    TRY(check_range(call, "source", from, bytes, Side::device));
+    TRY(check_range(call, "destination", to, bytes, Accessor::device));
+    TRY(check_range(call, "source", from, bytes, Accessor::device));
     const auto wrong_device = [&](const char *role, const void *p, int device) {
         Allocation a;
         if (!find_allocation(p, a) || a.kind != MemoryKind::device || a.device == device)
@@ -87,12 +89,12 @@ cudaError_t copy_peer(const char *call, void *to, int to_device, const void *fro
         return cudaErrorInvalidValue;
     if (!asynchronous) // the copy runs after all earlier work of both devices
         TRY(finish_device(-1));
-    return transfer(call, cuda_cpu::bytes(to, from, bytes, cudaMemcpyDefault), stream, true);
+    return transfer(call, byte_copy(to, from, bytes, cudaMemcpyDefault), stream, true);
 }
 
 cudaError_t fill_bytes(const char *call, void *to, size_t pitch, int byte, size_t width, size_t rows,
                        cudaStream_t stream) {
-    return fill(call, {memory(to, pitch, rows), (unsigned)byte & 255, 1, width, rows, 1}, stream);
+    return fill(call, {pitched(to, pitch, rows), (unsigned)byte & 255, 1, width, rows, 1}, stream);
 }
 
 } // namespace
@@ -114,10 +116,10 @@ cudaError_t check_transfer(const char *call, const Transfer &t) {
                                            ROLES(cudaMemcpyDeviceToHost), ROLES(cudaMemcpyDeviceToDevice),
                                            ROLES(cudaMemcpyDefault)};
 #undef ROLES
-    TRY(check_end(call, roles[t.kind][0], "destination", t.to, t.width, t.rows, t.slices,
-                  side_of(t.kind, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue));
-    return check_end(call, roles[t.kind][1], "source", t.from, t.width, t.rows, t.slices,
-                     side_of(t.kind, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
+    TRY(check_side(call, roles[t.kind][0], "destination", t.to, t.width, t.rows, t.slices,
+                   accessor_of(t.kind, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue));
+    return check_side(call, roles[t.kind][1], "source", t.from, t.width, t.rows, t.slices,
+                      accessor_of(t.kind, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
 }
 
 void move(const Transfer &t) {
@@ -159,7 +161,7 @@ cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, b
     if (captures(stream))
         return submit(stream, {call, t}, !asynchronous);
     if (!asynchronous) { // a copy between device memory and device memory does not block the host
-        const auto on_device = [](const End &e) {
+        const auto on_device = [](const CopySide &e) {
             Allocation a;
             return e.array || (find_allocation(e.pointer, a) && a.kind == MemoryKind::device);
         };
@@ -179,8 +181,8 @@ cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, b
 }
 
 cudaError_t check_fill(const char *call, const Fill &f) {
-    return check_end(call, "destination", "memory", f.to, f.width, f.rows, f.slices, Side::device,
-                     cudaErrorInvalidValue);
+    return check_side(call, "destination", "memory", f.to, f.width, f.rows, f.slices, Accessor::device,
+                      cudaErrorInvalidValue);
 }
 
 void fill_now(const Fill &f) {
@@ -204,7 +206,7 @@ void fill_now(const Fill &f) {
 using namespace cuda_cpu;
 
 AND_ASYNC(cudaMemcpy, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind),
-          transfer(__func__, cuda_cpu::bytes(to, from, bytes, kind), stream, asynchronous))
+          transfer(__func__, byte_copy(to, from, bytes, kind), stream, asynchronous))
 AND_ASYNC(cudaMemcpy2D,
           (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows,
            cudaMemcpyKind kind),
@@ -217,6 +219,6 @@ AND_ASYNC(cudaMemset2D, (void *to, size_t pitch, int byte, size_t width, size_t 
           fill_bytes(__func__, to, pitch, byte, width, rows, stream))
 AND_ASYNC(cudaMemset3D, (cudaPitchedPtr to, int byte, cudaExtent extent),
           fill(__func__,
-               {memory(to.ptr, to.pitch, to.ysize), (unsigned)byte & 255, 1, extent.width, extent.height,
+               {pitched(to.ptr, to.pitch, to.ysize), (unsigned)byte & 255, 1, extent.width, extent.height,
                 extent.depth},
                stream))

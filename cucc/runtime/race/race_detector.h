@@ -5,8 +5,8 @@
  * functions that instrumented code calls.
  */
 #pragma once
-#include "operation.h"
 #include "race.h"
+#include "stream.h"
 
 #include <map>
 

@@ -8,7 +8,7 @@
  * them one after the other.
  */
 #pragma once
-#include "operation.h"
+#include "stream.h"
 
 #include <deque>
 #include <map>

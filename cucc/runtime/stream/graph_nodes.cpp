@@ -2,6 +2,7 @@
 // What the nodes of graphs do: the operation that each kind of node is made from, in a graph and in an
 // executable graph, and the calls that set and get its parameters.
 #include "graph.h"
+#include "texture.h"
 
 namespace cuda_cpu {
 
@@ -114,8 +115,8 @@ cudaMemcpy3DParms params_of(const Transfer &t) {
     const size_t element = t.to.array     ? texel_bytes(t.to.array->desc)
                            : t.from.array ? texel_bytes(t.from.array->desc)
                                           : 1;
-    const auto at = [&](const End &e) { return cudaPos{e.array ? e.x / element : e.x, e.y, e.z}; };
-    const auto memory = [&](const End &e) {
+    const auto at = [&](const CopySide &e) { return cudaPos{e.array ? e.x / element : e.x, e.y, e.z}; };
+    const auto memory = [&](const CopySide &e) {
         return e.array ? cudaPitchedPtr{} : cudaPitchedPtr{e.pointer, e.pitch, t.width, e.rows};
     };
     return {const_cast<cudaArray *>(t.from.array), at(t.from), memory(t.from),
@@ -133,8 +134,12 @@ cudaError_t set_fill(const char *call, Operation &o, const cudaMemsetParams *p) 
     FAIL_IF(!p, cudaErrorInvalidValue, "the parameters are NULL");
     FAIL_IF(p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4, cudaErrorInvalidValue,
             "elements of %u bytes, must be 1, 2 or 4", p->elementSize);
-    const Fill f = {memory(p->dst, p->pitch, p->height), p->value,  p->elementSize,
-                    p->width * p->elementSize,           p->height, 1};
+    const Fill f = {pitched(p->dst, p->pitch, p->height),
+                    p->value,
+                    p->elementSize,
+                    p->width * p->elementSize,
+                    p->height,
+                    1};
     if (f.width && f.rows)
         TRY(check_fill(call, f));
     return put(call, o, f);

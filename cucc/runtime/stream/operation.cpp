@@ -6,12 +6,12 @@
  * then runs, and with random:SEED other work that is ready may run before it. So a result that is read
  * before the wait, or in another stream without an event, has not been computed yet.
  *
- * Until all kernels of asynchronous launches (operation.h) have ended, work is deferred as with `late`, also
+ * Until all kernels of asynchronous launches (launch.h) have ended, work is deferred as with `late`, also
  * by default. So the program continues, and it can write what the kernel polls.
  */
-#include "operation.h"
-#include "cuda_cpu/library.h"
 #include "race.h"
+#include "stream.h"
+#include "cuda_cpu/library.h"
 
 #include <algorithm>
 #include <cstdlib>

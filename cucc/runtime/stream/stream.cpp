@@ -4,7 +4,7 @@
  * graph captures the stream or work is deferred (operation.cpp). CUDA permits this order. So a stream is
  * only a handle, a wait returns at once, and an event is the time at which it was recorded.
  */
-#include "operation.h"
+#include "stream.h"
 
 #include <algorithm>
 #include <chrono>

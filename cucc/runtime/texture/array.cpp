@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Arrays of one, two and three dimensions, with layers, cube faces and mipmaps, and their copies.
-#include "operation.h"
+#include "stream.h"
+#include "texture.h"
 
 #include <algorithm>
 
@@ -64,27 +65,28 @@ cudaArray make_array(const cudaChannelFormatDesc &desc, const cudaExtent &e, uns
 
 // ---- copies ----
 
-End corner(const cudaArray *array, size_t x, size_t y) {
+CopySide corner(const cudaArray *array, size_t x, size_t y) {
     return {array, nullptr, 0, 0, x, y, 0};
 }
 
 // The memory of an array as consecutive bytes, from (x, y) on. Fails when fewer than `bytes` bytes follow.
-cudaError_t bytes_of(const char *call, const cudaArray *array, size_t x, size_t y, size_t bytes, End &end) {
+cudaError_t bytes_of(const char *call, const cudaArray *array, size_t x, size_t y, size_t bytes,
+                     CopySide &end) {
     BEGIN_IN();
     TRY(check_array(call, array));
     const size_t first = y * array->row_bytes + x, all = array->slice_bytes();
     FAIL_IF(x > array->row_bytes || first > all || bytes > all - first, cudaErrorInvalidValue,
             "%zu bytes at byte %zu, the array has %zu bytes", bytes, first, all);
-    end = memory(array->data + first, bytes, 1);
+    end = pitched(array->data + first, bytes, 1);
     return cudaSuccess;
 }
 
 cudaError_t copy_bytes(const char *call, bool to_array, cudaArray_const_t array, size_t x, size_t y,
                        const void *other, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                        bool asynchronous) {
-    End inside{};
+    CopySide inside{};
     TRY(bytes_of(call, array, x, y, bytes, inside));
-    const End outside = memory(other, bytes, 1);
+    const CopySide outside = pitched(other, bytes, 1);
     FAIL_IF(kind != cudaMemcpyDefault &&
                 (kind == cudaMemcpyHostToHost || (kind == cudaMemcpyHostToDevice && !to_array) ||
                  (kind == cudaMemcpyDeviceToHost && to_array)),
@@ -107,7 +109,7 @@ cudaError_t copy_rows(const char *call, const cudaArray *array, const Transfer &
 } // namespace
 
 size_t live_arrays() {
-    return known<cudaArray>().all.size(); // also the levels of mipmapped arrays
+    return live<cudaArray>().all.size(); // also the levels of mipmapped arrays
 }
 
 size_t texel_bytes(const cudaChannelFormatDesc &d) {
@@ -131,7 +133,7 @@ cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &d) {
 
 #define CHECK(check, Array, what)                                                                            \
     cudaError_t check(const char *call, const Array *array) {                                                \
-        FAIL_IF(!known<Array>().has(array), cudaErrorInvalidResourceHandle,                                  \
+        FAIL_IF(!live<Array>().has(array), cudaErrorInvalidResourceHandle,                                   \
                 "%p is not " what ", or was freed already", (const void *)array);                            \
         return cudaSuccess;                                                                                  \
     }
@@ -148,7 +150,7 @@ static cudaError_t new_array(const char *call, cudaArray_t *array, const cudaCha
     void *data;
     TRY(allocate(call, &data, made.slice_bytes() * made.slices(), MemoryKind::device, 0));
     made.data = (char *)data;
-    return store(array, known<cudaArray>().add(new cudaArray(made)));
+    return store(array, live<cudaArray>().add(new cudaArray(made)));
 }
 
 cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
@@ -186,14 +188,14 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChan
         return error;
     }
     made.data = (char *)data;
-    *array = known<cudaMipmappedArray>().add(new cudaMipmappedArray(made));
+    *array = live<cudaMipmappedArray>().add(new cudaMipmappedArray(made));
     char *at = made.data;
     for (unsigned l = 0; l < levels; ++l) {
         cudaArray &level = *made.levels[l];
         level.data = at;
         level.levels_of = *array;
         at += level.slice_bytes() * level.slices();
-        known<cudaArray>().add(&level);
+        live<cudaArray>().add(&level);
     }
     return cudaSuccess;
 }
@@ -215,7 +217,7 @@ cudaError_t cuda_cpu::transfer_of(const char *call, const cudaMemcpy3DParms &p, 
     FAIL_IF(p.srcArray && p.dstArray && texel_bytes(p.dstArray->desc) != element, cudaErrorInvalidValue,
             "the texels of the arrays have %zu and %zu bytes", element, texel_bytes(p.dstArray->desc));
     const auto end = [&](const cudaArray *a, const cudaPitchedPtr &m, const cudaPos &at) {
-        return End{a, (char *)m.ptr, m.pitch, m.ysize, a ? at.x * element : at.x, at.y, at.z};
+        return CopySide{a, (char *)m.ptr, m.pitch, m.ysize, a ? at.x * element : at.x, at.y, at.z};
     };
     t = {end(p.dstArray, p.dstPtr, p.dstPos),
          end(p.srcArray, p.srcPtr, p.srcPos),
@@ -258,7 +260,7 @@ cudaError_t cudaFreeArray(cudaArray_t array) {
     TRY(check_array(call, array));
     FAIL_IF(array->levels_of, cudaErrorInvalidValue, "the array is a level of a mipmapped array");
     finish_device(-1);
-    known<cudaArray>().take(array);
+    live<cudaArray>().take(array);
     const cudaError_t error = free_device(call, array->data);
     delete array;
     return error;
@@ -270,9 +272,9 @@ cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array) {
         return cudaSuccess;
     TRY(check_mipmapped_array(call, array));
     finish_device(-1);
-    known<cudaMipmappedArray>().take(array);
+    live<cudaMipmappedArray>().take(array);
     for (unsigned l = 0; l < array->count; ++l) {
-        known<cudaArray>().take(array->levels[l]);
+        live<cudaArray>().take(array->levels[l]);
         delete array->levels[l];
     }
     const cudaError_t error = free_device(call, array->data);
@@ -310,12 +312,12 @@ AND_ASYNC(cudaMemcpy3DPeer, (const cudaMemcpy3DPeerParms *params),
 AND_ASYNC(cudaMemcpy2DToArray,
           (cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t rows,
            cudaMemcpyKind kind),
-          copy_rows(__func__, to, {corner(to, x, y), memory(from, pitch, rows), width, rows, 1, kind}, stream,
-                    asynchronous))
+          copy_rows(__func__, to, {corner(to, x, y), pitched(from, pitch, rows), width, rows, 1, kind},
+                    stream, asynchronous))
 AND_ASYNC(cudaMemcpy2DFromArray,
           (void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y, size_t width, size_t rows,
            cudaMemcpyKind kind),
-          copy_rows(__func__, from, {memory(to, pitch, rows), corner(from, x, y), width, rows, 1, kind},
+          copy_rows(__func__, from, {pitched(to, pitch, rows), corner(from, x, y), width, rows, 1, kind},
                     stream, asynchronous))
 
 cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
@@ -329,7 +331,7 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, c
 
 cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
                                    size_t from_x, size_t from_y, size_t bytes, cudaMemcpyKind kind) {
-    End inside{};
+    CopySide inside{};
     TRY(bytes_of(__func__, from, from_x, from_y, bytes, inside));
     return copy_bytes(__func__, true, to, to_x, to_y, inside.pointer, bytes, kind, nullptr, false);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The texture and surface objects through which kernels access arrays and memory. A texture or surface
 // handle is the address of its object, so that a kernel needs no lookup.
-#include "array.h"
-#include "block.h"
+#include "stream.h"
+#include "texture.h"
 
 #include <algorithm>
 #include <climits>
@@ -27,7 +27,7 @@ struct SurfaceObject : Surface {
 };
 
 template <class Object> unsigned long long enter(Object *object) {
-    return (unsigned long long)static_cast<const typename Object::Base *>(known<Object>().add(object));
+    return (unsigned long long)static_cast<const typename Object::Base *>(live<Object>().add(object));
 }
 
 Shape shape_of(const cudaArray &array) {
@@ -109,7 +109,7 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
         if (linear && find_allocation(t.data, a))
             width = std::min(width, (size_t)(a.base + a.size - t.data) / size);
         TRY(check_range(call, linear ? "linear memory" : "pitched memory", t.data,
-                        linear ? width * size : t.pitch * (height - 1) + width * size, Side::device));
+                        linear ? width * size : t.pitch * (height - 1) + width * size, Accessor::device));
         break;
     }
     default:
@@ -190,7 +190,7 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
 template <class Object>
 Object *find(const char *call, const char *what, unsigned long long handle, bool taken = false) {
     Object *const object = static_cast<Object *>((typename Object::Base *)handle);
-    if (taken ? known<Object>().take(object) : known<Object>().has(object))
+    if (taken ? live<Object>().take(object) : live<Object>().has(object))
         return object;
     fail(cudaErrorInvalidValue, "%s: 0x%llx is not a %s object, or was destroyed already", call, handle,
          what);
@@ -200,14 +200,14 @@ Object *find(const char *call, const char *what, unsigned long long handle, bool
 } // namespace
 
 size_t live_texture_objects() {
-    return known<TextureObject>().all.size() + known<SurfaceObject>().all.size();
+    return live<TextureObject>().all.size() + live<SurfaceObject>().all.size();
 }
 
 void free_arrays_of(int device) {
-    known<cudaArray>().delete_those_of(device);
-    known<cudaMipmappedArray>().delete_those_of(device);
-    known<TextureObject>().delete_those_of(device);
-    known<SurfaceObject>().delete_those_of(device);
+    live<cudaArray>().delete_those_of(device);
+    live<cudaMipmappedArray>().delete_those_of(device);
+    live<TextureObject>().delete_those_of(device);
+    live<SurfaceObject>().delete_those_of(device);
 }
 
 } // namespace cuda_cpu

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What kernels read through textures, and the bounds of surfaces: address modes, filtering, mipmaps,
 // cubemaps.
-#include "block.h"
-#include "internal.h"
+#include "launch.h"
+#include "texture.h"
 #include "cuda_cpu/numbers.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
  * Records a launch (trace.h): the setting, the recording, and the file, which is JSON in Chrome's trace event
  * format, which Perfetto reads too. Data for which this format has no fields is in the member "launch".
  */
+#include "memory.h"
 #include "trace.h"
-#include "internal.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Combines the recorded threads of a block (trace.h) into steps of its warps, with divergence and
 // reconvergence, and counts the bank conflicts of shared memory and the sectors of global memory.
+#include "memory.h"
 #include "trace.h"
-#include "internal.h"
 
 #include <algorithm>
 #include <cstdlib>

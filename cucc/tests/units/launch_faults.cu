@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cucc only: calls that are no launch, launches of what is no kernel, and an error that stays, without a
 // fault that causes it.
-#include "../../runtime/internal.h"
+#include "../../runtime/device.h"
 #include "device.h"
 
 __global__ void called(int) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Arrays, which array.cpp makes and texture_fetch.cpp reads.
+// What the unit "texture" gives to the others: arrays, which array.cpp makes and texture_fetch.cpp reads
 #pragma once
-#include "internal.h"
+#include "memory.h"
 
 // The rows and slices of an array have no padding, so that AddressSanitizer detects an access past its end.
 struct cudaArray {
@@ -33,5 +33,10 @@ cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &format); /
 // Fail if there is no such array.
 cudaError_t check_array(const char *call, const cudaArray *array);
 cudaError_t check_mipmapped_array(const char *call, const cudaMipmappedArray *array);
+
+// Converts the parameters of a 3-D copy; fails if they contradict each other.
+cudaError_t transfer_of(const char *call, const cudaMemcpy3DParms &p, Transfer &t);
+void free_arrays_of(int device); // also of textures and surfaces; free_memory_of frees the memory
+size_t live_arrays(), live_texture_objects(); // how many were made and not destroyed
 
 } // namespace cuda_cpu

@@ -2,7 +2,7 @@
 // The registry of all memory that a device can use, by address. registry.cpp keeps it; memory.cpp also
 // changes it.
 #pragma once
-#include "internal.h"
+#include "memory.h"
 
 #include <deque>
 #include <map>
@@ -19,8 +19,7 @@ struct Registry {
 
 Registry &registry();
 
-// Describes an allocation for messages: "40 bytes of device 0, allocated at add.cu:12".
-std::string describe(const Allocation &a);
+constexpr size_t huge_page = 2 << 20;
 
 // Removes the allocation at this address from the registry. Fails if there is none, or if it is of another
 // kind than these two.

@@ -1,42 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The operations of streams as data, so that they can run later than the call: in a graph, or in a stream
-// whose work is deferred (CUDA_CPU_STREAMS). Otherwise each call does its work at once.
+// What the unit "stream" gives to the others: streams, and their operations as data, so that they can run
+// later than the call: in a graph, or in a stream whose work is deferred (CUDA_CPU_STREAMS). Otherwise each
+// call does its work at once.
 #pragma once
-#include "array.h"
-#include "block.h"
+#include "launch.h"
+#include "memory.h"
 
-#include <memory>
 #include <variant>
 
 namespace cuda_cpu {
-
-// A launch with its own copy of the arguments.
-struct StoredLaunch {
-    LaunchConfig config;
-    Kernel kernel; // its `call` points to the copy
-    bool cooperative;
-    std::shared_ptr<const void> call; // owns the copy
-};
-
-struct End { // one side of a copy: an array, or else memory with a pitch
-    const cudaArray *array;
-    char *pointer;
-    size_t pitch, rows; // memory only: bytes per row, and rows per slice
-    size_t x, y, z;     // corner of the copied box; x in bytes
-};
-
-struct Transfer {
-    End to, from;
-    size_t width, rows, slices; // size of the copied box; width in bytes
-    cudaMemcpyKind kind;
-};
-
-inline End memory(const void *pointer, size_t pitch, size_t rows) {
-    return {nullptr, (char *)const_cast<void *>(pointer), pitch, rows, 0, 0, 0};
-}
-inline Transfer bytes(void *to, const void *from, size_t count, cudaMemcpyKind kind) {
-    return {memory(to, count, 1), memory(from, count, 1), count, 1, 1, kind};
-}
 
 // Defines a call, and the same call with Async in its name and a stream as its last parameter. The expression
 // may use `stream` and `asynchronous`.
@@ -51,12 +23,6 @@ inline Transfer bytes(void *to, const void *from, size_t count, cudaMemcpyKind k
         return __VA_ARGS__;                                                                                  \
     }
 #define EACH(...) __VA_ARGS__
-
-struct Fill {
-    End to;
-    unsigned value, element;    // the value; the size of an element: 1, 2 or 4 bytes
-    size_t width, rows, slices; // width in bytes
-};
 
 struct HostCall { // exactly one of the two functions is set
     cudaHostFn_t function;
@@ -110,78 +76,8 @@ struct Operation {
     std::shared_ptr<const void> keeps{}; // keeps alive what the operation uses until it has run
 };
 
-struct AsyncLaunch;
-using AsyncLaunchPointer = std::shared_ptr<AsyncLaunch>;
-
 // Runs the operation now, on its device. If `async` is not null, a launch may become asynchronous (below).
 cudaError_t perform(const Operation &operation, AsyncLaunchPointer *async = nullptr);
-
-// ---- launch.cpp ----
-
-cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative);
-StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative);
-// True if the caller is device code: a function that a kernel calls.
-inline bool in_kernel_now() {
-    return self && self->kernel;
-}
-// Makes the launch of a kernel with copies of the arguments at these addresses.
-cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void *const *arguments,
-                            bool cooperative, StoredLaunch &stored);
-
-// ---- child_grids.cpp ----
-
-// Dynamic parallelism (docs/execution.md). Stores a child grid that a kernel launches, or a copy or fill, in
-// the grid of the kernel. Those with `last` run after all others.
-cudaError_t store_child(Operation operation, bool last = false);
-// cudaDeviceSynchronize() in device code, which CUDA had before version 12: runs the stored children of the
-// calling block, and waits for them.
-cudaError_t finish_children();
-
-// ---- waiting.cpp ----
-
-// Asynchronous launches (docs/execution.md): if the program's kernels can poll, they run on other host
-// threads than the calling one. A launch that has run for 20 ms becomes asynchronous as soon as all threads
-// of its kernel poll. Only one grid runs at a time, the one that holds launch_lock(). A grid whose threads
-// all poll releases the lock when another grid waits for it, and is resumed when it has the lock again.
-bool kernels_may_poll(); // true if the program's kernels contain anything that can poll
-// Runs a launch until its kernel has ended, or until it becomes asynchronous; then sets `async`.
-cudaError_t start_launch(const StoredLaunch &launch, AsyncLaunchPointer &async);
-bool kernel_ended(const AsyncLaunchPointer &async);
-void complete_launch(AsyncLaunchPointer &async); // reports how the kernel has ended, and frees `async`
-// A host thread that waits for kernels of asynchronous launches.
-class HostWait {
-  public:
-    HostWait() = default;
-    HostWait(const HostWait &) = delete;
-    ~HostWait();
-    void wait(const AsyncLaunchPointer &async); // for at most a millisecond
-
-  private:
-    bool waits = false;
-};
-// True if there is an asynchronous launch and no host thread waits for a kernel: the host may still write
-// what a kernel polls, so the watchdog does not end the program.
-bool host_may_signal();
-
-// ---- transfer.cpp ----
-
-cudaError_t check_transfer(const char *call, const Transfer &t);
-void move(const Transfer &t);
-cudaError_t check_fill(const char *call, const Fill &f);
-void fill_now(const Fill &f);
-cudaError_t fill(const char *call, const Fill &f, cudaStream_t stream); // checks and submits it
-// Checks a copy and submits it to the stream. An asynchronous copy may be incomplete on return.
-cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, bool asynchronous);
-// True for memory that is not in the registry. The program may overwrite or free it as soon as a call
-// returns.
-bool is_pageable(const void *pointer);
-
-// ---- array.cpp ----
-
-// Converts the parameters of a 3-D copy; fails if they contradict each other.
-cudaError_t transfer_of(const char *call, const cudaMemcpy3DParms &p, Transfer &t);
-
-// ---- operation.cpp ----
 
 // The number of reasons to store operations: CUDA_CPU_STREAMS counts one, and so does each capture. If 0,
 // operations run at once.
@@ -257,5 +153,16 @@ struct StreamIdentity {
 StreamIdentity identity(cudaStream_t stream);
 void record_event(cudaEvent_t event);
 bool event_exists(cudaEvent_t event);
+
+size_t live_streams(), live_events(); // how many were made and not destroyed
+// Fails if there is no such stream, or if it belongs to another device than the current one. Launches need
+// this.
+cudaError_t check_stream_here(const char *call, cudaStream_t stream);
+void destroy_streams_of(int device);
+// Runs the deferred work of a device's streams (-1: of all devices); see operation.cpp.
+cudaError_t finish_device(int device);
+// Refuses a call that CUDA does not permit while a stream is captured, and invalidates the capture
+// (capture.cpp).
+cudaError_t refuse_unsafe(const char *call);
 
 } // namespace cuda_cpu
