@@ -11,11 +11,8 @@
 #pragma once
 #define CUDA_CPU_ENGINE
 #include <cuda_runtime.h>
+#include "call.h"
 #include "fiber.h"
-
-#include <atomic>
-#include <string>
-#include <vector>
 
 namespace cuda_cpu {
 

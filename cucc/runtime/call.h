@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: MIT
-// How every call of the runtime begins, checks its arguments and fails (device/error.cpp)
+// How every call of the runtime begins, checks its arguments and fails (device/error.cpp), and the headers of
+// the standard library that most files use
 #pragma once
 
 #include "cuda_cpu/types.h"
 #include "cuda_cpu/api.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
+#include <unistd.h>
 
 namespace cuda_cpu {
 
@@ -129,6 +140,12 @@ cudaError_t begin_with(cudaError_t begin(const char *), const char *call, const 
 #define SIMPLE_CALL(name, parameters, checks, ...)                                                           \
     cudaError_t name parameters {                                                                            \
         checks;                                                                                              \
+        return __VA_ARGS__;                                                                                  \
+    }
+
+// A call that is another one with other arguments
+#define FORWARD(name, parameters, ...)                                                                       \
+    cudaError_t name parameters {                                                                            \
         return __VA_ARGS__;                                                                                  \
     }
 

@@ -13,16 +13,10 @@
 #include "cuda_cpu/library.h"
 #include "device.h"
 
-#include <algorithm>
 #include <cmath>
-#include <memory>
-#include <mutex>
 #include <random>
-#include <set>
 #include <sys/mman.h>
-#include <unistd.h>
 #include <variant>
-#include <vector>
 
 // The Mersenne Twisters, as states for the functions of kernels
 struct SequenceOfMtgp32 {

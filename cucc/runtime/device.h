@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the unit "device" gives to the others: devices, and the errors that stay or end the program
 #pragma once
-#include "call.h"
 #include "objects.h"
 
 #ifdef __wasm__ // its C library has no on_exit()

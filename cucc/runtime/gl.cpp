@@ -7,9 +7,6 @@
 #include "texture.h"
 
 #include <GL/glext.h>
-#include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 
 namespace {
@@ -441,9 +438,8 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
 
 } // namespace
 
-cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags) {
-    return register_buffer(__func__, resource, buffer, flags);
-}
+FORWARD(cudaGraphicsGLRegisterBuffer, (cudaGraphicsResource_t * resource, GLuint buffer, unsigned flags),
+        register_buffer(__func__, resource, buffer, flags))
 
 cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
                                         unsigned flags) {
@@ -483,17 +479,14 @@ cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint
     return add(resource, made);
 }
 
-cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
-    return map_resources(__func__, count, list, stream);
-}
+FORWARD(cudaGraphicsMapResources, (int count, cudaGraphicsResource_t *list, cudaStream_t stream),
+        map_resources(__func__, count, list, stream))
 
 } // namespace cuda_cpu
 
 using namespace cuda_cpu;
 
-cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource) {
-    return unregister(__func__, resource);
-}
+FORWARD(cudaGraphicsUnregisterResource, (cudaGraphicsResource_t resource), unregister(__func__, resource))
 
 cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned flags) {
     BEGIN();
@@ -506,9 +499,8 @@ cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, uns
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
-    return unmap_resources(__func__, count, list, stream);
-}
+FORWARD(cudaGraphicsUnmapResources, (int count, cudaGraphicsResource_t *list, cudaStream_t stream),
+        unmap_resources(__func__, count, list, stream))
 
 cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
                                                  cudaGraphicsResource_t resource) {
@@ -543,9 +535,7 @@ cudaError_t cudaGLGetDevices(unsigned *count, int *devices, unsigned most, cudaG
     return cudaSuccess;
 }
 
-cudaError_t cudaGLSetGLDevice(int device) {
-    return cudaSetDevice(device);
-}
+FORWARD(cudaGLSetGLDevice, (int device), cudaSetDevice(device))
 
 cudaError_t cudaGLRegisterBufferObject(GLuint buffer) {
     Resource *r;

@@ -4,9 +4,6 @@
 #include "block.h"
 #include "device.h"
 
-#include <functional>
-#include <memory>
-
 namespace cuda_cpu {
 
 // ---- host threads (workers.cpp) ----

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Objects that the whole runtime shares, and those of each host thread
 #pragma once
+#include "call.h"
 
-#include <iterator>
-#include <mutex>
 #include <pthread.h>
-#include <set>
 
 namespace cuda_cpu {
 

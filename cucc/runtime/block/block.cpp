@@ -3,11 +3,8 @@
 // threads reach. See block.h.
 #include "grid.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
 #include <numeric>
 #include <sched.h>
 

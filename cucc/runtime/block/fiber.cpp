@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Fibers: see fiber.h.
-#include "call.h"
-#include "fiber.h"
 #include "race.h"
 
-#include <atomic>
-#include <cerrno>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>

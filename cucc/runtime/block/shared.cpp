@@ -10,8 +10,6 @@
 #include "memory.h"
 #include "race.h"
 
-#include <algorithm>
-
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #else

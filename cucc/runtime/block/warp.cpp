@@ -9,9 +9,6 @@
 #include "call.h"
 #include "race.h"
 
-#include <algorithm>
-#include <cstring>
-
 namespace cuda_cpu {
 
 uint64_t reduce(WarpOp op, uint64_t a, uint64_t b) {

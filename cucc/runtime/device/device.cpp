@@ -3,10 +3,7 @@
 // this machine's processor (properties.cpp).
 #include "stream.h"
 
-#include <algorithm>
 #include <cctype>
-#include <cstdio>
-#include <cstdlib>
 
 namespace cuda_cpu {
 

@@ -8,13 +8,10 @@
 
 #include <cctype>
 #include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
 #include <cxxabi.h>
 #include <exception>
 #include <new>
 #include <sched.h>
-#include <unistd.h>
 
 namespace cuda_cpu {
 
@@ -252,13 +249,8 @@ cudaError_t last_error_of_caller(const char *call, bool reset) {
 
 using namespace cuda_cpu;
 
-cudaError_t cudaPeekAtLastError() {
-    return last_error_of_caller(__func__, false);
-}
-
-cudaError_t cudaGetLastError() {
-    return last_error_of_caller(__func__, true);
-}
+FORWARD(cudaPeekAtLastError, (), last_error_of_caller(__func__, false))
+FORWARD(cudaGetLastError, (), last_error_of_caller(__func__, true))
 
 #define TEXT(function, member)                                                                               \
     const char *function(cudaError_t error) {                                                                \

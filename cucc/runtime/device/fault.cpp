@@ -2,27 +2,16 @@
 // Reports an illegal address, a stack overflow or a division by zero in a kernel, with the kernel, block and
 // launch, and with CUDA_CPU_CHECK=1 an access of the host to device memory. An illegal address ends the
 // launch with cudaErrorIllegalAddress; the others, and what a tool was asked to find, end the program.
-// AddressSanitizer gives better reports, so builds with it install no handler.
 #include "memory.h"
 #include "race.h"
 
-#include <algorithm>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 namespace cuda_cpu {
-
-#ifdef __SANITIZE_ADDRESS__
-
-void watch_faults() {}
-
-#else
 
 namespace {
 
@@ -186,7 +175,5 @@ void watch_faults() {
     static PerThread<SignalStack> &stacks = *new PerThread<SignalStack>;
     stacks.mine();
 }
-
-#endif
 
 } // namespace cuda_cpu

@@ -4,14 +4,10 @@
 #include "memory.h"
 #include "cuda_cpu/math.h"
 
-#include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 namespace cuda_cpu {
 

@@ -2,7 +2,6 @@
 // Dynamic parallelism: grids that kernels launch, and the copies and fills of kernels.
 #include "grid.h"
 
-#include <algorithm>
 #include <thread>
 
 namespace cuda_cpu {

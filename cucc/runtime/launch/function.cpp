@@ -3,7 +3,6 @@
 // a kernel a multiprocessor can hold.
 #include "launch.h"
 
-#include <algorithm>
 #include <dlfcn.h>
 #include <link.h>
 #include <unwind.h>
@@ -183,11 +182,9 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     return launch_by_config({config, __func__, 0}, kernel, arguments);
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel,
-                                                                   int threads, size_t dynamic_bytes,
-                                                                   unsigned) {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, dynamic_bytes);
-}
+FORWARD(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+        (int *blocks, const void *kernel, int threads, size_t dynamic_bytes, unsigned),
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, dynamic_bytes))
 
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel, int blocks,
                                                       int threads) {

@@ -3,10 +3,7 @@
 // except in programs whose kernels can poll: see "Asynchronous launches" in launch.h.
 #include "grid.h"
 
-#include <algorithm>
 #include <assert.h>
-#include <cstdio>
-#include <cstdlib>
 
 namespace cuda_cpu {
 

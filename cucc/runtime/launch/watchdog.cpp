@@ -13,11 +13,7 @@
  */
 #include "stream.h"
 
-#include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <thread>
 
 namespace cuda_cpu {

@@ -3,9 +3,6 @@
 // once, so a launch of a few blocks never waits for another thread to wake up.
 #include "grid.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <sched.h>
 #include <system_error>
 #include <thread>

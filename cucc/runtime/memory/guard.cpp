@@ -10,9 +10,6 @@
 #include "launch.h"
 #include "registry.h"
 
-#include <cerrno>
-#include <cstdlib>
-#include <map>
 #include <sys/mman.h>
 
 namespace cuda_cpu {

@@ -3,9 +3,6 @@
 // because host and devices share one memory.
 #include "stream.h"
 
-#include <algorithm>
-#include <map>
-
 namespace cuda_cpu {
 
 namespace {

@@ -4,9 +4,6 @@
 #include "registry.h"
 #include "stream.h"
 
-#include <algorithm>
-#include <cstdlib>
-
 namespace cuda_cpu {
 
 __thread Site call_site;
@@ -68,13 +65,10 @@ cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned
     return allocate(call, pointer, bytes, MemoryKind::pinned, flags);
 }
 
-cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
-    return malloc_host(__func__, pointer, bytes, cudaHostAllocDefault);
-}
-
-cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) {
-    return malloc_host(__func__, pointer, bytes, flags);
-}
+FORWARD(cudaMallocHost, (void **pointer, size_t bytes),
+        malloc_host(__func__, pointer, bytes, cudaHostAllocDefault))
+FORWARD(cudaHostAlloc, (void **pointer, size_t bytes, unsigned flags),
+        malloc_host(__func__, pointer, bytes, flags))
 
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
     BEGIN();

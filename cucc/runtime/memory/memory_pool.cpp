@@ -3,9 +3,6 @@
 // heap.
 #include "memory.h"
 
-#include <algorithm>
-#include <map>
-
 struct CUmemPoolHandle_st {
     int device;
     bool is_default;

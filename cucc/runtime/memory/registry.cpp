@@ -6,12 +6,8 @@
 #include "stream.h"
 #include "texture.h"
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <sched.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace cuda_cpu {
 

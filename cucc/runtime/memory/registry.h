@@ -5,7 +5,6 @@
 #include "memory.h"
 
 #include <deque>
-#include <map>
 #include <shared_mutex>
 
 namespace cuda_cpu {

@@ -24,7 +24,6 @@
 #include "race_detector.h"
 #include "trace.h"
 
-#include <algorithm>
 #include <sys/mman.h>
 
 namespace cuda_cpu::race {

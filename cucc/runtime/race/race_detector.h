@@ -8,8 +8,6 @@
 #include "race.h"
 #include "stream.h"
 
-#include <map>
-
 extern "C" char __executable_start[]; // defined by the linker
 
 namespace cuda_cpu::race {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The functions that instrumented code calls at each access, atomic and function: those of ThreadSanitizer.
-#ifndef __SANITIZE_THREAD__ // with ThreadSanitizer, functions of the same names exist already
 #include "race_detector.h"
 #include "trace.h"
 
@@ -159,5 +158,3 @@ ATOMICS(16, uint16_t)
 ATOMICS(32, uint32_t)
 ATOMICS(64, uint64_t)
 }
-
-#endif

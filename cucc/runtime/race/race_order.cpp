@@ -4,7 +4,6 @@
 #include "race_detector.h"
 #include "trace.h"
 
-#include <algorithm>
 #include <execinfo.h>
 #include <unordered_map>
 

@@ -2,11 +2,6 @@
 // What the race detector prints, with the source lines of instructions (addr2line).
 #include "race_detector.h"
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <unistd.h>
-
 namespace cuda_cpu::race {
 
 namespace {

@@ -3,7 +3,6 @@
 // kept for each stream; an event that is recorded in a captured stream stands for such nodes.
 #include "graph.h"
 
-#include <algorithm>
 #include <thread>
 
 namespace cuda_cpu {
@@ -245,9 +244,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     return store(graph, capture->into_existing ? capture->graph.get() : enter(capture->graph));
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status) {
-    return cudaStreamGetCaptureInfo(stream, status, nullptr, nullptr, nullptr, nullptr, nullptr);
-}
+FORWARD(cudaStreamIsCapturing, (cudaStream_t stream, cudaStreamCaptureStatus *status),
+        cudaStreamGetCaptureInfo(stream, status, nullptr, nullptr, nullptr, nullptr, nullptr))
 
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus *status,
                                      unsigned long long *id, cudaGraph_t *graph,

@@ -2,10 +2,7 @@
 // Graphs: making, copying and listing them, their dependencies, and the user objects that they keep.
 #include "graph.h"
 
-#include <algorithm>
-#include <cerrno>
 #include <fstream>
-#include <unistd.h>
 
 namespace cuda_cpu {
 
@@ -247,15 +244,15 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGrap
     return to ? give(targets, to, &same) : cudaSuccess;
 }
 
-cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
-                                     const cudaGraphNode_t *to, const cudaGraphEdgeData *, size_t count) {
-    return change_edges(__func__, graph, from, to, count, true);
-}
+FORWARD(cudaGraphAddDependencies,
+        (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, const cudaGraphEdgeData *,
+         size_t count),
+        change_edges(__func__, graph, from, to, count, true))
 
-cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
-                                        const cudaGraphNode_t *to, const cudaGraphEdgeData *, size_t count) {
-    return change_edges(__func__, graph, from, to, count, false);
-}
+FORWARD(cudaGraphRemoveDependencies,
+        (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, const cudaGraphEdgeData *,
+         size_t count),
+        change_edges(__func__, graph, from, to, count, false))
 
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
     BEGIN_LOCKED(node);

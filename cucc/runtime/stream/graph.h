@@ -11,7 +11,6 @@
 #include "stream.h"
 
 #include <deque>
-#include <map>
 
 struct CUgraphNode_st {
     CUgraph_st *graph;

@@ -138,14 +138,11 @@ cudaError_t run_conditional(const Conditional &node) {
 
 using namespace cuda_cpu;
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags) {
-    return instantiate(__func__, executable, graph, flags);
-}
-
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph,
-                                          unsigned long long flags) {
-    return instantiate(__func__, executable, graph, flags);
-}
+FORWARD(cudaGraphInstantiate, (cudaGraphExec_t * executable, cudaGraph_t graph, unsigned long long flags),
+        instantiate(__func__, executable, graph, flags))
+FORWARD(cudaGraphInstantiateWithFlags,
+        (cudaGraphExec_t * executable, cudaGraph_t graph, unsigned long long flags),
+        instantiate(__func__, executable, graph, flags))
 
 cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGraph_t graph,
                                            cudaGraphInstantiateParams *params) {

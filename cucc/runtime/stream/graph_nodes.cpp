@@ -255,9 +255,8 @@ COPY(cudaGraphMemcpyNodeSetParams, set_node, cudaGraphNode_t node, node)
 COPY(cudaGraphExecMemcpyNodeSetParams, set_step, CUDA_CPU_EXEC_NODE, EXEC_ARGUMENTS)
 #undef COPY
 
-cudaError_t cudaGraphAddChildGraphNode(CUDA_CPU_NEW_NODE, cudaGraph_t child) {
-    return add_node(__func__, ADD_ARGUMENTS, set_child, child);
-}
+FORWARD(cudaGraphAddChildGraphNode, (CUDA_CPU_NEW_NODE, cudaGraph_t child),
+        add_node(__func__, ADD_ARGUMENTS, set_child, child))
 
 cudaError_t cudaGraphAddEmptyNode(CUDA_CPU_NEW_NODE) {
     return add_node(__func__, ADD_ARGUMENTS, [](auto...) { return cudaSuccess; });
@@ -370,9 +369,8 @@ cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer) {
     return get_node<Release>(__func__, node, (void **)pointer, [](const Release &r) { return r.pointer; });
 }
 
-cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams *params) {
-    return set_node(__func__, node, set_any, params);
-}
+FORWARD(cudaGraphNodeSetParams, (cudaGraphNode_t node, cudaGraphNodeParams *params),
+        set_node(__func__, node, set_any, params))
 
 cudaError_t cudaGraphExecChildGraphNodeSetParams(CUDA_CPU_EXEC_NODE, cudaGraph_t child) {
     return set_step(__func__, executable, node, [&](const char *call, Operation &o) {
@@ -390,6 +388,5 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(CUDA_CPU_EXEC_NODE, cudaGraph_t
     });
 }
 
-cudaError_t cudaGraphExecNodeSetParams(CUDA_CPU_EXEC_NODE, cudaGraphNodeParams *params) {
-    return set_step(__func__, executable, node, set_any, params);
-}
+FORWARD(cudaGraphExecNodeSetParams, (CUDA_CPU_EXEC_NODE, cudaGraphNodeParams *params),
+        set_step(__func__, executable, node, set_any, params))

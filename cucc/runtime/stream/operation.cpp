@@ -13,10 +13,7 @@
 #include "stream.h"
 #include "cuda_cpu/library.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <deque>
-#include <map>
 #include <random>
 
 namespace cuda_cpu {

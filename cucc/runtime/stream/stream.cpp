@@ -6,9 +6,7 @@
  */
 #include "stream.h"
 
-#include <algorithm>
 #include <chrono>
-#include <map>
 #include <shared_mutex>
 
 namespace cuda_cpu {
@@ -152,13 +150,9 @@ using namespace cuda_cpu;
 
 // ---- streams ----
 
-cudaError_t cudaStreamCreate(cudaStream_t *stream) {
-    return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
-    return cudaStreamCreateWithPriority(stream, flags, 0);
-}
+FORWARD(cudaStreamCreate, (cudaStream_t * stream), cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0))
+FORWARD(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags),
+        cudaStreamCreateWithPriority(stream, flags, 0))
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
     BEGIN_AS("cudaStreamCreate", stream);
@@ -272,9 +266,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
 
 // ---- events ----
 
-cudaError_t cudaEventCreate(cudaEvent_t *event) {
-    return cudaEventCreateWithFlags(event, cudaEventDefault);
-}
+FORWARD(cudaEventCreate, (cudaEvent_t * event), cudaEventCreateWithFlags(event, cudaEventDefault))
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
     BEGIN_AS("cudaEventCreate", event);
@@ -287,9 +279,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
     return store(event, events().add({current_device(), flags, false, {}, nullptr, {}}));
 }
 
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-    return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
-}
+FORWARD(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream),
+        cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault))
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
     BEGIN_AS("cudaEventRecord");

@@ -3,8 +3,6 @@
 #include "stream.h"
 #include "texture.h"
 
-#include <algorithm>
-
 namespace cuda_cpu {
 
 namespace {
@@ -158,10 +156,9 @@ cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *des
     return new_array(__func__, array, desc, {width, height, 0}, flags);
 }
 
-cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
-                              unsigned flags) {
-    return new_array(__func__, array, desc, extent, flags);
-}
+FORWARD(cudaMalloc3DArray,
+        (cudaArray_t * array, const cudaChannelFormatDesc *desc, cudaExtent extent, unsigned flags),
+        new_array(__func__, array, desc, extent, flags))
 
 cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
                                      cudaExtent extent, unsigned levels, unsigned flags) {

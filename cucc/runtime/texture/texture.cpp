@@ -4,7 +4,6 @@
 #include "stream.h"
 #include "texture.h"
 
-#include <algorithm>
 #include <climits>
 #include <cmath>
 

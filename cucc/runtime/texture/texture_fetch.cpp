@@ -5,7 +5,6 @@
 #include "texture.h"
 #include "cuda_cpu/numbers.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace cuda_cpu {

@@ -6,14 +6,9 @@
 #include "memory.h"
 #include "trace.h"
 
-#include <algorithm>
-#include <cerrno>
 #include <climits>
 #include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace cuda_cpu {
 

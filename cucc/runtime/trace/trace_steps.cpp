@@ -4,9 +4,6 @@
 #include "memory.h"
 #include "trace.h"
 
-#include <algorithm>
-#include <cstdlib>
-
 namespace cuda_cpu {
 
 // The memory of an address. `name`, if not null, becomes the name of the array, or says where it was
