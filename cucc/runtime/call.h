@@ -23,6 +23,9 @@
 #include <vector>
 #include <unistd.h>
 
+namespace cuda_cpu {} // namespace cuda_cpu
+using namespace cuda_cpu;
+
 namespace cuda_cpu {
 
 // Records the error as the last one of this host thread, prints "cuda on the CPU: …" on stderr, and returns

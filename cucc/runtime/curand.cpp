@@ -35,7 +35,6 @@ CUDA_CPU_QUASI(SequenceOfMtgp32)
 CUDA_CPU_QUASI(SequenceOfMt19937)
 
 namespace cuda_cpu {
-
 namespace {
 
 // ---- distributions ----
@@ -449,8 +448,6 @@ curandStatus_t generate(const char *call, curandGenerator_t generator, typename 
 
 } // namespace
 } // namespace cuda_cpu
-
-using namespace cuda_cpu;
 
 #define REQUIRE_GENERATOR                                                                                    \
     if (!generator)                                                                                          \

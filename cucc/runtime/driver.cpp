@@ -17,7 +17,6 @@ struct CUctx_st {
 };
 
 namespace cuda_cpu {
-
 namespace {
 
 struct Contexts {
@@ -123,10 +122,7 @@ CUresult set(const char *call, CUdeviceptr to, unsigned value, unsigned element,
 }
 
 } // namespace
-
 } // namespace cuda_cpu
-
-using namespace cuda_cpu;
 
 // Begins a call, as BEGIN() does in the runtime: pointers must not be null, and devices must exist.
 #define DRIVER(...)                                                                                          \
@@ -325,11 +321,11 @@ CALL(cuMemcpyPeer,
 
 CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer) {
     DRIVER();
-    Allocation a;
-    if (!find_allocation(pointer_of(pointer), a))
+    const auto a = find_allocation(pointer_of(pointer));
+    if (!a)
         return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the pointer is not of device memory");
-    store(base, (CUdeviceptr)(uintptr_t)a.base);
-    return code(store(bytes, a.size));
+    store(base, (CUdeviceptr)(uintptr_t)a->base);
+    return code(store(bytes, a->size));
 }
 
 CUresult cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t rows, unsigned element) {
@@ -349,12 +345,11 @@ CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes) {
 CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer) {
     DRIVER(value);
     cudaPointerAttributes found;
-    Allocation a = {};
     if (const cudaError_t error = cudaPointerGetAttributes(&found, pointer_of(pointer)))
         return code(error);
     if (found.type == cudaMemoryTypeUnregistered)
         return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the pointer is not known to CUDA");
-    find_allocation(pointer_of(pointer), a);
+    const Allocation a = find_allocation(pointer_of(pointer)).value_or(Allocation{});
     switch (attribute) {
 #define ANSWER(name, T, answer)                                                                              \
     case CU_POINTER_ATTRIBUTE_##name:                                                                        \

@@ -54,7 +54,6 @@ struct cudaGraphicsResource {
 };
 
 namespace cuda_cpu {
-
 namespace {
 
 using Resource = cudaGraphicsResource;
@@ -483,8 +482,6 @@ FORWARD(cudaGraphicsMapResources, (int count, cudaGraphicsResource_t *list, cuda
         map_resources(__func__, count, list, stream))
 
 } // namespace cuda_cpu
-
-using namespace cuda_cpu;
 
 FORWARD(cudaGraphicsUnregisterResource, (cudaGraphicsResource_t resource), unregister(__func__, resource))
 

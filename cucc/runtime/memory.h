@@ -4,6 +4,7 @@
 #include "device.h"
 
 #include <condition_variable>
+#include <optional>
 
 namespace cuda_cpu {
 
@@ -22,7 +23,7 @@ struct Allocation {
     Site site;      // where the program allocated it
 };
 
-bool find_allocation(const void *pointer, Allocation &found);
+std::optional<Allocation> find_allocation(const void *pointer);
 // For messages: "managed memory", and "40 bytes of device 0, allocated at add.cu:12"
 const char *name_of(MemoryKind kind);
 std::string describe(const Allocation &a);

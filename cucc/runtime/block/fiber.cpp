@@ -21,7 +21,6 @@ extern "C" __attribute__((weak)) const char *__tsan_default_suppressions() {
 #endif
 
 namespace cuda_cpu {
-
 namespace {
 
 // The operating system allocates a page when it is first touched, so a large stack costs little.

@@ -100,8 +100,7 @@ Space space_of(const void *address) {
         return Space::shared;
     if (const SymbolSection *section = symbol_section(address))
         return section->constant ? Space::constant : Space::global;
-    Allocation found;
-    return find_allocation(address, found) ? Space::global : Space::local;
+    return find_allocation(address) ? Space::global : Space::local;
 }
 
 } // namespace cuda_cpu

@@ -6,7 +6,6 @@
 #include <cctype>
 
 namespace cuda_cpu {
-
 namespace {
 
 // A UUID as text in the form that CUDA_VISIBLE_DEVICES uses: "GPU-43554441-…".
@@ -154,8 +153,6 @@ cudaError_t check_device(const char *call, int device) {
 }
 
 } // namespace cuda_cpu
-
-using namespace cuda_cpu;
 
 // Prints no message when there is no device, because programs call this to find that out.
 cudaError_t cudaGetDeviceCount(int *count) {

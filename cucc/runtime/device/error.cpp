@@ -247,8 +247,6 @@ cudaError_t last_error_of_caller(const char *call, bool reset) {
 
 } // namespace cuda_cpu
 
-using namespace cuda_cpu;
-
 FORWARD(cudaPeekAtLastError, (), last_error_of_caller(__func__, false))
 FORWARD(cudaGetLastError, (), last_error_of_caller(__func__, true))
 

@@ -12,7 +12,6 @@
 #include <ucontext.h>
 
 namespace cuda_cpu {
-
 namespace {
 
 [[noreturn]] void end_with(const char *text) {

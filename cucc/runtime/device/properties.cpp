@@ -10,7 +10,6 @@
 #include <sys/utsname.h>
 
 namespace cuda_cpu {
-
 namespace {
 
 constexpr int MAX_TEXTURE_1D_LINEAR = 1 << 28;
@@ -187,8 +186,6 @@ size_t available_memory() {
 }
 
 } // namespace cuda_cpu
-
-using namespace cuda_cpu;
 
 // Chooses the device that has most of the requested properties; of equal ones, the first. A field that is 0
 // requests nothing.

@@ -120,8 +120,6 @@ int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t share
 
 } // namespace cuda_cpu
 
-using namespace cuda_cpu;
-
 #define FIND_FUNCTION(function, kernel)                                                                      \
     Function *const function = find_function(__func__, kernel);                                              \
     if (!function)                                                                                           \

@@ -119,14 +119,14 @@ static std::vector<Input> inputs_of(const Kernel &kernel) {
     call.arguments(kernel.call, (const void **)values.data());
     std::vector<Input> inputs;
     for (size_t i = 0; i < values.size(); ++i) {
-        Allocation a;
-        bool input = call.types[i].points_to_const && find_allocation((void *)*values[i], a);
-        const auto leads_there = [&](uintptr_t word) { return word - (uintptr_t)a.base < a.size; };
+        const auto a = call.types[i].points_to_const ? find_allocation((void *)*values[i]) : std::nullopt;
+        bool input = a.has_value();
+        const auto leads_there = [&](uintptr_t word) { return word - (uintptr_t)a->base < a->size; };
         for (size_t k = 0; input && k < values.size(); ++k) // a class may have pointers too
             input = call.types[k].points_to_const ||
                     std::none_of(values[k], values[k] + call.types[k].size / sizeof(uintptr_t), leads_there);
         if (input)
-            inputs.push_back({i + 1, a, {a.base, a.size}});
+            inputs.push_back({i + 1, *a, {a->base, a->size}});
     }
     return inputs;
 }

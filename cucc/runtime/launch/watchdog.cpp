@@ -17,7 +17,6 @@
 #include <thread>
 
 namespace cuda_cpu {
-
 namespace {
 
 double seconds_from(const char *name, double otherwise) {

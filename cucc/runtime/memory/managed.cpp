@@ -4,7 +4,6 @@
 #include "stream.h"
 
 namespace cuda_cpu {
-
 namespace {
 
 struct Advice {
@@ -25,9 +24,10 @@ int number_of(const cudaMemLocation &l) {
 }
 
 cudaError_t check_managed(const char *call, const void *pointer, size_t bytes, cudaMemLocation location,
-                          Allocation &a) {
-    FAIL_IF(!find_allocation(pointer, a) || a.kind != MemoryKind::managed, cudaErrorInvalidValue,
-            "%p is not managed memory", pointer);
+                          const void *&base) {
+    const auto a = find_allocation(pointer);
+    FAIL_IF(!a || a->kind != MemoryKind::managed, cudaErrorInvalidValue, "%p is not managed memory", pointer);
+    base = a->base;
     TRY(check_range(call, "range", pointer, bytes, Accessor::either));
     return location.type == cudaMemLocationTypeDevice ? check_device(call, location.id) : cudaSuccess;
 }
@@ -43,19 +43,17 @@ void forget_advice(const Allocation &a) {
 
 } // namespace cuda_cpu
 
-using namespace cuda_cpu;
-
 cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice,
                           cudaMemLocation location) {
     BEGIN();
     IN_ENUMERATION(advice, cudaMemAdviseSetReadMostly, cudaMemAdviseUnsetAccessedBy, "advice");
-    Allocation a;
+    const void *base;
     if (advice == cudaMemAdviseSetReadMostly || advice == cudaMemAdviseUnsetReadMostly ||
         advice == cudaMemAdviseUnsetPreferredLocation)
         location = {cudaMemLocationTypeHost, 0}; // ignored
-    TRY(check_managed(call, pointer, bytes, location, a));
+    TRY(check_managed(call, pointer, bytes, location, base));
     std::lock_guard lock(advice_lock);
-    Advice &kept = advices()[a.base];
+    Advice &kept = advices()[base];
     switch (advice) {
     case cudaMemAdviseSetReadMostly:
     case cudaMemAdviseUnsetReadMostly:
@@ -82,20 +80,20 @@ cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, cudaMemLocat
     BEGIN();
     FAIL_IF(flags, cudaErrorInvalidValue, "flags are 0x%x, must be 0", flags);
     TRY(check_stream(call, stream));
-    Allocation a;
-    TRY(check_managed(call, pointer, bytes, location, a));
+    const void *base;
+    TRY(check_managed(call, pointer, bytes, location, base));
     std::lock_guard lock(advice_lock);
-    advices()[a.base].prefetched = location;
+    advices()[base].prefetched = location;
     return cudaSuccess;
 }
 
 cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, cudaMemRangeAttribute attribute,
                                      const void *pointer, size_t bytes) {
     BEGIN(value);
-    Allocation a;
-    TRY(check_managed(call, pointer, bytes, {cudaMemLocationTypeHost, 0}, a));
+    const void *base;
+    TRY(check_managed(call, pointer, bytes, {cudaMemLocationTypeHost, 0}, base));
     std::lock_guard lock(advice_lock);
-    const auto found = advices().find(a.base);
+    const auto found = advices().find(base);
     const Advice kept = found == advices().end() ? Advice() : found->second;
     int *const numbers = (int *)value;
     const size_t count = value_bytes / sizeof(int);
@@ -142,6 +140,6 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t,
     FAIL_IF(flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle,
             cudaErrorInvalidValue, "0x%x is not a valid flag", flags);
     TRY(check_stream(call, stream));
-    Allocation a;
-    return check_managed(call, pointer, 0, {cudaMemLocationTypeHost, 0}, a);
+    const void *base;
+    return check_managed(call, pointer, 0, {cudaMemLocationTypeHost, 0}, base);
 }

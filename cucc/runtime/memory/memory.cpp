@@ -98,8 +98,6 @@ cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
 
 } // namespace cuda_cpu
 
-using namespace cuda_cpu;
-
 // Called before memory is freed: waits for the work that may use it.
 static cudaError_t wait_for_devices(const char *call) {
     if (at_once())
@@ -151,26 +149,26 @@ cudaError_t cudaHostUnregister(void *pointer) {
     BEGIN(pointer);
     Allocation a;
     TRY(wait_for_devices(call));
-    FAIL_IF(!find_allocation(pointer, a), cudaErrorHostMemoryNotRegistered, "%p is not registered", pointer);
+    FAIL_IF(!find_allocation(pointer), cudaErrorHostMemoryNotRegistered, "%p is not registered", pointer);
     return take_out(call, pointer, a, "registered", MemoryKind::registered, MemoryKind::registered);
 }
 
 cudaError_t cudaHostGetDevicePointer(void **device_pointer, void *host, unsigned flags) {
     BEGIN(device_pointer);
     FAIL_IF(flags, cudaErrorInvalidValue, "flags are 0x%x, must be 0", flags);
-    Allocation a;
-    FAIL_IF(!find_allocation(host, a) || a.kind == MemoryKind::device || a.kind == MemoryKind::managed,
-            cudaErrorInvalidValue, "%p is not from cudaHostAlloc or cudaHostRegister", host);
+    const auto a = find_allocation(host);
+    FAIL_IF(!a || a->kind == MemoryKind::device || a->kind == MemoryKind::managed, cudaErrorInvalidValue,
+            "%p is not from cudaHostAlloc or cudaHostRegister", host);
     *device_pointer = host; // with unified addressing all pinned memory is mapped, whatever its flags are
     return cudaSuccess;
 }
 
 cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
     BEGIN(flags);
-    Allocation a;
-    FAIL_IF(!find_allocation(host, a) || (a.kind != MemoryKind::pinned && a.kind != MemoryKind::registered),
-            cudaErrorInvalidValue, "%p is not pinned host memory", host);
-    return store(flags, a.flags);
+    const auto a = find_allocation(host);
+    FAIL_IF(!a || (a->kind != MemoryKind::pinned && a->kind != MemoryKind::registered), cudaErrorInvalidValue,
+            "%p is not pinned host memory", host);
+    return store(flags, a->flags);
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
@@ -198,13 +196,13 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
         const bool managed = !symbols->per_device && symbols->writable;
         return set(managed ? cudaMemoryTypeManaged : cudaMemoryTypeDevice, current_device(), true, managed);
     }
-    Allocation a;
-    if (!find_allocation(pointer, a))
+    const auto a = find_allocation(pointer);
+    if (!a)
         return set(cudaMemoryTypeUnregistered, cudaInvalidDeviceId, false, true);
-    if (a.kind == MemoryKind::device || a.kind == MemoryKind::managed)
-        return set(a.kind == MemoryKind::device ? cudaMemoryTypeDevice : cudaMemoryTypeManaged, a.device,
-                   true, a.kind == MemoryKind::managed);
-    const bool pinned = a.kind == MemoryKind::pinned;
-    return set(cudaMemoryTypeHost, a.device,
-               a.flags & (pinned ? cudaHostAllocMapped : cudaHostRegisterMapped), true);
+    if (a->kind == MemoryKind::device || a->kind == MemoryKind::managed)
+        return set(a->kind == MemoryKind::device ? cudaMemoryTypeDevice : cudaMemoryTypeManaged, a->device,
+                   true, a->kind == MemoryKind::managed);
+    const bool pinned = a->kind == MemoryKind::pinned;
+    return set(cudaMemoryTypeHost, a->device,
+               a->flags & (pinned ? cudaHostAllocMapped : cudaHostRegisterMapped), true);
 }

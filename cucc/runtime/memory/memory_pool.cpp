@@ -14,7 +14,6 @@ struct CUmemPoolHandle_st {
 };
 
 namespace cuda_cpu {
-
 namespace {
 
 struct MemoryPools {
@@ -76,8 +75,6 @@ void leave_pool(void *pointer) {
 }
 
 } // namespace cuda_cpu
-
-using namespace cuda_cpu;
 
 #define BEGIN_POOLS(...)                                                                                     \
     BEGIN(__VA_ARGS__);                                                                                      \

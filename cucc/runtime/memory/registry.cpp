@@ -185,23 +185,19 @@ cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const c
     return fail(cudaErrorInvalidValue, "%s: %p %s", call, pointer, why.c_str());
 }
 
-bool find_allocation(const void *pointer, Allocation &found) {
-    Registry &r = registry();
-    std::shared_lock lock(r.mutex);
-    const Allocation *a = lookup(r, pointer);
-    if (a)
-        found = *a;
-    return a;
+std::optional<Allocation> find_allocation(const void *pointer) {
+    std::shared_lock lock(registry().mutex);
+    const Allocation *const a = lookup(registry(), pointer);
+    return a ? std::optional(*a) : std::nullopt;
 }
 
 bool is_pageable(const void *pointer) {
-    Allocation a;
-    return !symbol_section(pointer) && !find_allocation(pointer, a);
+    return !symbol_section(pointer) && !find_allocation(pointer);
 }
 
 size_t bytes_from(const void *pointer) {
-    Allocation a;
-    return find_allocation(pointer, a) ? (size_t)(a.base + a.size - (const char *)pointer) : 0;
+    const auto a = find_allocation(pointer);
+    return a ? (size_t)(a->base + a->size - (const char *)pointer) : 0;
 }
 
 std::string describe_address(const void *address) {
@@ -262,10 +258,10 @@ cudaError_t check_range(const char *call, const char *role, const void *pointer,
 cudaError_t free_device(const char *call, void *pointer, unsigned flags) {
     if (!pointer)
         return cudaSuccess;
+    const auto known = find_allocation(pointer);
+    FAIL_IF(known && known->kind == MemoryKind::device && known->flags != flags, cudaErrorInvalidValue,
+            "%p belongs to a mapped OpenGL resource: %s", pointer, describe(*known).c_str());
     Allocation a;
-    FAIL_IF(find_allocation(pointer, a) && a.kind == MemoryKind::device && a.flags != flags,
-            cudaErrorInvalidValue, "%p belongs to a mapped OpenGL resource: %s", pointer,
-            describe(a).c_str());
     const cudaError_t error =
         take_out(call, pointer, a, "allocated by cudaMalloc", MemoryKind::device, MemoryKind::managed);
     if (!error) {

@@ -246,8 +246,6 @@ cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size) {
 
 } // namespace cuda_cpu
 
-using namespace cuda_cpu;
-
 AND_ASYNC(cudaMemcpyToSymbol,
           (const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind),
           copy_symbol(__func__, true, symbol, 0, from, bytes, offset, kind, stream, asynchronous))

@@ -5,7 +5,6 @@
 #include "texture.h"
 
 namespace cuda_cpu {
-
 namespace {
 
 // What one side of a copy in this direction must be.
@@ -78,11 +77,11 @@ cudaError_t copy_peer(const char *call, void *to, int to_device, const void *fro
     TRY(check_range(call, "destination", to, bytes, Accessor::device));
     TRY(check_range(call, "source", from, bytes, Accessor::device));
     const auto wrong_device = [&](const char *role, const void *p, int device) {
-        Allocation a;
-        if (!find_allocation(p, a) || a.kind != MemoryKind::device || a.device == device)
+        const auto a = find_allocation(p);
+        if (!a || a->kind != MemoryKind::device || a->device == device)
             return false;
         fail(cudaErrorInvalidValue, "%s: the %s is memory of device %d, not of device %d", call, role,
-             a.device, device);
+             a->device, device);
         return true;
     };
     if (wrong_device("destination", to, to_device) || wrong_device("source", from, from_device))
@@ -162,8 +161,8 @@ cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, b
         return submit(stream, {call, t}, !asynchronous);
     if (!asynchronous) { // a copy between device memory and device memory does not block the host
         const auto on_device = [](const CopySide &e) {
-            Allocation a;
-            return e.array || (find_allocation(e.pointer, a) && a.kind == MemoryKind::device);
+            const auto a = find_allocation(e.pointer);
+            return e.array || (a && a->kind == MemoryKind::device);
         };
         return submit(stream, {call, t}, !on_device(t.to) || !on_device(t.from));
     }
@@ -202,8 +201,6 @@ void fill_now(const Fill &f) {
 }
 
 } // namespace cuda_cpu
-
-using namespace cuda_cpu;
 
 AND_ASYNC(cudaMemcpy, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind),
           transfer(__func__, byte_copy(to, from, bytes, kind), stream, asynchronous))

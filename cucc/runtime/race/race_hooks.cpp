@@ -3,8 +3,7 @@
 #include "race_detector.h"
 #include "trace.h"
 
-using namespace cuda_cpu;
-using namespace cuda_cpu::race;
+using namespace race;
 
 #define CALLER __builtin_return_address(0)
 

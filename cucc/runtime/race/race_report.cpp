@@ -34,12 +34,12 @@ std::string name_memory(uintptr_t address, const Access &a, std::string &allocat
         return s->constant     ? "a __constant__ variable"
                : s->per_device ? "a __device__ variable"
                                : "a __managed__ variable";
-    Allocation m;
-    if (!find_allocation(p, m))
+    const auto m = find_allocation(p);
+    if (!m)
         return "";
-    if (m.site.file)
-        allocated = " (allocated at " + place(m.site) + ")";
-    return name_of(m.kind);
+    if (m->site.file)
+        allocated = " (allocated at " + place(m->site) + ")";
+    return name_of(m->kind);
 }
 
 struct Reports {
@@ -194,17 +194,18 @@ bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
         offset = (intptr_t)(address - (uintptr_t)nearest->begin);
         size = nearest->bytes;
     } else {
-        Allocation m;
-        if (find_allocation((const void *)address, m) && (const char *)address + bytes <= m.base + m.size)
+        const char *const at = (const char *)address, *const page = (char *)(address & ~(race_page - 1));
+        const auto here = find_allocation(at);
+        if (here && at + bytes <= here->base + here->size)
             return false;
-        if (!find_allocation((const void *)(address & ~(race_page - 1)), m) &&
-            !find_allocation((const void *)((address & ~(race_page - 1)) - 1), m))
+        auto m = find_allocation(page);
+        if (!m)
+            m = find_allocation(page - 1);
+        if (!m || m->kind == MemoryKind::registered)
             return false;
-        if (m.kind == MemoryKind::registered)
-            return false;
-        name = name_memory((uintptr_t)m.base, me, allocated);
-        offset = (const char *)address - m.base;
-        size = m.size;
+        name = name_memory((uintptr_t)m->base, me, allocated);
+        offset = at - m->base;
+        size = m->size;
     }
     report_one("out of bounds", 0, me, bytes, "",
                ",\n    at offset " + std::to_string(offset) + " of " + name + allocated + ", which has " +
@@ -218,10 +219,11 @@ void report_forbidden(const Access &me, const char *what, size_t bytes) {
 
 void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
     const unsigned char *const at = (const unsigned char *)address;
-    Allocation memory;
     if (fresh_byte() == 0 || !current.task ||
-        !std::all_of(at, at + bytes, [](unsigned char b) { return b == fresh_byte(); }) ||
-        !find_allocation(at, memory) || memory.kind != MemoryKind::device)
+        !std::all_of(at, at + bytes, [](unsigned char b) { return b == fresh_byte(); }))
+        return;
+    const auto memory = find_allocation(at);
+    if (!memory || memory->kind != MemoryKind::device)
         return;
     Access read = me; // the first part of an atomic change
     read.atomic = read.write = false;

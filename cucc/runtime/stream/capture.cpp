@@ -198,8 +198,6 @@ void forget_capture(cudaStream_t stream) {
 
 } // namespace cuda_cpu
 
-using namespace cuda_cpu;
-
 SIMPLE_CALL(cudaStreamBeginCapture, (cudaStream_t stream, cudaStreamCaptureMode mode), BEGIN_LOCKED(stream),
             begin_capture(call, stream, nullptr, {}, mode))
 

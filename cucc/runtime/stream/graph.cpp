@@ -134,8 +134,6 @@ References::~References() {
 
 } // namespace cuda_cpu
 
-using namespace cuda_cpu;
-
 CUgraph_st::~CUgraph_st() {
     LOCK();
     for (const auto &node : nodes) {

@@ -136,8 +136,6 @@ cudaError_t run_conditional(const Conditional &node) {
 
 } // namespace cuda_cpu
 
-using namespace cuda_cpu;
-
 FORWARD(cudaGraphInstantiate, (cudaGraphExec_t * executable, cudaGraph_t graph, unsigned long long flags),
         instantiate(__func__, executable, graph, flags))
 FORWARD(cudaGraphInstantiateWithFlags,

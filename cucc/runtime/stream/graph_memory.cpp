@@ -40,8 +40,6 @@ cudaError_t allocate_captured(const char *call, void **pointer, size_t bytes, cu
 
 } // namespace cuda_cpu
 
-using namespace cuda_cpu;
-
 SIMPLE_CALL(cudaDeviceGraphMemTrim, (int device), BEGIN(), check_device(call, device))
 
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void *value) {
@@ -50,8 +48,8 @@ cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType
     LOCK();
     uint64_t bytes = 0;
     for (const auto &[pointer, size] : graphs().memory) {
-        Allocation a;
-        bytes += find_allocation(pointer, a) && a.device == device ? size : 0;
+        const auto a = find_allocation(pointer);
+        bytes += a && a->device == device ? size : 0;
     }
     *(uint64_t *)value = bytes;
     return cudaSuccess;

@@ -210,10 +210,7 @@ cudaError_t set_any(const char *call, Operation &o, cudaGraphNodeParams *p) {
 }
 
 } // namespace
-
 } // namespace cuda_cpu
-
-using namespace cuda_cpu;
 
 // The calls that add a node, and that set its parameters in a graph and in an executable graph
 #define ADD_ARGUMENTS  node, graph, after, count

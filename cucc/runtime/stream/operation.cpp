@@ -426,7 +426,6 @@ cudaError_t finish_device(int device) {
 // Switches deferred work off, with a message. The headers of Thrust call it before main, because Thrust's
 // algorithms are host code: they do not wait for streams.
 void cuda_cpu_eager_streams(const char *library) {
-    using namespace cuda_cpu;
     Queues &q = queues();
     q.always_eager = true;
     if (q.order == Order::eager)

@@ -10,7 +10,6 @@
 #include <shared_mutex>
 
 namespace cuda_cpu {
-
 namespace {
 
 struct Stream {
@@ -145,8 +144,6 @@ void destroy_streams_of(int device) {
 }
 
 } // namespace cuda_cpu
-
-using namespace cuda_cpu;
 
 // ---- streams ----
 

@@ -4,7 +4,6 @@
 #include "texture.h"
 
 namespace cuda_cpu {
-
 namespace {
 
 cudaError_t check_extent(const char *call, const cudaExtent &e, unsigned flags) {
@@ -198,8 +197,6 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChan
 }
 
 } // namespace cuda_cpu
-
-using namespace cuda_cpu;
 
 cudaError_t cuda_cpu::transfer_of(const char *call, const cudaMemcpy3DParms &p, Transfer &t) {
     const auto one_of_two = [&](const char *role, const cudaArray *array, const void *pointer) {

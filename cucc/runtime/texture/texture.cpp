@@ -8,7 +8,6 @@
 #include <cmath>
 
 namespace cuda_cpu {
-
 namespace {
 
 struct TextureObject : Texture { // a handle is the address of the base class object
@@ -104,9 +103,8 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
                 t.pitch, device.texturePitchAlignment, width * size, limit[2]);
         // As on a GPU, linear memory may end before the texture does. fetch() refuses the texels beyond it.
         t.declared = (int)width;
-        Allocation a;
-        if (linear && find_allocation(t.data, a))
-            width = std::min(width, (size_t)(a.base + a.size - t.data) / size);
+        if (const auto a = find_allocation(t.data); a && linear)
+            width = std::min(width, (size_t)(a->base + a->size - t.data) / size);
         TRY(check_range(call, linear ? "linear memory" : "pitched memory", t.data,
                         linear ? width * size : t.pitch * (height - 1) + width * size, Accessor::device));
         break;
@@ -210,8 +208,6 @@ void free_arrays_of(int device) {
 }
 
 } // namespace cuda_cpu
-
-using namespace cuda_cpu;
 
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
                                     const cudaTextureDesc *desc, const cudaResourceViewDesc *view) {

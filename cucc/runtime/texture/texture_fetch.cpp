@@ -8,7 +8,6 @@
 #include <cmath>
 
 namespace cuda_cpu {
-
 namespace {
 
 uint32_t load_integer(const char *from, int kind, int bits) {

@@ -9,7 +9,7 @@ namespace cuda_cpu {
 // The memory of an address. `name`, if not null, becomes the name of the array, or says where it was
 // allocated.
 static TraceMemory memory_of(const BlockTrace &b, uint64_t address, std::string *name = nullptr) {
-    static thread_local Allocation found{}; // the last one, in which the next address may be too
+    static thread_local std::optional<Allocation> found; // the last one, in which the next address may be too
     const char *const p = (const char *)address;
     if (b.arena && address - (uint64_t)b.arena < arena_size) {
         for (const SharedName &a : b.arrays)
@@ -17,14 +17,14 @@ static TraceMemory memory_of(const BlockTrace &b, uint64_t address, std::string 
                 *name = strcmp(a.name, "the launch") == 0 ? "dynamic shared memory" : a.name;
         return TraceMemory::shared;
     }
-    if (p < found.base || p >= found.base + found.size) {
+    if (!found || p < found->base || p >= found->base + found->size) {
         if (const SymbolSection *const section = symbol_section(p))
             return section->constant ? TraceMemory::constant : TraceMemory::global;
-        if (!find_allocation(p, found))
+        if (!(found = find_allocation(p)))
             return TraceMemory::none;
     }
-    if (name && found.site.file)
-        *name = "allocated at " + place(found.site);
+    if (name && found->site.file)
+        *name = "allocated at " + place(found->site);
     return TraceMemory::global;
 }
 
