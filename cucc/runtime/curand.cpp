@@ -122,12 +122,12 @@ struct Poisson {
 
 // XORWOW and MRG32k3a: sequence 0 gives the first number or pair, sequence 1 the second one, and so on, in
 // turn.
-template <class State> struct Turns {
+template <class State> struct SequencesInTurn {
     std::vector<State> states;
     size_t next;
 
     // Starts after `position` numbers.
-    Turns(unsigned long long seed, size_t sequences, unsigned long long position)
+    SequencesInTurn(unsigned long long seed, size_t sequences, unsigned long long position)
         : states(sequences), next(position % sequences) {
         State first;
         curand_init(seed, 0, position / sequences, &first);
@@ -173,11 +173,11 @@ template <class State> struct Turns {
 
 // Philox: sequence 0 gives the first four numbers, sequence 1 the next four, and so on, in turn. A call may
 // end within four numbers; then the next one, perhaps with another distribution, begins within them.
-struct Fours {
+struct PhiloxSequences {
     unsigned long long seed, position;
     std::vector<unsigned long long> blocks; // used by each sequence; a block is four integers
 
-    Fours(unsigned long long seed, size_t sequences, unsigned long long position)
+    PhiloxSequences(unsigned long long seed, size_t sequences, unsigned long long position)
         : seed(seed), position(position), blocks(sequences) {
         for (size_t i = 0; i < sequences; ++i)
             blocks[i] = position / 4 / sequences + (i < position / 4 % sequences);
@@ -339,13 +339,15 @@ template <class State> struct Sobol { // State: of scrambled numbers; for others
 
 // The numbers of a generator with one seed and ordering. Made by the first call that needs them; work that
 // waits in a stream or is in a graph keeps them after the generator's settings change.
-struct Numbers {
+struct GeneratorNumbers {
+    using Sequences =
+        std::variant<SequencesInTurn<curandStateXORWOW_t>, SequencesInTurn<curandStateMRG32k3a_t>,
+                     PhiloxSequences, Mtgp32, Mt19937, Sobol<curandStateScrambledSobol32_t>,
+                     Sobol<curandStateScrambledSobol64_t>>;
     std::mutex mutex;
-    std::variant<Turns<curandStateXORWOW_t>, Turns<curandStateMRG32k3a_t>, Fours, Mtgp32, Mt19937,
-                 Sobol<curandStateScrambledSobol32_t>, Sobol<curandStateScrambledSobol64_t>>
-        sequences;
+    Sequences sequences;
 
-    template <class Sequences> explicit Numbers(Sequences made) : sequences(std::move(made)) {}
+    explicit GeneratorNumbers(Sequences made) : sequences(std::move(made)) {}
 
     template <class Distribution>
     void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
@@ -363,7 +365,7 @@ struct curandGenerator_st {
     cudaStream_t stream = nullptr;
     unsigned long long seed = 0, position = 0;
     unsigned dimensions = 1;
-    std::shared_ptr<cuda_cpu::Numbers> numbers{};
+    std::shared_ptr<cuda_cpu::GeneratorNumbers> numbers{};
 
     bool quasi() const { return type >= CURAND_RNG_QUASI_SOBOL32; }
     bool long_numbers() const { return type >= CURAND_RNG_QUASI_SOBOL64; }
@@ -397,25 +399,22 @@ curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool h
     return CURAND_STATUS_SUCCESS;
 }
 
-std::shared_ptr<Numbers> new_numbers(const curandGenerator_st &g) {
+GeneratorNumbers::Sequences new_sequences(const curandGenerator_st &g) {
     switch (g.type) {
     case CURAND_RNG_PSEUDO_XORWOW:
-        return std::make_shared<Numbers>(Turns<curandStateXORWOW_t>(g.seed, 4096, g.position));
+        return SequencesInTurn<curandStateXORWOW_t>(g.seed, 4096, g.position);
     case CURAND_RNG_PSEUDO_MRG32K3A:
-        return std::make_shared<Numbers>(
-            Turns<curandStateMRG32k3a_t>(g.seed, g.legacy ? 4096 : 81920, g.position));
+        return SequencesInTurn<curandStateMRG32k3a_t>(g.seed, g.legacy ? 4096 : 81920, g.position);
     case CURAND_RNG_PSEUDO_PHILOX4_32_10:
-        return std::make_shared<Numbers>(Fours(g.seed, 65536, g.position));
+        return PhiloxSequences(g.seed, 65536, g.position);
     case CURAND_RNG_PSEUDO_MTGP32:
-        return std::make_shared<Numbers>(Mtgp32(g.seed, g.position));
+        return Mtgp32(g.seed, g.position);
     case CURAND_RNG_PSEUDO_MT19937:
-        return std::make_shared<Numbers>(Mt19937(g.seed, g.position));
+        return Mt19937(g.seed, g.position);
     default:
         if (g.long_numbers())
-            return std::make_shared<Numbers>(
-                Sobol<curandStateScrambledSobol64_t>{g.dimensions, g.scrambled(), g.position});
-        return std::make_shared<Numbers>(
-            Sobol<curandStateScrambledSobol32_t>{g.dimensions, g.scrambled(), g.position});
+            return Sobol<curandStateScrambledSobol64_t>{g.dimensions, g.scrambled(), g.position};
+        return Sobol<curandStateScrambledSobol32_t>{g.dimensions, g.scrambled(), g.position};
     }
 }
 
@@ -432,9 +431,9 @@ curandStatus_t generate(const char *call, curandGenerator_t generator, typename 
         return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
     if (count == 0)
         return CURAND_STATUS_SUCCESS;
-    std::shared_ptr<Numbers> &numbers = generator->numbers;
+    std::shared_ptr<GeneratorNumbers> &numbers = generator->numbers;
     if (!numbers)
-        numbers = new_numbers(*generator);
+        numbers = std::make_shared<GeneratorNumbers>(new_sequences(*generator));
     generator->position += count / whole;
     const auto work = [numbers = numbers, out, count, distribution] {
         numbers->fill(out, count, distribution);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Shared memory: an arena for each worker, which every block that it runs reuses.
- *
- * The launch's dynamic part comes first. A declared variable is allocated when the first thread of
- * the block reaches its declaration. Every byte of both is set to fresh_byte(), so that
- * a read before the first write shows. Under AddressSanitizer the rest of the arena is
- * poisoned.
+ * Shared memory: an arena for each worker, which every block that it runs reuses. The launch's dynamic part
+ * comes first. A declared variable is allocated when the first thread of the block reaches its declaration.
  */
 #include "memory.h"
 #include "race.h"

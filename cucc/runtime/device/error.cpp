@@ -52,8 +52,7 @@ void say(const char *format, va_list values) {
     say(format, values);                                                                                     \
     va_end(values)
 
-// CUDA_CPU_FAIL=k[:error][:sticky]: call k of this process fails with the error; with "sticky", every later
-// call does too. It shows how a program behaves when a call fails that usually succeeds.
+// CUDA_CPU_FAIL=k[:error][:sticky] (README.md)
 struct Failure {
     uint64_t first = 0;
     cudaError_t error = cudaErrorUnknown;

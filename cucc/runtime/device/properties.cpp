@@ -73,10 +73,8 @@ int clock_khz() {
     return khz;
 }
 
-// CUDA_CPU_PROPERTIES=unequal: each device has a higher compute capability and more memory than the one
-// before, so that a program must choose the right one. distinct: numbers that are equal on this device, such
-// as the largest height and depth of a texture, are made smaller by 1 until all differ. So a test sees
-// whether a program prints the property that it names. The limits of launches change with them.
+// CUDA_CPU_PROPERTIES (README.md). Equal numbers are made smaller by 1 until all differ. The limits of
+// launches change with them.
 void make_distinct(cudaDeviceProp &p, int device) {
     const size_t setting = setting_of("CUDA_CPU_PROPERTIES", {"usual", "distinct", "unequal"});
     if (setting == 2) {

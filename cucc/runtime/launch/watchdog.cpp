@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The watchdog ends a program whose kernel waits for ever, for example for a lock that is never released.
- *
- * A worker is stuck when the threads of its block that can run do nothing but poll: their atomics change no
- * value, the values that they read stay the same, and no thread ends or passes a barrier. When all workers
- * of a launch have been stuck for CUDA_CPU_WATCHDOG seconds, no thread can make progress, however slow the
- * kernel is. A worker that computes does not poll, so a gap between two polls restarts its time.
+ * The watchdog (docs/execution.md) ends a program whose kernel waits for ever, for example for a lock that is
+ * never released. A worker that computes does not poll, so a gap between two polls restarts its time.
  *
  * Polling with plain loads cannot be recognised. CUDA_CPU_TIME_LIMIT ends any launch in which no blocks were
  * distributed to workers for that many seconds. There is no limit unless it is set, as make old and exercises
@@ -44,24 +40,14 @@ double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-struct Workers {
-    std::mutex mutex;
-    std::vector<const Worker *> all;
-};
-
-ONLY(workers, Workers)
-
 } // namespace
 
 Watch::Watch(const Worker &worker) : worker(worker) {
-    std::lock_guard lock(workers().mutex);
-    workers().all.push_back(&worker);
+    live<const Worker>().add(&worker);
 }
 
 Watch::~Watch() {
-    std::lock_guard lock(workers().mutex);
-    auto &all = workers().all;
-    all.erase(std::remove(all.begin(), all.end(), &worker), all.end());
+    live<const Worker>().take(&worker);
 }
 
 void Watch::only_polling() {
@@ -96,8 +82,8 @@ void Watch::only_polling() {
     }
     unsigned running = 0;
     {
-        std::lock_guard lock(workers().mutex);
-        for (const Worker *other : workers().all) {
+        std::lock_guard lock(live<const Worker>().mutex);
+        for (const Worker *other : live<const Worker>().all) {
             if (!__atomic_load_n(&other->kernel, __ATOMIC_RELAXED))
                 continue;
             const Watch &w = other->watch;

@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds data races (make check, cucc --check): two threads access the same memory, at least one of
- * them writes, and nothing in CUDA's rules orders the two accesses.
- *
- * Programs are compiled with -fsanitize=thread, but not linked with ThreadSanitizer: the functions that
- * the compiler calls at every access (__tsan_read4 …) are in race_hooks.cpp. ThreadSanitizer itself
- * knows host threads, not the threads of a block, which run one after the other on one host thread.
- *
- * For each word of device, shared, managed and pinned memory the detector keeps the last write and two
- * reads: the thread, the line, and the time. A new access by another thread is a race unless one of these
- * rules orders it after the recorded one:
- * - between the two, the block has passed a barrier (`epoch` counts them), or the grid a grid barrier;
- * - both threads are lanes of a warp, and __syncwarp() orders them (`known`, the lanes' vector clocks);
- * - the first thread called __threadfence() and then an atomic, and the second one used the same
- *   variable in an atomic afterwards: a lock, a flag, or a counter of blocks that are done;
- * - they belong to different launches or copies that streams, events or waits of the host order.
- * Except for locks, the result does not depend on the order in which the threads happen to run.
- *
- * It also reports reads of uninitialized memory, and out-of-bounds accesses: outside of the variables in
- * shared memory, up to 64 KiB after the end of an allocation, to a local variable of another thread that
- * waits, and writes to threadIdx and the like.
+ * Checks accesses for data races (cucc --check), by the rules in docs/execution.md. For each word of device,
+ * shared, managed and pinned memory it keeps the last write and two reads: the thread, the line, and the
+ * time. ordered() says whether a recorded access comes before a new one: `epoch` counts the barriers of the
+ * block, `known` are vector clocks of lanes, which __syncwarp() joins, and race_order.cpp knows what fences
+ * with atomics and what streams order. Except for locks, the result does not depend on the order in which
+ * the threads happen to run.
  */
 #include "race_detector.h"
 #include "trace.h"

@@ -25,18 +25,16 @@ struct CapturedStream {
     std::vector<cudaGraphNode_t> last; // the nodes that the stream's next operation depends on
 };
 
-struct Captures {                               // protected by LOCK()
-    std::map<uint64_t, CapturedStream> streams; // key: the stream's number
-    uint64_t begun = 0;
-};
+// Protected by LOCK(), as are all captures. The key is the stream's number.
+ONLY(captured_streams, std::map<uint64_t, CapturedStream>)
 
-ONLY(known_captures, Captures)
+uint64_t captures_begun = 0;
 
 thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
 CapturedStream *captured(cudaStream_t stream) {
-    const auto found = known_captures().streams.find(identity(stream).number);
-    return found == known_captures().streams.end() ? nullptr : &found->second;
+    const auto found = captured_streams().find(identity(stream).number);
+    return found == captured_streams().end() ? nullptr : &found->second;
 }
 
 cudaError_t spoilt(const char *call) {
@@ -45,8 +43,8 @@ cudaError_t spoilt(const char *call) {
 }
 
 void end(const CapturePointer &capture) {
-    for (auto i = known_captures().streams.begin(); i != known_captures().streams.end();)
-        i = i->second.capture == capture ? known_captures().streams.erase(i) : std::next(i);
+    for (auto i = captured_streams().begin(); i != captured_streams().end();)
+        i = i->second.capture == capture ? captured_streams().erase(i) : std::next(i);
     capture->status = cudaStreamCaptureStatusNone;
     --storing;
 }
@@ -62,10 +60,10 @@ cudaError_t begin_capture(const char *call, cudaStream_t stream, std::shared_ptr
     capture->graph = into ? into : std::make_shared<CUgraph_st>();
     capture->mode = mode;
     capture->thread = std::this_thread::get_id();
-    capture->id = ++known_captures().begun;
+    capture->id = ++captures_begun;
     capture->origin = id.number;
     capture->status = cudaStreamCaptureStatusActive;
-    known_captures().streams[id.number] = {id, capture, std::move(last)};
+    captured_streams()[id.number] = {id, capture, std::move(last)};
     ++storing;
     return cudaSuccess;
 }
@@ -88,7 +86,7 @@ bool joined(const std::vector<cudaGraphNode_t> &last, const std::vector<cudaGrap
 
 bool captures(cudaStream_t stream) {
     LOCK();
-    return !known_captures().streams.empty() && captured(stream);
+    return !captured_streams().empty() && captured(stream);
 }
 
 cudaError_t add_captured(cudaStream_t stream, Operation operation) {
@@ -140,7 +138,7 @@ cudaError_t wait_in_capture(const char *call, cudaStream_t stream, const Capture
         if (id.legacy)
             return refuse(point.capture, cudaErrorStreamCaptureImplicit, call,
                           "the default stream cannot join a capture");
-        known_captures().streams[id.number] = {id, point.capture, point.nodes};
+        captured_streams()[id.number] = {id, point.capture, point.nodes};
         return cudaSuccess;
     }
     for (const cudaGraphNode_t node : point.nodes)
@@ -157,7 +155,7 @@ cudaError_t refuse_in_capture(const char *call, cudaStream_t stream) {
 
 cudaError_t refuse_legacy(const char *call) {
     LOCK();
-    for (auto &[number, c] : known_captures().streams)
+    for (auto &[number, c] : captured_streams())
         if (c.stream.blocking && c.stream.device == current_device())
             return refuse(c.capture, cudaErrorStreamCaptureImplicit, call,
                           "the default stream would have to wait for a stream that a graph captures");
@@ -168,7 +166,7 @@ cudaError_t refuse_unsafe(const char *call) {
     if (at_once() || thread_mode == cudaStreamCaptureModeRelaxed)
         return cudaSuccess;
     LOCK();
-    for (auto &[number, c] : known_captures().streams) {
+    for (auto &[number, c] : captured_streams()) {
         const Capture &capture = *c.capture;
         const bool own = capture.thread == std::this_thread::get_id();
         if (own ? capture.mode != cudaStreamCaptureModeRelaxed
@@ -192,7 +190,7 @@ void forget_capture(cudaStream_t stream) {
         // The first stream may already wait for this work, or for an event that was recorded in it.
         auto &gone = c->capture->of_gone;
         gone.insert(gone.end(), c->last.begin(), c->last.end());
-        known_captures().streams.erase(c->stream.number);
+        captured_streams().erase(c->stream.number);
     }
 }
 
@@ -229,7 +227,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
                     "%s: another host thread began the capture, which is not relaxed", call);
     }
     std::vector<cudaGraphNode_t> others = capture->of_gone; // the last nodes of the other streams
-    for (const auto &[number, other] : known_captures().streams)
+    for (const auto &[number, other] : captured_streams())
         if (other.capture == capture)
             others.insert(others.end(), other.last.begin(), other.last.end());
     const bool all_joined = joined(c->last, others);
@@ -250,7 +248,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
                                      const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
                                      size_t *count) {
     BEGIN_LOCKED(status, stream);
-    for (const auto &[number, other] : known_captures().streams)
+    for (const auto &[number, other] : captured_streams())
         if (identity(stream).legacy && other.stream.blocking && other.stream.device == current_device())
             return set_last_error(cudaErrorStreamCaptureImplicit); // which leaves the capture valid
     const CapturedStream *const c = captured(stream);

@@ -12,21 +12,6 @@
 
 #include <deque>
 
-struct CUgraphNode_st {
-    CUgraph_st *graph;
-    cuda_cpu::Operation operation;
-    std::vector<cudaGraphNode_t> before; // its dependencies
-    cudaGraphNode_t original;            // if the graph is a clone: the node in the original graph
-    std::vector<const void *> arguments; // for cudaGraphKernelNodeGetParams
-};
-
-// An object of the program. It is destroyed with the last reference to it.
-struct CUuserObject_st {
-    void *data;
-    cudaHostFn_t destroy;
-    unsigned references;
-};
-
 namespace cuda_cpu {
 
 // A graph's references to user objects. A copy of the graph has one reference to each.
@@ -38,19 +23,7 @@ struct References {
     ~References();
 };
 
-} // namespace cuda_cpu
-
-struct CUgraph_st {
-    std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
-    cuda_cpu::References objects;
-
-    explicit CUgraph_st(const cuda_cpu::References &objects = {}) : objects(objects) {}
-    ~CUgraph_st();
-};
-
-namespace cuda_cpu {
-
-struct Step {
+struct GraphStep {          // of an executable graph
     cudaGraphNode_t origin; // node of the instantiated graph; may be destroyed: do not dereference
     Operation operation;
     std::vector<size_t> before;
@@ -59,14 +32,37 @@ struct Step {
 
 struct GraphRun {
     References objects;
-    std::vector<Step> steps{}; // topological order: each step comes after those that it depends on
+    std::vector<GraphStep> steps{}; // topological order: each step comes after those that it depends on
 };
 
 } // namespace cuda_cpu
 
+struct CUgraphNode_st {
+    CUgraph_st *graph;
+    Operation operation;
+    std::vector<cudaGraphNode_t> before; // its dependencies
+    cudaGraphNode_t original;            // if the graph is a clone: the node in the original graph
+    std::vector<const void *> arguments; // for cudaGraphKernelNodeGetParams
+};
+
+struct CUgraph_st {
+    std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+    References objects;
+
+    explicit CUgraph_st(const References &objects = {}) : objects(objects) {}
+    ~CUgraph_st();
+};
+
 struct CUgraphExec_st {
-    std::shared_ptr<cuda_cpu::GraphRun> run;
+    std::shared_ptr<GraphRun> run;
     unsigned long long flags;
+};
+
+// An object of the program. It is destroyed with the last reference to it.
+struct CUuserObject_st {
+    void *data;
+    cudaHostFn_t destroy;
+    unsigned references;
 };
 
 namespace cuda_cpu {
@@ -130,7 +126,7 @@ const char *type_name(cudaGraphNodeType type); // with an article: "a kernel", "
 // form a cycle.
 std::shared_ptr<GraphRun> order(const CUgraph_st &graph);
 // The step of an executable graph that was made from this node. Fails and returns null if there is none.
-Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node);
+GraphStep *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node);
 
 // ---- graph_memory.cpp ----
 

@@ -65,7 +65,7 @@ std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
     while (!ready.empty()) {
         const auto &node = graph.nodes[ready.top()];
         ready.pop();
-        Step step = {node.get(), node->operation, {}, true};
+        GraphStep step = {node.get(), node->operation, {}, true};
         for (const cudaGraphNode_t before : node->before)
             step.before.push_back(placed[before]);
         bool cycle = false;
@@ -84,12 +84,12 @@ std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
     return run->steps.size() == total ? run : nullptr;
 }
 
-Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node) {
+GraphStep *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node) {
     if (check_argument(call, "executable", executable))
         return nullptr;
     if (executable->run.use_count() > 1) // a launch that has not run yet uses these operations: change a copy
         executable->run = std::make_shared<GraphRun>(*executable->run);
-    for (Step &step : executable->run->steps)
+    for (GraphStep &step : executable->run->steps)
         if (step.origin == node)
             return &step;
     fail(cudaErrorInvalidValue, "%s: %p is not a node of the graph that was instantiated", call,
@@ -99,7 +99,7 @@ Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t no
 
 // Before a launch: gives the conditional nodes of a graph, and of their bodies, their initial values.
 static void assign_initial(const GraphRun &run) {
-    for (const Step &s : run.steps)
+    for (const GraphStep &s : run.steps)
         if (const Conditional *const node = std::get_if<Conditional>(&s.operation.what)) {
             if (node->condition->assign)
                 node->condition->value = node->condition->initial;
@@ -110,7 +110,7 @@ static void assign_initial(const GraphRun &run) {
 
 static cudaError_t run_steps(const GraphRun &run) {
     cudaError_t first = cudaSuccess;
-    for (const Step &s : run.steps) {
+    for (const GraphStep &s : run.steps) {
         const cudaError_t error = s.enabled ? perform(s.operation) : cudaSuccess;
         first = first ? first : error;
     }
@@ -202,8 +202,8 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
         return refuse(cudaGraphExecUpdateErrorTopologyChanged, nullptr,
                       "the graph has another number of nodes than the one that was instantiated");
     for (size_t i = 0; i < run->steps.size(); ++i) {
-        Step &fresh = run->steps[i];
-        const Step &old = executable->run->steps[i];
+        GraphStep &fresh = run->steps[i];
+        const GraphStep &old = executable->run->steps[i];
         if (fresh.before != old.before)
             return refuse(cudaGraphExecUpdateErrorTopologyChanged, fresh.origin,
                           "a node has other dependencies than in the graph that was instantiated");
@@ -220,7 +220,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
 
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned enabled) {
     BEGIN_LOCKED();
-    Step *const step = find_step(call, executable, node);
+    GraphStep *const step = find_step(call, executable, node);
     if (!step)
         return cudaErrorInvalidValue;
     const cudaGraphNodeType type = type_of(step->operation);
@@ -233,7 +233,7 @@ cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t 
 
 cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned *enabled) {
     BEGIN_LOCKED(enabled);
-    const Step *const step = find_step(call, executable, node);
+    const GraphStep *const step = find_step(call, executable, node);
     if (!step)
         return cudaErrorInvalidValue;
     return store(enabled, step->enabled);

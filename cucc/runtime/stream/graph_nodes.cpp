@@ -61,7 +61,7 @@ template <class Set, class... A>
 cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node, Set set, A... a) {
     BEGIN_IN();
     LOCK();
-    Step *const step = find_step(call, executable, node);
+    GraphStep *const step = find_step(call, executable, node);
     return step ? set(call, step->operation, a...) : cudaErrorInvalidValue;
 }
 
