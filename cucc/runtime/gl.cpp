@@ -99,13 +99,13 @@ bool still_there(const Resource &r) {
 }
 
 // Binds `name` to `target` for the lifetime of the object, then restores the old binding.
-class Bound {
+class Binding {
   public:
-    Bound(GLenum target, GLuint name) : target(target) {
+    Binding(GLenum target, GLuint name) : target(target) {
         glGetIntegerv(query(), &before);
         bind(name);
     }
-    ~Bound() { bind((GLuint)before); }
+    ~Binding() { bind((GLuint)before); }
 
   private:
     GLenum target;
@@ -149,7 +149,7 @@ class PackedRows {
                                             GL_PACK_SKIP_ROWS,    GL_UNPACK_SKIP_ROWS, GL_PACK_SWAP_BYTES,
                                             GL_UNPACK_SWAP_BYTES};
     GLint before[count];
-    Bound pack{GL_PIXEL_PACK_BUFFER, 0}, unpack{GL_PIXEL_UNPACK_BUFFER, 0};
+    Binding pack{GL_PIXEL_PACK_BUFFER, 0}, unpack{GL_PIXEL_UNPACK_BUFFER, 0};
 };
 
 // Clears OpenGL's pending errors and returns the first one.
@@ -226,7 +226,7 @@ cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_
 // ---- buffers ----
 
 cudaError_t map_buffer(const char *call, Resource &r) {
-    const Bound bound(GL_COPY_READ_BUFFER, r.name);
+    const Binding bound(GL_COPY_READ_BUFFER, r.name);
     GLint64 bytes = 0;
     GLint in_use = 0;
     gl().GetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
@@ -250,7 +250,7 @@ cudaError_t map_buffer(const char *call, Resource &r) {
 }
 
 cudaError_t unmap_buffer(const char *call, Resource &r) {
-    const Bound bound(GL_COPY_READ_BUFFER, r.name);
+    const Binding bound(GL_COPY_READ_BUFFER, r.name);
     void *content = nullptr;
     gl().GetBufferPointerv(GL_COPY_READ_BUFFER, GL_BUFFER_MAP_POINTER, &content);
     cudaError_t error = cudaSuccess;
@@ -301,7 +301,7 @@ cudaError_t map_image(Resource &r) {
     if (r.discards())
         return cudaSuccess;
     std::vector<char> pixels(r.bytes);
-    const Bound bound(r.target, r.name);
+    const Binding bound(r.target, r.name);
     const PackedRows packed;
     glGetTexImage(r.target, 0, r.format.format, r.format.type, pixels.data());
     const size_t row = r.bytes / r.height;
@@ -314,7 +314,7 @@ cudaError_t unmap_image(const char *call, Resource &r) {
     FAIL_IF(cudaMemcpy2DFromArray(pixels.data(), row, r.array, 0, 0, row, r.height, cudaMemcpyDeviceToHost),
             cudaErrorUnknown, "the array of %s was freed while it was mapped", describe(r).c_str());
     if (!r.reads_only()) {
-        const Bound bound(r.target, r.name);
+        const Binding bound(r.target, r.name);
         const PackedRows packed;
         glTexSubImage2D(r.target, 0, 0, 0, (GLsizei)r.width, (GLsizei)r.height, r.format.format,
                         r.format.type, pixels.data());
@@ -427,7 +427,7 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
     Resource made = {buffer, 0, flags, current_device(), call_site};
     GLint64 bytes = 0;
     {
-        const Bound bound(GL_COPY_READ_BUFFER, buffer);
+        const Binding bound(GL_COPY_READ_BUFFER, buffer);
         gl().GetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
     }
     FAIL_IF(bytes == 0, cudaErrorMemoryAllocation, "buffer %u has no storage", buffer);
@@ -457,7 +457,7 @@ cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint
             "OpenGL has no texture %u: it was deleted, or never bound", image);
     GLint width = 0, height = 0, internal = 0;
     {
-        const Bound bound(target, image);
+        const Binding bound(target, image);
         FAIL_IF(const GLenum error = take_gl_errors(), cudaErrorInvalidValue,
                 "texture %u is not of target 0x%04x (0x%04x)", image, target, error);
         glGetTexLevelParameteriv(target, 0, GL_TEXTURE_WIDTH, &width);

@@ -18,11 +18,10 @@ namespace cuda_cpu {
         const cudaStream_t stream = nullptr;                                                                 \
         return __VA_ARGS__;                                                                                  \
     }                                                                                                        \
-    cudaError_t name##Async(EACH parameters, cudaStream_t stream) {                                          \
+    cudaError_t name##Async(CUDA_CPU_LIST parameters, cudaStream_t stream) {                                 \
         [[maybe_unused]] const bool asynchronous = true;                                                     \
         return __VA_ARGS__;                                                                                  \
     }
-#define EACH(...) __VA_ARGS__
 
 struct HostCall { // exactly one of the two functions is set
     cudaHostFn_t function;

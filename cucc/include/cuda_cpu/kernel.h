@@ -553,7 +553,7 @@ inline void tile_barrier(unsigned size, Site site) {
     carry_out(meet_tile(resume.mine, size, site));
 }
 
-// The address that the worker's threads poll, for the watchdog (runtime/watchdog.cpp).
+// The address that the worker's threads poll, for the watchdog (runtime/launch/watchdog.cpp).
 struct Spin {
     const __volatile__ void *address;
     uint64_t bits;  // the value that the thread has read there
@@ -574,7 +574,7 @@ struct Reads {
 extern __thread Reads reads;
 
 // Adds a byte to a section of the object file. The compiler drops it together with code that is not used, so
-// the section exists only where kernels may poll (runtime/waiting.cpp).
+// the section exists only where kernels may poll (runtime/launch/waiting.cpp).
 #ifdef __wasm__ // has one thread
 #define CUDA_CPU_MAY_POLL
 #else

@@ -94,13 +94,13 @@ const Devices &devices() {
 
 thread_local int current = 0;
 
-struct State { // settings of one device
+struct DeviceSettings {
     std::atomic<bool> peers[max_devices];
     std::atomic<size_t> limits[7];
     std::atomic<unsigned> flags;
     std::atomic<int> cache;
 
-    State() { reset(); }
+    DeviceSettings() { reset(); }
     void reset() {
         for (auto &peer : peers)
             peer = false;
@@ -111,8 +111,8 @@ struct State { // settings of one device
     }
 };
 
-State &state_of(int device) {
-    static State *const all = new State[max_devices];
+DeviceSettings &settings_of(int device) {
+    static DeviceSettings *const all = new DeviceSettings[max_devices];
     return all[device];
 }
 
@@ -127,7 +127,7 @@ int current_device() {
 }
 
 size_t limit_of(int device, cudaLimit limit) {
-    return state_of(device).limits[limit];
+    return settings_of(device).limits[limit];
 }
 
 OnDevice::OnDevice(int device) : before(current) {
@@ -191,13 +191,13 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
     const unsigned schedule = flags & cudaDeviceScheduleMask;
     FAIL_IF(flags & ~(unsigned)cudaDeviceMask || (schedule & (schedule - 1)), cudaErrorInvalidValue,
             "0x%x is not a valid combination of flags", flags);
-    state_of(current).flags = flags;
+    settings_of(current).flags = flags;
     return cudaSuccess;
 }
 
 // Page-locked memory can always be mapped, so the flag cudaDeviceMapHost is always set.
 SIMPLE_CALL(cudaGetDeviceFlags, (unsigned *flags), BEGIN(flags),
-            store(flags, state_of(current).flags | cudaDeviceMapHost))
+            store(flags, settings_of(current).flags | cudaDeviceMapHost))
 
 // Runs the deferred work of the device's streams, and waits for asynchronous launches (operation.cpp). By
 // default there is neither, and the call returns at once.
@@ -215,7 +215,7 @@ cudaError_t cudaDeviceReset() {
     free_memory_of(current);
     destroy_streams_of(current);
     reset_symbols_of(current);
-    state_of(current).reset();
+    settings_of(current).reset();
     lose_failed_device();
     return cudaSuccess;
 }
@@ -227,25 +227,25 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     IN_ENUMERATION(limit, cudaLimitStackSize, cudaLimitPersistingL2CacheSize, "limit");
     if (limit == cudaLimitDevRuntimePendingLaunchCount)
         value = std::max<size_t>(value, 32); // as on an H200 with CUDA 13.0
-    state_of(current).limits[limit] = value;
+    settings_of(current).limits[limit] = value;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
     BEGIN(value);
     IN_ENUMERATION(limit, cudaLimitStackSize, cudaLimitPersistingL2CacheSize, "limit");
-    return store(value, state_of(current).limits[limit].load());
+    return store(value, settings_of(current).limits[limit].load());
 }
 
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
     BEGIN();
     IN_ENUMERATION(config, cudaFuncCachePreferNone, cudaFuncCachePreferEqual, "preference");
-    state_of(current).cache = config;
+    settings_of(current).cache = config;
     return cudaSuccess;
 }
 
 SIMPLE_CALL(cudaDeviceGetCacheConfig, (cudaFuncCache * config), BEGIN(config),
-            store(config, (cudaFuncCache)state_of(current).cache.load()))
+            store(config, (cudaFuncCache)settings_of(current).cache.load()))
 SIMPLE_CALL(cudaDeviceGetSharedMemConfig, (cudaSharedMemConfig * config), BEGIN(config),
             store(config, cudaSharedMemBankSizeFourByte))
 
@@ -287,14 +287,14 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     FAIL_IF(flags, cudaErrorInvalidValue, "flags are 0x%x, must be 0", flags);
     TRY(check_device(call, peer));
     FAIL_IF(peer == current, cudaErrorPeerAccessUnsupported, "device %d is not a peer of itself", peer);
-    FAIL_IF(state_of(current).peers[peer].exchange(true), cudaErrorPeerAccessAlreadyEnabled,
+    FAIL_IF(settings_of(current).peers[peer].exchange(true), cudaErrorPeerAccessAlreadyEnabled,
             "device %d already has access to device %d", current, peer);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
     BEGIN(peer);
-    FAIL_IF(!state_of(current).peers[peer].exchange(false), cudaErrorPeerAccessNotEnabled,
+    FAIL_IF(!settings_of(current).peers[peer].exchange(false), cudaErrorPeerAccessNotEnabled,
             "device %d has no access to device %d", current, peer);
     return cudaSuccess;
 }

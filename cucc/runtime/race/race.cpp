@@ -16,23 +16,23 @@ namespace cuda_cpu::race {
 
 namespace {
 
-struct Cell {       // of a word, or of a byte
+struct ShadowCell { // of a word, or of a byte
     Access last[3]; // the last write and two reads
 };
 
-struct Page {
+struct ShadowPage {
     std::atomic_flag lock = ATOMIC_FLAG_INIT;
     unsigned shift = 2;        // a cell covers 1 << shift bytes
     uint32_t used = race_page; // bytes that belong to an allocation; accesses after them are out of bounds
-    Cell *cells = nullptr;
+    ShadowCell *cells = nullptr;
     Access whole{}; // while there are no cells: the fill or copy that has written all of the page
 };
 
 constexpr unsigned page_bits = 16, address_bits = 48;
 static_assert(race_page == 1 << page_bits);
 
-Page of_stacks; // in the table where stacks are
-struct Stacks { // that threads of blocks keep while they wait
+ShadowPage of_stacks; // in the table where stacks are
+struct Stacks {       // that threads of blocks keep while they wait
     std::mutex mutex;
     std::map<uintptr_t, uintptr_t> all; // end -> begin
 };
@@ -48,13 +48,14 @@ void *reserve(size_t bytes) {
 // Returns the table of pages: entry `address >> page_bits` points to the shadow memory of that page, or is
 // null if no access to it was recorded. The table is reserved address space; the operating system allocates
 // the parts of it that are written.
-Page **pages() {
-    static Page **const table = static_cast<Page **>(reserve(sizeof(Page *) << (address_bits - page_bits)));
+ShadowPage **pages() {
+    static ShadowPage **const table =
+        static_cast<ShadowPage **>(reserve(sizeof(ShadowPage *) << (address_bits - page_bits)));
     return table;
 }
 
-Page *tracked(uintptr_t address) {
-    Page *const page = pages()[address >> page_bits];
+ShadowPage *tracked(uintptr_t address) {
+    ShadowPage *const page = pages()[address >> page_bits];
     return page == &of_stacks ? nullptr : page;
 }
 
@@ -107,7 +108,7 @@ bool ordered(const Access &a, const Access &b, const Threads *block) {
 
 // Checks and records an access within one page by a thread of a block, by the host, or by a copy.
 // `reads` is also set for an atomic that reads and writes.
-void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads *block, bool shared,
+void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const Threads *block, bool shared,
            bool reads) {
     Access other{};
     uintptr_t where = address;                 // address of the other access
@@ -124,7 +125,7 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
         return;
     }
     if (!page.cells) {
-        page.cells = static_cast<Cell *>(reserve(cells * sizeof(Cell)));
+        page.cells = static_cast<ShadowCell *>(reserve(cells * sizeof(ShadowCell)));
         for (size_t i = 0; page.whole.time && i < cells; ++i)
             page.cells[i].last[0] = page.whole;
     }
@@ -132,7 +133,7 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
     // Threads that write neighbouring bytes of a word do not race, but a word's cell has only one last write.
     // So at the first write of less than a word, the page gets a cell for every byte.
     if (page.shift == 2 && me.write && ((begin | bytes) & 3)) {
-        Cell *const fine = static_cast<Cell *>(reserve(race_page * sizeof(Cell)));
+        ShadowCell *const fine = static_cast<ShadowCell *>(reserve(race_page * sizeof(ShadowCell)));
         for (size_t i = 0; i < cells; ++i) {
             for (unsigned n = 0; n < 3; ++n)
                 for (unsigned byte = 0; byte < 4; ++byte)
@@ -141,7 +142,7 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
                         fine[4 * i + byte].last[n].bytes = 15;
                     }
         }
-        munmap(page.cells, cells * sizeof(Cell));
+        munmap(page.cells, cells * sizeof(ShadowCell));
         page.cells = fine;
         page.shift = 0;
     }
@@ -226,7 +227,7 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
     const Threads *block = nullptr;
     while (bytes) {
         const size_t here = std::min(bytes, race_page - (address & (race_page - 1)));
-        Page *const page = tracked(address);
+        ShadowPage *const page = tracked(address);
         const char *const what = !page && in_kernel ? forbidden(address, write) : nullptr;
         if (page || what) {
             if (!me.time) {
@@ -272,23 +273,23 @@ void race_track_new(const void *memory, size_t bytes) {
     race_track(memory, bytes + 1);
     const uintptr_t end = (uintptr_t)memory + bytes;
     for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= end >> page_bits; ++i) {
-        Page &page = *pages()[i];
+        ShadowPage &page = *pages()[i];
         page.used = (uint32_t)std::min(race_page, end - (i << page_bits));
         page.whole = {};
         if (page.cells)
-            madvise(page.cells, (race_page >> page.shift) * sizeof(Cell), MADV_DONTNEED);
+            madvise(page.cells, (race_page >> page.shift) * sizeof(ShadowCell), MADV_DONTNEED);
     }
 }
 
 void race_track(const void *memory, size_t bytes) {
     static std::mutex mutex;
     std::lock_guard lock(mutex);
-    Page **const table = pages();
+    ShadowPage **const table = pages();
     if (bytes)
         for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= ((uintptr_t)memory + bytes - 1) >> page_bits;
              ++i)
             if (!table[i] || table[i] == &of_stacks)
-                table[i] = new Page;
+                table[i] = new ShadowPage;
 }
 
 void race_stack(const char *begin, const char *end) {
@@ -312,7 +313,7 @@ void race_copy(const void *memory, size_t bytes, bool write) {
     uintptr_t address = (uintptr_t)memory;
     while (bytes) {
         const size_t here = std::min(bytes, race_page - (address & (race_page - 1)));
-        if (Page *const page = tracked(address))
+        if (ShadowPage *const page = tracked(address))
             check(*page, address, here, me, nullptr, false, false);
         address += here;
         bytes -= here;

@@ -61,7 +61,7 @@ static unsigned pieces(const uint64_t *address, uint32_t mask, unsigned bytes, u
 
 // The control-flow graph of the block, from the events of its threads. A node is an instruction that reported
 // an event, together with the call depth. So each level of a recursion has nodes of its own.
-struct Flow {
+struct ControlFlow {
     std::vector<TraceEvent> nodes;
     std::vector<std::set<unsigned>> after;
     // For each node its immediate post-dominator, where lanes that diverge at the node reconverge: the first
@@ -69,13 +69,13 @@ struct Flow {
     std::vector<int> join;
 
     // Replaces `place` in the events of the block by the number of the node.
-    explicit Flow(BlockTrace &b);
+    explicit ControlFlow(BlockTrace &b);
 
   private:
     void find_joins(unsigned end);
 };
 
-Flow::Flow(BlockTrace &b) {
+ControlFlow::ControlFlow(BlockTrace &b) {
     std::map<std::tuple<uint32_t, EventKind, uint8_t>, unsigned> numbers;
     std::vector<uint64_t> ends;
     for (BlockTrace::Thread &thread : b.threads) {
@@ -102,7 +102,7 @@ Flow::Flow(BlockTrace &b) {
 
 // Computes the immediate post-dominators, by the iterative algorithm for dominators of Cooper, Harvey and
 // Kennedy ("A Simple, Fast Dominance Algorithm") on the reversed graph.
-void Flow::find_joins(unsigned end) {
+void ControlFlow::find_joins(unsigned end) {
     std::vector<std::vector<unsigned>> before(nodes.size());
     for (unsigned n = 0; n < nodes.size(); ++n)
         for (unsigned next : after[n])
@@ -156,7 +156,7 @@ class WarpJoin {
   public:
     using Accesses = std::map<std::tuple<uint32_t, EventKind>, TraceAccess>;
 
-    WarpJoin(Trace &trace, unsigned number, const Flow &flow, Accesses &accesses)
+    WarpJoin(Trace &trace, unsigned number, const ControlFlow &flow, Accesses &accesses)
         : trace(trace), b(*trace.recorded), flow(flow), accesses(accesses), warp(trace.warps[number]),
           number(number), lanes(std::min(32u, (unsigned)b.threads.size() - number * 32)) {}
 
@@ -219,7 +219,7 @@ class WarpJoin {
 
     Trace &trace;
     const BlockTrace &b;
-    const Flow &flow;
+    const ControlFlow &flow;
     Accesses &accesses;
     TraceWarp &warp;
     const unsigned number, lanes;
@@ -316,7 +316,7 @@ void Trace::find_steps() {
                   all.end());
     }
     std::map<std::tuple<uint32_t, EventKind>, TraceAccess> accesses;
-    const Flow flow(b);
+    const ControlFlow flow(b);
     warps.resize((b.threads.size() + 31) / 32);
     for (unsigned w = 0; w < warps.size(); ++w)
         WarpJoin(*this, w, flow, accesses).run();
