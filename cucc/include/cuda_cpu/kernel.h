@@ -184,8 +184,8 @@ struct Function {
 };
 
 struct Kernel {
-    const char *name, *file;
-    int line;
+    const char *name;
+    Site site;                                                   // of the launch
     void (*run)(const void *call, Block &block, unsigned first); // runs positions first to count - 1
     const void *call;
     const StoredCall *stored; // one object for each type of call
@@ -274,8 +274,7 @@ template <class... A> struct Arguments {
     __attribute__((noinline)) cudaError_t launch(const char *name, const Function &function,
                                                  const LaunchConfig &config, bool cooperative,
                                                  Site site) const {
-        return launch_grid(config, {name, site.file, site.line, function.run, this, &stored, &function},
-                           cooperative);
+        return launch_grid(config, {name, site, function.run, this, &stored, &function}, cooperative);
     }
     static void *copy(const void *p) { return new Arguments(*static_cast<const Arguments *>(p)); }
     static void discard(void *copy) { delete static_cast<Arguments *>(copy); }

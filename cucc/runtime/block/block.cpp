@@ -81,7 +81,7 @@ void kernel_error(const char *format, ...) {
     va_end(arguments);
     const Kernel &kernel = *self->kernel;
     fprintf(stderr, "\n    in kernel %s, block %s, launched at %s\n", kernel.name,
-            coordinates(blockIdx).c_str(), place({kernel.file, kernel.line}).c_str());
+            coordinates(blockIdx).c_str(), place(kernel.site).c_str());
     quick_exit(EXIT_FAILURE);
 }
 

@@ -126,7 +126,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
              : overflow       ? "stack overflow at"
                               : "illegal address",
              info->si_addr, in_guarded(info->si_addr) ? describe_address(info->si_addr).c_str() : "",
-             kernel.name, blockIdx.x, blockIdx.y, blockIdx.z, place({kernel.file, kernel.line}).c_str());
+             kernel.name, blockIdx.x, blockIdx.y, blockIdx.z, place(kernel.site).c_str());
     if (signal == SIGFPE || overflow || race_launch || in_guarded(info->si_addr) || !can_leave(fault.pc))
         end_with(text);
     (void)!write(STDERR_FILENO, text, strlen(text));

@@ -74,7 +74,7 @@ cudaError_t launch_in_kernel(const LaunchConfig &config, const Kernel &kernel, b
         return fail(cudaErrorLaunchPendingCountExceeded,
                     "launch of %s at %s: %zu nested grids have not completed, the largest number that "
                     "cudaLimitDevRuntimePendingLaunchCount permits",
-                    kernel.name, place({kernel.file, kernel.line}).c_str(), most);
+                    kernel.name, place(kernel.site).c_str(), most);
     LaunchConfig here = config;
     here.stream = nullptr; // the child grid runs as a part of the parent grid's launch, in its stream
     return store_child({"kernel launch", store_launch(here, kernel, false)}, last);

@@ -14,8 +14,7 @@ cudaError_t check_launch(const LaunchConfig &c, const Kernel &kernel, bool coope
     const unsigned block[3] = {c.block.x, c.block.y, c.block.z};
     const auto refuse = [&](cudaError_t error, const char *what, uint64_t value, uint64_t limit) {
         return fail(error, "launch of %s at %s: %s is %llu, must be from 1 to %llu", kernel.name,
-                    place({kernel.file, kernel.line}).c_str(), what, (unsigned long long)value,
-                    (unsigned long long)limit);
+                    place(kernel.site).c_str(), what, (unsigned long long)value, (unsigned long long)limit);
     };
     static const char *const grid_names[] = {"gridDim.x", "gridDim.y", "gridDim.z"};
     static const char *const block_names[] = {"blockDim.x", "blockDim.y", "blockDim.z"};
@@ -138,8 +137,7 @@ static void check(const std::vector<Input> &inputs, const Kernel &kernel) {
             end_program(
                 "kernel %s, launched at %s, has written to memory that parameter %zu points to as const: "
                 "byte %zu of %s",
-                kernel.name, place({kernel.file, kernel.line}).c_str(), parameter, same,
-                describe(memory).c_str());
+                kernel.name, place(kernel.site).c_str(), parameter, same, describe(memory).c_str());
     }
 }
 
@@ -174,8 +172,7 @@ void report_end(const Kernel &kernel, const Grid &grid) {
     if (ended == cudaSuccess)
         return;
     set_sticky_error(ended);
-    fail(ended, "kernel %s, launched at %s, was ended by %s", kernel.name,
-         place({kernel.file, kernel.line}).c_str(),
+    fail(ended, "kernel %s, launched at %s, was ended by %s", kernel.name, place(kernel.site).c_str(),
          ended == cudaErrorAssert           ? "an assertion"
          : ended == cudaErrorIllegalAddress ? "an illegal address"
                                             : "__trap()");

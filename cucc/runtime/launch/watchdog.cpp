@@ -137,8 +137,7 @@ ONLY(running_launch, Running)
         } else if ((waited += step) > limit) {
             end_program("kernel %s, launched at %s, runs for ever or very slowly: no further block of "
                         "it has started for %g s (CUDA_CPU_TIME_LIMIT)",
-                        launch.kernel->name, place({launch.kernel->file, launch.kernel->line}).c_str(),
-                        limit);
+                        launch.kernel->name, place(launch.kernel->site).c_str(), limit);
         }
     }
 }

@@ -105,8 +105,7 @@ template <class Event> static bool spin_until(Event event) {
 static cudaError_t too_few_threads(const Grid &grid, uint64_t needed, uint64_t there) {
     return fail(cudaErrorLaunchOutOfResources,
                 "launch of %s at %s: needs %llu host threads, the system permits %llu", grid.kernel.name,
-                place({grid.kernel.file, grid.kernel.line}).c_str(), (unsigned long long)needed,
-                (unsigned long long)there);
+                place(grid.kernel.site).c_str(), (unsigned long long)needed, (unsigned long long)there);
 }
 
 void run_blocks(Grid &grid) {

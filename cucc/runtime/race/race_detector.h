@@ -37,8 +37,8 @@ struct Task { // a launch, a copy, or a graph
     const char *call;
     std::vector<void *> frames; // the call stack of the program's call
     uint32_t enqueued, begun;
-    const char *kernel, *file;
-    int line;
+    const char *kernel;
+    Site site; // of the launch
     uint3 grid, block;
 };
 

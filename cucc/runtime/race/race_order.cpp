@@ -179,8 +179,7 @@ void race_launch(const Kernel &kernel, const LaunchConfig &config) {
     else {
         Task &task = const_cast<Task &>(*current.task);
         task.kernel = kernel.name;
-        task.file = kernel.file;
-        task.line = kernel.line;
+        task.site = kernel.site;
         task.grid = {config.grid.x, config.grid.y, config.grid.z};
         task.block = {config.block.x, config.block.y, config.block.z};
     }
@@ -251,7 +250,7 @@ void race_enqueue(uint64_t number, uint64_t stream, const std::vector<uint64_t> 
     }
     clock[stream] = number;
     Task &task = t.all[number];
-    task = {number, stream, clock, call, {}, tick(), 0, nullptr, nullptr, 0, {}, {}};
+    task = {number, stream, clock, call, {}, tick(), 0, nullptr, {}, {}, {}};
     void *frames[16];
     task.frames.assign(frames, frames + backtrace(frames, 16));
     ++t.pending;

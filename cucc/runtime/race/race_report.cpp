@@ -67,8 +67,7 @@ std::string task_name(const Task *task) {
     if (!task)
         return "earlier work";
     if (task->kernel)
-        return std::string("kernel ") + task->kernel + ", launched at " + place({task->file, task->line}) +
-               ",";
+        return std::string("kernel ") + task->kernel + ", launched at " + place(task->site) + ",";
     std::vector<uintptr_t> frames;
     for (void *frame : task->frames)
         frames.push_back((uintptr_t)frame - (uintptr_t)__executable_start);

@@ -70,10 +70,9 @@ void Queues::tell_of_unfinished() {
     if (!last)
         return;
     const StoredLaunch *const launch = std::get_if<StoredLaunch>(&last->what);
-    const std::string name =
-        launch ? launch->kernel.name +
-                     (", launched at " + place({launch->kernel.file, launch->kernel.line}) + ",")
-               : std::string("a ") + last->call;
+    const std::string name = launch
+                                 ? launch->kernel.name + (", launched at " + place(launch->kernel.site) + ",")
+                                 : std::string("a ") + last->call;
     print_line("the program ended without waiting for its streams: %s %s", name.c_str(),
                runs ? "still ran" : "did not run");
 }

@@ -180,7 +180,7 @@ Trace *trace_launch(const Kernel &kernel, const LaunchConfig &config) {
     wanted = false;
     Trace *const trace = new Trace;
     trace->kernel = name;
-    trace->launched_at = place({kernel.file, kernel.line});
+    trace->launched_at = place(kernel.site);
     trace->grid = config.grid;
     trace->block = config.block;
     trace->blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
