@@ -376,25 +376,28 @@ struct curandGenerator_st {
     bool twister() const { return type == CURAND_RNG_PSEUDO_MTGP32 || type == CURAND_RNG_PSEUDO_MT19937; }
 };
 
+// Ends a call with an error unless the condition is true.
+#define REQUIRE(condition, error)                                                                            \
+    if (!(condition))                                                                                        \
+    return CURAND_STATUS_##error
+
 namespace cuda_cpu {
 namespace {
 
 curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool host) {
-    if (!generator)
-        return CURAND_STATUS_OUT_OF_RANGE;
+    REQUIRE(generator, OUT_OF_RANGE);
     *generator = nullptr;
     if (type == CURAND_RNG_PSEUDO_DEFAULT)
         type = CURAND_RNG_PSEUDO_XORWOW;
     if (type == CURAND_RNG_QUASI_DEFAULT)
         type = CURAND_RNG_QUASI_SOBOL32;
-    if (!std::set{CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A, CURAND_RNG_PSEUDO_MTGP32,
-                  CURAND_RNG_PSEUDO_MT19937, CURAND_RNG_PSEUDO_PHILOX4_32_10, CURAND_RNG_QUASI_SOBOL32,
-                  CURAND_RNG_QUASI_SCRAMBLED_SOBOL32, CURAND_RNG_QUASI_SOBOL64,
-                  CURAND_RNG_QUASI_SCRAMBLED_SOBOL64}
-             .count(type))
-        return CURAND_STATUS_TYPE_ERROR;
-    if (!host && cudaFree(nullptr) != cudaSuccess) // no device
-        return CURAND_STATUS_INITIALIZATION_FAILED;
+    REQUIRE((std::set{CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A, CURAND_RNG_PSEUDO_MTGP32,
+                      CURAND_RNG_PSEUDO_MT19937, CURAND_RNG_PSEUDO_PHILOX4_32_10, CURAND_RNG_QUASI_SOBOL32,
+                      CURAND_RNG_QUASI_SCRAMBLED_SOBOL32, CURAND_RNG_QUASI_SOBOL64,
+                      CURAND_RNG_QUASI_SCRAMBLED_SOBOL64}
+                 .count(type)),
+            TYPE_ERROR);
+    REQUIRE(host || cudaFree(nullptr) == cudaSuccess, INITIALIZATION_FAILED); // no device
     *generator = new curandGenerator_st{type, host};
     return CURAND_STATUS_SUCCESS;
 }
@@ -421,14 +424,13 @@ GeneratorNumbers::Sequences new_sequences(const curandGenerator_st &g) {
 template <class Distribution>
 curandStatus_t generate(const char *call, curandGenerator_t generator, typename Distribution::Out *out,
                         size_t count, Distribution distribution) {
-    if (std::is_same_v<Distribution, LongIntegers>
-            ? !generator->long_numbers()
-            : std::is_same_v<Distribution, Integers> && generator->long_numbers())
-        return CURAND_STATUS_TYPE_ERROR;
+    REQUIRE((std::is_same_v<Distribution, LongIntegers>)
+                ? generator->long_numbers()
+                : !(std::is_same_v<Distribution, Integers> && generator->long_numbers()),
+            TYPE_ERROR);
     const bool pairs = Distribution::pairs && generator->in_pairs();
     const unsigned whole = generator->quasi() ? generator->dimensions : pairs ? 2 : 1;
-    if (count % whole)
-        return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
+    REQUIRE(count % whole == 0, LENGTH_NOT_MULTIPLE);
     if (count == 0)
         return CURAND_STATUS_SUCCESS;
     std::shared_ptr<GeneratorNumbers> &numbers = generator->numbers;
@@ -448,9 +450,7 @@ curandStatus_t generate(const char *call, curandGenerator_t generator, typename 
 } // namespace
 } // namespace cuda_cpu
 
-#define REQUIRE_GENERATOR                                                                                    \
-    if (!generator)                                                                                          \
-    return CURAND_STATUS_NOT_INITIALIZED
+#define REQUIRE_GENERATOR REQUIRE(generator, NOT_INITIALIZED)
 #define SIMPLE(name, parameters, change)                                                                     \
     curandStatus_t curand##name parameters {                                                                 \
         REQUIRE_GENERATOR;                                                                                   \
@@ -466,14 +466,12 @@ curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRng
 }
 SIMPLE(DestroyGenerator, (curandGenerator_t generator), delete generator)
 curandStatus_t curandGetVersion(int *version) {
-    if (!version)
-        return CURAND_STATUS_OUT_OF_RANGE;
+    REQUIRE(version, OUT_OF_RANGE);
     *version = CURAND_VERSION;
     return CURAND_STATUS_SUCCESS;
 }
 curandStatus_t curandGetProperty(libraryPropertyType type, int *value) {
-    if (!value || type < MAJOR_VERSION || type > PATCH_LEVEL)
-        return CURAND_STATUS_OUT_OF_RANGE;
+    REQUIRE(value && type >= MAJOR_VERSION && type <= PATCH_LEVEL, OUT_OF_RANGE);
     const int all[] = {CURAND_VER_MAJOR, CURAND_VER_MINOR, CURAND_VER_PATCH};
     *value = all[type];
     return CURAND_STATUS_SUCCESS;
@@ -485,10 +483,8 @@ SIMPLE(SetStream, (curandGenerator_t generator, cudaStream_t stream), generator-
 #define SETTING(name, parameter, has, permitted, change)                                                     \
     curandStatus_t curandSet##name(curandGenerator_t generator, parameter) {                                 \
         REQUIRE_GENERATOR;                                                                                   \
-        if (!(has))                                                                                          \
-            return CURAND_STATUS_TYPE_ERROR;                                                                 \
-        if (!(permitted))                                                                                    \
-            return CURAND_STATUS_OUT_OF_RANGE;                                                               \
+        REQUIRE(has, TYPE_ERROR);                                                                            \
+        REQUIRE(permitted, OUT_OF_RANGE);                                                                    \
         change;                                                                                              \
         generator->numbers = nullptr;                                                                        \
         return CURAND_STATUS_SUCCESS;                                                                        \
@@ -508,8 +504,7 @@ SIMPLE(GenerateSeeds, (curandGenerator_t generator), (void)0)
 #define DIRECTIONS(bits, T)                                                                                  \
     curandStatus_t curandGetDirectionVectors##bits(curandDirectionVectors##bits##_t *vectors[],              \
                                                    curandDirectionVectorSet_t set) {                         \
-        if (!vectors)                                                                                        \
-            return CURAND_STATUS_OUT_OF_RANGE;                                                               \
+        REQUIRE(vectors, OUT_OF_RANGE);                                                                      \
         if (set == CURAND_DIRECTION_VECTORS_##bits##_JOEKUO6)                                                \
             return of_all_dimensions(vectors, [](unsigned d, T(&v)[bits]) { directions(d, false, v); });     \
         if (set == CURAND_SCRAMBLED_DIRECTION_VECTORS_##bits##_JOEKUO6)                                      \
@@ -542,8 +537,7 @@ GENERATE(LogNormalDouble, (OUTPUT(double), double mean, double deviation),
 
 curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned *out, size_t count, double mean) {
     REQUIRE_GENERATOR;
-    if (!(mean > 0))
-        return CURAND_STATUS_OUT_OF_RANGE;
+    REQUIRE(mean > 0, OUT_OF_RANGE);
     return generate(
         __func__, generator, out, count,
         Poisson(mean, generator->in_pairs() || generator->type == CURAND_RNG_PSEUDO_PHILOX4_32_10));
