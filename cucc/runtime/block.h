@@ -3,19 +3,14 @@
  * A worker and the block that it runs: the declarations that workers.cpp, block.cpp and warp.cpp
  * share. A worker is a host thread that runs blocks, one at a time.
  *
- * The threads of a block are user-level threads, scheduled cooperatively by the worker. They start
- * as plain function calls in one loop (Call::run in kernel.h), on one stack. When a thread has to
- * wait, at a barrier for example, it keeps that stack as its own, and the loop continues with the
- * next thread on another stack. A block whose threads never wait therefore needs no stack switch.
+ * The threads start as plain function calls in one loop (Call::run in kernel.h), on one stack. A thread that
+ * has to wait keeps that stack as its own, and the loop continues on another one (docs/execution.md).
  */
 #pragma once
 #define CUDA_CPU_ENGINE
 #include <cuda_runtime.h>
+#include "call.h"
 #include "fiber.h"
-
-#include <atomic>
-#include <string>
-#include <vector>
 
 namespace cuda_cpu {
 

@@ -11,18 +11,12 @@
 #include <curand_kernel.h>
 #include <curand_mtgp32.h>
 #include "cuda_cpu/library.h"
-#include "internal.h"
+#include "device.h"
 
-#include <algorithm>
 #include <cmath>
-#include <memory>
-#include <mutex>
 #include <random>
-#include <set>
 #include <sys/mman.h>
-#include <unistd.h>
 #include <variant>
-#include <vector>
 
 // The Mersenne Twisters, as states for the functions of kernels
 struct SequenceOfMtgp32 {
@@ -41,7 +35,6 @@ CUDA_CPU_QUASI(SequenceOfMtgp32)
 CUDA_CPU_QUASI(SequenceOfMt19937)
 
 namespace cuda_cpu {
-
 namespace {
 
 // ---- distributions ----
@@ -129,12 +122,12 @@ struct Poisson {
 
 // XORWOW and MRG32k3a: sequence 0 gives the first number or pair, sequence 1 the second one, and so on, in
 // turn.
-template <class State> struct Turns {
+template <class State> struct SequencesInTurn {
     std::vector<State> states;
     size_t next;
 
     // Starts after `position` numbers.
-    Turns(unsigned long long seed, size_t sequences, unsigned long long position)
+    SequencesInTurn(unsigned long long seed, size_t sequences, unsigned long long position)
         : states(sequences), next(position % sequences) {
         State first;
         curand_init(seed, 0, position / sequences, &first);
@@ -180,11 +173,11 @@ template <class State> struct Turns {
 
 // Philox: sequence 0 gives the first four numbers, sequence 1 the next four, and so on, in turn. A call may
 // end within four numbers; then the next one, perhaps with another distribution, begins within them.
-struct Fours {
+struct PhiloxSequences {
     unsigned long long seed, position;
     std::vector<unsigned long long> blocks; // used by each sequence; a block is four integers
 
-    Fours(unsigned long long seed, size_t sequences, unsigned long long position)
+    PhiloxSequences(unsigned long long seed, size_t sequences, unsigned long long position)
         : seed(seed), position(position), blocks(sequences) {
         for (size_t i = 0; i < sequences; ++i)
             blocks[i] = position / 4 / sequences + (i < position / 4 % sequences);
@@ -346,13 +339,15 @@ template <class State> struct Sobol { // State: of scrambled numbers; for others
 
 // The numbers of a generator with one seed and ordering. Made by the first call that needs them; work that
 // waits in a stream or is in a graph keeps them after the generator's settings change.
-struct Numbers {
+struct GeneratorNumbers {
+    using Sequences =
+        std::variant<SequencesInTurn<curandStateXORWOW_t>, SequencesInTurn<curandStateMRG32k3a_t>,
+                     PhiloxSequences, Mtgp32, Mt19937, Sobol<curandStateScrambledSobol32_t>,
+                     Sobol<curandStateScrambledSobol64_t>>;
     std::mutex mutex;
-    std::variant<Turns<curandStateXORWOW_t>, Turns<curandStateMRG32k3a_t>, Fours, Mtgp32, Mt19937,
-                 Sobol<curandStateScrambledSobol32_t>, Sobol<curandStateScrambledSobol64_t>>
-        sequences;
+    Sequences sequences;
 
-    template <class Sequences> explicit Numbers(Sequences made) : sequences(std::move(made)) {}
+    explicit GeneratorNumbers(Sequences made) : sequences(std::move(made)) {}
 
     template <class Distribution>
     void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
@@ -370,7 +365,7 @@ struct curandGenerator_st {
     cudaStream_t stream = nullptr;
     unsigned long long seed = 0, position = 0;
     unsigned dimensions = 1;
-    std::shared_ptr<cuda_cpu::Numbers> numbers{};
+    std::shared_ptr<cuda_cpu::GeneratorNumbers> numbers{};
 
     bool quasi() const { return type >= CURAND_RNG_QUASI_SOBOL32; }
     bool long_numbers() const { return type >= CURAND_RNG_QUASI_SOBOL64; }
@@ -381,67 +376,66 @@ struct curandGenerator_st {
     bool twister() const { return type == CURAND_RNG_PSEUDO_MTGP32 || type == CURAND_RNG_PSEUDO_MT19937; }
 };
 
+// Ends a call with an error unless the condition is true.
+#define REQUIRE(condition, error)                                                                            \
+    if (!(condition))                                                                                        \
+    return CURAND_STATUS_##error
+
 namespace cuda_cpu {
 namespace {
 
 curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool host) {
-    if (!generator)
-        return CURAND_STATUS_OUT_OF_RANGE;
+    REQUIRE(generator, OUT_OF_RANGE);
     *generator = nullptr;
     if (type == CURAND_RNG_PSEUDO_DEFAULT)
         type = CURAND_RNG_PSEUDO_XORWOW;
     if (type == CURAND_RNG_QUASI_DEFAULT)
         type = CURAND_RNG_QUASI_SOBOL32;
-    if (!std::set{CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A, CURAND_RNG_PSEUDO_MTGP32,
-                  CURAND_RNG_PSEUDO_MT19937, CURAND_RNG_PSEUDO_PHILOX4_32_10, CURAND_RNG_QUASI_SOBOL32,
-                  CURAND_RNG_QUASI_SCRAMBLED_SOBOL32, CURAND_RNG_QUASI_SOBOL64,
-                  CURAND_RNG_QUASI_SCRAMBLED_SOBOL64}
-             .count(type))
-        return CURAND_STATUS_TYPE_ERROR;
-    if (!host && cudaFree(nullptr) != cudaSuccess) // no device
-        return CURAND_STATUS_INITIALIZATION_FAILED;
+    REQUIRE((std::set{CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A, CURAND_RNG_PSEUDO_MTGP32,
+                      CURAND_RNG_PSEUDO_MT19937, CURAND_RNG_PSEUDO_PHILOX4_32_10, CURAND_RNG_QUASI_SOBOL32,
+                      CURAND_RNG_QUASI_SCRAMBLED_SOBOL32, CURAND_RNG_QUASI_SOBOL64,
+                      CURAND_RNG_QUASI_SCRAMBLED_SOBOL64}
+                 .count(type)),
+            TYPE_ERROR);
+    REQUIRE(host || cudaFree(nullptr) == cudaSuccess, INITIALIZATION_FAILED); // no device
     *generator = new curandGenerator_st{type, host};
     return CURAND_STATUS_SUCCESS;
 }
 
-std::shared_ptr<Numbers> new_numbers(const curandGenerator_st &g) {
+GeneratorNumbers::Sequences new_sequences(const curandGenerator_st &g) {
     switch (g.type) {
     case CURAND_RNG_PSEUDO_XORWOW:
-        return std::make_shared<Numbers>(Turns<curandStateXORWOW_t>(g.seed, 4096, g.position));
+        return SequencesInTurn<curandStateXORWOW_t>(g.seed, 4096, g.position);
     case CURAND_RNG_PSEUDO_MRG32K3A:
-        return std::make_shared<Numbers>(
-            Turns<curandStateMRG32k3a_t>(g.seed, g.legacy ? 4096 : 81920, g.position));
+        return SequencesInTurn<curandStateMRG32k3a_t>(g.seed, g.legacy ? 4096 : 81920, g.position);
     case CURAND_RNG_PSEUDO_PHILOX4_32_10:
-        return std::make_shared<Numbers>(Fours(g.seed, 65536, g.position));
+        return PhiloxSequences(g.seed, 65536, g.position);
     case CURAND_RNG_PSEUDO_MTGP32:
-        return std::make_shared<Numbers>(Mtgp32(g.seed, g.position));
+        return Mtgp32(g.seed, g.position);
     case CURAND_RNG_PSEUDO_MT19937:
-        return std::make_shared<Numbers>(Mt19937(g.seed, g.position));
+        return Mt19937(g.seed, g.position);
     default:
         if (g.long_numbers())
-            return std::make_shared<Numbers>(
-                Sobol<curandStateScrambledSobol64_t>{g.dimensions, g.scrambled(), g.position});
-        return std::make_shared<Numbers>(
-            Sobol<curandStateScrambledSobol32_t>{g.dimensions, g.scrambled(), g.position});
+            return Sobol<curandStateScrambledSobol64_t>{g.dimensions, g.scrambled(), g.position};
+        return Sobol<curandStateScrambledSobol32_t>{g.dimensions, g.scrambled(), g.position};
     }
 }
 
 template <class Distribution>
 curandStatus_t generate(const char *call, curandGenerator_t generator, typename Distribution::Out *out,
                         size_t count, Distribution distribution) {
-    if (std::is_same_v<Distribution, LongIntegers>
-            ? !generator->long_numbers()
-            : std::is_same_v<Distribution, Integers> && generator->long_numbers())
-        return CURAND_STATUS_TYPE_ERROR;
+    REQUIRE((std::is_same_v<Distribution, LongIntegers>)
+                ? generator->long_numbers()
+                : !(std::is_same_v<Distribution, Integers> && generator->long_numbers()),
+            TYPE_ERROR);
     const bool pairs = Distribution::pairs && generator->in_pairs();
     const unsigned whole = generator->quasi() ? generator->dimensions : pairs ? 2 : 1;
-    if (count % whole)
-        return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
+    REQUIRE(count % whole == 0, LENGTH_NOT_MULTIPLE);
     if (count == 0)
         return CURAND_STATUS_SUCCESS;
-    std::shared_ptr<Numbers> &numbers = generator->numbers;
+    std::shared_ptr<GeneratorNumbers> &numbers = generator->numbers;
     if (!numbers)
-        numbers = new_numbers(*generator);
+        numbers = std::make_shared<GeneratorNumbers>(new_sequences(*generator));
     generator->position += count / whole;
     const auto work = [numbers = numbers, out, count, distribution] {
         numbers->fill(out, count, distribution);
@@ -456,11 +450,7 @@ curandStatus_t generate(const char *call, curandGenerator_t generator, typename 
 } // namespace
 } // namespace cuda_cpu
 
-using namespace cuda_cpu;
-
-#define REQUIRE_GENERATOR                                                                                    \
-    if (!generator)                                                                                          \
-    return CURAND_STATUS_NOT_INITIALIZED
+#define REQUIRE_GENERATOR REQUIRE(generator, NOT_INITIALIZED)
 #define SIMPLE(name, parameters, change)                                                                     \
     curandStatus_t curand##name parameters {                                                                 \
         REQUIRE_GENERATOR;                                                                                   \
@@ -476,14 +466,12 @@ curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRng
 }
 SIMPLE(DestroyGenerator, (curandGenerator_t generator), delete generator)
 curandStatus_t curandGetVersion(int *version) {
-    if (!version)
-        return CURAND_STATUS_OUT_OF_RANGE;
+    REQUIRE(version, OUT_OF_RANGE);
     *version = CURAND_VERSION;
     return CURAND_STATUS_SUCCESS;
 }
 curandStatus_t curandGetProperty(libraryPropertyType type, int *value) {
-    if (!value || type < MAJOR_VERSION || type > PATCH_LEVEL)
-        return CURAND_STATUS_OUT_OF_RANGE;
+    REQUIRE(value && type >= MAJOR_VERSION && type <= PATCH_LEVEL, OUT_OF_RANGE);
     const int all[] = {CURAND_VER_MAJOR, CURAND_VER_MINOR, CURAND_VER_PATCH};
     *value = all[type];
     return CURAND_STATUS_SUCCESS;
@@ -495,10 +483,8 @@ SIMPLE(SetStream, (curandGenerator_t generator, cudaStream_t stream), generator-
 #define SETTING(name, parameter, has, permitted, change)                                                     \
     curandStatus_t curandSet##name(curandGenerator_t generator, parameter) {                                 \
         REQUIRE_GENERATOR;                                                                                   \
-        if (!(has))                                                                                          \
-            return CURAND_STATUS_TYPE_ERROR;                                                                 \
-        if (!(permitted))                                                                                    \
-            return CURAND_STATUS_OUT_OF_RANGE;                                                               \
+        REQUIRE(has, TYPE_ERROR);                                                                            \
+        REQUIRE(permitted, OUT_OF_RANGE);                                                                    \
         change;                                                                                              \
         generator->numbers = nullptr;                                                                        \
         return CURAND_STATUS_SUCCESS;                                                                        \
@@ -518,8 +504,7 @@ SIMPLE(GenerateSeeds, (curandGenerator_t generator), (void)0)
 #define DIRECTIONS(bits, T)                                                                                  \
     curandStatus_t curandGetDirectionVectors##bits(curandDirectionVectors##bits##_t *vectors[],              \
                                                    curandDirectionVectorSet_t set) {                         \
-        if (!vectors)                                                                                        \
-            return CURAND_STATUS_OUT_OF_RANGE;                                                               \
+        REQUIRE(vectors, OUT_OF_RANGE);                                                                      \
         if (set == CURAND_DIRECTION_VECTORS_##bits##_JOEKUO6)                                                \
             return of_all_dimensions(vectors, [](unsigned d, T(&v)[bits]) { directions(d, false, v); });     \
         if (set == CURAND_SCRAMBLED_DIRECTION_VECTORS_##bits##_JOEKUO6)                                      \
@@ -552,8 +537,7 @@ GENERATE(LogNormalDouble, (OUTPUT(double), double mean, double deviation),
 
 curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned *out, size_t count, double mean) {
     REQUIRE_GENERATOR;
-    if (!(mean > 0))
-        return CURAND_STATUS_OUT_OF_RANGE;
+    REQUIRE(mean > 0, OUT_OF_RANGE);
     return generate(
         __func__, generator, out, count,
         Poisson(mean, generator->in_pairs() || generator->type == CURAND_RNG_PSEUDO_PHILOX4_32_10));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The functions of the driver API, which call those of the runtime API. A context is a device: contexts of
 // one device share its memory and streams. The current context of a host thread determines its device.
-#include "operation.h"
+#include "stream.h"
 #include <cuda.h>
 
 #include <dlfcn.h>
@@ -17,7 +17,6 @@ struct CUctx_st {
 };
 
 namespace cuda_cpu {
-
 namespace {
 
 struct Contexts {
@@ -58,7 +57,7 @@ cudaError_t check_initialized(const char *call) {
 }
 
 CUcontext new_context(int device, bool primary, unsigned flags) {
-    return known<CUctx_st>().add(new CUctx_st{device, primary, flags});
+    return live<CUctx_st>().add(new CUctx_st{device, primary, flags});
 }
 
 // The lock of the contexts must be held.
@@ -102,7 +101,7 @@ CUresult begun(cudaError_t error) {
 CUresult use(const char *call, CUcontext context) {
     if (!context)
         return CUDA_SUCCESS;
-    if (!known<CUctx_st>().has(context))
+    if (!live<CUctx_st>().has(context))
         return refuse(CUDA_ERROR_INVALID_CONTEXT, call, "the context does not exist, or was destroyed");
     return code(cudaSetDevice(context->device));
 }
@@ -119,23 +118,21 @@ CUresult set(const char *call, CUdeviceptr to, unsigned value, unsigned element,
     if (const CUresult error = begun(begin_with(check_initialized, call, "")))
         return error;
     const size_t bytes = count * element;
-    return code(fill(call, {memory(pointer_of(to), bytes, 1), value, element, bytes, 1, 1}, stream));
+    return code(fill(call, {pitched(pointer_of(to), bytes, 1), value, element, bytes, 1, 1}, stream));
 }
 
 } // namespace
-
 } // namespace cuda_cpu
-
-using namespace cuda_cpu;
 
 // Begins a call, as BEGIN() does in the runtime: pointers must not be null, and devices must exist.
 #define DRIVER(...)                                                                                          \
     const NotTheRuntime not_the_runtime;                                                                     \
     if (const CUresult error = begun(begin_with(check_initialized, __func__, #__VA_ARGS__, ##__VA_ARGS__)))  \
     return error
-#define NEEDS(pointer)                                                                                       \
-    if (!(pointer))                                                                                          \
-    return refuse(CUDA_ERROR_INVALID_VALUE, __func__, #pointer " is NULL")
+#define REFUSE_IF(condition, error, why)                                                                     \
+    if (condition)                                                                                           \
+    return refuse(CUDA_ERROR_##error, __func__, why)
+#define NEEDS(pointer) REFUSE_IF(!(pointer), INVALID_VALUE, #pointer " is NULL")
 // A call that makes these checks, and returns one expression
 #define CALL(name, parameters, checks, ...)                                                                  \
     CUresult name parameters {                                                                               \
@@ -146,8 +143,7 @@ using namespace cuda_cpu;
 CUresult cuInit(unsigned flags) {
     if (const cudaError_t error = failure_of(__func__))
         return code(error);
-    if (flags)
-        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the flags must be 0");
+    REFUSE_IF(flags, INVALID_VALUE, "the flags must be 0");
     if (device_count() == 0)
         return CUDA_ERROR_NO_DEVICE;
     initialized = true;
@@ -198,8 +194,7 @@ CALL(cuDeviceGetCount, (int *count), (count), store(count, device_count()))
 
 CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
     DRIVER(name, device);
-    if (length < 1)
-        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "there is no room for the name");
+    REFUSE_IF(length < 1, INVALID_VALUE, "there is no room for the name");
     snprintf(name, (size_t)length, "%s", properties(device).name);
     return CUDA_SUCCESS;
 }
@@ -235,8 +230,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
     DRIVER(device);
     std::lock_guard lock(contexts().mutex);
-    if (contexts().retained[device] == 0)
-        return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__, "the primary context is not retained");
+    REFUSE_IF(contexts().retained[device] == 0, INVALID_CONTEXT, "the primary context is not retained");
     --contexts().retained[device];
     return CUDA_SUCCESS;
 }
@@ -263,9 +257,8 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *activ
 
 CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned flags, CUdevice device) {
     DRIVER(context, device);
-    if (params && (params->execAffinityParams || params->cigParams))
-        return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__,
-                      "parameters of contexts are not supported: pass NULL as params");
+    REFUSE_IF(params && (params->execAffinityParams || params->cigParams), NOT_SUPPORTED,
+              "parameters of contexts are not supported: pass NULL as params");
     current_context(); // the one below
     *context = new_context(device, false, flags);
     stack().push_back(*context);
@@ -274,13 +267,12 @@ CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned fla
 
 CUresult cuCtxDestroy(CUcontext context) {
     DRIVER();
-    if (!known<CUctx_st>().has(context) || context->primary)
-        return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__,
-                      "the context does not exist, or is a primary one");
+    REFUSE_IF(!live<CUctx_st>().has(context) || context->primary, INVALID_CONTEXT,
+              "the context does not exist, or is a primary one");
     finish_device(context->device);
     if (!stack().empty() && stack().back() == context)
         stack().pop_back();
-    known<CUctx_st>().take(context);
+    live<CUctx_st>().take(context);
     delete context;
     return CUDA_SUCCESS;
 }
@@ -296,8 +288,7 @@ CUresult cuCtxPushCurrent(CUcontext context) {
 
 CUresult cuCtxPopCurrent(CUcontext *context) {
     DRIVER();
-    if (!current_context())
-        return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__, "no context is current");
+    REFUSE_IF(!current_context(), INVALID_CONTEXT, "no context is current");
     store(context, stack().back());
     stack().pop_back();
     return stack().empty() ? CUDA_SUCCESS : use(__func__, stack().back());
@@ -325,36 +316,32 @@ CALL(cuMemcpyPeer,
 
 CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer) {
     DRIVER();
-    Allocation a;
-    if (!find_allocation(pointer_of(pointer), a))
-        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the pointer is not of device memory");
-    store(base, (CUdeviceptr)(uintptr_t)a.base);
-    return code(store(bytes, a.size));
+    const auto a = find_allocation(pointer_of(pointer));
+    REFUSE_IF(!a, INVALID_VALUE, "the pointer is not of device memory");
+    store(base, (CUdeviceptr)(uintptr_t)a->base);
+    return code(store(bytes, a->size));
 }
 
 CUresult cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t rows, unsigned element) {
     DRIVER();
-    if (element != 4 && element != 8 && element != 16)
-        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "elements must have 4, 8 or 16 bytes");
+    REFUSE_IF(element != 4 && element != 8 && element != 16, INVALID_VALUE,
+              "elements must have 4, 8 or 16 bytes");
     return code(cuda_cpu::cudaMallocPitch((void **)pointer, pitch, width, rows));
 }
 
 CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes) {
     DRIVER();
-    if (bytes == 0)
-        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "0 bytes requested");
+    REFUSE_IF(bytes == 0, INVALID_VALUE, "0 bytes requested");
     return code(cuda_cpu::cudaMalloc((void **)pointer, bytes));
 }
 
 CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer) {
     DRIVER(value);
     cudaPointerAttributes found;
-    Allocation a = {};
     if (const cudaError_t error = cudaPointerGetAttributes(&found, pointer_of(pointer)))
         return code(error);
-    if (found.type == cudaMemoryTypeUnregistered)
-        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the pointer is not known to CUDA");
-    find_allocation(pointer_of(pointer), a);
+    REFUSE_IF(found.type == cudaMemoryTypeUnregistered, INVALID_VALUE, "the pointer is not known to CUDA");
+    const Allocation a = find_allocation(pointer_of(pointer)).value_or(Allocation{});
     switch (attribute) {
 #define ANSWER(name, T, answer)                                                                              \
     case CU_POINTER_ATTRIBUTE_##name:                                                                        \
@@ -439,8 +426,7 @@ LOAD(cuModuleLoadFatBinary)
 CUresult cuModuleLoad(CUmodule *module, const char *name) {
     DRIVER(module, name);
     std::ifstream file(name, std::ios::binary);
-    if (!file)
-        return refuse(CUDA_ERROR_FILE_NOT_FOUND, __func__, name);
+    REFUSE_IF(!file, FILE_NOT_FOUND, name);
     std::string image{std::istreambuf_iterator<char>(file), {}};
     return load(__func__, module, image.c_str(), image.size());
 }
@@ -469,8 +455,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                         CUstream stream, void **parameters, void **extra) {
     DRIVER(function);
-    if (extra)
-        return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__, "`extra` is not supported: pass `kernelParams`");
+    REFUSE_IF(extra, NOT_SUPPORTED, "`extra` is not supported: pass `kernelParams`");
     return code(cudaLaunchKernel((const void *)function, {grid_x, grid_y, grid_z},
                                  {block_x, block_y, block_z}, parameters, shared_bytes, stream));
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fibers: stacks for the user-level threads of a block. Where the switch is not inlined (cuda_cpu/switch.h),
- * it is Boost.Context's fcontext, or the C library's ucontext, which is slower because every switch makes a
- * system call to save the signal mask; in WebAssembly it is Emscripten's fiber, which unwinds the stack and
- * winds it up again. The sanitizers are told of every switch, because they keep data about the current
- * stack.
+ * it is Boost.Context's, the C library's ucontext, or Emscripten's fiber. The sanitizers are told of every
+ * switch, because they keep data about the current stack.
  */
 #pragma once
 #include "cuda_cpu/switch.h"

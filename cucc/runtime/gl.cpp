@@ -3,12 +3,10 @@
 // also mapped in OpenGL (glMapBufferRange), so that OpenGL reports an error for every other use of it.
 #if HAVE_GL
 #include "cuda_gl_interop.h"
-#include "operation.h"
+#include "stream.h"
+#include "texture.h"
 
 #include <GL/glext.h>
-#include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 
 namespace {
@@ -56,7 +54,6 @@ struct cudaGraphicsResource {
 };
 
 namespace cuda_cpu {
-
 namespace {
 
 using Resource = cudaGraphicsResource;
@@ -102,13 +99,13 @@ bool still_there(const Resource &r) {
 }
 
 // Binds `name` to `target` for the lifetime of the object, then restores the old binding.
-class Bound {
+class Binding {
   public:
-    Bound(GLenum target, GLuint name) : target(target) {
+    Binding(GLenum target, GLuint name) : target(target) {
         glGetIntegerv(query(), &before);
         bind(name);
     }
-    ~Bound() { bind((GLuint)before); }
+    ~Binding() { bind((GLuint)before); }
 
   private:
     GLenum target;
@@ -152,7 +149,7 @@ class PackedRows {
                                             GL_PACK_SKIP_ROWS,    GL_UNPACK_SKIP_ROWS, GL_PACK_SWAP_BYTES,
                                             GL_UNPACK_SWAP_BYTES};
     GLint before[count];
-    Bound pack{GL_PIXEL_PACK_BUFFER, 0}, unpack{GL_PIXEL_UNPACK_BUFFER, 0};
+    Binding pack{GL_PIXEL_PACK_BUFFER, 0}, unpack{GL_PIXEL_UNPACK_BUFFER, 0};
 };
 
 // Clears OpenGL's pending errors and returns the first one.
@@ -182,8 +179,8 @@ cudaError_t check_context(const char *call) {
 void tell_what_is_left(int status, void *) {
     if (status != EXIT_SUCCESS)
         return;
-    std::lock_guard lock(known<Resource>().mutex);
-    for (const Resource *r : known<Resource>().all)
+    std::lock_guard lock(live<Resource>().mutex);
+    for (const Resource *r : live<Resource>().all)
         print_line("at exit %s is still %s", describe(*r).c_str(),
                    r->mapped ? ("mapped" + r->mapped_at()).c_str() : "registered");
 }
@@ -191,12 +188,12 @@ void tell_what_is_left(int status, void *) {
 cudaError_t add(cudaGraphicsResource_t *resource, const Resource &made) {
     static const int once = on_exit(tell_what_is_left, nullptr);
     (void)once;
-    forget_graphics_of = [](int device) { known<Resource>().delete_those_of(device); };
-    return store(resource, known<Resource>().add(new Resource(made)));
+    forget_graphics_of = [](int device) { live<Resource>().delete_those_of(device); };
+    return store(resource, live<Resource>().add(new Resource(made)));
 }
 
 cudaError_t check_known(const char *call, Resource *r) {
-    FAIL_IF(!known<Resource>().has(r), cudaErrorInvalidResourceHandle,
+    FAIL_IF(!live<Resource>().has(r), cudaErrorInvalidResourceHandle,
             "%p is not a graphics resource, or was unregistered already", (void *)r);
     return cudaSuccess;
 }
@@ -229,7 +226,7 @@ cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_
 // ---- buffers ----
 
 cudaError_t map_buffer(const char *call, Resource &r) {
-    const Bound bound(GL_COPY_READ_BUFFER, r.name);
+    const Binding bound(GL_COPY_READ_BUFFER, r.name);
     GLint64 bytes = 0;
     GLint in_use = 0;
     gl().GetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
@@ -253,7 +250,7 @@ cudaError_t map_buffer(const char *call, Resource &r) {
 }
 
 cudaError_t unmap_buffer(const char *call, Resource &r) {
-    const Bound bound(GL_COPY_READ_BUFFER, r.name);
+    const Binding bound(GL_COPY_READ_BUFFER, r.name);
     void *content = nullptr;
     gl().GetBufferPointerv(GL_COPY_READ_BUFFER, GL_BUFFER_MAP_POINTER, &content);
     cudaError_t error = cudaSuccess;
@@ -304,7 +301,7 @@ cudaError_t map_image(Resource &r) {
     if (r.discards())
         return cudaSuccess;
     std::vector<char> pixels(r.bytes);
-    const Bound bound(r.target, r.name);
+    const Binding bound(r.target, r.name);
     const PackedRows packed;
     glGetTexImage(r.target, 0, r.format.format, r.format.type, pixels.data());
     const size_t row = r.bytes / r.height;
@@ -317,7 +314,7 @@ cudaError_t unmap_image(const char *call, Resource &r) {
     FAIL_IF(cudaMemcpy2DFromArray(pixels.data(), row, r.array, 0, 0, row, r.height, cudaMemcpyDeviceToHost),
             cudaErrorUnknown, "the array of %s was freed while it was mapped", describe(r).c_str());
     if (!r.reads_only()) {
-        const Bound bound(r.target, r.name);
+        const Binding bound(r.target, r.name);
         const PackedRows packed;
         glTexSubImage2D(r.target, 0, 0, 0, (GLsizei)r.width, (GLsizei)r.height, r.format.format,
                         r.format.type, pixels.data());
@@ -388,15 +385,15 @@ cudaError_t unregister(const char *call, Resource *r) {
     TRY(check_known(call, r));
     FAIL_IF(r->mapped, cudaErrorAlreadyMapped, "%s is still mapped%s", describe(*r).c_str(),
             r->mapped_at().c_str());
-    known<Resource>().take(r);
+    live<Resource>().take(r);
     delete r;
     return cudaSuccess;
 }
 
 cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
     BEGIN_IN();
-    std::lock_guard lock(known<Resource>().mutex);
-    for (Resource *r : known<Resource>().all)
+    std::lock_guard lock(live<Resource>().mutex);
+    for (Resource *r : live<Resource>().all)
         if (r->by_name && r->name == buffer) {
             found = r;
             return cudaSuccess;
@@ -430,7 +427,7 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
     Resource made = {buffer, 0, flags, current_device(), call_site};
     GLint64 bytes = 0;
     {
-        const Bound bound(GL_COPY_READ_BUFFER, buffer);
+        const Binding bound(GL_COPY_READ_BUFFER, buffer);
         gl().GetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
     }
     FAIL_IF(bytes == 0, cudaErrorMemoryAllocation, "buffer %u has no storage", buffer);
@@ -440,9 +437,8 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
 
 } // namespace
 
-cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags) {
-    return register_buffer(__func__, resource, buffer, flags);
-}
+FORWARD(cudaGraphicsGLRegisterBuffer, (cudaGraphicsResource_t * resource, GLuint buffer, unsigned flags),
+        register_buffer(__func__, resource, buffer, flags))
 
 cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
                                         unsigned flags) {
@@ -461,7 +457,7 @@ cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint
             "OpenGL has no texture %u: it was deleted, or never bound", image);
     GLint width = 0, height = 0, internal = 0;
     {
-        const Bound bound(target, image);
+        const Binding bound(target, image);
         FAIL_IF(const GLenum error = take_gl_errors(), cudaErrorInvalidValue,
                 "texture %u is not of target 0x%04x (0x%04x)", image, target, error);
         glGetTexLevelParameteriv(target, 0, GL_TEXTURE_WIDTH, &width);
@@ -482,17 +478,12 @@ cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint
     return add(resource, made);
 }
 
-cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
-    return map_resources(__func__, count, list, stream);
-}
+FORWARD(cudaGraphicsMapResources, (int count, cudaGraphicsResource_t *list, cudaStream_t stream),
+        map_resources(__func__, count, list, stream))
 
 } // namespace cuda_cpu
 
-using namespace cuda_cpu;
-
-cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource) {
-    return unregister(__func__, resource);
-}
+FORWARD(cudaGraphicsUnregisterResource, (cudaGraphicsResource_t resource), unregister(__func__, resource))
 
 cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned flags) {
     BEGIN();
@@ -505,9 +496,8 @@ cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, uns
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
-    return unmap_resources(__func__, count, list, stream);
-}
+FORWARD(cudaGraphicsUnmapResources, (int count, cudaGraphicsResource_t *list, cudaStream_t stream),
+        unmap_resources(__func__, count, list, stream))
 
 cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
                                                  cudaGraphicsResource_t resource) {
@@ -542,9 +532,7 @@ cudaError_t cudaGLGetDevices(unsigned *count, int *devices, unsigned most, cudaG
     return cudaSuccess;
 }
 
-cudaError_t cudaGLSetGLDevice(int device) {
-    return cudaSetDevice(device);
-}
+FORWARD(cudaGLSetGLDevice, (int device), cudaSetDevice(device))
 
 cudaError_t cudaGLRegisterBufferObject(GLuint buffer) {
     Resource *r;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A grid that runs: what launch.cpp, workers.cpp, child_grids.cpp and waiting.cpp share.
 #pragma once
-#include "operation.h"
+#include "stream.h"
 #include "trace.h"
 
 #include <numeric>

@@ -10,8 +10,6 @@
 
 #include <chrono>
 #include <deque>
-#include <map>
-#include <mutex>
 
 namespace cuda_cpu {
 

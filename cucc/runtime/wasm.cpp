@@ -3,15 +3,11 @@
 // other program and no signal.
 #include "block.h"
 
-#include <cerrno>
-#include <cstring>
 #include <emscripten.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
-#include <string>
 #include <typeinfo>
-#include <unistd.h>
 
 #define LACKS(function, ...)                                                                                 \
     int function(__VA_ARGS__) {                                                                              \
@@ -63,8 +59,6 @@ int pthread_join(pthread_t thread, void **result) {
 } // extern "C"
 
 namespace cuda_cpu {
-
-void watch_faults() {}
 
 void *find_variable(const char *, size_t *, void *) { // there is no table of names
     return nullptr;

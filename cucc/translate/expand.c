@@ -213,7 +213,8 @@ static void give(Expansion *e, Place *p, Token *name, Token *open) {
     }
     Token *end = next_comma(comma + 1, close);
     const char *value = changed(p, comma + 1, end), *get = fill("cu_s$k", "k", format("%d", ++e->number));
-    const char *type = fill(", ::cuda_cpu::Type<decltype($value)>{}", "value", value), *word = word_of(name);
+    const char *type = fill(", ::cuda_cpu::TypeTag<decltype($value)>{}", "value", value),
+               *word = word_of(name);
     if (is_one_of(name, shuffles)) { // __shfl_down_sync -> shuffle_down
         word = is(name, "__shfl_sync") ? "index" : format("%.*s", (int)name->length - 12, word + 7);
         append_filled(&e->out, "$s.put(cu_r, cu_x, $value); ", "s", get, "value", value);
@@ -506,7 +507,7 @@ static void divide(Expansion *e, Place *p, Token *i, Token *last) {
                     "y", text);
     append_filled(&e->out,
                   "cu_s$k.put(cu_r, cu_x, $y); cu_step(); $x = cu_s$k.own(cu_r, cu_x, "
-                  "::cuda_cpu::Type<decltype($y)>{})",
+                  "::cuda_cpu::TypeTag<decltype($y)>{})",
                   "k", format("%d", ++e->number), "y", text, "x", target);
     copy(p, &e->out, last, last + 1, true);
     e->since = WRITES | VOLATILE;

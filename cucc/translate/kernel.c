@@ -69,15 +69,15 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
     if (scope->kind != 'b' && kind(name - 1) != SCOPE)
         declare_file_shared(u, open, body, &start, &end);
     step_parameters(open, &start, &end);
-    const char *way = !strcmp(how, "Fibers")    ? ""
-                      : !strcmp(how, "OneBody") ? "::cuda_cpu::Way cu_w"
-                                                : "auto cu_w";
+    const char *range = !strcmp(how, "Fibers")    ? ""
+                        : !strcmp(how, "OneBody") ? "::cuda_cpu::ThreadRange cu_w"
+                                                  : "auto cu_w";
     insert_after(u, body,
                  fill(" struct cu_owner; ::cuda_cpu::launch_body<cu_owner, ::cuda_cpu::$kind$types>("
-                      "\"$name\", $bounds, []($way$comma$parameters) -> void {$start",
+                      "\"$name\", $bounds, []($range$comma$parameters) -> void {$start",
                       "types", types.data, "name", word_of(name), "bounds", bounds, "parameters",
-                      parameters.data, "start", start.data, "kind", how, "way", way, "comma",
-                      *way && !none ? ", " : ""));
+                      parameters.data, "start", start.data, "kind", how, "range", range, "comma",
+                      *range && !none ? ", " : ""));
     insert_before(u, body->match, fill("$end}$values); ", "end", end.data, "values", values.data));
     for (const Token *t = body; t < body->match; t++)
         if (is_one_of(t, " __func__ __FUNCTION__ ")) // in the lambda it would be the name of its operator()

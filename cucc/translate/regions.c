@@ -171,7 +171,8 @@ static void open_region(Writer *w, const Node *first, const Node *last, bool vec
     const bool quiet = is_quiet(first->first, last->last, &vector) && !functions_know_thread(s->u);
     declare_places(s, &text, first->region);
     if (last->gives)
-        append_filled(&text, " const ::cuda_cpu::Given<::std::decay_t<decltype(cu_w)>> $x(cu_w, $gaps);", "x",
+        append_filled(&text,
+                      " const ::cuda_cpu::WarpOperands<::std::decay_t<decltype(cu_w)>> $x(cu_w, $gaps);", "x",
                       word_of(last->first), "gaps",
                       !w->live  ? "false"
                       : returns ? "true"

@@ -12,7 +12,8 @@
  * The statements between two barriers are a region: a loop over the threads of the block. What stands around
  * barriers, loops and branches, is executed once for all threads, so it must depend on nothing that differs
  * between threads. Variables that several regions use are kept for each thread (Keeping in split.h). The same
- * text runs with fibers: then a region's loop is for one thread, and barriers wait (Way in cuda_cpu/loops.h).
+ * text runs with fibers: then a region's loop is for one thread, and barriers wait (ThreadRange in
+ * cuda_cpu/loops.h).
  *
  * Strided loops (is_strided) are split at the end of each iteration, also in a kernel without barriers.
  *
@@ -327,7 +328,8 @@ static const char *elsewhere(Unit *u, const Token *name, Token *open, Token *bod
 
 static void check_words(Split *s, const Token *name, Token *open) {
     for (Token *i = s->body; i < s->body->match; i++) {
-        if (is_one_of(i, " goto try catch throw decltype typeof __typeof__ __typeof ") && !is(i - 2, "Type"))
+        if (is_one_of(i, " goto try catch throw decltype typeof __typeof__ __typeof ") &&
+            !is(i - 2, "TypeTag"))
             refuse(s, i, fill("it has the word $x", "x", word_of(i)));
         if (is(i, "return") && kind(i + 1) != ';')
             refuse(s, i, "it returns a value");

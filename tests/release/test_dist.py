@@ -36,7 +36,7 @@ def test_the_archive_builds_without_git(tmp_path):
     assert "once; it takes about" in make(tree, HELLO, **path)
     assert run(tree, f"bin/{HELLO}", "--version").split()[-1] == VERSION
     assert "Hello, World!" in run(tree, f"bin/{HELLO}")
-    for source in "include/curand.h", "runtime/symbol.cpp":
+    for source in "include/curand.h", "runtime/memory/symbol.cpp":
         (tree / "cucc" / source).touch()
         assert compiled(make(tree, HELLO, **path)) == {HELLO}, source
     assert not compiled(make(tree, HELLO, **path))

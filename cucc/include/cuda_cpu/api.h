@@ -127,8 +127,8 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p
                                  struct cudaMemLocation *location);
 cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
 
-// Calls that are only refused, by runtime/unsupported.cpp: clusters, sharing memory between processes, and
-// external memory and semaphores (of Vulkan, Direct3D)
+// Calls that are only refused, by runtime/device/unsupported.cpp: clusters, sharing memory between processes,
+// and external memory and semaphores (of Vulkan, Direct3D)
 #define CUDA_CPU_REFUSED(CLUSTERS, PROCESSES, EXTERNAL)                                                      \
     CLUSTERS(cudaOccupancyMaxActiveClusters, int *clusters, const void *kernel,                              \
              const cudaLaunchConfig_t *config)                                                               \

@@ -184,8 +184,8 @@ struct Function {
 };
 
 struct Kernel {
-    const char *name, *file;
-    int line;
+    const char *name;
+    Site site;                                                   // of the launch
     void (*run)(const void *call, Block &block, unsigned first); // runs positions first to count - 1
     const void *call;
     const StoredCall *stored; // one object for each type of call
@@ -274,8 +274,7 @@ template <class... A> struct Arguments {
     __attribute__((noinline)) cudaError_t launch(const char *name, const Function &function,
                                                  const LaunchConfig &config, bool cooperative,
                                                  Site site) const {
-        return launch_grid(config, {name, site.file, site.line, function.run, this, &stored, &function},
-                           cooperative);
+        return launch_grid(config, {name, site, function.run, this, &stored, &function}, cooperative);
     }
     static void *copy(const void *p) { return new Arguments(*static_cast<const Arguments *>(p)); }
     static void discard(void *copy) { delete static_cast<Arguments *>(copy); }
@@ -318,7 +317,7 @@ template <class Kind, class Body, class... A> struct Call {
             if (block.whole && (!in_rows || dim.x % 32 == 0)) {
                 block.in_loops = true;
                 block.slice = ~0u;
-                const Loops all{Way::all(dim)};
+                const LoopThreads all{ThreadRange::all(dim)};
                 for (unsigned w = 0; per_warp && w < all.warps(); ++w)
                     split(arguments.values, all.warp(w, true));
                 if (!per_warp)
@@ -353,16 +352,16 @@ template <class Kind, class Body, class... A> struct Call {
     using Indices = std::index_sequence_for<A...>;
     CUDA_CPU_APART static void thread(const Values &values) {
         if constexpr (is_split)
-            split(values, Single{Way::one(threadIdx, blockDim)});
+            split(values, FiberThread{ThreadRange::one(threadIdx, blockDim)});
         else
             thread(values, Indices());
     }
-    template <class W> static void split(const Values &values, W way) { thread(values, Indices(), way); }
-    template <size_t... I, class... Ways>
-    static void thread(const Values &values, std::index_sequence<I...>, Ways... way) {
+    template <class W> static void split(const Values &values, W range) { thread(values, Indices(), range); }
+    template <size_t... I, class... Range>
+    static void thread(const Values &values, std::index_sequence<I...>, Range... range) {
         const Bits<char> none = '\0'; // stands for the lambda
         [[maybe_unused]] Values mine = values;
-        reinterpret_cast<const Body &>(none)(way..., static_cast<ValueAt<I, Stored<A>> &>(mine).value...);
+        reinterpret_cast<const Body &>(none)(range..., static_cast<ValueAt<I, Stored<A>> &>(mine).value...);
     }
 };
 
@@ -553,7 +552,7 @@ inline void tile_barrier(unsigned size, Site site) {
     carry_out(meet_tile(resume.mine, size, site));
 }
 
-// The address that the worker's threads poll, for the watchdog (runtime/watchdog.cpp).
+// The address that the worker's threads poll, for the watchdog (runtime/launch/watchdog.cpp).
 struct Spin {
     const __volatile__ void *address;
     uint64_t bits;  // the value that the thread has read there
@@ -574,7 +573,7 @@ struct Reads {
 extern __thread Reads reads;
 
 // Adds a byte to a section of the object file. The compiler drops it together with code that is not used, so
-// the section exists only where kernels may poll (runtime/waiting.cpp).
+// the section exists only where kernels may poll (runtime/launch/waiting.cpp).
 #ifdef __wasm__ // has one thread
 #define CUDA_CPU_MAY_POLL
 #else

@@ -11,43 +11,43 @@ namespace cuda_cpu {
 
 uint64_t reduce(WarpOp op, uint64_t a, uint64_t b);
 
-template <class T> struct Type {};
+template <class T> struct TypeTag {};
 
 // The operands of one warp operation, at most 8 bytes for each thread of the block. There is room for 32 more
 // before the first and after the last. So a shuffle can read the other lane's operand without testing whether
 // there is such a lane, and then choose between it and the lane's own operand.
-template <class W> class Given {
+template <class W> class WarpOperands {
     static constexpr size_t margin = 32 * 8;
-    const W &way;
+    const W &range;
     alignas(8) mutable char single[8];
     char *const all;
 
   public:
     // `gaps`: some threads have returned, or will return before they store an operand.
     // Inlined, so that the compiler knows that nothing else accesses the object, and uses vectors.
-    __attribute__((always_inline)) Given(const W &w, bool gaps)
-        : way(w),
+    __attribute__((always_inline)) WarpOperands(const W &w, bool gaps)
+        : range(w),
           all(W::fibers ? single : (char *)current_block->keep((w.count + 95) / 32 * margin) + margin) {
         if (!W::fibers && (gaps || w.count % 32))
             std::memset((void *)all, 0xff, (w.count + 31) / 32 * margin);
     }
-    __attribute__((always_inline)) ~Given() {
+    __attribute__((always_inline)) ~WarpOperands() {
         if (!W::fibers)
             current_block->release(all - margin);
     }
-    Given(const Given &) = delete;
+    WarpOperands(const WarpOperands &) = delete;
 
     template <class T> void put(size_t row, unsigned x, T value) const {
         ((Shuffled<T> *)all + row)[x] = value;
     }
-    template <class T> Shuffled<T> own(size_t row, unsigned x, Type<T>) const {
+    template <class T> Shuffled<T> own(size_t row, unsigned x, TypeTag<T>) const {
         return ((Shuffled<T> *)all + row)[x];
     }
 
 #define CUDA_CPU_TAKE(name, Operand, own, source)                                                            \
     template <class T>                                                                                       \
-    Shuffled<T> name(size_t row, unsigned x, Type<T>, Operand operand, unsigned width = 32, CUDA_CPU_SITE)   \
-        const {                                                                                              \
+    Shuffled<T> name(size_t row, unsigned x, TypeTag<T>, Operand operand, unsigned width = 32,               \
+                     CUDA_CPU_SITE) const {                                                                  \
         const Shuffled<T> *const mine = (const Shuffled<T> *)all + row + x, same = *mine;                    \
         if constexpr (W::fibers)                                                                             \
             return from_bits<Shuffled<T>>(                                                                   \
@@ -69,9 +69,9 @@ template <class W> class Given {
     }
     // All operands of a warp become the result.
     void meet(WarpOp op, CUDA_CPU_SITE) const {
-        const size_t first = (way.row(way.y, way.z) + way.x) / 32 * 32;
+        const size_t first = (range.row(range.y, range.z) + range.x) / 32 * 32;
         const unsigned threads =
-            W::fibers ? 1 : (way.end_x - way.x) * (way.end_y - way.y) * (way.end_z - way.z);
+            W::fibers ? 1 : (range.end_x - range.x) * (range.end_y - range.y) * (range.end_z - range.z);
         for (uint64_t *v = (uint64_t *)all + first, *const end = v + threads; v < end; v += 32) {
             uint64_t result = 0;
             bool any = false;
@@ -98,7 +98,7 @@ template <class W> class Given {
     unsigned get(size_t row, unsigned x) const {
         return (unsigned)((uint64_t *)all)[(row + x) / 32 * 32];
     }
-    template <class T> auto get(size_t row, unsigned x, Type<T>) const {
+    template <class T> auto get(size_t row, unsigned x, TypeTag<T>) const {
         return (decltype(+std::decay_t<T>()))get(row, x);
     }
 };

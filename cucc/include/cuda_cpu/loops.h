@@ -10,16 +10,16 @@
 namespace cuda_cpu {
 
 // The threads that a call of a kernel's body runs
-struct Way {
+struct ThreadRange {
     unsigned x, y, z, end_x, end_y, end_z; // from here up to these, which do not belong to it
     unsigned columns, rows;                // of the block
     unsigned first, count;                 // linear index of the first thread, and number of threads
     bool fibers;                           // only one thread
 
-    static Way all(uint3 dim) {
+    static ThreadRange all(uint3 dim) {
         return {0, 0, 0, dim.x, dim.y, dim.z, dim.x, dim.y, 0, dim.x * dim.y * dim.z, false};
     }
-    static Way one(uint3 t, uint3 dim) {
+    static ThreadRange one(uint3 t, uint3 dim) {
         return {t.x, t.y, t.z, t.x + 1, t.y + 1, t.z + 1, dim.x, dim.y, t.x + dim.x * (t.y + dim.y * t.z),
                 1,   true};
     }
@@ -28,27 +28,27 @@ struct Way {
 };
 
 // Kernels with warp operations are compiled twice: as loops over threads, and for the thread of a fiber.
-struct Loops : Way {
+struct LoopThreads : ThreadRange {
     static constexpr bool fibers = false;
-    explicit Loops(const Way &way) : Way(way) {}
+    explicit LoopThreads(const ThreadRange &range) : ThreadRange(range) {}
     unsigned warps() const { return (count + 31) / 32; }
     // The threads of warp w, in a block whose rows are multiples of 32 threads. `alone`: values that live
     // across a barrier are kept for these 32 threads only.
-    Loops warp(unsigned w, bool alone = false) const {
+    LoopThreads warp(unsigned w, bool alone = false) const {
         const unsigned t = 32 * w, i = t % columns, j = t / columns % rows, k = t / columns / rows;
-        return Loops(
-            Way{i, j, k, i + 32, j + 1, k + 1, columns, rows, alone ? t : 0, alone ? 32 : count, false});
+        return LoopThreads(ThreadRange{i, j, k, i + 32, j + 1, k + 1, columns, rows, alone ? t : 0,
+                                       alone ? 32 : count, false});
     }
 };
-struct Single : Way {
+struct FiberThread : ThreadRange {
     static constexpr bool fibers = true;
-    explicit Single(const Way &way) : Way(way) {}
+    explicit FiberThread(const ThreadRange &range) : ThreadRange(range) {}
     unsigned warps() const { return 1; }
-    Single warp(unsigned) const { return *this; }
+    FiberThread warp(unsigned) const { return *this; }
 };
 // How the body of a kernel is called. cu2cpp writes one of these names at each kernel.
 struct Fibers {};   // for each thread, which becomes a fiber if it has to wait
-struct OneBody {};  // with a Way, for all threads of a block or for one; the kernel has no warp operations
+struct OneBody {};  // for all threads of a block or for one (ThreadRange); the kernel has no warp operations
 struct PerWarp {};  // with warp operations: for the threads of one warp
 struct InRows {};   // with warp operations: for all threads of a block whose rows are multiples of 32 threads
 struct AnyShape {}; // with warp operations: for all threads of a block of any shape
@@ -91,9 +91,9 @@ template <class T> class EachThread {
     const bool alone;
 
   public:
-    EachThread(const Way &way, OnlyThread<T> &only)
-        : all(way.fibers ? only.pointer() : (Value *)current_block->keep(way.count * sizeof(Value))),
-          count(way.count), alone(way.fibers) {}
+    EachThread(const ThreadRange &range, OnlyThread<T> &only)
+        : all(range.fibers ? only.pointer() : (Value *)current_block->keep(range.count * sizeof(Value))),
+          count(range.count), alone(range.fibers) {}
     ~EachThread() {
         if (!alone)
             current_block->release(all);

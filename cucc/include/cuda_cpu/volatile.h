@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Accesses through `volatile` in kernels.
- *
- * Programs written before 2017 leave out __syncwarp() where the lanes of a warp exchange values, because
- * the lanes ran in lockstep, and declare the shared memory volatile so that the compiler keeps every access:
- *
- *     volatile float *v = cache;
- *     v[t] += v[t + 32];
- *     v[t] += v[t + 16]; // needs what other lanes have stored in the line before
- *
- * Here the lanes run one after the other. So each store through such a pointer is a rendezvous of the
- * lanes of the warp that have reached the same line: all of them have read their operands before any of
- * them stores, and all have stored before any continues. A read that finds the same value again and again
- * is a way to poll, and lets other threads run.
+ * Accesses through `volatile` in kernels, by which the lanes of a warp exchange values in programs written
+ * before 2017 (docs/execution.md). Each store is a rendezvous of the lanes of the warp that have reached the
+ * same line: all of them have read their operands before any of them stores, and all have stored before any
+ * continues. A read that finds the same value again and again is a way to poll, and lets other threads run.
  *
  * cu2cpp gives pointers and __shared__ variables that are declared volatile in a function the types of
  * this file. (This file spells the keyword __volatile__, because cu2cpp looks for the other one.)

@@ -83,7 +83,7 @@ def test_a_changed_header_is_noticed_however_the_folder_is_named(tmp_path):
             "-C",
             tmp_path / "cucc",
             f"TOOLKIT={folder}",
-            f"{folder}/objects/runtime/fiber.cpp.o",
+            f"{folder}/objects/runtime/block_unit.cpp.o",
         )
         log = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert stale == ("CXX" in log), log

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // cucc only: calls that are no launch, launches of what is no kernel, and an error that stays, without a
 // fault that causes it.
-#include "../../runtime/internal.h"
 #include "device.h"
+
+namespace cuda_cpu { // of the runtime
+cudaError_t fail(cudaError_t error, const char *format, ...);
+void set_sticky_error(cudaError_t error);
+} // namespace cuda_cpu
 
 __global__ void called(int) {}
 static void not_global(int) {}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The registry of all memory that a device can use, by address. registry.cpp keeps it; memory.cpp also
+// changes it.
+#pragma once
+#include "memory.h"
+
+#include <deque>
+#include <shared_mutex>
+
+namespace cuda_cpu {
+
+struct Registry {
+    std::shared_mutex mutex;
+    std::map<const char *, Allocation> live; // by base
+    std::deque<Allocation> freed;            // the last 1000 freed allocations, for messages
+    size_t used[max_devices] = {};           // for each device, bytes of device and managed memory
+};
+
+Registry &registry();
+
+constexpr size_t huge_page = 2 << 20;
+
+// Removes the allocation at this address from the registry. Fails if there is none, or if it is of another
+// kind than these two.
+cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const char *wanted, MemoryKind kind,
+                     MemoryKind or_kind);
+
+} // namespace cuda_cpu

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+// What the nodes of graphs do: the operation that each kind of node is made from, in a graph and in an
+// executable graph, and the calls that set and get its parameters.
+#include "graph.h"
+#include "texture.h"
+
+namespace cuda_cpu {
+
+cudaGraphNodeType type_of(const Operation &o) {
+    // By Operation::what. The work of a library counts as a kernel node, as on a GPU; programs do not read
+    // its parameters.
+    static const cudaGraphNodeType types[] = {
+        cudaGraphNodeTypeEmpty,       cudaGraphNodeTypeKernel,    cudaGraphNodeTypeMemcpy,
+        cudaGraphNodeTypeMemset,      cudaGraphNodeTypeHost,      cudaGraphNodeTypeKernel,
+        cudaGraphNodeTypeEventRecord, cudaGraphNodeTypeWaitEvent, cudaGraphNodeTypeMemAlloc,
+        cudaGraphNodeTypeMemFree,     cudaGraphNodeTypeGraph,     cudaGraphNodeTypeConditional};
+    static_assert(std::size(types) == std::variant_size_v<decltype(o.what)>);
+    return types[o.what.index()];
+}
+
+const char *type_name(cudaGraphNodeType type) {
+    static const char *const names[] = {"a kernel",    "a copy",       "a fill",        "a host function",
+                                        "a graph",     "an empty",     "an event wait", "an event record",
+                                        "a semaphore", "a semaphore",  "an allocation", "a free",
+                                        "a batch",     "a conditional"};
+    return names[type];
+}
+
+namespace {
+
+// Returns the parameters of a node if its operation is a T; otherwise fails.
+template <class T> T *part(const char *call, Operation &o) {
+    T *const found = std::get_if<T>(&o.what);
+    if (!found)
+        fail(cudaErrorInvalidValue, "%s: the node is %s node", call, type_name(type_of(o)));
+    return found;
+}
+
+// Common part of every cudaGraphAdd…Node call. `set` makes the operation from the call's other arguments.
+template <class Set, class... A>
+cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                     size_t count, Set set, A... a) {
+    LOCK();
+    BEGIN_IN(node, graph);
+    TRY(check_nodes(call, *graph, after, count));
+    Operation operation = {call, {}, current_device()};
+    TRY(set(call, operation, a...));
+    return store(node,
+                 new_node(*graph, std::move(operation), std::vector<cudaGraphNode_t>(after, after + count)));
+}
+
+// Sets the operation of a node, or of the step of an executable graph that was made from the node.
+template <class Set, class... A>
+cudaError_t set_node(const char *call, cudaGraphNode_t node, Set set, A... a) {
+    LOCK();
+    BEGIN_IN(node);
+    return set(call, node->operation, a...);
+}
+
+template <class Set, class... A>
+cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node, Set set, A... a) {
+    BEGIN_IN();
+    LOCK();
+    GraphStep *const step = find_step(call, executable, node);
+    return step ? set(call, step->operation, a...) : cudaErrorInvalidValue;
+}
+
+// Common part of every call that returns parameters of a node. `get` computes them from the operation.
+template <class T, class Result, class Get>
+cudaError_t get_node(const char *call, cudaGraphNode_t node, Result *result, Get get) {
+    return set_node(call, node, [&](const char *, Operation &o) {
+        FAIL_IF(!result, cudaErrorInvalidValue, "the second argument is NULL");
+        const T *const found = part<T>(call, o);
+        return found ? store(result, get(*found)) : cudaErrorInvalidValue;
+    });
+}
+
+// Each of these makes an operation from the parameters that a program passes. An operation that has a type
+// already must keep it.
+template <class T> cudaError_t put(const char *call, Operation &o, T value) {
+    if (o.what.index() != 0 && !std::holds_alternative<T>(o.what))
+        return part<T>(call, o) ? cudaSuccess : cudaErrorInvalidValue;
+    o.what = std::move(value);
+    return cudaSuccess;
+}
+
+cudaError_t set_kernel(const char *call, Operation &o, const cudaKernelNodeParams *p) {
+    FAIL_IF(!p || !p->func, cudaErrorInvalidValue, "the parameters or the kernel are NULL");
+    FAIL_IF(p->extra, cudaErrorNotSupported, "arguments in `extra` are not supported, only kernelParams");
+    const Function *function = all_functions; // `func` may be a value of cudaGraphKernelNodeGetParams
+    while (function && function != p->func)
+        function = function->next;
+    Function *const kernel = function ? const_cast<Function *>(function) : find_function(call, p->func);
+    if (!kernel)
+        return cudaErrorInvalidDeviceFunction;
+    if (!function)
+        graphs().addresses[kernel] = p->func;
+    const StoredLaunch *const old = std::get_if<StoredLaunch>(&o.what);
+    StoredLaunch launch = {};
+    const LaunchConfig config = {p->gridDim, p->blockDim, p->sharedMemBytes, nullptr};
+    TRY(store_launch_of(*kernel, config, p->kernelParams, old && old->cooperative, launch));
+    return put(call, o, std::move(launch));
+}
+
+cudaError_t set_copy(const char *call, Operation &o, const cudaMemcpy3DParms *p) {
+    FAIL_IF(!p, cudaErrorInvalidValue, "the parameters are NULL");
+    Transfer t;
+    TRY(transfer_of(call, *p, t));
+    if (t.width && t.rows && t.slices)
+        TRY(check_transfer(call, t));
+    return put(call, o, t);
+}
+
+cudaMemcpy3DParms params_of(const Transfer &t) {
+    const size_t element = t.to.array     ? texel_bytes(t.to.array->desc)
+                           : t.from.array ? texel_bytes(t.from.array->desc)
+                                          : 1;
+    const auto at = [&](const CopySide &e) { return cudaPos{e.array ? e.x / element : e.x, e.y, e.z}; };
+    const auto memory = [&](const CopySide &e) {
+        return e.array ? cudaPitchedPtr{} : cudaPitchedPtr{e.pointer, e.pitch, t.width, e.rows};
+    };
+    return {const_cast<cudaArray *>(t.from.array), at(t.from), memory(t.from),
+            const_cast<cudaArray *>(t.to.array),   at(t.to),   memory(t.to),
+            {t.width / element, t.rows, t.slices}, t.kind};
+}
+
+cudaMemcpy3DParms params_1d(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+    return {nullptr,       {},  {const_cast<void *>(from), bytes, bytes, 1},
+            nullptr,       {},  {to, bytes, bytes, 1},
+            {bytes, 1, 1}, kind};
+}
+
+cudaError_t set_fill(const char *call, Operation &o, const cudaMemsetParams *p) {
+    FAIL_IF(!p, cudaErrorInvalidValue, "the parameters are NULL");
+    FAIL_IF(p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4, cudaErrorInvalidValue,
+            "elements of %u bytes, must be 1, 2 or 4", p->elementSize);
+    const Fill f = {pitched(p->dst, p->pitch, p->height),
+                    p->value,
+                    p->elementSize,
+                    p->width * p->elementSize,
+                    p->height,
+                    1};
+    if (f.width && f.rows)
+        TRY(check_fill(call, f));
+    return put(call, o, f);
+}
+
+cudaError_t set_host(const char *call, Operation &o, const cudaHostNodeParams *p) {
+    FAIL_IF(!p || !p->fn, cudaErrorInvalidValue, "the parameters or the function are NULL");
+    return put(call, o, HostCall{p->fn, nullptr, nullptr, p->userData});
+}
+
+cudaError_t set_child(const char *call, Operation &o, cudaGraph_t child) {
+    TRY(check_argument(call, "graph", child));
+    std::shared_ptr<CUgraph_st> copy;
+    TRY(clone(call, *child, copy));
+    enter(copy); // so that the program may change it (cudaGraphChildGraphNodeGetGraph)
+    return put(call, o, Subgraph{copy, nullptr});
+}
+
+template <class T> cudaError_t set_event(const char *call, Operation &o, cudaEvent_t event) {
+    return event_exists(event) ? put(call, o, T{event})
+                               : no_such(call, cudaErrorInvalidValue, "an event", event);
+}
+
+cudaError_t set_conditional(const char *call, Operation &o, cudaConditionalNodeParams *p) {
+    FAIL_IF(o.what.index(), cudaErrorNotSupported, "a conditional node cannot be changed");
+    FAIL_IF(p->handle == 0 || p->handle > graphs().conditions.size(), cudaErrorInvalidValue,
+            "%llu is not a handle for a conditional node", p->handle);
+    Condition &condition = graphs().conditions[p->handle - 1];
+    FAIL_IF(condition.used, cudaErrorInvalidValue, "another conditional node has this handle");
+    FAIL_IF(p->type > cudaGraphCondTypeSwitch || p->size == 0 ||
+                (p->type != cudaGraphCondTypeSwitch && p->size > (p->type == cudaGraphCondTypeIf ? 2 : 1)),
+            cudaErrorInvalidValue, "%u bodies of a conditional node of type %d", p->size, p->type);
+    condition.used = true;
+    Conditional node = {p->type, &condition, {}, {}};
+    for (unsigned i = 0; i < p->size; ++i) {
+        node.bodies.push_back({std::make_shared<CUgraph_st>(), nullptr});
+        node.handles.push_back(enter(node.bodies[i].graph));
+    }
+    o.what = std::move(node);
+    p->phGraph_out = std::get<Conditional>(o.what).handles.data();
+    return cudaSuccess;
+}
+
+cudaError_t set_any(const char *call, Operation &o, cudaGraphNodeParams *p) {
+    FAIL_IF(!p, cudaErrorInvalidValue, "the parameters are NULL");
+    switch (p->type) {
+    case cudaGraphNodeTypeKernel:
+        return set_kernel(call, o, &p->kernel);
+    case cudaGraphNodeTypeMemcpy:
+        return set_copy(call, o, &p->memcpy.copyParams);
+    case cudaGraphNodeTypeMemset:
+        return set_fill(call, o, &p->memset);
+    case cudaGraphNodeTypeHost:
+        return set_host(call, o, &p->host);
+    case cudaGraphNodeTypeGraph:
+        return set_child(call, o, p->graph.graph);
+    case cudaGraphNodeTypeEmpty:
+        return cudaSuccess;
+    case cudaGraphNodeTypeWaitEvent:
+        return set_event<WaitEvent>(call, o, p->eventWait.event);
+    case cudaGraphNodeTypeEventRecord:
+        return set_event<RecordEvent>(call, o, p->eventRecord.event);
+    case cudaGraphNodeTypeConditional:
+        return set_conditional(call, o, &p->conditional);
+    default:
+        return fail(cudaErrorNotSupported, "%s: nodes of type %d are not supported", call, (int)p->type);
+    }
+}
+
+} // namespace
+} // namespace cuda_cpu
+
+// The calls that add a node, and that set its parameters in a graph and in an executable graph
+#define ADD_ARGUMENTS  node, graph, after, count
+#define EXEC_ARGUMENTS executable, node
+#define NODE(Kind, Value, T, set)                                                                            \
+    cudaError_t cudaGraphAdd##Kind##Node(CUDA_CPU_NEW_NODE, T value) {                                       \
+        return add_node(__func__, ADD_ARGUMENTS, set, value);                                                \
+    }                                                                                                        \
+    cudaError_t cudaGraph##Kind##NodeSet##Value(cudaGraphNode_t node, T value) {                             \
+        return set_node(__func__, node, set, value);                                                         \
+    }                                                                                                        \
+    cudaError_t cudaGraphExec##Kind##NodeSet##Value(CUDA_CPU_EXEC_NODE, T value) {                           \
+        return set_step(__func__, EXEC_ARGUMENTS, set, value);                                               \
+    }
+NODE(Kernel, Params, const cudaKernelNodeParams *, set_kernel)
+NODE(Memcpy, Params, const cudaMemcpy3DParms *, set_copy)
+NODE(Memset, Params, const cudaMemsetParams *, set_fill)
+NODE(Host, Params, const cudaHostNodeParams *, set_host)
+NODE(EventRecord, Event, cudaEvent_t, set_event<RecordEvent>)
+NODE(EventWait, Event, cudaEvent_t, set_event<WaitEvent>)
+#undef NODE
+
+// The same for nodes that copy bytes. A symbol is its own address.
+#define COPY(name, change, PARAMETERS, ARGUMENTS)                                                            \
+    cudaError_t name##1D(PARAMETERS, void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {        \
+        const cudaMemcpy3DParms params = params_1d(to, from, bytes, kind);                                   \
+        return change(__func__, ARGUMENTS, set_copy, &params);                                               \
+    }                                                                                                        \
+    cudaError_t name##ToSymbol(PARAMETERS, const void *symbol, const void *from, size_t bytes,               \
+                               size_t offset, cudaMemcpyKind kind) {                                         \
+        return name##1D(ARGUMENTS, (char *)const_cast<void *>(symbol) + offset, from, bytes, kind);          \
+    }                                                                                                        \
+    cudaError_t name##FromSymbol(PARAMETERS, void *to, const void *symbol, size_t bytes, size_t offset,      \
+                                 cudaMemcpyKind kind) {                                                      \
+        return name##1D(ARGUMENTS, to, (const char *)symbol + offset, bytes, kind);                          \
+    }
+COPY(cudaGraphAddMemcpyNode, add_node, CUDA_CPU_NEW_NODE, ADD_ARGUMENTS)
+COPY(cudaGraphMemcpyNodeSetParams, set_node, cudaGraphNode_t node, node)
+COPY(cudaGraphExecMemcpyNodeSetParams, set_step, CUDA_CPU_EXEC_NODE, EXEC_ARGUMENTS)
+#undef COPY
+
+FORWARD(cudaGraphAddChildGraphNode, (CUDA_CPU_NEW_NODE, cudaGraph_t child),
+        add_node(__func__, ADD_ARGUMENTS, set_child, child))
+
+cudaError_t cudaGraphAddEmptyNode(CUDA_CPU_NEW_NODE) {
+    return add_node(__func__, ADD_ARGUMENTS, [](auto...) { return cudaSuccess; });
+}
+
+cudaError_t cudaGraphAddMemAllocNode(CUDA_CPU_NEW_NODE, cudaMemAllocNodeParams *params) {
+    NOT_NULL(params);
+    return add_node(__func__, ADD_ARGUMENTS, [&](const char *call, Operation &o) {
+        FAIL_IF(params->bytesize == 0 || params->poolProps.allocType != cudaMemAllocationTypePinned ||
+                    params->poolProps.location.type != cudaMemLocationTypeDevice,
+                cudaErrorInvalidValue, "needs a size, and pinned memory on a device");
+        if (check_device(call, params->poolProps.location.id))
+            return cudaErrorInvalidValue;
+        o.device = params->poolProps.location.id;
+        const OnDevice device(o.device);
+        TRY(graph_memory(call, params->bytesize, &params->dptr, o.keeps));
+        o.what = Allocate{params->dptr, params->bytesize};
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaGraphAddMemFreeNode(CUDA_CPU_NEW_NODE, void *pointer) {
+    return add_node(__func__, ADD_ARGUMENTS, [&](const char *call, Operation &o) {
+        FAIL_IF(!graphs().memory.count(pointer), cudaErrorInvalidValue,
+                "%p was not allocated by a node of a graph", pointer);
+        o.what = Release{pointer, true};
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                             const cudaGraphEdgeData *, size_t count, cudaGraphNodeParams *params) {
+    if (params && params->type == cudaGraphNodeTypeMemAlloc)
+        return cudaGraphAddMemAllocNode(node, graph, after, count, &params->alloc);
+    if (params && params->type == cudaGraphNodeTypeMemFree)
+        return cudaGraphAddMemFreeNode(node, graph, after, count, params->free.dptr);
+    return add_node(__func__, ADD_ARGUMENTS, set_any, params);
+}
+
+SIMPLE_CALL(cudaGraphNodeGetType, (cudaGraphNode_t node, cudaGraphNodeType *type), BEGIN_LOCKED(type, node),
+            store(type, type_of(node->operation)))
+
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams *params) {
+    return get_node<StoredLaunch>(__func__, node, params, [node](const StoredLaunch &launch) {
+        const Kernel &kernel = launch.kernel;
+        node->arguments.assign(kernel.stored->arguments(kernel.call, nullptr), nullptr);
+        kernel.stored->arguments(kernel.call, node->arguments.data());
+        const auto address = graphs().addresses.find(kernel.function);
+        return cudaKernelNodeParams{address != graphs().addresses.end() ? address->second
+                                                                        : (void *)kernel.function,
+                                    launch.config.grid,
+                                    launch.config.block,
+                                    (unsigned)launch.config.shared_bytes,
+                                    const_cast<void **>(node->arguments.data()),
+                                    nullptr};
+    });
+}
+
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
+                                            cudaLaunchAttributeValue *value) {
+    return get_node<StoredLaunch>(__func__, node, value, [attribute](const StoredLaunch &launch) {
+        cudaLaunchAttributeValue v = {};
+        if (attribute == cudaLaunchAttributeCooperative)
+            v.cooperative = launch.cooperative;
+        return v;
+    });
+}
+
+cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
+                                            const cudaLaunchAttributeValue *value) {
+    NOT_NULL(value);
+    return set_node(__func__, node, [&](const char *call, Operation &o) {
+        StoredLaunch *const launch = part<StoredLaunch>(call, o);
+        return launch ? set_attribute(call, {attribute, *value}, launch->cooperative) : cudaErrorInvalidValue;
+    });
+}
+
+cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
+    cudaLaunchAttributeValue value;
+    const cudaError_t error = cudaGraphKernelNodeGetAttribute(from, cudaLaunchAttributeCooperative, &value);
+    return error ? error : cudaGraphKernelNodeSetAttribute(to, cudaLaunchAttributeCooperative, &value);
+}
+
+// The other kinds: the type of the operation, what is returned, and its value from the operation `o`
+#define GET(Kind, Value, Type, T, ...)                                                                       \
+    cudaError_t cudaGraph##Kind##NodeGet##Value(cudaGraphNode_t node, T *value) {                            \
+        return get_node<Type>(__func__, node, value, [](const Type &o) { return T{__VA_ARGS__}; });          \
+    }
+GET(Memcpy, Params, Transfer, cudaMemcpy3DParms, params_of(o))
+GET(Memset, Params, Fill, cudaMemsetParams, o.to.pointer, o.to.pitch, o.value, o.element, o.width / o.element,
+    o.rows)
+GET(Host, Params, HostCall, cudaHostNodeParams, o.function, o.data)
+GET(ChildGraph, Graph, Subgraph, cudaGraph_t, o.graph.get())
+GET(EventRecord, Event, RecordEvent, cudaEvent_t, o.event)
+GET(EventWait, Event, WaitEvent, cudaEvent_t, o.event)
+#undef GET
+
+cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams *params) {
+    return get_node<Allocate>(__func__, node, params, [node](const Allocate &a) {
+        cudaMemAllocNodeParams p = {};
+        p.poolProps.allocType = cudaMemAllocationTypePinned;
+        p.poolProps.location = {cudaMemLocationTypeDevice, node->operation.device};
+        p.bytesize = a.bytes;
+        p.dptr = a.pointer;
+        return p;
+    });
+}
+
+cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer) {
+    return get_node<Release>(__func__, node, (void **)pointer, [](const Release &r) { return r.pointer; });
+}
+
+FORWARD(cudaGraphNodeSetParams, (cudaGraphNode_t node, cudaGraphNodeParams *params),
+        set_node(__func__, node, set_any, params))
+
+cudaError_t cudaGraphExecChildGraphNodeSetParams(CUDA_CPU_EXEC_NODE, cudaGraph_t child) {
+    return set_step(__func__, executable, node, [&](const char *call, Operation &o) {
+        TRY(check_argument(call, "graph", child));
+        Subgraph *const old = part<Subgraph>(call, o);
+        if (!old)
+            return cudaErrorInvalidValue;
+        const auto run = order(*child);
+        FAIL_IF(!run || run->steps.size() != old->run->steps.size(), cudaErrorInvalidValue,
+                "the dependencies of the graph form a cycle, or it has another number of nodes "
+                "than the graph that it replaces (%zu)",
+                old->run->steps.size());
+        old->run = run;
+        return cudaSuccess;
+    });
+}
+
+FORWARD(cudaGraphExecNodeSetParams, (CUDA_CPU_EXEC_NODE, cudaGraphNodeParams *params),
+        set_step(__func__, executable, node, set_any, params))
