@@ -251,9 +251,8 @@ Use use_of(LoopPlan *p, const Variable *v, Token *i) {
 // True if a name that is not a variable of the kernel means a constant: a template parameter, an enumerator,
 // or a variable of a namespace that is const.
 static bool is_constant(LoopPlan *p, const Token *name) {
-    for (const Token *i = p->kernel.begin; i < p->kernel.body; i++)
-        if (is(p->kernel.begin, "template") && same_word(i, name) && i < p->kernel.body &&
-            kind(i - 1) != SCOPE)
+    for (const Token *i = p->kernel.begin; is(p->kernel.begin, "template") && i < p->kernel.body; i++)
+        if (same_word(i, name) && kind(i - 1) != SCOPE)
             return true;
     for (const Token *i = p->u->begin; i < p->kernel.before; i++) {
         if (!same_word(i, name) || is_member(i))
@@ -466,7 +465,7 @@ static bool is_still_uniform(LoopPlan *p, const Variable *v) {
     return true;
 }
 
-// Determines `modified`, `is_exposed`, `uniform` and `again` of all variables.
+// Determines `modified`, `is_exposed`, `uniform` and `by_index` of all variables.
 void find_uniform(LoopPlan *p) {
     find_types(p->u);
     for (Variable *v = p->variables; v < p->variables + p->count; v++) {
