@@ -13,11 +13,11 @@ static const char others[] = " float double bool void half __half __nv_bfloat16 
 static const char modifiers[] = " const constexpr static volatile register __restrict__ ";
 static const char index_words[] = " threadIdx blockIdx blockDim gridDim ";
 
-// A variable of a function. `type`: i if it, or what it points to, has an integer type; o if it has another
-// type of the language; ? if the type is a name that the program declares
+typedef enum { NO_TYPE, INTEGER, OF_PROGRAM, OTHER } TypeKind; // OTHER: another one of the language
+
 typedef struct {
-    const Token *name;
-    char type;
+    const Token *name; // of a variable of a function
+    TypeKind type;     // that of the variable, or of what it points to
 } Known;
 
 typedef struct {
@@ -115,7 +115,7 @@ static bool may_float(const Function *f, const Token *i, const Token *end) {
             is_one_of(i, " warpSize sizeof static_cast min max "))
             continue;
         const Known *known = find_known(f, i);
-        if (!known || known->type != 'i' || kind(i + 1) == '(')
+        if (!known || known->type != INTEGER || kind(i + 1) == '(')
             return true;
     }
     return false;
@@ -185,23 +185,23 @@ static void find_call_of_type(const Function *f, Token *i) {
 
 // ---- variables ----
 
-static void add_known(Function *f, const Token *name, char type) {
+static void add_known(Function *f, const Token *name, TypeKind type) {
     PUSH(f->known, f->count, (Known){name, type});
 }
 
-// Returns the token after the type that begins at token i, and sets `type` as in Known. Returns null if no
+// Returns the token after the type that begins at token i, and sets `type`. Returns null if no
 // type of the language, common integer type or name that the program declares as a type begins there.
-static Token *skip_type(const Function *f, Token *i, char *type) {
-    *type = 0;
+static Token *skip_type(const Function *f, Token *i, TypeKind *type) {
+    *type = NO_TYPE;
     for (;; i++) {
         if (is(i, "std") && kind(i + 1) == SCOPE && is_one_of(i + 2, integers))
             i++;
         else if (is_one_of(i, integers))
-            *type = *type ? *type : 'i';
+            *type = *type ? *type : INTEGER;
         else if (is_one_of(i, others))
-            *type = 'o';
+            *type = OTHER;
         else if (!*type && kind(i) == IDENT && is_type(f->u, i))
-            *type = '?';
+            *type = OF_PROGRAM;
         else if (!is_one_of(i, modifiers))
             return *type ? i : NULL;
     }
@@ -209,7 +209,7 @@ static Token *skip_type(const Function *f, Token *i, char *type) {
 
 static void add_parameters(Function *f, Token *open) {
     for (Token *i = open; i < open->match; i = next_comma(i + 1, open->match)) {
-        char type;
+        TypeKind type;
         Token *name = skip_type(f, i + 1, &type);
         while (name && (kind(name) == '*' || kind(name) == '&' || is_one_of(name, modifiers)))
             name++;
@@ -220,7 +220,7 @@ static void add_parameters(Function *f, Token *open) {
 
 // A declaration that begins here: int i = x, *p, k(y);
 static void find_declaration(Function *f, Token *i) {
-    char kind_of_type;
+    TypeKind kind_of_type;
     Token *name = skip_type(f, i, &kind_of_type);
     const Token *end = statement_end(i);
     const char *type = "";
@@ -235,10 +235,10 @@ static void find_declaration(Function *f, Token *i) {
             return;
         add_known(f, name, kind_of_type);
         Token *value = name + 1, *comma = next_comma(value, (Token *)end);
-        const bool number = kind_of_type != 'o' && !is_pointer;
+        const bool number = kind_of_type != OTHER && !is_pointer;
         if (number && kind(value) == '=')
             into(f, value, type, comma);
-        else if (number && kind_of_type == 'i' && kind(value) == '(' && value->match + 1 == comma &&
+        else if (number && kind_of_type == INTEGER && kind(value) == '(' && value->match + 1 == comma &&
                  next_comma(value + 1, value->match) == value->match && !is_type(f->u, value + 1) &&
                  !is_one_of(value + 1, type_words))
             into(f, value, type, value->match);
@@ -282,7 +282,7 @@ static void find_assignment(const Function *f, Token *i) {
     while (base < i && kind(base) != IDENT)
         base++;
     const Known *known = find_known(f, base);
-    if (known ? known->type == 'o' || known->name == base : base == i - 1 && kind(base - 1) == ',')
+    if (known ? known->type == OTHER || known->name == base : base == i - 1 && kind(base - 1) == ',')
         return;         // the latter may be a declaration
     Token *end = i + 1; // the end of the right operand
     while (kind(end) != ',' && kind(end) != ';' && kind(end) != END && !closes(end))

@@ -6,8 +6,8 @@
 // -rdc=true: other files may have different functions and variables with the same names. A name that is
 // declared `extern` keeps external linkage.
 static void make_internal(Unit *u, Token *name, const Declaration *d, const Scope *scope) {
-    if (!u->whole_program || scope->kind != 'n' || kind(name - 1) == SCOPE || d->static_at || d->is_inline ||
-        d->is_constexpr || d->is_template || d->is_linkage || is(name, "operator"))
+    if (!u->how->whole_program || scope->kind != IN_NAMESPACE || kind(name - 1) == SCOPE || d->static_at ||
+        d->is_inline || d->is_constexpr || d->is_template || d->is_linkage || is(name, "operator"))
         return;
     if (d->extern_at)
         append_filled(&u->extern_names, " $name ", "name", word_of(name));
@@ -31,7 +31,7 @@ static void translate_function(Unit *u, const Declaration *d, const Scope *scope
     u->asm_end = body->match;
     begin_device_code(u, scope->start, parameters, body);
     Text start = {0}, end = {0};
-    if (scope->kind != 'b' && kind(name - 1) != SCOPE)
+    if (scope->kind != IN_BLOCK && kind(name - 1) != SCOPE)
         declare_file_shared(u, parameters, body, &start, &end);
     step_parameters(parameters, &start, &end);
     if (start.length > 0) {
@@ -83,7 +83,7 @@ void translate_device(Unit *u, Token *word, const Scope *scope) {
             begin_device_code(u, NULL, word + 1, find_body(word + 1));
         return;
     }
-    if (scope->kind == 'p')
+    if (scope->kind == IN_PARENTHESES)
         fail(word, "%s is not allowed here", word_of(word));
     parse_declarator(u, scope->start, &d, NULL);
     if (d.is_shared) { // __device__ __shared__ means the same as __shared__
@@ -100,16 +100,16 @@ void translate_device(Unit *u, Token *word, const Scope *scope) {
         return;
     if (!d.first_word)
         fail_declaration(word);
-    if (scope->kind == 'c' && !d.static_at)
+    if (scope->kind == IN_CLASS && !d.static_at)
         fail(word, "a member variable in device memory must be static");
-    if (scope->kind == 'b' && !d.static_at && !d.extern_at)
+    if (scope->kind == IN_BLOCK && !d.static_at && !d.extern_at)
         fail(word, "a local variable in device memory must be static");
     make_internal(u, d.name, &d, scope);
     if (d.extern_at && !d.has_value)
         return; // this is only a declaration
     // For these variables the compiler ignores the section (templates), or reports a conflict
     // between sections (inline).
-    if (d.is_inline || d.is_template || (d.is_constexpr && scope->kind == 'c')) {
+    if (d.is_inline || d.is_template || (d.is_constexpr && scope->kind == IN_CLASS)) {
         if (!d.is_const)
             fail(word, "an inline or template variable cannot have a value for each device");
         return;

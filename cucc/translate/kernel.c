@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Kernels: __global__ void k(int x) { … }
-#include "translate.h"
+#include "loops/loops.h"
 
 // Deletes attributes such as __launch_bounds__(A, B). Returns A, or "0".
 static const char *take_bounds(Unit *u, Token *first, const Token *end) {
@@ -19,6 +19,9 @@ static const char *take_bounds(Unit *u, Token *first, const Token *end) {
     return bounds ? bounds : "0";
 }
 
+// The types of cuda_cpu/loops.h
+static const char *const form_names[] = {"Fibers", "OneBody", "PerWarp", "InRows", "AnyShape"};
+
 // __global__ void k(int x) { … }
 //     ->  void k(int x) { struct cu_owner; ::cuda_cpu::launch_body<cu_owner, ::cuda_cpu::Fibers,
 //             decltype(x)>("k", 0, [](::cuda_cpu::Parameter<decltype(x)> x) -> void { … }, x); }
@@ -29,7 +32,7 @@ static const char *take_bounds(Unit *u, Token *first, const Token *end) {
 void translate_kernel(Unit *u, Token *word, const Scope *scope) {
     delete_tokens(u, word, word);
     word->done = true;
-    if (scope->kind == 'p')
+    if (scope->kind == IN_PARENTHESES)
         fail(word, "__global__ is not allowed here");
     Token *name, *open = find_parameters(scope->start, &name), *close = open->match, *body = find_body(open);
     if (is(name, "operator"))
@@ -65,18 +68,21 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
         append_filled(&values, ", $x$dots", "x", x, "dots", dots);
         i = next_comma(found ? found : place, close); // skips the default argument
     }
-    const char *how = split_kernel(u, scope->start, name, open, body, &start);
-    if (scope->kind != 'b' && kind(name - 1) != SCOPE)
+    LoopPlan *plan = plan_loops(u, (Kernel){scope->start, name, open, body, scope->start});
+    if (u->how->explain)
+        explain_loops(plan);
+    const KernelForm form = write_loops(plan, &start);
+    if (form > ONE_BODY)
+        u->numbered_end = body->match;
+    if (scope->kind != IN_BLOCK && kind(name - 1) != SCOPE)
         declare_file_shared(u, open, body, &start, &end);
     step_parameters(open, &start, &end);
-    const char *range = !strcmp(how, "Fibers")    ? ""
-                        : !strcmp(how, "OneBody") ? "::cuda_cpu::ThreadRange cu_w"
-                                                  : "auto cu_w";
+    const char *range = form == FIBERS ? "" : form == ONE_BODY ? "::cuda_cpu::ThreadRange cu_w" : "auto cu_w";
     insert_after(u, body,
                  fill(" struct cu_owner; ::cuda_cpu::launch_body<cu_owner, ::cuda_cpu::$kind$types>("
                       "\"$name\", $bounds, []($range$comma$parameters) -> void {$start",
                       "types", types.data, "name", word_of(name), "bounds", bounds, "parameters",
-                      parameters.data, "start", start.data, "kind", how, "range", range, "comma",
+                      parameters.data, "start", start.data, "kind", form_names[form], "range", range, "comma",
                       *range && !none ? ", " : ""));
     insert_before(u, body->match, fill("$end}$values); ", "end", end.data, "values", values.data));
     for (const Token *t = body; t < body->match; t++)

@@ -221,9 +221,15 @@ static int read_word(Lexer *l) {
     return IDENT;
 }
 
-// Splits u->source into tokens. The first of u->files is the input.
-void lex(Unit *u) {
+// Splits u->source into tokens. The first of u->files is the input. `from`: null, or the token of another
+// text with which this one begins
+void lex(Unit *u, const Token *from) {
     Lexer l = {.unit = u, .at = u->source.data, .line = 1, .file = u->files};
+    if (from) {
+        l.line = from->line;
+        l.file = from->file;
+        l.system = from->system;
+    }
     l.end = l.at + u->source.length;
     bool fresh_line = true;
     for (int i = 0; i < PADDING; i++)

@@ -12,7 +12,7 @@
  * These constructs of CUDA, which C++ lacks, are rewritten in place:
  *
  *     k<<<g, b>>>(x)                                launch.c
- *     __global__ void k(int x) { … }                kernel.c; if it has barriers, also split.c
+ *     __global__ void k(int x) { … }                kernel.c; if it becomes loops, also loops/
  *     __shared__ T x[4];  extern __shared__ T x[];  shared.c
  *     __device__ T x;  __device__ void f() { … }    device.c
  *     volatile T *x = y; (in device code)           volatile.c

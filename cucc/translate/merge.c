@@ -94,8 +94,8 @@ static void parse_item(Item *item, Token *text_end) {
             next = i->match + 1;
         } else if (kind(i) == '{') {
             next = i->match + 1;
-            const char brace = head || is_enum ? 'b' : brace_kind(item->first, i);
-            if (brace != 'b') {
+            const ScopeKind brace = head || is_enum ? IN_BLOCK : brace_kind(item->first, i);
+            if (brace != IN_BLOCK) {
                 item->opens = 1;
                 next = i + 1;
             } else if (parameters && !head && kind(next) != ',' && kind(next) != '{') {
@@ -130,7 +130,7 @@ static void parse_item(Item *item, Token *text_end) {
 // Splits the text into declarations. Declarations in namespaces and classes are items too.
 static Side split(const Unit *unit) {
     Side side = {.unit = unit};
-    char *scopes = NULL;
+    ScopeKind *scopes = NULL;
     int depth = 0;
     for (Token *i = unit->begin; i < unit->end;) {
         PUSH(side.items, side.count, (Item){.first = i});
@@ -139,7 +139,7 @@ static Side split(const Unit *unit) {
             item->opens = -1;
             item->end = i + 1;
             depth--;
-            while (scopes[depth] == 'c' && item->end < unit->end && kind(item->end - 1) != ';')
+            while (scopes[depth] == IN_CLASS && item->end < unit->end && kind(item->end - 1) != ';')
                 item->end = skip(item->end);
             item->whole = item->head = hash_tokens(i, item->end, true);
         } else if (is_one_of(i, " public private protected ") && kind(i + 1) == ':') {
@@ -151,7 +151,7 @@ static Side split(const Unit *unit) {
         if (item->end <= i)
             item->end = i + 1;
         item->depth = depth;
-        item->in_class = depth > 0 && scopes[depth - 1] == 'c';
+        item->in_class = depth > 0 && scopes[depth - 1] == IN_CLASS;
         if (item->opens > 0) {
             PUSH(scopes, depth, brace_kind(i, item->end - 1));
         }

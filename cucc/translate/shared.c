@@ -7,7 +7,7 @@ static const char *current_namespaces(const Unit *u) {
     Text path = empty_text();
     for (int i = 1; i <= u->depth; i++) {
         const Token *open = u->scopes[i].open, *first = open;
-        if (u->scopes[i].kind != 'n')
+        if (u->scopes[i].kind != IN_NAMESPACE)
             continue;
         while ((kind(first - 1) == IDENT || kind(first - 1) == SCOPE || kind(first - 1) == ')') &&
                !is(first - 1, "namespace"))
@@ -98,9 +98,9 @@ static void use_as_static(Unit *u, Token *name, Token *first, const Token *end) 
 // True if a class around the current function may have a member of this name. What a base class has is not
 // known.
 static bool may_be_member(const Unit *u, const Token *name) {
-    for (int depth = u->depth; depth > 0 && u->scopes[depth].kind != 'n'; depth--) {
+    for (int depth = u->depth; depth > 0 && u->scopes[depth].kind != IN_NAMESPACE; depth--) {
         Token *open = u->scopes[depth].open;
-        if (u->scopes[depth].kind != 'c')
+        if (u->scopes[depth].kind != IN_CLASS)
             return true;
         for (const Token *i = u->scopes[depth - 1].start; i < open; i++)
             if (kind(i) == ':')
@@ -202,9 +202,11 @@ static Token *switch_of(const Token *open, const Token *i) {
     return i < open->match ? word : NULL;
 }
 
-// What declares the variable x of type cu_t_x: in a namespace, in a block, and in front of a switch. Place
-// 't' is a template in a namespace. 'a' is an extern array in a namespace.
-static const char *declare_shared(const char *x, char place, const char *alignment, bool is_extern,
+// Where a variable in shared memory is declared; the first three are in a namespace
+typedef enum { PLAIN, EXTERN_ARRAY, TEMPLATE, LOCAL, BEFORE_SWITCH } Place;
+
+// What declares the variable x of type cu_t_x
+static const char *declare_shared(const char *x, Place place, const char *alignment, bool is_extern,
                                   bool is_volatile, const char *tag) {
     const bool aligned = *alignment && !is_extern;
     const char *begin =
@@ -215,17 +217,17 @@ static const char *declare_shared(const char *x, char place, const char *alignme
                        : "::cuda_cpu::shared<cu_t_$x, cu_owner>($tag, \"$x\")",
              "x", x, "tag", tag);
     const char *form;
-    if (place == 't')
+    if (place == TEMPLATE)
         form = " return $value; }";
-    else if (place == 'a')
+    else if (place == EXTERN_ARRAY)
         form = " [[maybe_unused]] static cu_t_$x &cu_s_$x() { return $value; }"
                " [[maybe_unused]] static const ::cuda_cpu::dynamic_array<cu_t_$x> $x{};";
-    else if (place == 'n')
+    else if (place == PLAIN)
         form = " [[maybe_unused]] static cu_t_$x &cu_s_$x() { return $value; }";
-    else if (place == 's' && is_volatile)
+    else if (place == BEFORE_SWITCH && is_volatile)
         form = "if (cu_t_$x &cu_v_$x = $value; false) { } else "
                "if (auto &&$x = ::cuda_cpu::in_step(cu_v_$x); false) { } else ";
-    else if (place == 's')
+    else if (place == BEFORE_SWITCH)
         form = "if (cu_t_$x &$x = $value; false) { } else ";
     else if (is_volatile)
         form = " cu_t_$x &cu_v_$x = $value; auto &&$x = ::cuda_cpu::in_step(cu_v_$x);";
@@ -252,16 +254,16 @@ void translate_shared(Unit *u, Token *word, const Scope *scope) {
     Text alignment = empty_text(), references = empty_text(), names = empty_text();
     append_text(&names, " ");
     Token *i = scope->start, *semicolon = statement_end(i);
-    if (scope->kind == 'p' || scope->kind == 'c')
+    if (scope->kind == IN_PARENTHESES || scope->kind == IN_CLASS)
         fail(word, misplaced);
     bool is_volatile = false;
     for (const Token *t = i; t < semicolon; t++)
         is_volatile |= is(t, "volatile");
-    Token *hoist = scope->kind == 'b' ? switch_of(scope->open, semicolon) : NULL;
+    Token *hoist = scope->kind == IN_BLOCK ? switch_of(scope->open, semicolon) : NULL;
     do {
         parse_declarator(u, i, &d, &alignment);
         if (d.is_typedef || d.is_linkage || d.is_constant || d.is_managed || d.is_specialization ||
-            (d.is_template && (scope->kind != 'n' || kind(d.end) == ',')))
+            (d.is_template && (scope->kind != IN_NAMESPACE || kind(d.end) == ',')))
             fail(word, misplaced);
         if (d.is_function || d.has_value)
             fail(word, "a __shared__ variable cannot have an initial value");
@@ -271,19 +273,21 @@ void translate_shared(Unit *u, Token *word, const Scope *scope) {
         if (!hoist)
             insert_before(u, d.name, "cu_t_");
         append_filled(&names, "$x ", "x", x);
-        const bool expanded = strncmp(x, "cu_f", 4) == 0; // by expand.c: the same in all calls of a function
-        const char *tag = expanded || word < u->numbered_end
+        const bool inlined =
+            strncmp(x, "cu_f", 4) == 0; // loops/inline.c: the same in all calls of a function
+        const char *tag = inlined || word < u->numbered_end
                               ? format("::std::integral_constant<unsigned, %uu>()",
-                                       expanded ? hash(x) : (unsigned)(d.name - u->body_begin))
+                                       inlined ? hash(x) : (unsigned)(d.name - u->body_begin))
                               : "[] {}";
-        const char place = hoist                                                          ? 's'
-                           : d.is_template                                                ? 't'
-                           : scope->kind == 'n' && d.extern_at && kind(d.name + 1) == '[' ? 'a'
-                                                                                          : scope->kind;
+        const Place place = hoist                                    ? BEFORE_SWITCH
+                            : d.is_template                          ? TEMPLATE
+                            : scope->kind != IN_NAMESPACE            ? LOCAL
+                            : d.extern_at && kind(d.name + 1) == '[' ? EXTERN_ARRAY
+                                                                     : PLAIN;
         append_text(&references, declare_shared(x, place, alignment.data, d.extern_at, is_volatile, tag));
-        if (scope->kind == 'b')
+        if (scope->kind == IN_BLOCK)
             use_as_static(u, d.name, semicolon, scope->open->match);
-        if (scope->kind == 'n')
+        if (scope->kind == IN_NAMESPACE)
             PUSH(u->file_shared, u->file_shared_count,
                  (FileShared){d.name, current_namespaces(u), is_volatile, d.is_template});
         i = d.end + 1;

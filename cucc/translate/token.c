@@ -51,6 +51,18 @@ Token *skip(Token *i) {
     return opens(i) ? i->match + 1 : i + 1;
 }
 
+// The token before i, or before the bracket that i closes
+Token *skip_back(const Token *i) {
+    return closes(i) ? i->match - 1 : (Token *)i - 1;
+}
+
+// The bracket in which token i stands, or the end of the text; i if it opens one
+Token *enclosing(Token *i) {
+    while (!opens(i) && kind(i) != END)
+        i = skip_back(i);
+    return i;
+}
+
 // The number of equal, adjacent tokens from token i on: 3 at the start of <<< or << <. Counts forward with
 // step 1, backward with step -1.
 int run(const Token *i, int step) {
@@ -123,6 +135,13 @@ Token *next_comma(Token *i, const Token *close) {
     return i;
 }
 
+// The token after the ; { or } before token i
+Token *statement_begin(const Token *i) {
+    while (kind(i - 1) != END && !strchr(";{}", kind(i - 1)))
+        i--;
+    return (Token *)i;
+}
+
 // The ; that ends this statement, or the bracket or the end of the text before which there is none
 Token *statement_end(Token *i) {
     while (kind(i) != ';' && kind(i) != END && !closes(i))
@@ -141,4 +160,9 @@ bool ends_expression(const Token *i) {
     const Token *group = i->match; // if (…), if constexpr (…), or the cast (void)
     return !is_one_of(group - 1, statement_words) && !is(group - 1, "constexpr") &&
            !(group == i - 2 && is(group + 1, "void"));
+}
+
+bool is_ours(const Token *i) { // in a header of cucc
+    return memmem(i->file->name, i->file->length, "/cuda_cpu/", 10) != NULL ||
+           memmem(i->file->name, i->file->length, "/cooperative_groups", 19) != NULL;
 }

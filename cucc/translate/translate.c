@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The translation of a file: the pass over all tokens, which keeps track of the scopes
-#include "translate.h"
+#include "loops/loops.h"
 #include <errno.h>
 
-static Unit new_unit(Text source, const char *name) {
-    Unit unit = {.source = source, .files = grow(NULL, 1, sizeof(File))};
+static Unit new_unit(const Translation *how, Text source, const char *name) {
+    Unit unit = {.how = how, .source = source, .files = grow(NULL, 1, sizeof(File))};
     *unit.files = (File){.name = name, .length = strlen(name), .is_input = true};
-    lex(&unit);
+    lex(&unit, NULL);
     pair_brackets(&unit);
     return unit;
 }
 
-static Unit read_unit(const char *name) {
+static Unit read_unit(const Translation *how, const char *name) {
     Text source = {0};
     FILE *in = strcmp(name, "-") ? fopen(name, "rb") : stdin;
     if (!in)
@@ -23,32 +23,32 @@ static Unit read_unit(const char *name) {
         fail_file(name);
     if (in != stdin)
         fclose(in);
-    return new_unit(source, in == stdin ? "<stdin>" : name);
+    return new_unit(how, source, in == stdin ? "<stdin>" : name);
 }
 
 // The kind of the scope that this { opens, in the statement or declaration that begins at `start`
-char brace_kind(Token *start, Token *open) {
+ScopeKind brace_kind(Token *start, Token *open) {
     if (kind(open - 1) == STRING && is(open - 2, "extern"))
-        return 'n';
+        return IN_NAMESPACE;
     for (Token *i = start; i < open; i++) {
         if (opens(i)) {
             i = i->match;
         } else if (is(i, "template") && kind(i + 1) == '<') {
             Token *end = skip_angles(i + 1, open);
             if (!end)
-                return 'b';
+                return IN_BLOCK;
             i = end - 1;
         } else if (is(i, "namespace")) {
-            return 'n';
+            return IN_NAMESPACE;
         } else if (is(i, "enum")) {
-            return 'b';
+            return IN_BLOCK;
         } else if (is_one_of(i, " struct class union ")) {
             if (kind(i - 1) == ARROW) // auto f() -> struct S {
-                return 'b';
-            return skip_class_head(i, open) == open ? 'c' : 'b';
+                return IN_BLOCK;
+            return skip_class_head(i, open) == open ? IN_CLASS : IN_BLOCK;
         }
     }
-    return 'b';
+    return IN_BLOCK;
 }
 
 static void translate(Unit *u) {
@@ -58,22 +58,22 @@ static void translate(Unit *u) {
         if (u->depth + 1 >= capacity) {
             capacity = 2 * capacity + 64;
             u->scopes = grow(u->scopes, (size_t)capacity, sizeof *u->scopes);
-            u->scopes[0] = u->depth ? u->scopes[0] : (Scope){'n', u->begin, NULL};
+            u->scopes[0] = u->depth ? u->scopes[0] : (Scope){IN_NAMESPACE, u->begin, NULL};
         }
         Scope *s = &u->scopes[u->depth];
         if (kind(i) == '{') {
             u->scopes[++u->depth] = (Scope){brace_kind(s->start, i), i + 1, i};
         } else if (opens(i)) {
-            u->scopes[++u->depth] = (Scope){'p', i + 1, s->open};
+            u->scopes[++u->depth] = (Scope){IN_PARENTHESES, i + 1, s->open};
         } else if (closes(i)) {
             u->depth--;
-            if (kind(i) == '}' && s->kind != 'c') // variables may follow the definition of a class
+            if (kind(i) == '}' && s->kind != IN_CLASS) // variables may follow the definition of a class
                 s[-1].start = i + 1;
         } else if (kind(i) == ';') {
             s->start = i + 1;
         } else if (kind(i) == ':') { // a label ends: a new statement begins
             if (is_one_of(s->start, " public private protected case default ") ||
-                (s->kind == 'b' && i == s->start + 1 && !is_one_of(s->start, " struct class union ")))
+                (s->kind == IN_BLOCK && i == s->start + 1 && !is_one_of(s->start, " struct class union ")))
                 s->start = i + 1;
         } else if (kind(i) == '<' && run(i, 1) >= 3) {
             if (!is(i - 1, "operator")) { // operator<<<T> is not a launch
@@ -92,9 +92,9 @@ static void translate(Unit *u) {
             translate_asm(u, i);
         } else if (is(i, "__global__") && !i->done) {
             translate_kernel(u, i, s);
-        } else if (is(i, "volatile") && i < u->device_end && s->kind == 'b') {
+        } else if (is(i, "volatile") && i < u->device_end && s->kind == IN_BLOCK) {
             translate_volatile(u, i, s);
-        } else if (is(i, "volatile") && i < u->device_end && s->kind == 'p') {
+        } else if (is(i, "volatile") && i < u->device_end && s->kind == IN_PARENTHESES) {
             translate_volatile_cast(u, i, s);
         } else if (u->file_shared_count > 0 && i < u->device_end && kind(i) == IDENT &&
                    kind(i - 1) == SCOPE) {
@@ -111,26 +111,14 @@ static void translate(Unit *u) {
 }
 
 void translate_file(const Translation *how) {
-    Unit unit = read_unit(how->input);
+    Unit unit = read_unit(how, how->input);
     if (how->device) {
-        Unit for_device = read_unit(how->device);
-        unit = new_unit(merge(&unit, &for_device), for_device.files->name);
+        Unit for_device = read_unit(how, how->device);
+        unit = new_unit(how, merge(&unit, &for_device), for_device.files->name);
     }
-    Text expanded;
-    if ((!how->only_fibers || how->explain) && expand(&unit, &expanded)) {
-        // Kernels that cannot be split run with fibers, which need their text as it was.
-        Unit trial = new_unit(expanded, unit.files->name);
-        trial.trial = true;
-        forget_functions();
-        translate(&trial);
-        forget_functions();
-        if (expand(&unit, &expanded))
-            unit = new_unit(expanded, unit.files->name);
-    }
-    forget_functions();
-    unit.whole_program = how->whole_program;
-    unit.only_fibers = how->only_fibers || how->explain;
-    unit.explain = how->explain;
+    Text inlined;
+    if (inline_functions(&unit, &inlined))
+        unit = new_unit(how, inlined, unit.files->name);
     translate(&unit);
     if (!how->explain)
         write_output(&unit, how->output);

@@ -59,8 +59,11 @@ typedef struct {
     Token *moved;         // if the text was moved here: the token with which it begins
 } Edit;
 
+// IN_BLOCK: or other braces; IN_PARENTHESES: or [ ]
+typedef enum { IN_NAMESPACE, IN_CLASS, IN_BLOCK, IN_PARENTHESES } ScopeKind;
+
 typedef struct {
-    char kind;    // n: namespace, c: class, b: block or other braces, p: ( ) or [ ]
+    ScopeKind kind;
     Token *start; // first token of the current statement or declaration
     Token *open;  // the { of these braces
 } Scope;
@@ -97,11 +100,8 @@ typedef struct {
     size_t file_shared_count;
     Capture *captures;
     size_t capture_count;
-    bool only_fibers;    // kernels are not split at their barriers (-f)
-    bool explain;        // says which kernels are (-e)
-    bool trial;          // only finds out which can be; the text is not used
-    bool whole_program;  // other files cannot use the device functions and variables (-w)
-    const Token **types; // names of types that the program declares, up to types_end; for convert.c
+    const struct Translation *how; // the options
+    const Token **types;           // names of types that the program declares, up to types_end; for convert.c
     size_t type_count;
     Token *types_end;
     Text extern_names; // names declared extern, each with a blank before and after it
@@ -156,7 +156,7 @@ _Noreturn void fail_file(const char *name);
 #define append_filled(text, ...) append_text(text, fill(__VA_ARGS__))
 
 // lex.c
-void lex(Unit *u);
+void lex(Unit *u, const Token *from);
 bool is_word_byte(char c);
 
 // token.c: tokens and brackets
@@ -172,6 +172,9 @@ const char *end_of(const Token *i);
 bool opens(const Token *i);
 bool closes(const Token *i);
 Token *skip(Token *i);
+Token *skip_back(const Token *i);
+Token *enclosing(Token *i);
+Token *statement_begin(const Token *i);
 int run(const Token *i, int step);
 void pair_brackets(Unit *u);
 Token *skip_angles(Token *i, const Token *limit);
@@ -179,6 +182,7 @@ Token *skip_template_arguments(Token *i);
 Token *next_comma(Token *i, const Token *close);
 Token *statement_end(Token *i);
 bool ends_expression(const Token *i);
+bool is_ours(const Token *i);
 
 // declaration.c
 _Noreturn void fail_declaration(const Token *i);
@@ -190,7 +194,8 @@ Token *find_parameters(Token *i, Token **name);
 Token *find_body(Token *open);
 Token *parameter_name(Token *i, const Token *close, Token **place, bool *is_pack, bool *may_be_unused);
 
-// launch.c, shared.c, device.c, volatile.c, shift.c, convert.c, ptx.c: translate a construct
+// kernel.c, launch.c, shared.c, device.c, volatile.c, shift.c, convert.c, ptx.c: translate a construct;
+// kernels become loops in loops/
 void translate_launch(Unit *u, Token *open);
 void translate_shared(Unit *u, Token *word, const Scope *scope);
 void translate_qualified(Unit *u, Token *i);
@@ -210,25 +215,8 @@ void find_call(Token *i);
 unsigned place_on_line(const Token *call);
 void translate_shifts(Unit *u);
 
-// calls.c, expand.c, lockstep.c, split.c, variables.c, regions.c: kernels with barriers as loops
-const Token *waits_elsewhere(Unit *u, const Token *parameters, Token *body);
-Token *only_function(Unit *u, const Token *name);
-void forget_functions(void);
-bool is_barrier(const Token *i);
-bool is_lanes(const Token *i);
-bool may_take_reference(Unit *u, const Token *name);
-bool functions_know_thread(const Unit *u);
-bool is_ours(const Token *i); // in a header of cucc
-bool assigns(const Token *i); // in variables.c
-bool is_quiet(const Token *i, const Token *last, bool *vector);
-bool is_strided(Token *i, Token *last, bool atomics);
-const char *split_kernel(Unit *u, Token *begin, Token *name, Token *open, Token *body, Text *start);
-bool expand(Unit *u, Text *text);
-void leave_kernel(const Token *name, const Token *where, const char *why);
-const char *not_expanded(const Token *name, const Token **where);
-
 // translate.c: the pass over all tokens
-typedef struct {
+typedef struct Translation {
     const char *input;  // preprocessed CUDA C++; - is standard input
     const char *device; // the same source, preprocessed with __CUDA_ARCH__; or null
     const char *output; // null: standard output
@@ -237,7 +225,7 @@ typedef struct {
     bool whole_program; // other files cannot use the device functions and variables
 } Translation;
 void translate_file(const Translation *how); // an error ends the process with status 1
-char brace_kind(Token *start, Token *open);
+ScopeKind brace_kind(Token *start, Token *open);
 
 // merge.c
 Text merge(Unit *host, Unit *device);

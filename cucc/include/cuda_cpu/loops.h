@@ -2,7 +2,7 @@
 /*
  * Kernels whose barriers became the ends of loops over the threads of a block; a part of kernel.h
  *
- * cu2cpp (translate/split.c) divides the body of such a kernel into regions. Each is a loop over threads. The
+ * cu2cpp (translate/loops/) divides the body of such a kernel into regions. Each is a loop over threads. The
  * same code runs a whole block, or, as one of many fibers, a single thread.
  */
 #pragma once

@@ -36,7 +36,7 @@ TOKEN = re.compile(rb"[A-Za-z_]\w*|\d[\w.]*|\"(?:\\.|[^\"\\\n])*\"|\s+|[<>]{2,3}
 def build(folder):
     """Compiles the translator with sanitizers. Those of clang also report arithmetic on null pointers."""
     program = folder / "cu2cpp"
-    sources = sorted((tools.ROOM / "translate").glob("*.c"))
+    sources = sorted((tools.ROOM / "translate").glob("**/*.c"))
     flags = ["-std=gnu11", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     for compiler in "clang", os.environ.get("CC", "cc"):
         if shutil.which(compiler.split()[0]):

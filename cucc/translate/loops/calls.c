@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Which functions a kernel calls: whether one may wait for other threads, or asks for the index of its thread
-#include "translate.h"
+#include "plan.h"
 
 // A function with a body. There may be several of a name: overloads, and members of classes.
-typedef struct {
-    Token *name, *open, *body;
-    bool seen; // it and all functions that it calls do not wait, or are being looked at
-} Function;
+typedef struct Function Function;
+struct Function {
+    Token *name, *body;
+    Function *next; // of those whose names have the same hash value
+    unsigned seen;  // number of the search that found that it and all functions that it calls do not wait, or
+                    // that is looking at it; or 0
+};
 
-static Function *functions;
-static size_t function_count;
+static Function *functions[1 << 12];
 
-static int compare_words(const Token *a, const Token *b) {
-    return a->length != b->length ? (a->length < b->length ? -1 : 1) : memcmp(a->text, b->text, a->length);
-}
-
-static int compare_functions(const void *left, const void *right) {
-    const Function *a = left, *b = right;
-    const int order = compare_words(a->name, b->name);
-    return order ? order : a->name < b->name ? -1 : a->name > b->name;
+static Function **slot_of(const Token *name) {
+    unsigned value = 0;
+    for (uint32_t n = 0; n < name->length; n++)
+        value = value * 31 + (unsigned char)name->text[n];
+    return &functions[value % (sizeof functions / sizeof *functions)];
 }
 
 static bool is_kernel(const Token *i) {
@@ -46,39 +45,32 @@ static void find_functions(Unit *u) {
         Token *body = find_body(i + 1);
         if (!body || is_kernel(i)) // a kernel is not called, and its name may be that of a variable
             continue;
-        PUSH(functions, function_count, (Function){i, i + 1, body, false});
+        Function *f = grow(NULL, 1, sizeof *f), **slot = slot_of(i);
+        *f = (Function){i, body, *slot, 0};
+        *slot = f;
     }
-    if (function_count)
-        qsort(functions, function_count, sizeof *functions, compare_functions);
 }
 
-// The first function of this name; null if there is none. The others follow it.
+static Function *named(const Token *name, Function *f) { // the first one from f on
+    while (f && !same_word(f->name, name))
+        f = f->next;
+    return f;
+}
+
+// The first function of this name; null if there is none. The functions are found once, because the text with
+// functions in place of their calls has the same.
 static Function *first_function(Unit *u, const Token *name) {
-    if (!functions) {
-        functions = grow(NULL, 1, sizeof *functions);
+    static bool found;
+    if (!found)
         find_functions(u);
-    }
-    size_t low = 0, high = function_count;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (compare_words(functions[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < function_count && same_word(functions[low].name, name) ? &functions[low] : NULL;
-}
-
-bool is_ours(const Token *i) { // in a header of cucc
-    return memmem(i->file->name, i->file->length, "/cuda_cpu/", 10) != NULL ||
-           memmem(i->file->name, i->file->length, "/cooperative_groups", 19) != NULL;
+    found = true;
+    return named(name, *slot_of(name));
 }
 
 // The name of the only function of this name; null if there is none, or several, or it is of a library
 Token *only_function(Unit *u, const Token *name) {
     Token *found = NULL;
-    for (const Function *f = first_function(u, name);
-         f && f < functions + function_count && same_word(f->name, name); f++) {
+    for (const Function *f = first_function(u, name); f; f = named(name, f->next)) {
         if (is_ours(f->name))
             continue;
         if (found || f->name->system)
@@ -86,11 +78,6 @@ Token *only_function(Unit *u, const Token *name) {
         found = f->name;
     }
     return found;
-}
-
-void forget_functions(void) { // of a text that another one replaces
-    functions = NULL;
-    function_count = 0;
 }
 
 // True if the word is followed by ( somewhere in a header of the system or of this back end.
@@ -109,11 +96,7 @@ static bool is_type(const Unit *u, const Token *name) {
             continue;
         if (is_one_of(i - 1, " struct class union enum typename using "))
             return true;
-        const Token *start = i;
-        while (kind(start - 1) != ';' && kind(start - 1) != '}' && kind(start - 1) != '{' &&
-               kind(start - 1) != END)
-            start--;
-        if (kind(i + 1) == ';' && is(start, "typedef"))
+        if (kind(i + 1) == ';' && is(statement_begin(i), "typedef"))
             return true;
     }
     return false;
@@ -137,7 +120,7 @@ static bool asm_waits(const Token *open) {
     return false;
 }
 
-// True for what a kernel may be split at: a barrier, or a warp operation that expand.c has written
+// True for what a kernel may be split at: a barrier, or a warp operation that inline.c has written
 bool is_barrier(const Token *i) {
     if (is_one_of(i, " __syncwarp cu_step ") && kind(i + 1) == '(')
         return i + 2 == i[1].match;
@@ -158,11 +141,13 @@ static bool may_mean(Unit *u, Token *i, const Function *f) {
         return is_ours(f->name);
     const Token *around = f->name;
     while (kind(around) != '{' && kind(around) != END)
-        around = closes(around) ? around->match - 1 : around - 1;
+        around = skip_back(around);
     // A function of the program hides those in classes and namespaces of this back end.
     return !is_ours(f->name) || is_member(i) || kind(i - 1) == SCOPE || kind(around) == END ||
            !only_function(u, i);
 }
+
+static unsigned searches; // by waits_elsewhere()
 
 // Looks for a wait in the body of a function and in the functions that are called there. Returns the name or
 // the word that says why threads may have to wait; null if they do not.
@@ -198,14 +183,15 @@ static const Token *find_wait(Unit *u, const Token *parameters, Token *body, boo
             (kind(i - 1) != IDENT || is_one_of(i - 1, statement_words)) && !is_of_library(u, i) &&
             !is_type(u, i))
             return i;
-        for (; f && f < functions + function_count && same_word(f->name, i); f++) {
+        for (; f; f = named(i, f->next)) {
             if (f->seen || f->name->system || !may_mean(u, i, f))
                 continue;
-            f->seen = true;
-            for (const Token *t = f->open; t < f->open->match && !is_ours(t); t++)
+            f->seen = searches;
+            Token *open = f->name + 1;
+            for (const Token *t = open; t < open->match && !is_ours(t); t++)
                 if (is(t, "volatile"))
                     return i;
-            if (find_wait(u, f->open, f->body, false))
+            if (find_wait(u, open, f->body, false))
                 return i;
         }
     }
@@ -215,14 +201,11 @@ static const Token *find_wait(Unit *u, const Token *parameters, Token *body, boo
 // The word in the kernel's body because of which its threads may wait at other places than its own
 // __syncthreads(), or null
 const Token *waits_elsewhere(Unit *u, const Token *parameters, Token *body) {
-    bool *before = grow(NULL, function_count + 1, sizeof *before);
-    const size_t count = function_count;
-    for (size_t n = 0; n < count; n++)
-        before[n] = functions[n].seen;
+    searches++;
     const Token *found = find_wait(u, parameters, body, true);
-    for (size_t n = 0; found && n < function_count; n++) // some were marked before they were understood
-        functions[n].seen = n < count && before[n];
-    free(before);
+    for (size_t n = 0; found && n < sizeof functions / sizeof *functions; n++)
+        for (Function *f = functions[n]; f; f = f->next) // some were marked before they were understood
+            f->seen = f->seen == searches ? 0 : f->seen;
     return found;
 }
 
@@ -242,8 +225,8 @@ bool may_take_reference(Unit *u, const Token *name) {
     Function *f = first_function(u, name);
     if (!f)
         return !is_of_library(u, name);
-    for (; f < functions + function_count && same_word(f->name, name); f++)
-        for (const Token *i = f->open; i < f->open->match; i++)
+    for (; f; f = named(name, f->next))
+        for (const Token *i = f->name + 1; i < f->name[1].match; i++)
             if (kind(i) == '&')
                 return true;
     return false;
@@ -253,8 +236,7 @@ bool may_take_reference(Unit *u, const Token *name) {
 // and operators and constructors do not call it.
 static bool is_expanded(const Token *i) {
     const Token *body = NULL;
-    for (; kind(i) != END && !(kind(i) == '{' && is(i - 2, "namespace"));
-         i = closes(i) ? i->match - 1 : i - 1)
+    for (; kind(i) != END && !(kind(i) == '{' && is(i - 2, "namespace")); i = skip_back(i))
         if (kind(i) == '{' && (kind(i - 1) == ')' || is_one_of(i - 1, " const noexcept override final ")))
             body = i; // not of a class or a namespace
     for (const Token *t = body; t && t < body->match; t++)
@@ -280,7 +262,7 @@ bool functions_know_thread(const Unit *u) {
     return (known = known > 0);
 }
 
-static bool is_atomic(const Token *i) {
+bool is_atomic(const Token *i) {
     return kind(i) == IDENT && i->length > 6 && strncmp(i->text, "atomic", 6) == 0;
 }
 
@@ -295,39 +277,4 @@ bool is_quiet(const Token *i, const Token *last, bool *vector) {
             return false;
     }
     return true;
-}
-
-// True for blockDim and gridDim, and for a variable that was assigned an expression with one of them above.
-static bool is_number_of_threads(const Token *i) {
-    for (const Token *t = i; kind(i) == IDENT && t > i - 1000 && kind(t) != END && !is(t, "__global__"); t--)
-        for (const Token *v = t + 1; t < i && same_word(t, i) && kind(t + 1) == '=' && kind(v) != ';'; v++)
-            if (is_one_of(v, " blockDim gridDim "))
-                return true;
-    return is_one_of(i, " blockDim gridDim ");
-}
-
-// True for a loop whose index grows by the number of threads of the block or grid, or by another step in a
-// loop with atomics. Neighbouring threads then read neighbouring elements: if each thread executed the whole
-// loop before the next thread, each would load the same cache lines again. `atomics`: only loops with atomics
-// count.
-bool is_strided(Token *i, Token *last, bool atomics) {
-    Token *header = i + 1, *body = kind(header) == '(' ? header->match + 1 : last;
-    bool known = false, stride = false;
-    Token *test = is(i, "for") ? statement_end(header + 1) + 1 : header + 1;
-    for (Token *t = test; t < body - 1 && kind(t) != ';'; t++) // a thread that has ended evaluates it again
-        if (assigns(t) ||
-            (kind(t) == '&' && run(t, 1) == 1 && !ends_expression(t - 1) && kind(t - 1) != '&') ||
-            (kind(t) == '(' && kind(t - 1) == IDENT && !is_one_of(t - 1, " min max ")))
-            return false;
-    for (const Token *t = is(i, "for") ? statement_end(header + 1) : body; t < last; t++) {
-        const bool step =
-            kind(t) == '+' && kind(t + 1) == '=' && kind(t - 1) == IDENT && (t < body || is(i, "while"));
-        stride |= step;
-        known |= is_atomic(t);
-        for (const Token *s = t; step && !atomics && s < last && kind(s) != ';' && s != header->match; s++)
-            known |= is_number_of_threads(s);
-        if (is_one_of(t, " return break continue "))
-            return false;
-    }
-    return known && stride && is_one_of(i, " for while ");
 }

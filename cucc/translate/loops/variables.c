@@ -1,20 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The variables of a kernel that is to be split at its barriers: which have the same value in all threads
-#include "split.h"
-
-static const char number_words[] =
-    " bool char short int long signed unsigned float double void wchar_t __int128 ";
-static const char integer_words[] = " bool char short int long signed unsigned size_t ptrdiff_t uint ushort "
-                                    "uchar ulong int8_t int16_t int32_t int64_t"
-                                    " uint8_t uint16_t uint32_t uint64_t ";
-
-bool refuse(Split *s, const Token *where, const char *why) {
-    if (!s->why) {
-        s->where = where;
-        s->why = why;
-    }
-    return false;
-}
+// The variables of a kernel that is to become loops: which have the same value in all threads
+#include "plan.h"
 
 // ---- declarations ----
 
@@ -57,50 +43,49 @@ static Token *skip_specifiers(Token *i, Variable *v) {
     }
 }
 
-static bool push(Split *s, Variable v) {
-    if (s->count == MOST)
-        return refuse(s, v.name, "it has too many variables");
-    s->variables[s->count++] = v;
+static bool push(LoopPlan *p, Variable v) {
+    if (p->count == MAX_VARIABLES)
+        return refuse(p, v.name, "it has too many variables");
+    p->variables[p->count++] = v;
     return true;
 }
 
-void add_parameters(Split *s, Token *open) {
-    Token *close = open->match;
+void add_parameters(LoopPlan *p) {
+    Token *const open = p->kernel.parameters, *const close = open->match;
     for (Token *i = open + 1; i < close; i++) {
         bool is_pack, may_be_unused;
         Token *place, *name = parameter_name(i, close, &place, &is_pack, &may_be_unused);
         if (is_pack) {
-            refuse(s, i, "its parameters are a pack");
+            refuse(p, i, "its parameters are a pack");
             return;
         }
         Token *next = next_comma(name ? name : place, close);
-        Variable v = {.name = name, .end = s->body->match, .parameter = true, .region = -1, .after = next};
+        Variable v = {
+            .name = name, .end = p->kernel.body->match, .parameter = true, .region = -1, .after = next};
         for (const Token *t = i; name && t < next; t++) {
             v.is_pointer |= kind(t) == '*' || kind(t) == '[';
             v.is_memory |= kind(t) == '&';
-            v.is_const |= is(t, "const") && t + 2 == name; // a single word and const: T const x
         }
-        v.is_const = false; // parameters are copied without const
-        if (name && !push(s, v))
+        if (name && !push(p, v))
             return;
         i = next;
     }
 }
 
-// Adds the variables of a statement of a sequence, or of the header of a loop, up to the token `last`, which
-// is a ; or ). Returns whether it is a declaration.
-bool add_variables(Split *s, Node *node, Token *last, const Token *end, bool in_header) {
-    Variable type = {.end = end, .specifiers = node->first, .in_header = in_header, .region = -1};
-    Token *i = skip_specifiers(node->first, &type), *from = i;
+// Adds the variables of a statement of a sequence, or of the header of a loop, from token `first` to `last`,
+// which is a ; or ). Returns whether it is a declaration.
+bool add_variables(LoopPlan *p, Token *first, Token *last, const Token *end, bool in_header) {
+    Variable type = {.end = end, .specifiers = first, .in_header = in_header, .region = -1};
+    Token *i = skip_specifiers(first, &type), *from = i;
     if (!i)
         return false;
     if (kind(i) == '(' && strchr("*&", kind(i + 1)) && kind(i + 2) == IDENT && kind(i + 3) == ')' &&
         strchr("[(", kind(i + 4)))
-        return refuse(s, i, "it has a pointer or reference to an array or function");
+        return refuse(p, i, "it has a pointer or reference to an array or function");
     type.specifiers_end = i;
     for (Token *t = type.specifiers; t < i && !type.is_memory; t++)
         if (skip_attribute(t) != t) // where the type is used again it would not be allowed
-            return refuse(s, t, "it has a declaration of an unknown form");
+            return refuse(p, t, "it has a declaration of an unknown form");
     for (bool more = false;; more = true) {
         Variable v = type;
         v.from = i;
@@ -113,15 +98,15 @@ bool add_variables(Split *s, Node *node, Token *last, const Token *end, bool in_
         v.name = i++;
         if (kind(v.name) != IDENT || is_one_of(v.name, statement_words) || !strchr("=;,[({", kind(i)) ||
             kind(i) == END || (kind(from) == '(' && !more))
-            return more ? refuse(s, i, "it has a declaration of an unknown form") : false;
+            return more ? refuse(p, i, "it has a declaration of an unknown form") : false;
         for (; kind(i) == '['; i = i->match + 1, v.dimensions++) {
             v.is_array = true;
             if (i + 1 == i->match && !v.is_memory)
-                return refuse(s, i, "it has an array without a size");
+                return refuse(p, i, "it has an array without a size");
         }
         v.init = strchr("=({", kind(i)) ? i : NULL;
         if (!v.init && kind(i) != ',' && kind(i) != ';')
-            return refuse(s, i, "it has a declaration of an unknown form");
+            return refuse(p, i, "it has a declaration of an unknown form");
         bool angle = false, comma = false;
         const Token *semicolon = statement_end(i);
         for (Token *t = i; t < semicolon; t = skip(t)) {
@@ -129,11 +114,11 @@ bool add_variables(Split *s, Node *node, Token *last, const Token *end, bool in_
             comma |= angle && kind(t) == ',';
         }
         if (comma) // the , may separate template arguments or variables
-            return refuse(s, i, "it has a declaration of an unknown form");
+            return refuse(p, i, "it has a declaration of an unknown form");
         while (i < last && kind(i) != ',' && kind(i) != ';')
             i = skip(i);
         v.after = i;
-        if (!push(s, v))
+        if (!push(p, v))
             return false;
         if (kind(i) != ',')
             return true;
@@ -142,116 +127,16 @@ bool add_variables(Split *s, Node *node, Token *last, const Token *end, bool in_
 }
 
 // The variable that the word means: the last one of this name in whose scope it stands
-Variable *find_variable(Split *s, const Token *name) {
-    for (Variable *v = s->variables + s->count; v-- > s->variables;)
+Variable *find_variable(LoopPlan *p, const Token *name) {
+    for (Variable *v = p->variables + p->count; v-- > p->variables;)
         if (same_word(v->name, name) && name < v->end && (v->parameter || name >= v->name))
             return v;
     return NULL;
 }
 
-// ---- classes ----
-
-static const Token **classes; // names of types, for has_functions()
-static size_t class_count;
-
-static bool has_functions(const Token *name) {
-    for (size_t n = 0; n < class_count; n++)
-        if (same_word(classes[n], name))
-            return true;
-    return false;
-}
-
-static void add_class(const Token *name) {
-    PUSH(classes, class_count, name);
-}
-
-typedef struct {
-    const Token *name; // of a type that is an array, or of a member that is one
-    int dimensions;
-} Array;
-static Array *arrays;
-static size_t array_count;
-
-// The number of array dimensions of the typedef or data member of this name; 0 if there is no such array
-static int dimensions_of(const Token *name) {
-    int most = 0;
-    for (size_t n = 0; n < array_count; n++)
-        if (same_word(arrays[n].name, name) && arrays[n].dimensions > most)
-            most = arrays[n].dimensions;
-    return most;
-}
-
-static void add_array(const Token *name, const Token *bracket, int dimensions) {
-    for (; kind(bracket) == '['; bracket = bracket->match + 1)
-        dimensions++;
-    PUSH(arrays, array_count, (Array){name, dimensions});
-}
-
-// Lists the names of the program's classes that have functions, initial values, references or bases; of types
-// for which an operator takes its left operand by reference; and typedefs of these. A constructor of such a
-// class may use threadIdx, and an expression that looks like a read may change the object. Also lists the
-// typedefs and members that are arrays.
-static void find_classes(Unit *u) {
-    static bool done;
-    for (Token *t = done ? u->end : u->begin; t < u->end; t++) {
-        if (kind(t) != IDENT || t->system || is_ours(t))
-            continue;
-        Token *i = t + 1;
-        if (is(t, "operator")) { // operator<<(Stream &s, …)
-            while (kind(i) != END && kind(i) != '(')
-                i++;
-            if (kind(i + 1) == IDENT && kind(i + 2) == '&')
-                add_class(i + 1);
-        } else if (is_one_of(t, " struct class union ") && kind(t - 1) != '<' && kind(t - 1) != ',') {
-            while (skip_attribute(i) != i)
-                i = skip_attribute(i);
-            Token *name = i;
-            bool found = false;
-            for (; kind(i) != '{' && kind(i) != ';' && kind(i) != END && kind(i) != '('; i++)
-                found |= kind(i) == ':' && kind(i - 1) == IDENT;
-            for (const Token *m = i; kind(i) == '{' && m < i->match; m++) {
-                found |= kind(m) == '(' || kind(m) == '=' || kind(m) == '&';
-                if (kind(m) == IDENT && !is_member(m) && kind(m + 1) == '[') // float x[4];
-                    add_array(m, m + 1, 0);
-                else if (kind(m) == IDENT && kind(m + 1) == IDENT && dimensions_of(m)) // T x;
-                    add_array(m + 1, m + 2, dimensions_of(m));
-            }
-            if (found && kind(i) == '{')
-                add_class(kind(name) == IDENT ? name : i->match + 1);
-        } else if (is(t, "typedef") || (is(t, "using") && kind(t + 2) == '=')) { // typedef A B; using B = A;
-            const Token *end = statement_end(t), *name = is(t, "using") ? t + 1 : NULL;
-            for (i += name ? 2 : 0; i < end; i = kind(i) == '{' ? i->match + 1 : i + 1)
-                if (kind(i) == '[' && kind(i - 1) != ']')
-                    add_array(name ? name : i - 1, i, 0);
-                else if (kind(i) == IDENT && dimensions_of(i))
-                    add_array(name ? name : i + 1, name ? i + 1 : i + 2, dimensions_of(i));
-                else if (kind(i) == IDENT && has_functions(i))
-                    add_class(name ? name : end - 1);
-        }
-    }
-    done = true;
-}
-
-static bool is_class(const Variable *v) {
-    if (v->parameter || v->is_pointer || v->is_reference || v->is_memory)
-        return false;
-    const Token *name = v->specifiers_end - 1;
-    for (int depth = kind(name) == '>'; depth > 0 && kind(name) != END;) {
-        name--;
-        depth += (kind(name) == '>') - (kind(name) == '<');
-        name -= depth == 0;
-    }
-    return has_functions(name);
-}
-
-// True for float, float4, uint32_t
-static bool is_plain(const Token *type) {
-    static const char vectors[] =
-        " char uchar short ushort int uint long ulong longlong ulonglong float double ";
-    const Token number = {.kind = IDENT, .text = type->text, .length = type->length - 1};
-    const char last = end_of(type)[-1];
-    return is_one_of(type, number_words) || is_one_of(type, integer_words) || is(type, "const") ||
-           (last >= '1' && last <= '4' && is_one_of(&number, vectors));
+// The same for a token that may be another one, or the name of a member
+Variable *variable_at(LoopPlan *p, const Token *i) {
+    return kind(i) == IDENT && !is_member(i) ? find_variable(p, i) : NULL;
 }
 
 // ---- what happens to a variable ----
@@ -286,12 +171,11 @@ bool assigns(const Token *i) { // at an operator after an operand: = += <<= ++
 }
 
 // True if a reference may be bound to the variable at token i: int &r = c ? x : y; Pair p{x, y}; f(c ? x : y)
-static bool may_be_bound(Split *s, const Token *i) {
+static bool may_be_bound(LoopPlan *p, const Token *i) {
     bool conditional = false;
-    for (const Token *t = i - 1; kind(t) != END && !strchr(";}[", kind(t));
-         t = closes(t) ? t->match - 1 : t - 1) {
+    for (const Token *t = i - 1; kind(t) != END && !strchr(";}[", kind(t)); t = skip_back(t)) {
         const Token *name = t - 1;
-        const Variable *v = kind(name) == IDENT ? find_variable(s, name) : NULL;
+        const Variable *v = kind(name) == IDENT ? find_variable(p, name) : NULL;
         const bool declared = v && v->name == name;
         conditional |= kind(t) == '?';
         if (kind(t) == '=')
@@ -301,82 +185,81 @@ static bool may_be_bound(Split *s, const Token *i) {
         if (declared ? v->is_reference || is_class(v) : kind(name) == IDENT && has_functions(name))
             return true;
         if (kind(name) == IDENT || kind(name) == '>')
-            return conditional && kind(t) == '(' && may_take_reference(s->u, name);
+            return conditional && kind(t) == '(' && may_take_reference(p->u, name);
     }
     return false;
 }
 
-// What an occurrence of a variable does: 'r' reads it, 'w' assigns to it, '&' may give others access to it.
-char use_of(Split *s, const Variable *v, Token *i) {
+// What an occurrence of a variable does
+Use use_of(LoopPlan *p, const Variable *v, Token *i) {
     const Token *before = i - 1;
     Token *after = i + 1;
     int dimensions = v->dimensions; // more than 0: an array, which becomes a pointer
     while (kind(after) == '.' || kind(after) == '[' || kind(after) == ARROW) {
         if ((kind(after) != '.' && v->is_pointer && !v->is_array) || kind(after) == ARROW)
-            return 'r'; // what it points to
+            return READ; // what it points to
         dimensions = kind(after) == '[' ? dimensions - 1 : dimensions_of(after + 1);
         after = kind(after) == '.' ? after + 2 : after->match + 1;
         const Token *call = kind(after) == '<' ? skip_angles(after, NULL) : after;
         if (call && kind(call) == '(')
-            return '&'; // calls a member function
+            return EXPOSURE; // calls a member function
     }
     if ((kind(before) == '(' && kind(before - 1) == STRING) ||
         (kind(before) == ')' && kind(before - 1) == '&'))
-        return '&'; // an operand of asm, or (int &)x
+        return EXPOSURE; // an operand of asm, or (int &)x
     while (kind(before) == '(' && kind(after) == ')' && kind(before - 1) != IDENT &&
            kind(before - 1) != '>') {
         before--; // (x)
         after++;
     }
     if (assigns(after))
-        return kind(i + 1) == '.' || kind(i + 1) == '[' ? '&' : 'w';
+        return kind(i + 1) == '.' || kind(i + 1) == '[' ? EXPOSURE : ASSIGNMENT;
     if ((kind(before) == '+' || kind(before) == '-') && run(before, -1) >= 2)
-        return 'w';
+        return ASSIGNMENT;
     if (kind(before) == '&' && run(before, -1) == 1 && is_prefix(before))
-        return '&';
+        return EXPOSURE;
     if (dimensions > 0)
-        return '&';
+        return EXPOSURE;
     if (kind(before) == '=' && (kind(before - 1) == ']' || kind(before - 2) == '&')) // T &r = x;
         return kind(before - 1) == ']' && !is_one_of(before[-1].match - 1, " auto ") &&
                        kind(before[-1].match - 1) != '&'
-                   ? 'r'
-                   : '&';
+                   ? READ
+                   : EXPOSURE;
     if (kind(before) == '{' && kind(before - 1) == IDENT)
-        return '&';
+        return EXPOSURE;
     if (kind(before) == ':' && kind(after) == ')' && is(after->match - 1, "for"))
-        return '&';
-    if (may_be_bound(s, i))
-        return '&';
+        return EXPOSURE;
+    if (may_be_bound(p, i))
+        return EXPOSURE;
     if ((kind(before) == '(' || kind(before) == ',') && (kind(after) == ')' || kind(after) == ',')) {
         const Token *open = before;
-        while (kind(open) != '(' && kind(open) != '{' && kind(open) != ';' && kind(open) != END &&
-               kind(open) != '[')
-            open = closes(open) ? open->match - 1 : open - 1;
+        while (kind(open) && !strchr("({;[", kind(open)))
+            open = skip_back(open);
         const Token *object = open - 1; // Swap()(x, y), Swap{}(x, y)
         if (kind(open) == '(' && (kind(object) == ')' || kind(object) == '}' || kind(object) == ']') &&
             !may_be_cast(object) && ends_expression(object->match - 1))
-            return '&';
+            return EXPOSURE;
         if (kind(open) == '(' && (kind(open - 1) == IDENT || kind(open - 1) == '>') &&
-            may_take_reference(s->u, open - 1))
-            return '&';
+            may_take_reference(p->u, open - 1))
+            return EXPOSURE;
     }
-    return 'r';
+    return READ;
 }
 
 // ---- constants ----
 
 // True if a name that is not a variable of the kernel means a constant: a template parameter, an enumerator,
 // or a variable of a namespace that is const.
-static bool is_constant(Split *s, const Token *name) {
-    for (const Token *i = s->begin; i < s->body; i++)
-        if (is(s->begin, "template") && same_word(i, name) && i < s->body && kind(i - 1) != SCOPE)
+static bool is_constant(LoopPlan *p, const Token *name) {
+    for (const Token *i = p->kernel.begin; is(p->kernel.begin, "template") && i < p->kernel.body; i++)
+        if (same_word(i, name) && kind(i - 1) != SCOPE)
             return true;
-    for (Token *i = s->u->begin; i < s->begin; i++) {
+    for (const Token *i = p->u->begin; i < p->kernel.before; i++) {
         if (!same_word(i, name) || is_member(i))
             continue;
         const Token *t = i - 1, *start = NULL;
         bool fixed = false, points = false, in_enum = false;
-        for (; kind(t) != END; t = closes(t) ? t->match - 1 : t - 1) {
+        for (; kind(t) != END; t = skip_back(t)) {
             if (kind(t) == '{') { // of a namespace or an enumeration, or of a function or class
                 const Token *head = t - 1;
                 for (int n = 0; n < 8 && kind(head) != END && !strchr(";{}", kind(head)); n++, head--)
@@ -415,40 +298,39 @@ static long whole_number(const Token *number) {
 }
 
 // Returns whether the expression is certainly a multiple of blockDim.x.
-static bool is_width(Split *s, Token *i, Token *end) {
-    const Token *culprit;
+static bool is_width(LoopPlan *p, Token *i, Token *end) {
     for (const Token *t = i; t < end; t++)
         if (kind(t) == NUMBER ? whole_number(t) < 0 : kind(t) != IDENT && !strchr(".*()", kind(t)))
             return false;
     return ((is(i, "blockDim") && is(i + 2, "x") && kind(i + 3) == '*') ||
             (is(end - 3, "blockDim") && is(end - 1, "x") && kind(end - 4) == '*')) &&
-           is_uniform(s, i, end, false, &culprit);
+           is_uniform(p, i, end);
 }
 
 // True if the expression is threadIdx.x, or that and a multiple of blockDim.x: the index of the lane and a
 // multiple of 32 if the rows of the block have whole warps.
-static bool is_rank(Split *s, Token *i, Token *end) {
+static bool is_rank(LoopPlan *p, Token *i, Token *end) {
     static const char wide[] = " int unsigned long size_t uint int32_t uint32_t int64_t uint64_t ";
     if (kind(i) == '(' && is_one_of(i + 1, wide) && i->match == i + 2 && i + 3 < end)
         i += 3;
     if (kind(i) == '(' && i->match + 1 == end)
-        return is_rank(s, i + 1, i->match);
+        return is_rank(p, i + 1, i->match);
     if (end == i + 3 && is(i, "threadIdx"))
         return is(i + 2, "x");
-    const Variable *v = end == i + 1 && kind(i) == IDENT ? find_variable(s, i) : NULL;
+    const Variable *v = end == i + 1 && kind(i) == IDENT ? find_variable(p, i) : NULL;
     if (v)
         return !v->modified && v->init && kind(v->init) == '=' && is_one_of(v->specifiers_end - 1, wide) &&
-               !v->is_pointer && !v->is_array && is_rank(s, v->init + 1, v->after);
+               !v->is_pointer && !v->is_array && is_rank(p, v->init + 1, v->after);
     for (Token *t = i; t < end; t = skip(t))
         if (kind(t) == '+')
-            return (is_rank(s, i, t) && is_width(s, t + 1, end)) ||
-                   (is_width(s, i, t) && is_rank(s, t + 1, end));
+            return (is_rank(p, i, t) && is_width(p, t + 1, end)) ||
+                   (is_width(p, i, t) && is_rank(p, t + 1, end));
     return false;
 }
 
 // The end of an expression that begins here and is the same in all lanes of a warp, though not in the block:
 // threadIdx.x / 32, threadIdx.x < 64, a vote. Null if there is none.
-static Token *same_in_warp(Split *s, Token *i) {
+static Token *same_in_warp(LoopPlan *p, Token *i) {
     if (is(i, "threadIdx") && kind(i + 1) == '.' && is_one_of(i + 2, " y z "))
         return i + 3;
     if (is_lanes(i) && is(i + 2, "get") && i[3].match == i + 7)
@@ -459,7 +341,7 @@ static Token *same_in_warp(Split *s, Token *i) {
                right = kind(end) == '>' && run(end, 1) == 2,
                less = (kind(end) == '<' && run(end, 1) == 1) ||
                       (kind(end) == OPERATOR && end->text[0] == '>' && end->length == 2);
-    if ((kind(end) != '/' && !right && !less) || !is_rank(s, i, end))
+    if ((kind(end) != '/' && !right && !less) || !is_rank(p, i, end))
         return NULL;
     number += right;
     const long value = is(number, "warpSize") ? 32 : kind(number) == NUMBER ? whole_number(number) : 0;
@@ -472,20 +354,19 @@ static Token *same_in_warp(Split *s, Token *i) {
 
 // True if all lanes of a warp have the same value of a variable whose initial value depends on the thread's
 // index. Each variable is examined once, because a chain of them may have very many paths.
-static bool is_same_in_warp(Split *s, Variable *v) {
-    const Token *culprit;
+static bool is_same_in_warp(LoopPlan *p, Variable *v) {
     if (!v->in_warp)
-        v->in_warp = is_uniform(s, v->init + 1, v->after, false, &culprit) ? 'y' : 'n';
-    return v->in_warp == 'y';
+        v->in_warp = is_uniform(p, v->init + 1, v->after) ? SAME : DIFFERENT;
+    return v->in_warp == SAME;
 }
 
 // True if the expression has the same value in all threads, or, with `threads`, depends on nothing but that
 // and the thread's index. Otherwise sets `culprit`.
-bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const Token **culprit) {
+bool is_same(LoopPlan *p, Token *first, const Token *end, bool threads, const Token **culprit) {
     static const char plain_words[] = " true false warpSize static_cast const sizeof ";
     for (Token *i = first; i < end; i++) {
         *culprit = i;
-        const Token *same = s->warps && !threads ? same_in_warp(s, i) : NULL;
+        const Token *same = p->warps && !threads ? same_in_warp(p, i) : NULL;
         if (same && same <= end) {
             i += same - i - 1;
             continue;
@@ -497,7 +378,7 @@ bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const To
                 continue; // &&
             if (i > first ? !is_operand_end(i - 1) : true)
                 return false;
-            if (may_be_cast(i - 1) && !(i - 3 >= first && kind(i - 3) == '(' && find_variable(s, i - 2)))
+            if (may_be_cast(i - 1) && !(i - 3 >= first && kind(i - 3) == '(' && find_variable(p, i - 2)))
                 return false; // (int)*p
             continue;
         }
@@ -519,10 +400,11 @@ bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const To
         } else {
             if (next == '[' || next == ARROW || next == '(' || next == SCOPE || next == '{' || is_member(i))
                 return false;
-            Variable *v = find_variable(s, i);
-            const bool warp = v && s->warps && v->again && is_same_in_warp(s, v);
-            if (v ? v->is_memory || !(v->uniform || warp || (threads && v->again)) || (threads && v->modified)
-                  : !is_constant(s, i))
+            Variable *v = find_variable(p, i);
+            const bool warp = v && p->warps && v->by_index && is_same_in_warp(p, v);
+            if (v ? v->is_memory || !(v->uniform || warp || (threads && v->by_index)) ||
+                        (threads && v->modified)
+                  : !is_constant(p, i))
                 return false;
             if (next == '.') {
                 i += 2;
@@ -534,88 +416,86 @@ bool is_uniform(Split *s, Token *first, const Token *end, bool threads, const To
     return true;
 }
 
+bool is_uniform(LoopPlan *p, Token *first, const Token *end) {
+    const Token *culprit;
+    return is_same(p, first, end, false, &culprit);
+}
+
 // True if the tokens are threadIdx.x, or a variable that is.
-bool is_thread_x(Split *s, Token *first, const Token *end) {
+bool is_thread_x(LoopPlan *p, Token *first, const Token *end) {
     if (kind(first) == '(' && is_one_of(first + 1, " int unsigned ") && kind(first + 2) == ')')
         first += 3;
     if (end == first + 3)
         return is(first, "threadIdx") && kind(first + 1) == '.' && is(first + 2, "x");
-    const Variable *v = end == first + 1 && kind(first) == IDENT ? find_variable(s, first) : NULL;
-    return v && v->again && kind(v->init) == '=' && v->is_integer && !v->is_pointer &&
+    const Variable *v = end == first + 1 && kind(first) == IDENT ? find_variable(p, first) : NULL;
+    return v && v->by_index && kind(v->init) == '=' && v->is_integer && !v->is_pointer &&
            !is_one_of(v->specifiers_end - 1, " bool char uchar int8_t uint8_t ") &&
-           is_thread_x(s, v->init + 1, v->after);
+           is_thread_x(p, v->init + 1, v->after);
 }
 
 // ---- the variables that are the same in all threads ----
 
-static Node *node_of(Split *s, const Token *i) {
-    for (int n = 0; n < s->nodes; n++) {
-        Node *node = s->all[n];
-        if (node->kind != 'c' && node->first <= i && i <= node->last)
-            return node;
+// True for a statement, other than a branch or loop, that does the same in all threads.
+bool is_uniform_statement(LoopPlan *p, const Statement *s) {
+    return kind(s->first) != '{' && !is_one_of(s->first, statement_words) && is_uniform(p, s->first, s->last);
+}
+
+// True if token i is where a uniform variable may be assigned to: in such a statement, or in the header of a
+// loop or branch, which check_conditions() is about
+static bool assigned_uniformly(LoopPlan *p, const Token *i) {
+    bool in_header = false;
+    for (const Statement *s = p->statements; s < p->end; s++) {
+        if (s->kind != CONTROL && s->first <= i && i <= s->last)
+            return s->kind != OUTSIDE_DECLARATION && !s->is_declaration && is_uniform_statement(p, s);
+        in_header |= s->header && s->header < i && i < s->header->match;
     }
-    return NULL;
+    return in_header;
 }
 
-// The statement, or the header of a loop or branch, in which a uniform variable may be assigned to
-static bool assigned_uniformly(Split *s, const Token *i) {
-    const Token *culprit;
-    Node *node = node_of(s, i);
-    if (node)
-        return node->kind != 'd' && !node->is_declaration && kind(node->first) != '{' &&
-               !is_one_of(node->first, statement_words) &&
-               is_uniform(s, node->first, node->last, false, &culprit);
-    for (int n = 0; n < s->nodes; n++)
-        if (s->all[n]->header && s->all[n]->header < i && i < s->all[n]->header->match)
-            return true; // split.c checks that it is uniform
-    return false;
-}
-
-static bool is_still_uniform(Split *s, const Variable *v) {
-    const Token *culprit;
-    if (v->init &&
-        !is_uniform(s, v->init + 1, kind(v->init) == '=' ? v->after : v->init->match, false, &culprit))
+static bool is_still_uniform(LoopPlan *p, const Variable *v) {
+    Use use;
+    if (v->init && !is_uniform(p, v->init + 1, kind(v->init) == '=' ? v->after : v->init->match))
         return false;
     if (v->init && kind(v->init) != '=' && v->init->match + 1 != v->after)
         return false;
-    for (Token *i = v->after ? v->after : s->body; i < v->end; i++)
-        if (same_word(i, v->name) && !is_member(i) && find_variable(s, i) == v &&
-            (use_of(s, v, i) == '&' || (use_of(s, v, i) == 'w' && !assigned_uniformly(s, i))))
+    for (Token *i = v->after ? v->after : p->kernel.body; i < v->end; i++)
+        if (same_word(i, v->name) && !is_member(i) && find_variable(p, i) == v &&
+            ((use = use_of(p, v, i)) == EXPOSURE || (use == ASSIGNMENT && !assigned_uniformly(p, i))))
             return false;
     return true;
 }
 
-// Determines `modified`, `shared_out`, `uniform` and `again` of all variables.
-void find_uniform(Split *s) {
-    find_classes(s->u);
-    for (Variable *v = s->variables; v < s->variables + s->count; v++) {
+// Determines `modified`, `is_exposed`, `uniform` and `by_index` of all variables.
+void find_uniform(LoopPlan *p) {
+    find_types(p->u);
+    for (Variable *v = p->variables; v < p->variables + p->count; v++) {
         v->is_class = is_class(v);
         v->is_plain = !v->parameter && is_plain(v->specifiers_end - 1);
         if (!v->parameter && !v->is_pointer && !v->is_reference && dimensions_of(v->specifiers_end - 1)) {
             v->is_array = true; // the name of an array type
             v->dimensions += dimensions_of(v->specifiers_end - 1);
         }
-        for (Token *i = v->parameter ? s->body : v->after; i < v->end; i++)
-            if (same_word(i, v->name) && !is_member(i) && find_variable(s, i) == v) {
-                const char use = use_of(s, v, i);
-                v->modified |= use != 'r';
-                v->shared_out |= use == '&';
+        for (Token *i = v->parameter ? p->kernel.body : v->after; i < v->end; i++)
+            if (same_word(i, v->name) && !is_member(i) && find_variable(p, i) == v) {
+                const Use use = use_of(p, v, i);
+                v->modified |= use != READ;
+                v->is_exposed |= use == EXPOSURE;
             }
         v->uniform = !v->is_memory && !v->is_array && !v->is_reference && !v->is_auto && !v->is_class;
     }
     for (bool changed = true; changed;) {
         changed = false;
-        for (Variable *v = s->variables; v < s->variables + s->count; v++)
-            if (v->uniform && !is_still_uniform(s, v)) {
+        for (Variable *v = p->variables; v < p->variables + p->count; v++)
+            if (v->uniform && !is_still_uniform(p, v)) {
                 v->uniform = false;
                 changed = true;
             }
     }
     // in the order of the text, so that variables before v are known
-    for (Variable *v = s->variables; v < s->variables + s->count; v++) {
+    for (Variable *v = p->variables; v < p->variables + p->count; v++) {
         const Token *culprit;
-        v->again = !v->uniform && !v->modified && v->init && kind(v->init) == '=' && !v->is_array &&
-                   !v->is_reference && (v->is_integer || v->is_pointer || v->is_auto) &&
-                   is_uniform(s, v->init + 1, v->after, true, &culprit);
+        v->by_index = !v->uniform && !v->modified && v->init && kind(v->init) == '=' && !v->is_array &&
+                      !v->is_reference && (v->is_integer || v->is_pointer || v->is_auto) &&
+                      is_same(p, v->init + 1, v->after, true, &culprit);
     }
 }
