@@ -15,7 +15,7 @@
 #include "../../common/lib/image.h"
 #include "../../common/options.h"
 #include "../../common/random.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 // Set, and another process has replaced the file by a link and put the file back since. This function
 // replaces that of the C library in this program.
