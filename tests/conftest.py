@@ -9,7 +9,6 @@ import pytest
 
 import helpers
 import trees
-from browser import axe  # noqa: F401: a fixture
 from fixtures import choose_seed, once, rng  # noqa: F401: those of cucc/tests
 
 
