@@ -65,11 +65,6 @@ def test_when_a_conclusion_holds():
 # ---- docs/scaling.md ----
 
 
-def test_a_line_through_points_has_no_negative_parameter():
-    """The fits of the records are compared with the documents."""
-    assert scaling.line([(1, 4), (2, 2)]) == pytest.approx((2.4, 0)) and scaling.line([]) == (0, 0)
-
-
 @pytest.mark.parametrize("name, size", [(DOT, (1000,)), (HEAT, (70, 40, 4))])
 def test_what_the_programs_print_is_read(name, size, run):
     """One rank, and two."""
