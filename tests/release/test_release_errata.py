@@ -77,7 +77,7 @@ def errors(log, case):
 def refused(folder, compiler, cases):
     """What a compiler says of these cases, each of which it must refuse."""
     log = trees.run(
-        folder, compiler, "-O0", "-c", *(f"-D{case}" for case in cases), LISTINGS / "refused.cu", status=1
+        folder, compiler, "-O0", "-c", *(f"-D{case}" for case in cases), LISTINGS / "refused.cu", status=None
     )
     return {case: errors(log, case) for case in cases}
 
@@ -102,14 +102,14 @@ def test_compilers_refuse(tmp_path, compiler):
 
 
 @on_the_cpu
-@pytest.mark.parametrize("case, options, env, says", REPORTED, ids=[row[0] for row in REPORTED])
-def test_reported(built, tmp_path, case, options, env, says):
-    result = helpers.execute(built(*options), [case], tmp_path, env)
-    assert result.status != 0 and re.search(says, result.err), str(result)
+def test_reported(built, tmp_path):
+    for case, options, env, says in REPORTED:
+        result = helpers.execute(built(*options), [case], tmp_path, env)
+        assert result.status != 0 and re.search(says, result.err), str(result)
 
 
 @on_the_cpu
-@pytest.mark.parametrize("case", UNNOTICED)
-def test_unnoticed(built, tmp_path, case):
-    result = helpers.execute(built(), [case], tmp_path)
-    assert (result.status, result.out, result.err) == (0, UNNOTICED[case], ""), str(result)
+def test_unnoticed(built, tmp_path):
+    for case, says in UNNOTICED.items():
+        result = helpers.execute(built(), [case], tmp_path)
+        assert (result.status, result.out, result.err) == (0, says, ""), str(result)
