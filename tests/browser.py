@@ -20,32 +20,16 @@ QUIET = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run -
     --disable-component-update --virtual-time-budget=60000 --dump-dom""".split()
 
 
-def dumped(tmp_path, page, *settings):
-    """The values that a page, and the pages in its frames, write as JSON into elements <pre>."""
-    command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path}/profile", *settings, page.as_uri()]
+def dumped(tmp_path, page):
+    """The values that a page writes as JSON into elements <pre>."""
+    command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path}/profile", page.as_uri()]
     out = subprocess.run(command, text=True, timeout=400, capture_output=True).stdout
     return [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
 
 
-def wider_than(width, files, tmp_path):
-    """The titles of the pages that are wider than a screen of this width, or have a card that is."""
-    ask = """<script>onload = () => parent.postMessage(JSON.stringify([document.title, innerWidth,
-        document.documentElement.scrollWidth <= innerWidth && [...document.querySelectorAll(":is(.cards, .docs-gallery) td")].every(
-        td => td.getBoundingClientRect().right <= innerWidth)]), "*")</script>"""
-    for file in files:
-        file.write_text(file.read_text().replace("</body>", f"{ask}</body>"))
-    frame = '<iframe src="{}" width="{}" height="900" style="border: 0"></iframe>'.format
-    frames = "".join(frame(file.as_uri(), width) for file in files)
-    collect = "<script>onmessage = m => document.body.append(Object.assign(document.createElement('pre'), {textContent: m.data}))</script>"
-    (tmp_path / "browse.html").write_text(f"<!DOCTYPE html><body>{collect}{frames}")
-    answers = dumped(tmp_path, tmp_path / "browse.html")
-    assert [shown for _, shown, _ in answers] == [width] * len(files), answers
-    return [title for title, _, fits in answers if not fits]
-
-
 def press_run(pages, tmp_path):
     """Opens pages in a browser, one after the other, and presses Run; then runs the script that belongs to the page. Yields what each
-    page has in the end: "state", "output", "picture" (a data URL), and "html", without scripts."""
+    page has in the end: "state", "output" and "picture" (a data URL)."""
     said = queue.Queue()
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -67,10 +51,8 @@ def press_run(pages, tmp_path):
                 for (const begin = Date.now(); go.disabled && Date.now() - begin < 200000;) await new Promise(next => setTimeout(next, 20));
             }};
             go.click(); await ended(); {after};
-            document.querySelectorAll("script").forEach(script => script.remove());
             await fetch("http://127.0.0.1:{server.server_port}", {{method: "POST", mode: "no-cors", body: JSON.stringify({{
-                state: state.textContent, output: output.textContent, html: document.documentElement.outerHTML,
-                picture: canvas.hidden ? "" : canvas.toDataURL()}})}});
+                state: state.textContent, output: output.textContent, picture: canvas.hidden ? "" : canvas.toDataURL()}})}});
             {f'location = "{following.as_uri()}"' if following else ""}
         }});</script>"""
         copy.write_text(page.read_text().replace("</body>", f"{script}</body>"))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """docs/drawings: the SVG files are what draw.py writes, and each can be read: title, description, letters that are large enough and
 lie within the drawing."""
-import re
 import xml.etree.ElementTree as xml
 
 import pytest

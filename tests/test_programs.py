@@ -9,7 +9,6 @@ import re
 import subprocess
 import time
 
-import numpy as np
 import pytest
 
 import formulas

@@ -46,17 +46,3 @@ def test_what_differs_is_found():
     assert re.fullmatch(
         "exact: .* part 2 of 16;.*\ngone: .*\nnear: 5 results .* 2 ulp\nnew: only in the program", found
     )
-
-
-def test_the_table_in_libraries_is_that_of_the_record():
-    table = re.findall(
-        r"^\| (\w+), .* \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$",
-        (tools.ROOM / "docs/libraries.md").read_text(),
-        re.M,
-    )
-    counted = []
-    for section in generate.SECTIONS:
-        lines = by_name(RECORD, section).values()
-        near = sum(len(line) > 1 for line in lines)
-        counted.append((section, *map(str, (len(lines), len(lines) - near, near, 0))))
-    assert table == counted

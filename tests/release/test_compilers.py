@@ -2,7 +2,6 @@
 """Builds of the whole suite with other compilers than that of this run: every program without a warning."""
 import concurrent.futures
 import os
-import re
 import shlex
 import shutil
 import subprocess

@@ -11,8 +11,8 @@ import shutil
 import pytest
 
 import helpers
-from browser import dumped, needs_browser, wider_than
-from trees import ROOT, append, copy_sources, make, run
+from browser import dumped, needs_browser
+from trees import ROOT, copy_sources, make, run
 
 TEXT = "a <b> & \"c\" d|e __device__ </title></pre><script>alert('f')</script>"  # in place of a title
 HOSTILE = f"""// SPDX-License-Identifier: MIT
@@ -212,10 +212,3 @@ def test_hostile_text_is_text(site):
     # title, lesson and two comments of the source
     assert text_of(page).count(TEXT) == 4
     assert TEXT in text_of((site / "docs/programs.html").read_text())
-
-
-@needs_browser
-def test_pages_fit_the_screen_of_a_phone(site, tmp_path):
-    copy = pathlib.Path(shutil.copytree(site, tmp_path / "site"))
-    pages = "index chapter03/hostile.cu chapter05 chapter05/dot.cu chapter05/dot_ladder.cu docs/gallery docs/tools".split()
-    assert wider_than(375, [copy / f"{page}.html" for page in pages], tmp_path) == []
