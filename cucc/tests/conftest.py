@@ -58,18 +58,14 @@ def translator():
 
 @pytest.fixture
 def translate(translator):
-    """translate("text", "-w") -> the translation, without what convert.c inserts; with conversions=True, with it"""
+    """translate("text", "-w") -> the translation, without what convert.c inserts"""
 
-    def translate(text, *options, conversions=False):
+    def translate(text, *options):
         done = subprocess.run([translator, "-", *options], input=text.encode(), capture_output=True)
         assert (done.returncode, done.stderr) == (0, b"")
         if not options:
             assert done.stdout.count(b"\n") == text.count("\n"), "the number of lines changed"
         out = done.stdout.decode()
-        return (
-            out
-            if conversions
-            else re.sub(r" ::cuda_cpu::Into<[^{}]*>\{\} =|\(::cuda_cpu::Saturated<[^()]*>\)", "", out)
-        )
+        return re.sub(r" ::cuda_cpu::Into<[^{}]*>\{\} =|\(::cuda_cpu::Saturated<[^()]*>\)", "", out)
 
     return translate
