@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A headless browser, and axe-core, which checks the accessibility of a page."""
+"""A headless browser."""
 import html
 import http.server
 import json
@@ -12,77 +12,24 @@ import threading
 
 import pytest
 
-import helpers
 
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "google-chrome", "chromium-browser"])), None)
 # In CI a missing browser is a mistake in setup, so the tests fail there and are not skipped.
 needs_browser = pytest.mark.skipif(not BROWSER and "CI" not in os.environ, reason="needs Chromium")
-AXE = "4.10.3"  # the version of axe-core
 QUIET = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync
     --disable-component-update --virtual-time-budget=60000 --dump-dom""".split()
 
 
-@pytest.fixture(scope="session")
-def axe(tmp_path_factory):
-    """The source of axe-core, which npm downloads into the build folder once."""
-    script = helpers.BUILD / f"axe-core-{AXE}.js"
-    if not script.exists():
-        if not shutil.which("npm"):
-            pytest.skip("needs npm, which fetches axe-core")
-        folder = tmp_path_factory.mktemp("axe")
-        try:
-            quiet = "--no-audit --no-fund --ignore-scripts --fetch-retries=0 --fetch-timeout=30000".split()
-            command = ["npm", "install", "--prefix", folder, *quiet, f"axe-core@{AXE}"]
-            done = subprocess.run(command, cwd=folder, text=True, timeout=90, capture_output=True)
-        except subprocess.TimeoutExpired:
-            pytest.skip("npm could not fetch axe-core: nothing came in 90 s")
-        if done.returncode != 0:
-            errors = re.findall(r"^npm (?:error|ERR!) (.*)", done.stdout + done.stderr, re.M)
-            pytest.skip(f"npm could not fetch axe-core: {', '.join(errors[:2])}")
-        own = script.with_name(f"axe-{os.getpid()}.js")
-        script.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(folder / "node_modules/axe-core/axe.min.js", own)
-        os.replace(own, script)  # atomic, because another process may download it too
-    return script.read_text()
-
-
-def dumped(tmp_path, page, *settings):
-    """The values that a page, and the pages in its frames, write as JSON into elements <pre>."""
-    command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path}/profile", *settings, page.as_uri()]
-    # axe needs seconds, and more than 120 s beside builds with nvcc
+def dumped(tmp_path, page):
+    """The values that a page writes as JSON into elements <pre>."""
+    command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path}/profile", page.as_uri()]
     out = subprocess.run(command, text=True, timeout=400, capture_output=True).stdout
     return [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
 
 
-def violations(axe, files, tmp_path, width, dark):
-    """The violations that axe finds in pages of this width, as a dict from rule to the beginnings of the elements. Also checks that no
-    page is wider than the screen, nor a card. Inserts the script of axe into the files."""
-    ask = """<script>onload = () => axe.run({resultTypes: ["violations"]}).then(found => parent.postMessage(JSON.stringify({
-        title: document.title, width: innerWidth, overflow: document.documentElement.scrollWidth - innerWidth,
-        dark: matchMedia("(prefers-color-scheme: dark)").matches, rules: found.passes.length,
-        cards: [...document.querySelectorAll(":is(.cards, .docs-gallery) td")].every(td => td.getBoundingClientRect().right <= innerWidth),
-        violations: found.violations.map(v => [v.id, v.nodes.map(node => node.html.slice(0, 99))])}), "*"))</script>"""
-    for file in files:
-        file.write_text(file.read_text().replace("</body>", f"<script>{axe}</script>{ask}</body>"))
-    frame = '<iframe src="{}" width="{}" height="900" style="border: 0"></iframe>'.format
-    frames = "".join(frame(file.as_uri(), width) for file in files)
-    collect = "<script>onmessage = m => document.body.append(Object.assign(document.createElement('pre'), {textContent: m.data}))</script>"
-    (tmp_path / "browse.html").write_text(f"<!DOCTYPE html><body>{collect}{frames}")
-    scheme = f"--blink-settings=preferredColorScheme={int(not dark)}"
-    answers = dumped(tmp_path, tmp_path / "browse.html", scheme)
-    assert [answer["width"] for answer in answers] == [width] * len(files), answers
-    found = {}
-    for answer in answers:
-        assert answer["dark"] == dark and answer["rules"] > 20, answers
-        assert answer["overflow"] <= 0 and answer["cards"], answers
-        for rule, elements in answer["violations"]:
-            found.setdefault(rule, []).extend([answer["title"], *elements])
-    return found
-
-
 def press_run(pages, tmp_path):
     """Opens pages in a browser, one after the other, and presses Run; then runs the script that belongs to the page. Yields what each
-    page has in the end: "state", "output", "picture" (a data URL), and "html", without scripts."""
+    page has in the end: "state", "output" and "picture" (a data URL)."""
     said = queue.Queue()
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -104,10 +51,8 @@ def press_run(pages, tmp_path):
                 for (const begin = Date.now(); go.disabled && Date.now() - begin < 200000;) await new Promise(next => setTimeout(next, 20));
             }};
             go.click(); await ended(); {after};
-            document.querySelectorAll("script").forEach(script => script.remove());
             await fetch("http://127.0.0.1:{server.server_port}", {{method: "POST", mode: "no-cors", body: JSON.stringify({{
-                state: state.textContent, output: output.textContent, html: document.documentElement.outerHTML,
-                picture: canvas.hidden ? "" : canvas.toDataURL()}})}});
+                state: state.textContent, output: output.textContent, picture: canvas.hidden ? "" : canvas.toDataURL()}})}});
             {f'location = "{following.as_uri()}"' if following else ""}
         }});</script>"""
         copy.write_text(page.read_text().replace("</body>", f"{script}</body>"))

@@ -1,25 +1,21 @@
 # SPDX-License-Identifier: MIT
 """Defines the fixtures. Programs are built when the first test runs them; `make test` builds all of them before."""
-import fcntl
 import json
 import os
 import pathlib
-import pickle
-import random
 import shutil
 
 import pytest
 
 import helpers
 import trees
-from browser import axe  # noqa: F401: a fixture
+from fixtures import choose_seed, once, rng  # noqa: F401: those of cucc/tests
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "backend(name): runs on that back end only, cpu or gpu")
     config.addinivalue_line("markers", "xdist_group(name): with pytest-xdist these run one after the other")
-    # Inputs differ from run to run; TEST_SEED=N repeats a run. pytest-xdist's workers inherit it.
-    os.environ.setdefault("TEST_SEED", str(random.SystemRandom().randrange(1 << 31)))
+    choose_seed()
     if hasattr(config, "workerinput") or config.option.help or config.option.version:
         return
     if "EVERYTHING_IS_BUILT" not in os.environ:
@@ -95,12 +91,6 @@ def with_devices(program):
 
 
 @pytest.fixture
-def rng(request):
-    """Random numbers that differ between tests and between runs, and repeat with TEST_SEED."""
-    return random.Random(f"{os.environ['TEST_SEED']} {request.node.nodeid}")
-
-
-@pytest.fixture
 def run(tmp_path):
     """run("chapter04/julia_gpu", "--size", 64, status=0, env={…}, timeout=…, limits={…}, cwd=…) -> Result.
 
@@ -130,27 +120,6 @@ def rungs(run):
         return rows
 
     return rungs
-
-
-@pytest.fixture(scope="session")
-def once(tmp_path_factory):
-    """once("name", function) -> the result of function(folder), which is called once per session and shared by all tests and
-    all processes of pytest-xdist. The folder is kept. A call that fails is repeated by the next test."""
-    shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
-
-    def once(name, function):
-        folder = shared / "once" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        with open(folder.with_name(folder.name + ".lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            kept = folder.with_name(folder.name + ".result")
-            if not kept.exists():
-                kept.write_bytes(pickle.dumps(function(folder)))
-            return pickle.loads(kept.read_bytes())
-
-    return once
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 """Functions for all tests: building, running a program, and comparing pictures."""
 import atexit
 import contextlib
-import dataclasses
 import fcntl
 import functools
 import os
@@ -21,9 +20,10 @@ import pytest
 from PIL import Image, ImageSequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "scripts"))
+sys.path += [str(ROOT / "scripts"), str(ROOT / "cucc/tests")]
 import gallery as drawings  # noqa: E402
 import programs as headers  # noqa: E402
+import tools  # noqa: E402
 
 BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = ROOT / os.environ.get("BUILD", "build")
@@ -213,15 +213,7 @@ def program(name):
     return next(program for program in programs() if program.name == name)
 
 
-@dataclasses.dataclass
-class Result:
-    """The result of a run: exit status (negative: the signal that ended it), stdout and stderr."""
-
-    status: int
-    out: str
-    err: str
-    command: str
-
+class Result(tools.Result):
     @property
     def errors(self):
         return self.err.splitlines()
@@ -232,9 +224,6 @@ class Result:
         unmeasured = lambda line: re.sub(r" *\d[\d.]*", " #", line)  # noqa: E731
         undrawn = lambda line: TIMED.sub(r"\1 \2", DRAWN.sub(r"\1", line))  # noqa: E731
         return [(unmeasured if MEASURED.search(s) else undrawn)(s) for s in self.out.splitlines()]
-
-    def __str__(self):
-        return f"{self.command}\nstatus {self.status}\n--- stdout\n{self.out}--- stderr\n{self.err}"
 
 
 @functools.cache

@@ -196,12 +196,6 @@ def test_minimum(run, rng):
         assert re.fullmatch(rf"Minimum of {size} ints: -?\d+\n", out)
 
 
-def test_dot_of_odd_sizes(rungs, rng):
-    """Every rung, with sizes that are no multiple of a block or a vector load."""
-    for size in 3, rng.randint(1000, 70000):
-        rungs("chapter05/dot_ladder", "--size", size, "--seed", rng.randrange(10**6))
-
-
 @pytest.mark.parametrize("fill", ["uniform", "positive", "wide", "scaled"])
 def test_products_of_hard_matrices(rungs, run, rng, fill):
     """Every rung, with shapes that are no multiple of a tile, and with rows that are and are not aligned to 16 bytes."""

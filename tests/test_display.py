@@ -49,9 +49,11 @@ def padded(image):
 @pytest.mark.parametrize("ending", EXACT + VIDEOS)
 def test_animation(draw, tmp_path, ending):
     """Odd sides and small ones, every frame, under a name that means something to ffmpeg. Videos have one colour sample for 2 x 2
-    pixels, which distorts small pictures."""
+    pixels, which distorts small pictures; their formats differ only in the codec, so one of them has all sizes.
+    """
     name = f"http:a 50%b.{ending}"
-    for width, height in (301, 203), (12, 8), (1, 1), (1, 9), (9, 1):
+    sizes = (301, 203), (1, 9), (12, 8), (1, 1), (9, 1)
+    for width, height in sizes if ending in ("webp", "gif", "mp4") else sizes[:2]:
         result = draw("--animate", "--width", width, "--height", height, "--frames", 7, f"--output={name}")
         assert (result.out, result.err) == (f"wrote {name} ({width}x{height}, 7 frames)\n", "")
         assert os.listdir(tmp_path) == [name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""README.md and docs/: generated parts are up to date, links have targets, the index has the terms of the field."""
+"""README.md and docs/: generated parts are up to date, the index leads to programs."""
 import re
 
 import helpers
@@ -34,32 +34,20 @@ def test_docs_refreshes_the_tables(sources):
     assert re.search(r"^\| zero-copy \|.*\(\.\./chapter03/hello_world\.cu\) \|$", terms, re.M)
 
 
-def test_the_gallery_in_words():
-    """Each picture has an alternative text, the title of its program, and no two links have the same text."""
-    page = (ROOT / "docs/gallery.md").read_text()
-    texts, links = re.findall(r'alt="([^"]*)"', page), re.findall(r"\[([^\]]+)\]\(\.\./\w+/\w+\.cu", page)
-    assert len(texts) == page.count("<img ") and all(texts) and len(set(texts)) == len(texts)
-    assert len(set(links)) == len(links) and {"chapter05/ripple", "chapter08/ripple"} <= set(links)
-
-
 # ---- the front page ----
 
 
-def test_readme_is_short_and_begins_with_a_kernel_and_pictures():
-    """It has at most three screens; pictures count as lines. They and the kernel come before the first table. The kernel is that of
-    chapter05/dot, with lines left out; every picture is described."""
+def test_the_readme_shows_a_kernel_and_pictures_of_this_project():
+    """The kernel is that of chapter05/dot, with lines left out; every picture is described."""
     text = (ROOT / "README.md").read_text()
-    assert len(text.splitlines()) <= 120
-    start, kernel = text.partition("\n|")[0], (ROOT / "chapter05/dot.cu").read_text().splitlines()
-    shown = re.search("```cuda\n(.*?)```", start, re.S)[1].splitlines()
-    assert len(shown) <= 12 and "<img " in start
-    rest = iter(kernel)
+    rest = iter((ROOT / "chapter05/dot.cu").read_text().splitlines())
+    shown = re.search("```cuda\n(.*?)```", text, re.S)[1].splitlines()
     assert [line for line in shown if "…" not in line and line not in rest] == []
     drawn = {path.relative_to(ROOT).as_posix() for path, _ in helpers.gallery().values()}
     for image in re.findall(r"<img ([^>]*)>", text):
         attributes = dict(re.findall(r'(\w+)="([^"]*)"', image))
         assert attributes["src"] in drawn or attributes["src"].endswith("speedup.svg")
-        assert len(attributes["alt"]) > 8
+        assert attributes["alt"]
 
 
 def test_ci_runs_the_readme_command():
@@ -75,39 +63,19 @@ def test_every_page_is_linked_from_the_readme():
     assert [page for page in PAGES if page != "README.md" and f"]({page})" not in text] == []
 
 
-# ---- docs/errata.md ----
-
-
-def test_every_error_names_a_program():
-    """Each row of the tables ends with a program of this project, a listing or a page, and its links lead somewhere."""
-    rows = [line for line in (ROOT / "docs/errata.md").read_text().splitlines() if line.startswith("| ")]
-    rows = [row for row in rows if not re.match(r"\| (---|where)", row)]
-    assert len(rows) >= 60
-    assert [row for row in rows if not re.search(r"\]\([\w./#-]+\)[^|]* \|$", row)] == []
-
-
 # ---- terms ----
 
 
-def terms():
-    """The terms of docs/terms.md, as (term, meaning)."""
-    text = (ROOT / "docs/terms.md").read_text().replace("\\_", "_")
-    return re.findall(r"^\| (?!term \|)(.+?) \| (.+?) \|.*\|$", text, re.M)
-
-
-def test_terms_are_a_sorted_list():
-    """There are at least 120 terms, without duplicates; the meaning of each ends like a sentence."""
-    names = [name for name, _ in terms()]
-    assert len(names) >= 120 and len({name.lower() for name in names}) == len(names)
-    assert [b for a, b in zip(names, names[1:]) if a.lower() > b.lower()] == []
-    assert [name for name, meaning in terms() if not re.search(r"^[\w_].*[.)]$", meaning)] == []
-
-
 def test_every_term_is_shown_by_a_program_or_leads_to_one_that_is():
+    """The terms are sorted, without duplicates."""
+    text = (ROOT / "docs/terms.md").read_text().replace("\\_", "_")
+    terms = re.findall(r"^\| (?!term \|)(.+?) \| (.+?) \|.*\|$", text, re.M)
+    names = [name.lower() for name, _ in terms]
+    assert names == sorted({*names})
     shown = {term for program in helpers.programs() for term in re.split(", *", program.terms)}
-    synonyms = {name: meaning[4:-1] for name, meaning in terms() if meaning.startswith("See ")}
-    assert len(synonyms) > 60 and not synonyms.keys() & shown
-    assert [name for name, _ in terms() if synonyms.get(name, name) not in shown] == []
+    synonyms = {name: meaning[4:-1] for name, meaning in terms if meaning.startswith("See ")}
+    assert not synonyms.keys() & shown
+    assert [name for name, _ in terms if synonyms.get(name, name) not in shown] == []
 
 
 def test_calls_and_names_of_the_book_are_found():

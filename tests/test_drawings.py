@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """docs/drawings: the SVG files are what draw.py writes, and each can be read: title, description, letters that are large enough and
 lie within the drawing."""
-import re
 import xml.etree.ElementTree as xml
 
 import pytest
@@ -15,7 +14,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def test_the_drawings_are_fresh(tmp_path):
     run(ROOT, "docs/drawings/draw.py", tmp_path)
-    assert sorted(path.stem for path in tmp_path.iterdir()) == NAMES and len(NAMES) == 20
+    assert sorted(path.stem for path in tmp_path.iterdir()) == NAMES
     assert [name for name in NAMES if (tmp_path / f"{name}.svg").read_text() != svg(name)] == []
 
 
@@ -38,10 +37,3 @@ def test_a_drawing_can_be_read(name):
         assert size >= 13 and begin >= 0 and begin + wide <= width, text.text
         assert size <= float(text.get("y")) <= height - 4, text.text
     assert len(texts) == len({(text.get("x"), text.get("y")) for text in texts}), "a label lies on another"
-
-
-def test_the_page_shows_each_drawing():
-    """Each has an alternative text, the title of the drawing."""
-    page = (ROOT / "docs/drawings.md").read_text()
-    shown = dict(re.findall(r'<img src="drawings/(\w+)\.svg" alt="([^"]+)"', page))
-    assert shown == {name: xml.fromstring(svg(name)).findtext(f"{SVG}title") for name in NAMES}

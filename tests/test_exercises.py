@@ -38,7 +38,6 @@ def solve(tree, program):
 
 def test_what_is_no_exercise_says_why():
     reasons = {exercise.name: exercise.why_none() for exercise in ALL if exercise not in EXERCISES}
-    assert len(reasons) > 20 and len(EXERCISES) > 40
     assert [n for n, why in reasons.items() if len(why) < 16 or "Task" in why or "\n" in why] == []
 
 
@@ -228,12 +227,9 @@ def test_submissions_that_are_taken(inserted):
     assert "void add(" in taken(inserted)
 
 
-def test_spaces_of_a_declaration_may_change():
+def test_spaces_of_a_declaration_and_pragma_unroll_are_taken():
     text = ADD.text.replace("const int *a, const int *b,", "const int* a,\n    const int * b ,")
     assert text != ADD.text and "void add(" in with_functions_of(ADD, text)
-
-
-def test_names_of_pragma_unroll():
     for name, says in ("turns", f"{submission.OWN}turns"), ("N", "N"):
         assert f"unroll {says}\n" in taken(f"\n#pragma unroll {name}\n @ body")
 
@@ -289,11 +285,6 @@ def test_a_kernel_has_no_types_of_headers():
 def test_the_document_names_the_exercises_with_calls_of_values():
     found = [e.name.split("/")[1] for e in EXERCISES if submission.Names(e).calls_values]
     assert f"(`{'`, `'.join(found)}`) accept calls of values" in (ROOT / "docs/teaching.md").read_text()
-
-
-def test_seven_kernels_of_the_reduction():
-    asked = task.Exercise("chapter05/reduction").asked
-    assert [f.name for f in asked if "__global__" in f.declared] == [f"reduce{i}" for i in range(7)]
 
 
 def test_make_exercise_keeps_what_is_there(sources):

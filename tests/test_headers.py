@@ -123,14 +123,34 @@ def test_the_books_order():
     assert [p.base for p in programs if p.book.startswith("5.3.1")][:2] == ["dot", "dot_wrong_barrier"]
 
 
-def test_sections_are_the_books():
-    """Each section in a Book: field exists in the book, and a program that the book prints names the section where it is printed."""
-    known, printed = {number for number, *_ in SECTIONS}, {}
+# The lines of code of the book's listings that were counted
+LISTINGS = """chapter03/simple_kernel_params 15 chapter04/add_loop_gpu 31 chapter04/julia_gpu 48 chapter05/dot 54
+    chapter05/ripple 42 chapter05/shared_bitmap 30 chapter06/ray 87 chapter08/basic_interop 75
+    chapter09/hist_gpu_gmem_atomics 51 chapter10/basic_single_stream 84 appendix_a/hashtable_gpu 133"""
+
+
+def test_a_lesson_is_hardly_longer_than_its_listing():
+    """At most 1.25 times: what is above the ruler, without comments."""
+    for name, lines in re.findall(r"(\S+) (\d+)", LISTINGS):
+        lesson = helpers.code_of((ROOT / f"{name}.cu").read_text().partition("\n// ----")[0])
+        own = sum(bool(line.strip()) for line in lesson.split("\n"))
+        assert own <= 1.25 * int(lines), f"{name}: {own} lines, the listing has {lines}"
+
+
+def printed_by_the_book():
+    """The programs that the book prints, with their sections."""
+    printed = {}
     for number, *names in SECTIONS:
         chapter = number.split(".")[0]
         folder = f"chapter{int(chapter):02}" if chapter.isdigit() else f"appendix_{chapter.lower()}"
         for name in names:
             printed.setdefault(f"{folder}/{name}", set()).add(number)
+    return printed
+
+
+def test_sections_are_the_books():
+    """Each section in a Book: field exists in the book, and a program that the book prints names the section where it is printed."""
+    known, printed = {number for number, *_ in SECTIONS}, printed_by_the_book()
     for name, field in ((program.name, program.book) for program in helpers.programs()):
         named = set(re.findall(r"\b(?:[A-Z]|\d+)(?:\.\d+)+\b", field))
         assert named and named <= known, f"{name}: {field}"

@@ -8,16 +8,15 @@ import pytest
 import helpers
 import hint  # scripts/, which helpers adds to the path
 import task
-import test_page
 from trees import ROOT, run as run_script
 
 ROW = r"^\| \[(\S+)\]\(\.\./\1\.cu\) ★+ \| [^|]+ \| (?:`(.*?)`)? ?\| <details><summary>answer</summary>(.*)</details> \|$"
 QUESTIONS = re.findall(ROW, (ROOT / "docs/predict.md").read_text(), re.M)
 
 
-def test_each_program_of_the_book_has_a_question():
-    book = {name for name, *_ in test_page.listings()}
-    assert [name for name, *_ in QUESTIONS] == [p.name for p in helpers.programs() if p.name in book]
+def test_the_questions_are_in_the_order_of_the_programs():
+    asked = [name for name, *_ in QUESTIONS]
+    assert asked == [p.name for p in helpers.programs() if p.name in asked] and len(asked) > 30
 
 
 @pytest.mark.backend("cpu")

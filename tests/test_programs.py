@@ -9,7 +9,6 @@ import re
 import subprocess
 import time
 
-import numpy as np
 import pytest
 
 import formulas
@@ -19,36 +18,34 @@ ENDING = helpers.ending()
 COMMON_OPTIONS = ["device", "list-devices", "seed", "help", "usage", "version"]
 
 # LIMITS has the limits of the comparison of each program with its picture in the gallery, whose owner is the program with the picture's
-# name; those of GPUs differ where rounding differs. The reasons follow.
+# name. They are those of a GPU where its rounding differs (FUSED); on the CPU back end no pixel of these may differ. The reasons follow.
 #
-# Julia: on the CPU back end no pixel may differ. A GPU fuses multiplications with additions (FMA). The
-# iteration is chaotic near the edge of the set, so rounding alone changes 0.15 % of the pixels (measured between float and
-# double, and with and without FMA). A picture that is shifted by one pixel differs in 4.7 % of them.
-ROUNDING = {"cpu": dict(mean=0, worst=0, fraction=0), "gpu": dict(mean=0.5, worst=0, fraction=0.003)}
-# Near the set, rounding changes the number of steps of many pixels.
-STEPS = {"cpu": dict(mean=0, worst=0, fraction=0), "gpu": dict(mean=10, fraction=0.05)}
+# Julia: a GPU fuses multiplications with additions (FMA). The iteration is chaotic near the edge of the set, so rounding alone changes
+# 0.15 % of the pixels (measured between float and double, and with and without FMA). A picture that is shifted by one pixel differs in
+# 4.7 % of them. STEPS: near the set, rounding changes the number of steps of many pixels.
+ROUNDING, STEPS = dict(mean=0.5, fraction=0.003), dict(mean=10, fraction=0.05)
 # Ripple and green spheres: a channel is a value truncated to a whole number. If the value is close to a whole number, rounding
 # in float may change the result by 1. That is rare: one in 100 000 was measured. A picture that is shifted by one pixel differs
 # in 16 % and 73 % of the pixels.
-WHOLE_PART = dict.fromkeys(("cpu", "gpu"), dict(mean=0.0005, worst=1, fraction=0))
+WHOLE_PART = dict(mean=0.0005, worst=1)
 # Spheres: rounding differs as for Julia, but changes only pixels on the edge between two levels of a colour or between two
 # spheres: ten in a million by one level, and one in ten million by more (with FMA and up to 2000 spheres). The positions of
 # moving spheres depend on the sines of numpy and of the C library, which may differ in the last bit.
-SHADING = {"cpu": dict(mean=0, worst=0, fraction=0), "gpu": dict(mean=0.001, worst=1, fraction=1e-5)}
-MOVING = dict.fromkeys(("cpu", "gpu"), dict(mean=0.001, worst=1, fraction=1e-4))
+SHADING, MOVING = dict(mean=0.001, worst=1, fraction=1e-5), dict(mean=0.001, worst=1, fraction=1e-4)
+FUSED = ROUNDING, STEPS, SHADING
 # Diamonds: as the ripple, but the values on the two diagonals of the picture are exactly 128 before rounding.
-DIAGONALS = dict.fromkeys(("cpu", "gpu"), dict(mean=0.002, worst=1, fraction=0))
+DIAGONALS = dict(mean=0.002, worst=1)
 # Heat: at a temperature where the colour changes, an error in the last bit selects the next colour, whose hue differs by one degree.
-HEAT = dict.fromkeys(("cpu", "gpu"), dict(mean=0.05, worst=10, fraction=1e-4))
+HEAT = dict(mean=0.05, worst=10, fraction=1e-4)
 # Texture pictures: the edge of a texel is never at the centre of a pixel, and whole numbers are not rounded.
-EXACT = dict.fromkeys(("cpu", "gpu"), dict(mean=0, worst=0, fraction=0))
+EXACT = {}
 # Surface: versions of OpenGL interpolate in other ways. That changes colours by at most 1, and pixels at edges. A picture that is shifted
 # by one pixel differs in 7 %, the frame before in 28 %.
-SURFACE = dict.fromkeys(("cpu", "gpu"), dict(mean=0.9, worst=2, fraction=0.005))
+SURFACE = dict(mean=0.9, worst=2, fraction=0.005)
 # Mirrors: a colour is truncated to the next level; at edges, rounding selects another sphere.
-MIRRORS = dict.fromkeys(("cpu", "gpu"), dict(mean=0.01, worst=1, fraction=2e-4))
+MIRRORS = dict(mean=0.01, worst=1, fraction=2e-4)
 # Volume: the weights of the eight texels, which differ by up to 72 levels, have 8 fractional bits.
-VOLUME = dict.fromkeys(("cpu", "gpu"), dict(mean=0.2, worst=1, fraction=0))
+VOLUME = dict(mean=0.2, worst=1)
 LIMITS = {
     "chapter04/julia_gpu": ROUNDING,
     "chapter04/julia_animated": STEPS,
@@ -169,8 +166,10 @@ def test_small_runs(program, run, tmp_path, rng):
     """
     orders = [{}, {}]
     if helpers.backend() == "cpu" and not program.host_only:
-        # Thrust works in the memory of the host there, which CUDA_CPU_CHECK=1 refuses.
-        check = {} if "thrust" in program.needs else {"CUDA_CPU_CHECK": "1"}
+        # Thrust works in the memory of the host there, which CUDA_CPU_CHECK=1 refuses. Of the hash tables each of 1024 locks is an
+        # allocation of its own, which it protects at every call: seconds for each of them, so hashtable_locks stands for all.
+        many = "hashtable" in program.name and program.base != "hashtable_locks"
+        check = {} if many or "thrust" in program.needs else {"CUDA_CPU_CHECK": "1"}
         orders = [
             {"CUDA_CPU_SCHEDULE": "forward"},
             {"CUDA_CPU_SCHEDULE": f"random:{rng.randrange(10**6)}", "CUDA_CPU_WORKERS": "3"},
@@ -245,17 +244,16 @@ def test_what_is_printed(run, block):
     run(*words, "--inject-error", status=1)
 
 
-# Commands, and for some an option that excludes --cpu and what is said then
-COMPARED = {
-    "chapter05/matmul_gmem --size 70 --columns": "",
-    "chapter05/matmul_shared --size 70": "",
-    "chapter12/cublas_matmul --m 90 --n 150 --k 70": "",
-    "chapter12/fft_batch --rows 90 --points 150": "",
-}
+COMPARED = [
+    "chapter05/matmul_gmem --size 70 --columns",
+    "chapter05/matmul_shared --size 70",
+    "chapter12/cublas_matmul --m 90 --n 150 --k 70",
+    "chapter12/fft_batch --rows 90 --points 150",
+]
 
 
-@pytest.mark.parametrize("command, refused", COMPARED.items())
-def test_comparison_with_the_host(run, rng, command, refused):
+@pytest.mark.parametrize("command", COMPARED)
+def test_comparison_with_the_host(run, rng, command):
     """With --cpu a program prints five runs on the device and on the host, and their means."""
     words = [*command.split(), "--cpu", "--seed", rng.randrange(10**6)]
     result = run(*words)
@@ -268,8 +266,6 @@ def test_comparison_with_the_host(run, rng, command, refused):
         assert abs(sum(times) / 5 - mean) <= 0.0011
     assert result.out.endswith("The results of all 10 runs are right.\n")
     run(*words, "--inject-error", status=1)
-    option, _, says = refused.partition(": ")
-    assert not says or says in run(*words, option, status=64).err
 
 
 # The operations, or bytes, of what is timed
@@ -300,14 +296,10 @@ def test_rates(run, command, work):
 
 # Programs that record two events themselves, with sizes for which no kernel of the CPU back end ends within 0.05 ms
 EVENTS = """
-chapter06/ray --size 400 --spheres 50
-chapter06/ray_noconst --size 400 --spheres 50
 chapter06/ray_animated --size 400 --spheres 50 --frames 2
-chapter07/heat --size 500 --frames 2
 chapter07/heat_2d --size 500 --frames 2
 chapter07/heat_gmem --size 500 --frames 2
 chapter09/hist_gpu_gmem_atomics --size 1000000
-chapter09/hist_gpu_shmem_atomics --size 1000000
 chapter10/basic_single_stream --size 1M
 chapter10/basic_double_stream --size 1M
 chapter10/basic_double_stream_correct --size 1M
@@ -433,7 +425,8 @@ def test_picture(picture_program, run, tmp_path):
     """Each program draws the picture in the gallery; frames of an animation are equal to numpy's."""
     name = str(picture_program)
     file, arguments = helpers.gallery()[name]
-    limits = LIMITS[owner(file)][helpers.backend()]
+    limits = LIMITS[owner(file)]
+    limits = {} if helpers.backend() == "cpu" and limits in FUSED else limits
     if owner(file) not in FRAMES:
         (tmp_path / "old").write_bytes(b"something shorter than the picture")
         (tmp_path / "old").chmod(0o604)
@@ -466,19 +459,6 @@ def test_gallery():
                 helpers.compare(f"{owner(file)}-{2 * i}", shown, expected, **LOSSY)
 
 
-def test_comparison_of_pictures_fails_when_it_should(tmp_path, monkeypatch, rng):
-    monkeypatch.setattr(helpers, "KEPT", tmp_path)
-    picture = np.random.default_rng(rng.randrange(1 << 63)).integers(0, 256, (20, 30, 3))
-    off = picture.copy()
-    off[3, 4, 0] ^= 1
-    helpers.compare("allowed", off, picture, mean=0.01, worst=1)
-    with pytest.raises(AssertionError, match="worst by 1"):
-        helpers.compare("off", off, picture)
-    assert {path.stem for path in (tmp_path / "off").iterdir()} == {"actual", "expected", "difference"}
-    with pytest.raises(AssertionError, match="shape"):
-        helpers.compare("cut", picture[1:], picture)
-
-
 # ---- The sources: mistakes that no run would show
 
 
@@ -487,11 +467,6 @@ def test_the_sources_are_formatted():
     if done.returncode == 2:
         pytest.skip(done.stdout.strip())
     assert (done.returncode, done.stdout) == (0, "")
-
-
-def test_every_source_is_a_program():
-    sources = {path for folder in ("chapter*", "appendix*") for path in helpers.ROOT.glob(f"{folder}/*.cu")}
-    assert {program.path for program in helpers.programs()} == sources
 
 
 def test_every_call_and_launch_is_checked():

@@ -1,52 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Fixtures of the tests of cucc. Nothing is built before the first test runs; what several tests use is built once."""
-import fcntl
 import os
 import pathlib
-import pickle
-import random
 import re
 import subprocess
 
 import pytest
 
 import tools
+from fixtures import choose_seed, once, rng  # noqa: F401
 
 
 def pytest_configure(config):
-    # Inputs differ from run to run; TEST_SEED=N repeats a run. pytest-xdist's workers inherit it.
-    os.environ.setdefault("TEST_SEED", str(random.SystemRandom().randrange(1 << 31)))
+    choose_seed()
 
 
 def pytest_report_header():
     return f"{tools.CUCC}, TEST_SEED={os.environ['TEST_SEED']}"
-
-
-@pytest.fixture
-def rng(request):
-    """Random numbers that differ between tests and between runs, and repeat with TEST_SEED."""
-    return random.Random(f"{os.environ['TEST_SEED']} {request.node.nodeid}")
-
-
-@pytest.fixture(scope="session")
-def once(tmp_path_factory):
-    """once("name", function) -> the result of function(folder), which is called once per session and shared by all tests and
-    all processes of pytest-xdist. The folder is kept. A call that fails is repeated by the next test."""
-    shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
-
-    def once(name, function):
-        folder = shared / "once" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        with open(folder.with_name(folder.name + ".lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            kept = folder.with_name(folder.name + ".result")
-            if not kept.exists():
-                kept.write_bytes(pickle.dumps(function(folder)))
-            return pickle.loads(kept.read_bytes())
-
-    return once
 
 
 @pytest.fixture(scope="session")
@@ -88,18 +58,14 @@ def translator():
 
 @pytest.fixture
 def translate(translator):
-    """translate("text", "-w") -> the translation, without what convert.c inserts; with conversions=True, with it"""
+    """translate("text", "-w") -> the translation, without what convert.c inserts"""
 
-    def translate(text, *options, conversions=False):
+    def translate(text, *options):
         done = subprocess.run([translator, "-", *options], input=text.encode(), capture_output=True)
         assert (done.returncode, done.stderr) == (0, b"")
         if not options:
             assert done.stdout.count(b"\n") == text.count("\n"), "the number of lines changed"
         out = done.stdout.decode()
-        return (
-            out
-            if conversions
-            else re.sub(r" ::cuda_cpu::Into<[^{}]*>\{\} =|\(::cuda_cpu::Saturated<[^()]*>\)", "", out)
-        )
+        return re.sub(r" ::cuda_cpu::Into<[^{}]*>\{\} =|\(::cuda_cpu::Saturated<[^()]*>\)", "", out)
 
     return translate

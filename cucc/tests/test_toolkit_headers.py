@@ -140,7 +140,7 @@ def test_all_headers_together(tmp_path):
     assert "cuda/std/span" in names and "curand_kernel.h" in names
     macros = "".join(f"#define {letter} 1\n" for letter in string.ascii_uppercase)
     text = macros + "".join(f"#include <{n}>\n" for n in names) + "int main() { return T + N + F; }\n"
-    for options in [], IN_A_CU, [*IN_A_CU, "-DCUDA_CPU_CHECK"]:
+    for options in [], [*IN_A_CU, "-DCUDA_CPU_CHECK"]:
         assert check(tmp_path, text, "-Wall", "-Wextra", "-Werror", *options) == ""
 
 
@@ -206,19 +206,14 @@ def test_matrices_that_cuda_lacks(tmp_path):
 # ---- headers that only include others ----
 
 
-def test_a_header_of_each_kind_compiles_alone(tmp_path):
-    """The first header of each line `include`. test_all_headers_together includes all of them."""
+def test_the_headers_are_those_of_the_list(tmp_path):
+    """test_all_headers_together compiles them."""
     subprocess.run([SOURCES / "forward.sh", tmp_path], check=True)
     names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     listed = re.split(r"(?m)^include .*$", re.sub("(?m)^#.*", "", (SOURCES / "forward.txt").read_text()))[1:]
     assert names == {name for group in listed for name in group.split()} and len(listed) > 10
-    options = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", SOURCES, "-I", tmp_path]
     for name in names:
         assert not (SOURCES / name).exists(), f"{name} would hide the one of forward.txt"
-    for name in (group.split()[0] for group in listed):
-        command = [*tools.CXX, *options, "-fsyntax-only", "-x", "c++", "-"]
-        done = subprocess.run(command, input=f"#include <{name}>\n", capture_output=True, text=True)
-        assert done.returncode == 0, f"{name}: {done.stderr}"
 
 
 def test_sources_that_nobody_can_write(tmp_path):

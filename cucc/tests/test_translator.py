@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""cu2cpp, the translator: the text that it writes for kernels and declarations. Launches are in test_translator_launches.py, what it
-refuses in test_translator_errors.py."""
+"""cu2cpp, the translator: the text that it writes for declarations. Kernels, shared variables, volatile and conversions are programs in
+constructs/ and units/, launches in test_translator_launches.py, what is refused in test_translator_errors.py."""
 import re
 import subprocess
 
@@ -9,150 +9,11 @@ import pytest
 from tools import execute, pairs, rows, squeeze
 
 
-# ---- kernels ----
-
-
-def kernel(head, body, *parameters, bounds="0"):
-    """What stands for a kernel k: `head` up to the {; a parameter is its name, or name..."""
-    names = [(p.rstrip("."), "..." * p.endswith("...")) for p in parameters]
-    types = "".join(f", decltype({x}){dots}" for x, dots in names)
-    inner = ", ".join(
-        f"::cuda_cpu::Parameter<decltype({x})> {dots}{'' if x.startswith('cu_p') else x}" for x, dots in names
-    )
-    values = "".join(f", {x}{dots}" for x, dots in names)
-    kinds = f"cu_owner, ::cuda_cpu::Fibers{types}"
-    call = f'::cuda_cpu::launch_body<{kinds}>("k", {bounds}, []({inner}) -> void {{{body}}}{values});'
-    return f"{head} {{ struct cu_owner; {call} }}"
-
-
-# A kernel, and what stands for it: the head, the body, the names of the parameters and the launch bounds
-KERNELS = """
-    @void k() { f(__func__, __FUNCTION__); } => void k() => f("k", "k");
-    template <class T, int N> @void k(const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N) { }
-        => template <class T, int N> void k(const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N) => => p q n
-    @void k(int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t) { }
-        => void k(int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t) => => f a b s t
-    @void k(T const u, int A<B>::*v) { } => void k(T const u, int A<B>::*v) => => u v
-    @void k(int, float [], int (*)(int), T, unsigned long, const A<int> = {}, struct S *) { }
-        => void k(int cu_p1, float cu_p2[], int (*cu_p3)(int), T cu_p4, unsigned long cu_p5, const A<int> cu_p6= {}, struct S * cu_p7)
-        => => cu_p1 cu_p2 cu_p3 cu_p4 cu_p5 cu_p6 cu_p7
-    template <class... A> @void k(A &&...) { } => template <class... A> void k(A &&... cu_p1) => => cu_p1...
-    template <> @void k<int>(int x) { } => template <> void k<int>(int x) => => x
-    @void __launch_bounds__(f<A, 2>(1), 2) k() { } => void k() => => => f<A, 2>(1)
-    __launch_bounds__(N * (2 + 3)) @void k() { } => void k() => => => N * (2 + 3)
-    @void __launch_bounds__(n < 64 ? 64 : 9, 2) k() { } => void k() => => => n < 64 ? 64 : 9
-    __attribute__((a)) @void k() { } => __attribute__((a)) void k()
-    @void __maxnreg__(32) k() noexcept { } => void k() noexcept
-"""
-DECLARED = """@void k(int x); | template @void k<int>(int x); | friend @void k(int x = f<1, 2>()); | @void k() = delete;
-    extern template @void k<int>(); | @void __launch_bounds__(256) k();"""
-
-
-@pytest.mark.parametrize("row", re.sub(r"\n *=>", " =>", KERNELS).strip().split("\n") + rows(DECLARED))
-def test_kernels(translate, row):
-    source, *cells = [cell.strip() for cell in row.split("=>")]
-    expected = re.sub("@|__launch_bounds__.256.", "", source)
-    if cells:
-        head, body, parameters, bounds = cells + ["", "", "", "0"][len(cells) :]
-        expected = kernel(head, body, *parameters.split(), bounds=bounds)
-    for context in "%s", "namespace a { %s }", "int x; %s":
-        out = translate(context % source.replace("@", "__global__ "))
-        assert squeeze(out) == squeeze(context % expected)
-
-
 # ---- shared memory ----
 
 
-def shared(name, alignment="", volatile=False):
-    align = f", alignof(cu_a_{name})" if alignment else ""
-    value = f'::cuda_cpu::shared<cu_t_{name}, cu_owner>([] {{}}, "{name}"{align});'
-    struct = f" struct cu_a_{name} {{ {alignment} cu_t_{name} v; }};" if alignment else ""
-    step = f" auto &&{name} = ::cuda_cpu::in_step(cu_v_{name});" if volatile else ""
-    return f"{struct} cu_t_{name} &{'cu_v_' * volatile}{name} = {value}{step}"
-
-
-# The names of the variables are x, y and z, and those of their types cu_t_x, cu_t_y and cu_t_z. An alignment, which stands for the @,
-# moves to a struct.
-SHARED = pairs(
-    """
-    __shared__ T x[N], *y, z; -> typedef T cu_t_x[N], *cu_t_y, cu_t_z;
-    static __shared__ int x[4]; -> typedef int cu_t_x[4];
-    __shared__ static int x[4]; -> typedef int cu_t_x[4];
-    unsigned __shared__ long long x; -> unsigned typedef long long cu_t_x;
-    __shared__ struct S : B<int, 2> { int a; } x; -> typedef struct S : B<int, 2> { int a; } cu_t_x;
-    __shared__ enum class E : char { a, b } x; -> typedef enum class E : char { a, b } cu_t_x;
-    __shared__ A<B<int>, (1 > 2)>::T x; -> typedef A<B<int>, (1 > 2)>::T cu_t_x;
-    __shared__ typename A<T>::type x[A<T, 1>::n]; -> typedef typename A<T>::type cu_t_x[A<T, 1>::n];
-    __shared__ typename A::template B<T>::C x; -> typedef typename A::template B<T>::C cu_t_x;
-    __shared__ ::ns::T x; -> typedef ::ns::T cu_t_x;
-    __shared__ float (*x)[4]; -> typedef float (*cu_t_x)[4];
-    __shared__ float const *const *__restrict__ x; -> typedef float const *const *__restrict__ cu_t_x;
-    __shared__ decltype(f(1, 2)) x; -> typedef decltype(f(1, 2)) cu_t_x;
-    __shared__ decltype(a)::type x; -> typedef decltype(a)::type cu_t_x;
-    __shared__ __attribute__((unused)) int x; -> typedef __attribute__((unused)) int cu_t_x;
-    __device__ __shared__ int x; -> typedef int cu_t_x;
-    __shared__ __device__ int x; -> typedef int cu_t_x;
-    __shared__ int x[[]{ return 1, 2; }()]; -> typedef int cu_t_x[[]{ return 1, 2; }()];
-    __shared__ struct __attribute__((x)) S { alignas(8) int a; } x; -> typedef struct __attribute__((x)) S { alignas(8) int a; } cu_t_x;
-    __shared__ @ float x[4]; -> __attribute__((aligned(16))) -> typedef float cu_t_x[4];
-    @ __shared__ float x[4]; -> __attribute__((aligned(16))) -> typedef float cu_t_x[4];
-    __shared__ float @ x[4]; -> __attribute__((__aligned__(8))) -> typedef float cu_t_x[4];
-    __shared__ float x[4] @; -> __align__(16) -> typedef float cu_t_x[4];
-    __shared__ float x @[4]; -> __attribute__((aligned(16))) -> typedef float cu_t_x[4];
-    @ __shared__ float x[4]; -> alignas(float4) -> typedef float cu_t_x[4];
-    __shared__ @ float x; -> alignas(8) alignas(16) -> typedef float cu_t_x;
-    __shared__ @ int x, y; -> alignas(64) -> typedef int cu_t_x, cu_t_y;
-    """
-)
-
-
-@pytest.mark.parametrize("row", SHARED)
-def test_shared(translate, row):
-    source, alignment, expected = row if len(row) == 3 else (row[0], "", row[1])
-    expected += "".join(shared(name, alignment) for name in "xyz" if f"cu_t_{name}" in expected)
-    contexts = (
-        "void k() { if (a) { b; } %s }",
-        "auto l = [] { %s };",
-        "template <class T> struct A { void k() { for (;;) { %s } } };",
-        "void f() { g(1, [&](int x) { %s }); }",
-        "void f() { switch (a) { case 1: a: %s } }",
-    )
-    for context in contexts[:-1] if alignment else contexts:
-        out = translate(context % source.replace("@", alignment))
-        assert squeeze(out) == squeeze(context % expected)
-
-
-CAPTURES = pairs(
-    """
-    [] { x; } -> [&x] { x; }
-    [=] { x; } -> [=, &x] { x; }
-    [a] { x; } -> [&x, a] { x; }
-    [] { x; y; } -> [&x, &y] { x; y; }
-    [] { decltype(x) z; } -> [&x] { cu_t_x z; }
-    [](auto a) requires A<int> { x; } -> [&x](auto a) requires A<int> { x; }
-    []<class T>(T a) { x; } -> [&x]<class T>(T a) { x; }
-    [=]() mutable { x; } -> [=, &x]() mutable { x; }
-    [=] { return [=] { return x; }(); } -> [=, &x] { return [=, &x] { return x; }(); }
-    [&] { return [] { return x; }; } -> [&] { return [&x] { return x; }; }
-    [&] { x; } -> [&] { x; }
-    [&, a] { x; } -> [&, a] { x; }
-    [x] { x; } -> [x] { x; }
-    [x = 1] { x; } -> [x = 1] { x; }
-    [](int x) { x; } -> [](int x) { x; }
-    [] { a.x; a->x; A::x; } -> [] { a.x; a->x; A::x; }
-    """
-)
-
-
-@pytest.mark.parametrize("source,expected", CAPTURES)
-def test_lambdas_capture_shared_variables(translate, source, expected):
-    head = squeeze(f"typedef T cu_t_x, cu_t_y;{shared('x')}{shared('y')}")
-    out = translate(f"void k() {{ __shared__ T x, y; f({source}); }}")
-    assert squeeze(out) == f"voidk(){{{head}f({squeeze(expected)});}}"
-
-
 def test_shared_at_file_scope(translate):
-    head = f"typedef int cu_t_x[3]; [[maybe_unused]] static cu_t_x &cu_s_x() {{ return {shared('x')[13:]} }}"
+    head = f'typedef int cu_t_x[3]; [[maybe_unused]] static cu_t_x &cu_s_x() {{ return ::cuda_cpu::shared<cu_t_x, cu_owner>([] {{}}, "x"); }}'
     use = " auto &x = cu_s_x(); {"
     stay = """@int f() { return a.x + a->x + d::x + y; } | @int f(int x) { return x; } | @int A::f() { return x; } | int f() { return x; }
         struct A : B { @int f() { return x; } }; | struct A { @int f() { return x; } int x; };
@@ -175,52 +36,6 @@ def test_shared_at_file_scope(translate):
         assert f"::cuda_cpu::in_step({name[:-1]}cu_s_x())" in translate(source)
     inner = "namespace b { __shared__ int x; __device__ void f() { x; } }"  # hides the outer one
     assert translate(f"namespace a {{ __shared__ int x; {inner} }}").count("auto &x = cu_s_x(); {") == 1
-
-
-# ---- volatile ----
-
-
-def step(name):
-    return f" [[maybe_unused]] auto {name} = ::cuda_cpu::in_step_pointer(cu_v_{name});"
-
-
-VOLATILE = pairs(
-    f"""
-    volatile T *x = y; -> volatile T *cu_v_x = y;{step("x")}
-    T volatile *x = f(1, 2); -> T volatile *cu_v_x = f(1, 2);{step("x")}
-    const volatile unsigned int *const x{{y}}, z, *w = x + z;
-        -> const volatile unsigned int *const cu_v_x{{y}}, z, *cu_v_w = cu_v_x + z;{step("x") + step("w")}
-    volatile T *x; -> volatile T *cu_v_x; decltype(::cuda_cpu::in_step_pointer(cu_v_x)) x;
-    *(volatile T *)x = 1; -> *(::cuda_cpu::in_step_cast<volatile T *>)x = 1;
-    a = ((volatile A<int> *)&x)[1]; -> a = ((::cuda_cpu::in_step_cast<volatile A<int> *>)&x)[1];
-    """
-)
-# These have no accesses that could be in step, or are not pointers.
-NOT_IN_STEP = rows(
-    """
-    volatile int x = 1, y[3]; | T *volatile x = y; | volatile T **x = y; | volatile T *x[3]; | typedef volatile int *P;
-    using P = volatile int *; | f(sizeof(volatile int *), (volatile int)x); | for (volatile int i = 0; i < 2; i++) ;
-    volatile T &x = y; | g(volatile_ *)x;
-    """
-)
-
-
-@pytest.mark.parametrize("source,expected", [*VOLATILE, *zip(NOT_IN_STEP, NOT_IN_STEP)])
-def test_volatile(translate, source, expected):
-    assert translate(f"__device__ void k() {{ {source} }}") == f" void k() {{ {expected} }}"
-    assert translate(f"void host() {{ {source} }}") == f"void host() {{ {source} }}"
-
-
-def test_volatile_parameters_and_shared_variables(translate):
-    head = "int f(volatile T *x, int n, volatile int *y, volatile int z[], volatile T &w) {"
-    outer = "".join(f" [[maybe_unused]] auto cu_v_{x} = ::cuda_cpu::in_step_pointer({x});" for x in "xyz")
-    inner = "".join(f" [[maybe_unused]] auto {x} = cu_v_{x};" for x in "xyz")
-    assert translate(f"__device__ {head} return *x; }}") == f" {head}{outer} {{{inner} return *x; }} }}"
-    out = translate("void k() { switch (a) { volatile __shared__ T x; case 1: x = 1; } }")
-    assert "if (auto &&x = ::cuda_cpu::in_step(cu_v_x); false) { } else switch" in out
-    for words in "volatile %s int", "%s volatile int":
-        out = translate(f"void k() {{ {words % '__shared__'} x[4]; }}")
-        assert out == f"void k() {{ {words % 'typedef'} cu_t_x[4];{shared('x', volatile=True)} }}"
 
 
 def test_asm_and_clock_of_the_host_stay(translate):
@@ -400,35 +215,6 @@ def test_shifts_of_the_host_stay(translate):
     assert squeeze(lambdas) == squeeze(
         f"void f() {{ a << b; auto g = [] (int n) {{ return n {LEFT} 1; }}; a << b; }}"
     )
-
-
-# ---- conversions ----
-
-CONVERSIONS = pairs(
-    """
-    int i = x, *p = y, j(x); -> int i = Into<int> x, *p = y, j(Into<int> x);
-    const unsigned int i = x; std::size_t n = x; -> const unsigned int i = Into<unsigned int> x; std::size_t n = Into<std::size_t> x;
-    a = (int)x * (unsigned char)-3.5f; -> a = Into<decltype(a)> (int)(Saturated<int>)x * (unsigned char)(Saturated<unsigned char>)-3.5f;
-    *p = x; a[i].b->c = x; f(y, i = x); -> *p = Into<decltype(*p)> x; a[i].b->c = Into<decltype(a[i].b->c)> x; f(y, i = x);
-    for (i = x; i < n; i++); -> for (i = Into<decltype(i)> x; i < n; i++);
-    i += static_cast<T>(x) + int(x); -> i += static_cast<T>(Saturated<T>(x)) + int(Saturated<int>(x));
-    typedef int N; N n = (N)(x); -> typedef int N; N n = Into<N> (N)(Saturated<N>)(x);
-    uchar2 c = make_uchar2(x, 0); -> uchar2 c = make_uchar2(Into<unsigned char> x, 0);
-    int i = 3 + threadIdx.x, j = i * 2, k[2] = {1, 2}; i = j; j = -1; i = (int)j; -> stays
-    float f = i; f = x; double *d = y; p = NULL; g = [=](int x) { return x; }; -> stays
-    int n = sizeof(int) * 2; auto [a, b] = c; auto d = x; enum { A = B + 1 }; i += x; -> stays
-    void (*f)(int), g(int (*)(float)); std::function<int(float)> h; if (x) (y)(z); (x) - y; (x)(y); (x) != 0; -> stays
-    f([x = y](int i) { }); s.operator=(x); X &r = x; float *q = (float *)p + (bool)x; -> stays
-    """
-)
-
-
-@pytest.mark.parametrize("source,expected", CONVERSIONS)
-def test_conversions(translate, source, expected):
-    out = translate(f"__device__ void f() {{ {source} }}", conversions=True)
-    out = re.sub(r"::cuda_cpu::|(?<=>)\{\} =", "", out)
-    assert squeeze(out) == squeeze(f"void f() {{ {source if expected == 'stays' else expected} }}")
-    assert translate(f"void f() {{ {source} }}", conversions=True) == f"void f() {{ {source} }}"
 
 
 # ---- lines and columns ----

@@ -4,11 +4,13 @@
 #include "../../common/book.h"
 #include "../../common/cpu_anim.h"
 #include "../../common/cpu_bitmap.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
-template <class Body> static unit_result in_child(Body body) {
+TEST(name_of_the_program) {}
+
+template <class Body> static unit_result as_prog(Body body) {
     options.program = "prog";
-    return IN_CHILD(body());
+    return in_child(body);
 }
 
 static bool is(const char *text, const char *expected) {
@@ -29,7 +31,7 @@ static bool is_at(const unit_result &r, int line, const char *rest) {
 __global__ static void nothing(void) {}
 
 TEST(handle_error) {
-    unit_result r = in_child([] {
+    unit_result r = as_prog([] {
         HANDLE_ERROR(cudaSetDevice(0));
         printf("this far");
         HANDLE_ERROR(cudaSetDevice(1 << 20));
@@ -43,7 +45,7 @@ TEST(handle_error) {
 // The last line. On the CPU back end the runtime has printed one before, as for other errors.
 TEST(handle_error_of_memory) {
     for (int pinned = 0; pinned < 2; pinned++) {
-        unit_result r = in_child([=] {
+        unit_result r = as_prog([=] {
             void *p;
             if (pinned)
                 HANDLE_ERROR(cudaHostAlloc(&p, (size_t)1 << 60, cudaHostAllocDefault));
@@ -65,7 +67,7 @@ TEST(handle_error_of_memory) {
 }
 
 TEST(handle_launch) {
-    unit_result r = in_child([] {
+    unit_result r = as_prog([] {
         nothing<<<1, 1>>>();
         HANDLE_LAUNCH();
         nothing<<<1, 4096>>>();
@@ -79,7 +81,7 @@ TEST(handle_launch) {
 }
 
 TEST(handle_null) {
-    unit_result r = in_child([] {
+    unit_result r = as_prog([] {
         int value = 0, *here = &value, *nowhere = NULL;
         HANDLE_NULL(here);
         HANDLE_NULL(nowhere);
@@ -96,14 +98,14 @@ TEST(host_arrays) {
     free(some);
     free(none);
     for (size_t n : {(size_t)1 << 50, (size_t)1 << 61, ((size_t)1 << 61) + 1, SIZE_MAX}) {
-        unit_result r = in_child([=] { host_array<double>(n); });
+        unit_result r = as_prog([=] { host_array<double>(n); });
         EXPECT(r.status == 1);
         EXPECT(strstr(r.err, "prog: out of memory: ") == r.err);
     }
 }
 
 TEST(no_code_for_this_device) {
-    unit_result r = in_child([] { handle_error(cudaErrorNoKernelImageForDevice, "k", "f.cu", 3); });
+    unit_result r = as_prog([] { handle_error(cudaErrorNoKernelImageForDevice, "k", "f.cu", 3); });
     EXPECT(r.status == 1);
     EXPECT(strstr(r.err, "f.cu:3: k: ") == r.err);
     EXPECT(strstr(r.err, "(cudaErrorNoKernelImageForDevice); this build has no code for device 0: "
@@ -111,7 +113,7 @@ TEST(no_code_for_this_device) {
 }
 
 TEST(no_device) {
-    unit_result r = in_child([] {
+    unit_result r = as_prog([] {
         setenv("CUDA_VISIBLE_DEVICES", "", 1);
         HANDLE_ERROR(cudaFree(NULL));
     });
@@ -125,6 +127,6 @@ TEST(bitmaps) {
     EXPECT(bitmap.image_size() == 24);
     for (size_t i = 0; i < bitmap.image_size(); i++)
         EXPECT(bitmap.get_ptr()[i] == 0);
-    unit_result r = in_child([] { CPUBitmap bitmap((size_t)1 << 32, (size_t)1 << 31); });
+    unit_result r = as_prog([] { CPUBitmap bitmap((size_t)1 << 32, (size_t)1 << 31); });
     EXPECT(r.status == 1 && is(r.err, "prog: a picture of 4294967296x2147483648 pixels is too large\n"));
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include "../../common/check.h"
 #include "../../common/options.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 // Runs one check in a child process. Expects that it passes in silence, or fails with this text on stderr
 // (NULL: with any).

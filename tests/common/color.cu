@@ -2,7 +2,7 @@
 // The palette and the kernels that use it.
 #include "../../common/book.h"
 #include "../../common/color.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 #include <math.h>
 #include <string.h>
 

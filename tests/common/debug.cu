@@ -3,7 +3,7 @@
 #undef DEBUG
 #define DEBUG
 #include "../../common/book.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 __global__ static void set(int *x, int value) {
     *x = value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The check of appendix A's hash tables: it must pass a correct table and reject each kind of error.
 #include "../../appendix_a/hashtable.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 const unsigned HASH_ENTRIES = BUCKETS;
 

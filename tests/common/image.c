@@ -14,7 +14,7 @@
 #include "../../common/lib/image.h"
 #include "../../common/options.h"
 #include "../../common/random.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 static char folder[64];
 

@@ -3,7 +3,7 @@
 // runs in a child process.
 #include <stdexcept>
 #include "../../chapter12/libraries.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 enum Status { GOOD, BAD };
 

@@ -8,7 +8,7 @@
 #include "../../common/lib/printable.h"
 #include "../../common/options.h"
 #include "../../common/random.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 static size_t size = 1000;
 static int iterations = 200;

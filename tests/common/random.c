@@ -3,7 +3,7 @@
 // the source itself, so that a test can set the state of the generator.
 #include <math.h>
 #include "../../common/lib/random.c"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 TEST(seeds) {
     enum { N = 1001 };

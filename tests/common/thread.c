@@ -2,7 +2,7 @@
 // Host threads: waiting, cancelling, and a thread that cannot be started.
 #define _GNU_SOURCE
 #include "../../common/thread.h"
-#include "../unit.h"
+#include "../../cucc/tests/unit.h"
 
 static CUT_THREADPROC square(void *data) {
     int *value = data;

@@ -1,55 +1,76 @@
 # SPDX-License-Identifier: MIT
 """Builds of the whole suite with other compilers than that of this run: every program without a warning."""
+import concurrent.futures
 import os
-import re
+import shlex
 import shutil
+import subprocess
 
 import pytest
 
 import helpers
-from trees import ROOT, make, needs_nvcc, nvcc_settings
+from trees import NVCC, ROOT, make, needs_nvcc, nvcc_settings
+
+not_on_a_gpu = pytest.mark.skipif(os.environ.get("BACKEND") == "gpu", reason="this run is the GPU build")
+
+
+def without_a_word(command):
+    """Runs a command of a compiler. Returns what it says, which should be nothing."""
+    done = subprocess.run(command, cwd=ROOT, **helpers.TOGETHER)
+    return done.stdout or done.returncode and f"{shlex.join(command)}: status {done.returncode}"
+
+
+def commands(compiler, *settings):
+    """The options and the source of each program, in the commands of make."""
+    for line in make(ROOT, "-n", *settings, "all").replace("\\\n", " ").splitlines():
+        if compiler in shlex.split(line)[:1]:
+            words = shlex.split(line)
+            yield words[1 : words.index("-MMD")], next(word for word in words if word.endswith(".cu"))
+
+
+def say_nothing(found):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        assert [text for text in pool.map(without_a_word, found) if text] == [] and len(found) > 100
 
 
 @needs_nvcc
-@pytest.mark.skipif(os.environ.get("BACKEND") == "gpu", reason="this run is the GPU build")
+@not_on_a_gpu
 @pytest.mark.xdist_group("nvcc")
-@pytest.mark.parametrize("kind", ["default", "least"])
-def test_with_nvcc(kind):
-    """Every program for the least architecture, which lacks what later ones have. For the default ones, the least among them,
-    which take three times as long, the longest program without CUB and those whose text depends on the architecture. The host's
-    part of the former is not optimised, which takes a fifth less time. The folder is kept, so the next run compiles only what has
-    changed; it is deleted unless the last run has passed, because make shows a warning only when it compiles.
-    """
+def test_with_nvcc_as_far_as_ptx():
+    """Every program for the least architecture, which lacks what later ones have. Its front ends have read all of the source then, that
+    of the host too; test_by_hand.py links a program of each need."""
+    _, settings = nvcc_settings("least")
+    ptx = ["-arch=compute_75", "-ptx", "-Xcicc", "-O0", "-o", "/dev/null"]
+    found = [
+        [NVCC, *(word for word in options if not word.startswith("-gencode")), *ptx, source]
+        for options, source in commands(NVCC, *settings)
+    ]
+    say_nothing(found)
+
+
+@needs_nvcc
+@not_on_a_gpu
+@pytest.mark.xdist_group("nvcc")
+def test_with_nvcc_for_the_default_architectures():
+    """The longest program without CUB and those whose text depends on the architecture, as make builds them."""
     texts = {p.name: p.source for p in helpers.programs()}
-    own = [name for name in texts if "HAVE_CUB\n" not in texts[name]]
-    longest = max(own, key=lambda name: len(texts[name]))
-    several = {longest, *(name for name in texts if "__CUDA_ARCH__" in texts[name])}
-    goals = sorted(several) if kind == "default" else ["all"]
-    folder, settings = nvcc_settings(kind)
-    settings += ["NVCCFLAGS=-O0"] if kind == "least" else []
-    passed = folder / "passed"
-    if not passed.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-    passed.unlink(missing_ok=True)
-    log = re.sub(".*redefinition for option 'optimize'.*", "", make(ROOT, *settings, *goals))
-    assert "warning" not in log.lower()
-    for name in texts if kind == "least" else goals:
-        assert os.access(folder / "bin" / name, os.X_OK) or f"off: {name}: " in log
-    passed.touch()
+    longest = max(
+        (name for name in texts if "HAVE_CUB\n" not in texts[name]), key=lambda name: len(texts[name])
+    )
+    goals = sorted({longest, *(name for name in texts if "__CUDA_ARCH__" in texts[name])})
+    folder, settings = nvcc_settings("default")
+    shutil.rmtree(folder, ignore_errors=True)
+    assert "warning" not in make(ROOT, *settings, *goals).lower()
+    assert all(os.access(folder / "bin" / name, os.X_OK) for name in goals)
 
 
 @pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
 def test_with_clang():
-    """Every program, at -O1: with -O0, kernels are not split into loops. The folder is kept, as above."""
-    folder = ROOT / os.environ.get("BUILD", "build") / "clang"
-    passed = folder / "passed"
-    if not passed.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-    passed.unlink(missing_ok=True)
-    settings = ["BACKEND=cpu", "CC=clang", "CXX=clang++", "CFLAGS=-O1", "CXXFLAGS=-O1", f"BIN={folder}/bin"]
-    log = make(ROOT, *settings, f"BUILD={folder}/build", "all")
-    assert "warning" not in log.lower()
-    for program in helpers.programs():
-        built = [os.access(bin / program.name, os.X_OK) for bin in (folder / "bin", helpers.BIN)]
-        assert built[0] == built[1], program.name
-    passed.touch()
+    """Every program, at -O1: with -O0, kernels are not split into loops. One is linked and runs."""
+    settings = ["BACKEND=cpu", "CC=clang", "CXX=clang++", "CFLAGS=-O1", "CXXFLAGS=-O1"]
+    settings += [f"{name}={helpers.BUILD}/clang/{name.lower()}" for name in ("BIN", "BUILD")]
+    once = ["-Xcompiler", "-fsyntax-only", "-c", "-o", "/dev/null"]
+    found = [["cucc/cucc", *options, *once, source] for options, source in commands("cucc/cucc", *settings)]
+    say_nothing(found)
+    assert "warning" not in make(ROOT, *settings, "common", "chapter05/dot").lower()
+    helpers.execute(helpers.BUILD / "clang/bin/chapter05/dot", ["--size", 100], ROOT)

@@ -6,8 +6,6 @@ import signal
 import pytest
 
 import helpers
-from formulas import ray, spheres, turned
-from helpers import frames
 from test_chapter08 import RIGHT, debug  # noqa: F401
 from test_common import draw, gradient  # noqa: F401
 from test_display import needs_webp
@@ -15,19 +13,6 @@ from windows import ENDINGS, enlarged, needs_window, screen, window, x_server  #
 
 
 # ---- Animations in files
-
-
-@needs_webp
-def test_loss_is_small(run, tmp_path):
-    """The mean error is less than one level of 256; only few pixels, at the edges of the spheres, differ more."""
-    out = run("chapter06/ray_animated", "--frames", 40, status=0).out
-    assert out.count("wrote ray_animated.webp (1024x1024, 40 frames, with loss)\n") == 1
-    assert (tmp_path / "ray_animated.webp").stat().st_size < 5e6 / 2
-    got = frames(tmp_path / "ray_animated.webp")
-    assert len(got) == 40
-    for ticks in 0, 37:
-        expected = ray(turned(spheres(), ticks), 1024)
-        helpers.compare("loss", got[ticks], expected, mean=1, worst=40, fraction=0.001)
 
 
 @needs_webp

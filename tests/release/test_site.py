@@ -11,8 +11,8 @@ import shutil
 import pytest
 
 import helpers
-from browser import dumped, needs_browser, violations
-from trees import ROOT, append, copy_sources, make, run
+from browser import dumped, needs_browser
+from trees import ROOT, copy_sources, make, run
 
 TEXT = "a <b> & \"c\" d|e __device__ </title></pre><script>alert('f')</script>"  # in place of a title
 HOSTILE = f"""// SPDX-License-Identifier: MIT
@@ -121,14 +121,6 @@ def test_all_documents_are_pages(site):
         page = (site / name).with_suffix(".html").read_text()
         title = re.search("^# (.*)$", path.read_text(), re.M)[1]
         assert text_of(re.search("<h1[^>]*>(.*?)</h1>", page)[1]) == title, path
-    terms = text_of((site / "docs/terms.html").read_text())
-    assert "The call of a kernel with <<<blocks, threads>>>." in terms and "\n__global__\n" in terms
-
-
-def test_wide_tables_and_code_scroll(site):
-    page = (site / "docs/tools.html").read_text()
-    assert page.count("<table>") + page.count("<pre>") == page.count('<div class="table" tabindex="0"') > 6
-    assert len(re.findall(r'<img src="trace/chapter\d+/[a-z]+.svg"', page)) == 2
 
 
 def test_a_ladder_shows_its_measurements_first(site):
@@ -169,12 +161,9 @@ def test_slides_have_each_program_its_kernels_and_its_drawings(site):
     "words, found",
     [
         ("DOT", ["chapter05/dot.cu.html", "appendix_a/dot.cu.html"]),
-        ("barrier dot wrong", ["chapter05/dot_wrong_barrier.cu.html"]),
-        ("cudaMallocPitch", ["docs/terms.html#cudamallocpitch"]),
         ("bank conflict", ["chapter05/bank_conflicts.cu.html", "docs/terms.html#bank-conflict"]),
         ("no such thing", []),
         ("<b>", ["chapter03/hostile.cu.html"]),
-        ("", []),
     ],
 )
 def test_the_search_box_is_used_with_the_keyboard(site, tmp_path, words, found):
@@ -199,7 +188,7 @@ def test_the_search_box_is_used_with_the_keyboard(site, tmp_path, words, found):
     (got,) = dumped(tmp_path, tmp_path / "page.html")
     assert [link.removeprefix(f"{site.as_uri()}/") for link in got["links"]][: len(found)] == found
     assert bool(got["links"]) == bool(found) and len(got["links"]) <= 12
-    assert got["count"] == "" if not words else int(got["count"].split()[0]) >= len(got["links"])
+    assert int(got["count"].split()[0]) >= len(got["links"])
     if found:
         assert got["round"] == [*got["links"], None] and got["last"] == got["links"][-1]
         assert got["first"] == got["links"][0]
@@ -223,15 +212,3 @@ def test_hostile_text_is_text(site):
     # title, lesson and two comments of the source
     assert text_of(page).count(TEXT) == 4
     assert TEXT in text_of((site / "docs/programs.html").read_text())
-
-
-@needs_browser
-@pytest.mark.parametrize("width, dark", [(1200, False), (375, True)], ids=["light", "phone and dark"])
-def test_axe_finds_nothing(site, axe, tmp_path, width, dark):
-    copy = pathlib.Path(shutil.copytree(site, tmp_path / "site"))
-    pages = """index chapter03/hostile.cu chapter05 chapter05/dot.cu chapter05/dot_ladder.cu docs/gallery docs/running docs/terms
-        docs/tools""".split()
-    files = [copy / f"{page}.html" for page in pages]
-    type_ = 'const box = document.querySelector("input"); box.value = "dot"; box.dispatchEvent(new Event("input"))'
-    append(copy / "search.js", type_)
-    assert violations(axe, files, tmp_path, width, dark) == {}

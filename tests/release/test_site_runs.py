@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Programs that run in their pages (make site with em++): in a browser they print and draw what they do here. Two programs, and a
-sample that TEST_SEED draws; PAGES=all takes all of them, which are compiled in 16 minutes the first time."""
+"""Programs that run in their pages (make site with em++): in a browser they print and draw what they do here. Two programs, and one
+that TEST_SEED draws; PAGES=all takes all of them, which are compiled in 16 minutes the first time."""
 import base64
 import io
 import os
-import pathlib
 import random
 import re
 import shutil
@@ -13,7 +12,7 @@ import pytest
 
 import helpers
 import modules
-from browser import needs_browser, press_run, violations
+from browser import needs_browser, press_run
 
 Image = pytest.importorskip("PIL.Image")
 numpy = pytest.importorskip("numpy")
@@ -31,7 +30,7 @@ OPTIONS = {
 }
 ALWAYS, AGAIN = ["chapter04/julia_gpu", "chapter05/ripple"], "go.click(); await ended();"
 POSSIBLE = {p.name: p for p in helpers.programs() if not modules.why_not(p)}
-SOME = random.Random(os.environ["TEST_SEED"]).sample(sorted({*POSSIBLE} - {*ALWAYS}), 4)
+SOME = random.Random(os.environ["TEST_SEED"]).sample(sorted({*POSSIBLE} - {*ALWAYS}), 1)
 RUNS = list(POSSIBLE) if os.environ.get("PAGES") == "all" else ALWAYS + SOME
 
 
@@ -104,17 +103,6 @@ def test_a_wrong_option_and_stop(site, tmp_path):
 
 
 def test_pages_are_small_and_say_why_a_program_does_not_run(site):
-    for name in RUNS:
-        assert (site / f"{name}.wasm.js").stat().st_size < 400_000
-        assert len((site / f"{name}.cu.html").read_text() + (site / "site.js").read_text()) < 400_000
+    assert max((site / f"{name}.wasm.js").stat().st_size for name in RUNS) < 400_000
     page = (site / "chapter08/ripple.cu.html").read_text()
     assert "It does not run in this page: it needs OpenGL." in page and "site.js" not in page
-
-
-@pytest.mark.parametrize("width, dark", [(1200, False), (390, True)], ids=["light", "phone and dark"])
-def test_axe_finds_nothing_after_a_run(site, axe, tmp_path, width, dark):
-    copy = pathlib.Path(shutil.copytree(site, tmp_path / "site")) / "chapter04/julia_gpu.cu.html"
-    opened = 'document.querySelector("#run details").open = true'
-    (after,) = press_run({copy: opened}, tmp_path)
-    copy.write_text("<!DOCTYPE html>" + after["html"])
-    assert violations(axe, [copy], tmp_path, width, dark) == {}

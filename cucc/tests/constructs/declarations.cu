@@ -276,3 +276,87 @@ TEST(names_like_those_of_the_translator) {
     int cu_a = 1;
     GIVES(36 + 3, locals<<<1, 1>>>(cu_a, 2));
 }
+
+// ---- forms that the translator must find the parts of ----
+
+template <class T, int N> struct Row {
+    static constexpr int n = 2;
+    template <class U> struct Of {
+        typedef U Type;
+    };
+    T v[N];
+};
+struct Declared;
+template <class T, int N> __global__ void template_defaults(const T *__restrict p, Row<T, 3> q = {1, 2}, unsigned n = N) {
+    out[0] = !p + (int)q.v[1] + n;
+}
+__global__ void only_types(int, float[], int (*)(int), unsigned long, const Row<int, 3> = {}, struct Declared * = nullptr) {
+    out[0] = 7;
+}
+template <class T> __global__ void specialised(T) {
+    out[0] = 1;
+}
+template <> __global__ void specialised<int>(int x) {
+    out[0] = x;
+}
+template __global__ void specialised<char>(char);
+extern template __global__ void specialised<long>(long);
+template <class T> __global__ void __launch_bounds__(Row<T, 2>::n * 32, 2) bounded(T const x) {
+    out[0] = x;
+}
+__launch_bounds__(64 * (2 + 3)) __global__ void bounded_before() {
+    out[0] = 8;
+}
+__global__ void __launch_bounds__(Row<int, 1>::n < 64 ? 64 : 9, 2) __attribute__((unused)) bounded_by_a_choice() {
+    out[0] = 9;
+}
+TEST(parts_of_kernels) {
+    GIVES(1 + 2 + 5, template_defaults<int, 5><<<1, 1>>>(nullptr));
+    GIVES(7, only_types<<<1, 1>>>(1, nullptr, nullptr, 2));
+    GIVES(6, specialised<<<1, 1>>>(6));
+    GIVES(1, specialised<<<1, 1>>>('a'));
+    GIVES(4, bounded<<<1, 64>>>(4));
+    GIVES(8, bounded_before<<<1, 1>>>());
+    GIVES(9, bounded_by_a_choice<<<1, 1>>>());
+}
+template <class T> __global__ void parts_of_shared() {
+    __shared__ T x[3], *y, z;
+    static __shared__ int in_front[4];
+    __shared__ static int behind[4];
+    unsigned __shared__ long long between;
+    __shared__ enum class E : char { a, b } scoped;
+    __shared__ Row<Row<int, 3>, (1 > 2) + 4> nested;
+    __shared__ typename Row<T, 1>::template Of<T>::Type dependent[Row<T, 1>::n];
+    __shared__ float (*to_rows)[4];
+    __shared__ float const *const *constant;
+    __shared__ decltype(sizeof(int)) of_a_type;
+    __device__ __shared__ int both_words;
+    __shared__ float a[1] __align__(16), spread;
+    __shared__ __attribute__((aligned(32))) char b[3];
+    __attribute__((aligned(32))) __shared__ char c[3];
+    __shared__ alignas(8) alignas(64) char d;
+    x[2] = 1, y = x, z = 2, in_front[3] = 3, behind[3] = 4, between = 5, scoped = E::b, nested.v[3].v[2] = 6;
+    dependent[1] = 7, to_rows = nullptr, constant = nullptr, of_a_type = 8, both_words = 9;
+    const size_t off = (size_t)a % 16 + (size_t)b % 32 + (size_t)c % 32 + (size_t)&d % 64;
+    out[0] = y[2] + z + in_front[3] + behind[3] + between + (int)scoped + nested.v[3].v[2] + dependent[1] + !to_rows +
+             !constant + of_a_type + both_words + off;
+}
+__global__ void shared_in_lambdas() {
+    __shared__ int x, y;
+    int a = 3;
+    x = 1, y = 2;
+    auto none = [] { return x + y; };
+    auto copies = [=]() mutable { return x + a++; };
+    auto one = [a] { return x + a; };
+    auto type = [] { decltype(x) z = 4; return z; };
+    auto generic = [](auto b) { return x + b; };
+    auto nested = [=] { return [=] { return x; }() + a; };
+    auto reference = [&] { return [] { return y; }() + a; };
+    auto own = [x = 5] { return x; };
+    auto parameter = [](int x) { return x; };
+    out[0] = none() + copies() + one() + type() + generic(1) + nested() + reference() + own() + parameter(6);
+}
+TEST(parts_of_shared_variables) {
+    GIVES(1 + 2 + 3 + 4 + 5 + 1 + 6 + 7 + 1 + 1 + 8 + 9, parts_of_shared<int><<<1, 1>>>());
+    GIVES(3 + 4 + 4 + 4 + 2 + 4 + 5 + 5 + 6, shared_in_lambdas<<<1, 1>>>());
+}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import test_conformance
 import test_cucc
 import test_split
 import tools
@@ -21,6 +22,11 @@ needs_em = pytest.mark.skipif(
 )
 needs_cmake = pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake, found none")
 TOOLKIT = Path(os.environ.get("CUDA_PATH", "/usr/local/cuda")) / "include"
+
+
+@pytest.mark.parametrize("section", ["bfloat16", "double", "float", "warp"])
+def test_optimised_functions_do_what_an_h200_does(tmp_path, section):
+    test_conformance.test_functions_do_what_an_h200_does(tmp_path, section, "-O1")
 
 
 # ---- libraries that are here in part ----

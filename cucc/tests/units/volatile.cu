@@ -214,3 +214,30 @@ TEST(other_uses_of_volatile) {
     EXPECT(WRITTEN(int, 5, other_uses<<<1, 1>>>(out)) ==
            (std::vector<int>{5 + 1 + 10 + 4, 641, 13, 28, 4 + 6 + 4}));
 }
+
+// Declarations and casts whose pointers are read in step, and those that have none
+template <class T> __global__ void forms(T *y, int *out) {
+    typedef volatile T *Pointer;
+    using Same = const volatile T *;
+    volatile int single = 1, few[3] = {1, 2, 3};
+    T *volatile moving = y;
+    volatile T *all[3] = {y, y + 1, y + 2};
+    T volatile *first = y + 0, value = 9;
+    const volatile T *const braces{y}, two = 2, *third = braces + two;
+    volatile T *late;
+    volatile T &reference = *y;
+    Pointer pointer = y + 1;
+    Same same = pointer;
+    for (volatile int i = 0; i < 2; i++)
+        few[i] += single;
+    late = first;
+    *(volatile T *)y = 5;
+    late[1] = ((volatile T *)&y[0])[0] + 1;
+    *out = (int)(few[0] + few[1] + *moving + all[1][0] + value + *third + reference + *same +
+                 sizeof(volatile int *));
+}
+
+TEST(forms_of_declarations) {
+    const Device<int> y(std::vector<int>{1, 2, 3});
+    EXPECT(WRITTEN(int, 1, forms<<<1, 1>>>(y.data, out))[0] == 2 + 3 + 5 + 6 + 9 + 3 + 5 + 6 + 8);
+}
