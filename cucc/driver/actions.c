@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the options do: the actions of the table in options.c
 #include "driver.h"
-#include <ctype.h>
 #pragma GCC diagnostic ignored "-Wunused-parameter" // all actions have the same
 
 // The member of the settings that the table names for an option
@@ -49,8 +48,11 @@ void set_true(Settings *s, const Option *option, const char *value) {
     *(bool *)member(s, option) = true;
 }
 
+// A member of the table is set to true.
 void set_mode(Settings *s, const Option *option, const char *value) {
     s->mode = (Mode)option->number;
+    if (option->member)
+        set_true(s, option, value);
 }
 
 void print_and_finish(Settings *s, const Option *option, const char *value) {
@@ -64,11 +66,6 @@ void set_output(Settings *s, const Option *option, const char *value) {
     if (!*value)
         stop("-o: the output's name is empty");
     s->output = value;
-}
-
-void set_compile_device(Settings *s, const Option *option, const char *value) {
-    s->mode = COMPILE;
-    s->rdc = true;
 }
 
 void set_image(Settings *s, const Option *option, const char *value) {
@@ -98,7 +95,7 @@ void set_xcompiler(Settings *s, const Option *option, const char *value) {
         List *to = &s->compile;
         char **last = to->count ? &to->words[to->count - 1] : NULL;
         if (last && has_prefix(*last, "-fsanitize=") &&
-            among(words.words[i], " address undefined leak thread "))
+            matches(words.words[i], "address undefined leak thread"))
             *last = format("%s,%s", *last, words.words[i]);
         else
             add(to, words.words[i]);
@@ -121,17 +118,16 @@ void set_language(Settings *s, const Option *option, const char *value) {
 }
 
 void set_standard(Settings *s, const Option *option, const char *value) {
-    if (among(value, " c++03 c++11 c++14 gnu++03 gnu++11 gnu++14 ")) {
+    if (matches(value, "c++03 c++11 c++14 gnu++03 gnu++11 gnu++14")) {
         s->standard = "gnu++14"; // see cxx14.h
         add(&s->compile, "-Wno-c++17-extensions");
-    } else if (among(value, " c++17 gnu++17 ")) {
+    } else if (matches(value, "c++17 gnu++17")) {
         s->standard = "gnu++17";
-    } else if (has_prefix(value, "c++2") || has_prefix(value, "gnu++2")) {
+    } else if (matches(value, "c++2* gnu++2*")) {
         s->standard = format("gnu%s", strchr(value, '+'));
-        if (has_suffix(value, "23") || has_suffix(value, "2b"))
+        if (matches(value, "*23 *2b"))
             fprintf(stderr, "cucc: warning: nvcc 13 refuses -std=%s\n", value);
-    } else if ((has_prefix(value, "c") && isdigit((unsigned char)value[1])) ||
-               (has_prefix(value, "gnu") && isdigit((unsigned char)value[3]))) {
+    } else if (matches(value, "c[0-9]* gnu[0-9]*")) {
         s->standard_c = format("-std=%s", value);
     } else {
         stop("-std=%s: must be c++03, c++11, c++14, c++17 or c++20", value);
@@ -139,9 +135,9 @@ void set_standard(Settings *s, const Option *option, const char *value) {
 }
 
 void set_optimize(Settings *s, const Option *option, const char *value) {
-    if (!*value || value[1] || !strchr("0123456789sg", *value))
+    if (!matches(value, "[0-9] s g"))
         stop("-O%s: must be 0 to 4", value);
-    s->optimize = format("-O%s", '4' <= *value && *value <= '9' ? "3" : value);
+    s->optimize = format("-O%s", matches(value, "[4-9]") ? "3" : value);
 }
 
 void set_debug_device(Settings *s, const Option *option, const char *value) {
@@ -155,35 +151,10 @@ void set_rdc(Settings *s, const Option *option, const char *value) {
         stop("-rdc=%s: must be true or false", value);
 }
 
-void set_architecture(Settings *s, const Option *option, const char *value) {
-    check_architecture(s, value);
-}
-
-void set_code(Settings *s, const Option *option, const char *value) {
-    check_code(s, value);
-}
-
 void set_depend(Settings *s, const Option *option, const char *value) {
     s->depend = option->word;
     if (option->number)
         s->mode = DEPEND;
-}
-
-// nvcc requires the kind of warning as a value; g++ takes none.
-void set_werror(Settings *s, const Option *option, const char *value) {
-    static const char *const kinds[] = {
-        "cross-execution-space-call", "deprecated-declarations",  "reorder", "default-stream-launch",
-        "missing-launch-bounds",      "ext-lambda-captures-this", NULL};
-    const bool joined = strchr(s->argument, '=');
-    bool known = false;
-    value = joined ? value : next_argument();
-    for (const char *const *kind = kinds; *kind; kind++)
-        known = known || has_prefix(value, *kind);
-    const bool all = strstr(value, "all-warnings");
-    if (all || !known)
-        add(&s->compile, "-Werror");
-    if ((all || known) && !joined)
-        take_argument();
 }
 
 void set_stream(Settings *s, const Option *option, const char *value) {
@@ -195,23 +166,6 @@ void set_runtime(Settings *s, const Option *option, const char *value) {
     s->no_runtime = s->no_runtime || !strcmp(value, "none");
 }
 
-void set_forward(Settings *s, const Option *option, const char *value) {
-    s->unknown_to_compiler = s->unknown_to_linker = true;
-}
-
-void set_dryrun(Settings *s, const Option *option, const char *value) {
-    s->dryrun = s->verbose = true;
-}
-
-void set_keep_folder(Settings *s, const Option *option, const char *value) {
-    s->keep = true;
-    s->keep_folder = format("%s/", value);
-}
-
-void read_options_file(Settings *s, const Option *option, const char *value) {
-    insert_options(value);
-}
-
 void check_bits(Settings *s, const Option *option, const char *value) {
     if (strcmp(value, "64") != 0)
         stop("-m%s: only 64 bits are supported", value);
@@ -219,11 +173,6 @@ void check_bits(Settings *s, const Option *option, const char *value) {
 
 void refuse_gpu_code(Settings *s, const Option *option, const char *value) {
     stop("%s: there is no code for a GPU here, only for this machine's processor", s->argument);
-}
-
-void help_and_finish(Settings *s, const Option *option, const char *value) {
-    print_help();
-    finish(EXIT_SUCCESS);
 }
 
 // CMake and makefiles look for the words that nvcc prints.

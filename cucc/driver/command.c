@@ -121,7 +121,7 @@ _Noreturn void restart(const Settings *s) {
 
 // Prints a command in the form that nvcc uses.
 static void show(const Settings *s, const List *command) {
-    if (!s->verbose)
+    if (!s->verbose && !s->dryrun)
         return;
     fputs("#$", stderr);
     for (int i = 0; i < command->count; i++) {

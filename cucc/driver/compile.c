@@ -12,25 +12,20 @@ typedef struct {
 
 // What a file is by its name; for a source, -x decides.
 Kind kind_of(const Settings *s, const char *file) {
-    static const struct {
-        const char *endings;
-        Kind kind;
-    } kinds[] = {{" cu ", CUDA},
-                 {" cpp cc cxx c++ C CPP ", CXX},
-                 {" c ", C},
-                 {" ii i s S ", OTHER},
-                 {" ptx cubin fatbin ", GPU_CODE}};
-    const char *dot = strrchr(file, '.'), *ending = dot ? dot + 1 : "";
-    if (among(ending, " o obj a so lo ") || strstr(file, ".so."))
+    if (matches(file, "*.o *.obj *.a *.so *.so.* *.lo"))
         return OBJECT;
     if (s->language)
         return s->language;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (among(ending, kinds[i].endings)) {
-            if (kinds[i].kind == GPU_CODE)
-                stop("%s: there is no code for a GPU here", file);
-            return kinds[i].kind;
-        }
+    if (matches(file, "*.cu"))
+        return CUDA;
+    if (matches(file, "*.cpp *.cc *.cxx *.c++ *.C *.CPP"))
+        return CXX;
+    if (matches(file, "*.c"))
+        return C;
+    if (matches(file, "*.ii *.i *.s *.S"))
+        return OTHER;
+    if (matches(file, "*.ptx *.cubin *.fatbin"))
+        stop("%s: there is no code for a GPU here", file);
     stop("%s: do not know this kind of file (.cu, .cpp, .c, .o, .a, .so; -x names the language)", file);
 }
 
@@ -56,12 +51,10 @@ static void add_definitions(const Settings *s, List *command, const char *file) 
     add_all_of(command, "-D__NVCC__ -D__CUDACC__ -D__CUDACC_VER_MAJOR__=13 -D__CUDACC_VER_MINOR__=0 "
                         "-D__CUDACC_VER_BUILD__=88");
     add(command, format("-D__CUDA_ARCH_LIST__=%d0", s->arch));
-    if (s->rdc)
-        add(command, "-D__CUDACC_RDC__");
-    if (s->shared_index || s->check) // race.cpp reads the shared threadIdx
-        add(command, "-DCUDA_CPU_SEVERAL");
-    if (s->check)
-        add(command, "-DCUDA_CPU_CHECK");
+    add(command, s->rdc ? "-D__CUDACC_RDC__" : NULL);
+    add(command,
+        s->shared_index || s->check ? "-DCUDA_CPU_SEVERAL" : NULL); // race.cpp reads the shared threadIdx
+    add(command, s->check ? "-DCUDA_CPU_CHECK" : NULL);
     ADD(command, "-D__CU2CPP__", unit, "-include", "cuda_runtime.h");
 }
 
@@ -70,10 +63,7 @@ static List preprocessor_of(const Settings *s, const char *file, Kind kind) {
     List command = {0};
     add_list(&command, &s->cxx);
     ADD(&command, "-x", kind == C ? "c" : "c++");
-    if (kind == C && s->standard_c)
-        add(&command, s->standard_c);
-    if (kind != C)
-        add(&command, format("-std=%s", s->standard));
+    add(&command, kind == C ? s->standard_c : format("-std=%s", s->standard));
     if (kind == CXX)
         add_list(&command, &s->old);
     add_common(s, &command);
@@ -86,11 +76,6 @@ static List preprocessor_of(const Settings *s, const char *file, Kind kind) {
     return command;
 }
 
-static void add_output(List *command, const char *output) {
-    if (output)
-        ADD(command, "-o", output);
-}
-
 // For -E, -M and -MM
 static int only_preprocess(const Settings *s, const Source *source) {
     List command = copy_of(&source->preprocessor);
@@ -100,12 +85,11 @@ static int only_preprocess(const Settings *s, const Source *source) {
         add(&command, source->file);
     } else {
         add(&command, s->depend);
-        if (s->depend_phony)
-            add(&command, "-MP");
+        add(&command, s->depend_phony ? "-MP" : NULL);
         add_list(&command, &s->depend_targets);
         add(&command, source->file);
     }
-    add_output(&command, s->output);
+    ADD(&command, s->output ? "-o" : NULL, s->output);
     if (s->mode == DEPEND && s->depend_file)
         ADD(&command, "-MF", s->depend_file);
     return run_step(s, &command);
@@ -147,15 +131,11 @@ static int translate(const Settings *s, const char *input, const char *device, c
     };
     List command = {0};
     ADD(&command, format("%s/bin/cu2cpp", s->tools), input);
-    if (how.whole_program)
-        add(&command, "-w");
-    if (device)
-        ADD(&command, "-d", device);
-    if (how.only_fibers)
-        add(&command, "-f");
-    if (how.explain)
-        add(&command, "-e");
-    add_output(&command, output);
+    add(&command, how.whole_program ? "-w" : NULL);
+    ADD(&command, device ? "-d" : NULL, device);
+    add(&command, how.only_fibers ? "-f" : NULL);
+    add(&command, how.explain ? "-e" : NULL);
+    ADD(&command, output ? "-o" : NULL, output);
     return run_translation(s, &command, &how);
 }
 
@@ -167,8 +147,7 @@ static int compile_translation(const Settings *s, const char *input, const char 
     add_list(&command, &s->compile);
     add_instrumentation(s, &command);
     add_list(&command, &s->translated);
-    if (s->legacy)
-        add(&command, "-fpermissive");
+    add(&command, s->legacy ? "-fpermissive" : NULL);
     ADD(&command, "-c", input, "-o", object);
     const int status = run_step(s, &command);
     if (status)
@@ -239,8 +218,7 @@ static List dependencies_of(const Settings *s, const char *base, const char *obj
     if (!s->depend || s->mode == DEPEND)
         return options;
     add(&options, s->depend);
-    if (s->depend_phony)
-        add(&options, "-MP");
+    add(&options, s->depend_phony ? "-MP" : NULL);
     ADD(&options, "-MF", s->depend_file ? s->depend_file : format("%s%s.d", s->output_folder, base));
     if (s->depend_targets.count)
         add_list(&options, &s->depend_targets);

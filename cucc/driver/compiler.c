@@ -2,12 +2,7 @@
 // The C++ compiler: which one it is, what it accepts, and the options that follow from that
 #include "driver.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-static char *real_path; // of the compiler, without symbolic links
 
 // The path of a command, or null
 static char *find_command(const char *name) {
@@ -28,70 +23,34 @@ bool has_command(const char *name) {
     return find_command(name);
 }
 
-// Starting a compiler takes longer than the driver, so its answers are kept in the folder `build`. A script
-// may start any compiler, and so may a program such as ccache; only programs with the name of a compiler are
-// asked once. This returns what identifies a question to one; or null.
-static char *question_of(const Settings *s, const char *question) {
-    struct stat status;
-    char start[4] = "";
-    const int file = open(real_path, O_RDONLY | O_CLOEXEC);
-    const bool read_it =
-        file >= 0 && fstat(file, &status) == 0 && read(file, start, sizeof start) == sizeof start;
-    if (file >= 0)
-        close(file);
-    const char *name = name_of(real_path);
-    if (!read_it || memcmp(start, "\177ELF", sizeof start) != 0 || s->cxx.count != 1 ||
-        !strcmp(s->build, s->home) || (!strstr(name, "g++") && !strstr(name, "clang")) ||
-        strpbrk(real_path, "\n\t"))
-        return NULL;
-    return format("\n%s %lld.%09ld %lld %s\t", real_path, (long long)status.st_mtim.tv_sec,
-                  status.st_mtim.tv_nsec, (long long)status.st_size, question);
-}
-
-// Runs the compiler with these options and no input. Returns + and the first line that it prints, or - if it
+// Runs the compiler with these options and no input. Returns the first line that it prints, or null if it
 // fails.
-static char *ask(const Settings *s, const List *options) {
-    List command = {0};
-    Text kept = {0}, printed = {0}, words = empty_text();
-    add_list(&command, &s->cxx);
-    add_list(&command, options);
-    for (int i = 0; i < options->count; i++)
-        append_text(&words, format(" %s", options->words[i]));
-    const char *file = format("%s/compilers", s->build), *question = question_of(s, words.data);
-    const char *found = question && read_text(file, &kept) ? strstr(kept.data, question) : NULL;
-    if (found)
-        return format("%.*s", (int)strcspn(found + strlen(question), "\n"), found + strlen(question));
+static char *ask(const Settings *s, const char *options) {
+    List command = copy_of(&s->cxx);
+    Text printed = {0};
     FILE *out = tmpfile(), *nothing = fopen("/dev/null", "r+e");
     if (!out || !nothing)
         stop("a temporary file: %s", strerror(errno));
+    add_all_of(&command, options);
     const bool accepted = run_command(&command, nothing, out, nothing) == 0;
     rewind(out);
     read_file(out, &printed);
     fclose(out);
     fclose(nothing);
-    char *answer = accepted ? format("+%.*s", (int)strcspn(printed.data, "\n"), printed.data) : format("-");
-    FILE *keep = question ? fopen(file, "ae") : NULL;
-    if (keep) {
-        fprintf(keep, "%s%s\n", question, answer);
-        fclose(keep);
-    }
-    return answer;
+    return accepted ? format("%.*s", (int)strcspn(printed.data, "\n"), printed.data) : NULL;
 }
 
 // Whether the compiler accepts these options, for a source without text
 static bool accepts(const Settings *s, const char *options) {
-    const List words = blank_separated(format("%s -x c++ -", options));
-    return *ask(s, &words) == '+';
+    return ask(s, format("%s -x c++ -", options));
 }
 
 // What -dumpmachine says, such as x86_64-linux-gnu
 char *machine_of(const Settings *s) {
-    const List option = blank_separated("-dumpmachine");
-    const char *answer = ask(s, &option), *vendor = strstr(answer, "-pc-");
-    if (*answer != '+')
+    const char *answer = ask(s, "-dumpmachine"), *vendor = answer ? strstr(answer, "-pc-") : NULL;
+    if (!answer)
         stop("%s -dumpmachine fails: not a C++ compiler", name_of(s->cxx.words[0]));
-    return vendor ? format("%.*s%s", (int)(vendor - answer - 1), answer + 1, vendor + 3)
-                  : format("%s", answer + 1);
+    return vendor ? format("%.*s%s", (int)(vendor - answer), answer, vendor + 3) : format("%s", answer);
 }
 
 // The sanitizers of the program. The library must be compiled with them too.
@@ -163,7 +122,7 @@ void choose_compiler(Settings *s) {
     const char *name = s->cxx.count ? s->cxx.words[0] : "", *path = find_command(name);
     if (!path)
         stop("no C++ compiler: %s", name);
-    real_path = realpath(path, NULL);
+    const char *real_path = realpath(path, NULL); // without symbolic links
     if (!real_path)
         stop("%s: %s", path, strerror(errno));
     if (s->image && s->inputs.count) { // a module for cuModuleLoad; its kernels may have the names of others

@@ -12,20 +12,9 @@ typedef struct {
     int count;
 } List;
 
-typedef enum {
-    LINK,
-    COMPILE,
-    PREPROCESS,
-    TRANSLATE,
-    DEPEND,
-    LINT,
-    EXPLAIN,
-    DEVICE_LINK,
-    LIBRARY,
-    CLEAN
-} Mode;
+typedef enum { LINK, COMPILE, PREPROCESS, TRANSLATE, DEPEND, LINT, EXPLAIN, DLINK, LIB, CLEAN } Mode;
 
-typedef enum { UNKNOWN, CUDA, CXX, C, OTHER, OBJECT, GPU_CODE } Kind; // of an input
+typedef enum { UNKNOWN, CUDA, CXX, C, OTHER, OBJECT } Kind; // of an input
 
 // What the command line says, and what follows from it. A text that is not given is a null pointer.
 typedef struct {
@@ -40,8 +29,8 @@ typedef struct {
     Kind language; // of -x
     int arch;      // the compute capability, times ten
     bool check, depend_phony, dryrun, keep, legacy, no_runtime, print_toolkit, rdc, run, shared, verbose;
-    const char *argument;                        // the option that is read, as it is spelled
-    bool unknown_to_compiler, unknown_to_linker; // where unknown options go
+    const char *argument;                                         // the option that is read, as it is spelled
+    bool unknown_to_compiler, unknown_to_linker, unknown_to_both; // where unknown options go
     bool shared_index; // threadIdx is shared with other units (CUDA_CPU_SEVERAL in kernel.h)
 
     // compiler.c
@@ -70,9 +59,8 @@ List copy_of(const List *list);
 bool split_words(const char *text, const char *separators, bool as_shell, List *words);
 List words_of(const char *text);
 List blank_separated(const char *text);
-bool among(const char *word, const char *words);
+bool matches(const char *text, const char *patterns);
 bool has_prefix(const char *text, const char *prefix);
-bool has_suffix(const char *text, const char *suffix);
 const char *name_of(const char *path);
 char *stem_of(const char *path);
 
@@ -101,7 +89,7 @@ int run_translation(const Settings *s, const List *command, const Translation *h
 typedef struct Option Option;
 typedef void Action(Settings *s, const Option *option, const char *value);
 struct Option {
-    const char *name, *long_name; // -name, --name and --long_name mean the same
+    const char *names; // name:long-name; -name, --name and --long-name mean the same
     enum { FLAG, VALUE } takes;
     const char *usage, *help; // a line of --help ends with an option that has help
     Action *action;           // null: accepted and ignored
@@ -109,19 +97,12 @@ struct Option {
     const char *word;
     int number;
 };
-extern const Option options[];
 void parse_options(Settings *s, int count, char **words);
-void insert_options(const char *file);
-const char *next_argument(void);
-void take_argument(void);
-void print_help(void);
+Action insert_options, print_help, check_architecture, check_code;
 Action add_flag, add_pair, add_joined, add_split, add_pairs, set_text, set_folder, set_true, set_mode;
-Action set_output, set_compile_device, set_image, set_shared, set_legacy, set_xcompiler, set_compiler;
-Action set_language, set_standard, set_optimize, set_debug_device, set_rdc, set_architecture, set_code;
-Action set_depend, set_werror, set_stream, set_runtime, set_forward, set_dryrun, set_keep_folder;
-Action read_options_file, check_bits, refuse_gpu_code, print_and_finish, help_and_finish, version_and_finish;
-void check_architecture(Settings *s, const char *name);
-void check_code(Settings *s, const char *specification);
+Action set_output, set_image, set_shared, set_legacy, set_xcompiler, set_compiler, set_language, set_standard;
+Action set_optimize, set_debug_device, set_rdc, set_depend, set_werror, set_stream, set_runtime, check_bits;
+Action refuse_gpu_code, print_and_finish, version_and_finish;
 
 // compiler.c
 bool has_command(const char *name);

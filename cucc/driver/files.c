@@ -107,6 +107,16 @@ bool tests_architecture(const char *preprocessed, const char *except) {
     return false;
 }
 
+static bool is_listed(const char *word, size_t length, const char *words, bool member) {
+    for (const char *p = words, *end; *(p += strspn(p, " ")); p = end) {
+        end = p + strcspn(p, " ");
+        p += *p == '.' && member;
+        if ((size_t)(end - p) == length && memcmp(p, word, length) == 0)
+            return true;
+    }
+    return false;
+}
+
 // The first of the words, which have a blank before and after them, that stands in a source; or null. With
 // `only_program`, the headers of the system do not count. A word that begins with . stands after . or ->.
 const char *first_of(const char *path, const char *words, bool only_program) {
@@ -122,14 +132,12 @@ const char *first_of(const char *path, const char *words, bool only_program) {
             system = system ? !ours : memchr(flags, '3', (size_t)(end - flags)) != NULL;
             continue;
         }
-        for (const char *p = line, *first; p < end && !system; p += p < end) {
-            first = p;
-            while (p < end && is_word_byte(*p))
+        for (const char *p = line, *first; p < end && !system; p++) {
+            for (first = p; p < end && is_word_byte(*p);)
                 p++;
-            const bool member = first > line && strchr(".>", first[-1]);
-            const char *word = format("%.*s", (int)(p - first), first);
-            if (p > first && (among(word, words) || (member && among(format(".%s", word), words))))
-                return word;
+            if (p > first &&
+                is_listed(first, (size_t)(p - first), words, first > line && strchr(".>", first[-1])))
+                return format("%.*s", (int)(p - first), first);
         }
     }
     return NULL;

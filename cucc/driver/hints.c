@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: MIT
 // After errors: what cucc has in place of what is not here, in a line of its own
 #include "driver.h"
-#include <errno.h>
-#include <fnmatch.h>
 
+#define HAS "cucc: %s of NVIDIA is not part of the CPU back end, which has "
 #define LIBRARIES                                                                                            \
-    "cublas_v2.h, cublasLt.h, cusparse.h, cusolverDn.h, cusolverSp.h, cufft.h, curand.h, nvml.h, Thrust "    \
-    "and CUB"
-#define NEWER "" // than the version of CUDA that we have
+    HAS "cublas_v2.h, cublasLt.h, cusparse.h, cusolverDn.h, cusolverSp.h, cufft.h, curand.h, nvml.h, "       \
+        "Thrust and CUB\n"
 
 static const struct {
-    const char *names, *instead;
+    const char *names, *message;
 } headers[] = {
-    {"cublasXt.h", "cublas_v2.h and cublasLt.h"},
-    {"cusolver*.h", "cusolverDn.h and cusolverSp.h"},
-    {"cufftw.h", "cufft.h, cufftXt.h, and FFTW's fftw3.h"},
+    {"cublasXt.h", HAS "cublas_v2.h and cublasLt.h\n"},
+    {"cusolver*.h", HAS "cusolverDn.h and cusolverSp.h\n"},
+    {"cufftw.h", HAS "cufft.h, cufftXt.h, and FFTW's fftw3.h\n"},
     {"nvrtc.h nvvm.h nvJitLink.h nvPTXCompiler.h nvFatbin.h",
-     "no compiler at run time: kernels are compiled into the program"},
-    {"buffer iterator devices device_topk.cuh", NEWER},
-    {"nccl.h", "cudaMemcpyPeer, and MPI takes device pointers"},
-    {"npp*.h nvjpeg*.h cudnn*.h cutensor*.h cutlass.h cute.h cupti*.h nvcomp*.h nvshmem*.h optix*.h cudss.h",
-     LIBRARIES},
-    {"cudaEGL.h cuda_egl_interop.h cuda_d3d*.h cuda_vdpau_interop.h cufile.h nvcuvid.h nvsci*.h "
+     HAS "no compiler at run time: kernels are compiled into the program\n"},
+    {"buffer iterator devices device_topk.cuh", "cucc: %s is newer than CUDA 13.0\n"},
+    {"nccl.h", HAS "cudaMemcpyPeer, and MPI takes device pointers\n"},
+    {"npp*.h nvjpeg*.h cudnn*.h cutensor*.h cutlass.h cute.h cupti*.h nvcomp*.h nvshmem*.h optix*.h cudss.h "
+     "cudaEGL.h cuda_egl_interop.h cuda_d3d*.h cuda_vdpau_interop.h cufile.h nvcuvid.h nvsci*.h "
      "cuda_fp[46].h",
      LIBRARIES},
 };
@@ -58,19 +55,11 @@ void hint_missing_header(const Settings *s, const List *preprocessor, const char
         return;
     for (const char *line = said.data; !name && line; line = (line = strchr(line, '\n')) ? line + 1 : NULL)
         name = missing_in(line);
-    for (size_t i = 0; name && i < sizeof headers / sizeof *headers; i++) {
-        const List patterns = blank_separated(headers[i].names);
-        for (int j = 0; j < patterns.count; j++) {
-            if (fnmatch(patterns.words[j], name_of(name), 0) != 0)
-                continue;
-            if (*headers[i].instead)
-                fprintf(stderr, "cucc: %s of NVIDIA is not part of the CPU back end, which has %s\n", name,
-                        headers[i].instead);
-            else
-                fprintf(stderr, "cucc: %s is newer than CUDA 13.0\n", name);
-            return;
-        }
-    }
+    size_t i = 0;
+    while (name && i < sizeof headers / sizeof *headers && !matches(name_of(name), headers[i].names))
+        i++;
+    if (name && i < sizeof headers / sizeof *headers)
+        fprintf(stderr, headers[i].message, name);
 }
 
 // Names what a source uses of earlier versions of CUDA, and what is not here.

@@ -21,19 +21,13 @@ static int archive(const Settings *s, const List *arguments) {
     return run_step(s, &command);
 }
 
-static bool is_of_nvidia(const char *name) {
-    static const char *const begins[] = {"cublas", "cufft", "curand", "cusparse", "cusolver", "npp", NULL};
-    for (const char *const *one = begins; *one; one++)
-        if (has_prefix(name, *one))
-            return true;
-    return among(name, " nvrtc nvjpeg nccl cudnn ");
-}
-
 static int link_program(const Settings *s, const List *arguments) {
     List command = copy_of(&s->cxx);
     for (int i = 0; i < arguments->count; i++) {
-        const char *one = arguments->words[i], *name = has_prefix(one, "-l") ? one + 2 : "";
-        if (is_of_nvidia(name) && !exists(format("%s/lib64/lib%s.a", s->tools, name)))
+        const char *one = arguments->words[i];
+        if (matches(one, "-lcublas* -lcufft* -lcurand* -lcusparse* -lcusolver* -lnpp* -lnvrtc -lnvjpeg "
+                         "-lnccl -lcudnn") &&
+            !exists(format("%s/lib64/lib%s.a", s->tools, one + 2)))
             stop("%s: this library of NVIDIA's is not part of the CPU back end", one);
     }
     add(&command, s->optimize);
@@ -63,9 +57,9 @@ static _Noreturn void run_program(const Settings *s) {
 
 // What is made of the objects, if anything. The arguments are those of the linker.
 int link_objects(const Settings *s, const List *arguments) {
-    if (s->mode == LIBRARY)
+    if (s->mode == LIB)
         return archive(s, arguments) != 0;
-    if (s->mode == DEVICE_LINK)
+    if (s->mode == DLINK)
         return link_device(s) != 0;
     if (s->mode != LINK)
         return 0;

@@ -30,10 +30,10 @@ static void keep_standard_files(void) {
 // CMake searches the output of -v for this.
 static void show_folders(const Settings *s) {
     const char *path = getenv("PATH");
-    if (!s->verbose)
+    if (!s->verbose && !s->dryrun)
         return;
     fprintf(stderr, "#$ _CUDART_=cudart\n#$ _HERE_=%s/bin\n#$ TOP=%s\n", s->tools, s->tools);
-    fprintf(stderr, "#$ NVVMIR_LIBRARY_DIR=%s/nvvm/libdevice\n#$ PATH=%s\n", s->tools, path ? path : "");
+    fprintf(stderr, "#$ NVVMIR_LIB_DIR=%s/nvvm/libdevice\n#$ PATH=%s\n", s->tools, path ? path : "");
     fprintf(stderr, "#$ INCLUDES=\"-I%s/include\"\n#$ LIBRARIES=-L%s/lib64\n", s->tools, s->tools);
     fprintf(stderr, "#$ _ARCH_=-arch compute_%d\n", s->arch);
 }
@@ -68,7 +68,7 @@ static void check_inputs(Settings *s) {
         sources += kind != OBJECT;
         cuda_sources += kind == CUDA;
     }
-    const bool one_output = s->mode != LINK && s->mode != LIBRARY && s->mode != DEVICE_LINK;
+    const bool one_output = s->mode != LINK && s->mode != LIB && s->mode != DLINK;
     if (one_output && s->output && sources != 1)
         stop("-o names one file, but there are %d sources", sources);
     if (s->mode != LINK || cuda_sources > 1 || s->shared || s->rdc)
@@ -95,7 +95,7 @@ static void check_libraries(Settings *s) {
 static const char *object_of(const Settings *s, const char *file) {
     static int number;
     const char *name = format("%s.o", stem_of(file));
-    if (s->mode != LINK && s->mode != LIBRARY && s->mode != DEVICE_LINK)
+    if (s->mode != LINK && s->mode != LIB && s->mode != DLINK)
         return s->output ? s->output : format("%s%s", s->output_folder, name);
     if (s->keep)
         return format("%s%s", s->keep_folder, name);
@@ -134,7 +134,7 @@ static List compile_sources(const Settings *s) {
 
 int main(int count, char **words) {
     const char *cxx = getenv("CXX");
-    Settings s = {.standard = "gnu++17", .optimize = "-O2", .output_folder = "", .keep_folder = ""};
+    Settings s = {.standard = "gnu++17", .optimize = "-O2", .output_folder = ""};
     keep_standard_files();
     catch_signals();
     if (count < 4)
@@ -148,6 +148,8 @@ int main(int count, char **words) {
     s.cxx = blank_separated(cxx && *cxx ? cxx : "g++");
     parse_options(&s, count - 4, words + 4);
     s.arch = s.arch ? s.arch : 80;
+    s.keep = s.keep || s.keep_folder;
+    s.keep_folder = s.keep_folder ? s.keep_folder : "";
     choose_compiler(&s);
     find_toolkit(&s);
     show_folders(&s);

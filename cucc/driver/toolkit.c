@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <sched.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 static struct timespec built; // when the toolkit was built
@@ -40,11 +40,6 @@ static int lock(const char *path) {
     return file;
 }
 
-static int processors(void) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 2;
-}
-
 // A folder as an argument of make, which runs in our source folder
 static const char *relative(const Settings *s, const char *folder) {
     const size_t length = strlen(s->home);
@@ -61,7 +56,7 @@ static bool make_toolkit(const Settings *s) {
     for (char *p = sanitizers.data; (p = strchr(p, '-'));)
         *p = ',';
     add_all_of(&command, "env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u CXXFLAGS -u CPPFLAGS make -s -C");
-    ADD(&command, s->home, format("-j%d", processors()), format("BUILD=%s", relative(s, s->build)),
+    ADD(&command, s->home, format("-j%d", get_nprocs()), format("BUILD=%s", relative(s, s->build)),
         format("TOOLKIT=%s", relative(s, s->tools)), format("CXX=%s", compiler.data),
         format("SANITIZE=%s", sanitizers.data));
     const char *log = format("%s.log", s->tools), *machine = format("%s/machine", s->tools);

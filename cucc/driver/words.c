@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Lists of words, and texts that are split into them
 #include "driver.h"
+#include <fnmatch.h>
 #include <stdarg.h>
 
+// A null pointer adds nothing.
 void add(List *list, const char *word) {
+    if (!word)
+        return;
     PUSH(list->words, list->count, (char *)word);
     PUSH(list->words, list->count, NULL);
     list->count--;
@@ -85,18 +89,17 @@ void add_all_of(List *list, const char *words) {
     add_list(list, &more);
 }
 
-// Whether a word is in a text that has a blank before and after each of its words
-bool among(const char *word, const char *words) {
-    return !strchr(word, ' ') && strstr(words, format(" %s ", word));
+// Whether a text matches one of several patterns of a shell, which have blanks between them
+bool matches(const char *text, const char *patterns) {
+    const List all = blank_separated(patterns);
+    for (int i = 0; i < all.count; i++)
+        if (fnmatch(all.words[i], text, 0) == 0)
+            return true;
+    return false;
 }
 
 bool has_prefix(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-bool has_suffix(const char *text, const char *suffix) {
-    const size_t length = strlen(text), end = strlen(suffix);
-    return length >= end && strcmp(text + length - end, suffix) == 0;
 }
 
 // The path without its folder
