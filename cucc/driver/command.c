@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 static sigset_t before, awaited,
-    endings;       // signals: blocked at the start, those we wait for, those that end us
-static char *work; // the folder of temporary files
+    endings;               // signals: blocked at the start, those we wait for, those that end us
+static void (*pipes)(int); // what SIGPIPE does at the start
+static char *work;         // the folder of temporary files
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place) {
     (void)status, (void)type, (void)place;
@@ -43,6 +44,7 @@ _Noreturn void stop(const char *format, ...) {
 void catch_signals(void) {
     const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     signal(SIGCHLD, SIG_DFL);
+    pipes = signal(SIGPIPE, SIG_IGN); // a reader that has gone is an error of fflush()
     sigemptyset(&endings);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct sigaction now;
@@ -73,6 +75,7 @@ static pid_t fork_child(void) {
         stop("fork: %s", strerror(errno));
     if (child == 0) {
         work = NULL; // it is the parent's
+        signal(SIGPIPE, pipes);
         sigprocmask(SIG_SETMASK, &before, NULL);
     }
     return child;
@@ -113,6 +116,7 @@ int run_command(const List *command, FILE *in, FILE *out, FILE *err) {
 // Starts cucc again, which finds a folder of the user's own to build in.
 _Noreturn void restart(const Settings *s) {
     if (!s->own_folder && setenv("CUCC_OWN_FOLDER", "yes", 1) == 0) {
+        signal(SIGPIPE, pipes);
         sigprocmask(SIG_SETMASK, &before, NULL);
         execv(s->script, s->words);
     }

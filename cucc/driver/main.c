@@ -33,7 +33,7 @@ static void show_folders(const Settings *s) {
     if (!s->verbose && !s->dryrun)
         return;
     fprintf(stderr, "#$ _CUDART_=cudart\n#$ _HERE_=%s/bin\n#$ TOP=%s\n", s->tools, s->tools);
-    fprintf(stderr, "#$ NVVMIR_LIB_DIR=%s/nvvm/libdevice\n#$ PATH=%s\n", s->tools, path ? path : "");
+    fprintf(stderr, "#$ NVVMIR_LIBRARY_DIR=%s/nvvm/libdevice\n#$ PATH=%s\n", s->tools, path ? path : "");
     fprintf(stderr, "#$ INCLUDES=\"-I%s/include\"\n#$ LIBRARIES=-L%s/lib64\n", s->tools, s->tools);
     fprintf(stderr, "#$ _ARCH_=-arch compute_%d\n", s->arch);
 }
