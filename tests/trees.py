@@ -62,6 +62,7 @@ def copy_sources(tree, programs=None):
     for made in (ROOT / "cucc/build").glob("*/machine"):  # the library for the CPU takes long to build
         if not re.search(",|-address|wasm", made.parent.name):  # those of one test, which may be building it
             shutil.copytree(made.parent, tree / "cucc/build" / made.parent.name, symlinks=True)
+            shutil.copytree(ROOT / "cucc/build/bin", tree / "cucc/build/bin", dirs_exist_ok=True)
     for source in [*tree.glob("chapter*/*.cu"), *tree.glob("appendix_a/*.cu")]:
         if programs is not None and str(source.relative_to(tree))[:-3] not in programs:
             source.unlink()

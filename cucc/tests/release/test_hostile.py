@@ -91,11 +91,18 @@ def test_a_changed_header_is_noticed_however_the_folder_is_named(tmp_path):
             (tmp_path / "cucc/runtime/fiber.h").touch()
 
 
+# In place of the Makefiles of copies, whose compiler is ours
+COPIES_THE_COMPILER = (
+    f"tools:\n\tmkdir -p '$(BUILD)/bin' && cp '{tools.ROOM}/build/bin/cucc' '$(BUILD)/bin'\n"
+)
+
+
 def test_a_cold_cache_used_by_two(tmp_path):
     """One builds the translator and the library, the other waits. A Makefile that notices another one takes the place of ours."""
     shutil.copytree(tools.ROOM, tmp_path / "cucc", ignore=shutil.ignore_patterns("build", "tests"))
     makefile = "all:\n\tmkdir $(TOOLKIT).busy && sleep 1 && rmdir $(TOOLKIT).busy && mkdir -p $(TOOLKIT)\n"
     (tmp_path / "cucc/Makefile").write_text(makefile)
+    (tmp_path / "cucc/driver/Makefile").write_text(COPIES_THE_COMPILER)
     command = [tmp_path / "cucc/cucc", "--toolkit"]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
     said = [process.communicate(timeout=60)[0] for process in both]
@@ -119,7 +126,7 @@ def test_a_signal_ends_it_with_the_status_of_a_shell(tmp_path, name):
             except FileNotFoundError:  # a process has just ended
                 return False
 
-        # Bash waits for a command, so a signal must also reach that: when the compiler has begun to wait for the source.
+        # When the compiler has begun to wait for the source
         while not compiles():
             time.sleep(0.01)
         time.sleep(0.1)
@@ -135,6 +142,7 @@ def test_a_home_that_cannot_be_written_to():
         folder = pathlib.Path(name)
         shutil.copytree(tools.ROOM, folder / "cucc", ignore=shutil.ignore_patterns("build", "tests"))
         (folder / "cucc/Makefile").write_text("all:\n\tmkdir -p '$(TOOLKIT)'\n")
+        (folder / "cucc/driver/Makefile").write_text(COPIES_THE_COMPILER)
         user = "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"
         for part, mode in ("", 0o755), ("home", 0o755), ("tmp", 0o1777), ("own", 0o777), ("bad", 0o1777):
             (folder / part).mkdir(exist_ok=True)

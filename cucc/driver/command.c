@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Commands that are shown and run, their signals, the folder of temporary files, and the end of the process
+#include "driver.h"
+#include <errno.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static sigset_t before, awaited,
+    endings;               // signals: blocked at the start, those we wait for, those that end us
+static void (*pipes)(int); // what SIGPIPE does at the start
+static char *work;         // the folder of temporary files
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place) {
+    (void)status, (void)type, (void)place;
+    remove(path);
+    return 0;
+}
+
+_Noreturn void finish(int status) {
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "cucc: standard output: %s\n", strerror(errno));
+        status = status ? status : EXIT_FAILURE;
+    }
+    if (work)
+        nftw(work, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    _exit(status);
+}
+
+// What nvcc writes as "fatal"
+_Noreturn void stop(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("cucc: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    finish(EXIT_FAILURE);
+}
+
+// Signals are blocked, so that they arrive only where we wait: in wait_for() and wait_a_moment().
+void catch_signals(void) {
+    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    signal(SIGCHLD, SIG_DFL);
+    pipes = signal(SIGPIPE, SIG_IGN); // a reader that has gone is an error of fflush()
+    sigemptyset(&endings);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction now;
+        sigaction(numbers[i], NULL, &now);
+        if (now.sa_handler != SIG_IGN) // as in a job that a shell started in the background
+            sigaddset(&endings, numbers[i]);
+    }
+    awaited = endings;
+    sigaddset(&awaited, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &awaited, &before);
+}
+
+// Ends the process with the status of a shell if there is a signal to do so.
+static void end_if_signalled(const struct timespec *wait) {
+    const int number = sigtimedwait(&endings, NULL, wait);
+    if (number > 0)
+        finish(128 + number);
+}
+
+void wait_a_moment(void) {
+    end_if_signalled(&(struct timespec){.tv_nsec = 50000000});
+}
+
+static pid_t fork_child(void) {
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child < 0)
+        stop("fork: %s", strerror(errno));
+    if (child == 0) {
+        work = NULL; // it is the parent's
+        signal(SIGPIPE, pipes);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    }
+    return child;
+}
+
+// Waits for a child, which gets the signals that end us. Returns its status as a shell does.
+static int wait_for(pid_t child, const char *name) {
+    int status, number = 0, sent = 0;
+    while (waitpid(child, &status, WNOHANG) != child) {
+        number = sigwaitinfo(&awaited, NULL);
+        if (number > 0 && number != SIGCHLD)
+            kill(child, sent = number);
+    }
+    if (sent)
+        finish(128 + sent);
+    end_if_signalled(&(struct timespec){0});
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    if (WTERMSIG(status) != SIGPIPE)
+        fprintf(stderr, "cucc: %s: %s\n", name, strsignal(WTERMSIG(status)));
+    return 128 + WTERMSIG(status);
+}
+
+// Runs a command with these files as its standard input and outputs; null pointers stand for ours.
+int run_command(const List *command, FILE *in, FILE *out, FILE *err) {
+    const pid_t child = fork_child();
+    if (child == 0) {
+        if ((in && dup2(fileno(in), STDIN_FILENO) < 0) || (out && dup2(fileno(out), STDOUT_FILENO) < 0) ||
+            (err && dup2(fileno(err), STDERR_FILENO) < 0))
+            _exit(126);
+        execvp(command->words[0], command->words);
+        fprintf(stderr, "cucc: %s: %s\n", command->words[0], strerror(errno));
+        _exit(errno == ENOENT ? 127 : 126);
+    }
+    return wait_for(child, command->words[0]);
+}
+
+// Starts cucc again, which finds a folder of the user's own to build in.
+_Noreturn void restart(const Settings *s) {
+    if (!s->own_folder && setenv("CUCC_OWN_FOLDER", "yes", 1) == 0) {
+        signal(SIGPIPE, pipes);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        execv(s->script, s->words);
+    }
+    stop("%s: cannot be written to", s->build);
+}
+
+// Prints a command in the form that nvcc uses.
+static void show(const Settings *s, const List *command) {
+    if (!s->verbose && !s->dryrun)
+        return;
+    fputs("#$", stderr);
+    for (int i = 0; i < command->count; i++) {
+        const char *word = command->words[i];
+        const bool plain = *word && !word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                                       "0123456789_.,:=+/@%^-")];
+        fprintf(stderr, plain ? " %s" : " \"%s\"", word);
+    }
+    fputc('\n', stderr);
+}
+
+// Shows and runs a command. Returns its exit status.
+int run_step(const Settings *s, const List *command) {
+    show(s, command);
+    return s->dryrun ? 0 : run_command(command, NULL, NULL, NULL);
+}
+
+// Translates in a child, because the translator ends its process at an error and does not free memory. The
+// command does the same.
+int run_translation(const Settings *s, const List *command, const Translation *how) {
+    show(s, command);
+    if (s->dryrun)
+        return 0;
+    const pid_t child = fork_child();
+    if (child == 0) {
+        translate_file(how);
+        exit(how->explain && fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+    }
+    return wait_for(child, command->words[0]);
+}
+
+// A folder for the files between the steps; finish() removes it.
+const char *work_folder(void) {
+    const char *folder = getenv("TMPDIR");
+    if (work)
+        return work;
+    char *name = format("%s/tmp.XXXXXX", folder && *folder ? folder : "/tmp");
+    if (!mkdtemp(name))
+        stop("%s: %s", name, strerror(errno));
+    return work = name;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// The C++ compiler: which one it is, what it accepts, and the options that follow from that
+#include "driver.h"
+#include <errno.h>
+#include <unistd.h>
+
+// The path of a command, or null
+static char *find_command(const char *name) {
+    const char *folders = strchr(name, '/') ? "" : getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin";
+    for (const char *folder = folders, *end; *name; folder = end + 1) {
+        end = folder + strcspn(folder, ":");
+        char *path =
+            folder == end ? format("%s", name) : format("%.*s/%s", (int)(end - folder), folder, name);
+        if (is_regular(path) && access(path, X_OK) == 0)
+            return path;
+        if (!*end)
+            break;
+    }
+    return NULL;
+}
+
+bool has_command(const char *name) {
+    return find_command(name);
+}
+
+// Runs the compiler with these options and no input. Returns the first line that it prints, or null if it
+// fails.
+static char *ask(const Settings *s, const char *options) {
+    List command = copy_of(&s->cxx);
+    Text printed = {0};
+    FILE *out = tmpfile(), *nothing = fopen("/dev/null", "r+e");
+    if (!out || !nothing)
+        stop("a temporary file: %s", strerror(errno));
+    add_all_of(&command, options);
+    const bool accepted = run_command(&command, nothing, out, nothing) == 0;
+    rewind(out);
+    read_file(out, &printed);
+    fclose(out);
+    fclose(nothing);
+    return accepted ? format("%.*s", (int)strcspn(printed.data, "\n"), printed.data) : NULL;
+}
+
+// Whether the compiler accepts these options, for a source without text
+static bool accepts(const Settings *s, const char *options) {
+    return ask(s, format("%s -x c++ -", options));
+}
+
+// What -dumpmachine says, such as x86_64-linux-gnu
+char *machine_of(const Settings *s) {
+    const char *answer = ask(s, "-dumpmachine"), *vendor = answer ? strstr(answer, "-pc-") : NULL;
+    if (!answer)
+        stop("%s -dumpmachine fails: not a C++ compiler", name_of(s->cxx.words[0]));
+    return vendor ? format("%.*s%s", (int)(vendor - answer), answer, vendor + 3) : format("%s", answer);
+}
+
+// The sanitizers of the program. The library must be compiled with them too.
+static void choose_sanitizers(Settings *s) {
+    for (int i = 0; i < s->compile.count; i++) {
+        const char *one = s->compile.words[i];
+        if (has_prefix(one, "-fsanitize="))
+            s->sanitize = format("%s%s%s", s->sanitize ? s->sanitize : "", s->sanitize ? "," : "",
+                                 strchr(one, '=') + 1);
+    }
+    if (!s->sanitize)
+        return;
+    add_all_of(&s->compile, "-fno-sanitize-recover=all -fno-omit-frame-pointer");
+    // The macros by which g++ tells sources of its sanitizers; older clang++ does not define them.
+    const bool thread = strstr(s->sanitize, "thread"), address = strstr(s->sanitize, "address");
+    if (thread || address)
+        add(&s->preprocess, thread ? "-D__SANITIZE_THREAD__=1" : "-D__SANITIZE_ADDRESS__=1");
+    // With these sections AddressSanitizer of g++ also finds accesses beyond __device__ and __constant__
+    // variables.
+    const char *sections =
+        "-fsanitize-sections=cuda_device,cuda_device_ro,cuda_managed,cuda_constant,cuda_constant_ro";
+    if (address && accepts(s, format("%s -E", sections)))
+        add(&s->compile, sections);
+}
+
+// --check: the compiler calls a function at every memory access, as for ThreadSanitizer. The functions are
+// those of race_hooks.cpp in our library.
+static void choose_instrumentation(Settings *s) {
+    if (s->sanitize)
+        stop("--check does not go with -fsanitize");
+    // In DWARF 5 of clang++ the addr2line of binutils 2.40 does not see inlined calls. Compilers drop what
+    // follows the use of a null pointer unless they are told that the address exists.
+    add_all_of(&s->instrument, "-g -gdwarf-4 -fsanitize=thread -fsanitize-coverage=trace-pc "
+                               "-fno-delete-null-pointer-checks");
+    // clang++ leaves out the read of x += 1 unless it is asked for it.
+    static const char *const reads[] = {
+        "--param=tsan-distinguish-volatile=1",
+        "-mllvm -tsan-distinguish-volatile=1 -mllvm -tsan-instrument-read-before-write=1",
+        NULL,
+    };
+    for (const char *const *one = reads; *one; one++)
+        if (accepts(s, format("%s -Werror -fsanitize=thread -c -o /dev/null", *one))) {
+            add_all_of(&s->instrument, *one);
+            break;
+        }
+}
+
+// Options of clang++ for what the translator writes
+static void choose_for_clang(Settings *s) {
+    // CUDA permits arguments that are not initialised, as in
+    // int old; if (leader) old = atomicAdd(…); old = __shfl_sync(mask, old, 0);
+    // clang++ concludes from one that it is not reached, unless an option says otherwise. Its name depends on
+    // the version.
+    static const char *const names[] = {"-Xclang -disable-noundef-analysis",
+                                        "-Xclang -no-enable-noundef-analysis", NULL};
+    for (const char *const *one = names; *one; one++)
+        if (accepts(s, format("%s -fsyntax-only", *one))) {
+            add_all_of(&s->translated, *one);
+            break;
+        }
+    // The shifts of device code are operators of ours, and regions of kernels are loops in one line. There is
+    // no -fopenmp-simd: clang makes `if (threadIdx.x == 255) *sum = x;` a store of every thread in such a
+    // loop.
+    add_all_of(&s->translated,
+               "-Wno-overloaded-shift-op-parentheses -Wno-misleading-indentation -Wno-unknown-pragmas");
+}
+
+void choose_compiler(Settings *s) {
+    const char *name = s->cxx.count ? s->cxx.words[0] : "", *path = find_command(name);
+    if (!path)
+        stop("no C++ compiler: %s", name);
+    const char *real_path = realpath(path, NULL); // without symbolic links
+    if (!real_path)
+        stop("%s: %s", path, strerror(errno));
+    if (s->image && s->inputs.count) { // a module for cuModuleLoad; its kernels may have the names of others
+        s->output = s->output ? s->output : format("%s%s", stem_of(s->inputs.words[0]), s->image);
+        if (accepts(s, "-fno-gnu-unique -E"))
+            add(&s->compile, "-fno-gnu-unique");
+    }
+    choose_sanitizers(s);
+    if (s->check)
+        choose_instrumentation(s);
+    name = name_of(name);
+    const bool wasm = has_prefix(name, "em++"), clang = strstr(name, "clang") || strstr(real_path, "clang");
+    if (clang || strstr(name, "em++") || strstr(real_path, "em++"))
+        choose_for_clang(s);
+    else // -fstack-clash-protection, so that large local arrays reach the guard page below a stack
+        add_all_of(&s->translated, "-fstack-clash-protection -Wno-unknown-pragmas -fopenmp-simd");
+    if (!wasm) {
+        add(&s->threads, "-pthread");
+        add(&s->executable, "-rdynamic"); // the runtime finds the names of kernels by it
+        return;
+    }
+    // WebAssembly: one thread; the fibers of a block need -sASYNCIFY
+    add_all_of(&s->executable, "-sASYNCIFY -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sEXIT_RUNTIME "
+                               "-sFORCE_FILESYSTEM -sSINGLE_FILE");
+    const char *modules = getenv("NODE_PATH");
+    if (!modules || !*modules)
+        setenv("NODE_PATH", "/usr/share/nodejs", 1); // where Debian has acorn, which em++ needs
+}
