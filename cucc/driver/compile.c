@@ -55,7 +55,7 @@ static void add_definitions(const Settings *s, List *command, const char *file) 
     add(command,
         s->shared_index || s->check ? "-DCUDA_CPU_SEVERAL" : NULL); // race.cpp reads the shared threadIdx
     add(command, s->check ? "-DCUDA_CPU_CHECK" : NULL);
-    ADD(command, "-D__CU2CPP__", unit, "-include", "cuda_runtime.h");
+    ADD(command, "-D__CU2CPP__", unit, "-include", "cuda_runtime.h", "-include", "cuda_cpu/unit.h");
 }
 
 // The command that preprocesses a source; it also compiles C and C++.
@@ -148,6 +148,8 @@ static int compile_translation(const Settings *s, const char *input, const char 
     add_instrumentation(s, &command);
     add_list(&command, &s->translated);
     add(&command, s->legacy ? "-fpermissive" : NULL);
+    if (compile_with_precompiled(s, &command, input, object))
+        return 0;
     ADD(&command, "-c", input, "-o", object);
     const int status = run_step(s, &command);
     if (status)

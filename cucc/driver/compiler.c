@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+static const char *real_path; // of the compiler, without symbolic links
+
 // The path of a command, or null
 static char *find_command(const char *name) {
     const char *folders = strchr(name, '/') ? "" : getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin";
@@ -21,6 +23,14 @@ static char *find_command(const char *name) {
 
 bool has_command(const char *name) {
     return find_command(name);
+}
+
+const char *compiler_path(void) {
+    return real_path;
+}
+
+bool is_gcc(const Settings *s) {
+    return s->cxx.count == 1 && matches(name_of(real_path), "g++* *-g++*");
 }
 
 // Runs the compiler with these options and no input. Returns the first line that it prints, or null if it
@@ -122,7 +132,7 @@ void choose_compiler(Settings *s) {
     const char *name = s->cxx.count ? s->cxx.words[0] : "", *path = find_command(name);
     if (!path)
         stop("no C++ compiler: %s", name);
-    const char *real_path = realpath(path, NULL); // without symbolic links
+    real_path = realpath(path, NULL);
     if (!real_path)
         stop("%s: %s", path, strerror(errno));
     if (s->image && s->inputs.count) { // a module for cuModuleLoad; its kernels may have the names of others

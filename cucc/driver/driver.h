@@ -106,6 +106,8 @@ Action refuse_gpu_code, print_and_finish, version_and_finish;
 
 // compiler.c
 bool has_command(const char *name);
+const char *compiler_path(void);
+bool is_gcc(const Settings *s);
 void choose_compiler(Settings *s);
 char *machine_of(const Settings *s);
 
@@ -116,6 +118,9 @@ void find_toolkit(Settings *s);
 Kind kind_of(const Settings *s, const char *file);
 int compile_source(const Settings *s, const char *file, const char *object);
 int link_objects(const Settings *s, const List *arguments);
+
+// precompiled.c
+bool compile_with_precompiled(const Settings *s, const List *command, const char *input, const char *object);
 
 // hints.c
 void hint_missing_header(const Settings *s, const List *preprocess, const char *file);
