@@ -34,11 +34,12 @@ void refuse_inlining(Rewrite *r, const Token *where, const char *why) {
 
 // Why a kernel was not rewritten; null if it was. Its text may have been read again since then.
 const char *why_not_inlined(const Token *name, const Token **where) {
-    for (const Rewrite *r = rewrites; r < rewrites + rewrite_count; r++)
-        if (r->why && same_word(r->kernel.name, name) && r->kernel.name->line == name->line) {
-            *where = r->where;
+    for (size_t n = 0; n < rewrite_count; n++) {
+        const Rewrite *r = &rewrites[n];
+        *where = r->where;
+        if (r->why && same_word(r->kernel.name, name) && r->kernel.name->line == name->line)
             return r->why;
-        }
+    }
     return NULL;
 }
 
@@ -650,7 +651,8 @@ bool inline_functions(Unit *u, Text *text) {
     const char *done = u->source.data;
     const Token *where;
     *text = empty_text();
-    for (const Rewrite *r = rewrites; r < rewrites + rewrite_count; r++) {
+    for (size_t n = 0; n < rewrite_count; n++) {
+        const Rewrite *r = &rewrites[n];
         if (why_not_inlined(r->kernel.name, &where))
             continue;
         append(text, done, (size_t)(r->kernel.body[1].text - done));
