@@ -179,7 +179,10 @@ int main(int argc, char **argv) {
         if (result.status == EXIT_SUCCESS)
             continue;
         failed++;
-        fprintf(stderr, "%s%s%s: failed, status %d\n", result.out, result.err, test->name, result.status);
+        fprintf(stderr, "%s%s%s: failed", result.out, result.err, test->name);
+        if (result.status != EXIT_FAILURE)
+            fprintf(stderr, ", status %d", result.status);
+        fputs("\n", stderr);
     }
     printf("%d cases, %d failed\n", cases, failed);
     return failed || !cases ? EXIT_FAILURE : EXIT_SUCCESS;

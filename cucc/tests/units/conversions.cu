@@ -134,32 +134,38 @@ TEST_OF(every_form_saturates, float, double) {
     OK(cudaFree(out));
 }
 
+__device__ float beyond = 1e30f; // a name that the kernel does not declare
+
 __global__ void more(float x, double d, long long *out) {
+    const int most = beyond;
+    int least;
+    least = -beyond;
     const uchar4 c = make_uchar4(x, 2 * x, 255.f * x, d);
     const short2 s = make_short2(x, d);
     *out++ = c.x, *out++ = c.y, *out++ = c.z, *out++ = c.w, *out++ = s.x, *out++ = s.y;
     *out++ = (unsigned char)(int)x; // by way of int
     *out++ = lrintf(x), *out++ = llrintf(x), *out++ = std::lrint(d), *out++ = ::llrint(d);
     *out++ = lroundf(x), *out++ = std::llround(x), *out++ = lround(d), *out++ = llround(d);
+    *out++ = (long long)most + least;
 }
 
 TEST(vectors_and_rounding) {
     long long *out;
-    OK(cudaMallocManaged(&out, 15 * sizeof *out));
+    OK(cudaMallocManaged(&out, 16 * sizeof *out));
     const long long most = std::numeric_limits<long long>::max(), least = -most - 1;
     const struct {
         float x;
         double d;
-        long long values[15];
+        long long values[16];
     } rows[] = {
-        {-3.5f, -1e30, {0, 0, 0, 0, -3, 0, 253, -4, -4, least, least, -4, -4, least, least}},
-        {2.5f, 1e30, {2, 5, 125, 255, 2, -1, 2, 2, 2, most, most, 3, 3, most, most}},
-        {-1e30f, 65537.5, {0, 0, 0, 1, 0, 1, 0, least, least, 65538, 65538, least, least, 65538, 65538}},
-        {NAN, NAN, {0, 0, 0, 0, 0, 0, 0, least, least, least, least, least, least, least, least}}};
+        {-3.5f, -1e30, {0, 0, 0, 0, -3, 0, 253, -4, -4, least, least, -4, -4, least, least, -1}},
+        {2.5f, 1e30, {2, 5, 125, 255, 2, -1, 2, 2, 2, most, most, 3, 3, most, most, -1}},
+        {-1e30f, 65537.5, {0, 0, 0, 1, 0, 1, 0, least, least, 65538, 65538, least, least, 65538, 65538, -1}},
+        {NAN, NAN, {0, 0, 0, 0, 0, 0, 0, least, least, least, least, least, least, least, least, -1}}};
     for (const auto &row : rows) {
         more<<<1, 1>>>(row.x, row.d, out);
         OK(cudaDeviceSynchronize());
-        for (int i = 0; i < 15; i++)
+        for (int i = 0; i < 16; i++)
             if (!EXPECT(out[i] == row.values[i]))
                 fprintf(stderr, "  value %d of %g, %g is %lld, not %lld\n", i, row.x, row.d, out[i],
                         row.values[i]);
