@@ -80,7 +80,7 @@ static bool make_toolkit(const Settings *s) {
 // Sets `tools`, after building what is missing or out of date.
 void find_toolkit(Settings *s) {
     const char *machine = machine_of(s), *name = name_of(s->cxx.words[0]);
-    const bool installed = exists(format("%s/lib64", s->home));
+    const bool installed = mode_of(format("%s/lib64", s->home));
     Text own = {0};
     if (installed && !s->sanitize && read_text(format("%s/machine", s->home), &own) &&
         !strcmp(own.data, format("%s\n", machine))) {
@@ -93,13 +93,13 @@ void find_toolkit(Settings *s) {
         name = format("g%s", name + 1);
     if (s->sanitize)
         s->tools = format("%s-%s-%s", s->tools, name, s->sanitize);
-    const bool is_own = !installed || strcmp(s->build, s->home) != 0;
-    if (is_own && is_current(s))
+    const bool for_builds = strcmp(s->build, s->home) != 0; // not the folder of make install
+    if (for_builds && is_current(s))
         return;
-    if (!is_own || access(s->build, W_OK) != 0)
+    if (!for_builds || access(s->build, W_OK) != 0)
         restart(s);
     const int locked = lock(format("%s/.lock", s->build));
-    if (!exists(format("%s/machine", s->tools)))
+    if (!mode_of(format("%s/machine", s->tools)))
         fprintf(stderr, "cucc: building the CPU back end in %s, once; it takes about 20 s on two cores\n",
                 s->build);
     if (!is_current(s) && !make_toolkit(s))
