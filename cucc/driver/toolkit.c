@@ -18,8 +18,10 @@ static int is_newer(const char *path, const struct stat *status, int type, struc
            (changed->tv_sec == built.tv_sec && changed->tv_nsec > built.tv_nsec);
 }
 
+// Makefiles compile their programs again when the toolkit is newer, so it is, when the translator has
+// changed.
 static bool is_current(const Settings *s) {
-    static const char *const sources[] = {"Makefile", "runtime", "include", NULL};
+    static const char *const sources[] = {"Makefile", "translate", "runtime", "include", NULL};
     struct stat status;
     if (stat(format("%s/machine", s->tools), &status) != 0)
         return false;
