@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the options do: the actions of the table in options.c
 #include "driver.h"
-#pragma GCC diagnostic ignored "-Wunused-parameter" // all actions have the same
+#pragma GCC diagnostic ignored "-Wunused-parameter" // all actions have the same parameters
 
 // The member of the settings that the table names for an option
 static void *member(Settings *s, const Option *option) {
@@ -103,18 +103,17 @@ void set_xcompiler(Settings *s, const Option *option, const char *value) {
 }
 
 void set_compiler(Settings *s, const Option *option, const char *value) {
-    s->cxx = is_folder(value) ? (List){0} : blank_separated(value);
-    if (is_folder(value))
+    s->cxx = (List){0};
+    if (mode_of(value) == S_IFDIR)
         add(&s->cxx, format("%s/g++", value));
+    else
+        add_all_of(&s->cxx, value);
 }
 
 void set_language(Settings *s, const Option *option, const char *value) {
-    s->language = !strcmp(value, "cu")    ? CUDA
-                  : !strcmp(value, "c++") ? CXX
-                  : !strcmp(value, "c")   ? C
-                                          : UNKNOWN;
-    if (s->language == UNKNOWN)
+    if (!matches(value, "cu c++ c"))
         stop("-x %s: must be cu, c++ or c", value);
+    s->language = !strcmp(value, "cu") ? CUDA : !strcmp(value, "c") ? C : CXX;
 }
 
 void set_standard(Settings *s, const Option *option, const char *value) {

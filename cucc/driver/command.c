@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static sigset_t before, awaited,
-    endings;               // signals: blocked at the start, those we wait for, those that end us
-static void (*pipes)(int); // what SIGPIPE does at the start
-static char *work;         // the folder of temporary files
+static sigset_t before;           // signals that are blocked at the start
+static sigset_t endings, awaited; // signals that end us; the same, and that of a child that has ended
+static void (*pipes)(int);        // what SIGPIPE does at the start
+static char *work;                // the folder of temporary files
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place) {
     (void)status, (void)type, (void)place;

@@ -4,7 +4,6 @@
 
 typedef struct {
     const char *file, *object;
-    Kind kind;
     const char *stem;  // of the files between the steps
     List preprocessor; // the command, without -E and what follows
     List dependencies; // options of -MD and -MMD
@@ -60,8 +59,7 @@ static void add_definitions(const Settings *s, List *command, const char *file) 
 
 // The command that preprocesses a source; it also compiles C and C++.
 static List preprocessor_of(const Settings *s, const char *file, Kind kind) {
-    List command = {0};
-    add_list(&command, &s->cxx);
+    List command = copy_of(&s->cxx);
     ADD(&command, "-x", kind == C ? "c" : "c++");
     add(&command, kind == C ? s->standard_c : format("-std=%s", s->standard));
     if (kind == CXX)
@@ -82,34 +80,29 @@ static int only_preprocess(const Settings *s, const Source *source) {
     if (s->mode == PREPROCESS) {
         add(&command, "-E");
         add_list(&command, &source->dependencies);
-        add(&command, source->file);
     } else {
         add(&command, s->depend);
         add(&command, s->depend_phony ? "-MP" : NULL);
         add_list(&command, &s->depend_targets);
-        add(&command, source->file);
     }
+    add(&command, source->file);
     ADD(&command, s->output ? "-o" : NULL, s->output);
-    if (s->mode == DEPEND && s->depend_file)
-        ADD(&command, "-MF", s->depend_file);
+    ADD(&command, s->mode == DEPEND && s->depend_file ? "-MF" : NULL, s->depend_file);
     return run_step(s, &command);
 }
 
-static int preprocess(const Settings *s, const Source *source, const char *output) {
+// For the host; or for the device, with a macro
+static int preprocess(const Settings *s, const Source *source, const char *macro, const char *output) {
     List command = copy_of(&source->preprocessor);
+    add(&command, macro);
     add(&command, "-E");
-    add_list(&command, &source->dependencies);
+    if (!macro)
+        add_list(&command, &source->dependencies);
     ADD(&command, source->file, "-o", output);
     const int status = run_step(s, &command);
-    if (status)
+    if (status && !macro)
         hint_missing_header(s, &source->preprocessor, source->file);
     return status;
-}
-
-static int preprocess_for_device(const Settings *s, const Source *source, const char *output) {
-    List command = copy_of(&source->preprocessor);
-    ADD(&command, format("-D__CUDA_ARCH__=%d0", s->arch), "-E", source->file, "-o", output);
-    return run_step(s, &command);
 }
 
 // Kernels are split at their barriers into loops, but not for debuggers, the race detector and sanitizers,
@@ -159,12 +152,12 @@ static int compile_translation(const Settings *s, const char *input, const char 
 
 static int compile_cuda(const Settings *s, const Source *source) {
     const char *preprocessed = format("%s.ii", source->stem), *device = NULL;
-    if (preprocess(s, source, preprocessed) != 0)
+    if (preprocess(s, source, NULL, preprocessed) != 0)
         return 1;
     // A source that tests __CUDA_ARCH__ is preprocessed a second time, for the device.
     if (!s->dryrun && tests_architecture(preprocessed, format("%s/include/", s->tools))) {
         device = format("%s.device.ii", source->stem);
-        if (preprocess_for_device(s, source, device) != 0)
+        if (preprocess(s, source, format("-D__CUDA_ARCH__=%d0", s->arch), device) != 0)
             return 1;
     }
     if (s->mode == EXPLAIN || s->mode == TRANSLATE)
@@ -236,7 +229,6 @@ int compile_source(const Settings *s, const char *file, const char *object) {
     const Source source = {
         .file = file,
         .object = object,
-        .kind = kind,
         .stem = s->keep ? format("%s%s", s->keep_folder, base) : format("%s/%s", work_folder(), base),
         .preprocessor = preprocessor_of(s, file, kind),
         .dependencies = dependencies_of(s, base, object),

@@ -2,6 +2,7 @@
 // The C++ compiler: which one it is, what it accepts, and the options that follow from that
 #include "driver.h"
 #include <errno.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static const char *real_path; // of the compiler, without symbolic links
@@ -11,9 +12,8 @@ static char *find_command(const char *name) {
     const char *folders = strchr(name, '/') ? "" : getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin";
     for (const char *folder = folders, *end; *name; folder = end + 1) {
         end = folder + strcspn(folder, ":");
-        char *path =
-            folder == end ? format("%s", name) : format("%.*s/%s", (int)(end - folder), folder, name);
-        if (is_regular(path) && access(path, X_OK) == 0)
+        char *path = format("%.*s%s%s", (int)(end - folder), folder, folder == end ? "" : "/", name);
+        if (mode_of(path) == S_IFREG && access(path, X_OK) == 0)
             return path;
         if (!*end)
             break;
@@ -38,9 +38,9 @@ bool is_gcc(const Settings *s) {
 static char *ask(const Settings *s, const char *options) {
     List command = copy_of(&s->cxx);
     Text printed = {0};
-    FILE *out = tmpfile(), *nothing = fopen("/dev/null", "r+e");
+    FILE *out = fdopen(memfd_create("answer", MFD_CLOEXEC), "r+"), *nothing = fopen("/dev/null", "r+e");
     if (!out || !nothing)
-        stop("a temporary file: %s", strerror(errno));
+        stop("/dev/null: %s", strerror(errno));
     add_all_of(&command, options);
     const bool accepted = run_command(&command, nothing, out, nothing) == 0;
     rewind(out);
@@ -50,9 +50,12 @@ static char *ask(const Settings *s, const char *options) {
     return accepted ? format("%.*s", (int)strcspn(printed.data, "\n"), printed.data) : NULL;
 }
 
-// Whether the compiler accepts these options, for a source without text
-static bool accepts(const Settings *s, const char *options) {
-    return ask(s, format("%s -x c++ -", options));
+// Adds options if the compiler accepts them, together with others, for a source without text.
+static bool add_if_accepted(const Settings *s, List *list, const char *options, const char *with) {
+    const bool accepted = ask(s, format("%s %s -x c++ -", options, with));
+    if (accepted)
+        add_all_of(list, options);
+    return accepted;
 }
 
 // What -dumpmachine says, such as x86_64-linux-gnu
@@ -82,8 +85,8 @@ static void choose_sanitizers(Settings *s) {
     // variables.
     const char *sections =
         "-fsanitize-sections=cuda_device,cuda_device_ro,cuda_managed,cuda_constant,cuda_constant_ro";
-    if (address && accepts(s, format("%s -E", sections)))
-        add(&s->compile, sections);
+    if (address)
+        add_if_accepted(s, &s->compile, sections, "-E");
 }
 
 // --check: the compiler calls a function at every memory access, as for ThreadSanitizer. The functions are
@@ -96,16 +99,11 @@ static void choose_instrumentation(Settings *s) {
     add_all_of(&s->instrument, "-g -gdwarf-4 -fsanitize=thread -fsanitize-coverage=trace-pc "
                                "-fno-delete-null-pointer-checks");
     // clang++ leaves out the read of x += 1 unless it is asked for it.
-    static const char *const reads[] = {
-        "--param=tsan-distinguish-volatile=1",
-        "-mllvm -tsan-distinguish-volatile=1 -mllvm -tsan-instrument-read-before-write=1",
-        NULL,
-    };
-    for (const char *const *one = reads; *one; one++)
-        if (accepts(s, format("%s -Werror -fsanitize=thread -c -o /dev/null", *one))) {
-            add_all_of(&s->instrument, *one);
-            break;
-        }
+    const char *with = "-Werror -fsanitize=thread -c -o /dev/null";
+    if (!add_if_accepted(s, &s->instrument, "--param=tsan-distinguish-volatile=1", with))
+        add_if_accepted(s, &s->instrument,
+                        "-mllvm -tsan-distinguish-volatile=1 -mllvm -tsan-instrument-read-before-write=1",
+                        with);
 }
 
 // Options of clang++ for what the translator writes
@@ -114,13 +112,8 @@ static void choose_for_clang(Settings *s) {
     // int old; if (leader) old = atomicAdd(…); old = __shfl_sync(mask, old, 0);
     // clang++ concludes from one that it is not reached, unless an option says otherwise. Its name depends on
     // the version.
-    static const char *const names[] = {"-Xclang -disable-noundef-analysis",
-                                        "-Xclang -no-enable-noundef-analysis", NULL};
-    for (const char *const *one = names; *one; one++)
-        if (accepts(s, format("%s -fsyntax-only", *one))) {
-            add_all_of(&s->translated, *one);
-            break;
-        }
+    if (!add_if_accepted(s, &s->translated, "-Xclang -disable-noundef-analysis", "-fsyntax-only"))
+        add_if_accepted(s, &s->translated, "-Xclang -no-enable-noundef-analysis", "-fsyntax-only");
     // The shifts of device code are operators of ours, and regions of kernels are loops in one line. There is
     // no -fopenmp-simd: clang makes `if (threadIdx.x == 255) *sum = x;` a store of every thread in such a
     // loop.
@@ -137,8 +130,7 @@ void choose_compiler(Settings *s) {
         stop("%s: %s", path, strerror(errno));
     if (s->image && s->inputs.count) { // a module for cuModuleLoad; its kernels may have the names of others
         s->output = s->output ? s->output : format("%s%s", stem_of(s->inputs.words[0]), s->image);
-        if (accepts(s, "-fno-gnu-unique -E"))
-            add(&s->compile, "-fno-gnu-unique");
+        add_if_accepted(s, &s->compile, "-fno-gnu-unique", "-E");
     }
     choose_sanitizers(s);
     if (s->check)

@@ -4,7 +4,7 @@
 // Memory is not freed: the process ends when the last step does.
 #pragma once
 #include "../translate/translate.h"
-#include <sys/types.h>
+#include <sys/stat.h>
 
 // Words of a command or of a list of options; words[count] is a null pointer.
 typedef struct {
@@ -65,9 +65,7 @@ const char *name_of(const char *path);
 char *stem_of(const char *path);
 
 // files.c
-bool exists(const char *path);
-bool is_regular(const char *path);
-bool is_folder(const char *path);
+mode_t mode_of(const char *path);
 bool same_file(const char *path, const char *other);
 bool read_text(const char *path, Text *text);
 bool contains(const char *path, const char *text);

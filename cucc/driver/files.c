@@ -6,19 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool exists(const char *path) {
+// The kind of a file; 0 if there is none
+mode_t mode_of(const char *path) {
     struct stat status;
-    return stat(path, &status) == 0;
-}
-
-bool is_regular(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
-}
-
-bool is_folder(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    return stat(path, &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
 
 bool same_file(const char *path, const char *other) {

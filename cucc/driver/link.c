@@ -27,7 +27,7 @@ static int link_program(const Settings *s, const List *arguments) {
         const char *one = arguments->words[i];
         if (matches(one, "-lcublas* -lcufft* -lcurand* -lcusparse* -lcusolver* -lnpp* -lnvrtc -lnvjpeg "
                          "-lnccl -lcudnn") &&
-            !exists(format("%s/lib64/lib%s.a", s->tools, one + 2)))
+            !mode_of(format("%s/lib64/lib%s.a", s->tools, one + 2)))
             stop("%s: this library of NVIDIA's is not part of the CPU back end", one);
     }
     add(&command, s->optimize);

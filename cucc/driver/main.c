@@ -61,7 +61,7 @@ static void check_inputs(Settings *s) {
         const char *file = s->inputs.words[i], *const outputs[] = {s->output, s->depend_file};
         check_input(file);
         for (int j = 0; j < 2; j++)
-            if (outputs[j] && is_regular(outputs[j]) && same_file(outputs[j], file))
+            if (outputs[j] && mode_of(outputs[j]) == S_IFREG && same_file(outputs[j], file))
                 stop("%s: the output would overwrite this source", outputs[j]);
         const Kind kind = kind_of(s, file);
         s->shared_index = s->shared_index || (kind == OBJECT && contains(file, "cuda_cpu_several"));

@@ -147,7 +147,7 @@ void insert_options(Settings *s, const Option *option, const char *file) {
     static int files;
     Text text = {0};
     List words = {0};
-    if (!is_regular(file) || !read_text(file, &text))
+    if (mode_of(file) != S_IFREG || !read_text(file, &text))
         stop("%s: cannot read this file of options", file);
     if (++files > 100)
         stop("%s: this file of options reads itself", file);

@@ -18,8 +18,10 @@ static int is_newer(const char *path, const struct stat *status, int type, struc
            (changed->tv_sec == built.tv_sec && changed->tv_nsec > built.tv_nsec);
 }
 
+// Makefiles compile their programs again when the toolkit is newer, so it is, when the translator has
+// changed.
 static bool is_current(const Settings *s) {
-    static const char *const sources[] = {"Makefile", "runtime", "include", NULL};
+    static const char *const sources[] = {"Makefile", "translate", "runtime", "include", NULL};
     struct stat status;
     if (stat(format("%s/machine", s->tools), &status) != 0)
         return false;
@@ -80,7 +82,7 @@ static bool make_toolkit(const Settings *s) {
 // Sets `tools`, after building what is missing or out of date.
 void find_toolkit(Settings *s) {
     const char *machine = machine_of(s), *name = name_of(s->cxx.words[0]);
-    const bool installed = exists(format("%s/lib64", s->home));
+    const bool installed = mode_of(format("%s/lib64", s->home));
     Text own = {0};
     if (installed && !s->sanitize && read_text(format("%s/machine", s->home), &own) &&
         !strcmp(own.data, format("%s\n", machine))) {
@@ -93,13 +95,13 @@ void find_toolkit(Settings *s) {
         name = format("g%s", name + 1);
     if (s->sanitize)
         s->tools = format("%s-%s-%s", s->tools, name, s->sanitize);
-    const bool is_own = !installed || strcmp(s->build, s->home) != 0;
-    if (is_own && is_current(s))
+    const bool for_builds = strcmp(s->build, s->home) != 0; // not the folder of make install
+    if (for_builds && is_current(s))
         return;
-    if (!is_own || access(s->build, W_OK) != 0)
+    if (!for_builds || access(s->build, W_OK) != 0)
         restart(s);
     const int locked = lock(format("%s/.lock", s->build));
-    if (!exists(format("%s/machine", s->tools)))
+    if (!mode_of(format("%s/machine", s->tools)))
         fprintf(stderr, "cucc: building the CPU back end in %s, once; it takes about 20 s on two cores\n",
                 s->build);
     if (!is_current(s) && !make_toolkit(s))

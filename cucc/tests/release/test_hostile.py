@@ -107,10 +107,19 @@ def test_a_cold_cache_used_by_two(tmp_path):
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
     said = [process.communicate(timeout=60)[0] for process in both]
     assert said[0] == said[1] and [process.returncode for process in both] == [0, 0]
+    # The compiler is built again when one of its sources is newer.
+    built = (tmp_path / "cucc/build/bin/cucc").stat().st_mtime_ns
+    for again in False, True:
+        if again:
+            (tmp_path / "cucc/translate/lex.c").touch()
+        assert tools.execute(*command).out == said[0].decode()
+        assert ((tmp_path / "cucc/build/bin/cucc").stat().st_mtime_ns > built) == again
 
 
+@pytest.mark.parametrize("to", [os.killpg, os.kill])
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_a_signal_ends_it_with_the_status_of_a_shell(tmp_path, name):
+def test_a_signal_ends_it_with_the_status_of_a_shell(tmp_path, name, to):
+    """As that of a terminal, to all its processes, and to the compiler alone, which passes it on"""
     command, env = [tools.CUCC, "-v", "-x", "cu", "-"], {**os.environ, "TMPDIR": str(tmp_path)}
     pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with subprocess.Popen(command, env=env, start_new_session=True, **pipes) as process:
@@ -130,8 +139,10 @@ def test_a_signal_ends_it_with_the_status_of_a_shell(tmp_path, name):
         while not compiles():
             time.sleep(0.01)
         time.sleep(0.1)
-        os.killpg(process.pid, getattr(signal, name))
+        pids = children.read_text().split()
+        to(process.pid, getattr(signal, name))
         assert process.wait(60) == 128 + getattr(signal, name)
+    assert not any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids)
     assert not list(tmp_path.iterdir())
 
 
