@@ -11,6 +11,7 @@ import sys
 
 from gallery import pictures
 from programs import ROOT, by_hand, read_programs
+from tokens import without
 
 
 def markdown(text):
@@ -66,7 +67,7 @@ def names():
     word, used = rf"\b(?:{'|'.join([*ours, cuda])})(?= ?[(<]| \*?\w)", collections.defaultdict(list)
     for p in read_programs():
         lesson = (ROOT / f"{p.name}.cu").read_text().partition("- check\n")[0]
-        for name in {*re.findall(word, re.sub(r"(?s:/\*.*?\*/)|//.*", "", lesson))}:
+        for name in {*re.findall(word, without(lesson, "comment"))}:
             used[name].append(f"[{p.name}](../{p.name}.cu)")
     yield "| name | programs |\n|---|---|"
     rows = sorted(used.items(), key=lambda item: item[0].lower().strip("_"))

@@ -5,11 +5,14 @@ tests and the generated tables all read the headers with this script; tests/test
   programs.py [FOLDER…]   the programs as JSON: a list of objects with the fields of Program"""
 import collections
 import json
+import os
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = ROOT / os.environ.get("BIN", "bin")
+BUILD = os.environ.get("BUILD", "build")  # relative to ROOT, as it is printed
 Program = collections.namedtuple(
     "Program", "name title book after teaches run differs needs picture expect bench terms check"
 )

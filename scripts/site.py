@@ -11,10 +11,10 @@ import shutil
 import sys
 from html import escape, unescape
 
-import hint
+import exercise as exercises
 import modules as wasm
 from programs import ROOT, by_hand, read_programs
-from task import Exercise, find_functions
+from tokens import find_functions
 
 sys.path.insert(0, str(ROOT / "bench"))
 from report import find  # noqa: E402
@@ -129,9 +129,9 @@ def measured(path):
 
 def exercise(path):
     """The command that writes a program's exercise, with the three hints folded away."""
-    if path not in PROGRAMS or (given := Exercise(path.removesuffix(".cu"))).why_none():
+    if path not in PROGRAMS or (given := exercises.Exercise(path.removesuffix(".cu"))).why_none():
         return ""
-    steps = ("terms", hint.terms), ("words of the solution", hint.words), ("outline", hint.outline)
+    steps = zip(("terms", "words of the solution", "outline"), exercises.HINTS.values())
     folded = '<details><summary>hint {}: {}</summary><pre class="hint">{}</pre></details>\n'.format
     hints = [folded(i, name, escape("\n".join(step(given)))) for i, (name, step) in enumerate(steps, 1)]
     return f"<h2>Exercise {given.stars() * '★'}</h2>\n<p><code>make exercise {given.name}</code></p>\n{''.join(hints)}"

@@ -24,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))
 import gallery as drawings  # noqa: E402
 import programs as headers  # noqa: E402
+import tokens  # noqa: E402
 
 BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = ROOT / os.environ.get("BUILD", "build")
@@ -198,15 +199,14 @@ def gallery():
     return {program: (ROOT / file, arguments) for program, file, arguments in drawings.pictures()}
 
 
-def code_of(source):
-    """A source with blanks in place of strings, characters and comments; the code stays where it is."""
-    other = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*[\s\S]*?\*/'
-    return re.sub(other, lambda match: re.sub(r"[^\n]", " ", match[0]), source)
-
-
 @functools.lru_cache
 def programs():
     return [Program(*fields) for fields in headers.read_programs()]
+
+
+def code_of(source):
+    """A source with blanks in place of strings, characters and comments; the code stays where it is."""
+    return tokens.without(source, "string", "character", "comment")
 
 
 def program(name):

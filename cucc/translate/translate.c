@@ -3,15 +3,20 @@
 #include "translate.h"
 #include <errno.h>
 
-static Unit new_unit(Text source, const char *name) {
+static Unit unit_of(Text source, const char *name) {
     Unit unit = {.source = source, .files = grow(NULL, 1, sizeof(File))};
     *unit.files = (File){.name = name, .length = strlen(name), .is_input = true};
+    return unit;
+}
+
+static Unit new_unit(Text source, const char *name) {
+    Unit unit = unit_of(source, name);
     lex(&unit);
     pair_brackets(&unit);
     return unit;
 }
 
-static Unit read_unit(const char *name) {
+static Text read_source(const char *name) {
     Text source = {0};
     FILE *in = strcmp(name, "-") ? fopen(name, "rb") : stdin;
     if (!in)
@@ -23,7 +28,16 @@ static Unit read_unit(const char *name) {
         fail_file(name);
     if (in != stdin)
         fclose(in);
-    return new_unit(source, in == stdin ? "<stdin>" : name);
+    return source;
+}
+
+static Unit read_unit(const char *name) {
+    return new_unit(read_source(name), strcmp(name, "-") ? name : "<stdin>");
+}
+
+void print_file(const char *name) {
+    Unit unit = unit_of(read_source(name), name);
+    print_tokens(&unit);
 }
 
 // The kind of the scope that this { opens, in the statement or declaration that begins at `start`
