@@ -22,7 +22,7 @@ from PIL import Image, ImageSequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "scripts"))
-import gallery as drawings  # noqa: E402
+import docs  # noqa: E402
 import programs as headers  # noqa: E402
 import tokens  # noqa: E402
 
@@ -196,7 +196,7 @@ class Program(headers.Program):
 @functools.lru_cache(maxsize=None)
 def gallery():
     """A dict from program to the file of its picture in docs/gallery and the arguments that draw it."""
-    return {program: (ROOT / file, arguments) for program, file, arguments in drawings.pictures()}
+    return {program: (ROOT / file, arguments) for program, file, arguments in docs.pictures()}
 
 
 @functools.lru_cache

@@ -2,6 +2,7 @@
 """Programs that run in their pages (make site with em++): in a browser they print and draw what they do here. Two programs, and a
 sample that TEST_SEED draws; PAGES=all takes all of them, which are compiled in 16 minutes the first time."""
 import base64
+import importlib.util
 import io
 import os
 import pathlib
@@ -12,11 +13,15 @@ import shutil
 import pytest
 
 import helpers
-import modules
 from browser import needs_browser, press_run, violations
 
 Image = pytest.importorskip("PIL.Image")
 numpy = pytest.importorskip("numpy")
+for library in "pygments", "markdown_it":
+    pytest.importorskip(library)
+# The standard library has a module `site` too.
+SPEC = importlib.util.spec_from_file_location("pages", helpers.ROOT / "scripts/site.py")
+SPEC.loader.exec_module(pages := importlib.util.module_from_spec(SPEC))
 pytestmark = [
     needs_browser,
     pytest.mark.skipif(not shutil.which("em++"), reason="needs em++ (Debian: emscripten, node-acorn)"),
@@ -30,7 +35,7 @@ OPTIONS = {
     "chapter12/radix_sort": {"seed": "7"},
 }
 ALWAYS, AGAIN = ["chapter04/julia_gpu", "chapter05/ripple"], "go.click(); await ended();"
-POSSIBLE = {p.name: p for p in helpers.programs() if not modules.why_not(p)}
+POSSIBLE = {p.name: p for p in helpers.programs() if not pages.why_not(p)}
 SOME = random.Random(os.environ["TEST_SEED"]).sample(sorted({*POSSIBLE} - {*ALWAYS}), 4)
 RUNS = list(POSSIBLE) if os.environ.get("PAGES") == "all" else ALWAYS + SOME
 
