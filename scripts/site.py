@@ -265,7 +265,7 @@ def newest(*folders):
 
 
 def compile_all(programs, folder):
-    """Compiles these programs. Returns the file of each one by its name, and the error of each one that does not compile."""
+    """Compiles these programs. Returns the file of each one by its name. The errors of the others go into `failed`."""
     base = newest("common", *(f"cucc/{part}" for part in ("runtime", "include", "translate")))
     library = folder / "libcommon.a"
 
@@ -273,12 +273,9 @@ def compile_all(programs, folder):
         output.parent.mkdir(parents=True, exist_ok=True)
         command = ["cucc/cucc", "-ccbin", "em++", "-w", "-o", output, *inputs]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace")
-        lines = [line for line in done.stderr.splitlines() if re.search("error|undefined", line)]
-        return (
-            ""
-            if done.returncode == 0
-            else (lines or done.stderr.splitlines() or [f"status {done.returncode}"])[0]
-        )
+        said = done.stderr.splitlines() or [f"status {done.returncode}"]
+        wrong = [line for line in said if re.search("error|undefined", line)] or said
+        return wrong[0] if done.returncode else ""
 
     def compiled(program):
         file = folder / f"{program.name}.js"
@@ -293,9 +290,8 @@ def compile_all(programs, folder):
         subprocess.run(["emar", "rcs", library, *objects], check=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         done = list(pool.map(compiled, programs))
-    return {name: file for name, file, error in done if not error}, {
-        name: error for name, _, error in done if error
-    }
+    failed.update((name, error) for name, _, error in done if error)
+    return {name: file for name, file, error in done if not error}
 
 
 def packed(file):
@@ -312,10 +308,7 @@ def main():
     if not SITE:
         shutil.rmtree(folder, ignore_errors=True)
     chosen = [p for p in PROGRAMS.values() if p.name in RUN or not (RUN or why_not(p))]
-    modules = {}
-    if chosen and not LACKING:
-        modules, errors = compile_all(chosen, ROOT / BUILD / "wasm")
-        failed.update(errors)
+    modules = compile_all(chosen, ROOT / BUILD / "wasm") if chosen and not LACKING else {}
     for path in pages:  # linked() appends to this list during the loop
         page, top = folder / address(path), os.path.relpath(".", os.path.dirname(path) or ".")
         if address(path) == path:

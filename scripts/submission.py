@@ -153,11 +153,8 @@ def only_computes(text, line, kept, host, names, helpers):
             refuse(strange[0])
         if last + token in NO_PAIRS:
             refuse(last + token)
-        if not (
-            token in names.strings
-            if kind == "string"
-            else kind in ACCEPTED and ACCEPTED[kind].fullmatch(token)
-        ):
+        form = ACCEPTED.get(kind)
+        if not (form.fullmatch(token) if form else token in names.strings):
             refuse("'" if kind == "character" else token)
         if last == "extern" and token != "__shared__":
             refuse("extern")

@@ -12,7 +12,8 @@ import sys
 from programs import BUILD, ROOT
 
 # kind: word, number, string, character, symbol, comment, directive; unclosed: a comment, a raw string or a quotation mark without its
-# end. at: its offset. line: from 0. A symbol is one character, but for -> :: == <= >= <=> <<= >>= and digraphs. Prefixes of literals are words.
+# end. at: its offset. line: from 0. A symbol is one character, but for -> :: == <= >= <=> <<= >>= and digraphs. A prefix of a literal is
+# a word.
 Token = collections.namedtuple("Token", "kind text at line")
 # declared: the text before the brace; first, open, close: numbers of lines, from 0; text: from the first word to the last brace
 Function = collections.namedtuple("Function", "name declared first open close text")
@@ -43,10 +44,9 @@ def command():
 @functools.lru_cache(32)
 def tokens(text):
     """The tokens of a source in order, comments and directives included. A directive ends before a comment, and may go on behind it."""
-    bytes_ = re.sub(r"[^\0-\x7f]", "\x80", text).encode(
-        "latin-1"
-    )  # one a character, so offsets are those of the text
-    done = subprocess.run([command(), "--tokens", "-"], input=bytes_, stdout=subprocess.PIPE, check=True)
+    # A byte for each character, so that the offsets are those of the text
+    source = re.sub(r"[^\0-\x7f]", "\x80", text).encode("latin-1")
+    done = subprocess.run([command(), "--tokens", "-"], input=source, stdout=subprocess.PIPE, check=True)
     found, line, last = [], 0, 0
     for row in done.stdout.split(b"\n")[:-1]:
         kind, at, length, _ = row.split(b" ", 3)
@@ -72,31 +72,31 @@ def code_of(text):
 
 def find_functions(text):
     """The functions of a source. Braces in a class or a namespace are skipped."""
-    code, found, depth, begin, function = code_of(text), [], 0, [], None
-    for token in tokens(text):
-        if token.kind == "unclosed" and "/*" in token.text:
-            depth = -1
-            break
+    every, code, found, depth, declared, opened = tokens(text), code_of(text), [], 0, [], None
+    for token in every:
         if token.kind not in ("word", "number", "symbol"):
             continue
         if token.text == "{":
-            if not depth:
-                pairs = zip(begin, [*begin[1:], token])
-                names = [t.text for t, next_one in pairs if t.kind == "word" and next_one.text == "("]
-                name = next((name for name in names if name != "__launch_bounds__"), None)
-                defines = name and not any("=" in t.text for t in begin)
-                function = defines and (name, code[begin[0].at : token.at], begin[0], token.line)
+            opened = opened if depth else token
             depth += 1
         elif token.text == "}" and depth:
             depth -= 1
-            if not depth and function:
-                name, declared, first, opened = function
-                body = text[first.at : token.at + 1]
-                found.append(Function(name, declared, first.line, opened, token.line, body))
-        if depth or token.text in "{};":
-            begin = []
-        else:
-            begin.append(token)
-    if depth:
+            if not depth and (name := function_name(declared)):
+                first, before = declared[0], code[declared[0].at : opened.at]
+                lines = first.line, opened.line, token.line
+                found.append(Function(name, before, *lines, text[first.at : token.at + 1]))
+        elif not depth and token.text not in ";}":
+            declared.append(token)
+            continue
+        declared = declared if depth else []
+    if depth or any(token.kind == "unclosed" and "/*" in token.text for token in every):
         raise Problem("its braces or comments are not balanced")
     return found
+
+
+def function_name(declared):
+    """The name of the function that these tokens declare, or None."""
+    words = zip(declared, declared[1:])
+    names = [word.text for word, after in words if word.kind == "word" and after.text == "("]
+    named = [name for name in names if name != "__launch_bounds__"]
+    return named[0] if named and not any("=" in token.text for token in declared) else None
