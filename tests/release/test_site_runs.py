@@ -20,7 +20,7 @@ numpy = pytest.importorskip("numpy")
 for library in "pygments", "markdown_it":
     pytest.importorskip(library)
 # The standard library has a module `site` too.
-SPEC = importlib.util.spec_from_file_location("pages", helpers.ROOT / "scripts/site.py")
+SPEC = importlib.util.spec_from_file_location("pages", helpers.ROOT / "web/site.py")
 SPEC.loader.exec_module(pages := importlib.util.module_from_spec(SPEC))
 pytestmark = [
     needs_browser,

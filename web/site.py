@@ -10,19 +10,20 @@ import concurrent.futures
 import gzip
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
 import sys
 from html import escape, unescape
 
-import exercise as exercises
-from programs import BUILD, ROOT, by_hand, libraries, read_libraries, read_programs
-from tokens import find_functions
-
-sys.path.insert(0, str(ROOT / "bench"))
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "bench")]
+import exercise as exercises  # noqa: E402
+from programs import BUILD, by_hand, libraries, read_libraries, read_programs  # noqa: E402
 from report import find  # noqa: E402
 from results import run, shown, write  # noqa: E402
+from tokens import find_functions  # noqa: E402
 
 if not find("markdown_it", "pygments"):
     sys.exit("site: needs pygments and markdown_it for python3: make setup site installs them")
@@ -324,13 +325,13 @@ def main():
     colours = HtmlFormatter().get_style_defs("pre")
     dark = HtmlFormatter(style="github-dark").get_style_defs("pre")
     colours += f"\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
-    write(folder / "site.css", f"{colours}\n{(ROOT / 'scripts/site.css').read_text()}")
+    write(folder / "site.css", f"{colours}\n{(ROOT / 'web/site.css').read_text()}")
     found = json.dumps(list(rows()), ensure_ascii=False, separators=(",", ":"))
-    write(folder / "search.js", f"{(ROOT / 'scripts/search.js').read_text()}\nsearch({found});\n")
+    write(folder / "search.js", f"{(ROOT / 'web/search.js').read_text()}\nsearch({found});\n")
     for name, file in modules.items():
         write(folder / f"{name}.wasm.js", packed(file))
     if modules:
-        shutil.copyfile(ROOT / "scripts/site.js", folder / "site.js")
+        shutil.copyfile(ROOT / "web/site.js", folder / "site.js")
     for name, error in failed.items():
         print(f"{name} does not run in its page: {error}", file=sys.stderr)
     lacking = f"; programs run in no page without {', '.join(LACKING)}" if LACKING else ""
