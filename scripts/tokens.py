@@ -28,7 +28,7 @@ def command():
     """The path of cu2cpp. make compiles it in a second if none is here that is newer than its sources."""
     cucc, own = ROOT / "cucc", ROOT / BUILD / "tokens"
     newest = max(path.stat().st_mtime for path in cucc.glob("translate/**/*.[ch]"))
-    for built in sorted(cucc.glob("build/*/bin/cu2cpp")):
+    for built in sorted([*cucc.glob("build/bin/cu2cpp"), *cucc.glob("build/*/bin/cu2cpp")]):
         if built.stat().st_mtime > newest:
             return built
     goal = os.path.relpath(own, cucc)
