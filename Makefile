@@ -229,7 +229,7 @@ doctor:
 docs: | $(filter bench gallery,$(GOALS)) # which write what the documents show
 	@scripts/docs.py
 site: | $(filter docs gallery,$(GOALS))
-	@BUILD='$(BUILD)' SITE='$(SITE)' RUN='$(RUN)' $(PYTHON) web/site.py
+	@BUILD='$(BUILD)' SITE='$(SITE)' RUN='$(RUN)' $(PYTHON) web/pages.py
 dist: DIST = $(BUILD)/cuda-by-example-$(file <VERSION)
 dist:
 	@mkdir -p '$(BUILD)' && git -c tar.umask=022 archive --prefix='$(notdir $(DIST))/' -o '$(DIST).tar.gz' HEAD

@@ -21,7 +21,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "scripts"))
+sys.path += [str(ROOT / "scripts"), str(ROOT / "web")]
 import docs  # noqa: E402
 import programs as headers  # noqa: E402
 import tokens  # noqa: E402

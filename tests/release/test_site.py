@@ -211,7 +211,7 @@ def test_headers_are_links_with_any_pygments(monkeypatch, quote):
     pygments = pytest.importorskip("pygments")
     usual, quoted = pygments.format, '(?<=<span class="cpf">)(?:&quot;|")(.*?)(?:&quot;|")'
     monkeypatch.setattr(pygments, "format", lambda *all: re.sub(quoted, rf"{quote}\1{quote}", usual(*all)))
-    spec = importlib.util.spec_from_file_location("pages", ROOT / "web/site.py")
+    spec = importlib.util.spec_from_file_location("pages", ROOT / "web/pages.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     link = f'<a href="../common/book.h.html">{quote}../common/book.h{quote}</a>'

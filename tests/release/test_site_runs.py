@@ -2,7 +2,6 @@
 """Programs that run in their pages (make site with em++): in a browser they print and draw what they do here. Two programs, and a
 sample that TEST_SEED draws; PAGES=all takes all of them, which are compiled in 16 minutes the first time."""
 import base64
-import importlib.util
 import io
 import os
 import pathlib
@@ -17,11 +16,10 @@ from browser import needs_browser, press_run, violations
 
 Image = pytest.importorskip("PIL.Image")
 numpy = pytest.importorskip("numpy")
-for library in "pygments", "markdown_it":
-    pytest.importorskip(library)
-# The standard library has a module `site` too.
-SPEC = importlib.util.spec_from_file_location("pages", helpers.ROOT / "web/site.py")
-SPEC.loader.exec_module(pages := importlib.util.module_from_spec(SPEC))
+pytest.importorskip("pygments")
+pytest.importorskip("markdown_it")
+import pages  # noqa: E402: web/, which helpers adds to the path
+
 pytestmark = [
     needs_browser,
     pytest.mark.skipif(not shutil.which("em++"), reason="needs em++ (Debian: emscripten, node-acorn)"),
