@@ -219,17 +219,17 @@ test-all: all tests
 	@$(SETTINGS) EVERYTHING_IS_BUILT=1 $(PYTHON) -m pytest $(PYTEST_FLAGS) $(PYTEST)
 
 gallery: all
-	@$(SETTINGS) scripts/gallery.py && scripts/docs.py
+	@$(SETTINGS) scripts/docs.py gallery
 exercises progress:
 	@$(SETTINGS) scripts/exercise.py $@
 grade:
 	@$(SETTINGS) CHECK='$(CHECK)' JOBS='$(JOBS)' TABLE='$(TABLE)' scripts/grade.py '$(DIR)'
 doctor:
-	@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' scripts/doctor.sh
+	@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' scripts/setup.sh --doctor
 docs: | $(filter bench gallery,$(GOALS)) # which write what the documents show
 	@scripts/docs.py
 site: | $(filter docs gallery,$(GOALS))
-	@BUILD='$(BUILD)' SITE='$(SITE)' RUN='$(RUN)' $(PYTHON) scripts/site.py
+	@BUILD='$(BUILD)' SITE='$(SITE)' RUN='$(RUN)' $(PYTHON) web/pages.py
 dist: DIST = $(BUILD)/cuda-by-example-$(file <VERSION)
 dist:
 	@mkdir -p '$(BUILD)' && git -c tar.umask=022 archive --prefix='$(notdir $(DIST))/' -o '$(DIST).tar.gz' HEAD

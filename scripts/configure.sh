@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Chooses the back end and looks for the optional libraries.
+# Chooses the back end and looks for the libraries of libraries.txt.
 #   configure.sh FILE [FLAGS]  writes both to FILE as variables for make, if they or FLAGS have changed. Prints nothing, or one line
 #                              that says which setting is wrong. Libraries that FILE has are not tested again; missing ones are
 # Settings, in environment variables: BACKEND, NVCC, CUDA_PATH, SMS, SANITIZE, DEBUG, CC, CXX, MPICC; HAVE_PNG=0 switches libpng
@@ -8,33 +8,6 @@
 set -eu
 cd "${0%/*}/.."
 : "${BACKEND:=auto}" "${NVCC=}" "${CUDA_PATH=}" "${SMS=}" "${SANITIZE=}" "${DEBUG:=0}" "${CC:=cc}" "${CXX:=g++}"
-
-# name | back end, if only one has it | what is switched off without it | package (cpu/gpu where they differ) | flags of
-# the linker (mpicc: those that mpicc prints) | the compiler: c for CC, cu for NVCC | a source that needs header and library
-table() {
-    cat <<'END'
-png||PNG pictures (libpng)|libpng-dev|-lpng|c|#include <png.h>\nint main(void) { return !png_access_version_number(); }
-webp||animations as WebP (libwebp)|libwebp-dev|-lwebpmux -lwebp|c|#include <webp/encode.h>\n#include <webp/mux.h>\nint main(void) { WebPMux *mux = WebPMuxNew(); return !mux + WebPGetEncoderVersion(); }
-glut||windows (freeglut, OpenGL)|freeglut3-dev|-lglut -lGL|c|#include <GL/freeglut.h>\nint main(void) { glutMainLoopEvent(); return !glGetString(GL_VERSION); }
-gl||CUDA with OpenGL (OpenGL, EGL)|libegl-dev|-lEGL -lGL|c|#define GL_GLEXT_PROTOTYPES\n#include <EGL/egl.h>\n#include <EGL/eglext.h>\n#include <GL/gl.h>\n#include <GL/glext.h>\nint main(void) { glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0); return !eglGetDisplay(0); }
-mpi||MPI (mpicc on PATH; on Fedora after: module load mpi)|libopenmpi-dev|mpicc|c|#include <mpi.h>\nint main(int argc, char **argv) { return MPI_Init(&argc, &argv); }
-vulkan||CUDA with Vulkan (Vulkan 1.2)|libvulkan-dev|-lvulkan|c|#include <vulkan/vulkan.h>\nint main(void) { return vkWaitSemaphores(0, 0, 0); }
-opencl||OpenCL|ocl-icd-opencl-dev|-lOpenCL|c|#define CL_TARGET_OPENCL_VERSION 200\n#include <CL/cl.h>\nint main(void) { return clGetPlatformIDs(0, 0, 0); }
-boost_context|cpu|fast switches between threads that meet at a barrier (Boost.Context)|libboost-context-dev|-lboost_context|cu|#include <boost/context/detail/fcontext.hpp>\nint main() { return !boost::context::detail::make_fcontext(0, 0, 0); }
-cublas||cuBLAS (on the CPU by OpenBLAS)|libopenblas-dev/libcublas-dev of the CUDA toolkit|-lcublas|cu|#include <cublas_v2.h>\nint main() { cublasHandle_t handle; return cublasCreate(&handle); }
-cusolver||cuSOLVER (on the CPU by OpenBLAS)|libopenblas-dev/libcusolver-dev of the CUDA toolkit|-lcusolver|cu|#include <cusolverDn.h>\nint main() { cusolverDnHandle_t handle; return cusolverDnCreate(&handle); }
-cufft||cuFFT (on the CPU by FFTW)|libfftw3-dev/libcufft-dev of the CUDA toolkit|-lcufft|cu|#include <cufft.h>\nint main() { cufftHandle plan; return cufftCreate(&plan); }
-openblas||OpenBLAS, beside cuBLAS|libopenblas-dev|-lopenblas|c|#include <cblas.h>\nint main(void) { return !openblas_get_num_threads(); }
-fftw||FFTW, beside cuFFT|libfftw3-dev|-lfftw3f|c|#include <fftw3.h>\nint main(void) { return !fftwf_malloc(8); }
-thrust|cpu|Thrust (on the CPU)|libthrust-dev||cu|#include <thrust/tuple.h>\nint main() { return thrust::get<0>(thrust::make_tuple(0)); }
-thrust|gpu|Thrust|cuda-cccl of the CUDA toolkit||cu|#include <thrust/version.h>\nint main() { return THRUST_VERSION == 0; }
-cusparse||cuSPARSE|libcusparse-dev of the CUDA toolkit|-lcusparse|cu|#include <cusparse.h>\nint main() { cusparseHandle_t handle; return cusparseCreate(&handle); }
-curand||cuRAND|libcurand-dev of the CUDA toolkit|-lcurand|cu|#include <curand.h>\nint main() { curandGenerator_t generator; return curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT); }
-cub|gpu|CUB, beside our own kernels in the ladders|cuda-cccl of the CUDA toolkit||cu|#include <cub/version.cuh>\nint main() { return CUB_VERSION == 0; }
-npp|gpu|NPP|libnpp-dev of the CUDA toolkit|-lnppif -lnppc|cu|#include <nppi_filtering_functions.h>\nvoid *volatile function = (void *)nppiFilterBoxBorder_8u_C1R_Ctx;\nint main() { return function == 0; }
-nccl|gpu|NCCL, beside MPI in the programs for several processes|libnccl-dev of NVIDIA's repository|-lnccl|cu|#include <nccl.h>\nint main() { ncclUniqueId id; return ncclGetUniqueId(&id); }
-END
-}
 
 fail() { # what is wrong
     echo "$1"
@@ -136,44 +109,42 @@ mpi_flags() { # the letters that they begin with
     ${MPICC:-mpicc} -show 2>/dev/null | tr ' ' '\n' | sed -n "/^-Wl/{s///; s/,/ -Xlinker /g; s/^ //}; /^-[$1]/p" | paste -sd ' ' -
 }
 
-probe() { # whether the source of the row can be compiled and linked
+probe() { # whether the headers of the row can be compiled and its flags linked
     dir=$(mktemp -d) status=0
-    # cu is C++ for the host that nvcc or cucc compiles, which takes a quarter of the time of a .cu.
-    case $language in c) file=$dir/probe.c command=$CC ;; cu) file=$dir/probe.cpp command=$nvcc ;; esac
-    printf '%b\n' "$source" >"$file"
+    # CUDA's libraries, and those of one back end, are for nvcc or cucc: C++ for the host takes a quarter of the time of a .cu.
+    case $name$only in cu* | *[cg]pu) file=$dir/probe.cpp command=$nvcc ;; *) file=$dir/probe.c command=$CC ;; esac
     # shellcheck disable=SC2086
-    $command $flags "$file" $link -o "$dir/a.out" >/dev/null 2>&1 || status=1
+    { printf '#include <%s>\n' $headers && echo 'int main(void) { return 0; }'; } >"$file"
+    # shellcheck disable=SC2086
+    $command $compile "$file" $link -o "$dir/a.out" >/dev/null 2>&1 || status=1
     rm -r "$dir"
     return $status
 }
 
 write() { # file of an earlier run, flags of the user: prints the variables
-    printf '%s\n' "# $CC, $CXX, $nvcc $version" "# ${2-}" "CHOSEN := $backend" "WHY := $why" "COMPILER := $nvcc" "GENCODE :=${gencode-}" \
+    tools="# $CC, $CXX, $nvcc $version"
+    printf '%s\n' "$tools" "# ${2-}" "CHOSEN := $backend" "WHY := $why" "COMPILER := $nvcc" "GENCODE :=${gencode-}" \
         "RUNTIME :=${toolkit:+ ${toolkit#"$(pwd -P)/"}/machine}" "VARIANT := $backend$([ "$DEBUG" = 0 ] || echo -debug)$(echo "${SANITIZE:+-}$SANITIZE" | tr , -)" | sed 's/\$/$$/g'
-    table | while IFS='|' read -r name only what package link language source; do
-        [ -z "$only" ] || [ "$only" = "$backend" ] || continue
-        case $backend in cpu) package=${package%%/*} ;; gpu) package=${package##*/} ;; esac
-        flags=
-        [ "$link" != mpicc ] || flags=$(mpi_flags ID) link=$(mpi_flags LlX)
-        have=HAVE_$(echo "$name" | tr a-z A-Z)
-        why_not="switched off by $have=0"
-        eval "found=\${$have-}"
-        if [ -z "$found" ]; then
-            found=1
-            { grep -qsFx "# $CC, $CXX, $nvcc $version" "$1" && grep -qsx "LIBS_$name :=.*" "$1"; } || probe ||
-                found=0 why_not=$(how "$package")
-        fi
-        if [ "$found" = 0 ]; then
-            printf '%s\n' "OFF += $name" "OFF_$name := $what: $why_not"
-        else
-            printf '%s\n' "FOUND += $name" "FLAGS_$name := $flags" "LIBS_$name := $link"
-        fi
-        # Libraries that common/, the ladders and comparisons use; the others belong to the programs that need them.
-        case $found$name/$backend in
-        1png/* | 1webp/* | 1glut/* | 1gl/* | 1cub/gpu | 1cublas/gpu | 1nccl/gpu | 1openblas/* | 1fftw/*)
-            printf '%s\n' "HAVE += -D$have" "LIBS += $link" ;;
-        esac
-    done
+    awk -F ' *[|] *' -v OFS='|' 'NF == 9 && !/^#/ { print $1, $2, $3, $4, $5, $9 }' scripts/libraries.txt |
+        while IFS='|' read -r name only flags headers package what; do
+            [ "${only:-$backend}" = "$backend" ] || continue
+            have='' compile='' link=$flags why_not="switched off by HAVE_$(echo "$name" | tr a-z A-Z)=0"
+            case $flags in
+            mpicc) compile=$(mpi_flags ID) link=$(mpi_flags LlX) ;;
+            -D*) have=${flags%% *} link=${flags#"$have"} && link=${link# } ;;
+            esac
+            eval "found=\${HAVE_$(echo "$name" | tr a-z A-Z)-}"
+            if [ -z "$found" ]; then
+                found=1
+                { grep -qsFx "$tools" "$1" && grep -qsx "LIBS_$name :=.*" "$1"; } || probe || found=0 why_not=$(how "$package")
+            fi
+            if [ "$found" = 0 ]; then
+                printf '%s\n' "OFF += $name" "OFF_$name := $what: $why_not"
+            else
+                printf '%s\n' "FOUND += $name" "FLAGS_$name := $compile" "LIBS_$name := $link"
+                [ -z "$have" ] || printf '%s\n' "HAVE += $have" "LIBS += $link"
+            fi
+        done
 }
 
 check_settings

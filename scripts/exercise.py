@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Exercises: programs of the suite whose kernels the reader writes. They are in my/, which git ignores.
-  exercise.py write PROGRAM…   writes my/PROGRAM.cu; a chapter stands for its exercises. A file that exists is never changed
-  exercise.py exercises        writes every exercise that is not there yet, and lists all
-  exercise.py progress         builds and runs the exercises that are no longer as they were written, and lists all: done, wrong or open
-BACKEND, BIN and BUILD are the settings of make. TIME_LIMIT is in seconds, for a run."""
+  exercise.py write PROGRAM…      writes my/PROGRAM.cu; a chapter stands for its exercises. A file that exists is never changed
+  exercise.py exercises           writes every exercise that is not there yet, and lists all
+  exercise.py progress            builds and runs the exercises that are no longer as they were written, and lists all: done, wrong, open
+  exercise.py hint PROGRAM STEP   1: the terms that it shows, with their meanings; 2: the words of CUDA, and the functions, that the
+                                  solution uses, in their order; 3: the lines of the solution without their expressions
+The functions to write are those that the comment "// Task:" at the end of the program names, such as "kernel(): Each thread ...". If it
+names none, they are all kernels above the ruler line. The body of a function is taken out; of main only the statements that begin with
+HANDLE_ or contain <<<. submission.py puts functions back. BACKEND, BIN and BUILD are the settings of make. TIME_LIMIT is in seconds."""
 import collections
 import os
 import re
@@ -12,13 +16,123 @@ import subprocess
 import sys
 
 from check import own_errors
-from programs import read_programs
-from run import BIN, BUILD, ROOT, execute, lines_of, reason_of
-from task import Exercise, Problem
+from programs import BIN, BUILD, ROOT, read_program, read_programs
+from run import execute, lines_of, reason_of
+from tokens import Problem, code_of, find_functions
 
 BACKEND = os.environ.get("BACKEND", "cpu")
 TIME_LIMIT = int(os.environ.get("TIME_LIMIT", 60))
 LOG = ROOT / BUILD / "progress/build.log"  # of make
+WORDS = r"\b(__\w+|(?:threadIdx|blockIdx|blockDim|gridDim)\.\w|\w+(?=(?:<[\w, ]+>)?\(|<<<))"
+
+
+class Exercise:
+    def __init__(self, name):
+        self.name, self.text = name, (ROOT / f"{name}.cu").read_text()
+        before, _, task = self.text.partition("\n// Task: ")
+        self.lines, self.task = self.text.rstrip("\n").split("\n"), task.rstrip("\n").replace("\n// ", "\n")
+        if re.search("\n(?!// )", task.rstrip("\n")):
+            raise Problem(f"{name}.cu: the comment Task: must be the last lines of the file")
+        self.end = before.count("\n")  # the empty line before the comment
+        self.header_end = self.lines.index(" */")
+        self.program = read_program(ROOT / f"{name}.cu")
+        options = self.program.check.split(" | ")[0]
+        self.options = "" if options.endswith("(race)") else options  # of a quick run, of make check
+        self.functions, self.asked = find_functions(self.text), []
+        if self.task and not self.task.startswith("none: "):
+            self.read_task()
+
+    def read_task(self):
+        """The lines of text for each function are in self.tasks, the general ones in self.tasks[""]."""
+        parts = ["", *re.split(r"(?:^|(?<=\s))([A-Za-z_]\w*)\(\):(?=\s|$)", self.task)]
+        rows = [[" ".join(row.split()) for row in part.split("\n") if row.strip()] for part in parts[1::2]]
+        self.tasks = dict(zip(parts[::2], rows))
+        named = {*parts[2::2]}
+        self.ruler = next((i for i, line in enumerate(self.lines) if re.match("// -+ check$", line)), 1 << 30)
+        for f in self.functions:
+            if f.first < self.ruler and f.close > f.open:
+                if f.name in named if named else "__global__" in f.declared:
+                    self.asked.append(f)
+        for name in named - {f.name for f in self.asked}:
+            raise Problem(f"{self.name}.cu: Task: names {name}(), which the lesson does not define")
+        if not self.asked:
+            raise Problem(f"{self.name}.cu: Task: no kernel is above the ruler, so it must name a function")
+
+    def why_none(self):
+        """Why the program is no exercise; None if it is one."""
+        if self.task.startswith("none: "):
+            return self.task[6:].replace("\n", " ")
+        if not self.task and '\n#include "../common/bench.h"' in self.text:
+            return "a ladder compares several kernels for one task; the exercise is the program of the book"
+        return None if self.task else 'it has no comment "Task:"'
+
+    def stars(self):
+        """1 to 4: by the number of lines to write, and whether threads work together."""
+        count, together = 0, False
+        for f in self.asked:
+            words = "HANDLE_|<<<" if f.name == "main" else "."
+            code = [line for line in self.lines[f.open + 1 : f.close] if not re.match(" *(//|$)", line)]
+            count += sum(bool(re.search(words, line)) for line in code)
+            words = r"__shared__|__sync|atomic|__threadfence|lock\(|_sync\("
+            together |= f.name != "main" and bool(re.search(words, "\n".join(code)))
+        return 1 + (count > 6) + (count > 20) + together
+
+    def with_includes(self, line, up):
+        """An include of the program, for a file in another folder. up: the path from there to the root."""
+        line = re.sub('^#include "../', f'#include "{up}', line)
+        return re.sub(r'^#include "(?!\.\./)', f'#include "{up}{self.name.split("/")[0]}/', line)
+
+    def written(self):
+        """The text of the exercise."""
+        lines = [self.with_includes(line, "../../") for line in self.lines[: self.end]]
+        # Other options may be for variants of the program, in which the kernels of the exercise do not run.
+        run = next(i for i, line in enumerate(lines) if line.startswith(" * Run: "))
+        output = re.search(r" --output [^ ]*$", lines[run])
+        options = output[0] if output else f" {self.options}".rstrip()
+        lines[run] = re.sub("bin/.*", lambda _: f"bin/my/{self.name}{options}", lines[run], count=1)
+        lines[run - 1] = lines[run - 1].replace(self.name, f"my/{self.name}")  # Build:
+        command = re.sub(r"^ \* Run: *", "", lines[run])
+        first = self.asked[0]
+        for f in reversed(self.asked):
+            task = (self.tasks[""] if f is first else []) + self.tasks.get(f.name, [])
+            task = task or [f"see {first.name}()."]
+            body = [f"    // {'Task: ' * (not i)}{row}" for i, row in enumerate(task)]
+            if f.name == "main":
+                body += self.main_without_cuda(f)
+            elif not re.search(r"(^|[^\w*])void [A-Za-z_]", " ".join(f.declared.split())):
+                body.append("    return {};")
+            lines[f.open + 1 : f.close + 1] = [*body, self.lines[f.close] if f.name == "main" else "}"]
+        lines[self.header_end : self.header_end] = [
+            ' * Exercise: write what the comments "Task:" ask for. docs/terms.md explains the terms.',
+            f" *              make my/{self.name}",
+            f" *              {command}",
+            f" *              make check PROGRAM=my/{self.name}",
+            " *          The run says right or wrong. The check needs no GPU; it also finds data races, barriers",
+            " *          that not all threads of a block reach, and accesses beyond an array.",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def main_without_cuda(self, main):
+        """The body of main. One statement that does nothing stands for successive calls of CUDA."""
+        last, inside = None, False
+        for line in self.lines[main.open + 1 : main.close]:
+            if inside or re.match(r" *HANDLE_| *[\w<>, ]+<<<", line):
+                indent = re.match(" *", line)[0]
+                if not inside and indent != last:
+                    yield f"{indent}(void)0; // to write"
+                last = last if inside else indent
+                inside = not re.search("; *(//.*)?$", line)
+                continue
+            if line.strip(" ") and not re.match(" *//", line):
+                last = None
+            yield line
+
+
+def known(name):
+    exercise = Exercise(name)
+    if exercise.why_none():
+        raise Problem(f"{name} is no exercise: {exercise.why_none()}")
+    return exercise
 
 
 def exercises(folders=()):
@@ -38,10 +152,8 @@ def write(exercise):
 
 def write_each(words):
     for word in words:
-        for exercise in [Exercise(word)] if "/" in word else exercises([word]):
+        for exercise in [known(word)] if "/" in word else exercises([word]):
             name = exercise.name
-            if exercise.why_none():
-                raise Problem(f"{name} is no exercise: {exercise.why_none()}")
             if write(exercise):
                 what = f'write what the comments "Task:" ask for, then make my/{name}'
                 print(f"my/{name}.cu: {what}; the first comment in it has all commands")
@@ -109,9 +221,45 @@ def list_all(run_changed):
     print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
 
 
+# ---- hints ----
+
+
+def terms(exercise):
+    rows = re.findall(r"^\| (.+?) \| (.+?) \|", (ROOT / "docs/terms.md").read_text(), re.M)
+    meaning = {term.replace("\\_", "_"): text.replace("\\_", "_") for term, text in rows}
+    for term in re.split(", *", exercise.program.terms):
+        yield f"{term}: {meaning[term]}"
+
+
+def body(exercise, function):
+    return "\n".join(exercise.lines[function.open + 1 : function.close])
+
+
+def words(exercise):
+    for function in exercise.asked:
+        found = dict.fromkeys(re.findall(WORDS, code_of(body(exercise, function))))
+        yield f"{function.name}(): {' '.join(word for word in found if word not in ('for', 'if', 'while'))}"
+
+
+def outline(exercise):
+    """Comments, loops, branches, barriers and the left sides of assignments."""
+    for function in exercise.asked:
+        yield f"{function.name}()"
+        for line in body(exercise, function).split("\n"):
+            code = re.sub(r"(\b(?:for|if|while) )\(.*\)", r"\1(…)", line)
+            yield re.sub(r"(?<![<>=!])(=|\breturn\b)(?!=) .*;|(\w\()(?!…)[^)].*;", r"\1\2 …;", code)
+
+
+HINTS = {"1": terms, "2": words, "3": outline}
+
+
 def main(mode, *words):
     if mode == "write":
         return write_each(words)
+    if mode == "hint":
+        if len(words) != 2 or words[1] not in HINTS or not (ROOT / f"{words[0]}.cu").exists():
+            raise Problem("hint needs chapter05/dot, or another exercise, and 1, 2 or 3")
+        return print(*HINTS[words[1]](known(words[0])), sep="\n")
     for exercise in exercises() if mode == "exercises" else ():
         write(exercise)
     list_all(mode == "progress")

@@ -20,10 +20,11 @@ import sys
 import time
 
 from check import DETECTED, own_errors
-from exercise import BACKEND, TIME_LIMIT, build, why_not_built
-from run import BUILD, ROOT, TOO_LONG, execute, lines_of, reason_of, wait_for_others
+from exercise import BACKEND, TIME_LIMIT, Exercise, build, why_not_built
+from programs import BUILD, ROOT
+from run import TOO_LONG, execute, lines_of, reason_of, wait_for_others
 from submission import OWN, functions_of, with_functions
-from task import Exercise, Problem
+from tokens import Problem
 
 RACES = BACKEND != "gpu" and os.environ.get("CHECK") != "0"
 JOBS = int(os.environ.get("JOBS") or os.cpu_count())

@@ -4,25 +4,30 @@
 tests and the generated tables all read the headers with this script; tests/test_headers.py says what is wrong with one.
   programs.py [FOLDER…]   the programs as JSON: a list of objects with the fields of Program"""
 import collections
+import functools
 import json
+import os
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = ROOT / os.environ.get("BIN", "bin")
+BUILD = os.environ.get("BUILD", "build")  # relative to ROOT, as it is printed
 Program = collections.namedtuple(
     "Program", "name title book after teaches run differs needs picture expect bench terms check"
 )
 # In Book: of programs that neither the book nor its archive has
 BEYOND = re.compile("course|lab|ladder|after the book")
-# How a compiler finds a library; others are -lNAME
-LINKED = {
-    "gl": "-DHAVE_GL -lEGL -lGL",
-    "mpi": "-ccbin mpicxx",
-    "npp": "-lnppif -lnppc",
-    "opencl": "-lOpenCL",
-    "thrust": "",
-}
+Library = collections.namedtuple("Library", "name only flags headers debian fedora arch suse adds")
+
+
+@functools.cache
+def read_libraries():
+    """The rows of libraries.txt. One that differs between the back ends has two, first that of the CPU."""
+    lines = (ROOT / "scripts/libraries.txt").read_text().splitlines()
+    rows = [re.split(" *[|] *", line) for line in lines if not line.startswith("#")]
+    return [Library(*row) for row in rows if len(row) == len(Library._fields)]
 
 
 def read_program(path):
@@ -63,7 +68,8 @@ def libraries(program):
 
 def by_hand(program, compiler="nvcc"):
     """The command that builds a program without make, in the root of the repository. `/*` would begin a comment in a header."""
-    words = [LINKED.get(library, f"-l{library}") for library in libraries(program)]
+    flags = {library.name: library.flags for library in reversed(read_libraries())} | {"mpi": "-ccbin mpicxx"}
+    words = [flags.get(library, f"-l{library}") for library in libraries(program)]
     if arch := re.search(r"arch=(\w+)", program.needs) if compiler == "nvcc" else None:
         words.append(f"-arch=sm_{arch[1]}")
     line = f"{compiler} -o {program.name.split('/')[1]} {program.name}.cu common/lib/[a-z]*.c"

@@ -21,10 +21,8 @@ import sys
 import threading
 import time
 
-from programs import ROOT, libraries, read_programs
+from programs import BIN, BUILD, ROOT, libraries, read_programs
 
-BIN = ROOT / os.environ.get("BIN", "bin")
-BUILD = os.environ.get("BUILD", "build")  # relative to ROOT, as it is printed
 TIME_LIMIT = float(os.environ.get("TIME_LIMIT") or 120)
 TOO_LONG = 124  # the exit status of timeout(1)
 HELD = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}

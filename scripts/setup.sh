@@ -1,51 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs the packages that the suite uses and this machine lacks. When nothing is missing, it changes nothing and does not use the
+# Installs the packages of libraries.txt that this machine lacks. When nothing is missing, it changes nothing and does not use the
 # network. For a package that cannot be installed it says what will be missing, and continues; only a missing compiler is an error.
 #   setup.sh [GOAL…]          the packages for building and running, and for these goals of make
 #   setup.sh --missing GOAL…  only lists those that are missing, each with its purpose
 #   setup.sh --how PACKAGE…   prints the command that installs these packages, given by their Debian names
+#   setup.sh --doctor         lists the back end, compilers, devices and libraries of this machine, and the packages that are missing
 set -eu
 
-# Debian package | goals of make that need it, or all | its purpose | its name on Fedora | on Arch | on openSUSE, or - if
-# the system has no such package
+# Debian's name | Fedora's | Arch's | openSUSE's | goals of make that need it, or all | its purposes
 packages() {
-    cat <<'END'
-g++|all|the compilers of C and C++|gcc-c++|gcc|gcc-c++
-make|all|the build|make|make|make
-python3|all|make run, and all that reads the headers of the programs|python3|python|python3
-libpng-dev|all|PNG pictures|libpng-devel|libpng|libpng16-devel
-libwebp-dev|all|animations as WebP|libwebp-devel|libwebp|libwebp-devel
-freeglut3-dev|all|windows|freeglut-devel|freeglut|freeglut-devel
-libegl-dev|all|CUDA with OpenGL|mesa-libEGL-devel|libglvnd|Mesa-libEGL-devel
-libvulkan-dev|all|CUDA with Vulkan|vulkan-loader-devel|vulkan-headers|vulkan-devel
-libvulkan1|all|CUDA with Vulkan|vulkan-loader|vulkan-icd-loader|libvulkan1
-libgl1-mesa-dri|all|OpenGL in software|mesa-dri-drivers|mesa|Mesa-dri
-ffmpeg|all|animations as GIF and as videos|ffmpeg-free|ffmpeg|ffmpeg
-libboost-context-dev|all|fast barriers on the CPU back end|boost-devel|boost|libboost_context-devel
-libopenblas-dev|all|cuBLAS and cuSOLVER on the CPU back end, beside cuBLAS on a GPU|openblas-devel|openblas|openblas-devel
-libfftw3-dev|all|cuFFT on the CPU back end, beside cuFFT on a GPU|fftw-devel|fftw|fftw3-devel
-libthrust-dev|all|Thrust on the CPU back end|-|-|-
-ocl-icd-opencl-dev|all|OpenCL|ocl-icd-devel|ocl-icd|ocl-icd-devel
-opencl-headers|all|OpenCL|opencl-headers|opencl-headers|opencl-headers
-libopenmpi-dev|all|MPI, with mpirun|openmpi-devel|openmpi|openmpi4-devel
-python3-matplotlib|bench docs test|the plots of make bench|python3-matplotlib|python-matplotlib|python3-matplotlib
-python3-pygments|site test|the highlighted sources of make site|python3-pygments|python-pygments|python3-Pygments
-python3-markdown-it|site test|the documents of make site|python3-markdown-it-py|python-markdown-it-py|python3-markdown-it-py
-python3-pil|gallery test|the pictures of make gallery and of the test suite|python3-pillow|python-pillow|python3-Pillow
-python3-numpy|test|the test suite|python3-numpy|python-numpy|python3-numpy
-python3-pytest-xdist|test|the test suite, one test on each core|python3-pytest-xdist|python-pytest-xdist|python3-pytest-xdist
-similarity-tester|grade test|the comparison of submissions in make grade|-|-|-
-pocl-opencl-icd|test|the tests of OpenCL, on the CPU|pocl|pocl|pocl
-chromium|test|the tests of the pages of make site|chromium|chromium|chromium
-xvfb|test|the tests of windows|xorg-x11-server-Xvfb|xorg-server-xvfb|xorg-x11-server-Xvfb
-python3-xlib|test|the tests of windows|python3-xlib|python-xlib|python3-python-xlib
-clang-format|format test|make format|clang-tools-extra|clang|clang-tools
-black|format test|make format|black|python-black|python3-black
-cmake|test|the tests of CMakeLists.txt|cmake|cmake|cmake
-jupyter-nbconvert|test|the test of the notebook|python3-nbconvert|jupyter-nbconvert|python3-nbconvert
-python3-ipykernel|test|the test of the notebook|python3-ipykernel|python-ipykernel|python3-ipykernel
-END
+    awk -F ' *[|] *' '
+        /^#/ { next }
+        NF == 9 { sub(/ [(].*/, "", $9); $0 = $5 "|" $6 "|" $7 "|" $8 "|all|" $9 }
+        NF != 6 || $1 ~ / / { next }
+        $1 in what { what[$1] = what[$1] ", " $6; next }
+        { row[++count] = $1; names[$1] = $1 "|" $2 "|" $3 "|" $4 "|" $5; what[$1] = $6 }
+        END { for (i = 1; i <= count; i++) print names[row[i]] "|" what[row[i]] }' "${0%/*}/libraries.txt"
 }
 
 field() { # number, Debian package
@@ -66,9 +37,9 @@ while IFS='|' read -r system column tool self quiet install by_hand; do
     if command -v "$tool" >/dev/null && installed "$self"; then break; fi
 done <<'END'
 Debian|1|apt-get|dpkg|-qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=1 -o Acquire::http::Timeout=20|install -y --no-install-recommends|apt install
-Fedora|4|dnf|rpm||install -y --setopt=install_weak_deps=False|dnf install
-openSUSE|6|zypper|rpm|--non-interactive|install --no-recommends|zypper install
-Arch|5|pacman|pacman||-S --needed --noconfirm|pacman -S --needed
+Fedora|2|dnf|rpm||install -y --setopt=install_weak_deps=False|dnf install
+openSUSE|4|zypper|rpm|--non-interactive|install --no-recommends|zypper install
+Arch|3|pacman|pacman||-S --needed --noconfirm|pacman -S --needed
 END
 
 # The names on this system, without duplicates: elsewhere one package may contain several of Debian's, and some have no package.
@@ -88,7 +59,34 @@ how() { # Debian packages: prints the command that installs them
     esac
 }
 
-case ${1-} in --how) shift && how "$@" && exit ;; esac
+# The settings are those of make.
+doctor() {
+    cd "${0%/*}/.."
+    say() { printf '%-14s %s\n' "$1" "$2"; }
+    config=$(mktemp)
+    trap 'rm -f "$config"' EXIT
+    value() { sed -n "s/^$1 := //p" "$config"; }
+    wrong=$(scripts/configure.sh "$config")
+    say 'back end' "${wrong:-$(value CHOSEN) ($(value WHY))}"
+    for compiler in "${CC:-cc}" "${CXX:-g++}"; do
+        say compiler "$($compiler --version 2>/dev/null | sed 's/ Copyright.*//;q' | grep . || echo "missing: $compiler")"
+    done
+    say cores "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo unknown)"
+    smi=$(command -v nvidia-smi || command -v /usr/lib/wsl/lib/nvidia-smi || echo false)
+    gpus=$($smi --query-gpu=index,name,compute_cap,memory.total,driver_version --format=csv,noheader 2>/dev/null || :)
+    echo "${gpus:-none that nvidia-smi describes}" | while IFS= read -r gpu; do say GPU "$gpu"; done
+    ! command -v compute-sanitizer >/dev/null || say sanitizer 'compute-sanitizer found'
+    display=${WAYLAND_DISPLAY:+Wayland without X11}
+    say display "$(if [ -n "${DISPLAY-}" ]; then echo "X11 ($DISPLAY)"; else echo "${display:-none}: pictures go to files"; fi)"
+    say library "found: $(sed -n 's/^FOUND += //p' "$config" | paste -sd ' ' -)"
+    sed -n 's/^OFF_[a-z_]* := //p' "$config" | while IFS= read -r line; do say library "missing: $line"; done
+    scripts/setup.sh --missing bench docs site gallery format test | while IFS= read -r line; do say package "missing: $line"; done
+}
+
+case ${1-} in
+--how) shift && how "$@" && exit ;;
+--doctor) doctor && exit ;;
+esac
 
 # Only the compilers are required; without other packages parts of the suite are switched off.
 finish() { # what to say, if anything
@@ -110,12 +108,12 @@ replaced() { # Debian package
 
 goals=$(IFS='|' && echo "all${1+|$*}")
 lacking=
-for package in $(packages | awk -F '|' -v goals="(^| )($goals)( |$)" '$2 ~ goals { print $1 }'); do
+for package in $(packages | awk -F '|' -v goals="(^| )($goals)( |$)" '$5 ~ goals { print $1 }'); do
     name=$(names "$package")
     [ -z "$name" ] || installed "$name" || replaced "$package" || lacking="$lacking $package"
 done
 if [ "${1-}" = --missing ]; then
-    [ -z "$system" ] || for package in $lacking; do echo "$(names "$package"): $(field 3 "$package")"; done
+    [ -z "$system" ] || for package in $lacking; do echo "$(names "$package"): $(field 6 "$package")"; done
     exit
 fi
 [ -n "$lacking" ] || finish 'nothing is missing'
@@ -140,6 +138,6 @@ manager() { # arguments of the package manager
 manager $install $missing || for package in $missing; do manager $install "$package" || :; done
 for package in $lacking; do
     name=$(names "$package")
-    installed "$name" || echo "setup: could not install $name, which is needed for: $(field 3 "$package")" >&2
+    installed "$name" || echo "setup: could not install $name, which is needed for: $(field 6 "$package")" >&2
 done
 finish

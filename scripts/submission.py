@@ -9,21 +9,20 @@ there are no types of its own and no lambdas, so a submission cannot make a poin
 import re
 
 from programs import ROOT
-from task import RAW, Problem, find_functions
+from tokens import Problem, find_functions, tokens, without
 
 OWN = "student_"  # before the words of a submission
-STRING = r'"(?:\\.|[^"\\\n])*"'
-NUMBER = r"\.?\d(?:[eEpP][+-]|'\w|[\w.])*"
-TEXT = re.compile(
-    rf"{RAW}|{STRING}|[A-Za-z_]\w*|{NUMBER}|'(?:\\.|[^'\\\n])+'|(?P<comment>//.*|/\*[\s\S]*?(?:\*/|(?P<open>\Z)))",
-    re.A,
-)
-TOKEN = re.compile(
-    rf"""(?P<plain>'(?:\\\w+|\\.|[^'\\\n])'|(?m:^[ \t]*\#[ ]*pragma[ ]+unroll\b[ ]*\(?\w*\)?[ ]*$)|{NUMBER})
-    |(?P<space>\s)|(?P<no>{RAW}|/[*/]|<[:%]|[:%]>|%:|\?\?|\.\*|->\*|::\s*\*)|(?P<string>{STRING})
-    |(?P<word>[A-Za-z_]\w*)|(?P<sign>->|::|<<<|>>>|[-+]{{1,2}}|[][(){{}};,.:?~!=<>&|^*/%])|(?P<other>.)""",
-    re.X | re.A,
-)
+# The tokens of a submission; strings are those of the lesson
+ACCEPTED = {
+    "word": r"[A-Za-z_]\w*",
+    "number": r"[\w.'+-]+",
+    "character": r"'(\\\w+|\\.|[^'\\])'",
+    "symbol": r"->|::|[-+<>=]{1,3}|[][(){};,.:?~!&|^*/%]",
+    "directive": r"# *pragma +unroll\b *\(?\w*\)? *",
+}
+ACCEPTED = {kind: re.compile(form, re.A) for kind, form in ACCEPTED.items()}
+NO_PAIRS = "%:", "??", ".*", "->*", "::*"  # digraphs, trigraphs, pointers to members
+JOINED = "<<", "<<<", ">>", ">>>", "++", "--"
 WORDS = re.compile(
     r"""if|else|for|while|do|switch|case|default|break|continue|return|sizeof|(static|reinterpret|const)_cast|const|constexpr|volatile
     |static|inline|extern|signed|unsigned|char|short|int|long|float|double|bool|void|auto|true|false|nullptr|NULL|INFINITY|NAN|M_PI
@@ -48,15 +47,27 @@ def words_of(text):
 
 
 def tokens_of(text):
-    return [match[0] for match in TOKEN.finditer(text) if match.lastgroup != "space"]
+    """The tokens of a text. Those of JOINED, which the lexer leaves apart, are one."""
+    found = []
+    for token in tokens(text):
+        last = found[-1].text if found and found[-1].at + len(found[-1].text) == token.at else ""
+        if last == "-" and token.text == "->":  # -->
+            found[-1], token = found[-1]._replace(text="--"), token._replace(text=">", at=token.at + 1)
+        if last + token.text in JOINED:
+            found[-1] = found[-1]._replace(text=last + token.text)
+        else:
+            found.append(token)
+    return found
+
+
+def texts_of(text):
+    return [token.text for token in tokens_of(text)]
 
 
 def cleaned(text):
     """A source without comments, with lines joined."""
     text = re.sub(r"\\[ \t]*\n", "", text.removeprefix("\ufeff").replace("\r\n", "\n"))
-    return TEXT.sub(
-        lambda m: " " + "\n" * m[0].count("\n") if m["comment"] and m["open"] is None else m[0], text
-    )
+    return without(text, "comment")
 
 
 def names_of_the_host(text):
@@ -110,7 +121,7 @@ class Names:
         # A variable is not called: a pointer to a function may have been made from a number.
         called = re.findall(r"\b(?:class|typename|struct)\s+\w+|\w+(?=\s*\()", lesson + asked)
         self.functions = words_of(" ".join(called))
-        self.strings = {*re.findall(STRING, asked)}
+        self.strings = {token.text for token in tokens(asked) if token.kind == "string"}
         self.calls_values = bool(re.search(r"\[[&=]?\]\s*[({]|\]\s*\(", asked))  # it is about them
 
     def has(self, word, host):
@@ -123,24 +134,28 @@ def only_computes(text, line, kept, host, names, helpers):
     functions = names.functions | {OWN + name for name in helpers}
 
     def refuse(what):
-        number = line + text.count("\n", 0, match.start())
-        raise Problem(f"line {number}: {what} is not accepted in what is graded")
+        what = "a preprocessor directive" if what[0] == "#" or what == "%:" else what[:40]
+        raise Problem(f"line {line + found.line}: {what} is not accepted in what is graded")
 
     def named(word):
         is_own = word in always or not (word in kept or names.has(word, host))
         return OWN + word if is_own else word
 
-    written, tokens, opened, begin_of, auto = [], ["", ""], [], {}, None
+    written, seen, opened, begin_of, auto, end = [], ["", ""], [], {}, None, 0
     # A variable of unknown type is never called, so its name must be no function's.
     of_auto = re.findall(r"\bauto\b(?:[\s*&]|const\b)*(\w+)\s*[=:]", text)
     autos, always = len(re.findall(r"\bauto\b", text)), helpers | {*of_auto}
-    for match in TOKEN.finditer(text):
-        kind, token, last, before = match.lastgroup, match[0], tokens[-1], tokens[-2]
-        if kind == "space":
-            written.append("\n" if token == "\n" else " ")
-            continue
-        if kind in ("no", "other") or (kind == "string" and token not in names.strings):
-            refuse("a preprocessor directive" if token in ("#", "%:") else token[:40])
+    for found in tokens_of(text):
+        kind, token, last, before = found.kind, found.text, seen[-1], seen[-2]
+        written.append(re.sub(r"[^\n]", " ", text[end : found.at]))
+        end = found.at + len(token)
+        if kind in ("word", "number") and (strange := re.search(r"[^\w.'+-]", token, re.A)):
+            refuse(strange[0])
+        if last + token in NO_PAIRS:
+            refuse(last + token)
+        form = ACCEPTED.get(kind)
+        if not (form.fullmatch(token) if form else token in names.strings):
+            refuse("'" if kind == "character" else token)
         if last == "extern" and token != "__shared__":
             refuse("extern")
         if last == "static" and opened and not host and token not in ("constexpr", "__shared__"):
@@ -149,7 +164,7 @@ def only_computes(text, line, kept, host, names, helpers):
             refuse("a launch in a kernel")
         if opened and token in ("__device__", "__global__", "__host__"):
             refuse(token)
-        if kind == "plain" and "unroll" in token:
+        if kind == "directive":
             token = re.sub(r"(unroll[ (]+)([A-Za-z_]\w*)", lambda m: m[1] + named(m[2]), token)
         if kind == "word":
             member = last in (".", "->") and re.match("[A-Za-z]", token) and re.search("[a-z]", token)
@@ -160,10 +175,10 @@ def only_computes(text, line, kept, host, names, helpers):
                 if autos != len(of_auto):
                     refuse("auto other than as in auto x = …")
         elif token in ("(", "[", "{"):
-            group = begin_of.get(len(tokens) - 1)  # of the parentheses before
-            control = group and tokens[group - 1] in ("if", "for", "while", "switch")
+            group = begin_of.get(len(seen) - 1)  # of the parentheses before
+            control = group and seen[group - 1] in ("if", "for", "while", "switch")
             if token == "(" and not names.calls_values:
-                inside = " ".join(tokens[group + 1 : -1]) if last == ")" and not control else "T"
+                inside = " ".join(seen[group + 1 : -1]) if last == ")" and not control else "T"
                 strange = not host and re.fullmatch(r"\w+", last) and not WORDS.fullmatch(last)
                 called = (strange or last.startswith(OWN)) and last not in functions
                 if called or last == "]" or not re.fullmatch(rf"(?!.*{OWN})[A-Za-z_][\w *:<>,]*", inside):
@@ -173,28 +188,28 @@ def only_computes(text, line, kept, host, names, helpers):
                 variable = re.fullmatch(r"\w+", last) and not WORDS.fullmatch(last)
                 if not (variable or last == "]" or (last == ")" and not control)):
                     refuse("an attribute or a lambda")
-            opened.append((token, len(tokens)))
+            opened.append((token, len(seen)))
         elif token in (")", "]", "}"):
             kind, begin = opened.pop() if opened else ("", 0)
             last_one = not opened and token == "}"
-            if kind + token not in ("()", "[]", "{}") or (last_one and match.end() < len(text)):
+            if kind + token not in ("()", "[]", "{}") or (last_one and end < len(text)):
                 refuse(token)
-            begin_of[len(tokens)] = begin
+            begin_of[len(seen)] = begin
             auto = None if auto and auto > len(opened) else auto
         elif token == ";" or (token == "," and auto == len(opened)):
             if token == ",":
                 refuse("auto for two variables")
             auto = None
-        tokens.append(token)
+        seen.append(token)
         written.append(token)
-    if opened or tokens[-1] != "}":
+    if opened or seen[-1] != "}":
         raise Problem("its braces are not balanced")
     return "".join(written)
 
 
 def check_main(given, own):
     """Refuses a main that differs from the program's in more than the calls of CUDA."""
-    given, own = (" ".join(tokens_of(text)) for text in (given, own))
+    given, own = (" ".join(texts_of(text)) for text in (given, own))
     if CALL.sub("", given).split() != CALL.sub("", own).split():
         raise Problem("main() has been changed outside of the calls of CUDA")
     known = words_of(" ".join(CALL.findall(own)))
@@ -213,7 +228,7 @@ def functions_of(exercise, submission):
         own = asked.get(f.name)
         if not own and f.name not in helpers:
             continue
-        if own and tokens_of(f.declared) != tokens_of(cleaned(own.declared)):
+        if own and texts_of(f.declared) != texts_of(cleaned(own.declared)):
             raise Problem(f"the declaration of {f.name}() has been changed")
         if f.name in given:
             raise Problem(f"{f.name}() is defined twice")

@@ -20,9 +20,10 @@ import pytest
 from PIL import Image, ImageSequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path += [str(ROOT / "scripts"), str(ROOT / "cucc/tests")]
-import gallery as drawings  # noqa: E402
+sys.path += [str(ROOT / folder) for folder in ("scripts", "web", "cucc/tests")]
+import docs  # noqa: E402
 import programs as headers  # noqa: E402
+import tokens  # noqa: E402
 import tools  # noqa: E402
 
 BIN = ROOT / os.environ.get("BIN", "bin")
@@ -195,18 +196,17 @@ class Program(headers.Program):
 @functools.lru_cache(maxsize=None)
 def gallery():
     """A dict from program to the file of its picture in docs/gallery and the arguments that draw it."""
-    return {program: (ROOT / file, arguments) for program, file, arguments in drawings.pictures()}
-
-
-def code_of(source):
-    """A source with blanks in place of strings, characters and comments; the code stays where it is."""
-    other = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*[\s\S]*?\*/'
-    return re.sub(other, lambda match: re.sub(r"[^\n]", " ", match[0]), source)
+    return {program: (ROOT / file, arguments) for program, file, arguments in docs.pictures()}
 
 
 @functools.lru_cache
 def programs():
     return [Program(*fields) for fields in headers.read_programs()]
+
+
+def code_of(source):
+    """A source with blanks in place of strings, characters and comments; the code stays where it is."""
+    return tokens.without(source, "string", "character", "comment")
 
 
 def program(name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exercises (make exercise, exercises, progress): scripts/task.py and scripts/exercise.py. release/test_exercises_built.py builds more."""
+"""Exercises (make exercise, exercises, progress): scripts/exercise.py. release/test_exercises_built.py builds more."""
 import collections
 import os
 import re
@@ -13,9 +13,10 @@ import helpers
 from trees import ROOT, make
 import grade  # scripts/, which helpers adds to the path
 import submission
-import task
+from exercise import Exercise
+from tokens import Problem
 
-ALL = [task.Exercise(program.name) for program in helpers.programs()]
+ALL = [Exercise(program.name) for program in helpers.programs()]
 EXERCISES = [exercise for exercise in ALL if not exercise.why_none()]
 needs_cpu = pytest.mark.skipif(
     helpers.backend() == "gpu" or bool(helpers.sanitized()),
@@ -31,7 +32,7 @@ def add(tree, *programs):
 
 def solve(tree, program):
     """Writes the solution into my/: the program itself, with paths that fit."""
-    exercise = task.Exercise(program)
+    exercise = Exercise(program)
     text = "".join(exercise.with_includes(line, "../../") + "\n" for line in exercise.lines)
     (tree / f"my/{program}.cu").write_text(text)
 
@@ -70,10 +71,10 @@ def with_functions_of(exercise, text):
 
 def code(text):
     """The code of a source without comments and spaces, and without the prefix that words of a submission get."""
-    return [t.removeprefix(submission.OWN) for t in submission.tokens_of(submission.cleaned(text))]
+    return [t.removeprefix(submission.OWN) for t in submission.texts_of(submission.cleaned(text))]
 
 
-ADD = task.Exercise("chapter04/add_loop_long")
+ADD = Exercise("chapter04/add_loop_long")
 
 
 def taken(inserted, exercise=ADD):
@@ -146,7 +147,7 @@ CALLED = [f"{call}; @ body => a call of" for call in re.split("[|\n]", CALLS)]
 @pytest.mark.parametrize("row", lines(REFUSED) + CALLED)
 def test_submissions_that_are_refused(row):
     inserted, says = row.split(" => ")
-    with pytest.raises(task.Problem, match=says):
+    with pytest.raises(Problem, match=says):
         taken(inserted)
 
 
@@ -161,7 +162,7 @@ def test_long_texts_are_read_in_linear_time(repeated, end):
     before = signal.signal(signal.SIGALRM, grade.took_too_long)
     signal.alarm(grade.TIME_LIMIT)
     try:
-        with pytest.raises(task.Problem, match="it has no function add|not balanced"):
+        with pytest.raises(Problem, match="it has no function add|not balanced"):
             submission.functions_of(ADD, text)
     finally:
         signal.alarm(0)
@@ -240,10 +241,10 @@ def test_a_kernel_calls_no_function_of_the_host_and_no_pointer_in_a_structure():
         ("chapter05/add_launch_shapes", "kernel", by_pointer),
         ("chapter03/simple_kernel_params", "main", "char *x[] = {0}; main(0, x);"),
     ]:
-        exercise = task.Exercise(name)
+        exercise = Exercise(name)
         first = exercise.asked[0].text
         changed = exercise.text.replace(first, first.replace("{", "{" + call, 1))
-        with pytest.raises(task.Problem, match=f"a call of {of} is not accepted"):
+        with pytest.raises(Problem, match=f"a call of {of} is not accepted"):
             with_functions_of(exercise, changed)
 
 
@@ -254,16 +255,16 @@ def test_functions_of_helpers_are_taken():
 
 
 def test_main_is_changed_only_in_calls_of_cuda():
-    exercise = task.Exercise("chapter03/simple_kernel_params")
+    exercise = Exercise("chapter03/simple_kernel_params")
     assert taken("HANDLE_ERROR(cudaDeviceSynchronize()); @ HANDLE_ERROR(", exercise)
     for new in "return 0;", "HANDLE_ERROR((c = a + b, cudaSuccess));", "HANDLE_ERROR(argc);":
-        with pytest.raises(task.Problem, match=r"main\(\)"):
+        with pytest.raises(Problem, match=r"main\(\)"):
             taken(f"{new} @ HANDLE_ERROR(", exercise)
 
 
 def test_a_kernel_has_no_name_of_the_host():
     """Kernels of radix_sort have a parameter with the name of a variable, which they could set on the CPU."""
-    exercise = task.Exercise("chapter12/radix_sort")
+    exercise = Exercise("chapter12/radix_sort")
     text = with_functions_of(exercise, exercise.text)
     assert re.search(r"int bit, size_t student_n\)", text)
 
@@ -275,10 +276,10 @@ def test_a_kernel_has_no_types_of_headers():
         ("chapter12/transpose", "copy", "kernels std"),
         ("chapter05/reduction", "reduce0", "dev_sum"),  # a pointer to const
     ]:
-        names = submission.Names(task.Exercise(name))
+        names = submission.Names(Exercise(name))
         assert kernel in names.device and [w for w in types.split() if names.has(w, False)] == [], name
     # Constants and types of the lesson stay.
-    names = submission.Names(task.Exercise("chapter07/heat_gmem"))
+    names = submission.Names(Exercise("chapter07/heat_gmem"))
     assert all(names.has(word, False) for word in ("DIM", "SPEED", "MAX_TEMP"))
 
 

@@ -42,6 +42,7 @@ SECTIONS = [section.split() for section in BOOK.split(";")]
 def test_headers():
     index = (ROOT / "docs/terms.md").read_text().replace("\\_", "_")
     terms = {*re.findall(r"^\| (.+?) \| (?!See )", index, re.M)}
+    known = {library.name for library in headers.read_libraries()}
     drawn = {f"as {program.name}" for program in helpers.programs() if program.picture == "yes"}
     for program in helpers.programs():
         header = FORM.match(program.source)
@@ -63,6 +64,9 @@ def test_headers():
         output = r" --output [a-z0-9_]+\.[a-z0-9]+" if program.picture else ""
         command = rf"{mpi}\./bin/{program}( .*)?{output}"
         assert re.fullmatch(command, program.run), f"{program}: Run: {program.run}"
+        assert (
+            set(headers.libraries(program)) <= known
+        ), f"{program}: Needs: a library that libraries.txt lacks"
         assert set(re.split(", *", program.terms)) <= terms, f"{program}: Terms: {program.terms}"
         assert program.picture in {"", "yes", *drawn}, f"{program}: Picture: {program.picture}"
         sentences = re.findall(r"[.?!](?= [A-Z]|$)", program.teaches)

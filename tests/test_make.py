@@ -7,6 +7,7 @@ import shlex
 import pytest
 
 import helpers
+import programs as headers
 from trees import NVCC, PROGRAMS, append, compiled, make, needs_nvcc, run, stand_in
 
 
@@ -96,7 +97,7 @@ def test_wrong_settings(tree, arguments, says):
     assert says in make(tree, *arguments, status=2)
 
 
-LIBRARIES = "PNG WEBP GLUT GL MPI VULKAN OPENCL BOOST_CONTEXT CUBLAS CUSOLVER CUFFT OPENBLAS FFTW THRUST CUSPARSE CURAND".split()
+LIBRARIES = [library.name.upper() for library in headers.read_libraries() if library.only != "gpu"]
 # nvcc and nvidia-smi, as scripts for stand_in()
 FAKE_NVCC = """case $1 in --version) echo 'Cuda compilation tools, release 12.9, V12.9.1' ;;
 --list-gpu-code) echo sm_75; echo sm_90; echo sm_120 ;; *) exit 1 ;; esac"""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""What a reader predicts before a run (docs/predict.md), and hints for the exercises (scripts/hint.py)."""
+"""What a reader predicts before a run (docs/predict.md), and hints for the exercises (scripts/exercise.py hint)."""
 import re
 import shlex
 
 import pytest
 
 import helpers
-import hint  # scripts/, which helpers adds to the path
-import task
+import exercise  # scripts/, which helpers adds to the path
+import test_page
 from trees import ROOT, run as run_script
 
 ROW = r"^\| \[(\S+)\]\(\.\./\1\.cu\) ★+ \| [^|]+ \| (?:`(.*?)`)? ?\| <details><summary>answer</summary>(.*)</details> \|$"
@@ -30,14 +30,15 @@ def test_the_run_gives_the_answer(run, name, options, answer):
 
 def test_hints_for_every_exercise():
     """The second step of dot has the barrier; the third one has no expression of the solution."""
-    exercises = [e for e in (task.Exercise(p.name) for p in helpers.programs()) if not e.why_none()]
-    for exercise in exercises:
-        for step in hint.terms, hint.words, hint.outline:
-            assert [*step(exercise)], exercise.name
-    said = [run_script(ROOT, "scripts/hint.py", "chapter05/dot", step) for step in "123"]
+    exercises = exercise.exercises()
+    for given in exercises:
+        for step in exercise.HINTS.values():
+            assert [*step(given)], given.name
+    hint = "scripts/exercise.py", "hint"
+    said = [run_script(ROOT, *hint, "chapter05/dot", step) for step in "123"]
     assert "barrier: A point that" in said[0] and "dot(): __shared__ threadIdx.x" in said[1]
     assert "        __syncthreads();\n" in said[2]
     assert "cacheIndex + i" not in said[2] and "i /= 2" not in said[2]
-    assert "no exercise" in run_script(ROOT, "scripts/hint.py", "chapter05/dot_ladder", "1", status=1)
-    assert "needs" in run_script(ROOT, "scripts/hint.py", "chapter05/dot", "4", status=1)
-    assert "chapter05/reduction" in [exercise.name for exercise in exercises]
+    assert "no exercise" in run_script(ROOT, *hint, "chapter05/dot_ladder", "1", status=1)
+    assert "needs" in run_script(ROOT, *hint, "chapter05/dot", "4", status=1)
+    assert "chapter05/reduction" in [given.name for given in exercises]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """make setup, with a stand-in for the package manager of Debian, and make doctor."""
+import re
 import shutil
 
 import pytest
@@ -15,8 +16,9 @@ past=; for p; do [ -z "$past" ] || echo "$p" >>{0}/have; [ "$p" != --no-install-
 def setup(tmp_path):
     """setup("run", lacking=["g++"]) -> what scripts/setup.sh prints where these packages are missing, and the calls of apt-get. Only
     the commands that it needs are on PATH."""
-    table = (ROOT / "scripts/setup.sh").read_text().split("<<'END'\n")[1].split("END\n")[0]
-    known = [line.split("|")[0] for line in table.splitlines()] + ["dpkg"]
+    table = (ROOT / "scripts/libraries.txt").read_text().splitlines()
+    rows = [re.split(" *[|] *", line) for line in table if not line.startswith("#")]
+    known = [row[4] if len(row) > 6 else row[0] for row in rows] + ["dpkg"]
     for tool in "sh", "awk", "env", "cat", "grep", "cc", "g++":
         (tmp_path / "tools").mkdir(exist_ok=True)
         (tmp_path / "tools" / tool).symlink_to(shutil.which(tool))

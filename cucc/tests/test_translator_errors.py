@@ -313,3 +313,12 @@ def test_variables_that_use_the_one_before_twice(translator):
     )
     done = subprocess.run([translator, "-w", "-"], input=text, capture_output=True, text=True, timeout=20)
     assert done.returncode == 0 and "a39" in done.stdout
+
+
+def test_tokens_of_a_source(run, tmp_path):
+    """--tokens: kind, offset, length and the first line of each; a source need not be preprocessed or complete."""
+    (tmp_path / "a.cu").write_text('#define X /* a\n */ { // b\nk<1\'0(L"\\""\'c\'R"(a\n)""\n/* open')
+    shown = """directive 0 10 #define X |comment 10 8 /* a|directive 19 2 { |comment 21 4 // b|word 26 1 k|symbol 27 1 <
+number 28 3 1'0|symbol 31 1 (|word 32 1 L|string 33 4 "\\""|character 37 3 'c'|string 40 7 R"(a|unclosed 47 1 "|unclosed 49 7 /* open
+"""
+    assert run("--tokens", "a.cu") == (0, shown.replace("|", "\n"), "")

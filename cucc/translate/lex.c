@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: MIT
-// The lexer: splits the text into tokens. Comments, linemarkers and other directives count as white space.
+// The lexer: splits the text into tokens. For the translator, comments, linemarkers and other directives are
+// white space.
 #include "translate.h"
 #include <ctype.h>
+
+// Further kinds, of what is no token for the translator
+enum { BLANK = OPERATOR + 1, COMMENT, DIRECTIVE };
 
 typedef struct {
     Unit *unit;
     const char *at, *end; // the next byte, and the end of the text, at which there is a null character
+    const char *start;    // of the token that is read
     uint32_t line;        // of the next byte
     File *file;
-    bool host;   // __host__ was read, and no token since then
-    bool system; // in a system header
-    bool marked; // a linemarker was read, and no token since then
+    const char *wrong; // what is wrong with the token
+    bool fresh_line;   // no token of this line was read
+    bool in_directive; // that goes on behind a comment
+    bool host;         // __host__ was read, and no token since then
+    bool system;       // in a system header
+    bool marked;       // a linemarker was read, and no token since then
 } Lexer;
 
 static void add_token(Lexer *l, int kind, const char *start, uint32_t first_line) {
@@ -28,11 +36,6 @@ static void add_token(Lexer *l, int kind, const char *start, uint32_t first_line
     l->host = l->marked = false;
     last->joined = (kind == '<' || kind == '>') && last[-1].kind == kind && last[-2].kind == kind &&
                    last[-2].text + 1 == last[-1].text && last[-1].text + 1 < last->text;
-}
-
-_Noreturn static void fail_lexer(Lexer *l, uint32_t first_line, const char *why) {
-    add_token(l, END, l->at, first_line);
-    fail(&l->unit->tokens[l->unit->token_count - 1], "%s", why);
 }
 
 // True if the text continues with `string`. The comparison ends at the null character that ends the text.
@@ -76,11 +79,12 @@ static bool skip_comment(Lexer *l) {
     }
     if (!ahead(l, "/*"))
         return false;
-    const uint32_t first = l->line;
-    for (l->at += 2; !ahead(l, "*/"); next_byte(l))
-        if (l->at >= l->end)
-            fail_lexer(l, first, "unterminated comment");
-    l->at += 2;
+    for (l->at += 2; l->at < l->end; next_byte(l))
+        if (ahead(l, "*/")) {
+            l->at += 2;
+            return true;
+        }
+    l->wrong = "unterminated comment";
     return true;
 }
 
@@ -102,9 +106,10 @@ static bool skip_quoted(Lexer *l) {
 static void skip_raw_string(Lexer *l) {
     const char *delimiter = ++l->at;
     const size_t length = strcspn(delimiter, "()\\\" \t\n\r");
-    if (length > 16 || delimiter[length] != '(')
-        fail_lexer(l, l->line, "invalid delimiter of a raw string");
-    const uint32_t first = l->line;
+    if (length > 16 || delimiter[length] != '(') {
+        l->wrong = "invalid delimiter of a raw string";
+        return;
+    }
     for (l->at += length; l->at < l->end; next_byte(l)) {
         const char *p = l->at;
         if (*p == ')' && strncmp(p + 1, delimiter, length) == 0 && p[1 + length] == '"') {
@@ -112,7 +117,7 @@ static void skip_raw_string(Lexer *l) {
             return;
         }
     }
-    fail_lexer(l, first, "unterminated raw string");
+    l->wrong = "unterminated raw string";
 }
 
 // Skips a number, such as 0x1.8p-3, 1'000 or 1e+5f.
@@ -140,8 +145,8 @@ static File *find_file(Unit *u, const char *name) {
     return file->next;
 }
 
-// Skips a directive, a line that begins with #. Takes line and file from `# 12 "file.cu"` and
-// `#line 12 "file.cu"`.
+// Skips a directive, a line that begins with #, up to a comment in it. Takes line and file from
+// `# 12 "file.cu"` and `#line 12 "file.cu"`.
 static void skip_directive(Lexer *l) {
     const char *const hash = l->at, *p = hash + 1;
     p += strspn(p, " \t");
@@ -149,15 +154,16 @@ static void skip_directive(Lexer *l) {
         p += 4;
     const char *number = p + strspn(p, " \t");
     const char *name = number + strspn(number, "0123456789");
-    const bool marker = name > number;
+    const bool marker = *hash == '#' && name > number;
     name += strspn(name, " \t");
-    while (l->at < l->end && *l->at != '\n') {
+    while (l->at < l->end && *l->at != '\n' && !ahead(l, "//") && !ahead(l, "/*")) {
         const char *before = l->at;
-        if (skip_continuation(l) || skip_comment(l))
+        if (skip_continuation(l))
             continue;
         if (*l->at != '"' || !skip_quoted(l)) // in #error, a quote need not be closed
             l->at = before + 1;
     }
+    l->in_directive = *l->at == '/';
     // clang++ wants a loop directly after it, and some loops are written anew; g++ does not know it.
     const bool unroll = strncmp(p, "pragma", 6) == 0 && strspn(p + 6, " \t") > 0 &&
                         strncmp(p + 6 + strspn(p + 6, " \t"), "unroll", 6) == 0;
@@ -221,57 +227,97 @@ static int read_word(Lexer *l) {
     return IDENT;
 }
 
+static int read_quoted(Lexer *l) {
+    const uint32_t first_line = l->line;
+    const bool is_string = *l->start == '"';
+    if (!skip_quoted(l)) {
+        l->wrong = is_string ? "missing closing \"" : "missing closing '";
+        l->at = l->start + 1;
+        l->line = first_line;
+    }
+    return is_string ? STRING : CHARACTER;
+}
+
+// Reads the token, or the white space, that begins at l->start. Returns its kind; END if the word is deleted.
+static int read_token(Lexer *l) {
+    const char c = *l->start;
+    if (c == '\n') {
+        l->fresh_line = true;
+        l->in_directive = false;
+    }
+    if (isspace((unsigned char)c) || c == '\0') {
+        next_byte(l);
+        return BLANK;
+    }
+    if (skip_comment(l))
+        return COMMENT;
+    if (skip_continuation(l)) { // In preprocessed text the compiler does not join lines.
+        edit(l->unit, l->start, 1, "");
+        return BLANK;
+    }
+    if (l->in_directive || (c == '#' && l->fresh_line)) {
+        skip_directive(l);
+        return DIRECTIVE;
+    }
+    l->fresh_line = false;
+    if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)l->at[1]))) {
+        skip_number(l);
+        return NUMBER;
+    }
+    if (is_word_at(l->at))
+        return read_word(l);
+    return c == '"' || c == '\'' ? read_quoted(l) : skip_symbol(l);
+}
+
+static Lexer new_lexer(Unit *u) {
+    Lexer l = {.unit = u, .at = u->source.data, .line = 1, .file = u->files, .fresh_line = true};
+    l.end = l.at + u->source.length;
+    for (int i = 0; i < PADDING; i++)
+        add_token(&l, END, l.at, l.line);
+    return l;
+}
+
 // Splits u->source into tokens. The first of u->files is the input. `from`: null, or the token of another
 // text with which this one begins
 void lex(Unit *u, const Token *from) {
-    Lexer l = {.unit = u, .at = u->source.data, .line = 1, .file = u->files};
+    Lexer l = new_lexer(u);
     if (from) {
         l.line = from->line;
         l.file = from->file;
         l.system = from->system;
     }
-    l.end = l.at + u->source.length;
-    bool fresh_line = true;
-    for (int i = 0; i < PADDING; i++)
-        add_token(&l, END, l.at, l.line);
     while (l.at < l.end) {
-        const char *start = l.at, c = *start;
+        l.start = l.at;
         const uint32_t first_line = l.line;
-        if (c == '\n')
-            fresh_line = true;
-        if (isspace((unsigned char)c) || c == '\0') {
-            next_byte(&l);
-            continue;
+        const int kind = read_token(&l);
+        if (l.wrong) {
+            add_token(&l, END, l.at, first_line);
+            fail(&u->tokens[u->token_count - 1], "%s", l.wrong);
         }
-        if (skip_comment(&l))
-            continue;
-        if (skip_continuation(&l)) { // In preprocessed text the compiler does not join lines.
-            edit(u, start, 1, "");
-            continue;
-        }
-        if (c == '#' && fresh_line) {
-            skip_directive(&l);
-            continue;
-        }
-        fresh_line = false;
-        int kind;
-        if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)start[1]))) {
-            kind = NUMBER;
-            skip_number(&l);
-        } else if (is_word_at(start)) {
-            kind = read_word(&l);
-        } else if (c == '"' || c == '\'') {
-            kind = c == '"' ? STRING : CHARACTER;
-            if (!skip_quoted(&l))
-                fail_lexer(&l, first_line, c == '"' ? "missing closing \"" : "missing closing '");
-        } else {
-            kind = skip_symbol(&l);
-        }
-        if (kind != END)
-            add_token(&l, kind, start, first_line);
+        if (kind != END && kind < BLANK)
+            add_token(&l, kind, l.start, first_line);
     }
     for (int i = 0; i < PADDING; i++)
         add_token(&l, END, l.at, l.line);
     u->begin = u->device_end = u->asm_end = u->tokens + PADDING;
     u->end = u->tokens + u->token_count - PADDING;
+}
+
+// Prints the tokens of a source that need not be preprocessed, one a line: kind, offset and length in bytes,
+// and its first line. Comments and directives are among them.
+void print_tokens(Unit *u) {
+    static const char *const kinds[] = {"word",   "number", "string", "character", "symbol",
+                                        "symbol", "symbol", NULL,     "comment",   "directive"};
+    Lexer l = new_lexer(u);
+    while (l.at < l.end) {
+        l.start = l.at;
+        const int kind = read_token(&l);
+        const size_t length = (size_t)(l.at - l.start);
+        const char *newline = memchr(l.start, '\n', length);
+        const char *name = kind == END ? "word" : kind < IDENT ? "symbol" : kinds[kind - IDENT];
+        if (name)
+            printf("%s %zu %zu %.*s\n", l.wrong ? "unclosed" : name, (size_t)(l.start - u->source.data),
+                   length, (int)((newline ? newline : l.at) - l.start), l.start);
+        l.wrong = NULL;
+    }
 }

@@ -8,6 +8,7 @@
  *         -f                            kernels with barriers are not split into loops
  *         -e                            says on standard output which kernels are split; writes no output
  *         -w                            other files cannot use the device functions and variables
+ *     cu2cpp --tokens INPUT             prints the tokens of a source, preprocessed or not (lex.c)
  *
  * These constructs of CUDA, which C++ lacks, are rewritten in place:
  *
@@ -33,6 +34,10 @@
 #include <unistd.h>
 
 int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "--tokens") == 0) {
+        print_file(argv[2]);
+        return EXIT_SUCCESS;
+    }
     Translation how = {0};
     int option;
     opterr = 0;

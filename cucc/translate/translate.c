@@ -3,15 +3,20 @@
 #include "loops/loops.h"
 #include <errno.h>
 
-static Unit new_unit(const Translation *how, Text source, const char *name) {
+static Unit unit_of(const Translation *how, Text source, const char *name) {
     Unit unit = {.how = how, .source = source, .files = grow(NULL, 1, sizeof(File))};
     *unit.files = (File){.name = name, .length = strlen(name), .is_input = true};
+    return unit;
+}
+
+static Unit new_unit(const Translation *how, Text source, const char *name) {
+    Unit unit = unit_of(how, source, name);
     lex(&unit, NULL);
     pair_brackets(&unit);
     return unit;
 }
 
-static Unit read_unit(const Translation *how, const char *name) {
+static Text read_source(const char *name) {
     Text source = {0};
     FILE *in = strcmp(name, "-") ? fopen(name, "rb") : stdin;
     if (!in)
@@ -23,7 +28,16 @@ static Unit read_unit(const Translation *how, const char *name) {
         fail_file(name);
     if (in != stdin)
         fclose(in);
-    return new_unit(how, source, in == stdin ? "<stdin>" : name);
+    return source;
+}
+
+static Unit read_unit(const Translation *how, const char *name) {
+    return new_unit(how, read_source(name), strcmp(name, "-") ? name : "<stdin>");
+}
+
+void print_file(const char *name) {
+    Unit unit = unit_of(NULL, read_source(name), name);
+    print_tokens(&unit);
 }
 
 // The kind of the scope that this { opens, in the statement or declaration that begins at `start`

@@ -157,6 +157,7 @@ _Noreturn void fail_file(const char *name);
 
 // lex.c
 void lex(Unit *u, const Token *from);
+void print_tokens(Unit *u);
 bool is_word_byte(char c);
 
 // token.c: tokens and brackets
@@ -224,6 +225,7 @@ typedef struct Translation {
     bool explain;       // says on standard output which kernels are split; writes no output
     bool whole_program; // other files cannot use the device functions and variables
 } Translation;
+void print_file(const char *name);           // its tokens
 void translate_file(const Translation *how); // an error ends the process with status 1
 ScopeKind brace_kind(Token *start, Token *open);
 

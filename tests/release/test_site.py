@@ -141,7 +141,7 @@ def test_an_exercise_has_its_hints_and_its_launch(site):
     hints = (site / "chapter05/dot.cu.html").read_text().split("<h2>A launch</h2>")[1]
     assert 'src="../docs/trace/chapter05/dot.svg"' in hints and "make exercise chapter05/dot</code>" in hints
     hints = re.findall("<details><summary>hint . *(.*?)</summary><pre.*?>(.*?)</pre></details>", hints, re.S)
-    told = run(ROOT, "scripts/hint.py", "chapter05/dot", "3")
+    told = run(ROOT, "scripts/exercise.py", "hint", "chapter05/dot", "3")
     assert len(hints) == 3 and html.unescape(hints[2][1]) == told.rstrip("\n")
     assert "make exercise" not in (site / "chapter05/dot_ladder.cu.html").read_text()
 
@@ -200,7 +200,7 @@ def test_headers_are_links_with_any_pygments(monkeypatch, quote):
     pygments = pytest.importorskip("pygments")
     usual, quoted = pygments.format, '(?<=<span class="cpf">)(?:&quot;|")(.*?)(?:&quot;|")'
     monkeypatch.setattr(pygments, "format", lambda *all: re.sub(quoted, rf"{quote}\1{quote}", usual(*all)))
-    spec = importlib.util.spec_from_file_location("pages", ROOT / "scripts/site.py")
+    spec = importlib.util.spec_from_file_location("pages", ROOT / "web/pages.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     link = f'<a href="../common/book.h.html">{quote}../common/book.h{quote}</a>'

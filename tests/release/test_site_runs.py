@@ -11,11 +11,14 @@ import shutil
 import pytest
 
 import helpers
-import modules
 from browser import needs_browser, press_run
 
 Image = pytest.importorskip("PIL.Image")
 numpy = pytest.importorskip("numpy")
+pytest.importorskip("pygments")
+pytest.importorskip("markdown_it")
+import pages  # noqa: E402: web/, which helpers adds to the path
+
 pytestmark = [
     needs_browser,
     pytest.mark.skipif(not shutil.which("em++"), reason="needs em++ (Debian: emscripten, node-acorn)"),
@@ -29,7 +32,7 @@ OPTIONS = {
     "chapter12/radix_sort": {"seed": "7"},
 }
 ALWAYS, AGAIN = ["chapter04/julia_gpu", "chapter05/ripple"], "go.click(); await ended();"
-POSSIBLE = {p.name: p for p in helpers.programs() if not modules.why_not(p)}
+POSSIBLE = {p.name: p for p in helpers.programs() if not pages.why_not(p)}
 SOME = random.Random(os.environ["TEST_SEED"]).sample(sorted({*POSSIBLE} - {*ALWAYS}), 1)
 RUNS = list(POSSIBLE) if os.environ.get("PAGES") == "all" else ALWAYS + SOME
 

@@ -6,7 +6,7 @@ into statements; regular expressions find what can be changed in each. A mutant 
 import dataclasses
 import re
 
-from task import NO_CODE  # scripts/, which helpers adds to the path
+from tokens import code_of  # scripts/, which helpers adds to the path
 
 RULER = "// ---------------------------------------------------------------------------------------- check"
 STATEMENT = re.compile(r"[^;{}]*(?:;(?:\s*HANDLE_LAUNCH\(\);)?|[{}])")
@@ -87,9 +87,8 @@ def closing(code, opening):
 
 def mutants(text, file=""):
     """The mutants of what stands above the ruler line."""
-    code = text.partition(RULER)[0]
-    for nothing in NOT_COMPILED, NO_CODE:
-        code = nothing.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), code)
+    code = NOT_COMPILED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text.partition(RULER)[0])
+    code = code_of(code)
     lines, found, last = text.split("\n"), [], None
 
     def add(change, start, *replacements):

@@ -2,23 +2,28 @@
 # SPDX-License-Identifier: MIT
 """Writes README.md, and all files that it leads to by links and includes, as web pages, which need no server and no network.
 They are in SITE, by default BUILD/site, which is emptied first; BUILD is that of the Makefile. site.css is their style. The page of a
-chapter is its slides."""
+chapter is its slides. A program runs in its page as WebAssembly (site.js): cucc compiles it with em++, in the folder `wasm` of BUILD,
+again when a file of common/, of cucc or of its chapter is newer."""
+import base64
 import collections
+import concurrent.futures
+import gzip
 import json
 import os
+import pathlib
 import re
 import shutil
+import subprocess
 import sys
 from html import escape, unescape
 
-import hint
-import modules as wasm
-from programs import ROOT, by_hand, read_programs
-from task import Exercise, find_functions
-
-sys.path.insert(0, str(ROOT / "bench"))
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "bench")]
+import exercise as exercises  # noqa: E402
+from programs import BUILD, by_hand, libraries, read_libraries, read_programs  # noqa: E402
 from report import find  # noqa: E402
 from results import run, shown, write  # noqa: E402
+from tokens import find_functions  # noqa: E402
 
 if not find("markdown_it", "pygments"):
     sys.exit("site: needs pygments and markdown_it for python3: make setup site installs them")
@@ -27,10 +32,16 @@ from pygments import highlight, lexers  # noqa: E402
 from pygments.formatters import HtmlFormatter  # noqa: E402
 
 RUN = os.environ.get("RUN", "").split()  # the programs that run in their pages, if not all
-SITE, BUILD = os.environ.get("SITE"), os.environ.get("BUILD", "build")
+SITE = os.environ.get("SITE")
 PROGRAMS = {f"{program.name}.cu": program for program in read_programs()}
 # Documents whose tables are cards on a phone
 CARDS = [f"docs/{name}.md" for name in "errata predict programs teaching terms".split()]
+ABSENT = {
+    r"this_grid|cudaLaunchCooperativeKernel": "a host thread for each block, since its blocks wait for each other",
+    r"\n    continue_in_child": "a process that may be ended when it hangs",
+    r"\(unsigned long long\)&": "pointers of 64 bits",
+}
+LACKING = [tool for tool in ("em++", "emar", "node") if not shutil.which(tool)]
 failed = {}  # the errors of programs that do not compile for their pages
 pages = ["README.md"]  # paths in the repository; grows by the files that pages link to
 FRAME = """<!DOCTYPE html>
@@ -98,7 +109,7 @@ def neighbours(path):
 def panel(path, modules):
     """Where site.js runs a program, or why it does not."""
     program = PROGRAMS.get(path)
-    if modules and program and (reason := wasm.why_not(program)):
+    if modules and program and (reason := why_not(program)):
         return f"<p>It does not run in this page: it needs {escape(reason)}.</p>\n"
     if program and program.name in failed:
         return f"<p>It does not run in this page: it does not compile: <code>{escape(failed[program.name])}</code></p>\n"
@@ -129,9 +140,9 @@ def measured(path):
 
 def exercise(path):
     """The command that writes a program's exercise, with the three hints folded away."""
-    if path not in PROGRAMS or (given := Exercise(path.removesuffix(".cu"))).why_none():
+    if path not in PROGRAMS or (given := exercises.Exercise(path.removesuffix(".cu"))).why_none():
         return ""
-    steps = ("terms", hint.terms), ("words of the solution", hint.words), ("outline", hint.outline)
+    steps = zip(("terms", "words of the solution", "outline"), exercises.HINTS.values())
     folded = '<details><summary>hint {}: {}</summary><pre class="hint">{}</pre></details>\n'.format
     hints = [folded(i, name, escape("\n".join(step(given)))) for i, (name, step) in enumerate(steps, 1)]
     return f"<h2>Exercise {given.stars() * '★'}</h2>\n<p><code>make exercise {given.name}</code></p>\n{''.join(hints)}"
@@ -236,15 +247,69 @@ def rows():
             yield term, "", f"docs/terms.html#{name}"
 
 
+# ---- the programs as WebAssembly ----
+
+
+def why_not(program):
+    """What a program needs that a page does not have; "" if nothing."""
+    text = (ROOT / f"{program.name}.cu").read_text()
+    # The other libraries for the CPU are parts of cucc.
+    installed = {row.name: row.adds for row in read_libraries() if row.only or " " not in row.debian}
+    short = lambda text: re.sub(r"^CUDA with | \(.*", "", text)
+    reasons = [short(installed[name]) for name in libraries(program) if name in installed]
+    return ", ".join([*reasons, *(reason for code, reason in ABSENT.items() if re.search(code, text))])
+
+
+def newest(*folders):
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if "build" not in path.parts]
+    return max(path.stat().st_mtime for path in files)
+
+
+def compile_all(programs, folder):
+    """Compiles these programs. Returns the file of each one by its name. The errors of the others go into `failed`."""
+    base = newest("common", *(f"cucc/{part}" for part in ("runtime", "include", "translate")))
+    library = folder / "libcommon.a"
+
+    def cucc(output, *inputs):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        command = ["cucc/cucc", "-ccbin", "em++", "-w", "-o", output, *inputs]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace")
+        said = done.stderr.splitlines() or [f"status {done.returncode}"]
+        wrong = [line for line in said if re.search("error|undefined", line)] or said
+        return wrong[0] if done.returncode else ""
+
+    def compiled(program):
+        file = folder / f"{program.name}.js"
+        fresh = file.exists() and file.stat().st_mtime > max(base, newest(program.name.split("/")[0]))
+        return program.name, file, "" if fresh else cucc(file, f"{program.name}.cu", library)
+
+    if not library.exists() or library.stat().st_mtime < base:
+        objects = [folder / f"common/{path.stem}.o" for path in (ROOT / "common/lib").glob("*.c")]
+        for file in objects:
+            cucc(file, "-c", f"common/lib/{file.stem}.c")
+        library.unlink(missing_ok=True)
+        subprocess.run(["emar", "rcs", library, *objects], check=True)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        done = list(pool.map(compiled, programs))
+    failed.update((name, error) for name, _, error in done if error)
+    return {name: file for name, file, error in done if not error}
+
+
+def packed(file):
+    """The script of a page's module: it passes the program's JavaScript and its WebAssembly, both compressed, to site.js."""
+    script = file.read_text()
+    wasm = re.search('octet-stream;base64,([^"]{1000,})"', script)[1]
+    parts = script.replace(wasm, "").encode(), base64.b64decode(wasm)
+    packed = [base64.b64encode(gzip.compress(part, mtime=0)).decode() for part in parts]
+    return "receive({!r}, {!r})\n".format(*packed)
+
+
 def main():
     folder = ROOT / (SITE or f"{BUILD}/site")
     if not SITE:
         shutil.rmtree(folder, ignore_errors=True)
-    chosen = [p for p in PROGRAMS.values() if p.name in RUN or not (RUN or wasm.why_not(p))]
-    modules = {}
-    if chosen and not wasm.missing:
-        modules, errors = wasm.compile_all(chosen, ROOT / BUILD / "wasm")
-        failed.update(errors)
+    chosen = [p for p in PROGRAMS.values() if p.name in RUN or not (RUN or why_not(p))]
+    modules = compile_all(chosen, ROOT / BUILD / "wasm") if chosen and not LACKING else {}
     for path in pages:  # linked() appends to this list during the loop
         page, top = folder / address(path), os.path.relpath(".", os.path.dirname(path) or ".")
         if address(path) == path:
@@ -260,16 +325,16 @@ def main():
     colours = HtmlFormatter().get_style_defs("pre")
     dark = HtmlFormatter(style="github-dark").get_style_defs("pre")
     colours += f"\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
-    write(folder / "site.css", f"{colours}\n{(ROOT / 'scripts/site.css').read_text()}")
+    write(folder / "site.css", f"{colours}\n{(ROOT / 'web/site.css').read_text()}")
     found = json.dumps(list(rows()), ensure_ascii=False, separators=(",", ":"))
-    write(folder / "search.js", f"{(ROOT / 'scripts/search.js').read_text()}\nsearch({found});\n")
+    write(folder / "search.js", f"{(ROOT / 'web/search.js').read_text()}\nsearch({found});\n")
     for name, file in modules.items():
-        write(folder / f"{name}.wasm.js", wasm.packed(file))
+        write(folder / f"{name}.wasm.js", packed(file))
     if modules:
-        shutil.copyfile(ROOT / "scripts/site.js", folder / "site.js")
+        shutil.copyfile(ROOT / "web/site.js", folder / "site.js")
     for name, error in failed.items():
         print(f"{name} does not run in its page: {error}", file=sys.stderr)
-    lacking = f"; programs run in no page without {', '.join(wasm.missing)}" if wasm.missing else ""
+    lacking = f"; programs run in no page without {', '.join(LACKING)}" if LACKING else ""
     print(f"{shown(folder / 'index.html')}: {len(pages)} files, {len(modules)} programs run{lacking}")
 
 
