@@ -112,7 +112,7 @@ static const char *stored_for(const Settings *s, const List *options, const Text
     return NULL;
 }
 
-static void print_file(FILE *file) {
+static void print_messages(FILE *file) {
     Text text = {0};
     rewind(file);
     read_file(file, &text);
@@ -146,7 +146,7 @@ bool compile_with_precompiled(const Settings *s, const List *command, const char
     const bool done =
         messages && write_text(shorter, &rest) && run_command(&compile, NULL, NULL, messages) == 0;
     if (done)
-        print_file(messages);
+        print_messages(messages);
     if (messages)
         fclose(messages);
     return done;
