@@ -33,8 +33,6 @@ struct Captures {                               // protected by LOCK()
 
 ONLY(known_captures, Captures)
 
-thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
-
 CapturedStream *captured(cudaStream_t stream) {
     const auto found = known_captures().streams.find(identity(stream).number);
     return found == known_captures().streams.end() ? nullptr : &found->second;
@@ -166,14 +164,13 @@ cudaError_t refuse_legacy(const char *call) {
 }
 
 cudaError_t refuse_unsafe(const char *call) {
-    if (at_once() || thread_mode == cudaStreamCaptureModeRelaxed)
+    if (at_once())
         return cudaSuccess;
     LOCK();
     for (auto &[number, c] : known_captures().streams) {
         const Capture &capture = *c.capture;
         const bool own = capture.thread == std::this_thread::get_id();
-        if (own ? capture.mode != cudaStreamCaptureModeRelaxed
-                : capture.mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal)
+        if (own ? capture.mode != cudaStreamCaptureModeRelaxed : capture.mode == cudaStreamCaptureModeGlobal)
             return refuse(c.capture, cudaErrorStreamCaptureUnsupported, call,
                           "not permitted while a graph captures a stream, unless the capture is relaxed");
     }
@@ -282,12 +279,5 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNo
     for (size_t i = 0; i < count; ++i)
         if (!std::count(c->last.begin(), c->last.end(), dependencies[i]))
             c->last.push_back(dependencies[i]);
-    return cudaSuccess;
-}
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
-    MAY_FAIL(mode);
-    IN_ENUMERATION(*mode, cudaStreamCaptureModeGlobal, cudaStreamCaptureModeRelaxed, "mode");
-    std::swap(*mode, thread_mode);
     return cudaSuccess;
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * <cuda/barrier>, <cuda/latch>, <cuda/semaphore> and <cuda/pipeline>. A thread that waits yields to the other
+ * <cuda/barrier>, <cuda/latch> and <cuda/pipeline>. A thread that waits yields to the other
  * threads of its block. Asynchronous copies are complete when the call returns. The parts for compute
  * capability 9.0 (transaction barriers, bulk copies) do not exist, and neither does pipeline::quit().
  */
 #pragma once
 #include "atomic.h"
 
-#include <chrono>
 #include <cstddef>
 #include <new>
 
@@ -85,7 +84,7 @@ void init(barrier<Scope, Completion> *b, ptrdiff_t threads, Completion f = Compl
     new (b) barrier<Scope, Completion>(threads, f);
 }
 
-// ---- latches and semaphores ----
+// ---- latches ----
 
 template <thread_scope Scope = thread_scope_system> class latch {
   public:
@@ -113,41 +112,10 @@ template <thread_scope Scope> void init(latch<Scope> *l, ptrdiff_t n) {
     new (l) latch<Scope>(n);
 }
 
-template <thread_scope Scope = thread_scope_system, ptrdiff_t Max = 0x7fffffff> class counting_semaphore {
-  public:
-    counting_semaphore() = default;
-    explicit constexpr counting_semaphore(ptrdiff_t n) : count(n) {}
-    static constexpr ptrdiff_t(max)() { return Max; }
-    void release(ptrdiff_t n = 1) { __atomic_add_fetch(&count, n, __ATOMIC_SEQ_CST); }
-    bool try_acquire(CUDA_CPU_SITE) {
-        ptrdiff_t now = __atomic_load_n(&count, __ATOMIC_SEQ_CST);
-        while (now > 0)
-            if (__atomic_compare_exchange_n(&count, &now, now - 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-                return true;
-        ::cuda_cpu::polled(&count, now, CUDA_CPU_HERE);
-        return false;
-    }
-    void acquire(CUDA_CPU_SITE) {
-        while (!try_acquire(cu_file, cu_line))
-            ::cuda_cpu::wait_while(
-                &count, [](ptrdiff_t now) { return now <= 0; }, CUDA_CPU_HERE);
-    }
-
-  private:
-    ptrdiff_t count;
-};
-template <thread_scope Scope = thread_scope_system> using binary_semaphore = counting_semaphore<Scope, 1>;
-template <thread_scope Scope, ptrdiff_t Max> void init(counting_semaphore<Scope, Max> *s, ptrdiff_t n) {
-    new (s) counting_semaphore<Scope, Max>(n);
-}
-
 namespace std {
 template <class Completion = cuda_cpu_detail::no_completion>
 using barrier = cuda::barrier<thread_scope_system, Completion>;
 using latch = cuda::latch<>;
-template <ptrdiff_t Max = 0x7fffffff>
-using counting_semaphore = cuda::counting_semaphore<thread_scope_system, Max>;
-using binary_semaphore = cuda::binary_semaphore<>;
 } // namespace std
 
 // ---- pipelines ----
@@ -180,11 +148,6 @@ template <thread_scope Scope> class pipeline {
     void consumer_wait(CUDA_CPU_SITE) {
         if (stages)
             produced[tail % stages].wait_for_phase(tail / stages, cu_file, cu_line);
-    }
-    template <class Rep, class Period>
-    bool consumer_wait_for(const ::std::chrono::duration<Rep, Period> &, CUDA_CPU_SITE) {
-        consumer_wait(cu_file, cu_line);
-        return true;
     }
     void consumer_release() {
         if (stages)
