@@ -9,7 +9,8 @@
  */
 #define CUDA_CPU_ENGINE // declares the functions for kernels
 #include <curand_kernel.h>
-#include <curand_mtgp32.h>
+#include <curand_kernel.h>
+#include "mtgp32.h"
 #include "cuda_cpu/library.h"
 #include "internal.h"
 
@@ -26,10 +27,10 @@
 
 // The Mersenne Twisters, as states for the functions of kernels
 struct SequenceOfMtgp32 {
-    unsigned s[MTGP32_STATE_SIZE], used, index;
+    unsigned s[cuda_cpu::mtgp::state_words], used, index;
 };
 static unsigned curand(SequenceOfMtgp32 *state) {
-    return cuda_cpu::mtgp::number(state->s, state->used++, mtgp32dc_params_fast_11213[state->index]);
+    return cuda_cpu::mtgp::number(state->s, state->used++, cuda_cpu::mtgp::of_sequence[state->index]);
 }
 struct SequenceOfMt19937 : std::mt19937 {
     using std::mt19937::mt19937;
@@ -215,7 +216,7 @@ struct Mtgp32 {
 
     Mtgp32(unsigned long long seed, unsigned long long first) {
         for (unsigned i = 0; i < sequences.size(); ++i) {
-            mtgp::begin(sequences[i].s, mtgp32dc_params_fast_11213[i], (unsigned)(seed ^ seed >> 32) + i + 1);
+            mtgp::begin(sequences[i].s, mtgp::of_sequence[i], (unsigned)(seed ^ seed >> 32) + i + 1);
             sequences[i].index = i;
         }
         for (unsigned number; position < first;)

@@ -28,8 +28,6 @@ typedef size_t Length;
     CUDA_CPU_LAPACK(s##OR##gqr, Int m, Int n, Int k, T *A, Int lda, const T *tau, T *work, Int lwork,        \
                     int &info)
 #define CUDA_CPU_LAPACK_REAL(s, T)                                                                           \
-    CUDA_CPU_LAPACK(s##sytrf, Char, Int n, T *A, Int lda, int *pivots, T *work, Int lwork, int &info,        \
-                    Length)                                                                                  \
     CUDA_CPU_LAPACK(s##gesvd, Char, Char, Int m, Int n, T *A, Int lda, T *S, T *U, Int ldu, T *VT, Int ldvt, \
                     T *work, Int lwork, int &info, Length, Length)                                           \
     CUDA_CPU_LAPACK(s##syevd, Char, Char, Int n, T *A, Int lda, T *W, T *work, Int lwork, int *iwork,        \
