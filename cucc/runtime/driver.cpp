@@ -322,33 +322,6 @@ CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes) {
     return code(cuda_cpu::cudaMalloc((void **)pointer, bytes));
 }
 
-CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer) {
-    DRIVER(value);
-    cudaPointerAttributes found;
-    Allocation a = {};
-    if (const cudaError_t error = cudaPointerGetAttributes(&found, pointer_of(pointer)))
-        return code(error);
-    if (found.type == cudaMemoryTypeUnregistered)
-        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the pointer is not known to CUDA");
-    find_allocation(pointer_of(pointer), a);
-    switch (attribute) {
-#define ANSWER(name, T, answer)                                                                              \
-    case CU_POINTER_ATTRIBUTE_##name:                                                                        \
-        return code(store((T *)value, answer));
-        ANSWER(CONTEXT, CUcontext, current_context())
-        ANSWER(MEMORY_TYPE, unsigned,
-               found.type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE)
-        ANSWER(DEVICE_POINTER, CUdeviceptr, (CUdeviceptr)(uintptr_t)found.devicePointer)
-        ANSWER(HOST_POINTER, void *, found.hostPointer)
-        ANSWER(IS_MANAGED, unsigned, found.type == cudaMemoryTypeManaged)
-        ANSWER(DEVICE_ORDINAL, int, found.device)
-        ANSWER(RANGE_START_ADDR, CUdeviceptr, (CUdeviceptr)(uintptr_t)a.base)
-        ANSWER(RANGE_SIZE, size_t, a.size)
-        ANSWER(MAPPED, unsigned, found.devicePointer != nullptr)
-    }
-    return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__, "the attribute is not supported");
-}
-
 CALL(cuStreamAddCallback, (CUstream stream, CUstreamCallback callback, void *data, unsigned flags), (),
      cudaStreamAddCallback(stream, (cudaStreamCallback_t)(void *)callback, data, flags))
 

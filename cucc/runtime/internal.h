@@ -312,7 +312,6 @@ void free_memory_of(int device);
 // Empty if nothing is known.
 std::string describe_address(const void *address);
 
-void forget_advice(const Allocation &a); // about managed memory that is freed (managed.cpp)
 // How many were made and not destroyed
 size_t live_arrays(), live_texture_objects(), live_streams(), live_events();
 

@@ -58,11 +58,6 @@ cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int f
 cudaError_t cudaCtxResetPersistingL2Cache(void);
 cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const cudaChannelFormatDesc *format,
                                                  int device);
-cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
-                                    enum cudaDriverEntryPointQueryResult *result CUDA_CPU_OR(NULL));
-cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned int version,
-                                             unsigned long long flags,
-                                             enum cudaDriverEntryPointQueryResult *result CUDA_CPU_OR(NULL));
 cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
@@ -105,11 +100,6 @@ cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *params, CU
 cudaError_t cudaMemset3D(cudaPitchedPtr to, int byte, cudaExtent extent);
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int byte, cudaExtent extent, CUDA_CPU_STREAM);
 
-cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, enum cudaMemRangeAttribute attribute,
-                                     const void *pointer, size_t bytes);
-cudaError_t cudaMemRangeGetAttributes(void **values, size_t *value_bytes,
-                                      enum cudaMemRangeAttribute *attributes, size_t count,
-                                      const void *pointer, size_t bytes);
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t bytes CUDA_CPU_OR(0),
                                      unsigned int flags CUDA_CPU_OR(cudaMemAttachSingle));
 
@@ -273,8 +263,6 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel,
                                                                    int threads, size_t dynamic_bytes,
                                                                    unsigned int flags);
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel, int blocks,
-                                                      int threads);
 
 #ifdef __cplusplus // the overloads below also note the caller's line
 } // extern "C"

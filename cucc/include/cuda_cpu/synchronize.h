@@ -49,12 +49,12 @@ class barrier {
         ::cuda_cpu::wait_while(
             &phase, [=](unsigned now) { return now == token.phase; }, CUDA_CPU_HERE);
     }
-    bool try_wait(arrival_token &&token, CUDA_CPU_SITE) const { return passed(token.phase, CUDA_CPU_HERE); }
-    void wait_parity(bool parity, CUDA_CPU_SITE) const {
-        ::cuda_cpu::wait_while(
-            &phase, [=](unsigned now) { return (now & 1) == parity; }, CUDA_CPU_HERE);
+    bool try_wait(arrival_token &&token, CUDA_CPU_SITE) const {
+        const unsigned now = __atomic_load_n(&phase, __ATOMIC_SEQ_CST);
+        if (now == token.phase)
+            ::cuda_cpu::polled(&phase, now, CUDA_CPU_HERE);
+        return now != token.phase;
     }
-    bool try_wait_parity(bool parity, CUDA_CPU_SITE) const { return passed(parity, CUDA_CPU_HERE, 1); }
     void arrive_and_wait(CUDA_CPU_SITE) { wait(arrive(), cu_file, cu_line); }
     void arrive_and_drop() {
         __atomic_sub_fetch(&expected, 1, __ATOMIC_SEQ_CST);
@@ -67,13 +67,6 @@ class barrier {
     }
 
   private:
-    bool passed(unsigned old, ::cuda_cpu::Site site, unsigned mask = ~0u) const {
-        const unsigned now = __atomic_load_n(&phase, __ATOMIC_SEQ_CST);
-        if ((now & mask) == old)
-            ::cuda_cpu::polled(const_cast<unsigned *>(&phase), now, site);
-        return (now & mask) != old;
-    }
-
     ptrdiff_t expected, pending;
     mutable unsigned phase;
     Completion completion;
@@ -206,8 +199,6 @@ void pipeline_consumer_wait_prior(pipeline<Scope> &p, CUDA_CPU_SITE) {
     for (unsigned i = p.tail; p.stages && i + N < p.head; ++i)
         p.produced[i % p.stages].wait_for_phase(i / p.stages, cu_file, cu_line);
 }
-template <thread_scope Scope, thread_scope BarrierScope, class Completion>
-void pipeline_producer_commit(pipeline<Scope> &, barrier<BarrierScope, Completion> &) {}
 
 // ---- copies ----
 
@@ -217,8 +208,6 @@ template <size_t Alignment> struct aligned_size_t {
     explicit constexpr aligned_size_t(size_t n) : value(n) {}
     constexpr operator size_t() const { return value; }
 };
-
-enum class async_contract_fulfillment { none, async };
 
 // Copies by one thread, or by all threads of a group, where each copies a share. The last argument is the
 // barrier or pipeline whose users wait for the data.

@@ -9,12 +9,10 @@
 #include <cuda/pipeline>
 #include <cuda/std/array>
 #include <cuda/std/atomic>
-#include <cuda/std/bit>
 #include <cuda/std/cmath>
 #include <cuda/std/complex>
 #include <cuda/std/cstdint>
 #include <cuda/std/limits>
-#include <cuda/std/span>
 #include <cuda/std/tuple>
 #include <cuda/std/type_traits>
 #include <cuda/std/utility>
@@ -200,18 +198,16 @@ __global__ void standard(float *out) {
     cuda::std::complex<float> z(0, 1);
     z *= z;
     cuda::std::tuple<int, float> t(4, 0.5f);
-    cuda::std::span<int> s(a.data(), a.size());
-    out[0] = (float)s[2] + (float)cuda::std::get<0>(t) + z.real();
+    out[0] = (float)a[2] + (float)cuda::std::get<0>(t) + z.real();
     out[1] = (float)cuda::std::numeric_limits<cuda::std::uint16_t>::max();
     out[2] = cuda::std::is_same_v<cuda::std::remove_const_t<const int>, int> ? cuda::std::sqrt(16.0f) : 0;
-    out[3] = (float)(cuda::std::popcount(0xf0u) + cuda::std::countl_zero(1u));
-    out[4] = (float)cuda::proclaim_return_type<int>([] { return 6; })();
-    NV_IF_ELSE_TARGET(NV_IS_DEVICE, (out[5] = 1;), (out[5] = 2;))
-    NV_IF_TARGET(NV_PROVIDES_SM_70, (out[6] = 1; out[6] += 1;))
+    out[3] = (float)cuda::proclaim_return_type<int>([] { return 6; })();
+    NV_IF_ELSE_TARGET(NV_IS_DEVICE, (out[4] = 1;), (out[4] = 2;))
+    NV_IF_TARGET(NV_PROVIDES_SM_70, (out[5] = 1; out[5] += 1;))
 }
 
 TEST(the_standard_library) {
-    EXPECT(WRITTEN(float, 7, standard<<<1, 1>>>(out)) == (std::vector<float>{6, 65535, 4, 35, 6, 1, 2}));
+    EXPECT(WRITTEN(float, 6, standard<<<1, 1>>>(out)) == (std::vector<float>{6, 65535, 4, 6, 1, 2}));
     int host = 0;
     NV_IF_ELSE_TARGET(NV_IS_HOST, (host = 1;), (host = 2;))
     EXPECT(host == 1);
