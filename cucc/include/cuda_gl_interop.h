@@ -7,8 +7,6 @@
 #include "cuda_cpu/types.h"
 #include "cuda_cpu/api.h"
 
-enum cudaGLDeviceList { cudaGLDeviceListAll = 1, cudaGLDeviceListCurrentFrame, cudaGLDeviceListNextFrame };
-
 #ifdef __cplusplus
 namespace cuda_cpu {
 extern "C" {
@@ -30,9 +28,6 @@ CUDA_CPU_NOTED(cudaGraphicsGLRegisterImage,
 
 extern "C" {
 #endif
-
-cudaError_t cudaGLGetDevices(unsigned int *count, int *devices, unsigned int most,
-                             enum cudaGLDeviceList list);
 
 cudaError_t cudaGLSetGLDevice(int device); // deprecated since CUDA 5
 

@@ -28,5 +28,3 @@ typedef enum cudaEmulationMantissaControl_t {
     CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC,
     CUDA_EMULATION_MANTISSA_CONTROL_FIXED
 } cudaEmulationMantissaControl;
-
-typedef enum libraryPropertyType_t { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL } libraryPropertyType;

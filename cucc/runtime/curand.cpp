@@ -9,7 +9,6 @@
  */
 #define CUDA_CPU_ENGINE // declares the functions for kernels
 #include <curand_kernel.h>
-#include <curand_kernel.h>
 #include "mtgp32.h"
 #include "cuda_cpu/library.h"
 #include "internal.h"
@@ -476,20 +475,6 @@ curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRng
     return create(generator, type, true);
 }
 SIMPLE(DestroyGenerator, (curandGenerator_t generator), delete generator)
-curandStatus_t curandGetVersion(int *version) {
-    if (!version)
-        return CURAND_STATUS_OUT_OF_RANGE;
-    *version = CURAND_VERSION;
-    return CURAND_STATUS_SUCCESS;
-}
-curandStatus_t curandGetProperty(libraryPropertyType type, int *value) {
-    if (!value || type < MAJOR_VERSION || type > PATCH_LEVEL)
-        return CURAND_STATUS_OUT_OF_RANGE;
-    const int all[] = {CURAND_VER_MAJOR, CURAND_VER_MINOR, CURAND_VER_PATCH};
-    *value = all[type];
-    return CURAND_STATUS_SUCCESS;
-}
-
 SIMPLE(SetStream, (curandGenerator_t generator, cudaStream_t stream), generator->stream = stream)
 // The settings that change the numbers: the type of the generator that has it, whether the value is
 // permitted, and the change

@@ -504,18 +504,6 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphi
     return store(array, resource->array);
 }
 
-cudaError_t cudaGLGetDevices(unsigned *count, int *devices, unsigned most, cudaGLDeviceList list) {
-    BEGIN(count);
-    IN_ENUMERATION(list, cudaGLDeviceListAll, cudaGLDeviceListNextFrame, "list");
-    TRY(check_context(call));
-    *count = 1;
-    if (most > 0) {
-        NOT_NULL(devices);
-        devices[0] = current_device();
-    }
-    return cudaSuccess;
-}
-
 cudaError_t cudaGLSetGLDevice(int device) {
     return cudaSetDevice(device);
 }

@@ -121,13 +121,5 @@ CUDA_CPU_LU(d, double)
 CUDA_CPU_LU(c, cuComplex)
 CUDA_CPU_LU(z, cuDoubleComplex)
 
-// C, n x n, becomes the inverse of a matrix, whose L and U are in A, n x n, as factorize() leaves them.
-template <class T> void invert(int n, const T *A, int lda, const int *pivots, T *C, int ldc) {
-    for (int j = 0; j < n; j++)
-        for (int i = 0; i < n; i++)
-            ((Number<T> *)C)[i + (size_t)j * ldc] = i == j;
-    substitute('N', n, n, A, lda, pivots, C, ldc);
-}
-
 } // namespace cuda_cpu::lapack
 #include "letters_on.h"

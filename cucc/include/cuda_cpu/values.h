@@ -351,18 +351,6 @@ typedef struct cudaMemcpy3DParms {
     cudaMemcpyKind kind;
 } cudaMemcpy3DParms;
 
-struct cudaMemcpy3DPeerParms {
-    cudaArray_t srcArray;
-    cudaPos srcPos;
-    cudaPitchedPtr srcPtr;
-    int srcDevice;
-    cudaArray_t dstArray;
-    cudaPos dstPos;
-    cudaPitchedPtr dstPtr;
-    int dstDevice;
-    cudaExtent extent;
-};
-
 typedef struct CUmemPoolHandle_st *cudaMemPool_t;
 
 enum cudaMemAllocationType {
