@@ -448,40 +448,13 @@ CUDA_CPU_REAL_MATRIX(D, d, double)
 
 // ---- batches of factorizations ----
 
-// A, B and C are arrays of matrices, all in device memory; each matrix has n pivots, or none where P is null.
+// A is an array of matrices, all in device memory; each matrix has n pivots, or none where P is null.
 #define CUDA_CPU_FACTORS(S, T)                                                                               \
     CUDA_CPU_FUNCTION(S##getrfBatched, int n, T *const A[], int lda, int *P, int *info, int count) {         \
         CUDA_CPU_VALID(count >= 0 && cpu::fits(n, lda));                                                     \
         return cpu::run(__func__, handle, [=] {                                                              \
             for (int i = 0; i < count; i++)                                                                  \
                 info[i] = cuda_cpu::lapack::factorize(n, n, A[i], lda, P ? P + (size_t)i * n : nullptr);     \
-        });                                                                                                  \
-    }                                                                                                        \
-    /* *info is in host memory: 0, or which argument is wrong */                                             \
-    CUDA_CPU_FUNCTION(S##getrsBatched, cublasOperation_t op, int n, int columns, const T *const A[],         \
-                      int lda, const int *P, T *const B[], int ldb, int *info, int count) {                  \
-        CUDA_CPU_VALID(columns >= 0 && count >= 0 && cpu::fits(n, lda, n, ldb) && info);                     \
-        *info = 0;                                                                                           \
-        const char letter = op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C';                         \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            for (int i = 0; i < count; i++)                                                                  \
-                cuda_cpu::lapack::substitute(letter, n, columns, A[i], lda, P ? P + (size_t)i *n : nullptr,  \
-                                             B[i], ldb);                                                     \
-        });                                                                                                  \
-    }                                                                                                        \
-    /* The inverse, from L and U */                                                                          \
-    CUDA_CPU_FUNCTION(S##getriBatched, int n, const T *const A[], int lda, const int *P, T *const C[],       \
-                      int ldc, int *info, int count) {                                                       \
-        CUDA_CPU_VALID(count >= 0 && cpu::fits(n, lda, n, ldc));                                             \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            for (int i = 0; i < count; i++) {                                                                \
-                info[i] = 0;                                                                                 \
-                for (int j = n - 1; j >= 0; j--)                                                             \
-                    if (cpu::magnitude(A[i][j + (size_t)j * lda]) == 0)                                      \
-                        info[i] = j + 1;                                                                     \
-                if (!info[i])                                                                                \
-                    cuda_cpu::lapack::invert(n, A[i], lda, P ? P + (size_t)i *n : nullptr, C[i], ldc);       \
-            }                                                                                                \
         });                                                                                                  \
     }
 CUDA_CPU_FACTORS(S, float)

@@ -7,10 +7,6 @@
 #include "cuda_cpu/types.h"
 #include "cuda_cpu/api.h"
 
-enum cudaGLDeviceList { cudaGLDeviceListAll = 1, cudaGLDeviceListCurrentFrame, cudaGLDeviceListNextFrame };
-
-enum cudaGLMapFlags { cudaGLMapFlagsNone = 0, cudaGLMapFlagsReadOnly = 1, cudaGLMapFlagsWriteDiscard = 2 };
-
 #ifdef __cplusplus
 namespace cuda_cpu {
 extern "C" {
@@ -33,18 +29,7 @@ CUDA_CPU_NOTED(cudaGraphicsGLRegisterImage,
 extern "C" {
 #endif
 
-cudaError_t cudaGLGetDevices(unsigned int *count, int *devices, unsigned int most,
-                             enum cudaGLDeviceList list);
-
-// Deprecated since CUDA 3 and 5, but still in CUDA 13. These functions identify a buffer by its OpenGL name.
-cudaError_t cudaGLSetGLDevice(int device);
-cudaError_t cudaGLRegisterBufferObject(GLuint buffer);
-cudaError_t cudaGLMapBufferObject(void **pointer, GLuint buffer);
-cudaError_t cudaGLMapBufferObjectAsync(void **pointer, GLuint buffer, cudaStream_t stream);
-cudaError_t cudaGLUnmapBufferObject(GLuint buffer);
-cudaError_t cudaGLUnmapBufferObjectAsync(GLuint buffer, cudaStream_t stream);
-cudaError_t cudaGLUnregisterBufferObject(GLuint buffer);
-cudaError_t cudaGLSetBufferObjectMapFlags(GLuint buffer, unsigned int flags);
+cudaError_t cudaGLSetGLDevice(int device); // deprecated since CUDA 5
 
 #ifdef __cplusplus
 }

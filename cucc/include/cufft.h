@@ -285,17 +285,7 @@ static inline cufftResult cufftDestroy(cufftHandle handle) {
     return CUFFT_SUCCESS;
 }
 
-static inline cufftResult cufftGetSize(cufftHandle plan, size_t *size) {
-    if (!cuda_cpu::fft::find(plan))
-        return CUFFT_INVALID_PLAN;
-    if (!size)
-        return CUFFT_INVALID_VALUE;
-    *size = 0;
-    return CUFFT_SUCCESS;
-}
-
-// The functions for plans of one kind: for an empty plan, with a new plan, and two that only ask for the size
-// of the work area.
+// The functions for plans of one kind: for an empty plan, and with a new plan. There is no work area.
 #define CUDA_CPU_PLAN(Name, PARAMETERS, ARGUMENTS)                                                           \
     static inline cufftResult cufftMakePlan##Name(cufftHandle plan, CUDA_CPU_LIST PARAMETERS,                \
                                                   size_t *size) {                                            \
@@ -305,11 +295,6 @@ static inline cufftResult cufftGetSize(cufftHandle plan, size_t *size) {
         if (size)                                                                                            \
             *size = 0;                                                                                       \
         return cuda_cpu::fft::make(*p, CUDA_CPU_LIST ARGUMENTS);                                             \
-    }                                                                                                        \
-    static inline cufftResult cufftGetSize##Name(cufftHandle plan, CUDA_CPU_LIST PARAMETERS, size_t *size) { \
-        cuda_cpu::fft::Plan tried;                                                                           \
-        const cufftResult result = cufftGetSize(plan, size);                                                 \
-        return result == CUFFT_SUCCESS ? cuda_cpu::fft::make(tried, CUDA_CPU_LIST ARGUMENTS) : result;       \
     }
 #define CUDA_CPU_NEW_PLAN(Name, PARAMETERS, ARGUMENTS)                                                       \
     CUDA_CPU_PLAN(Name, PARAMETERS, ARGUMENTS)                                                               \
@@ -323,13 +308,6 @@ static inline cufftResult cufftGetSize(cufftHandle plan, size_t *size) {
             *plan = CUFFT_PLAN_NULL;                                                                         \
         }                                                                                                    \
         return result;                                                                                       \
-    }                                                                                                        \
-    static inline cufftResult cufftEstimate##Name(CUDA_CPU_LIST PARAMETERS, size_t *size) {                  \
-        cuda_cpu::fft::Plan tried;                                                                           \
-        if (!size)                                                                                           \
-            return CUFFT_INVALID_VALUE;                                                                      \
-        *size = 0;                                                                                           \
-        return cuda_cpu::fft::make(tried, CUDA_CPU_LIST ARGUMENTS);                                          \
     }
 CUDA_CPU_NEW_PLAN(1d, (int nx, cufftType type, int batch), ({nx}, type, batch))
 CUDA_CPU_NEW_PLAN(2d, (int nx, int ny, cufftType type), ({nx, ny}, type, 1))
@@ -352,19 +330,6 @@ static inline cufftResult cufftSetStream(cufftHandle plan, cudaStream_t stream) 
     if (!p)
         return CUFFT_INVALID_PLAN;
     p->stream = stream;
-    return CUFFT_SUCCESS;
-}
-static inline cufftResult cufftGetVersion(int *version) {
-    if (!version)
-        return CUFFT_INVALID_VALUE;
-    *version = CUFFT_VERSION;
-    return CUFFT_SUCCESS;
-}
-static inline cufftResult cufftGetProperty(libraryPropertyType type, int *value) {
-    if (!value || type < MAJOR_VERSION || type > PATCH_LEVEL)
-        return CUFFT_INVALID_VALUE;
-    const int all[] = {CUFFT_VER_MAJOR, CUFFT_VER_MINOR, CUFFT_VER_PATCH};
-    *value = all[type];
     return CUFFT_SUCCESS;
 }
 

@@ -24,18 +24,16 @@ inline cufftType type_of(cudaDataType in, cudaDataType out, cudaDataType executi
 
 } // namespace cuda_cpu::fft
 
-#define CUDA_CPU_XT_PLAN(Name)                                                                               \
-    static inline cufftResult cufftXt##Name##Many(                                                           \
-        cufftHandle plan, int rank, long long *n, long long *inembed, long long istride, long long idist,    \
-        cudaDataType in, long long *onembed, long long ostride, long long odist, cudaDataType out,           \
-        long long batch, size_t *size, cudaDataType execution) {                                             \
-        const cufftType type = cuda_cpu::fft::type_of(in, out, execution);                                   \
-        return !type ? CUFFT_NOT_SUPPORTED                                                                   \
-                     : cufft##Name##Many64(plan, rank, n, inembed, istride, idist, onembed, ostride, odist,  \
-                                           type, batch, size);                                               \
-    }
-CUDA_CPU_XT_PLAN(MakePlan)
-CUDA_CPU_XT_PLAN(GetSize)
+static inline cufftResult cufftXtMakePlanMany(cufftHandle plan, int rank, long long *n, long long *inembed,
+                                              long long istride, long long idist, cudaDataType in,
+                                              long long *onembed, long long ostride, long long odist,
+                                              cudaDataType out, long long batch, size_t *size,
+                                              cudaDataType execution) {
+    const cufftType type = cuda_cpu::fft::type_of(in, out, execution);
+    return !type ? CUFFT_NOT_SUPPORTED
+                 : cufftMakePlanMany64(plan, rank, n, inembed, istride, idist, onembed, ostride, odist, type,
+                                       batch, size);
+}
 
 static inline cufftResult cufftXtExec(cufftHandle plan, void *in, void *out, int direction) {
     const std::shared_ptr<cuda_cpu::fft::Plan> p = cuda_cpu::fft::find(plan);

@@ -73,8 +73,6 @@ extern "C" {
 curandStatus_t curandCreateGenerator(curandGenerator_t *generator, curandRngType_t type);
 curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRngType_t type);
 curandStatus_t curandDestroyGenerator(curandGenerator_t generator);
-curandStatus_t curandGetVersion(int *version);
-curandStatus_t curandGetProperty(libraryPropertyType type, int *value);
 
 // Another seed or ordering keeps the position in the sequence; the offset sets it. Mersenne Twisters have no
 // offset.

@@ -41,23 +41,6 @@ typedef struct curandStateXORWOW curandStateXORWOW_t, curandState, curandState_t
 typedef struct curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
 typedef struct curandStateMRG32k3a curandStateMRG32k3a_t;
 
-// The parameters of a sequence of MTGP32, those of all, and the state of a block (curand_mtgp32.h)
-#define MTGP32_STATE_SIZE        1024
-#define CURAND_NUM_MTGP32_PARAMS 200
-typedef struct mtgp32_params_fast {
-    int mexp, pos, sh1, sh2;
-    unsigned int tbl[16], tmp_tbl[16], flt_tmp_tbl[16], mask;
-    unsigned char poly_sha1[21];
-} mtgp32_params_fast_t;
-typedef struct mtgp32_kernel_params {
-    mtgp32_params_fast_t params[CURAND_NUM_MTGP32_PARAMS];
-} mtgp32_kernel_params_t;
-typedef struct curandStateMtgp32 {
-    unsigned int s[MTGP32_STATE_SIZE];
-    int offset, pIdx;
-    mtgp32_kernel_params_t *k;
-} curandStateMtgp32_t;
-
 #define CUDA_CPU_SOBOL_STATE(name, T, bits)                                                                  \
     typedef struct name {                                                                                    \
         T i, x, c;                                                                                           \

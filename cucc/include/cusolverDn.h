@@ -164,13 +164,6 @@ CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
 // The eigenvalues ascend, and the eigenvectors replace the matrix. The first run of LAPACK says how much
 // memory the second one needs.
 #define CUDA_CPU_EIGEN(S, s, T)                                                                              \
-    CUDA_CPU_SIZE(S##sytrf, cpu::fits(n, lda), n, int n, T *, int lda)                                       \
-    CUDA_CPU_FUNCTION(S##sytrf, cublasFillMode_t fill, int n, T *A, int lda, int *pivots, T *work,           \
-                      int lwork, int *dev_info) {                                                            \
-        CUDA_CPU_WORK(cpu::fits(n, lda) && pivots && CUDA_CPU_HAS(n),                                        \
-                      CUDA_CPU_WORKSPACE(T, cpu::cuda_cpu_##s##sytrf(cpu::uplo(fill), n, A, lda, pivots,     \
-                                                                     work, size, info, 1)));                 \
-    }                                                                                                        \
     CUDA_CPU_SIZE(S##sygvd, cpu::fits(n, lda, n, ldb), n, cusolverEigType_t, cusolverEigMode_t,              \
                   cublasFillMode_t, int n, const T *, int lda, const T *, int ldb, const T *)                \
     CUDA_CPU_FUNCTION(S##sygvd, cusolverEigType_t type, cusolverEigMode_t mode, cublasFillMode_t fill,       \

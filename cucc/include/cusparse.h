@@ -101,16 +101,7 @@ template <class To> cusparseStatus_t create_matrix(To *to, const cusparseSpMatDe
         return cuda_cpu::sparse::create_matrix(matrix, {format, rows, columns, count, (void *)offsets,       \
                                                         (void *)indices, (void *)values, offsets_type,       \
                                                         indices_type, base, type});                          \
-    }                                                                                                        \
-    CUDA_CPU_SIMPLE(Const##NAME##Get,                                                                        \
-                    (cusparse##Const##SpMatDescr_t matrix, int64_t * rows, int64_t * columns,                \
-                     int64_t * count, constant void **offsets, constant void **indices,                      \
-                     constant void **values, cusparseIndexType_t *offsets_type,                              \
-                     cusparseIndexType_t *indices_type, cusparseIndexBase_t *base, cudaDataType *type),      \
-                    matrix, *rows = matrix->rows, *columns = matrix->columns, *count = matrix->count,        \
-                    *offsets = matrix->offsets, *indices = matrix->indices, *values = matrix->values,        \
-                    *offsets_type = matrix->offsets_type, *indices_type = matrix->indices_type,              \
-                    *base = matrix->base, *type = matrix->type)
+    }
 CUDA_CPU_BOTH(CUDA_CPU_COMPRESSED, Csr, CUSPARSE_FORMAT_CSR)
 CUDA_CPU_BOTH(CUDA_CPU_COMPRESSED, Csc, CUSPARSE_FORMAT_CSC)
 #define CUDA_CPU_OTHERS(Create, Const, constant, unused)                                                     \
@@ -162,35 +153,16 @@ CUDA_CPU_POINTERS(Csr)
 CUDA_CPU_POINTERS(Csc)
 CUDA_CPU_POINTERS(Coo)
 
-CUDA_CPU_SIMPLE(DnVecGet, (cusparseDnVecDescr_t vector, int64_t *size, void **values, cudaDataType *type),
-                vector &&size &&values &&type, *size = vector->size, *values = vector->values,
-                *type = vector->type)
-CUDA_CPU_SIMPLE(DnMatGet,
-                (cusparseDnMatDescr_t matrix, int64_t *rows, int64_t *columns, int64_t *ld, void **values,
-                 cudaDataType *type, cusparseOrder_t *order),
-                matrix &&rows &&columns &&ld &&values &&type &&order, *rows = matrix->rows,
-                *columns = matrix->columns, *ld = matrix->ld, *values = matrix->values, *type = matrix->type,
-                *order = matrix->order)
 CUDA_CPU_SIMPLE(SpMatGetSize,
                 (cusparseConstSpMatDescr_t matrix, int64_t *rows, int64_t *columns, int64_t *count),
                 matrix &&rows &&columns &&count, *rows = matrix->rows, *columns = matrix->columns,
                 *count = matrix->count)
-CUDA_CPU_SIMPLE(SpMatGetFormat, (cusparseConstSpMatDescr_t matrix, cusparseFormat_t *format), matrix &&format,
-                *format = matrix->format)
-CUDA_CPU_SIMPLE(SpMatGetIndexBase, (cusparseConstSpMatDescr_t matrix, cusparseIndexBase_t *base),
-                matrix &&base, *base = matrix->base)
 CUDA_CPU_SIMPLE(SpMatSetAttribute,
                 (cusparseSpMatDescr_t matrix, cusparseSpMatAttribute_t attribute, void *data, size_t size),
                 matrix &&data &&size == sizeof(int),
                 attribute == CUSPARSE_SPMAT_FILL_MODE
                     ? (void)(matrix->fill = *(cusparseFillMode_t *)data)
                     : (void)(matrix->diagonal = *(cusparseDiagType_t *)data))
-CUDA_CPU_SIMPLE(SpMatGetAttribute,
-                (cusparseConstSpMatDescr_t matrix, cusparseSpMatAttribute_t attribute, void *data,
-                 size_t size),
-                matrix &&data &&size == sizeof(int),
-                *(int *)data = attribute == CUSPARSE_SPMAT_FILL_MODE ? (int)matrix->fill
-                                                                     : (int)matrix->diagonal)
 
 // The size of a buffer, which is not used here
 #define CUDA_CPU_BUFFER(name, ...) CUDA_CPU_BUFFER_OF(size_t, name##_bufferSize, __VA_ARGS__)

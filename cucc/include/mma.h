@@ -26,30 +26,17 @@ namespace precision {
 struct tf32; // TensorFloat-32: multiplication uses only the upper 19 bits of the float
 }
 
-namespace experimental {
-namespace precision {
-struct u4;
-struct s4;
-struct b1;
-} // namespace precision
-enum bmmaBitOp { bmmaBitOpXOR = 1, bmmaBitOpAND = 2 };
-enum bmmaAccumulateOp { bmmaAccumulateOpPOPC = 1 };
-} // namespace experimental
-
 } // namespace nvcuda::wmma
 
 namespace cuda_cpu::matrix {
 
 using namespace nvcuda::wmma;
-namespace small = nvcuda::wmma::experimental::precision;
 
 // Properties of an element type.
-template <class S, int depth, class Sum, int n = 1> struct ElementOf {
-    using Storage = S;                                  // the type in which a fragment stores elements
-    using Memory = std::conditional_t<n == 1, S, void>; // load_matrix_sync takes a pointer to this type
-    using Total = Sum;                                  // the type of products and sums
-    static constexpr int k = depth;  // the k of the shapes m x n x k with such operands; 0: no operand type
-    static constexpr int packed = n; // elements per Storage value: more than 1 for 4 bits and 1 bit
+template <class S, int depth, class Sum> struct ElementOf {
+    using Storage = S;              // the type in which a fragment stores elements
+    using Total = Sum;              // the type of products and sums
+    static constexpr int k = depth; // the k of the shapes m x n x k with such operands; 0: no operand type
 };
 template <class T> struct Element : ElementOf<T, 0, T> {};
 template <> struct Element<__half> : ElementOf<__half, 16, float> {};
@@ -58,28 +45,22 @@ template <> struct Element<signed char> : ElementOf<signed char, 16, int> {};
 template <> struct Element<unsigned char> : ElementOf<unsigned char, 16, int> {};
 template <> struct Element<precision::tf32> : ElementOf<float, 8, float> {};
 template <> struct Element<double> : ElementOf<double, 4, double> {};
-template <> struct Element<small::u4> : ElementOf<unsigned, 32, int, 8> {};
-template <> struct Element<small::s4> : ElementOf<int, 32, int, 8> {};
-template <> struct Element<small::b1> : ElementOf<unsigned, 128, int, 32> {};
 
 template <class T, class... Others> constexpr bool one_of = (std::is_same_v<T, Others> || ...);
 
 constexpr bool is_shape(int m, int n, int k) {
     return k == 16  ? m * n == 256 && (m == 8 || m == 16 || m == 32)
            : k == 8 ? m == 16 && n == 16
-                    : (k == 4 || k == 32 || k == 128) && m == 8 && n == 8;
+                    : k == 4 && m == 8 && n == 8;
 }
 
 // True if CUDA defines a fragment with these template arguments.
 template <class Use, int k, class T, class Layout> constexpr bool is_fragment() {
     if (std::is_same_v<Use, accumulator>)
-        return std::is_void_v<Layout> && (k == 4    ? one_of<T, double>
-                                          : k == 8  ? one_of<T, float>
-                                          : k == 16 ? one_of<T, __half, float, int>
-                                                    : one_of<T, int>);
-    const bool a = std::is_same_v<Use, matrix_a>, rows = std::is_same_v<Layout, row_major>;
-    return one_of<Use, matrix_a, matrix_b> && one_of<Layout, row_major, col_major> && Element<T>::k == k &&
-           (Element<T>::packed == 1 || a == rows); // packed elements are contiguous along k
+        return std::is_void_v<Layout> && (k == 4   ? one_of<T, double>
+                                          : k == 8 ? one_of<T, float>
+                                                   : one_of<T, __half, float, int>);
+    return one_of<Use, matrix_a, matrix_b> && one_of<Layout, row_major, col_major> && Element<T>::k == k;
 }
 
 // True if mma_sync accepts operands with elements of type T and an accumulator with elements of type C.
@@ -100,20 +81,13 @@ template <class Use, int m, int n, int k, class T, class Layout = void> struct f
                                          : std::is_same_v<Use, matrix_b> ? k * n
                                                                          : m * n) /
                                         32;
-    static constexpr int num_storage_elements = num_elements / cuda_cpu::matrix::Element<T>::packed;
-    storage_element_type x[num_storage_elements];
+    static constexpr int num_storage_elements = num_elements;
+    storage_element_type x[num_elements];
 };
 
 } // namespace nvcuda::wmma
 
 namespace cuda_cpu::matrix {
-
-// The number of Storage values in a row of the matrix. Packed elements are contiguous along k, so for a
-// packed matrix_b, which is column-major, it is the number in a column.
-template <class Use, int m, int n, int k, class T>
-constexpr int columns = Element<T>::packed > 1          ? k / Element<T>::packed
-                        : std::is_same_v<Use, matrix_a> ? k
-                                                        : n;
 
 // Loads the fragments of all lanes from memory, or with `to_memory` stores them. `ldm` is the leading
 // dimension: the distance, in elements of the array, between two rows (`rows`: row-major) or two columns.
@@ -126,7 +100,7 @@ __forceinline__ void copy_elements(fragment<Use, m, n, k, T, Layout> &f, P *memo
         Fragment *f;
         P *memory;
     };
-    constexpr int count = Fragment::num_storage_elements, width = columns<Use, m, n, k, T>;
+    constexpr int count = Fragment::num_elements, width = std::is_same_v<Use, matrix_a> ? k : n;
     once_for_warp(
         Lane{&f, memory},
         [=](const Lane *const *lanes) __attribute__((always_inline)) {
@@ -146,14 +120,10 @@ __forceinline__ void copy_elements(fragment<Use, m, n, k, T, Layout> &f, P *memo
         site);
 }
 
-// The value of element e of an operand, which is stored in x, as the type in which products are computed.
-template <class T> inline typename Element<T>::Total number(typename Element<T>::Storage x, int e) {
+// The value of an element of an operand, as the type in which products are computed
+template <class T> inline typename Element<T>::Total number(typename Element<T>::Storage x) {
     if constexpr (std::is_same_v<T, precision::tf32>)
         return bits_as<float>(bits_as<uint32_t>(x) & 0xffffe000);
-    else if constexpr (std::is_same_v<T, small::u4>)
-        return (int)(x >> 4 * (e % 8) & 15);
-    else if constexpr (std::is_same_v<T, small::s4>)
-        return (int)((unsigned)x << (28 - 4 * (e % 8))) >> 28;
     else
         return (typename Element<T>::Total)x;
 }
@@ -176,17 +146,15 @@ multiply(const Product<fragment<matrix_a, m, n, k, T, LA>, fragment<matrix_b, m,
                        fragment<accumulator, m, n, k, C>, fragment<accumulator, m, n, k, D>> *const *lanes,
          bool saturate) {
     using Total = typename Element<T>::Total;
-    constexpr int of_a = m * k / 32, of_b = k * n / 32, of_d = m * n / 32, packed = Element<T>::packed;
+    constexpr int of_a = m * k / 32, of_b = k * n / 32, of_d = m * n / 32;
     constexpr bool whole = std::is_same_v<Total, int>;
     Total a[m * k], b[k * n], d[m * n];
     for (int lane = 0; lane < 32; ++lane) {
         const auto &its = *lanes[lane];
         for (int e = 0; e < of_a; ++e)
-            a[lane * of_a + e] = number<T>(its.a->x[e / packed], e);
-        for (int e = 0; e < of_b; ++e) {
-            const int at = lane * of_b + e; // packed: column-major order
-            b[packed > 1 ? at % k * n + at / k : at] = number<T>(its.b->x[e / packed], e);
-        }
+            a[lane * of_a + e] = number<T>(its.a->x[e]);
+        for (int e = 0; e < of_b; ++e)
+            b[lane * of_b + e] = number<T>(its.b->x[e]);
         for (int e = 0; e < of_d; ++e)
             d[lane * of_d + e] = whole ? Total(0) : (Total)its.c->x[e];
     }
@@ -231,25 +199,16 @@ inline float __float_to_tf32(float x) {
 template <class Use, int m, int n, int k, class T, class Layout>
 inline void fill_fragment(fragment<Use, m, n, k, T, Layout> &f,
                           const typename fragment<Use, m, n, k, T, Layout>::storage_element_type &value) {
-    constexpr int packed = cuda_cpu::matrix::Element<T>::packed;
     for (auto &x : f.x)
-        if constexpr (packed == 1) {
-            x = value;
-        } else {
-            constexpr unsigned ones = (1u << 32 / packed) - 1;
-            x = ((unsigned)value & ones) * (~0u / ones);
-        }
+        x = value;
 }
 
 template <class Use, int m, int n, int k, class T, class Layout>
 __forceinline__ void load_matrix_sync(fragment<Use, m, n, k, T, Layout> &f,
-                                      const typename cuda_cpu::matrix::Element<T>::Memory *memory,
+                                      const typename cuda_cpu::matrix::Element<T>::Storage *memory,
                                       unsigned ldm, CUDA_CPU_SITE) {
-    using Storage = typename fragment<Use, m, n, k, T, Layout>::storage_element_type;
     static_assert(!std::is_same_v<Use, accumulator>, "load_matrix_sync needs the layout of an accumulator");
-    constexpr int packed = cuda_cpu::matrix::Element<T>::packed;
-    cuda_cpu::matrix::copy_elements<false>(f, (const Storage *)memory, ldm / packed,
-                                           packed > 1 || std::is_same_v<Layout, row_major>, CUDA_CPU_HERE);
+    cuda_cpu::matrix::copy_elements<false>(f, memory, ldm, std::is_same_v<Layout, row_major>, CUDA_CPU_HERE);
 }
 
 template <int m, int n, int k, class T>
@@ -275,7 +234,6 @@ __forceinline__ void
 mma_sync(fragment<accumulator, m, n, k, int> &d, const fragment<matrix_a, m, n, k, T, LA> &a,
          const fragment<matrix_b, m, n, k, T, LB> &b, const fragment<accumulator, m, n, k, int> &c,
          bool satf = false, CUDA_CPU_SITE) {
-    static_assert(!std::is_same_v<T, experimental::precision::b1>, "bits are multiplied by bmma_sync");
     cuda_cpu::matrix::multiply(d, a, b, c, satf, CUDA_CPU_HERE);
 }
 template <int m, int n, int k, class T, class LA, class LB, class C, class D>
@@ -284,28 +242,6 @@ __forceinline__ void mma_sync(fragment<accumulator, m, n, k, D> &d,
                               const fragment<matrix_b, m, n, k, T, LB> &b,
                               const fragment<accumulator, m, n, k, C> &c, CUDA_CPU_SITE) {
     cuda_cpu::matrix::multiply(d, a, b, c, false, CUDA_CPU_HERE);
-}
-
-// Product of bit matrices: d(i, j) = c(i, j) + population count of (row i of a) XOR or AND (column j of b).
-inline void bmma_sync(fragment<accumulator, 8, 8, 128, int> &d,
-                      const fragment<matrix_a, 8, 8, 128, experimental::precision::b1, row_major> &a,
-                      const fragment<matrix_b, 8, 8, 128, experimental::precision::b1, col_major> &b,
-                      const fragment<accumulator, 8, 8, 128, int> &c,
-                      experimental::bmmaBitOp operation = experimental::bmmaBitOpXOR,
-                      experimental::bmmaAccumulateOp = experimental::bmmaAccumulateOpPOPC, CUDA_CPU_SITE) {
-    cuda_cpu::once_for_warp(
-        cuda_cpu::matrix::product(a, b, c, d),
-        [=](const auto *const *lanes) {
-            for (int e = 0; e < 64; ++e) {
-                int sum = lanes[e / 2]->c->x[e % 2];
-                for (int l = 0; l < 4; ++l) {
-                    const unsigned x = lanes[e / 8 * 4 + l]->a->x[0], y = lanes[e % 8 * 4 + l]->b->x[0];
-                    sum += __builtin_popcount(operation == experimental::bmmaBitOpAND ? x & y : x ^ y);
-                }
-                lanes[e / 2]->d->x[e % 2] = sum;
-            }
-        },
-        CUDA_CPU_HERE);
 }
 
 } // namespace nvcuda::wmma

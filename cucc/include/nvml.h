@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVML: number, names and memory of the devices, for C and C++. Link with -lnvidia-ml. There are no sensors:
+ * NVML: number and names of the devices, for C and C++. Link with -lnvidia-ml. There are no sensors:
  * their functions return NVML_ERROR_NOT_SUPPORTED. Devices are numbered as by the runtime.
  */
 #pragma once
 #include <string.h>
 #include "cuda_cpu/api.h"
 
-#define NVML_DEVICE_NAME_BUFFER_SIZE           64
-#define NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE 80
+#define NVML_DEVICE_NAME_BUFFER_SIZE 64
 
 typedef enum nvmlReturn_enum {
     NVML_SUCCESS = 0,
@@ -21,9 +20,6 @@ typedef enum nvmlReturn_enum {
 typedef enum { NVML_TEMPERATURE_GPU = 0 } nvmlTemperatureSensors_t;
 typedef enum { NVML_CLOCK_GRAPHICS, NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_CLOCK_VIDEO } nvmlClockType_t;
 typedef struct nvmlDevice_st *nvmlDevice_t; // the number of the device and 1
-typedef struct {
-    unsigned long long total, free, used; // bytes
-} nvmlMemory_t;
 typedef struct {
     unsigned int gpu, memory; // per cent
 } nvmlUtilization_t;
@@ -60,43 +56,13 @@ static inline nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvm
     *device = (nvmlDevice_t)((size_t)index + 1);
     return NVML_SUCCESS;
 }
-static inline nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index) {
-    if (!device || !index)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *index = (unsigned int)((size_t)device - 1);
-    return NVML_SUCCESS;
-}
-static inline nvmlReturn_t cuda_cpu_nvml_text(const char *from, char *to, unsigned int length) {
-    if (!to)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (strlen(from) >= length)
-        return NVML_ERROR_INSUFFICIENT_SIZE;
-    strcpy(to, from);
-    return NVML_SUCCESS;
-}
 static inline nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length) {
     struct cudaDeviceProp p;
-    unsigned int index;
-    if (nvmlDeviceGetIndex(device, &index) != NVML_SUCCESS ||
-        cudaGetDeviceProperties(&p, (int)index) != cudaSuccess)
+    if (!device || !name || cudaGetDeviceProperties(&p, (int)((size_t)device - 1)) != cudaSuccess)
         return NVML_ERROR_INVALID_ARGUMENT;
-    return cuda_cpu_nvml_text(p.name, name, length);
-}
-static inline nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length) {
-    return cuda_cpu_nvml_text("580.00", version, length); // of CUDA 13.0
-}
-static inline nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) {
-    unsigned int index;
-    int before;
-    size_t available, total;
-    if (!memory || nvmlDeviceGetIndex(device, &index) != NVML_SUCCESS ||
-        cudaGetDevice(&before) != cudaSuccess || cudaSetDevice((int)index) != cudaSuccess)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    const cudaError_t error = cudaMemGetInfo(&available, &total);
-    cudaSetDevice(before);
-    if (error != cudaSuccess)
-        return NVML_ERROR_UNKNOWN;
-    memory->total = total, memory->free = available, memory->used = total - available;
+    if (strlen(p.name) >= length)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    strcpy(name, p.name);
     return NVML_SUCCESS;
 }
 #define nvmlDeviceGetCount         nvmlDeviceGetCount_v2

@@ -9,7 +9,7 @@
  */
 #define CUDA_CPU_ENGINE // declares the functions for kernels
 #include <curand_kernel.h>
-#include <curand_mtgp32.h>
+#include "mtgp32.h"
 #include "cuda_cpu/library.h"
 #include "device.h"
 
@@ -20,10 +20,10 @@
 
 // The Mersenne Twisters, as states for the functions of kernels
 struct SequenceOfMtgp32 {
-    unsigned s[MTGP32_STATE_SIZE], used, index;
+    unsigned s[cuda_cpu::mtgp::state_words], used, index;
 };
 static unsigned curand(SequenceOfMtgp32 *state) {
-    return cuda_cpu::mtgp::number(state->s, state->used++, mtgp32dc_params_fast_11213[state->index]);
+    return cuda_cpu::mtgp::number(state->s, state->used++, cuda_cpu::mtgp::of_sequence[state->index]);
 }
 struct SequenceOfMt19937 : std::mt19937 {
     using std::mt19937::mt19937;
@@ -208,7 +208,7 @@ struct Mtgp32 {
 
     Mtgp32(unsigned long long seed, unsigned long long first) {
         for (unsigned i = 0; i < sequences.size(); ++i) {
-            mtgp::begin(sequences[i].s, mtgp32dc_params_fast_11213[i], (unsigned)(seed ^ seed >> 32) + i + 1);
+            mtgp::begin(sequences[i].s, mtgp::of_sequence[i], (unsigned)(seed ^ seed >> 32) + i + 1);
             sequences[i].index = i;
         }
         for (unsigned number; position < first;)
@@ -465,18 +465,6 @@ curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRng
     return create(generator, type, true);
 }
 SIMPLE(DestroyGenerator, (curandGenerator_t generator), delete generator)
-curandStatus_t curandGetVersion(int *version) {
-    REQUIRE(version, OUT_OF_RANGE);
-    *version = CURAND_VERSION;
-    return CURAND_STATUS_SUCCESS;
-}
-curandStatus_t curandGetProperty(libraryPropertyType type, int *value) {
-    REQUIRE(value && type >= MAJOR_VERSION && type <= PATCH_LEVEL, OUT_OF_RANGE);
-    const int all[] = {CURAND_VER_MAJOR, CURAND_VER_MINOR, CURAND_VER_PATCH};
-    *value = all[type];
-    return CURAND_STATUS_SUCCESS;
-}
-
 SIMPLE(SetStream, (curandGenerator_t generator, cudaStream_t stream), generator->stream = stream)
 // The settings that change the numbers: the type of the generator that has it, whether the value is
 // permitted, and the change

@@ -13,7 +13,6 @@
 struct CUctx_st {
     int device;
     bool primary;
-    unsigned flags;
 };
 
 namespace cuda_cpu {
@@ -23,7 +22,6 @@ struct Contexts {
     std::mutex mutex;
     CUcontext primary[max_devices] = {};
     int retained[max_devices] = {};
-    unsigned primary_flags[max_devices] = {};
 };
 
 ONLY(contexts, Contexts)
@@ -56,15 +54,15 @@ cudaError_t check_initialized(const char *call) {
                : fail(cudaErrorInitializationError, "%s: the program has not called cuInit", call);
 }
 
-CUcontext new_context(int device, bool primary, unsigned flags) {
-    return live<CUctx_st>().add(new CUctx_st{device, primary, flags});
+CUcontext new_context(int device, bool primary) {
+    return live<CUctx_st>().add(new CUctx_st{device, primary});
 }
 
 // The lock of the contexts must be held.
 CUcontext primary_context(int device) {
     Contexts &c = contexts();
     if (!c.primary[device])
-        c.primary[device] = new_context(device, true, c.primary_flags[device]);
+        c.primary[device] = new_context(device, true);
     return c.primary[device];
 }
 
@@ -235,32 +233,12 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
     return CUDA_SUCCESS;
 }
 
-CUresult cuDevicePrimaryCtxReset(CUdevice device) {
-    DRIVER(device);
-    const OnDevice on(device);
-    return code(cudaDeviceReset());
-}
-
-CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) {
-    DRIVER(device);
-    std::lock_guard lock(contexts().mutex);
-    contexts().primary_flags[device] = flags;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
-    DRIVER(flags, active, device);
-    std::lock_guard lock(contexts().mutex);
-    store(flags, contexts().primary_flags[device]);
-    return code(store(active, contexts().retained[device] > 0));
-}
-
-CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned flags, CUdevice device) {
+CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned, CUdevice device) {
     DRIVER(context, device);
     REFUSE_IF(params && (params->execAffinityParams || params->cigParams), NOT_SUPPORTED,
               "parameters of contexts are not supported: pass NULL as params");
     current_context(); // the one below
-    *context = new_context(device, false, flags);
+    *context = new_context(device, false);
     stack().push_back(*context);
     return use(__func__, *context);
 }
@@ -303,8 +281,6 @@ CUresult cuCtxSetCurrent(CUcontext context) {
 
 CALL(cuCtxGetCurrent, (CUcontext * context), (context), store(context, current_context()))
 CALL(cuCtxGetDevice, (CUdevice * device), (device), store(device, current_device()))
-CALL(cuCtxGetFlags, (unsigned *flags), (flags),
-     store(flags, current_context() ? current_context()->flags : 0))
 CALL(cuCtxGetApiVersion, (CUcontext, unsigned *version), (version), store(version, CUDA_VERSION))
 CALL(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags), (peer),
      cudaDeviceEnablePeerAccess(peer->device, flags))
@@ -333,31 +309,6 @@ CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes) {
     DRIVER();
     REFUSE_IF(bytes == 0, INVALID_VALUE, "0 bytes requested");
     return code(cuda_cpu::cudaMalloc((void **)pointer, bytes));
-}
-
-CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer) {
-    DRIVER(value);
-    cudaPointerAttributes found;
-    if (const cudaError_t error = cudaPointerGetAttributes(&found, pointer_of(pointer)))
-        return code(error);
-    REFUSE_IF(found.type == cudaMemoryTypeUnregistered, INVALID_VALUE, "the pointer is not known to CUDA");
-    const Allocation a = find_allocation(pointer_of(pointer)).value_or(Allocation{});
-    switch (attribute) {
-#define ANSWER(name, T, answer)                                                                              \
-    case CU_POINTER_ATTRIBUTE_##name:                                                                        \
-        return code(store((T *)value, answer));
-        ANSWER(CONTEXT, CUcontext, current_context())
-        ANSWER(MEMORY_TYPE, unsigned,
-               found.type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE)
-        ANSWER(DEVICE_POINTER, CUdeviceptr, (CUdeviceptr)(uintptr_t)found.devicePointer)
-        ANSWER(HOST_POINTER, void *, found.hostPointer)
-        ANSWER(IS_MANAGED, unsigned, found.type == cudaMemoryTypeManaged)
-        ANSWER(DEVICE_ORDINAL, int, found.device)
-        ANSWER(RANGE_START_ADDR, CUdeviceptr, (CUdeviceptr)(uintptr_t)a.base)
-        ANSWER(RANGE_SIZE, size_t, a.size)
-        ANSWER(MAPPED, unsigned, found.devicePointer != nullptr)
-    }
-    return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__, "the attribute is not supported");
 }
 
 CALL(cuStreamAddCallback, (CUstream stream, CUstreamCallback callback, void *data, unsigned flags), (),
@@ -460,11 +411,6 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
                                  {block_x, block_y, block_z}, parameters, shared_bytes, stream));
 }
 
-SAME(cuLaunchCooperativeKernel,
-     (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-      unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters),
-     cudaLaunchCooperativeKernel((const void *)function, {grid_x, grid_y, grid_z},
-                                 {block_x, block_y, block_z}, parameters, shared_bytes, stream))
 SAME(cuOccupancyMaxPotentialBlockSize,
      (int *grid, int *block, CUfunction function, CUoccupancyB2DSize shared, size_t bytes, int limit),
      cudaOccupancyMaxPotentialBlockSizeVariableSMem(

@@ -32,7 +32,6 @@ struct cudaGraphicsResource {
     unsigned register_flags;
     int device;
     cuda_cpu::Site registered; // where the program registered it
-    bool by_name = false;      // a buffer that a deprecated call registered: OpenGL's name stands for it
 
     size_t bytes = 0, width = 0, height = 0;
     Format format{};
@@ -390,31 +389,6 @@ cudaError_t unregister(const char *call, Resource *r) {
     return cudaSuccess;
 }
 
-cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
-    BEGIN_IN();
-    std::lock_guard lock(live<Resource>().mutex);
-    for (Resource *r : live<Resource>().all)
-        if (r->by_name && r->name == buffer) {
-            found = r;
-            return cudaSuccess;
-        }
-    return fail(cudaErrorInvalidValue, "%s: buffer %u was not registered by cudaGLRegisterBufferObject", call,
-                buffer);
-}
-
-cudaError_t map_object(const char *call, void **pointer, GLuint buffer, cudaStream_t stream) {
-    Resource *r;
-    TRY(find_buffer(call, buffer, r));
-    TRY(map_resources(call, 1, &r, stream));
-    return cudaGraphicsResourceGetMappedPointer(pointer, nullptr, r);
-}
-
-cudaError_t unmap_object(const char *call, GLuint buffer, cudaStream_t stream) {
-    Resource *r;
-    TRY(find_buffer(call, buffer, r));
-    return unmap_resources(call, 1, &r, stream);
-}
-
 cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer,
                             unsigned flags) {
     BEGIN_IN(resource);
@@ -520,40 +494,7 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphi
     return store(array, resource->array);
 }
 
-cudaError_t cudaGLGetDevices(unsigned *count, int *devices, unsigned most, cudaGLDeviceList list) {
-    BEGIN(count);
-    IN_ENUMERATION(list, cudaGLDeviceListAll, cudaGLDeviceListNextFrame, "list");
-    TRY(check_context(call));
-    *count = 1;
-    if (most > 0) {
-        NOT_NULL(devices);
-        devices[0] = current_device();
-    }
-    return cudaSuccess;
-}
-
-FORWARD(cudaGLSetGLDevice, (int device), cudaSetDevice(device))
-
-cudaError_t cudaGLRegisterBufferObject(GLuint buffer) {
-    Resource *r;
-    TRY(register_buffer(__func__, &r, buffer, 0));
-    r->by_name = true;
-    return cudaSuccess;
-}
-
-AND_ASYNC(cudaGLMapBufferObject, (void **pointer, GLuint buffer),
-          map_object(__func__, pointer, buffer, stream))
-AND_ASYNC(cudaGLUnmapBufferObject, (GLuint buffer), unmap_object(__func__, buffer, stream))
-
-cudaError_t cudaGLUnregisterBufferObject(GLuint buffer) {
-    Resource *r;
-    TRY(find_buffer(__func__, buffer, r));
-    return unregister(__func__, r);
-}
-
-cudaError_t cudaGLSetBufferObjectMapFlags(GLuint buffer, unsigned flags) {
-    Resource *r;
-    TRY(find_buffer(__func__, buffer, r));
-    return cudaGraphicsResourceSetMapFlags(r, flags);
+cudaError_t cudaGLSetGLDevice(int device) {
+    return cudaSetDevice(device);
 }
 #endif

@@ -48,8 +48,6 @@ void free_memory_of(int device);
 // Empty if nothing is known.
 std::string describe_address(const void *address);
 
-void forget_advice(const Allocation &a); // about managed memory that is freed (managed.cpp)
-
 // Drops the graphics resources of a device that is reset. It is a pointer, null until the first resource is
 // registered, so that a program without OpenGL is linked without gl.cpp.
 extern void (*forget_graphics_of)(int device);

@@ -136,7 +136,7 @@ PTX = {
     'asm("setp.lt.f16 %0, %0, %0;" : "+h"(x));': "setp.lt.f16",
     'asm("atom.add.noftz.f16x2 %0, [%1], %0;" : "+r"(x) : "l"(y));': "atom.add.noftz.f16x2",
     'asm("red.min.f32 [%0], %1;" :: "l"(y), "f"(x));': "red.min.f32",
-    'asm("vadd4.u32.s32.u32 %0, %0, %0, %0;" : "+r"(x));': "vadd4.u32.s32.u32",
+    'asm("vadd4.u32.u32.u32 %0, %0, %0, %0;" : "+r"(x));': "vadd4.u32.u32.u32",
     'asm("wgmma.fence.sync.aligned;");': "wgmma.fence",
     'asm("/");': "'/'",
     'asm("// a comment without an end\\nbra l; /*");': "bra l",

@@ -300,14 +300,9 @@ static const char *in_full(const char *value) {
 }
 
 static void translate_operation(Ptx *p, char *const *part, int parts, const char *type) {
-    // vadd4.u32.u32.u32.sat: four fields, of one type
-    const size_t field = part[0][0] == 'v' && parts >= 4 ? strcspn(part[0], "24") : 0;
-    const bool packed = field > 0 && part[0][field] && !strcmp(part[1], part[2]) && !strcmp(part[1], part[3]);
-    const char *const suffix = packed ? part[1] : part[parts - 1], letter = type_letter(suffix);
+    const char *const suffix = part[parts - 1], letter = type_letter(suffix);
     type = ptx_type(suffix);
-    const char *key =
-        packed ? format("%.*s%s%s", (int)field, part[0], parts == 5 ? "." : "", parts == 5 ? part[4] : "")
-               : key_of(part, parts - (type != NULL));
+    const char *const key = key_of(part, parts - (type != NULL));
     // addc.cc reads and writes the carry flag.
     const bool carry_in = strstr(" addc subc madc ", format(" %.60s ", part[0])),
                carry = carry_in || has_part(part, parts, "cc");
@@ -362,9 +357,8 @@ static void translate_operation(Ptx *p, char *const *part, int parts, const char
     }
     const char *filled =
         fill(in_full(value), "T", type ? type : "", "1", values[0], "2", values[1], "3", values[2], "4",
-             values[3], "pred", pred, "S", letter == 'u' ? "u" : "s", "SS", letter == 'u' ? "us" : "ss", "W",
-             packed ? part[0] + field : "", "sat", has_part(part, parts, "satfinite") ? "true" : "false",
-             "place", strstr(value, "$place") ? format("%u", place_on_line(p->token)) : "");
+             values[3], "pred", pred, "sat", has_part(part, parts, "satfinite") ? "true" : "false", "place",
+             strstr(value, "$place") ? format("%u", place_on_line(p->token)) : "");
     const bool is_vector = *ptx_instructions[n].operands == '=';
     append_filled(&p->out,
                   is_vector       ? "{ const auto cu_m = $value; "

@@ -58,11 +58,6 @@ cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int f
 cudaError_t cudaCtxResetPersistingL2Cache(void);
 cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const cudaChannelFormatDesc *format,
                                                  int device);
-cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
-                                    enum cudaDriverEntryPointQueryResult *result CUDA_CPU_OR(NULL));
-cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned int version,
-                                             unsigned long long flags,
-                                             enum cudaDriverEntryPointQueryResult *result CUDA_CPU_OR(NULL));
 cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
@@ -100,16 +95,9 @@ cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, struct cudaM
 
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *params);
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *params, CUDA_CPU_STREAM);
-cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *params);
-cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *params, CUDA_CPU_STREAM);
 cudaError_t cudaMemset3D(cudaPitchedPtr to, int byte, cudaExtent extent);
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int byte, cudaExtent extent, CUDA_CPU_STREAM);
 
-cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, enum cudaMemRangeAttribute attribute,
-                                     const void *pointer, size_t bytes);
-cudaError_t cudaMemRangeGetAttributes(void **values, size_t *value_bytes,
-                                      enum cudaMemRangeAttribute *attributes, size_t count,
-                                      const void *pointer, size_t bytes);
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t bytes CUDA_CPU_OR(0),
                                      unsigned int flags CUDA_CPU_OR(cudaMemAttachSingle));
 
@@ -184,9 +172,6 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, c
                                      size_t from_x, size_t from_y, size_t width_bytes, size_t rows,
                                      cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
 // Deprecated copies of consecutive bytes, which continue across the ends of rows.
-cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
-                                   size_t from_x, size_t from_y, size_t bytes,
-                                   cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
 cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
                                    cudaMemcpyKind kind, CUDA_CPU_STREAM);
 cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
@@ -199,8 +184,6 @@ cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size
 // Textures and surfaces. The functions for kernels are in texture.h.
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
                                     const cudaTextureDesc *desc, const struct cudaResourceViewDesc *view);
-cudaError_t cudaGetTextureObjectResourceViewDesc(struct cudaResourceViewDesc *view,
-                                                 cudaTextureObject_t texture);
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
 cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *resource, cudaTextureObject_t texture);
 cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *desc, cudaTextureObject_t texture);
@@ -241,9 +224,6 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device);
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id);
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
                                    const cudaLaunchAttributeValue *value);
-cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
-                                   cudaLaunchAttributeValue *value);
-cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
@@ -273,8 +253,6 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel,
                                                                    int threads, size_t dynamic_bytes,
                                                                    unsigned int flags);
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel, int blocks,
-                                                      int threads);
 
 #ifdef __cplusplus // the overloads below also note the caller's line
 } // extern "C"

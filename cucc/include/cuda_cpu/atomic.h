@@ -189,27 +189,9 @@ template <class T> using atomic_ref = cuda::atomic_ref<T>;
 using cuda::atomic_signal_fence;
 CUDA_CPU_RETURN(void, atomic_thread_fence, (memory_order), cuda::atomic_thread_fence(memory_order_seq_cst))
 typedef atomic<bool> atomic_bool;
-typedef atomic<char> atomic_char;
 typedef atomic<int> atomic_int;
 typedef atomic<unsigned> atomic_uint;
-typedef atomic<long> atomic_long;
-typedef atomic<unsigned long> atomic_ulong;
-typedef atomic<long long> atomic_llong;
 typedef atomic<unsigned long long> atomic_ullong;
-typedef atomic<size_t> atomic_size_t;
-
-struct atomic_flag {
-    bool test_and_set(memory_order = memory_order_seq_cst, CUDA_CPU_SITE) {
-        return value.exchange(true, memory_order_seq_cst, cu_file, cu_line);
-    }
-    bool test(memory_order = memory_order_seq_cst, CUDA_CPU_SITE) const {
-        return value.load(memory_order_seq_cst, cu_file, cu_line);
-    }
-    void clear(memory_order = memory_order_seq_cst) { value.store(false); }
-
-  private:
-    atomic<bool> value = {false};
-};
 } // namespace std
 } // namespace cuda
 

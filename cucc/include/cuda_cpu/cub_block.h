@@ -193,15 +193,6 @@ template <class T, int X, int N, BlockStoreAlgorithm HOW = BLOCK_STORE_DIRECT, i
 struct BlockStore : cu_load_store<T, N, HOW == BLOCK_STORE_STRIPED, X * Y * Z> {
     using BlockStore::cu_load_store::cu_load_store;
 };
-template <class T, int N, WarpLoadAlgorithm HOW = WARP_LOAD_DIRECT, int W = 32, int = 0>
-struct WarpLoad : cu_load_store<T, N, HOW == WARP_LOAD_STRIPED, W> {
-    using WarpLoad::cu_load_store::cu_load_store;
-};
-template <class T, int N, WarpStoreAlgorithm HOW = WARP_STORE_DIRECT, int W = 32, int = 0>
-struct WarpStore : cu_load_store<T, N, HOW == WARP_STORE_STRIPED, W> {
-    using WarpStore::cu_load_store::cu_load_store;
-};
-
 // ---- exchanges of items ----
 
 template <class T, int X, int N, bool = false, int Y = 1, int Z = 1, int = 0>
@@ -254,19 +245,18 @@ template <class Key, class Value, int N> struct cu_sort_storage {
     cu_storage<Value, N> values;
 };
 // The first thread sorts all keys, together with their values. The sort is stable.
-template <class Key, int THREADS, int N, class Value>
-class cu_block_sort : public cu_collective<cu_sort_storage<Key, Value, THREADS * N>> {
-  protected:
-    using cu_block_sort::cu_collective::cu_collective;
-    template <bool STRIPED, class Less> void sort(Key (&keys)[N], Value (*values)[N], int valid, Less less) {
-        auto &s = this->s;
-        const int rank = this->rank;
-        cu_copy<true, false>(rank, THREADS, &s.keys[0], keys, cu_all);
+template <class Key, int X, int N, class Value = NullType, int = 4, bool = true,
+          BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int Y = 1, int Z = 1, int = 0>
+class BlockRadixSort : public cu_collective<cu_sort_storage<Key, Value, X * Y * Z * N>> {
+    CUDA_CPU_CUB(BlockRadixSort);
+    static constexpr int threads = X * Y * Z, all_bits = 8 * sizeof(Key);
+    template <bool STRIPED> void sort(Key (&keys)[N], Value (*values)[N], cu_by_bits<Key> less) {
+        cu_copy<true, false>(rank, threads, &s.keys[0], keys, cu_all);
         if (values)
-            cu_copy<true, false>(rank, THREADS, &s.values[0], *values, cu_all);
-        this->barrier();
+            cu_copy<true, false>(rank, threads, &s.values[0], *values, cu_all);
+        barrier();
         if (rank == 0)
-            for (int i = 1; i < valid; ++i) {
+            for (int i = 1; i < threads * N; ++i) {
                 const Key key = s.keys[i];
                 const int place = (int)(std::upper_bound(&s.keys[0], &s.keys[0] + i, key, less) - &s.keys[0]);
                 std::move_backward(&s.keys[0] + place, &s.keys[0] + i, &s.keys[0] + i + 1);
@@ -274,29 +264,19 @@ class cu_block_sort : public cu_collective<cu_sort_storage<Key, Value, THREADS *
                 if (values)
                     std::rotate(&s.values[0] + place, &s.values[0] + i, &s.values[0] + i + 1);
             }
-        this->barrier();
-        cu_copy<false, STRIPED>(rank, THREADS, &s.keys[0], keys, cu_all);
+        barrier();
+        cu_copy<false, STRIPED>(rank, threads, &s.keys[0], keys, cu_all);
         if (values)
-            cu_copy<false, STRIPED>(rank, THREADS, &s.values[0], *values, cu_all);
-    }
-};
-
-template <class Key, int X, int N, class Value = NullType, int = 4, bool = true,
-          BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int Y = 1, int Z = 1, int = 0>
-class BlockRadixSort : public cu_block_sort<Key, X * Y * Z, N, Value> {
-    typedef cu_block_sort<Key, X * Y * Z, N, Value> Base;
-    static constexpr int threads = X * Y * Z, all_bits = 8 * sizeof(Key);
-    template <bool STRIPED> void sort(Key (&keys)[N], Value (*values)[N], int begin, int end, bool up) {
-        Base::template sort<STRIPED>(keys, values, threads * N, cu_by_bits<Key>{begin, end, up});
+            cu_copy<false, STRIPED>(rank, threads, &s.values[0], *values, cu_all);
     }
 
-    CUDA_CPU_CUB_FROM(BlockRadixSort, Base)
+  public:
 #define CUDA_CPU_CUB_SORT(NAME, STRIPED, UP)                                                                 \
     void NAME(Key(&keys)[N], int begin = 0, int end = all_bits) {                                            \
-        sort<STRIPED>(keys, nullptr, begin, end, UP);                                                        \
+        sort<STRIPED>(keys, nullptr, {begin, end, UP});                                                      \
     }                                                                                                        \
     void NAME(Key(&keys)[N], Value(&values)[N], int begin = 0, int end = all_bits) {                         \
-        sort<STRIPED>(keys, &values, begin, end, UP);                                                        \
+        sort<STRIPED>(keys, &values, {begin, end, UP});                                                      \
     }
     CUDA_CPU_CUB_SORT(Sort, false, true)
     CUDA_CPU_CUB_SORT(SortDescending, false, false)
@@ -305,176 +285,44 @@ class BlockRadixSort : public cu_block_sort<Key, X * Y * Z, N, Value> {
 #undef CUDA_CPU_CUB_SORT
 };
 
-template <class Key, int X, int N, class Value = NullType, int Y = 1, int Z = 1>
-class BlockMergeSort : public cu_block_sort<Key, X * Y * Z, N, Value> {
-    typedef cu_block_sort<Key, X * Y * Z, N, Value> Base;
-    static constexpr int all = X * Y * Z * N;
+// ---- neighbours ----
 
-    CUDA_CPU_CUB_FROM(BlockMergeSort, Base)
-#define CUDA_CPU_CUB_SORT(NAME)                                                                              \
-    template <class Less> void NAME(Key(&keys)[N], Less less) {                                              \
-        Base::template sort<false>(keys, nullptr, all, less);                                                \
-    }                                                                                                        \
-    template <class Less> void NAME(Key(&keys)[N], Value(&values)[N], Less less) {                           \
-        Base::template sort<false>(keys, &values, all, less);                                                \
-    }
-    CUDA_CPU_CUB_SORT(Sort)
-    CUDA_CPU_CUB_SORT(StableSort)
-#undef CUDA_CPU_CUB_SORT
-    // Indices from `valid` on are filled with `last`, which must not be smaller than any key.
-    template <class Less> void Sort(Key (&keys)[N], Less less, int valid, Key last) {
-        LoadDirectBlocked(this->rank, keys - this->rank * N, keys, valid); // loads only valid items
-        for (int i = 0; i < N; ++i)
-            if (this->rank * N + i >= valid)
-                keys[i] = last;
-        Sort(keys, less);
-    }
-};
-
-// ---- neighbours, histograms and shuffles in a block ----
-
-template <class T, int X, int Y, int Z>
-class cu_neighbours : public cu_collective<cu_storage<T, 2 * X * Y * Z>> {
-  protected:
+template <class T, int X, int Y = 1, int Z = 1, int = 0>
+class BlockAdjacentDifference : public cu_collective<cu_storage<T, 2 * X * Y * Z>> {
+    CUDA_CPU_CUB(BlockAdjacentDifference);
     static constexpr int threads = X * Y * Z;
-    using cu_neighbours::cu_collective::cu_collective;
     // The address of an argument that may be left out
     static T *given() { return nullptr; }
     static T *given(T &item) { return &item; }
     static T *given(T &&item) { return &item; } // converted from another type
-    // Gets the last item of the thread before this one, and the first item of the thread after it.
-    void exchange(const T &first, const T &last, T &before, T &after) {
-        this->s[this->rank] = first;
-        this->s[threads + this->rank] = last;
-        this->barrier();
-        before = this->rank > 0 ? this->s[threads + this->rank - 1] : last;
-        after = this->rank + 1 < threads ? this->s[this->rank + 1] : first;
-    }
-};
-
-template <class T, int X, int Y = 1, int Z = 1, int = 0>
-class BlockAdjacentDifference : public cu_neighbours<T, X, Y, Z> {
-    typedef cu_neighbours<T, X, Y, Z> Base;
-    template <int N, class U, class Op>
-    void subtract(T (&in)[N], U (&out)[N], Op op, bool left, T *other, int valid = cu_all) {
-        T before, after;
-        this->exchange(in[0], in[N - 1], before, after);
+    template <int N, class U, class Op> void subtract(T (&in)[N], U (&out)[N], Op op, bool left, T *other) {
+        s[rank] = in[0];
+        s[threads + rank] = in[N - 1];
+        barrier();
+        const T before = rank > 0 ? s[threads + rank - 1] : in[0],
+                after = rank + 1 < threads ? s[rank + 1] : in[N - 1];
+        const bool at_end = left ? rank == 0 : rank == threads - 1;
         T items[N];
         std::copy(in, in + N, items); // `out` may be `in`
-        const int first = this->rank * N, end = std::min(valid, Base::threads * N);
         for (int i = 0; i < N; ++i) {
-            const int place = first + i, neighbour = left ? place - 1 : place + 1;
-            if (place < end && neighbour >= 0 && neighbour < end)
-                out[i] =
-                    op(items[i], left ? (i > 0 ? items[i - 1] : before) : (i + 1 < N ? items[i + 1] : after));
-            else if (place < end && other)
-                out[i] = op(items[i], *other);
+            const bool outermost = i == (left ? 0 : N - 1);
+            if (!outermost)
+                out[i] = op(items[i], items[left ? i - 1 : i + 1]);
+            else if (!at_end)
+                out[i] = op(items[i], left ? before : after);
             else
-                out[i] = items[i];
+                out[i] = other ? U(op(items[i], *other)) : U(items[i]);
         }
     }
 
-    CUDA_CPU_CUB_FROM(BlockAdjacentDifference, Base)
+  public:
 #define CUDA_CPU_CUB_SUBTRACT(NAME, LEFT)                                                                    \
     template <int N, class U, class Op, class... Beyond>                                                     \
     void NAME(T(&in)[N], U(&out)[N], Op op, Beyond... beyond) {                                              \
-        subtract(in, out, op, LEFT, this->given(beyond...));                                                 \
-    }                                                                                                        \
-    template <int N, class U, class Op> void NAME##PartialTile(T(&in)[N], U(&out)[N], Op op, int valid) {    \
-        subtract(in, out, op, LEFT, nullptr, valid);                                                         \
+        subtract(in, out, op, LEFT, given(beyond...));                                                       \
     }
     CUDA_CPU_CUB_SUBTRACT(SubtractLeft, true)
     CUDA_CPU_CUB_SUBTRACT(SubtractRight, false)
-};
-
-template <class T, int X, int Y = 1, int Z = 1, int = 0>
-class BlockDiscontinuity : public cu_neighbours<T, X, Y, Z> {
-    typedef cu_neighbours<T, X, Y, Z> Base;
-    template <int N, class Flag, class Op>
-    void flag(Flag *heads, Flag *tails, T (&items)[N], Op &op, T *before_all = nullptr,
-              T *after_all = nullptr) {
-        T before, after;
-        this->exchange(items[0], items[N - 1], before, after);
-        const bool first = this->rank == 0, last = this->rank == Base::threads - 1;
-        for (int i = 0; i < N && heads; ++i)
-            if (i == 0 && first)
-                heads[i] = before_all ? Flag(op(*before_all, items[i])) : Flag(1);
-            else
-                heads[i] = op(i > 0 ? items[i - 1] : before, items[i]);
-        for (int i = 0; i < N && tails; ++i)
-            if (i == N - 1 && last)
-                tails[i] = after_all ? Flag(op(items[i], *after_all)) : Flag(1);
-            else
-                tails[i] = op(items[i], i + 1 < N ? items[i + 1] : after);
-    }
-
-    CUDA_CPU_CUB_FROM(BlockDiscontinuity, Base)
-    template <int N, class Flag, class Op, class... Before>
-    void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op, Before... before_all) {
-        flag(heads, (Flag *)nullptr, items, op, this->given(before_all...));
-    }
-    template <int N, class Flag, class Op, class... After>
-    void FlagTails(Flag (&tails)[N], T (&items)[N], Op op, After... after_all) {
-        flag((Flag *)nullptr, tails, items, op, nullptr, this->given(after_all...));
-    }
-    template <int N, class Flag, class Op>
-    void FlagHeadsAndTails(Flag (&heads)[N], Flag (&tails)[N], T (&items)[N], Op op) {
-        flag(heads, tails, items, op);
-    }
-};
-
-template <class T, int X, int N, int BINS, BlockHistogramAlgorithm = BLOCK_HISTO_SORT, int Y = 1, int Z = 1,
-          int = 0>
-class BlockHistogram : public cu_collective<cu_no_storage> {
-    CUDA_CPU_CUB(BlockHistogram);
-
-  public:
-    template <class Counter> void InitHistogram(Counter (&histogram)[BINS]) {
-        for (int i = rank; i < BINS; i += X * Y * Z)
-            histogram[i] = 0;
-    }
-    template <class Counter> void Composite(T (&items)[N], Counter (&histogram)[BINS]) {
-        for (const T &item : items)
-            atomicAdd(&histogram[item], Counter(1));
-    }
-    template <class Counter> void Histogram(T (&items)[N], Counter (&histogram)[BINS]) {
-        InitHistogram(histogram);
-        barrier();
-        Composite(items, histogram);
-    }
-};
-
-template <class T, int X, int Y = 1, int Z = 1, int = 0>
-class BlockShuffle : public cu_collective<cu_storage<T, X * Y * Z>> {
-    CUDA_CPU_CUB(BlockShuffle);
-    static constexpr int threads = X * Y * Z;
-
-  public:
-    void Offset(T in, T &out, int distance = 1) {
-        s[rank] = in;
-        barrier();
-        if (rank + distance >= 0 && rank + distance < threads)
-            out = s[rank + distance];
-    }
-    void Rotate(T in, T &out, unsigned distance = 1) {
-        s[rank] = in;
-        barrier();
-        out = s[(int)((unsigned)rank + distance) % threads];
-    }
-    template <int N> void Up(T (&in)[N], T (&out)[N]) {
-        s[rank] = in[N - 1];
-        barrier();
-        std::move_backward(in, in + N - 1, out + N);
-        if (rank > 0)
-            out[0] = s[rank - 1];
-    }
-    template <int N> void Down(T (&in)[N], T (&out)[N]) {
-        s[rank] = in[0];
-        barrier();
-        std::move(in + 1, in + N, out);
-        if (rank + 1 < threads)
-            out[N - 1] = s[rank + 1];
-    }
 };
 
 } // namespace cub

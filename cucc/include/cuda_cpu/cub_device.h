@@ -3,6 +3,7 @@
 // the operation, so that the size that another operation needs may be too small.
 #pragma once
 #include <algorithm>
+#include <numeric>
 #include <vector>
 #include "cub_types.h"
 #include "letters_off.h"
@@ -94,12 +95,6 @@ struct DeviceReduce {
     }
     CUDA_CPU_CUB_ARG_REDUCTION(ArgMin, Traits<cu_value<In>>::Max())
     CUDA_CPU_CUB_ARG_REDUCTION(ArgMax, Traits<cu_value<In>>::Lowest())
-    template <class In, class Out, class Op, class Transform, class T>
-    static cudaError_t TransformReduce(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, Op op,
-                                       Transform transform, T initial, CUDA_CPU_CUB_STREAM) {
-        return Reduce(storage, bytes, TransformInputIterator<T, Transform, In>(in, transform), out, n, op,
-                      initial, stream);
-    }
     template <class Keys, class Unique, class Values, class Out, class Count, class Op>
     static cudaError_t ReduceByKey(CUDA_CPU_CUB_STORAGE, Keys keys, Unique unique, Values values, Out out,
                                    Count count, Op op, cu_size n, CUDA_CPU_CUB_STREAM) {
@@ -132,34 +127,30 @@ struct DeviceSegmentedReduce {
 
 // ---- scans ----
 
-// `out` may equal `in`. A scan without keys is one with equal keys.
-class DeviceScan {
-    template <class Total, class Keys, class In, class Out, class Op, class Equal>
-    static cudaError_t inclusive(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, Op op, cu_size n,
-                                 Equal equal, cudaStream_t stream) {
-        return cu_run(storage, bytes, stream, [=]() mutable {
-            Total all{};
-            for (cu_size i = 0; i < n; ++i) {
-                const bool first = i == 0 || !equal(keys[i - 1], keys[i]);
-                all = first ? Total(in[i]) : Total(op(all, in[i]));
-                out[i] = all;
-            }
-        });
-    }
-
-  public:
+// `out` may equal `in`.
+struct DeviceScan {
     template <class In, class Out, class Op, class T>
     static cudaError_t ExclusiveScan(CUDA_CPU_CUB_STORAGE, In in, Out out, Op op, T initial, cu_size n,
                                      CUDA_CPU_CUB_STREAM) {
-        return ExclusiveScanByKey(storage, bytes, ConstantInputIterator<int>(0), in, out, op, initial, n,
-                                  Equality(), stream);
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            T all = initial;
+            for (cu_size i = 0; i < n; ++i) {
+                cu_value<In> item = in[i];
+                out[i] = all;
+                all = op(all, item);
+            }
+        });
     }
     template <class In, class Out, class Op>
     static cudaError_t InclusiveScan(CUDA_CPU_CUB_STORAGE, In in, Out out, Op op, cu_size n,
                                      CUDA_CPU_CUB_STREAM) {
-        typedef typename cu_output<Out, In>::type Total;
-        return inclusive<Total>(storage, bytes, ConstantInputIterator<int>(0), in, out, op, n, Equality(),
-                                stream);
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            typename cu_output<Out, In>::type all{};
+            for (cu_size i = 0; i < n; ++i) {
+                all = i == 0 ? decltype(all)(in[i]) : decltype(all)(op(all, in[i]));
+                out[i] = all;
+            }
+        });
     }
 #define CUDA_CPU_CUB_SUM(NAME, ...)                                                                          \
     template <class In, class Out>                                                                           \
@@ -172,35 +163,6 @@ class DeviceScan {
     }
     CUDA_CPU_CUB_SUM(Exclusive, typename cu_output<Out, In>::type{})
     CUDA_CPU_CUB_SUM(Inclusive)
-    template <class Keys, class In, class Out, class Op, class T, class Equal = Equality>
-    static cudaError_t ExclusiveScanByKey(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, Op op, T initial,
-                                          cu_size n, Equal equal = Equal(), CUDA_CPU_CUB_STREAM) {
-        return cu_run(storage, bytes, stream, [=]() mutable {
-            T all = initial;
-            for (cu_size i = 0; i < n; ++i) {
-                cu_value<In> item = in[i];
-                if (i > 0 && !equal(keys[i - 1], keys[i]))
-                    all = initial;
-                out[i] = all;
-                all = op(all, item);
-            }
-        });
-    }
-    template <class Keys, class In, class Out, class Op, class Equal = Equality>
-    static cudaError_t InclusiveScanByKey(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, Op op, cu_size n,
-                                          Equal equal = Equal(), CUDA_CPU_CUB_STREAM) {
-        return inclusive<cu_value<In>>(storage, bytes, keys, in, out, op, n, equal, stream);
-    }
-    template <class Keys, class In, class Out, class Equal = Equality>
-    static cudaError_t ExclusiveSumByKey(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, cu_size n,
-                                         Equal equal = Equal(), CUDA_CPU_CUB_STREAM) {
-        return ExclusiveScanByKey(storage, bytes, keys, in, out, Sum(), cu_value<In>{}, n, equal, stream);
-    }
-    template <class Keys, class In, class Out, class Equal = Equality>
-    static cudaError_t InclusiveSumByKey(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, cu_size n,
-                                         Equal equal = Equal(), CUDA_CPU_CUB_STREAM) {
-        return InclusiveScanByKey(storage, bytes, keys, in, out, Sum(), n, equal, stream);
-    }
 };
 
 // ---- selections ----
@@ -239,14 +201,9 @@ struct DeviceSelect {
     template <class In, class Out, class Count>
     static cudaError_t Unique(CUDA_CPU_CUB_STORAGE, In in, Out out, Count count, cu_size n,
                               CUDA_CPU_CUB_STREAM) {
-        return UniqueByKey(storage, bytes, in, in, out, DiscardOutputIterator<>(), count, n, stream);
-    }
-    template <class Keys, class Values, class KeysOut, class ValuesOut, class Count>
-    static cudaError_t UniqueByKey(CUDA_CPU_CUB_STORAGE, Keys keys, Values values, KeysOut keys_out,
-                                   ValuesOut values_out, Count count, cu_size n, CUDA_CPU_CUB_STREAM) {
         const auto first = [](const auto &value, const auto &) { return value; };
-        return DeviceReduce::ReduceByKey(storage, bytes, keys, keys_out, values, values_out, count, first, n,
-                                         stream);
+        return DeviceReduce::ReduceByKey(storage, bytes, in, out, in, DiscardOutputIterator<>(), count, first,
+                                         n, stream);
     }
 };
 
@@ -292,45 +249,30 @@ struct DeviceRunLengthEncode {
 
 // ---- sorting ----
 
-// Sorts `from` first to end - 1 into `to`, together with values if there are any. The sort is stable.
-template <class K, class KOut, class V, class VOut, class Less>
-void cu_sort(K keys, KOut keys_out, V values, VOut values_out, cu_size first, cu_size end, Less less) {
-    struct Item {
-        cu_value<K> key;
-        cu_size from;
-    };
-    std::vector<Item> items;
-    std::vector<cu_value<V>> old;
-    constexpr bool pairs = !std::is_same_v<cu_value<V>, NullType>;
-    for (cu_size i = first; i < end; ++i)
-        items.push_back({keys[i], i - first});
-    for (cu_size i = first; pairs && i < end; ++i)
-        old.push_back(values[i]);
-    std::stable_sort(items.begin(), items.end(),
-                     [&](const Item &a, const Item &b) { return less(a.key, b.key); });
-    for (cu_size i = first; i < end; ++i) {
-        keys_out[i] = items[i - first].key;
-        if constexpr (pairs)
-            values_out[i] = old[items[i - first].from];
-    }
-}
-// Sorts one segment, or the segments begins[i] to ends[i] - 1.
-template <class K, class V, class Begins, class Ends>
+// Sorts keys, together with values if there are any. The sort is stable.
+template <class K, class V>
 cudaError_t cu_radix_sort(CUDA_CPU_CUB_STORAGE, const K *keys, K *keys_out, const V *values, V *values_out,
-                          cu_size segments, Begins begins, Ends ends, cu_by_bits<K> less,
-                          cudaStream_t stream) {
+                          cu_size n, cu_by_bits<K> less, cudaStream_t stream) {
     return cu_run(storage, bytes, stream, [=] {
-        for (cu_size i = 0; i < segments; ++i)
-            cu_sort(keys, keys_out, values, values_out, begins[i], ends[i], less);
+        constexpr bool pairs = !std::is_same_v<V, NullType>;
+        const std::vector<K> old(keys, keys + n);
+        const std::vector<V> old_values(values, values + (pairs ? n : 0));
+        std::vector<cu_size> order(n);
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](cu_size a, cu_size b) { return less(old[a], old[b]); });
+        for (cu_size i = 0; i < n; ++i) {
+            keys_out[i] = old[order[i]];
+            if constexpr (pairs)
+                values_out[i] = old_values[order[i]];
+        }
     });
 }
-template <class K, class V, class Begins, class Ends>
-cudaError_t cu_radix_sort(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, DoubleBuffer<V> &values,
-                          cu_size segments, Begins begins, Ends ends, cu_by_bits<K> less,
-                          cudaStream_t stream) {
-    const cudaError_t error =
-        cu_radix_sort(storage, bytes, keys.Current(), keys.Alternate(), values.Current(), values.Alternate(),
-                      segments, begins, ends, less, stream);
+template <class K, class V>
+cudaError_t cu_radix_sort(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, DoubleBuffer<V> &values, cu_size n,
+                          cu_by_bits<K> less, cudaStream_t stream) {
+    const cudaError_t error = cu_radix_sort(storage, bytes, keys.Current(), keys.Alternate(),
+                                            values.Current(), values.Alternate(), n, less, stream);
     if (storage && !error) {
         keys.selector ^= 1;
         values.selector ^= 1;
@@ -338,71 +280,36 @@ cudaError_t cu_radix_sort(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, DoubleBuf
     return error;
 }
 
-#define CUDA_CPU_CUB_BITS int begin = 0, int end = 8 * sizeof(K), CUDA_CPU_CUB_STREAM
-// The forms of a radix sort: NAME is SortKeys or SortPairs with or without Descending.
-#define CUDA_CPU_CUB_SORTS(KEYS, PAIRS, UP, SIZE, SEGMENTS)                                                  \
-    template <class K CUDA_CPU_CUB_##SIZE##_TYPES>                                                           \
-    static cudaError_t KEYS(CUDA_CPU_CUB_STORAGE, const K *in, K *out, CUDA_CPU_CUB_##SIZE,                  \
-                            CUDA_CPU_CUB_BITS) {                                                             \
-        return cu_radix_sort(storage, bytes, in, out, (const NullType *)nullptr, (NullType *)nullptr,        \
-                             SEGMENTS, cu_by_bits<K>{begin, end, UP}, stream);                               \
-    }                                                                                                        \
-    template <class K CUDA_CPU_CUB_##SIZE##_TYPES>                                                           \
-    static cudaError_t KEYS(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, CUDA_CPU_CUB_##SIZE,                \
-                            CUDA_CPU_CUB_BITS) {                                                             \
-        DoubleBuffer<NullType> none;                                                                         \
-        return cu_radix_sort(storage, bytes, keys, none, SEGMENTS, cu_by_bits<K>{begin, end, UP}, stream);   \
-    }                                                                                                        \
-    template <class K, class V CUDA_CPU_CUB_##SIZE##_TYPES>                                                  \
-    static cudaError_t PAIRS(CUDA_CPU_CUB_STORAGE, const K *in, K *out, const V *values, V *values_out,      \
-                             CUDA_CPU_CUB_##SIZE, CUDA_CPU_CUB_BITS) {                                       \
-        return cu_radix_sort(storage, bytes, in, out, values, values_out, SEGMENTS,                          \
+struct DeviceRadixSort {
+#define CUDA_CPU_CUB_BITS cu_size n, int begin = 0, int end = 8 * sizeof(K), CUDA_CPU_CUB_STREAM
+#define CUDA_CPU_CUB_SORTS(KEYS, PAIRS, UP)                                                                  \
+    template <class K>                                                                                       \
+    static cudaError_t KEYS(CUDA_CPU_CUB_STORAGE, const K *in, K *out, CUDA_CPU_CUB_BITS) {                  \
+        return cu_radix_sort(storage, bytes, in, out, (const NullType *)nullptr, (NullType *)nullptr, n,     \
                              cu_by_bits<K>{begin, end, UP}, stream);                                         \
     }                                                                                                        \
-    template <class K, class V CUDA_CPU_CUB_##SIZE##_TYPES>                                                  \
-    static cudaError_t PAIRS(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, DoubleBuffer<V> &values,           \
-                             CUDA_CPU_CUB_##SIZE, CUDA_CPU_CUB_BITS) {                                       \
-        return cu_radix_sort(storage, bytes, keys, values, SEGMENTS, cu_by_bits<K>{begin, end, UP}, stream); \
-    }
-#define CUDA_CPU_CUB_ALL_TYPES
-#define CUDA_CPU_CUB_ALL         cu_size n
-#define CUDA_CPU_CUB_ALL_PARTS   1, ConstantInputIterator<cu_size>(0), ConstantInputIterator<cu_size>(n)
-#define CUDA_CPU_CUB_PARTS_TYPES , class Begins, class Ends
-#define CUDA_CPU_CUB_PARTS       cu_size, cu_size segments, Begins begins, Ends ends
-
-struct DeviceRadixSort {
-    CUDA_CPU_CUB_SORTS(SortKeys, SortPairs, true, ALL, CUDA_CPU_CUB_ALL_PARTS)
-    CUDA_CPU_CUB_SORTS(SortKeysDescending, SortPairsDescending, false, ALL, CUDA_CPU_CUB_ALL_PARTS)
-};
-struct DeviceSegmentedRadixSort {
-#define CUDA_CPU_CUB_PARTS_ARGUMENTS segments, begins, ends
-    CUDA_CPU_CUB_SORTS(SortKeys, SortPairs, true, PARTS, CUDA_CPU_CUB_PARTS_ARGUMENTS)
-    CUDA_CPU_CUB_SORTS(SortKeysDescending, SortPairsDescending, false, PARTS, CUDA_CPU_CUB_PARTS_ARGUMENTS)
-};
-#undef CUDA_CPU_CUB_SORTS
-
-struct DeviceMergeSort {
-    template <class In, class Out, class Less>
-    static cudaError_t SortKeysCopy(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, Less less,
-                                    CUDA_CPU_CUB_STREAM) {
-        return cu_run(storage, bytes, stream,
-                      [=] { cu_sort(in, out, (const NullType *)nullptr, (NullType *)nullptr, 0, n, less); });
-    }
-#define CUDA_CPU_CUB_SORTS(KEYS, PAIRS)                                                                      \
-    template <class Keys, class Less>                                                                        \
-    static cudaError_t KEYS(CUDA_CPU_CUB_STORAGE, Keys keys, cu_size n, Less less, CUDA_CPU_CUB_STREAM) {    \
-        return SortKeysCopy(storage, bytes, keys, keys, n, less, stream);                                    \
+    template <class K>                                                                                       \
+    static cudaError_t KEYS(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, CUDA_CPU_CUB_BITS) {                \
+        DoubleBuffer<NullType> none;                                                                         \
+        return cu_radix_sort(storage, bytes, keys, none, n, cu_by_bits<K>{begin, end, UP}, stream);          \
     }                                                                                                        \
-    template <class Keys, class Values, class Less>                                                          \
-    static cudaError_t PAIRS(CUDA_CPU_CUB_STORAGE, Keys keys, Values values, cu_size n, Less less,           \
-                             CUDA_CPU_CUB_STREAM) {                                                          \
-        return cu_run(storage, bytes, stream, [=] { cu_sort(keys, keys, values, values, 0, n, less); });     \
+    template <class K, class V>                                                                              \
+    static cudaError_t PAIRS(CUDA_CPU_CUB_STORAGE, const K *in, K *out, const V *values, V *values_out,      \
+                             CUDA_CPU_CUB_BITS) {                                                            \
+        return cu_radix_sort(storage, bytes, in, out, values, values_out, n, cu_by_bits<K>{begin, end, UP},  \
+                             stream);                                                                        \
+    }                                                                                                        \
+    template <class K, class V>                                                                              \
+    static cudaError_t PAIRS(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, DoubleBuffer<V> &values,           \
+                             CUDA_CPU_CUB_BITS) {                                                            \
+        return cu_radix_sort(storage, bytes, keys, values, n, cu_by_bits<K>{begin, end, UP}, stream);        \
     }
-    CUDA_CPU_CUB_SORTS(SortKeys, SortPairs)
-    CUDA_CPU_CUB_SORTS(StableSortKeys, StableSortPairs)
+    CUDA_CPU_CUB_SORTS(SortKeys, SortPairs, true)
+    CUDA_CPU_CUB_SORTS(SortKeysDescending, SortPairsDescending, false)
+#undef CUDA_CPU_CUB_SORTS
 };
 
-// ---- histograms and loops ----
+// ---- histograms ----
 
 struct DeviceHistogram {
     // levels - 1 bins of equal width, for samples s with lower <= s < upper.
@@ -424,38 +331,6 @@ struct DeviceHistogram {
                 }
             }
         });
-    }
-    // Bin i counts the samples s with edges[i] <= s < edges[i + 1].
-    template <class In, class Counter, class Level>
-    static cudaError_t HistogramRange(CUDA_CPU_CUB_STORAGE, In in, Counter *histogram, int levels,
-                                      const Level *edges, cu_size n, CUDA_CPU_CUB_STREAM) {
-        return cu_run(storage, bytes, stream, [=] {
-            std::fill(histogram, histogram + levels - 1, Counter(0));
-            for (cu_size i = 0; i < n; ++i) {
-                const cu_value<In> sample = in[i];
-                const cu_size bin = std::upper_bound(edges, edges + levels, sample) - edges - 1;
-                if (bin >= 0 && bin < levels - 1)
-                    ++histogram[bin];
-            }
-        });
-    }
-};
-
-struct DeviceFor {
-    template <class It, class Op>
-    static cudaError_t ForEachN(It first, cu_size n, Op op, cudaStream_t stream = nullptr) {
-        size_t bytes;
-        return cu_run(&bytes, bytes, stream, [=]() mutable {
-            for (cu_size i = 0; i < n; ++i)
-                op(first[i]);
-        });
-    }
-    template <class It, class Op>
-    static cudaError_t ForEach(It first, It end, Op op, cudaStream_t stream = nullptr) {
-        return ForEachN(first, (cu_size)(end - first), op, stream);
-    }
-    template <class Count, class Op> static cudaError_t Bulk(Count n, Op op, cudaStream_t stream = nullptr) {
-        return ForEachN(CountingInputIterator<Count>(0), (cu_size)n, op, stream);
     }
 };
 

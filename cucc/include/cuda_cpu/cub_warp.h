@@ -13,7 +13,6 @@ enum BlockReduceAlgorithm {
     BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC
 };
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
-enum BlockHistogramAlgorithm { BLOCK_HISTO_SORT, BLOCK_HISTO_ATOMIC };
 enum BlockLoadAlgorithm {
     BLOCK_LOAD_DIRECT,
     BLOCK_LOAD_STRIPED,
@@ -30,9 +29,6 @@ enum BlockStoreAlgorithm {
     BLOCK_STORE_WARP_TRANSPOSE,
     BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED
 };
-enum WarpLoadAlgorithm { WARP_LOAD_DIRECT, WARP_LOAD_STRIPED, WARP_LOAD_VECTORIZE, WARP_LOAD_TRANSPOSE };
-enum WarpStoreAlgorithm { WARP_STORE_DIRECT, WARP_STORE_STRIPED, WARP_STORE_VECTORIZE, WARP_STORE_TRANSPOSE };
-
 CUDA_CPU_RETURN(unsigned, LaneId, (), cuda_cpu::lane())
 CUDA_CPU_RETURN(unsigned, WarpId, (), cuda_cpu::thread_rank() / 32)
 CUDA_CPU_RETURN(int, RowMajorTid, (int, int, int), (int)cuda_cpu::thread_rank())
@@ -62,14 +58,13 @@ template <class Storage> class cu_collective {
     cu_collective(Storage &storage, cuda_cpu::Site where) : s(storage), site(where) {}
     void barrier() const { __syncthreads(site.file, site.line); }
 };
-// The constructors of a collective with the base class Base
-#define CUDA_CPU_CUB_FROM(NAME, Base)                                                                        \
-  public:                                                                                                    \
-    typedef typename Base::TempStorage TempStorage;                                                          \
-    explicit NAME(CUDA_CPU_SITE) : Base(CUDA_CPU_HERE) {}                                                    \
-    explicit NAME(TempStorage &storage, CUDA_CPU_SITE) : Base(storage, CUDA_CPU_HERE) {}
+// The constructors of a collective
 #define CUDA_CPU_CUB(NAME)                                                                                   \
-    CUDA_CPU_CUB_FROM(NAME, NAME::cu_collective)                                                             \
+  public:                                                                                                    \
+    typedef typename NAME::cu_collective::TempStorage TempStorage;                                           \
+    explicit NAME(CUDA_CPU_SITE) : NAME::cu_collective(CUDA_CPU_HERE) {}                                     \
+    explicit NAME(TempStorage &storage, CUDA_CPU_SITE) : NAME::cu_collective(storage, CUDA_CPU_HERE) {}      \
+                                                                                                             \
   private:                                                                                                   \
     using NAME::cu_collective::rank;                                                                         \
     using NAME::cu_collective::s;                                                                            \
@@ -91,26 +86,11 @@ template <class T, int W> class cu_warp {
     T from(const T &value, int r) const { // the value of the lane with rank r
         return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, first + r, 32, site);
     }
-    int last_of_segment(bool flag, bool head) const {
-        const unsigned flags = __ballot_sync(mask, flag, site.file, site.line) >> first;
-        const unsigned ends = (head ? flags >> 1 : flags) | 1u << (W - 1);
-        return rank + __builtin_ctz(ends >> rank);
-    }
 };
 
 // The first lane gets the result.
 template <class T, int W = 32, int = 0> class WarpReduce : public cu_warp<T, W> {
     using cu_warp<T, W>::rank;
-
-    template <class Op> T up_to(T item, Op &op, int last) {
-        T all = item;
-        for (int i = 1; i < W; ++i) {
-            T other = this->from(item, rank + i < W ? rank + i : rank);
-            if (rank + i <= last)
-                all = op(all, other);
-        }
-        return all;
-    }
 
   public:
     explicit WarpReduce(cu_no_storage &, CUDA_CPU_SITE) : cu_warp<T, W>(CUDA_CPU_HERE) {}
@@ -124,18 +104,6 @@ template <class T, int W = 32, int = 0> class WarpReduce : public cu_warp<T, W> 
         return item;
     }
     T Sum(T item, int valid = W) { return Reduce(item, cub::Sum(), valid); }
-    template <class Flag, class Op> T HeadSegmentedReduce(T item, Flag head, Op op) {
-        return up_to(item, op, this->last_of_segment(head, true));
-    }
-    template <class Flag, class Op> T TailSegmentedReduce(T item, Flag tail, Op op) {
-        return up_to(item, op, this->last_of_segment(tail, false));
-    }
-    template <class Flag> T HeadSegmentedSum(T item, Flag head) {
-        return HeadSegmentedReduce(item, head, cub::Sum());
-    }
-    template <class Flag> T TailSegmentedSum(T item, Flag tail) {
-        return TailSegmentedReduce(item, tail, cub::Sum());
-    }
 };
 
 template <class T, int W = 32, int = 0> class WarpScan : public cu_warp<T, W> {

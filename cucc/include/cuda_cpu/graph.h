@@ -71,36 +71,6 @@ enum cudaGraphInstantiateFlags {
     cudaGraphInstantiateFlagUseNodePriority = 8
 };
 
-typedef enum cudaGraphInstantiateResult {
-    cudaGraphInstantiateSuccess = 0,
-    cudaGraphInstantiateError = 1,
-    cudaGraphInstantiateInvalidStructure = 2,
-    cudaGraphInstantiateNodeOperationNotSupported = 3,
-    cudaGraphInstantiateMultipleDevicesNotSupported = 4,
-    cudaGraphInstantiateConditionalHandleUnused = 5
-} cudaGraphInstantiateResult;
-
-typedef struct cudaGraphInstantiateParams_st {
-    unsigned long long flags;
-    cudaStream_t uploadStream;
-    cudaGraphNode_t errNode_out;
-    cudaGraphInstantiateResult result_out;
-} cudaGraphInstantiateParams;
-
-enum cudaGraphDebugDotFlags {
-    cudaGraphDebugDotFlagsVerbose = 1 << 0,
-    cudaGraphDebugDotFlagsKernelNodeParams = 1 << 2,
-    cudaGraphDebugDotFlagsMemcpyNodeParams = 1 << 3,
-    cudaGraphDebugDotFlagsMemsetNodeParams = 1 << 4,
-    cudaGraphDebugDotFlagsHostNodeParams = 1 << 5,
-    cudaGraphDebugDotFlagsEventNodeParams = 1 << 6,
-    cudaGraphDebugDotFlagsExtSemasSignalNodeParams = 1 << 7,
-    cudaGraphDebugDotFlagsExtSemasWaitNodeParams = 1 << 8,
-    cudaGraphDebugDotFlagsKernelNodeAttributes = 1 << 9,
-    cudaGraphDebugDotFlagsHandles = 1 << 10,
-    cudaGraphDebugDotFlagsConditionalNodeParams = 1 << 15
-};
-
 enum cudaGraphMemAttributeType {
     cudaGraphMemAttrUsedMemCurrent = 0,
     cudaGraphMemAttrUsedMemHigh = 1,
@@ -152,12 +122,6 @@ struct cudaChildGraphNodeParams {
     cudaGraph_t graph;
     int ownership;
 };
-struct cudaEventRecordNodeParams {
-    cudaEvent_t event;
-};
-struct cudaEventWaitNodeParams {
-    cudaEvent_t event;
-};
 struct cudaMemFreeNodeParams {
     void *dptr;
 };
@@ -178,8 +142,6 @@ struct cudaGraphNodeParams {
         cudaMemsetParams memset;
         cudaHostNodeParams host;
         struct cudaChildGraphNodeParams graph;
-        struct cudaEventWaitNodeParams eventWait;
-        struct cudaEventRecordNodeParams eventRecord;
         struct cudaMemAllocNodeParams alloc;
         struct cudaMemFreeNodeParams free;
         struct cudaConditionalNodeParams conditional;
@@ -209,7 +171,6 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
 cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
                                                 const cudaGraphEdgeData *edges, size_t count,
                                                 unsigned int flags CUDA_CPU_OR(0));
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode);
 
 // Graphs
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned int flags);
@@ -217,13 +178,8 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph);
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count);
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count);
-cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
-                              cudaGraphEdgeData *edges, size_t *count);
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
                                      const cudaGraphNode_t *to, const cudaGraphEdgeData *edges, size_t count);
-cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
-                                        const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
-                                        size_t count);
 cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostFn_t destroy,
                                  unsigned int references, unsigned int flags);
 cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned int count CUDA_CPU_OR(1));
@@ -237,14 +193,9 @@ cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle,
                                              unsigned int value CUDA_CPU_OR(0),
                                              unsigned int flags CUDA_CPU_OR(0));
 void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int value); // for kernels
-cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned int flags);
 
-// Nodes. Parameters that several functions share: those of a new node, which runs after the `count` nodes of
-// `after`, and of a copy to or from a variable.
+// Nodes. The parameters of each new node, which runs after the `count` nodes of `after`
 #define CUDA_CPU_NEW_NODE cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count
-#define CUDA_CPU_TO_SYMBOL                                                                                   \
-    const void *symbol, const void *from, size_t bytes, size_t offset, cudaMemcpyKind kind
-#define CUDA_CPU_FROM_SYMBOL void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                              const cudaGraphEdgeData *edges, size_t count,
                              struct cudaGraphNodeParams *params);
@@ -252,48 +203,17 @@ cudaError_t cudaGraphAddKernelNode(CUDA_CPU_NEW_NODE, const cudaKernelNodeParams
 cudaError_t cudaGraphAddMemcpyNode(CUDA_CPU_NEW_NODE, const cudaMemcpy3DParms *params);
 cudaError_t cudaGraphAddMemcpyNode1D(CUDA_CPU_NEW_NODE, void *to, const void *from, size_t bytes,
                                      cudaMemcpyKind kind);
-cudaError_t cudaGraphAddMemcpyNodeToSymbol(CUDA_CPU_NEW_NODE, CUDA_CPU_TO_SYMBOL);
-cudaError_t cudaGraphAddMemcpyNodeFromSymbol(CUDA_CPU_NEW_NODE, CUDA_CPU_FROM_SYMBOL);
 cudaError_t cudaGraphAddMemsetNode(CUDA_CPU_NEW_NODE, const cudaMemsetParams *params);
 cudaError_t cudaGraphAddHostNode(CUDA_CPU_NEW_NODE, const cudaHostNodeParams *params);
 cudaError_t cudaGraphAddChildGraphNode(CUDA_CPU_NEW_NODE, cudaGraph_t child);
 cudaError_t cudaGraphAddEmptyNode(CUDA_CPU_NEW_NODE);
-cudaError_t cudaGraphAddEventRecordNode(CUDA_CPU_NEW_NODE, cudaEvent_t event);
-cudaError_t cudaGraphAddEventWaitNode(CUDA_CPU_NEW_NODE, cudaEvent_t event);
 cudaError_t cudaGraphAddMemAllocNode(CUDA_CPU_NEW_NODE, struct cudaMemAllocNodeParams *params);
 cudaError_t cudaGraphAddMemFreeNode(CUDA_CPU_NEW_NODE, void *pointer);
-cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node);
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type);
-cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *found, cudaGraphNode_t original, cudaGraph_t clone);
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *before,
-                                         cudaGraphEdgeData *edges, size_t *count);
-cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *after,
-                                           cudaGraphEdgeData *edges, size_t *count);
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams *params);
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams *params);
-cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
-                                            cudaLaunchAttributeValue *value);
 cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
                                             const cudaLaunchAttributeValue *value);
-cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from);
-cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms *params);
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms *params);
-cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from, size_t bytes,
-                                           cudaMemcpyKind kind);
-cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, CUDA_CPU_TO_SYMBOL);
-cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, CUDA_CPU_FROM_SYMBOL);
-cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams *params);
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams *params);
-cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams *params);
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams *params);
-cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph);
-cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event);
-cudaError_t cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event);
-cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event);
-cudaError_t cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event);
-cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, struct cudaMemAllocNodeParams *params);
-cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer);
-cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams *params);
 
 // Executable graphs
 #define CUDA_CPU_EXEC_NODE cudaGraphExec_t executable, cudaGraphNode_t node
@@ -301,9 +221,6 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
                                  unsigned long long flags CUDA_CPU_OR(0));
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph,
                                           unsigned long long flags CUDA_CPU_OR(0));
-cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGraph_t graph,
-                                           cudaGraphInstantiateParams *params);
-cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long *flags);
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
@@ -311,23 +228,12 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo *info);
 cudaError_t cudaGraphExecKernelNodeSetParams(CUDA_CPU_EXEC_NODE, const cudaKernelNodeParams *params);
 cudaError_t cudaGraphExecMemcpyNodeSetParams(CUDA_CPU_EXEC_NODE, const cudaMemcpy3DParms *params);
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(CUDA_CPU_EXEC_NODE, void *to, const void *from, size_t bytes,
-                                               cudaMemcpyKind kind);
-cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(CUDA_CPU_EXEC_NODE, CUDA_CPU_TO_SYMBOL);
-cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(CUDA_CPU_EXEC_NODE, CUDA_CPU_FROM_SYMBOL);
 cudaError_t cudaGraphExecMemsetNodeSetParams(CUDA_CPU_EXEC_NODE, const cudaMemsetParams *params);
 cudaError_t cudaGraphExecHostNodeSetParams(CUDA_CPU_EXEC_NODE, const cudaHostNodeParams *params);
-cudaError_t cudaGraphExecChildGraphNodeSetParams(CUDA_CPU_EXEC_NODE, cudaGraph_t child);
-cudaError_t cudaGraphExecEventRecordNodeSetEvent(CUDA_CPU_EXEC_NODE, cudaEvent_t event);
-cudaError_t cudaGraphExecEventWaitNodeSetEvent(CUDA_CPU_EXEC_NODE, cudaEvent_t event);
-cudaError_t cudaGraphExecNodeSetParams(CUDA_CPU_EXEC_NODE, struct cudaGraphNodeParams *params);
-cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int enabled);
-cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int *enabled);
 
 // Memory that graphs own.
 cudaError_t cudaDeviceGraphMemTrim(int device);
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute, void *value);
-cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute, void *value);
 
 #ifdef __cplusplus
 } // extern "C"
@@ -352,17 +258,6 @@ inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t g
 CUDA_CPU_OVERLOAD(cudaGraphAddDependencies,
                   (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count),
                   graph, from, to, nullptr, count)
-CUDA_CPU_OVERLOAD(cudaGraphRemoveDependencies,
-                  (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count),
-                  graph, from, to, nullptr, count)
-CUDA_CPU_OVERLOAD(cudaGraphGetEdges,
-                  (cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, size_t *count), graph, from,
-                  to, nullptr, count)
-CUDA_CPU_OVERLOAD(cudaGraphNodeGetDependencies,
-                  (cudaGraphNode_t node, cudaGraphNode_t *before, size_t *count), node, before, nullptr,
-                  count)
-CUDA_CPU_OVERLOAD(cudaGraphNodeGetDependentNodes,
-                  (cudaGraphNode_t node, cudaGraphNode_t *after, size_t *count), node, after, nullptr, count)
 CUDA_CPU_OVERLOAD(cudaGraphAddNode, (CUDA_CPU_NEW_NODE, cudaGraphNodeParams *params), node, graph, after,
                   nullptr, count, params)
 CUDA_CPU_OVERLOAD(cudaStreamGetCaptureInfo,
@@ -372,23 +267,6 @@ CUDA_CPU_OVERLOAD(cudaStreamGetCaptureInfo,
 CUDA_CPU_OVERLOAD(cudaStreamUpdateCaptureDependencies,
                   (cudaStream_t stream, cudaGraphNode_t *dependencies, size_t count, unsigned int flags = 0),
                   stream, dependencies, nullptr, count, flags)
-// The calls for symbols, with the variable itself in the place of its address
-#define CUDA_CPU_COPY_NODE(name, PARAMETERS, ARGUMENTS)                                                      \
-    template <class T>                                                                                       \
-    inline cudaError_t name##ToSymbol(CUDA_CPU_LIST PARAMETERS, const T &symbol, const void *from,           \
-                                      size_t bytes, size_t offset, cudaMemcpyKind kind) {                    \
-        return name##ToSymbol(CUDA_CPU_LIST ARGUMENTS, cuda_cpu::address_of(symbol), from, bytes, offset,    \
-                              kind);                                                                         \
-    }                                                                                                        \
-    template <class T>                                                                                       \
-    inline cudaError_t name##FromSymbol(CUDA_CPU_LIST PARAMETERS, void *to, const T &symbol, size_t bytes,   \
-                                        size_t offset, cudaMemcpyKind kind) {                                \
-        return name##FromSymbol(CUDA_CPU_LIST ARGUMENTS, to, cuda_cpu::address_of(symbol), bytes, offset,    \
-                                kind);                                                                       \
-    }
-CUDA_CPU_COPY_NODE(cudaGraphAddMemcpyNode, (CUDA_CPU_NEW_NODE), (node, graph, after, count))
-CUDA_CPU_COPY_NODE(cudaGraphMemcpyNodeSetParams, (cudaGraphNode_t node), (node))
-CUDA_CPU_COPY_NODE(cudaGraphExecMemcpyNodeSetParams, (CUDA_CPU_EXEC_NODE), (executable, node))
 // Makes a user object from a C++ object, which is deleted with the last reference.
 template <class T>
 inline cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, T *wrapped, unsigned int references,

@@ -28,8 +28,6 @@ typedef size_t Length;
     CUDA_CPU_LAPACK(s##OR##gqr, Int m, Int n, Int k, T *A, Int lda, const T *tau, T *work, Int lwork,        \
                     int &info)
 #define CUDA_CPU_LAPACK_REAL(s, T)                                                                           \
-    CUDA_CPU_LAPACK(s##sytrf, Char, Int n, T *A, Int lda, int *pivots, T *work, Int lwork, int &info,        \
-                    Length)                                                                                  \
     CUDA_CPU_LAPACK(s##gesvd, Char, Char, Int m, Int n, T *A, Int lda, T *S, T *U, Int ldu, T *VT, Int ldvt, \
                     T *work, Int lwork, int &info, Length, Length)                                           \
     CUDA_CPU_LAPACK(s##syevd, Char, Char, Int n, T *A, Int lda, T *W, T *work, Int lwork, int *iwork,        \
@@ -122,14 +120,6 @@ CUDA_CPU_LU(s, float)
 CUDA_CPU_LU(d, double)
 CUDA_CPU_LU(c, cuComplex)
 CUDA_CPU_LU(z, cuDoubleComplex)
-
-// C, n x n, becomes the inverse of a matrix, whose L and U are in A, n x n, as factorize() leaves them.
-template <class T> void invert(int n, const T *A, int lda, const int *pivots, T *C, int ldc) {
-    for (int j = 0; j < n; j++)
-        for (int i = 0; i < n; i++)
-            ((Number<T> *)C)[i + (size_t)j * ldc] = i == j;
-    substitute('N', n, n, A, lda, pivots, C, ldc);
-}
 
 } // namespace cuda_cpu::lapack
 #include "letters_on.h"

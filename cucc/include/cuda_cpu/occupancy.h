@@ -43,8 +43,6 @@ inline cudaError_t cudaLaunchKernelEx(cuda_cpu::LaunchConfigAt config, void (*ke
 CUDA_CPU_ANY(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
              (int *blocks, T *kernel, int threads, size_t dynamic_bytes, unsigned flags), blocks,
              (const void *)kernel, threads, dynamic_bytes, flags)
-CUDA_CPU_ANY(cudaOccupancyAvailableDynamicSMemPerBlock, (size_t * bytes, T *kernel, int blocks, int threads),
-             bytes, (const void *)kernel, blocks, threads)
 CUDA_CPU_ANY(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
              (int *blocks, T *kernel, int threads, size_t dynamic_bytes), blocks, (const void *)kernel,
              threads, dynamic_bytes)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * <cuda/barrier>, <cuda/latch>, <cuda/semaphore> and <cuda/pipeline>. A thread that waits yields to the other
+ * <cuda/barrier>, <cuda/latch> and <cuda/pipeline>. A thread that waits yields to the other
  * threads of its block. Asynchronous copies are complete when the call returns. The parts for compute
  * capability 9.0 (transaction barriers, bulk copies) do not exist, and neither does pipeline::quit().
  */
 #pragma once
 #include "atomic.h"
 
-#include <chrono>
 #include <cstddef>
 #include <new>
 
@@ -50,12 +49,12 @@ class barrier {
         ::cuda_cpu::wait_while(
             &phase, [=](unsigned now) { return now == token.phase; }, CUDA_CPU_HERE);
     }
-    bool try_wait(arrival_token &&token, CUDA_CPU_SITE) const { return passed(token.phase, CUDA_CPU_HERE); }
-    void wait_parity(bool parity, CUDA_CPU_SITE) const {
-        ::cuda_cpu::wait_while(
-            &phase, [=](unsigned now) { return (now & 1) == parity; }, CUDA_CPU_HERE);
+    bool try_wait(arrival_token &&token, CUDA_CPU_SITE) const {
+        const unsigned now = __atomic_load_n(&phase, __ATOMIC_SEQ_CST);
+        if (now == token.phase)
+            ::cuda_cpu::polled(&phase, now, CUDA_CPU_HERE);
+        return now != token.phase;
     }
-    bool try_wait_parity(bool parity, CUDA_CPU_SITE) const { return passed(parity, CUDA_CPU_HERE, 1); }
     void arrive_and_wait(CUDA_CPU_SITE) { wait(arrive(), cu_file, cu_line); }
     void arrive_and_drop() {
         __atomic_sub_fetch(&expected, 1, __ATOMIC_SEQ_CST);
@@ -68,13 +67,6 @@ class barrier {
     }
 
   private:
-    bool passed(unsigned old, ::cuda_cpu::Site site, unsigned mask = ~0u) const {
-        const unsigned now = __atomic_load_n(&phase, __ATOMIC_SEQ_CST);
-        if ((now & mask) == old)
-            ::cuda_cpu::polled(const_cast<unsigned *>(&phase), now, site);
-        return (now & mask) != old;
-    }
-
     ptrdiff_t expected, pending;
     mutable unsigned phase;
     Completion completion;
@@ -85,7 +77,7 @@ void init(barrier<Scope, Completion> *b, ptrdiff_t threads, Completion f = Compl
     new (b) barrier<Scope, Completion>(threads, f);
 }
 
-// ---- latches and semaphores ----
+// ---- latches ----
 
 template <thread_scope Scope = thread_scope_system> class latch {
   public:
@@ -113,41 +105,10 @@ template <thread_scope Scope> void init(latch<Scope> *l, ptrdiff_t n) {
     new (l) latch<Scope>(n);
 }
 
-template <thread_scope Scope = thread_scope_system, ptrdiff_t Max = 0x7fffffff> class counting_semaphore {
-  public:
-    counting_semaphore() = default;
-    explicit constexpr counting_semaphore(ptrdiff_t n) : count(n) {}
-    static constexpr ptrdiff_t(max)() { return Max; }
-    void release(ptrdiff_t n = 1) { __atomic_add_fetch(&count, n, __ATOMIC_SEQ_CST); }
-    bool try_acquire(CUDA_CPU_SITE) {
-        ptrdiff_t now = __atomic_load_n(&count, __ATOMIC_SEQ_CST);
-        while (now > 0)
-            if (__atomic_compare_exchange_n(&count, &now, now - 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-                return true;
-        ::cuda_cpu::polled(&count, now, CUDA_CPU_HERE);
-        return false;
-    }
-    void acquire(CUDA_CPU_SITE) {
-        while (!try_acquire(cu_file, cu_line))
-            ::cuda_cpu::wait_while(
-                &count, [](ptrdiff_t now) { return now <= 0; }, CUDA_CPU_HERE);
-    }
-
-  private:
-    ptrdiff_t count;
-};
-template <thread_scope Scope = thread_scope_system> using binary_semaphore = counting_semaphore<Scope, 1>;
-template <thread_scope Scope, ptrdiff_t Max> void init(counting_semaphore<Scope, Max> *s, ptrdiff_t n) {
-    new (s) counting_semaphore<Scope, Max>(n);
-}
-
 namespace std {
 template <class Completion = cuda_cpu_detail::no_completion>
 using barrier = cuda::barrier<thread_scope_system, Completion>;
 using latch = cuda::latch<>;
-template <ptrdiff_t Max = 0x7fffffff>
-using counting_semaphore = cuda::counting_semaphore<thread_scope_system, Max>;
-using binary_semaphore = cuda::binary_semaphore<>;
 } // namespace std
 
 // ---- pipelines ----
@@ -180,11 +141,6 @@ template <thread_scope Scope> class pipeline {
     void consumer_wait(CUDA_CPU_SITE) {
         if (stages)
             produced[tail % stages].wait_for_phase(tail / stages, cu_file, cu_line);
-    }
-    template <class Rep, class Period>
-    bool consumer_wait_for(const ::std::chrono::duration<Rep, Period> &, CUDA_CPU_SITE) {
-        consumer_wait(cu_file, cu_line);
-        return true;
     }
     void consumer_release() {
         if (stages)
@@ -243,8 +199,6 @@ void pipeline_consumer_wait_prior(pipeline<Scope> &p, CUDA_CPU_SITE) {
     for (unsigned i = p.tail; p.stages && i + N < p.head; ++i)
         p.produced[i % p.stages].wait_for_phase(i / p.stages, cu_file, cu_line);
 }
-template <thread_scope Scope, thread_scope BarrierScope, class Completion>
-void pipeline_producer_commit(pipeline<Scope> &, barrier<BarrierScope, Completion> &) {}
 
 // ---- copies ----
 
@@ -254,8 +208,6 @@ template <size_t Alignment> struct aligned_size_t {
     explicit constexpr aligned_size_t(size_t n) : value(n) {}
     constexpr operator size_t() const { return value; }
 };
-
-enum class async_contract_fulfillment { none, async };
 
 // Copies by one thread, or by all threads of a group, where each copies a share. The last argument is the
 // barrier or pipeline whose users wait for the data.

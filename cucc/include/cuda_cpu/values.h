@@ -351,18 +351,6 @@ typedef struct cudaMemcpy3DParms {
     cudaMemcpyKind kind;
 } cudaMemcpy3DParms;
 
-struct cudaMemcpy3DPeerParms {
-    cudaArray_t srcArray;
-    cudaPos srcPos;
-    cudaPitchedPtr srcPtr;
-    int srcDevice;
-    cudaArray_t dstArray;
-    cudaPos dstPos;
-    cudaPitchedPtr dstPtr;
-    int dstDevice;
-    cudaExtent extent;
-};
-
 typedef struct CUmemPoolHandle_st *cudaMemPool_t;
 
 enum cudaMemAllocationType {
@@ -414,17 +402,6 @@ enum cudaMemPoolAttr {
     cudaMemPoolAttrReservedMemHigh = 6,
     cudaMemPoolAttrUsedMemCurrent = 7,
     cudaMemPoolAttrUsedMemHigh = 8
-};
-
-enum cudaMemRangeAttribute {
-    cudaMemRangeAttributeReadMostly = 1,
-    cudaMemRangeAttributePreferredLocation = 2,
-    cudaMemRangeAttributeAccessedBy = 3,
-    cudaMemRangeAttributeLastPrefetchLocation = 4,
-    cudaMemRangeAttributePreferredLocationType = 5,
-    cudaMemRangeAttributePreferredLocationId = 6,
-    cudaMemRangeAttributeLastPrefetchLocationType = 7,
-    cudaMemRangeAttributeLastPrefetchLocationId = 8
 };
 
 enum cudaSharedMemConfig {
@@ -517,7 +494,7 @@ typedef struct cudaIpcEventHandle_st {
 } cudaIpcEventHandle_t;
 #define cudaIpcMemLazyEnablePeerAccess 0x01
 
-// External memory and external semaphores (of Vulkan, Direct3D): not supported. The calls return
+// External memory and external semaphores (of Vulkan): not supported. The calls return
 // cudaErrorNotSupported.
 typedef struct CUexternalMemory_st *cudaExternalMemory_t;
 typedef struct CUexternalSemaphore_st *cudaExternalSemaphore_t;
@@ -525,28 +502,22 @@ typedef struct CUexternalSemaphore_st *cudaExternalSemaphore_t;
 enum cudaExternalMemoryHandleType {
     cudaExternalMemoryHandleTypeOpaqueFd = 1,
     cudaExternalMemoryHandleTypeOpaqueWin32 = 2,
-    cudaExternalMemoryHandleTypeOpaqueWin32Kmt = 3,
-    cudaExternalMemoryHandleTypeD3D12Heap = 4,
-    cudaExternalMemoryHandleTypeD3D12Resource = 5,
-    cudaExternalMemoryHandleTypeD3D11Resource = 6,
-    cudaExternalMemoryHandleTypeD3D11ResourceKmt = 7,
-    cudaExternalMemoryHandleTypeNvSciBuf = 8
+    cudaExternalMemoryHandleTypeOpaqueWin32Kmt = 3
 };
 #define cudaExternalMemoryDedicated 0x1
 
-#define CUDA_CPU_EXTERNAL_HANDLE(nvSci)                                                                      \
+#define CUDA_CPU_EXTERNAL_HANDLE                                                                             \
     union {                                                                                                  \
         int fd;                                                                                              \
         struct {                                                                                             \
             void *handle;                                                                                    \
             const void *name;                                                                                \
         } win32;                                                                                             \
-        const void *nvSci;                                                                                   \
     } handle
 
 typedef struct cudaExternalMemoryHandleDesc {
     enum cudaExternalMemoryHandleType type;
-    CUDA_CPU_EXTERNAL_HANDLE(nvSciBufObject);
+    CUDA_CPU_EXTERNAL_HANDLE;
     unsigned long long size;
     unsigned int flags, reserved[16];
 } cudaExternalMemoryHandleDesc;
@@ -567,49 +538,25 @@ enum cudaExternalSemaphoreHandleType {
     cudaExternalSemaphoreHandleTypeOpaqueFd = 1,
     cudaExternalSemaphoreHandleTypeOpaqueWin32 = 2,
     cudaExternalSemaphoreHandleTypeOpaqueWin32Kmt = 3,
-    cudaExternalSemaphoreHandleTypeD3D12Fence = 4,
-    cudaExternalSemaphoreHandleTypeD3D11Fence = 5,
-    cudaExternalSemaphoreHandleTypeNvSciSync = 6,
-    cudaExternalSemaphoreHandleTypeKeyedMutex = 7,
-    cudaExternalSemaphoreHandleTypeKeyedMutexKmt = 8,
     cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd = 9,
     cudaExternalSemaphoreHandleTypeTimelineSemaphoreWin32 = 10
 };
-#define cudaExternalSemaphoreSignalSkipNvSciBufMemSync 0x01
-#define cudaExternalSemaphoreWaitSkipNvSciBufMemSync   0x02
 
 typedef struct cudaExternalSemaphoreHandleDesc {
     enum cudaExternalSemaphoreHandleType type;
-    CUDA_CPU_EXTERNAL_HANDLE(nvSciSyncObj);
+    CUDA_CPU_EXTERNAL_HANDLE;
     unsigned int flags, reserved[16];
 } cudaExternalSemaphoreHandleDesc;
 
-#define CUDA_CPU_EXTERNAL_SEMAPHORE(name, KEY, words)                                                        \
-    typedef struct name {                                                                                    \
-        struct {                                                                                             \
-            struct {                                                                                         \
-                unsigned long long value;                                                                    \
-            } fence;                                                                                         \
-            union {                                                                                          \
-                void *fence;                                                                                 \
-                unsigned long long reserved;                                                                 \
-            } nvSciSync;                                                                                     \
-            struct {                                                                                         \
-                KEY;                                                                                         \
-            } keyedMutex;                                                                                    \
-            unsigned int reserved[words];                                                                    \
-        } params;                                                                                            \
-        unsigned int flags, reserved[16];                                                                    \
-    } name;
-CUDA_CPU_EXTERNAL_SEMAPHORE(cudaExternalSemaphoreSignalParams, unsigned long long key, 12)
-CUDA_CPU_EXTERNAL_SEMAPHORE(cudaExternalSemaphoreWaitParams, unsigned long long key;
-                            unsigned int timeoutMs, 10)
-
-enum cudaDriverEntryPointQueryResult {
-    cudaDriverEntryPointSuccess = 0,
-    cudaDriverEntryPointSymbolNotFound = 1,
-    cudaDriverEntryPointVersionNotSufficent = 2
-};
+typedef struct cudaExternalSemaphoreSignalParams {
+    struct {
+        struct {
+            unsigned long long value;
+        } fence;
+        unsigned int reserved[16];
+    } params;
+    unsigned int flags, reserved[16];
+} cudaExternalSemaphoreSignalParams, cudaExternalSemaphoreWaitParams;
 
 enum cudaResourceViewFormat { cudaResViewFormatNone = 0 }; // other formats are not supported
 

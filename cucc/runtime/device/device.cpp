@@ -265,18 +265,6 @@ cudaError_t cudaSetValidDevices(int *list, int count) {
 SIMPLE_CALL(cudaInitDevice, (int device, unsigned, unsigned), BEGIN_QUERY(), check_device(call, device))
 SIMPLE_CALL(cudaCtxResetPersistingL2Cache, (), BEGIN(), cudaSuccess)
 
-#define ENTRY_POINT(name, ...)                                                                               \
-    cudaError_t name(const char *symbol, void **function, __VA_ARGS__,                                       \
-                     cudaDriverEntryPointQueryResult *result) {                                              \
-        store(function, nullptr);                                                                            \
-        store(result, cudaDriverEntryPointSymbolNotFound);                                                   \
-        return fail(cudaErrorNotSupported, "%s: there is no driver here in which to look up %s", #name,      \
-                    symbol ? symbol : "a function");                                                         \
-    }
-ENTRY_POINT(cudaGetDriverEntryPoint, unsigned long long)
-ENTRY_POINT(cudaGetDriverEntryPointByVersion, unsigned, unsigned long long)
-#undef ENTRY_POINT
-
 SIMPLE_CALL(cudaDriverGetVersion, (int *version), MAY_FAIL(version), store(version, CUDART_VERSION))
 SIMPLE_CALL(cudaRuntimeGetVersion, (int *version), MAY_FAIL(version), store(version, CUDART_VERSION))
 SIMPLE_CALL(cudaDeviceCanAccessPeer, (int *can, int device, int peer), BEGIN_QUERY(can, device, peer),

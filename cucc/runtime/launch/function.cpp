@@ -184,19 +184,6 @@ FORWARD(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
         (int *blocks, const void *kernel, int threads, size_t dynamic_bytes, unsigned),
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, dynamic_bytes))
 
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel, int blocks,
-                                                      int threads) {
-    BEGIN(bytes);
-    FIND_FUNCTION(function, kernel);
-    const cudaDeviceProp &device = properties(current_device());
-    FAIL_IF(blocks < 1 || threads < 1 || blocks * threads > device.maxThreadsPerMultiProcessor,
-            cudaErrorInvalidValue, "%d blocks of %d threads do not fit on a multiprocessor", blocks, threads);
-    const size_t each = device.sharedMemPerMultiprocessor / (size_t)blocks;
-    const size_t own = *function->shared_bytes + device.reservedSharedMemPerBlock;
-    return store(bytes,
-                 std::min(each > own ? each - own : 0, device.sharedMemPerBlock - *function->shared_bytes));
-}
-
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,
                                                           size_t dynamic_bytes) {
     BEGIN(blocks);

@@ -266,7 +266,6 @@ cudaError_t free_device(const char *call, void *pointer, unsigned flags) {
         take_out(call, pointer, a, "allocated by cudaMalloc", MemoryKind::device, MemoryKind::managed);
     if (!error) {
         leave_pool(a.base);
-        forget_advice(a);
         free_memory(a.base);
     }
     return error;

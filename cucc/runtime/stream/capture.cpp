@@ -30,8 +30,6 @@ ONLY(captured_streams, std::map<uint64_t, CapturedStream>)
 
 uint64_t captures_begun = 0;
 
-thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
-
 CapturedStream *captured(cudaStream_t stream) {
     const auto found = captured_streams().find(identity(stream).number);
     return found == captured_streams().end() ? nullptr : &found->second;
@@ -163,14 +161,13 @@ cudaError_t refuse_legacy(const char *call) {
 }
 
 cudaError_t refuse_unsafe(const char *call) {
-    if (at_once() || thread_mode == cudaStreamCaptureModeRelaxed)
+    if (at_once())
         return cudaSuccess;
     LOCK();
     for (auto &[number, c] : captured_streams()) {
         const Capture &capture = *c.capture;
         const bool own = capture.thread == std::this_thread::get_id();
-        if (own ? capture.mode != cudaStreamCaptureModeRelaxed
-                : capture.mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal)
+        if (own ? capture.mode != cudaStreamCaptureModeRelaxed : capture.mode == cudaStreamCaptureModeGlobal)
             return refuse(c.capture, cudaErrorStreamCaptureUnsupported, call,
                           "not permitted while a graph captures a stream, unless the capture is relaxed");
     }
@@ -276,12 +273,5 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNo
     for (size_t i = 0; i < count; ++i)
         if (!std::count(c->last.begin(), c->last.end(), dependencies[i]))
             c->last.push_back(dependencies[i]);
-    return cudaSuccess;
-}
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
-    MAY_FAIL(mode);
-    IN_ENUMERATION(*mode, cudaStreamCaptureModeGlobal, cudaStreamCaptureModeRelaxed, "mode");
-    std::swap(*mode, thread_mode);
     return cudaSuccess;
 }

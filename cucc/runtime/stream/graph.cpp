@@ -2,8 +2,6 @@
 // Graphs: making, copying and listing them, their dependencies, and the user objects that they keep.
 #include "graph.h"
 
-#include <fstream>
-
 namespace cuda_cpu {
 
 ONLY(graphs, Graphs)
@@ -22,7 +20,7 @@ CHECK(cudaUserObject_t, objects, "a user object")
 cudaGraphNode_t new_node(CUgraph_st &graph, Operation operation, std::vector<cudaGraphNode_t> before) {
     graph.nodes.push_back(std::make_unique<CUgraphNode_st>());
     CUgraphNode_st *const node = graph.nodes.back().get();
-    *node = {&graph, std::move(operation), std::move(before), nullptr, {}};
+    *node = {&graph, std::move(operation), std::move(before), {}};
     graphs().nodes.insert(node);
     return node;
 }
@@ -47,7 +45,6 @@ cudaError_t clone(const char *call, const CUgraph_st &graph, std::shared_ptr<CUg
         FAIL_IF(std::holds_alternative<Conditional>(node->operation.what), cudaErrorNotSupported,
                 "a graph with conditional nodes cannot be copied");
         const cudaGraphNode_t made = new_node(*copy, node->operation, {});
-        made->original = node.get();
         copies[node.get()] = made;
         if (Subgraph *const child = std::get_if<Subgraph>(&made->operation.what))
             TRY(clone(call, *child->graph, child->graph));
@@ -73,50 +70,16 @@ static void release_object(cudaUserObject_t object, unsigned count) {
     delete object;
 }
 
-// Copies a list to an array of the program. On entry `count` is the capacity of the array, on return the
-// number of elements. Without an array only the count is set. `edges` gets the data of as many edges.
-template <class T>
-static cudaError_t give(const std::vector<T> &list, T *to, size_t *count,
-                        cudaGraphEdgeData *edges = nullptr) {
-    if (to) {
-        for (size_t i = 0; i < *count; ++i)
-            to[i] = i < list.size() ? list[i] : T{};
-        *count = std::min(*count, list.size());
-        if (edges)
-            std::fill(edges, edges + *count, cudaGraphEdgeData{});
-    } else {
-        *count = list.size();
-    }
-    return cudaSuccess;
-}
-
+// On entry `count` is the capacity of the array `nodes`, on return the number of elements. Without an array
+// only the count is set.
 static cudaError_t list_nodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count, bool roots) {
     std::vector<cudaGraphNode_t> list;
     for (const auto &node : graph->nodes)
         if (!roots || node->before.empty())
             list.push_back(node.get());
-    return give(list, nodes, count);
-}
-
-static cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNode_t *from,
-                                const cudaGraphNode_t *to, size_t count, bool add) {
-    LOCK();
-    BEGIN_IN(graph);
-    for (size_t i = 0; i < count; ++i) {
-        TRY(check_nodes(call, *graph, from + i, 1));
-        TRY(check_nodes(call, *graph, to + i, 1));
-    }
-    for (size_t i = 0; i < count; ++i) {
-        std::vector<cudaGraphNode_t> &before = to[i]->before;
-        const auto edge = std::find(before.begin(), before.end(), from[i]);
-        FAIL_IF(add && (from[i] == to[i] || edge != before.end()), cudaErrorInvalidValue, "dependency %zu %s",
-                i, from[i] == to[i] ? "is of a node on itself" : "is there already");
-        FAIL_IF(!add && edge == before.end(), cudaErrorInvalidValue, "there is no dependency %zu", i);
-        if (add)
-            before.push_back(from[i]);
-        else
-            before.erase(edge);
-    }
+    for (size_t i = 0; nodes && i < *count; ++i)
+        nodes[i] = i < list.size() ? list[i] : nullptr;
+    *count = nodes ? std::min(*count, list.size()) : list.size();
     return cudaSuccess;
 }
 
@@ -228,87 +191,19 @@ SIMPLE_CALL(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_
 SIMPLE_CALL(cudaGraphGetRootNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count),
             BEGIN_LOCKED(count, graph), list_nodes(graph, nodes, count, true))
 
-cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
-                              cudaGraphEdgeData *edges, size_t *count) {
-    BEGIN_LOCKED(count, graph);
-    std::vector<cudaGraphNode_t> sources, targets;
-    for (const auto &node : graph->nodes)
-        for (const cudaGraphNode_t before : node->before) {
-            sources.push_back(before);
-            targets.push_back(node.get());
-        }
-    size_t same = *count;
-    give(sources, from, count, edges);
-    return to ? give(targets, to, &same) : cudaSuccess;
-}
-
-FORWARD(cudaGraphAddDependencies,
-        (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, const cudaGraphEdgeData *,
-         size_t count),
-        change_edges(__func__, graph, from, to, count, true))
-
-FORWARD(cudaGraphRemoveDependencies,
-        (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, const cudaGraphEdgeData *,
-         size_t count),
-        change_edges(__func__, graph, from, to, count, false))
-
-cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
-    BEGIN_LOCKED(node);
-    CUgraph_st &graph = *node->graph;
-    for (const auto &other : graph.nodes) {
-        const auto edge = std::find(other->before.begin(), other->before.end(), node);
-        if (edge != other->before.end())
-            other->before.erase(edge);
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                     const cudaGraphNode_t *to, const cudaGraphEdgeData *, size_t count) {
+    BEGIN_LOCKED(graph);
+    for (size_t i = 0; i < count; ++i) {
+        TRY(check_nodes(call, *graph, from + i, 1));
+        TRY(check_nodes(call, *graph, to + i, 1));
     }
-    graphs().nodes.erase(node);
-    graph.nodes.erase(std::find_if(graph.nodes.begin(), graph.nodes.end(),
-                                   [&](const auto &other) { return other.get() == node; }));
+    for (size_t i = 0; i < count; ++i) {
+        std::vector<cudaGraphNode_t> &before = to[i]->before;
+        const bool there = std::count(before.begin(), before.end(), from[i]);
+        FAIL_IF(from[i] == to[i] || there, cudaErrorInvalidValue, "dependency %zu %s", i,
+                there ? "is there already" : "is of a node on itself");
+        before.push_back(from[i]);
+    }
     return cudaSuccess;
-}
-
-cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *found, cudaGraphNode_t original, cudaGraph_t copy) {
-    BEGIN_LOCKED(found, copy);
-    for (const auto &node : copy->nodes)
-        if (node->original == original)
-            return store(found, node.get());
-    return fail(cudaErrorInvalidValue, "%s: the graph has no clone of the node", call);
-}
-
-SIMPLE_CALL(cudaGraphNodeGetDependencies,
-            (cudaGraphNode_t node, cudaGraphNode_t *before, cudaGraphEdgeData *edges, size_t *count),
-            BEGIN_LOCKED(count, node), give(node->before, before, count, edges))
-
-cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *after,
-                                           cudaGraphEdgeData *edges, size_t *count) {
-    BEGIN_LOCKED(count, node);
-    std::vector<cudaGraphNode_t> list;
-    for (const auto &other : node->graph->nodes)
-        if (std::count(other->before.begin(), other->before.end(), node))
-            list.push_back(other.get());
-    return give(list, after, count, edges);
-}
-
-cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned) {
-    BEGIN_LOCKED(path, graph);
-    std::ofstream file(path);
-    FAIL_IF(!file, cudaErrorOperatingSystem, "cannot write %s: %s", path, strerror(errno));
-    file << "digraph cuda_graph {\n";
-    std::map<cudaGraphNode_t, size_t> number;
-    for (const auto &node : graph->nodes) {
-        const size_t n = number.size();
-        number[node.get()] = n;
-        const StoredLaunch *const launch = std::get_if<StoredLaunch>(&node->operation.what);
-        const char *const kind = strchr(type_name(type_of(node->operation)), ' ');
-        file << "    n" << n << " [label=\"" << n << ":" << kind << (launch ? " " : "")
-             << (launch ? launch->kernel.name : "") << "\"];\n";
-    }
-    for (const auto &node : graph->nodes)
-        for (const cudaGraphNode_t before : node->before)
-            file << "    n" << number[before] << " -> n" << number[node.get()] << ";\n";
-    file << "}\n";
-    file.close();
-    if (file)
-        return cudaSuccess;
-    unlink(path);
-    return fail(cudaErrorOperatingSystem, "%s: cannot write %s", call, path);
 }

@@ -27,7 +27,6 @@ struct GraphStep {          // of an executable graph
     cudaGraphNode_t origin; // node of the instantiated graph; may be destroyed: do not dereference
     Operation operation;
     std::vector<size_t> before;
-    bool enabled;
 };
 
 struct GraphRun {
@@ -41,7 +40,6 @@ struct CUgraphNode_st {
     CUgraph_st *graph;
     Operation operation;
     std::vector<cudaGraphNode_t> before; // its dependencies
-    cudaGraphNode_t original;            // if the graph is a clone: the node in the original graph
     std::vector<const void *> arguments; // for cudaGraphKernelNodeGetParams
 };
 
@@ -55,7 +53,6 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
     std::shared_ptr<GraphRun> run;
-    unsigned long long flags;
 };
 
 // An object of the program. It is destroyed with the last reference to it.
@@ -100,7 +97,7 @@ Graphs &graphs();
 // ---- graph.cpp; all of these need the lock ----
 
 cudaGraph_t enter(std::shared_ptr<CUgraph_st> graph); // makes the graph known by its handle
-// Copies a graph. Each node of the copy refers to its original. Graphs with conditional nodes have no copies.
+// Copies a graph. Graphs with conditional nodes have no copies.
 cudaError_t clone(const char *call, const CUgraph_st &graph, std::shared_ptr<CUgraph_st> &copy);
 // Calls f(subgraph) for the child graph of a node, or for each body graph of a conditional node.
 template <class F> void for_graphs_in(Operation &o, F f) {

@@ -39,7 +39,6 @@ static cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cu
     const auto made = std::make_shared<CUgraphExec_st>();
     TRY(check_conditional(call, *graph, made, false));
     made->run = order(*graph);
-    made->flags = flags;
     FAIL_IF(!made->run, cudaErrorInvalidValue, "the dependencies of the graph form a cycle");
     *executable = made.get();
     graphs().executables[*executable] = made;
@@ -65,7 +64,7 @@ std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
     while (!ready.empty()) {
         const auto &node = graph.nodes[ready.top()];
         ready.pop();
-        GraphStep step = {node.get(), node->operation, {}, true};
+        GraphStep step = {node.get(), node->operation, {}};
         for (const cudaGraphNode_t before : node->before)
             step.before.push_back(placed[before]);
         bool cycle = false;
@@ -111,7 +110,7 @@ static void assign_initial(const GraphRun &run) {
 static cudaError_t run_steps(const GraphRun &run) {
     cudaError_t first = cudaSuccess;
     for (const GraphStep &s : run.steps) {
-        const cudaError_t error = s.enabled ? perform(s.operation) : cudaSuccess;
+        const cudaError_t error = perform(s.operation);
         first = first ? first : error;
     }
     return first;
@@ -142,17 +141,6 @@ FORWARD(cudaGraphInstantiateWithFlags,
         (cudaGraphExec_t * executable, cudaGraph_t graph, unsigned long long flags),
         instantiate(__func__, executable, graph, flags))
 
-cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGraph_t graph,
-                                           cudaGraphInstantiateParams *params) {
-    NOT_NULL(params);
-    const cudaError_t error = instantiate(__func__, executable, graph, params->flags);
-    params->errNode_out = nullptr;
-    params->result_out = error ? cudaGraphInstantiateError : cudaGraphInstantiateSuccess;
-    return error;
-}
-
-SIMPLE_CALL(cudaGraphExecGetFlags, (cudaGraphExec_t executable, unsigned long long *flags),
-            BEGIN_LOCKED(flags, executable), store(flags, executable->flags))
 SIMPLE_CALL(cudaGraphUpload, (cudaGraphExec_t executable, cudaStream_t stream),
             BEGIN_LOCKED(stream, executable), cudaSuccess)
 
@@ -211,30 +199,8 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
             return refuse(cudaGraphExecUpdateErrorNodeTypeChanged, fresh.origin,
                           "a node has another type than in the graph that was instantiated");
         fresh.origin = old.origin;
-        fresh.enabled = old.enabled;
     }
     executable->run = run;
     *info = {cudaGraphExecUpdateSuccess, nullptr, nullptr};
     return cudaSuccess;
-}
-
-cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned enabled) {
-    BEGIN_LOCKED();
-    GraphStep *const step = find_step(call, executable, node);
-    if (!step)
-        return cudaErrorInvalidValue;
-    const cudaGraphNodeType type = type_of(step->operation);
-    FAIL_IF(type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemcpy &&
-                type != cudaGraphNodeTypeMemset,
-            cudaErrorInvalidValue, "only kernels, copies and fills can be disabled");
-    step->enabled = enabled != 0;
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned *enabled) {
-    BEGIN_LOCKED(enabled);
-    const GraphStep *const step = find_step(call, executable, node);
-    if (!step)
-        return cudaErrorInvalidValue;
-    return store(enabled, step->enabled);
 }

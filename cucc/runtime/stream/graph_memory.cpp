@@ -54,10 +54,3 @@ cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType
     *(uint64_t *)value = bytes;
     return cudaSuccess;
 }
-
-cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void *value) {
-    BEGIN(value, device);
-    FAIL_IF(attribute != cudaGraphMemAttrUsedMemHigh && attribute != cudaGraphMemAttrReservedMemHigh,
-            cudaErrorInvalidValue, "only the high-water marks can be reset");
-    return cudaSuccess;
-}

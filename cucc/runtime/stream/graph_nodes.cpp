@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the nodes of graphs do: the operation that each kind of node is made from, in a graph and in an
-// executable graph, and the calls that set and get its parameters.
+// executable graph.
 #include "graph.h"
 #include "texture.h"
 
@@ -65,16 +65,6 @@ cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode
     return step ? set(call, step->operation, a...) : cudaErrorInvalidValue;
 }
 
-// Common part of every call that returns parameters of a node. `get` computes them from the operation.
-template <class T, class Result, class Get>
-cudaError_t get_node(const char *call, cudaGraphNode_t node, Result *result, Get get) {
-    return set_node(call, node, [&](const char *, Operation &o) {
-        FAIL_IF(!result, cudaErrorInvalidValue, "the second argument is NULL");
-        const T *const found = part<T>(call, o);
-        return found ? store(result, get(*found)) : cudaErrorInvalidValue;
-    });
-}
-
 // Each of these makes an operation from the parameters that a program passes. An operation that has a type
 // already must keep it.
 template <class T> cudaError_t put(const char *call, Operation &o, T value) {
@@ -111,25 +101,6 @@ cudaError_t set_copy(const char *call, Operation &o, const cudaMemcpy3DParms *p)
     return put(call, o, t);
 }
 
-cudaMemcpy3DParms params_of(const Transfer &t) {
-    const size_t element = t.to.array     ? texel_bytes(t.to.array->desc)
-                           : t.from.array ? texel_bytes(t.from.array->desc)
-                                          : 1;
-    const auto at = [&](const CopySide &e) { return cudaPos{e.array ? e.x / element : e.x, e.y, e.z}; };
-    const auto memory = [&](const CopySide &e) {
-        return e.array ? cudaPitchedPtr{} : cudaPitchedPtr{e.pointer, e.pitch, t.width, e.rows};
-    };
-    return {const_cast<cudaArray *>(t.from.array), at(t.from), memory(t.from),
-            const_cast<cudaArray *>(t.to.array),   at(t.to),   memory(t.to),
-            {t.width / element, t.rows, t.slices}, t.kind};
-}
-
-cudaMemcpy3DParms params_1d(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
-    return {nullptr,       {},  {const_cast<void *>(from), bytes, bytes, 1},
-            nullptr,       {},  {to, bytes, bytes, 1},
-            {bytes, 1, 1}, kind};
-}
-
 cudaError_t set_fill(const char *call, Operation &o, const cudaMemsetParams *p) {
     FAIL_IF(!p, cudaErrorInvalidValue, "the parameters are NULL");
     FAIL_IF(p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4, cudaErrorInvalidValue,
@@ -158,13 +129,7 @@ cudaError_t set_child(const char *call, Operation &o, cudaGraph_t child) {
     return put(call, o, Subgraph{copy, nullptr});
 }
 
-template <class T> cudaError_t set_event(const char *call, Operation &o, cudaEvent_t event) {
-    return event_exists(event) ? put(call, o, T{event})
-                               : no_such(call, cudaErrorInvalidValue, "an event", event);
-}
-
 cudaError_t set_conditional(const char *call, Operation &o, cudaConditionalNodeParams *p) {
-    FAIL_IF(o.what.index(), cudaErrorNotSupported, "a conditional node cannot be changed");
     FAIL_IF(p->handle == 0 || p->handle > graphs().conditions.size(), cudaErrorInvalidValue,
             "%llu is not a handle for a conditional node", p->handle);
     Condition &condition = graphs().conditions[p->handle - 1];
@@ -198,10 +163,6 @@ cudaError_t set_any(const char *call, Operation &o, cudaGraphNodeParams *p) {
         return set_child(call, o, p->graph.graph);
     case cudaGraphNodeTypeEmpty:
         return cudaSuccess;
-    case cudaGraphNodeTypeWaitEvent:
-        return set_event<WaitEvent>(call, o, p->eventWait.event);
-    case cudaGraphNodeTypeEventRecord:
-        return set_event<RecordEvent>(call, o, p->eventRecord.event);
     case cudaGraphNodeTypeConditional:
         return set_conditional(call, o, &p->conditional);
     default:
@@ -212,45 +173,34 @@ cudaError_t set_any(const char *call, Operation &o, cudaGraphNodeParams *p) {
 } // namespace
 } // namespace cuda_cpu
 
-// The calls that add a node, and that set its parameters in a graph and in an executable graph
-#define ADD_ARGUMENTS  node, graph, after, count
-#define EXEC_ARGUMENTS executable, node
-#define NODE(Kind, Value, T, set)                                                                            \
-    cudaError_t cudaGraphAdd##Kind##Node(CUDA_CPU_NEW_NODE, T value) {                                       \
-        return add_node(__func__, ADD_ARGUMENTS, set, value);                                                \
+using namespace cuda_cpu;
+
+// The calls that add a node, and that set its parameters in an executable graph
+#define ADD_ARGUMENTS node, graph, after, count
+#define NODE(Kind, Params, set)                                                                              \
+    cudaError_t cudaGraphAdd##Kind##Node(CUDA_CPU_NEW_NODE, const Params *params) {                          \
+        return add_node(__func__, ADD_ARGUMENTS, set, params);                                               \
     }                                                                                                        \
-    cudaError_t cudaGraph##Kind##NodeSet##Value(cudaGraphNode_t node, T value) {                             \
-        return set_node(__func__, node, set, value);                                                         \
-    }                                                                                                        \
-    cudaError_t cudaGraphExec##Kind##NodeSet##Value(CUDA_CPU_EXEC_NODE, T value) {                           \
-        return set_step(__func__, EXEC_ARGUMENTS, set, value);                                               \
+    cudaError_t cudaGraphExec##Kind##NodeSetParams(CUDA_CPU_EXEC_NODE, const Params *params) {               \
+        return set_step(__func__, executable, node, set, params);                                            \
     }
-NODE(Kernel, Params, const cudaKernelNodeParams *, set_kernel)
-NODE(Memcpy, Params, const cudaMemcpy3DParms *, set_copy)
-NODE(Memset, Params, const cudaMemsetParams *, set_fill)
-NODE(Host, Params, const cudaHostNodeParams *, set_host)
-NODE(EventRecord, Event, cudaEvent_t, set_event<RecordEvent>)
-NODE(EventWait, Event, cudaEvent_t, set_event<WaitEvent>)
+NODE(Kernel, cudaKernelNodeParams, set_kernel)
+NODE(Memcpy, cudaMemcpy3DParms, set_copy)
+NODE(Memset, cudaMemsetParams, set_fill)
+NODE(Host, cudaHostNodeParams, set_host)
 #undef NODE
 
-// The same for nodes that copy bytes. A symbol is its own address.
-#define COPY(name, change, PARAMETERS, ARGUMENTS)                                                            \
-    cudaError_t name##1D(PARAMETERS, void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {        \
-        const cudaMemcpy3DParms params = params_1d(to, from, bytes, kind);                                   \
-        return change(__func__, ARGUMENTS, set_copy, &params);                                               \
-    }                                                                                                        \
-    cudaError_t name##ToSymbol(PARAMETERS, const void *symbol, const void *from, size_t bytes,               \
-                               size_t offset, cudaMemcpyKind kind) {                                         \
-        return name##1D(ARGUMENTS, (char *)const_cast<void *>(symbol) + offset, from, bytes, kind);          \
-    }                                                                                                        \
-    cudaError_t name##FromSymbol(PARAMETERS, void *to, const void *symbol, size_t bytes, size_t offset,      \
-                                 cudaMemcpyKind kind) {                                                      \
-        return name##1D(ARGUMENTS, to, (const char *)symbol + offset, bytes, kind);                          \
-    }
-COPY(cudaGraphAddMemcpyNode, add_node, CUDA_CPU_NEW_NODE, ADD_ARGUMENTS)
-COPY(cudaGraphMemcpyNodeSetParams, set_node, cudaGraphNode_t node, node)
-COPY(cudaGraphExecMemcpyNodeSetParams, set_step, CUDA_CPU_EXEC_NODE, EXEC_ARGUMENTS)
-#undef COPY
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams *params) {
+    return set_node(__func__, node, set_kernel, params);
+}
+
+cudaError_t cudaGraphAddMemcpyNode1D(CUDA_CPU_NEW_NODE, void *to, const void *from, size_t bytes,
+                                     cudaMemcpyKind kind) {
+    const cudaMemcpy3DParms params = {nullptr,       {},  {const_cast<void *>(from), bytes, bytes, 1},
+                                      nullptr,       {},  {to, bytes, bytes, 1},
+                                      {bytes, 1, 1}, kind};
+    return add_node(__func__, ADD_ARGUMENTS, set_copy, &params);
+}
 
 FORWARD(cudaGraphAddChildGraphNode, (CUDA_CPU_NEW_NODE, cudaGraph_t child),
         add_node(__func__, ADD_ARGUMENTS, set_child, child))
@@ -297,28 +247,22 @@ SIMPLE_CALL(cudaGraphNodeGetType, (cudaGraphNode_t node, cudaGraphNodeType *type
             store(type, type_of(node->operation)))
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams *params) {
-    return get_node<StoredLaunch>(__func__, node, params, [node](const StoredLaunch &launch) {
-        const Kernel &kernel = launch.kernel;
+    NOT_NULL(params);
+    return set_node(__func__, node, [&](const char *call, Operation &o) {
+        const StoredLaunch *const launch = part<StoredLaunch>(call, o);
+        if (!launch)
+            return cudaErrorInvalidValue;
+        const Kernel &kernel = launch->kernel;
         node->arguments.assign(kernel.stored->arguments(kernel.call, nullptr), nullptr);
         kernel.stored->arguments(kernel.call, node->arguments.data());
         const auto address = graphs().addresses.find(kernel.function);
-        return cudaKernelNodeParams{address != graphs().addresses.end() ? address->second
-                                                                        : (void *)kernel.function,
-                                    launch.config.grid,
-                                    launch.config.block,
-                                    (unsigned)launch.config.shared_bytes,
-                                    const_cast<void **>(node->arguments.data()),
-                                    nullptr};
-    });
-}
-
-cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
-                                            cudaLaunchAttributeValue *value) {
-    return get_node<StoredLaunch>(__func__, node, value, [attribute](const StoredLaunch &launch) {
-        cudaLaunchAttributeValue v = {};
-        if (attribute == cudaLaunchAttributeCooperative)
-            v.cooperative = launch.cooperative;
-        return v;
+        *params = {address != graphs().addresses.end() ? address->second : (void *)kernel.function,
+                   launch->config.grid,
+                   launch->config.block,
+                   (unsigned)launch->config.shared_bytes,
+                   const_cast<void **>(node->arguments.data()),
+                   nullptr};
+        return cudaSuccess;
     });
 }
 
@@ -330,60 +274,3 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttr
         return launch ? set_attribute(call, {attribute, *value}, launch->cooperative) : cudaErrorInvalidValue;
     });
 }
-
-cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
-    cudaLaunchAttributeValue value;
-    const cudaError_t error = cudaGraphKernelNodeGetAttribute(from, cudaLaunchAttributeCooperative, &value);
-    return error ? error : cudaGraphKernelNodeSetAttribute(to, cudaLaunchAttributeCooperative, &value);
-}
-
-// The other kinds: the type of the operation, what is returned, and its value from the operation `o`
-#define GET(Kind, Value, Type, T, ...)                                                                       \
-    cudaError_t cudaGraph##Kind##NodeGet##Value(cudaGraphNode_t node, T *value) {                            \
-        return get_node<Type>(__func__, node, value, [](const Type &o) { return T{__VA_ARGS__}; });          \
-    }
-GET(Memcpy, Params, Transfer, cudaMemcpy3DParms, params_of(o))
-GET(Memset, Params, Fill, cudaMemsetParams, o.to.pointer, o.to.pitch, o.value, o.element, o.width / o.element,
-    o.rows)
-GET(Host, Params, HostCall, cudaHostNodeParams, o.function, o.data)
-GET(ChildGraph, Graph, Subgraph, cudaGraph_t, o.graph.get())
-GET(EventRecord, Event, RecordEvent, cudaEvent_t, o.event)
-GET(EventWait, Event, WaitEvent, cudaEvent_t, o.event)
-#undef GET
-
-cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams *params) {
-    return get_node<Allocate>(__func__, node, params, [node](const Allocate &a) {
-        cudaMemAllocNodeParams p = {};
-        p.poolProps.allocType = cudaMemAllocationTypePinned;
-        p.poolProps.location = {cudaMemLocationTypeDevice, node->operation.device};
-        p.bytesize = a.bytes;
-        p.dptr = a.pointer;
-        return p;
-    });
-}
-
-cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer) {
-    return get_node<Release>(__func__, node, (void **)pointer, [](const Release &r) { return r.pointer; });
-}
-
-FORWARD(cudaGraphNodeSetParams, (cudaGraphNode_t node, cudaGraphNodeParams *params),
-        set_node(__func__, node, set_any, params))
-
-cudaError_t cudaGraphExecChildGraphNodeSetParams(CUDA_CPU_EXEC_NODE, cudaGraph_t child) {
-    return set_step(__func__, executable, node, [&](const char *call, Operation &o) {
-        TRY(check_argument(call, "graph", child));
-        Subgraph *const old = part<Subgraph>(call, o);
-        if (!old)
-            return cudaErrorInvalidValue;
-        const auto run = order(*child);
-        FAIL_IF(!run || run->steps.size() != old->run->steps.size(), cudaErrorInvalidValue,
-                "the dependencies of the graph form a cycle, or it has another number of nodes "
-                "than the graph that it replaces (%zu)",
-                old->run->steps.size());
-        old->run = run;
-        return cudaSuccess;
-    });
-}
-
-FORWARD(cudaGraphExecNodeSetParams, (CUDA_CPU_EXEC_NODE, cudaGraphNodeParams *params),
-        set_step(__func__, executable, node, set_any, params))

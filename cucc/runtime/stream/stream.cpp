@@ -180,24 +180,10 @@ GET(Device, int, device)
 SIMPLE_CALL(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), BEGIN(id, stream),
             store(id, stream ? (uintptr_t)stream : (uintptr_t)cudaStreamLegacy))
 
-// Attributes are hints for caches and scheduling. Only the priority can be read back.
+// Attributes are hints for caches and scheduling.
 SIMPLE_CALL(cudaStreamSetAttribute,
             (cudaStream_t stream, cudaLaunchAttributeID, const cudaLaunchAttributeValue *value), BEGIN(value),
             check_stream(call, stream))
-
-cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
-                                   cudaLaunchAttributeValue *value) {
-    BEGIN(value);
-    Stream s;
-    TRY(find(call, stream, s));
-    *value = {};
-    if (attribute == cudaLaunchAttributePriority)
-        value->priority = s.priority;
-    return cudaSuccess;
-}
-
-SIMPLE_CALL(cudaStreamCopyAttributes, (cudaStream_t to, cudaStream_t from), BEGIN(to),
-            check_stream(call, from))
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     BEGIN();

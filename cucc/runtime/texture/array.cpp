@@ -66,23 +66,16 @@ CopySide corner(const cudaArray *array, size_t x, size_t y) {
     return {array, nullptr, 0, 0, x, y, 0};
 }
 
-// The memory of an array as consecutive bytes, from (x, y) on. Fails when fewer than `bytes` bytes follow.
-cudaError_t bytes_of(const char *call, const cudaArray *array, size_t x, size_t y, size_t bytes,
-                     CopySide &end) {
+// Copies consecutive bytes of an array, from (x, y) on, also across the ends of rows.
+cudaError_t copy_bytes(const char *call, bool to_array, cudaArray_const_t array, size_t x, size_t y,
+                       const void *other, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
+                       bool asynchronous) {
     BEGIN_IN();
     TRY(check_array(call, array));
     const size_t first = y * array->row_bytes + x, all = array->slice_bytes();
     FAIL_IF(x > array->row_bytes || first > all || bytes > all - first, cudaErrorInvalidValue,
             "%zu bytes at byte %zu, the array has %zu bytes", bytes, first, all);
-    end = pitched(array->data + first, bytes, 1);
-    return cudaSuccess;
-}
-
-cudaError_t copy_bytes(const char *call, bool to_array, cudaArray_const_t array, size_t x, size_t y,
-                       const void *other, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
-                       bool asynchronous) {
-    CopySide inside{};
-    TRY(bytes_of(call, array, x, y, bytes, inside));
+    const CopySide inside = pitched(array->data + first, bytes, 1);
     const CopySide outside = pitched(other, bytes, 1);
     FAIL_IF(kind != cudaMemcpyDefault &&
                 (kind == cudaMemcpyHostToHost || (kind == cudaMemcpyHostToDevice && !to_array) ||
@@ -230,19 +223,6 @@ static cudaError_t copy_3d(const char *call, const cudaMemcpy3DParms *params, cu
     return transfer(call, t, stream, asynchronous);
 }
 
-static cudaError_t copy_3d_peer(const char *call, const cudaMemcpy3DPeerParms *p, cudaStream_t stream,
-                                bool asynchronous) {
-    BEGIN_IN();
-    FAIL_IF(!p, cudaErrorInvalidValue, "params is NULL");
-    TRY(check_device(call, p->srcDevice));
-    TRY(check_device(call, p->dstDevice));
-    const cudaMemcpy3DParms params = {p->srcArray, p->srcPos, p->srcPtr, p->dstArray,
-                                      p->dstPos,   p->dstPtr, p->extent, cudaMemcpyDefault};
-    if (!asynchronous)
-        TRY(finish_device(-1));
-    return copy_3d(call, &params, stream, true);
-}
-
 cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
     return {x, y, z, w, kind};
 }
@@ -301,8 +281,6 @@ cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, un
 }
 
 AND_ASYNC(cudaMemcpy3D, (const cudaMemcpy3DParms *params), copy_3d(__func__, params, stream, asynchronous))
-AND_ASYNC(cudaMemcpy3DPeer, (const cudaMemcpy3DPeerParms *params),
-          copy_3d_peer(__func__, params, stream, asynchronous))
 AND_ASYNC(cudaMemcpy2DToArray,
           (cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t rows,
            cudaMemcpyKind kind),
@@ -321,13 +299,6 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, c
     return copy_rows(__func__, to,
                      {corner(to, to_x, to_y), corner(from, from_x, from_y), width, rows, 1, kind}, nullptr,
                      false);
-}
-
-cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
-                                   size_t from_x, size_t from_y, size_t bytes, cudaMemcpyKind kind) {
-    CopySide inside{};
-    TRY(bytes_of(__func__, from, from_x, from_y, bytes, inside));
-    return copy_bytes(__func__, true, to, to_x, to_y, inside.pointer, bytes, kind, nullptr, false);
 }
 
 AND_ASYNC(cudaMemcpyToArray,

@@ -253,13 +253,6 @@ GET(Surface, surface, Resource, resource)
 #undef DESTROY
 #undef GET
 
-cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc *view, cudaTextureObject_t texture) {
-    BEGIN(view);
-    if (!find<TextureObject>(call, "texture", texture))
-        return cudaErrorInvalidValue;
-    return fail(cudaErrorInvalidValue, "%s: the texture has no view with another format", call);
-}
-
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaResourceDesc *resource) {
     BEGIN(surface, resource);
     FAIL_IF(resource->resType != cudaResourceTypeArray, cudaErrorInvalidValue,

@@ -2,7 +2,6 @@
 // CUB: collectives of blocks and warps, and operations on arrays in device memory.
 #include <algorithm>
 #include <cub/cub.cuh>
-#include <cuda/functional>
 #include <limits>
 #include <numeric>
 #include "device.h"
@@ -141,7 +140,6 @@ __global__ void exchange(const int *in, int *out) {
         cub::BlockStore<int, THREADS, ITEMS, cub::BLOCK_STORE_TRANSPOSE>::TempStorage store;
         cub::BlockExchange<int, THREADS, ITEMS>::TempStorage exchange;
         cub::BlockRadixSort<int, THREADS, ITEMS, int>::TempStorage sort;
-        cub::BlockDiscontinuity<int, THREADS>::TempStorage flags;
         cub::BlockAdjacentDifference<int, THREADS>::TempStorage difference;
     } storage;
     int items[ITEMS], blocked[ITEMS], places[ITEMS];
@@ -159,17 +157,13 @@ __global__ void exchange(const int *in, int *out) {
     cub::StoreDirectBlocked((int)threadIdx.x, out + ALL, blocked);
     cub::StoreDirectBlocked((int)threadIdx.x, out + 2 * ALL, places);
     __syncthreads();
-    int heads[ITEMS], steps[ITEMS];
-    cub::BlockDiscontinuity<int, THREADS>(storage.flags)
-        .FlagHeads(heads, blocked, cuda::std::not_equal_to<>());
-    __syncthreads();
+    int steps[ITEMS];
     cub::BlockAdjacentDifference<int, THREADS>(storage.difference).SubtractLeft(blocked, steps, Minus());
-    cub::StoreDirectBlocked((int)threadIdx.x, out + 3 * ALL, heads);
-    cub::StoreDirectBlocked((int)threadIdx.x, out + 4 * ALL, steps);
+    cub::StoreDirectBlocked((int)threadIdx.x, out + 3 * ALL, steps);
 }
 
 TEST(block_exchange_and_sort) {
-    std::vector<int> in = numbers(ALL, 60), places(ALL), heads(ALL), steps(ALL);
+    std::vector<int> in = numbers(ALL, 60), places(ALL), steps(ALL);
     const Device<int> from(in);
     std::fill(in.end() - 5, in.end(), -7);
     std::iota(places.begin(), places.end(), 0);
@@ -177,13 +171,11 @@ TEST(block_exchange_and_sort) {
                      [&](int a, int b) { return in[(size_t)a] > in[(size_t)b]; });
     std::vector<int> expected = in;
     const auto sorted = made(ALL, [&](int i) { return in[(size_t)places[i]]; });
-    for (size_t i = 0; i < ALL; i++) {
-        heads[i] = i == 0 || sorted[i] != sorted[i - 1];
+    for (size_t i = 0; i < ALL; i++)
         steps[i] = i == 0 ? sorted[0] : sorted[i] - sorted[i - 1];
-    }
-    for (const std::vector<int> &part : {sorted, places, heads, steps})
+    for (const std::vector<int> &part : {sorted, places, steps})
         expected.insert(expected.end(), part.begin(), part.end());
-    EXPECT(WRITTEN(int, 5 * ALL, exchange<<<1, THREADS>>>(from.data, out)) == expected);
+    EXPECT(WRITTEN(int, 4 * ALL, exchange<<<1, THREADS>>>(from.data, out)) == expected);
 }
 
 // ---- warps ----
@@ -198,36 +190,32 @@ __global__ void warps(const int *in, int *out) {
     const int i = (int)threadIdx.x, warp = i / 32, item = in[i];
     const int sum = Reduce(reduce[warp]).Sum(item), largest = Reduce8(reduce8[i / 8]).Reduce(item, Larger());
     __syncwarp();
-    const int segment = Reduce(reduce[warp]).HeadSegmentedSum(item, i % 5 == 0);
     int before, total, most;
     Scan(scan[warp]).ExclusiveSum(item, before, total);
     __syncwarp();
     Scan(scan[warp]).ExclusiveScan(item, most, 700, Larger());
     out[i] = i % 32 == 0 ? sum : 0;
     out[THREADS + i] = i % 8 == 0 ? largest : 0;
-    out[2 * THREADS + i] = i % 5 == 0 ? segment : 0;
-    out[3 * THREADS + i] = before;
-    out[4 * THREADS + i] = total;
-    out[5 * THREADS + i] = most;
+    out[2 * THREADS + i] = before;
+    out[3 * THREADS + i] = total;
+    out[4 * THREADS + i] = most;
 }
 
 TEST(warp_reduce_and_scan) {
     const std::vector<int> in = numbers(THREADS, 1000);
     const Device<int> from(in);
-    std::vector<int> expected(6 * THREADS);
+    std::vector<int> expected(5 * THREADS);
     for (int i = 0; i < THREADS; i++) {
         const auto warp = in.begin() + i / 32 * 32;
         const int total = std::accumulate(warp, warp + 32, 0);
         expected[(size_t)i] = i % 32 == 0 ? total : 0;
         expected[(size_t)THREADS + i] =
             i % 8 == 0 ? *std::max_element(in.begin() + i, in.begin() + i + 8) : 0;
-        for (int j = i; i % 5 == 0 && j < i + 5 && j < (i / 32 + 1) * 32; j++)
-            expected[(size_t)2 * THREADS + i] += in[(size_t)j];
-        expected[(size_t)3 * THREADS + i] = std::accumulate(warp, in.begin() + i, 0);
-        expected[(size_t)4 * THREADS + i] = total;
-        expected[(size_t)5 * THREADS + i] = std::accumulate(warp, in.begin() + i, 700, larger);
+        expected[(size_t)2 * THREADS + i] = std::accumulate(warp, in.begin() + i, 0);
+        expected[(size_t)3 * THREADS + i] = total;
+        expected[(size_t)4 * THREADS + i] = std::accumulate(warp, in.begin() + i, 700, larger);
     }
-    EXPECT(WRITTEN(int, 6 * THREADS, warps<<<1, THREADS>>>(from.data, out)) == expected);
+    EXPECT(WRITTEN(int, 5 * THREADS, warps<<<1, THREADS>>>(from.data, out)) == expected);
 }
 
 // ---- arrays ----
@@ -331,15 +319,13 @@ TEST(device_sort) {
     EXPECT(cub::DeviceRadixSort::SortKeysDescending(storage.data, bytes, both, N) == cudaSuccess);
     EXPECT((both.Current() == in.data ? in : out).host() == keys);
 
-    // Only some bits of the keys, in segments
+    // Only some bits of the keys
     const std::vector<int> some = numbers(N, 1 << 16);
     std::vector<unsigned> bits(some.begin(), some.end());
     const Device<unsigned> from(bits), to(bits);
-    const Device<int> ends(std::vector<int>{0, 10, 10, 400, N});
-    CUB(DeviceSegmentedRadixSort::SortKeys, from.data, to.data, N, 4, ends.data, ends.data + 1, 4, 12);
-    for (const auto &[first, end] : {std::pair<int, int>(0, 10), {10, 400}, {400, N}})
-        std::stable_sort(bits.begin() + first, bits.begin() + end,
-                         [](unsigned a, unsigned b) { return (a >> 4 & 255) < (b >> 4 & 255); });
+    CUB(DeviceRadixSort::SortKeys, from.data, to.data, N, 4, 12);
+    std::stable_sort(bits.begin(), bits.end(),
+                     [](unsigned a, unsigned b) { return (a >> 4 & 255) < (b >> 4 & 255); });
     EXPECT(to.host() == bits);
 }
 
@@ -352,15 +338,6 @@ TEST(device_histogram) {
             expected[(size_t)(x + 20) / 10]++;
     CUB(DeviceHistogram::HistogramEven, from.data, counts.data, 8, -20, 50, 1000);
     EXPECT(counts.host() == expected);
-    const Device<int> edges(std::vector<int>{-20, 0, 1, 60});
-    CUB(DeviceHistogram::HistogramRange, from.data, counts.data, 4, edges.data, 1000);
-    expected.assign(3, 0);
-    for (int x : in)
-        if (x >= -20 && x < 60)
-            expected[x < 0 ? 0 : x < 1 ? 1 : 2]++;
-    std::vector<int> result = counts.host();
-    result.resize(3);
-    EXPECT(result == expected);
 }
 
 // The operations are work of the stream: in order with other work, also in a graph.

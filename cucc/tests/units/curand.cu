@@ -2,8 +2,6 @@
 // cuRAND: the numbers that it gives, by the host API in the same order, with offsets and calls in turn, and
 // in kernels; and the distributions.
 #include <curand_kernel.h>
-#include <curand_mtgp32_host.h>
-#include <curand_mtgp32dc_p_11213.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -205,7 +203,6 @@ TEST(wrong_arguments) {
     EXPECT(curandCreateGeneratorHost(&generator, (curandRngType_t)5) == CURAND_STATUS_TYPE_ERROR);
     EXPECT(curandGenerate(NULL, x, 8) == CURAND_STATUS_NOT_INITIALIZED);
     EXPECT(curandDestroyGenerator(NULL) == CURAND_STATUS_NOT_INITIALIZED);
-    EXPECT(STORED(int, curandGetVersion(&it)) / 1000 == 10);
     OK(curandCreateGeneratorHost(&generator, CURAND_RNG_PSEUDO_DEFAULT));
     EXPECT(curandSetQuasiRandomGeneratorDimensions(generator, 2) == CURAND_STATUS_TYPE_ERROR);
     EXPECT(curandSetGeneratorOrdering(generator, CURAND_ORDERING_QUASI_DEFAULT) ==
@@ -432,28 +429,7 @@ TEST(scrambled_and_long_sobol_numbers) {
         curandGenerateLongLong);
 }
 
-// ---- Mersenne Twisters ----
-
-// Two rounds of integers, then one of uniform numbers. A block of two rows: the index in it counts.
-__global__ void draw_mtgp32(curandStateMtgp32_t *states, unsigned *integers, float *uniform) {
-    const unsigned i = blockIdx.x * 256 + threadIdx.y * 128 + threadIdx.x, all = gridDim.x * 256;
-    integers[i] = curand(&states[blockIdx.x]);
-    integers[all + i] = curand(&states[blockIdx.x]);
-    uniform[i] = curand_uniform(&states[blockIdx.x]);
-}
-// cuRAND's generator has a block of 256 threads for each of 192 sequences.
-TEST(mersenne_twisters) {
-    const int blocks = 192, n = blocks * 256;
-    const Seed seed = engine()();
-    const Device<curandStateMtgp32_t> states(blocks);
-    const Device<mtgp32_kernel_params_t> parameters(1);
-    const Device<unsigned> integers(2 * n);
-    const Device<float> uniform(n);
-    OK(curandMakeMTGP32Constants(mtgp32dc_params_fast_11213, parameters.data));
-    OK(curandMakeMTGP32KernelState(states.data, mtgp32dc_params_fast_11213, parameters.data, blocks, seed));
-    draw_mtgp32<<<blocks, dim3(128, 2)>>>(states.data, integers.data, uniform.data);
-    Source source(false, CURAND_RNG_PSEUDO_MTGP32, seed, 2 * n);
-    EXPECT(source.numbers(curandGenerate, 2 * n) == integers.host());
-    EXPECT(source.numbers(curandGenerateUniform, n) == uniform.host());
+// The first number; the others are not cuRAND's.
+TEST(mt19937) {
     EXPECT(Source(true, CURAND_RNG_PSEUDO_MT19937, 0, 1).numbers(curandGenerate, 1)[0] == 2357136044u);
 }

@@ -73,29 +73,6 @@ TEST(a_failure_is_announced_first) {
     EXPECT(ok);
 }
 
-__global__ void printed() {}
-
-TEST(a_graph_is_written_for_graphviz_whole_or_not_at_all) {
-    const auto stream = STORED(cudaStream_t, cudaStreamCreate(&it));
-    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    for (int i = 0; i < 100; i++)
-        printed<<<1, 1, 0, stream>>>();
-    const auto graph = STORED(cudaGraph_t, cudaStreamEndCapture(stream, &it));
-    signal(SIGXFSZ, SIG_IGN);
-    for (rlim_t most : {100000, 1000}) { // bytes of a file
-        const struct rlimit limit = {most, RLIM_INFINITY};
-        EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-        const bool fits = most == 100000;
-        EXPECT(cudaGraphDebugDotPrint(graph, "graph.dot", cudaGraphDebugDotFlagsVerbose) ==
-               (fits ? cudaSuccess : cudaErrorOperatingSystem));
-        std::ifstream file("graph.dot");
-        const std::string text{std::istreambuf_iterator<char>(file), {}};
-        EXPECT(file.is_open() == fits && (text.find("digraph") == 0) == fits);
-        EXPECT(!fits || (text.find("printed") != std::string::npos && text.find("->") != std::string::npos));
-        remove("graph.dot");
-    }
-}
-
 // Only an exception that says that memory is exhausted ends in one line; others are left to the C++ library.
 TEST(other_exceptions_are_reported_as_usual) {
     ends_with(in_child([] { throw std::runtime_error("not of memory"); }), {"not of memory"}, 128 + SIGABRT);

@@ -221,16 +221,10 @@ TEST(storage_that_changes) {
 
 TEST(without_a_context) {
     cudaGraphicsResource_t resource;
-    unsigned count;
-    int device;
     FAILS(cudaErrorInvalidGraphicsContext, "no OpenGL context",
           cudaGraphicsGLRegisterBuffer(&resource, 1, 0));
-    FAILS(cudaErrorInvalidGraphicsContext, "no OpenGL context",
-          cudaGLGetDevices(&count, &device, 1, cudaGLDeviceListAll));
     Scene scene;
-    OK(cudaSetDevice(1));
-    WORKS(cudaGLGetDevices(&count, &device, 1, cudaGLDeviceListAll));
-    EXPECT(count == 1 && device == 1);
+    OK(cudaGLSetGLDevice(1));
 }
 
 TEST(flags_that_there_are_not_and_a_reset) {
@@ -242,28 +236,6 @@ TEST(flags_that_there_are_not_and_a_reset) {
     OK(cudaDeviceReset());
     FAILS(cudaErrorInvalidResourceHandle, "not a graphics resource", scene.map());
     scene.resource = nullptr;
-}
-
-TEST(deprecated_calls) {
-    Scene scene;
-    int *p;
-    INVALID("was not registered", cudaGLMapBufferObject((void **)&p, scene.buffer));
-    OK(cudaGLSetGLDevice(0));
-    OK(cudaGLRegisterBufferObject(scene.buffer));
-    OK(cudaGLSetBufferObjectMapFlags(scene.buffer, cudaGLMapFlagsNone));
-    for (int i = 0; i < 2; i++) {
-        OK(i ? cudaGLMapBufferObject((void **)&p, scene.buffer)
-             : cudaGLMapBufferObjectAsync((void **)&p, scene.buffer, 0));
-        twice<<<4, 256>>>(p, scene.n);
-        OK(cudaGetLastError());
-        OK(i ? cudaGLUnmapBufferObject(scene.buffer) : cudaGLUnmapBufferObjectAsync(scene.buffer, 0));
-    }
-    EXPECT(scene.content()[999] == 4 * 999);
-    OK(cudaGLMapBufferObject((void **)&p, scene.buffer));
-    FAILS(cudaErrorAlreadyMapped, "still mapped", cudaGLUnregisterBufferObject(scene.buffer));
-    OK(cudaGLUnmapBufferObject(scene.buffer));
-    OK(cudaGLUnregisterBufferObject(scene.buffer));
-    INVALID("was not registered", cudaGLUnregisterBufferObject(scene.buffer));
 }
 
 // ---- Textures

@@ -126,7 +126,6 @@ TEST(events_fork_and_join_a_capture) {
     EXPECT(!captures(m.b));
     EXPECT(node_count(graph) == 4);
     EXPECT(STORED(size_t, cudaGraphGetRootNodes(graph, NULL, &it)) == 1);
-    EXPECT(STORED(size_t, cudaGraphGetEdges(graph, NULL, NULL, NULL, &it)) == 4);
     OK(cudaGraphInstantiate(&executable, graph, NULL, NULL, 0)); // as in CUDA 11
     run_again(executable, m.a);
     EXPECT(m.holds(2, 0));
@@ -258,16 +257,7 @@ TEST(a_graph_is_built_from_nodes) {
     for (int i = 0; i < N; i++)
         EXPECT(m.host[i] == (i < N / 2 ? i : 0x01020304));
 
-    const cudaGraph_t twin = STORED(cudaGraph_t, cudaGraphClone(&it, graph));
-    const auto found = STORED(cudaGraphNode_t, cudaGraphNodeFindInClone(&it, host, twin));
-    const auto same = STORED(cudaHostNodeParams, cudaGraphHostNodeGetParams(found, &it));
-    EXPECT(found != host && same.fn == count_up && same.userData == &calls);
-    OK(cudaGraphDestroyNode(out));
-    EXPECT(node_count(graph) == 4 && node_count(twin) == 5);
-    size_t count = 5;
-    cudaGraphNode_t before[5];
-    OK(cudaGraphNodeGetDependencies(empty, before, NULL, &count));
-    EXPECT(count == 2 && before[0] == copy && before[1] == host);
+    EXPECT(node_count(STORED(cudaGraph_t, cudaGraphClone(&it, graph))) == 5);
 }
 
 TEST(a_cycle_is_refused) {
@@ -285,8 +275,6 @@ TEST(a_child_graph_runs_in_its_place) {
     const cudaGraph_t graph = new_graph();
     const auto first = STORED(cudaGraphNode_t, cudaGraphAddChildGraphNode(&it, graph, NULL, 0, child));
     STORED(cudaGraphNode_t, cudaGraphAddChildGraphNode(&it, graph, &first, 1, child));
-    const auto inner = STORED(cudaGraph_t, cudaGraphChildGraphNodeGetGraph(first, &it));
-    EXPECT(node_count(inner) == 4 && inner != child);
     OK(cudaGraphDestroy(child));
     run(graph, m.a);
     EXPECT(m.holds(9, 20));
@@ -432,23 +420,13 @@ TEST(kernel_nodes_have_parameters_and_attributes) {
     EXPECT(info.result == cudaGraphExecUpdateSuccess);
     run_again(executable, m.a);
     EXPECT(m.holds(4, 5));
-    m.reset();
-    OK(cudaGraphNodeSetEnabled(executable, kernel, 0));
-    run_again(executable, m.a);
-    EXPECT(m.holds(1, 0));
-
     EXPECT(cudaGraphExecUpdate(executable, new_graph(), &info) == cudaErrorGraphExecUpdateFailure);
     EXPECT(info.result == cudaGraphExecUpdateErrorTopologyChanged);
 
     cudaKernelNodeAttrValue value = {};
     value.cooperative = 1;
-    const auto other = STORED(cudaGraphNode_t, cudaGraphAddKernelNode(&it, graph, NULL, 0, &params));
     OK(cudaGraphKernelNodeSetAttribute(kernel, cudaKernelNodeAttributeCooperative, &value));
-    OK(cudaGraphKernelNodeCopyAttributes(other, kernel));
-    value.cooperative = 0;
-    OK(cudaGraphKernelNodeGetAttribute(other, cudaKernelNodeAttributeCooperative, &value));
-    EXPECT(value.cooperative == 1);
-    EXPECT(cudaGraphKernelNodeGetAttribute(up, cudaKernelNodeAttributeCooperative, &value) ==
+    EXPECT(cudaGraphKernelNodeSetAttribute(up, cudaKernelNodeAttributeCooperative, &value) ==
            cudaErrorInvalidValue);
     params.blockDim = dim3(2000, 1, 1);
     EXPECT(cudaGraphAddKernelNode(&kernel, graph, &up, 1, &params) != cudaSuccess);
@@ -496,27 +474,6 @@ TEST(user_objects_live_as_long_as_a_graph_refers_to_them) {
     for (int i = 0; i < 1000 && !destroyed; i++) // a GPU may call it a little later
         usleep(1000);
     EXPECT(destroyed == 1);
-}
-
-__device__ int variable[2];
-
-TEST(nodes_copy_to_and_from_variables) {
-    Buffers m;
-    const cudaGraph_t graph = new_graph();
-    cudaGraphNode_t in, out;
-    OK(cudaGraphAddMemcpyNodeToSymbol(&in, graph, NULL, 0, variable, m.host, 4, 0, cudaMemcpyHostToDevice));
-    OK(cudaGraphAddMemcpyNodeFromSymbol(&out, graph, &in, 1, m.host + 10, variable, 8, 0,
-                                        cudaMemcpyDeviceToHost));
-    OK(cudaGraphMemcpyNodeSetParamsToSymbol(in, variable, m.host + 5, 4, 4, cudaMemcpyHostToDevice));
-    OK(cudaGraphMemcpyNodeSetParamsFromSymbol(out, m.host, variable, 4, 4, cudaMemcpyDeviceToHost));
-    const cudaGraphExec_t executable = run(graph, m.a);
-    EXPECT(m.host[0] == 5);
-    OK(cudaGraphExecMemcpyNodeSetParamsToSymbol(executable, in, variable, m.host + 7, 4, 0,
-                                                cudaMemcpyHostToDevice));
-    OK(cudaGraphExecMemcpyNodeSetParamsFromSymbol(executable, out, m.host + 1, variable, 4, 0,
-                                                  cudaMemcpyDeviceToHost));
-    run_again(executable, m.a);
-    EXPECT(m.host[0] == 5 && m.host[1] == 7);
 }
 
 #ifdef __CU2CPP__ // using a destroyed handle is undefined in CUDA, and an error here

@@ -9,7 +9,6 @@
 
 using namespace nvcuda::wmma;
 using nvcuda::wmma::precision::tf32;
-namespace small = nvcuda::wmma::experimental::precision;
 
 constexpr int WARPS = 3, BLOCKS = 2; // warps per block, blocks; each warp computes one matrix product
 
@@ -24,9 +23,6 @@ template <class T> struct Type : Elements<T, 8 * sizeof(T), -4, 4> {};
 template <> struct Type<tf32> : Type<float> {};
 template <> struct Type<signed char> : Elements<signed char, 8, -128, 127> {};
 template <> struct Type<unsigned char> : Elements<unsigned char, 8, 0, 255> {};
-template <> struct Type<small::u4> : Elements<unsigned, 4, 0, 15> {};
-template <> struct Type<small::s4> : Elements<int, 4, -8, 7> {};
-template <> struct Type<small::b1> : Elements<unsigned, 1, 0, 1> {};
 
 // One matrix of rows x columns for each warp, in managed memory. Each is a submatrix of a larger array: two
 // rows (column-major: columns) of other random numbers come before it and two after it.
@@ -35,7 +31,6 @@ template <class T> struct Matrices {
     const int rows, columns;
     const bool by_rows;
     const int ld, size, start; // leading dimension, size of the array, offset of the submatrix, in elements
-    static constexpr int packed = 8 * (int)sizeof(Storage) / Type<T>::bits;
     std::vector<int> values;
     Storage *memory;
 
@@ -45,14 +40,10 @@ template <class T> struct Matrices {
           ld(((by_rows ? columns : rows) * Type<T>::bits + 127) / 128 * 128 / Type<T>::bits +
              padding * 128 / Type<T>::bits),
           size(ld * ((by_rows ? rows : columns) + 4)), start(2 * ld), values(WARPS * BLOCKS * size) {
-        memory = managed<Storage>(values.size() / packed);
+        memory = managed<Storage>(values.size());
         for (size_t i = 0; i < values.size(); i++) {
             values[i] = pick(Type<T>::low, Type<T>::high);
-            if constexpr (packed == 1)
-                memory[i] = (Storage)values[i];
-            else
-                memory[i / packed] |= (unsigned)(values[i] & ((1 << Type<T>::bits) - 1))
-                                      << i % packed * Type<T>::bits;
+            memory[i] = (Storage)values[i];
         }
     }
     Matrices(const Matrices &) = delete;
@@ -77,15 +68,13 @@ template <class T> struct Matrices {
 
 template <class S> struct Operand { // the matrices as arguments of a kernel
     S *first;                       // element of the first matrix
-    int ld, size;                   // ld in elements; size in values of type S, which may pack several
+    int ld, size;                   // in elements
 };
 template <class T> static auto operand(const Matrices<T> &m) {
-    return Operand<typename Type<T>::Storage>{m.memory + m.start / m.packed, m.ld, m.size / m.packed};
+    return Operand<typename Type<T>::Storage>{m.memory + m.start, m.ld, m.size};
 }
 
 // ---- products ----
-
-template <class T> __device__ constexpr bool is_bits = std::is_same_v<T, small::b1>;
 
 // d = a b + c
 template <int m, int n, int k, class T, class LA, class LB, class C, class D, class S>
@@ -99,9 +88,7 @@ __global__ void product(Operand<S> a, Operand<S> b, Operand<C> c, Operand<D> d, 
     load_matrix_sync(fa, a.first + warp * a.size, a.ld);
     load_matrix_sync(fb, b.first + warp * b.size, b.ld);
     load_matrix_sync(fc, c.first + warp * c.size, c.ld, layout_c);
-    if constexpr (is_bits<T>)
-        bmma_sync(fd, fa, fb, fc);
-    else if constexpr (std::is_same_v<C, D>) { // in place
+    if constexpr (std::is_same_v<C, D>) { // in place
         mma_sync(fc, fa, fb, fc);
         fd = fc;
     } else
@@ -126,7 +113,7 @@ template <int m, int n, int k, class T, class C, class D, class LA, class LB> st
                 for (int j = 0; j < n; j++) {
                     int sum = c(warp, i, j);
                     for (int l = 0; l < k; l++)
-                        sum += is_bits<T> ? a(warp, i, l) ^ b(warp, l, j) : a(warp, i, l) * b(warp, l, j);
+                        sum += a(warp, i, l) * b(warp, l, j);
                     d.set(warp, i, j, sum);
                 }
         if (!EXPECT(d.holds()))
@@ -151,9 +138,6 @@ TEST(other_types) {
     products<32, 8, 16, unsigned char, int, int, col_major, row_major>();
     products<16, 16, 8, tf32, float, float, row_major, col_major>();
     products<8, 8, 4, double, double, double, col_major, row_major>();
-    products<8, 8, 32, small::u4, int, int, row_major, col_major>();
-    products<8, 8, 32, small::s4, int, int, row_major, col_major>();
-    products<8, 8, 128, small::b1, int, int, row_major, col_major>();
 }
 
 // ---- numbers ----
@@ -248,29 +232,7 @@ TEST(tf32_has_19_bits) {
 
 // ---- fragments ----
 
-__global__ void filled(unsigned *out) {
-    fragment<matrix_a, 8, 8, 32, small::u4, row_major> u;
-    fragment<matrix_a, 8, 8, 32, small::s4, row_major> s;
-    fragment<matrix_b, 8, 8, 128, small::b1, col_major> b;
-    fragment<accumulator, 8, 8, 128, int> c, d;
-    fragment<matrix_a, 8, 8, 128, small::b1, row_major> a;
-    fill_fragment(u, 3);
-    fill_fragment(s, -2);
-    fill_fragment(a, 1);
-    b.x[0] = 0xff; // a quarter of a column
-    fill_fragment(c, 1);
-    bmma_sync(d, a, b, c, nvcuda::wmma::experimental::bmmaBitOpAND,
-              nvcuda::wmma::experimental::bmmaAccumulateOpPOPC);
-    bmma_sync(c, a, b, c, nvcuda::wmma::experimental::bmmaBitOpXOR);
-    const unsigned mine[] = {u.x[0], (unsigned)s.x[0], a.x[0], (unsigned)d.x[0], (unsigned)c.x[1]};
-    for (int i = 0; i < 5; i++)
-        out[threadIdx.x * 5 + i] = mine[i];
-}
-
 TEST(fragments) {
-    const unsigned of_a_lane[] = {0x33333333, 0xeeeeeeee, 0xffffffff, 4 * 8 + 1, 4 * 24 + 1};
-    EXPECT(WRITTEN(unsigned, 32 * 5, filled<<<1, 32>>>(out)) ==
-           made(32 * 5, [&](int i) { return of_a_lane[i % 5]; }));
     using Tf32 = fragment<matrix_a, 16, 16, 8, tf32, row_major>;
     static_assert(std::is_same_v<Tf32::element_type, tf32> &&
                   std::is_same_v<Tf32::storage_element_type, float>);
@@ -278,7 +240,4 @@ TEST(fragments) {
     static_assert(fragment<accumulator, 32, 8, 16, int>::num_elements == 8);
     static_assert(fragment<matrix_b, 32, 8, 16, signed char, col_major>::num_elements == 4);
     static_assert(Tf32::num_elements == 4 && fragment<accumulator, 8, 8, 4, double>::num_elements == 2);
-    using Nibbles = fragment<matrix_b, 8, 8, 32, small::s4, col_major>;
-    static_assert(Nibbles::num_elements == 8 && Nibbles::num_storage_elements == 1);
-    static_assert(std::is_same_v<Nibbles::storage_element_type, int> && sizeof Nibbles::x == 4);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parameters of MTGP32, a part of curand_mtgp32.h: for each of its sequences the position, two shifts,
+// The parameters of MTGP32, a part of mtgp32.h: for each of its sequences the position, two shifts,
 // and the images of the four bits that index the table of the recursion and that of tempering. They were
 // found by the search of Saito and Matsumoto for recursions with the period 2^11213 - 1 (MTGPDC).
 // clang-format off
