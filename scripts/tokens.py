@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-from programs import BUILD, ROOT
+from programs import ROOT
 
 # kind: word, number, string, character, symbol, comment, directive; unclosed: a comment, a raw string or a quotation mark without its
 # end. at: its offset. line: from 0. A symbol is one character, but for -> :: == <= >= <=> <<= >>= and digraphs. A prefix of a literal is
@@ -25,20 +25,20 @@ class Problem(Exception):
 
 @functools.cache
 def command():
-    """The path of cu2cpp. make compiles it in a second if none is here that is newer than its sources."""
-    cucc, own = ROOT / "cucc", ROOT / BUILD / "tokens"
+    """The path of cu2cpp. make compiles it in a few seconds if it is missing or older than its sources."""
+    cucc, built = ROOT / "cucc", ROOT / "cucc/build/bin/cu2cpp"
     newest = max(path.stat().st_mtime for path in cucc.glob("translate/**/*.[ch]"))
-    for built in sorted([*cucc.glob("build/bin/cu2cpp"), *cucc.glob("build/*/bin/cu2cpp")]):
-        if built.stat().st_mtime > newest:
-            return built
-    goal = os.path.relpath(own, cucc)
-    make = ["make", "-C", cucc, f"TOOLKIT={goal}", f"{goal}/bin/cu2cpp"]
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    own.mkdir(parents=True, exist_ok=True)
-    with open(own / "lock", "w") as lock:  # two processes may want it
+    if built.exists() and built.stat().st_mtime > newest:
+        return built
+    make = ["make", "-s", "-C", cucc, "-f", "driver/Makefile", "build/bin/cu2cpp"]
+    env = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "BUILD"))
+    }
+    (cucc / "build").mkdir(exist_ok=True)
+    with open(cucc / "build/.lock", "a") as lock:  # the script cucc has the same lock
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run(make, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return sys.exit(done.stdout) if done.returncode else own / "bin/cu2cpp"
+    return sys.exit(done.stdout) if done.returncode else built
 
 
 @functools.lru_cache(32)

@@ -107,7 +107,7 @@ static const char *stored_for(const Settings *s, const List *options, const Text
     if (seen.length != description->length || memcmp(seen.data, description->data, seen.length) != 0)
         return NULL;
     utimensat(AT_FDCWD, header, NULL, 0); // used now
-    if (exists(stored) || (access(folder, W_OK) == 0 && precompile(options, header, stored)))
+    if (access(stored, R_OK) == 0 || (access(folder, W_OK) == 0 && precompile(options, header, stored)))
         return stored;
     return NULL;
 }
