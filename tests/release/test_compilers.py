@@ -74,4 +74,4 @@ def test_with_clang(tmp_path):
     found = [["cucc/cucc", *options, *once, source] for options, source in commands("cucc/cucc", *settings)]
     say_nothing(found, tmp_path)
     assert "warning" not in make(ROOT, *settings, "common", "chapter05/dot").lower()
-    helpers.execute(helpers.BUILD / "clang/bin/chapter05/dot", ["--size", 100], ROOT)
+    assert helpers.execute(helpers.BUILD / "clang/bin/chapter05/dot", ["--size", 100], ROOT).status == 0
