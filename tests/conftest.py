@@ -55,7 +55,9 @@ SLOW = """chapter04/julia_ladder chapter05/matmul_gmem chapter05/matmul_ladder c
     chapter11/heat_mpi chapter11/multidevice chapter11/one_thread chapter11/portable chapter11/time_zero2 chapter12/cublas_dot
     chapter12/cublas_matmul
     chapter12/radix_sort chapter12/scan chapter12/thrust_sort chapter12/transpose appendix_a/dot appendix_a/hashtable_gpu
-    chapter13/async_alloc chapter13/graph_heat chapter13/managed_hist appendix_a/hashtable_ladder appendix_a/hashtable_pipeline""".split()
+    chapter13/async_alloc chapter13/graph_heat chapter13/managed_hist appendix_a/hashtable_ladder appendix_a/hashtable_pipeline
+    chapter08/texture_interop chapter10/basic_double_stream_correct chapter10/basic_single_stream chapter10/copy_ladder
+    chapter13/wmma_matmul appendix_a/hashtable_cpu""".split()
 
 
 def pytest_generate_tests(metafunc):
