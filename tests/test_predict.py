@@ -7,7 +7,6 @@ import pytest
 
 import helpers
 import exercise  # scripts/, which helpers adds to the path
-import test_page
 from trees import ROOT, run as run_script
 
 ROW = r"^\| \[(\S+)\]\(\.\./\1\.cu\) ★+ \| [^|]+ \| (?:`(.*?)`)? ?\| <details><summary>answer</summary>(.*)</details> \|$"
