@@ -62,7 +62,7 @@ static void make_room(const char *folder) {
         for (struct dirent *i; files && (i = readdir(files));) {
             char *path = format("%s/%s", folder, i->d_name);
             struct stat status;
-            if (!matches(i->d_name, "*.h") || stat(path, &status) != 0)
+            if (!matches(i->d_name, "*.ii") || stat(path, &status) != 0)
                 continue;
             count++;
             if (!oldest || status.st_mtime < used)
@@ -73,7 +73,7 @@ static void make_room(const char *folder) {
         if (count >= MOST_KEPT && unlink(oldest) != 0)
             return;
         if (count >= MOST_KEPT)
-            unlink(format("%.*s.gch", (int)strlen(oldest) - 2, oldest));
+            unlink(format("%.*s.gch", (int)strlen(oldest) - 3, oldest));
     }
 }
 
@@ -97,7 +97,7 @@ static const char *stored_for(const Settings *s, const List *options, const Text
     const char *folder = format("%s/precompiled", s->tools);
     mkdir(folder, 0777);
     const char *name = format("%s/%016llx", folder, (unsigned long long)hash_of(description));
-    const char *header = format("%s.h", name), *stored = format("%s.gch", name);
+    const char *header = format("%s.ii", name), *stored = format("%s.gch", name);
     Text seen = {0};
     if (!read_text(header, &seen)) {
         make_room(folder);

@@ -111,7 +111,7 @@ def test_every_declared_function_links(cucc, output, tmp_path):
     cucc("-E", "api.c", "-o", "api.i")
     declared = re.findall(r"\b(?:cudaError_t|CUresult) (cu\w+) ?\(", (tmp_path / "api.i").read_text())
     names = sorted(name for name in set(declared) if "Graphics" not in name)  # those need OpenGL
-    assert len(names) > 300
+    assert len(names) > 250
     addresses = ", ".join(f"(void *){name}" for name in names)
     (tmp_path / "all.c").write_text(f"#include <cuda.h>\nvoid *all[] = {{{addresses}}};\n")
     (tmp_path / "main.cu").write_text('extern "C" void *all[]; int main() { return !all[0]; }')

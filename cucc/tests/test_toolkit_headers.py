@@ -212,6 +212,7 @@ def test_the_headers_are_those_of_the_list(tmp_path):
 def test_sources_that_nobody_can_write(tmp_path):
     """The folders of the built headers can be written to, although they are copies of the sources' folders."""
     shutil.copytree(tools.ROOM / "include", tmp_path / "include")
+    shutil.copytree(tools.ROOM / "driver", tmp_path / "driver")
     shutil.copy(tools.ROOM / "Makefile", tmp_path)
     subprocess.run(["chmod", "-R", "a-w", tmp_path / "include"], check=True)
     tools.execute("make", "TOOLKIT=built", "built/forwarded", cwd=tmp_path)
