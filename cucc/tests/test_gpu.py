@@ -44,7 +44,7 @@ def test_random_kernels_on_a_gpu(rng, tmp_path, number):
     text = split_generator.program(rng, 6, whole_warps=True)
     (tmp_path / "main.cu").write_text(text)
     gpu = tools.execute(nvcc(tmp_path / "main.cu", tmp_path / "gpu"))
+    tools.compiled(tmp_path, text, "-O1", "-w")
     for way in {}, {"CUDA_CPU_BARRIERS": "fibers"}:
-        tools.compiled(tmp_path, text, "-O1", "-w", **way)
-        cpu = tools.execute(tmp_path / "a.out")
+        cpu = tools.execute(tmp_path / "a.out", env=way)
         assert (cpu.out, cpu.err) == (gpu.out, ""), str(gpu)

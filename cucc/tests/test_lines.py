@@ -10,7 +10,7 @@ import pytest
 import tools
 
 SOURCE = Path(__file__).with_name("lines.cu")
-WAYS = "loops", "fibers"
+OPTIMISED = "-O1", "-O0"  # loops; a fiber for each thread
 
 
 def statements(text):
@@ -33,30 +33,27 @@ def test_kernels_of_the_source_are_loops():
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-@pytest.mark.parametrize("way", WAYS)
-def test_an_error_has_its_line(tmp_path, way, compiler):
+@pytest.mark.parametrize("optimised", OPTIMISED)
+def test_an_error_has_its_line(tmp_path, optimised, compiler):
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
     lines = SOURCE.read_text().split("\n")
     numbers = statements("\n".join(lines))
     for number in numbers:
         lines[number - 1] += f" bad_{number};"
-    options = ["-c", "-Xcompiler", "-fmax-errors=0" if compiler == "g++" else "-ferror-limit=0"]
-    env = {"CUDA_CPU_BARRIERS": way, "CXX": compiler}
-    message = tools.compiled(tmp_path, "\n".join(lines), *options, status=1, **env).err
+    options = [optimised, "-c", "-Xcompiler", "-fmax-errors=0" if compiler == "g++" else "-ferror-limit=0"]
+    message = tools.compiled(tmp_path, "\n".join(lines), *options, status=1, CXX=compiler).err
     found = re.findall(r"^main\.cu:(\d+):\d+: error: .*?bad_(\d+)", message, re.M)
     assert len(numbers) > 50 and {int(bad) for _, bad in found} == set(numbers), message
     assert [(line, bad) for line, bad in found if line != bad] == []
     assert message.count(" error: ") == len(found), message
 
 
-@pytest.mark.parametrize(
-    "options, way", [(["-G"], "loops"), (["-g", "-O1"], "loops"), (["-g", "-O1"], "fibers")]
-)
-def test_debugger_knows_each_line(tmp_path, options, way):
+@pytest.mark.parametrize("options", [["-G"], ["-g", "-O1"]])
+def test_debugger_knows_each_line(tmp_path, options):
     """The table of lines has each line that stores or calls; gdb, where it is installed, breaks there without optimisation."""
     text = SOURCE.read_text()
-    result = tools.compiled(tmp_path, text, *options, "-o", "main", CUDA_CPU_BARRIERS=way)
+    result = tools.compiled(tmp_path, text, *options, "-o", "main")
     wanted = [
         n
         for n, line in enumerate(text.split("\n"), 1)
