@@ -21,9 +21,10 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
 }
 
 _Noreturn void finish(int status) {
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "cucc: standard output: %s\n", strerror(errno));
+    if (fflush(stdout) != 0) {
         status = status ? status : EXIT_FAILURE;
+        if (errno != EPIPE)
+            fprintf(stderr, "cucc: standard output: %s\n", strerror(errno));
     }
     if (work)
         nftw(work, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
@@ -81,13 +82,17 @@ static pid_t fork_child(void) {
     return child;
 }
 
-// Waits for a child, which gets the signals that end us. Returns its status as a shell does.
+// Waits for a child, to which a signal that ends us is passed on; one of the terminal has already reached it.
+// Returns its status as a shell does.
 static int wait_for(pid_t child, const char *name) {
-    int status, number = 0, sent = 0;
+    int status, sent = 0;
+    siginfo_t signal;
     while (waitpid(child, &status, WNOHANG) != child) {
-        number = sigwaitinfo(&awaited, NULL);
-        if (number > 0 && number != SIGCHLD)
-            kill(child, sent = number);
+        if (sigwaitinfo(&awaited, &signal) < 0 || signal.si_signo == SIGCHLD)
+            continue;
+        sent = signal.si_signo;
+        if (signal.si_code != SI_KERNEL)
+            kill(child, sent);
     }
     if (sent)
         finish(128 + sent);

@@ -33,8 +33,8 @@ def test_kernels_of_the_source_are_loops():
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-@pytest.mark.parametrize("way", WAYS)
-def test_an_error_has_its_line(tmp_path, way, compiler):
+@pytest.mark.parametrize("optimised", OPTIMISED)
+def test_an_error_has_its_line(tmp_path, optimised, compiler):
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
     lines = SOURCE.read_text().split("\n")
