@@ -33,15 +33,15 @@ def test_kernels_of_the_source_are_loops():
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-@pytest.mark.parametrize("optimised", OPTIMISED)
-def test_an_error_has_its_line(tmp_path, optimised, compiler):
+@pytest.mark.parametrize("optimise", WAYS)
+def test_an_error_has_its_line(tmp_path, optimise, compiler):
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
     lines = SOURCE.read_text().split("\n")
     numbers = statements("\n".join(lines))
     for number in numbers:
         lines[number - 1] += f" bad_{number};"
-    options = ["-c", way, "-Xcompiler", "-fmax-errors=0" if compiler == "g++" else "-ferror-limit=0"]
+    options = ["-c", optimise, "-Xcompiler", "-fmax-errors=0" if compiler == "g++" else "-ferror-limit=0"]
     message = tools.compiled(tmp_path, "\n".join(lines), *options, status=1, CXX=compiler).err
     found = re.findall(r"^main\.cu:(\d+):\d+: error: .*?bad_(\d+)", message, re.M)
     assert len(numbers) > 50 and {int(bad) for _, bad in found} == set(numbers), message
