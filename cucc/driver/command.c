@@ -119,8 +119,7 @@ int run_command(const List *command, FILE *in, FILE *out, FILE *err) {
     return wait_for(child, command->words[0]);
 }
 
-// Runs a command without input. Sets what it prints as its output or, with `errors`, as its error messages;
-// the other one is dropped.
+// Runs a command without input, and sets what it prints: its output or, with `errors`, its messages.
 int run_captured(const List *command, bool errors, Text *printed) {
     FILE *kept = fdopen(memfd_create("printed", MFD_CLOEXEC), "r+"), *nothing = fopen("/dev/null", "r+e");
     if (!kept || !nothing)

@@ -23,8 +23,7 @@ static const struct {
      LIBRARIES},
 };
 
-// The header that the compiler does not find, from a line such as a.cu:1:10: fatal error: mine.h: No such
-// file or directory
+// The header that the compiler does not find: a.cu:1:10: fatal error: mine.h: No such file or directory
 static char *missing_in(const char *line) {
     static const char text[] = "fatal error: ";
     const char *name = strstr(line, text), *end;

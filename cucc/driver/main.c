@@ -103,8 +103,7 @@ static const char *object_of(const Settings *s, const char *file) {
     return format("%s/%s", folder, name);
 }
 
-// Compiles the sources. Returns the linker's arguments in their order; as with nvcc, libraries follow
-// objects.
+// Compiles the sources. Returns the linker's arguments; as with nvcc, libraries follow the objects.
 static List compile_sources(const Settings *s) {
     List arguments = {0}, early = {0};
     bool failed = false;

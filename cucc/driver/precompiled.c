@@ -99,8 +99,7 @@ static const char *stored_for(const Settings *s, const List *options, const Text
 }
 
 // Compiles a translated source with precompiled headers, and prints the warnings. `command` has no input yet.
-// Returns false if it did not: then the whole text remains to be compiled, and the messages of an error are
-// from that.
+// Returns false if it did not: then the whole text is to be compiled, which also gives the errors.
 bool compile_with_precompiled(const Settings *s, const List *command, const char *input, const char *object) {
     Text text = {0}, rest = empty_text(), messages = {0};
     List options = {0};

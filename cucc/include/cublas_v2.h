@@ -88,8 +88,7 @@ namespace cuda_cpu::blas {
 CUDA_CPU_RETURN(cublasStatus_t, status_of, (cudaError_t error),
                 error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED)
 
-// A scalar argument. One in host memory is read when the function is called, one in device memory when the
-// work runs.
+// A scalar argument. One in host memory is read by the call, one in device memory when the work runs.
 template <class T> struct Scalar {
     const T *const device;
     const T value;
@@ -316,8 +315,7 @@ CUDA_CPU_COMPLEX_DOT(Z, z, cuDoubleComplex, dotc)
                                      A, lda, x, incx));                                                      \
     }
 
-// A batch of `count` matrix products: c = alpha op(a) op(b) + beta c for each i, of which a, b and c are
-// expressions.
+// A batch of `count` products c = alpha op(a) op(b) + beta c, of expressions a, b and c with i
 #define CUDA_CPU_PRODUCTS(s, T, count, a, b, c)                                                              \
     CUDA_CPU_VALID(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                       \
     const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                            \

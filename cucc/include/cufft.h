@@ -76,8 +76,7 @@ typedef int cufftHandle;
 
 namespace cuda_cpu::fft {
 
-// FFTW's functions for one precision. Its planner is not thread-safe, so a lock is held around all of them
-// except execute.
+// FFTW's functions for one precision. All except execute need a lock: the planner is not thread-safe.
 #define CUDA_CPU_FFTW(Name, prefix, T)                                                                       \
     struct Name {                                                                                            \
         typedef T Real;                                                                                      \
@@ -115,8 +114,7 @@ struct Layout {
 struct Shape {
     int rank;
     long long n[3], batch;
-    bool basic; // contiguous arrays; in place, rows of real numbers are padded to the length of the complex
-                // ones
+    bool basic; // contiguous arrays; in place, rows of real numbers are padded for the complex ones
     Layout in, out;
 };
 
@@ -133,8 +131,7 @@ struct Plan {
 
 struct Plans {
     std::mutex handles;
-    // Recursive, because a shared_ptr whose constructor cannot allocate memory calls its deleter, which locks
-    // the planner again.
+    // Recursive: a shared_ptr that cannot allocate memory calls its deleter, which locks the planner again.
     std::recursive_mutex planner;
     std::map<cufftHandle, std::shared_ptr<Plan>> all;
     cufftHandle next = 1;

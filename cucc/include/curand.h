@@ -67,15 +67,13 @@ typedef struct curandGenerator_st *curandGenerator_t;
 extern "C" {
 #endif
 
-// Creates a random number generator. That of curandCreateGenerator fills arrays in device memory,
-// asynchronously in its stream; that of curandCreateGeneratorHost fills arrays in host memory, before the
-// call returns.
+// Creates a random number generator. That of curandCreateGenerator fills arrays in device memory, in its
+// stream; that of curandCreateGeneratorHost fills arrays in host memory, before the call returns.
 curandStatus_t curandCreateGenerator(curandGenerator_t *generator, curandRngType_t type);
 curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRngType_t type);
 curandStatus_t curandDestroyGenerator(curandGenerator_t generator);
 
-// Another seed or ordering keeps the position in the sequence; the offset sets it. Mersenne Twisters have no
-// offset.
+// Another seed or ordering keeps the position; the offset sets it, but not of Mersenne Twisters.
 curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream);
 curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator, unsigned long long seed);
 curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned long long offset);
@@ -84,8 +82,7 @@ curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generat
 curandStatus_t curandGenerateSeeds(curandGenerator_t generator);
 
 // Quasirandom generators write all numbers of the first dimension, then those of the second, and so on;
-// `count` must be a multiple of the dimensions. XORWOW and MRG32k3a make normal numbers in pairs: `count`
-// must be even.
+// `count` must be a multiple of the dimensions. XORWOW and MRG32k3a make normal numbers in pairs.
 curandStatus_t curandGenerate(curandGenerator_t generator, unsigned int *out, size_t count);
 curandStatus_t curandGenerateLongLong(curandGenerator_t generator, unsigned long long *out,
                                       size_t count); // only 64-bit Sobol' numbers

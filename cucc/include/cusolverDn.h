@@ -161,8 +161,7 @@ CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
 
 // ---- eigenvalues of symmetric matrices ----
 
-// The eigenvalues ascend, and the eigenvectors replace the matrix. The first run of LAPACK says how much
-// memory the second one needs.
+// Ascending eigenvalues; eigenvectors replace the matrix. LAPACK's first run says how much memory is needed.
 #define CUDA_CPU_EIGEN(S, s, T)                                                                              \
     CUDA_CPU_SIZE(S##sygvd, cpu::fits(n, lda, n, ldb), n, cusolverEigType_t, cusolverEigMode_t,              \
                   cublasFillMode_t, int n, const T *, int lda, const T *, int ldb, const T *)                \

@@ -164,8 +164,7 @@ int solve_sparse(bool cholesky, const Pattern &A, const T *values, const T *b, R
 CUDA_CPU_HANDLES(CUDA_CPU_DEFINE, cusolverSp, cusolverSpContext)
 CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
 
-// The functions without Host in their name take device memory, and wait for the stream, because `singularity`
-// is in host memory.
+// Functions without Host in their name take device memory, and wait: `singularity` is in host memory.
 #define CUDA_CPU_SOLVE(NAME, T, Real, cholesky, on_host)                                                     \
     CUDA_CPU_FUNCTION(NAME, int n, int count, const cusparseMatDescr_t matrix, const T *values,              \
                       const int *rows, const int *columns, const T *b, Real tolerance, int, T *x,            \

@@ -41,8 +41,7 @@ CUDA_CPU_RETURN(const char *, cusparseGetErrorString, (cusparseStatus_t status),
 
 // ---- descriptions ----
 
-// Defines a function that takes no handle. If `valid` is false it returns CUSPARSE_STATUS_INVALID_VALUE, else
-// it executes the assignments.
+// Defines a function without a handle: CUSPARSE_STATUS_INVALID_VALUE unless `valid`, else the assignments.
 #define CUDA_CPU_SIMPLE(name, PARAMETERS, valid, ...)                                                        \
     static inline cusparseStatus_t cusparse##name PARAMETERS {                                               \
         CUDA_CPU_REQUIRE(valid);                                                                             \

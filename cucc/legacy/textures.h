@@ -47,8 +47,7 @@ template <class T> struct Field {
     Field &operator=(const Field &other) { return *this = other.value; }
 };
 
-// Texels by their type: the component, the number of components, and what a fetch returns for the read mode
-// cudaReadModeNormalizedFloat.
+// Texels by their type: the component, their number, and what cudaReadModeNormalizedFloat returns.
 template <class T> struct Element;
 #define LEGACY_ELEMENT(T, C, n, F)                                                                           \
     template <> struct Element<T> {                                                                          \
@@ -280,8 +279,7 @@ inline size_t texel_bytes(const cudaChannelFormatDesc &desc) {
     return (size_t)(desc.x + desc.y + desc.z + desc.w) / 8;
 }
 
-// The bytes that a texture over linear memory may have: to the end of the allocation if it is known, and no
-// more than the device's limit.
+// The bytes that a texture over linear memory may have: to the end of the allocation, up to a limit.
 inline size_t most_bytes(const void *pointer, const cudaChannelFormatDesc &desc) {
     const size_t texel = texel_bytes(desc);
     int device = 0, texels = 0;

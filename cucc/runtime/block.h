@@ -34,8 +34,7 @@ struct Lane {
 
 struct Worker;
 
-// Detects a worker that does nothing but poll (watchdog.cpp). The times are in seconds; other workers read
-// them.
+// Detects a worker that only polls (watchdog.cpp). Times are in seconds, and other workers read them.
 class Watch {
   public:
     explicit Watch(const Worker &worker);
@@ -139,13 +138,11 @@ extern __thread Worker *self; // null on a thread that has never run a block
 // each block, the last to arrive (waiting.cpp).
 void wait_at_grid_barrier();
 
-// Called by a worker whose threads all poll. When all workers of the grid have called it, the grid is
-// suspended, if another grid or the calling host thread waits (waiting.cpp). Returns when the grid is
-// resumed.
+// Called by a worker whose threads all poll. When all workers of the grid have called it, and another grid or
+// the host thread waits, the grid is suspended (waiting.cpp). Returns when it is resumed.
 void suspend_while_polling();
 
-// The worker that runs the calling kernel. Ends the program with a message that names `what` when
-// the caller is not in a kernel.
+// The worker that runs the calling kernel. Outside kernels, ends the program with a message with `what`.
 Worker &in_kernel(const char *what);
 
 // Prints "cuda on the CPU: …", the kernel and the block, and ends the program. It is for errors
@@ -156,8 +153,7 @@ Worker &in_kernel(const char *what);
 // starts. Ends the program in a cooperative launch and with sanitizers. For the worker's kernel only.
 [[noreturn]] void end_launch(cudaError_t error);
 
-// Installs a signal handler that reports an illegal address in a kernel. Each worker calls it,
-// because each needs a signal stack.
+// Installs a signal handler, with a stack for each worker, that reports an illegal address in a kernel.
 void watch_faults();
 
 void call_without_arguments(const void *kernel); // wasm.cpp

@@ -29,8 +29,7 @@ using namespace cuda_cpu;
 namespace cuda_cpu {
 
 // Records the error as the last one of this host thread, prints "cuda on the CPU: …" on stderr, and returns
-// the error. The text begins with the name of the call: "cudaFree: why". In these comments, "fails" means
-// that a function calls fail().
+// it. The text begins with the call's name: "cudaFree: why". In comments, "fails" means a call of fail().
 cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Fails: "cudaStreamQuery: 0x1010 is not a stream, or was destroyed".
@@ -48,8 +47,7 @@ size_t setting_of(const char *name, const std::vector<std::string> &values, uint
 // try with less; how much is free it can ask cudaMemGetInfo.
 cudaError_t set_last_error(cudaError_t error);
 
-// Prints a line on stderr that begins with "cuda on the CPU: ". Control characters, which names of files may
-// contain, are replaced.
+// Prints a line on stderr that begins with "cuda on the CPU: ", without control characters from file names.
 void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Prints such a line and ends the program. The functions of at_quick_exit() run, which may delete
 // unfinished files, but no destructors of objects that other threads may still use.
@@ -133,8 +131,7 @@ cudaError_t begin_with(cudaError_t begin(const char *), const char *call, const 
             return ::cuda_cpu::fail(error, "%s: " format, call, ##__VA_ARGS__);                              \
     } while (0)
 
-// Ends a call if a value of an enumeration, which may hold any number, is not one of those from `first` to
-// `last`.
+// Ends a call if a value of an enumeration, which may hold any number, is not from `first` to `last`.
 #define IN_ENUMERATION(value, first, last, what)                                                             \
     FAIL_IF((int)(value) < (int)(first) || (int)(value) > (int)(last), cudaErrorInvalidValue,                \
             "there is no " what " %d", (int)(value))

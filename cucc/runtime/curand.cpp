@@ -120,8 +120,7 @@ struct Poisson {
 
 // ---- sequences ----
 
-// XORWOW and MRG32k3a: sequence 0 gives the first number or pair, sequence 1 the second one, and so on, in
-// turn.
+// XORWOW and MRG32k3a: each sequence in turn gives a number or pair, beginning with sequence 0.
 template <class State> struct SequencesInTurn {
     std::vector<State> states;
     size_t next;
@@ -232,8 +231,7 @@ struct Mt19937 {
     }
 };
 
-// Degree, coefficients between the first and the last one, and the first direction numbers of a dimension,
-// from the second dimension on
+// From the second dimension on: degree, coefficients between the first and the last one, direction numbers
 struct JoeKuo {
     unsigned char degree, coefficients, numbers[7];
 };
@@ -296,8 +294,7 @@ template <class T> T scramble(unsigned dimension) { // is added (xor) to all num
     return (T)bits_for(dimension, 127);
 }
 
-// The values of `make` for all dimensions. They end where a page without access begins, because cuRAND has
-// 20000 dimensions.
+// The values of `make` for our dimensions. A page without access follows: cuRAND has 20000 dimensions.
 template <class Value, class Make> curandStatus_t of_all_dimensions(Value **values, Make make) {
     static Value *const all = [make] {
         const size_t bytes = max_dimensions * sizeof(Value), page = (size_t)sysconf(_SC_PAGESIZE),
@@ -466,8 +463,7 @@ curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRng
 }
 SIMPLE(DestroyGenerator, (curandGenerator_t generator), delete generator)
 SIMPLE(SetStream, (curandGenerator_t generator, cudaStream_t stream), generator->stream = stream)
-// The settings that change the numbers: the type of the generator that has it, whether the value is
-// permitted, and the change
+// Settings that change the numbers: which generators have it, permitted values, and the change
 #define SETTING(name, parameter, has, permitted, change)                                                     \
     curandStatus_t curandSet##name(curandGenerator_t generator, parameter) {                                 \
         REQUIRE_GENERATOR;                                                                                   \

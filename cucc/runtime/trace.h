@@ -62,9 +62,8 @@ struct BlockTrace {
 // The record of the block that this worker runs; null if the threads of that block are not recorded.
 extern __thread BlockTrace *traced_block;
 
-// Called by block.cpp. trace_arrival() replaces the file's name in the barrier's site by a copy, which has
-// another address. So block_barrier() (kernel.h) does not take its fast path, and every thread calls
-// meet_block().
+// Called by block.cpp. trace_arrival() replaces the file's name in the barrier's site by a copy, so that
+// block_barrier() (kernel.h) does not take its fast path, and every thread calls meet_block().
 void trace_arrival(unsigned thread, Site site, Site &barrier_site);
 void trace_release(Site site);
 // Called by race.cpp and race_hooks.cpp

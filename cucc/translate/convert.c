@@ -59,9 +59,8 @@ static void find_types(Unit *u, const Token *end) {
     u->types_end = end > u->types_end ? (Token *)end : u->types_end;
 }
 
-// The text of the type between token i and token `end`, such as unsigned int, T or typename A::type, if it is
-// an integer type or may be one; otherwise null. `certain`: a name that the program has not declared as a
-// type is not taken for one.
+// The text of the type between token i and token `end`, such as unsigned int, T or typename A::type, if it
+// may be an integer type; otherwise null. `certain`: a name that is not declared as a type is none.
 static const char *integer_type(const Unit *u, Token *i, const Token *end, bool certain) {
     bool integer = false, name = false;
     Token *const first = i;
@@ -246,8 +245,7 @@ static void find_declaration(Function *f, Token *i) {
     }
 }
 
-// The first token of the left operand x, a[i].x, p->x, *p of an assignment; null if it has another form, or
-// is what a declaration declares.
+// The first token of the left operand x, a[i].x, p->x, *p of an assignment; null for another form.
 static Token *left_operand(Token *i) {
     for (;; i -= 2) {
         while (kind(i) == ']' ||
@@ -324,8 +322,7 @@ static Token *skip_lambda_introducer(Token *i) {
     return ends_expression(i - 1) ? i : i->match;
 }
 
-// Finds the conversions in the body of a function. `returned`: the first token of the type that it returns,
-// or null if that is not known.
+// Finds the conversions in a function. `returned`: the first token of the type that it returns, or null.
 void find_conversions(Unit *u, Token *returned, Token *parameters, Token *body) {
     Function f = {.u = u};
     if (body->system)

@@ -39,8 +39,7 @@ static Token *take_attribute(Unit *u, Token *i, Text *alignment) {
     return end;
 }
 
-// From `requires`, finds the token after a requires-clause, such as requires A<T> && (B || requires { c; });
-// i if there is none.
+// Skips a requires-clause, such as requires A<T> && (B || requires { c; }). Returns i if there is none.
 Token *skip_requires(Token *i) {
     if (!is(i, "requires"))
         return i;

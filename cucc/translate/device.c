@@ -42,9 +42,8 @@ static void translate_function(Unit *u, const Declaration *d, const Scope *scope
 
 // __device__ T x;  ->  __attribute__((section("cuda_device"))) T x;
 //
-// Variables are put into linker sections, in which the runtime finds them and swaps their values
-// when the device changes. Variables that are const need a separate section, because a section is
-// either writable or read-only.
+// Variables are put into linker sections, in which the runtime finds them and swaps their values when the
+// device changes. Const variables need a section of their own: a section is writable or not.
 static void translate_variables(Unit *u, Declaration *d) {
     const char *space = d->is_managed ? "managed" : d->is_constant ? "constant" : "device";
     const char *attribute = fill("__attribute__((section(\"cuda_$space\")))", "space", space);
@@ -107,8 +106,7 @@ void translate_device(Unit *u, Token *word, const Scope *scope) {
     make_internal(u, d.name, &d, scope);
     if (d.extern_at && !d.has_value)
         return; // this is only a declaration
-    // For these variables the compiler ignores the section (templates), or reports a conflict
-    // between sections (inline).
+    // For these the compiler ignores the section (templates) or reports a conflict (inline).
     if (d.is_inline || d.is_template || (d.is_constexpr && scope->kind == IN_CLASS)) {
         if (!d.is_const)
             fail(word, "an inline or template variable cannot have a value for each device");

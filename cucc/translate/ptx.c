@@ -229,9 +229,8 @@ static void translate_comparison(Ptx *p, char *const *part, int parts, const cha
     fail_ptx(p);
 }
 
-// Translates mov between one register and a pair of registers of half its width: mov.b64 %0, {%1, %2}; packs,
-// and mov.b64 {%0, %1}, %2; unpacks. The first of the pair is the lower half. Returns false if there is no
-// pair.
+// Translates mov between a register and a pair of half its width: mov.b64 %0, {%1, %2}; packs, and mov.b64
+// {%0, %1}, %2; unpacks. The first of the pair is the lower half. Returns false if there is no pair.
 static bool translate_halves(Ptx *p, const char *type) {
     const char *half = strcmp(type, "unsigned long long") == 0 ? "unsigned"
                        : strcmp(type, "unsigned") == 0         ? "unsigned short"
@@ -271,8 +270,7 @@ static bool has_part(char *const *part, int parts, const char *name) {
     return parts > 0;
 }
 
-// The name of an instruction in the table: without its type suffix, and without the modifiers that do not
-// change the result here.
+// The name of an instruction in the table: without its type suffix and modifiers that change nothing here.
 static const char *key_of(char *const *part, int parts) {
     static const char ignored[] =
         " ftz rn global shared shared::cta cta gpu sys relaxed acquire release acq_rel"

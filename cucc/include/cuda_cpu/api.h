@@ -281,8 +281,7 @@ struct Site { // a line of the program's source
     const char *file;
     int line;
 };
-// The line of the call that this host thread is in, for messages about what the call makes. The file is null
-// in a call from C.
+// The line of the host thread's call, for messages about what it makes. The file is null in a call from C.
 extern __thread Site call_site;
 struct CallFrom {
     CallFrom(const char *file, int line) { call_site = {file, line}; }
@@ -296,8 +295,7 @@ cudaError_t copy_symbol(const char *call, bool to_symbol, const void *symbol, si
                         size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
                         bool asynchronous);
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size);
-// Finds a __device__ or __constant__ variable by its name; returns null if there is none. Static variables
-// cannot be found.
+// Finds a __device__ or __constant__ variable, which is not static, by its name; null if there is none.
 void *find_variable(const char *name, size_t *bytes, void *library = nullptr);
 // Gives each device its own value of a host variable. Called before main.
 void per_device_variable(void *variable, size_t bytes);
@@ -311,8 +309,7 @@ template <class T> inline const void *address_of(T &symbol) {
 }
 } // namespace cuda_cpu
 
-// Default arguments are evaluated at the call, so messages can name the line of the program that allocated
-// memory.
+// Default arguments are evaluated at the call, so messages can name the program's line.
 #define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
 #define CUDA_CPU_HERE                                                                                        \
     ::cuda_cpu::Site {                                                                                       \

@@ -11,8 +11,7 @@
 namespace cuda_cpu {
 
 // True if an atomic on this address can be a plain load and a plain store, which are several times faster.
-// One worker runs the threads of a block, one at a time, and never preempts them, so shared memory needs no
-// more.
+// One worker runs the threads of a block, without preemption, so shared memory needs no more.
 inline bool is_shared([[maybe_unused]] const __volatile__ void *p) {
 #if defined CUDA_CPU_WATCHED || defined CUDA_CPU_CHECK // the race detector must see the atomic
     return false;
@@ -190,8 +189,7 @@ CUDA_CPU_ATOMIC(unsigned, Dec, cuda_cpu::atomic_update(p, [=](unsigned old) {
                     return old == 0 || old > value ? value : old - 1;
                 }))
 
-// The compiler's builtins of CUDA 12.8: a part of the functions above, with an order and a scope that are not
-// needed here
+// The compiler's builtins of CUDA 12.8: functions above, with an order and a scope, which are not needed here
 enum {
     __NV_ATOMIC_RELAXED,
     __NV_ATOMIC_CONSUME,

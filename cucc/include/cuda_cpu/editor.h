@@ -42,8 +42,7 @@
 #include <valarray>
 #include <vector>
 #include <cuda_runtime.h>
-// clang calls one of these functions for <<<…>>>: the first one if it finds a CUDA toolkit, otherwise the
-// second one.
+// clang calls the first function for <<<…>>> if it finds a CUDA toolkit, otherwise the second one.
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
 int cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
 #pragma clang force_cuda_host_device end

@@ -87,8 +87,7 @@ struct cusparseMatDescr {
     cusparseIndexBase_t base = CUSPARSE_INDEX_BASE_ZERO;
 };
 // A matrix is a list of entries. In CSR the entries of row i are those from offsets[i] to offsets[i + 1], in
-// CSC those of column i, and `indices` are their columns or rows. In COO `offsets` are the rows of the
-// entries.
+// CSC those of column i, and `indices` are their columns or rows. In COO `offsets` are the rows.
 struct cusparseSpMatDescr {
     cusparseFormat_t format;
     int64_t rows, columns, count;
@@ -160,8 +159,7 @@ cusparseStatus_t run_real(const char *call, cusparseHandle_t handle, cudaDataTyp
     return run(
         call, handle, [=] { type == CUDA_R_32F ? work(float()) : work(double()); }, wait);
 }
-// A scalar argument. One in host memory is read when the function is called, one in device memory when the
-// work runs.
+// A scalar argument. One in host memory is read by the call, one in device memory when the work runs.
 struct Scalar {
     const void *device;
     double host;
@@ -187,9 +185,8 @@ template <class T, class F> void for_pairs(const cusparseSpVecDescr &x, const cu
     });
 }
 
-// Calls f(outer, begin, end, indices) for the entries of each row of a matrix in CSR and of each column in
-// CSC. In COO each entry counts as a row of its own. `begin` and `end` count from 0, but the indices from the
-// base.
+// Calls f(outer, begin, end, indices) for the entries of each row in CSR, each column in CSC and each entry
+// in COO. `begin` and `end` count from 0, but the indices from the base.
 template <class F> void for_outer(const cusparseSpMatDescr &A, F f) {
     with_index(A.offsets_type, [&](auto o) {
         with_index(A.indices_type, [&](auto i) {
@@ -238,8 +235,7 @@ void multiply(const cusparseSpMatDescr &A, bool transposed, T alpha, const T *x,
     }
 }
 
-// Where element (i, j) of a dense matrix is. With `transposed`, (i, j) is an element of the transposed
-// matrix.
+// Where element (i, j) of a dense matrix, or with `transposed` of the transposed one, is
 CUDA_CPU_RETURN(int64_t, place, (const cusparseDnMatDescr &D, int64_t i, int64_t j, bool transposed = false),
                 (D.order == CUSPARSE_ORDER_COL) != transposed ? i + j * D.ld : i * D.ld + j)
 
@@ -301,8 +297,7 @@ inline void sort_entries(int *first, int *second, int *permutation, int count) {
     }
 }
 
-// LU without fill-in: each row keeps the places of its entries. Returns the first row with a zero on the
-// diagonal, or -1.
+// LU without fill-in: rows keep the places of their entries. Returns the first row with a zero pivot, or -1.
 template <class T> int incomplete_lu(int n, int base, T *values, const int *offsets, const int *indices) {
     int zero_pivot = -1;
     std::vector<int> diagonal(n, -1), place(n, -1); // where the entries of the current row are

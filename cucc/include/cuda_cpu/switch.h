@@ -30,8 +30,7 @@
 
 namespace cuda_cpu {
 
-// The saved state of a waiting thread: where it continues. Without the inline switch, `stack` is its Fiber,
-// and the rest is unused.
+// The state of a waiting thread. Without the inline switch, `stack` is its Fiber, and the rest is unused.
 struct Context {
     void *stack, *frame, *base, *address;
     unsigned index[3]; // for block_barrier()
@@ -45,8 +44,7 @@ struct Switch {
 // Saves the calling thread in *from and continues *to. Returns when another thread continues *from.
 #ifdef CUDA_CPU_INLINE_SWITCH
 inline __attribute__((always_inline)) void switch_context(Context *from, const Context *to) {
-    // The clobber list cannot name the frame pointer, nor rbx (x19), which compilers may reserve, so these
-    // are saved by hand.
+    // The clobber list cannot name the frame pointer, nor rbx (x19) if it is reserved: saved by hand
 #ifdef __x86_64__
 #ifdef __AVX512F__
 #define CUDA_CPU_MORE_REGISTERS                                                                              \

@@ -18,8 +18,7 @@
 
 namespace cuda_cpu {
 
-// Linear memory; a 1-D array; a 2-D array or pitched memory; a 3-D array; layers of 1-D and of 2-D arrays; a
-// cubemap; layers of cubemaps
+// Linear memory; a 1-D array; a 2-D array or pitched memory; a 3-D array; layered 1-D and 2-D; cubemaps
 enum class Shape { linear, one, two, three, one_layers, two_layers, cube, cube_layers };
 
 // Encodes a texel format as one number.
@@ -78,8 +77,7 @@ struct Coordinates {
 void sample(const Texture &texture, Shape shape, float x, float y, uint32_t registers[4], Site site);
 void fetch(const Texture &texture, int x, uint32_t registers[4], Site site);
 void sample_any(const Texture &texture, const Coordinates &at, uint32_t registers[4], Site site);
-// Ends the program with a message: the fetch is through a texture reference (cucc/legacy) that is not bound
-// on this device.
+// Ends the program: the fetch is through a texture reference (cucc/legacy) that is not bound here.
 [[noreturn]] void unbound_reference(const char *call, const char *file, int line);
 
 // Applies the boundary mode to an access that is out of range. With clamp, clamps x, y and z and returns

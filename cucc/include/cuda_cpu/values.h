@@ -286,8 +286,7 @@ typedef struct cudaPos {
     size_t x, y, z;
 } cudaPos;
 
-// Memory that consists of rows and slices. A copy uses only the pointer, the pitch in bytes, and ysize, the
-// number of rows per slice.
+// Memory with rows and slices. Copies use the pointer, the pitch in bytes, and ysize, the rows of a slice.
 typedef struct cudaPitchedPtr {
     void *ptr;
     size_t pitch, xsize, ysize;
@@ -430,8 +429,7 @@ enum cudaSynchronizationPolicy {
     cudaSyncPolicyBlockingSync = 4
 };
 
-// Attributes of launches and streams. Only `cooperative` has an effect. A cluster of more than one block is
-// refused.
+// Attributes of launches and streams: only `cooperative` has an effect; clusters of blocks are refused.
 typedef enum cudaLaunchAttributeID {
     cudaLaunchAttributeIgnore = 0,
     cudaLaunchAttributeAccessPolicyWindow = 1,
@@ -494,8 +492,7 @@ typedef struct cudaIpcEventHandle_st {
 } cudaIpcEventHandle_t;
 #define cudaIpcMemLazyEnablePeerAccess 0x01
 
-// External memory and external semaphores (of Vulkan): not supported. The calls return
-// cudaErrorNotSupported.
+// External memory and semaphores (of Vulkan): the calls return cudaErrorNotSupported.
 typedef struct CUexternalMemory_st *cudaExternalMemory_t;
 typedef struct CUexternalSemaphore_st *cudaExternalSemaphore_t;
 

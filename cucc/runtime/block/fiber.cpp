@@ -13,8 +13,7 @@
 #endif
 
 #ifdef __SANITIZE_THREAD__
-// OpenBLAS has threads of its own and is not compiled with ThreadSanitizer, which so does not see how these
-// threads are synchronized.
+// OpenBLAS's threads are not compiled with ThreadSanitizer, which does not see how they synchronize.
 extern "C" __attribute__((weak)) const char *__tsan_default_suppressions() {
     return "race:libopenblas\n";
 }

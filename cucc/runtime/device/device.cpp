@@ -220,8 +220,7 @@ cudaError_t cudaDeviceReset() {
     return cudaSuccess;
 }
 
-// Limits and cache preferences are stored for queries. Only cudaLimitDevRuntimePendingLaunchCount has an
-// effect.
+// Limits and cache preferences are only stored, except cudaLimitDevRuntimePendingLaunchCount.
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     BEGIN();
     IN_ENUMERATION(limit, cudaLimitStackSize, cudaLimitPersistingL2CacheSize, "limit");

@@ -60,8 +60,7 @@ void suspend_while_polling() {
     std::condition_variable &changed = suspension().changed;
     std::unique_lock<std::mutex> lock(suspension().mutex);
     ++grid.waiting_workers;
-    // Set before the comparison: workers that start later wait in enter_grid(), and workers_to_wait() counts
-    // those that have started earlier.
+    // Set before the comparison: workers that start later wait in enter_grid(), and earlier ones are counted.
     grid.suspended = true;
     if (grid.waiting_workers == grid.workers_to_wait()) {
         if (grid.return_requested) {

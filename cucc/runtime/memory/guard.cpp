@@ -54,8 +54,7 @@ bool reserve() {
     end_program("CUDA_CPU_CHECK=1: no address space for device memory: is there a limit (ulimit -v)?");
 }
 
-// Sets the page protection of all allocations, with one call for each run of adjacent ones. The caller holds
-// the mutex.
+// Sets the page protection of all allocations, a call for each run of adjacent ones. Needs the mutex.
 void protect(const Range &r, int protection) {
     for (auto i = r.used.begin(); i != r.used.end();) {
         char *const begin = i->first, *end = begin;

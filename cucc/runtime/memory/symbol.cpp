@@ -11,9 +11,8 @@
 #include <fstream>
 #include <link.h>
 
-// The linker defines these symbols at both ends of a section. They are weak, so they are null in a program
-// without such variables. They are not const: load() writes to the section, and the compiler may assume that
-// a const object keeps its value.
+// The linker defines these symbols at both ends of a section. They are weak, so null in a program without
+// such variables, and not const: load() writes to the section, and a const object could keep its value.
 #define SECTION(name)                                                                                        \
     extern "C" char __start_##name[] __attribute__((weak, visibility("hidden")));                            \
     extern "C" char __stop_##name[] __attribute__((weak, visibility("hidden")));
@@ -92,8 +91,7 @@ struct Values {
 
 ONLY(values, Values)
 
-// Checks a copy of `bytes` at `offset` of a variable of `size` bytes. If `size` is 0 (unknown), the copy may
-// reach to the end of the section.
+// Checks a copy of `bytes` at `offset` of a variable. `size` 0 is unknown: the section is the limit.
 cudaError_t check_symbol(const char *call, const void *symbol, size_t size, size_t bytes, size_t offset) {
     const SymbolSection *const section = symbol_section(symbol);
     FAIL_IF(!section, cudaErrorInvalidSymbol,
@@ -161,8 +159,7 @@ void per_device_variable(void *variable, size_t bytes) {
 }
 
 #ifndef __wasm__
-// Finds a variable in the symbol table of the program's file: dlsym() knows none if gcc linked it, without
-// -rdynamic.
+// Finds a variable in the symbol table of the program's file: dlsym() needs -rdynamic.
 static void *in_symbol_table(const char *name, size_t *bytes) {
     std::ifstream program("/proc/self/exe", std::ios::binary);
     const std::vector<char> file{std::istreambuf_iterator<char>(program), {}};

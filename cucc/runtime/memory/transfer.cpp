@@ -20,8 +20,7 @@ char *row_of(const CopySide &e, size_t row, size_t slice) {
                    : e.pointer + ((e.z + slice) * e.rows + e.y + row) * e.pitch + e.x;
 }
 
-// Checks one side of a copy, or the memory of a fill; rows that do not fit the pitch are the error
-// `bad_pitch`.
+// Checks one side of a copy, or the memory of a fill; rows longer than the pitch are the error `bad_pitch`.
 cudaError_t check_side(const char *call, const char *role, const char *place, const CopySide &e, size_t width,
                        size_t rows, size_t slices, Accessor accessor, cudaError_t bad_pitch) {
     if (!e.array) {

@@ -52,8 +52,7 @@ struct Tasks {
 Tasks &tasks();
 // The task that ran at this time; null if its record has been deleted. The caller holds the mutex.
 const Task *task_at(const Tasks &tasks, uint32_t time);
-// True if the access, of an earlier task, is ordered before the task that runs now, or before what the host
-// does now.
+// True if the access is ordered before the task that runs now, or before what the host does now.
 bool before_this_task(const Access &access);
 bool before_host(const Access &access);
 

@@ -268,8 +268,7 @@ std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresse
                 ++next;
                 continue;
             }
-            // The headers of the toolkit (see cucc), the library's own sources (see Makefile), the C++
-            // library
+            // The toolkit's headers (see cucc), the library's sources (see Makefile), the C++ library
             const bool ours = strstr(line, "/cuda_cpu/") || strncmp(line, "cucc/", 5) == 0 ||
                               strncmp(line, "/usr/", 5) == 0 || *line == '?';
             if (next == first || next > found.size() || !found[next - 1].text.empty())

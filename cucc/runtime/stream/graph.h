@@ -119,8 +119,7 @@ const char *type_name(cudaGraphNodeType type); // with an article: "a kernel", "
 
 // ---- graph_exec.cpp ----
 
-// Topological sort: returns the steps of a graph in an order that respects the dependencies; null if they
-// form a cycle.
+// Topological sort: returns the steps of a graph in the order of their dependencies; null for a cycle.
 std::shared_ptr<GraphRun> order(const CUgraph_st &graph);
 // The step of an executable graph that was made from this node. Fails and returns null if there is none.
 GraphStep *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node);

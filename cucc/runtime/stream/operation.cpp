@@ -207,8 +207,7 @@ cudaError_t run_all(const std::vector<WorkPointer> &targets, bool wait = true) {
     cudaError_t first = cudaSuccess;
     const auto note = [&](cudaError_t error) { first = first ? first : error; };
     for (const WorkPointer &target : targets) {
-        // In random order, pending work that is chosen at random runs first, in rounds; each round ends the
-        // loop with probability 1/2.
+        // In random order: a random pending work runs first, in rounds, each the last with probability 1/2.
         while (q.order == Order::random) {
             WorkPointer other;
             {

@@ -145,9 +145,8 @@ static bool is_number_of_threads(const Token *i) {
 }
 
 // True for a loop whose index grows by the number of threads of the block or grid, or by another step in a
-// loop with atomics. Neighbouring threads then read neighbouring elements: if each thread executed the whole
-// loop before the next thread, each would load the same cache lines again. `atomics`: only loops with atomics
-// count.
+// loop with atomics (`atomics`: only these count). Neighbouring threads then read neighbouring elements: if
+// each thread executed the whole loop before the next thread, each would load the same cache lines again.
 static bool is_strided(Token *i, Token *last, bool atomics) {
     Token *header = i + 1, *body = kind(header) == '(' ? header->match + 1 : last;
     bool known = false, stride = false;

@@ -4,8 +4,7 @@
 
 // ---- declarations ----
 
-// The token after the specifiers of a declaration: const unsigned int, std::pair<int, int>. Null if the
-// tokens do not begin with a type.
+// The token after the specifiers of a declaration: const unsigned int, std::pair<int, int>. Null: no type.
 static Token *skip_specifiers(Token *i, Variable *v) {
     bool typed = false, numbers = false;
     for (;;) {
