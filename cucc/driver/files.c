@@ -94,8 +94,7 @@ const char *first_of(const char *path, const char *words, bool only_program) {
     return NULL;
 }
 
-// Whether a source that was preprocessed to this file has the word __CUDA_ARCH__. Headers of the system and
-// those in the folder `except` do not count.
+// Whether a source that was preprocessed to this file, or a header not in `except`, has __CUDA_ARCH__
 bool tests_architecture(const char *preprocessed, const char *except) {
     Text text = {0}, name;
     List seen = {0};

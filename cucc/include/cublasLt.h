@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * cuBLASLt by OpenBLAS: D = epilogue(alpha op(A) op(B) + beta C) of matrices that are stored by columns,
- * also in batches without an epilogue. Other settings than these epilogues are accepted and have no effect;
- * what would change the result is CUBLAS_STATUS_NOT_SUPPORTED.
- */
+// cuBLASLt by OpenBLAS: D = epilogue(alpha op(A) op(B) + beta C) of matrices that are stored by columns,
+// also in batches without an epilogue. Other settings than these epilogues are accepted and have no effect;
+// what would change the result is CUBLAS_STATUS_NOT_SUPPORTED.
 #pragma once
 #include "cublas_v2.h"
 #include "cuda_cpu/letters_off.h"

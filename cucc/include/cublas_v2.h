@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * cuBLAS by OpenBLAS (docs/libraries.md says what there is). Matrices are stored by columns, as in cuBLAS.
- * The functions check sizes and leading dimensions, and do their work in the order of the stream. A name
- * with _v2 is the same function.
- */
+// cuBLAS by OpenBLAS (docs/libraries.md says what there is). Matrices are stored by columns, as in cuBLAS.
+// The functions check sizes and leading dimensions, and do their work in the order of the stream. A name
+// with _v2 is the same function.
 #pragma once
 #define CUBLAS_API_H_
 #define CUBLAS_V2_H_
@@ -24,17 +22,12 @@
 #include "cuda_cpu/library.h"
 #include "library_types.h"
 
-#define CUDA_CPU_STATUSES(X)                                                                                 \
-    X(SUCCESS, 0)                                                                                            \
-    X(NOT_INITIALIZED, 1)                                                                                    \
-    X(ALLOC_FAILED, 3)                                                                                       \
-    X(INVALID_VALUE, 7)                                                                                      \
-    X(ARCH_MISMATCH, 8)                                                                                      \
-    X(MAPPING_ERROR, 11)                                                                                     \
-    X(EXECUTION_FAILED, 13)                                                                                  \
-    X(INTERNAL_ERROR, 14)                                                                                    \
-    X(NOT_SUPPORTED, 15)                                                                                     \
+// clang-format off
+#define CUDA_CPU_STATUSES(X) \
+    X(SUCCESS, 0) X(NOT_INITIALIZED, 1) X(ALLOC_FAILED, 3) X(INVALID_VALUE, 7) X(ARCH_MISMATCH, 8) \
+    X(MAPPING_ERROR, 11) X(EXECUTION_FAILED, 13) X(INTERNAL_ERROR, 14) X(NOT_SUPPORTED, 15) \
     X(LICENSE_ERROR, 16)
+// clang-format on
 #define CUDA_CPU_STATUS(name, value) CUBLAS_STATUS_##name = value,
 typedef enum { CUDA_CPU_STATUSES(CUDA_CPU_STATUS) } cublasStatus_t;
 #undef CUDA_CPU_STATUS

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The driver API. A module is a shared object, which cucc -fatbin writes. The linker, arrays and graphs are
- * not declared; docs/limits.md lists what there is.
- */
+// The driver API. A module is a shared object, which cucc -fatbin writes. The linker, arrays and graphs are
+// not declared; docs/limits.md lists what there is.
 #pragma once
 #define CUDA_VERSION    13000
 #define __cuda_cuda_h__ // NVIDIA's helper headers test it

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * cuFFT by FFTW. Transforms are not scaled, and run in the order of the plan's stream. As with cuFFT, a
- * complex-to-real transform of 2 or 3 dimensions may overwrite its input. Work areas have size 0, because
- * FFTW allocates its own memory.
- */
+// cuFFT by FFTW. Transforms are not scaled, and run in the order of the plan's stream. As with cuFFT, a
+// complex-to-real transform of 2 or 3 dimensions may overwrite its input. Work areas have size 0, because
+// FFTW allocates its own memory.
 #pragma once
 #define _CUFFT_H_
 #ifndef __cplusplus
@@ -118,9 +116,8 @@ struct Shape {
     Layout in, out;
 };
 
-// A cuFFT plan. An FFTW plan is specific to the direction (forward or inverse), to in-place or out-of-place
-// transforms, and to aligned or unaligned arrays. So `plans` holds one FFTW plan for each combination, which
-// is created when that combination is first executed.
+// A cuFFT plan. An FFTW plan is for one direction (forward or inverse), in-place or out-of-place transforms,
+// and aligned or unaligned arrays. `plans` holds one for each combination, made when it is first executed.
 struct Plan {
     bool made = false;
     cufftType type = CUFFT_C2C;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * cuRAND's host API: random numbers in arrays, without a kernel. docs/libraries.md says which of them are
- * those of cuRAND; this was compared with the generators of cuRAND 10.4 for host memory, also with offsets,
- * the legacy ordering, and calls of different functions in turn. There is no CURAND_ORDERING_PSEUDO_SEEDED.
- */
+// cuRAND's host API: random numbers in arrays, without a kernel. docs/libraries.md says which of them are
+// those of cuRAND; this was compared with the generators of cuRAND 10.4 for host memory, also with offsets,
+// the legacy ordering, and calls of different functions in turn. There is no CURAND_ORDERING_PSEUDO_SEEDED.
 #pragma once
 #define CURAND_H_
 #include <stddef.h>

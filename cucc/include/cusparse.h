@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cuSPARSE for float and double, in loops of our own (docs/libraries.md says what there is). Matrix, vectors
-// and computation must have the same type.
+// cuSPARSE for float and double (docs/libraries.md). Matrix, vectors and computation must have the same type.
 #pragma once
 #ifndef __cplusplus
 #error "cusparse.h: the CPU back end has it for C++ only"

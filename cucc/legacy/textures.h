@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * Texture references: texture<T, dimensions, read mode> name; at file scope, which CUDA 12 removed.
- *
- * A reference holds the handle of a texture object. Binding creates the object and stores its handle in the
- * reference on the current device, where a fetch through the reference reads it. With nvcc the reference is
- * therefore a __constant__ variable; the word `texture` is a macro there. On the CPU back end it is a class,
- * whose handle the runtime keeps for each device as it keeps the values of variables.
- */
+// Texture references: texture<T, dimensions, read mode> name; at file scope, which CUDA 12 removed.
+//
+// A reference holds the handle of a texture object. Binding creates the object and stores its handle in the
+// reference on the current device, where a fetch through the reference reads it. With nvcc the reference is
+// therefore a __constant__ variable; the word `texture` is a macro there. On the CPU back end it is a class,
+// whose handle the runtime keeps for each device as it keeps the values of variables.
 #pragma once
 
 #ifdef __CU2CPP__
@@ -198,8 +196,7 @@ inline cudaError_t take_initial_values(textureReference &r) {
 }
 #endif
 
-// Creates the object of a binding and puts it in the place of the present one. The caller holds the mutex
-// and has made the binding's device current.
+// Creates the object of a binding in place of the present one, with the mutex, on the binding's device.
 inline cudaError_t install(textureReference &r, Binding &binding, cudaTextureObject_t old) {
     binding.modes = modes_of(r);
     cudaError_t error = cudaCreateTextureObject(&binding.object, &binding.resource, &binding.modes, nullptr);

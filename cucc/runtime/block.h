@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * A worker and the block that it runs: the declarations that workers.cpp, block.cpp and warp.cpp
- * share. A worker is a host thread that runs blocks, one at a time.
- *
- * The threads start as plain function calls in one loop (Call::run in kernel.h), on one stack. A thread that
- * has to wait keeps that stack as its own, and the loop continues on another one (docs/execution.md).
- */
+// A worker and the block that it runs: the declarations that workers.cpp, block.cpp and warp.cpp share. A
+// worker is a host thread that runs blocks, one at a time.
+//
+// The threads start as plain function calls in one loop (Call::run in kernel.h), on one stack. A thread that
+// has to wait keeps that stack as its own, and the loop continues on another one (docs/execution.md).
 #pragma once
 #define CUDA_CPU_ENGINE
 #include <cuda_runtime.h>
@@ -39,8 +37,7 @@ class Watch {
   public:
     explicit Watch(const Worker &worker);
     ~Watch();
-    // Called in a kernel when every thread of the block that can run has yielded. Ends the program when the
-    // block has been in this state for too long.
+    // Called when all threads of a block that can run have yielded. Ends the program after too long.
     void only_polling();
     std::atomic<bool> at_grid_barrier{false};
 
@@ -134,8 +131,7 @@ struct Worker : Block {
 
 extern __thread Worker *self; // null on a thread that has never run a block
 
-// The grid barrier: waits for all other blocks of a cooperative launch. Called by one thread of
-// each block, the last to arrive (waiting.cpp).
+// The grid barrier of a cooperative launch, called by the last thread of a block to arrive (waiting.cpp)
 void wait_at_grid_barrier();
 
 // Called by a worker whose threads all poll. When all workers of the grid have called it, and another grid or

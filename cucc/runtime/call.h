@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How every call of the runtime begins, checks its arguments and fails (device/error.cpp), and the headers of
-// the standard library that most files use
+// How every call of the runtime begins, checks its arguments and fails (device/error.cpp); common headers
 #pragma once
 
 #include "cuda_cpu/types.h"
@@ -58,15 +57,13 @@ void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // is built on another one, such as cudaMemcpy2D on transfer() or cuMemFree on cudaFree, counts as two calls.
 cudaError_t failure_of(const char *call);
 
-// The checks that every call begins with. Both refuse a call when there is no device, or when it is
-// made inside a stream callback. begin() also returns the sticky error of the device; begin_query()
-// does not, for calls that only ask about devices.
+// The checks that every call begins with: for a device, and against calls in a stream's callback. begin()
+// also returns the sticky error of the device; begin_query() does not, for calls that only ask about devices.
 cudaError_t begin_query(const char *call);
 extern std::atomic<bool> runtime_used; // by a call of the runtime, which on a GPU calls cuInit
 cudaError_t begin(const char *call);
 
-// Fail if there is no such device, memory pool or stream; the last two set `device`, if it is not null, to
-// the one that the pool or stream belongs to.
+// Fail if there is no such device, memory pool or stream; the last two set its `device`, if not null.
 cudaError_t check_device(const char *call, int device);
 cudaError_t check_pool(const char *call, cudaMemPool_t pool, int *device = nullptr);
 cudaError_t check_stream(const char *call, cudaStream_t stream, int *device = nullptr);

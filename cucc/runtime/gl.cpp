@@ -493,7 +493,5 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphi
     return store(array, resource->array);
 }
 
-cudaError_t cudaGLSetGLDevice(int device) {
-    return cudaSetDevice(device);
-}
+FORWARD(cudaGLSetGLDevice, (int device), cudaSetDevice(device))
 #endif

@@ -128,17 +128,15 @@ void report_end(const Kernel &kernel, const Grid &grid); // reports how the kern
 
 // ---- workers.cpp ----
 
-// Runs chunks of blocks until none is left or end_launch() is called. In the latter case the block's threads
-// are abandoned, and their stacks are not used again.
+// Runs chunks of blocks until none is left, or until end_launch(): then threads and stacks are abandoned.
 void run_blocks(Grid &grid);
 
 // A pool of workers other than the calling thread, which sleep until there is a grid. Each running or
 // suspended grid has its own. It is never destroyed: its threads run until the process ends.
 class WorkerPool {
   public:
-    // Runs the grid on the calling thread and on helpers, at most one for each block after the first, and
-    // fewer if the system refuses threads. A cooperative launch needs exactly that many, because its blocks
-    // wait for each other; without them it fails.
+    // Runs the grid on the calling thread and on helpers, at most one for each block after the first. A
+    // cooperative launch needs so many, because its blocks wait for each other, and fails without them.
     cudaError_t run(Grid &grid);
 
     // Starts a grid that runs on helpers alone. At its end the last helper releases launch_lock() and sets

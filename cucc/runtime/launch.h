@@ -19,8 +19,7 @@ bool start_thread(std::function<void()> run);
 // Occupancy: how many blocks with so many threads and bytes of shared memory fit on a multiprocessor
 int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes);
 
-// Reads an attribute of a launch: sets `cooperative`, refuses clusters, and ignores the others. `place` is
-// the name of the call or structure, for messages.
+// Reads an attribute of a launch: sets `cooperative`, refuses clusters. `place` is for messages.
 cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &attribute, bool &cooperative);
 
 // ---- launches (launch.cpp) ----

@@ -35,8 +35,7 @@ cudaError_t check_range(const char *call, const char *role, const void *pointer,
                         Accessor accessor);
 // The value that every byte of newly allocated device memory gets, as CUDA_CPU_FILL says (docs/execution.md)
 int fresh_byte();
-// Allocates memory filled with fresh_byte() and charges it to the current device. `file`
-// and `line` are those of the program's call.
+// Allocates memory with fresh_byte() for the current device. `file` and `line`: of the program's call.
 cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags);
 // Frees device memory or managed memory. The memory of a mapped OpenGL buffer is freed only when
 // `flags` is memory_of_graphics, so that a program cannot free it.
@@ -98,8 +97,7 @@ extern std::atomic<bool> guarding;    // true as soon as there may be such memor
 void open_guarded();
 void close_guarded();
 
-// While one exists, host code can access device memory. Every function of the runtime that reads or writes
-// device memory, and every launch, makes one.
+// Made by launches and functions that access device memory: while one exists, host code may do so.
 struct DeviceAccess {
     const bool opened = guarding.load(std::memory_order_relaxed);
 

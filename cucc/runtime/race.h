@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * The events that the engine and the streams report to the race detector (race.cpp). These functions are
- * weak: their addresses are null in a program that is not built for checking, because then the linker leaves
- * race.o out: only instrumented code refers to it.
- */
+// The events that the engine and the streams report to the race detector (race.cpp). These functions are
+// weak: their addresses are null in a program that is not built for checking, because then the linker leaves
+// race.o out: only instrumented code refers to it.
 #pragma once
 #include "block.h"
 

@@ -9,8 +9,7 @@
 
 namespace cuda_cpu {
 
-// Defines a call, and the same call with Async in its name and a stream as its last parameter. The expression
-// may use `stream` and `asynchronous`.
+// Defines a call, also with Async in its name and a stream. The expression has `stream` and `asynchronous`.
 #define AND_ASYNC(name, parameters, ...)                                                                     \
     cudaError_t name parameters {                                                                            \
         [[maybe_unused]] const bool asynchronous = false;                                                    \

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * Records one launch (CUDA_CPU_TRACE). workers.cpp reports its blocks. For one block, block.cpp reports when
- * its threads reach and pass barriers, and in programs built for checking race.cpp and race_hooks.cpp report
- * every memory access and every basic block (a piece of code without a branch). trace_steps.cpp combines the
- * threads of a warp into steps, and trace.cpp writes the file.
- */
+// Records one launch (CUDA_CPU_TRACE). workers.cpp reports its blocks. For one block, block.cpp reports when
+// its threads reach and pass barriers, and in programs built for checking race.cpp and race_hooks.cpp report
+// every memory access and every basic block (a piece of code without a branch). trace_steps.cpp combines the
+// threads of a warp into steps, and trace.cpp writes the file.
 #pragma once
 #include "race.h"
 

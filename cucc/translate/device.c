@@ -2,9 +2,8 @@
 // Functions and variables of the device: __device__, __constant__ and __managed__
 #include "translate.h"
 
-// With -w, names that only device code of this file can use get internal linkage. nvcc does the same without
-// -rdc=true: other files may have different functions and variables with the same names. A name that is
-// declared `extern` keeps external linkage.
+// With -w, names that only device code of this file can use get internal linkage, unless declared `extern`:
+// without -rdc=true, other files may have different functions and variables of the same names, as with nvcc.
 static void make_internal(Unit *u, Token *name, const Declaration *d, const Scope *scope) {
     if (!u->how->whole_program || scope->kind != IN_NAMESPACE || kind(name - 1) == SCOPE || d->static_at ||
         d->is_inline || d->is_constexpr || d->is_template || d->is_linkage || is(name, "operator"))

@@ -48,8 +48,7 @@ static Token *launch_end(Token *i) {
     return NULL;
 }
 
-// From the last token of a kernel expression, finds its first; null if the tokens are not an expression.
-// `comparisons`: see skip_angles_back().
+// From the last token of a kernel expression, finds its first, or null. `comparisons`: skip_angles_back()
 static Token *expression_begin(Token *i, int comparisons) {
     for (bool last = true;; last = false) {
         if (kind(i) == ')' || kind(i) == ']') {

@@ -144,8 +144,8 @@ static File *find_file(Unit *u, const char *name) {
     return file->next;
 }
 
-// Skips a directive, a line that begins with #, up to a comment in it. Takes line and file from
-// `# 12 "file.cu"` and `#line 12 "file.cu"`.
+// Skips a directive, a line that begins with #, up to a comment in it. Takes line and file from `# 12
+// "file.cu"` and `#line 12 "file.cu"`.
 static void skip_directive(Lexer *l) {
     const char *const hash = l->at, *p = hash + 1;
     p += strspn(p, " \t");

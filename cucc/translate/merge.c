@@ -227,8 +227,7 @@ static bool may_mark(const Side *device, const Item *item, const Token *name) {
     return true;
 }
 
-// Marks the names that a constant, enumeration or type of the device's text declares. Returns false if it is
-// something else, or more than one declaration.
+// Marks the names that a single constant, enumeration or type of the device declares. False for others.
 static bool mark_names(const Side *side, const Item *item) {
     const Unit *device = side->unit;
     Token *i = item->first;

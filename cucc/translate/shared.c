@@ -124,10 +124,10 @@ void translate_instance(Unit *u, Token *i) {
     const char *here = current_namespaces(u);
     for (size_t n = u->file_shared_count; n-- > 0;) {
         const FileShared *one = &u->file_shared[n];
-        if (!one->is_template || !same_word(one->name, i) || !is_visible(one, here) || is_member(i))
-            continue;
-        call_instance(u, i, i, one);
-        return;
+        if (one->is_template && same_word(one->name, i) && is_visible(one, here) && !is_member(i)) {
+            call_instance(u, i, i, one);
+            return;
+        }
     }
 }
 
@@ -160,8 +160,9 @@ void translate_qualified(Unit *u, Token *i) {
 
 // void f() { … }  ->  void f() { auto &x = cu_s_x(); { … } }
 //
-// For a function of namespace or class scope: declares the __shared__ variables outside functions that it uses,
-// after its {, and opens an inner block, in which the same name may be declared, to be closed before its }.
+// For a function of namespace or class scope: declares the __shared__ variables outside functions that it
+// uses, after its {, and opens an inner block, in which the same name may be declared, to be closed before
+// its }.
 void declare_file_shared(Unit *u, Token *parameters, Token *body, Text *start, Text *end) {
     const char *here = current_namespaces(u);
     const size_t length = start->length;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * The host side of the CUDA runtime: the functions of CUDA 13; their values and structures are in values.h.
- * What CUDA 13 removed (clockRate in cudaDeviceProp, cudaThreadSynchronize …) is missing here too, so that a
- * program that compiles here also compiles with nvcc. The exceptions are calls whose parameters CUDA 13
- * changed, such as cudaMemAdvise: in C++ they also have the signatures of CUDA 11 and 12. The header works
- * in C; C++ also gets the typed overloads.
- */
+// The host side of the CUDA runtime: the functions of CUDA 13; their values and structures are in values.h.
+// What CUDA 13 removed (clockRate in cudaDeviceProp, cudaThreadSynchronize …) is missing here too, so that a
+// program that compiles here also compiles with nvcc. The exceptions are calls whose parameters CUDA 13
+// changed, such as cudaMemAdvise: in C++ they also have the signatures of CUDA 11 and 12. The header works
+// in C; C++ also gets the typed overloads.
 #pragma once
 #define __DRIVER_TYPES_H__
 #define __TEXTURE_TYPES_H__
@@ -200,8 +198,7 @@ cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
 cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource,
                                                   unsigned int index, unsigned int level);
 
-// __device__ and __constant__ variables. These functions do not know the variable's type, so they check only
-// that a copy ends within the linker section.
+// __device__ and __constant__ variables, of unknown types: only the end of the linker section is checked
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
                                size_t offset CUDA_CPU_OR(0),
                                cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyHostToDevice));

@@ -28,8 +28,7 @@ inline __attribute__((noinline)) void take_turns() {
     carry_out(take_turns(resume.mine));
 }
 
-// Not called by a compare-and-swap, nor by an exchange unless it releases a lock: the thread may then hold a
-// lock, and switching would only make the others poll.
+// Not called by compare-and-swaps and exchanges that may take a lock: its holder should go on running.
 inline void count_atomic() {
     if (__builtin_expect(--current_block->slice == 0, 0))
         take_turns();

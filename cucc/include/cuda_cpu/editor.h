@@ -23,9 +23,8 @@
 #include <typeinfo>
 #include <utility>
 
-// Kernels may call every function that is declared between this pragma and its end. Headers of the C++
-// library that programs include later stand here too, because clang refuses a function that is declared once
-// with and once without these attributes.
+// Kernels may call every function that is declared from here to the end of this pragma. Headers that programs
+// include later stand here too, because clang refuses declarations with other attributes.
 #pragma clang force_cuda_host_device begin
 #include <algorithm>
 #include <chrono>

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * The device side of CUDA: indices, launches, shared memory, and how barriers and warp operations work. What
- * programs call is in warp.h, occupancy.h and atomics.h.
- *
- * cu2cpp rewrites `k<<<g, b>>>(x)` into (Launch(...), k(x)), the body of a kernel into a call of
- * launch_body(), and __shared__ declarations into references from shared<T>(). Programs use everything else
- * here by its CUDA name. The execution engine behind it is in runtime/.
- */
+// The device side of CUDA: indices, launches, shared memory, and how barriers and warp operations work. What
+// programs call is in warp.h, occupancy.h and atomics.h.
+//
+// cu2cpp rewrites `k<<<g, b>>>(x)` into (Launch(...), k(x)), the body of a kernel into a call of
+// launch_body(), and __shared__ declarations into references from shared<T>(). Programs use everything else
+// here by its CUDA name. The execution engine behind it is in runtime/.
 #pragma once
 #ifdef __cplusplus
 
@@ -341,9 +339,8 @@ template <class Kind, class Body, class... A> struct Call {
 CUDA_CPU_RETURN(unsigned, thread_rank, (),
                 threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))
 
-// An object of this class exists during a call of the runtime in device code. It stores the linear index of
-// the calling thread, because each thread has a last error of its own. Without such an object the index is
-// max_threads: the calling thread is not known.
+// An object of this class exists during a call of the runtime in device code, and stores the linear index of
+// the calling thread, because each has a last error. Otherwise the index is max_threads: not known.
 struct Caller {
     Caller() {
         if (__builtin_expect(current_block != &no_block, 0))
@@ -635,8 +632,7 @@ using Shuffled = std::conditional_t<std::is_integral_v<D> && (sizeof(D) < sizeof
 template <class T> constexpr bool shuffled = std::is_arithmetic_v<T> && sizeof(T) <= 8;
 
 enum class Space { global, shared, constant, local };
-// The address space of a pointer. Memory counts as local unless it is shared memory, a __constant__ variable,
-// or memory or a variable of a device.
+// The address space of a pointer: local if it is neither shared memory nor a variable or memory of a device
 Space space_of(const void *address);
 
 } // namespace cuda_cpu

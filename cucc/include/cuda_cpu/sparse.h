@@ -10,19 +10,12 @@
 #include "library.h"
 #include "../library_types.h"
 
-#define CUDA_CPU_STATUSES(X)                                                                                 \
-    X(SUCCESS)                                                                                               \
-    X(NOT_INITIALIZED)                                                                                       \
-    X(ALLOC_FAILED)                                                                                          \
-    X(INVALID_VALUE)                                                                                         \
-    X(ARCH_MISMATCH)                                                                                         \
-    X(MAPPING_ERROR)                                                                                         \
-    X(EXECUTION_FAILED)                                                                                      \
-    X(INTERNAL_ERROR)                                                                                        \
-    X(MATRIX_TYPE_NOT_SUPPORTED)                                                                             \
-    X(ZERO_PIVOT)                                                                                            \
-    X(NOT_SUPPORTED)                                                                                         \
+// clang-format off
+#define CUDA_CPU_STATUSES(X) \
+    X(SUCCESS) X(NOT_INITIALIZED) X(ALLOC_FAILED) X(INVALID_VALUE) X(ARCH_MISMATCH) X(MAPPING_ERROR) \
+    X(EXECUTION_FAILED) X(INTERNAL_ERROR) X(MATRIX_TYPE_NOT_SUPPORTED) X(ZERO_PIVOT) X(NOT_SUPPORTED) \
     X(INSUFFICIENT_RESOURCES)
+// clang-format on
 #define CUDA_CPU_STATUS(name) CUSPARSE_STATUS_##name,
 typedef enum { CUDA_CPU_STATUSES(CUDA_CPU_STATUS) } cusparseStatus_t; // from 0
 #undef CUDA_CPU_STATUS
@@ -275,8 +268,7 @@ inline void rows_of_entries(const int *offsets, int m, int base, int *rows) {
             rows[k] = row + base;
 }
 
-// Stable sort of the entries of a sparse matrix by the index `first`, then by the index `second`.
-// `permutation` is reordered in the same way.
+// Stable sort of entries, with their `permutation`, by the index `first`, then by the index `second`
 inline void sort_entries(int *first, int *second, int *permutation, int count) {
     std::vector<std::array<int, 3>> entries(count);
     for (int k = 0; k < count; k++)

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-/*
- * The stack switch: a thread of a block that has to wait passes control to another thread of the block.
- *
- * On x86-64 and arm64 it is inline assembly, which declares that it changes every register, so the compiler
- * saves the values that are still needed, and no others. There is no call and no return, so the processor
- * predicts the jump: usually the threads of a block wait at one line, and the jump leads back to the same
- * place.
- *
- * Other machines, and the sanitizers, which must be told of every switch, call a function of the library
- * (runtime/fiber.h). WebAssembly (em++) is one of them. What the sanitizers cannot follow it cannot do: jump
- * out of a kernel, and protect memory.
- */
+// The stack switch: a thread of a block that has to wait passes control to another thread of the block.
+//
+// On x86-64 and arm64 it is inline assembly, which declares that it changes every register, so the compiler
+// saves the values that are still needed, and no others. There is no call and no return, so the processor
+// predicts the jump: usually the threads of a block wait at one line, and the jump leads back to the same
+// place.
+//
+// Other machines, and the sanitizers, which must be told of every switch, call a function of the library
+// (runtime/fiber.h). WebAssembly (em++) is one of them. What the sanitizers cannot follow it cannot do: jump
+// out of a kernel, and protect memory.
 #pragma once
 
 #if defined __has_feature // clang

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * Texture fetches and surface accesses in kernels. The most common fetch reads one texel, unfiltered, at an
- * unnormalized coordinate, with clamp addressing; it is inlined. All others go through sample(),
- * sample_any() and fetch() in texture_fetch.cpp.
- */
+// Texture fetches and surface accesses in kernels. The most common fetch reads one texel, unfiltered, at an
+// unnormalized coordinate, with clamp addressing; it is inlined. All others go through sample(),
+// sample_any() and fetch() in texture_fetch.cpp.
 #pragma once
 
 #include "types.h"
@@ -60,8 +58,7 @@ struct Surface {
     Shape shape;
 };
 
-// The arguments of a fetch by any of the functions. `gathered`, if not negative, is the component that
-// tex2Dgather takes from each of the four texels.
+// The arguments of a fetch. `gathered`, if not negative, is the component that tex2Dgather takes.
 struct Coordinates {
     const char *call;
     Shape shape;
@@ -208,8 +205,7 @@ template <class V> inline float part(const V &v, int i) { // component i of a ve
 
 } // namespace cuda_cpu
 
-// A function in both forms: it returns the value, or stores it through its first argument. TYPES and
-// PARAMETERS are lists in parentheses.
+// A function in both forms: it returns the value, or stores it. TYPES and PARAMETERS are in parentheses.
 #define CUDA_CPU_BOTH(name, TYPES, PARAMETERS, ...)                                                          \
     template <CUDA_CPU_LIST TYPES> inline T name(CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {                  \
         return cuda_cpu::__VA_ARGS__;                                                                        \

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * The vector types char1 … double4 with CUDA's sizes and alignments, make_<type>(), and dim3.
- *
- * The alignments are part of the interface. A GPU reads a float4 with one instruction, which needs
- * a multiple of 16 bytes as its address, and a structure with vectors in it must have the same
- * layout on both back ends.
- */
+// The vector types char1 … double4 with CUDA's sizes and alignments, make_<type>(), and dim3.
+//
+// The alignments are part of the interface. A GPU reads a float4 with one instruction, which needs a
+// multiple of 16 bytes as its address, and a structure with vectors in it must have the same layout on both
+// back ends.
 #pragma once
 // The toolkit's header guards, because some programs test them (also in api.h and cuda_runtime.h).
 #define __VECTOR_TYPES_H__

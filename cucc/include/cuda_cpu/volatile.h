@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
- * Accesses through `volatile` in kernels, by which the lanes of a warp exchange values in programs written
- * before 2017 (docs/execution.md). Each store is a rendezvous of the lanes of the warp that have reached the
- * same line: all of them have read their operands before any of them stores, and all have stored before any
- * continues. A read that finds the same value again and again is a way to poll, and lets other threads run.
- *
- * cu2cpp gives pointers and __shared__ variables that are declared volatile in a function the types of
- * this file. (This file spells the keyword __volatile__, because cu2cpp looks for the other one.)
- */
+// Accesses through `volatile` in kernels, by which the lanes of a warp exchange values in programs written
+// before 2017 (docs/execution.md). Each store is a rendezvous of the lanes of the warp that have reached the
+// same line: all of them have read their operands before any of them stores, and all have stored before any
+// continues. A read that finds the same value again and again is a way to poll, and lets other threads run.
+//
+// cu2cpp gives pointers and __shared__ variables that are declared volatile in a function the types of this
+// file. (This file spells the keyword __volatile__, because cu2cpp looks for the other one.)
 #pragma once
 #ifdef __cplusplus
 

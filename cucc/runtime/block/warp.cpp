@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * Warp operations: all lanes in a mask wait for each other (a rendezvous), then each takes its result.
- *
- * As on a GPU, the rendezvous does not wait for lanes that have ended, or that the block does not
- * have because its last warp is partial. The value of such a lane, or of a lane outside the mask,
- * is undefined in CUDA; here it reads as all ones, which is NaN in floating point.
- */
+// Warp operations: all lanes in a mask wait for each other (a rendezvous), then each takes its result.
+//
+// As on a GPU, the rendezvous does not wait for lanes that have ended, or that the block does not have
+// because its last warp is partial. The value of such a lane, or of a lane outside the mask, is undefined in
+// CUDA; here it reads as all ones, which is NaN in floating point.
 #include "call.h"
 #include "race.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Devices: their number, their settings, peers, and the current device of each host thread. All devices are
-// this machine's processor (properties.cpp).
+// Devices, all of them this machine's processor: number, settings, peers, the current one of a host thread
 #include "stream.h"
 
 #include <cctype>

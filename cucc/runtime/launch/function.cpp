@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels: what is known of them from their addresses, their attributes, and occupancy: how many blocks of
-// a kernel a multiprocessor can hold.
+// Kernels: what is known of them from their addresses, attributes, and occupancy (blocks per multiprocessor)
 #include "launch.h"
 
 #include <dlfcn.h>

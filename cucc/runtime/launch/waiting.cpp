@@ -85,8 +85,7 @@ void suspend_while_polling() {
     --grid.waiting_workers;
 }
 
-// Assembler code in atomic_without_effect() and the like (kernel.h) adds a byte to this section, so it exists
-// only in programs whose kernels may poll.
+// Assembler code in kernel.h adds a byte to this section, in programs whose kernels may poll.
 extern "C" char __start_cuda_polls[] __attribute__((weak, visibility("hidden")));
 
 bool kernels_may_poll() {

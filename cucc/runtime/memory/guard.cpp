@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * CUDA_CPU_CHECK=1: host code that accesses device memory faults, unless a kernel, copy or fill runs.
- *
- * Device memory then comes from one range of addresses, to which page protection denies all access. A
- * DeviceAccess object permits access to the allocations in it; when the last such object is destroyed, access
- * is denied again. Freed memory stays inaccessible, also for kernels: its addresses are reused only when the
- * end of the range is reached.
- */
+// CUDA_CPU_CHECK=1: host code that accesses device memory faults, unless a kernel, copy or fill runs.
+//
+// Device memory then comes from one range of addresses, to which page protection denies all access. A
+// DeviceAccess object permits access to the allocations in it; when the last such object is destroyed,
+// access is denied again. Freed memory stays inaccessible, also for kernels: its addresses are reused only
+// when the end of the range is reached.
 #include "launch.h"
 #include "registry.h"
 

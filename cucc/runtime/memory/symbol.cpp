@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * __device__, __constant__ and __managed__ variables. The translator puts them into linker sections, where
- * they are contiguous. The sections hold the values of one device at a time and are swapped when another
- * device is used. Managed variables are common to all devices; variables that are const never change. Both
- * are not swapped.
- */
+// __device__, __constant__ and __managed__ variables. The translator puts them into linker sections, where
+// they are contiguous. The sections hold the values of one device at a time and are swapped when another
+// device is used. Managed variables are common to all devices; variables that are const never change. Both
+// are not swapped.
 #include "stream.h"
 
 #include <dlfcn.h>
@@ -195,8 +193,7 @@ void *find_variable(const char *name, size_t *bytes, void *library) {
 }
 #endif
 
-// Ends the program when its __constant__ variables are too large. nvcc refuses such a program at link time;
-// here the first call of the runtime does.
+// Ends the program when its __constant__ variables are too large, which nvcc refuses at link time.
 void check_constant_limit() {
 #ifndef __SANITIZE_ADDRESS__ // AddressSanitizer's red zones make every variable larger
     size_t bytes = 0;
@@ -250,8 +247,7 @@ AND_ASYNC(cudaMemcpyFromSymbol,
           (void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind),
           copy_symbol(__func__, false, symbol, 0, to, bytes, offset, kind, stream, asynchronous))
 
-// The address is the same for every device. In a copy it means the variable of the current device, and in a
-// kernel that of the launching device.
+// One address for all devices: in a copy the current device's variable, in a kernel the launching device's.
 cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol) {
     BEGIN(device_pointer);
     TRY(check_symbol(call, symbol, 0, 0, 0));

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * Checks accesses for data races (cucc --check), by the rules in docs/execution.md. For each word of device,
- * shared, managed and pinned memory it keeps the last write and two reads: the thread, the line, and the
- * time. ordered() says whether a recorded access comes before a new one: `epoch` counts the barriers of the
- * block, `known` are vector clocks of lanes, which __syncwarp() joins, and race_order.cpp knows what fences
- * with atomics and what streams order. Except for locks, the result does not depend on the order in which
- * the threads happen to run.
- */
+// Checks accesses for data races (cucc --check), by the rules in docs/execution.md. For each word of device,
+// shared, managed and pinned memory it keeps the last write and two reads: the thread, the line, and the
+// time. ordered() says whether a recorded access comes before a new one: `epoch` counts the barriers of the
+// block, `known` are vector clocks of lanes, which __syncwarp() joins, and race_order.cpp knows what fences
+// with atomics and what streams order. Except for locks, the result does not depend on the order in which
+// the threads happen to run.
 #include "race_detector.h"
 #include "trace.h"
 

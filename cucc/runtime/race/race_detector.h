@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * The race detector's records: of accesses, of the threads of a block, and of the work in streams. race.cpp
- * checks accesses, race_order.cpp keeps what orders them, race_report.cpp prints, and race_hooks.cpp has the
- * functions that instrumented code calls.
- */
+// The race detector's records: of accesses, of the threads of a block, and of the work in streams. race.cpp
+// checks accesses, race_order.cpp keeps what orders them, race_report.cpp prints, and race_hooks.cpp has the
+// functions that instrumented code calls.
 #pragma once
 #include "race.h"
 #include "stream.h"

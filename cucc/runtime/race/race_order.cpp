@@ -91,8 +91,7 @@ static struct Published {
     // Block -> epoch and time before which its accesses are published.
     std::unordered_map<uint32_t, std::pair<uint32_t, uint32_t>> by_block;
 
-    // Called at a launch. If it is not alone, kernels in other, unordered streams run at the same time and
-    // may use the same variables, so these are kept.
+    // Called at a launch. If others run at the same time, in other streams, these are kept.
     void forget(bool alone) {
         if (!any)
             return;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * Graphs: what graph.cpp (graphs), graph_nodes.cpp (what a node does), graph_exec.cpp (executable graphs),
- * graph_memory.cpp and capture.cpp share.
- *
- * A node holds an operation as data; a launch has its own copy of the arguments. An executable graph is
- * the list of these operations in an order that respects the dependencies. A launch of the graph runs
- * them one after the other.
- */
+// Graphs: what graph.cpp (graphs), graph_nodes.cpp (what a node does), graph_exec.cpp (executable graphs),
+// graph_memory.cpp and capture.cpp share.
+//
+// A node holds an operation as data; a launch has its own copy of the arguments. An executable graph is the
+// list of these operations in an order that respects the dependencies. A launch of the graph runs them one
+// after the other.
 #pragma once
 #include "stream.h"
 

@@ -230,8 +230,7 @@ bool may_take_reference(Unit *u, const Token *name) {
     return false;
 }
 
-// True if the function around this token synchronises threads: then the translator has expanded its calls,
-// and operators and constructors do not call it.
+// True if the function around this token synchronises threads. Then its calls have been expanded.
 static bool is_expanded(const Token *i) {
     const Token *body = NULL;
     for (; kind(i) != END && !(kind(i) == '{' && is(i - 2, "namespace")); i = skip_back(i))

@@ -161,8 +161,7 @@ static Token *declared(Token *name) {
     return t;
 }
 
-// const unsigned ALL = ~0u; True if the declaration that this name refers to gives it the mask of all lanes,
-// and nothing changes it. When in doubt, false.
+// const unsigned ALL = ~0u; True if the name certainly means the mask of all lanes, and nothing changes it.
 static bool is_full_variable(Rewrite *r, Token *name) {
     Token *t = declared(name);
     if (kind(enclosing(t)) == '(' || kind(t - 1) != IDENT || is(t - 1, "return") || kind(t + 1) != '=' ||

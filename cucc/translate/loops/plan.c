@@ -88,8 +88,7 @@ static bool uses_memory(const Token *i) {
     return kind(i) == '[' || kind(i) == ARROW || (kind(i) == '*' && !ends_expression(i - 1));
 }
 
-// The loops over threads at both sides of a branch, and in two iterations, run as if a barrier were between
-// them. That must not hide that one is missing.
+// Loops over threads act as a barrier beside a branch and between two iterations. One may be missing there.
 static void check_ends(LoopPlan *p, const Statement *control) {
     bool barriers = true, begins = false, ends = false, crossed = false;
     for (const Statement *s = control->inside; s; s = s->next) {

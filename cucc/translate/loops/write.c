@@ -9,8 +9,7 @@ static char *declarator(const Variable *v, const char *prefix) { // int *x[4]  -
                 prefix, "after", spelling(v->name, end));
 }
 
-// Declares a variable again in a later region: its value depends only on the thread's index, so it is
-// computed again and not stored for each thread.
+// Declares a variable again in a later region: computed from the thread's index, and not stored.
 static void declare_again(Text *text, const Variable *v) {
     append_filled(text, " [[maybe_unused]] $x $init;", "x", declarator(v, ""), "init",
                   spelling(v->init, v->after));
