@@ -66,8 +66,7 @@ static void translate_variables(Unit *u, Declaration *d) {
     }
     if ((constants == 0 || constants == count) && !d->is_late)
         insert_before(u, d->first_word, constants ? read_only : attribute);
-    else // each variable gets an attribute of its own: const int a = 1, *b; (a is const and b is not) and
-         // struct {…} __device__ c; (the attribute would apply to the type)
+    else // one for each: const int a = 1, *b; (only a is const); struct {…} __device__ c; (not of the type)
         for (size_t n = 0; n < count; n++)
             insert_after(u, variables[n].last,
                          fill(" $attribute", "attribute", variables[n].is_const ? read_only : attribute));

@@ -279,7 +279,6 @@ class BlockRadixSort : public cu_collective<cu_sort_storage<Key, Value, X * Y * 
     CUDA_CPU_CUB_SORT(SortDescending, false, false)
     CUDA_CPU_CUB_SORT(SortBlockedToStriped, true, true)
     CUDA_CPU_CUB_SORT(SortDescendingBlockedToStriped, true, false)
-#undef CUDA_CPU_CUB_SORT
 };
 
 // ---- neighbours ----

@@ -305,7 +305,6 @@ struct DeviceRadixSort {
     }
     CUDA_CPU_CUB_SORTS(SortKeys, SortPairs, true)
     CUDA_CPU_CUB_SORTS(SortKeysDescending, SortPairsDescending, false)
-#undef CUDA_CPU_CUB_SORTS
 };
 
 // ---- histograms ----

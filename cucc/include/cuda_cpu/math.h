@@ -59,8 +59,6 @@ extern inline __attribute__((gnu_inline, always_inline)) double cbrt(double x) _
     return (double)cuda_cpu::cube_root(x);
 }
 }
-#undef CUDA_CPU_MORE_EXACT
-#undef CUDA_CPU_IN_PLACE
 #endif
 #endif
 

@@ -221,7 +221,6 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
     case cudaDevAttr##name:                                                                                  \
         return store(value, (int)(answer));
         CUDA_CPU_ATTRIBUTES(ATTRIBUTE, NONE)
-#undef ATTRIBUTE
 #undef NONE
     }
     return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", call, (int)attribute);

@@ -19,7 +19,6 @@ SECTION(cuda_device_ro)
 SECTION(cuda_constant)
 SECTION(cuda_constant_ro)
 SECTION(cuda_managed)
-#undef SECTION
 
 namespace cuda_cpu {
 

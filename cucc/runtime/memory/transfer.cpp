@@ -113,7 +113,6 @@ cudaError_t check_transfer(const char *call, const Transfer &t) {
     static const char *const roles[][2] = {ROLES(cudaMemcpyHostToHost), ROLES(cudaMemcpyHostToDevice),
                                            ROLES(cudaMemcpyDeviceToHost), ROLES(cudaMemcpyDeviceToDevice),
                                            ROLES(cudaMemcpyDefault)};
-#undef ROLES
     TRY(check_side(call, roles[t.kind][0], "destination", t.to, t.width, t.rows, t.slices,
                    accessor_of(t.kind, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue));
     return check_side(call, roles[t.kind][1], "source", t.from, t.width, t.rows, t.slices,

@@ -65,7 +65,6 @@ ACCESSES(2)
 ACCESSES(4)
 ACCESSES(8)
 ACCESSES(16)
-#undef ACCESSES
 
 void __tsan_read_range(void *p, unsigned long n) {
     access((uintptr_t)p, n, false, false, true, CALLER);

@@ -185,7 +185,6 @@ NODE(Kernel, cudaKernelNodeParams, set_kernel)
 NODE(Memcpy, cudaMemcpy3DParms, set_copy)
 NODE(Memset, cudaMemsetParams, set_fill)
 NODE(Host, cudaHostNodeParams, set_host)
-#undef NODE
 
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams *params) {
     return set_node(__func__, node, set_kernel, params);

@@ -249,7 +249,6 @@ DESTROY(Surface, surface)
 GET(Texture, texture, Resource, resource)
 GET(Texture, texture, Texture, desc)
 GET(Surface, surface, Resource, resource)
-#undef DESTROY
 #undef GET
 
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaResourceDesc *resource) {
