@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * Times the CPU back end beside plain C loops with OpenMP that do the same work, compiled with the
- * same flags. cucc/bench/cpu_speed.sh builds and runs it.
- *
- * Kernel and loop are timed in turn, and the median is printed with the fastest and slowest run, and the
- * ratios of medians and minima. Two rounds warm up. Before each timed run the same side runs once untimed, so
- * that its worker threads are awake and those of the other side sleep.
- */
+// Times the CPU back end beside plain C loops with OpenMP that do the same work, compiled with the same
+// flags. cucc/bench/cpu_speed.sh builds and runs it.
+//
+// Kernel and loop are timed in turn, and the median is printed with the fastest and slowest run, and the
+// ratios of medians and minima. Two rounds warm up. Before each timed run the same side runs once untimed,
+// so that its worker threads are awake and those of the other side sleep.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -16,8 +16,7 @@ static const char *find(const char *text, const char *expression, char **second)
     return here ? text + found[0].rm_eo : NULL;
 }
 
-// The device has compute capability 8.0. If several architectures are given, it runs the code for the newest
-// one that is not above 8.0.
+// The device has compute capability 8.0. Of several architectures, it runs the newest up to 8.0.
 static void note_architectures(Settings *s, const char *text) {
     for (char *number; (text = find(text, "(sm|compute|lto)_([0-9]+)", &number));) {
         const int one = atoi(number);

@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,13 +42,13 @@ _Noreturn void stop(const char *format, ...) {
     finish(EXIT_FAILURE);
 }
 
-// Signals are blocked, so that they arrive only where we wait: in wait_for() and wait_a_moment().
+// Blocks signals, so that they arrive only in wait_for() and wait_a_moment().
 void catch_signals(void) {
     const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     signal(SIGCHLD, SIG_DFL);
     pipes = signal(SIGPIPE, SIG_IGN); // a reader that has gone is an error of fflush()
     sigemptyset(&endings);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    for (int i = 0; i < 3; i++) {
         struct sigaction now;
         sigaction(numbers[i], NULL, &now);
         if (now.sa_handler != SIG_IGN) // as in a job that a shell started in the background
@@ -118,6 +119,19 @@ int run_command(const List *command, FILE *in, FILE *out, FILE *err) {
     return wait_for(child, command->words[0]);
 }
 
+// Runs a command without input, and sets what it prints: its output or, with `errors`, its messages.
+int run_captured(const List *command, bool errors, Text *printed) {
+    FILE *kept = fdopen(memfd_create("printed", MFD_CLOEXEC), "r+"), *nothing = fopen("/dev/null", "r+e");
+    if (!kept || !nothing)
+        stop("/dev/null: %s", strerror(errno));
+    const int status = run_command(command, nothing, errors ? nothing : kept, errors ? kept : nothing);
+    rewind(kept);
+    read_file(kept, printed);
+    fclose(kept);
+    fclose(nothing);
+    return status;
+}
+
 // Starts cucc again, which finds a folder of the user's own to build in.
 _Noreturn void restart(const Settings *s) {
     if (!s->own_folder && setenv("CUCC_OWN_FOLDER", "yes", 1) == 0) {
@@ -148,8 +162,7 @@ int run_step(const Settings *s, const List *command) {
     return s->dryrun ? 0 : run_command(command, NULL, NULL, NULL);
 }
 
-// Translates in a child, because the translator ends its process at an error and does not free memory. The
-// command does the same.
+// Shows the command, and translates in a child: the translator ends its process at an error.
 int run_translation(const Settings *s, const List *command, const Translation *how) {
     show(s, command);
     if (s->dryrun)

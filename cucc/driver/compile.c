@@ -34,8 +34,7 @@ static void add_common(const Settings *s, List *command) {
     add_list(command, &s->compile);
 }
 
-// A report of --check names the line that calls a function of these headers, which it knows by /cuda_cpu/ in
-// their paths.
+// Reports of --check name the line that calls a function of headers with /cuda_cpu/ in their paths.
 static void add_instrumentation(const Settings *s, List *command) {
     add_list(command, &s->instrument);
     if (s->check)
@@ -51,8 +50,7 @@ static void add_definitions(const Settings *s, List *command, const char *file) 
                         "-D__CUDACC_VER_BUILD__=88");
     add(command, format("-D__CUDA_ARCH_LIST__=%d0", s->arch));
     add(command, s->rdc ? "-D__CUDACC_RDC__" : NULL);
-    add(command,
-        s->shared_index || s->check ? "-DCUDA_CPU_SEVERAL" : NULL); // race.cpp reads the shared threadIdx
+    add(command, s->shared_index || s->check ? "-DCUDA_CPU_SEVERAL" : NULL); // race.cpp reads threadIdx
     add(command, s->check ? "-DCUDA_CPU_CHECK" : NULL);
     ADD(command, "-D__CU2CPP__", unit, "-include", "cuda_runtime.h", "-include", "cuda_cpu/unit.h");
 }
@@ -105,19 +103,14 @@ static int preprocess(const Settings *s, const Source *source, const char *macro
     return status;
 }
 
-// Kernels are split at their barriers into loops, but not for debuggers, the race detector and sanitizers,
-// which follow single threads.
-static bool follows_threads(const Settings *s) {
-    return s->check || s->sanitize || !strcmp(s->optimize, "-O0");
-}
-
-// The command shows what happens: the translator runs in a child of this process.
+// The command is only shown: the translator runs in a child of this process.
 static int translate(const Settings *s, const char *input, const char *device, const char *output) {
     const Translation how = {
         .input = input,
         .device = device,
         .output = output,
-        .only_fibers = follows_threads(s),
+        // Debuggers, the race detector and sanitizers follow single threads.
+        .only_fibers = s->check || s->sanitize || !strcmp(s->optimize, "-O0"),
         .explain = s->mode == EXPLAIN,
         // Old programs name variables by strings, which the dynamic linker looks up.
         .whole_program = s->shared_index && !s->rdc && !s->legacy,
@@ -194,7 +187,7 @@ static int compile_other(const Settings *s, const Source *source) {
 // clang parses CUDA itself; editor.h declares this back end's runtime for it.
 static int lint(const Settings *s, const Source *source) {
     List command = blank_separated("clang++ -x cuda --cuda-host-only -nocudainc -nocudalib -fsyntax-only");
-    if (!has_command("clang++"))
+    if (!find_command("clang++"))
         stop("--lint needs clang++");
     add(&command, format("-std=%s", s->standard));
     add_list(&command, &s->compile);

@@ -2,13 +2,10 @@
 // The C++ compiler: which one it is, what it accepts, and the options that follow from that
 #include "driver.h"
 #include <errno.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-static const char *real_path; // of the compiler, without symbolic links
-
 // The path of a command, or null
-static char *find_command(const char *name) {
+char *find_command(const char *name) {
     const char *folders = strchr(name, '/') ? "" : getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin";
     for (const char *folder = folders, *end; *name; folder = end + 1) {
         end = folder + strcspn(folder, ":");
@@ -21,33 +18,14 @@ static char *find_command(const char *name) {
     return NULL;
 }
 
-bool has_command(const char *name) {
-    return find_command(name);
-}
-
-const char *compiler_path(void) {
-    return real_path;
-}
-
-bool is_gcc(const Settings *s) {
-    return s->cxx.count == 1 && matches(name_of(real_path), "g++* *-g++*");
-}
-
-// Runs the compiler with these options and no input. Returns the first line that it prints, or null if it
-// fails.
+// Runs the compiler with these options. Returns the first line that it prints, or null if it fails.
 static char *ask(const Settings *s, const char *options) {
     List command = copy_of(&s->cxx);
     Text printed = {0};
-    FILE *out = fdopen(memfd_create("answer", MFD_CLOEXEC), "r+"), *nothing = fopen("/dev/null", "r+e");
-    if (!out || !nothing)
-        stop("/dev/null: %s", strerror(errno));
     add_all_of(&command, options);
-    const bool accepted = run_command(&command, nothing, out, nothing) == 0;
-    rewind(out);
-    read_file(out, &printed);
-    fclose(out);
-    fclose(nothing);
-    return accepted ? format("%.*s", (int)strcspn(printed.data, "\n"), printed.data) : NULL;
+    if (run_captured(&command, false, &printed) != 0)
+        return NULL;
+    return format("%.*s", (int)strcspn(printed.data, "\n"), printed.data);
 }
 
 // Adds options if the compiler accepts them, together with others, for a source without text.
@@ -66,7 +44,7 @@ char *machine_of(const Settings *s) {
     return vendor ? format("%.*s%s", (int)(vendor - answer), answer, vendor + 3) : format("%s", answer);
 }
 
-// The sanitizers of the program. The library must be compiled with them too.
+// Finds the sanitizers of the program. The library must be compiled with them too.
 static void choose_sanitizers(Settings *s) {
     for (int i = 0; i < s->compile.count; i++) {
         const char *one = s->compile.words[i];
@@ -81,16 +59,14 @@ static void choose_sanitizers(Settings *s) {
     const bool thread = strstr(s->sanitize, "thread"), address = strstr(s->sanitize, "address");
     if (thread || address)
         add(&s->preprocess, thread ? "-D__SANITIZE_THREAD__=1" : "-D__SANITIZE_ADDRESS__=1");
-    // With these sections AddressSanitizer of g++ also finds accesses beyond __device__ and __constant__
-    // variables.
+    // AddressSanitizer of g++ then also finds accesses beyond __device__ and __constant__ variables.
     const char *sections =
         "-fsanitize-sections=cuda_device,cuda_device_ro,cuda_managed,cuda_constant,cuda_constant_ro";
     if (address)
         add_if_accepted(s, &s->compile, sections, "-E");
 }
 
-// --check: the compiler calls a function at every memory access, as for ThreadSanitizer. The functions are
-// those of race_hooks.cpp in our library.
+// --check: the compiler calls a function at every memory access, as for ThreadSanitizer, from race_hooks.cpp.
 static void choose_instrumentation(Settings *s) {
     if (s->sanitize)
         stop("--check does not go with -fsanitize");
@@ -110,13 +86,11 @@ static void choose_instrumentation(Settings *s) {
 static void choose_for_clang(Settings *s) {
     // CUDA permits arguments that are not initialised, as in
     // int old; if (leader) old = atomicAdd(…); old = __shfl_sync(mask, old, 0);
-    // clang++ concludes from one that it is not reached, unless an option says otherwise. Its name depends on
-    // the version.
+    // clang++ concludes that it is not reached, unless an option, whose name has changed, says otherwise.
     if (!add_if_accepted(s, &s->translated, "-Xclang -disable-noundef-analysis", "-fsyntax-only"))
         add_if_accepted(s, &s->translated, "-Xclang -no-enable-noundef-analysis", "-fsyntax-only");
-    // The shifts of device code are operators of ours, and regions of kernels are loops in one line. There is
-    // no -fopenmp-simd: clang makes `if (threadIdx.x == 255) *sum = x;` a store of every thread in such a
-    // loop.
+    // The shifts of device code are operators of ours, and regions of kernels are loops in one line. Not
+    // -fopenmp-simd: clang makes `if (threadIdx.x == 255) *sum = x;` a store of every thread in such a loop.
     add_all_of(&s->translated,
                "-Wno-overloaded-shift-op-parentheses -Wno-misleading-indentation -Wno-unknown-pragmas");
 }
@@ -125,8 +99,8 @@ void choose_compiler(Settings *s) {
     const char *name = s->cxx.count ? s->cxx.words[0] : "", *path = find_command(name);
     if (!path)
         stop("no C++ compiler: %s", name);
-    real_path = realpath(path, NULL);
-    if (!real_path)
+    s->cxx_path = realpath(path, NULL);
+    if (!s->cxx_path)
         stop("%s: %s", path, strerror(errno));
     if (s->image && s->inputs.count) { // a module for cuModuleLoad; its kernels may have the names of others
         s->output = s->output ? s->output : format("%s%s", stem_of(s->inputs.words[0]), s->image);
@@ -136,8 +110,8 @@ void choose_compiler(Settings *s) {
     if (s->check)
         choose_instrumentation(s);
     name = name_of(name);
-    const bool wasm = has_prefix(name, "em++"), clang = strstr(name, "clang") || strstr(real_path, "clang");
-    if (clang || strstr(name, "em++") || strstr(real_path, "em++"))
+    const bool wasm = has_prefix(name, "em++"), clang = strstr(name, "clang") || strstr(s->cxx_path, "clang");
+    if (clang || strstr(name, "em++") || strstr(s->cxx_path, "em++"))
         choose_for_clang(s);
     else // -fstack-clash-protection, so that large local arrays reach the guard page below a stack
         add_all_of(&s->translated, "-fstack-clash-protection -Wno-unknown-pragmas -fopenmp-simd");

@@ -35,6 +35,7 @@ typedef struct {
 
     // compiler.c
     List cxx;        // the command of the C++ compiler
+    char *cxx_path;  // the program, without symbolic links
     char *sanitize;  // of the program; the library must have them too
     List instrument; // of --check
     List translated; // for what the translator writes
@@ -81,6 +82,7 @@ const char *work_folder(void);
 _Noreturn void restart(const Settings *s);
 int run_step(const Settings *s, const List *command);
 int run_command(const List *command, FILE *in, FILE *out, FILE *err);
+int run_captured(const List *command, bool errors, Text *printed);
 int run_translation(const Settings *s, const List *command, const Translation *how);
 
 // options.c, actions.c, architecture.c
@@ -103,9 +105,7 @@ Action set_optimize, set_debug_device, set_rdc, set_depend, set_werror, set_stre
 Action refuse_gpu_code, print_and_finish, version_and_finish;
 
 // compiler.c
-bool has_command(const char *name);
-const char *compiler_path(void);
-bool is_gcc(const Settings *s);
+char *find_command(const char *name);
 void choose_compiler(Settings *s);
 char *machine_of(const Settings *s);
 

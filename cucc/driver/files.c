@@ -29,19 +29,13 @@ bool read_text(const char *path, Text *text) {
 
 // Whether an object or a library has this text. It may be large.
 bool contains(const char *path, const char *text) {
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat status;
-    bool found = false;
-    if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
-        void *data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (data != MAP_FAILED) {
-            found = memmem(data, (size_t)status.st_size, text, strlen(text));
-            munmap(data, (size_t)status.st_size);
-        }
-    }
-    if (file >= 0)
-        close(file);
-    return found;
+    const int file = mode_of(path) == S_IFREG ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0)
+        return false;
+    const size_t size = (size_t)lseek(file, 0, SEEK_END);
+    const void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
+    close(file);
+    return data != MAP_FAILED && memmem(data, size, text, strlen(text));
 }
 
 static const char *end_of_line(const Text *text, const char *line) {
@@ -49,7 +43,7 @@ static const char *end_of_line(const Text *text, const char *line) {
     return end ? end : text->data + text->length;
 }
 
-// If the line is a linemarker such as # 1 "a.cu" 2, sets its name, and returns the text after that.
+// If the line is a linemarker such as # 1 "a.cu" 2, sets its name and returns the text after it.
 static const char *flags_of(const char *line, const char *end, Text *name) {
     if (!has_prefix(line, "# "))
         return NULL;
@@ -62,40 +56,6 @@ static const char *flags_of(const char *line, const char *end, Text *name) {
         append(name, p, 1);
     }
     return p < end ? p + 1 : NULL;
-}
-
-static bool has_word(const Text *text, const char *word) {
-    const size_t length = strlen(word);
-    const char *end = text->data + text->length;
-    for (const char *p = text->data; (p = memmem(p, (size_t)(end - p), word, length)); p++)
-        if ((p == text->data || !is_word_byte(p[-1])) && !is_word_byte(p[length]))
-            return true;
-    return false;
-}
-
-// Whether a source that was preprocessed to this file has the word __CUDA_ARCH__. Headers of the system and
-// those in the folder `except` do not count.
-bool tests_architecture(const char *preprocessed, const char *except) {
-    Text text = {0}, name;
-    List seen = {0};
-    if (!read_text(preprocessed, &text))
-        return false;
-    for (const char *line = text.data, *end; *line; line = *end ? end + 1 : end) {
-        end = end_of_line(&text, line);
-        const char *flags = *line == '#' ? flags_of(line, end, &name) : NULL;
-        if (!flags || flags + strspn(flags, " 12") < end || name.data[0] == '<' || strstr(name.data, except))
-            continue;
-        int i = 0;
-        while (i < seen.count && strcmp(seen.words[i], name.data) != 0)
-            i++;
-        if (i < seen.count)
-            continue;
-        add(&seen, name.data);
-        Text source = {0};
-        if (read_text(name.data, &source) && has_word(&source, "__CUDA_ARCH__"))
-            return true;
-    }
-    return false;
 }
 
 static bool is_listed(const char *word, size_t length, const char *words, bool member) {
@@ -132,4 +92,26 @@ const char *first_of(const char *path, const char *words, bool only_program) {
         }
     }
     return NULL;
+}
+
+// Whether a source that was preprocessed to this file, or a header not in `except`, has __CUDA_ARCH__
+bool tests_architecture(const char *preprocessed, const char *except) {
+    Text text = {0}, name;
+    List seen = {0};
+    if (!read_text(preprocessed, &text))
+        return false;
+    for (const char *line = text.data, *end; *line; line = *end ? end + 1 : end) {
+        end = end_of_line(&text, line);
+        const char *flags = *line == '#' ? flags_of(line, end, &name) : NULL;
+        if (!flags || flags + strspn(flags, " 12") < end || name.data[0] == '<' || strstr(name.data, except))
+            continue;
+        int i = 0;
+        while (i < seen.count && strcmp(seen.words[i], name.data) != 0)
+            i++;
+        if (i == seen.count && first_of(name.data, " __CUDA_ARCH__ ", false))
+            return true;
+        if (i == seen.count)
+            add(&seen, name.data);
+    }
+    return false;
 }

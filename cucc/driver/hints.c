@@ -23,8 +23,7 @@ static const struct {
      LIBRARIES},
 };
 
-// The header that the compiler does not find, from a line such as a.cu:1:10: fatal error: mine.h: No such
-// file or directory
+// The header that the compiler does not find: a.cu:1:10: fatal error: mine.h: No such file or directory
 static char *missing_in(const char *line) {
     static const char text[] = "fatal error: ";
     const char *name = strstr(line, text), *end;
@@ -42,24 +41,19 @@ static char *missing_in(const char *line) {
 void hint_missing_header(const Settings *s, const List *preprocessor, const char *file) {
     List command = blank_separated("env LC_ALL=C");
     Text said = {0};
-    const char *errors = format("%s/errors", work_folder()), *name = NULL;
-    FILE *out = fopen("/dev/null", "we"), *err = fopen(errors, "we");
-    if (s->dryrun || !out || !err)
+    const char *name = NULL;
+    if (s->dryrun)
         return;
     add_list(&command, preprocessor);
     ADD(&command, "-E", file);
-    run_command(&command, NULL, out, err);
-    fclose(out);
-    fclose(err);
-    if (!read_text(errors, &said))
-        return;
+    run_captured(&command, true, &said);
     for (const char *line = said.data; !name && line; line = (line = strchr(line, '\n')) ? line + 1 : NULL)
         name = missing_in(line);
-    size_t i = 0;
-    while (name && i < sizeof headers / sizeof *headers && !matches(name_of(name), headers[i].names))
-        i++;
-    if (name && i < sizeof headers / sizeof *headers)
-        fprintf(stderr, headers[i].message, name);
+    for (size_t i = 0; name && i < sizeof headers / sizeof *headers; i++)
+        if (matches(name_of(name), headers[i].names)) {
+            fprintf(stderr, headers[i].message, name);
+            return;
+        }
 }
 
 // Names what a source uses of earlier versions of CUDA, and what is not here.

@@ -46,16 +46,15 @@ static int link_program(const Settings *s, const List *arguments) {
     return status;
 }
 
-// Ends the process with the status of the program.
-static _Noreturn void run_program(const Settings *s) {
+static int run_program(const Settings *s) {
     const char *program = s->output ? s->output : "a.out";
     List command = {0};
     add(&command, *program == '/' ? program : format("./%s", program));
     add_list(&command, &s->run_args);
-    finish(s->dryrun ? 0 : run_command(&command, NULL, NULL, NULL));
+    return s->dryrun ? 0 : run_command(&command, NULL, NULL, NULL);
 }
 
-// What is made of the objects, if anything. The arguments are those of the linker.
+// What is made of the objects, if anything. Returns the status of cucc: with -run, that of the program.
 int link_objects(const Settings *s, const List *arguments) {
     if (s->mode == LIB)
         return archive(s, arguments) != 0;
@@ -65,7 +64,5 @@ int link_objects(const Settings *s, const List *arguments) {
         return 0;
     if (link_program(s, arguments) != 0)
         return 1;
-    if (s->run)
-        run_program(s);
-    return 0;
+    return s->run ? run_program(s) : 0;
 }

@@ -3,15 +3,16 @@
  * cucc: compiles CUDA C++ for this machine's processor, with nvcc's options
  *
  *     options.c, actions.c, architecture.c    the command line: one table, and what each option does
- *     compiler.c                              the C++ compiler, and options that depend on it
- *     toolkit.c                               the headers and the library: found, or built once
- *     compile.c                               a .cu goes through three steps: the C++ compiler preprocesses
- * it, the translator (../translate) makes C++ of it, and the compiler compiles that link.c the objects are
- * linked to the library hints.c                                 what follows the compiler's errors command.c,
- * files.c, words.c             commands and signals, reading files, lists of words
+ *     compiler.c        the C++ compiler, and options that depend on it
+ *     toolkit.c         the headers and the library: found, or built once
+ *     compile.c         three steps for a .cu: the compiler preprocesses it, ../translate makes C++ of it,
+ *                       and the compiler compiles that; with precompiled.c
+ *     link.c            links the objects to the library
+ *     hints.c           what follows the compiler's errors
+ *     command.c, files.c, words.c    commands and signals, reading files, lists of words
  *
- * The script ../cucc starts it, with three arguments before those of the user: the path of the script, the
- * folder of the sources, and the folder for what is built from them.
+ * The script ../cucc starts it, with three arguments before those of the user: the path of the script, and
+ * the folders of the sources and of what is built from them.
  */
 #include "driver.h"
 #include <errno.h>
@@ -19,8 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// A standard file that is closed stays one that cannot be read or written, instead of one that the next
-// open() gets.
+// A standard file that is closed must not become one that the next open() gets.
 static void keep_standard_files(void) {
     for (int file = 0; file < 3; file++)
         if (fcntl(file, F_GETFD) < 0 && open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY) != file)
@@ -52,9 +52,8 @@ static void check_input(const char *file) {
         stop("%s: neither a file nor a pipe", file);
 }
 
-// Checks the inputs, and finds out whether the program has several units. A program that is one .cu, compiled
-// and linked at once, has its own threadIdx, which is faster. The units of all other programs share one
-// (kernel.h).
+// Checks the inputs, and finds out whether the program has several units, which share threadIdx (kernel.h). A
+// program that is one .cu, compiled and linked at once, has its own, which is faster.
 static void check_inputs(Settings *s) {
     int sources = 0, cuda_sources = 0;
     for (int i = 0; i < s->inputs.count; i++) {
@@ -83,12 +82,11 @@ static void check_libraries(Settings *s) {
         const char *word = s->link.words[i];
         if (has_prefix(word, "-L"))
             add(&folders, word + 2);
-        if (!strcmp(word, "-lcuda")) // it may load modules
-            s->shared_index = true;
+        bool several = !strcmp(word, "-lcuda"); // it may load modules
         for (int j = 0; has_prefix(word, "-l") && j < 2 * folders.count; j++)
-            if (contains(format("%s/lib%s.%s", folders.words[j / 2], word + 2, endings[j % 2]),
-                         "cuda_cpu_several"))
-                s->shared_index = true;
+            several |= contains(format("%s/lib%s.%s", folders.words[j / 2], word + 2, endings[j % 2]),
+                                "cuda_cpu_several");
+        s->shared_index |= several;
     }
 }
 
@@ -105,8 +103,7 @@ static const char *object_of(const Settings *s, const char *file) {
     return format("%s/%s", folder, name);
 }
 
-// Compiles the sources. Returns the arguments of the linker, in the order of the command line; as with nvcc,
-// libraries follow the objects.
+// Compiles the sources. Returns the linker's arguments; as with nvcc, libraries follow the objects.
 static List compile_sources(const Settings *s) {
     List arguments = {0}, early = {0};
     bool failed = false;

@@ -18,25 +18,17 @@ static size_t end_of_headers(const Text *text) {
 }
 
 // All that decides what g++ stores: itself, its options, and the headers
-static Text describe(const List *options, const char *headers, size_t length) {
+static Text describe(const Settings *s, const List *options, const char *headers, size_t length) {
     struct stat status = {0};
-    const char *compiler = compiler_path();
     Text text = empty_text();
-    stat(compiler, &status);
-    append_text(&text,
-                format("// %s %lld %lld", compiler, (long long)status.st_mtime, (long long)status.st_size));
+    stat(s->cxx_path, &status);
+    append_text(
+        &text, format("// %s %lld %lld", s->cxx_path, (long long)status.st_mtime, (long long)status.st_size));
     for (int i = 1; i < options->count; i++)
         append_text(&text, format(" %s", options->words[i]));
     append_text(&text, "\n# 0 \"cuda_runtime.h\"\n");
     append(&text, headers, length);
     return text;
-}
-
-static uint64_t hash_of(const Text *text) { // FNV-1a
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < text->length; i++)
-        hash = (hash ^ (unsigned char)text->data[i]) * 1099511628211u;
-    return hash;
 }
 
 // A file appears under its name when it is complete.
@@ -52,43 +44,37 @@ static bool write_text(const char *path, const Text *text) {
     return false;
 }
 
+static int is_header(const struct dirent *file) {
+    return matches(file->d_name, "*.ii");
+}
+
 // Removes the headers that were not used for the longest time, with what g++ stored for them.
 static void make_room(const char *folder) {
-    for (int count = MOST_KEPT; count >= MOST_KEPT;) {
-        char *oldest = NULL;
+    struct dirent **files;
+    for (int count; (count = scandir(folder, &files, is_header, NULL)) >= MOST_KEPT;) {
+        const char *oldest = NULL;
+        struct stat status;
         time_t used = 0;
-        DIR *files = opendir(folder);
-        count = 0;
-        for (struct dirent *i; files && (i = readdir(files));) {
-            char *path = format("%s/%s", folder, i->d_name);
-            struct stat status;
-            if (!matches(i->d_name, "*.ii") || stat(path, &status) != 0)
-                continue;
-            count++;
-            if (!oldest || status.st_mtime < used)
+        for (int i = 0; i < count; i++) {
+            const char *path = format("%s/%s", folder, files[i]->d_name);
+            if (stat(path, &status) == 0 && (!oldest || status.st_mtime < used))
                 oldest = path, used = status.st_mtime;
         }
-        if (files)
-            closedir(files);
-        if (count >= MOST_KEPT && unlink(oldest) != 0)
+        if (!oldest || unlink(oldest) != 0)
             return;
-        if (count >= MOST_KEPT)
-            unlink(format("%.*s.gch", (int)strlen(oldest) - 3, oldest));
+        unlink(format("%.*s.gch", (int)strlen(oldest) - 3, oldest));
     }
 }
 
 static bool precompile(const List *options, const char *header, const char *stored) {
     const char *part = format("%s.%d", stored, (int)getpid());
     List command = copy_of(options);
+    Text messages = {0};
     ADD(&command, "-w", "-x", "c++-header", "-fpreprocessed", header, "-o", part);
-    FILE *messages = tmpfile();
-    const bool done =
-        messages && run_command(&command, NULL, messages, messages) == 0 && rename(part, stored) == 0;
-    if (messages)
-        fclose(messages);
-    if (!done)
-        unlink(part);
-    return done;
+    if (run_captured(&command, true, &messages) == 0 && rename(part, stored) == 0)
+        return true;
+    unlink(part);
+    return false;
 }
 
 // What g++ has stored for these headers, or null. The first source that has them leaves them in the folder of
@@ -96,7 +82,7 @@ static bool precompile(const List *options, const char *header, const char *stor
 static const char *stored_for(const Settings *s, const List *options, const Text *description) {
     const char *folder = format("%s/precompiled", s->tools);
     mkdir(folder, 0777);
-    const char *name = format("%s/%016llx", folder, (unsigned long long)hash_of(description));
+    const char *name = format("%s/%08x", folder, hash(description->data));
     const char *header = format("%s.ii", name), *stored = format("%s.gch", name);
     Text seen = {0};
     if (!read_text(header, &seen)) {
@@ -112,27 +98,20 @@ static const char *stored_for(const Settings *s, const List *options, const Text
     return NULL;
 }
 
-static void print_messages(FILE *file) {
-    Text text = {0};
-    rewind(file);
-    read_file(file, &text);
-    fwrite(text.data, 1, text.length, stderr);
-}
-
 // Compiles a translated source with precompiled headers, and prints the warnings. `command` has no input yet.
-// Returns false if it did not: then the whole text remains to be compiled, and the messages of an error are
-// from that.
+// Returns false if it did not: then the whole text is to be compiled, which also gives the errors.
 bool compile_with_precompiled(const Settings *s, const List *command, const char *input, const char *object) {
-    Text text = {0}, rest = empty_text();
+    Text text = {0}, rest = empty_text(), messages = {0};
     List options = {0};
-    if (s->dryrun || s->keep || !is_gcc(s) || !read_text(input, &text))
+    const bool gcc = s->cxx.count == 1 && matches(name_of(s->cxx_path), "g++* *-g++*");
+    if (s->dryrun || s->keep || !gcc || !read_text(input, &text))
         return false;
     const size_t first = strcspn(text.data, "\n") + 1, end = end_of_headers(&text);
     if (end <= first)
         return false;
     for (int i = 0; i < command->count; i++)
         add(&options, has_prefix(command->words[i], "-W") ? NULL : command->words[i]); // warnings may differ
-    const Text description = describe(&options, text.data + first, end - first);
+    const Text description = describe(s, &options, text.data + first, end - first);
     const char *stored = stored_for(s, &options, &description), *shorter = format("%s.rest.ii", input);
     if (!stored)
         return false;
@@ -142,12 +121,8 @@ bool compile_with_precompiled(const Settings *s, const List *command, const char
     List compile = copy_of(command);
     add(&compile, isatty(STDERR_FILENO) ? "-fdiagnostics-color" : NULL);
     ADD(&compile, "-c", shorter, "-o", object);
-    FILE *messages = tmpfile();
-    const bool done =
-        messages && write_text(shorter, &rest) && run_command(&compile, NULL, NULL, messages) == 0;
-    if (done)
-        print_messages(messages);
-    if (messages)
-        fclose(messages);
-    return done;
+    if (!write_text(shorter, &rest) || run_captured(&compile, true, &messages) != 0)
+        return false;
+    fwrite(messages.data, 1, messages.length, stderr);
+    return true;
 }

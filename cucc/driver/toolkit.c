@@ -18,8 +18,7 @@ static int is_newer(const char *path, const struct stat *status, int type, struc
            (changed->tv_sec == built.tv_sec && changed->tv_nsec > built.tv_nsec);
 }
 
-// Makefiles compile their programs again when the toolkit is newer, so it is, when the translator has
-// changed.
+// Makefiles compile programs again when the toolkit is newer, so it also depends on the translator.
 static bool is_current(const Settings *s) {
     static const char *const sources[] = {"Makefile", "translate", "runtime", "include", NULL};
     struct stat status;
@@ -32,7 +31,7 @@ static bool is_current(const Settings *s) {
     return true;
 }
 
-// A lock: of two processes that start at once, one builds and the other waits.
+// Of two processes that start at once, one builds and the other waits.
 static int lock(const char *path) {
     const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (file < 0)

@@ -77,10 +77,8 @@ List words_of(const char *text) {
 // Splits at blanks only, as a shell does for $CXX.
 List blank_separated(const char *text) {
     List words = {0};
-    for (const char *end; *(text += strspn(text, " \t\n")); text = end) {
-        end = text + strcspn(text, " \t\n");
-        add(&words, format("%.*s", (int)(end - text), text));
-    }
+    for (char *word = strtok(format("%s", text), " \t\n"); word; word = strtok(NULL, " \t\n"))
+        add(&words, word);
     return words;
 }
 
@@ -89,7 +87,7 @@ void add_all_of(List *list, const char *words) {
     add_list(list, &more);
 }
 
-// Whether a text matches one of several patterns of a shell, which have blanks between them
+// Whether a text matches one of several patterns of a shell, with blanks between them
 bool matches(const char *text, const char *patterns) {
     const List all = blank_separated(patterns);
     for (int i = 0; i < all.count; i++)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C library's header; in a .cu, a failed assertion in a kernel is reported as CUDA does. Like the C
-// library's, it has no include guard.
+// The C library's header, without an include guard. In a .cu, failures in kernels are reported as by CUDA.
 #include_next <assert.h>
 #if defined(__CU2CPP__) && !defined(NDEBUG)
 #undef assert

@@ -82,8 +82,7 @@ template <unsigned THREADS> thread_block this_thread_block(block_tile_memory<THR
     return this_thread_block();
 }
 
-// All threads of a cooperative launch. In any other launch is_valid() is false and sync() is an
-// error.
+// All threads of a cooperative launch. In other launches is_valid() is false and sync() is an error.
 class grid_group : public thread_group {
   public:
     struct arrival_token {};
@@ -326,8 +325,7 @@ template <unsigned SIZE, class Group> thread_block_tile<SIZE, Group> tiled_parti
     return {(unsigned)group.thread_rank(), (unsigned)group.num_threads()};
 }
 
-// Partitions a group into tiles of `size` threads, where the size is a run-time argument and no template
-// parameter.
+// Partitions a group into tiles of `size` threads, a run-time argument instead of a template parameter.
 inline thread_group tiled_partition(const thread_group &group, unsigned size) {
     detail::check_tile_size(size);
     if (group.kind == thread_group::Kind::grid)

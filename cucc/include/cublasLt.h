@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * cuBLASLt by OpenBLAS: D = epilogue(alpha op(A) op(B) + beta C) of matrices that are stored by columns,
- * also in batches without an epilogue. Other settings than these epilogues are accepted and have no effect;
- * what would change the result is CUBLAS_STATUS_NOT_SUPPORTED.
- */
+// cuBLASLt by OpenBLAS: D = epilogue(alpha op(A) op(B) + beta C) of matrices that are stored by columns,
+// also in batches without an epilogue. Other settings than these epilogues are accepted and have no effect;
+// what would change the result is CUBLAS_STATUS_NOT_SUPPORTED.
 #pragma once
 #include "cublas_v2.h"
 #include "cuda_cpu/letters_off.h"
@@ -25,28 +23,20 @@ typedef struct {
 } cublasLtMatmulHeuristicResult_t;
 
 typedef enum { CUBLASLT_ORDER_COL = 0, CUBLASLT_ORDER_ROW = 1 } cublasLtOrder_t;
+// clang-format off
 typedef enum {
-    CUBLASLT_MATRIX_LAYOUT_TYPE = 0,
-    CUBLASLT_MATRIX_LAYOUT_ORDER = 1,
-    CUBLASLT_MATRIX_LAYOUT_ROWS = 2,
-    CUBLASLT_MATRIX_LAYOUT_COLS = 3,
-    CUBLASLT_MATRIX_LAYOUT_LD = 4,
-    CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT = 5,
-    CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6
+    CUBLASLT_MATRIX_LAYOUT_TYPE = 0, CUBLASLT_MATRIX_LAYOUT_ORDER, CUBLASLT_MATRIX_LAYOUT_ROWS,
+    CUBLASLT_MATRIX_LAYOUT_COLS, CUBLASLT_MATRIX_LAYOUT_LD, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+    CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET
 } cublasLtMatrixLayoutAttribute_t;
 typedef enum {
-    CUBLASLT_MATMUL_DESC_COMPUTE_TYPE = 0,
-    CUBLASLT_MATMUL_DESC_SCALE_TYPE = 1,
-    CUBLASLT_MATMUL_DESC_POINTER_MODE = 2,
-    CUBLASLT_MATMUL_DESC_TRANSA = 3,
-    CUBLASLT_MATMUL_DESC_TRANSB = 4,
-    CUBLASLT_MATMUL_DESC_EPILOGUE = 7,
-    CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,
-    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11,
-    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,
-    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE = 22,
-    CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26
+    CUBLASLT_MATMUL_DESC_COMPUTE_TYPE = 0, CUBLASLT_MATMUL_DESC_SCALE_TYPE = 1,
+    CUBLASLT_MATMUL_DESC_POINTER_MODE = 2, CUBLASLT_MATMUL_DESC_TRANSA = 3, CUBLASLT_MATMUL_DESC_TRANSB = 4,
+    CUBLASLT_MATMUL_DESC_EPILOGUE = 7, CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,
+    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER = 11, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD = 12,
+    CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE = 22, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26
 } cublasLtMatmulDescAttributes_t;
+// clang-format on
 typedef enum { CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1 } cublasLtMatmulPreferenceAttributes_t;
 typedef enum { // sums of 2: ReLU, 4: bias, 32: GELU, 64: its gradient, 128: with aux
     CUBLASLT_EPILOGUE_DEFAULT = 1,

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * cuBLAS by OpenBLAS (docs/libraries.md says what there is). Matrices are stored by columns, as in cuBLAS.
- * The functions check sizes and leading dimensions, and do their work in the order of the stream. A name
- * with _v2 is the same function.
- */
+// cuBLAS by OpenBLAS (docs/libraries.md says what there is). Matrices are stored by columns, as in cuBLAS.
+// The functions check sizes and leading dimensions, and do their work in the order of the stream. A name
+// with _v2 is the same function.
 #pragma once
 #define CUBLAS_API_H_
 #define CUBLAS_V2_H_
@@ -24,17 +22,12 @@
 #include "cuda_cpu/library.h"
 #include "library_types.h"
 
-#define CUDA_CPU_STATUSES(X)                                                                                 \
-    X(SUCCESS, 0)                                                                                            \
-    X(NOT_INITIALIZED, 1)                                                                                    \
-    X(ALLOC_FAILED, 3)                                                                                       \
-    X(INVALID_VALUE, 7)                                                                                      \
-    X(ARCH_MISMATCH, 8)                                                                                      \
-    X(MAPPING_ERROR, 11)                                                                                     \
-    X(EXECUTION_FAILED, 13)                                                                                  \
-    X(INTERNAL_ERROR, 14)                                                                                    \
-    X(NOT_SUPPORTED, 15)                                                                                     \
+// clang-format off
+#define CUDA_CPU_STATUSES(X) \
+    X(SUCCESS, 0) X(NOT_INITIALIZED, 1) X(ALLOC_FAILED, 3) X(INVALID_VALUE, 7) X(ARCH_MISMATCH, 8) \
+    X(MAPPING_ERROR, 11) X(EXECUTION_FAILED, 13) X(INTERNAL_ERROR, 14) X(NOT_SUPPORTED, 15) \
     X(LICENSE_ERROR, 16)
+// clang-format on
 #define CUDA_CPU_STATUS(name, value) CUBLAS_STATUS_##name = value,
 typedef enum { CUDA_CPU_STATUSES(CUDA_CPU_STATUS) } cublasStatus_t;
 #undef CUDA_CPU_STATUS
@@ -46,30 +39,20 @@ typedef enum { CUBLAS_DIAG_NON_UNIT = 0, CUBLAS_DIAG_UNIT = 1 } cublasDiagType_t
 typedef enum { CUBLAS_SIDE_LEFT = 0, CUBLAS_SIDE_RIGHT = 1 } cublasSideMode_t;
 typedef enum { CUBLAS_POINTER_MODE_HOST = 0, CUBLAS_POINTER_MODE_DEVICE = 1 } cublasPointerMode_t;
 typedef enum { CUBLAS_ATOMICS_NOT_ALLOWED = 0, CUBLAS_ATOMICS_ALLOWED = 1 } cublasAtomicsMode_t;
+// clang-format off
 typedef enum {
-    CUBLAS_DEFAULT_MATH = 0,
-    CUBLAS_TENSOR_OP_MATH = 1,
-    CUBLAS_PEDANTIC_MATH = 2,
-    CUBLAS_TF32_TENSOR_OP_MATH = 3
+    CUBLAS_DEFAULT_MATH = 0, CUBLAS_TENSOR_OP_MATH, CUBLAS_PEDANTIC_MATH, CUBLAS_TF32_TENSOR_OP_MATH
 } cublasMath_t;
 typedef enum {
-    CUBLAS_COMPUTE_16F = 64,
-    CUBLAS_COMPUTE_16F_PEDANTIC = 65,
-    CUBLAS_COMPUTE_32F = 68,
-    CUBLAS_COMPUTE_32F_PEDANTIC = 69,
-    CUBLAS_COMPUTE_64F = 70,
-    CUBLAS_COMPUTE_64F_PEDANTIC = 71,
-    CUBLAS_COMPUTE_32I = 72,
-    CUBLAS_COMPUTE_32I_PEDANTIC = 73,
-    CUBLAS_COMPUTE_32F_FAST_16F = 74,
-    CUBLAS_COMPUTE_32F_FAST_16BF = 75,
-    CUBLAS_COMPUTE_32F_FAST_TF32 = 77
+    CUBLAS_COMPUTE_16F = 64, CUBLAS_COMPUTE_16F_PEDANTIC = 65, CUBLAS_COMPUTE_32F = 68,
+    CUBLAS_COMPUTE_32F_PEDANTIC = 69, CUBLAS_COMPUTE_64F = 70, CUBLAS_COMPUTE_64F_PEDANTIC = 71,
+    CUBLAS_COMPUTE_32I = 72, CUBLAS_COMPUTE_32I_PEDANTIC = 73, CUBLAS_COMPUTE_32F_FAST_16F = 74,
+    CUBLAS_COMPUTE_32F_FAST_16BF = 75, CUBLAS_COMPUTE_32F_FAST_TF32 = 77
 } cublasComputeType_t;
 typedef enum {
-    CUBLAS_GEMM_DEFAULT = -1,
-    CUBLAS_GEMM_DFALT = -1,
-    CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99
+    CUBLAS_GEMM_DEFAULT = -1, CUBLAS_GEMM_DFALT = -1, CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99
 } cublasGemmAlgo_t;
+// clang-format on
 typedef cudaDataType cublasDataType_t;
 
 // The settings that apply to calls with this handle.
@@ -88,8 +71,7 @@ namespace cuda_cpu::blas {
 CUDA_CPU_RETURN(cublasStatus_t, status_of, (cudaError_t error),
                 error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED)
 
-// A scalar argument. One in host memory is read when the function is called, one in device memory when the
-// work runs.
+// A scalar argument. One in host memory is read by the call, one in device memory when the work runs.
 template <class T> struct Scalar {
     const T *const device;
     const T value;
@@ -316,8 +298,7 @@ CUDA_CPU_COMPLEX_DOT(Z, z, cuDoubleComplex, dotc)
                                      A, lda, x, incx));                                                      \
     }
 
-// A batch of `count` matrix products: c = alpha op(a) op(b) + beta c for each i, of which a, b and c are
-// expressions.
+// A batch of `count` products c = alpha op(a) op(b) + beta c, of expressions a, b and c with i
 #define CUDA_CPU_PRODUCTS(s, T, count, a, b, c)                                                              \
     CUDA_CPU_VALID(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                       \
     const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                            \

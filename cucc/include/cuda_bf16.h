@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers of bfloat16: 8 bits of exponent, 7 of significand; a float without its low half. The functions are
-// in cuda_cpu/half.h.
+// Numbers of bfloat16: 8 bits of exponent, 7 of significand. The functions are in cuda_cpu/half.h.
 #pragma once
 #define __CUDA_BF16_H__
 #include "cuda_cpu/letters_off.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Floating-point numbers of 8 bits. E4M3 has 4 bits of exponent, 3 of significand and no infinity; E5M2 has 5
- * and 2. Vectors keep their first number in the lowest byte.
- */
+// Floating-point numbers of 8 bits. E4M3 has 4 bits of exponent, 3 of significand and no infinity; E5M2 has
+// 5 and 2. Vectors keep their first number in the lowest byte.
 #pragma once
 #define __CUDA_FP8_H__
 #include "cuda_bf16.h"
@@ -14,8 +12,7 @@ typedef unsigned int __nv_fp8x4_storage_t;
 typedef enum { __NV_NOSAT, __NV_SATFINITE } __nv_saturation_t;
 typedef enum { __NV_E4M3, __NV_E5M2 } __nv_fp8_interpretation_t;
 
-// Rounds to nearest, ties to even. Beyond the range the result is the largest number with __NV_SATFINITE,
-// else NaN (E4M3) or infinity (E5M2).
+// Rounds to nearest even. Beyond the range: the largest with __NV_SATFINITE, else NaN (E4M3) or infinity.
 inline __nv_fp8_storage_t __nv_cvt_double_to_fp8(double x, __nv_saturation_t saturation,
                                                  __nv_fp8_interpretation_t kind) {
     const bool wide = kind == __NV_E5M2;

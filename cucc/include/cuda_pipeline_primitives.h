@@ -39,8 +39,7 @@ struct AsyncCopies {
     }
 };
 
-// The race detector sees a write of the thread, at the line of the caller: g++ instruments assignments, and
-// no calls of memcpy().
+// The race detector sees a write, at the caller's line: g++ instruments assignments, but not memcpy().
 template <size_t size>
 inline __attribute__((always_inline)) void copy_bytes(void *to, const void *from, size_t zeros) {
     typedef int Bytes __attribute__((vector_size(size), may_alias));
@@ -59,8 +58,7 @@ inline __attribute__((always_inline)) void copy_bytes(size_t size, void *to, con
 
 } // namespace cuda_cpu
 
-// Copies `size` bytes (4, 8 or 16); the last `zeros` bytes become zero instead. Other sizes end the kernel,
-// as on a GPU.
+// Copies `size` bytes (4, 8 or 16); the last `zeros` become zero. Other sizes end the kernel, as on a GPU.
 inline __attribute__((always_inline)) void __pipeline_memcpy_async(void *to, const void *from, size_t size,
                                                                    size_t zeros = 0) {
     if ((size != 4 && size != 8 && size != 16) || zeros > size)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Switches NVIDIA's profilers on and off. Profilers of host code, such as perf, see kernels here and are not
-// switched.
+// Switches NVIDIA's profilers. Those of host code, such as perf, see kernels here and are not switched.
 #pragma once
 #define __CUDA_PROFILER_API_H__
 #include "cuda_cpu/api.h"

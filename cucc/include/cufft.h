@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * cuFFT by FFTW. Transforms are not scaled, and run in the order of the plan's stream. As with cuFFT, a
- * complex-to-real transform of 2 or 3 dimensions may overwrite its input. Work areas have size 0, because
- * FFTW allocates its own memory.
- */
+// cuFFT by FFTW. Transforms are not scaled, and run in the order of the plan's stream. As with cuFFT, a
+// complex-to-real transform of 2 or 3 dimensions may overwrite its input. Work areas have size 0, because
+// FFTW allocates its own memory.
 #pragma once
 #define _CUFFT_H_
 #ifndef __cplusplus
@@ -76,8 +74,7 @@ typedef int cufftHandle;
 
 namespace cuda_cpu::fft {
 
-// FFTW's functions for one precision. Its planner is not thread-safe, so a lock is held around all of them
-// except execute.
+// FFTW's functions for one precision. All except execute need a lock: the planner is not thread-safe.
 #define CUDA_CPU_FFTW(Name, prefix, T)                                                                       \
     struct Name {                                                                                            \
         typedef T Real;                                                                                      \
@@ -115,14 +112,12 @@ struct Layout {
 struct Shape {
     int rank;
     long long n[3], batch;
-    bool basic; // contiguous arrays; in place, rows of real numbers are padded to the length of the complex
-                // ones
+    bool basic; // contiguous arrays; in place, rows of real numbers are padded for the complex ones
     Layout in, out;
 };
 
-// A cuFFT plan. An FFTW plan is specific to the direction (forward or inverse), to in-place or out-of-place
-// transforms, and to aligned or unaligned arrays. So `plans` holds one FFTW plan for each combination, which
-// is created when that combination is first executed.
+// A cuFFT plan. An FFTW plan is for one direction (forward or inverse), in-place or out-of-place transforms,
+// and aligned or unaligned arrays. `plans` holds one for each combination, made when it is first executed.
 struct Plan {
     bool made = false;
     cufftType type = CUFFT_C2C;
@@ -133,8 +128,7 @@ struct Plan {
 
 struct Plans {
     std::mutex handles;
-    // Recursive, because a shared_ptr whose constructor cannot allocate memory calls its deleter, which locks
-    // the planner again.
+    // Recursive: a shared_ptr that cannot allocate memory calls its deleter, which locks the planner again.
     std::recursive_mutex planner;
     std::map<cufftHandle, std::shared_ptr<Plan>> all;
     cufftHandle next = 1;

@@ -68,8 +68,7 @@ inline void step(unsigned int *v) {
     v[4] ^= v[4] << 4 ^ t ^ t << 1;
 }
 
-// The effect of 2^k steps on each bit of the state, for k up to 130. The generator is linear over the bits,
-// so jump() adds (xor) the images of the set bits.
+// The effect of 2^k steps on each bit of the state. It is linear: jump() adds (xor) images of the set bits.
 struct Jumps {
     std::array<Bits, 160> powers[131];
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * cuSOLVER for dense matrices by LAPACK. Matrices are stored by columns. The functions check sizes and
- * leading dimensions, and do their work in the order of the stream; devInfo, in device memory, says what
- * LAPACK reports. A workspace must be as large as _bufferSize says, and of those of a QR factorization each
- * may be the largest.
- */
+// cuSOLVER for dense matrices by LAPACK. Matrices are stored by columns. The functions check sizes and
+// leading dimensions, and do their work in the order of the stream; devInfo, in device memory, says what
+// LAPACK reports. A workspace must be as large as _bufferSize says, and of those of a QR factorization each
+// may be the largest.
 #pragma once
 #include "cublas_v2.h"
 #include "cusolver_common.h"
@@ -140,8 +138,7 @@ CUDA_CPU_SOLVER(Z, z, cuDoubleComplex, un)
 
 // ---- singular values ----
 
-// As in cuSOLVER, the matrix has at least as many rows as columns, and the result is V transposed. LAPACK of
-// complex numbers needs memory for 5 n real ones.
+// As in cuSOLVER, rows >= columns, and V is transposed. LAPACK of complex numbers needs 5 n real ones.
 #define CUDA_CPU_SVD(S, s, T, R, ...)                                                                        \
     CUDA_CPU_SIZE(S##gesvd, n >= 0 && m >= n, n, int m, int n)                                               \
     CUDA_CPU_FUNCTION(S##gesvd, signed char jobu, signed char jobvt, int m, int n, T *A, int lda, R *values, \
@@ -161,8 +158,7 @@ CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
 
 // ---- eigenvalues of symmetric matrices ----
 
-// The eigenvalues ascend, and the eigenvectors replace the matrix. The first run of LAPACK says how much
-// memory the second one needs.
+// Ascending eigenvalues; eigenvectors replace the matrix. LAPACK's first run says how much memory is needed.
 #define CUDA_CPU_EIGEN(S, s, T)                                                                              \
     CUDA_CPU_SIZE(S##sygvd, cpu::fits(n, lda, n, ldb), n, cusolverEigType_t, cusolverEigMode_t,              \
                   cublasFillMode_t, int n, const T *, int lda, const T *, int ldb, const T *)                \

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cuSPARSE for float and double, in loops of our own (docs/libraries.md says what there is). Matrix, vectors
-// and computation must have the same type.
+// cuSPARSE for float and double (docs/libraries.md). Matrix, vectors and computation must have the same type.
 #pragma once
 #ifndef __cplusplus
 #error "cusparse.h: the CPU back end has it for C++ only"
@@ -41,8 +40,7 @@ CUDA_CPU_RETURN(const char *, cusparseGetErrorString, (cusparseStatus_t status),
 
 // ---- descriptions ----
 
-// Defines a function that takes no handle. If `valid` is false it returns CUSPARSE_STATUS_INVALID_VALUE, else
-// it executes the assignments.
+// Defines a function without a handle: CUSPARSE_STATUS_INVALID_VALUE unless `valid`, else the assignments.
 #define CUDA_CPU_SIMPLE(name, PARAMETERS, valid, ...)                                                        \
     static inline cusparseStatus_t cusparse##name PARAMETERS {                                               \
         CUDA_CPU_REQUIRE(valid);                                                                             \

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The words that CUDA adds to C++, as far as they mean nothing to a C++ compiler. cu2cpp translates the
-// others, such as __shared__ and __device__. Host sources are not translated, but may include headers with
-// these words.
+// The words that CUDA adds to C++, as far as they mean nothing to a C++ compiler, for host sources that
+// include headers with them. cu2cpp translates the others, such as __shared__ and __device__.
 #pragma once
 
 #define __grid_constant__

@@ -2,29 +2,16 @@
 // Types of numbers, as the libraries name them
 #pragma once
 
+// clang-format off
 typedef enum cudaDataType_t {
-    CUDA_R_32F = 0,
-    CUDA_R_64F = 1,
-    CUDA_R_16F = 2,
-    CUDA_R_8I = 3,
-    CUDA_C_32F = 4,
-    CUDA_C_64F = 5,
-    CUDA_C_16F = 6,
-    CUDA_C_8I = 7,
-    CUDA_R_8U = 8,
-    CUDA_C_8U = 9,
-    CUDA_R_32I = 10,
-    CUDA_C_32I = 11,
-    CUDA_R_32U = 12,
-    CUDA_C_32U = 13,
-    CUDA_R_16BF = 14,
-    CUDA_C_16BF = 15,
-    CUDA_R_8F_E4M3 = 28,
+    CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_R_8I = 3, CUDA_C_32F = 4, CUDA_C_64F = 5,
+    CUDA_C_16F = 6, CUDA_C_8I = 7, CUDA_R_8U = 8, CUDA_C_8U = 9, CUDA_R_32I = 10, CUDA_C_32I = 11,
+    CUDA_R_32U = 12, CUDA_C_32U = 13, CUDA_R_16BF = 14, CUDA_C_16BF = 15, CUDA_R_8F_E4M3 = 28,
     CUDA_R_8F_E5M2 = 29
 } cudaDataType;
 
 // For the emulation of floating-point numbers, which is not here
 typedef enum cudaEmulationMantissaControl_t {
-    CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC,
-    CUDA_EMULATION_MANTISSA_CONTROL_FIXED
+    CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC, CUDA_EMULATION_MANTISSA_CONTROL_FIXED
 } cudaEmulationMantissaControl;
+// clang-format on

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * Warp matrix functions (nvcuda::wmma): the threads of a warp multiply and add small matrices together
- * (docs/execution.md). Element e of a matrix, in row-major order, is x[e % num_elements] in lane e /
- * num_elements. The first lane that continues does the work of all lanes: it reads and writes their
- * fragments, which are local variables in the same host thread.
- */
+// Warp matrix functions (nvcuda::wmma): the threads of a warp multiply and add small matrices together
+// (docs/execution.md). Element e of a matrix, in row-major order, is x[e % num_elements] in lane e /
+// num_elements. The first lane that continues does the work of all lanes: it reads and writes their
+// fragments, which are local variables in the same host thread.
 #pragma once
 #include "cuda_cpu/letters_off.h"
 #include "cuda_fp16.h"

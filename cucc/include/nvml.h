@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * NVML: number and names of the devices, for C and C++. Link with -lnvidia-ml. There are no sensors:
- * their functions return NVML_ERROR_NOT_SUPPORTED. Devices are numbered as by the runtime.
- */
+// NVML: number and names of the devices, for C and C++. Link with -lnvidia-ml. There are no sensors: their
+// functions return NVML_ERROR_NOT_SUPPORTED. Devices are numbered as by the runtime.
 #pragma once
 #include <string.h>
 #include "cuda_cpu/api.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cuPrintf of the SDK's samples: output of kernels before printf worked in them. It is printf here, which
-// appears at the next synchronization.
+// cuPrintf of the SDK's samples, from before printf in kernels: printf, shown at the next synchronization.
 #pragma once
 #include <stdio.h>
 #include <cuda_runtime.h>

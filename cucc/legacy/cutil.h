@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What programs of 2010 use most of cutil, the helpers that came with NVIDIA's samples then: checks of calls,
-// the choice of a device, and timers.
+// What programs of 2010 use most of NVIDIA's cutil: checks of calls, the choice of a device, timers.
 #pragma once
 
 #include <stdio.h>

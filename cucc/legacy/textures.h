@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * Texture references: texture<T, dimensions, read mode> name; at file scope, which CUDA 12 removed.
- *
- * A reference holds the handle of a texture object. Binding creates the object and stores its handle in the
- * reference on the current device, where a fetch through the reference reads it. With nvcc the reference is
- * therefore a __constant__ variable; the word `texture` is a macro there. On the CPU back end it is a class,
- * whose handle the runtime keeps for each device as it keeps the values of variables.
- */
+// Texture references: texture<T, dimensions, read mode> name; at file scope, which CUDA 12 removed.
+//
+// A reference holds the handle of a texture object. Binding creates the object and stores its handle in the
+// reference on the current device, where a fetch through the reference reads it. With nvcc the reference is
+// therefore a __constant__ variable; the word `texture` is a macro there. On the CPU back end it is a class,
+// whose handle the runtime keeps for each device as it keeps the values of variables.
 #pragma once
 
 #ifdef __CU2CPP__
@@ -47,8 +45,7 @@ template <class T> struct Field {
     Field &operator=(const Field &other) { return *this = other.value; }
 };
 
-// Texels by their type: the component, the number of components, and what a fetch returns for the read mode
-// cudaReadModeNormalizedFloat.
+// Texels by their type: the component, their number, and what cudaReadModeNormalizedFloat returns.
 template <class T> struct Element;
 #define LEGACY_ELEMENT(T, C, n, F)                                                                           \
     template <> struct Element<T> {                                                                          \
@@ -199,8 +196,7 @@ inline cudaError_t take_initial_values(textureReference &r) {
 }
 #endif
 
-// Creates the object of a binding and puts it in the place of the present one. The caller holds the mutex
-// and has made the binding's device current.
+// Creates the object of a binding in place of the present one, with the mutex, on the binding's device.
 inline cudaError_t install(textureReference &r, Binding &binding, cudaTextureObject_t old) {
     binding.modes = modes_of(r);
     cudaError_t error = cudaCreateTextureObject(&binding.object, &binding.resource, &binding.modes, nullptr);
@@ -280,8 +276,7 @@ inline size_t texel_bytes(const cudaChannelFormatDesc &desc) {
     return (size_t)(desc.x + desc.y + desc.z + desc.w) / 8;
 }
 
-// The bytes that a texture over linear memory may have: to the end of the allocation if it is known, and no
-// more than the device's limit.
+// The bytes that a texture over linear memory may have: to the end of the allocation, up to a limit.
 inline size_t most_bytes(const void *pointer, const cudaChannelFormatDesc &desc) {
     const size_t texel = texel_bytes(desc);
     int device = 0, texels = 0;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * A worker and the block that it runs: the declarations that workers.cpp, block.cpp and warp.cpp
- * share. A worker is a host thread that runs blocks, one at a time.
- *
- * The threads start as plain function calls in one loop (Call::run in kernel.h), on one stack. A thread that
- * has to wait keeps that stack as its own, and the loop continues on another one (docs/execution.md).
- */
+// A worker and the block that it runs: the declarations that workers.cpp, block.cpp and warp.cpp share. A
+// worker is a host thread that runs blocks, one at a time.
+//
+// The threads start as plain function calls in one loop (Call::run in kernel.h), on one stack. A thread that
+// has to wait keeps that stack as its own, and the loop continues on another one (docs/execution.md).
 #pragma once
 #define CUDA_CPU_ENGINE
 #include <cuda_runtime.h>
@@ -34,14 +32,12 @@ struct Lane {
 
 struct Worker;
 
-// Detects a worker that does nothing but poll (watchdog.cpp). The times are in seconds; other workers read
-// them.
+// Detects a worker that only polls (watchdog.cpp). Times are in seconds, and other workers read them.
 class Watch {
   public:
     explicit Watch(const Worker &worker);
     ~Watch();
-    // Called in a kernel when every thread of the block that can run has yielded. Ends the program when the
-    // block has been in this state for too long.
+    // Called when all threads of a block that can run have yielded. Ends the program after too long.
     void only_polling();
     std::atomic<bool> at_grid_barrier{false};
 
@@ -135,17 +131,14 @@ struct Worker : Block {
 
 extern __thread Worker *self; // null on a thread that has never run a block
 
-// The grid barrier: waits for all other blocks of a cooperative launch. Called by one thread of
-// each block, the last to arrive (waiting.cpp).
+// The grid barrier of a cooperative launch, called by the last thread of a block to arrive (waiting.cpp)
 void wait_at_grid_barrier();
 
-// Called by a worker whose threads all poll. When all workers of the grid have called it, the grid is
-// suspended, if another grid or the calling host thread waits (waiting.cpp). Returns when the grid is
-// resumed.
+// Called by a worker whose threads all poll. When all workers of the grid have called it, and another grid or
+// the host thread waits, the grid is suspended (waiting.cpp). Returns when it is resumed.
 void suspend_while_polling();
 
-// The worker that runs the calling kernel. Ends the program with a message that names `what` when
-// the caller is not in a kernel.
+// The worker that runs the calling kernel. Outside kernels, ends the program with a message with `what`.
 Worker &in_kernel(const char *what);
 
 // Prints "cuda on the CPU: …", the kernel and the block, and ends the program. It is for errors
@@ -156,8 +149,7 @@ Worker &in_kernel(const char *what);
 // starts. Ends the program in a cooperative launch and with sanitizers. For the worker's kernel only.
 [[noreturn]] void end_launch(cudaError_t error);
 
-// Installs a signal handler that reports an illegal address in a kernel. Each worker calls it,
-// because each needs a signal stack.
+// Installs a signal handler, with a stack for each worker, that reports an illegal address in a kernel.
 void watch_faults();
 
 void call_without_arguments(const void *kernel); // wasm.cpp

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How every call of the runtime begins, checks its arguments and fails (device/error.cpp), and the headers of
-// the standard library that most files use
+// How every call of the runtime begins, checks its arguments and fails (device/error.cpp); common headers
 #pragma once
 
 #include "cuda_cpu/types.h"
@@ -29,8 +28,7 @@ using namespace cuda_cpu;
 namespace cuda_cpu {
 
 // Records the error as the last one of this host thread, prints "cuda on the CPU: …" on stderr, and returns
-// the error. The text begins with the name of the call: "cudaFree: why". In these comments, "fails" means
-// that a function calls fail().
+// it. The text begins with the call's name: "cudaFree: why". In comments, "fails" means a call of fail().
 cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Fails: "cudaStreamQuery: 0x1010 is not a stream, or was destroyed".
@@ -48,8 +46,7 @@ size_t setting_of(const char *name, const std::vector<std::string> &values, uint
 // try with less; how much is free it can ask cudaMemGetInfo.
 cudaError_t set_last_error(cudaError_t error);
 
-// Prints a line on stderr that begins with "cuda on the CPU: ". Control characters, which names of files may
-// contain, are replaced.
+// Prints a line on stderr that begins with "cuda on the CPU: ", without control characters from file names.
 void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Prints such a line and ends the program. The functions of at_quick_exit() run, which may delete
 // unfinished files, but no destructors of objects that other threads may still use.
@@ -60,15 +57,13 @@ void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // is built on another one, such as cudaMemcpy2D on transfer() or cuMemFree on cudaFree, counts as two calls.
 cudaError_t failure_of(const char *call);
 
-// The checks that every call begins with. Both refuse a call when there is no device, or when it is
-// made inside a stream callback. begin() also returns the sticky error of the device; begin_query()
-// does not, for calls that only ask about devices.
+// The checks that every call begins with: for a device, and against calls in a stream's callback. begin()
+// also returns the sticky error of the device; begin_query() does not, for calls that only ask about devices.
 cudaError_t begin_query(const char *call);
 extern std::atomic<bool> runtime_used; // by a call of the runtime, which on a GPU calls cuInit
 cudaError_t begin(const char *call);
 
-// Fail if there is no such device, memory pool or stream; the last two set `device`, if it is not null, to
-// the one that the pool or stream belongs to.
+// Fail if there is no such device, memory pool or stream; the last two set its `device`, if not null.
 cudaError_t check_device(const char *call, int device);
 cudaError_t check_pool(const char *call, cudaMemPool_t pool, int *device = nullptr);
 cudaError_t check_stream(const char *call, cudaStream_t stream, int *device = nullptr);
@@ -133,8 +128,7 @@ cudaError_t begin_with(cudaError_t begin(const char *), const char *call, const 
             return ::cuda_cpu::fail(error, "%s: " format, call, ##__VA_ARGS__);                              \
     } while (0)
 
-// Ends a call if a value of an enumeration, which may hold any number, is not one of those from `first` to
-// `last`.
+// Ends a call if a value of an enumeration, which may hold any number, is not from `first` to `last`.
 #define IN_ENUMERATION(value, first, last, what)                                                             \
     FAIL_IF((int)(value) < (int)(first) || (int)(value) > (int)(last), cudaErrorInvalidValue,                \
             "there is no " what " %d", (int)(value))

@@ -120,8 +120,7 @@ struct Poisson {
 
 // ---- sequences ----
 
-// XORWOW and MRG32k3a: sequence 0 gives the first number or pair, sequence 1 the second one, and so on, in
-// turn.
+// XORWOW and MRG32k3a: each sequence in turn gives a number or pair, beginning with sequence 0.
 template <class State> struct SequencesInTurn {
     std::vector<State> states;
     size_t next;
@@ -232,31 +231,20 @@ struct Mt19937 {
     }
 };
 
-// Degree, coefficients between the first and the last one, and the first direction numbers of a dimension,
-// from the second dimension on
+// From the second dimension on: degree, coefficients between the first and the last one, direction numbers
 struct JoeKuo {
     unsigned char degree, coefficients, numbers[7];
 };
-const JoeKuo joe_kuo[] = {{1, 0, {1}},
-                          {2, 1, {1, 3}},
-                          {3, 1, {1, 3, 1}},
-                          {3, 2, {1, 1, 1}},
-                          {4, 1, {1, 1, 3, 3}},
-                          {4, 4, {1, 3, 5, 13}},
-                          {5, 2, {1, 1, 5, 5, 17}},
-                          {5, 4, {1, 1, 5, 5, 5}},
-                          {5, 7, {1, 1, 7, 11, 19}},
-                          {5, 11, {1, 1, 5, 1, 1}},
-                          {5, 13, {1, 1, 1, 3, 11}},
-                          {5, 14, {1, 3, 5, 5, 31}},
-                          {6, 1, {1, 3, 3, 9, 7, 49}},
-                          {6, 13, {1, 1, 1, 15, 21, 21}},
-                          {6, 16, {1, 3, 1, 13, 27, 49}},
-                          {6, 19, {1, 1, 1, 15, 7, 5}},
-                          {6, 22, {1, 3, 1, 15, 13, 25}},
-                          {6, 25, {1, 1, 5, 5, 19, 61}},
-                          {7, 1, {1, 3, 7, 11, 23, 15, 103}},
-                          {7, 4, {1, 3, 7, 13, 13, 15, 69}}};
+// clang-format off
+const JoeKuo joe_kuo[] = {
+    {1, 0, {1}}, {2, 1, {1, 3}}, {3, 1, {1, 3, 1}}, {3, 2, {1, 1, 1}}, {4, 1, {1, 1, 3, 3}},
+    {4, 4, {1, 3, 5, 13}}, {5, 2, {1, 1, 5, 5, 17}}, {5, 4, {1, 1, 5, 5, 5}}, {5, 7, {1, 1, 7, 11, 19}},
+    {5, 11, {1, 1, 5, 1, 1}}, {5, 13, {1, 1, 1, 3, 11}}, {5, 14, {1, 3, 5, 5, 31}},
+    {6, 1, {1, 3, 3, 9, 7, 49}}, {6, 13, {1, 1, 1, 15, 21, 21}}, {6, 16, {1, 3, 1, 13, 27, 49}},
+    {6, 19, {1, 1, 1, 15, 7, 5}}, {6, 22, {1, 3, 1, 15, 13, 25}}, {6, 25, {1, 1, 5, 5, 19, 61}},
+    {7, 1, {1, 3, 7, 11, 23, 15, 103}}, {7, 4, {1, 3, 7, 13, 13, 15, 69}}
+};
+// clang-format on
 const unsigned max_dimensions = 1 + sizeof joe_kuo / sizeof *joe_kuo;
 
 // Pseudorandom bits for scrambling, the same in each run (splitmix64)
@@ -296,8 +284,7 @@ template <class T> T scramble(unsigned dimension) { // is added (xor) to all num
     return (T)bits_for(dimension, 127);
 }
 
-// The values of `make` for all dimensions. They end where a page without access begins, because cuRAND has
-// 20000 dimensions.
+// The values of `make` for our dimensions. A page without access follows: cuRAND has 20000 dimensions.
 template <class Value, class Make> curandStatus_t of_all_dimensions(Value **values, Make make) {
     static Value *const all = [make] {
         const size_t bytes = max_dimensions * sizeof(Value), page = (size_t)sysconf(_SC_PAGESIZE),
@@ -466,8 +453,7 @@ curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRng
 }
 SIMPLE(DestroyGenerator, (curandGenerator_t generator), delete generator)
 SIMPLE(SetStream, (curandGenerator_t generator, cudaStream_t stream), generator->stream = stream)
-// The settings that change the numbers: the type of the generator that has it, whether the value is
-// permitted, and the change
+// Settings that change the numbers: which generators have it, permitted values, and the change
 #define SETTING(name, parameter, has, permitted, change)                                                     \
     curandStatus_t curandSet##name(curandGenerator_t generator, parameter) {                                 \
         REQUIRE_GENERATOR;                                                                                   \

@@ -39,8 +39,7 @@ struct OnDevice {
 // cudaMalloc, becomes the last error of the thread that makes the next of these three calls.
 cudaError_t *error_of_thread();
 
-// A sticky error, which every later call on this device returns, because a GPU does not recover from it. The
-// first one stays.
+// A sticky error, the first one, which every later call on this device returns, as on a GPU.
 void set_sticky_error(cudaError_t error);
 cudaError_t sticky_error(int device); // cudaSuccess if there is none
 // After a reset, a device with a sticky error is unavailable to this process.

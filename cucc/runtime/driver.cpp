@@ -33,8 +33,7 @@ std::vector<CUcontext> &stack() {
     return stacks.mine();
 }
 
-// Converts an error of the runtime to one of the driver API. The driver has fewer errors below 100; the
-// others have the same numbers.
+// Converts an error of the runtime to one of the driver API, which lacks some below 100.
 CUresult code(cudaError_t error) {
     const bool same =
         error >= 100 || error <= 3 || (error >= 4 && error <= 8) || error == 34 || error == 36 || error == 46;
@@ -347,8 +346,7 @@ static CUresult load(const char *call, CUmodule *module, const void *image, size
     const int file = memfd_create("module", MFD_CLOEXEC);
     const std::string path = "/proc/self/fd/" + std::to_string(file);
     std::ofstream(path, std::ios::binary).write((const char *)image, (std::streamsize)bytes);
-    // The file stays open, so that its name differs from that of the next one: each load makes its own
-    // variables.
+    // The file stays open, so the next one has another name: each load makes its own variables.
     void *const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return refuse(CUDA_ERROR_INVALID_IMAGE, call, dlerror());

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * Fibers: stacks for the user-level threads of a block. Where the switch is not inlined (cuda_cpu/switch.h),
- * it is Boost.Context's, the C library's ucontext, or Emscripten's fiber. The sanitizers are told of every
- * switch, because they keep data about the current stack.
- */
+// Fibers: stacks for the user-level threads of a block. Where the switch is not inlined (cuda_cpu/switch.h),
+// it is Boost.Context's, the C library's ucontext, or Emscripten's fiber. The sanitizers are told of every
+// switch, because they keep data about the current stack.
 #pragma once
 #include "cuda_cpu/switch.h"
 

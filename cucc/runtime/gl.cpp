@@ -57,9 +57,8 @@ namespace {
 
 using Resource = cudaGraphicsResource;
 
-// The functions that are newer than OpenGL 1.1. Many programs define variables with their names, as pointers
-// to the functions, and the linker would bind calls here to these variables. So the functions are looked up
-// in the library.
+// Functions newer than OpenGL 1.1. Many programs define pointers to them as variables with their names, which
+// the linker would take for calls here. So the functions are looked up in the library.
 #define FUNCTIONS(USE)                                                                                       \
     USE(PFNGLISBUFFERPROC, IsBuffer)                                                                         \
     USE(PFNGLBINDBUFFERPROC, BindBuffer)                                                                     \
@@ -494,7 +493,5 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphi
     return store(array, resource->array);
 }
 
-cudaError_t cudaGLSetGLDevice(int device) {
-    return cudaSetDevice(device);
-}
+FORWARD(cudaGLSetGLDevice, (int device), cudaSetDevice(device))
 #endif

@@ -29,8 +29,7 @@ struct Schedule {
         return i;
     }
 
-    // Fills `order` with a permutation of the block's threads and returns it; returns null for ascending
-    // order.
+    // Fills `order` with a permutation of the threads and returns it; null for ascending order.
     const uint16_t *threads(uint16_t *order, unsigned count, uint64_t block) const {
         if (kind == forward)
             return nullptr;
@@ -101,8 +100,7 @@ struct Grid {
     std::atomic<bool> asynchronous{false};     // all threads polled then, so the launch returns
     std::atomic<bool> done{false};             // all blocks have ended
 
-    // The grid can be suspended when so many of its workers wait. The blocks of a cooperative launch that
-    // have not started yet count, too.
+    // The grid can be suspended when so many workers wait, counting blocks that have not started.
     uint64_t workers_to_wait() {
         if (!barrier)
             return workers;
@@ -130,18 +128,15 @@ void report_end(const Kernel &kernel, const Grid &grid); // reports how the kern
 
 // ---- workers.cpp ----
 
-// Runs chunks of blocks until none is left or end_launch() is called. In the latter case the block's threads
-// are abandoned, and their stacks are not used again.
+// Runs chunks of blocks until none is left, or until end_launch(): then threads and stacks are abandoned.
 void run_blocks(Grid &grid);
 
-// A pool of workers other than the calling thread. They sleep until there is a grid. Each running or
-// suspended grid has a pool of its own. A pool is never destroyed, because its threads run until the process
-// ends.
+// A pool of workers other than the calling thread, which sleep until there is a grid. Each running or
+// suspended grid has its own. It is never destroyed: its threads run until the process ends.
 class WorkerPool {
   public:
-    // Runs the grid on the calling thread and on helpers, at most one for each block after the first, and
-    // fewer if the system refuses threads. A cooperative launch needs exactly that many, because its blocks
-    // wait for each other; without them it fails.
+    // Runs the grid on the calling thread and on helpers, at most one for each block after the first. A
+    // cooperative launch needs so many, because its blocks wait for each other, and fails without them.
     cudaError_t run(Grid &grid);
 
     // Starts a grid that runs on helpers alone. At its end the last helper releases launch_lock() and sets
@@ -154,8 +149,7 @@ class WorkerPool {
     const unsigned size = worker_count();
 
   private:
-    // Wakes this many helpers, or as many as the system permits, and returns their number. If they are fewer
-    // than needed, none is woken.
+    // Wakes so many helpers, or as many as the system permits; none if these are too few.
     uint64_t wake_helpers(Grid &grid, uint64_t helpers, uint64_t needed);
 
     void work();
@@ -176,8 +170,7 @@ void give_back(WorkerPool *pool);
 cudaError_t launch_in_kernel(const LaunchConfig &config, const Kernel &kernel, bool cooperative);
 // Takes the children out of the grid. There are none to run if an assertion or __trap() has ended the grid.
 std::vector<Child> children_of(Grid &grid);
-// Runs the children of a grid of this nesting depth, in the order of their launches, and after each child its
-// own children.
+// Runs the children of a grid of this depth, in the order of their launches, each with its own children.
 void run_children(std::vector<Child> children, unsigned depth);
 
 // ---- waiting.cpp ----

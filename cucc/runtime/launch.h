@@ -8,22 +8,18 @@ namespace cuda_cpu {
 
 // ---- host threads (workers.cpp) ----
 
-// The number of workers, host threads that run blocks; a device reports as many multiprocessors
-// (workers.cpp).
+// The number of workers, host threads that run blocks: the multiprocessors of a device (workers.cpp)
 unsigned worker_count();
 
-// Starts a host thread that is never joined (workers.cpp). False, with the reason in errno, if the system
-// refuses it.
+// Starts a host thread that is never joined (workers.cpp). False, with errno, if the system refuses.
 bool start_thread(std::function<void()> run);
 
 // ---- kernels (function.cpp) ----
 
-// Occupancy: the number of blocks with this many threads and bytes of shared memory that fit on a
-// multiprocessor.
+// Occupancy: how many blocks with so many threads and bytes of shared memory fit on a multiprocessor
 int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes);
 
-// Reads an attribute of a launch: sets `cooperative`, refuses clusters, and ignores the others. `place` is
-// the name of the call or structure, for messages.
+// Reads an attribute of a launch: sets `cooperative`, refuses clusters. `place` is for messages.
 cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &attribute, bool &cooperative);
 
 // ---- launches (launch.cpp) ----
@@ -52,8 +48,7 @@ struct Operation;
 // Dynamic parallelism (docs/execution.md). Stores a child grid that a kernel launches, or a copy or fill, in
 // the grid of the kernel. Those with `last` run after all others.
 cudaError_t store_child(Operation operation, bool last = false);
-// cudaDeviceSynchronize() in device code, which CUDA had before version 12: runs the stored children of the
-// calling block, and waits for them.
+// cudaDeviceSynchronize() in device code, before CUDA 12: runs and awaits the block's stored children.
 cudaError_t finish_children();
 
 // ---- waiting.cpp ----

@@ -30,22 +30,19 @@ std::string describe(const Allocation &a);
 
 enum class Accessor { device, host, either }; // who will access the memory
 
-// Checks that [pointer, pointer + bytes) is valid as the `role` (for example "source") of `call`; fails if
-// not.
+// Checks that [pointer, pointer + bytes) is valid as the `role`, such as "source", of `call`; fails if not.
 cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes,
                         Accessor accessor);
 // The value that every byte of newly allocated device memory gets, as CUDA_CPU_FILL says (docs/execution.md)
 int fresh_byte();
-// Allocates memory filled with fresh_byte() and charges it to the current device. `file`
-// and `line` are those of the program's call.
+// Allocates memory with fresh_byte() for the current device. `file` and `line`: of the program's call.
 cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags);
 // Frees device memory or managed memory. The memory of a mapped OpenGL buffer is freed only when
 // `flags` is memory_of_graphics, so that a program cannot free it.
 cudaError_t free_device(const char *call, void *pointer, unsigned flags = 0);
 void free_memory_of(int device);
 
-// Describes an address for the report of a fault: ", which is 400 bytes of device 0, allocated at sum.cu:12".
-// Empty if nothing is known.
+// Describes a faulting address: ", which is 400 bytes of device 0, allocated at sum.cu:12", or nothing.
 std::string describe_address(const void *address);
 
 // Drops the graphics resources of a device that is reset. It is a pointer, null until the first resource is
@@ -87,8 +84,7 @@ void fill_now(const Fill &f);
 cudaError_t fill(const char *call, const Fill &f, cudaStream_t stream); // checks and submits it
 // Checks a copy and submits it to the stream. An asynchronous copy may be incomplete on return.
 cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, bool asynchronous);
-// True for memory that is not in the registry. The program may overwrite or free it as soon as a call
-// returns.
+// True for memory that is not in the registry, which the program may change when a call returns.
 bool is_pageable(const void *pointer);
 
 // ---- device memory that the host cannot access (guard.cpp) ----
@@ -101,8 +97,7 @@ extern std::atomic<bool> guarding;    // true as soon as there may be such memor
 void open_guarded();
 void close_guarded();
 
-// While one exists, host code can access device memory. Every function of the runtime that reads or writes
-// device memory, and every launch, makes one.
+// Made by launches and functions that access device memory: while one exists, host code may do so.
 struct DeviceAccess {
     const bool opened = guarding.load(std::memory_order_relaxed);
 
@@ -124,8 +119,7 @@ void leave_pool(void *pointer);
 
 // ---- symbols (symbol.cpp) ----
 
-// A ticket lock: it is granted in the order of the requests. Another host thread than the one that locked it
-// may unlock it.
+// A ticket lock: granted in the order of the requests. Any host thread may unlock it.
 class TicketLock {
   public:
     void lock();
@@ -138,11 +132,9 @@ class TicketLock {
     std::condition_variable changed;
 };
 
-// Serialises launches and accesses to symbols, because the variables of all devices share the same
-// addresses.
+// Serialises launches and accesses to symbols: the variables of all devices share their addresses.
 TicketLock &launch_lock();
-// Loads a device's __device__ and __constant__ variables into the sections. The caller holds
-// launch_lock.
+// Loads a device's __device__ and __constant__ variables into the sections. Needs launch_lock.
 void symbols_for_device(int device);
 void reset_symbols_of(int device);
 void check_constant_limit();
@@ -155,8 +147,7 @@ struct SymbolSection {
 const SymbolSection *symbol_section(const void *address);
 std::vector<SymbolSection> &symbol_sections();
 
-// If one of the addresses is a symbol, loads the symbols of the current device. Holds launch_lock as long as
-// it exists.
+// If an address is a symbol, loads the current device's symbols, and holds launch_lock as long as it exists.
 struct SymbolAccess {
     std::unique_lock<TicketLock> lock;
 

@@ -7,8 +7,7 @@
 
 namespace cuda_cpu {
 
-// The only object of this type. It is never destroyed, because host threads may use it while the process
-// exits.
+// The only object of this type, never destroyed: host threads may use it while the process exits.
 template <class T> T &only() {
     static T &object = *new T;
     return object;
@@ -49,9 +48,8 @@ template <class T> LiveObjects<T> &live() {
     return only<LiveObjects<T>>();
 }
 
-// An object of each host thread, made when the thread first needs it and deleted when the thread ends. A
-// thread_local object with a destructor is not used for this: glibc aborts the program if there is no memory
-// to register the destructor.
+// An object of each host thread, made when the thread first needs it and deleted when the thread ends. Not a
+// thread_local object with a destructor: glibc aborts if there is no memory to register that.
 template <class T> class PerThread {
   public:
     PerThread() {

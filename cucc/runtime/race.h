@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * The events that the engine and the streams report to the race detector (race.cpp). These functions are
- * weak: their addresses are null in a program that is not built for checking, because then the linker leaves
- * race.o out: only instrumented code refers to it.
- */
+// The events that the engine and the streams report to the race detector (race.cpp). These functions are
+// weak: their addresses are null in a program that is not built for checking, because then the linker leaves
+// race.o out: only instrumented code refers to it.
 #pragma once
 #include "block.h"
 
@@ -37,14 +35,12 @@ constexpr size_t race_page = 64 << 10; // bytes; tracked memory should not share
 // Called when a launch begins, and when the blocks of a cooperative launch have passed a grid barrier.
 void race_launch(const Kernel &kernel, const LaunchConfig &config) WEAK;
 void race_grid_barrier() WEAK;
-// Called when the block of this worker has passed a barrier, and when lanes of a warp have passed
-// __syncwarp().
+// Called when this worker's block has passed a barrier, or lanes of a warp have passed __syncwarp().
 void race_barrier(const Worker &worker) WEAK;
 void race_warp_barrier(unsigned warp, unsigned lanes) WEAK;
 void race_name_shared(const char *name, const void *memory, size_t bytes) WEAK;
 
-// Events of work in a stream: it is enqueued behind other work; it begins; it ends; the host has waited for
-// it.
+// Events of work in a stream: it is enqueued behind other work; begins; ends; the host has waited for it.
 void race_enqueue(uint64_t number, uint64_t stream, const std::vector<uint64_t> &after,
                   const char *call) WEAK;
 void race_begin(uint64_t number) WEAK;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the unit "stream" gives to the others: streams, and their operations as data, so that they can run
-// later than the call: in a graph, or in a stream whose work is deferred (CUDA_CPU_STREAMS). Otherwise each
-// call does its work at once.
+// What the unit "stream" gives to the others: streams, and their operations as data that can run after the
+// call: in a graph, or in a stream of deferred work (CUDA_CPU_STREAMS). Otherwise calls work at once.
 #pragma once
 #include "launch.h"
 #include "memory.h"
@@ -10,8 +9,7 @@
 
 namespace cuda_cpu {
 
-// Defines a call, and the same call with Async in its name and a stream as its last parameter. The expression
-// may use `stream` and `asynchronous`.
+// Defines a call, also with Async in its name and a stream. The expression has `stream` and `asynchronous`.
 #define AND_ASYNC(name, parameters, ...)                                                                     \
     cudaError_t name parameters {                                                                            \
         [[maybe_unused]] const bool asynchronous = false;                                                    \
@@ -78,8 +76,7 @@ struct Operation {
 // Runs the operation now, on its device. If `async` is not null, a launch may become asynchronous (below).
 cudaError_t perform(const Operation &operation, AsyncLaunchPointer *async = nullptr);
 
-// The number of reasons to store operations: CUDA_CPU_STREAMS counts one, and so does each capture. If 0,
-// operations run at once.
+// Why operations are stored: CUDA_CPU_STREAMS counts one, and so does each capture. If 0, they run at once.
 extern std::atomic<int> storing;
 inline bool at_once() {
     return __builtin_expect(storing.load(std::memory_order_relaxed) == 0, 1);
@@ -154,14 +151,12 @@ void record_event(cudaEvent_t event);
 bool event_exists(cudaEvent_t event);
 
 size_t live_streams(), live_events(); // how many were made and not destroyed
-// Fails if there is no such stream, or if it belongs to another device than the current one. Launches need
-// this.
+// Fails if there is no such stream, or if it is of another device than the current one, for launches.
 cudaError_t check_stream_here(const char *call, cudaStream_t stream);
 void destroy_streams_of(int device);
 // Runs the deferred work of a device's streams (-1: of all devices); see operation.cpp.
 cudaError_t finish_device(int device);
-// Refuses a call that CUDA does not permit while a stream is captured, and invalidates the capture
-// (capture.cpp).
+// Refuses a call that CUDA does not permit in a capture, and invalidates the capture (capture.cpp).
 cudaError_t refuse_unsafe(const char *call);
 
 } // namespace cuda_cpu

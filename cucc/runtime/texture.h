@@ -26,8 +26,7 @@ struct cudaMipmappedArray {
 
 namespace cuda_cpu {
 
-// Bytes per texel, or 0 for an unsupported format. Supported formats have 1, 2 or 4 components, all with the
-// same 8, 16 or 32 bits; floats have 16 or 32 bits.
+// Bytes per texel; 0 for an unsupported format. 1, 2 or 4 components have the same 8, 16 or 32 bits.
 size_t texel_bytes(const cudaChannelFormatDesc &format);
 cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &format); // fails
 // Fail if there is no such array.

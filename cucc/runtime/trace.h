@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * Records one launch (CUDA_CPU_TRACE). workers.cpp reports its blocks. For one block, block.cpp reports when
- * its threads reach and pass barriers, and in programs built for checking race.cpp and race_hooks.cpp report
- * every memory access and every basic block (a piece of code without a branch). trace_steps.cpp combines the
- * threads of a warp into steps, and trace.cpp writes the file.
- */
+// Records one launch (CUDA_CPU_TRACE). workers.cpp reports its blocks. For one block, block.cpp reports when
+// its threads reach and pass barriers, and in programs built for checking race.cpp and race_hooks.cpp report
+// every memory access and every basic block (a piece of code without a branch). trace_steps.cpp combines the
+// threads of a warp into steps, and trace.cpp writes the file.
 #pragma once
 #include "race.h"
 
@@ -62,9 +60,8 @@ struct BlockTrace {
 // The record of the block that this worker runs; null if the threads of that block are not recorded.
 extern __thread BlockTrace *traced_block;
 
-// Called by block.cpp. trace_arrival() replaces the file's name in the barrier's site by a copy, which has
-// another address. So block_barrier() (kernel.h) does not take its fast path, and every thread calls
-// meet_block().
+// Called by block.cpp. trace_arrival() replaces the file's name in the barrier's site by a copy, so that
+// block_barrier() (kernel.h) does not take its fast path, and every thread calls meet_block().
 void trace_arrival(unsigned thread, Site site, Site &barrier_site);
 void trace_release(Site site);
 // Called by race.cpp and race_hooks.cpp

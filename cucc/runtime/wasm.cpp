@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// WebAssembly: functions of Linux that Emscripten's C library lacks. There is one processor, one thread, no
-// other program and no signal.
+// WebAssembly: functions of Linux that Emscripten's C library lacks. One processor, thread and program.
 #include "block.h"
 
 #include <emscripten.h>

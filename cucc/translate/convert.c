@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Conversions to integers in device code, which saturate (cuda_cpu/convert.h): casts, initial values,
-// assignments, returned values, and the arguments of make_uchar4() and the like. cu2cpp does not know the
-// type of an expression, so the types are examined by the C++ compiler. Nothing is inserted where the words
-// show that no floating-point number is converted.
+// assignments, returned values, and the arguments of make_uchar4() and the like. The C++ compiler examines
+// the types. Nothing is inserted where the words show that no floating-point number is converted.
 #include "translate.h"
 
 static const char integers[] = " char short int long signed unsigned wchar_t char16_t char32_t size_t ssize_t"
@@ -59,9 +58,8 @@ static void find_types(Unit *u, const Token *end) {
     u->types_end = end > u->types_end ? (Token *)end : u->types_end;
 }
 
-// The text of the type between token i and token `end`, such as unsigned int, T or typename A::type, if it is
-// an integer type or may be one; otherwise null. `certain`: a name that the program has not declared as a
-// type is not taken for one.
+// The text of the type between token i and token `end`, such as unsigned int, T or typename A::type, if it
+// may be an integer type; otherwise null. `certain`: a name that is not declared as a type is none.
 static const char *integer_type(const Unit *u, Token *i, const Token *end, bool certain) {
     bool integer = false, name = false;
     Token *const first = i;
@@ -246,8 +244,7 @@ static void find_declaration(Function *f, Token *i) {
     }
 }
 
-// The first token of the left operand x, a[i].x, p->x, *p of an assignment; null if it has another form, or
-// is what a declaration declares.
+// The first token of the left operand x, a[i].x, p->x, *p of an assignment; null for another form.
 static Token *left_operand(Token *i) {
     for (;; i -= 2) {
         while (kind(i) == ']' ||
@@ -319,13 +316,7 @@ static void find_vector(const Function *f, Token *name) {
     }
 }
 
-// The token after the body of a lambda whose [ is here; i if there is none
-static Token *skip_lambda_introducer(Token *i) {
-    return ends_expression(i - 1) ? i : i->match;
-}
-
-// Finds the conversions in the body of a function. `returned`: the first token of the type that it returns,
-// or null if that is not known.
+// Finds the conversions in a function. `returned`: the first token of the type that it returns, or null.
 void find_conversions(Unit *u, Token *returned, Token *parameters, Token *body) {
     Function f = {.u = u};
     if (body->system)
@@ -342,15 +333,16 @@ void find_conversions(Unit *u, Token *returned, Token *parameters, Token *body) 
     for (Token *i = body + 1; i < body->match; i++) {
         const Token *before = i - 1;
         if (kind(i) == '[') {
-            Token *close = skip_lambda_introducer(i);
-            if (close > i) {
-                Token *inner = kind(close + 1) == '(' ? find_body(close + 1) : close + 1;
-                if (kind(close + 1) == '(')
-                    add_parameters(&f, close + 1);
-                if (inner && kind(inner) == '{' && inner->match > other)
-                    other = inner->match;
-                i = close;
+            if (ends_expression(before)) // a subscript
+                continue;
+            i = i->match;
+            const Token *inner = i + 1;
+            if (kind(inner) == '(') {
+                inner = find_body(i + 1);
+                add_parameters(&f, i + 1);
             }
+            if (inner && kind(inner) == '{' && inner->match > other)
+                other = inner->match;
             continue;
         }
         if (kind(i) == '(')
@@ -363,14 +355,12 @@ void find_conversions(Unit *u, Token *returned, Token *parameters, Token *body) 
             (kind(before) == '(' && is_one_of(before - 1, " for if while switch ")) ||
             (kind(before) == ')' && !ends_expression(before)) || is_one_of(before, " else do "))
             find_declaration(&f, i);
-        if (is(i, "enum") || is_one_of(i, " struct class union ")) {
+        if (is_one_of(i, " enum struct class union ")) {
             Token *brace = skip_class_head(i, NULL);
-            if (kind(brace) == '{') {
-                if (is(i, "enum"))
-                    i = brace->match;
-                else if (brace->match > other)
-                    other = brace->match;
-            }
+            if (kind(brace) == '{' && is(i, "enum"))
+                i = brace->match;
+            else if (kind(brace) == '{' && brace->match > other)
+                other = brace->match;
         } else if (is(i, "return") && type && i > other) {
             into(&f, i, type, statement_end(i));
         } else if (kind(i + 1) == '(' && i->length > 7 && strncmp(i->text, "make_", 5) == 0) {

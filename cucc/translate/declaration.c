@@ -39,8 +39,7 @@ static Token *take_attribute(Unit *u, Token *i, Text *alignment) {
     return end;
 }
 
-// From `requires`, finds the token after a requires-clause, such as requires A<T> && (B || requires { c; });
-// i if there is none.
+// Skips a requires-clause, such as requires A<T> && (B || requires { c; }). Returns i if there is none.
 Token *skip_requires(Token *i) {
     if (!is(i, "requires"))
         return i;
@@ -290,8 +289,7 @@ Token *find_body(Token *open) {
     return kind(i) == '{' ? i : NULL;
 }
 
-// Parses the parameter that begins at token i. Returns its name; for a parameter without a name returns null,
-// and sets `place` to where a name can be inserted.
+// Parses a parameter from token i. Returns its name, or null and sets `place` to where one can be inserted.
 Token *parameter_name(Token *i, const Token *close, Token **place, bool *is_pack, bool *may_be_unused) {
     static const char qualifiers[] = " const volatile __restrict __restrict__ restrict register __const ";
     bool typed = false;

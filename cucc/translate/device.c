@@ -2,9 +2,8 @@
 // Functions and variables of the device: __device__, __constant__ and __managed__
 #include "translate.h"
 
-// With -w, names that only device code of this file can use get internal linkage. nvcc does the same without
-// -rdc=true: other files may have different functions and variables with the same names. A name that is
-// declared `extern` keeps external linkage.
+// With -w, names that only device code of this file can use get internal linkage, unless declared `extern`:
+// without -rdc=true, other files may have different functions and variables of the same names, as with nvcc.
 static void make_internal(Unit *u, Token *name, const Declaration *d, const Scope *scope) {
     if (!u->how->whole_program || scope->kind != IN_NAMESPACE || kind(name - 1) == SCOPE || d->static_at ||
         d->is_inline || d->is_constexpr || d->is_template || d->is_linkage || is(name, "operator"))
@@ -42,9 +41,8 @@ static void translate_function(Unit *u, const Declaration *d, const Scope *scope
 
 // __device__ T x;  ->  __attribute__((section("cuda_device"))) T x;
 //
-// Variables are put into linker sections, in which the runtime finds them and swaps their values
-// when the device changes. Variables that are const need a separate section, because a section is
-// either writable or read-only.
+// Variables are put into linker sections, in which the runtime finds them and swaps their values when the
+// device changes. Const variables need a section of their own: a section is writable or not.
 static void translate_variables(Unit *u, Declaration *d) {
     const char *space = d->is_managed ? "managed" : d->is_constant ? "constant" : "device";
     const char *attribute = fill("__attribute__((section(\"cuda_$space\")))", "space", space);
@@ -68,8 +66,7 @@ static void translate_variables(Unit *u, Declaration *d) {
     }
     if ((constants == 0 || constants == count) && !d->is_late)
         insert_before(u, d->first_word, constants ? read_only : attribute);
-    else // each variable gets an attribute of its own: const int a = 1, *b; (a is const and b is not) and
-         // struct {…} __device__ c; (the attribute would apply to the type)
+    else // one for each: const int a = 1, *b; (only a is const); struct {…} __device__ c; (not of the type)
         for (size_t n = 0; n < count; n++)
             insert_after(u, variables[n].last,
                          fill(" $attribute", "attribute", variables[n].is_const ? read_only : attribute));
@@ -107,8 +104,7 @@ void translate_device(Unit *u, Token *word, const Scope *scope) {
     make_internal(u, d.name, &d, scope);
     if (d.extern_at && !d.has_value)
         return; // this is only a declaration
-    // For these variables the compiler ignores the section (templates), or reports a conflict
-    // between sections (inline).
+    // For these the compiler ignores the section (templates) or reports a conflict (inline).
     if (d.is_inline || d.is_template || (d.is_constexpr && scope->kind == IN_CLASS)) {
         if (!d.is_const)
             fail(word, "an inline or template variable cannot have a value for each device");

@@ -27,8 +27,7 @@ static const char *const form_names[] = {"Fibers", "OneBody", "PerWarp", "InRows
 //             decltype(x)>("k", 0, [](::cuda_cpu::Parameter<decltype(x)> x) -> void { … }, x); }
 //
 // The body becomes a lambda with parameters of the same names, which launch_body() calls for every thread.
-// Everything else stays, so that declarations, specialisations, overloads and the kernel's address are those
-// of a normal function.
+// Everything else stays, so declarations, overloads and the address are those of a normal function.
 void translate_kernel(Unit *u, Token *word, const Scope *scope) {
     delete_tokens(u, word, word);
     word->done = true;

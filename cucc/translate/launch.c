@@ -24,8 +24,7 @@ static Token *skip_angles_back(Token *i, int comparisons) {
     return NULL;
 }
 
-// The >>> that ends a launch configuration; null if there is none. In `f<A<int>>>>>` these are the last
-// three >.
+// The >>> that ends a launch configuration, or null. In `f<A<int>>>>>` these are the last three >.
 static Token *launch_end(Token *i) {
     for (int templates = 0; kind(i) != ';' && kind(i) != END && !closes(i); i++) {
         if (opens(i)) {
@@ -49,8 +48,7 @@ static Token *launch_end(Token *i) {
     return NULL;
 }
 
-// From the last token of a kernel expression, finds its first; null if the tokens are not an expression.
-// `comparisons`: see skip_angles_back().
+// From the last token of a kernel expression, finds its first, or null. `comparisons`: skip_angles_back()
 static Token *expression_begin(Token *i, int comparisons) {
     for (bool last = true;; last = false) {
         if (kind(i) == ')' || kind(i) == ']') {
@@ -87,8 +85,7 @@ static Token *expression_begin(Token *i, int comparisons) {
     }
 }
 
-// True if a launch may follow token i. A launch has type void, so it can be an operand only of the comma and
-// conditional operators.
+// True if a launch, which has type void, may follow token i: as an operand of a comma or a conditional.
 static bool may_stand_before_launch(const Token *i) {
     if (kind(i) == IDENT || kind(i) == ')' || kind(i) == ']')
         return !ends_expression(i);

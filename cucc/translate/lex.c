@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The lexer: splits the text into tokens. For the translator, comments, linemarkers and other directives are
-// white space.
+// The lexer: splits the text into tokens. Comments, linemarkers and directives count as white space.
 #include "translate.h"
 #include <ctype.h>
 
@@ -145,8 +144,8 @@ static File *find_file(Unit *u, const char *name) {
     return file->next;
 }
 
-// Skips a directive, a line that begins with #, up to a comment in it. Takes line and file from
-// `# 12 "file.cu"` and `#line 12 "file.cu"`.
+// Skips a directive, a line that begins with #, up to a comment in it. Takes line and file from `# 12
+// "file.cu"` and `#line 12 "file.cu"`.
 static void skip_directive(Lexer *l) {
     const char *const hash = l->at, *p = hash + 1;
     p += strspn(p, " \t");
@@ -182,8 +181,7 @@ static void skip_directive(Lexer *l) {
     }
 }
 
-// Skips an operator and returns its kind. Angle brackets are single tokens, because only the parser can tell
-// whether >> is a shift.
+// Skips an operator and returns its kind. Only the parser can tell whether >> is a shift: < and > are single.
 static int skip_symbol(Lexer *l) {
     static const struct {
         const char *text;
@@ -277,8 +275,7 @@ static Lexer new_lexer(Unit *u) {
     return l;
 }
 
-// Splits u->source into tokens. The first of u->files is the input. `from`: null, or the token of another
-// text with which this one begins
+// Splits u->source into tokens. The first of u->files is the input. `from`: a token of a text before, or null
 void lex(Unit *u, const Token *from) {
     Lexer l = new_lexer(u);
     if (from) {

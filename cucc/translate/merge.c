@@ -22,8 +22,7 @@ typedef struct {
     int count, types; // the first are those of template parameters
 } Names;
 
-// Notes token i if it is the name of a parameter of a function or template. *close: the end of the list that
-// was reached.
+// Notes token i if it names a parameter of a function or template. *close: the end of the list.
 static bool note_parameter(Names *names, Token *i, const Token **close, bool *is_template) {
     if (i >= *close && kind(i) == '(') {
         *close = i->match;
@@ -228,8 +227,7 @@ static bool may_mark(const Side *device, const Item *item, const Token *name) {
     return true;
 }
 
-// Marks the names that a constant, enumeration or type of the device's text declares. Returns false if it is
-// something else, or more than one declaration.
+// Marks the names that a single constant, enumeration or type of the device declares. False for others.
 static bool mark_names(const Side *side, const Item *item) {
     const Unit *device = side->unit;
     Token *i = item->first;
@@ -358,8 +356,7 @@ static void append_pair(Text *text, const Side *host, const Item *h, const Side 
     }
 }
 
-// Appends a place where the texts differ: items h to h_end of the host's text correspond to items d to d_end
-// of the device's.
+// Appends a difference of the texts: items h to h_end of the host, items d to d_end of the device.
 static void append_difference(Text *text, const Side *host, int h, int h_end, const Side *device, int d,
                               int d_end) {
     int open = 0;

@@ -151,8 +151,7 @@ static void align_line(const Token *first, size_t count, long *columns) {
         lengths = grow(lengths, capacity, sizeof *lengths);
     }
     memset(lengths, 0, row * (count + 1) * sizeof *lengths);
-    // lengths[t * row + w]: length of the longest common subsequence of the tokens from t on and the words
-    // from w on
+    // lengths[t * row + w]: of the longest common subsequence of tokens from t on and words from w on
     for (size_t t = count; t-- > 0;)
         for (size_t w = n; w-- > 0;) {
             const uint16_t skip_token = lengths[(t + 1) * row + w], skip_word = lengths[t * row + w + 1];

@@ -46,8 +46,7 @@ static void expect(Ptx *p, char c) {
         fail_ptx(p);
 }
 
-// Returns the length of the register name at s, or 0 if there is none. A % or %% before the name is skipped:
-// s is set to the first character of the name.
+// The length of the register name at s, or 0. Skips % and %%: s becomes the first character of the name.
 static size_t register_name(const char **s) {
     if (**s == '%')
         *s += (*s)[1] == '%' ? 2 : 1;
@@ -55,9 +54,8 @@ static size_t register_name(const char **s) {
     return length > 0 && !isdigit((unsigned char)**s) ? length : 0;
 }
 
-// Returns the C++ expression for a PTX operand: an operand of the asm statement (%0), a register that the
-// template declares (x), a special register (%%laneid) or a constant (12, 0x96). Only the first two can be
-// targets, to which an instruction writes.
+// The C++ expression for a PTX operand: an operand of the asm statement (%0), a register that the template
+// declares (x), a special register (%%laneid) or a constant (12, 0x96). Only the first two are targets.
 static const char *operand(Ptx *p, bool is_target) {
     skip_blanks(p);
     const char *s = p->at;
@@ -174,8 +172,7 @@ static void translate_memory(Ptx *p, char *const *part, int parts, const char *t
         expect(p, ',');
         address = memory_address(p, shared);
     }
-    // A loop may wait for a load that is volatile, relaxed or acquire to return another value, so
-    // ptx::poll() lets other threads run.
+    // A loop may wait until a volatile, relaxed or acquire load changes: ptx::poll() lets others run.
     for (int i = 0; i < count; i++)
         append_filled(&p->out,
                       !load    ? "::cuda_cpu::ptx::store<$T>($address, ($T)$value, $i); "
@@ -229,9 +226,8 @@ static void translate_comparison(Ptx *p, char *const *part, int parts, const cha
     fail_ptx(p);
 }
 
-// Translates mov between one register and a pair of registers of half its width: mov.b64 %0, {%1, %2}; packs,
-// and mov.b64 {%0, %1}, %2; unpacks. The first of the pair is the lower half. Returns false if there is no
-// pair.
+// Translates mov between a register and a pair of half its width: mov.b64 %0, {%1, %2}; packs, and mov.b64
+// {%0, %1}, %2; unpacks. The first of the pair is the lower half. Returns false if there is no pair.
 static bool translate_halves(Ptx *p, const char *type) {
     const char *half = strcmp(type, "unsigned long long") == 0 ? "unsigned"
                        : strcmp(type, "unsigned") == 0         ? "unsigned short"
@@ -271,8 +267,7 @@ static bool has_part(char *const *part, int parts, const char *name) {
     return parts > 0;
 }
 
-// The name of an instruction in the table: without its type suffix, and without the modifiers that do not
-// change the result here.
+// The name of an instruction in the table: without its type suffix and modifiers that change nothing here.
 static const char *key_of(char *const *part, int parts) {
     static const char ignored[] =
         " ftz rn global shared shared::cta cta gpu sys relaxed acquire release acq_rel"
@@ -463,9 +458,8 @@ static const char *template_string(Token **i) {
     return template.data;
 }
 
-// Declares a variable for each operand "=r"(x) of the asm statement, from token i to `close`. Each operand is
-// evaluated once. Input operands are copied before the first instruction, because an instruction may write to
-// an output operand that is the same variable.
+// Declares a variable for each operand "=r"(x) of the asm statement, from token i to `close`, evaluated once.
+// Input operands are copied first, because an output operand may be the same variable.
 static void translate_operands(Ptx *p, Token *i, const Token *close) {
     int section = 0;
     while (i < close) {

@@ -30,8 +30,7 @@ static bool stands_in(const Token *word, const Token *i, const Token *end) {
     return false;
 }
 
-// If token i is the [ of a lambda, finds the { of its body; otherwise null. `parameters` becomes its ( or
-// null.
+// If token i is the [ of a lambda, finds the { of its body; otherwise null. `parameters`: its ( or null
 static Token *lambda_body(Token *i, Token **parameters) {
     *parameters = NULL;
     if (kind(i) != '[' || kind(i + 1) == '[' || kind(i - 1) == '[' || is(i - 1, "delete") ||
@@ -76,9 +75,8 @@ static void capture(Unit *u, Token *lambda, Token *name) {
 }
 
 // A shared variable has static storage duration in CUDA, so a lambda uses it without capturing it. Here it is
-// a local reference: each lambda from token `first` to `end` that uses it gets it in its list of captures,
-// [&x] or [=, &x]. And decltype(x), which would be the type of the reference, becomes the type of the
-// variable.
+// a local reference: lambdas from token `first` to `end` that use it get it in their list of captures, [&x]
+// or [=, &x]. decltype(x), which would be the type of the reference, becomes the type of the variable.
 static void use_as_static(Unit *u, Token *name, Token *first, const Token *end) {
     for (Token *i = first, *parameters; i < end; i++) {
         if (is(i, "decltype") && kind(i + 1) == '(' && same_word(i + 2, name) && kind(i + 3) == ')' &&
@@ -95,8 +93,7 @@ static void use_as_static(Unit *u, Token *name, Token *first, const Token *end) 
     }
 }
 
-// True if a class around the current function may have a member of this name. What a base class has is not
-// known.
+// True if a class around the function may have a member of this name, perhaps of a base class.
 static bool may_be_member(const Unit *u, const Token *name) {
     for (int depth = u->depth; depth > 0 && u->scopes[depth].kind != IN_NAMESPACE; depth--) {
         Token *open = u->scopes[depth].open;
@@ -127,10 +124,10 @@ void translate_instance(Unit *u, Token *i) {
     const char *here = current_namespaces(u);
     for (size_t n = u->file_shared_count; n-- > 0;) {
         const FileShared *one = &u->file_shared[n];
-        if (!one->is_template || !same_word(one->name, i) || !is_visible(one, here) || is_member(i))
-            continue;
-        call_instance(u, i, i, one);
-        return;
+        if (one->is_template && same_word(one->name, i) && is_visible(one, here) && !is_member(i)) {
+            call_instance(u, i, i, one);
+            return;
+        }
     }
 }
 
@@ -164,8 +161,8 @@ void translate_qualified(Unit *u, Token *i) {
 // void f() { … }  ->  void f() { auto &x = cu_s_x(); { … } }
 //
 // For a function of namespace or class scope: declares the __shared__ variables outside functions that it
-// uses. Appends what to insert after the { and before the }. The inner block lets the function declare the
-// same name again.
+// uses, after its {, and opens an inner block, in which the same name may be declared, to be closed before
+// its }.
 void declare_file_shared(Unit *u, Token *parameters, Token *body, Text *start, Text *end) {
     const char *here = current_namespaces(u);
     const size_t length = start->length;

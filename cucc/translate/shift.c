@@ -14,8 +14,7 @@ void begin_device_code(Unit *u, Token *returned, Token *parameters, Token *body)
     find_conversions(u, returned, parameters, body);
 }
 
-// True if the < may begin template arguments: after a name or the [] of a lambda, without blanks on both
-// sides.
+// True if the < may begin template arguments: after a name or [] of a lambda, without blanks on both sides.
 static bool may_open(const Token *i) {
     const Token *before = i - 1;
     if (end_of(before) < i->text && end_of(i) < i[1].text)

@@ -63,8 +63,7 @@ Token *enclosing(Token *i) {
     return i;
 }
 
-// The number of equal, adjacent tokens from token i on: 3 at the start of <<< or << <. Counts forward with
-// step 1, backward with step -1.
+// The number of equal, adjacent tokens from token i on, 3 for <<< or << <, forward (step 1) or back (-1)
 int run(const Token *i, int step) {
     int n = 1;
     for (; kind(i + step) == kind(i); n++, i += step) {

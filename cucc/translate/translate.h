@@ -28,8 +28,7 @@ typedef struct File {
     size_t position; // … and its position in the text
 } File;
 
-// Kinds of tokens. A token of one character has that character as its kind; a digraph has the character that
-// it stands for.
+// Kinds of tokens. One character is its own kind; a digraph is that of the character that it stands for.
 enum { END = 0, IDENT = 128, NUMBER, STRING, CHARACTER, SCOPE /* :: */, ARROW /* -> */, OPERATOR };
 
 typedef struct Token Token;
@@ -68,8 +67,7 @@ typedef struct {
     Token *open;  // the { of these braces
 } Scope;
 
-// A __shared__ variable outside functions. Each function that uses it gets a reference or pointer of the same
-// name.
+// A __shared__ variable outside functions. Each function that uses it gets a reference or pointer to it.
 typedef struct {
     Token *name;
     const char *namespaces;
@@ -150,8 +148,7 @@ unsigned hash(const char *text);
 __attribute__((format(printf, 2, 3))) _Noreturn void fail(const Token *token, const char *format, ...);
 _Noreturn void fail_file(const char *name);
 
-// Fills a template of C++ text: fill("auto &$x = $f();", "x", name, "f", function). Each $ begins the name of
-// a part.
+// Fills a template of C++ text, $ before parts: fill("auto &$x = $f();", "x", name, "f", function)
 #define fill(...)                fill_parts(__VA_ARGS__, (char *)NULL)
 #define append_filled(text, ...) append_text(text, fill(__VA_ARGS__))
 
@@ -195,8 +192,7 @@ Token *find_parameters(Token *i, Token **name);
 Token *find_body(Token *open);
 Token *parameter_name(Token *i, const Token *close, Token **place, bool *is_pack, bool *may_be_unused);
 
-// kernel.c, launch.c, shared.c, device.c, volatile.c, shift.c, convert.c, ptx.c: translate a construct;
-// kernels become loops in loops/
+// kernel.c, launch.c, shared.c, device.c, volatile.c, shift.c, convert.c, ptx.c: translate a construct
 void translate_launch(Unit *u, Token *open);
 void translate_shared(Unit *u, Token *word, const Scope *scope);
 void translate_qualified(Unit *u, Token *i);

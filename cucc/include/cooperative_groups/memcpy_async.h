@@ -8,8 +8,7 @@
 
 namespace cooperative_groups {
 
-// Each thread copies its share before this returns. So the copy is complete when all threads have passed
-// wait().
+// Each thread copies its share before this returns, so the copy is complete after wait().
 template <class Group> void memcpy_async(const Group &group, void *to, const void *from, size_t bytes) {
     const size_t n = (size_t)group.size(), rank = (size_t)group.thread_rank();
     const size_t share = (bytes / n + 15) / 16 * 16 + (bytes % n ? 16 : 0), begin = rank * share;

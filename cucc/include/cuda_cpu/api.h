@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * The host side of the CUDA runtime: the functions of CUDA 13; their values and structures are in values.h.
- * What CUDA 13 removed (clockRate in cudaDeviceProp, cudaThreadSynchronize …) is missing here too, so that a
- * program that compiles here also compiles with nvcc. The exceptions are calls whose parameters CUDA 13
- * changed, such as cudaMemAdvise: in C++ they also have the signatures of CUDA 11 and 12. The header works
- * in C; C++ also gets the typed overloads.
- */
+// The host side of the CUDA runtime: the functions of CUDA 13; their values and structures are in values.h.
+// What CUDA 13 removed (clockRate in cudaDeviceProp, cudaThreadSynchronize …) is missing here too, so that a
+// program that compiles here also compiles with nvcc. The exceptions are calls whose parameters CUDA 13
+// changed, such as cudaMemAdvise: in C++ they also have the signatures of CUDA 11 and 12. The header works
+// in C; C++ also gets the typed overloads.
 #pragma once
 #define __DRIVER_TYPES_H__
 #define __TEXTURE_TYPES_H__
@@ -200,8 +198,7 @@ cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
 cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource,
                                                   unsigned int index, unsigned int level);
 
-// __device__ and __constant__ variables. These functions do not know the variable's type, so they check only
-// that a copy ends within the linker section.
+// __device__ and __constant__ variables, of unknown types: only the end of the linker section is checked
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
                                size_t offset CUDA_CPU_OR(0),
                                cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyHostToDevice));
@@ -281,8 +278,7 @@ struct Site { // a line of the program's source
     const char *file;
     int line;
 };
-// The line of the call that this host thread is in, for messages about what the call makes. The file is null
-// in a call from C.
+// The line of the host thread's call, for messages about what it makes. The file is null in a call from C.
 extern __thread Site call_site;
 struct CallFrom {
     CallFrom(const char *file, int line) { call_site = {file, line}; }
@@ -296,8 +292,7 @@ cudaError_t copy_symbol(const char *call, bool to_symbol, const void *symbol, si
                         size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
                         bool asynchronous);
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size);
-// Finds a __device__ or __constant__ variable by its name; returns null if there is none. Static variables
-// cannot be found.
+// Finds a __device__ or __constant__ variable, which is not static, by its name; null if there is none.
 void *find_variable(const char *name, size_t *bytes, void *library = nullptr);
 // Gives each device its own value of a host variable. Called before main.
 void per_device_variable(void *variable, size_t bytes);
@@ -311,8 +306,7 @@ template <class T> inline const void *address_of(T &symbol) {
 }
 } // namespace cuda_cpu
 
-// Default arguments are evaluated at the call, so messages can name the line of the program that allocated
-// memory.
+// Default arguments are evaluated at the call, so messages can name the program's line.
 #define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
 #define CUDA_CPU_HERE                                                                                        \
     ::cuda_cpu::Site {                                                                                       \

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * <cuda/atomic>: atomic objects and references. All operations are sequentially consistent, whatever order
- * and scope they ask for. A thread that polls with load() lets other threads of its block run, as it does
- * with atomicAdd(p, 0).
- */
+// <cuda/atomic>: atomic objects and references. All operations are sequentially consistent, whatever order
+// and scope they ask for. A thread that polls with load() lets other threads of its block run, as it does
+// with atomicAdd(p, 0).
 #pragma once
 #include "std.h"
 
@@ -40,8 +38,7 @@ template <class T, class F> inline void wait_while(T *p, F holds, Site site) {
     }
 }
 
-// Common base class of atomic and atomic_ref. Self::address() returns the address of the object. All
-// operations also work on volatile objects.
+// Common base class of atomic and atomic_ref. Self::address() is the object's, which may be volatile.
 template <class T, class Self> class AtomicOperations {
     static_assert(std::is_trivially_copyable_v<T>, "atomics copy bytes");
     static_assert(sizeof(T) <= 8 && (sizeof(T) & (sizeof(T) - 1)) == 0, "atomics have 1, 2, 4 or 8 bytes");

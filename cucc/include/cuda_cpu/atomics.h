@@ -11,8 +11,7 @@
 namespace cuda_cpu {
 
 // True if an atomic on this address can be a plain load and a plain store, which are several times faster.
-// One worker runs the threads of a block, one at a time, and never preempts them, so shared memory needs no
-// more.
+// One worker runs the threads of a block, without preemption, so shared memory needs no more.
 inline bool is_shared([[maybe_unused]] const __volatile__ void *p) {
 #if defined CUDA_CPU_WATCHED || defined CUDA_CPU_CHECK // the race detector must see the atomic
     return false;
@@ -29,8 +28,7 @@ inline __attribute__((noinline)) void take_turns() {
     carry_out(take_turns(resume.mine));
 }
 
-// Not called by a compare-and-swap, nor by an exchange unless it releases a lock: the thread may then hold a
-// lock, and switching would only make the others poll.
+// Not called by compare-and-swaps and exchanges that may take a lock: its holder should go on running.
 inline void count_atomic() {
     if (__builtin_expect(--current_block->slice == 0, 0))
         take_turns();
@@ -190,8 +188,7 @@ CUDA_CPU_ATOMIC(unsigned, Dec, cuda_cpu::atomic_update(p, [=](unsigned old) {
                     return old == 0 || old > value ? value : old - 1;
                 }))
 
-// The compiler's builtins of CUDA 12.8: a part of the functions above, with an order and a scope that are not
-// needed here
+// The compiler's builtins of CUDA 12.8: functions above, with an order and a scope, which are not needed here
 enum {
     __NV_ATOMIC_RELAXED,
     __NV_ATOMIC_CONSUME,

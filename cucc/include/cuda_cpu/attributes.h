@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * The device attributes that programs ask for: the name in the runtime (cudaDevAttr…), that in the driver API
- * (CU_DEVICE_ATTRIBUTE_…), the value, and the expression that cudaDeviceGetAttribute returns. In it, `p` is
- * the device's cudaDeviceProp and `machine` describes the processor. The attributes that only the driver API
- * has are constants: most of them are of features that do not exist here.
- */
+// The device attributes that programs ask for: the name in the runtime (cudaDevAttr…), that in the driver
+// API (CU_DEVICE_ATTRIBUTE_…), the value, and the expression that cudaDeviceGetAttribute returns. In it, `p`
+// is the device's cudaDeviceProp and `machine` describes the processor. The attributes that only the driver
+// API has are constants: most of them are of features that do not exist here.
 #pragma once
 
 #define CUDA_CPU_ATTRIBUTES(BOTH, DRIVER)                                                                    \

@@ -87,7 +87,6 @@ CUDA_CPU_ROUND(long, lrint, nearbyint)
 CUDA_CPU_ROUND(long long, llrint, nearbyint)
 CUDA_CPU_ROUND(long, lround, round)
 CUDA_CPU_ROUND(long long, llround, round)
-#undef CUDA_CPU_ROUND
 #undef CUDA_CPU_INLINE
 
 } // namespace cuda_cpu

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * CUB: collective operations of the threads of a block. All threads store their items in the temporary
- * storage, and after a barrier the first thread combines them. In total this is no more work than a tree
- * with a barrier for each level.
- */
+// CUB: collective operations of the threads of a block. All threads store their items in the temporary
+// storage, and after a barrier the first thread combines them. In total this is no more work than a tree
+// with a barrier for each level.
 #pragma once
 #include <algorithm>
 #include "cub_warp.h"
@@ -131,9 +129,8 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
 
 // ---- loads and stores ----
 
-// Copies the N items of the thread with this rank: to memory (STORE) or from memory. In the striped
-// arrangement item i of a thread is element i * threads + rank, in the blocked one element rank * N + i.
-// Elements from `valid` on are left out.
+// Copies the N items of a thread to memory (STORE) or from memory, up to element `valid`. Item i is element i
+// * threads + rank in the striped arrangement, rank * N + i in the blocked one.
 template <bool STORE, bool STRIPED, class It, class T, int N>
 void cu_copy(int rank, int threads, It it, T (&items)[N], int valid) {
     for (int i = 0; i < N; ++i) {
@@ -282,7 +279,6 @@ class BlockRadixSort : public cu_collective<cu_sort_storage<Key, Value, X * Y * 
     CUDA_CPU_CUB_SORT(SortDescending, false, false)
     CUDA_CPU_CUB_SORT(SortBlockedToStriped, true, true)
     CUDA_CPU_CUB_SORT(SortDescendingBlockedToStriped, true, false)
-#undef CUDA_CPU_CUB_SORT
 };
 
 // ---- neighbours ----

@@ -14,8 +14,7 @@ template <class F> __global__ void cu_serial(F f) {
     f();
 }
 
-// Runs f as a kernel. With null as the storage, only sets `bytes` to the required size, as CUB's functions
-// do. A smaller storage is an error.
+// Runs f as a kernel. With null as the storage, only sets `bytes`; smaller storage is an error.
 template <class F> cudaError_t cu_run(void *storage, size_t &bytes, cudaStream_t stream, F f) {
     const size_t required = sizeof(F);
     if (!storage) {
@@ -306,7 +305,6 @@ struct DeviceRadixSort {
     }
     CUDA_CPU_CUB_SORTS(SortKeys, SortPairs, true)
     CUDA_CPU_CUB_SORTS(SortKeysDescending, SortPairsDescending, false)
-#undef CUDA_CPU_CUB_SORTS
 };
 
 // ---- histograms ----

@@ -42,8 +42,7 @@ struct cu_no_storage {
     char unused;
 };
 
-// Base class of the collectives: their temporary storage, which the object contains if the program passes
-// none, and the place of the call for messages.
+// Base class of the collectives: their temporary storage, also if the program passes none, and their place
 template <class Storage> class cu_collective {
   public:
     typedef Storage TempStorage;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * For -std=c++14 and older: what the headers use of C++17's library. The language's additions need nothing:
- * in C++14 compilers take `if constexpr`, fold expressions and inline variables as extensions.
- */
+// For -std=c++14 and older: what the headers use of C++17's library. The language's additions need nothing:
+// in C++14 compilers take `if constexpr`, fold expressions and inline variables as extensions.
 #pragma once
 
 #include <type_traits>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The calls of the driver API that are calls of the runtime API by another name: name, parameters, and what
- * they call. cuda.h declares them and runtime/driver.cpp defines them; pointer_of() is defined there.
- */
+// The calls of the driver API that are calls of the runtime API by another name: name, parameters, and what
+// they call. cuda.h declares them and runtime/driver.cpp defines them; pointer_of() is defined there.
 #pragma once
 
 #define CUDA_CPU_DRIVER_COPY(SAME, name, To, From, kind)                                                     \

@@ -23,9 +23,8 @@
 #include <typeinfo>
 #include <utility>
 
-// Kernels may call every function that is declared between this pragma and its end. Headers of the C++
-// library that programs include later stand here too, because clang refuses a function that is declared once
-// with and once without these attributes.
+// Kernels may call every function that is declared from here to the end of this pragma. Headers that programs
+// include later stand here too, because clang refuses declarations with other attributes.
 #pragma clang force_cuda_host_device begin
 #include <algorithm>
 #include <chrono>
@@ -42,8 +41,7 @@
 #include <valarray>
 #include <vector>
 #include <cuda_runtime.h>
-// clang calls one of these functions for <<<…>>>: the first one if it finds a CUDA toolkit, otherwise the
-// second one.
+// clang calls the first function for <<<…>>> if it finds a CUDA toolkit, otherwise the second one.
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
 int cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
 #pragma clang force_cuda_host_device end

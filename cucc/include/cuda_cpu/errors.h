@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * All errors: the name in the runtime (cudaError…), that in the driver API (CUDA_ERROR_…), the value and the
- * text. The list defines both enumerations and what cudaGetErrorName, cudaGetErrorString and the like return.
- */
+// All errors: the name in the runtime (cudaError…), that in the driver API (CUDA_ERROR_…), the value and the
+// text. The list defines both enumerations and what cudaGetErrorName, cudaGetErrorString and the like
+// return.
 #pragma once
 
 #define CUDA_CPU_ERRORS(BOTH, RUNTIME, DRIVER)                                                               \

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * The device side of CUDA: indices, launches, shared memory, and how barriers and warp operations work. What
- * programs call is in warp.h, occupancy.h and atomics.h.
- *
- * cu2cpp rewrites `k<<<g, b>>>(x)` into (Launch(...), k(x)), the body of a kernel into a call of
- * launch_body(), and __shared__ declarations into references from shared<T>(). Programs use everything else
- * here by its CUDA name. The execution engine behind it is in runtime/.
- */
+// The device side of CUDA: indices, launches, shared memory, and how barriers and warp operations work. What
+// programs call is in warp.h, occupancy.h and atomics.h.
+//
+// cu2cpp rewrites `k<<<g, b>>>(x)` into (Launch(...), k(x)), the body of a kernel into a call of
+// launch_body(), and __shared__ declarations into references from shared<T>(). Programs use everything else
+// here by its CUDA name. The execution engine behind it is in runtime/.
 #pragma once
 #ifdef __cplusplus
 
@@ -25,10 +23,9 @@
 
 // The indices are thread-local variables of trivial type, so that reading one is a single load.
 //
-// In a program that is one .cu, threadIdx is static and nothing takes its address. The compiler
-// therefore knows that no store through a pointer and no external function changes it, and can keep it
-// in a register. The engine must not access it either: every call that lets other threads run saves and
-// restores it (Resume, below).
+// In a program that is one .cu, threadIdx is static and nothing takes its address, so the compiler knows that
+// no store through a pointer and no external function changes it, and can keep it in a register. The engine
+// must not access it: every call that lets other threads run saves and restores it (Resume, below).
 //
 // Units that are linked with others (CUDA_CPU_SEVERAL, from cucc) share one threadIdx, which the engine
 // defines. The linker keeps one copy of each inline function, so all of them must mean the same variable.
@@ -76,8 +73,7 @@ struct Block {
     unsigned position;     // position in the loop of the thread that runs now (used only with `order`)
     unsigned count;        // threads in the block
 
-    // Ring buffer of the threads that can continue: `ready`[head] to `ready`[tail - 1]. Empty while the
-    // common loop runs.
+    // Ring buffer of the threads that can continue, [head] to [tail - 1]. Empty while the common loop runs.
     unsigned head, tail;
     unsigned slice;      // atomics left until the running thread goes to the end of the queue (count_atomic)
     unsigned running;    // linear index of the running thread; not valid while the common loop runs
@@ -154,8 +150,7 @@ struct Function {
     Relaxed<unsigned> most_threads{0}; // the limit given by __launch_bounds__, or 0
     const size_t *shared_bytes;        // total size of the kernel's __shared__ variables, in bytes
     void (*run)(const void *call, Block &block, unsigned first); // as in Kernel
-    // Launches the kernel with copies of the arguments at these addresses; one function for each list of
-    // types.
+    // Launches the kernel with copies of the arguments at these addresses; one for each list of types.
     cudaError_t (*launch)(const Function &function, const LaunchConfig &config, void *const *arguments,
                           bool cooperative, Site site);
     // A type declared in the kernel. Its mangled name begins with the mangled name of the kernel.
@@ -174,9 +169,8 @@ struct Kernel {
     const Function *function;
 };
 
-// With `cooperative`, all blocks run concurrently, so that they can wait for each other in the grid
-// barrier. If it is called in a kernel (dynamic parallelism), the child grid runs after the parent grid has
-// ended.
+// With `cooperative`, all blocks run concurrently, so that they can wait for each other in the grid barrier.
+// In a kernel (dynamic parallelism), the child grid runs after the parent grid has ended.
 cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative = false);
 
 // The bytes of a kernel argument that has constructors or a destructor. CUDA copies an argument once, on the
@@ -206,8 +200,7 @@ template <class A>
 using Stored = std::conditional_t<
     std::is_reference_v<A>, Reference<A>,
     std::conditional_t<is_bits<A>, Bits<std::remove_cv_t<A>>, typename Unqualified<A>::type>>;
-// The type of a parameter of a kernel's body: the declared type, or a reference to the thread's copy of the
-// bytes.
+// The type of a parameter of a kernel's body: the declared type, or a reference to the thread's copy.
 template <class A> using Parameter = std::conditional_t<is_bits<A>, A &, A>;
 
 #ifdef CUDA_CPU_CHECK // the compiler must not move an access into the loop, where another thread may run
@@ -230,16 +223,14 @@ namespace cuda_cpu {
 
 cudaError_t refuse_without_arguments(const char *kernel, Site site);
 
-// The values of arguments. With std::tuple, names of 400 arguments would be megabytes of text for the
-// compiler.
+// The values of arguments. With std::tuple, names of 400 arguments would be megabytes of text.
 template <size_t I, class T> struct ValueAt { T value; };
 template <class Indices, class... T> struct ValuesOf;
 template <size_t... I, class... T> struct ValuesOf<std::index_sequence<I...>, T...> : ValueAt<I, T>... {
     ValuesOf(const T &...values) : ValueAt<I, T>{values}... {}
 };
 
-// The arguments of a launch. Every thread gets its own copy. What is here is compiled once for each list of
-// types.
+// The arguments of a launch, copied for every thread. Compiled once for each list of types.
 template <class... A> struct Arguments {
     ValuesOf<std::index_sequence_for<A...>, Stored<A>...> values;
 
@@ -277,21 +268,18 @@ template <class... A> struct Arguments {
     static inline constexpr StoredCall stored = {copy, discard, addresses, types};
 };
 
-// Calls the body of a kernel, a lambda without captures, with the arguments of a launch. It is a template of
-// the body, so it is compiled once for each kernel; what depends only on the arguments stands above. `Kind`
-// is one of loops.h.
+// Calls the body of a kernel, a lambda without captures, with the arguments of a launch. It is compiled once
+// for each kernel; what depends only on the arguments stands above. `Kind` is one of loops.h.
 template <class Kind, class Body, class... A> struct Call {
     using Values = decltype(Arguments<A...>::values);
     static constexpr bool is_split = !std::is_same_v<Kind, Fibers>, per_warp = std::is_same_v<Kind, PerWarp>,
                           in_rows = per_warp || std::is_same_v<Kind, InRows>;
 
-    // The common loop: runs the threads from position `first` on, one after the other, as plain
-    // calls on the current stack. If a thread had to wait, it has kept this stack, and the loop has
-    // moved to another one. The call that runs on this stack then returns as soon as that thread
-    // ends.
+    // The common loop: runs the threads from position `first` on, one after the other, as plain calls on the
+    // current stack. If a thread had to wait, it has kept this stack, and the loop has moved to another one.
+    // The call that runs on this stack then returns when that thread ends.
     CUDA_CPU_UNRECORDED static void run(const void *p, Block &block, unsigned first) {
-        // A local copy whose address no other code has, so the compiler knows that stores of the
-        // kernel do not change it.
+        // A local copy whose address nobody has: the compiler knows that the kernel does not change it.
         const Arguments<A...> arguments = *static_cast<const Arguments<A...> *>(p);
         const Fiber *const stack = block.loop;
         const uint3 dim = blockDim;
@@ -351,9 +339,8 @@ template <class Kind, class Body, class... A> struct Call {
 CUDA_CPU_RETURN(unsigned, thread_rank, (),
                 threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))
 
-// An object of this class exists during a call of the runtime in device code. It stores the linear index of
-// the calling thread, because each thread has a last error of its own. Without such an object the index is
-// max_threads: the calling thread is not known.
+// An object of this class exists during a call of the runtime in device code, and stores the linear index of
+// the calling thread, because each has a last error. Otherwise the index is max_threads: not known.
 struct Caller {
     Caller() {
         if (__builtin_expect(current_block != &no_block, 0))
@@ -409,8 +396,7 @@ struct Launch {
 extern const Function *all_functions;
 bool add_function(Function &function);
 void called_without_launch(const char *kernel);
-// Finds the kernel at this address, which may come from a cast. Prints an error message and returns null if
-// there is none.
+// Finds the kernel at this address, which may come from a cast. Prints an error and returns null if none is.
 Function *find_function(const char *call, const void *kernel);
 
 // Total size in bytes of the __shared__ variables declared in the kernel that has the type `Owner`.
@@ -427,8 +413,7 @@ template <class Owner, class Kind, class Body, class... A> struct KernelOf {
 // Returns the launch of the kernel that begins here; null if its body does not run.
 Launch *begin_kernel(Function &function, const char *name, unsigned most_threads);
 
-// The rest of a kernel: runs `body` for every thread of the current launch. `most_threads` is from
-// __launch_bounds__.
+// The rest of a kernel: runs `body` for every thread. `most_threads` is from __launch_bounds__.
 template <class Owner, class Kind, class... A, class Body>
 inline void launch_body(const char *name, unsigned most_threads, Body, std::add_lvalue_reference_t<A>... a) {
     using Kernel = KernelOf<Owner, Kind, Body, A...>;
@@ -488,8 +473,7 @@ CUDA_CPU_APART CUDA_CPU_UNRECORDED inline void set_index(uint3 mine) {
     threadIdx = mine;
 }
 
-// Saves threadIdx and restores it at the end of the object's lifetime, because other threads that
-// run in between set it.
+// Restores threadIdx at the end of the object's lifetime, because other threads that run set it.
 struct Resume {
     const uint3 mine = threadIdx;
     ~Resume() { set_index(mine); }
@@ -570,8 +554,7 @@ inline void yield() {
     carry_out(let_others_run(resume.mine));
 }
 
-// True while a kernel runs. A function for host and device whose text depends on __CUDA_ARCH__ chooses its
-// body by this.
+// True while a kernel runs. Functions for both whose text depends on __CUDA_ARCH__ choose their body by it.
 CUDA_CPU_RETURN(bool, on_device, (), gridDim.x != 0)
 
 // The value of printf in a kernel is the number of arguments, and a NaN is printed without its sign.
@@ -649,8 +632,7 @@ using Shuffled = std::conditional_t<std::is_integral_v<D> && (sizeof(D) < sizeof
 template <class T> constexpr bool shuffled = std::is_arithmetic_v<T> && sizeof(T) <= 8;
 
 enum class Space { global, shared, constant, local };
-// The address space of a pointer. Memory counts as local unless it is shared memory, a __constant__ variable,
-// or memory or a variable of a device.
+// The address space of a pointer: local if it is neither shared memory nor a variable or memory of a device
 Space space_of(const void *address);
 
 } // namespace cuda_cpu

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * Warp operations of all lanes in kernels that were split into loops (translate/loops/); a part of kernel.h
- *
- * Each thread puts its operand, and a later region takes the result. The same code runs with fibers: then the
- * operation itself is called. The value of a lane that has returned or does not exist reads as all ones.
- */
+// Warp operations of all lanes in kernels that were split into loops (translate/loops/); a part of kernel.h
+//
+// Each thread puts its operand, and a later region takes the result. The same code runs with fibers: then
+// the operation itself is called. The value of a lane that has returned or does not exist reads as all ones.
 #pragma once
 
 namespace cuda_cpu {

@@ -62,8 +62,7 @@ template <class T> Number<T> number(T x) {
         return {x.x, x.y};
 }
 
-// Calls f(work, lwork) twice: LAPACK first says which size is best, and then works with memory of that size.
-// The program's own workspace is not used.
+// Calls f(work, lwork) twice: LAPACK first says which size is best. The program's workspace is not used.
 template <class T, class F> void with_workspace(F f) {
     T best = {};
     f(&best, -1);

@@ -15,8 +15,7 @@ cudaError_t library_call(const char *call, cudaStream_t stream, std::function<vo
 } // namespace cuda_cpu
 
 // The first lines of a library's function: they return if there is no handle, or if its arguments are wrong.
-// The library's header defines CUDA_CPU_LIBRARY, the namespace of its parts, and CUDA_CPU_RESULT(name), its
-// status of that name.
+// The library's header defines CUDA_CPU_LIBRARY, its namespace, and CUDA_CPU_RESULT(name), its status.
 #define CUDA_CPU_HANDLE                                                                                      \
     namespace cpu = cuda_cpu::CUDA_CPU_LIBRARY;                                                              \
     if (!handle)                                                                                             \

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * Kernels whose barriers became the ends of loops over the threads of a block; a part of kernel.h
- *
- * cu2cpp (translate/loops/) divides the body of such a kernel into regions. Each is a loop over threads. The
- * same code runs a whole block, or, as one of many fibers, a single thread.
- */
+// Kernels whose barriers became the ends of loops over the threads of a block; a part of kernel.h
+//
+// cu2cpp (translate/loops/) divides the body of such a kernel into regions. Each is a loop over threads. The
+// same code runs a whole block, or, as one of many fibers, a single thread.
 #pragma once
 
 namespace cuda_cpu {
@@ -81,9 +79,8 @@ template <class T> struct OnlyThread {
     }
 };
 
-// A variable that several regions use: a value for each thread. OnlyThread is a separate object. The compiler
-// assumes that any store can change an object whose address has escaped, and would read `all` again after
-// each store if it were in the same object.
+// A variable that several regions use: a value for each thread. OnlyThread is a separate object: compilers
+// assume that stores change an object whose address has escaped, and would read `all` again after each.
 template <class T> class EachThread {
     using Value = std::remove_cv_t<T>;
     Value *__restrict const all;

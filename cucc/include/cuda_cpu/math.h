@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * The functions that a kernel can call without an #include: the C library's mathematics, and what CUDA adds:
- * fast arithmetic, rounding modes, conversions, bit operations, loads with cache hints, clocks.
- * docs/execution.md says how exact they are.
- */
+// The functions that a kernel can call without an #include: the C library's mathematics, and what CUDA adds:
+// fast arithmetic, rounding modes, conversions, bit operations, loads with cache hints, clocks.
+// docs/execution.md says how exact they are.
 #pragma once
 
 #ifdef __cplusplus
@@ -61,8 +59,6 @@ extern inline __attribute__((gnu_inline, always_inline)) double cbrt(double x) _
     return (double)cuda_cpu::cube_root(x);
 }
 }
-#undef CUDA_CPU_MORE_EXACT
-#undef CUDA_CPU_IN_PLACE
 #endif
 #endif
 
@@ -80,8 +76,7 @@ extern inline __attribute__((gnu_inline, always_inline)) double cbrt(double x) _
 
 namespace cuda_cpu {
 
-// Makes the compiler compute `value` before this point and assume nothing about it afterwards, so that
-// arithmetic with it does not move across.
+// Makes the compiler compute `value` before this point and know nothing about it afterwards.
 template <class T> inline __attribute__((always_inline)) void pin(T &value) {
     asm __volatile__("" : "+m"(value));
 }
@@ -382,8 +377,7 @@ inline void __prof_trigger(int) {}
 
 // ---- clocks and __trap ----
 
-// A clock with the rate of cudaDevAttrClockRate. It is the processor's time stamp counter where one exists.
-// cu2cpp replaces clock() in device code by this.
+// A clock with the rate of cudaDevAttrClockRate: the time stamp counter, if any. Also device code's clock()
 inline long long clock64() {
 #if defined(__x86_64__) || defined(__i386__)
     return (long long)__builtin_ia32_rdtsc();

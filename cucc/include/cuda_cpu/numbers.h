@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Conversions of numbers that several headers share, also those that host sources include (cuda_fp16.h). The
- * header declares names of cuda_cpu only.
- */
+// Conversions of numbers that several headers share, also those that host sources include (cuda_fp16.h). The
+// header declares names of cuda_cpu only.
 #pragma once
 
 #include <cmath>

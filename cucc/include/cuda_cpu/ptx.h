@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What cu2cpp writes in place of inline PTX in device code: functions for the instructions and special
-// registers that it knows.
+// What cu2cpp writes in place of inline PTX: functions for the instructions and special registers it knows.
 #pragma once
 #include "../cuda_pipeline_primitives.h"
 #include "letters_off.h"
@@ -53,8 +52,7 @@ template <class T, class V> inline T bits(V value) {
 template <class T> inline T load(unsigned long long address, size_t i = 0) {
     return ((const __volatile__ T *)address)[i];
 }
-// Loads a value in a loop that may poll. A thread that reads the same value again and again yields to other
-// threads.
+// Loads a value in a loop that may poll: a thread that reads the same value again and again yields.
 template <class T> inline T poll(unsigned long long address, size_t i = 0) {
     const T value = load<T>(address, i);
     count_read((T *)address + i, value);
@@ -120,8 +118,7 @@ template <class T> inline T maximum(T a, T b) {
     return a < b || a != a ? b : a;
 }
 
-// A bit field of `length` bits from bit `position`, both modulo 256. A signed one is extended by its highest
-// bit.
+// A bit field of `length` bits from bit `position`, both modulo 256. Signed ones extend their highest bit.
 template <class T> inline T bfe(T a, unsigned position, unsigned length) {
     const int bits = 8 * sizeof(T);
     const int first = position & 255, count = length & 255,
@@ -134,8 +131,7 @@ template <class T> inline T bfe(T a, unsigned position, unsigned length) {
     }
     return field;
 }
-// The position of the highest bit that differs from the sign; with `shift` how far it is from the top. Else
-// all ones
+// The position of the highest bit that differs from the sign; with `shift` from the top. Else all ones
 template <class T> inline unsigned bfind(T a, bool shift = false) {
     const unsigned long long bits = (std::make_unsigned_t<T>)(a < 0 ? ~a : a);
     const unsigned top = 8 * sizeof(T) - 1, highest = bits ? 63 - (unsigned)__builtin_clzll(bits) : ~0u;

@@ -40,9 +40,8 @@ template <class T> inline T &dynamic_shared(const char *name) {
     return *static_cast<T *>(dynamic_shared_memory(name));
 }
 
-// `extern __shared__ T x[];` outside a function. Functions at namespace scope that use x declare a reference
-// of the same name. Elsewhere this object converts to a pointer to the current block's dynamic shared memory
-// at every use. T is an array of unknown bound.
+// `extern __shared__ T x[];`, an array of unknown bound, outside a function. Functions of namespaces that use
+// x declare a reference. Elsewhere this object becomes a pointer to the block's dynamic shared memory.
 template <class T> struct dynamic_array {
     using Element = std::remove_extent_t<T>;
     T *operator&() const { return &dynamic_shared<T>("extern __shared__ array"); }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * Integers of 8 and 16 bits packed into a word: sums, comparisons, minima and so on of each field (__vadd4
- * …), dot products (__dp4a …), and the minima and maxima of DPX (__viaddmax_s32 …). Their meaning is that of
- * the CUDA Math API manual.
- */
+// Integers of 8 and 16 bits packed into a word: sums, comparisons, minima and so on of each field (__vadd4
+// …), dot products (__dp4a …), and the minima and maxima of DPX (__viaddmax_s32 …). Their meaning is that of
+// the CUDA Math API manual.
 #pragma once
 
 namespace cuda_cpu {

@@ -10,19 +10,12 @@
 #include "library.h"
 #include "../library_types.h"
 
-#define CUDA_CPU_STATUSES(X)                                                                                 \
-    X(SUCCESS)                                                                                               \
-    X(NOT_INITIALIZED)                                                                                       \
-    X(ALLOC_FAILED)                                                                                          \
-    X(INVALID_VALUE)                                                                                         \
-    X(ARCH_MISMATCH)                                                                                         \
-    X(MAPPING_ERROR)                                                                                         \
-    X(EXECUTION_FAILED)                                                                                      \
-    X(INTERNAL_ERROR)                                                                                        \
-    X(MATRIX_TYPE_NOT_SUPPORTED)                                                                             \
-    X(ZERO_PIVOT)                                                                                            \
-    X(NOT_SUPPORTED)                                                                                         \
+// clang-format off
+#define CUDA_CPU_STATUSES(X) \
+    X(SUCCESS) X(NOT_INITIALIZED) X(ALLOC_FAILED) X(INVALID_VALUE) X(ARCH_MISMATCH) X(MAPPING_ERROR) \
+    X(EXECUTION_FAILED) X(INTERNAL_ERROR) X(MATRIX_TYPE_NOT_SUPPORTED) X(ZERO_PIVOT) X(NOT_SUPPORTED) \
     X(INSUFFICIENT_RESOURCES)
+// clang-format on
 #define CUDA_CPU_STATUS(name) CUSPARSE_STATUS_##name,
 typedef enum { CUDA_CPU_STATUSES(CUDA_CPU_STATUS) } cusparseStatus_t; // from 0
 #undef CUDA_CPU_STATUS
@@ -56,23 +49,17 @@ typedef enum { CUSPARSE_SPMAT_FILL_MODE, CUSPARSE_SPMAT_DIAG_TYPE } cusparseSpMa
 typedef enum { CUSPARSE_CSR2CSC_ALG_DEFAULT = 1, CUSPARSE_CSR2CSC_ALG1 = 1 } cusparseCsr2CscAlg_t;
 typedef enum { CUSPARSE_SPARSETODENSE_ALG_DEFAULT = 0 } cusparseSparseToDenseAlg_t;
 typedef enum { CUSPARSE_DENSETOSPARSE_ALG_DEFAULT = 0 } cusparseDenseToSparseAlg_t;
+// clang-format off
 typedef enum {
-    CUSPARSE_SPMV_ALG_DEFAULT = 0,
-    CUSPARSE_SPMV_COO_ALG1 = 1,
-    CUSPARSE_SPMV_CSR_ALG1 = 2,
-    CUSPARSE_SPMV_CSR_ALG2 = 3,
-    CUSPARSE_SPMV_COO_ALG2 = 4
+    CUSPARSE_SPMV_ALG_DEFAULT = 0, CUSPARSE_SPMV_COO_ALG1, CUSPARSE_SPMV_CSR_ALG1, CUSPARSE_SPMV_CSR_ALG2,
+    CUSPARSE_SPMV_COO_ALG2
 } cusparseSpMVAlg_t;
 typedef enum {
-    CUSPARSE_SPMM_ALG_DEFAULT = 0,
-    CUSPARSE_SPMM_COO_ALG1 = 1,
-    CUSPARSE_SPMM_COO_ALG2 = 2,
-    CUSPARSE_SPMM_COO_ALG3 = 3,
-    CUSPARSE_SPMM_CSR_ALG1 = 4,
-    CUSPARSE_SPMM_COO_ALG4 = 5,
-    CUSPARSE_SPMM_CSR_ALG2 = 6,
-    CUSPARSE_SPMM_CSR_ALG3 = 12
+    CUSPARSE_SPMM_ALG_DEFAULT = 0, CUSPARSE_SPMM_COO_ALG1 = 1, CUSPARSE_SPMM_COO_ALG2 = 2,
+    CUSPARSE_SPMM_COO_ALG3 = 3, CUSPARSE_SPMM_CSR_ALG1 = 4, CUSPARSE_SPMM_COO_ALG4 = 5,
+    CUSPARSE_SPMM_CSR_ALG2 = 6, CUSPARSE_SPMM_CSR_ALG3 = 12
 } cusparseSpMMAlg_t;
+// clang-format on
 typedef enum { CUSPARSE_SPSV_ALG_DEFAULT = 0 } cusparseSpSVAlg_t;
 typedef enum { CUSPARSE_SPSM_ALG_DEFAULT = 0 } cusparseSpSMAlg_t;
 
@@ -87,8 +74,7 @@ struct cusparseMatDescr {
     cusparseIndexBase_t base = CUSPARSE_INDEX_BASE_ZERO;
 };
 // A matrix is a list of entries. In CSR the entries of row i are those from offsets[i] to offsets[i + 1], in
-// CSC those of column i, and `indices` are their columns or rows. In COO `offsets` are the rows of the
-// entries.
+// CSC those of column i, and `indices` are their columns or rows. In COO `offsets` are the rows.
 struct cusparseSpMatDescr {
     cusparseFormat_t format;
     int64_t rows, columns, count;
@@ -160,8 +146,7 @@ cusparseStatus_t run_real(const char *call, cusparseHandle_t handle, cudaDataTyp
     return run(
         call, handle, [=] { type == CUDA_R_32F ? work(float()) : work(double()); }, wait);
 }
-// A scalar argument. One in host memory is read when the function is called, one in device memory when the
-// work runs.
+// A scalar argument. One in host memory is read by the call, one in device memory when the work runs.
 struct Scalar {
     const void *device;
     double host;
@@ -187,9 +172,8 @@ template <class T, class F> void for_pairs(const cusparseSpVecDescr &x, const cu
     });
 }
 
-// Calls f(outer, begin, end, indices) for the entries of each row of a matrix in CSR and of each column in
-// CSC. In COO each entry counts as a row of its own. `begin` and `end` count from 0, but the indices from the
-// base.
+// Calls f(outer, begin, end, indices) for the entries of each row in CSR, each column in CSC and each entry
+// in COO. `begin` and `end` count from 0, but the indices from the base.
 template <class F> void for_outer(const cusparseSpMatDescr &A, F f) {
     with_index(A.offsets_type, [&](auto o) {
         with_index(A.indices_type, [&](auto i) {
@@ -238,8 +222,7 @@ void multiply(const cusparseSpMatDescr &A, bool transposed, T alpha, const T *x,
     }
 }
 
-// Where element (i, j) of a dense matrix is. With `transposed`, (i, j) is an element of the transposed
-// matrix.
+// Where element (i, j) of a dense matrix, or with `transposed` of the transposed one, is
 CUDA_CPU_RETURN(int64_t, place, (const cusparseDnMatDescr &D, int64_t i, int64_t j, bool transposed = false),
                 (D.order == CUSPARSE_ORDER_COL) != transposed ? i + j * D.ld : i * D.ld + j)
 
@@ -285,8 +268,7 @@ inline void rows_of_entries(const int *offsets, int m, int base, int *rows) {
             rows[k] = row + base;
 }
 
-// Stable sort of the entries of a sparse matrix by the index `first`, then by the index `second`.
-// `permutation` is reordered in the same way.
+// Stable sort of entries, with their `permutation`, by the index `first`, then by the index `second`
 inline void sort_entries(int *first, int *second, int *permutation, int count) {
     std::vector<std::array<int, 3>> entries(count);
     for (int k = 0; k < count; k++)
@@ -301,8 +283,7 @@ inline void sort_entries(int *first, int *second, int *permutation, int count) {
     }
 }
 
-// LU without fill-in: each row keeps the places of its entries. Returns the first row with a zero on the
-// diagonal, or -1.
+// LU without fill-in: rows keep the places of their entries. Returns the first row with a zero pivot, or -1.
 template <class T> int incomplete_lu(int n, int base, T *values, const int *offsets, const int *indices) {
     int zero_pivot = -1;
     std::vector<int> diagonal(n, -1), place(n, -1); // where the entries of the current row are

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * Special functions that the C library lacks: norms of several numbers, the inverses of erf, erfc and the
- * normal distribution, erfcx, and modified Bessel functions. They are computed in long double and rounded.
- * Where that has 64 bits of precision (x86-64), the results are within one unit in the last place, measured
- * with random arguments against 113 bits; CUDA documents bounds of 1 to 8. The float versions round these.
- */
+// Special functions that the C library lacks: norms of several numbers, the inverses of erf, erfc and the
+// normal distribution, erfcx, and modified Bessel functions. They are computed in long double and rounded.
+// Where that has 64 bits of precision (x86-64), the results are within one unit in the last place, measured
+// with random arguments against 113 bits; CUDA documents bounds of 1 to 8. The float versions round these.
 #pragma once
 
 namespace cuda_cpu {

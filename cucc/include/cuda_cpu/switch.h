@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-/*
- * The stack switch: a thread of a block that has to wait passes control to another thread of the block.
- *
- * On x86-64 and arm64 it is inline assembly, which declares that it changes every register, so the compiler
- * saves the values that are still needed, and no others. There is no call and no return, so the processor
- * predicts the jump: usually the threads of a block wait at one line, and the jump leads back to the same
- * place.
- *
- * Other machines, and the sanitizers, which must be told of every switch, call a function of the library
- * (runtime/fiber.h). WebAssembly (em++) is one of them. What the sanitizers cannot follow it cannot do: jump
- * out of a kernel, and protect memory.
- */
+// The stack switch: a thread of a block that has to wait passes control to another thread of the block.
+//
+// On x86-64 and arm64 it is inline assembly, which declares that it changes every register, so the compiler
+// saves the values that are still needed, and no others. There is no call and no return, so the processor
+// predicts the jump: usually the threads of a block wait at one line, and the jump leads back to the same
+// place.
+//
+// Other machines, and the sanitizers, which must be told of every switch, call a function of the library
+// (runtime/fiber.h). WebAssembly (em++) is one of them. What the sanitizers cannot follow it cannot do: jump
+// out of a kernel, and protect memory.
 #pragma once
 
 #if defined __has_feature // clang
@@ -30,8 +28,7 @@
 
 namespace cuda_cpu {
 
-// The saved state of a waiting thread: where it continues. Without the inline switch, `stack` is its Fiber,
-// and the rest is unused.
+// The state of a waiting thread. Without the inline switch, `stack` is its Fiber, and the rest is unused.
 struct Context {
     void *stack, *frame, *base, *address;
     unsigned index[3]; // for block_barrier()
@@ -45,8 +42,7 @@ struct Switch {
 // Saves the calling thread in *from and continues *to. Returns when another thread continues *from.
 #ifdef CUDA_CPU_INLINE_SWITCH
 inline __attribute__((always_inline)) void switch_context(Context *from, const Context *to) {
-    // The clobber list cannot name the frame pointer, nor rbx (x19), which compilers may reserve, so these
-    // are saved by hand.
+    // The clobber list cannot name the frame pointer, nor rbx (x19) if it is reserved: saved by hand
 #ifdef __x86_64__
 #ifdef __AVX512F__
 #define CUDA_CPU_MORE_REGISTERS                                                                              \

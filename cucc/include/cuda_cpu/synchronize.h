@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * <cuda/barrier>, <cuda/latch> and <cuda/pipeline>. A thread that waits yields to the other
- * threads of its block. Asynchronous copies are complete when the call returns. The parts for compute
- * capability 9.0 (transaction barriers, bulk copies) do not exist, and neither does pipeline::quit().
- */
+// <cuda/barrier>, <cuda/latch> and <cuda/pipeline>. A thread that waits yields to the other threads of its
+// block. Asynchronous copies are complete when the call returns. The parts for compute capability 9.0
+// (transaction barriers, bulk copies) do not exist, and neither does pipeline::quit().
 #pragma once
 #include "atomic.h"
 
@@ -209,8 +207,7 @@ template <size_t Alignment> struct aligned_size_t {
     constexpr operator size_t() const { return value; }
 };
 
-// Copies by one thread, or by all threads of a group, where each copies a share. The last argument is the
-// barrier or pipeline whose users wait for the data.
+// Copies by a thread, or by a group's threads, each a share, for the users of the barrier or pipeline
 template <class To, class From, class Shape, class Sync>
 void memcpy_async(To *to, const From *from, Shape bytes, Sync &) {
     memcpy((void *)to, (const void *)from, (size_t)bytes);

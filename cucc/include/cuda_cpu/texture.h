@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * Texture fetches and surface accesses in kernels. The most common fetch reads one texel, unfiltered, at an
- * unnormalized coordinate, with clamp addressing; it is inlined. All others go through sample(),
- * sample_any() and fetch() in texture_fetch.cpp.
- */
+// Texture fetches and surface accesses in kernels. The most common fetch reads one texel, unfiltered, at an
+// unnormalized coordinate, with clamp addressing; it is inlined. All others go through sample(),
+// sample_any() and fetch() in texture_fetch.cpp.
 #pragma once
 
 #include "types.h"
@@ -18,8 +16,7 @@
 
 namespace cuda_cpu {
 
-// Linear memory; a 1-D array; a 2-D array or pitched memory; a 3-D array; layers of 1-D and of 2-D arrays; a
-// cubemap; layers of cubemaps
+// Linear memory; a 1-D array; a 2-D array or pitched memory; a 3-D array; layered 1-D and 2-D; cubemaps
 enum class Shape { linear, one, two, three, one_layers, two_layers, cube, cube_layers };
 
 // Encodes a texel format as one number.
@@ -61,8 +58,7 @@ struct Surface {
     Shape shape;
 };
 
-// The arguments of a fetch by any of the functions. `gathered`, if not negative, is the component that
-// tex2Dgather takes from each of the four texels.
+// The arguments of a fetch. `gathered`, if not negative, is the component that tex2Dgather takes.
 struct Coordinates {
     const char *call;
     Shape shape;
@@ -78,8 +74,7 @@ struct Coordinates {
 void sample(const Texture &texture, Shape shape, float x, float y, uint32_t registers[4], Site site);
 void fetch(const Texture &texture, int x, uint32_t registers[4], Site site);
 void sample_any(const Texture &texture, const Coordinates &at, uint32_t registers[4], Site site);
-// Ends the program with a message: the fetch is through a texture reference (cucc/legacy) that is not bound
-// on this device.
+// Ends the program: the fetch is through a texture reference (cucc/legacy) that is not bound here.
 [[noreturn]] void unbound_reference(const char *call, const char *file, int line);
 
 // Applies the boundary mode to an access that is out of range. With clamp, clamps x, y and z and returns
@@ -210,8 +205,7 @@ template <class V> inline float part(const V &v, int i) { // component i of a ve
 
 } // namespace cuda_cpu
 
-// A function in both forms: it returns the value, or stores it through its first argument. TYPES and
-// PARAMETERS are lists in parentheses.
+// A function in both forms: it returns the value, or stores it. TYPES and PARAMETERS are in parentheses.
 #define CUDA_CPU_BOTH(name, TYPES, PARAMETERS, ...)                                                          \
     template <CUDA_CPU_LIST TYPES> inline T name(CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {                  \
         return cuda_cpu::__VA_ARGS__;                                                                        \

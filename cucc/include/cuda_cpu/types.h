@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
-/*
- * The vector types char1 … double4 with CUDA's sizes and alignments, make_<type>(), and dim3.
- *
- * The alignments are part of the interface. A GPU reads a float4 with one instruction, which needs
- * a multiple of 16 bytes as its address, and a structure with vectors in it must have the same
- * layout on both back ends.
- */
+// The vector types char1 … double4 with CUDA's sizes and alignments, make_<type>(), and dim3.
+//
+// The alignments are part of the interface. A GPU reads a float4 with one instruction, which needs a
+// multiple of 16 bytes as its address, and a structure with vectors in it must have the same layout on both
+// back ends.
 #pragma once
 // The toolkit's header guards, because some programs test them (also in api.h and cuda_runtime.h).
 #define __VECTOR_TYPES_H__
 #define __VECTOR_FUNCTIONS_H__
 
-// Macros of these headers begin with CUDA_CPU_. A header undefines only those whose names another header
-// gives another meaning.
+// Macros of these headers begin with CUDA_CPU_. Only those that another header defines are undefined.
 
 // A function whose body is one expression
 #define CUDA_CPU_RETURN(T, name, parameters, ...)                                                            \
@@ -37,8 +34,7 @@
     CUDA_CPU_VECTOR(name##2, __attribute__((aligned(align2))), (T x, y), (T x, T y), x, y)                   \
     CUDA_CPU_VECTOR(name##3, , (T x, y, z), (T x, T y, T z), x, y, z)                                        \
     CUDA_CPU_VECTOR4(name##4, T, align4)
-// CUDA 13 also has the vectors of four 8-byte values with explicit alignment: double4_16a,
-// double4_32a.
+// CUDA 13 also has four 8-byte values with explicit alignment: double4_16a, double4_32a.
 #define CUDA_CPU_WIDE_VECTORS(name, T, align2)                                                               \
     CUDA_CPU_VECTORS(name, T, align2, 16)                                                                    \
     CUDA_CPU_VECTOR4(name##4_16a, T, 16)                                                                     \

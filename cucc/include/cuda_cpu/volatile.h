@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
- * Accesses through `volatile` in kernels, by which the lanes of a warp exchange values in programs written
- * before 2017 (docs/execution.md). Each store is a rendezvous of the lanes of the warp that have reached the
- * same line: all of them have read their operands before any of them stores, and all have stored before any
- * continues. A read that finds the same value again and again is a way to poll, and lets other threads run.
- *
- * cu2cpp gives pointers and __shared__ variables that are declared volatile in a function the types of
- * this file. (This file spells the keyword __volatile__, because cu2cpp looks for the other one.)
- */
+// Accesses through `volatile` in kernels, by which the lanes of a warp exchange values in programs written
+// before 2017 (docs/execution.md). Each store is a rendezvous of the lanes of the warp that have reached the
+// same line: all of them have read their operands before any of them stores, and all have stored before any
+// continues. A read that finds the same value again and again is a way to poll, and lets other threads run.
+//
+// cu2cpp gives pointers and __shared__ variables that are declared volatile in a function the types of this
+// file. (This file spells the keyword __volatile__, because cu2cpp looks for the other one.)
 #pragma once
 #ifdef __cplusplus
 
@@ -15,9 +13,8 @@ namespace cuda_cpu {
 
 CUDA_CPU_RETURN(bool, in_a_kernel, (), current_block != &no_block)
 
-// Blocks the calling lane until every lane of its warp that can reach this line waits here too, as lanes of a
-// GPU before Volta did, which executed in lockstep. `site` is the line, for messages. Does nothing on the
-// host.
+// Blocks a lane until every lane of its warp that can reach this line waits here too, as in lockstep on a GPU
+// before Volta. `site` is the line, for messages. Does nothing on the host.
 inline void meet_at_line(Site site) {
     if (in_a_kernel())
         warp_operation(WarpOp::step, 1u << lane(), 0, 0, 32, site);
@@ -46,8 +43,7 @@ template <class T> inline __attribute__((noinline)) void read_of_many(T *p, T va
     reads = {me, seen ? reads_in_a_row : 0, 0, seen};
 }
 
-// Counts reads that find the same value. A thread that reads the same value again and again is polling, and
-// yields.
+// A thread that reads the same value again and again is polling, and yields.
 template <class T> inline void count_read(T *p, T value) {
     if (!in_a_kernel())
         return;
@@ -188,8 +184,7 @@ template <class T, size_t N> template <class I> auto ArrayInStep<T, N>::operator
     return PointerInStep<T>(numbers + i);
 }
 
-// cu2cpp inserts calls of these. Structures keep their type; their members are accessed as plain volatile
-// memory.
+// cu2cpp inserts calls of these. Structures keep their type; members are plain volatile memory.
 template <class T> inline auto in_step_pointer(__volatile__ T *p) {
     if constexpr (std::is_arithmetic_v<T>)
         return PointerInStep<T>(p);

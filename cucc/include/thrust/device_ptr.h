@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program that has device_ptr, but no device_vector, uses device memory in algorithms too
-// (streams_are_eager).
+// Programs with device_ptr, but no device_vector, use device memory in algorithms too (streams_are_eager).
 #pragma once
 #include_next <thrust/device_ptr.h>
 #include <thrust/mr/device_memory_resource.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The threads of one block: scheduling, barriers, and the diagnosis of barriers that not all
-// threads reach. See block.h.
+// The threads of one block: scheduling, barriers, and the diagnosis of barriers that some do not reach
 #include "grid.h"
 
 #include <array>
@@ -179,8 +178,7 @@ void Worker::run_fibers() {
     }
 }
 
-// Called after kernel->run has returned. Either the common loop has reached its end, or a thread that kept
-// this stack has ended.
+// Called after kernel->run has returned: the common loop, or a thread that kept this stack, has ended.
 void Worker::loop_returned() {
     if (running == in_loop) {
         tail += hidden;
@@ -245,9 +243,8 @@ Switch Worker::wait(unsigned t) {
     return {&contexts[t], &next()};
 }
 
-// Chooses the thread that runs next. Ready threads come first: a warp or block that has just passed its
-// barrier continues while its stacks are in the cache. Threads that have not started come second. Threads
-// that have yielded come last.
+// Chooses the thread that runs next: first a ready one, so that a warp or block that has just passed its
+// barrier continues while its stacks are in the cache, then one that has not started, then one that yielded.
 //
 // A warp that polls with warp operations is always ready. So from time to time (start_another) a new thread
 // starts, or, when all have started, those that have yielded continue: this warp may wait for one of them.
@@ -369,8 +366,7 @@ void Worker::check_elsewhere() {
     elsewhere = false;
 }
 
-// All threads that have not returned are at the barrier. Makes all of them ready, in the order of the
-// schedule.
+// All threads that have not returned are at the barrier: makes them ready, in the order of the schedule.
 void Worker::release_barrier() {
     const BlockVote vote = barrier_vote;
     const int ayes = barrier_ayes, voters = (int)at_barrier;
@@ -405,9 +401,8 @@ void Worker::release_barrier() {
     streak = 0;
 }
 
-// The barrier of a tile (thread block tile of cooperative groups): called by each thread that arrives. The
-// last thread to arrive appends all threads of the tile to the queue of ready threads, in the order that
-// CUDA_CPU_SCHEDULE selects.
+// The barrier of a tile (of cooperative groups): called by each thread that arrives. The last one appends all
+// threads of the tile to the queue of ready threads, in the order that CUDA_CPU_SCHEDULE selects.
 Switch meet_tile(uint3 thread, unsigned size, Site site) {
     Worker &worker = in_kernel("the barrier of a tile");
     const unsigned t = worker.enter(thread), first = t / size * size,
@@ -434,8 +429,7 @@ Switch meet_tile(uint3 thread, unsigned size, Site site) {
 
 // ---- diagnosis ----
 
-// Names a set of threads: "thread (3,0,0)", "threads (0,0,0) to (127,0,0)", or the first four of a set with
-// gaps.
+// Names threads: "thread (3,0,0)", "threads (0,0,0) to (127,0,0)", or the first four of a set with gaps.
 static std::string name_threads(const std::vector<unsigned> &list) {
     if (list.size() == 1)
         return "thread " + coordinates(list[0], blockDim);
@@ -452,8 +446,7 @@ Site Worker::site_of(unsigned t) const {
     return lanes[t].barriers == barriers ? lanes[t].site : passed_barrier;
 }
 
-// Reports a deadlock and ends the program: no thread can run, because the remaining threads wait for others
-// that have ended or wait elsewhere.
+// Reports a deadlock and ends the program: the remaining threads wait for others that have ended or wait.
 void Worker::stuck() {
     for (unsigned w = 0; w * warpSize < count; ++w)
         complete_warp_operation(w, true);

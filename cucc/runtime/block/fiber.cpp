@@ -13,8 +13,7 @@
 #endif
 
 #ifdef __SANITIZE_THREAD__
-// OpenBLAS has threads of its own and is not compiled with ThreadSanitizer, which so does not see how these
-// threads are synchronized.
+// OpenBLAS's threads are not compiled with ThreadSanitizer, which does not see how they synchronize.
 extern "C" __attribute__((weak)) const char *__tsan_default_suppressions() {
     return "race:libopenblas\n";
 }
@@ -23,8 +22,7 @@ extern "C" __attribute__((weak)) const char *__tsan_default_suppressions() {
 namespace cuda_cpu {
 namespace {
 
-// The operating system allocates a page when it is first touched, so a large stack costs little.
-// It has to hold printf and local arrays.
+// Has to hold printf and local arrays. A large stack costs little: pages are allocated when touched.
 #ifdef __SANITIZE_ADDRESS__
 constexpr size_t stack_size = 1 << 20;
 #elif defined __wasm__ // all of it is allocated
@@ -85,8 +83,7 @@ Fiber *new_fiber(void (*entry)()) {
     if (stacks++ < 20000)
         (void)!mprotect(memory, page, PROT_NONE);
 
-    // Stacks at the same offset within their pages would compete for the same cache sets, so the
-    // offsets are varied (cache colouring).
+    // Stacks at the same offset within pages compete for the same cache sets, so offsets vary.
     static std::atomic<unsigned> colour;
     const size_t size = stack_size - colour++ % 64 * 64 * 5 % 16384;
 

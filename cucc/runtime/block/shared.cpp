@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Shared memory: an arena for each worker, which every block that it runs reuses. The launch's dynamic part
- * comes first. A declared variable is allocated when the first thread of the block reaches its declaration.
- */
+// Shared memory: an arena for each worker, which every block that it runs reuses. The launch's dynamic part
+// comes first. A declared variable is allocated when the first thread of the block reaches its declaration.
 #include "memory.h"
 #include "race.h"
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * Warp operations: all lanes in a mask wait for each other (a rendezvous), then each takes its result.
- *
- * As on a GPU, the rendezvous does not wait for lanes that have ended, or that the block does not
- * have because its last warp is partial. The value of such a lane, or of a lane outside the mask,
- * is undefined in CUDA; here it reads as all ones, which is NaN in floating point.
- */
+// Warp operations: all lanes in a mask wait for each other (a rendezvous), then each takes its result.
+//
+// As on a GPU, the rendezvous does not wait for lanes that have ended, or that the block does not have
+// because its last warp is partial. The value of such a lane, or of a lane outside the mask, is undefined in
+// CUDA; here it reads as all ones, which is NaN in floating point.
 #include "call.h"
 #include "race.h"
 
@@ -49,9 +47,8 @@ const char *op_name(WarpOp op) {
                                    : after_reductions[(int)op - (int)WarpOp::matrix];
 }
 
-// The source lane of a shuffle, as PTX's shfl instruction defines it: a warp is split into segments
-// of `width` lanes, and a lane whose source lies outside its segment reads its own value. Only the low five
-// bits of the operand count.
+// The source lane of a shuffle, as by PTX's shfl: a warp is split into segments of `width` lanes, and a lane
+// whose source lies outside its segment reads its own value. The operand's low five bits count.
 unsigned source_lane(const Lane &thread, unsigned lane) {
     const unsigned width = thread.width, segment = lane & ~(width - 1);
     const unsigned operand = (unsigned)thread.operand & 31;
@@ -123,8 +120,7 @@ void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
 // Makes the lanes ready in the order of the schedule, as a barrier does. With a fixed order, no schedule
 // would reveal that a __syncwarp() is missing after this operation.
 //
-// The lanes go before all other ready threads, so that a warp continues while its stacks are in the cache.
-// There are two exceptions.
+// The lanes go before other ready threads: a warp continues while its stacks are in the cache. Exceptions:
 //
 // First, as long as threads that a barrier has released have not run, the lanes go behind these. So every
 // thread gets from the barrier to its next warp operation before any warp gets further. Some programs read a
@@ -157,8 +153,7 @@ void Worker::make_lanes_ready(unsigned w, unsigned lanes) {
 }
 
 // Completes every warp operation for which all lanes of its mask have arrived, and makes these lanes ready.
-// `diagnose` is set when no thread can run: then it reports lanes that wait for each other in different
-// operations.
+// `diagnose`: no thread can run. Then it reports lanes that wait in different operations.
 void Worker::complete_warp_operation(unsigned w, bool diagnose) {
     Warp &warp = warps[w];
     const Lane *const all = lanes + w * warpSize;

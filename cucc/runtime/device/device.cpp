@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Devices: their number, their settings, peers, and the current device of each host thread. All devices are
-// this machine's processor (properties.cpp).
+// Devices, all of them this machine's processor: number, settings, peers, the current one of a host thread
 #include "stream.h"
 
 #include <cctype>
@@ -220,8 +219,7 @@ cudaError_t cudaDeviceReset() {
     return cudaSuccess;
 }
 
-// Limits and cache preferences are stored for queries. Only cudaLimitDevRuntimePendingLaunchCount has an
-// effect.
+// Limits and cache preferences are only stored, except cudaLimitDevRuntimePendingLaunchCount.
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     BEGIN();
     IN_ENUMERATION(limit, cudaLimitStackSize, cudaLimitPersistingL2CacheSize, "limit");

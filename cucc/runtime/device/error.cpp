@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Errors: the last error of each host thread, the sticky error of each device, names and texts.
- */
+// Errors: the last error of each host thread, the sticky error of each device, names and texts.
 #include "printable.h"
 #include "stream.h"
 #include "cuda_cpu/math.h"

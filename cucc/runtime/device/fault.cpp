@@ -32,8 +32,7 @@ Fault fault_of(const void *context) {
     return {machine.gregs[REG_ERR] & 2 ? "writes" : "reads", (void *)machine.gregs[REG_RIP],
             (const char *)machine.gregs[REG_RSP]};
 #elif defined __aarch64__
-    // The kernel appends records to the context. The record with the fault's syndrome register says whether
-    // the access was a write.
+    // The fault's syndrome register, in a record of the context, says whether it was a write.
     const char *at = (const char *)machine.__reserved;
     const _aarch64_ctx *record = (const _aarch64_ctx *)at;
     for (; record->magic && record->magic != ESR_MAGIC; record = (const _aarch64_ctx *)at)

@@ -3,8 +3,7 @@
 #pragma once
 
 // Replaces by question marks what a terminal would act on instead of showing it (control characters, line and
-// paragraph separators, changes of the direction of writing), and bytes that are not UTF-8. Changes `text`
-// and returns it.
+// paragraph separators, changes of writing direction), and bytes that are not UTF-8. Returns `text`.
 inline char *printable(char *text) {
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000}; // lowest code, by length
     unsigned char *from = (unsigned char *)text, *to = from;

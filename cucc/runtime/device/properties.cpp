@@ -23,8 +23,7 @@ std::string processor_name() {
     return uname(&system) == 0 ? std::string(system.machine) + " processor" : "CPU";
 }
 
-// Reads the number that follows `word` in a file, and multiplies it by `unit`. Returns `missing` if there is
-// no such file or number.
+// Reads the number after `word` in a file, times `unit`; `missing` if there is no such file or number.
 size_t number_in(const char *path, const char *word, size_t unit, size_t missing) {
     std::ifstream file(path);
     std::string found;
@@ -73,8 +72,7 @@ int clock_khz() {
     return khz;
 }
 
-// CUDA_CPU_PROPERTIES (README.md). Equal numbers are made smaller by 1 until all differ. The limits of
-// launches change with them.
+// CUDA_CPU_PROPERTIES (README.md). Equal numbers become smaller until all differ, and launch limits follow.
 void make_distinct(cudaDeviceProp &p, int device) {
     const size_t setting = setting_of("CUDA_CPU_PROPERTIES", {"usual", "distinct", "unequal"});
     if (setting == 2) {
@@ -99,9 +97,8 @@ void make_distinct(cudaDeviceProp &p, int device) {
 
 } // namespace
 
-// Compute capability 8.0 is the newest whose features are all supported here; 9.0 adds clusters.
-// The limits that belong to the programming model are those of 8.0; the others describe this
-// machine.
+// Compute capability 8.0 is the newest whose features are all supported here; 9.0 adds clusters. The limits
+// of the programming model are those of 8.0; the others describe this machine.
 cudaDeviceProp describe_device(int device) {
     cudaDeviceProp p = {};
     snprintf(p.name, sizeof p.name, "%s", processor_name().c_str());
@@ -185,8 +182,7 @@ size_t available_memory() {
 
 } // namespace cuda_cpu
 
-// Chooses the device that has most of the requested properties; of equal ones, the first. A field that is 0
-// requests nothing.
+// Chooses the first device that has most of the requested properties. A field that is 0 requests nothing.
 cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
     BEGIN_QUERY(device, wanted);
     int best = -1;
@@ -225,7 +221,6 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
     case cudaDevAttr##name:                                                                                  \
         return store(value, (int)(answer));
         CUDA_CPU_ATTRIBUTES(ATTRIBUTE, NONE)
-#undef ATTRIBUTE
 #undef NONE
     }
     return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", call, (int)attribute);

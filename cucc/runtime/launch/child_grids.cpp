@@ -14,8 +14,7 @@ struct PendingChild {
     Operation operation;
     unsigned depth;
 };
-// A stack of the children that run_children() of this host thread still has to run: the last element runs
-// first. Null while run_children() does not run.
+// The stack of children that this host thread still has to run; null while run_children() does not run.
 static thread_local std::vector<PendingChild> *pending_children;
 
 // Thousands of nested grids would overflow the stack of a recursive function. So a nested call, for the

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels: what is known of them from their addresses, their attributes, and occupancy: how many blocks of
-// a kernel a multiprocessor can hold.
+// Kernels: what is known of them from their addresses, attributes, and occupancy (blocks per multiprocessor)
 #include "launch.h"
 
 #include <dlfcn.h>
@@ -29,8 +28,7 @@ static bool begins_function(const void *address) {
     return dl_iterate_phdr(in_code, code) && _Unwind_FindEnclosingFunction((char *)code + 1) == code;
 }
 
-// False if the address has a symbol that cannot be a kernel's. A static function has no symbol, so it may be
-// one.
+// False if the address has a symbol that cannot be a kernel's. A static function has no symbol.
 static bool may_be_kernel(const void *address) {
     Dl_info info;
     if (!begins_function(address))

@@ -33,8 +33,7 @@ cudaError_t check_launch(const LaunchConfig &c, const Kernel &kernel, bool coope
         return refuse(cudaErrorInvalidValue,
                       "the number of threads of a block, of a kernel with __launch_bounds__,", threads,
                       most_threads);
-    // cudaFuncSetAttribute limits dynamic shared memory only. Static shared memory is added to it; how much
-    // device functions have is known only when they run.
+    // Dynamic shared memory only (cudaFuncSetAttribute); static is added, for device functions later.
     const size_t raised_limit = kernel.function->dynamic_limit;
     const size_t dynamic_limit = std::max(raised_limit, device.sharedMemPerBlock);
     if (c.shared_bytes > dynamic_limit)

@@ -60,8 +60,7 @@ void suspend_while_polling() {
     std::condition_variable &changed = suspension().changed;
     std::unique_lock<std::mutex> lock(suspension().mutex);
     ++grid.waiting_workers;
-    // Set before the comparison: workers that start later wait in enter_grid(), and workers_to_wait() counts
-    // those that have started earlier.
+    // Set before the comparison: workers that start later wait in enter_grid(), and earlier ones are counted.
     grid.suspended = true;
     if (grid.waiting_workers == grid.workers_to_wait()) {
         if (grid.return_requested) {
@@ -86,8 +85,7 @@ void suspend_while_polling() {
     --grid.waiting_workers;
 }
 
-// Assembler code in atomic_without_effect() and the like (kernel.h) adds a byte to this section, so it exists
-// only in programs whose kernels may poll.
+// Assembler code in kernel.h adds a byte to this section, in programs whose kernels may poll.
 extern "C" char __start_cuda_polls[] __attribute__((weak, visibility("hidden")));
 
 bool kernels_may_poll() {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * The watchdog (docs/execution.md) ends a program whose kernel waits for ever, for example for a lock that is
- * never released. A worker that computes does not poll, so a gap between two polls restarts its time.
- *
- * Polling with plain loads cannot be recognised. CUDA_CPU_TIME_LIMIT ends any launch in which no blocks were
- * distributed to workers for that many seconds. There is no limit unless it is set, as make old and exercises
- * (common/exercise/verdict.c) do.
- */
+// The watchdog (docs/execution.md) ends a program whose kernel waits for ever, for example for a lock that
+// is never released. A worker that computes does not poll, so a gap between two polls restarts its time.
+//
+// Polling with plain loads cannot be recognised. CUDA_CPU_TIME_LIMIT ends any launch in which no blocks were
+// distributed to workers for that many seconds. There is no limit unless it is set, as make old and
+// exercises (common/exercise/verdict.c) do.
 #include "stream.h"
 
 #include <chrono>

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * CUDA_CPU_CHECK=1: host code that accesses device memory faults, unless a kernel, copy or fill runs.
- *
- * Device memory then comes from one range of addresses, to which page protection denies all access. A
- * DeviceAccess object permits access to the allocations in it; when the last such object is destroyed, access
- * is denied again. Freed memory stays inaccessible, also for kernels: its addresses are reused only when the
- * end of the range is reached.
- */
+// CUDA_CPU_CHECK=1: host code that accesses device memory faults, unless a kernel, copy or fill runs.
+//
+// Device memory then comes from one range of addresses, to which page protection denies all access. A
+// DeviceAccess object permits access to the allocations in it; when the last such object is destroyed,
+// access is denied again. Freed memory stays inaccessible, also for kernels: its addresses are reused only
+// when the end of the range is reached.
 #include "launch.h"
 #include "registry.h"
 
@@ -54,8 +52,7 @@ bool reserve() {
     end_program("CUDA_CPU_CHECK=1: no address space for device memory: is there a limit (ulimit -v)?");
 }
 
-// Sets the page protection of all allocations, with one call for each run of adjacent ones. The caller holds
-// the mutex.
+// Sets the page protection of all allocations, a call for each run of adjacent ones. Needs the mutex.
 void protect(const Range &r, int protection) {
     for (auto i = r.used.begin(); i != r.used.end();) {
         char *const begin = i->first, *end = begin;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Managed memory: hints about its location. They are checked, and have no effect, because host and devices
-// share one memory.
+// Managed memory: hints about its location are only checked, because host and devices share one memory.
 #include "stream.h"
 
 namespace cuda_cpu {

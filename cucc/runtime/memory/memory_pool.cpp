@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory pools. A pool only counts the bytes that were allocated from it; all memory comes from the same
-// heap.
+// Memory pools. A pool only counts the bytes that were allocated from it; all memory is from one heap.
 #include "memory.h"
 
 struct CUmemPoolHandle_st {

@@ -202,8 +202,7 @@ size_t bytes_from(const void *pointer) {
 
 std::string describe_address(const void *address) {
     Registry &r = registry();
-    // The thread that faulted may hold the lock itself, if the runtime was given an invalid pointer. So this
-    // only tries to lock.
+    // The thread that faulted, in the runtime with an invalid pointer, may hold the lock: only try to lock.
     std::shared_lock lock(r.mutex, std::defer_lock);
     for (int tries = 0; !lock.try_lock(); ++tries) {
         if (tries == 1000)

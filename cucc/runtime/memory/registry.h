@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The registry of all memory that a device can use, by address. registry.cpp keeps it; memory.cpp also
-// changes it.
+// The registry of all memory of devices, by address. registry.cpp keeps it; memory.cpp changes it, too.
 #pragma once
 #include "memory.h"
 
@@ -20,8 +19,7 @@ Registry &registry();
 
 constexpr size_t huge_page = 2 << 20;
 
-// Removes the allocation at this address from the registry. Fails if there is none, or if it is of another
-// kind than these two.
+// Removes the allocation at this address. Fails if there is none of one of these two kinds.
 cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const char *wanted, MemoryKind kind,
                      MemoryKind or_kind);
 

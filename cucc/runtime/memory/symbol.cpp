@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT
-/*
- * __device__, __constant__ and __managed__ variables. The translator puts them into linker sections, where
- * they are contiguous. The sections hold the values of one device at a time and are swapped when another
- * device is used. Managed variables are common to all devices; variables that are const never change. Both
- * are not swapped.
- */
+// __device__, __constant__ and __managed__ variables. The translator puts them into linker sections, where
+// they are contiguous. The sections hold the values of one device at a time and are swapped when another
+// device is used. Managed variables are common to all devices; variables that are const never change. Both
+// are not swapped.
 #include "stream.h"
 
 #include <dlfcn.h>
 #include <fstream>
 #include <link.h>
 
-// The linker defines these symbols at both ends of a section. They are weak, so they are null in a program
-// without such variables. They are not const: load() writes to the section, and the compiler may assume that
-// a const object keeps its value.
+// The linker defines these symbols at both ends of a section. They are weak, so null in a program without
+// such variables, and not const: load() writes to the section, and a const object could keep its value.
 #define SECTION(name)                                                                                        \
     extern "C" char __start_##name[] __attribute__((weak, visibility("hidden")));                            \
     extern "C" char __stop_##name[] __attribute__((weak, visibility("hidden")));
@@ -22,7 +19,6 @@ SECTION(cuda_device_ro)
 SECTION(cuda_constant)
 SECTION(cuda_constant_ro)
 SECTION(cuda_managed)
-#undef SECTION
 
 namespace cuda_cpu {
 
@@ -92,8 +88,7 @@ struct Values {
 
 ONLY(values, Values)
 
-// Checks a copy of `bytes` at `offset` of a variable of `size` bytes. If `size` is 0 (unknown), the copy may
-// reach to the end of the section.
+// Checks a copy of `bytes` at `offset` of a variable. `size` 0 is unknown: the section is the limit.
 cudaError_t check_symbol(const char *call, const void *symbol, size_t size, size_t bytes, size_t offset) {
     const SymbolSection *const section = symbol_section(symbol);
     FAIL_IF(!section, cudaErrorInvalidSymbol,
@@ -161,8 +156,7 @@ void per_device_variable(void *variable, size_t bytes) {
 }
 
 #ifndef __wasm__
-// Finds a variable in the symbol table of the program's file: dlsym() knows none if gcc linked it, without
-// -rdynamic.
+// Finds a variable in the symbol table of the program's file: dlsym() needs -rdynamic.
 static void *in_symbol_table(const char *name, size_t *bytes) {
     std::ifstream program("/proc/self/exe", std::ios::binary);
     const std::vector<char> file{std::istreambuf_iterator<char>(program), {}};
@@ -198,8 +192,7 @@ void *find_variable(const char *name, size_t *bytes, void *library) {
 }
 #endif
 
-// Ends the program when its __constant__ variables are too large. nvcc refuses such a program at link time;
-// here the first call of the runtime does.
+// Ends the program when its __constant__ variables are too large, which nvcc refuses at link time.
 void check_constant_limit() {
 #ifndef __SANITIZE_ADDRESS__ // AddressSanitizer's red zones make every variable larger
     size_t bytes = 0;
@@ -253,8 +246,7 @@ AND_ASYNC(cudaMemcpyFromSymbol,
           (void *to, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind),
           copy_symbol(__func__, false, symbol, 0, to, bytes, offset, kind, stream, asynchronous))
 
-// The address is the same for every device. In a copy it means the variable of the current device, and in a
-// kernel that of the launching device.
+// One address for all devices: in a copy the current device's variable, in a kernel the launching device's.
 cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol) {
     BEGIN(device_pointer);
     TRY(check_symbol(call, symbol, 0, 0, 0));

@@ -20,8 +20,7 @@ char *row_of(const CopySide &e, size_t row, size_t slice) {
                    : e.pointer + ((e.z + slice) * e.rows + e.y + row) * e.pitch + e.x;
 }
 
-// Checks one side of a copy, or the memory of a fill; rows that do not fit the pitch are the error
-// `bad_pitch`.
+// Checks one side of a copy, or the memory of a fill; rows longer than the pitch are the error `bad_pitch`.
 cudaError_t check_side(const char *call, const char *role, const char *place, const CopySide &e, size_t width,
                        size_t rows, size_t slices, Accessor accessor, cudaError_t bad_pitch) {
     if (!e.array) {
@@ -114,7 +113,6 @@ cudaError_t check_transfer(const char *call, const Transfer &t) {
     static const char *const roles[][2] = {ROLES(cudaMemcpyHostToHost), ROLES(cudaMemcpyHostToDevice),
                                            ROLES(cudaMemcpyDeviceToHost), ROLES(cudaMemcpyDeviceToDevice),
                                            ROLES(cudaMemcpyDefault)};
-#undef ROLES
     TRY(check_side(call, roles[t.kind][0], "destination", t.to, t.width, t.rows, t.slices,
                    accessor_of(t.kind, cudaMemcpyDeviceToHost), cudaErrorInvalidPitchValue));
     return check_side(call, roles[t.kind][1], "source", t.from, t.width, t.rows, t.slices,

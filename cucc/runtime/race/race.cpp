@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * Checks accesses for data races (cucc --check), by the rules in docs/execution.md. For each word of device,
- * shared, managed and pinned memory it keeps the last write and two reads: the thread, the line, and the
- * time. ordered() says whether a recorded access comes before a new one: `epoch` counts the barriers of the
- * block, `known` are vector clocks of lanes, which __syncwarp() joins, and race_order.cpp knows what fences
- * with atomics and what streams order. Except for locks, the result does not depend on the order in which
- * the threads happen to run.
- */
+// Checks accesses for data races (cucc --check), by the rules in docs/execution.md. For each word of device,
+// shared, managed and pinned memory it keeps the last write and two reads: the thread, the line, and the
+// time. ordered() says whether a recorded access comes before a new one: `epoch` counts the barriers of the
+// block, `known` are vector clocks of lanes, which __syncwarp() joins, and race_order.cpp knows what fences
+// with atomics and what streams order. Except for locks, the result does not depend on the order in which
+// the threads happen to run.
 #include "race_detector.h"
 #include "trace.h"
 
@@ -45,9 +43,8 @@ void *reserve(size_t bytes) {
     return memory;
 }
 
-// Returns the table of pages: entry `address >> page_bits` points to the shadow memory of that page, or is
-// null if no access to it was recorded. The table is reserved address space; the operating system allocates
-// the parts of it that are written.
+// Returns the table of pages: entry `address >> page_bits` points to the page's shadow memory, or is null if
+// no access was recorded. The table is reserved address space, allocated where it is written.
 ShadowPage **pages() {
     static ShadowPage **const table =
         static_cast<ShadowPage **>(reserve(sizeof(ShadowPage *) << (address_bits - page_bits)));
@@ -178,8 +175,7 @@ void check(ShadowPage &page, uintptr_t address, size_t bytes, Access me, const T
                 reads[0].time = reads[1].time = 0;
             continue;
         }
-        // Keeps two reads, preferably of different warps. A read that is ordered before the new one is
-        // replaced.
+        // Keeps two reads, preferably of different warps. The new one replaces a read ordered before it.
         const auto done = [&](const Access &a) {
             return !a.time || (shared && a.block != me.block) ||
                    (a.atomic >= me.atomic && ordered(a, me, block));
@@ -267,8 +263,7 @@ namespace cuda_cpu {
 
 using namespace race;
 
-// Marks new memory as uninitialized, also where an earlier allocation was freed. At least one byte after its
-// end is tracked too.
+// Marks new memory, and at least a byte after it, as uninitialized, also where an allocation was freed.
 void race_track_new(const void *memory, size_t bytes) {
     race_track(memory, bytes + 1);
     const uintptr_t end = (uintptr_t)memory + bytes;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * The race detector's records: of accesses, of the threads of a block, and of the work in streams. race.cpp
- * checks accesses, race_order.cpp keeps what orders them, race_report.cpp prints, and race_hooks.cpp has the
- * functions that instrumented code calls.
- */
+// The race detector's records: of accesses, of the threads of a block, and of the work in streams. race.cpp
+// checks accesses, race_order.cpp keeps what orders them, race_report.cpp prints, and race_hooks.cpp has the
+// functions that instrumented code calls.
 #pragma once
 #include "race.h"
 #include "stream.h"
@@ -52,8 +50,7 @@ struct Tasks {
 Tasks &tasks();
 // The task that ran at this time; null if its record has been deleted. The caller holds the mutex.
 const Task *task_at(const Tasks &tasks, uint32_t time);
-// True if the access, of an earlier task, is ordered before the task that runs now, or before what the host
-// does now.
+// True if the access is ordered before the task that runs now, or before what the host does now.
 bool before_this_task(const Access &access);
 bool before_host(const Access &access);
 

@@ -26,9 +26,8 @@ void __sanitizer_cov_trace_pc() {
 void __tsan_vptr_update(void **, void *) {}
 void __tsan_vptr_read(void **) {}
 
-// True if a volatile access counts as atomic. In global memory it does, because before CUDA 9 programs wrote
-// flags between blocks in this way. In shared memory it does not, because volatile does not order the lanes
-// of a warp.
+// True if a volatile access counts as atomic. In global memory it does: before CUDA 9 programs wrote flags
+// between blocks so. In shared memory it does not, because volatile does not order the lanes of a warp.
 static bool like_atomic(const void *p) {
     return !(self && self->kernel && is_shared_memory((uintptr_t)p));
 }
@@ -66,7 +65,6 @@ ACCESSES(2)
 ACCESSES(4)
 ACCESSES(8)
 ACCESSES(16)
-#undef ACCESSES
 
 void __tsan_read_range(void *p, unsigned long n) {
     access((uintptr_t)p, n, false, false, true, CALLER);

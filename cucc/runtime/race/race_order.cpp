@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What orders two accesses for the race detector: streams and waits of the host, barriers, and fences with
-// atomics.
+// What orders accesses for the race detector: streams, waits of the host, barriers, fences with atomics
 #include "race_detector.h"
 #include "trace.h"
 
@@ -42,8 +41,7 @@ bool comes_before(const Task *task, const Clock &clock) {
     return i != clock.end() && i->second >= task->number;
 }
 
-// The time before which all accesses are ordered before the work that `clock` belongs to; at most
-// `otherwise`.
+// The time before which accesses are ordered before the work of `clock`; at most `otherwise`.
 uint32_t settled_for(const Tasks &t, const Clock &clock, uint32_t otherwise) {
     for (const auto &[begun, number] : t.run) {
         const auto i = t.all.find(number);
@@ -82,8 +80,7 @@ bool before_host(const Access &a) {
 
 // ---- fences with atomics ----
 
-// What the threads of a launch have published: accesses before a fence that was followed by an atomic (a
-// release).
+// What a launch's threads have published: accesses before a fence and then an atomic (a release)
 static struct Published {
     std::mutex mutex;
     std::atomic<bool> any{false};
@@ -94,8 +91,7 @@ static struct Published {
     // Block -> epoch and time before which its accesses are published.
     std::unordered_map<uint32_t, std::pair<uint32_t, uint32_t>> by_block;
 
-    // Called at a launch. If it is not alone, kernels in other, unordered streams run at the same time and
-    // may use the same variables, so these are kept.
+    // Called at a launch. If others run at the same time, in other streams, these are kept.
     void forget(bool alone) {
         if (!any)
             return;

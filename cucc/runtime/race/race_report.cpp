@@ -6,8 +6,7 @@ namespace cuda_cpu::race {
 
 namespace {
 
-// Finds the program's source line for a call stack. Functions of the back end's headers, such as atomicAdd,
-// are skipped: the line that calls them counts.
+// Finds the program's source line for a call stack, without functions of headers such as atomicAdd.
 std::string line_of(const std::vector<uintptr_t> &addresses) {
     for (uintptr_t address : addresses)
         if (const std::string line = race_source_lines({address})[0].text; !line.empty())
@@ -20,8 +19,8 @@ std::string shared_memory(const SharedName &n) {
                                              : std::string("shared memory ") + n.name;
 }
 
-// Describes the accessed memory: "shared memory cache" or "device memory", and in `allocated` " (allocated at
-// sum.cu:12)". Empty if the memory is not tracked.
+// Describes the accessed memory, such as "device memory"; `allocated` is " (allocated at sum.cu:12)" or
+// empty.
 std::string name_memory(uintptr_t address, const Access &a, std::string &allocated) {
     const char *const p = (const char *)address;
     if (a.block < a_copy && is_shared_memory(address)) {
@@ -268,8 +267,7 @@ std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresse
                 ++next;
                 continue;
             }
-            // The headers of the toolkit (see cucc), the library's own sources (see Makefile), the C++
-            // library
+            // The toolkit's headers (see cucc), the library's sources (see Makefile), the C++ library
             const bool ours = strstr(line, "/cuda_cpu/") || strncmp(line, "cucc/", 5) == 0 ||
                               strncmp(line, "/usr/", 5) == 0 || *line == '?';
             if (next == first || next > found.size() || !found[next - 1].text.empty())

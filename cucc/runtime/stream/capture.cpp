@@ -66,8 +66,7 @@ cudaError_t begin_capture(const char *call, cudaStream_t stream, std::shared_ptr
     return cudaSuccess;
 }
 
-// True if all nodes in `others` are in `last` or before it, that is, if every captured stream has joined the
-// first one.
+// True if all nodes in `others` are in `last` or before it: every captured stream has joined the first one.
 bool joined(const std::vector<cudaGraphNode_t> &last, const std::vector<cudaGraphNode_t> &others) {
     std::set<cudaGraphNode_t> seen;
     std::vector<cudaGraphNode_t> stack = last;

@@ -70,8 +70,7 @@ static void release_object(cudaUserObject_t object, unsigned count) {
     delete object;
 }
 
-// On entry `count` is the capacity of the array `nodes`, on return the number of elements. Without an array
-// only the count is set.
+// On entry `count` is the capacity of the array `nodes`, which may be null; on return the number of nodes.
 static cudaError_t list_nodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count, bool roots) {
     std::vector<cudaGraphNode_t> list;
     for (const auto &node : graph->nodes)

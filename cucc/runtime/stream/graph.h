@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * Graphs: what graph.cpp (graphs), graph_nodes.cpp (what a node does), graph_exec.cpp (executable graphs),
- * graph_memory.cpp and capture.cpp share.
- *
- * A node holds an operation as data; a launch has its own copy of the arguments. An executable graph is
- * the list of these operations in an order that respects the dependencies. A launch of the graph runs
- * them one after the other.
- */
+// Graphs: what graph.cpp (graphs), graph_nodes.cpp (what a node does), graph_exec.cpp (executable graphs),
+// graph_memory.cpp and capture.cpp share.
+//
+// A node holds an operation as data; a launch has its own copy of the arguments. An executable graph is the
+// list of these operations in an order that respects the dependencies. A launch of the graph runs them one
+// after the other.
 #pragma once
 #include "stream.h"
 
@@ -119,8 +117,7 @@ const char *type_name(cudaGraphNodeType type); // with an article: "a kernel", "
 
 // ---- graph_exec.cpp ----
 
-// Topological sort: returns the steps of a graph in an order that respects the dependencies; null if they
-// form a cycle.
+// Topological sort: returns the steps of a graph in the order of their dependencies; null for a cycle.
 std::shared_ptr<GraphRun> order(const CUgraph_st &graph);
 // The step of an executable graph that was made from this node. Fails and returns null if there is none.
 GraphStep *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node);

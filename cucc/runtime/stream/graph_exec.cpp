@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Executable graphs: the operations of a graph in an order that respects the dependencies; launches and
-// updates.
+// Executable graphs: a graph's operations in the order of their dependencies; launches and updates
 #include "graph.h"
 
 #include <queue>
 
 namespace cuda_cpu {
 
-// Checks the conditional nodes of a graph, or of the body of such a node, and records that they belong to
-// this executable graph.
+// Checks the conditional nodes of a graph or body, and records that they belong to this executable graph.
 static cudaError_t check_conditional(const char *call, const CUgraph_st &graph,
                                      const std::shared_ptr<CUgraphExec_st> &executable, bool body) {
     for (const auto &node : graph.nodes) {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the nodes of graphs do: the operation that each kind of node is made from, in a graph and in an
-// executable graph.
+// What the nodes of graphs do: the operation that each kind is made from, in graphs and executable graphs
 #include "graph.h"
 #include "texture.h"
 
 namespace cuda_cpu {
 
 cudaGraphNodeType type_of(const Operation &o) {
-    // By Operation::what. The work of a library counts as a kernel node, as on a GPU; programs do not read
-    // its parameters.
+    // By Operation::what. A library's work is a kernel node, as on a GPU, without parameters to read.
     static const cudaGraphNodeType types[] = {
         cudaGraphNodeTypeEmpty,       cudaGraphNodeTypeKernel,    cudaGraphNodeTypeMemcpy,
         cudaGraphNodeTypeMemset,      cudaGraphNodeTypeHost,      cudaGraphNodeTypeKernel,
@@ -65,8 +63,7 @@ cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode
     return step ? set(call, step->operation, a...) : cudaErrorInvalidValue;
 }
 
-// Each of these makes an operation from the parameters that a program passes. An operation that has a type
-// already must keep it.
+// Each makes an operation from a program's parameters. An operation that has a type must keep it.
 template <class T> cudaError_t put(const char *call, Operation &o, T value) {
     if (o.what.index() != 0 && !std::holds_alternative<T>(o.what))
         return part<T>(call, o) ? cudaSuccess : cudaErrorInvalidValue;
@@ -188,7 +185,6 @@ NODE(Kernel, cudaKernelNodeParams, set_kernel)
 NODE(Memcpy, cudaMemcpy3DParms, set_copy)
 NODE(Memset, cudaMemsetParams, set_fill)
 NODE(Host, cudaHostNodeParams, set_host)
-#undef NODE
 
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams *params) {
     return set_node(__func__, node, set_kernel, params);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
- * The work of streams. By default each call does its work before it returns, and the queues stay empty. With
- * CUDA_CPU_STREAMS=late or random:SEED it stays in the queue of its stream until the program waits for it.
- * Only work that must have completed by then runs, and with random:SEED other work that is ready may run
- * before it.
- *
- * Until all kernels of asynchronous launches (launch.h) have ended, work is deferred as with `late`, also
- * by default. So the program continues, and it can write what the kernel polls.
- */
+// The work of streams. By default each call does its work before it returns, and the queues stay empty. With
+// CUDA_CPU_STREAMS=late or random:SEED it stays in the queue of its stream until the program waits for it.
+// Only work that must have completed by then runs, and with random:SEED other work that is ready may run
+// before it.
+//
+// Until all kernels of asynchronous launches (launch.h) have ended, work is deferred as with `late`, also by
+// default. So the program continues, and it can write what the kernel polls.
 #include "race.h"
 #include "stream.h"
 #include "cuda_cpu/library.h"
@@ -207,8 +205,7 @@ cudaError_t run_all(const std::vector<WorkPointer> &targets, bool wait = true) {
     cudaError_t first = cudaSuccess;
     const auto note = [&](cudaError_t error) { first = first ? first : error; };
     for (const WorkPointer &target : targets) {
-        // In random order, pending work that is chosen at random runs first, in rounds; each round ends the
-        // loop with probability 1/2.
+        // In random order: a random pending work runs first, in rounds, each the last with probability 1/2.
         while (q.order == Order::random) {
             WorkPointer other;
             {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * Streams and events. Every call runs to completion before it returns, in the order of the calls, unless a
- * graph captures the stream or work is deferred (operation.cpp). CUDA permits this order. So a stream is
- * only a handle, a wait returns at once, and an event is the time at which it was recorded.
- */
+// Streams and events. Every call runs to completion before it returns, in the order of the calls, unless a
+// graph captures the stream or work is deferred (operation.cpp). CUDA permits this order. So a stream is
+// only a handle, a wait returns at once, and an event is the time at which it was recorded.
 #include "stream.h"
 
 #include <chrono>

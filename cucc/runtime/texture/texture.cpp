@@ -166,8 +166,7 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
     t.filtered = d.filterMode == cudaFilterModeLinear;
     t.normalized_coordinates = d.normalizedCoords;
     for (int i = 0; i < 3; ++i) {
-        // Wrap and mirror need normalised coordinates. Otherwise clamp replaces them, as the manual
-        // specifies.
+        // Wrap and mirror need normalised coordinates; otherwise they become clamp, as specified.
         const bool repeats =
             d.addressMode[i] == cudaAddressModeWrap || d.addressMode[i] == cudaAddressModeMirror;
         t.mode[i] = repeats && !t.normalized_coordinates ? cudaAddressModeClamp : d.addressMode[i];
@@ -250,7 +249,6 @@ DESTROY(Surface, surface)
 GET(Texture, texture, Resource, resource)
 GET(Texture, texture, Texture, desc)
 GET(Surface, surface, Resource, resource)
-#undef DESTROY
 #undef GET
 
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaResourceDesc *resource) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What kernels read through textures, and the bounds of surfaces: address modes, filtering, mipmaps,
-// cubemaps.
+// What kernels read through textures, and bounds of surfaces: address modes, filtering, mipmaps, cubemaps
 #include "launch.h"
 #include "texture.h"
 #include "cuda_cpu/numbers.h"
@@ -23,8 +22,7 @@ bool gives_floats(const Texture &t) {
     return t.normalized_values || t.kind == cudaChannelFormatKindFloat;
 }
 
-// A coordinate split for filtering: the lower of the two texels, and the weight of the other one in
-// 256ths, 0 to 255.
+// A coordinate split for filtering: the lower texel, and the weight of the other one, 0 to 255 of 256.
 struct Place {
     long long texel;
     int next;
@@ -162,8 +160,7 @@ void in_face(int face, const float d[3], double axes[3]) {
         axes[i] = table[face][i].sign * (double)d[table[face][i].axis];
 }
 
-// Fetches from one mipmap level. `values` gets the components as floats; for an integer texture, `bits` gets
-// theirs.
+// Fetches from one mipmap level: `values` as floats, and the `bits` of an integer texture.
 struct LevelSampler {
     const Texture &t;
     float x, y, z;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * Records a launch (trace.h): the setting, the recording, and the file, which is JSON in Chrome's trace event
- * format, which Perfetto reads too. Data for which this format has no fields is in the member "launch".
- */
+// Records a launch (trace.h): the setting, the recording, and the file, which is JSON in Chrome's trace
+// event format, which Perfetto reads too. Data for which this format has no fields is in the member
+// "launch".
 #include "memory.h"
 #include "trace.h"
 
@@ -67,8 +66,7 @@ void report_missing(int status, void *) {
     _exit(exit_usage);
 }
 
-// Writes a temporary file and renames it, so that the file is written whole or not at all; special files such
-// as /dev/stdout are written directly.
+// Renames a finished temporary file, so that the file is whole or not there; not /dev/stdout and the like.
 bool write_file(const std::string &name, const std::string &text) {
     struct stat there;
     const bool direct = stat(name.c_str(), &there) == 0 && !S_ISREG(there.st_mode);

@@ -6,8 +6,7 @@
 
 namespace cuda_cpu {
 
-// The memory of an address. `name`, if not null, becomes the name of the array, or says where it was
-// allocated.
+// The memory of an address. `name`, if not null, becomes the array's name, or where it was allocated.
 static TraceMemory memory_of(const BlockTrace &b, uint64_t address, std::string *name = nullptr) {
     static thread_local std::optional<Allocation> found; // the last one, in which the next address may be too
     const char *const p = (const char *)address;
@@ -48,8 +47,7 @@ static unsigned bank_turns(const uint64_t *address, uint32_t mask, unsigned byte
     return turns;
 }
 
-// The number of different aligned pieces of `size` bytes that an access of a warp touches, such as the
-// sectors of global memory
+// The number of aligned pieces of `size` bytes, such as sectors, that an access of a warp touches
 static unsigned pieces(const uint64_t *address, uint32_t mask, unsigned bytes, unsigned size) {
     std::set<uint64_t> all;
     for (unsigned lane = 0; lane < 32; ++lane)
@@ -149,9 +147,8 @@ void ControlFlow::find_joins(unsigned end) {
     join[end] = -1;
 }
 
-// Combines the threads of a warp into steps, by the rule of GPUs before independent thread scheduling (before
-// Volta): where lanes diverge, the paths are executed one after the other up to the immediate post-dominator,
-// where the lanes reconverge.
+// Combines the threads of a warp into steps, by the rule of GPUs before Volta: where lanes diverge, the paths
+// are executed one after the other up to the immediate post-dominator, where the lanes reconverge.
 class WarpJoin {
   public:
     using Accesses = std::map<std::tuple<uint32_t, EventKind>, TraceAccess>;

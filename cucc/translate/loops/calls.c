@@ -7,8 +7,7 @@ typedef struct Function Function;
 struct Function {
     Token *name, *body;
     Function *next; // of those whose names have the same hash value
-    unsigned seen;  // number of the search that found that it and all functions that it calls do not wait, or
-                    // that is looking at it; or 0
+    unsigned seen;  // the search that found that it and what it calls do not wait, or looks at it; or 0
 };
 
 static Function *functions[1 << 12];
@@ -198,8 +197,7 @@ static const Token *find_wait(Unit *u, const Token *parameters, Token *body, boo
     return NULL;
 }
 
-// The word in the kernel's body because of which its threads may wait at other places than its own
-// __syncthreads(), or null
+// The word because of which the threads of a kernel may wait elsewhere than at its barriers, or null
 const Token *waits_elsewhere(Unit *u, const Token *parameters, Token *body) {
     searches++;
     const Token *found = find_wait(u, parameters, body, true);
@@ -232,8 +230,7 @@ bool may_take_reference(Unit *u, const Token *name) {
     return false;
 }
 
-// True if the function around this token synchronises threads: then the translator has expanded its calls,
-// and operators and constructors do not call it.
+// True if the function around this token synchronises threads. Then its calls have been expanded.
 static bool is_expanded(const Token *i) {
     const Token *body = NULL;
     for (; kind(i) != END && !(kind(i) == '{' && is(i - 2, "namespace")); i = skip_back(i))

@@ -106,8 +106,7 @@ static Token *call_of(Token *i) { // the ( of f(…) or f<…>(…)
 
 static Token *declared(Token *name);
 
-// True for the word sync of cg::sync(block) and block.sync(), where `block` is a variable of type
-// thread_block
+// True for the word sync of cg::sync(block) and block.sync(), with a variable of type thread_block
 static bool is_block_sync(Token *i) {
     if (!is(i, "sync") || kind(i + 1) != '(')
         return false;
@@ -162,8 +161,7 @@ static Token *declared(Token *name) {
     return t;
 }
 
-// const unsigned ALL = ~0u; True if the declaration that this name refers to gives it the mask of all lanes,
-// and nothing changes it. When in doubt, false.
+// const unsigned ALL = ~0u; True if the name certainly means the mask of all lanes, and nothing changes it.
 static bool is_full_variable(Rewrite *r, Token *name) {
     Token *t = declared(name);
     if (kind(enclosing(t)) == '(' || kind(t - 1) != IDENT || is(t - 1, "return") || kind(t + 1) != '=' ||
@@ -189,8 +187,7 @@ static bool is_full(Rewrite *r, Token *i, const Token *end) {
     return end == i + 1 && kind(i) == IDENT && is_full_variable(r, i);
 }
 
-// True if the call at token i is evaluated whenever the statement is: not at one side of ? : && || or a
-// comma.
+// True if the call is evaluated whenever the statement is: not at one side of ? : && || or a comma.
 static bool is_unconditional(Token *i, const Token *first) {
     for (Token *t = i - 1; t >= first; t = skip_back(t))
         if (kind(t) == '?' || ((kind(t) == '&' || kind(t) == '|') && run(t, -1) == 2) ||
@@ -615,8 +612,7 @@ static void rewrite(Rewrite *r) {
     }
 }
 
-// Plans the loops of a kernel that was rewritten, from its text alone. If it cannot be divided, it keeps its
-// text: fibers need its `volatile`.
+// Plans the loops of a rewritten kernel from its text alone. If it cannot be divided, it keeps its text.
 static void check_division(Rewrite *r) {
     const Kernel k = r->kernel;
     Unit alone = {.files = r->u->files, .source = empty_text()};

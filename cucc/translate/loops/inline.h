@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What inline.c and volatile_shared.c share: a kernel with warp operations that is rewritten. inline.c says
-// how.
+// What inline.c and volatile_shared.c share: a kernel with warp operations that inline.c rewrites.
 #pragma once
 
 #include "plan.h"

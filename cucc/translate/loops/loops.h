@@ -44,8 +44,7 @@ typedef enum { FIBERS, ONE_BODY, PER_WARP, IN_ROWS, ANY_SHAPE } KernelForm;
 typedef struct LoopPlan LoopPlan;
 
 // Called once, before the kernels are translated. Writes the source to *text, with functions in place of
-// their calls in kernels that become loops, and warp operations as statements. Returns false if there are
-// none.
+// their calls in kernels that become loops, and warp operations as statements. False if there are none.
 bool inline_functions(Unit *u, Text *text);
 
 // Decides whether a kernel becomes loops, and divides it into regions. Does not change its text.
@@ -54,6 +53,5 @@ LoopPlan *plan_loops(Unit *u, Kernel kernel);
 // Says on standard output whether the kernel becomes loops, and why not.
 void explain_loops(const LoopPlan *plan);
 
-// Writes the loops, if the kernel becomes some. Appends to `start` the declarations for the beginning of the
-// body. Returns how it is called.
+// Writes the loops, if any; to `start`, declarations for the body's begin. Returns how the kernel is called.
 KernelForm write_loops(LoopPlan *plan, Text *start);

@@ -88,8 +88,7 @@ static bool uses_memory(const Token *i) {
     return kind(i) == '[' || kind(i) == ARROW || (kind(i) == '*' && !ends_expression(i - 1));
 }
 
-// The loops over threads at both sides of a branch, and in two iterations, run as if a barrier were between
-// them. That must not hide that one is missing.
+// Loops over threads act as a barrier beside a branch and between two iterations. One may be missing there.
 static void check_ends(LoopPlan *p, const Statement *control) {
     bool barriers = true, begins = false, ends = false, crossed = false;
     for (const Statement *s = control->inside; s; s = s->next) {
@@ -145,9 +144,8 @@ static bool is_number_of_threads(const Token *i) {
 }
 
 // True for a loop whose index grows by the number of threads of the block or grid, or by another step in a
-// loop with atomics. Neighbouring threads then read neighbouring elements: if each thread executed the whole
-// loop before the next thread, each would load the same cache lines again. `atomics`: only loops with atomics
-// count.
+// loop with atomics (`atomics`: only these count). Neighbouring threads then read neighbouring elements: if
+// each thread executed the whole loop before the next thread, each would load the same cache lines again.
 static bool is_strided(Token *i, Token *last, bool atomics) {
     Token *header = i + 1, *body = kind(header) == '(' ? header->match + 1 : last;
     bool known = false, stride = false;

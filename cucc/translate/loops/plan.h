@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What plan.c, variables.c, regions.c and write.c share: a kernel that is divided into regions. loops.h says
-// how.
+// What plan.c, variables.c, regions.c and write.c share: a kernel that is divided into regions (loops.h).
 #pragma once
 
 #include "loops.h"
@@ -76,8 +75,7 @@ struct LoopPlan {
     Statement *top;              // the first of the body
     Statement *statements, *end; // every one, in the order of the text, up to `end`
     bool only_atomics;           // a loop with a stride but without atomics is part of a region
-    bool warps; // what is the same in a warp counts as uniform: the kernel, or the branch, has no barriers of
-                // the block
+    bool warps;         // uniform in a warp suffices: the kernel, or the branch, has no barriers of the block
     bool in_warp;       // what is being written is executed once for each warp
     bool returns_early; // some threads may return before others: an array says which have returned
 };

@@ -4,8 +4,7 @@
 
 // ---- declarations ----
 
-// The token after the specifiers of a declaration: const unsigned int, std::pair<int, int>. Null if the
-// tokens do not begin with a type.
+// The token after the specifiers of a declaration: const unsigned int, std::pair<int, int>. Null: no type.
 static Token *skip_specifiers(Token *i, Variable *v) {
     bool typed = false, numbers = false;
     for (;;) {
@@ -248,8 +247,7 @@ Use use_of(LoopPlan *p, const Variable *v, Token *i) {
 
 // ---- constants ----
 
-// True if a name that is not a variable of the kernel means a constant: a template parameter, an enumerator,
-// or a variable of a namespace that is const.
+// True for a constant outside the kernel: a template parameter, an enumerator, or const in a namespace.
 static bool is_constant(LoopPlan *p, const Token *name) {
     for (const Token *i = p->kernel.begin; is(p->kernel.begin, "template") && i < p->kernel.body; i++)
         if (same_word(i, name) && kind(i - 1) != SCOPE)

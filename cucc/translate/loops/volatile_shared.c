@@ -42,8 +42,7 @@ void add_shared_pointer(Rewrite *r, const Token *from, const Token *name, const 
         PUSH(r->shared, r->count, one);
 }
 
-// The accesses of pointers and arrays that may be shared memory, in the tokens from i to last: READS, WRITES
-// and VOLATILE
+// How the tokens access pointers and arrays that may be shared memory: READS, WRITES and VOLATILE
 unsigned accesses(Rewrite *r, Token *i, const Token *last) {
     unsigned found = 0;
     for (; i <= last && r->has_volatile; i++) {

@@ -9,8 +9,7 @@ static char *declarator(const Variable *v, const char *prefix) { // int *x[4]  -
                 prefix, "after", spelling(v->name, end));
 }
 
-// Declares a variable again in a later region: its value depends only on the thread's index, so it is
-// computed again and not stored for each thread.
+// Declares a variable again in a later region: computed from the thread's index, and not stored.
 static void declare_again(Text *text, const Variable *v) {
     append_filled(text, " [[maybe_unused]] $x $init;", "x", declarator(v, ""), "init",
                   spelling(v->init, v->after));
@@ -35,8 +34,7 @@ static void declare_places(LoopPlan *p, Text *text, int region) {
     }
 }
 
-// Begins the loop of the region from s `first` to `last`. In `vector` loops, threads do each operation
-// together.
+// Begins the loop of a region. In `vector` loops, threads do each operation together.
 static void open_region(LoopPlan *p, const Statement *first, const Statement *last, bool vector, bool returns,
                         Token *before) {
     Text text = empty_text();
@@ -97,8 +95,7 @@ static bool stop_early(LoopPlan *p, Statement *s) {
     return true;
 }
 
-// Writes a variable, of a declaration whose variables are kept in different ways, as a declaration of its
-// own.
+// Writes a variable of a declaration whose variables are kept in different ways, as its own declaration.
 static void rewrite_variable(LoopPlan *p, const Variable *v) {
     const bool reference = v->keeping == OBJECT_OF_THREAD;
     const char *x = word_of(v->name), *text = "";
@@ -225,8 +222,7 @@ static void open_warps(LoopPlan *p, const Statement *s, Token *before) {
         " for (unsigned cu_n = 0; cu_n < cu_w.warps(); ++cu_n) { const auto cu_b = cu_w.warp(cu_n); {"
         " const auto &cu_w = cu_b;$first",
         "first", first_lane);
-    if (p->returns_early) // skips a warp whose threads have all returned, because its variables have no
-                          // values
+    if (p->returns_early) // skips a warp whose threads have all returned
         append_text(
             &text, " bool cu_here = false;"
                    " for (unsigned cu_i = cu_w.x; cu_i < cu_w.end_x; ++cu_i) cu_here |= !cu_gone(cu_r, cu_i);"

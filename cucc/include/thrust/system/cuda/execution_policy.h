@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// thrust::cuda::par and thrust::cuda::par.on(stream): algorithms run at once, in the calling host thread,
-// whatever the stream.
+// thrust::cuda::par and thrust::cuda::par.on(stream): algorithms run at once, in the calling host thread.
 #pragma once
 #include <thrust/mr/device_memory_resource.h>
 #include <thrust/system/cpp/execution_policy.h>
@@ -17,8 +16,7 @@ namespace detail {
 
 template <typename Derived>
 struct execute_on_stream : thrust::system::__THRUST_DEVICE_SYSTEM_NAMESPACE::execution_policy<Derived> {
-    // Earlier work of the stream has completed. A stream that does not exist or that captures is an error, as
-    // in CUDA.
+    // The stream's earlier work has completed. A stream that does not exist or that captures is an error.
     Derived on(cudaStream_t stream) const {
         if (const cudaError_t error = cudaStreamSynchronize(stream))
             throw thrust::system_error(error, thrust::cuda_category(), "thrust::cuda::par.on");
