@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static sigset_t before;           // signals that are blocked at the start
+static sigset_t blocked_at_start;
 static sigset_t endings, awaited; // signals that end us; the same, and that of a child that has ended
-static void (*pipes)(int);        // what SIGPIPE does at the start
-static char *work;                // the folder of temporary files
+static void (*sigpipe_at_start)(int);
+static char *work; // the folder of temporary files
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place) {
     (void)status, (void)type, (void)place;
@@ -46,7 +46,7 @@ _Noreturn void stop(const char *format, ...) {
 void catch_signals(void) {
     const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     signal(SIGCHLD, SIG_DFL);
-    pipes = signal(SIGPIPE, SIG_IGN); // a reader that has gone is an error of fflush()
+    sigpipe_at_start = signal(SIGPIPE, SIG_IGN); // a reader that has gone is an error of fflush()
     sigemptyset(&endings);
     for (int i = 0; i < 3; i++) {
         struct sigaction now;
@@ -56,7 +56,7 @@ void catch_signals(void) {
     }
     awaited = endings;
     sigaddset(&awaited, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &awaited, &before);
+    sigprocmask(SIG_BLOCK, &awaited, &blocked_at_start);
 }
 
 // Ends the process with the status of a shell if there is a signal to do so.
@@ -77,8 +77,8 @@ static pid_t fork_child(void) {
         stop("fork: %s", strerror(errno));
     if (child == 0) {
         work = NULL; // it is the parent's
-        signal(SIGPIPE, pipes);
-        sigprocmask(SIG_SETMASK, &before, NULL);
+        signal(SIGPIPE, sigpipe_at_start);
+        sigprocmask(SIG_SETMASK, &blocked_at_start, NULL);
     }
     return child;
 }
@@ -113,8 +113,9 @@ int run_command(const List *command, FILE *in, FILE *out, FILE *err) {
             (err && dup2(fileno(err), STDERR_FILENO) < 0))
             _exit(126);
         execvp(command->words[0], command->words);
+        const int missing = errno == ENOENT;
         fprintf(stderr, "cucc: %s: %s\n", command->words[0], strerror(errno));
-        _exit(errno == ENOENT ? 127 : 126);
+        _exit(missing ? 127 : 126);
     }
     return wait_for(child, command->words[0]);
 }
@@ -134,16 +135,16 @@ int run_captured(const List *command, bool errors, Text *printed) {
 
 // Starts cucc again, which finds a folder of the user's own to build in.
 _Noreturn void restart(const Settings *s) {
-    if (!s->own_folder && setenv("CUCC_OWN_FOLDER", "yes", 1) == 0) {
-        signal(SIGPIPE, pipes);
-        sigprocmask(SIG_SETMASK, &before, NULL);
+    if (!s->restarted && setenv("CUCC_OWN_FOLDER", "yes", 1) == 0) {
+        signal(SIGPIPE, sigpipe_at_start);
+        sigprocmask(SIG_SETMASK, &blocked_at_start, NULL);
         execv(s->script, s->words);
     }
     stop("%s: cannot be written to", s->build);
 }
 
 // Prints a command in the form that nvcc uses.
-static void show(const Settings *s, const List *command) {
+void show(const Settings *s, const List *command) {
     if (!s->verbose && !s->dryrun)
         return;
     fputs("#$", stderr);
@@ -170,7 +171,7 @@ int run_translation(const Settings *s, const List *command, const Translation *h
     const pid_t child = fork_child();
     if (child == 0) {
         translate_file(how);
-        exit(how->explain && fflush(stdout) != 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+        exit(EXIT_SUCCESS);
     }
     return wait_for(child, command->words[0]);
 }

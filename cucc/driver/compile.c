@@ -11,7 +11,7 @@ typedef struct {
 
 // What a file is by its name; for a source, -x decides.
 Kind kind_of(const Settings *s, const char *file) {
-    if (matches(file, "*.o *.obj *.a *.so *.so.* *.lo"))
+    if (matches(file, "*.o *.obj *.a *.so *.so.[0-9]* *.lo"))
         return OBJECT;
     if (s->language)
         return s->language;
@@ -134,10 +134,12 @@ static int compile_translation(const Settings *s, const char *input, const char 
     add_instrumentation(s, &command);
     add_list(&command, &s->translated);
     add(&command, s->legacy ? "-fpermissive" : NULL);
-    if (compile_with_precompiled(s, &command, input, object))
-        return 0;
+    const List whole = copy_of(&command);
     ADD(&command, "-c", input, "-o", object);
-    const int status = run_step(s, &command);
+    show(s, &command);
+    if (s->dryrun || compile_with_precompiled(s, &whole, input, object))
+        return 0;
+    const int status = run_command(&command, NULL, NULL, NULL);
     if (status)
         hint_removed(s, input);
     return status;
@@ -148,7 +150,7 @@ static int compile_cuda(const Settings *s, const Source *source) {
     if (preprocess(s, source, NULL, preprocessed) != 0)
         return 1;
     // A source that tests __CUDA_ARCH__ is preprocessed a second time, for the device.
-    if (!s->dryrun && tests_architecture(preprocessed, format("%s/include/", s->tools))) {
+    if (!s->dryrun && names_architecture(preprocessed, format("%s/include/", s->tools))) {
         device = format("%s.device.ii", source->stem);
         if (preprocess(s, source, format("-D__CUDA_ARCH__=%d0", s->arch), device) != 0)
             return 1;

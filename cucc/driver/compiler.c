@@ -109,9 +109,11 @@ void choose_compiler(Settings *s) {
     choose_sanitizers(s);
     if (s->check)
         choose_instrumentation(s);
-    name = name_of(name);
-    const bool wasm = has_prefix(name, "em++"), clang = strstr(name, "clang") || strstr(s->cxx_path, "clang");
-    if (clang || strstr(name, "em++") || strstr(s->cxx_path, "em++"))
+    const bool wasm = matches(name_of(name), "em++*");
+    bool clang = matches(name_of(s->cxx_path), "*clang* *em++*");
+    for (int i = 0; i < s->cxx.count; i++) // ccache clang++
+        clang = clang || matches(name_of(s->cxx.words[i]), "*clang* *em++*");
+    if (clang)
         choose_for_clang(s);
     else // -fstack-clash-protection, so that large local arrays reach the guard page below a stack
         add_all_of(&s->translated, "-fstack-clash-protection -Wno-unknown-pragmas -fopenmp-simd");

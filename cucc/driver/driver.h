@@ -44,7 +44,7 @@ typedef struct {
     // toolkit.c
     const char *script; // the file cucc that was started …
     char **words;       // … with these arguments
-    bool own_folder;    // it has found a folder of the user's own to build in
+    bool restarted;     // to build in a folder of the user's own
     const char *home;   // the folder with the sources
     const char *build;  // the folder with what is built from them
     char *tools;        // the folder that is laid out like a CUDA toolkit
@@ -71,7 +71,7 @@ bool same_file(const char *path, const char *other);
 bool read_text(const char *path, Text *text);
 bool contains(const char *path, const char *text);
 const char *first_of(const char *path, const char *words, bool only_program);
-bool tests_architecture(const char *preprocessed, const char *except);
+bool names_architecture(const char *preprocessed, const char *except);
 
 // command.c
 __attribute__((format(printf, 1, 2))) _Noreturn void stop(const char *format, ...);
@@ -80,6 +80,7 @@ void catch_signals(void);
 void wait_a_moment(void);
 const char *work_folder(void);
 _Noreturn void restart(const Settings *s);
+void show(const Settings *s, const List *command);
 int run_step(const Settings *s, const List *command);
 int run_command(const List *command, FILE *in, FILE *out, FILE *err);
 int run_captured(const List *command, bool errors, Text *printed);

@@ -95,7 +95,7 @@ const char *first_of(const char *path, const char *words, bool only_program) {
 }
 
 // Whether a source that was preprocessed to this file, or a header not in `except`, has __CUDA_ARCH__
-bool tests_architecture(const char *preprocessed, const char *except) {
+bool names_architecture(const char *preprocessed, const char *except) {
     Text text = {0}, name;
     List seen = {0};
     if (!read_text(preprocessed, &text))
@@ -108,7 +108,8 @@ bool tests_architecture(const char *preprocessed, const char *except) {
         int i = 0;
         while (i < seen.count && strcmp(seen.words[i], name.data) != 0)
             i++;
-        if (i == seen.count && first_of(name.data, " __CUDA_ARCH__ ", false))
+        if (i == seen.count && contains(name.data, "__CUDA_ARCH__") &&
+            first_of(name.data, " __CUDA_ARCH__ ", false))
             return true;
         if (i == seen.count)
             add(&seen, name.data);

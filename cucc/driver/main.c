@@ -138,7 +138,7 @@ int main(int count, char **words) {
         stop("this program is started by the script cucc");
     s.script = words[1];
     s.words = words + 3; // restart() gives cucc the name of the folder instead of its own
-    s.own_folder = getenv("CUCC_OWN_FOLDER");
+    s.restarted = getenv("CUCC_OWN_FOLDER");
     unsetenv("CUCC_OWN_FOLDER");
     s.home = words[2];
     s.build = words[3];

@@ -5,6 +5,7 @@
 #include "driver.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ static Text describe(const Settings *s, const List *options, const char *headers
 
 // A file appears under its name when it is complete.
 static bool write_text(const char *path, const Text *text) {
-    const char *part = format("%s.%d", path, (int)getpid());
+    const char *part = format("%s.part", path);
     FILE *out = fopen(part, "wbe");
     if (!out)
         return false;
@@ -67,7 +68,7 @@ static void make_room(const char *folder) {
 }
 
 static bool precompile(const List *options, const char *header, const char *stored) {
-    const char *part = format("%s.%d", stored, (int)getpid());
+    const char *part = format("%s.part", stored);
     List command = copy_of(options);
     Text messages = {0};
     ADD(&command, "-w", "-x", "c++-header", "-fpreprocessed", header, "-o", part);
@@ -78,24 +79,28 @@ static bool precompile(const List *options, const char *header, const char *stor
 }
 
 // What g++ has stored for these headers, or null. The first source that has them leaves them in the folder of
-// the toolkit, and the second one has them precompiled.
+// the toolkit, and the second one has them precompiled. Of several processes, one writes; the others go on.
 static const char *stored_for(const Settings *s, const List *options, const Text *description) {
     const char *folder = format("%s/precompiled", s->tools);
     mkdir(folder, 0777);
     const char *name = format("%s/%08x", folder, hash(description->data));
     const char *header = format("%s.ii", name), *stored = format("%s.gch", name);
-    Text seen = {0};
-    if (!read_text(header, &seen)) {
+    const int lock = open(format("%s/lock", folder), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    const bool writes = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
+    Text kept = {0};
+    const bool seen = read_text(header, &kept) && kept.length == description->length &&
+                      memcmp(kept.data, description->data, kept.length) == 0;
+    bool ready = seen && access(stored, R_OK) == 0;
+    if (seen) {
+        utimensat(AT_FDCWD, header, NULL, 0); // used now
+        ready = ready || (writes && precompile(options, header, stored));
+    } else if (writes) {
         make_room(folder);
+        unlink(stored);
         write_text(header, description);
-        return NULL;
     }
-    if (seen.length != description->length || memcmp(seen.data, description->data, seen.length) != 0)
-        return NULL;
-    utimensat(AT_FDCWD, header, NULL, 0); // used now
-    if (access(stored, R_OK) == 0 || (access(folder, W_OK) == 0 && precompile(options, header, stored)))
-        return stored;
-    return NULL;
+    close(lock);
+    return ready ? stored : NULL;
 }
 
 // Compiles a translated source with precompiled headers, and prints the warnings. `command` has no input yet.
@@ -118,8 +123,11 @@ bool compile_with_precompiled(const Settings *s, const List *command, const char
     append(&rest, text.data, first);
     append_text(&rest, format("#pragma GCC pch_preprocess \"%s\"\n", stored));
     append(&rest, text.data + end, text.length - end);
-    List compile = copy_of(command);
-    add(&compile, isatty(STDERR_FILENO) ? "-fdiagnostics-color" : NULL);
+    List compile = copy_of(&s->cxx);
+    const char *terminal = isatty(STDERR_FILENO) ? getenv("TERM") : NULL;
+    add(&compile, terminal && strcmp(terminal, "dumb") != 0 ? "-fdiagnostics-color" : NULL);
+    for (int i = 1; i < command->count; i++)
+        add(&compile, command->words[i]);
     ADD(&compile, "-c", shorter, "-o", object);
     if (!write_text(shorter, &rest) || run_captured(&compile, true, &messages) != 0)
         return false;

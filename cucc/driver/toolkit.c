@@ -18,7 +18,7 @@ static int is_newer(const char *path, const struct stat *status, int type, struc
            (changed->tv_sec == built.tv_sec && changed->tv_nsec > built.tv_nsec);
 }
 
-// Makefiles compile programs again when the toolkit is newer, so it also depends on the translator.
+// A change of the translator makes the toolkit newer, so that makefiles compile their programs again.
 static bool is_current(const Settings *s) {
     static const char *const sources[] = {"Makefile", "translate", "runtime", "include", NULL};
     struct stat status;
@@ -50,16 +50,14 @@ static const char *relative(const Settings *s, const char *folder) {
 // Runs make, and keeps what it prints until it succeeds.
 static bool make_toolkit(const Settings *s) {
     List command = {0};
-    Text compiler = empty_text(), sanitizers = empty_text(), printed = {0};
+    Text compiler = empty_text(), printed = {0};
     for (int i = 0; i < s->cxx.count; i++)
         append_text(&compiler, format("%s%s", i ? " " : "", s->cxx.words[i]));
-    append_text(&sanitizers, s->sanitize ? s->sanitize : "");
-    for (char *p = sanitizers.data; (p = strchr(p, '-'));)
-        *p = ',';
-    add_all_of(&command, "env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u CXXFLAGS -u CPPFLAGS make -s -C");
+    add_all_of(&command, "env -u MAKEFLAGS -u GNUMAKEFLAGS -u MAKEFILES -u MAKELEVEL -u MFLAGS -u CXXFLAGS "
+                         "-u CPPFLAGS make -s -C");
     ADD(&command, s->home, format("-j%d", get_nprocs()), format("BUILD=%s", relative(s, s->build)),
         format("TOOLKIT=%s", relative(s, s->tools)), format("CXX=%s", compiler.data),
-        format("SANITIZE=%s", sanitizers.data));
+        format("SANITIZE=%s", s->sanitize ? s->sanitize : ""));
     const char *log = format("%s.log", s->tools), *machine = format("%s/machine", s->tools);
     FILE *file = fopen(log, "we");
     if (!file)

@@ -43,7 +43,9 @@ bool split_words(const char *text, const char *separators, bool as_shell, List *
         const bool protects = !quote || (quote == '"' && as_shell && p[0] && p[1] && strchr("\"\\$", p[1]));
         if (quote && (*p == '\0' || *p == '\n'))
             return false;
-        if (*p == '\\' && protects) {
+        if (*p == '\\' && p[1] == '\n' && !quote) {
+            p++; // the line goes on
+        } else if (*p == '\\' && protects) {
             any = true;
             if (p[1] && p[1] != '\n')
                 append(&word, ++p, 1);

@@ -21,7 +21,10 @@ LIBRARIES = "-lcublas -lcublasLt -lcufft -lcurand -lcusolver -lcusparse -lcuda".
 NVCC = os.environ.get("NVCC", "nvcc")
 
 pytestmark = pytest.mark.skipif(
-    subprocess.run(f"{NVCC} -V && ! {NVCC} --toolkit && nvidia-smi -L", shell=True, capture_output=True).returncode != 0,
+    subprocess.run(
+        f"{NVCC} -V && ! {NVCC} --toolkit && nvidia-smi -L", shell=True, capture_output=True
+    ).returncode
+    != 0,
     reason="needs nvcc and a GPU",
 )
 

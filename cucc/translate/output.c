@@ -78,7 +78,9 @@ static void read_original(File *file) {
     file->text = empty_text();
     if (file->length >= 4096 || memchr(file->name, '\\', file->length))
         return;
-    FILE *in = fopen(format("%.*s", (int)file->length, file->name), "rb");
+    const char *name = format("%.*s", (int)file->length, file->name);
+    struct stat status;
+    FILE *in = stat(name, &status) == 0 && S_ISREG(status.st_mode) ? fopen(name, "rb") : NULL; // no pipe
     if (!in)
         return;
     read_file(in, &file->text);

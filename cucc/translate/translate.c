@@ -136,4 +136,6 @@ void translate_file(const Translation *how) {
     translate(&unit);
     if (!how->explain)
         write_output(&unit, how->output);
+    else if (fflush(stdout) != 0)
+        fail_file("standard output");
 }

@@ -92,9 +92,7 @@ def test_a_changed_header_is_noticed_however_the_folder_is_named(tmp_path):
 
 
 # In place of the Makefiles of copies, whose compiler is ours
-COPIES_THE_COMPILER = (
-    f"tools:\n\tmkdir -p '$(BUILD)/bin' && cp '{tools.ROOM}/build/bin/cucc' '$(BUILD)/bin'\n"
-)
+COPIES_THE_COMPILER = f"tools:\n\tmkdir -p '$(BUILD)/bin' && cp '{tools.ROOM}/build/bin/cucc' '$(BUILD)/bin' && touch '$(BUILD)/bin/made'\n"
 
 
 def test_a_cold_cache_used_by_two(tmp_path):
