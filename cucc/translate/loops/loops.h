@@ -38,13 +38,14 @@ typedef struct {
     const Token *before; // the tokens of the unit before this one are those before the kernel
 } Kernel;
 
-// How the body of a kernel is called: the types of these names in cuda_cpu/loops.h
+// How the body of a kernel is called: kernel.c has the types of cuda_cpu/loops.h. Those after ONE_BODY
+// compile the body more than once.
 typedef enum { FIBERS, ONE_BODY, PER_WARP, IN_ROWS, ANY_SHAPE } KernelForm;
 
 typedef struct LoopPlan LoopPlan;
 
 // Called once, before the kernels are translated. Writes the source to *text, with functions in place of
-// their calls in kernels that become loops, and warp operations as statements. False if there are none.
+// their calls in kernels that become loops, and warp operations as statements. False if nothing is to change.
 bool inline_functions(Unit *u, Text *text);
 
 // Decides whether a kernel becomes loops, and divides it into regions. Does not change its text.

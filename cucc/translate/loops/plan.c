@@ -134,7 +134,8 @@ static void read_control(LoopPlan *p, Statement *s) {
     check_ends(p, s);
 }
 
-// True for blockDim and gridDim, and for a variable that was assigned an expression with one of them above.
+// True for blockDim and gridDim, and for a variable that was assigned an expression with one of them at most
+// 1000 tokens above.
 static bool is_number_of_threads(const Token *i) {
     for (const Token *t = i; kind(i) == IDENT && t > i - 1000 && kind(t) != END && !is(t, "__global__"); t--)
         for (const Token *v = t + 1; t < i && same_word(t, i) && kind(t + 1) == '=' && kind(v) != ';'; v++)
@@ -364,7 +365,7 @@ static void check_waits(LoopPlan *p) {
 static void check_words(LoopPlan *p) {
     for (Token *i = p->kernel.body; i < p->kernel.body->match; i++) {
         if (is_one_of(i, " goto try catch throw decltype typeof __typeof__ __typeof ") &&
-            !is(i - 2, "TypeTag"))
+            !is(i - 2, "TypeTag")) // inline.c writes TypeTag<decltype(x)>
             refuse(p, i, fill("it has the word $x", "x", word_of(i)));
         if (is(i, "return") && kind(i + 1) != ';')
             refuse(p, i, "it returns a value");
