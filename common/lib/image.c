@@ -47,8 +47,8 @@ static struct {
 
 static bool lossy; // whether the frames of a .webp are compressed with loss
 
-// Begins the file of a format without ffmpeg. *rgb is a copy of the pixels for it: RGB, the top row first.
-// The caller frees it.
+// Opens the file of a picture that needs no ffmpeg (PPM, PNG), and sets *rgb to a copy of the
+// pixels as the encoders take them: RGB, the top row first. The caller frees it.
 static const char *open_still(const unsigned char *pixels, unsigned char **rgb) {
     const char *problem = file_open(&out.place, out.path);
     unsigned char *to = *rgb = problem ? NULL : malloc(out.width * out.height * 3);

@@ -42,7 +42,7 @@ void check_architecture(Settings *s, const Option *option, const char *name) {
     note_architectures(s, name);
 }
 
-// Of -gencode, such as arch=compute_80,code=[sm_80,compute_80]
+// Checks the value of -gencode, such as arch=compute_80,code=[sm_80,compute_80], and notes its architectures.
 void check_code(Settings *s, const Option *option, const char *value) {
     (void)option;
     char *arch, *code = strstr(value, "code=");

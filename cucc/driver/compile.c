@@ -34,7 +34,8 @@ static void add_common(const Settings *s, List *command) {
     add_list(command, &s->compile);
 }
 
-// Reports of --check name the line that calls a function of headers with /cuda_cpu/ in their paths.
+// A report of --check names the line of the program that calls a function of these headers: it skips frames
+// with /cuda_cpu/ in their paths.
 static void add_instrumentation(const Settings *s, List *command) {
     add_list(command, &s->instrument);
     if (s->check)
@@ -103,7 +104,7 @@ static int preprocess(const Settings *s, const Source *source, const char *macro
     return status;
 }
 
-// The command is only shown: the translator runs in a child of this process.
+// The command is what -v shows; the translator runs in a child of this process.
 static int translate(const Settings *s, const char *input, const char *device, const char *output) {
     const Translation how = {
         .input = input,

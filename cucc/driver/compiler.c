@@ -86,7 +86,8 @@ static void choose_instrumentation(Settings *s) {
 static void choose_for_clang(Settings *s) {
     // CUDA permits arguments that are not initialised, as in
     // int old; if (leader) old = atomicAdd(…); old = __shfl_sync(mask, old, 0);
-    // clang++ concludes that it is not reached, unless an option, whose name has changed, says otherwise.
+    // clang++ concludes from such an argument that the call is not reached, unless an option says otherwise,
+    // whose name depends on the version.
     if (!add_if_accepted(s, &s->translated, "-Xclang -disable-noundef-analysis", "-fsyntax-only"))
         add_if_accepted(s, &s->translated, "-Xclang -no-enable-noundef-analysis", "-fsyntax-only");
     // The shifts of device code are operators of ours, and regions of kernels are loops in one line. Not

@@ -298,7 +298,8 @@ CUDA_CPU_COMPLEX_DOT(Z, z, cuDoubleComplex, dotc)
                                      A, lda, x, incx));                                                      \
     }
 
-// A batch of `count` products c = alpha op(a) op(b) + beta c, of expressions a, b and c with i
+// The body of a function for a batch of `count` matrix products c = alpha op(a) op(b) + beta c. a, b and c
+// are expressions with the index i of the product.
 #define CUDA_CPU_PRODUCTS(s, T, count, a, b, c)                                                              \
     CUDA_CPU_VALID(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                       \
     const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                            \

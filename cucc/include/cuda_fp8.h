@@ -12,7 +12,8 @@ typedef unsigned int __nv_fp8x4_storage_t;
 typedef enum { __NV_NOSAT, __NV_SATFINITE } __nv_saturation_t;
 typedef enum { __NV_E4M3, __NV_E5M2 } __nv_fp8_interpretation_t;
 
-// Rounds to nearest even. Beyond the range: the largest with __NV_SATFINITE, else NaN (E4M3) or infinity.
+// Rounds to nearest, ties to even. Beyond the range the result is the largest number with __NV_SATFINITE,
+// else NaN (E4M3) or infinity (E5M2).
 inline __nv_fp8_storage_t __nv_cvt_double_to_fp8(double x, __nv_saturation_t saturation,
                                                  __nv_fp8_interpretation_t kind) {
     const bool wide = kind == __NV_E5M2;

@@ -59,7 +59,8 @@ curandStatus_t curandCreateGenerator(curandGenerator_t *generator, curandRngType
 curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRngType_t type);
 curandStatus_t curandDestroyGenerator(curandGenerator_t generator);
 
-// Another seed or ordering keeps the position; the offset sets it, but not of Mersenne Twisters.
+// Another seed or ordering keeps the position in the sequence; the offset sets it. Mersenne Twisters have no
+// offset.
 curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream);
 curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator, unsigned long long seed);
 curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned long long offset);

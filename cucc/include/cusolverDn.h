@@ -138,7 +138,8 @@ CUDA_CPU_SOLVER(Z, z, cuDoubleComplex, un)
 
 // ---- singular values ----
 
-// As in cuSOLVER, rows >= columns, and V is transposed. LAPACK of complex numbers needs 5 n real ones.
+// Singular value decomposition (gesvd). As in cuSOLVER, the matrix has at least as many rows as columns, and
+// the result is V transposed. For complex numbers LAPACK needs a workspace of 5 n real numbers as well.
 #define CUDA_CPU_SVD(S, s, T, R, ...)                                                                        \
     CUDA_CPU_SIZE(S##gesvd, n >= 0 && m >= n, n, int m, int n)                                               \
     CUDA_CPU_FUNCTION(S##gesvd, signed char jobu, signed char jobvt, int m, int n, T *A, int lda, R *values, \
@@ -172,7 +173,7 @@ CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
     }
 CUDA_CPU_EIGEN(S, s, float)
 CUDA_CPU_EIGEN(D, d, double)
-// LAPACK of complex numbers needs memory for real ones, too.
+// For complex numbers LAPACK needs a workspace of real numbers as well.
 #define CUDA_CPU_EVD(S, s, T, R, syevd, reals, ...)                                                          \
     CUDA_CPU_SIZE(S##syevd, cpu::fits(n, lda), n, cusolverEigMode_t, cublasFillMode_t, int n, const T *,     \
                   int lda, const R *)                                                                        \

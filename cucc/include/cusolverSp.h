@@ -162,7 +162,8 @@ int solve_sparse(bool cholesky, const Pattern &A, const T *values, const T *b, R
 CUDA_CPU_HANDLES(CUDA_CPU_DEFINE, cusolverSp, cusolverSpContext)
 CUDA_CPU_SETTING(CUDA_CPU_FUNCTION, Stream, cudaStream_t, stream)
 
-// Functions without Host in their name take device memory, and wait: `singularity` is in host memory.
+// The functions without Host in their name take device memory. They wait for the stream, because
+// `singularity` is in host memory.
 #define CUDA_CPU_SOLVE(NAME, T, Real, cholesky, on_host)                                                     \
     CUDA_CPU_FUNCTION(NAME, int n, int count, const cusparseMatDescr_t matrix, const T *values,              \
                       const int *rows, const int *columns, const T *b, Real tolerance, int, T *x,            \
@@ -234,7 +235,8 @@ CUDA_CPU_FUNCTION(XcsrissymHost, int n, int count, const cusparseMatDescr_t matr
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-// Permutes a square matrix in place: (i, j) is (p[i], q[j]) of the old one; `map` as the values must be.
+// Permutes a square matrix in place: element (i, j) of the result is element (p[i], q[j]) of the old matrix.
+// `map` is permuted as the array of values must be.
 CUDA_CPU_FUNCTION(Xcsrperm_bufferSizeHost, int m, int n, int count, const cusparseMatDescr_t matrix,
                   const int *, const int *, const int *, const int *, size_t *bytes) {
     CUDA_CPU_VALID(m >= 0 && n >= 0 && count >= 0 && matrix && bytes);

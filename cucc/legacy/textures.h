@@ -196,7 +196,8 @@ inline cudaError_t take_initial_values(textureReference &r) {
 }
 #endif
 
-// Creates the object of a binding in place of the present one, with the mutex, on the binding's device.
+// Creates the texture object of a binding and puts it in the place of the present one. The caller holds the
+// mutex and has made the binding's device the current one.
 inline cudaError_t install(textureReference &r, Binding &binding, cudaTextureObject_t old) {
     binding.modes = modes_of(r);
     cudaError_t error = cudaCreateTextureObject(&binding.object, &binding.resource, &binding.modes, nullptr);

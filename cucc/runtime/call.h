@@ -153,7 +153,8 @@ template <class T, class Value> cudaError_t store(T *to, Value value) {
     return cudaSuccess;
 }
 
-// Runs a callback of the program. The callback must not call the runtime.
+// Runs a callback of the program (cudaStreamAddCallback, cudaLaunchHostFunc …), in which calls of the runtime
+// are errors.
 extern thread_local bool in_callback;
 template <class F> inline void run_callback(F callback) {
     in_callback = true;

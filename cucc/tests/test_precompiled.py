@@ -48,12 +48,15 @@ def test_the_second_compilation_uses_them(tmp_path):
         and "main.cu:4:12: warning: unused variable" in found[0][0].err
     )
     assert tools.execute(tmp_path / "a.out").out == "9\n"
+    [kept] = stored()
+    os.utime(kept, (0, kept.stat().st_mtime))
+    tools.compiled(tmp_path, SOURCE, *options)
+    assert kept.stat().st_atime > 0 or os.statvfs(folder).f_flag & os.ST_NOATIME, "it was not read"
     # A mistake has the messages of the whole text; a macro that changes the headers gets headers of its own.
     wrong = tools.compiled(tmp_path, SOURCE.replace("a + b", "a + x"), *options, status=1).err
     assert "main.cu:2:54: error: " in wrong and wrong.count("error:") == 1
     tools.compiled(tmp_path, SOURCE, "-DCUDA_CPU_MINE", *options)
     # Without the file, or with a damaged one, the whole text is compiled.
-    [kept] = stored()
     kept.write_bytes(kept.read_bytes()[: 1 << 20])
     assert tools.compiled(tmp_path, SOURCE, *options).err == found[0][0].err
     assert tools.execute(tmp_path / "a.out").out == "9\n"

@@ -9,7 +9,8 @@
 namespace cooperative_groups {
 
 // A reduction whose result every thread gets. In each round a thread combines its value with that of the
-// thread `step` ranks above. The operands stay in rank order, so `op` need not be commutative.
+// thread `step` ranks above. The operands stay in rank order, so `op` has to be associative, but not
+// commutative.
 template <class Group, class T, class Op> T reduce(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
     if constexpr (!std::is_base_of_v<detail::lanes, Group>) { // a tile of several warps
         value = group.combine(value, group.thread_rank() == 0 ? group.size() : 1, op, cu_file, cu_line);
@@ -27,7 +28,8 @@ template <class Group, class T, class Op> T reduce(const Group &group, T value, 
     }
 }
 
-// Combines the result with a value in memory, or stores it there, at once; CUDA requires a barrier.
+// Combines the result with a value in memory, or stores it there. The operation is complete on return; CUDA
+// requires a barrier.
 template <class Group, class Atomic, class T, class Op>
 void reduce_update_async(const Group &group, Atomic &atomic, T value, Op &&op, CUDA_CPU_SITE) {
     const T total = reduce(group, value, op, cu_file, cu_line);

@@ -306,7 +306,8 @@ template <class T> inline const void *address_of(T &symbol) {
 }
 } // namespace cuda_cpu
 
-// Default arguments are evaluated at the call, so messages can name the program's line.
+// Two default arguments with the file and the line of the call: they are evaluated where a function is
+// called, so messages can name the program's line.
 #define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
 #define CUDA_CPU_HERE                                                                                        \
     ::cuda_cpu::Site {                                                                                       \

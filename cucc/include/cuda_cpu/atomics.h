@@ -11,7 +11,8 @@
 namespace cuda_cpu {
 
 // True if an atomic on this address can be a plain load and a plain store, which are several times faster.
-// One worker runs the threads of a block, without preemption, so shared memory needs no more.
+// That is so in shared memory: one worker runs the threads of a block, one at a time, and never preempts
+// them, so no other thread runs between the load and the store.
 inline bool is_shared([[maybe_unused]] const __volatile__ void *p) {
 #if defined CUDA_CPU_WATCHED || defined CUDA_CPU_CHECK // the race detector must see the atomic
     return false;
@@ -28,7 +29,8 @@ inline __attribute__((noinline)) void take_turns() {
     carry_out(take_turns(resume.mine));
 }
 
-// Not called by compare-and-swaps and exchanges that may take a lock: its holder should go on running.
+// Not called by a compare-and-swap, nor by an exchange unless it releases a lock: the thread may then hold a
+// lock, and switching would only make the others poll.
 inline void count_atomic() {
     if (__builtin_expect(--current_block->slice == 0, 0))
         take_turns();

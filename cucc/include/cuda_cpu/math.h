@@ -76,7 +76,8 @@ extern inline __attribute__((gnu_inline, always_inline)) double cbrt(double x) _
 
 namespace cuda_cpu {
 
-// Makes the compiler compute `value` before this point and know nothing about it afterwards.
+// Makes the compiler compute `value` before this point and assume nothing about it afterwards, so that
+// arithmetic with it does not move across.
 template <class T> inline __attribute__((always_inline)) void pin(T &value) {
     asm __volatile__("" : "+m"(value));
 }
@@ -377,7 +378,8 @@ inline void __prof_trigger(int) {}
 
 // ---- clocks and __trap ----
 
-// A clock with the rate of cudaDevAttrClockRate: the time stamp counter, if any. Also device code's clock()
+// A clock with the rate of cudaDevAttrClockRate. It is the processor's time stamp counter where one exists.
+// cu2cpp replaces clock() in device code by this.
 inline long long clock64() {
 #if defined(__x86_64__) || defined(__i386__)
     return (long long)__builtin_ia32_rdtsc();

@@ -118,7 +118,8 @@ template <class T> inline T maximum(T a, T b) {
     return a < b || a != a ? b : a;
 }
 
-// A bit field of `length` bits from bit `position`, both modulo 256. Signed ones extend their highest bit.
+// A bit field of `length` bits from bit `position`, both modulo 256. A signed one is extended by its highest
+// bit.
 template <class T> inline T bfe(T a, unsigned position, unsigned length) {
     const int bits = 8 * sizeof(T);
     const int first = position & 255, count = length & 255,
@@ -131,7 +132,8 @@ template <class T> inline T bfe(T a, unsigned position, unsigned length) {
     }
     return field;
 }
-// The position of the highest bit that differs from the sign; with `shift` from the top. Else all ones
+// The position of the highest bit that differs from the sign, or all ones if none does. With `shift`, the
+// number of positions from the highest bit of the word to it.
 template <class T> inline unsigned bfind(T a, bool shift = false) {
     const unsigned long long bits = (std::make_unsigned_t<T>)(a < 0 ? ~a : a);
     const unsigned top = 8 * sizeof(T) - 1, highest = bits ? 63 - (unsigned)__builtin_clzll(bits) : ~0u;

@@ -222,7 +222,8 @@ void multiply(const cusparseSpMatDescr &A, bool transposed, T alpha, const T *x,
     }
 }
 
-// Where element (i, j) of a dense matrix, or with `transposed` of the transposed one, is
+// The index of element (i, j) of a dense matrix in its array. With `transposed`, (i, j) is an element of the
+// transposed matrix.
 CUDA_CPU_RETURN(int64_t, place, (const cusparseDnMatDescr &D, int64_t i, int64_t j, bool transposed = false),
                 (D.order == CUSPARSE_ORDER_COL) != transposed ? i + j * D.ld : i * D.ld + j)
 
@@ -283,7 +284,8 @@ inline void sort_entries(int *first, int *second, int *permutation, int count) {
     }
 }
 
-// LU without fill-in: rows keep the places of their entries. Returns the first row with a zero pivot, or -1.
+// LU factorization without fill-in: each row keeps the places of its entries. Returns the first row with a
+// zero on the diagonal, or -1.
 template <class T> int incomplete_lu(int n, int base, T *values, const int *offsets, const int *indices) {
     int zero_pivot = -1;
     std::vector<int> diagonal(n, -1), place(n, -1); // where the entries of the current row are

@@ -205,7 +205,8 @@ template <class V> inline float part(const V &v, int i) { // component i of a ve
 
 } // namespace cuda_cpu
 
-// A function in both forms: it returns the value, or stores it. TYPES and PARAMETERS are in parentheses.
+// Defines a function in both forms: it returns the value, or stores it through its first argument. TYPES and
+// PARAMETERS are lists in parentheses.
 #define CUDA_CPU_BOTH(name, TYPES, PARAMETERS, ...)                                                          \
     template <CUDA_CPU_LIST TYPES> inline T name(CUDA_CPU_LIST PARAMETERS, CUDA_CPU_SITE) {                  \
         return cuda_cpu::__VA_ARGS__;                                                                        \

@@ -297,7 +297,8 @@ typedef struct cudaTextureDesc {
     int disableTrilinearOptimization, seamlessCubemap;
 } cudaTextureDesc;
 
-// A 3-D copy. The extent counts elements if a side is an array, else bytes; positions in arrays, elements.
+// A 3-D copy between arrays or memory. If one side is an array, the extent counts elements, otherwise bytes.
+// Positions in arrays count elements.
 typedef struct cudaMemcpy3DParms {
     cudaArray_t srcArray;
     cudaPos srcPos;

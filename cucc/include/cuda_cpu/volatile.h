@@ -43,7 +43,8 @@ template <class T> inline __attribute__((noinline)) void read_of_many(T *p, T va
     reads = {me, seen ? reads_in_a_row : 0, 0, seen};
 }
 
-// A thread that reads the same value again and again is polling, and yields.
+// Counts a read through volatile. A thread that reads the same value again and again is polling, and lets
+// other threads of the block run.
 template <class T> inline void count_read(T *p, T value) {
     if (!in_a_kernel())
         return;

@@ -71,7 +71,8 @@ CUDA_CPU_REDUCE(unsigned, xor, xor)
 
 // ---- address spaces ----
 
-// Addresses in shared memory count from the begin of the block's, so that they have 32 bits, as expected.
+// The CPU has a single address space. Addresses in shared memory are counted from the begin of the block's,
+// so that they have 32 bits, as programs assume.
 #define CUDA_CPU_SPACE(Name, space, begin)                                                                   \
     CUDA_CPU_RETURN(unsigned, __is##Name, (const void *p), cuda_cpu::space_of(p) == cuda_cpu::Space::space)  \
     CUDA_CPU_RETURN(size_t, __cvta_generic_to_##space, (const void *p), (size_t)p - (begin))                 \

@@ -22,7 +22,8 @@ extern "C" __attribute__((weak)) const char *__tsan_default_suppressions() {
 namespace cuda_cpu {
 namespace {
 
-// Has to hold printf and local arrays. A large stack costs little: pages are allocated when touched.
+// The size of a stack. It has to hold printf and local arrays. The operating system allocates a page when it
+// is first touched, so a large stack costs little.
 #ifdef __SANITIZE_ADDRESS__
 constexpr size_t stack_size = 1 << 20;
 #elif defined __wasm__ // all of it is allocated

@@ -3,8 +3,7 @@
 // is never released. A worker that computes does not poll, so a gap between two polls restarts its time.
 //
 // Polling with plain loads cannot be recognised. CUDA_CPU_TIME_LIMIT ends any launch in which no blocks were
-// distributed to workers for that many seconds. There is no limit unless it is set, as make old and
-// exercises (common/exercise/verdict.c) do.
+// distributed to workers for that many seconds. There is no limit unless it is set.
 #include "stream.h"
 
 #include <chrono>

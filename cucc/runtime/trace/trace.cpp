@@ -66,7 +66,8 @@ void report_missing(int status, void *) {
     _exit(exit_usage);
 }
 
-// Renames a finished temporary file, so that the file is whole or not there; not /dev/stdout and the like.
+// Writes a file under another name and renames it when it is complete, so that the file is whole or does not
+// exist. A device or pipe such as /dev/stdout is written directly.
 bool write_file(const std::string &name, const std::string &text) {
     struct stat there;
     const bool direct = stat(name.c_str(), &there) == 0 && !S_ISREG(there.st_mode);

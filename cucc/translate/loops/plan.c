@@ -436,7 +436,9 @@ LoopPlan *plan_loops(Unit *u, Kernel kernel) {
     if (!loops_are_wanted(u))
         return p;
     bool divided = (barriers || has_strided_loop(kernel.body)) && divide(p);
-    if (barriers && !divided) { // for example, a variable with auto is used before and in a strided loop
+    if (barriers && !divided) {
+        // A strided loop may be the reason, by a variable with auto that is used before it and in it. Only
+        // those with atomics are divided then.
         p = new_plan(u, kernel, true);
         divided = divide(p);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where device_vector gets its memory: cudaMalloc, so that it is device memory for the runtime too.
+// Where device_vector gets its memory: cudaMalloc, so that it is device memory for cudaMemcpy and
+// cudaPointerGetAttributes too.
 #pragma once
 #include "../../cuda_cpu/api.h"
 #include <thrust/detail/config.h>
