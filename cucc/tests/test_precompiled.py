@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Precompiled headers (driver/precompiled.c): the same object and the same messages as without them, whatever their files have."""
+import fcntl
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -23,45 +25,46 @@ int main() {
 pytestmark = pytest.mark.skipif(tools.CLANG, reason="they are for g++")
 
 
-def test_the_second_compilation_uses_them(tmp_path):
-    """Options that no other test has, so that the first compilation is the first with them"""
-    folder = Path(tools.cucc("--toolkit").out.strip()) / "precompiled"
-    options = (
-        "-Xcompiler",
-        f"-ftabstop=3,-fmessage-length=0,-frandom-seed={os.getpid()}",
-        "-Wall",
-        "-o",
-        "a.out",
-    )
-    marker = f"-frandom-seed={os.getpid()}"
+@pytest.fixture
+def own(tmp_path):
+    """A copy of the compiler with its toolkit: the headers kept there belong to this test, which no other program removes."""
+    if tools.CUCC != tools.ROOM / "cucc":
+        pytest.skip("an installed copy keeps none")
+    tools.cucc("--toolkit")
+    ignored = shutil.ignore_patterns("tests", "precompiled", ".lock")
+    return shutil.copytree(tools.ROOM, tmp_path / "copy", symlinks=True, ignore=ignored) / "cucc"
 
-    def stored():
-        mine = [path for path in folder.glob("*.ii") if marker in path.open(errors="replace").readline()]
-        return [path.with_suffix(".gch") for path in mine if path.with_suffix(".gch").exists()]
 
-    found = [(tools.compiled(tmp_path, SOURCE, *options), bool(stored())) for _ in range(3)]
-    if not os.access(folder, os.W_OK):
-        pytest.skip("the toolkit belongs to another user")
-    assert [there for _, there in found] == [False, True, True]
-    assert (
-        len({done.err for done, _ in found}) == 1
-        and "main.cu:4:12: warning: unused variable" in found[0][0].err
-    )
+def test_the_second_compilation_uses_them(tmp_path, own):
+    def compiled(*more, source=SOURCE, status=0):
+        (tmp_path / "main.cu").write_text(source)
+        return tools.execute(own, "main.cu", "-Wall", "-o", "a.out", *more, cwd=tmp_path, status=status).err
+
+    folder = Path(tools.execute(own, "--toolkit").out.strip()) / "precompiled"
+    found = [(compiled(), len(list(folder.glob("*.gch")))) for _ in range(3)]
+    assert [count for _, count in found] == [0, 1, 1]
+    messages = found[0][0]
+    assert {text for text, _ in found} == {messages} and "main.cu:4:12: warning: unused variable" in messages
     assert tools.execute(tmp_path / "a.out").out == "9\n"
-    [kept] = stored()
+    [kept] = folder.glob("*.gch")
     os.utime(kept, (0, kept.stat().st_mtime))
-    tools.compiled(tmp_path, SOURCE, *options)
+    compiled()
     assert kept.stat().st_atime > 0 or os.statvfs(folder).f_flag & os.ST_NOATIME, "it was not read"
     # A mistake has the messages of the whole text; a macro that changes the headers gets headers of its own.
-    wrong = tools.compiled(tmp_path, SOURCE.replace("a + b", "a + x"), *options, status=1).err
+    wrong = compiled(source=SOURCE.replace("a + b", "a + x"), status=1)
     assert "main.cu:2:54: error: " in wrong and wrong.count("error:") == 1
-    tools.compiled(tmp_path, SOURCE, "-DCUDA_CPU_MINE", *options)
+    compiled("-D_FILE_OFFSET_BITS=64")
+    assert len(list(folder.glob("*.ii"))) == 2
     # Without the file, or with a damaged one, the whole text is compiled.
     kept.write_bytes(kept.read_bytes()[: 1 << 20])
-    assert tools.compiled(tmp_path, SOURCE, *options).err == found[0][0].err
+    assert compiled() == messages
     assert tools.execute(tmp_path / "a.out").out == "9\n"
+    # While another process writes them, a compilation does not wait.
     kept.unlink()
-    kept.with_suffix(".ii").unlink()
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert compiled() == messages and not kept.exists()
+    assert compiled() == messages and kept.exists()
 
 
 def test_a_named_pipe_is_read_once(tmp_path):
