@@ -130,6 +130,8 @@ static int translate(const Settings *s, const char *input, const char *device, c
 static int compile_translation(const Settings *s, const char *input, const char *object) {
     List command = copy_of(&s->cxx);
     ADD(&command, format("-std=%s", s->standard), s->optimize, "-ffp-contract=off", "-fno-strict-aliasing");
+    ADD(&command, "-fno-math-errno",
+        "-fno-trapping-math"); // a GPU has neither errno nor floating-point exceptions
     add_list(&command, &s->threads);
     add_list(&command, &s->compile);
     add_instrumentation(s, &command);

@@ -191,14 +191,6 @@ class lanes : public thread_group {
     }
 };
 
-// The lanes in the calling thread's tile of `size` threads. Lanes that the block does not have are left out.
-inline unsigned tile_mask(unsigned size) {
-    const unsigned thread = thread_block::thread_rank(), lane = thread % 32, first = lane / size * size;
-    const unsigned here = thread_block::num_threads() - (thread - lane);
-    const unsigned tile = (size == 32 ? ~0u : (1u << size) - 1) << first;
-    return here >= 32 ? tile : tile & ((1u << here) - 1);
-}
-
 inline void check_tile_size(unsigned size) { // CUDA also allows only powers of two up to 32
     if (size == 0 || size > 32 || (size & (size - 1)))
         __trap();
@@ -236,7 +228,7 @@ namespace detail {
 // A tile of a warp, or a part of such a tile.
 template <unsigned SIZE> class warp_tile : public lanes {
   public:
-    warp_tile() : lanes(tile_mask(SIZE)) {}
+    warp_tile() : lanes(cuda_cpu::tile_mask(SIZE)) {}
 #define CUDA_CPU_SHUFFLE(name, op, Operand)                                                                  \
     template <class T> T name(T value, Operand operand, CUDA_CPU_SITE) const {                               \
         return cuda_cpu::shuffle(cuda_cpu::WarpOp::op, mask, value, (int)operand, SIZE, CUDA_CPU_HERE);      \
@@ -330,7 +322,7 @@ inline thread_group tiled_partition(const thread_group &group, unsigned size) {
     detail::check_tile_size(size);
     if (group.kind == thread_group::Kind::grid)
         __trap(); // a grid has no tiles
-    return {thread_group::Kind::lanes, detail::tile_mask(size)};
+    return {thread_group::Kind::lanes, cuda_cpu::tile_mask(size)};
 }
 inline coalesced_group tiled_partition(const coalesced_group &group, unsigned size) {
     detail::check_tile_size(size);

@@ -175,7 +175,7 @@ __global__ void block_groups(int *x) {
     x[threadIdx.x] = sum + shared[threadIdx.x];
 }
 
-// fibers: threads may wait in 'sync', or it is not known here
+// split
 __global__ void tile_groups(int *x) {
     auto tile = cg::tiled_partition<4>(cg::this_thread_block());
     const int left = x[threadIdx.x];
@@ -218,9 +218,10 @@ __global__ void hidden(int *x) {
 
 // fibers: a variable with auto or a reference is used on both sides of a barrier
 __global__ void reference(int *x) {
-    int &mine = x[threadIdx.x];
+    int all[2] = {x[threadIdx.x], 3};
+    auto &mine = all[threadIdx.x & 1];
     __syncthreads();
-    mine = 4;
+    x[threadIdx.x] = mine;
 }
 
 // fibers: a barrier is in a switch or an expression
@@ -387,7 +388,9 @@ struct Rank {
 // split
 __global__ void asking_operator(int *x, Rank rank) {
     __syncthreads();
-    x[threadIdx.x] += rank;
+    const int mine = rank;
+    __syncthreads();
+    x[threadIdx.x] += mine;
 }
 
 struct Counter {

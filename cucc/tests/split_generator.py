@@ -47,7 +47,8 @@ class Generator:
         a, b, number = self.thread(), self.thread(), self.rng.randrange(8)
         count = f"atomicAdd(&total[{number}], ({a}) | 1u);"  # adding 0 again and again would be polling
         perhaps = pick([count, ""])
-        first, step = f"unsigned {y} = threadIdx.x", f"{y} += blockDim.x + {number % 3}"
+        kind, base = pick(["unsigned", "int", "size_t"]), pick(["", "blockDim.x * (n & 1) + "])
+        first, step = f"{kind} {y} = {base}threadIdx.x", f"{y} += blockDim.x + {number % 3}"
         kinds = [
             f"if ({a} & 2) {{ {x} += {b}; }} else {x} ^= 5u;",
             f"for (unsigned j = 0; j < ({a}) % 4; j++) {{ if (j == 2) continue; {x} += j; }}",
@@ -63,9 +64,35 @@ class Generator:
             *[f"{x} {pick(['=', '+=', '^=', '*='])} {a};" for _ in range(3)],
             *[f"{{ unsigned *{y} = {array}; {y}[1] += {a}; }}" for array in self.arrays[:1]],
         ]
+        if self.rng.random() < 0.3 and not self.whole_warps:
+            return self.chunk()
         if self.rng.random() < 0.03 and not self.whole_warps:
             return f"if ({a} % 11 == 3) {{ out[rank] ^= {b}; return; }}"
         return pick(kinds)
+
+    def chunk(self):
+        """A loop that neighbouring threads may execute together. Its sums of floats are rounded, in a fixed order."""
+        x, y, j, pick = self.variable(), self.name("f"), self.name("j"), self.rng.choice
+        bound, start = pick(["n + 9", "12", "many * 2"]), pick(["0", "a % 7", "rank * 0.25f"])
+        step = pick(
+            [
+                f"{y} = {y} * 1.25f + {j};",
+                f"{y} += in[{j}] % 9 * 0.1f;",
+                f"{{ float t = {y} * 0.7f; {y} = t + 2; {x} += 3; }}",
+            ]
+        )
+        leave = pick([f"if ({y} > 5) break;", f"if ({y} > 9 || {x} % 5 == 1) {{ {x} ^= 7u; break; }}"])
+        alone = step if "in[" not in step else f"{y} = {y} * 0.9f + 1.5f;"
+        kinds = [
+            f"for (int {j} = 0; {j} < {bound}; {j}++) {{ {step} }}",
+            f"for (int {j} = 0; {j} < {bound}; {j} += 2) {{ {alone} {leave} {alone} }}",
+            f"int {j} = 1; while ({y} < 11.5f && {j} < {bound}) {{ {alone} {j}++; }} {x} += {j};",
+            f"int {j}; for ({j} = 0; {j} < {bound}; {j}++) {{ {step} }} {x} += {j};",
+            f"for (int {j} = 1; {y} < {j} + 7; {j} *= 2) {{ {alone} if ({j} > 30) break; }}",
+            f"for (int {j} = 0; {j} < 9; {j}++) for (int l = {j}; l < {bound}; l++) {{ {step} {y} -= l; }}",
+            f"{x} += escape({y}, {bound}) + ({self.same[0] if self.same else 3} & 1);",
+        ]
+        return f"float {y} = {start}; {pick(kinds)} {x} += (unsigned)({y} * 8);"
 
     def declaration(self):
         x, y, first, second = self.name("v"), self.name("w"), self.thread(), self.uniform()
@@ -75,7 +102,7 @@ class Generator:
             (f"const unsigned {x} = {first};", (self.fixed, x)),
             (f"int {x} = threadIdx.x;", (self.fixed, x)),
             (f"unsigned {x}[3] = {{1, 2}};", (self.arrays, x)),
-            (f"unsigned {x} = {first};", (self.own, x)),
+            (f"{self.rng.choice(['unsigned', 'auto'])} {x} = {first};", (self.own, x)),
             (f"unsigned {x} = {first}, {y}; {y} = {x} + 1;", (self.own, x), (self.own, y)),
             (f"Pair {y} = {{rank, 4u}}; {y}.b += {first};", (self.own, f"{y}.a")),
             (f"T {x} = {first}; const unsigned *{y} = in + rank;", (self.own, x), (self.fixed, f"{y}[0]")),
@@ -96,12 +123,18 @@ class Generator:
             f"__reduce_{pick(['add', 'min', 'max'])}_sync({mask}, ({pick(['int', 'unsigned'])})({value}))"
         )
         first = f"if (threadIdx.x < {pick([32, 64])})"
+        size = pick([32, 32, 16, 8, 4, 2])
+        tile = f"auto {name} = cg::tiled_partition<{size}>(cg::this_thread_block());"
+        sum_of_tile = f"cg::reduce({name}, (int)({value}), cg::{pick(['plus', 'less', 'bit_xor'])}<int>())"
+        of_tile = f"{name}.shfl{pick(['_up', '_down', '_xor', ''])}({value}, ({near}) & {size - 1})"
         kinds = [
             f"{x} += {shuffle};",
             f"{x} = ({value}) * 3 + {shuffle};",
             f"{x} ^= {reduce};",
             f"for (int d = 16; d > 0; d /= 2) {x} += __shfl_xor_sync({mask}, {x} + 1, d);",
             f"{x} += warp_sum<unsigned>({value});",
+            f"{{ {tile} {x} ^= {sum_of_tile}; {x} += {name}.thread_rank() + {name}.meta_group_rank(); }}",
+            f"{{ {tile} {x} += {of_tile}; {x} ^= {name}.ballot({x} & 2) + {name}.any({value} & 5); {name}.sync(); }}",
             # lanes in lockstep
             f"{{ volatile unsigned *{name} = cache; {name}[rank] = {value}; {x} ^= {name}[rank ^ {pick([1, 24])}];\n"
             f"{name}[rank] {pick(['=', '+=', '^='])} {name}[rank ^ {pick([2, 31])}] * 3; {x} += __shfl_xor_sync({mask}, 1 + {name}[rank ^ 5], 1); }}",
@@ -207,13 +240,31 @@ in += blockIdx.x * threads; out += blockIdx.x * threads;
             if self.rng.random() < 0.5:  # it calls nothing
                 body = re.sub(r"(change|change_reference|atomicAdd)\(.*?\);", ";", body)
                 body = body.replace("helper(rank, n)", "7u").replace("min(", "3 + (").replace(", 2)", " + 2)")
+            if not (self.whole_warps or number % 8 == 3):
+                guard = self.rng.choice(
+                    [
+                        "rank < n * 9u",
+                        "(int)threadIdx.x - 1 < n && threadIdx.y < 4u",
+                        "(threadIdx.x > 2) && n > 0",
+                    ]
+                )
+                body = (
+                    f"if ({guard}) {{\n{body}\n}}"
+                    if self.rng.random() < 0.5
+                    else f"if (!({guard})) return;\n{body}"
+                )
+                body = re.sub(r"if \(!\((.*?) && (.*?)\)\) return", r"if (!(\1) || !(\2)) return", body)
+                body = body.replace("if (!(rank < n * 9u))", "if (rank >= n * 9u)")
         return f"template <class T, int K> __global__ void split{number}{head}{body}\n}}\n"
 
 
-PROLOGUE = """#include <cstdio>
+PROLOGUE = """#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cstdio>
 #include <cstring>
 #define MOST_THREADS 128
 #define BARRIER __syncthreads();
+namespace cg = cooperative_groups;
 constexpr int LIMIT = 6;
 enum { FEW = 2 };
 struct Pair { unsigned a, b; };
@@ -244,6 +295,21 @@ __device__ void spread(unsigned &x, unsigned y) {
     __syncthreads();
     x ^= all[rank / 2];
     __syncthreads();
+}
+__device__ unsigned escape(float x, int n) {
+    float y = 1;
+    for (int i = 0; i < n; i++) {
+        y = y * x * 0.5f + 0.25f;
+        if (y > 20)
+            return i;
+        if (y < -3) {
+            x = 0.5f;
+            return i + (y < -9 ? 100u : 3u);
+        }
+    }
+    if (x > 0.3f)
+        return 17;
+    return 18 + n;
 }
 __device__ void change(unsigned *x, unsigned y) { *x = *x * 3 + y; }
 __device__ void change_reference(unsigned &x, unsigned y) { x ^= y; }

@@ -20,7 +20,7 @@ static const char *take_bounds(Unit *u, Token *first, const Token *end) {
 }
 
 // The types of cuda_cpu/loops.h
-static const char *const form_names[] = {"Fibers", "OneBody", "PerWarp", "InRows", "AnyShape"};
+static const char *const form_names[] = {"Fibers", "OneBody", "PerWarp", "InRows", "AnyShape", "InChunks"};
 
 // __global__ void k(int x) { … }
 //     ->  void k(int x) { struct cu_owner; ::cuda_cpu::launch_body<cu_owner, ::cuda_cpu::Fibers,

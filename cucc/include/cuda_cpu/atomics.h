@@ -48,9 +48,11 @@ template <class T, class F> inline T change_shared(T *p, F change) {
 template <int order, class T, class F> inline T change_by_swaps(T *p, F change) {
     T old, changed;
     __atomic_load(p, &old, order);
-    do
+    do {
         changed = change(old);
-    while (!__atomic_compare_exchange(p, &old, &changed, false, order, order));
+        if (order != __ATOMIC_RELAXED && std::memcmp(&changed, &old, sizeof old) == 0)
+            break; // nothing to write; but the race detector must see it
+    } while (!__atomic_compare_exchange(p, &old, &changed, false, order, order));
     return old;
 }
 template <class T, class F> inline T atomic_update(T *p, F change) {
@@ -66,15 +68,26 @@ inline float flushed(float x) {
     return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
 }
 
-template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site) {
+// An atomic whose operand may be one that cannot change any value, as in atomicOr(p, 0), which may be
+// polling. It is a load then, but for the race detector.
+template <class T, class F>
+inline __attribute__((always_inline)) T poll_if(bool no_change, T *p, F atomic, Site site) {
+    const T old =
+        no_change && CUDA_CPU_ORDER != __ATOMIC_RELAXED ? __atomic_load_n(p, CUDA_CPU_ORDER) : atomic();
+    if (__builtin_expect(no_change, 0))
+        atomic_without_effect(p, old, site);
+    return old;
+}
+
+template <class T>
+inline __attribute__((always_inline)) T atomic_add(T *p, T value, [[maybe_unused]] Site site) {
     if constexpr (std::is_integral_v<T>) {
-        count_atomic();
-        const T old = is_shared(p)
-                          ? change_shared(p, [=](T it) { return (T)((std::make_unsigned_t<T>)it + value); })
-                          : __atomic_fetch_add(p, value, CUDA_CPU_ORDER);
-        if (__builtin_expect(value == 0, 0))
-            atomic_without_effect(p, old, site); // adding 0 may be polling
-        return old;
+        const auto add = [=](T it) { return (T)((std::make_unsigned_t<T>)it + value); };
+        const auto atomic = [=] {
+            count_atomic();
+            return is_shared(p) ? change_shared(p, add) : __atomic_fetch_add(p, value, CUDA_CPU_ORDER);
+        };
+        return poll_if(value == 0, p, atomic, site);
     } else {
         count_atomic();
         if (is_shared(p))
@@ -117,12 +130,6 @@ template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value, Si
     return old;
 }
 
-// Counts the call as polling if its operand cannot change any value, as in atomicOr(p, 0).
-template <class T> inline void poll_if(bool no_change, T *p, Site site) {
-    if (__builtin_expect(no_change, 0))
-        atomic_without_effect(p, __atomic_load_n(p, CUDA_CPU_ORDER), site);
-}
-
 } // namespace cuda_cpu
 
 // Overloads only for the types that CUDA has, so that a call that nvcc refuses is refused here too.
@@ -159,22 +166,23 @@ CUDA_CPU_ATOMIC_CAS(unsigned)
 CUDA_CPU_ATOMIC_CAS(unsigned long long)
 CUDA_CPU_ATOMIC_CAS(unsigned short)
 
+// `neutral` is the operand that changes nothing.
+#define CUDA_CPU_POLL(T, name, neutral, expression)                                                          \
+    CUDA_CPU_ATOMIC(T, name,                                                                                 \
+                    cuda_cpu::poll_if(                                                                       \
+                        value == neutral, p, [=] { return expression; }, CUDA_CPU_HERE))
+#define CUDA_CPU_ATOMIC_BITS(T, name, neutral, result, fetch)                                                \
+    CUDA_CPU_POLL(T, name, neutral,                                                                          \
+                  cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return result; })         \
+                                         : fetch(p, value, CUDA_CPU_ORDER))
 #define CUDA_CPU_ATOMIC_INTEGERS(T)                                                                          \
-    CUDA_CPU_ATOMIC(T, Min,                                                                                  \
-                    (cuda_cpu::poll_if(value == std::numeric_limits<T>::max(), p, CUDA_CPU_HERE),            \
-                     cuda_cpu::atomic_update(p, [=](T old) { return old < value ? old : value; })))          \
-    CUDA_CPU_ATOMIC(T, Max,                                                                                  \
-                    (cuda_cpu::poll_if(value == std::numeric_limits<T>::min(), p, CUDA_CPU_HERE),            \
-                     cuda_cpu::atomic_update(p, [=](T old) { return old > value ? old : value; })))          \
+    CUDA_CPU_POLL(T, Min, std::numeric_limits<T>::max(),                                                     \
+                  cuda_cpu::atomic_update(p, [=](T old) { return old < value ? old : value; }))              \
+    CUDA_CPU_POLL(T, Max, std::numeric_limits<T>::min(),                                                     \
+                  cuda_cpu::atomic_update(p, [=](T old) { return old > value ? old : value; }))              \
     CUDA_CPU_ATOMIC_BITS(T, And, (T) ~(T)0, old &value, __atomic_fetch_and)                                  \
     CUDA_CPU_ATOMIC_BITS(T, Or, 0, old | value, __atomic_fetch_or)                                           \
     CUDA_CPU_ATOMIC_BITS(T, Xor, 0, old ^ value, __atomic_fetch_xor)
-// `neutral` is the operand that changes nothing.
-#define CUDA_CPU_ATOMIC_BITS(T, name, neutral, result, fetch)                                                \
-    CUDA_CPU_ATOMIC(T, name,                                                                                 \
-                    (cuda_cpu::poll_if(value == neutral, p, CUDA_CPU_HERE),                                  \
-                     cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return result; })      \
-                                            : fetch(p, value, CUDA_CPU_ORDER)))
 CUDA_CPU_ATOMIC_INTEGERS(int)
 CUDA_CPU_ATOMIC_INTEGERS(unsigned)
 CUDA_CPU_ATOMIC_INTEGERS(long long)

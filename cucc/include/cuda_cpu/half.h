@@ -279,10 +279,10 @@ CUDA_CPU_FUNCTION(trunc, std::trunc(x))
 CUDA_CPU_FUNCTION(rint, std::nearbyint(x))
 #undef CUDA_CPU_FUNCTION
 
-inline CUDA_CPU_H atomicAdd(CUDA_CPU_H *p, CUDA_CPU_H value) {
+inline CUDA_CPU_H atomicAdd(CUDA_CPU_H *p, CUDA_CPU_H value, const char * = nullptr, int = 0) {
     return cuda_cpu::change_by_swaps<__ATOMIC_SEQ_CST>(p, [=](CUDA_CPU_H old) { return old + value; });
 }
-inline CUDA_CPU_H2 atomicAdd(CUDA_CPU_H2 *p, CUDA_CPU_H2 value) {
+inline CUDA_CPU_H2 atomicAdd(CUDA_CPU_H2 *p, CUDA_CPU_H2 value, const char * = nullptr, int = 0) {
     return cuda_cpu::change_by_swaps<__ATOMIC_SEQ_CST>(p, [=](CUDA_CPU_H2 old) { return old + value; });
 }
 template <> constexpr bool cuda_cpu::shuffled<CUDA_CPU_H> = true;

@@ -273,7 +273,8 @@ template <class... A> struct Arguments {
 template <class Kind, class Body, class... A> struct Call {
     using Values = decltype(Arguments<A...>::values);
     static constexpr bool is_split = !std::is_same_v<Kind, Fibers>, per_warp = std::is_same_v<Kind, PerWarp>,
-                          in_rows = per_warp || std::is_same_v<Kind, InRows>;
+                          in_rows = per_warp || std::is_same_v<Kind, InRows>,
+                          in_chunks = std::is_same_v<Kind, InChunks>;
 
     // The common loop: runs the threads from position `first` on, one after the other, as plain calls on the
     // current stack. If a thread had to wait, it has kept this stack, and the loop has moved to another one.
@@ -284,7 +285,7 @@ template <class Kind, class Body, class... A> struct Call {
         const Fiber *const stack = block.loop;
         const uint3 dim = blockDim;
         if constexpr (is_split)
-            if (block.whole && (!in_rows || dim.x % 32 == 0)) {
+            if (block.whole && (!in_rows || dim.x % 32 == 0) && (!in_chunks || dim.x >= chunk_lanes)) {
                 block.in_loops = true;
                 block.slice = ~0u;
                 const LoopThreads all{ThreadRange::all(dim)};
@@ -518,25 +519,21 @@ inline void tile_barrier(unsigned size, Site site) {
     carry_out(meet_tile(resume.mine, size, site));
 }
 
-// The address that the worker's threads poll, for the watchdog (runtime/launch/watchdog.cpp).
+// What a thread has read by atomics that changed nothing, and through volatile. If it finds the same again
+// and again, it is polling. Each host thread has one, for the CUDA thread that reads now.
 struct Spin {
-    const __volatile__ void *address;
-    uint64_t bits;  // the value that the thread has read there
-    unsigned count; // number of consecutive atomics on the address that changed nothing
-    bool progress;  // true if a thread has done something else since the watchdog last looked
+    uint64_t seen, before;  // a bit for each address and value: those of this turn of the thread, and before
+    unsigned thread;        // its index
+    unsigned again, of_all; // reads of what it had seen, since it saw something new; turns of all threads
+    bool progress;          // true if a thread has done something else since the watchdog last looked
+    bool slept;             // true if a thread has called __nanosleep since then
     Site site;
-    bool slept; // true if a thread has called __nanosleep since then
+
+    static constexpr unsigned nobody = ~0u, polls = 16, polls_of_all = 4096, addresses_to_poll = 16;
+    void begin(unsigned me, uint64_t now) { thread = me, before = seen, seen = now, again = 0; }
 };
 extern __thread Spin spin;
 extern __thread const __volatile__ void *last_lock; // address of the last compare-and-swap that succeeded
-
-// The reads of the running thread through `volatile` (volatile.h): their number, and of the last ones a bit
-// for each address and value. `before` are those of an earlier time; 0: none, or too many.
-struct Reads {
-    unsigned thread, count;
-    uint64_t seen, before;
-};
-extern __thread Reads reads;
 
 // Adds a byte to a section of the object file. The compiler drops it together with code that is not used, so
 // the section exists only where kernels may poll (runtime/launch/waiting.cpp).
@@ -576,29 +573,48 @@ template <class T> inline uint64_t to_bits(T value) {
     return bits;
 }
 
-// Counts consecutive atomics that left the value at one address unchanged. After 16 of them the thread is
-// assumed to be polling, for example for a lock, and yields. Otherwise the thread that it waits for might
-// never run: threads of a block run on one worker and are not preempted.
-template <class T> inline void atomic_without_effect(T *p, T seen, Site site) {
-    const uint64_t bits = to_bits(seen);
-    if (spin.address != p || spin.bits != bits)
-        spin = {p, bits, 0, true, site, false};
-    if (++spin.count < 16)
+// Lets others run if the thread is polling, for example for a lock: if it has found the same 16 times at each
+// address. Otherwise the thread that it waits for might never run: threads of a block run on one worker and
+// are not preempted. Threads that meet after each read are counted together.
+inline __attribute__((noinline)) void may_be_polling(Site site) {
+    const unsigned me = spin.thread, addresses = (unsigned)__builtin_popcountll(spin.seen);
+    if (current_block->in_loops || (spin.again < Spin::polls * addresses && spin.of_all < Spin::polls_of_all))
         return;
-    CUDA_CPU_MAY_POLL;
+    if (addresses > Spin::addresses_to_poll)
+        spin.progress = true, spin.seen = 0;
+    const uint64_t seen = spin.seen;
     {
         const Resume resume;
         spin.site = site;
         carry_out(let_others_run(resume.mine));
     }
-    spin.address = p; // another thread may have polled meanwhile
-    spin.bits = bits;
-    spin.count = 0;
+    spin.seen = seen; // another thread may have polled meanwhile
+    spin.begin(me, 0), spin.of_all = 0;
+}
+
+// Called after an atomic that left the value unchanged.
+template <class T> inline void atomic_without_effect(const __volatile__ void *p, T seen, Site site) {
+    if (site.line < 0) // of an atomic that stands in no loop (mark_atomics() in translate/loops/calls.c)
+        return;
+    constexpr uint64_t golden = 0x9e3779b97f4a7c15;
+    const uint64_t bit = 1ull << (((uint64_t)p * golden ^ to_bits(seen) * golden) >> 58);
+    if (!(spin.seen & bit)) {
+        spin.seen |= bit;
+        spin.again = spin.before & bit ? Spin::polls / 2 : 0; // it has polled before
+        spin.progress |= !(spin.before & bit);
+        return;
+    }
+    const unsigned me = threadIdx.x + (threadIdx.y << 10) + (threadIdx.z << 20);
+    if (spin.thread != me)
+        spin.begin(me, bit), ++spin.of_all;
+    CUDA_CPU_MAY_POLL; // here, because a function that is not inlined stays in the object file
+    if (++spin.again % Spin::polls == 0 || spin.of_all >= Spin::polls_of_all)
+        may_be_polling(site);
 }
 
 // Called after an atomic that changed its variable: the thread is not polling.
 inline void atomic_with_effect() {
-    spin.address = nullptr;
+    spin.seen = 0, spin.progress = true;
 }
 
 template <class T> inline T from_bits(uint64_t bits) {

@@ -50,6 +50,8 @@ struct OneBody {};  // for all threads of a block or for one (ThreadRange); the 
 struct PerWarp {};  // with warp operations: for the threads of one warp
 struct InRows {};   // with warp operations: for all threads of a block whose rows are multiples of 32 threads
 struct AnyShape {}; // with warp operations: for all threads of a block of any shape
+struct InChunks {
+}; // with loops in chunks: for all threads of a block whose rows are not narrower than a chunk
 
 inline void *Block::keep(size_t bytes) {
     char *const memory = kept;
@@ -87,22 +89,256 @@ template <class T> class EachThread {
     const unsigned count;
     const bool alone;
 
-  public:
-    EachThread(const ThreadRange &range, OnlyThread<T> &only)
+  public: // inlined for the same reason: the address of this object does not escape
+    __attribute__((always_inline)) EachThread(const ThreadRange &range, OnlyThread<T> &only)
         : all(range.fibers ? only.pointer() : (Value *)current_block->keep(range.count * sizeof(Value))),
           count(range.count), alone(range.fibers) {}
-    ~EachThread() {
+    __attribute__((always_inline)) ~EachThread() {
         if (!alone)
             current_block->release(all);
     }
     EachThread(const EachThread &) = delete;
     // Of the thread at place x in the row that begins at this place. The compiler knows that the index of an
     // array does not overflow, so that it sees consecutive elements.
-    Value &operator()(size_t row, unsigned x) const { return (*(Value(*)[max_threads])(all + row))[x]; }
-    void put(size_t row, unsigned x, Value value) const { ::new ((void *)&(*this)(row, x)) Value(value); }
+    __attribute__((always_inline)) Value &operator()(size_t row, unsigned x) const {
+        return (*(Value(*)[max_threads])(all + row))[x];
+    }
+    __attribute__((always_inline)) void put(size_t row, unsigned x, Value value) const {
+        ::new ((void *)&(*this)(row, x)) Value(value);
+    }
     void fill(Value value) const {
         for (unsigned t = 0; t < count; ++t)
             put(0, t, value);
+    }
+};
+
+// The same in kernels without barriers, for which a single thread needs no memory
+template <class Range, class T> class EachThreadOf {
+    OnlyThread<T> only;
+    EachThread<T> all;
+
+  public:
+    explicit EachThreadOf(const ThreadRange &range) : all(range, only) {}
+    std::remove_cv_t<T> &operator()(size_t row, unsigned x) const { return all(row, x); }
+    void put(size_t row, unsigned x, std::remove_cv_t<T> value) const { all.put(row, x, value); }
+};
+template <class T> class EachThreadOf<FiberThread, T> {
+    mutable std::remove_cv_t<T> value{};
+
+  public:
+    explicit EachThreadOf(const FiberThread &) {}
+    std::remove_cv_t<T> &operator()(size_t, unsigned) const { return value; }
+    void put(size_t, unsigned, std::remove_cv_t<T> other) const { value = other; }
+};
+
+// Says to the compiler that an index does not wrap around, so that it sees consecutive elements.
+inline void is_in_block(unsigned x) {
+    if (x >= max_threads)
+        __builtin_unreachable();
+}
+
+// The value of a variable that grows by one in each thread of a run, n threads after the first one, and whose
+// initial value is `own`: if that is a floating-point number, it may have been rounded.
+template <class T, class Own> inline std::remove_cv_t<T> step(long long first, int n, Own own) {
+    using Value = std::remove_cv_t<T>;
+    if constexpr (!std::is_integral_v<Own>)
+        return own;
+    else if constexpr (std::is_signed_v<Value>)
+        return (Value)first + n; // does not overflow, so that compilers see that it grows by one
+    const long long value = first + n;
+    if constexpr (sizeof(Value) < sizeof value)
+        if (value < 0 || value > (long long)std::numeric_limits<Value>::max())
+            __builtin_unreachable();
+    return (Value)value;
+}
+
+// Returns the end of a run of threads, from `begin` to at most `end` - 1, in which the variables grow by one:
+// all of them, or a single one if a number wraps around. `at` computes them; `first`: for the first thread
+template <size_t N, class At>
+inline __attribute__((always_inline)) unsigned end_of_run(unsigned begin, unsigned end, long long (&first)[N],
+                                                          At at) {
+    long long last[N] = {};
+    bool grow = true;
+    at(begin, first);
+    if (end - begin == 1)
+        return end;
+    at(end - 1, last);
+    for (size_t i = 0; i < N; ++i)
+        grow &= (unsigned long long)last[i] - (unsigned long long)first[i] == end - 1 - begin;
+    return grow ? end : begin + 1;
+}
+
+// True if the condition, which compares indices, is the same for all threads between two of them: each index
+// grows by one along its axis, and does not change its sign, which a comparison with an unsigned number would
+// see.
+template <size_t N>
+inline __attribute__((always_inline)) bool is_monotonic(const char (&axes)[N], const long long (&first)[N],
+                                                        const long long (&last)[N], unsigned columns,
+                                                        unsigned rows, unsigned layers) {
+    bool all = true;
+    for (size_t i = 0; i + 1 < N; ++i) {
+        const unsigned steps = axes[i] == 'x' ? columns : axes[i] == 'y' ? rows : layers;
+        all &= (unsigned long long)last[i] - (unsigned long long)first[i] == steps - 1;
+        all &= (first[i] < 0) == (last[i] < 0);
+    }
+    return all;
+}
+
+enum class Runs { none, all, part };
+
+// Moves `run` to the next threads of a row for which the condition holds. `at` computes it and the indices
+// that it compares.
+template <size_t N, class At>
+__attribute__((noinline)) Runs next_part(ThreadRange &run, const ThreadRange &range, const char (&axes)[N],
+                                         At at) {
+    long long first[N] = {}, last[N] = {};
+    for (; run.z < range.end_z; run.y = range.y, run.end_y = run.y + 1, run.end_z = ++run.z + 1)
+        for (; run.y < range.end_y; run.end_y = ++run.y + 1, run.end_x = range.x) {
+            for (run.x = run.end_x; run.x < range.end_x && !at(run.x, run.y, run.z, first);)
+                ++run.x;
+            run.end_x = range.end_x;
+            if (run.x == range.end_x)
+                continue;
+            if (!at(range.end_x - 1, run.y, run.z, last) ||
+                !is_monotonic(axes, first, last, range.end_x - run.x, 1, 1))
+                for (run.end_x = run.x + 1; run.end_x < range.end_x && at(run.end_x, run.y, run.z, last);)
+                    ++run.end_x;
+            return Runs::part;
+        }
+    return Runs::none;
+}
+
+// Sets `run` to the first threads of the range for which the condition holds: all, if it holds for the first
+// and the last.
+template <size_t N, class Range, class At>
+inline __attribute__((always_inline)) Runs first_run(Range &run, const Range &range, const char (&axes)[N],
+                                                     At at) {
+    long long first[N] = {}, last[N] = {};
+    const bool begins = at(range.x, range.y, range.z, first);
+    if (std::is_same_v<Range, FiberThread> || range.fibers)
+        return begins ? Runs::all : Runs::none;
+    if (begins && at(range.end_x - 1, range.end_y - 1, range.end_z - 1, last) &&
+        is_monotonic(axes, first, last, range.end_x - range.x, range.end_y - range.y, range.end_z - range.z))
+        return Runs::all;
+    run.end_x = range.x;
+    run.end_y = run.y + 1, run.end_z = run.z + 1;
+    return next_part(run, range, axes, at);
+}
+
+// How many threads of a row execute a loop together at least, if not one (translate/loops/vector.c)
+constexpr unsigned chunk_lanes = 8;
+template <unsigned N> struct Chunk : ThreadRange {
+    static constexpr unsigned lanes = N;
+    Chunk(const ThreadRange &row, unsigned begin) : ThreadRange(row) {
+        x = begin;
+        end_x = begin + N;
+    }
+};
+
+// A variable with one value for each thread of a chunk; bool as int, so that all have the same size
+template <class T, unsigned N> class EachLane {
+    using Value = std::conditional_t<std::is_same_v<std::remove_cv_t<T>, bool>, int, std::remove_cv_t<T>>;
+    Value values[N];
+
+  public:
+    template <class All> void take(const All &all, size_t row, unsigned begin) {
+        for (unsigned i = 0; i < N; ++i)
+            values[i] = all(row, begin + i);
+    }
+    template <class All> void give(const All &all, size_t row, unsigned begin) const {
+        for (unsigned i = 0; i < N; ++i)
+            all.put(row, begin + i, values[i]);
+    }
+    Value &operator()(size_t, unsigned lane) { return values[lane]; }
+    void put(size_t, unsigned lane, Value value) { values[lane] = value; }
+};
+
+// Which threads of a chunk are still in a loop: -1 or 0. A single one is, as long as the loop runs.
+template <unsigned N> class Mask {
+    int values[N];
+
+  public:
+    Mask() {
+        for (int &one : values)
+            one = -1;
+    }
+    int operator()(size_t, unsigned lane) const { return N == 1 ? -1 : values[lane]; }
+    void put(size_t, unsigned lane, int value) { values[lane] = value; }
+};
+
+// Calls `run` for chunks of the threads of each row, and for single ones at its end, or if it returns false.
+template <class Range, class Run>
+inline __attribute__((always_inline)) void for_chunks(const Range &range, Run run) {
+    for (unsigned z = range.z; z < range.end_z; ++z)
+        for (unsigned y = range.y; y < range.end_y; ++y) {
+            Range row = range;
+            row.y = y, row.z = z, row.end_y = y + 1, row.end_z = z + 1;
+            for (unsigned x = range.x; x < range.end_x;)
+                if (!std::is_same_v<Range, FiberThread> && range.end_x - x >= 2 * chunk_lanes &&
+                    run(Chunk<2 * chunk_lanes>(row, x)))
+                    x += 2 * chunk_lanes;
+                else if (!std::is_same_v<Range, FiberThread> && range.end_x - x >= chunk_lanes &&
+                         run(Chunk<chunk_lanes>(row, x)))
+                    x += chunk_lanes;
+                else
+                    run(Chunk<1>(row, x++));
+        }
+}
+
+// `on` is -1 or 0. Written so that compilers see no branch.
+template <class T> inline T choose(int on, T value, T other) {
+    if constexpr (sizeof(T) == sizeof(int) && std::is_arithmetic_v<T>) {
+        int a, b;
+        std::memcpy(&a, &value, sizeof a);
+        std::memcpy(&b, &other, sizeof b);
+        a = (a & on) | (b & ~on);
+        std::memcpy(&value, &a, sizeof a);
+        return value;
+    } else {
+        return on ? value : other;
+    }
+}
+inline int choose(int on, bool value, bool other) {
+    return choose(on, (int)value, (int)other);
+}
+
+// The threads of each row that execute an iteration of a loop together. Their variables are first, first + 1,
+// …
+template <class T> struct Neighbours {
+    unsigned begin, end, rest; // those from begin + 1 up to `rest` go on after thread `begin`, which is alone
+    T first = 0;
+    uint64_t sum = 0, sum_of_rest = 0; // of the steps
+
+    Neighbours(unsigned x, unsigned end_x) : begin(x), end(end_x), rest(x) {}
+    // Finds the threads of the next iteration. `at` computes the variable of a thread before the first one,
+    // and `goes_on` compares it with a limit. False: all threads have ended.
+    template <class At, class Test>
+    __attribute__((always_inline)) bool next(uint64_t step, At at, Test goes_on) {
+        for (;; end = rest, rest = begin, sum = sum_of_rest) {
+            const T last = (T)(at(end - 1) + sum);
+            first = (T)(at(begin) + sum);
+            if (((int64_t)first ^ (int64_t)last) < 0 || (uint64_t)last - (uint64_t)first != end - 1 - begin) {
+                rest = end; // it overflows or changes its sign between two threads
+                sum_of_rest = sum;
+                end = begin + 1;
+            }
+            sum += step;
+            unsigned active = 0;
+            for (unsigned count = end - begin, stop = count; active < stop;) {
+                const unsigned k =
+                    stop == count ? count - 1 : (active + stop) / 2; // mostly all go on, or none
+                if (goes_on((T)(first + k)))
+                    active = k + 1;
+                else
+                    stop = k;
+            }
+            end = begin + active;
+            if (end > max_threads)
+                __builtin_unreachable(); // so first + (cu_x - begin) does not overflow
+            if (active > 0 || rest <= begin + 1)
+                return active > 0;
+            begin++;
+        }
     }
 };
 

@@ -20,43 +20,10 @@ inline void meet_at_line(Site site) {
         warp_operation(WarpOp::step, 1u << lane(), 0, 0, 32, site);
 }
 
-// A thread that reads on and on may poll several addresses in turn. After this many reads, some more are
-// looked at and others run. If those reads found what the ones before had found, the thread is polling.
-constexpr unsigned reads_in_a_row = 4096, reads_looked_at = 64, addresses_to_poll = 16;
-
-template <class T> inline __attribute__((noinline)) void read_of_many(T *p, T value) {
-    const uint64_t bits = to_bits(value), hash = ((uint64_t)p + bits * 31) * 0x9e3779b97f4a7c15,
-                   bit = 1ull << (hash >> 58);
-    if (spin.address && spin.address != p && (reads.before & bit))
-        spin = {p, bits, 0, spin.progress, {nullptr, 0}, false}; // the next address that is polled
-    else
+// Counts a read through volatile, which may be polling.
+template <class T> inline void count_read(const T *p, T value) {
+    if (in_a_kernel())
         atomic_without_effect(p, value, {nullptr, 0});
-    reads.seen |= bit;
-    if (reads.count < reads_in_a_row + reads_looked_at)
-        return;
-    const uint64_t seen = __builtin_popcountll(reads.seen) <= (int)addresses_to_poll ? reads.seen : 0;
-    const unsigned me = reads.thread;
-    {
-        const Resume resume;
-        carry_out(seen && seen == reads.before ? let_others_run(resume.mine) : take_turns(resume.mine));
-    }
-    reads = {me, seen ? reads_in_a_row : 0, 0, seen};
-}
-
-// Counts a read through volatile. A thread that reads the same value again and again is polling, and lets
-// other threads of the block run.
-template <class T> inline void count_read(T *p, T value) {
-    if (!in_a_kernel())
-        return;
-    const unsigned me = threadIdx.x + (threadIdx.y << 10) + (threadIdx.z << 20);
-    if (reads.thread != me) {
-        spin.count = 0; // another thread: starts the count anew; that is no progress
-        reads = {me, 0, 0, 0};
-    }
-    if (__builtin_expect(++reads.count <= reads_in_a_row, 1))
-        atomic_without_effect(p, value, {nullptr, 0});
-    else
-        read_of_many(p, value);
 }
 
 // The right operand of an assignment, with the file and line of the assignment.
@@ -77,7 +44,7 @@ template <class T> struct InStep {
     InStep(const InStep &) = delete; // not copyable; so it also cannot be passed to printf
     CUDA_CPU_INLINE operator T() const {
         const T value = *(const __volatile__ T *)&number;
-        count_read((std::remove_const_t<T> *)&number, (std::remove_const_t<T>)value);
+        count_read(&number, value);
         return value;
     }
     CUDA_CPU_INLINE T store(T value, Site site) {

@@ -15,7 +15,6 @@ namespace cuda_cpu {
 __thread Worker *self;
 __thread Spin spin;
 __thread const __volatile__ void *last_lock;
-__thread Reads reads;
 Block no_block{};
 __thread Block *current_block = &no_block;
 
@@ -107,6 +106,7 @@ Worker::~Worker() {
 // ---- the common loop and its stacks ----
 
 void Worker::run_block() {
+    spin.thread = Spin::nobody, spin.of_all = 0;
     loop = &native;
     frame = (char *)__builtin_frame_address(0);
     kernel->run(kernel->call, *this, 0);

@@ -9,8 +9,10 @@ __device__ unsigned read_by_atomic(unsigned *flag, unsigned way) {
         return way == 0 ? atomicOr(flag, 0) : way == 1 ? atomicAnd(flag, ~0u) : atomicXor(flag, 0);
     if (way < 6)
         return way == 3 ? atomicMax(flag, 0) : way == 4 ? atomicMin(flag, ~0u) : atomicCAS(flag, 7, 7);
-    return way == 6 ? atomicAdd(flag, 0)
-                    : __nv_atomic_load_n(flag, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+    if (way == 6)
+        return atomicAdd(flag, 0);
+    return way == 7 ? __nv_atomic_load_n(flag, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE)
+                    : atomicOr(flag, 0) + atomicOr(flag + 1, 0) + atomicOr(flag + 2, 0);
 }
 __global__ void polls(unsigned *flags, int *out) {
     unsigned *const flag = &flags[blockIdx.x];
@@ -23,9 +25,22 @@ __global__ void polls(unsigned *flags, int *out) {
 }
 
 TEST(every_way_to_poll_makes_progress) {
-    const Device<unsigned> flags(8);
-    EXPECT(WRITTEN(int, 1, polls<<<8, 70>>>(flags.data, out))[0] == 8 * 70);
+    const Device<unsigned> flags(11);
+    EXPECT(WRITTEN(int, 1, polls<<<9, 70>>>(flags.data, out))[0] == 9 * 70);
 }
+
+#ifdef __CU2CPP__
+// Each thread reads once, which is no polling, so no other one runs meanwhile.
+__global__ void read_once(unsigned *out) {
+    out[1] += out[2]++;
+    read_by_atomic(out, threadIdx.x % 2 * 6);
+    out[2]--;
+}
+
+TEST(threads_that_read_once_do_not_poll) {
+    EXPECT(WRITTEN(unsigned, 3, read_once<<<1, 90>>>(out)) == std::vector<unsigned>(3));
+}
+#endif
 
 // The compiler's builtins on global and shared memory. Order and scope must be literals.
 #define HOW __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_BLOCK

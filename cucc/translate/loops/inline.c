@@ -43,7 +43,7 @@ const char *why_not_inlined(const Token *name, const Token **where) {
     return NULL;
 }
 
-static void replace(Body *b, const Token *first, const Token *last, const char *text) {
+void replace(Body *b, const Token *first, const Token *last, const char *text) {
     PUSH(b->replacements, b->count, (Replacement){first, last, text, NULL});
 }
 
@@ -54,7 +54,7 @@ static void rename_word(Body *b, const Token *name, const char *text, const char
     PUSH(b->replacements, b->count, (Replacement){name, NULL, text, type});
 }
 
-static const Replacement *find_replacement(const Body *b, const Token *i) {
+const Replacement *find_replacement(const Body *b, const Token *i) {
     for (size_t n = b->count; n-- > 0;)
         if (b->replacements[n].end ? b->replacements[n].name == i
                                    : same_word(b->replacements[n].name, i) && !is_member(i))
@@ -83,7 +83,7 @@ static void write_tokens(Rewrite *r, const Body *b, const Token *i, const Token 
     copy(b, &r->out, i, end, true);
 }
 
-static char *changed(const Body *b, const Token *i, const Token *end) {
+char *changed(const Body *b, const Token *i, const Token *end) {
     Text text = empty_text();
     copy(b, &text, i, end, false);
     return text.data;
@@ -104,35 +104,17 @@ static Token *call_of(Token *i) { // the ( of f(…) or f<…>(…)
     return open && kind(open) == '(' ? open : NULL;
 }
 
-static Token *declared(Token *name);
-
-// True for the word sync of cg::sync(block) and block.sync(), with a variable of type thread_block
-static bool is_block_sync(Token *i) {
-    if (!is(i, "sync") || kind(i + 1) != '(')
-        return false;
-    const bool member = kind(i - 1) == '.';
-    Token *name = member ? i - 2 : i + 2, *close = i[1].match;
-    if (kind(name) != IDENT || close != (member ? i + 2 : i + 3))
-        return false;
-    const Token *t = declared(name), *type = kind(t - 1) == '&' ? t - 2 : t - 1;
-    if (is(type, "thread_block"))
-        return true;
-    while (is(type, "auto") && kind(t) != ';' && kind(t) != END)
-        if (is(t++, "this_thread_block") && kind(t) == '(')
-            return kind(t->match + 1) == ';';
-    return false;
-}
-
 static bool find_operation(Rewrite *r, Token *i, const Token *last, bool barriers, unsigned search) {
     for (; i <= last; i++) {
-        if (is_one_of(i, votes) || is_one_of(i, shuffles) || is_block_sync(i) || is_volatile(i) ||
+        if (is_one_of(i, votes) || is_one_of(i, shuffles) || is_group_call(r->u, i) || is_volatile(i) ||
             (barriers && is_one_of(i, " __syncthreads __syncwarp ")))
             return true;
         Token *f = call_of(i) ? only_function(r->u, i) : NULL;
         if (!f || f->search == search)
             continue;
         f->search = search;
-        if (find_operation(r, f + 1, find_body(f + 1)->match, true, search))
+        if (has_escape_loop(f, find_body(f + 1)) ||
+            find_operation(r, f + 1, find_body(f + 1)->match, true, search))
             return true;
     }
     return false;
@@ -145,11 +127,21 @@ bool has_operations(Rewrite *r, Token *i, const Token *last, bool barriers) {
     return find_operation(r, i, last, barriers, ++searches);
 }
 
+// True if a function is called here that is written in place of its call for its loop.
+static bool calls_escape_loop(const Rewrite *r, Token *i, const Token *last) {
+    for (; i <= last; i++) {
+        Token *f = call_of(i) ? only_function(r->u, i) : NULL;
+        if (f && has_escape_loop(f, find_body(f + 1)))
+            return true;
+    }
+    return false;
+}
+
 static bool is_full(Rewrite *r, Token *i, const Token *end);
 
 // Finds the declaration of a name: the last one before it in the scopes around it. The caller has to check
 // that what is found is a declaration: it may also be an assignment or an argument.
-static Token *declared(Token *name) {
+Token *declared(Token *name) {
     Token *t = name - 1;
     while (kind(t) != END &&
            !(same_word(t, name) && !is_member(t) &&
@@ -201,33 +193,36 @@ static bool is_unconditional(Token *i, const Token *first) {
 static void hoist(Rewrite *r, Body *b, Token *first, Token *end);
 static void statements(Rewrite *r, Body *b, Token *i, Token *end);
 
-static void write_operation(Rewrite *r, Body *b, Token *name, Token *open) {
-    Token *close = open->match, *comma = next_comma(open + 1, close);
-    if (comma == close || !is_full(r, open + 1, comma)) {
+// Writes the operation `name`, of the lanes in its mask or of a tile of `size` threads.
+static void write_operation(Rewrite *r, Body *b, Token *name, Token *open, unsigned size) {
+    Token *close = open->match, *comma = size ? open : next_comma(open + 1, close);
+    if (comma == close || (!size && !is_full(r, open + 1, comma))) {
         refuse_inlining(r, name, "the mask of a warp operation is not that of all lanes");
         return;
     }
     Token *end = next_comma(comma + 1, close);
     const char *value = changed(b, comma + 1, end), *get = fill("cu_s$k", "k", format("%d", ++r->number));
-    const char *type = fill(", ::cuda_cpu::TypeTag<decltype($value)>{}", "value", value),
-               *word = word_of(name);
-    if (is_one_of(name, shuffles)) { // __shfl_down_sync -> shuffle_down
-        word = is(name, "__shfl_sync") ? "index" : format("%.*s", (int)name->length - 12, word + 7);
-        append_filled(&r->out, "$s.put(cu_r, cu_x, $value); ", "s", get, "value", value);
-        get = fill("$s.shuffle_$word(cu_r, cu_x$type$rest)", "s", get, "word", word, "type", type, "rest",
-                   changed(b, end, close));
+    const char *n = size ? format(", %u", size) : "", *word = word_of(name),
+               *type = fill(", ::cuda_cpu::TypeTag<decltype($value)$n>{}", "value", value, "n", n);
+    if (is_one_of(name, shuffles) || strncmp(word, "shfl", 4) == 0) { // __shfl_down_sync -> shuffle_down
+        word = size ? word + 4 : format("%.*s", (int)name->length - 11, word + 6);
+        append_filled(&r->out, "$s.put$tile(cu_r, cu_x, $value); ", "s", get, "tile", size ? "_of_tile" : "",
+                      "value", value);
+        get = fill("$s.shuffle$word(cu_r, cu_x$type$rest)", "s", get, "word",
+                   strcmp(word, "") == 0 ? "_index" : word, "type", type, "rest", changed(b, end, close));
     } else {
-        const bool all = is(name, "__all_sync"), any = all || is(name, "__any_sync"),
+        const bool all = strstr(word, "all_") || strcmp(word, "all") == 0, any = all || strstr(word, "any"),
                    reduction = word[2] == 'r';
         const char *test = all ? " == 0" : reduction ? "" : " != 0";
+        n = size < 32 ? n : "";
         append_filled(&r->out,
-                      "$s.put_number(cu_r, cu_x, $int($value)$test); $s.meet(::cuda_cpu::WarpOp::$op); ", "s",
-                      get, "int", reduction ? "" : "(int)", "value", value, "test", test, "op",
-                      reduction ? format("%.*s", (int)name->length - 7, word + 2) : "ballot");
-        get = fill(any ? "($s.get(cu_r, cu_x)$test ? 1 : 0)" : "$s.get(cu_r, cu_x$type)", "s", get, "test",
-                   test, "type", reduction ? type : "");
+                      "$s.put_number(cu_r, cu_x, $int($value)$test); $s.meet(::cuda_cpu::WarpOp::$op$n); ",
+                      "s", get, "int", reduction ? "" : "(int)", "value", value, "test", test, "op",
+                      reduction ? format("%.*s", (int)name->length - 7, word + 2) : "ballot", "n", n);
+        get = fill(any ? "($s.get(cu_r, cu_x$n)$test ? 1 : 0)" : "$s.get(cu_r, cu_x$n$type)", "s", get, "n",
+                   n, "test", test, "type", reduction ? type : "");
     }
-    replace(b, name, close, get);
+    replace(b, size ? name - 2 : name, close, get);
 }
 
 // ---- functions ----
@@ -261,7 +256,7 @@ static const char *type_of(const Body *b, Token *i, const Token *end) {
 }
 
 // Gives the parameters of a template the arguments of the call. Returns false if one is not known.
-static bool take_template(Body *b, Body *f, Token *list, Token *name, Token *open) {
+static bool take_template(Rewrite *r, Body *b, Body *f, Token *list, Token *name, Token *open) {
     Token *end = skip_angles(list, NULL), *given = name + 1 < open ? name + 2 : NULL;
     for (Token *i = list + 1; end && i < end; i++) {
         Token *comma = next_comma(i, end - 1), *next = given ? next_comma(given, open - 1) : NULL,
@@ -277,12 +272,15 @@ static bool take_template(Body *b, Body *f, Token *list, Token *name, Token *ope
         if (given)
             given = next + 1 < open ? next + 1 : NULL;
         Token *argument = open + 1;
-        for (Token *t = f->parameters + 1;
-             !text && t < f->parameters->match && is_one_of(i, " class typename ");) {
+        for (Token *t = f->parameters + 1; !text && t < f->parameters->match;) {
             Token *last = next_comma(t, f->parameters->match), *stop = next_comma(argument, open->match);
+            const char *group = group_of(r->u, b, argument, stop);
             t += is(t, "const");
-            if (same_word(t, word) && t + 2 == last)
+            if (same_word(t, word) && (t + 2 == last || (group && kind(t + 1) == '&')))
                 text = type_of(b, argument, stop);
+            for (Token *w = t; group && w < last; w++) // thread_block_tile<N>
+                if (is(w, "thread_block_tile") && same_word(w + 2, word))
+                    text = format("%u", group_size(group));
             t = last + 1;
             argument = stop + 1;
         }
@@ -298,8 +296,8 @@ static bool take_template(Body *b, Body *f, Token *list, Token *name, Token *ope
     return end;
 }
 
-// Finds the variables of a kernel, or of the function f, in which they get other names.
-static void rename_variables(Rewrite *r, Body *f, Token *body) {
+// Finds the variables of a kernel, or of a function, in which they get other names. Replaces groups.
+static void rename_variables(Rewrite *r, Body *b, Token *body) {
     LoopPlan probe = {.u = r->u};
     const Token *end = body;
     for (Token *i = body + 1; i < body->match; i++) {
@@ -309,15 +307,17 @@ static void rename_variables(Rewrite *r, Body *f, Token *body) {
             probe.count = 0;
         for (const Variable *v = probe.variables; v < probe.variables + probe.count; v++) {
             end = v->specifiers_end;
+            if (probe.count == 1 && replace_group_variable(r, b, v))
+                continue;
             add_shared_pointer(r, v->specifiers, v->name, v->is_pointer && v->init ? v->init + 1 : NULL);
             const bool plain =
                 v->from == v->name && !v->is_array && !v->is_auto && !is(v->specifiers, "const");
-            const char *k = f && v->is_memory ? f->shared_prefix : format("%d", r->number);
-            if (!f)
+            const char *k = v->is_memory ? b->shared_prefix : format("%d", r->number);
+            if (!b->result)
                 PUSH(r->own, r->own_count, v->name);
             else
-                rename_word(f, v->name, fill("cu_$k$x", "k", k, "x", word_of(v->name)),
-                            plain ? changed(f, v->specifiers, v->specifiers_end) : NULL);
+                rename_word(b, v->name, fill("cu_$k$x", "k", k, "x", word_of(v->name)),
+                            plain ? changed(b, v->specifiers, v->specifiers_end) : NULL);
         }
         if (is_volatile(i) && i > end)
             refuse_inlining(r, i, "'volatile' is not in the declaration of a pointer or an array");
@@ -336,17 +336,17 @@ static bool is_own(const Rewrite *r, const Token *name) {
 }
 
 // True if the function has nothing that cannot stand in place of a call.
-static bool may_be_inlined(const Rewrite *r, Token *start, Token *body) {
+static bool may_be_inlined(const Rewrite *r, Token *start, Token *body, bool escapes) {
     const Token *around = enclosing(statement_begin(start) - 1);
     if (start >= r->kernel.begin || (kind(around) != END && around != enclosing(r->kernel.begin - 1)))
         return false;
     for (Token *t = body; t < body->match; t++)
-        if (is_one_of(t, " static goto volatile __func__ __FUNCTION__ __PRETTY_FUNCTION__ asm __asm__ struct "
-                         "class union enum ") ||
-            (is(t, "return") &&
-             (statement_end(t) + 1 != body->match || kind(t - 1) == ')' || is(t - 1, "else"))))
+        if (is_one_of(
+                t, " goto volatile __func__ __FUNCTION__ __PRETTY_FUNCTION__ asm __asm__ struct class union "
+                   "enum ") ||
+            (is(t, "static") && !is(t + 1, "__shared__") && !is(t - 1, "__shared__")))
             return false;
-    return true;
+    return escapes || !returns_early_from(body);
 }
 
 // Declares the parameters of the function with the arguments as their values, or replaces them by the
@@ -366,7 +366,9 @@ static bool pass_arguments(Rewrite *r, Body *b, Body *f, Token *body, Token *ope
         bool same = known && known->name == x && known->is_volatile && stop == argument + 1;
         for (Token *u = body; u < body->match; u++)
             same &= !same_word(u, x) || !(assigns(u + 1) || run(u - 1, -1) == 2 || kind(u - 1) == '&');
-        if (same) {
+        if (replace_group_parameter(r, f, x, group_of(r->u, b, argument, stop), body)) {
+            // it needs no variable
+        } else if (same) {
             rename_word(f, x, value, NULL);
         } else if (kind(x - 1) == '&') {
             const char *its = type_of(b, argument, stop);
@@ -374,8 +376,6 @@ static bool pass_arguments(Rewrite *r, Body *b, Body *f, Token *body, Token *ope
                 (is(t, "const") && (!its || strcmp(its, changed(f, t + 1, x - 1)) != 0)))
                 return false; // or a conversion
             rename_word(f, x, value, its);
-        } else if (is(x - 1, "thread_block")) { // there is only one block
-            rename_word(f, x, "::cooperative_groups::this_thread_block()", NULL);
         } else {
             const char *own = format("cu_%d%s", r->number, word_of(x)), *type = changed(f, t, x);
             append_text(&r->out, format("%s %s = %s; ", type, own, value));
@@ -384,7 +384,7 @@ static bool pass_arguments(Rewrite *r, Body *b, Body *f, Token *body, Token *ope
         t = next_comma(x, close);
         argument = stop + 1;
     }
-    return true;
+    return argument >= open->match;
 }
 
 // Gives the variables of the function other names. Returns false if a name may mean something else then.
@@ -414,10 +414,11 @@ static bool inline_call(Rewrite *r, Body *b, Token *name, Token *open, Token *st
     const size_t count = r->count;
     Token *i = statement_begin(start), *body = find_body(f.parameters);
     const bool is_template = is(i, "template");
-    if (f.depth > 8 || !may_be_inlined(r, start, body))
+    const bool escapes = has_escape_loop(start, body), early = escapes && returns_early_from(body);
+    if (f.depth > 8 || !may_be_inlined(r, start, body, escapes))
         return false;
     if (is_template) {
-        if (!take_template(b, &f, i + 1, name, open))
+        if (!take_template(r, b, &f, i + 1, name, open))
             return false;
         i = skip_angles(i + 1, NULL);
     }
@@ -437,17 +438,21 @@ static bool inline_call(Rewrite *r, Body *b, Token *name, Token *open, Token *st
     r->number++;
     f.result = none ? "" : format("cu_c%d", r->number);
     if (!none)
-        append_filled(&r->out, "$type $x; ", "type", type.data, "x", f.result);
-    append_text(&r->out, "{ ");
-    if (!is_template) // so that compilers do not say that it is not used
+        append_filled(&r->out, escapes ? "$type $x{}; " : "$type $x; ", "type", type.data, "x", f.result);
+    if (early)
+        append_filled(&r->out, "int $x = 0; ", "x", f.returned = format("cu_q%d", r->number));
+    append_text(&r->out, escapes ? "" : "{ "); // its loop is to be a statement of the kernel
+    if (!is_template)                          // so that compilers do not say that it is not used
         append_filled(&r->out, "(void)$f; ", "f", word_of(start));
     if (!pass_arguments(r, b, &f, body, open) || !rename_function(r, &f, body))
         return false;
     write_line(r, body, body + 1);
     statements(r, &f, body + 1, body->match);
+    for (; f.open > 0; f.open--)
+        append_text(&r->out, "} ");
     r->count = count;
     write_line(r, body, name);
-    append_text(&r->out, "} ");
+    append_text(&r->out, escapes ? "" : "} ");
     replace(b, name, open->match, none ? "((void)0)" : f.result);
     return true;
 }
@@ -457,24 +462,37 @@ static bool inline_call(Rewrite *r, Body *b, Token *name, Token *open, Token *st
 // The largest text of a kernel with the functions in place of their calls
 static const size_t most_bytes = 256 << 10;
 
-// Writes what comes before a statement for the operations between these tokens.
+// Writes what comes before a statement for the operations between these tokens. A call of a function without
+// operations stays if that function cannot be written in its place.
 static void hoist(Rewrite *r, Body *b, Token *first, Token *end) {
     for (Token *i = first; i < end && !r->why; i++) {
-        Token *open = call_of(i), *f = open ? only_function(r->u, i) : NULL,
+        const unsigned tile = tile_of(r, b, i);
+        Token *open = tile ? i + 1 : call_of(i), *f = open && !tile ? only_function(r->u, i) : NULL,
               *body = f ? find_body(f + 1) : NULL;
-        const bool operation = is_one_of(i, votes) || is_one_of(i, shuffles);
-        if (!open || !(operation || (f && has_operations(r, f + 1, body->match, true))))
+        const bool operation = tile || is_one_of(i, votes) || is_one_of(i, shuffles),
+                   needed = operation || (f && has_operations(r, f + 1, body->match, true));
+        if (!open || (!needed && !(f && has_escape_loop(f, body) && is_unconditional(i, first) &&
+                                   r->out.length < most_bytes)))
             continue;
         if (r->out.length > most_bytes)
             refuse_inlining(r, i, "it has more than 256 KB with the functions in place of their calls");
         if (!is_unconditional(i, first))
             refuse_inlining(r, i, fill("'$x' is at one side of a condition or comma", "x", word_of(i)));
         hoist(r, b, open + 1, open->match);
-        if (operation)
-            write_operation(r, b, i, open);
-        else if (!inline_call(r, b, i, open, f))
+        const size_t length = r->out.length, count = r->count;
+        if (is(i, "reduce") && tile)
+            write_reduction(r, b, i, tile);
+        else if (operation)
+            write_operation(r, b, i, open, tile);
+        else if (!inline_call(r, b, i, open, f) && needed)
             refuse_inlining(
                 r, i, fill("the function '$x', which has barriers, has an unknown form", "x", word_of(i)));
+        else if (!needed && (r->why || !find_replacement(b, i))) { // it was not written
+            r->out.length = length;
+            r->out.data[length] = '\0';
+            r->count = count;
+            r->why = NULL;
+        }
         i = open->match;
     }
 }
@@ -485,15 +503,11 @@ static void controlled(Rewrite *r, Body *b, Token *i, Token *last) { // what a b
     const bool wrap = kind(i) != '{' && (r->has_volatile || has_operations(r, i, last, true));
     append_text(&r->out, wrap ? "{ " : "");
     r->accessed = r->has_volatile ? BOTH : 0; // what came before, here or in another iteration, is not known
+    b->inside++;
     statement(r, b, i, last);
+    b->inside--;
     r->accessed = r->has_volatile ? BOTH : 0;
     append_text(&r->out, wrap ? "} " : "");
-}
-
-static bool is_sync_statement(Token *i, const Token *last) { // cg::sync(block); or block.sync();
-    while (kind(i) == IDENT && (kind(i + 1) == SCOPE || kind(i + 1) == '.'))
-        i += 2;
-    return is_block_sync(i) && i[1].match + 1 == last;
 }
 
 // v[t] += v[t + 1]; All lanes have read before any of them stores.
@@ -528,10 +542,17 @@ static void write_read_modify_write(Rewrite *r, Body *b, Token *i, Token *last) 
 }
 
 static void statement(Rewrite *r, Body *b, Token *i, Token *last) {
-    const bool result = is(i, "return") && b->result,
-               control = kind(i) == '{' || is_one_of(i, " if for while do ");
+    const bool result = is(i, "return") && b->result, early = b->returned && has_return(i, last),
+               top = early && !b->inside, loop = is_one_of(i, " for while "),
+               control = kind(i) == '{' || is_one_of(i, " if for while do "),
+               escapes = (control || !is_one_of(i, statement_words)) && calls_escape_loop(r, i, last);
     unsigned uses = accesses(r, i, last);
-    if (r->has_volatile && (is_sync_statement(i, last) || is_one_of(i, " __syncthreads __syncwarp ")))
+    if (write_group_sync(r, b, i, last)) {
+        write_tokens(r, b, last, last + 1);
+        r->accessed = 0;
+        return;
+    }
+    if (is_one_of(i, " __syncthreads __syncwarp "))
         r->accessed = 0;
     for (Token *t = i; t < last && r->has_volatile && uses; t++)
         if (is(t, "auto") && accesses(r, t, statement_end(t)))
@@ -542,16 +563,15 @@ static void statement(Rewrite *r, Body *b, Token *i, Token *last) {
             uses = BOTH; // one iteration may write where another one does
     if (uses == BOTH && !control) {
         write_read_modify_write(r, b, i, last);
-    } else if (!has_operations(r, i, last, r->has_volatile) && !result && uses != BOTH &&
-               !(uses && kind(i) == '{')) {
+    } else if (!has_operations(r, i, last, r->has_volatile) && !result && !early && !escapes &&
+               uses != BOTH && !(uses && kind(i) == '{')) {
         write_step(r, uses);
         write_tokens(r, b, i, last + 1);
-    } else if (is_sync_statement(i, last)) {
-        append_text(&r->out, "__syncthreads()");
-        write_tokens(r, b, last, last + 1);
     } else if (kind(i) == '{') {
         write_tokens(r, b, i, i + 1);
+        b->inside++;
         statements(r, b, i + 1, i->match);
+        b->inside--;
         write_tokens(r, b, i->match, i->match + 1);
     } else if (is_one_of(i, " if for while ")) {
         Token *open = i + 1 + is(i + 1, "constexpr"), *body = open->match + 1, *end = last_of(body);
@@ -561,7 +581,9 @@ static void statement(Rewrite *r, Body *b, Token *i, Token *last) {
         if (!is(i, "if") && has_operations(r, open, open->match, true))
             refuse_inlining(r, i, "a warp operation is in the condition of a loop");
         write_tokens(r, b, i, body);
+        b->loops += loop;
         controlled(r, b, body, end);
+        b->loops -= loop;
         if (end < last) {
             write_tokens(r, b, end + 1, end + 2);
             controlled(r, b, end + 2, last);
@@ -579,9 +601,17 @@ static void statement(Rewrite *r, Body *b, Token *i, Token *last) {
         write_step(r, uses);
         hoist(r, b, result ? i + 1 : i, last);
         write_step(r, uses);
+        append_text(&r->out, result && early ? "{ " : "");
         if (result && i + 1 < last)
             append_filled(&r->out, "$x = ", "x", b->result);
         write_tokens(r, b, result ? i + 1 : i, last + 1);
+        if (result && early && !top)
+            append_filled(&r->out, "$x = 1; $break", "x", b->returned, "break", b->loops ? "break; " : "");
+        append_text(&r->out, result && early ? "} " : "");
+    }
+    if (top && !result) {
+        append_filled(&r->out, "if (!$x) { ", "x", b->returned);
+        b->open++;
     }
 }
 
@@ -603,7 +633,7 @@ static void rewrite(Rewrite *r) {
     for (bool has_volatile = false;;) {
         *r = (Rewrite){.u = r->u, .kernel = r->kernel, .out = empty_text(), .has_volatile = has_volatile};
         Body b = {.parameters = r->kernel.parameters};
-        rename_variables(r, NULL, body);
+        rename_variables(r, &b, body);
         has_volatile = r->has_volatile;
         statements(r, &b, body + 1, body->match);
         if (r->has_volatile == has_volatile)
@@ -636,7 +666,10 @@ bool inline_functions(Unit *u, Text *text) {
         if (!(k.parameters = find_parameters(k.begin, &k.name)) || !(k.body = find_body(k.parameters)))
             continue;
         Rewrite r = {.u = u, .kernel = k};
-        if (!has_operations(&r, k.body, k.body->match, false))
+        bool groups = false;
+        for (const Token *t = k.body; t < k.body->match; t++)
+            groups |= is(t, "this_thread_block");
+        if (!groups && !has_operations(&r, k.body, k.body->match, false))
             continue;
         rewrite(&r);
         if (!r.why)

@@ -15,6 +15,9 @@ typedef struct {
     int depth;
     Token *parameters;         // of the kernel or function
     const char *result;        // what `return` assigns to
+    const char *returned;      // the variable that says whether it has returned early; null if it does not
+    int inside, loops;         // how many statements, and loops, of the function are around this statement
+    int open;                  // braces that are to be closed at the function's end
     const char *shared_prefix; // of the names of __shared__ variables: equal in all calls of a function
     Replacement *replacements;
     size_t count;
@@ -46,6 +49,26 @@ enum { READS = 1, WRITES = 2, VOLATILE = 4, BOTH = READS | WRITES | VOLATILE };
 // inline.c
 void refuse_inlining(Rewrite *r, const Token *where, const char *why);
 bool has_operations(Rewrite *r, Token *i, const Token *last, bool barriers);
+
+void replace(Body *b, const Token *first, const Token *last, const char *text);
+const Replacement *find_replacement(const Body *b, const Token *i);
+char *changed(const Body *b, const Token *i, const Token *end);
+Token *declared(Token *name);
+
+// returns.c
+bool has_return(const Token *i, const Token *last);
+bool has_escape_loop(const Token *name, Token *body);
+bool returns_early_from(Token *body);
+
+// groups.c
+const char *group_of(const Unit *u, const Body *b, Token *i, const Token *end);
+unsigned group_size(const char *group);
+bool replace_group_parameter(Rewrite *r, Body *f, const Token *name, const char *group, Token *body);
+bool replace_group_variable(Rewrite *r, Body *b, const Variable *v);
+bool is_group_call(const Unit *u, Token *i);
+unsigned tile_of(Rewrite *r, const Body *b, Token *i);
+void write_reduction(Rewrite *r, Body *b, Token *name, unsigned size);
+bool write_group_sync(Rewrite *r, Body *b, Token *i, const Token *last);
 
 // volatile_shared.c
 bool is_volatile(const Token *i);

@@ -25,9 +25,9 @@
  *
  * A kernel is refused, and its threads run as fibers, which can wait anywhere, if they may wait elsewhere
  * than at its own barriers (locks, functions of other files: calls.c), if some may not reach a barrier, or if
- * it has something that may not be understood, such as a reference that is used on both sides of a barrier.
- * A kernel that is not refused can also run with fibers, each of which executes the regions for one thread
- * (ThreadRange in cuda_cpu/loops.h): the runtime chooses at each launch.
+ * it has something that may not be understood, such as a reference to a local variable that is used on both
+ * sides of a barrier. A kernel that is not refused can also run with fibers, each of which executes the
+ * regions for one thread (ThreadRange in cuda_cpu/loops.h): the runtime chooses at each launch.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ typedef struct {
 
 // How the body of a kernel is called: kernel.c has the types of cuda_cpu/loops.h. Those after ONE_BODY
 // compile the body more than once.
-typedef enum { FIBERS, ONE_BODY, PER_WARP, IN_ROWS, ANY_SHAPE } KernelForm;
+typedef enum { FIBERS, ONE_BODY, PER_WARP, IN_ROWS, ANY_SHAPE, IN_CHUNKS } KernelForm;
 
 typedef struct LoopPlan LoopPlan;
 

@@ -11,6 +11,21 @@ bool refuse(LoopPlan *p, const Token *where, const char *why) {
     return false;
 }
 
+// Gives up this attempt to divide the kernel. The next one makes less of this loop or guard; with null, it
+// has no guards.
+void try_again(LoopPlan *p, const Token *form) {
+    if (p->why)
+        return;
+    p->again = true;
+    if (!form)
+        p->how.no_guards = true;
+    else if (p->how.tried_count < (int)(sizeof p->how.tried / sizeof *p->how.tried))
+        p->how.tried[p->how.tried_count++] = form;
+    else
+        p->how.no_guards = p->how.no_chunks = true;
+    refuse(p, p->kernel.body, "");
+}
+
 // ---- statements ----
 
 // The last token of the statement that a condition controls; null if it begins with an attribute: [[likely]]
@@ -110,6 +125,8 @@ static void check_ends(LoopPlan *p, const Statement *control) {
 
 static void read_control(LoopPlan *p, Statement *s) {
     Token *i = s->first, *body = i;
+    const Token *const tail = p->tail;
+    p->tail = NULL;
     if (is(i, "do")) {
         body = i + 1;
         s->header = last_of(body) + 2;
@@ -126,12 +143,32 @@ static void read_control(LoopPlan *p, Statement *s) {
         add_variables(p, s->header + 1, semicolon, s->last + 1, true);
     }
     Token *last = last_of(body);
-    s->inside = read_inside(p, body, last, last, &s->block);
+    if (s->form == CHUNK_MASKED)
+        s->inside = new_statement(p, IN_REGION, body, last);
+    else
+        s->inside = read_inside(p, body, last, last, &s->block);
     if (is(i, "if") && is(last + 1, "else")) {
         s->else_word = last + 1;
         s->other = read_inside(p, last + 2, s->last, s->last, &s->else_block);
     }
     check_ends(p, s);
+    p->tail = tail;
+}
+
+// if (i < n) … at the end of the kernel, or if (i >= n) return; and the statements up to `end`
+static void read_guard(LoopPlan *p, Statement *s, Token *end) {
+    Token *inside = s->first[1].match + 1;
+    s->kind = CONTROL;
+    s->header = s->first + 1;
+    if (s->form == GUARD_RETURN) {
+        Token *rest = s->last + 1;
+        s->last = end - 1;
+        s->block = rest < end ? s->first : NULL; // nothing to add around the statements
+        s->inside = rest < end ? read_sequence(p, rest, end, end) : NULL;
+    } else {
+        p->tail = kind(inside) == '{' ? inside : p->tail;
+        s->inside = read_inside(p, inside, s->last, s->last, &s->block);
+    }
 }
 
 // True for blockDim and gridDim, and for a variable that was assigned an expression with one of them at most
@@ -208,9 +245,13 @@ static void read_plain(LoopPlan *p, Statement *s, const Token *scope) {
         p->variables[n].constant = true;
 }
 
-static void read_statement(LoopPlan *p, Statement *s, const Token *scope) {
+static void read_statement(LoopPlan *p, Statement *s, Token *end, const Token *scope) {
     Token *i = s->first, *last = s->last;
     const bool barrier = has(is_barrier, i, last);
+    if (!barrier && (s->form = guard_form(p, i, last, end)) != PLAIN) {
+        read_guard(p, s, end);
+        return;
+    }
     if ((is_one_of(i, " __syncthreads __syncwarp cu_step ") && kind(i + 1) == '(' && i + 2 == i[1].match &&
          i + 3 == last) ||
         (is_lanes(i) && is(i + 2, "meet"))) {
@@ -227,8 +268,13 @@ static void read_statement(LoopPlan *p, Statement *s, const Token *scope) {
             refuse(p, i,
                    barrier ? "a barrier is in a switch or an expression"
                            : "a break or continue crosses a barrier");
-    } else if (is_strided(i, last, p->only_atomics)) {
+    } else if (is_strided(i, last, p->how.only_atomics)) {
         read_strided(p, s);
+    } else if ((s->form = chunk_form(p, i, last)) == CHUNK_OWN_TEST) {
+        read_strided(p, s);
+    } else if (s->form != PLAIN) {
+        s->kind = CONTROL;
+        read_control(p, s);
     } else if (is_one_of(i, " typedef using namespace static_assert template ") || defines_type(i, last)) {
         s->kind = OUTSIDE_DECLARATION;
     } else {
@@ -245,10 +291,10 @@ static Statement *read_sequence(LoopPlan *p, Token *i, Token *end, const Token *
             refuse(p, i, "it has a statement of an unknown form");
             return first;
         }
-        *link = new_statement(p, IN_REGION, i, last);
-        read_statement(p, *link, scope);
-        link = &(*link)->next;
-        i = last + 1;
+        Statement *s = *link = new_statement(p, IN_REGION, i, last);
+        read_statement(p, s, end, scope);
+        link = &s->next;
+        i = s->last + 1;
     }
     return first;
 }
@@ -268,6 +314,10 @@ static void check_condition(LoopPlan *p, Statement *s, const Token **end) {
     const bool all = p->warps, in_warps = s->first < *end;
     if (!in_warps && is_same(p, i, s->header->match, false, &culprit))
         return;
+    if (is_chunk(s)) {
+        try_again(p, s->first);
+        return;
+    }
     p->warps = all || !has(is_block_barrier, s->first, s->last);
     if (!is_same(p, i, s->header->match, false, &culprit) ||
         (!all && !in_warps && jumps_out(s->first, s->last, false)))
@@ -286,10 +336,19 @@ static void check_condition(LoopPlan *p, Statement *s, const Token **end) {
     *end = s->last;
 }
 
+static void check_guard(LoopPlan *p, const Statement *s) {
+    Text indices = empty_text();
+    char *axes = "";
+    if (!is_good_guard(p, s, &indices, &axes))
+        try_again(p, s->first);
+}
+
 static void check_conditions(LoopPlan *p) {
     const Token *end = p->kernel.body;
     for (Statement *s = p->statements; s < p->end; s++)
-        if (s->header && !(is(s->first, "if") && is(s->first + 1, "constexpr")))
+        if (is_guard(s))
+            check_guard(p, s);
+        else if (s->header && !(is(s->first, "if") && is(s->first + 1, "constexpr")))
             check_condition(p, s, &end);
 }
 
@@ -307,7 +366,7 @@ static bool points_across(const LoopPlan *p) {
 static Keeping keeping_of(const Variable *v, bool pointed) {
     const bool outside = v->region < 0; // declared outside of regions
     if (outside && v->parameter && v->modified && !v->uniform && !v->is_memory)
-        return COPY_OF_THREAD;
+        return v->is_exposed ? OBJECT_OF_THREAD : COPY_OF_THREAD;
     if (!outside && pointed && v->is_exposed && !v->crosses && !v->is_reference)
         return OBJECT_OF_THREAD; // so that it outlives the region
     if (outside || !v->crosses)
@@ -316,7 +375,19 @@ static Keeping keeping_of(const Variable *v, bool pointed) {
         return v->init ? ONE_FOR_ALL : DECLARED_BEFORE;
     if (v->by_index)
         return COMPUTED_AGAIN;
-    return v->is_array || !v->init || v->is_exposed ? OBJECT_OF_THREAD : COPY_OF_THREAD;
+    const bool any_type = v->is_auto && !v->is_plain; // what is done to it may not be a read
+    return !v->is_reference && (v->is_array || !v->init || v->is_exposed || any_type) ? OBJECT_OF_THREAD
+                                                                                      : COPY_OF_THREAD;
+}
+
+// Declares the types of the variables that the type of v depends on.
+static void need_type(LoopPlan *p, Variable *v) {
+    v->typed = true;
+    for (const Token *i = v->init; v->is_auto && i < v->after; i++) {
+        Variable *w = variable_at(p, i);
+        if (w && !w->typed && w->region >= 0)
+            need_type(p, w);
+    }
 }
 
 static void choose_keeping(LoopPlan *p) {
@@ -335,14 +406,20 @@ static void choose_keeping(LoopPlan *p) {
         if (v->in_header && !v->uniform)
             refuse(p, v->name, "a barrier is in a loop whose variable differs between threads");
         v->keeping = keeping_of(v, pointed);
+        for (Statement *loop = p->statements; loop < p->end; loop++)
+            if (loop->in_step && loop->inside && v->region == loop->inside->region &&
+                counts_evenly(p, loop, v)) {
+                loop->counter = v;
+                v->keeping = NOT_KEPT;
+            }
         const bool of_thread = v->keeping == COPY_OF_THREAD || v->keeping == OBJECT_OF_THREAD;
-        if (v->keeping != NOT_KEPT && v->keeping != COMPUTED_AGAIN && (v->is_auto || v->is_reference) &&
-            !v->parameter)
+        if (v->keeping == NOT_KEPT || v->keeping == COMPUTED_AGAIN || v->parameter)
+            continue;
+        need_type(p, v);
+        if (v->is_reference ? !is_element(p, v, false) : v->is_auto && !is_known(p, v))
             refuse(p, v->name, "a variable with auto or a reference is used on both sides of a barrier");
-        if (v->keeping != NOT_KEPT && v->is_class) // it is not known what its functions do
+        if (v->is_class) // it is not known what its functions do
             refuse(p, v->name, "an object of a class with functions is used on both sides of a barrier");
-        if (v->keeping == COPY_OF_THREAD && v->parameter && v->is_exposed)
-            refuse(p, v->name, "the address of a parameter is taken");
         if (of_thread && v->init && v->is_array && kind(v->init) == '(')
             refuse(p, v->name, "it has a declaration of an unknown form");
     }
@@ -382,12 +459,13 @@ static void check_words(LoopPlan *p) {
     check_waits(p);
 }
 
-static LoopPlan *new_plan(Unit *u, Kernel kernel, bool only_atomics) {
+static LoopPlan *new_plan(Unit *u, Kernel kernel, Attempt how) {
     const Token *body = kernel.body;
     LoopPlan *p = grow(NULL, 1, sizeof *p);
-    *p = (LoopPlan){.u = u, .kernel = kernel, .only_atomics = only_atomics};
+    *p = (LoopPlan){.u = u, .kernel = kernel, .how = how, .tail = body};
     p->statements = p->end = grow(NULL, MAX_STATEMENTS, sizeof *p->end);
-    p->warps = has(is_barrier, body, body->match) && !has(is_block_barrier, body, body->match);
+    p->barriers = has(is_barrier, body, body->match);
+    p->warps = p->barriers && !has(is_block_barrier, body, body->match);
     return p;
 }
 
@@ -399,8 +477,8 @@ static void read_body(LoopPlan *p) {
 
 // Divides the kernel into regions. Returns false, with the reason in the plan, if that is not possible.
 static bool divide(LoopPlan *p) {
-    static void (*const steps[])(LoopPlan *) = {check_words,      read_body,    find_uniform,
-                                                check_conditions, find_regions, choose_keeping};
+    static void (*const steps[])(LoopPlan *) = {check_words,  read_body,      find_uniform, check_conditions,
+                                                find_regions, choose_keeping, check_forms};
     for (size_t n = 0; n < sizeof steps / sizeof *steps && !p->why; n++)
         steps[n](p);
     return !p->why;
@@ -418,11 +496,14 @@ static bool has_strided_loop(Token *body) {
 }
 
 static KernelForm form_of(const LoopPlan *p) {
-    bool lanes = p->warps, by_warps = false;
+    bool lanes = p->warps, by_warps = false, chunks = false;
     for (const Statement *s = p->statements; s < p->end; s++) {
+        chunks |= is_chunk(s);
         lanes |= is_lanes(s->first) || s->by_warps;
         by_warps |= s->by_warps;
     }
+    if (chunks && !p->barriers)
+        return IN_CHUNKS;
     return !lanes ? ONE_BODY : p->warps ? PER_WARP : by_warps ? IN_ROWS : ANY_SHAPE;
 }
 
@@ -430,24 +511,40 @@ bool loops_are_wanted(const Unit *u) {
     return !u->how->only_fibers || u->how->explain;
 }
 
-LoopPlan *plan_loops(Unit *u, Kernel kernel) {
-    const bool barriers = has(is_barrier, kernel.body, kernel.body->match);
-    LoopPlan *p = new_plan(u, kernel, false);
-    if (!loops_are_wanted(u))
-        return p;
-    bool divided = (barriers || has_strided_loop(kernel.body)) && divide(p);
-    if (barriers && !divided) {
-        // A strided loop may be the reason, by a variable with auto that is used before it and in it. Only
-        // those with atomics are divided then.
-        p = new_plan(u, kernel, true);
-        divided = divide(p);
+// Divides the kernel, with less and less of what is only for speed.
+static LoopPlan *attempt(Unit *u, Kernel kernel, Attempt how) {
+    LoopPlan *p = new_plan(u, kernel, how);
+    while (!divide(p) && (p->again || !p->how.no_guards || !p->how.no_chunks)) {
+        if (!p->again)
+            p->how.no_guards = p->how.no_chunks = true;
+        p = new_plan(u, kernel, p->how);
     }
-    if (divided)
+    return p;
+}
+
+// True if the kernel has what is faster as loops also without barriers.
+static bool is_worthwhile(const LoopPlan *p) {
+    for (const Statement *s = p->statements; s < p->end; s++)
+        if (s->form != PLAIN)
+            return true;
+    return p->barriers || has_strided_loop(p->kernel.body);
+}
+
+LoopPlan *plan_loops(Unit *u, Kernel kernel) {
+    if (!loops_are_wanted(u))
+        return new_plan(u, kernel, (Attempt){0});
+    LoopPlan *p = attempt(u, kernel, (Attempt){0});
+    // A strided loop may be the reason, by a variable with auto that is used before it and in it. Only those
+    // with atomics are divided then.
+    if (p->why && p->barriers)
+        p = attempt(u, kernel, (Attempt){.only_atomics = true});
+    if (!p->why && is_worthwhile(p)) {
         p->form = form_of(p);
-    else if (!barriers)
-        p->why = NULL; // it only had a strided loop
-    if (!divided && !barriers && u->how->explain)
-        check_waits(p);
+    } else if (!p->barriers) {
+        p->why = NULL;
+        if (u->how->explain)
+            check_waits(p);
+    }
     return p;
 }
 

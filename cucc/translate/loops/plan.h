@@ -18,6 +18,9 @@ typedef enum {
 
 typedef enum { NOT_KNOWN, SAME, DIFFERENT } InWarp;
 
+// How a value changes from one thread to the next one along an axis
+typedef enum { NOT_FOUND, CONSTANT, BY_ONE, UNKNOWN } Growth;
+
 typedef struct {
     Token *name;
     const Token *end;                    // of its scope
@@ -26,16 +29,19 @@ typedef struct {
     Token *after;                        // the , or ; after the declarator
     bool parameter, in_header, constant; // in_header: of a loop; constant: stands outside of regions as it is
     bool is_const, is_array, is_pointer, is_reference, is_auto, is_integer;
-    bool is_plain;   // a number, or several: float4
-    bool is_class;   // of the program, with more than members
-    int dimensions;  // of an array
-    bool is_memory;  // __shared__, or a parameter that is a reference: nothing is known about its value
-    bool uniform;    // all threads have the same value when they are at the same place
-    bool modified;   // after its declaration
-    bool is_exposed; // others may have its address
-    bool by_index;   // its initial value depends on the thread's index and on constants
-    InWarp in_warp;  // with `by_index`: whether all lanes of a warp have the same value
-    int region;      // where it is declared; -1: outside of regions
+    bool is_plain;    // a number, or several: float4
+    bool is_class;    // of the program, with more than members
+    int dimensions;   // of an array
+    bool is_memory;   // __shared__, or a parameter that is a reference: nothing is known about its value
+    bool uniform;     // all threads have the same value when they are at the same place
+    bool modified;    // after its declaration
+    bool is_exposed;  // others may have its address
+    bool typed;       // the type of it, or of another variable by it, is needed outside of its region
+    bool by_index;    // its initial value depends on the thread's index and on constants
+    InWarp in_warp;   // with `by_index`: whether all lanes of a warp have the same value
+    Growth growth[3]; // along x, y and z
+    int place;        // of the first thread's value in the array cu_f that a loop counts from; -1: none
+    int region;       // where it is declared; -1: outside of regions
     bool used[MAX_REGIONS], crosses; // used: by each region; crosses: by others than its own
     Keeping keeping;
 } Variable;
@@ -49,20 +55,33 @@ typedef enum {
     CONTROL, // a block, branch or loop with barriers
 } StatementKind;
 
+// What vector.c makes of a statement that is CONTROL
+typedef enum { PLAIN, GUARD_IF, GUARD_RETURN, CHUNK, CHUNK_MASKED, CHUNK_OWN_TEST } StatementForm;
+
 // A statement of a sequence of statements that all threads execute together
 typedef struct Statement Statement;
 struct Statement {
     StatementKind kind;
+    StatementForm form;
     Token *first, *last;
     bool is_declaration;
-    bool gives;    // IN_REGION: stores the operand of a warp operation, which ends the region
-    bool by_warps; // CONTROL: is executed once for each warp
-    bool in_step;  // CONTROL: a loop without barriers whose iterations all threads execute together
+    bool gives;              // IN_REGION: stores the operand of a warp operation, which ends the region
+    bool by_warps;           // CONTROL: is executed once for each warp
+    bool in_step;            // CONTROL: a loop without barriers whose iterations all threads execute together
+    const Variable *counter; // … and whose variable differs by 1 between neighbouring threads
     int region;
     Statement *next, *inside, *other; // other: the statements of else
     Token *header, *block;            // CONTROL: the ( of the condition, and the { of a block
     Token *else_block, *else_word;
 };
+
+// What an attempt to divide a kernel leaves out, because it failed before
+typedef struct {
+    bool only_atomics; // a loop with a stride but without atomics is part of a region
+    bool no_guards, no_chunks;
+    const Token *tried[16]; // loops and guards that failed; a loop once for each of its forms
+    int tried_count;
+} Attempt;
 
 struct LoopPlan {
     Unit *u;
@@ -74,7 +93,12 @@ struct LoopPlan {
     int count, regions;
     Statement *top;              // the first of the body
     Statement *statements, *end; // every one, in the order of the text, up to `end`
-    bool only_atomics;           // a loop with a stride but without atomics is part of a region
+    Attempt how;
+    bool again;             // `how` was changed: the kernel is to be divided anew
+    bool barriers;          // it has some, or warp operations
+    const Token *tail;      // the { of the statements that are the last of the kernel; null inside loops
+    const Statement *chunk; // the loop in chunks that is being written
+    const Statement *loop;  // of which the only region is being written; it has a counter
     bool warps;         // uniform in a warp suffices: the kernel, or the branch, has no barriers of the block
     bool in_warp;       // what is being written is executed once for each warp
     bool returns_early; // some threads may return before others: an array says which have returned
@@ -86,6 +110,7 @@ static inline bool declares(const Statement *s, const Variable *v) {
 
 // plan.c
 bool refuse(LoopPlan *p, const Token *where, const char *why);
+void try_again(LoopPlan *p, const Token *form);
 Token *last_of(Token *i);
 bool loops_are_wanted(const Unit *u);
 
@@ -106,7 +131,34 @@ bool is_same(LoopPlan *p, Token *first, const Token *end, bool threads, const To
 bool is_uniform(LoopPlan *p, Token *first, const Token *end);
 bool is_uniform_statement(LoopPlan *p, const Statement *s);
 bool is_thread_x(LoopPlan *p, Token *first, const Token *end);
+bool counts_evenly(LoopPlan *p, const Statement *loop, const Variable *v);
+bool is_element(LoopPlan *p, const Variable *v, bool threads);
+bool is_known(LoopPlan *p, const Variable *v);
+bool is_lane(LoopPlan *p, Token *first, Token *end);
+bool converts(LoopPlan *p, Token *i, const Token *end);
 void find_uniform(LoopPlan *p);
+
+// linear.c
+Growth growth_of(LoopPlan *p, Token *i, Token *end, int axis);
+Growth growth_of_variable(LoopPlan *p, Variable *v, int axis);
+bool grow_alike(LoopPlan *p);
+int number_growing(LoopPlan *p, int first_region, int last_region);
+void write_growing(LoopPlan *p, Text *text, int first_region, int last_region);
+const char *counted_value(const Variable *v);
+
+// vector.c
+StatementForm guard_form(const LoopPlan *p, Token *i, const Token *last, const Token *end);
+bool is_guard(const Statement *s);
+bool is_good_guard(LoopPlan *p, const Statement *s, Text *indices, char **axes);
+StatementForm chunk_form(LoopPlan *p, Token *i, Token *last);
+bool is_chunk(const Statement *s);
+bool is_changed_in(LoopPlan *p, const Statement *s, const Variable *v);
+bool is_used_later(LoopPlan *p, const Statement *loop, const Variable *v);
+void check_forms(LoopPlan *p);
+
+// write.c
+char *declarator(const Variable *v);
+bool returns_early(const LoopPlan *p);
 
 // types.c
 extern const char number_words[], integer_words[];
@@ -115,6 +167,9 @@ bool has_functions(const Token *name);
 int dimensions_of(const Token *name);
 bool is_plain(const Token *type);
 bool is_class(const Variable *v);
+bool is_visible(const Token *open, bool qualified);
+bool is_enumerator(const Token *i, const Token *use);
+bool is_declared_constant(const Token *i, const Token *end, const Token *name);
 
 // regions.c
 void find_regions(LoopPlan *p);
@@ -124,10 +179,15 @@ const char *why_not_inlined(const Token *name, const Token **where);
 
 // calls.c
 Token *only_function(Unit *u, const Token *name);
+Token *free_function(Unit *u, const Token *name);
+int count_arguments(const Token *open);
 const Token *waits_elsewhere(Unit *u, const Token *parameters, Token *body);
 bool is_barrier(const Token *i);
 bool is_lanes(const Token *i);
 bool is_atomic(const Token *i);
-bool may_take_reference(Unit *u, const Token *name);
+void mark_atomics(Unit *u, Token *body);
+bool may_take_reference(Unit *u, const Token *name, int number);
+bool is_constant_member(Unit *u, const Token *name);
 bool functions_know_thread(const Unit *u);
-bool is_quiet(const Token *i, const Token *last, bool *vector);
+bool is_computation(const Token *i);
+bool is_quiet(Unit *u, const Token *i, const Token *last, bool *vector);

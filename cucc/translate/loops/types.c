@@ -116,3 +116,70 @@ bool is_class(const Variable *v) {
     }
     return has_functions(name);
 }
+
+// ---- constants ----
+
+typedef enum { NOT_DECLARED, FIXED, CHANGES } Constancy;
+
+// True if a name that is declared in these braces may be meant outside of functions. `qualified`: as A::name
+bool is_visible(const Token *open, bool qualified) {
+    for (; kind(open) == '{'; open = enclosing((Token *)open - 1)) {
+        const ScopeKind scope = brace_kind(statement_begin(open), (Token *)open);
+        if (scope == IN_BLOCK || (scope == IN_CLASS && !qualified))
+            return false;
+    }
+    return kind(open) == END;
+}
+
+// Whether token i is an enumerator that may be meant by `use`, which is in the same block or outside
+// functions
+bool is_enumerator(const Token *i, const Token *use) {
+    const Token *open = enclosing((Token *)i), *word = statement_begin(open);
+    while (word < open && !is(word, "enum"))
+        word++;
+    if (kind(open) != '{' || kind(open - 1) == ')' || word == open || !strchr("{,", kind(i - 1)) ||
+        (is_one_of(word + 1, " class struct ") && !is_member(use)))
+        return false;
+    open = enclosing((Token *)word - 1);
+    return is_visible(open, is_member(use)) || (open < use && i < use && use < open->match);
+}
+
+// What token i declares if it is the name in a declaration outside functions
+static Constancy declared_by(Token *i, bool qualified) {
+    static const char no_types[] = " struct class union enum typename operator goto typedef using friend ";
+    Token *begin = statement_begin(i), *t = begin, *open = enclosing(i);
+    const bool after_type = kind(i - 1) == IDENT
+                                ? !is_one_of(i - 1, statement_words) && !is_one_of(i - 1, no_types)
+                                : kind(i - 1) && strchr(">*&,", kind(i - 1));
+    if (!after_type || is_one_of(begin, " typedef using friend ") || !is_visible(open, qualified))
+        return NOT_DECLARED;
+    for (const Token *before = i - 1; before >= begin && kind(before) != ','; before = skip_back(before))
+        if (kind(before) == '=')
+            return NOT_DECLARED; // in an initial value
+    if (is(t, "template") && (!(t = skip_angles(t + 1, NULL)) || i < t))
+        return NOT_DECLARED;
+    bool fixed = false, varies = kind(i - 1) == '*' || kind(i - 1) == '&';
+    bool in_class = kind(open) == '{' && brace_kind(statement_begin(open), open) == IN_CLASS;
+    for (; t < i && (kind(t) >= IDENT || !strchr("*&=,([{", kind(t))); t++) {
+        fixed |= is_one_of(t, " const constexpr __constant__ ");
+        varies |= is(t, "volatile") || (kind(t) == IDENT && has_functions(t));
+        in_class &= !is_one_of(t, " static constexpr ");
+    }
+    return in_class ? NOT_DECLARED : fixed && !varies ? FIXED : CHANGES;
+}
+
+// True if the name means a constant: if the program declares it several times, all of them have to be
+// constants, and what libraries declare counts only if the program does not. Of what is in functions, only
+// the enumerators around `name` count.
+bool is_declared_constant(const Token *i, const Token *end, const Token *name) {
+    Constancy of_program = NOT_DECLARED, of_library = NOT_DECLARED;
+    for (; i < end; i++) {
+        Constancy *found = i->system || is_ours(i) ? &of_library : &of_program;
+        if (!same_word(i, name) || is_member(i) || *found == CHANGES || kind(i + 1) >= IDENT ||
+            !strchr("=;,{}([", kind(i + 1)))
+            continue;
+        const Constancy one = is_enumerator(i, name) ? FIXED : declared_by((Token *)i, is_member(name));
+        *found = one > *found ? one : *found;
+    }
+    return (of_program ? of_program : of_library) == FIXED;
+}

@@ -49,8 +49,11 @@ static bool push(LoopPlan *p, Variable v) {
     return true;
 }
 
+static const char restrict_words[] = " const __restrict__ __restrict restrict ";
+
 void add_parameters(LoopPlan *p) {
     Token *const open = p->kernel.parameters, *const close = open->match;
+    find_types(p->u);
     for (Token *i = open + 1; i < close; i++) {
         bool is_pack, may_be_unused;
         Token *place, *name = parameter_name(i, close, &place, &is_pack, &may_be_unused);
@@ -59,12 +62,19 @@ void add_parameters(LoopPlan *p) {
             return;
         }
         Token *next = next_comma(name ? name : place, close);
-        Variable v = {
-            .name = name, .end = p->kernel.body->match, .parameter = true, .region = -1, .after = next};
+        Variable v = {.name = name,
+                      .end = p->kernel.body->match,
+                      .parameter = true,
+                      .region = -1,
+                      .after = next,
+                      .is_plain = true};
         for (const Token *t = i; name && t < next; t++) {
             v.is_pointer |= kind(t) == '*' || kind(t) == '[';
             v.is_memory |= kind(t) == '&';
+            v.is_class |= kind(t) == IDENT && has_functions(t);
+            v.is_plain &= t >= name || kind(t) != IDENT || is_plain(t) || is_one_of(t, restrict_words);
         }
+        v.is_class &= !v.is_pointer;
         if (name && !push(p, v))
             return;
         i = next;
@@ -88,8 +98,7 @@ bool add_variables(LoopPlan *p, Token *first, Token *last, const Token *end, boo
     for (bool more = false;; more = true) {
         Variable v = type;
         v.from = i;
-        for (; kind(i) == '*' || kind(i) == '&' || is_one_of(i, " const __restrict__ __restrict restrict ");
-             i++) {
+        for (; kind(i) == '*' || kind(i) == '&' || is_one_of(i, restrict_words); i++) {
             v.is_pointer |= kind(i) == '*';
             v.is_reference |= kind(i) == '&';
             v.is_const = is(i, "const") || (v.is_const && kind(i) != '*');
@@ -184,7 +193,7 @@ static bool may_be_bound(LoopPlan *p, const Token *i) {
         if (declared ? v->is_reference || is_class(v) : kind(name) == IDENT && has_functions(name))
             return true;
         if (kind(name) == IDENT || kind(name) == '>')
-            return conditional && kind(t) == '(' && may_take_reference(p->u, name);
+            return conditional && kind(t) == '(' && may_take_reference(p->u, name, -1);
     }
     return false;
 }
@@ -200,8 +209,8 @@ Use use_of(LoopPlan *p, const Variable *v, Token *i) {
         dimensions = kind(after) == '[' ? dimensions - 1 : dimensions_of(after + 1);
         after = kind(after) == '.' ? after + 2 : after->match + 1;
         const Token *call = kind(after) == '<' ? skip_angles(after, NULL) : after;
-        if (call && kind(call) == '(')
-            return EXPOSURE; // calls a member function
+        if (call && kind(call) == '(') // calls a member function
+            return v->parameter && v->is_class && is_constant_member(p->u, after - 1) ? READ : EXPOSURE;
     }
     if ((kind(before) == '(' && kind(before - 1) == STRING) ||
         (kind(before) == ')' && kind(before - 1) == '&'))
@@ -238,8 +247,11 @@ Use use_of(LoopPlan *p, const Variable *v, Token *i) {
         if (kind(open) == '(' && (kind(object) == ')' || kind(object) == '}' || kind(object) == ']') &&
             !may_be_cast(object) && ends_expression(object->match - 1))
             return EXPOSURE;
+        int number = 0; // of the argument
+        for (Token *t = next_comma((Token *)open + 1, i); t < i; t = next_comma(t + 1, i))
+            number++;
         if (kind(open) == '(' && (kind(open - 1) == IDENT || kind(open - 1) == '>') &&
-            may_take_reference(p->u, open - 1))
+            may_take_reference(p->u, open - 1, number))
             return EXPOSURE;
     }
     return READ;
@@ -247,43 +259,51 @@ Use use_of(LoopPlan *p, const Variable *v, Token *i) {
 
 // ---- constants ----
 
-// True for a constant outside the kernel: a template parameter, an enumerator, or const in a namespace.
-static bool is_constant(LoopPlan *p, const Token *name) {
-    for (const Token *i = p->kernel.begin; is(p->kernel.begin, "template") && i < p->kernel.body; i++)
-        if (same_word(i, name) && kind(i - 1) != SCOPE)
-            return true;
-    for (const Token *i = p->u->begin; i < p->kernel.before; i++) {
-        if (!same_word(i, name) || is_member(i))
-            continue;
-        const Token *t = i - 1, *start = NULL;
-        bool fixed = false, points = false, in_enum = false;
-        for (; kind(t) != END; t = skip_back(t)) {
-            if (kind(t) == '{') { // of a namespace or an enumeration, or of a function or class
-                const Token *head = t - 1;
-                for (int n = 0; n < 8 && kind(head) != END && !strchr(";{}", kind(head)); n++, head--)
-                    if (is(head, "enum"))
-                        in_enum = true;
-                    else if (is(head, "namespace") || (kind(head) == STRING && is(head - 1, "extern")))
-                        break;
-                const bool space = is(head, "namespace") || kind(head) == STRING;
-                if (!space && !in_enum)
-                    break;
-                start = start ? start : t;
-                if (in_enum && !strchr("{,", kind(i - 1)))
-                    break;
-                if (in_enum)
-                    return true;
-            } else if (kind(t) == ';' || kind(t) == '}') {
-                start = start ? start : t;
-            } else if (!start) {
-                fixed |= is_one_of(t, " const constexpr __constant__ ");
-                points |= kind(t) == '*' || kind(t) == '&' || kind(t) == '(';
-            }
-        }
-        if (kind(t) == END)
-            return fixed && !points;
+// The last name of A::B<3>::x; with `limit`, of what ends before it
+static Token *last_name(Token *i, const Token *limit) {
+    for (;;) {
+        Token *next = kind(i + 1) == '<' && run(i + 1, 1) == 1 ? skip_angles(i + 1, limit) : i + 1;
+        if (!next || kind(next) != SCOPE || kind(next + 1) != IDENT)
+            return i;
+        i = next + 1;
     }
-    return false;
+}
+
+// True for a constant outside the kernel: a template parameter, an enumerator, or const in a namespace or
+// class.
+static bool is_constant(LoopPlan *p, const Token *name) {
+    const Token *i = p->kernel.begin, *end = is(i, "template") ? skip_angles((Token *)i + 1, NULL) : NULL;
+    for (; end && i < end && !is_member(name); i++)
+        if (same_word(i, name) && !is_member(i))
+            return kind(i - 1) != '&';
+    // A copy of the expression may stand below a variable or enumerator of the same name.
+    for (const Variable *v = p->variables; v < p->variables + p->count; v++)
+        if (same_word(v->name, name) && !is_member(name))
+            return false;
+    for (i = name + 1; i < p->kernel.body->match; i++)
+        if (same_word(i, name) && is_enumerator(i, i + 1))
+            return false;
+    return is_declared_constant(p->kernel.body, name, name) ||
+           is_declared_constant(p->u->begin, p->u->end, name);
+}
+
+// True for a function that computes its result from its arguments alone: { return (a + b - 1) / b; }
+static bool is_formula(LoopPlan *p, const Token *name) {
+    static int depth;
+    Token *f = free_function(p->u, name), *body = f ? find_body(f + 1) : NULL;
+    if (!body || depth > 3 || !is(body + 1, "return") || statement_end(body + 1) + 1 != body->match)
+        return false;
+    LoopPlan probe = {.u = p->u, .kernel = {statement_begin(f), f, f + 1, body, f}};
+    add_parameters(&probe);
+    bool plain = !probe.why;
+    for (Variable *v = probe.variables; v < probe.variables + probe.count; v++) {
+        v->uniform = true;
+        plain &= !v->is_pointer && !v->is_memory && !v->is_class;
+    }
+    depth++;
+    plain = plain && is_uniform(&probe, body + 2, body->match - 1);
+    depth--;
+    return plain;
 }
 
 // ---- expressions ----
@@ -380,7 +400,7 @@ bool is_same(LoopPlan *p, Token *first, const Token *end, bool threads, const To
                 return false; // (int)*p
             continue;
         }
-        if (kind(i) != IDENT) {
+        if (kind(i) != IDENT && kind(i) != SCOPE) {
             if (kind(i) == STRING || !strchr("()+-/%|^!~<>=?:,;", kind(i)) || kind(i) == END)
                 return false;
             if ((kind(i) == '<' || kind(i) == '>') && threads && run(i, 1) == 2 && kind(i + 2) != NUMBER)
@@ -388,10 +408,20 @@ bool is_same(LoopPlan *p, Token *first, const Token *end, bool threads, const To
             continue;
         }
         const int next = i + 1 < end ? kind(i + 1) : ';';
+        Token *const last = last_name(kind(i) == SCOPE ? i + 1 : i, end);
         if (is_one_of(i, " blockIdx blockDim gridDim threadIdx ") && next == '.') {
             if (is(i, "threadIdx") && !threads)
                 return false;
             i += 2;
+        } else if (is_one_of(i, " sizeof alignof ") && next == '(' && !threads) {
+            i = i[1].match;
+        } else if (last > i || (next == '(' && !find_variable(p, i) && is_formula(p, i))) {
+            const int after = last + 1 < end ? kind(last + 1) : ';';
+            if (is_member(i) ||
+                (after == '(' ? !is_formula(p, last)
+                              : strchr("[.{", after) || after == ARROW || !is_constant(p, last)))
+                return false;
+            i = last;
         } else if (is_one_of(i, number_words) || is_one_of(i, integer_words) || is_one_of(i, plain_words) ||
                    (is_one_of(i, " min max ") && next == '(')) {
             continue;
@@ -400,8 +430,8 @@ bool is_same(LoopPlan *p, Token *first, const Token *end, bool threads, const To
                 return false;
             Variable *v = find_variable(p, i);
             const bool warp = v && p->warps && v->by_index && is_same_in_warp(p, v);
-            if (v ? v->is_memory || !(v->uniform || warp || (threads && v->by_index)) ||
-                        (threads && v->modified)
+            if (v ? v->is_memory || v->is_reference || !(v->uniform || warp || (threads && v->by_index)) ||
+                        (threads && v->modified) || (v->is_class && next != '.')
                   : !is_constant(p, i))
                 return false;
             if (next == '.') {
@@ -431,6 +461,19 @@ bool is_thread_x(LoopPlan *p, Token *first, const Token *end) {
            is_thread_x(p, v->init + 1, v->after);
 }
 
+// True if the tokens are the index of the lane in its warp, such as threadIdx.x % 32, or a variable that is.
+bool is_lane(LoopPlan *p, Token *first, Token *end) {
+    if (kind(first) == '(' && first->match + 1 == end)
+        return is_lane(p, first + 1, first->match);
+    const Variable *v = end == first + 1 && kind(first) == IDENT ? find_variable(p, first) : NULL;
+    if (v)
+        return v->by_index && kind(v->init) == '=' && is_lane(p, v->init + 1, v->after);
+    return kind(end - 1) == NUMBER && kind(end - 3) != '&' && is_rank(p, first, end - 2) &&
+           whole_number(end - 1) == (kind(end - 2) == '%'   ? 32
+                                     : kind(end - 2) == '&' ? 31
+                                                            : 0);
+}
+
 // ---- the variables that are the same in all threads ----
 
 // True for a statement, other than a branch or loop, that does the same in all threads.
@@ -440,9 +483,11 @@ bool is_uniform_statement(LoopPlan *p, const Statement *s) {
 
 // True if token i is where a uniform variable may be assigned to: in such a statement, or in the header of a
 // loop or branch, which check_conditions() is about
-static bool assigned_uniformly(LoopPlan *p, const Token *i) {
+static bool assigned_uniformly(LoopPlan *p, const Variable *v, const Token *i) {
     bool in_header = false;
     for (const Statement *s = p->statements; s < p->end; s++) {
+        if (is_guard(s) && v->name < s->first && s->first <= i && i <= s->last)
+            return false; // only some threads execute it
         if (s->kind != CONTROL && s->first <= i && i <= s->last)
             return s->kind != OUTSIDE_DECLARATION && !s->is_declaration && is_uniform_statement(p, s);
         in_header |= s->header && s->header < i && i < s->header->match;
@@ -458,17 +503,110 @@ static bool is_still_uniform(LoopPlan *p, const Variable *v) {
         return false;
     for (Token *i = v->after ? v->after : p->kernel.body; i < v->end; i++)
         if (same_word(i, v->name) && !is_member(i) && find_variable(p, i) == v &&
-            ((use = use_of(p, v, i)) == EXPOSURE || (use == ASSIGNMENT && !assigned_uniformly(p, i))))
+            ((use = use_of(p, v, i)) == EXPOSURE || (use == ASSIGNMENT && !assigned_uniformly(p, v, i))))
             return false;
     return true;
 }
 
+// True if the expression may convert a floating-point number to an integer: copies of it would not be
+// translated.
+bool converts(LoopPlan *p, Token *i, const Token *end) {
+    for (; i < end; i++) {
+        const bool cast = kind(i) == '(' && i->match == i + 2 && is_one_of(i + 1, integer_words);
+        const Token *of = i + 3;
+        const Variable *v = cast ? variable_at(p, of) : NULL;
+        const bool whole =
+            v ? v->is_integer || v->by_index || (v->parameter && is_one_of(v->name - 1, integer_words))
+            : kind(of) == NUMBER ? whole_number(of) >= 0
+                                 : is_one_of(of, " threadIdx blockIdx blockDim gridDim ");
+        if (is(i, "static_cast") || (is_one_of(i, integer_words) && kind(i + 1) == '(') || (cast && !whole))
+            return true;
+    }
+    return false;
+}
+
+// True if the expression consists of names, numbers and these operators, and may be copied to another place,
+// where all threads have the same value of it. Nothing of it is translated.
+static bool is_limit(LoopPlan *p, Token *i, const Token *end, const char *operators) {
+    const Token *culprit;
+    bool same = is_uniform(p, i, end) && is_same(p, i, end, true, &culprit);
+    for (; i < end && same; i++)
+        same = kind(i) == IDENT ? !is_one_of(i, number_words) && !is_one_of(i, integer_words)
+                                : kind(i) == NUMBER || strchr(operators, kind(i));
+    return same;
+}
+
+// for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x): True if the variable differs
+// by 1 between neighbouring threads, and all threads add the same whole number to it.
+bool counts_evenly(LoopPlan *p, const Statement *loop, const Variable *v) {
+    Token *test = loop->other->first, *end = loop->first[1].match, *step = statement_end(test) + 1;
+    const Token *culprit;
+    const bool warps = p->warps, less = kind(test + 1) == OPERATOR
+                                            ? test[1].length == 2 && test[1].text[0] == '<'
+                                            : kind(test + 1) == '<' && run(test + 1, 1) == 1;
+    p->warps = false;
+    bool even = v->from == v->name && v->from == v->specifiers_end && v->after == loop->inside->last &&
+                v->is_integer && is_rank(p, v->init + 1, v->after) &&
+                is_same(p, v->init + 1, v->after, true, &culprit) && same_word(test, v->name) && less &&
+                is_limit(p, test + 2, step - 1, ".()+-*/%") && same_word(step, v->name) &&
+                kind(step + 1) == '+' && kind(step + 2) == '=' && is_limit(p, step + 3, end, ".+*");
+    p->warps = warps;
+    for (const Token *i = step + 3; i < end && even; i++) { // a whole number
+        const Variable *w = variable_at(p, i);
+        even = kind(i) == IDENT ? (w ? w->is_integer && !w->is_pointer
+                                     : is_member(i) || is_one_of(i, " blockDim gridDim "))
+                                : kind(i) != NUMBER || whole_number(i) >= 0;
+    }
+    for (Token *i = end; i < v->end && even; i++)
+        even = variable_at(p, i) != v || use_of(p, v, i) == READ;
+    return even;
+}
+
+// True for a reference to an element of memory, T &r = p[i]; with `threads`, if that depends on nothing but
+// the thread's index, so that it may be declared again.
+bool is_element(LoopPlan *p, const Variable *v, bool threads) {
+    Token *i = v->init + 1;
+    const Token *culprit;
+    const Variable *w = kind(v->init) == '=' && v->name - v->from == 1 ? variable_at(p, i) : NULL;
+    if (!w || (v->is_const && !v->is_auto) ||
+        !(w->is_array ? w->is_memory : w->is_pointer && !w->is_reference) ||
+        (threads && !w->is_memory && (w->modified || !(w->uniform || w->by_index))))
+        return false; // a constant reference of another type would be one to a temporary value
+    int subscripts = w->is_array ? w->dimensions : 1;
+    for (i++; kind(i) == '[' && subscripts > 0; i = i->match + 1, subscripts--)
+        if (threads && !is_same(p, i + 1, i->match, true, &culprit))
+            return false;
+    return i == v->after && i > v->init + 2;
+}
+
+// True if the type of a variable with auto is a number, or several, or a pointer to these
+static bool is_number(LoopPlan *p, const Variable *v) {
+    for (const Token *i = v->init + 1; i < v->after; i++) {
+        const Variable *w = variable_at(p, i);
+        if (kind(i) == IDENT && !is_member(i) && !(w ? w->is_plain : is_plain(i)) &&
+            !is_one_of(i, " blockIdx blockDim gridDim threadIdx "))
+            return false;
+    }
+    return true;
+}
+
+// True if the type of a variable with auto, which may be a class, is certainly none with functions.
+bool is_known(LoopPlan *p, const Variable *v) {
+    bool known = kind(v->init) == '=' && kind(v->init + 1) != '{';
+    for (const Token *i = v->init + 1; i < v->after && known; i++) {
+        const Variable *w = variable_at(p, i);
+        known = !(w && w->is_class) && !(kind(i) == IDENT && has_functions(i)) && !is_lanes(i);
+    }
+    for (const Token *i = v->from + 1; i < v->name; i++)
+        known &= kind(i) != '*';
+    return known;
+}
+
 // Determines `modified`, `is_exposed`, `uniform` and `by_index` of all variables.
 void find_uniform(LoopPlan *p) {
-    find_types(p->u);
     for (Variable *v = p->variables; v < p->variables + p->count; v++) {
-        v->is_class = is_class(v);
-        v->is_plain = !v->parameter && is_plain(v->specifiers_end - 1);
+        v->is_class |= is_class(v);
+        v->is_plain = v->parameter ? v->is_plain : !v->is_auto && is_plain(v->specifiers_end - 1);
         if (!v->parameter && !v->is_pointer && !v->is_reference && dimensions_of(v->specifiers_end - 1)) {
             v->is_array = true; // the name of an array type
             v->dimensions += dimensions_of(v->specifiers_end - 1);
@@ -479,7 +617,7 @@ void find_uniform(LoopPlan *p) {
                 v->modified |= use != READ;
                 v->is_exposed |= use == EXPOSURE;
             }
-        v->uniform = !v->is_memory && !v->is_array && !v->is_reference && !v->is_auto && !v->is_class;
+        v->uniform = !v->is_memory && !v->is_array && !v->is_reference && (v->parameter || !v->is_class);
     }
     for (bool changed = true; changed;) {
         changed = false;
@@ -492,8 +630,11 @@ void find_uniform(LoopPlan *p) {
     // in the order of the text, so that variables before v are known
     for (Variable *v = p->variables; v < p->variables + p->count; v++) {
         const Token *culprit;
-        v->by_index = !v->uniform && !v->modified && v->init && kind(v->init) == '=' && !v->is_array &&
-                      !v->is_reference && (v->is_integer || v->is_pointer || v->is_auto) &&
-                      is_same(p, v->init + 1, v->after, true, &culprit);
+        v->by_index = v->is_reference ? v->init && is_element(p, v, true)
+                                      : !v->uniform && !v->modified && v->init && kind(v->init) == '=' &&
+                                            !v->is_array && (v->is_integer || v->is_pointer || v->is_auto) &&
+                                            is_same(p, v->init + 1, v->after, true, &culprit) &&
+                                            !converts(p, v->init + 1, v->after);
+        v->is_plain |= v->is_auto && is_number(p, v);
     }
 }

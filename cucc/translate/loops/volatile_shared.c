@@ -60,7 +60,7 @@ unsigned accesses(Rewrite *r, Token *i, const Token *last) {
         const bool argument = kind(open) == '(' && strchr(",)", kind(after)) &&
                               (kind(open - 1) == IDENT || kind(open - 1) == '>'),
                    changes = address || assigns(after) || kind(after) == '(' ||
-                             (argument && may_take_reference(r->u, open - 1)) ||
+                             (argument && may_take_reference(r->u, open - 1, -1)) ||
                              (kind(i - 1) == '&' && !ends_expression(i - 2)) || run(i - 1, -1) == 2,
                    writes = kind(after) == '=' && after > i + 1 && !(found & WRITES); // the first one
         found |= writes ? WRITES : changes ? READS | WRITES : READS;

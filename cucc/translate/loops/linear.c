@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Index variables that grow by one from each thread of a row to the next: int i = blockIdx.x * blockDim.x +
+// threadIdx.x. A compiler does not see that they do, because the unsigned sum might wrap around, and would
+// not load x[i] of several threads at once. So the value of a row's first thread is computed first, and the
+// others count from there (step() in cuda_cpu/loops.h).
+#include "plan.h"
+
+static const char wide_words[] =
+    " int unsigned long size_t uint int32_t uint32_t int64_t uint64_t ptrdiff_t ";
+
+// `axis`: 'x', 'y' or 'z'
+static bool differs_along(LoopPlan *p, Token *i, int axis) {
+    if (is(i, "threadIdx"))
+        return i[2].text[0] == axis;
+    Variable *v = variable_at(p, i);
+    return v && !v->uniform && growth_of_variable(p, v, axis) != CONSTANT;
+}
+
+static Growth growth_of_term(LoopPlan *p, Token *i, Token *end, int axis) {
+    bool differs = false;
+    for (Token *t = i; t < end; t++)
+        differs |= differs_along(p, t, axis);
+    if (!differs)
+        return CONSTANT;
+    while (kind(i) == '(' && i->match == i + 2 && is_one_of(i + 1, wide_words))
+        i += 3; // a cast
+    if (kind(i) == '(' && i->match + 1 == end)
+        return growth_of(p, i + 1, i->match, axis);
+    Variable *v = end == i + 1 ? variable_at(p, i) : NULL;
+    return v ? growth_of_variable(p, v, axis) : is(i, "threadIdx") && end == i + 3 ? BY_ONE : UNKNOWN;
+}
+
+// How the value of an expression without side effects grows from a thread to the next one along an axis
+Growth growth_of(LoopPlan *p, Token *i, Token *end, int axis) {
+    Growth all = CONSTANT;
+    Token *term = i;
+    for (Token *t = i; t <= end; t = t < end ? skip(t) : t + 1) {
+        const bool sum = t == end || ((kind(t) == '+' || kind(t) == '-') && t > term);
+        if (!sum) {
+            if (kind(t) != IDENT && kind(t) != NUMBER && !strchr(".+-*/%(", kind(t)))
+                return growth_of_term(p, i, end, axis) == CONSTANT ? CONSTANT : UNKNOWN;
+            continue;
+        }
+        const Growth one = growth_of_term(p, term, t, axis);
+        if (one == UNKNOWN || (one == BY_ONE && (all == BY_ONE || (term > i && kind(term - 1) == '-'))))
+            return UNKNOWN;
+        all = one == BY_ONE ? one : all;
+        term = t + 1;
+    }
+    return all;
+}
+
+// The same for a variable that depends on the thread's index only, or is the same in all threads
+Growth growth_of_variable(LoopPlan *p, Variable *v, int axis) {
+    Growth *const known = &v->growth[axis - 'x'];
+    if (*known == NOT_FOUND) {
+        *known = v->uniform ? CONSTANT : UNKNOWN;
+        const bool wide = v->is_auto || (!v->parameter && is_one_of(v->specifiers_end - 1, wide_words));
+        const Growth grows = v->by_index ? growth_of(p, v->init + 1, v->after, axis) : UNKNOWN;
+        if (v->by_index && (grows == CONSTANT || (wide && !v->is_pointer)))
+            *known = grows;
+    }
+    return *known;
+}
+
+// True if the region declares the variable, or computes it again
+static bool computes(const Variable *v, int region) {
+    return v->region == region || (v->keeping == COMPUTED_AGAIN && v->used[region]);
+}
+
+// Numbers the variables that grow by one in these regions. Returns how many there are.
+int number_growing(LoopPlan *p, int first_region, int last_region) {
+    int count = 0;
+    for (Variable *v = p->variables; v < p->variables + p->count; v++) {
+        v->place = -1;
+        for (int r = first_region; r <= last_region; r++)
+            if (v->place < 0 && v->by_index && computes(v, r) && growth_of_variable(p, v, 'x') == BY_ONE)
+                v->place = count++;
+    }
+    return count;
+}
+
+// True if they have the same values in all rows of a block.
+bool grow_alike(LoopPlan *p) {
+    bool alike = true;
+    for (Variable *v = p->variables; v < p->variables + p->count; v++)
+        alike &= v->place < 0 ||
+                 growth_of_variable(p, v, 'y') + growth_of_variable(p, v, 'z') == CONSTANT + CONSTANT;
+    return alike;
+}
+
+// Appends a lambda that computes these variables for one thread of a row.
+void write_growing(LoopPlan *p, Text *text, int first_region, int last_region) {
+    append_text(text, " const auto cu_a = [&](unsigned cu_x, long long *cu_v) {"
+                      " [[maybe_unused]] const uint3 threadIdx = {cu_x, cu_y, cu_z};");
+    for (Variable *v = p->variables; v < p->variables + p->count; v++) {
+        bool needed = false;
+        for (int r = first_region; r <= last_region; r++)
+            needed |= computes(v, r) && !v->modified && v->init && (v->by_index || v->uniform);
+        if (needed && kind(v->init) == '=')
+            append_filled(text, " [[maybe_unused]] $x $init;", "x", declarator(v), "init",
+                          spelling(v->init, v->after));
+        if (v->place >= 0)
+            append_filled(text, " cu_v[$n] = (long long)$x;", "n", format("%d", v->place), "x",
+                          word_of(v->name));
+    }
+    append_text(text, " };");
+}
+
+// The initial value of such a variable in a region: counted from the first thread's
+const char *counted_value(const Variable *v) {
+    return fill("::cuda_cpu::step<$type>(cu_f[$n], cu_i", "type",
+                v->is_auto ? fill("decltype($x)", "x", spelling(v->init + 1, v->after))
+                           : fill("decltype($x)", "x", word_of(v->name)),
+                "n", format("%d", v->place));
+}
