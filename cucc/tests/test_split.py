@@ -155,6 +155,8 @@ VECTORS = {
     "int total = 2; for (int j = 0; j < 12; j++) total += j; if (t < 50 && threadIdx.y < 1) { total += k; x[t] += total; }": True,
     "if (t < 50) { if (x[t] & 1) return; x[t] += 5; float f = 1; for (int j = 0; j < 12; j++) f += x[j + 100] * f; x[t] += f > 9; }": True,
     "if (x[t] > t || t >= 9) return; x[t] += 5;": False,
+    "if (t < rows.width + 9) x[t] += 5;": False,  # an object with functions: they might copy it
+    "int i = t + rank.width; if (i < 20) x[t] += i;": False,
     # loops in chunks of threads
     "float f = t; for (int j = 0; j < 12; j++) { float g = 0; for (int l = j; l < 20; l++) g += x[l + 100] * 0.5f; f += g; } x[t] += (int)f;": True,
     "int j; float f = 0; for (j = 0; j < 14; j++) f += j * t; x[t] += f + j; __syncthreads(); for (int i = 0; i < 12; i++) f += x[i + 70]; x[t] += f;": True,

@@ -227,6 +227,26 @@ static void check_chunk(LoopPlan *p, const Statement *s) {
     }
 }
 
+static bool uses_object(LoopPlan *p, const Token *i, const Token *end) {
+    for (; i < end; i++) {
+        const Variable *v = variable_at(p, i);
+        if (v && v->is_class)
+            return true;
+    }
+    return false;
+}
+
+// The condition is evaluated with copies of what it uses, also by variables that depend on the thread's
+// index. There must be no object with functions among these: its copy might do anything.
+static void check_copies(LoopPlan *p, const Statement *s) {
+    bool objects = uses_object(p, s->first, s->first[1].match);
+    for (const Variable *v = p->variables; v < p->variables + p->count; v++)
+        if (v->keeping == COMPUTED_AGAIN && v->name < s->first)
+            objects |= uses_object(p, v->init, v->after);
+    if (objects)
+        try_again(p, s->first);
+}
+
 // Gives up forms that would be wrong, or slow, with the variables as they are.
 void check_forms(LoopPlan *p) {
     const bool early = returns_early(p);
@@ -236,6 +256,8 @@ void check_forms(LoopPlan *p) {
         chunks |= is_chunk(s);
         if (is_chunk(s))
             check_chunk(p, s);
+        if (is_guard(s))
+            check_copies(p, s);
     }
     if (chunks && early && !p->why) { // threads that have returned would have to be left out of loops
         p->how.no_chunks = p->again = true;
