@@ -517,7 +517,10 @@ static LoopPlan *attempt(Unit *u, Kernel kernel, Attempt how) {
     while (!divide(p) && (p->again || !p->how.no_guards || !p->how.no_chunks)) {
         if (!p->again)
             p->how.no_guards = p->how.no_chunks = true;
-        p = new_plan(u, kernel, p->how);
+        how = p->how;
+        free(p->statements);
+        free(p);
+        p = new_plan(u, kernel, how);
     }
     return p;
 }

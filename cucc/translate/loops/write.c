@@ -138,7 +138,7 @@ static bool open_region(LoopPlan *p, const Statement *first, const Statement *la
     bool indexed = false; // uses the index of a thread: the compiler is told that it does not wrap around
     for (const Token *i = first->first; i < last->last; i++)
         indexed |= is(i, "threadIdx");
-    const int growing = p->chunk || p->loop ? 0 : number_growing(p, first->region, first->region - !vector);
+    const int growing = p->chunk ? 0 : number_growing(p, first->region, first->region - (!vector || p->loop));
     declare_places(p, &text, first->region);
     if (last->gives)
         append_filled(
@@ -410,9 +410,10 @@ static void open_warps(LoopPlan *p, const Statement *s, Token *before) {
     insert_between(p->u, before, text.data);
 }
 
-static bool in_chunk(const Statement *s, const Variable *v) { // used by its regions, but declared before it
+static bool in_chunk(const LoopPlan *p, const Statement *s,
+                     const Variable *v) { // used there, but declared before it
     bool used = false;
-    for (const Statement *t = s; t == s || (t->first <= s->last && t->first >= s->first); t++)
+    for (const Statement *t = s; t < p->end && t->first <= s->last; t++)
         used |= t->region >= 0 && v->used[t->region];
     return used && v->keeping == COPY_OF_THREAD && v->name < s->first;
 }
@@ -462,7 +463,7 @@ static char *open_chunk(LoopPlan *p, const Statement *s, Token *before) {
     append_text(&inside, " { const auto &cu_w = cu_c;");
     for (const Variable *v = p->variables; v < p->variables + p->count; v++) {
         const char *x = word_of(v->name);
-        if (!in_chunk(s, v))
+        if (!in_chunk(p, s, v))
             continue;
         append_filled(&text,
                       " ::cuda_cpu::EachLane<cu_t_$x, cu_n> cu_l_$x; cu_l_$x.take(cu_k_$x, cu_r, cu_b);", "x",
