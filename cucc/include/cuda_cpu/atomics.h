@@ -68,8 +68,9 @@ inline float flushed(float x) {
     return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
 }
 
-// An atomic whose operand may be one that cannot change any value, as in atomicOr(p, 0), which may be
-// polling. It is a load then, but for the race detector.
+// Performs an atomic function. With `no_change`, its operand leaves every value as it is, as in atomicOr(p,
+// 0): then a load gives the same result, and the call is counted as polling. The race detector needs the
+// atomic.
 template <class T, class F>
 inline __attribute__((always_inline)) T poll_if(bool no_change, T *p, F atomic, Site site) {
     const T old =

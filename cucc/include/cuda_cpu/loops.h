@@ -112,7 +112,8 @@ template <class T> class EachThread {
     }
 };
 
-// The same in kernels without barriers, for which a single thread needs no memory
+// A value for each thread, like EachThread, in a kernel without barriers. When the kernel's body runs for a
+// single thread, the value is a local variable.
 template <class Range, class T> class EachThreadOf {
     OnlyThread<T> only;
     EachThread<T> all;
@@ -168,9 +169,10 @@ inline __attribute__((always_inline)) unsigned end_of_run(unsigned begin, unsign
     return grow ? end : begin + 1;
 }
 
-// True if the condition, which compares indices, is the same for all threads between two of them: each index
-// grows by one along its axis, and does not change its sign, which a comparison with an unsigned number would
-// see.
+// A condition compares indices with constants. It is true for two threads; true is returned if it is then
+// also true for all threads between them: each index grows by one along its axis, without overflow, and has
+// the same sign for both threads, because a comparison with an unsigned number converts negative numbers to
+// large ones.
 template <size_t N>
 inline __attribute__((always_inline)) bool is_monotonic(const char (&axes)[N], const long long (&first)[N],
                                                         const long long (&last)[N], unsigned columns,
@@ -225,7 +227,7 @@ inline __attribute__((always_inline)) Runs first_run(Range &run, const Range &ra
     return next_part(run, range, axes, at);
 }
 
-// How many threads of a row execute a loop together at least, if not one (translate/loops/vector.c)
+// The threads of a smaller chunk; a larger one has twice as many (translate/loops/vector.c)
 constexpr unsigned chunk_lanes = 8;
 template <unsigned N> struct Chunk : ThreadRange {
     static constexpr unsigned lanes = N;
@@ -253,7 +255,8 @@ template <class T, unsigned N> class EachLane {
     void put(size_t, unsigned lane, Value value) { values[lane] = value; }
 };
 
-// Which threads of a chunk are still in a loop: -1 or 0. A single one is, as long as the loop runs.
+// Whether each thread of a chunk is still in a loop: -1 if it is, 0 if it has left the loop. In a chunk of
+// one thread, the loop ends when the thread leaves it, so the value is -1.
 template <unsigned N> class Mask {
     int values[N];
 
@@ -302,8 +305,8 @@ inline int choose(int on, bool value, bool other) {
     return choose(on, (int)value, (int)other);
 }
 
-// The threads of each row that execute an iteration of a loop together. Their variables are first, first + 1,
-// …
+// A loop such as for (int i = threadIdx.x; i < n; i += blockDim.x): the threads from `begin` up to `end` of
+// each row execute its next iteration. Their loop variables are first, first + 1, first + 2 and so on.
 template <class T> struct Neighbours {
     unsigned begin, end, rest; // those from begin + 1 up to `rest` go on after thread `begin`, which is alone
     T first = 0;

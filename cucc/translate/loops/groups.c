@@ -8,8 +8,8 @@
  *                                                      v = cu_s1.reduced(…);
  *     block.sync();                                    __syncthreads();
  *
- * An expression without variables takes the place of a variable that is a group, if each of its uses is
- * understood. Otherwise it stays, with its operations, because of which the kernel runs with fibers.
+ * A variable that is a group is replaced by an expression in threadIdx and blockDim, if every use of the
+ * variable has a known form. Otherwise the variable and its operations stay, and the kernel runs with fibers.
  */
 #include "inline.h"
 
@@ -254,7 +254,8 @@ bool write_group_sync(Rewrite *r, Body *b, Token *i, const Token *last) {
                         : first_of(word) == i && is_of_groups(r->u, word) ? group_of(r->u, b, open + 1, close)
                                                                           : NULL;
     const unsigned size = group ? group_size(derived(group)) : 0;
-    if (group) // cu_step() also lets other tiles of the warp go elsewhere
+    // cu_step() in place of __syncwarp() for a smaller tile: other tiles of its warp may not reach this line.
+    if (group)
         append_text(&r->out, !size ? "__syncthreads()" : size == 32 ? "__syncwarp()" : "cu_step()");
     return group;
 }

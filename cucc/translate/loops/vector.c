@@ -236,8 +236,8 @@ static bool uses_object(LoopPlan *p, const Token *i, const Token *end) {
     return false;
 }
 
-// The condition is evaluated with copies of what it uses, also by variables that depend on the thread's
-// index. There must be no object with functions among these: its copy might do anything.
+// Gives up a guard whose condition uses an object of a class with functions. The condition is evaluated with
+// copies of what it uses, and of what its index variables use, and a copy constructor might do anything.
 static void check_copies(LoopPlan *p, const Statement *s) {
     bool objects = uses_object(p, s->first, s->first[1].match);
     for (const Variable *v = p->variables; v < p->variables + p->count; v++)
@@ -247,7 +247,8 @@ static void check_copies(LoopPlan *p, const Statement *s) {
         try_again(p, s->first);
 }
 
-// Gives up forms that would be wrong, or slow, with the variables as they are.
+// Gives up guards and chunks that would be wrong, or slow, with the way in which variables are kept
+// (Keeping).
 void check_forms(LoopPlan *p) {
     const bool early = returns_early(p);
     bool guards = false, chunks = false;
@@ -265,5 +266,5 @@ void check_forms(LoopPlan *p) {
     }
     for (const Variable *v = p->variables; v < p->variables + p->count && guards && !chunks; v++)
         if (v->keeping == COPY_OF_THREAD || v->keeping == OBJECT_OF_THREAD)
-            try_again(p, NULL); // storing it for each thread would take longer
+            try_again(p, NULL); // storing a value for each thread takes longer than the guard saves
 }
