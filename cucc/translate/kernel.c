@@ -76,12 +76,14 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
     if (scope->kind != IN_BLOCK && kind(name - 1) != SCOPE)
         declare_file_shared(u, open, body, &start, &end);
     step_parameters(open, &start, &end);
+    const int joined = joined_columns(plan);
+    const char *called = format(joined ? "Joined<::cuda_cpu::%s, %d>" : "%s", form_names[form], joined);
     const char *range = form == FIBERS ? "" : form == ONE_BODY ? "::cuda_cpu::ThreadRange cu_w" : "auto cu_w";
     insert_after(u, body,
                  fill(" struct cu_owner; ::cuda_cpu::launch_body<cu_owner, ::cuda_cpu::$kind$types>("
                       "\"$name\", $bounds, []($range$comma$parameters) -> void {$start",
                       "types", types.data, "name", word_of(name), "bounds", bounds, "parameters",
-                      parameters.data, "start", start.data, "kind", form_names[form], "range", range, "comma",
+                      parameters.data, "start", start.data, "kind", called, "range", range, "comma",
                       *range && !none ? ", " : ""));
     insert_before(u, body->match, fill("$end}$values); ", "end", end.data, "values", values.data));
     for (const Token *t = body; t < body->match; t++)

@@ -85,6 +85,7 @@ struct Block {
     uint64_t *values;    // for each thread its operand of a warp operation, then the result
     bool whole;          // kernels that are split run as loops (loops.h)
     bool in_loops;       // one is running
+    unsigned joined;     // how many blocks run as one, from blockIdx on (Joined in loops.h)
     bool for_warp;       // the running thread accesses the fragments of all lanes (mma.h)
     char *kept, *kept_end; // memory for what such a kernel keeps for each thread
     uint16_t ready[max_threads], arrived[max_threads];
@@ -155,6 +156,7 @@ struct Function {
                           bool cooperative, Site site);
     // A type declared in the kernel. Its mangled name begins with the mangled name of the kernel.
     const std::type_info *inner;
+    unsigned joined_columns = 0; // of Joined in loops.h
     // Bytes of dynamic shared memory (cudaFuncSetAttribute); 0: the device's limit
     Relaxed<size_t> dynamic_limit{0};
     const Function *next = nullptr; // next in the list of all kernels
@@ -274,7 +276,7 @@ template <class Kind, class Body, class... A> struct Call {
     using Values = decltype(Arguments<A...>::values);
     static constexpr bool is_split = !std::is_same_v<Kind, Fibers>, per_warp = std::is_same_v<Kind, PerWarp>,
                           in_rows = per_warp || std::is_same_v<Kind, InRows>,
-                          in_chunks = std::is_same_v<Kind, InChunks>;
+                          in_chunks = std::is_base_of_v<InChunks, Kind>;
 
     // The common loop: runs the threads from position `first` on, one after the other, as plain calls on the
     // current stack. If a thread had to wait, it has kept this stack, and the loop has moved to another one.
@@ -285,10 +287,11 @@ template <class Kind, class Body, class... A> struct Call {
         const Fiber *const stack = block.loop;
         const uint3 dim = blockDim;
         if constexpr (is_split)
-            if (block.whole && (!in_rows || dim.x % 32 == 0) && (!in_chunks || dim.x >= chunk_lanes)) {
+            if (block.whole && (!in_rows || dim.x % 32 == 0) &&
+                (!in_chunks || block.joined > 1 || dim.x >= chunk_lanes)) {
                 block.in_loops = true;
                 block.slice = ~0u;
-                const LoopThreads all{ThreadRange::all(dim)};
+                const LoopThreads all{ThreadRange::all(dim, block.joined)};
                 for (unsigned w = 0; per_warp && w < all.warps(); ++w)
                     split(arguments.values, all.warp(w, true));
                 if (!per_warp)
@@ -407,7 +410,7 @@ template <class Owner> struct Declared { static inline size_t bytes; };
 template <class Owner, class Kind, class Body, class... A> struct KernelOf {
     static inline Function function = {
         {""},         {0}, &Declared<Owner>::bytes, Call<Kind, Body, A...>::run, Arguments<A...>::launch,
-        &typeid(Body)};
+        &typeid(Body), joined_columns<Kind>};
     static inline const bool added = add_function(function);
 };
 

@@ -13,14 +13,18 @@ struct ThreadRange {
     unsigned columns, rows;                // of the block
     unsigned first, count;                 // linear index of the first thread, and number of threads
     bool fibers;                           // only one thread
+    bool joined;                           // of several blocks that run as one
 
-    static ThreadRange all(uint3 dim) {
-        return {0, 0, 0, dim.x, dim.y, dim.z, dim.x, dim.y, 0, dim.x * dim.y * dim.z, false};
+    static ThreadRange all(uint3 dim, unsigned blocks) {
+        const unsigned columns = dim.x * blocks;
+        return {0, 0, 0, columns, dim.y, dim.z, columns, dim.y, 0, columns * dim.y * dim.z, false, blocks > 1};
     }
     static ThreadRange one(uint3 t, uint3 dim) {
         return {t.x, t.y, t.z, t.x + 1, t.y + 1, t.z + 1, dim.x, dim.y, t.x + dim.x * (t.y + dim.y * t.z),
-                1,   true};
+                1,   true, false};
     }
+    // blockIdx of the thread in column x, in blocks of one column
+    uint3 block(unsigned x) const { return {blockIdx.x + (joined ? x : 0), blockIdx.y, blockIdx.z}; }
     // The place of the first thread of a row in what is kept for each thread
     size_t row(unsigned j, unsigned k) const { return columns * (j + (size_t)rows * k) - first; }
 };
@@ -35,7 +39,7 @@ struct LoopThreads : ThreadRange {
     LoopThreads warp(unsigned w, bool alone = false) const {
         const unsigned t = 32 * w, i = t % columns, j = t / columns % rows, k = t / columns / rows;
         return LoopThreads(ThreadRange{i, j, k, i + 32, j + 1, k + 1, columns, rows, alone ? t : 0,
-                                       alone ? 32 : count, false});
+                                       alone ? 32 : count, false, false});
     }
 };
 struct FiberThread : ThreadRange {
@@ -52,6 +56,10 @@ struct InRows {};   // with warp operations: for all threads of a block whose ro
 struct AnyShape {}; // with warp operations: for all threads of a block of any shape
 struct InChunks {
 }; // with loops in chunks: for all threads of a block whose rows are not narrower than a chunk
+// One of these kinds, for neighbouring blocks as well, as if they were one, if they have at most so many columns
+template <class Kind, unsigned Columns> struct Joined : Kind {};
+template <class Kind> constexpr unsigned joined_columns = 0;
+template <class Kind, unsigned Columns> constexpr unsigned joined_columns<Joined<Kind, Columns>> = Columns;
 
 inline void *Block::keep(size_t bytes) {
     char *const memory = kept;
@@ -169,17 +177,19 @@ inline __attribute__((always_inline)) unsigned end_of_run(unsigned begin, unsign
     return grow ? end : begin + 1;
 }
 
-// A condition compares indices with constants. It is true for two threads; true is returned if it is then
-// also true for all threads between them: each index grows by one along its axis, without overflow, and has
-// the same sign for both threads, because a comparison with an unsigned number converts negative numbers to
-// large ones.
+// A condition compares indices with constants, each of which depends on one axis. True is returned if each
+// comparison then changes at most once along its axis: the index grows by one, without overflow, and has the
+// same sign for the first and the last thread, because a comparison with an unsigned number converts negative
+// numbers to large ones.
 template <size_t N>
 inline __attribute__((always_inline)) bool is_monotonic(const char (&axes)[N], const long long (&first)[N],
-                                                        const long long (&last)[N], unsigned columns,
-                                                        unsigned rows, unsigned layers) {
+                                                        const long long (&last)[N],
+                                                        const ThreadRange &range) {
     bool all = true;
     for (size_t i = 0; i + 1 < N; ++i) {
-        const unsigned steps = axes[i] == 'x' ? columns : axes[i] == 'y' ? rows : layers;
+        const unsigned steps = axes[i] == 'x'   ? range.end_x - range.x
+                               : axes[i] == 'y' ? range.end_y - range.y
+                                                : range.end_z - range.z;
         all &= (unsigned long long)last[i] - (unsigned long long)first[i] == steps - 1;
         all &= (first[i] < 0) == (last[i] < 0);
     }
@@ -188,30 +198,48 @@ inline __attribute__((always_inline)) bool is_monotonic(const char (&axes)[N], c
 
 enum class Runs { none, all, part };
 
-// Moves `run` to the next threads of a row for which the condition holds. `at` computes it and the indices
-// that it compares.
+// The end of the numbers from `begin` on for which `holds` is true. It is for the first of them.
+template <class Holds> unsigned end_of(unsigned begin, unsigned end, Holds holds) {
+    while (end - begin > 1) {
+        const unsigned middle = begin + (end - begin) / 2;
+        (holds(middle) ? begin : end) = middle;
+    }
+    return end;
+}
+
+// Moves `run` to the next single thread for which the condition holds, in the order of threads.
 template <size_t N, class At>
-__attribute__((noinline)) Runs next_part(ThreadRange &run, const ThreadRange &range, const char (&axes)[N],
+__attribute__((noinline)) Runs next_part(ThreadRange &run, const ThreadRange &range, const char (&)[N],
                                          At at) {
-    long long first[N] = {}, last[N] = {};
-    for (; run.z < range.end_z; run.y = range.y, run.end_y = run.y + 1, run.end_z = ++run.z + 1)
-        for (; run.y < range.end_y; run.end_y = ++run.y + 1, run.end_x = range.x) {
-            for (run.x = run.end_x; run.x < range.end_x && !at(run.x, run.y, run.z, first);)
-                ++run.x;
-            run.end_x = range.end_x;
-            if (run.x == range.end_x)
-                continue;
-            if (!at(range.end_x - 1, run.y, run.z, last) ||
-                !is_monotonic(axes, first, last, range.end_x - run.x, 1, 1))
-                for (run.end_x = run.x + 1; run.end_x < range.end_x && at(run.end_x, run.y, run.z, last);)
-                    ++run.end_x;
-            return Runs::part;
-        }
+    long long values[N];
+    for (; run.z < range.end_z; run.end_z = ++run.z + 1, run.y = range.y)
+        for (; run.y < range.end_y; run.end_y = ++run.y + 1, run.end_x = range.x)
+            while ((run.x = run.end_x) < range.end_x) {
+                ++run.end_x;
+                if (at(run.x, run.y, run.z, values))
+                    return Runs::part;
+            }
     return Runs::none;
 }
 
-// Sets `run` to the first threads of the range for which the condition holds: all, if it holds for the first
-// and the last.
+// Sets `run` to the threads for which the condition holds. `monotonic`: as is_monotonic(), so that these are
+// the threads in some columns, rows and layers, which follow each other.
+template <size_t N, class At>
+__attribute__((noinline)) Runs first_part(ThreadRange &run, const ThreadRange &range, const char (&axes)[N],
+                                          At at, bool monotonic) {
+    long long values[N];
+    run.end_x = range.x, run.end_y = range.y + 1, run.end_z = range.z + 1;
+    const Runs found = next_part(run, range, axes, at);
+    if (found == Runs::none || !monotonic)
+        return found;
+    run.end_x = end_of(run.x, range.end_x, [&](unsigned x) { return at(x, run.y, run.z, values); });
+    run.end_y = end_of(run.y, range.end_y, [&](unsigned y) { return at(run.x, y, run.z, values); });
+    run.end_z = end_of(run.z, range.end_z, [&](unsigned z) { return at(run.x, run.y, z, values); });
+    return Runs::all;
+}
+
+// Sets `run` to the first threads of the range for which the condition holds, mostly to all of these. `at`
+// computes the condition and the indices that it compares.
 template <size_t N, class Range, class At>
 inline __attribute__((always_inline)) Runs first_run(Range &run, const Range &range, const char (&axes)[N],
                                                      At at) {
@@ -219,12 +247,9 @@ inline __attribute__((always_inline)) Runs first_run(Range &run, const Range &ra
     const bool begins = at(range.x, range.y, range.z, first);
     if (std::is_same_v<Range, FiberThread> || range.fibers)
         return begins ? Runs::all : Runs::none;
-    if (begins && at(range.end_x - 1, range.end_y - 1, range.end_z - 1, last) &&
-        is_monotonic(axes, first, last, range.end_x - range.x, range.end_y - range.y, range.end_z - range.z))
-        return Runs::all;
-    run.end_x = range.x;
-    run.end_y = run.y + 1, run.end_z = run.z + 1;
-    return next_part(run, range, axes, at);
+    const bool ends = at(range.end_x - 1, range.end_y - 1, range.end_z - 1, last),
+               monotonic = is_monotonic(axes, first, last, range);
+    return begins && ends && monotonic ? Runs::all : first_part(run, range, axes, at, monotonic);
 }
 
 // The threads of a smaller chunk; a larger one has twice as many (translate/loops/vector.c)

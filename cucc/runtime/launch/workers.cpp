@@ -46,7 +46,9 @@ unsigned worker_count() {
 __thread Grid *current_grid;
 
 template <bool traced> __attribute__((noinline)) static void run_chunks(Grid &grid, Worker &worker) {
-    const dim3 size = grid.config.grid;
+    const dim3 size = grid.config.grid, block = grid.config.block;
+    const unsigned columns = worker.whole ? grid.kernel.function->joined_columns : 0;
+    const uint64_t most = block.x <= columns ? max_threads / block.x : 1;
     std::vector<TraceSpan> *const spans = traced ? &grid.trace->new_worker() : nullptr;
     const auto run = [&](uint64_t number) {
         ++block_number;
@@ -63,9 +65,11 @@ template <bool traced> __attribute__((noinline)) static void run_chunks(Grid &gr
             break;
         if (grid.schedule.kind == Schedule::forward) {
             blockIdx = first > 0 ? index_in(first, gridDim) : uint3{};
-            for (uint64_t i = first; i < last; ++i) {
+            for (uint64_t i = first; i < last; i += worker.joined) {
+                worker.joined = (unsigned)std::min<uint64_t>({most, last - i, size.x - blockIdx.x});
                 run(i);
-                if (++blockIdx.x == size.x) { // incremented, because divisions are slow
+                blockIdx.x += worker.joined;
+                if (blockIdx.x == size.x) { // incremented, because divisions are slow
                     blockIdx.x = 0;
                     if (++blockIdx.y == size.y) {
                         blockIdx.y = 0;
@@ -120,6 +124,7 @@ void run_blocks(Grid &grid) {
     blockDim = {block.x, block.y, block.z};
     worker.count = block.x * block.y * block.z;
     worker.order = nullptr;
+    worker.joined = 1;
     worker.strict = grid.strict;
     static const bool loops = setting_of("CUDA_CPU_BARRIERS", {"loops", "fibers"}) == 0;
     worker.whole =

@@ -358,20 +358,35 @@ static bool is_expanded(const Token *i) {
     return false;
 }
 
-// True if a function that is not a kernel may ask for the index of the thread that calls it.
-bool functions_know_thread(const Unit *u) {
-    static int known = -1;
-    for (const Token *i = u->begin; i < u->end && known < 0; i++) {
+static bool knows_thread, knows_block; // functions that are not kernels
+
+static void find_indices(const Unit *u) {
+    static bool found;
+    for (const Token *i = u->begin; i < u->end && !found; i++) {
         if (is(i, "__global__")) {
             while (i < u->end && !strchr(";{", kind(i)))
                 i++;
             i = kind(i) == '{' ? i->match : i;
         }
-        if (!i->system && !is_ours(i) &&
-            is_one_of(i, " threadIdx thread_rank this_thread_block asm __asm__ ") && !is_expanded(i))
-            known = 1;
+        const bool thread = is_one_of(i, " threadIdx thread_rank this_thread_block asm __asm__ ");
+        if (i->system || is_ours(i) || (!thread && !is_one_of(i, " blockIdx __shared__ ")) || is_expanded(i))
+            continue;
+        knows_thread |= thread;
+        knows_block |= !thread;
     }
-    return (known = known > 0);
+    found = true;
+}
+
+// True if a function that is not a kernel may ask for the index of the thread that calls it.
+bool functions_know_thread(const Unit *u) {
+    find_indices(u);
+    return knows_thread;
+}
+
+// True if one may ask for the block, or if a variable in shared memory is declared outside of kernels.
+bool functions_know_block(const Unit *u) {
+    find_indices(u);
+    return knows_block;
 }
 
 bool is_atomic(const Token *i) {

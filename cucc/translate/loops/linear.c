@@ -10,7 +10,7 @@ static const char wide_words[] =
 
 // `axis`: 'x', 'y' or 'z'
 static bool differs_along(LoopPlan *p, Token *i, int axis) {
-    if (is(i, "threadIdx"))
+    if (is_thread_index(p, i))
         return i[2].text[0] == axis;
     Variable *v = variable_at(p, i);
     return v && !v->uniform && growth_of_variable(p, v, axis) != CONSTANT;
@@ -27,7 +27,7 @@ static Growth growth_of_term(LoopPlan *p, Token *i, Token *end, int axis) {
     if (kind(i) == '(' && i->match + 1 == end)
         return growth_of(p, i + 1, i->match, axis);
     Variable *v = end == i + 1 ? variable_at(p, i) : NULL;
-    return v ? growth_of_variable(p, v, axis) : is(i, "threadIdx") && end == i + 3 ? BY_ONE : UNKNOWN;
+    return v ? growth_of_variable(p, v, axis) : is_thread_index(p, i) && end == i + 3 ? BY_ONE : UNKNOWN;
 }
 
 // How the value of an expression without side effects grows from a thread to the next one along an axis
@@ -91,8 +91,8 @@ bool grow_alike(LoopPlan *p) {
 
 // Appends a lambda that computes these variables for one thread of a row.
 void write_growing(LoopPlan *p, Text *text, int first_region, int last_region) {
-    append_text(text, " const auto cu_a = [&](unsigned cu_x, long long *cu_v) {"
-                      " [[maybe_unused]] const uint3 threadIdx = {cu_x, cu_y, cu_z};");
+    append_text(text, " const auto cu_a = [&](unsigned cu_x, long long *cu_v) {");
+    declare_index(p, text, "cu_x", "");
     for (Variable *v = p->variables; v < p->variables + p->count; v++) {
         bool needed = false;
         for (int r = first_region; r <= last_region; r++)

@@ -51,6 +51,9 @@ bool inline_functions(Unit *u, Text *text);
 // Decides whether a kernel becomes loops, and divides it into regions. Does not change its text.
 LoopPlan *plan_loops(Unit *u, Kernel kernel);
 
+// For blocks that may run as one, the greatest number of columns; otherwise 0
+int joined_columns(const LoopPlan *plan);
+
 // Says on standard output whether the kernel becomes loops, and why not.
 void explain_loops(const LoopPlan *plan);
 

@@ -466,6 +466,7 @@ static LoopPlan *new_plan(Unit *u, Kernel kernel, Attempt how) {
     p->statements = p->end = grow(NULL, MAX_STATEMENTS, sizeof *p->end);
     p->barriers = has(is_barrier, body, body->match);
     p->warps = p->barriers && !has(is_block_barrier, body, body->match);
+    find_joined(p);
     return p;
 }
 
@@ -530,7 +531,7 @@ static bool is_worthwhile(const LoopPlan *p) {
     for (const Statement *s = p->statements; s < p->end; s++)
         if (s->form != PLAIN)
             return true;
-    return p->barriers || has_strided_loop(p->kernel.body);
+    return p->barriers || p->joined || has_strided_loop(p->kernel.body);
 }
 
 LoopPlan *plan_loops(Unit *u, Kernel kernel) {
@@ -549,6 +550,10 @@ LoopPlan *plan_loops(Unit *u, Kernel kernel) {
             check_waits(p);
     }
     return p;
+}
+
+int joined_columns(const LoopPlan *p) {
+    return p->form == ONE_BODY || p->form == IN_CHUNKS ? p->joined : 0;
 }
 
 void explain_loops(const LoopPlan *p) {

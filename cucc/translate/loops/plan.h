@@ -101,8 +101,15 @@ struct LoopPlan {
     const Statement *loop;  // of which the only region is being written; it has a counter
     bool warps;         // uniform in a warp suffices: the kernel, or the branch, has no barriers of the block
     bool in_warp;       // what is being written is executed once for each warp
+    int joined;         // neighbouring blocks of up to so many columns may run as one (blocks.c)
+    bool single;        // … in which blockIdx.x differs between threads
     bool returns_early; // some threads may return before others: an array says which have returned
 };
+
+// True for a number that differs between threads: threadIdx.x, for example
+static inline bool is_thread_index(const LoopPlan *p, const Token *i) {
+    return is(i, "threadIdx") || (p->single && is(i, "blockIdx") && is(i + 2, "x"));
+}
 
 static inline bool declares(const Statement *s, const Variable *v) {
     return s->first <= v->name && v->name <= s->last;
@@ -137,6 +144,10 @@ bool is_known(LoopPlan *p, const Variable *v);
 bool is_lane(LoopPlan *p, Token *first, Token *end);
 bool converts(LoopPlan *p, Token *i, const Token *end);
 void find_uniform(LoopPlan *p);
+
+// blocks.c
+void find_joined(LoopPlan *p);
+void declare_index(const LoopPlan *p, Text *text, const char *x, const char *turn);
 
 // linear.c
 Growth growth_of(LoopPlan *p, Token *i, Token *end, int axis);
@@ -189,5 +200,6 @@ void mark_atomics(Unit *u, Token *body);
 bool may_take_reference(Unit *u, const Token *name, int number);
 bool is_constant_member(Unit *u, const Token *name);
 bool functions_know_thread(const Unit *u);
+bool functions_know_block(const Unit *u);
 bool is_computation(const Token *i);
 bool is_quiet(Unit *u, const Token *i, const Token *last, bool *vector);

@@ -410,7 +410,7 @@ bool is_same(LoopPlan *p, Token *first, const Token *end, bool threads, const To
         const int next = i + 1 < end ? kind(i + 1) : ';';
         Token *const last = last_name(kind(i) == SCOPE ? i + 1 : i, end);
         if (is_one_of(i, " blockIdx blockDim gridDim threadIdx ") && next == '.') {
-            if (is(i, "threadIdx") && !threads)
+            if (is_thread_index(p, i) && !threads)
                 return false;
             i += 2;
         } else if (is_one_of(i, " sizeof alignof ") && next == '(' && !threads) {

@@ -137,7 +137,7 @@ static bool open_region(LoopPlan *p, const Statement *first, const Statement *la
     vector &= quiet;
     bool indexed = false; // uses the index of a thread: the compiler is told that it does not wrap around
     for (const Token *i = first->first; i < last->last; i++)
-        indexed |= is(i, "threadIdx");
+        indexed |= is_thread_index(p, i);
     const int growing = p->chunk ? 0 : number_growing(p, first->region, first->region - (!vector || p->loop));
     declare_places(p, &text, first->region);
     if (last->gives)
@@ -168,13 +168,14 @@ static bool open_region(LoopPlan *p, const Statement *first, const Statement *la
                       : growing ? "cu_e"
                                 : "cu_w.end_x");
     }
-    append_filled(&text,
-                  p->chunk ? " [[maybe_unused]] const unsigned cu_x = cu_i, cu_r = 0;"
-                             " [[maybe_unused]] const uint3 threadIdx = {cu_w.x + cu_x, cu_y, cu_z};"
-                           : "$range [[maybe_unused]] const uint3 threadIdx = $turn{cu_x, cu_y, cu_z};"
-                             " [[maybe_unused]] const size_t cu_r = cu_w.row(cu_y, cu_z);",
-                  "range", indexed ? " ::cuda_cpu::is_in_block(cu_x);" : "", "turn",
-                  quiet ? "" : "::threadIdx = ");
+    if (p->chunk) {
+        append_text(&text, " [[maybe_unused]] const unsigned cu_x = cu_i, cu_r = 0;");
+        declare_index(p, &text, "cu_w.x + cu_x", "");
+    } else {
+        append_text(&text, indexed ? " ::cuda_cpu::is_in_block(cu_x);" : "");
+        declare_index(p, &text, "cu_x", quiet ? "" : "::threadIdx = ");
+        append_text(&text, " [[maybe_unused]] const size_t cu_r = cu_w.row(cu_y, cu_z);");
+    }
     if (p->returns_early)
         append_text(&text, " if (cu_gone(cu_r, cu_x)) continue;");
     append_text(&text, " {");
@@ -483,8 +484,8 @@ static void open_guard(LoopPlan *p, const Statement *s, Token *before) {
     char *axes = "";
     is_good_guard(p, s, &indices, &axes);
     append_text(&text, " { const auto cu_a = [=](unsigned cu_x, unsigned cu_y, unsigned cu_z,"
-                       " [[maybe_unused]] long long *cu_v) -> bool {"
-                       " [[maybe_unused]] const uint3 threadIdx = {cu_x, cu_y, cu_z};");
+                       " [[maybe_unused]] long long *cu_v) -> bool {");
+    declare_index(p, &text, "cu_x", "");
     for (const Variable *v = p->variables; v < p->variables + p->count; v++)
         if (v->keeping == COMPUTED_AGAIN && v->name < s->first && s->first < v->end)
             declare_again(&text, v, false);
