@@ -76,8 +76,11 @@ void translate_kernel(Unit *u, Token *word, const Scope *scope) {
     if (scope->kind != IN_BLOCK && kind(name - 1) != SCOPE)
         declare_file_shared(u, open, body, &start, &end);
     step_parameters(open, &start, &end);
-    const int joined = joined_columns(plan);
-    const char *called = format(joined ? "Joined<::cuda_cpu::%s, %d>" : "%s", form_names[form], joined);
+    const char *called = form_names[form];
+    if (joined_columns(plan))
+        called = format("Joined<::cuda_cpu::%s, %d>", called, joined_columns(plan));
+    else if (innermost_axis(plan) != 'x')
+        called = format("Along<::cuda_cpu::%s, '%c'>", called, innermost_axis(plan));
     const char *range = form == FIBERS ? "" : form == ONE_BODY ? "::cuda_cpu::ThreadRange cu_w" : "auto cu_w";
     insert_after(u, body,
                  fill(" struct cu_owner; ::cuda_cpu::launch_body<cu_owner, ::cuda_cpu::$kind$types>("

@@ -277,6 +277,7 @@ template <class Kind, class Body, class... A> struct Call {
     static constexpr bool is_split = !std::is_same_v<Kind, Fibers>, per_warp = std::is_same_v<Kind, PerWarp>,
                           in_rows = per_warp || std::is_same_v<Kind, InRows>,
                           in_chunks = std::is_base_of_v<InChunks, Kind>;
+    static constexpr char axis = innermost_axis<Kind>;
 
     // The common loop: runs the threads from position `first` on, one after the other, as plain calls on the
     // current stack. If a thread had to wait, it has kept this stack, and the loop has moved to another one.
@@ -285,13 +286,13 @@ template <class Kind, class Body, class... A> struct Call {
         // A local copy whose address nobody has: the compiler knows that the kernel does not change it.
         const Arguments<A...> arguments = *static_cast<const Arguments<A...> *>(p);
         const Fiber *const stack = block.loop;
-        const uint3 dim = blockDim;
+        const uint3 dim = blockDim, turned_dim = turned<axis>(dim);
         if constexpr (is_split)
             if (block.whole && (!in_rows || dim.x % 32 == 0) &&
-                (!in_chunks || block.joined > 1 || dim.x >= chunk_lanes)) {
+                (!in_chunks || block.joined > 1 || turned_dim.x >= chunk_lanes)) {
                 block.in_loops = true;
                 block.slice = ~0u;
-                const LoopThreads all{ThreadRange::all(dim, block.joined)};
+                const LoopThreads all{ThreadRange::all(turned_dim, block.joined)};
                 for (unsigned w = 0; per_warp && w < all.warps(); ++w)
                     split(arguments.values, all.warp(w, true));
                 if (!per_warp)
@@ -326,7 +327,7 @@ template <class Kind, class Body, class... A> struct Call {
     using Indices = std::index_sequence_for<A...>;
     CUDA_CPU_APART static void thread(const Values &values) {
         if constexpr (is_split)
-            split(values, FiberThread{ThreadRange::one(threadIdx, blockDim)});
+            split(values, FiberThread{ThreadRange::one(turned<axis>(threadIdx), turned<axis>(blockDim))});
         else
             thread(values, Indices());
     }

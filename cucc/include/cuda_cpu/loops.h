@@ -56,6 +56,13 @@ struct InRows {};   // with warp operations: for all threads of a block whose ro
 struct AnyShape {}; // with warp operations: for all threads of a block of any shape
 struct InChunks {
 }; // with loops in chunks: for all threads of a block whose rows are not narrower than a chunk
+// One of these kinds, with innermost loops along y or z: these take the place of x in a ThreadRange
+template <class Kind, char Axis> struct Along : Kind {};
+template <class Kind> constexpr char innermost_axis = 'x';
+template <class Kind, char Axis> constexpr char innermost_axis<Along<Kind, Axis>> = Axis;
+template <char Axis> inline uint3 turned(uint3 i) {
+    return Axis == 'x' ? i : Axis == 'y' ? uint3{i.y, i.x, i.z} : uint3{i.z, i.y, i.x};
+}
 // One of these kinds, for neighbouring blocks as well, as if they were one, if they have at most so many columns
 template <class Kind, unsigned Columns> struct Joined : Kind {};
 template <class Kind> constexpr unsigned joined_columns = 0;

@@ -35,7 +35,7 @@ static bool is_global_index(LoopPlan *p, Token *i) {
 void find_joined(LoopPlan *p) {
     Token *const body = p->kernel.body, *const end = body->match;
     bool vector = true, lone_block = false, lone_thread = false, global = false;
-    for (Token *i = body; i < end; i++) {
+    for (Token *i = p->how.along ? end : body; i < end; i++) {
         if (is_global_index(p, i)) {
             global = true;
             i += 10;
@@ -57,7 +57,8 @@ void find_joined(LoopPlan *p) {
 
 // Appends the declaration of the indices of the thread at place `x` of its row.
 void declare_index(const LoopPlan *p, Text *text, const char *x, const char *turn) {
-    append_filled(text, " [[maybe_unused]] const uint3 threadIdx = $turn{$x, cu_y, cu_z};$block", "turn", turn,
-                  "x", x, "block",
+    const char *thread = p->how.along ? "::cuda_cpu::turned<'$along'>({$x, cu_y, cu_z})" : "{$x, cu_y, cu_z}";
+    append_filled(text, " [[maybe_unused]] const uint3 threadIdx = $turn$thread;$block", "turn", turn, "thread",
+                  fill(thread, "x", x, "along", format("%c", p->how.along)), "block",
                   p->single ? " [[maybe_unused]] const uint3 blockIdx = cu_w.block(threadIdx.x);" : "");
 }

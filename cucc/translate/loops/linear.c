@@ -11,7 +11,7 @@ static const char wide_words[] =
 // `axis`: 'x', 'y' or 'z'
 static bool differs_along(LoopPlan *p, Token *i, int axis) {
     if (is_thread_index(p, i))
-        return i[2].text[0] == axis;
+        return loop_axis(p, i[2].text[0]) == axis;
     Variable *v = variable_at(p, i);
     return v && !v->uniform && growth_of_variable(p, v, axis) != CONSTANT;
 }
@@ -61,6 +61,21 @@ Growth growth_of_variable(LoopPlan *p, Variable *v, int axis) {
             *known = grows;
     }
     return *known;
+}
+
+// Lets the innermost loops of a kernel without barriers run along the axis for which the most indices of
+// arrays grow by one: memory is read in its order, whichever axis the program has chosen.
+void choose_axis(LoopPlan *p) {
+    int votes[3] = {0}, best = 'x';
+    for (Token *i = p->kernel.body; i < p->kernel.body->match && !p->barriers && !p->how.along; i++)
+        for (int a = 'x'; a <= 'z' && kind(i) == '['; a++)
+            votes[a - 'x'] += growth_of(p, i + 1, i->match, a) == BY_ONE;
+    for (int a = 'y'; a <= 'z'; a++)
+        best = votes[a - 'x'] > votes[best - 'x'] ? a : best;
+    if (best == 'x' || has_strided_loop(p->kernel.body))
+        return;
+    p->how.along = best;
+    p->again = refuse(p, p->kernel.body, "") || true;
 }
 
 // True if the region declares the variable, or computes it again

@@ -53,6 +53,8 @@ LoopPlan *plan_loops(Unit *u, Kernel kernel);
 
 // For blocks that may run as one, the greatest number of columns; otherwise 0
 int joined_columns(const LoopPlan *plan);
+// The axis of the block along which the innermost loops run
+int innermost_axis(const LoopPlan *plan);
 
 // Says on standard output whether the kernel becomes loops, and why not.
 void explain_loops(const LoopPlan *plan);

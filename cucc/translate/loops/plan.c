@@ -478,7 +478,7 @@ static void read_body(LoopPlan *p) {
 
 // Divides the kernel into regions. Returns false, with the reason in the plan, if that is not possible.
 static bool divide(LoopPlan *p) {
-    static void (*const steps[])(LoopPlan *) = {check_words,  read_body,      find_uniform, check_conditions,
+    static void (*const steps[])(LoopPlan *) = {check_words,  read_body,      find_uniform, choose_axis, check_conditions,
                                                 find_regions, choose_keeping, check_forms};
     for (size_t n = 0; n < sizeof steps / sizeof *steps && !p->why; n++)
         steps[n](p);
@@ -487,7 +487,7 @@ static bool divide(LoopPlan *p) {
 
 // True for a kernel without `return` that has a strided loop (is_strided). It is faster as loops over threads
 // also if it has no barriers, because neighbouring threads then use a cache line one after the other.
-static bool has_strided_loop(Token *body) {
+bool has_strided_loop(Token *body) {
     bool found = false;
     for (Token *i = body + 1, *last; i < body->match && (last = last_of(i)); i = last + 1)
         found |= is_strided(i, last, false);
@@ -554,6 +554,10 @@ LoopPlan *plan_loops(Unit *u, Kernel kernel) {
 
 int joined_columns(const LoopPlan *p) {
     return p->form == ONE_BODY || p->form == IN_CHUNKS ? p->joined : 0;
+}
+
+int innermost_axis(const LoopPlan *p) {
+    return p->form != FIBERS && p->how.along ? p->how.along : 'x';
 }
 
 void explain_loops(const LoopPlan *p) {

@@ -79,6 +79,7 @@ struct Statement {
 typedef struct {
     bool only_atomics; // a loop with a stride but without atomics is part of a region
     bool no_guards, no_chunks;
+    int along; // 'y' or 'z': the innermost loops run along that axis; else 0
     const Token *tried[16]; // loops and guards that failed; a loop once for each of its forms
     int tried_count;
 } Attempt;
@@ -106,6 +107,11 @@ struct LoopPlan {
     bool returns_early; // some threads may return before others: an array says which have returned
 };
 
+// Whether the innermost loops ('x'), or those outside of them, run along an axis of the block
+static inline int loop_axis(const LoopPlan *p, int axis) {
+    return axis == p->how.along ? 'x' : axis == 'x' && p->how.along ? p->how.along : axis;
+}
+
 // True for a number that differs between threads: threadIdx.x, for example
 static inline bool is_thread_index(const LoopPlan *p, const Token *i) {
     return is(i, "threadIdx") || (p->single && is(i, "blockIdx") && is(i + 2, "x"));
@@ -120,6 +126,7 @@ bool refuse(LoopPlan *p, const Token *where, const char *why);
 void try_again(LoopPlan *p, const Token *form);
 Token *last_of(Token *i);
 bool loops_are_wanted(const Unit *u);
+bool has_strided_loop(Token *body);
 
 // variables.c
 typedef enum {
@@ -150,6 +157,7 @@ void find_joined(LoopPlan *p);
 void declare_index(const LoopPlan *p, Text *text, const char *x, const char *turn);
 
 // linear.c
+void choose_axis(LoopPlan *p);
 Growth growth_of(LoopPlan *p, Token *i, Token *end, int axis);
 Growth growth_of_variable(LoopPlan *p, Variable *v, int axis);
 bool grow_alike(LoopPlan *p);

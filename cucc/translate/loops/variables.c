@@ -449,8 +449,10 @@ bool is_uniform(LoopPlan *p, Token *first, const Token *end) {
     return is_same(p, first, end, false, &culprit);
 }
 
-// True if the tokens are threadIdx.x, or a variable that is.
+// True if the tokens are threadIdx.x, or a variable that is, and loops run along it.
 bool is_thread_x(LoopPlan *p, Token *first, const Token *end) {
+    if (p->how.along)
+        return false;
     if (kind(first) == '(' && is_one_of(first + 1, " int unsigned ") && kind(first + 2) == ')')
         first += 3;
     if (end == first + 3)
