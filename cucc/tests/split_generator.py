@@ -13,6 +13,7 @@ class Generator:
             whole_warps  # only what CUDA defines: no early returns, no lockstep without __syncwarp()
         )
         self.names = 0
+        self.shapes = []  # of the grid and the block for each kernel
         self.loops = 0
 
     def name(self, letter):
@@ -219,6 +220,7 @@ class Generator:
     def kernel(self, number):
         """The text of a kernel"""
         self.own, self.fixed, self.same, self.arrays, self.kept = ["a", "step"], ["rank"], [], [], {"many"}
+        self.shapes.append(("3", "block"))
         self.warps = number % 3 == 2  # no barriers of the block
         self.alone = number % 4 == 3  # no barriers at all
         body = "\n".join([self.exchange(), *[self.statement(3, False) for _ in range(8)], self.exchange()])
@@ -255,6 +257,40 @@ in += blockIdx.x * threads; out += blockIdx.x * threads;
                 )
                 body = re.sub(r"if \(!\((.*?) && (.*?)\)\) return", r"if (!(\1) || !(\2)) return", body)
                 body = body.replace("if (!(rank < n * 9u))", "if (rank >= n * 9u)")
+        return f"template <class T, int K> __global__ void split{number}{head}{body}\n}}\n"
+
+    def kernel_of_grid(self, number):
+        """A kernel that uses the place of its thread in the grid: blocks may run together."""
+        self.own, self.fixed, self.same, self.arrays, self.alone = ["a", "step"], ["rank"], [], [], True
+        kinds = [self.declaration, self.chunk, self.chunk, self.region]
+        body = "\n".join(self.rng.choice(kinds)() for _ in range(self.rng.randrange(1, 4)))
+        body += "\nout[rank] += " + " + ".join([*self.own, *self.fixed]) + ";"
+        single, pick = self.rng.random() < 0.3, self.rng.choice
+        product = pick(["blockIdx.x * blockDim.x", "blockDim.x * blockIdx.x", "(int)blockIdx.x * blockDim.x"])
+        place = {
+            "x": "blockIdx.x" if single else pick([f"{product} + threadIdx.x", f"threadIdx.x + {product}"]),
+            "y": "blockIdx.y * blockDim.y + threadIdx.y",
+            "z": "blockIdx.z * blockDim.z + threadIdx.z",
+        }
+        fast, middle, slow = pick(["xyz", "xyz", "xyz", "yxz", "zyx"])
+        size = {a: f"(int)(gridDim.{a} * blockDim.{a})" for a in "xyz"}
+        self.shapes.append(
+            ("dim3(5, 2)", "dim3(1, block.y, block.z)") if single else (pick(["3", "dim3(1, 3)"]), "block")
+        )
+        head = f"""(const unsigned *in, unsigned *out, unsigned *total, int n, T step) {{
+const int many = 7;
+const int column = {place[fast]}, row = {place[middle]}, layer = {place[slow]};
+int rank = (layer * {size[middle]} + row) * {size[fast]} + column;
+unsigned a = rank * 3;
+"""
+        body = re.sub(r"(change|change_reference|atomicAdd)\(.*?\);", ";", body).replace(
+            "helper(rank, n)", "7u"
+        )
+        body = body.replace("threadIdx.x", "column").replace("threadIdx.y", "row").replace("blockIdx.x", "K")
+        guard = pick(
+            ["", "column < n * 3 + 2 && row < 5", "column > 0 && column < n + 40", "row >= 1 && column <= 17"]
+        )
+        body = f"if ({guard}) {{\n{body}\n}}" if guard else body
         return f"template <class T, int K> __global__ void split{number}{head}{body}\n}}\n"
 
 
@@ -317,10 +353,10 @@ __device__ void change_reference(unsigned &x, unsigned y) { x ^= y; }
 
 MAIN = """
 unsigned *in, *out;
-template <class F> unsigned run(F kernel, dim3 block, int n) {
+template <class F> unsigned run(F kernel, dim3 grid, dim3 block, int n) {
     memset(out, 0, 4 * 400);
     for (int i = 0; i < 384; i++) in[i] = i * 2654435761u;
-    kernel<<<3, block>>>(in, out, out + 384, n, 5u);
+    kernel<<<grid, block>>>(in, out, out + 384, n, 5u);
     unsigned hash = cudaDeviceSynchronize();
     for (int i = 0; i < 400; i++) hash = (hash ^ out[i]) * 16777619u;
     return hash;
@@ -342,7 +378,12 @@ def program(rng, count, whole_warps=False):
     blocks = blocks if whole_warps else "{128}, {33}, {7, 5}, {4, 3, 3}, {1}, {2, 32}, {64, 2}"
     # If no function asks for the thread's index, compilers may use vectors.
     text = PROLOGUE.replace("INDEX", rng.choice(["threadIdx.x + 2 * threadIdx.y", "n / 3"]))
-    text += "".join(generator.kernel(k) for k in range(count)) + MAIN.replace("BLOCKS", blocks)
     for k in range(count):
-        text += f"""        printf("  kernel {k}: %u\\n", run(split{k}<unsigned, 3>, block, n));\n"""
+        text += generator.kernel_of_grid(k) if k % 4 == 1 and not whole_warps else generator.kernel(k)
+    text += MAIN.replace("BLOCKS", blocks)
+    for k in range(count):
+        grid, block = generator.shapes[k]
+        text += (
+            f"""        printf("  kernel {k}: %u\\n", run(split{k}<unsigned, 3>, {grid}, {block}, n));\n"""
+        )
     return text + "    }\n}\n"

@@ -188,6 +188,52 @@ def test_forms(tmp_path, kernels):
     assert [n for n, each in enumerate(zip(*said)) if len(set(each)) > 1] == []
 
 
+GLOBAL = "const int i = blockIdx.x * blockDim.x + threadIdx.x"
+GRIDS = {  # the statements of a kernel; the kind of its loops, if neighbouring blocks run as one, or along another axis than x
+    f"{GLOBAL}; x[i] += 3;": "Joined<OneBody, 256>",
+    f"{GLOBAL}, j = blockIdx.y * blockDim.y + threadIdx.y; if (i > 0 && i < n && j < 5) x[j * 100 + i] += i * j;": "Joined<OneBody, 256>",
+    "size_t i = (size_t)blockDim.x * blockIdx.x + threadIdx.x; if (i >= n || blockIdx.y >= 2) return; x[i + 300 * blockIdx.y] += i;": "Joined<OneBody, 256>",
+    "float f = threadIdx.x + blockIdx.x * blockDim.x; for (int k = 0; k < 20; k++) { f = f * 1.25f + k; if (f > 900) break; }"
+    " x[(threadIdx.x + blockDim.x * blockIdx.x) * 2] += (int)f + gridDim.x;": "Joined<InChunks, 256>",
+    "int i = blockIdx.x; if (i < n) x[i] = i * 7;": "Joined<OneBody, 1>",
+    "int i = blockIdx.x, j = blockIdx.y; float f = i * 0.1f; for (int k = 0; k < 20; k++) { f = f * f + 0.2f; if (f > 9) break; }"
+    " x[i + j * gridDim.x] = (int)(f * 5);": "Joined<InChunks, 1>",
+    "int i = 2 * blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] += 3;": "OneBody",
+    "int i = n - blockIdx.x * blockDim.x + threadIdx.x; if (i < n && i >= 0) x[i] += 3;": "OneBody",
+    "float i = (float)blockIdx.x * blockDim.x + threadIdx.x; if (threadIdx.y < 1) x[(int)i] += 3;": "Fibers",
+    f"{GLOBAL}; if (i < n) x[i] += blockIdx.x;": "OneBody",
+    f"{GLOBAL}; const uint3 b = blockIdx; if (i < n) x[i] += b.x;": "OneBody",
+    f"{GLOBAL}; if (i < n) x[i] += block();": "OneBody",
+    f"{GLOBAL}; if (i < n) atomicAdd(x + i / 9, i);": "OneBody",
+    f"{GLOBAL}, j = blockIdx.y * blockDim.y + threadIdx.y; if (i < n && j < 9) x[i * 15 + j] += i - j;": "Along<OneBody, 'y'>",
+    "int i = blockIdx.z * blockDim.z + threadIdx.z, j = threadIdx.x; float f = j; for (int k = 0; k < 20; k++) f = f * 0.5f + i;"
+    " x[blockIdx.x * 500 + j * 20 + i] += (int)f + threadIdx.y;": "Along<InChunks, 'z'>",
+}
+
+
+def test_blocks_of_a_grid(tmp_path):
+    text = "#include <cstdio>\n__device__ int block() { return blockIdx.x; }\n"
+    for k, body in enumerate(GRIDS):
+        text += f"__global__ void k{k}(int *x, int n) {{ {body} }}\n"
+    text += "int main() { int *x; cudaMallocManaged(&x, 40000); const dim3 blocks[] = {1, {1, 3}, 30, {5, 2}, {3, 2, 2}, {2, 2, 18}};\n"
+    text += "for (dim3 block : blocks) for (dim3 grid : {dim3(1), dim3(7, 2)}) { auto show = [&] { unsigned h = cudaDeviceSynchronize();\n"
+    text += 'for (int i = 0; i < 10000; i++) { h = h * 31 + x[i]; x[i] = i * 7 % 31; } printf("%u ", h); }; show();\n'
+    text += (
+        "".join(f"k{k}<<<grid, block>>>(x, 5 * grid.x + 3); show();\n" for k, _ in enumerate(GRIDS)) + "} }\n"
+    )
+    tools.compiled(tmp_path, text, "-cuda", "-o", tmp_path / "text.cpp")
+    kinds = re.findall(r"launch_body<cu_owner, (.*?), decltype", (tmp_path / "text.cpp").read_text())
+    assert [kind.replace("::cuda_cpu::", "") for kind in kinds] == [*GRIDS.values()]
+    said = []
+    for optimise in "-O3", "-O0":
+        tools.compiled(tmp_path, text, optimise, "-w")
+        said += [
+            tools.execute(tmp_path / "a.out", env={**way, "CUDA_CPU_WORKERS": "1"}).out.split()
+            for way in ({}, *WAYS)
+        ]
+    assert [n for n, each in enumerate(zip(*said)) if len(set(each)) > 1] == []
+
+
 def test_random_kernels(rng, tmp_path):
     text = split_generator.program(rng, 6)
     told = tools.compiled(tmp_path, text, "--explain")

@@ -409,9 +409,13 @@ template <class Owner> struct Declared { static inline size_t bytes; };
 
 // The Function is a constant: a file with thousands of kernels has only a call for each before main.
 template <class Owner, class Kind, class Body, class... A> struct KernelOf {
-    static inline Function function = {
-        {""},         {0}, &Declared<Owner>::bytes, Call<Kind, Body, A...>::run, Arguments<A...>::launch,
-        &typeid(Body), joined_columns<Kind>};
+    static inline Function function = {{""},
+                                       {0},
+                                       &Declared<Owner>::bytes,
+                                       Call<Kind, Body, A...>::run,
+                                       Arguments<A...>::launch,
+                                       &typeid(Body),
+                                       joined_columns<Kind>};
     static inline const bool added = add_function(function);
 };
 

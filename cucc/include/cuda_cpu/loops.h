@@ -17,10 +17,11 @@ struct ThreadRange {
 
     static ThreadRange all(uint3 dim, unsigned blocks) {
         const unsigned columns = dim.x * blocks;
-        return {0, 0, 0, columns, dim.y, dim.z, columns, dim.y, 0, columns * dim.y * dim.z, false, blocks > 1};
+        return {0,     0,         0, columns, dim.y, dim.z, columns, dim.y, 0, columns * dim.y * dim.z,
+                false, blocks > 1};
     }
     static ThreadRange one(uint3 t, uint3 dim) {
-        return {t.x, t.y, t.z, t.x + 1, t.y + 1, t.z + 1, dim.x, dim.y, t.x + dim.x * (t.y + dim.y * t.z),
+        return {t.x, t.y,  t.z,  t.x + 1, t.y + 1, t.z + 1, dim.x, dim.y, t.x + dim.x * (t.y + dim.y * t.z),
                 1,   true, false};
     }
     // blockIdx of the thread in column x, in blocks of one column
@@ -63,7 +64,8 @@ template <class Kind, char Axis> constexpr char innermost_axis<Along<Kind, Axis>
 template <char Axis> inline uint3 turned(uint3 i) {
     return Axis == 'x' ? i : Axis == 'y' ? uint3{i.y, i.x, i.z} : uint3{i.z, i.y, i.x};
 }
-// One of these kinds, for neighbouring blocks as well, as if they were one, if they have at most so many columns
+// One of these kinds, for neighbouring blocks as well, as if they were one, if they have at most so many
+// columns
 template <class Kind, unsigned Columns> struct Joined : Kind {};
 template <class Kind> constexpr unsigned joined_columns = 0;
 template <class Kind, unsigned Columns> constexpr unsigned joined_columns<Joined<Kind, Columns>> = Columns;

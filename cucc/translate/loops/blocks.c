@@ -50,7 +50,7 @@ void find_joined(LoopPlan *p) {
     if ((!global || lone_block || lone_thread) && !p->single)
         return;
     const bool quiet = !p->barriers && is_quiet(p->u, body, end, &vector) && vector &&
-                       !functions_know_thread(p->u) && !functions_know_block(p->u);
+                       !functions_know_thread(p->u) && !has_file_shared(p->u);
     p->joined = !quiet ? 0 : p->single ? 1 : 256;
     p->single &= quiet;
 }
@@ -58,7 +58,7 @@ void find_joined(LoopPlan *p) {
 // Appends the declaration of the indices of the thread at place `x` of its row.
 void declare_index(const LoopPlan *p, Text *text, const char *x, const char *turn) {
     const char *thread = p->how.along ? "::cuda_cpu::turned<'$along'>({$x, cu_y, cu_z})" : "{$x, cu_y, cu_z}";
-    append_filled(text, " [[maybe_unused]] const uint3 threadIdx = $turn$thread;$block", "turn", turn, "thread",
-                  fill(thread, "x", x, "along", format("%c", p->how.along)), "block",
+    append_filled(text, " [[maybe_unused]] const uint3 threadIdx = $turn$thread;$block", "turn", turn,
+                  "thread", fill(thread, "x", x, "along", format("%c", p->how.along)), "block",
                   p->single ? " [[maybe_unused]] const uint3 blockIdx = cu_w.block(threadIdx.x);" : "");
 }

@@ -345,22 +345,36 @@ bool is_constant_member(Unit *u, const Token *name) {
     return found;
 }
 
-// True if the function around this token synchronises threads. Then its calls have been expanded.
-static bool is_expanded(const Token *i) {
+static const char index_words[] = " threadIdx blockIdx thread_rank this_thread_block asm __asm__ ";
+
+// The { of the function around this token; null if there is none
+static const Token *body_around(const Token *i) {
     const Token *body = NULL;
     for (; kind(i) != END && !(kind(i) == '{' && is(i - 2, "namespace")); i = skip_back(i))
         if (kind(i) == '{' && (kind(i - 1) == ')' || is_one_of(i - 1, " const noexcept override final ")))
             body = i; // not of a class or a namespace
-    for (const Token *t = body; t && t < body->match; t++)
+    return body;
+}
+
+// True if the function synchronises threads. Then its calls have been expanded.
+static bool is_expanded(const Token *body) {
+    for (const Token *t = body; t < body->match; t++)
         if (is_one_of(t, " __syncthreads sync ") ||
             (kind(t) == IDENT && t->length > 5 && memcmp(end_of(t) - 5, "_sync", 5) == 0))
             return true;
     return false;
 }
 
-static bool knows_thread, knows_block; // functions that are not kernels
+// True if it can only be called by its name: is_quiet() looks at it.
+static bool is_free(Unit *u, const Token *body) {
+    const Token *name = kind(body - 1) == ')' ? body[-1].match - 1 : body;
+    const Token *f = kind(name) == IDENT ? free_function(u, name) : NULL;
+    return f && find_body((Token *)f + 1) == body;
+}
 
-static void find_indices(const Unit *u) {
+static bool knows_index, has_shared;
+
+static void find_indices(Unit *u) {
     static bool found;
     for (const Token *i = u->begin; i < u->end && !found; i++) {
         if (is(i, "__global__")) {
@@ -368,25 +382,29 @@ static void find_indices(const Unit *u) {
                 i++;
             i = kind(i) == '{' ? i->match : i;
         }
-        const bool thread = is_one_of(i, " threadIdx thread_rank this_thread_block asm __asm__ ");
-        if (i->system || is_ours(i) || (!thread && !is_one_of(i, " blockIdx __shared__ ")) || is_expanded(i))
+        const bool index = is_one_of(i, index_words);
+        if (i->system || is_ours(i) || (!index && !is(i, "__shared__")))
             continue;
-        knows_thread |= thread;
-        knows_block |= !thread;
+        const Token *body = body_around(i);
+        if (!body || !is_expanded(body)) {
+            has_shared |= !index;
+            knows_index |= index && !(body && is_free(u, body));
+        }
     }
     found = true;
 }
 
-// True if a function that is not a kernel may ask for the index of the thread that calls it.
-bool functions_know_thread(const Unit *u) {
+// True if a function that does not show as a call, such as an operator or a constructor, may ask for the
+// index of the thread that calls it, or of its block.
+bool functions_know_thread(Unit *u) {
     find_indices(u);
-    return knows_thread;
+    return knows_index;
 }
 
-// True if one may ask for the block, or if a variable in shared memory is declared outside of kernels.
-bool functions_know_block(const Unit *u) {
+// True if a variable in shared memory is declared outside of kernels.
+bool has_file_shared(Unit *u) {
     find_indices(u);
-    return knows_block;
+    return has_shared;
 }
 
 bool is_atomic(const Token *i) {
@@ -410,6 +428,8 @@ bool is_quiet(Unit *u, const Token *i, const Token *last, bool *vector) {
     static int depth;
     for (; i < last; i++) {
         *vector &= !is_atomic(i);
+        if (depth > 0 && is_one_of(i, index_words))
+            return false;
         if (kind(i + 1) != '(' || is_atomic(i) || is_lanes(i - 2) ||
             !(kind(i) == '>' || kind(i) == ']' || (kind(i) == ')' && kind(i + 2) == '*') ||
               (kind(i) == IDENT && !is_one_of(i, statement_words) && !is_one_of(i, type_words))))

@@ -478,8 +478,8 @@ static void read_body(LoopPlan *p) {
 
 // Divides the kernel into regions. Returns false, with the reason in the plan, if that is not possible.
 static bool divide(LoopPlan *p) {
-    static void (*const steps[])(LoopPlan *) = {check_words,  read_body,      find_uniform, choose_axis, check_conditions,
-                                                find_regions, choose_keeping, check_forms};
+    static void (*const steps[])(LoopPlan *) = {check_words,      read_body,    find_uniform,   choose_axis,
+                                                check_conditions, find_regions, choose_keeping, check_forms};
     for (size_t n = 0; n < sizeof steps / sizeof *steps && !p->why; n++)
         steps[n](p);
     return !p->why;

@@ -79,7 +79,7 @@ struct Statement {
 typedef struct {
     bool only_atomics; // a loop with a stride but without atomics is part of a region
     bool no_guards, no_chunks;
-    int along; // 'y' or 'z': the innermost loops run along that axis; else 0
+    int along;              // 'y' or 'z': the innermost loops run along that axis; else 0
     const Token *tried[16]; // loops and guards that failed; a loop once for each of its forms
     int tried_count;
 } Attempt;
@@ -207,7 +207,7 @@ bool is_atomic(const Token *i);
 void mark_atomics(Unit *u, Token *body);
 bool may_take_reference(Unit *u, const Token *name, int number);
 bool is_constant_member(Unit *u, const Token *name);
-bool functions_know_thread(const Unit *u);
-bool functions_know_block(const Unit *u);
+bool functions_know_thread(Unit *u);
+bool has_file_shared(Unit *u);
 bool is_computation(const Token *i);
 bool is_quiet(Unit *u, const Token *i, const Token *last, bool *vector);
