@@ -152,6 +152,7 @@ VECTORS = {
     "if (t > 3 && threadIdx.x + edge < 4294967290u && (40 >= t)) x[t] += 1;": True,
     "if (t < (k << 4) + 3 && t < 200 >> 2 && t < (int)edge) x[t] += 9; ": True,
     "for (int i = threadIdx.x; i < (k << 4); i += blockDim.x) x[i] += 2; float f = k; for (int j = 0; j < 12; j++) { f += f * t; if (f > 9) break; } x[t] += f;": True,
+    "int v; v = k; x[t + 70] += v; int w = 1 + v; const int i = t + w; x[i] += 3; for (int j = threadIdx.x; j < 40; j += blockDim.x) x[j] += t;": True,
     "int total = 2; for (int j = 0; j < 12; j++) total += j; if (t < 50 && threadIdx.y < 1) { total += k; x[t] += total; }": True,
     "if (t < 50) { if (x[t] & 1) return; x[t] += 5; float f = 1; for (int j = 0; j < 12; j++) f += x[j + 100] * f; x[t] += f > 9; }": True,
     "if (x[t] > t || t >= 9) return; x[t] += 5;": False,

@@ -83,14 +83,32 @@ static bool computes(const Variable *v, int region) {
     return v->region == region || (v->keeping == COMPUTED_AGAIN && v->used[region]);
 }
 
+static bool is_of(const Variable *v, int first_region, int last_region) {
+    bool found = false;
+    for (int r = first_region; r <= last_region; r++)
+        found |= computes(v, r);
+    return found;
+}
+
+// True if the value can be computed before these regions: it depends on nothing that they assign to.
+static bool is_known_before(LoopPlan *p, const Variable *v, int first_region, int last_region) {
+    bool known = !v->modified && v->init && kind(v->init) == '=' && (v->by_index || v->uniform);
+    for (Token *i = v->init; known && i < v->after; i++) {
+        const Variable *w = variable_at(p, i);
+        known =
+            !w || !is_of(w, first_region, last_region) || is_known_before(p, w, first_region, last_region);
+    }
+    return known;
+}
+
 // Numbers the variables that grow by one in these regions. Returns how many there are.
 int number_growing(LoopPlan *p, int first_region, int last_region) {
     int count = 0;
     for (Variable *v = p->variables; v < p->variables + p->count; v++) {
-        v->place = -1;
-        for (int r = first_region; r <= last_region; r++)
-            if (v->place < 0 && v->by_index && computes(v, r) && growth_of_variable(p, v, 'x') == BY_ONE)
-                v->place = count++;
+        const bool grows = v->by_index && is_of(v, first_region, last_region) &&
+                           growth_of_variable(p, v, 'x') == BY_ONE &&
+                           is_known_before(p, v, first_region, last_region);
+        v->place = grows ? count++ : -1;
     }
     return count;
 }
@@ -109,10 +127,7 @@ void write_growing(LoopPlan *p, Text *text, int first_region, int last_region) {
     append_text(text, " const auto cu_a = [&](unsigned cu_x, long long *cu_v) {");
     declare_index(p, text, "cu_x", "");
     for (Variable *v = p->variables; v < p->variables + p->count; v++) {
-        bool needed = false;
-        for (int r = first_region; r <= last_region; r++)
-            needed |= computes(v, r) && !v->modified && v->init && (v->by_index || v->uniform);
-        if (needed && kind(v->init) == '=')
+        if (is_of(v, first_region, last_region) && is_known_before(p, v, first_region, last_region))
             append_filled(text, " [[maybe_unused]] $x $init;", "x", declarator(v), "init",
                           spelling(v->init, v->after));
         if (v->place >= 0)
