@@ -273,7 +273,7 @@ in += blockIdx.x * threads; out += blockIdx.x * threads;
             "z": "blockIdx.z * blockDim.z + threadIdx.z",
         }
         fast, middle, slow = pick(["xyz", "xyz", "xyz", "yxz", "zyx"])
-        size = {a: f"(int)(gridDim.{a} * blockDim.{a})" for a in "xyz"}
+        size = {a: f"(gridDim.{a} * blockDim.{a})" for a in "xyz"}
         self.shapes.append(
             ("dim3(5, 2)", "dim3(1, block.y, block.z)") if single else (pick(["3", "dim3(1, 3)"]), "block")
         )
