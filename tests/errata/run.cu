@@ -226,7 +226,7 @@ static int freed_first(void) {
 
 // Class notes: negative numbers, sorted bit by bit with the printed test
 static int negatives(void) {
-    int d[] = {4, -2, 10, -8, 6, 0}, sorted[6];
+    int d[] = {4, -2, 10, -2147483646, -8, 6, 0}, sorted[7]; // the fourth has bits 31 and 1
     for (unsigned mask = 1; mask != 0; mask <<= 1) {
         int n = 0;
         for (bool set : {false, true})
@@ -235,7 +235,8 @@ static int negatives(void) {
                     sorted[n++] = value;
         memcpy(d, sorted, sizeof(d));
     }
-    printf("%d %d %d %d %d %d\n", d[0], d[1], d[2], d[3], d[4], d[5]);
+    for (int value : d)
+        printf("%d\n", value);
     return 0;
 }
 

@@ -63,7 +63,7 @@ UNNOTICED = {
     "fence": "cudaSuccess\n100000 of 100000\n",
     "host_read": "10\n",
     "freed_first": "cudaSuccess, cudaSuccess\n",
-    "negatives": "0 4 6 10 -8 -2\n",
+    "negatives": "0\n4\n6\n10\n-2147483646\n-8\n-2\n",
 }
 
 
