@@ -4,6 +4,17 @@
 void *dev = cudaMalloc(&dev, 4);
 #endif
 
+#ifdef FORMATS // 3.3, A.2: conversions of printf that do not fit their arguments; g++ checks them if it is
+               // asked to
+#include <stdio.h>
+#pragma GCC diagnostic error "-Wformat"
+#pragma GCC diagnostic error "-Wformat-signedness"
+void print(size_t bytes, void *value) {
+    printf("%ld\n", bytes);
+    printf("%d\n", value);
+}
+#endif
+
 #ifdef NO_INDEX // 4.2.1: the counter of a loop is not declared
 void fill(int *a, int n) {
     for (i = 0; i < n; i++)
@@ -28,7 +39,24 @@ __global__ void kernel(float *out) {
 }
 #endif
 
-#ifdef NO_OFFSET // 11.3: a member is used that the struct does not have
+#ifdef TOO_MANY // 6.3.1: a kernel of one parameter is launched with two arguments
+__global__ void draw(float *ptr) {
+    *ptr = 1;
+}
+void launch(float *s, float *dev_bitmap) {
+    draw<<<1, 1>>>(s, dev_bitmap);
+}
+#endif
+
+#ifdef IDLE // 8.3.1: a function of GLUT under a wrong name
+#include <GL/glut.h>
+void frame() {}
+void animate() {
+    glutIdleFunction(frame);
+}
+#endif
+
+#ifdef NO_OFFSET // 11.4: a member is used that the struct of 11.3 does not have
 struct Part {
     int size;
 };
@@ -46,6 +74,14 @@ bool belongs(void *value, size_t bucket) {
 }
 #endif
 
+#ifdef MISSPELT // Rauber and Rünger: three names of CUDA with letters exchanged, missing or left out
+__global__ void square(int *out) {
+    unit3 grid;
+    __synthreads();
+    out[blockId.x] = 1;
+}
+#endif
+
 #ifdef VOID_POINTER // CSInParallel: the address of the pointer, cast to void * where void ** is needed
 void allocate(int *dev) {
     cudaMalloc((void *)&dev, sizeof(int));
@@ -60,6 +96,24 @@ __global__ void kernel(int *out) {
 
 #ifdef CAPITAL // class notes: the template of texture references, with a capital letter
 Texture<float> tex;
+#endif
+
+#ifdef NO_TEMPLATE // TACC lab: a function with a template parameter is called without its template argument
+template <unsigned int blockSize> __device__ void warpReduce(volatile int *sdata, int tid) {
+    if (blockSize >= 64)
+        sdata[tid] += sdata[tid + 32];
+}
+__global__ void reduce(int *out) {
+    __shared__ int sdata[64];
+    warpReduce(sdata, threadIdx.x);
+}
+#endif
+
+#ifdef AMAX // TACC lab: ISAMAX among the functions of BLAS for double
+#include <cublas_v2.h>
+void largest(cublasHandle_t handle, const double *x, int *index) {
+    cublasIsamax(handle, 8, x, 1, index);
+}
 #endif
 
 #ifdef SEGMENTED // TACC lab: a scan of segments, by a name that Thrust does not have

@@ -17,9 +17,31 @@ static int squares(void) {
     return 0;
 }
 
-// 7.3, 10.4: a buffer on the device and an event, which the clean-up forgets
+// 5.2.1: three vectors that are local variables of main. Class notes: two arrays of a sort.
+static int stack(void) {
+    enum { ELEMENTS = 700000 };
+    volatile int a[ELEMENTS], b[ELEMENTS], c[ELEMENTS];
+    a[0] = 2, b[0] = 7, c[0] = a[0] + b[0];
+    printf("%d\n", c[0]);
+    return 0;
+}
+
+// 6.2.3: a copy to a symbol that is no constant
+__device__ int in_global_memory;
+static int symbol(void) {
+    int sent = 7, received = 0;
+    cudaMemcpyToSymbol(in_global_memory, &sent, sizeof(int));
+    cudaMemcpyFromSymbol(&received, in_global_memory, sizeof(int));
+    printf("%d\n", received);
+    return 0;
+}
+
+// 7.3, 10.4, and Rauber and Rünger: a buffer on the host, one on the device and an event, which the
+// clean-up forgets
 static int leak(void) {
     float *dev_inSrc, *output_bitmap;
+    volatile float *part_c = (volatile float *)malloc(32 * sizeof(float));
+    part_c[0] = 0;
     cudaEvent_t start;
     cudaEventCreate(&start);
     cudaMalloc(&dev_inSrc, 4096);
@@ -69,6 +91,24 @@ static int addresses(void) {
     return 0;
 }
 
+// 12.2.6: an index beyond one array leads into another
+__global__ void read_at(const int *a, long long i, int *out) {
+    *out = a[i];
+}
+static int neighbour(void) {
+    int *a, *b, seven = 7, got = 0;
+    cudaMalloc(&a, 1024);
+    cudaMalloc(&b, 1024);
+    cudaMemcpy(b, &seven, sizeof(int), cudaMemcpyHostToDevice);
+    read_at<<<1, 1>>>(a, b - a, b + 1);
+    int status = ended();
+    cudaMemcpy(&got, b + 1, sizeof(int), cudaMemcpyDeviceToHost);
+    printf("a has 256 elements, and one beyond them is %d\n", got);
+    cudaFree(a);
+    cudaFree(b);
+    return status;
+}
+
 // A.1.1: a lock is released by storing 1, the value of a lock that is taken
 __global__ void take_and_keep(int *mutex, int *count) {
     while (atomicCAS(mutex, 0, 1) != 0)
@@ -84,7 +124,51 @@ static int unlock(void) {
     return ended();
 }
 
-// A.2.3: as many bytes for the pointers of the table as for its keys of 4 bytes
+// A.1.1: a lock without memory fences; the sum is read and written by its owner only
+__global__ void count_alone(int *mutex, int *sum) {
+    for (int i = 0; i < 100; i++) {
+        while (atomicCAS(mutex, 0, 1) != 0)
+            ;
+        ++*sum;
+        atomicExch(mutex, 0);
+    }
+}
+static int fence(void) {
+    const int blocks = 1000;
+    int *state, sum = 0;
+    cudaMalloc(&state, 2 * sizeof(int));
+    cudaMemset(state, 0, 2 * sizeof(int));
+    count_alone<<<blocks, 1>>>(state, state + 1);
+    int status = ended();
+    cudaMemcpy(&sum, state + 1, sizeof(int), cudaMemcpyDeviceToHost);
+    printf("%d of %d\n", sum, 100 * blocks);
+    cudaFree(state);
+    return status;
+}
+
+// A.1.2: a structure whose destructor frees device memory is passed to a kernel by value
+static cudaError_t freed;
+struct Owner {
+    int *mutex;
+    Owner() { cudaMalloc(&mutex, sizeof(int)); }
+    ~Owner() {
+        freed = cudaFree(mutex);
+        printf("cudaFree: %s\n", cudaGetErrorName(freed));
+    }
+};
+__global__ void take(Owner lock) {
+    *lock.mutex = 1;
+}
+static int freed_twice(void) {
+    {
+        Owner lock;
+        take<<<1, 1>>>(lock);
+        puts("the launch has returned");
+    }
+    return freed != cudaSuccess;
+}
+
+// A.2.4: as many bytes for the pointers of the table as for its keys of 4 bytes
 __global__ void take_values(void **values, void **pool, int elements) {
     for (int i = threadIdx.x + blockIdx.x * blockDim.x; i < elements; i += blockDim.x * gridDim.x)
         pool[i] = values[i];
@@ -114,6 +198,18 @@ static int host_read(void) {
     return 0;
 }
 
+// CSInParallel: tiles of 32 x 32 threads, and larger ones
+__global__ void tile(void) {}
+static int tiles(void) {
+    cudaError_t error = cudaSuccess;
+    for (unsigned width = 32; width <= 33; width++) {
+        tile<<<1, dim3(width, width)>>>();
+        error = cudaGetLastError();
+        printf("%u x %u: %s\n", width, width, cudaGetErrorName(error));
+    }
+    return error != cudaSuccess;
+}
+
 // Class notes: the array of a texture is freed while the texture still uses it
 static int freed_first(void) {
     cudaChannelFormatDesc desc = cudaCreateChannelDesc<float>();
@@ -128,11 +224,19 @@ static int freed_first(void) {
     return 0;
 }
 
-// Class notes: the test of bit 31
-static int bit31(void) {
-    volatile int bit = 31, negative = -5;
-    int mask = 1 << bit;
-    printf("mask %d, > 1: %d, != 0: %d\n", mask, (negative & mask) > 1, (negative & mask) != 0);
+// Class notes: negative numbers, sorted bit by bit with the printed test
+static int negatives(void) {
+    int d[] = {4, -2, 10, -2147483646, -8, 6, 0}, sorted[7]; // the fourth has bits 31 and 1
+    for (unsigned mask = 1; mask != 0; mask <<= 1) {
+        int n = 0;
+        for (bool set : {false, true})
+            for (int value : d)
+                if (((value & mask) > 1) == set)
+                    sorted[n++] = value;
+        memcpy(d, sorted, sizeof(d));
+    }
+    for (int value : d)
+        printf("%d\n", value);
     return 0;
 }
 
@@ -179,9 +283,10 @@ static int random_sum(void) {
 static const struct {
     const char *name;
     int (*run)(void);
-} cases[] = {CASE(squares),     CASE(leak),   CASE(cast),        CASE(unset),
-             CASE(addresses),   CASE(unlock), CASE(values),      CASE(host_read),
-             CASE(freed_first), CASE(bit31),  CASE(small_block), CASE(random_sum)};
+} cases[] = {CASE(squares),     CASE(stack),       CASE(symbol),    CASE(leak),   CASE(cast),
+             CASE(unset),       CASE(addresses),   CASE(neighbour), CASE(unlock), CASE(fence),
+             CASE(freed_twice), CASE(values),      CASE(host_read), CASE(tiles),  CASE(freed_first),
+             CASE(negatives),   CASE(small_block), CASE(random_sum)};
 
 int main(int argc, char **argv) {
     for (auto &one : cases)

@@ -2,6 +2,8 @@
 """docs/errata.md: the errors of the texts, tried. The listings in tests/errata are our own, with the same mistakes."""
 import functools
 import re
+import resource
+import signal
 
 import pytest
 
@@ -17,14 +19,20 @@ on_the_cpu = pytest.mark.backend("cpu")
 # host may be called from kernels on the CPU back end, so cucc takes two of them.
 REFUSED = {
     "VOID_RESULT": ("cudaError_t", "cudaError_t"),
+    "FORMATS": (r"format.*void ?\*", r"(?s)%ld.*format.*void ?\*"),
     "NO_INDEX": (r"\bi\b", '"i" is undefined'),
     "CONSTRUCTOR": (None, "calling a __host__ function"),
     "HOST_POINTER": (None, '"s" is undefined in device code'),
+    "TOO_MANY": ("too many arguments|no matching function for call to 'draw'", "too many arguments"),
+    "IDLE": ("glutIdleFunction|GL/glut.h", "glutIdleFunction|GL/glut.h"),
     "NO_OFFSET": ("offset", "offset"),
     "HASHED_VALUE": (r"void ?\*|no matching function for call to 'bucket_of'", "void"),
+    "MISSPELT": ("(?s)unit3.*__synthreads.*blockId", "(?s)unit3.*__synthreads.*blockId"),
     "VOID_POINTER": ("cudaMalloc", "cudaMalloc"),
     "DIM_CALL": ("call", "call of an object"),
     "CAPITAL": ("Texture", "Texture is not a template"),
+    "NO_TEMPLATE": ("warpReduce", "warpReduce"),
+    "AMAX": ("double|cublasIsamax", "double|cublas_v2.h"),
     "SEGMENTED": ("segmented_inclusive_scan|thrust/scan.h", "segmented_inclusive_scan"),
 }
 SANITIZERS = "-g", "-Xcompiler", "-fsanitize=address,undefined"
@@ -33,10 +41,14 @@ SANITIZERS = "-g", "-Xcompiler", "-fsanitize=address,undefined"
 REPORTED = [
     ("squares", SANITIZERS, {}, r"run\.cu:\d+:.* 46341 \* 46341 cannot be represented in type 'int'"),
     ("leak", (), {"CUDA_CPU_CHECK": "1"}, r"at exit not freed: 4096 bytes of device 0, allocated at run\.cu"),
+    ("leak", SANITIZERS, {}, r"Direct leak of 128 byte"),
     ("unset", ("--check",), {}, r"uninitialized memory in kernel read,"),
     ("unlock", (), {"CUDA_CPU_WATCHDOG": "1"}, r"run\.cu:\d+: is a lock never released\?"),
+    ("fence", ("--check",), {}, "race in kernel count_alone: .*\n.*nothing orders these blocks"),
+    ("freed_twice", (), {}, "cudaFree: .* was not allocated by cudaMalloc, and was freed already"),
     ("values", (), {}, "illegal address .*\n.*in kernel take_values"),
     ("host_read", (), {"CUDA_CPU_CHECK": "1"}, "the host reads .* 16 bytes of device 0, allocated at run"),
+    ("tiles", (), {}, "the number of threads of a block is 1089, must be from 1 to 1024"),
     ("small_block", ("--check",), {}, "at offset 128 of dynamic shared memory, which has 128 bytes"),
     ("random_sum", SANITIZERS, {}, "signed integer overflow: .* cannot be represented in type 'int'"),
 ]
@@ -44,11 +56,14 @@ REPORTED = [
 # The cases that go unnoticed without these tools, and what the program prints then
 UNNOTICED = {
     "squares": "46340 * 46340 = 2147395600\n46341 * 46341 = -2147479015\n",
+    "symbol": "7\n",
     "cast": "7\n",
     "addresses": "equal\nequal\n",
+    "neighbour": "cudaSuccess\na has 256 elements, and one beyond them is 7\n",
+    "fence": "cudaSuccess\n100000 of 100000\n",
     "host_read": "10\n",
     "freed_first": "cudaSuccess, cudaSuccess\n",
-    "bit31": "mask -2147483648, > 1: 0, != 0: 1\n",
+    "negatives": "0\n4\n6\n10\n-2147483646\n-8\n-2\n",
 }
 
 
@@ -90,7 +105,7 @@ def refused(folder, compiler, cases):
 def test_compilers_refuse(tmp_path, compiler):
     """A header that is wrong, and kernels with one name, are compiled alone."""
     says = {case: words[compiler != CUCC] for case, words in REFUSED.items()}
-    alone = ["SEGMENTED", "CONSTRUCTOR", "HOST_POINTER", "DIM_CALL"]
+    alone = ["SEGMENTED", "CONSTRUCTOR", "HOST_POINTER", "DIM_CALL", "FORMATS", "IDLE", "AMAX"]
     for cases in [case for case in says if case not in alone], *([case] for case in alone):
         if says[cases[0]]:
             for case, found in refused(tmp_path, compiler, cases).items():
@@ -113,3 +128,13 @@ def test_unnoticed(built, tmp_path):
     for case, says in UNNOTICED.items():
         result = helpers.execute(built(), [case], tmp_path)
         assert (result.status, result.out, result.err) == (0, says, ""), str(result)
+    checked = helpers.execute(built("--check"), ["neighbour"], tmp_path)
+    assert (checked.status, checked.out, checked.err) == (0, UNNOTICED["neighbour"], ""), str(checked)
+
+
+@on_the_cpu
+def test_stack(built, tmp_path):
+    """Three vectors of 700,000 ints, of which the usual stack holds 699,050."""
+    for size, status, out in ((8 << 20, -signal.SIGSEGV, ""), (16 << 20, 0, "9\n")):
+        result = helpers.execute(built(), ["stack"], tmp_path, limits={resource.RLIMIT_STACK: size})
+        assert (result.status, result.out) == (status, out), str(result)
