@@ -31,7 +31,9 @@ def test_numbers_of_blocks(run, rng, name):
     for size in 257, rng.randint(10**4, 10**6):
         blocks, fill = rng.choice([1, 2, 31, 5000]), rng.choice(FILLS)
         result = run(f"chapter09/{name}", "--size", size, "--blocks", blocks, status=0)
-        assert total(result) == size and "Counted down on the host: 0 bins are not 0\n" in result.out
+        assert total(result) == size and (
+            "shmem" in name or "down on the host: 0 bins are not 0" in result.out
+        )
         out = run(f"chapter09/{name}", "--size", size, "--sweep", "--fill", fill, status=0).out
         multiprocessors = int(re.search(r"^(\d+) multiprocessors$", out, re.M)[1])
         row = r"^ +(\d+) blocks, +([\d.]+) bytes a thread: +[\d.]+ ms, +[\d.]+ GB/s$"
