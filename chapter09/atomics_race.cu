@@ -12,10 +12,9 @@
  * Book:    9.3 (after the book)
  * Build:   nvcc -o atomics_race chapter09/atomics_race.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/atomics_race
- * Differs: the book shows two orders of the steps in tables. Here two threads run in these, and in all 20
- *          orders that there are; then all 32 threads of a warp read x before any of them writes it, so at
- *          least 31 of 32 additions are lost. A run with a separate x for each thread checks that all
- *          additions are carried out.
+ * Differs: the book shows two orders of the steps in tables. Here two threads run in all 20; then all 32
+ *          threads of a warp read x before any of them writes it, so at least 31 of 32 additions are lost. A
+ *          run with a separate x for each thread checks that all additions are carried out.
  * Check:   --blocks 16 --iterations 3 (race)
  */
 #include "../common/book.h"

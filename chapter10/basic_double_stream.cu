@@ -11,10 +11,9 @@
  * Book:    10.5
  * Build:   nvcc -o basic_double_stream chapter10/basic_double_stream.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/basic_double_stream --output timeline.svg
- * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is verified.
- *          Later runs give a timeline, with --output as SVG. Today's devices have a copy engine for each
- *          direction, so the order of the calls matters little: docs/book-vs-today.md compares them.
- *          --tasks runs two different kernels at once, the task parallelism of which the chapter speaks.
+ * Differs: the input is masked, so that no sum overflows; the result is verified. Later runs give a timeline.
+ *          Today's devices have a copy engine for each direction, so the order of the calls matters little
+ *          (docs/book-vs-today.md). --tasks runs two different kernels at once (task parallelism).
  * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --tasks
  */
 #include "../common/book.h"

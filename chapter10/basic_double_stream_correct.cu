@@ -11,10 +11,9 @@
  * Book:    10.7
  * Build:   nvcc -o basic_double_stream_correct chapter10/basic_double_stream_correct.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/basic_double_stream_correct --output timeline.svg
- * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is verified.
- *          Later runs give a timeline, with --output as SVG. Today's devices have a copy engine for each
- *          direction, so the order of the calls matters little: docs/book-vs-today.md compares them.
- *          --streams compares N streams with one, for kernels that take shorter and longer than the copies.
+ * Differs: the input is masked, so that no sum overflows; the result is verified. Later runs give a timeline.
+ *          Today's devices have a copy engine for each direction, so the order of the calls matters little
+ *          (docs/book-vs-today.md). --streams compares N streams with one, for kernels of several lengths.
  * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --size 9000 --chunk 1000 --streams 3
  */
 #include "../common/book.h"

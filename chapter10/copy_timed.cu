@@ -12,11 +12,10 @@
  * Book:    10.2
  * Build:   nvcc -o copy_timed chapter10/copy_timed.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/copy_timed
- * Differs: also write-combined memory, both directions at once in two streams, and how fast the host
- *          writes and reads each kind of memory. The arrays are filled before the copies, and what was copied
- *          is verified. --pin pins memory, at most a quarter of what is available, and prints what is left.
- *          On the CPU back end 10 copies are timed, not 100.
- * Check:   --size 20000 --iterations 5 | --pin 4M
+ * Differs: also write-combined memory, both directions at once, and how fast the host writes and reads each
+ *          kind of memory; what was copied is verified. --pin pins memory, at most a quarter of what is
+ *          available, and prints what is left. On the CPU back end 10 copies are timed, not 100.
+ * Check:   --size 20000 --iterations 5 | --pin 65536
  */
 #include "../common/book.h"
 

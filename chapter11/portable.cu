@@ -12,9 +12,9 @@
  * Book:    11.4
  * Build:   nvcc -o portable chapter11/portable.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter11/portable --no-portable
- * Differs: any number of devices, and an array of threads where the page has one thread. Main sets a second
- *          device in the same thread, which was an error in the book's time. The result is compared with the
- *          closed form. Today all pinned memory is portable: --no-portable shows it.
+ * Differs: any number of devices, and an array of threads where the page has one. The main thread sets a
+ *          second device, which no thread could before CUDA 4. The result is compared with the closed form.
+ *          Today all pinned memory is portable: --no-portable shows it.
  * Needs:   gpus=2
  * Check:   --size 100000 | --size 5000 --no-portable | --size 3 | --size 1
  */
