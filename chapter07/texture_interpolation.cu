@@ -36,8 +36,8 @@ __global__ void kernel(float *values, cudaTextureObject_t texture, bool normaliz
     values[k] = tex1D<float>(texture, normalized ? x / N : x);
 }
 
-// The course uses a texture reference: texture<float, 1, cudaReadModeElementType> tex, declared for the whole
-// file, which a kernel reads by tex1D(tex, x). The comments are its lines.
+// Until CUDA 11 this was a texture reference: texture<float, 1, cudaReadModeElementType> tex, declared for
+// the whole file, which kernels read by tex1D(tex, x). The comments show the lines that set it.
 static cudaTextureObject_t make_texture(cudaArray_t array, int kind) {
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeArray;

@@ -7,7 +7,7 @@
  *          stream, then those of the next chunk into the other. On a device with one copy engine, the
  *          second stream's copy to the device waits behind the first stream's copy back: no overlap.
  * Terms:   stream, overlap, depth-first issue, copy engine, asynchronous copy, page-locked memory,
- *          pipeline, concurrency
+ *          pipeline, concurrency, task parallelism
  * Book:    10.5
  * Build:   nvcc -o basic_double_stream chapter10/basic_double_stream.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/basic_double_stream --output timeline.svg
