@@ -108,7 +108,7 @@ static void anim_gpu(DataBlock *d, int) {
 }
 
 static void anim_exit(DataBlock *d) {
-    HANDLE_ERROR(cudaDestroyTextureObject(d->texIn));
+    HANDLE_ERROR(cudaDestroyTextureObject(d->texIn)); // on the page: cudaUnbindTexture(texIn)
     HANDLE_ERROR(cudaDestroyTextureObject(d->texOut));
     HANDLE_ERROR(cudaDestroyTextureObject(d->texConstSrc));
     HANDLE_ERROR(cudaFree(d->output_bitmap));
@@ -135,6 +135,9 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&data.dev_outSrc, imageSize));
     HANDLE_ERROR(cudaMalloc(&data.dev_constSrc, imageSize));
 
+    // The page declares texture<float> texIn for the whole file, and binds it here by cudaBindTexture(NULL,
+    // texIn, data.dev_inSrc, imageSize). The object is a variable, and the resource has the arguments of that
+    // call.
     cudaResourceDesc resource = {}; // which memory a texture is
     resource.resType = cudaResourceTypeLinear;
     resource.res.linear.desc = cudaCreateChannelDesc<float>();

@@ -131,6 +131,8 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMallocPitch(&data.dev_outSrc, &data.pitch, width, size));
     HANDLE_ERROR(cudaMallocPitch(&data.dev_constSrc, &data.pitch, width, size));
 
+    // The page declares texture<float, 2> texIn, and binds it here by cudaBindTexture2D(NULL, texIn,
+    // data.dev_inSrc, desc, width, height, pitch). The resource has these arguments.
     cudaChannelFormatDesc desc = cudaCreateChannelDesc<float>();
     cudaResourceDesc resource = {}; // which memory a texture is
     resource.resType = cudaResourceTypePitch2D;

@@ -69,6 +69,8 @@ static bool test(const char *name, cudaChannelFormatDesc format) {
     HANDLE_ERROR(cudaMalloc(&dev_out, ELEMENTS * channels * sizeof(float)));
     HANDLE_ERROR(cudaMemcpy(dev_texels, texels, bytes, cudaMemcpyHostToDevice));
 
+    // With a texture reference, texture<unsigned short, 1, cudaReadModeNormalizedFloat> tex in the course,
+    // this was cudaBindTexture(NULL, tex, dev_texels, bytes).
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeLinear;
     resource.res.linear.devPtr = dev_texels;

@@ -36,16 +36,18 @@ __global__ void kernel(float *values, cudaTextureObject_t texture, bool normaliz
     values[k] = tex1D<float>(texture, normalized ? x / N : x);
 }
 
+// Until CUDA 11 this was a texture reference: texture<float, 1, cudaReadModeElementType> tex, declared for
+// the whole file, which kernels read by tex1D(tex, x). The comments show the lines that set it.
 static cudaTextureObject_t make_texture(cudaArray_t array, int kind) {
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeArray;
-    resource.res.array.array = array;
+    resource.res.array.array = array; // cudaBindTextureToArray(tex, array);
     cudaTextureDesc desc = {};
-    desc.addressMode[0] = cudaAddressModeClamp;
-    desc.filterMode =
+    desc.addressMode[0] = cudaAddressModeClamp; // tex.addressMode[0] = cudaAddressModeClamp;
+    desc.filterMode =                           // tex.filterMode = cudaFilterModeLinear;
         kind == LINEAR || kind == NORMALIZED_LINEAR ? cudaFilterModeLinear : cudaFilterModePoint;
-    desc.readMode = cudaReadModeElementType;
-    desc.normalizedCoords = kind == NORMALIZED_POINT || kind == NORMALIZED_LINEAR;
+    desc.readMode = cudaReadModeElementType; // the third argument of texture<...>
+    desc.normalizedCoords = kind == NORMALIZED_POINT || kind == NORMALIZED_LINEAR; // tex.normalized = true;
     cudaTextureObject_t texture;
     HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
     return texture;
@@ -76,7 +78,7 @@ int main(int argc, char **argv) {
         HANDLE_LAUNCH();
         HANDLE_ERROR(
             cudaMemcpy(&values[kind * points], dev_values, points * sizeof(float), cudaMemcpyDeviceToHost));
-        HANDLE_ERROR(cudaDestroyTextureObject(texture));
+        HANDLE_ERROR(cudaDestroyTextureObject(texture)); // cudaUnbindTexture(tex);
     }
 
     printf("Texel i is i * i, for i from 0 to %d.\n", N - 1);

@@ -72,7 +72,8 @@ int main(int argc, char **argv) {
 
     // Four texture objects for the same array. The resource says which memory is read. The texture
     // description says how: with this address mode, converted from 0…255 to 0…1, and at normalized
-    // coordinates. Its filter mode stays 0, which is point filtering.
+    // coordinates. Its filter mode stays 0, which is point filtering. A texture reference had one
+    // description, so tex.addressMode was changed and the array bound once more for each mode.
     Textures textures;
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeArray;

@@ -25,8 +25,8 @@ static inline void hist_gpu_settings(int argc, char **argv, const char *doc) {
 }
 
 static inline float time_kernel(HistogramKernel *kernel, int number, const unsigned char *dev_buffer,
-                                unsigned long long *dev_histo) {
-    return median_ms([&] { kernel<<<number, BINS>>>(dev_buffer, size, dev_histo); },
+                                unsigned long long *dev_histo, int threads = BINS) {
+    return median_ms([&] { kernel<<<number, threads>>>(dev_buffer, size, dev_histo); },
                      [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, BINS * sizeof(unsigned long long))); });
 }
 
@@ -43,8 +43,9 @@ static inline bool check(HistogramKernel *kernel, const unsigned char *dev_buffe
 }
 
 // For --sweep: times the kernel with one block, with numbers in proportion to the multiprocessors, and with
-// one byte for each thread. Checks each histogram. Returns the exit status.
-static inline int sweep_blocks(HistogramKernel *kernel) {
+// one byte for each thread. Checks each histogram. Then the same for numbers of threads in a block, if there
+// is a kernel that takes any. Returns the exit status.
+static inline int sweep_blocks(HistogramKernel *kernel, HistogramKernel *any_threads = NULL) {
     const size_t multiprocessors = device_attribute(cudaDevAttrMultiProcessorCount);
     const size_t most = (size + BINS - 1) / BINS;
     std::set<int> numbers;
@@ -70,6 +71,15 @@ static inline int sweep_blocks(HistogramKernel *kernel) {
         }
     }
     printf("Fastest: %d blocks, %.3g times the multiprocessors\n", best, (double)best / multiprocessors);
+    for (int threads : {32, 100, 256, 1000}) {
+        if (!any_threads)
+            break;
+        int number = max_of(least_blocks(), 2048 * multiprocessors / threads);
+        float ms = time_kernel(any_threads, number, dev_buffer, dev_histo, threads);
+        printf("%9d threads in a block, %d bins for a thread at most: %9.3f ms\n", threads,
+               (BINS + threads - 1) / threads, ms);
+        ok = check_histogram(HostArray<unsigned long long>(dev_histo, BINS), buffer, size) && ok;
+    }
     free(buffer);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -72,6 +72,15 @@ int main(int argc, char **argv) {
     printf("Histogram Sum:  %llu\n", histoCount);
     bool ok = check(histo_kernel, dev_buffer, dev_histo, buffer, histo, histoCount);
 
+    // The check of both pages: the host counts the same bytes down, so every bin must be 0 at the end.
+    for (size_t i = 0; i < size; i++)
+        histo[buffer[i]]--;
+    int wrong = 0;
+    for (int i = 0; i < 256; i++)
+        wrong += histo[i] != 0;
+    printf("Counted down on the host: %d bins are not 0\n", wrong);
+    ok = ok && wrong == 0;
+
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
     HANDLE_ERROR(cudaFree(dev_histo));

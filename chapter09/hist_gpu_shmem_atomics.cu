@@ -11,8 +11,8 @@
  * Build:   nvcc -o hist_gpu_shmem_atomics chapter09/hist_gpu_shmem_atomics.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/hist_gpu_shmem_atomics --sweep
  * Differs: the bins in global memory have 64 bits, so that more than 4 GiB can be counted. The kernel is
- *          timed alone as well. --fill selects other data, and --sweep compares numbers of blocks;
- *          see docs/book-vs-today.md.
+ *          timed alone as well. --fill selects other data, and --sweep compares numbers of blocks, see
+ *          docs/book-vs-today.md, and of threads, by a kernel that needs no thread for each bin.
  * Check:   --size 100001
  */
 #include "../common/book.h"
@@ -38,10 +38,27 @@ __global__ void histo_kernel(const unsigned char *buffer, size_t size, unsigned 
     atomicAdd(&histo[threadIdx.x], temp[threadIdx.x]);
 }
 
+// The same for blocks of any number of threads, fewer or more than bins: each thread clears and adds the bins
+// threadIdx.x, threadIdx.x + blockDim.x and so on, if there are such bins.
+__global__ void histo_any_threads(const unsigned char *buffer, size_t size, unsigned long long *histo) {
+    __shared__ unsigned temp[256];
+    for (unsigned bin = threadIdx.x; bin < 256; bin += blockDim.x)
+        temp[bin] = 0;
+    __syncthreads();
+
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride)
+        atomicAdd(&temp[buffer[i]], 1);
+    __syncthreads();
+
+    for (unsigned bin = threadIdx.x; bin < 256; bin += blockDim.x)
+        atomicAdd(&histo[bin], temp[bin]);
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     if (sweep)
-        return sweep_blocks(histo_kernel);
+        return sweep_blocks(histo_kernel, histo_any_threads);
     unsigned char *buffer = (unsigned char *)big_random_block(size);
     fill_bytes(buffer); // without --fill they stay random
 
@@ -101,3 +118,5 @@ void settings(int argc, char **argv) {
 // over `size` bytes into the private histogram, with atomic operations in shared memory. Third, each thread
 // adds one bin to the bin of the same number in histo, with an atomic addition in global memory. A barrier
 // for all threads of the block separates the first step from the second, and the second from the third.
+// histo_any_threads(): The same for blocks of any number of threads: in the first and the third step thread i
+// has the bins i, i + blockDim.x, i + 2 blockDim.x and so on, as far as they are below 256.

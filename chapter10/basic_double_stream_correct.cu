@@ -11,10 +11,10 @@
  * Book:    10.7
  * Build:   nvcc -o basic_double_stream_correct chapter10/basic_double_stream_correct.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/basic_double_stream_correct --output timeline.svg
- * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is verified.
- *          Later runs give a timeline, with --output as SVG. Today's devices have a copy engine for each
- *          direction, so the order of the calls matters little: docs/book-vs-today.md compares them.
- * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000
+ * Differs: the input is masked, so that no sum overflows; the result is verified. Later runs give a timeline.
+ *          Today's devices have a copy engine for each direction, so the order of the calls matters little
+ *          (docs/book-vs-today.md). --streams compares N streams with one, for kernels of several lengths.
+ * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --size 9000 --chunk 1000 --streams 3
  */
 #include "../common/book.h"
 #include "streams.h" // fill_random(), check()
@@ -24,6 +24,7 @@
 
 size_t size = FULL_DATA_SIZE; // --size, elements in all
 size_t chunk = N;             // --chunk, elements that are copied and computed at a time
+static int streams;           // --streams
 
 // The average of two averages: of three elements of a and of three of b. As in the book, the second and
 // the third are among the first 256 elements of the chunk.
@@ -41,6 +42,8 @@ __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
+    if (streams)
+        return compare_streams(kernel, streams);
     cudaDeviceProp prop;
     int whichDevice;
     HANDLE_ERROR(cudaGetDevice(&whichDevice));
@@ -135,7 +138,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
-    stream_settings(argc, argv, "Copies and computes in chunks, breadth first in two streams.", 2);
+    stream_settings(
+        argc, argv, "Copies and computes in chunks, breadth first in two streams.", 2,
+        OPTION_INT("streams", &streams, 1, 32, "compare N streams with one, for kernels of several lengths"));
+    require_memory(0, streams * 3 * chunk * sizeof(int));
 }
 
 // Task: main(): Write the calls for two streams with breadth-first issue. Fill in whichDevice and prop, and

@@ -12,10 +12,10 @@
  * Book:    10.2
  * Build:   nvcc -o copy_timed chapter10/copy_timed.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter10/copy_timed
- * Differs: also write-combined memory, both directions at once in two streams, and how fast the host
- *          writes and reads each kind of memory. The arrays are filled before the copies, and what was copied
- *          is verified. On the CPU back end 10 copies are timed, not 100.
- * Check:   --size 20000 --iterations 5
+ * Differs: also write-combined memory, both directions at once, and how fast the host writes and reads each
+ *          kind of memory; what was copied is verified. --pin pins memory, at most a quarter of what is
+ *          available, and prints what is left. On the CPU back end 10 copies are timed, not 100.
+ * Check:   --size 20000 --iterations 5 | --pin 65536
  */
 #include "../common/book.h"
 
@@ -23,9 +23,11 @@
 
 static size_t n = SIZE;                     // --size, ints to copy
 static int copies = CPU_BACKEND ? 10 : 100; // --iterations
+static size_t pin;                          // --pin, bytes
 static bool ok = true;                      // false when check_copy() has found a wrong copy
 static void fill(int *a, int *dev_a, bool up);
 static void check_copy(const char *name, int *a, int *dev_a, bool up);
+static void check_kind(const void *a, bool pinned);
 static void print_host_rates(void);
 static void test_both_directions(void);
 static void test_write_combined(void);
@@ -98,8 +100,45 @@ static void print_rate(const char *way, float elapsedTime) {
     printf("  %28s %9.1f MB/s\n", "", MB / (elapsedTime / 1000));
 }
 
+// Prints the memory that is available to all programs of the machine, in units of 2^20 bytes.
+static void print_available(const char *after, size_t bytes) {
+    char line[128];
+    double MB = 0;
+    FILE *file = fopen("/proc/meminfo", "r");
+    HANDLE_NULL(file);
+    while (fgets(line, sizeof(line), file))
+        if (sscanf(line, "MemAvailable: %lf", &MB) == 1)
+            break;
+    fclose(file);
+    printf("%-14s %8.0f MB: %10.0f MB are available\n", after, bytes / 1024.0 / 1024.0, MB / 1024);
+}
+
+// Pageable memory is used when it is written, and the system can move it to a disk when other programs need
+// memory. Page-locked memory is used from the allocation on, and stays. Returns the exit status.
+static int pin_memory(void) {
+    print_available("at first", 0);
+    char *pageable = (char *)malloc(pin), *pinned[4];
+    HANDLE_NULL(pageable);
+    print_available("malloc", pin);
+    memset(pageable, 1, pin);
+    print_available("written", pin);
+    check_kind(pageable, false);
+    free(pageable);
+    for (int i = 0; i < 4; i++) {
+        HANDLE_ERROR(cudaHostAlloc(&pinned[i], pin / 4, cudaHostAllocDefault));
+        print_available("cudaHostAlloc", pin / 4 * (i + 1));
+        check_kind(pinned[i], true);
+    }
+    for (int i = 0; i < 4; i++)
+        HANDLE_ERROR(cudaFreeHost(pinned[i]));
+    print_available("cudaFreeHost", 0);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
+    if (pin)
+        return pin_memory();
     float elapsedTime;
     printf("%.3f MB\n", n * sizeof(int) / 1024.0 / 1024.0);
 
@@ -133,8 +172,10 @@ static double read_ms, write_ms; // of the host, in the memory that was tested l
 void settings(int argc, char **argv) {
     configure(argc, argv, "Times copies to the device and back.", TIMES,
               {OPTION_SIZE("size", &n, 1, 1LL << 40, "ints to copy"),
-               OPTION_INT("iterations", &copies, 1, 1000000, "copies that are timed")});
+               OPTION_INT("iterations", &copies, 1, 1000000, "copies that are timed"),
+               OPTION_SIZE("pin", &pin, 4096, 1LL << 40, "bytes to pin, and show what the host has left")});
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
+    require_memory(4 * pin, 0); // so that the host keeps three quarters of what it has
     source = big_random_ints(n);
 }
 
@@ -149,6 +190,12 @@ static void fill(int *a, int *dev_a, bool up) {
         HANDLE_ERROR(cudaMemcpy(dev_a, source, n * sizeof(int), cudaMemcpyHostToDevice));
 }
 
+static void check_kind(const void *a, bool pinned) {
+    cudaPointerAttributes memory;
+    HANDLE_ERROR(cudaPointerGetAttributes(&memory, a));
+    ok = check_value("page-locked memory", memory.type == cudaMemoryTypeHost, pinned, 0) && ok;
+}
+
 // Compares device memory with the source, and then overwrites it: memory that is allocated later can have
 // the same addresses, and must not hold right data before anything is copied to it.
 static void check_device(const char *name, int *dev_a) {
@@ -159,10 +206,7 @@ static void check_device(const char *name, int *dev_a) {
 // Compares the copy with the source. Of a copy to the host the device reads it, because the host reads
 // write-combined memory slowly. Then measures how fast the host does, after a first run that warms up.
 static void check_copy(const char *name, int *a, int *dev_a, bool up) {
-    cudaPointerAttributes memory;
-    HANDLE_ERROR(cudaPointerGetAttributes(&memory, a));
-    bool pinned = memory.type == cudaMemoryTypeHost, expected = strcmp(name, "pageable") != 0;
-    ok = check_value("page-locked memory", pinned, expected, 0) && ok;
+    check_kind(a, strcmp(name, "pageable") != 0);
     if (up)
         return check_device(name, dev_a);
     HANDLE_ERROR(cudaMemset(dev_a, 0xff, n * sizeof(int)));

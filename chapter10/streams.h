@@ -9,6 +9,7 @@
 #include "../common/book.h"
 #include "../common/file.h"
 #include "../common/nvtx.h"
+#include "../common/timing.h"        // median_of_runs()
 #include "../common/checks/chunks.h" // fill_random(), verify()
 
 // ---------------------------------------------------------------------------------------- check
@@ -27,6 +28,7 @@ struct Step {
 
 static const char *output;      // --output
 static std::vector<Step> steps; // of the last run, in the order of the calls
+static int launches = 1;        // of the kernel for each chunk; more of them stand for a longer kernel
 
 // `own_option` is one that only this program has.
 static inline void stream_settings(int argc, char **argv, const char *doc, int streams,
@@ -79,8 +81,10 @@ static float run_steps(Kernel *kernel, int rows, Issue issue, const int *host_a,
                 HANDLE_ERROR(
                     cudaMemcpyAsync(dev_b + d, host_b + at, bytes, cudaMemcpyHostToDevice, streams[row]));
             } else if (step.part == KERNEL) {
-                kernel<<<n / 256 + 1, 256, 0, streams[row]>>>(dev_a + d, dev_b + d, dev_c + d, n);
-                HANDLE_LAUNCH();
+                for (int i = 0; i < launches; i++) {
+                    kernel<<<n / 256 + 1, 256, 0, streams[row]>>>(dev_a + d, dev_b + d, dev_c + d, n);
+                    HANDLE_LAUNCH();
+                }
             } else
                 HANDLE_ERROR(
                     cudaMemcpyAsync(host_c + at, dev_c + d, bytes, cudaMemcpyDeviceToHost, streams[row]));
@@ -174,6 +178,37 @@ static void write_svg(int rows, float whole) {
     if ((problem = file_end(&svg)))
         quit(EXIT_FAILURE, "cannot write %s: %s", output, problem);
     print_line(stdout, "wrote %s", output);
+}
+
+// For --streams: times the work in one stream and in several, breadth first, with kernels that take from a
+// quarter of the copies' time to four times as long. With full overlap the longest part hides the others, so
+// the gain is at most the sum of all parts over the longest one. Returns the exit status.
+static inline int compare_streams(Kernel *kernel, int streams) {
+    PinnedArray<int> a(size), b(size), c(size);
+    fill_random(a);
+    fill_random(b);
+    bool ok = true;
+    float one, several, sum[PARTS];
+    double once = 0; // what one launch for each chunk takes, over the time of the copies
+    for (double aim : {0.0, 0.25, 0.5, 1.0, 2.0, 4.0}) {
+        launches = once > 0 ? max_of(1, (int)lround(aim / once)) : 1;
+        one = median_of_runs([&] { return run_steps(kernel, 1, BREADTH_FIRST, a, b, c); });
+        std::fill(sum, sum + PARTS, 0);
+        for (const Step &step : steps)
+            sum[step.part] += step.to - step.from;
+        double ratio = sum[KERNEL] / (sum[COPY_UP] + sum[COPY_DOWN]);
+        if (aim == 0) {
+            once = ratio;
+            printf("kernels / copies  one stream  %2d streams  gain  at most\n", streams);
+            continue;
+        }
+        several = median_of_runs([&] { return run_steps(kernel, streams, BREADTH_FIRST, a, b, c); });
+        ok = verify(a, b, c) && ok;
+        float all = sum[COPY_UP] + sum[KERNEL] + sum[COPY_DOWN];
+        printf("%16.2f %8.3f ms %8.3f ms  %5.2f  %7.2f\n", ratio, one, several, one / several,
+               all / *std::max_element(sum, sum + PARTS));
+    }
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // Compares the result of the lesson with the reference. Then measures the steps, in one stream and in all,

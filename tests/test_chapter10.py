@@ -56,6 +56,29 @@ def test_host_work(run, rng):
     run("chapter10/basic_single_stream", *arguments, "--inject-error", status=1)
 
 
+def test_two_tasks(run):
+    out = run("chapter10/basic_double_stream", "--tasks", status=0).out
+    line = (
+        r"^23000 primes: (\S+) ms\npi = 3.141592653590: (\S+) ms\nBoth at once: (\S+) ms, (\S+) times as fast"
+    )
+    primes, pi, both, gain = map(float, re.search(line, out, re.M).groups())
+    assert gain == pytest.approx((primes + pi) / both, abs=0.02)
+    run("chapter10/basic_double_stream", "--tasks", "--inject-error", status=1)
+
+
+@pytest.mark.parametrize("streams", [1, 2, 7])
+def test_streams_and_longer_kernels(run, rng, streams):
+    """Each result is compared by the program. The kernels become longer from row to row, and no gain exceeds the number of parts."""
+    sizes = "--size", rng.randint(1, 10**6), "--chunk", rng.randint(1000, 10**5)
+    out = run("chapter10/basic_double_stream_correct", "--streams", streams, *sizes, status=0).out
+    rows = re.findall(r"^ +([\d.]+) +([\d.]+) ms +([\d.]+) ms +([\d.]+) +([\d.]+)$", out, re.M)
+    assert len(rows) == 5 and f" {streams} streams " in out
+    for ratio, one, several, gain, most in ([float(word) for word in row] for row in rows):
+        assert ratio > 0 and 1 <= most <= 3
+        assert gain == pytest.approx(one / several, rel=0.1, abs=0.02)
+    run("chapter10/basic_double_stream_correct", "--streams", 2, "--size", 99, "--inject-error", status=1)
+
+
 def test_sizes(run, rng, tmp_path, name):
     """One chunk, less than one, a shorter last chunk, chunks shorter than the 256 elements that hold the neighbours, odd and even
     numbers of chunks. In each stream the steps follow each other; the times in the file are rounded to microseconds.
@@ -119,3 +142,15 @@ def test_copies(run, rng):
         # The host's own accesses to pageable, pinned and write-combined memory
         access = re.findall(r"^  host (writes|reads): +([\d.]+) MB/s$", out, re.M)
         assert [what for what, _ in access] == ["reads", "writes"] * 3
+
+
+def test_pinned_memory_is_limited(run):
+    """A quarter of the host's memory may be pinned at most; each allocation is of the kind that its row names."""
+    out = run("chapter10/copy_timed", "--pin", "8M", "--size", 99, status=0).out
+    row = r"^(\w[\w ]*\w) +(\d) MB: +[1-9]\d* MB are available$"
+    kinds = [("at first", "0"), ("malloc", "8"), ("written", "8")]
+    kinds += [("cudaHostAlloc", str(MB)) for MB in (2, 4, 6, 8)] + [("cudaFreeHost", "0")]
+    assert re.findall(row, out, re.M) == kinds
+    much = run("chapter10/copy_timed", "--pin", "1024G", "--size", 99, status=1)
+    assert much.err.startswith("copy_timed: out of memory: needs 4096.00 GiB of host memory, ")
+    run("chapter10/copy_timed", "--pin", "1M", "--size", 99, "--inject-error", status=1)

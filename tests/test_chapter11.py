@@ -74,6 +74,8 @@ def test_equal_parts(run, rng, name, gpus):
             assert max(parts) - min(parts) <= 1
         else:
             assert parts[:-1] == [size // gpus] * (gpus - 1)
+        if name == "portable":
+            assert f"This thread set device 0, then {gpus - 1}\n" in result.out
     run(f"chapter11/{name}", "--size", 99, "--gpus", gpus, "--inject-error", status=1, env=env)
 
 
