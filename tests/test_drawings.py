@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""docs/drawings: the SVG files are what draw.py writes, and each can be read: title, description, letters that are large enough and
-lie within the drawing."""
+"""docs/drawings: the SVG files are what draw.py writes, and each can be read: title, description, letters that are large enough,
+lie within the drawing and not on each other."""
+import itertools
 import xml.etree.ElementTree as xml
 
 import pytest
@@ -29,11 +30,13 @@ def test_a_drawing_can_be_read(name):
     assert (left, top) == (0, 0) and width <= 640
     assert root.findtext(f"{SVG}title") and root.findtext(f"{SVG}desc")
     assert "prefers-color-scheme: dark" in root.findtext(f"{SVG}style")
-    texts = list(root.iter(f"{SVG}text"))
-    for text in texts:
-        size, kinds, x = float(text.get("font-size")), text.get("class").split(), float(text.get("x"))
+    areas = []
+    for text in root.iter(f"{SVG}text"):
+        size, kinds, x, y = float(text.get("font-size")), text.get("class").split(), float(text.get("x")), float(text.get("y"))
         wide = len(text.text) * size * (0.66 if "h" in kinds else 0.6)  # an estimate: fonts differ
         begin = x - wide * (0.5 if "m" in kinds else 1 if "e" in kinds else 0)
         assert size >= 13 and begin >= 0 and begin + wide <= width, text.text
-        assert size <= float(text.get("y")) <= height - 4, text.text
-    assert len(texts) == len({(text.get("x"), text.get("y")) for text in texts}), "a label lies on another"
+        assert size <= y <= height - 4, text.text
+        areas.append((text.text, begin, begin + wide, y - 0.75 * size, y + 0.2 * size))
+    for (words, left, right, top, low), (other, left2, right2, top2, low2) in itertools.combinations(areas, 2):
+        assert not (left < right2 and left2 < right and top < low2 and top2 < low), f"{words} lies on {other}"
