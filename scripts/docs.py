@@ -42,6 +42,14 @@ def pictures():
             yield program.name, f"docs/gallery/{owner}.{ending}", words
 
 
+def drawings(name):
+    """Links to the drawings whose text names a program. Headings have the anchors that GitHub gives them."""
+    for part in re.split("^## ", (ROOT / "docs/drawings.md").read_text(), flags=re.M)[1:]:
+        if f"(../{name}.cu)" in part:
+            anchor = re.sub(r"[^\w\- ]", "", part.splitlines()[0].lower()).replace(" ", "-")
+            yield f"[drawing](drawings.md#{anchor})"
+
+
 def program_table():
     """Every program, with what it teaches."""
     yield "| program | book | what it is | what it teaches | notes |\n|---|---|---|---|---|"
@@ -49,7 +57,7 @@ def program_table():
         teaches = re.sub("(?<=[.?!]) .*", "", p.teaches)
         needs = re.sub(r"(^|[ ,|]+)arch=90a", "", p.needs)  # how it is compiled: it runs on any device
         notes = ["picture"] * bool(p.picture) + ["ladder"] * bool(p.bench) + [f"needs {needs}"] * bool(needs)
-        notes += [f"wrong on purpose: status {p.expect}"] * bool(p.expect)
+        notes += [*[f"wrong on purpose: status {p.expect}"] * bool(p.expect), *drawings(p.name)]
         cells = f"[{p.name}](../{p.name}.cu)", p.book, markdown(p.title), markdown(teaches), ", ".join(notes)
         yield f"| {' | '.join(cells)} |"
 

@@ -101,7 +101,8 @@ def rays(d):
         d.arrow((154, y), (hit, y))
         for other, *_ in sorted(found)[1:]:
             d.parts.append(f'<path d="M{hit:g} {y}H{other:g}" class="i"/>')
-    y = d.note(346, "Of all spheres on a ray the one with the largest z + dz is nearest to the viewer. Dashed: b is behind a.")
+    says = "Of all spheres on a ray the one with the largest z + dz is nearest to the viewer. "
+    y = d.note(346, says + "Dashed: b is behind a.")
     d.head(y + 16, "Where a ray meets a sphere, and how bright")
     x, y = 96, y + 106
     circle(x, y, 70, "a")
@@ -119,7 +120,8 @@ def rays(d):
 def nearness(d):
     """Nearness in two dimensions
 
-    Sixteen threads read 80 times, but only 32 cells. In memory the cells above and below are a whole row away."""
+    Sixteen threads read 80 times, but only 32 cells. In memory the cells above and below are a whole row away.
+    """
     size, first = 8, 2  # of the plate; the block covers cells first to first + 3
 
     def near(x, y):
@@ -134,7 +136,8 @@ def nearness(d):
         d.box(EDGE + 28 * x, 46 + 28 * y, 28, 28, str(counts[x, y]), "ab"[block.count((x, y))])
     y = d.note(64, "Thick: the cells of a block of 4 × 4 threads.", 262, 25)
     y = d.note(y + 6, "Each thread reads its cell and its four neighbours.", 262, 25)
-    d.note(y + 6, f"{len(reads)} reads of {len(counts)} cells: the others are repeated, and a cache serves them.", 262, 25)
+    says = f"{len(reads)} reads of {len(counts)} cells: the others are repeated, and a cache serves them."
+    d.note(y + 6, says, 262, 25)
     d.head(304, "In memory: what one thread reads")
     own = [x + size * y for x, y in near(3, 3)]
     for i in range(21):
@@ -145,7 +148,8 @@ def nearness(d):
     for name, at in zip(("own", "left", "right", "top", "bottom"), own):
         shift = {"left": -24, "right": 28}.get(name, 0)
         d.text(EDGE + 21 * (at - 17) + 10 + shift, 368, name, "m s")
-    d.note(396, f"Row by row, top and bottom are {size} floats away; on a plate of 1024 × 1024 cells, 1024 floats, 4 KiB.")
+    says = f"Row by row, top and bottom are {size} floats away; "
+    d.note(396, says + "on a plate of 1024 × 1024 cells, 1024 floats, 4 KiB.")
 
 
 def heat_step(d):
@@ -180,14 +184,16 @@ def heat_step(d):
     d.arrow((323, top + 142), (158, top + 142))
     d.arrow((158, top + 142), (322, top + 142))
     d.text(240, top + 162, "3. swap", "m c")
-    d.note(top + 190, "All threads of blend_kernel read one buffer and write the other, so none reads what another has just written.")
+    says = "All threads of blend_kernel read one buffer and write the other, "
+    d.note(top + 190, says + "so none reads what another has just written.")
 
 
 def buckets(d):
     """A hash table: buckets, chains and the pool
 
     The keys 6, 9, 13, 2 and 5 are inserted into four buckets. The remainder of division by 4 is the bucket. Bucket 1 has the chain 5,
-    13, 9, bucket 2 the chain 2, 6, and buckets 0 and 3 are empty. The entries lie in the pool in the order of insertion."""
+    13, 9, bucket 2 the chain 2, 6, and buckets 0 and 3 are empty. The entries lie in the pool in the order of insertion.
+    """
     keys, count, heads, after = [6, 9, 13, 2, 5], 4, {}, {}
     for i, key in enumerate(keys):
         after[i], heads[key % count] = heads.get(key % count), i
@@ -235,13 +241,13 @@ def multiprocessor(d):
     d.box(38, 124, 386, 28, "warp scheduler: at most one instruction a cycle", "b")
     d.arrow((231, 153), (231, 165))
     d.box(38, 166, 386, 28, "register file: 16,384 registers of 32 bits", "a")
-    units = ("32\nfloat", 1), ("16\nint", 2), ("16\ndouble", 2), ("4 special\nfunction", 8), ("tensor\ncore", 0)
-    for i, (words, cycles) in enumerate(units):
+    cycles = {"32\nfloat": 1, "16\nint": 2, "16\ndouble": 2, "4 special\nfunction": 8, "tensor\ncore": 0}
+    for i, words in enumerate(cycles):
         x = 38 + 78 * i
         d.arrow((x + 37, 194), (x + 37, 211))
         d.box(x, 212, 74, 46, words)
-        if cycles:
-            d.text(x + 37, 278, f"{cycles} cycle{'s' * (cycles > 1)}", "m s")
+        if cycles[words]:
+            d.text(x + 37, 278, f"{cycles[words]} cycle{'s' * (cycles[words] > 1)}", "m s")
     d.arrow((231, 308), (231, 319))
     d.arrow((251, 320), (251, 310))
     d.box(28, 320, 424, 34, "load/store and texture units")
