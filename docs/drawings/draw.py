@@ -3,6 +3,9 @@
 """Writes the drawings of docs/drawings.md as SVG files beside this script, or into the folder that is named. One function here or in
 figures.py draws one file; its docstring is the title and the description of the drawing."""
 import inspect
+import json
+import re
+import statistics
 import sys
 from pathlib import Path
 
@@ -176,6 +179,26 @@ def memory_hierarchy(d):
 
     Registers, shared memory and caches are in each of 132 multiprocessors. Below them are the L2 cache of 60 MiB and device memory of
     140 GiB, and beyond these the memory of the host and of another GPU, with measured latencies and rates."""
+    results = Path(__file__).parents[2] / "bench/results"
+    ladders = json.loads((results / "nvidia-h200.json").read_text())["programs"]
+    kinds = (results / "nvidia-h200/memory_kinds.txt").read_text()  # of three runs
+
+    def row(ladder, name, data=None):
+        """The row of the largest size."""
+        rows = [row for row in ladders[ladder]["rows"] if row["name"] == name and data in (None, row["data"])]
+        return max(rows, key=lambda row: row["size"])
+
+    def cycles(kind):
+        return sorted(float(number) for number in re.findall(rf"^{kind} .* ([\d.]+) cycles", kinds, re.M))
+
+    fma = f"{row('chapter05/matmul_ladder', 'FMA alone')['rate'] / 1000:.0f} TFLOP/s"
+    copy, read = row("chapter07/heat_ladder", "copy of the plate"), row("chapter05/dot_ladder", "read")
+    copied = 2 * 4 * copy["size"] ** 2 / copy["median_ms"] / 1e6  # GB/s: each cell is read and written once
+    pinned = row("chapter10/copy_ladder", "pinned copy")["rate"]
+    up, down = (row("chapter10/copy_ladder", "book", way)["rate"] for way in ("up", "down"))
+    names = "shared", "constant", "texture", "global, in L1", "global, in L2"
+    shared, constant, texture, l1, l2 = (f"{statistics.median(cycles(name)):.0f}" for name in names)
+    beyond = cycles("global, beyond")
 
     def both_ways(x, y, y2, *rates):
         d.arrow((x, y), (x, y2 - 1))
@@ -185,15 +208,16 @@ def memory_hierarchy(d):
 
     d.box(EDGE, 16, 448, 148)
     d.text(28, 38, "multiprocessor (1 of 132)", "h")
-    d.box(28, 50, 424, 48, "registers of each thread\nFMA instructions on them: 61 to 63 TFLOP/s", "a")
-    d.box(28, 106, 204, 46, "shared memory of each\nblock: 29 cycles", "a")
-    d.box(244, 106, 208, 46, "caches: L1 39 cycles,\nconstant 37, texture 88", "a")
+    d.box(28, 50, 424, 48, f"registers of each thread\nFMA instructions on them: {fma}", "a")
+    d.box(28, 106, 204, 46, f"shared memory of each\nblock: {shared} cycles", "a")
+    d.box(244, 106, 208, 46, f"caches: L1 {l1} cycles,\nconstant {constant}, texture {texture}", "a")
     both_ways(240, 164, 192)
-    d.box(EDGE, 192, 448, 34, "L2 cache of all multiprocessors, 60 MiB: 268 cycles", "a")
-    both_ways(200, 226, 280, "copy: 4256 GB/s", "reads alone: 4689 GB/s")
-    words = "device memory, 140 GiB: global, local,\ntexture and constant memory: 660 to 665 cycles"
+    d.box(EDGE, 192, 448, 34, f"L2 cache of all multiprocessors, 60 MiB: {l2} cycles", "a")
+    both_ways(200, 226, 280, f"copy: {copied:.0f} GB/s", f"reads alone: {read['rate']:.0f} GB/s")
+    words = "device memory, 140 GiB: global, local,\ntexture and constant memory: "
+    words += f"{beyond[0]:.0f} to {beyond[-1]:.0f} cycles"
     d.box(EDGE, 280, 448, 50, words, "b")
-    both_ways(60, 330, 390, "page-locked: 55 GB/s", "pageable: 7 to 12 GB/s")
+    both_ways(60, 330, 390, f"page-locked: {pinned:.0f} GB/s", f"pageable: {up:.0f} to {down:.0f} GB/s")
     both_ways(320, 330, 390, "peer exchange:", "322 GB/s")
     d.box(EDGE, 390, 264, 40, "memory of the host")
     d.box(296, 390, 168, 40, "another H200")
