@@ -27,6 +27,7 @@ struct Entry {
     Entry *next; // the next entry of the same bucket, or NULL
 };
 
+// Drawn in docs/drawings.md#a-hash-table-buckets-chains-and-the-pool
 struct Table {
     unsigned count;  // buckets
     Entry **entries; // the head of each chain

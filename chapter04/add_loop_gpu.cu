@@ -18,6 +18,7 @@
 
 static size_t n = N; // --size
 
+// Drawn in docs/drawings.md#the-sum-of-two-vectors
 __global__ void add(const int *a, const int *b, int *c, size_t n) {
     size_t tid = blockIdx.x; // the element that this block adds
     if (tid < n)

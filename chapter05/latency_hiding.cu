@@ -6,7 +6,7 @@
  *          scoreboard records the registers that wait for a result and holds back instructions that read
  *          them. So one warp whose instructions need each other waits; more warps hide the latency, and so
  *          do independent instructions of one warp.
- * Terms:   latency hiding, warp scheduler, scoreboard, instruction-level parallelism, warp
+ * Terms:   latency hiding, warp scheduler, scoreboard, function unit, instruction-level parallelism, warp
  * Book:    5.3.1 (course)
  * After:   chapter05/occupancy
  * Build:   nvcc -o latency_hiding chapter05/latency_hiding.cu common/lib/[a-z]*.c
@@ -15,6 +15,7 @@
  */
 #include "../common/book.h"
 
+// The warp schedulers and the function units are drawn in docs/drawings.md#inside-a-multiprocessor
 #define STEPS 200
 
 static bool check(const float *x, int count);

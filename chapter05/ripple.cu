@@ -26,6 +26,7 @@ struct DataBlock {
 static size_t size = DIM; // --size
 static bool check(const unsigned char *pixels, int ticks);
 
+// Drawn in docs/drawings.md#a-picture-in-blocks-of-threads
 __global__ void kernel(unsigned char *ptr, size_t size, int ticks) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;

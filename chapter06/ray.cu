@@ -53,6 +53,7 @@ static bool check_spheres(const unsigned char *pixels, const Sphere *s);
 
 __constant__ Sphere s[MAX_SPHERES];
 
+// Drawn in docs/drawings.md#rays-through-the-pixels-of-a-picture
 __global__ void kernel(unsigned char *ptr, size_t size, int spheres) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;

@@ -47,6 +47,7 @@ static unsigned block = 16;   // --block, threads of a block in each direction
 static void time_kernel(unsigned char *dev_bitmap, const Sphere *s);
 static bool check_spheres(const unsigned char *pixels, const Sphere *s);
 
+// Drawn in docs/drawings.md#rays-through-the-pixels-of-a-picture
 __global__ void kernel(unsigned char *ptr, size_t size, const Sphere *s, int spheres) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;

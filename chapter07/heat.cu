@@ -48,6 +48,7 @@ static float speed = SPEED; // --speed
 static bool check(DataBlock *d);
 
 // One step of the heat equation: the temperature of each cell moves towards those of its four neighbours.
+// Drawn in docs/drawings.md#nearness-in-two-dimensions
 __global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t size, float speed) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;

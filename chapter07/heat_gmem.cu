@@ -57,6 +57,7 @@ __global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
 }
 
 // One step of the heat equation: the temperature of each cell moves towards those of its four neighbours.
+// Drawn in docs/drawings.md#one-step-of-heat-and-its-buffers
 __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size, float speed) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;

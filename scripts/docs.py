@@ -8,6 +8,7 @@ import collections
 import html
 import io
 import itertools
+import os
 import pathlib
 import re
 import subprocess
@@ -31,7 +32,8 @@ def markdown(text):
 
 def pictures():
     """The program, the file of its picture, which several may share, and the arguments that draw it, for each program that draws. If
-    its Check: field has --size, it gets one. Animations are drawn smaller than stills, because they consist of many pictures.
+    its Check: field has --size, it gets one. Animations are drawn smaller than stills, because they consist of many pictures. A program
+    with an option that makes it race, such as --no-sync, has a second, wrong picture: program--no-sync, file--no-sync.png.
     """
     for program in read_programs():
         if program.picture:
@@ -39,7 +41,16 @@ def pictures():
             owner = program.name if program.picture == "yes" else program.picture.removeprefix("as ")
             words, ending = arguments.split(), output.rpartition(".")[2]
             words += ["--size", "512" if ending == "png" else "256"] * ("--size" in program.check)
-            yield program.name, f"docs/gallery/{owner}.{ending}", words
+            for race in "", *re.findall(r"(--[a-z-]+) \(race\)", program.check):
+                yield program.name + race, f"docs/gallery/{owner}{race}.{ending}", [*words, *race.split()]
+
+
+def drawings(name):
+    """Links to the drawings whose text names a program. Headings have the anchors that GitHub gives them."""
+    for part in re.split("^## ", (ROOT / "docs/drawings.md").read_text(), flags=re.M)[1:]:
+        if f"(../{name}.cu)" in part:
+            anchor = re.sub(r"[^\w\- ]", "", part.splitlines()[0].lower()).replace(" ", "-")
+            yield f"[drawing](drawings.md#{anchor})"
 
 
 def program_table():
@@ -49,7 +60,7 @@ def program_table():
         teaches = re.sub("(?<=[.?!]) .*", "", p.teaches)
         needs = re.sub(r"(^|[ ,|]+)arch=90a", "", p.needs)  # how it is compiled: it runs on any device
         notes = ["picture"] * bool(p.picture) + ["ladder"] * bool(p.bench) + [f"needs {needs}"] * bool(needs)
-        notes += [f"wrong on purpose: status {p.expect}"] * bool(p.expect)
+        notes += [*[f"wrong on purpose: status {p.expect}"] * bool(p.expect), *drawings(p.name)]
         cells = f"[{p.name}](../{p.name}.cu)", p.book, markdown(p.title), markdown(teaches), ", ".join(notes)
         yield f"| {' | '.join(cells)} |"
 
@@ -100,15 +111,17 @@ def names():
 
 
 def gallery():
-    """The pictures, four in a row, with the programs that draw them. The alternative text is the title of the first one."""
+    """The pictures, four in a row, with the programs that draw them, and the option that makes a picture wrong. The alternative text is
+    the title of the first one."""
     title = {program.name: program.title for program in read_programs()}
     programs = collections.defaultdict(list)
     for name, file, _ in pictures():
-        programs[file.removeprefix("docs/")].append(name)
+        programs[file.removeprefix("docs/")].append(name.partition("--")[0])
     cells = []
     for file, names in programs.items():
-        alt = html.escape(title[file.removeprefix("gallery/").rpartition(".")[0]]).replace("|", "&#124;")
-        links = ", ".join(f"[{name}](../{name}.cu)" for name in names)
+        own, option = re.fullmatch(r"gallery/(.*?)(--.*)?\..*", file).groups("")
+        alt = html.escape(f"{title[own]} {option}".rstrip()).replace("|", "&#124;")
+        links = ", ".join(f"[{name}](../{name}.cu)" for name in names) + f" `{option}`" * bool(option)
         cells.append(f'<img src="{file}" width="200" alt="{alt}"><br>{links}')
     yield "| | | | |\n|:-:|:-:|:-:|:-:|"
     for i in range(0, len(cells), 4):
@@ -160,10 +173,11 @@ def animation(frames):
 
 
 def draw(name, file, arguments, scratch):
-    """The bytes of a picture."""
+    """The bytes of a picture. A wrong one ends the program with status 1."""
     made = scratch / (pathlib.Path(file).name if file.endswith(".png") else "frame-%04d.png")
-    status, errors = execute([BIN / name, *arguments, "--output", made], scratch / "log")
-    if status:
+    program, _, race = name.partition("--")
+    status, errors = execute([BIN / program, *arguments, "--output", made], scratch / "log")
+    if status != bool(race):
         sys.exit(f"{' '.join([name, *arguments])}: {' '.join(errors)}")
     return made.read_bytes() if file.endswith(".png") else animation(sorted(scratch.glob("frame-*.png")))
 
@@ -172,7 +186,8 @@ def draw_gallery():
     if not find("PIL"):
         sys.exit("no python3 here has PIL: make setup gallery installs it")
     for name, file, arguments in pictures():
-        if not file.startswith(f"docs/gallery/{name}."):
+        varies = "--" in name and os.environ.get("BACKEND") == "gpu"  # a race
+        if varies or not file.startswith(f"docs/gallery/{name}."):
             continue
         with tempfile.TemporaryDirectory() as scratch:
             data = draw(name, file, arguments, pathlib.Path(scratch))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""docs/drawings: the SVG files are what draw.py writes, and each can be read: title, description, letters that are large enough and
-lie within the drawing."""
+"""docs/drawings: the SVG files are what draw.py writes, and each can be read: title, description, letters that are large enough,
+lie within the drawing and not on each other."""
+import itertools
+import re
 import xml.etree.ElementTree as xml
 
 import pytest
@@ -29,11 +31,24 @@ def test_a_drawing_can_be_read(name):
     assert (left, top) == (0, 0) and width <= 640
     assert root.findtext(f"{SVG}title") and root.findtext(f"{SVG}desc")
     assert "prefers-color-scheme: dark" in root.findtext(f"{SVG}style")
-    texts = list(root.iter(f"{SVG}text"))
-    for text in texts:
-        size, kinds, x = float(text.get("font-size")), text.get("class").split(), float(text.get("x"))
+    areas = []
+    for text in root.iter(f"{SVG}text"):
+        size, x, y = (float(text.get(name)) for name in ("font-size", "x", "y"))
+        kinds = text.get("class").split()
         wide = len(text.text) * size * (0.66 if "h" in kinds else 0.6)  # an estimate: fonts differ
         begin = x - wide * (0.5 if "m" in kinds else 1 if "e" in kinds else 0)
         assert size >= 13 and begin >= 0 and begin + wide <= width, text.text
-        assert size <= float(text.get("y")) <= height - 4, text.text
-    assert len(texts) == len({(text.get("x"), text.get("y")) for text in texts}), "a label lies on another"
+        assert size <= y <= height - 4, text.text
+        areas.append((text.text, begin, begin + wide, y - 0.75 * size, y + 0.2 * size))
+    for a, b in itertools.combinations(areas, 2):
+        apart = a[2] <= b[1] or b[2] <= a[1] or a[4] <= b[3] or b[4] <= a[3]
+        assert apart, f"{a[0]} lies on {b[0]}"
+
+
+def test_a_program_leads_to_a_drawing_that_names_it():
+    """The table of programs has the drawings of each program, and a comment of a program those that explain it."""
+    table, links = (ROOT / "docs/programs.md").read_text(), re.compile(r"drawings\.md#([\w-]+)")
+    assert (ROOT / "docs/drawings.md").read_text().count('.svg" alt="') == len(NAMES)
+    for path in ROOT.glob("*/*.cu"):
+        row = re.search(rf"^\| \[{path.parent.name}/{path.stem}\].*", table, re.M)
+        assert {*links.findall(path.read_text())} <= {*links.findall(row[0] if row else "")}, path

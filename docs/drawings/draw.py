@@ -1,73 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the drawings of docs/drawings.md as SVG files beside this script, or into the folder that is named. One function draws one
-file; its docstring is the title and the description of the drawing. They are narrow, so that they can be read on a phone."""
-import html
+"""Writes the drawings of docs/drawings.md as SVG files beside this script, or into the folder that is named. One function here or in
+figures.py draws one file; its docstring is the title and the description of the drawing."""
 import inspect
+import json
+import re
+import statistics
 import sys
-import textwrap
 from pathlib import Path
 
-# The kinds of boxes differ in fill and in frame: a (blue, thin), b (orange, thick), i (dashed), w (hatched), n (plain).
-STYLE = """
-svg { color-scheme: light dark; --paper: #fff; --ink: #222; --soft: #595959;
-    --a: #d3e5f8; --a2: #0b57a4; --b: #ffe3c8; --b2: #b34400 }
-@media (prefers-color-scheme: dark) { svg { --paper: #161618; --ink: #eee; --soft: #b4b4b4;
-    --a: #173a60; --a2: #8ab8f0; --b: #5a2e0c; --b2: #ff9a5c } }
-text { font-family: sans-serif; fill: var(--ink) } .m { text-anchor: middle } .e { text-anchor: end }
-.h { font-weight: 600 } .c { font-family: monospace } .s { fill: var(--soft) }
-rect, path { fill: none; stroke: var(--soft) } path.l { stroke: var(--ink); stroke-width: 1.5 }
-.a { fill: var(--a); stroke: var(--a2) } .b { fill: var(--b); stroke: var(--b2); stroke-width: 3 }
-.i { stroke-dasharray: 3 3 } .w { fill: url(#hatch) } .paper { fill: var(--paper); stroke: none }
-marker path { fill: var(--ink) }"""
-DEFS = """<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto"
-markerUnits="userSpaceOnUse"><path d="M0 0L8 4L0 8z"/></marker><pattern id="hatch" width="6" height="6"
-patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke-width="2"/></pattern></defs>
-<rect width="100%" height="100%" class="paper"/>"""
-WIDTH, EDGE = 480, 16
-LAYOUT = 92, 48, 40  # of eight boxes in a row: where they begin, their distance, their width
-
-
-class Drawing:
-    def __init__(self, draw):
-        self.name, self.height, self.parts = draw.__name__, 0, []
-        self.title, self.desc = (" ".join(part.split()) for part in inspect.getdoc(draw).split("\n\n"))
-        draw(self)
-
-    def text(self, x, y, words, kind="", size=13):
-        place = f'x="{x:g}" y="{y:g}" font-size="{size}" class="{kind}"'
-        self.parts.append(f"<text {place}>{html.escape(words)}</text>")
-        self.height = max(self.height, y + EDGE)
-
-    def head(self, y, words, x=EDGE):
-        self.text(x, y, words, "h", 15)
-
-    def note(self, y, words, x=EDGE, width=57):
-        """Lines of at most `width` letters. Returns the y of the line after the last one."""
-        for i, line in enumerate(textwrap.wrap(words, width)):
-            self.text(x, y + 18 * i, line, "s")
-        return y + 18 * i + 18
-
-    def box(self, x, y, w, h, words="", kind="n", text="m"):
-        self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" class="{kind}"/>')
-        self.height = max(self.height, y + h + EDGE)
-        for i, line in enumerate(words.split("\n") if words else []):
-            self.text(x + w / 2, y + h / 2 + 5 + 17 * (i - words.count("\n") / 2), line, text)
-
-    def grid(self, x, y, rows, cols, cell, kind, words=lambda r, c: ""):
-        for r in range(rows):
-            for c in range(cols):
-                self.box(x + cell * c, y + cell * r, cell, cell, words(r, c), kind(r, c))
-
-    def arrow(self, *points, tip=' marker-end="url(#tip)"'):
-        path = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
-        self.parts.append(f'<path d="{path}" class="l"{tip}/>')
-
-    def svg(self):
-        size = f'width="{WIDTH}" height="{self.height:g}" viewBox="0 0 {WIDTH} {self.height:g}"'
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc">'
-        about = f'<title id="title">{html.escape(self.title)}</title>\n<desc id="desc">{html.escape(self.desc)}</desc>'
-        return "\n".join([head, about, f"<style>{STYLE}</style>", DEFS, *self.parts, "</svg>\n"])
+from drawing import EDGE, LAYOUT, Drawing
+from figures import *  # noqa: F403
 
 
 def reduction(d):
@@ -236,6 +179,26 @@ def memory_hierarchy(d):
 
     Registers, shared memory and caches are in each of 132 multiprocessors. Below them are the L2 cache of 60 MiB and device memory of
     140 GiB, and beyond these the memory of the host and of another GPU, with measured latencies and rates."""
+    results = Path(__file__).parents[2] / "bench/results"
+    ladders = json.loads((results / "nvidia-h200.json").read_text())["programs"]
+    kinds = (results / "nvidia-h200/memory_kinds.txt").read_text()  # of three runs
+
+    def row(ladder, name, data=None):
+        """The row of the largest size."""
+        rows = [row for row in ladders[ladder]["rows"] if row["name"] == name and data in (None, row["data"])]
+        return max(rows, key=lambda row: row["size"])
+
+    def cycles(kind):
+        return sorted(float(number) for number in re.findall(rf"^{kind} .* ([\d.]+) cycles", kinds, re.M))
+
+    fma = f"{row('chapter05/matmul_ladder', 'FMA alone')['rate'] / 1000:.0f} TFLOP/s"
+    copy, read = row("chapter07/heat_ladder", "copy of the plate"), row("chapter05/dot_ladder", "read")
+    copied = 2 * 4 * copy["size"] ** 2 / copy["median_ms"] / 1e6  # GB/s: each cell is read and written once
+    pinned = row("chapter10/copy_ladder", "pinned copy")["rate"]
+    up, down = (row("chapter10/copy_ladder", "book", way)["rate"] for way in ("up", "down"))
+    names = "shared", "constant", "texture", "global, in L1", "global, in L2"
+    shared, constant, texture, l1, l2 = (f"{statistics.median(cycles(name)):.0f}" for name in names)
+    beyond = cycles("global, beyond")
 
     def both_ways(x, y, y2, *rates):
         d.arrow((x, y), (x, y2 - 1))
@@ -245,15 +208,16 @@ def memory_hierarchy(d):
 
     d.box(EDGE, 16, 448, 148)
     d.text(28, 38, "multiprocessor (1 of 132)", "h")
-    d.box(28, 50, 424, 48, "registers of each thread\nFMA instructions on them: 61 to 63 TFLOP/s", "a")
-    d.box(28, 106, 204, 46, "shared memory of each\nblock: 29 cycles", "a")
-    d.box(244, 106, 208, 46, "caches: L1 39 cycles,\nconstant 37, texture 88", "a")
+    d.box(28, 50, 424, 48, f"registers of each thread\nFMA instructions on them: {fma}", "a")
+    d.box(28, 106, 204, 46, f"shared memory of each\nblock: {shared} cycles", "a")
+    d.box(244, 106, 208, 46, f"caches: L1 {l1} cycles,\nconstant {constant}, texture {texture}", "a")
     both_ways(240, 164, 192)
-    d.box(EDGE, 192, 448, 34, "L2 cache of all multiprocessors, 60 MiB: 268 cycles", "a")
-    both_ways(200, 226, 280, "copy: 4256 GB/s", "reads alone: 4689 GB/s")
-    words = "device memory, 140 GiB: global, local,\ntexture and constant memory: 660 to 665 cycles"
+    d.box(EDGE, 192, 448, 34, f"L2 cache of all multiprocessors, 60 MiB: {l2} cycles", "a")
+    both_ways(200, 226, 280, f"copy: {copied:.0f} GB/s", f"reads alone: {read['rate']:.0f} GB/s")
+    words = "device memory, 140 GiB: global, local,\ntexture and constant memory: "
+    words += f"{beyond[0]:.0f} to {beyond[-1]:.0f} cycles"
     d.box(EDGE, 280, 448, 50, words, "b")
-    both_ways(60, 330, 390, "page-locked: 55 GB/s", "pageable: 7 to 12 GB/s")
+    both_ways(60, 330, 390, f"page-locked: {pinned:.0f} GB/s", f"pageable: {up:.0f} to {down:.0f} GB/s")
     both_ways(320, 330, 390, "peer exchange:", "322 GB/s")
     d.box(EDGE, 390, 264, 40, "memory of the host")
     d.box(296, 390, 168, 40, "another H200")
@@ -583,6 +547,6 @@ def fused(d):
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
-    # Every function of this file draws one.
+    # Every function here draws one, those of figures.py too.
     for drawing in map(Drawing, filter(inspect.isfunction, [*globals().values()])):
         (folder / f"{drawing.name}.svg").write_text(drawing.svg())
