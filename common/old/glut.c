@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// GLUT without a display, for old programs that call it themselves. make old links this file in front of
-// freeglut. With a display every call is passed on to freeglut. Without one the window is a framebuffer
-// object, and glutMainLoop draws it as display.h does: into a file, a number of frames if the program
-// animates; then it presses Esc and ends the program.
+// GLUT without a display, for programs that call it themselves: those of `make old`, and
+// chapter08/ripple_by_hand. They link this file in front of freeglut. If a window is to be shown, every call
+// is passed on to freeglut. Otherwise the window is a framebuffer object, and glutMainLoop draws it as
+// display.h does: into a file, a number of frames if the program animates; then it presses Esc and ends the
+// program.
 #if HAVE_GL && HAVE_GLUT
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,7 +38,7 @@ static struct {
 
 static bool has_display(void) {
     const char *display = getenv("DISPLAY");
-    return display && *display;
+    return options.window < 0 ? !options.output && display && *display : options.window;
 }
 
 static double milliseconds(void) {
@@ -70,7 +71,17 @@ static double milliseconds(void) {
 #define STORE(name, member, parameters)                                                                      \
     DEFINE(void, name, (void(*call) parameters), (call), window.member = call)
 
-IGNORE(glutInit, (int *argc, char **argv), (argc, argv))
+// window.c may have called it, to find out whether there is a display. A second call would be an error, and
+// so would be its handler of errors after that.
+void glutInit(int *argc, char **argv) {
+    static bool called;
+    if (called) {
+        glutInitErrorFunc(NULL);
+        return;
+    }
+    called = true;
+    PASS_ON(void, glutInit, (int *, char **), (argc, argv))
+}
 IGNORE(glutInitDisplayMode, (unsigned mode), (mode))
 IGNORE(glutInitWindowPosition, (int x, int y), (x, y))
 IGNORE(glutSetWindow, (int window), (window))
@@ -166,7 +177,7 @@ int glutCreateWindow(const char *title) {
         quit(EXIT_FAILURE, "out of memory: a picture of %zux%zu pixels", canvas->width, canvas->height);
     canvas->draw = draw;
     options.window = 0;
-    gl_context_open(canvas, 0);
+    gl_context_open(canvas, options.device);
     make_framebuffer((GLsizei)canvas->width, (GLsizei)canvas->height);
     canvas->read_back = read_back;
     canvas->close = NULL; // the program's last callback still uses the context
