@@ -172,8 +172,7 @@ static void draw(void *) {
 
 // The last frame, as OpenGL draws it once more, into memory; and an earlier and smaller one
 static void check(void) {
-    // The last frame once more: the mouse may have been moved since, or the window closed before the first
-    // one.
+    // First it is computed again: the mouse may have been moved since, or the window closed before any frame.
     float time = totalTime;
     frames -= frames > 0;
     idle_func();
@@ -184,6 +183,15 @@ static void check(void) {
     canvas.width = canvas.height = size;
     canvas.draw = draw;
     gl_read_back(&canvas);
+    // A drag by three columns to the right and five rows upwards
+    const float x = centre_x, y = centre_y;
+    mouse_func(GLUT_LEFT_BUTTON, GLUT_DOWN, 10, 20);
+    motion_func(13, 15);
+    const float moved[] = {centre_x - x, centre_y - y};
+    const double expected[] = {3, 5};
+    const bool follows = check_floats("drag", moved, expected, 2, 0);
+    centre_x = x;
+    centre_y = y;
     {
         Smaller picture(size, EARLIER_SIZE);
         DeviceArray<uchar4> pixels(size * size, 0);
@@ -191,7 +199,7 @@ static void check(void) {
         HostArray<uchar4> got(pixels, size * size);
         earlier_right = is_ripple(&got[0].x, size, centre_x, centre_y, EARLIER);
     }
-    right = check_ripple(drawn, size, centre_x, centre_y, frames - 1, ", as OpenGL drew it");
+    right = check_ripple(drawn, size, centre_x, centre_y, frames - 1, ", as OpenGL drew it") && follows;
     printf("The waves start at (%g, %g).\n", centre_x, centre_y);
 }
 

@@ -31,9 +31,11 @@ static struct {
     void (*idle)(void);
     void (*close)(void);
     Timer *timers;
-    bool open, reshaped, posted; // posted: the display callback is wanted again
-    bool returns;                // glutMainLoop returns when the window is closed
-    int frame;
+    GLuint frame, buffers[2];                         // the framebuffer object
+    void (*end)(const Canvas *canvas);                // closes the context
+    bool open, reshaped, posted;                      // posted: the display callback is wanted again
+    bool returns;                                     // glutMainLoop returns when the window is closed
+    int number;                                       // of the frame
 } window = {.canvas = {.width = 300, .height = 300}}; // GLUT's default
 
 static bool has_display(void) {
@@ -153,10 +155,10 @@ static void make_framebuffer(GLsizei width, GLsizei height) {
     PFNGLBINDRENDERBUFFERPROC bind_renderbuffer = gl_function("glBindRenderbuffer");
     PFNGLRENDERBUFFERSTORAGEPROC storage = gl_function("glRenderbufferStorage");
     PFNGLFRAMEBUFFERRENDERBUFFERPROC attach = gl_function("glFramebufferRenderbuffer");
-    GLuint frame, buffers[2];
-    gen_framebuffers(1, &frame);
-    gen_renderbuffers(2, buffers);
-    bind_framebuffer(GL_FRAMEBUFFER, frame);
+    const GLuint *buffers = window.buffers;
+    gen_framebuffers(1, &window.frame);
+    gen_renderbuffers(2, window.buffers);
+    bind_framebuffer(GL_FRAMEBUFFER, window.frame);
     bind_renderbuffer(GL_RENDERBUFFER, buffers[0]);
     storage(GL_RENDERBUFFER, GL_RGBA8, width, height);
     attach(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, buffers[0]);
@@ -165,6 +167,17 @@ static void make_framebuffer(GLsizei width, GLsizei height) {
     attach(GL_FRAMEBUFFER, GL_DEPTH_STENCIL_ATTACHMENT, GL_RENDERBUFFER, buffers[1]);
     glViewport(0, 0, width, height);
     glClear(GL_COLOR_BUFFER_BIT | GL_DEPTH_BUFFER_BIT);
+}
+
+// As freeglut does when its main loop returns
+static void close_context(void) {
+    PFNGLDELETEFRAMEBUFFERSPROC delete_framebuffers = gl_function("glDeleteFramebuffers");
+    PFNGLDELETERENDERBUFFERSPROC delete_renderbuffers = gl_function("glDeleteRenderbuffers");
+    delete_framebuffers(1, &window.frame);
+    delete_renderbuffers(2, window.buffers);
+    while (glGetError() != GL_NO_ERROR)
+        ;
+    window.end(&window.canvas);
 }
 
 int glutCreateWindow(const char *title) {
@@ -180,6 +193,7 @@ int glutCreateWindow(const char *title) {
     gl_context_open(canvas, options.device);
     make_framebuffer((GLsizei)canvas->width, (GLsizei)canvas->height);
     canvas->read_back = read_back;
+    window.end = canvas->close;
     canvas->close = NULL; // the program's last callback still uses the context
     window.open = true;
     return 1;
@@ -238,7 +252,7 @@ DEFINE(void, glutSetOption, (GLenum what, int value), (what, value),
 static void next_frame(void *unused, int ticks) {
     Timer *due = window.timers;
     (void)unused;
-    window.frame = ticks;
+    window.number = ticks;
     window.timers = NULL;
     while (due) {
         Timer *timer = due;
@@ -250,8 +264,8 @@ static void next_frame(void *unused, int ticks) {
         window.idle();
 }
 
-DEFINE(void, glutLeaveMainLoop, (void), (), options.frames = (size_t)window.frame + 1)
-DEFINE(void, glutDestroyWindow, (int number), (number), options.frames = (size_t)window.frame + 1)
+DEFINE(void, glutLeaveMainLoop, (void), (), options.frames = (size_t)window.number + 1)
+DEFINE(void, glutDestroyWindow, (int number), (number), options.frames = (size_t)window.number + 1)
 
 void glutMainLoop(void) {
     PASS_ON(void, glutMainLoop, (void), ())
@@ -268,5 +282,6 @@ void glutMainLoop(void) {
         window.close();
     if (!window.returns)
         exit(EXIT_SUCCESS);
+    close_context();
 }
 #endif
