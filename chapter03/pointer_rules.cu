@@ -52,6 +52,8 @@ static void make_rules(void);
 static void make_pointers(void);
 static void print_pointers(void);
 static void keep_messages(void);
+static bool may_fail(const Rule *rule);
+static void ended(Rule *rule, int status);
 static bool check(void);
 
 __global__ void read_through(const int *pointer, int *seen) {
@@ -85,8 +87,7 @@ static void free_as_host(Rule *rule) {
 static void copy(Rule *rule) {
     int *to = *rule->to + 1;
     rule->error = cudaMemcpy(to, *rule->from, sizeof(int), rule->kind);
-    HANDLE_ERROR(
-        cudaMemcpy(&rule->seen, to, sizeof(int), cudaMemcpyDefault)); // the direction of the pointers
+    HANDLE_ERROR(cudaMemcpy(&rule->seen, to, sizeof(int), cudaMemcpyDefault)); // as the pointers say
 }
 
 // What CUDA knows of a pointer. A pointer that CUDA has not seen is taken for one to memory of the host.
@@ -122,6 +123,8 @@ static void try_rules(void) {
         Rule *rule = &shared->rules[shared->next];
         make_pointers();
         rule->try_it(rule);
+        if (rule->error != cudaSuccess && !may_fail(rule))
+            quit(EXIT_FAILURE, "%s: %s", rule->text, cudaGetErrorName(rule->error));
         (void)cudaGetLastError(); // otherwise the next launch would report it
         shared->next++;
         cudaError_t error = cudaDeviceSynchronize();
@@ -140,20 +143,15 @@ int main(int argc, char **argv) {
     while (shared->next < shared->count) {
         status = in_child(try_rules);
         if (status != 0)
-            shared->rules[shared->next++].status = status;
+            ended(&shared->rules[shared->next++], status);
     }
     return check() ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
 
-enum {
-    WORKED = 1,
-    FAILED = 2,
-    ENDED = 4,
-    LOST = 8,
-    ANYTHING = 15
-};                   // LOST: success, and the value is not there
+// LOST: the call says success, and the value is not there.
+enum { WORKED = 1, FAILED = 2, ENDED = 4, LOST = 8, ANYTHING = WORKED | FAILED | ENDED | LOST };
 static bool allowed; // --allowed
 static int messages; // file: stderr of the child processes
 
@@ -186,12 +184,12 @@ static void make_rules(void) {
                                         "Default"};
     static int **const sides[] = {&host, &dev};
     int read = CPU_BACKEND || shared->pageable ? WORKED : FAILED;
-    int ended = CPU_BACKEND || shared->coherent ? ENDED | WORKED : ENDED;
+    int no_access = CPU_BACKEND || shared->coherent ? ENDED | WORKED : ENDED;
     add_rule("kernel reads memory of cudaMalloc", kernel_reads, &dev, NULL, 0, "works", WORKED);
     add_rule("kernel reads memory of cudaHostAlloc", kernel_reads, &pinned, NULL, 0, "works", WORKED);
     add_rule("kernel reads memory of malloc", kernel_reads, &host, NULL, 0,
              shared->pageable ? "works" : "an error", read);
-    add_rule("host reads memory of cudaMalloc", host_reads, &dev, NULL, 0, "undefined", ended);
+    add_rule("host reads memory of cudaMalloc", host_reads, &dev, NULL, 0, "undefined", no_access);
     add_rule("cudaFree() of memory of cudaMalloc", free_as_device, &dev, NULL, 0, "works", WORKED);
     add_rule("cudaFree() of memory of malloc", free_as_device, &host, NULL, 0, "an error", FAILED);
     add_rule("free() of memory of cudaMalloc", free_as_host, &dev, NULL, 0, "undefined", ANYTHING);
@@ -217,26 +215,31 @@ static void make_pointers(void) {
     HANDLE_ERROR(cudaMemcpy(dev, values, sizeof(values), cudaMemcpyHostToDevice));
 }
 
-// In a child process: messages of this process are shown only if an outcome is not the expected one. It
-// leaves no core file.
+// In a child process: ended() may show its messages. It leaves no core file.
 static void keep_messages(void) {
     const struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
+    (void)!ftruncate(messages, 0); // removes those of the process before
+    lseek(messages, 0, SEEK_SET);
     dup2(messages, STDERR_FILENO);
 }
+
+static const struct {
+    const char *origin;
+    int expected;
+} memories[] = {{"malloc", cudaMemoryTypeUnregistered},
+                {"a variable of a function", cudaMemoryTypeUnregistered},
+                {"malloc, then cudaHostRegister", cudaMemoryTypeHost},
+                {"cudaHostAlloc", cudaMemoryTypeHost},
+                {"cudaMalloc", cudaMemoryTypeDevice},
+                {"cudaMalloc, one element further", cudaMemoryTypeDevice},
+                {"a __device__ variable", cudaMemoryTypeDevice},
+                {"cudaMallocManaged", cudaMemoryTypeManaged}};
 
 __device__ int variable;
 
 static void print_pointers(void) {
     static const char *const names[] = {"Unregistered", "Host", "Device", "Managed"};
-    static const char *const origins[] = {"malloc",
-                                          "a variable of a function",
-                                          "malloc, then cudaHostRegister",
-                                          "cudaHostAlloc",
-                                          "cudaMalloc",
-                                          "cudaMalloc, one element further",
-                                          "a __device__ variable",
-                                          "cudaMallocManaged"};
     int local, *managed, *registered = host_array<int>(1024);
     void *symbol;
     select_device();
@@ -250,7 +253,7 @@ static void print_pointers(void) {
     printf("%-42s | %s\n", "pointer", "cudaPointerGetAttributes");
     for (int i = 0; i < 8; i++) {
         shared->kinds[i] = kind_of(pointers[i]);
-        printf("%-42s | cudaMemoryType%s\n", origins[i], names[shared->kinds[i] & 3]);
+        printf("%-42s | cudaMemoryType%s\n", memories[i].origin, names[shared->kinds[i] & 3]);
     }
     printf("\nKernels can%s use memory of malloc: pageableMemoryAccess is %d.\n\n",
            shared->pageable ? "" : "not", shared->pageable);
@@ -258,6 +261,24 @@ static void print_pointers(void) {
 
 static int outcome_of(const Rule *rule) {
     return rule->status ? ENDED : rule->error != cudaSuccess ? FAILED : rule->seen != VALUE ? LOST : WORKED;
+}
+
+static bool may_fail(const Rule *rule) {
+    return rule->expected & FAILED;
+}
+
+// A process has ended while it tried this rule. If that is not what the rule does, the program ends too, with
+// the message of the process.
+static void ended(Rule *rule, int status) {
+    char text[4096];
+    rule->status = status;
+    if (rule->expected & ENDED)
+        return;
+    ssize_t bytes = pread(messages, text, sizeof(text), 0);
+    fwrite(text, 1, bytes > 0 ? bytes : 0, stderr);
+    if (WIFEXITED(status))
+        exit(WEXITSTATUS(status));
+    quit(EXIT_FAILURE, "%s: signal %d ended the process", rule->text, WTERMSIG(status));
 }
 
 static void print_outcome(const Rule *rule) {
@@ -273,10 +294,7 @@ static void print_outcome(const Rule *rule) {
 }
 
 static bool check(void) {
-    const int kinds[] = {cudaMemoryTypeUnregistered, cudaMemoryTypeUnregistered, cudaMemoryTypeHost,
-                         cudaMemoryTypeHost,         cudaMemoryTypeDevice,       cudaMemoryTypeDevice,
-                         cudaMemoryTypeDevice,       cudaMemoryTypeManaged};
-    int got[32], expected[32];
+    int got[32], expected[32], kinds[8];
     printf("%-42s | %-12s | %s\n", "rule", "documented", "what happened");
     for (int i = 0; i < shared->count; i++) {
         const Rule *rule = &shared->rules[i];
@@ -287,10 +305,9 @@ static bool check(void) {
     if (CPU_BACKEND)
         puts("On the CPU back end kernels can read all memory of the host.");
     bool ok = check_ints("outcomes", got, expected, shared->count);
+    for (int i = 0; i < 8; i++)
+        kinds[i] = memories[i].expected;
     ok = check_ints("kinds of memory", shared->kinds, kinds, 8) && ok;
-    char text[4096];
-    ssize_t bytes = ok ? 0 : pread(messages, text, sizeof(text), 0);
-    fwrite(text, 1, bytes > 0 ? bytes : 0, stderr);
     munmap(shared, sizeof(*shared));
     return ok;
 }
