@@ -56,7 +56,7 @@ def test_pointer_rules(run):
         "undefined|ended|cudaError", only
     )
     err = run("chapter03/pointer_rules", "--inject-error", status=1).err
-    assert "outcomes[" in err and "kinds of memory[" in err
+    assert "outcomes[" in err and "types of memory[" in err
 
 
 def devices_of(text):
