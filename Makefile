@@ -111,6 +111,8 @@ CODE := compute_90$(comma)code=sm_90
 for_90a = $(if $(filter arch=90a,$(call needs,$(2))),$(patsubst %=$(CODE),%=$(subst 90,90a,$(CODE)),$(1)),$(1))
 own_flags = $(call for_90a,$(FLAGS),$(1)) $(foreach n,$(call needs,$(1)),$(FLAGS_$(n))) \
     $(if $(filter my/%,$(1)),$(EXERCISE_FLAGS))
+# Programs that call GLUT themselves get common/old/glut.c in front of it.
+glut = $(if $(filter glut,$(call needs,$(1))),$(B)/common/old/glut.o)
 own_libs = $(foreach n,$(call needs,$(1)),$(LIBS_$(n))) \
     $(if $(filter my/%,$(1)),$(VERDICT) -Xlinker --wrap=main)
 
@@ -147,9 +149,10 @@ RENAME = $(if $(DRY),,&& mv $@.$$$$ $@)
 # The rule for every program, with both compilers
 $(BIN)/%: %.cu $(LIBRARY) $(CONFIG) $(RUNTIME) $(if $(DRY),again)
 	$(call say,NVCC,$@)
-	$(Q)$(COMPILER) $(call own_flags,$*) -MMD -MP -MF $(D)/$*.d -MT $@ -o $(NEW) $< $(LIBRARY) \
+	$(Q)$(COMPILER) $(call own_flags,$*) -MMD -MP -MF $(D)/$*.d -MT $@ -o $(NEW) $< $(call glut,$*) $(LIBRARY) \
 	    -Xlinker --as-needed $(LDFLAGS) $(call own_libs,$*) $(LIBS) $(LDLIBS) $(RENAME)
 $(MINE:%=$(BIN)/%): $(VERDICT)
+$(foreach p,$(PROGRAMS),$(if $(call glut,$(p)),$(eval $(BIN)/$(p): $(call glut,$(p)))))
 
 $(BIN)/%: %.c $(LIBRARY) $(CONFIG)
 	$(call say,CC,$@)

@@ -6,14 +6,15 @@
  *          cells go back to memory, for which it needs a halo. A single step is little work, so on a
  *          small plate launch overhead dominates, on a large plate memory bandwidth. In the last rung
  *          tiles stay in registers for the whole simulation and exchange only their halos.
- * Terms:   stencil, texture memory, temporal blocking, halo, kernel fusion, graph, cooperative launch, grid
- *          barrier, persistent kernel, launch overhead, cooperative groups, double buffering,
- *          predication, PTX, L2 cache
+ * Terms:   stencil, texture memory, CUDA array, surface object, temporal blocking, halo, kernel fusion,
+ *          graph, cooperative launch, grid barrier, persistent kernel, launch overhead, cooperative groups,
+ *          double buffering, predication, PTX, L2 cache
  * Book:    7.3.3 (ladder)
  * Rungs:   0 book (two kernels per step); 1 1-D texture (the book's second version); 2 2-D texture (the
- *          book's third version); 3 kernel fusion (heaters in the update); 4 CUDA graph (one launch of all
- *          steps); 5 cooperative launch (grid barrier after each step); 6 temporal blocking (rows stream
- *          through 16 steps in registers); 7 persistent kernel (tiles stay in registers, halo exchange)
+ *          book's third version); 3 CUDA array (surf2Dwrite writes it, tex2D reads it); 4 kernel fusion
+ *          (heaters in the update); 5 CUDA graph (one launch of all steps); 6 cooperative launch (grid
+ *          barrier after each step); 7 temporal blocking (rows stream through 16 steps in registers); 8
+ *          persistent kernel (tiles stay in registers, halo exchange)
  * Build:   nvcc -o heat_ladder chapter07/heat_ladder.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/heat_ladder --size 16384
  * Differs: the initial temperatures are random. The rate counts one read and one write of each cell per
@@ -42,12 +43,13 @@ static float *result; // host
 static double *expected;
 static void make_plate(void);
 static void make_reference(void);
+static void fill_array(cudaArray_t array, const float *memory);
 
 static size_t plate_bytes(void) {
     return (size_t)size * size * sizeof(float);
 }
 
-// ---- Rungs 0 to 5: one time step after another, each from global memory or textures
+// ---- Rungs 0 to 6: one time step after another, each from global memory or textures
 //
 // Rung 0 is the book's: one kernel re-imposes the heaters, the other computes the step. It differs in one
 // point: the book computes T + SPEED * (top + bottom + left + right - 4 T) from five cells. With SPEED = 0.25
@@ -74,7 +76,7 @@ __global__ void blend_kernel(float *outSrc, const float *inSrc, int size) {
 
 // The input and the output of step s: ping-pong buffers. The first step reads dev_first, which stays
 // unchanged for the next run: copy_const_kernel() writes only heaters to it, which it contains already.
-// target() also remembers the output in dev_result, for the check.
+// target() also remembers the output in dev_result, for the check; rung 3 remembers it in result_array.
 static const float *source(int s) {
     return s == 0 ? dev_first : dev_buffers[(s + 1) % 2];
 }
@@ -131,6 +133,25 @@ __global__ void blend_2d(float *outSrc, cudaTextureObject_t inSrc, int size) {
     outSrc[x + (size_t)y * size] = SPEED * ((top + bottom) + (left + right));
 }
 
+// Rung 3: the same two kernels with CUDA arrays. The rungs before read memory whose rows lie one after
+// another: a cell is near its left and right neighbours, and far from those above and below. The layout of an
+// array is opaque, and made for fetches that are near each other in both dimensions. Kernels write an array
+// with surf2Dwrite, whose x is in bytes.
+__global__ void copy_const_array(cudaSurfaceObject_t iptr, cudaTextureObject_t constants, int size) {
+    int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x < size && y < size && tex2D<float>(constants, x, y) != 0)
+        surf2Dwrite(tex2D<float>(constants, x, y), iptr, x * (int)sizeof(float), y);
+}
+
+__global__ void blend_array(cudaSurfaceObject_t outSrc, cudaTextureObject_t inSrc, int size) {
+    int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= size || y >= size)
+        return;
+    float left = tex2D<float>(inSrc, x - 1, y), right = tex2D<float>(inSrc, x + 1, y);
+    float top = tex2D<float>(inSrc, x, y - 1), bottom = tex2D<float>(inSrc, x, y + 1);
+    surf2Dwrite(SPEED * ((top + bottom) + (left + right)), outSrc, x * (int)sizeof(float), y);
+}
+
 static const char *linear_needs(void) {
     return (size_t)size * size <= largest_linear_texture() ? NULL : "needs a smaller plate on this device";
 }
@@ -139,9 +160,28 @@ static const char *plane_needs(void) {
     return size % 8 == 0 ? NULL : "needs a size that is a multiple of 8";
 }
 
-// Textures of dev_first, the two buffers and the heaters: [0] 1-D, [1] 2-D. 0: none, since the rung cannot be
-// run.
-static cudaTextureObject_t textures[2][4];
+static const char *array_needs(void) {
+    bool fits = size <= min_of(device_attribute(cudaDevAttrMaxSurface2DWidth),
+                               device_attribute(cudaDevAttrMaxSurface2DHeight));
+    return fits ? NULL : "needs a smaller plate on this device";
+}
+
+// Textures of dev_first, the two buffers and the heaters: [0] 1-D, [1] 2-D, [2] of arrays with the same data.
+// 0: none, since the rung cannot be run.
+static cudaTextureObject_t textures[3][4];
+static cudaSurfaceObject_t surfaces[4]; // of the arrays
+static cudaArray_t arrays[4], result_array;
+
+static void make_array(int i, const float *memory, const cudaTextureDesc *desc) {
+    cudaResourceDesc array = {};
+    array.resType = cudaResourceTypeArray;
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    HANDLE_ERROR(cudaMallocArray(&arrays[i], &format, size, size, cudaArraySurfaceLoadStore));
+    fill_array(arrays[i], memory);
+    array.res.array.array = arrays[i];
+    HANDLE_ERROR(cudaCreateTextureObject(&textures[2][i], &array, desc, NULL));
+    HANDLE_ERROR(cudaCreateSurfaceObject(&surfaces[i], &array));
+}
 
 static void make_textures(void) {
     float *memory[] = {dev_first, dev_buffers[0], dev_buffers[1], dev_heaters};
@@ -162,13 +202,19 @@ static void make_textures(void) {
             HANDLE_ERROR(cudaCreateTextureObject(&textures[0][i], &linear, &desc, NULL));
         if (!plane_needs())
             HANDLE_ERROR(cudaCreateTextureObject(&textures[1][i], &plane, &desc, NULL));
+        if (!array_needs())
+            make_array(i, memory[i], &desc);
     }
 }
 
 static void destroy_textures(void) {
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 12; i++)
         if (textures[i / 4][i % 4])
             HANDLE_ERROR(cudaDestroyTextureObject(textures[i / 4][i % 4]));
+    for (int i = 0; i < 4 && arrays[i]; i++) {
+        HANDLE_ERROR(cudaDestroySurfaceObject(surfaces[i]));
+        HANDLE_ERROR(cudaFreeArray(arrays[i]));
+    }
 }
 
 typedef void (*TextureKernel)(float *out, cudaTextureObject_t in, int size);
@@ -183,7 +229,19 @@ static void run_textures(TextureKernel copy_const, TextureKernel blend, const cu
     }
 }
 
-// Rung 3: the heaters are fused into the update. The book re-imposes the heaters at the start of a step, so
+static void run_arrays(void) {
+    dim3 blocks = blocks_of(16, 16), threads(16, 16);
+    for (int s = 0; s < steps; s++) {
+        int in = s == 0 ? 0 : 1 + (s + 1) % 2, out = 1 + s % 2;
+        copy_const_array<<<blocks, threads>>>(surfaces[in], textures[2][3], size);
+        HANDLE_LAUNCH();
+        blend_array<<<blocks, threads>>>(surfaces[out], textures[2][in], size);
+        HANDLE_LAUNCH();
+        result_array = arrays[out];
+    }
+}
+
+// Rung 4: the heaters are fused into the update. The book re-imposes the heaters at the start of a step, so
 // after the last step a heater cell, too, contains the mean of its neighbours. `last` is true in that step.
 __device__ static void step_cell(float *out, const float *in, const float *heaters, int x, int y, int size,
                                  bool last) {
@@ -205,7 +263,7 @@ static void run_steps(cudaStream_t stream) {
     }
 }
 
-// Rung 4: the launches of all steps are recorded once as a graph, which is started with one call.
+// Rung 5: the launches of all steps are recorded once as a graph, which is started with one call.
 static cudaGraphExec_t graph;
 
 static void record_graph(void) {
@@ -225,9 +283,9 @@ static void run_graph(void) {
     HANDLE_ERROR(cudaGraphLaunch(graph, 0));
 }
 
-// Rung 5: a cooperative launch, whose blocks all run at the same time, so that they can meet at a grid
+// Rung 6: a cooperative launch, whose blocks all run at the same time, so that they can meet at a grid
 // barrier after each step. A kernel that runs through all steps can also keep its data on the multiprocessor,
-// as rung 7 does.
+// as rung 8 does.
 __global__ void __launch_bounds__(1024) grid_kernel(float *buffer0, float *buffer1, const float *first,
                                                     const float *heaters, int size, int steps) {
     int across = (size + 31) / 32;
@@ -251,7 +309,7 @@ static void run_grid(void) {
                                              arguments, 0, 0));
 }
 
-// ---- Temporal blocking, rungs 6 and 7: several time steps in registers before the cells go back to memory
+// ---- Temporal blocking, rungs 7 and 8: several time steps in registers before the cells go back to memory
 //
 // A part of the plate is loaded with a halo, a margin of cells around those that it owns. At the edge of the
 // halo neighbours are missing, so the values there become wrong, and wrong values spread inwards by one cell
@@ -265,7 +323,7 @@ static void run_grid(void) {
 // A lane holds four columns, so a warp holds 128.
 const int WIDTH = 128;
 
-// Rung 6, for large plates: a warp walks down a strip of the plate, 128 columns wide, and computes LEVELS
+// Rung 7, for large plates: a warp walks down a strip of the plate, 128 columns wide, and computes LEVELS
 // time steps of each row. Level k of its pipeline computes time step k: it gets row after row from level k -
 // 1 and gives the new values of the row before to level k + 1. For that it keeps the last row and its pairs
 // with the row above it. So a cell is read and written once per LEVELS steps, and no warp waits for another
@@ -407,7 +465,7 @@ static void run_stream(void) {
     run_levels<1>(&s, &launch);
 }
 
-// Rung 7, for plates that fit into the registers of all multiprocessors: a block keeps its tile in registers
+// Rung 8, for plates that fit into the registers of all multiprocessors: a block keeps its tile in registers
 // through all steps. First: where the tiles are.
 
 // A lane holds ROWS rows of its four columns. A block has WARPS warps, one above the other.
@@ -613,6 +671,7 @@ static const Rung rungs[] = {
      RUNG, 0, 0, linear_needs},
     {"2-D texture", "the book's third version", [] { run_textures(copy_const_2d, blend_2d, textures[1]); },
      RUNG, 0, 0, plane_needs},
+    {"CUDA array", "surf2Dwrite writes it, tex2D reads it", run_arrays, RUNG, 0, 0, array_needs},
     {"kernel fusion", "heaters in the update", [] { run_steps(0); }},
     {"CUDA graph", "one launch of all steps", run_graph},
     {"cooperative launch", "grid barrier after each step", run_grid},
@@ -666,7 +725,7 @@ void settings(int argc, char **argv) {
     size = side;
     steps = steps ? steps : size > 4096 ? 16 : STEPS;
     size_t bytes = plate_bytes(), exchange = persistent_needs() ? 0 : EXCHANGE_BUFFERS * bytes;
-    require_memory(8 * bytes, 4 * bytes + exchange + bench_memory(0));
+    require_memory(8 * bytes, 8 * bytes + exchange + bench_memory(0));
     bench.title =
         std::to_string(size) + " x " + std::to_string(size) + " cells, " + std::to_string(steps) + " steps";
     bench.size = size;
@@ -679,7 +738,7 @@ void settings(int argc, char **argv) {
 }
 
 // Random temperatures, and those of the heaters. In a small plate a row of heaters is added, which all lanes
-// of a warp see in rung 6. In a large plate the hot square is wide enough for that.
+// of a warp see in rung 7. In a large plate the hot square is wide enough for that.
 static void make_plate(void) {
     size_t cells = (size_t)size * size;
     heaters = host_array<float>(cells);
@@ -706,15 +765,28 @@ static void make_reference(void) {
     free(in);
 }
 
+static void fill_array(cudaArray_t array, const float *memory) {
+    size_t width = size * sizeof(float);
+    HANDLE_ERROR(cudaMemcpy2DToArray(array, 0, 0, memory, width, width, size, cudaMemcpyDeviceToDevice));
+}
+
 static void poison(void) {
     HANDLE_ERROR(cudaMemset(dev_buffers[0], 0xff, plate_bytes()));
     HANDLE_ERROR(cudaMemset(dev_buffers[1], 0xff, plate_bytes()));
+    for (int i = 1; i <= 2 && arrays[i]; i++)
+        fill_array(arrays[i], dev_buffers[0]);
+    result_array = NULL;
 }
 
 // In each step a cell rounds by at most 2^-24. Later steps do not amplify that, because they take means.
 static bool check(const char *name, BenchError *error) {
     size_t cells = (size_t)size * size;
-    HANDLE_ERROR(cudaMemcpy(result, dev_result, plate_bytes(), cudaMemcpyDeviceToHost));
+    size_t width = size * sizeof(float);
+    if (result_array)
+        HANDLE_ERROR(
+            cudaMemcpy2DFromArray(result, width, result_array, 0, 0, width, size, cudaMemcpyDeviceToHost));
+    else
+        HANDLE_ERROR(cudaMemcpy(result, dev_result, plate_bytes(), cudaMemcpyDeviceToHost));
     error->max = error->rms = 0;
     for (size_t i = 0; i < cells; i++) {
         double off = fabs(result[i] - expected[i]);

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from programs import BIN, ROOT, by_hand, read_programs
+from programs import BIN, ROOT, build_field, read_programs
 from run import execute
 from tokens import without
 
@@ -208,8 +208,10 @@ def main(mode=""):
         draw_gallery()
     print(made_by("bench/report.py").lstrip("\n"), end="", flush=True)
     for program in read_programs():
-        path, line = ROOT / f"{program.name}.cu", f" * Build:   {by_hand(program)}\n"
-        text = re.sub(r"^( \* Build:.*\n)?(?= \* Run:)", line, path.read_text(), count=1, flags=re.M)
+        path, field = ROOT / f"{program.name}.cu", build_field(program)
+        text = re.sub(
+            r"^( \* Build:.*\n(?: \*  .*\n)*)?(?= \* Run:)", field, path.read_text(), count=1, flags=re.M
+        )
         updated(path, "field Build:", text)
     for file, what, name, source in PARTS:
         text = (ROOT / file).read_text()

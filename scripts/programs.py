@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = ROOT / os.environ.get("BIN", "bin")
@@ -72,8 +73,15 @@ def by_hand(program, compiler="nvcc"):
     words = [flags.get(library, f"-l{library}") for library in libraries(program)]
     if arch := re.search(r"arch=(\w+)", program.needs) if compiler == "nvcc" else None:
         words.append(f"-arch=sm_{arch[1]}")
-    line = f"{compiler} -o {program.name.split('/')[1]} {program.name}.cu common/lib/[a-z]*.c"
-    return " ".join([line, *filter(None, words)])
+    glut = " common/old/glut.c" if "glut" in libraries(program) else ""
+    line = f"{compiler} -o {program.name.split('/')[1]} {program.name}.cu common/lib/[a-z]*.c{glut}"
+    return " ".join([line, *dict.fromkeys(" ".join(filter(None, words)).split())])
+
+
+def build_field(program):
+    """The field Build: of a header, in lines of at most 110 columns."""
+    lines = textwrap.wrap(by_hand(program), 98, break_long_words=False, break_on_hyphens=False)
+    return " * Build:   " + "\n *          ".join(lines) + "\n"
 
 
 if __name__ == "__main__":

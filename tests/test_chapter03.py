@@ -39,6 +39,26 @@ def test_sum(run, rng, name):
     assert run(f"chapter03/{name}", status=0).out.startswith("2 + 7 = 9\n")
 
 
+def test_pointer_rules(run):
+    """What is documented holds, whatever the device does where nothing is; with --allowed only rules that are kept are tried."""
+    out = run("chapter03/pointer_rules", status=0).out
+    rows = re.findall(r"^(\S.*?) +\| (works|an error|undefined) +\| (.*)$", out, re.M)
+    happened = {rule: what for rule, _, what in rows}
+    kept = {rule for rule, documented, _ in rows if documented == "works"}
+    assert len(happened) == 27 and {happened[rule] for rule in kept} == {"worked"}
+    assert happened["cudaFree() of memory of malloc"] == "cudaErrorInvalidValue"
+    if helpers.backend() == "cpu" and not helpers.sanitized():
+        for rule in "host reads memory of cudaMalloc", "free() of memory of cudaMalloc":
+            assert happened[rule] == "the process ended with status 1"
+        assert happened["host to host, cudaMemcpyDeviceToDevice"] == "cudaErrorInvalidValue"
+    only = run("chapter03/pointer_rules", "--allowed", status=0).out
+    assert kept <= set(re.findall(r"^(.*?) +\|", only, re.M)) and not re.search(
+        "undefined|ended|cudaError", only
+    )
+    err = run("chapter03/pointer_rules", "--inject-error", status=1).err
+    assert "outcomes[" in err and "types of memory[" in err
+
+
 def devices_of(text):
     """Parses the output of enum_gpu: a dict of the first lines, and a dict for each device."""
     head, *sections = re.split(r"\n +--- General information for device (\d+) ---\n", text)

@@ -68,7 +68,7 @@ def test_tiles(rungs, size):
     for steps in 8, 9, 43:
         rows = rungs("chapter07/heat_ladder", "--size", size, "--iterations", steps)
         checked = {row["name"] for row in rows if not row["skipped"]}
-        assert checked >= {"book", "1-D texture", "cooperative launch", "temporal blocking"}
+        assert checked >= {"book", "1-D texture", "CUDA array", "cooperative launch", "temporal blocking"}
         assert ("2-D texture" in checked) == (size % 8 == 0)
         assert "persistent kernel" in checked or size > 128 and helpers.backend() == "cpu"
 

@@ -23,6 +23,8 @@ RIGHT = {
     "texture_interop": "Frame {} is right, as OpenGL drew it.\n",
     "vertex_interop": "The vertices of frame {} are right, as OpenGL has them.\n",
 }
+if helpers.has("GLUT"):
+    RIGHT["ripple_by_hand"] = RIGHT["ripple"]
 # When registering is refused, a program prints one line; before it the CPU back end prints its reason.
 REFUSED = r"(cuda on the CPU: cudaGraphicsGLRegister\w+: refused, .*\n)?\w+: CUDA cannot use this OpenGL \(\w+\): copying through the host\n"
 
@@ -114,6 +116,26 @@ def test_window(window, name, how):
         w.moves()
     ENDINGS[how](w)
     assert RIGHT[name].split("{")[0] in w.end()
+
+
+@needs_window
+@pytest.mark.parametrize("how", ENDINGS)
+def test_ripple_by_hand_follows_the_mouse(window, how):
+    """The centre of the waves moves as far as the mouse is dragged. The program checks the last frame with that centre."""
+    w = window("--size", 300, program="chapter08/ripple_by_hand")
+    assert (w.size, w.title) == ((300, 300), "ripple by hand")
+    w.moves()
+    w.point(100, 50)
+    w.button(True)
+    for x, y in (120, 90), (140, 80):
+        w.point(x, y)
+    w.button(False)
+    w.point(10, 200)
+    w.moves()
+    ENDINGS[how](w)
+    out = w.end()
+    assert re.search(r"^Frame \d+ is right, as OpenGL drew it.\nThe waves start at \(190, 120\).$", out, re.M)
+    assert re.search(r"^Average Time per frame:  \d+\.\d ms$", out, re.M)
 
 
 @needs_window

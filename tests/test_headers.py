@@ -57,8 +57,9 @@ def test_headers():
         number = "([3-9]|1[0-2]|A)" if number == "13" else number  # the chapter since the book: any section
         section = rf"{number}(\.[0-9]+)*\.?(?![0-9A-Z.])"
         assert re.match(section, program.book), f"{program}: Book: {program.book}"
-        line = f"\n * Build:   {headers.by_hand(program)}\n * Run:"
-        assert line in program.source, f"{program}: Build: is not what make docs writes"
+        assert (
+            f"\n{headers.build_field(program)} * Run:" in program.source
+        ), f"{program}: Build: is not what make docs writes"
         assert ("Since" in fields) == program.name.startswith("chapter13/"), f"{program}: Since: {fields}"
         mpi = "mpirun -np [1-9][0-9]* " if re.search("libs=mpi( |,|$)", program.needs) else ""
         output = r" --output [a-z0-9_]+\.[a-z0-9]+" if program.picture else ""

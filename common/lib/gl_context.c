@@ -97,8 +97,7 @@ static void check_errors(void) {
                                        : " (set GL_DEBUG=1 to see the cause)");
 }
 
-// Draws the canvas into a framebuffer object and reads its pixels back.
-static void read_back(const Canvas *canvas) {
+void gl_read_back(const Canvas *canvas) {
     GLsizei width = (GLsizei)canvas->width, height = (GLsizei)canvas->height;
     GLint most = 0;
     GLuint frame, colour;
@@ -149,7 +148,7 @@ void gl_context_open(Canvas *canvas, int cuda_device) {
     const char *version = (const char *)glGetString(GL_VERSION);
     if (!version || atof(version) < 3.3)
         quit(EXIT_WAIVED, "needs OpenGL 3.3, this one is %s", version ? version : "unknown");
-    canvas->read_back = read_back;
+    canvas->read_back = gl_read_back;
     canvas->close = close_context;
     if (getenv("GL_DEBUG")) {
         glEnable(GL_DEBUG_OUTPUT);

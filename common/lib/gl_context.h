@@ -19,6 +19,9 @@ extern "C" {
 // OpenGL objects that still exist when the context is closed.
 void gl_context_open(Canvas *canvas, int cuda_device);
 
+// Draws the canvas into a framebuffer object of the current context, and reads its pixels back.
+void gl_read_back(const Canvas *canvas);
+
 #ifdef __cplusplus
 }
 #endif

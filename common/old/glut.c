@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// GLUT without a display, for old programs that call it themselves. make old links this file in front of
-// freeglut. With a display every call is passed on to freeglut. Without one the window is a framebuffer
-// object, and glutMainLoop draws it as display.h does: into a file, a number of frames if the program
-// animates; then it presses Esc and ends the program.
+// GLUT without a display, for programs that call it themselves: those of `make old`, and
+// chapter08/ripple_by_hand. They link this file in front of freeglut. If a window is to be shown, every call
+// is passed on to freeglut. Otherwise the window is a framebuffer object, and glutMainLoop draws it as
+// display.h does: into a file, a number of frames if the program animates; then it presses Esc and ends the
+// program.
 #if HAVE_GL && HAVE_GLUT
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,14 +31,16 @@ static struct {
     void (*idle)(void);
     void (*close)(void);
     Timer *timers;
-    bool open, reshaped, posted; // posted: the display callback is wanted again
-    bool returns;                // glutMainLoop returns when the window is closed
-    int frame;
+    GLuint frame, buffers[2];                         // the framebuffer object
+    void (*end)(const Canvas *canvas);                // closes the context
+    bool open, reshaped, posted;                      // posted: the display callback is wanted again
+    bool returns;                                     // glutMainLoop returns when the window is closed
+    int number;                                       // of the frame
 } window = {.canvas = {.width = 300, .height = 300}}; // GLUT's default
 
 static bool has_display(void) {
     const char *display = getenv("DISPLAY");
-    return display && *display;
+    return options.window < 0 ? !options.output && display && *display : options.window;
 }
 
 static double milliseconds(void) {
@@ -70,7 +73,17 @@ static double milliseconds(void) {
 #define STORE(name, member, parameters)                                                                      \
     DEFINE(void, name, (void(*call) parameters), (call), window.member = call)
 
-IGNORE(glutInit, (int *argc, char **argv), (argc, argv))
+// window.c may have called it, to find out whether there is a display. A second call would be an error, and
+// so would be its handler of errors after that.
+void glutInit(int *argc, char **argv) {
+    static bool called;
+    if (called) {
+        glutInitErrorFunc(NULL);
+        return;
+    }
+    called = true;
+    PASS_ON(void, glutInit, (int *, char **), (argc, argv))
+}
 IGNORE(glutInitDisplayMode, (unsigned mode), (mode))
 IGNORE(glutInitWindowPosition, (int x, int y), (x, y))
 IGNORE(glutSetWindow, (int window), (window))
@@ -142,10 +155,10 @@ static void make_framebuffer(GLsizei width, GLsizei height) {
     PFNGLBINDRENDERBUFFERPROC bind_renderbuffer = gl_function("glBindRenderbuffer");
     PFNGLRENDERBUFFERSTORAGEPROC storage = gl_function("glRenderbufferStorage");
     PFNGLFRAMEBUFFERRENDERBUFFERPROC attach = gl_function("glFramebufferRenderbuffer");
-    GLuint frame, buffers[2];
-    gen_framebuffers(1, &frame);
-    gen_renderbuffers(2, buffers);
-    bind_framebuffer(GL_FRAMEBUFFER, frame);
+    const GLuint *buffers = window.buffers;
+    gen_framebuffers(1, &window.frame);
+    gen_renderbuffers(2, window.buffers);
+    bind_framebuffer(GL_FRAMEBUFFER, window.frame);
     bind_renderbuffer(GL_RENDERBUFFER, buffers[0]);
     storage(GL_RENDERBUFFER, GL_RGBA8, width, height);
     attach(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, buffers[0]);
@@ -154,6 +167,17 @@ static void make_framebuffer(GLsizei width, GLsizei height) {
     attach(GL_FRAMEBUFFER, GL_DEPTH_STENCIL_ATTACHMENT, GL_RENDERBUFFER, buffers[1]);
     glViewport(0, 0, width, height);
     glClear(GL_COLOR_BUFFER_BIT | GL_DEPTH_BUFFER_BIT);
+}
+
+// As freeglut does when its main loop returns
+static void close_context(void) {
+    PFNGLDELETEFRAMEBUFFERSPROC delete_framebuffers = gl_function("glDeleteFramebuffers");
+    PFNGLDELETERENDERBUFFERSPROC delete_renderbuffers = gl_function("glDeleteRenderbuffers");
+    delete_framebuffers(1, &window.frame);
+    delete_renderbuffers(2, window.buffers);
+    while (glGetError() != GL_NO_ERROR)
+        ;
+    window.end(&window.canvas);
 }
 
 int glutCreateWindow(const char *title) {
@@ -166,9 +190,10 @@ int glutCreateWindow(const char *title) {
         quit(EXIT_FAILURE, "out of memory: a picture of %zux%zu pixels", canvas->width, canvas->height);
     canvas->draw = draw;
     options.window = 0;
-    gl_context_open(canvas, 0);
+    gl_context_open(canvas, options.device);
     make_framebuffer((GLsizei)canvas->width, (GLsizei)canvas->height);
     canvas->read_back = read_back;
+    window.end = canvas->close;
     canvas->close = NULL; // the program's last callback still uses the context
     window.open = true;
     return 1;
@@ -227,7 +252,7 @@ DEFINE(void, glutSetOption, (GLenum what, int value), (what, value),
 static void next_frame(void *unused, int ticks) {
     Timer *due = window.timers;
     (void)unused;
-    window.frame = ticks;
+    window.number = ticks;
     window.timers = NULL;
     while (due) {
         Timer *timer = due;
@@ -239,8 +264,8 @@ static void next_frame(void *unused, int ticks) {
         window.idle();
 }
 
-DEFINE(void, glutLeaveMainLoop, (void), (), options.frames = (size_t)window.frame + 1)
-DEFINE(void, glutDestroyWindow, (int number), (number), options.frames = (size_t)window.frame + 1)
+DEFINE(void, glutLeaveMainLoop, (void), (), options.frames = (size_t)window.number + 1)
+DEFINE(void, glutDestroyWindow, (int number), (number), options.frames = (size_t)window.number + 1)
 
 void glutMainLoop(void) {
     PASS_ON(void, glutMainLoop, (void), ())
@@ -257,5 +282,6 @@ void glutMainLoop(void) {
         window.close();
     if (!window.returns)
         exit(EXIT_SUCCESS);
+    close_context();
 }
 #endif
