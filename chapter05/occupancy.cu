@@ -101,9 +101,14 @@ int main(int argc, char **argv) {
         Kernel kernel = kernels[k];
         cudaFuncAttributes attributes;
         HANDLE_ERROR(cudaFuncGetAttributes(&attributes, kernel.function));
-        kernel.registers = attributes.numRegs;
-        printf("\n%s: %d registers, %zu bytes of local memory a thread; %zu bytes of shared memory\n",
-               kernel.name, kernel.registers, attributes.localSizeBytes, kernel.shared);
+        kernel.registers = attributes.numRegs; // 0 on the CPU back end
+        printf("\n%s: ", kernel.name);
+        if (kernel.registers > 0)
+            printf("%d registers, %zu bytes of local memory a thread; ", kernel.registers,
+                   attributes.localSizeBytes);
+        else
+            printf("registers and local memory of a thread are not known; ");
+        printf("%zu bytes of shared memory\n", kernel.shared);
         printf("block size   blocks   warps   occupancy   limit\n");
 
         int blocks, grid, size;
