@@ -5,9 +5,11 @@
  * Teaches: A multiprocessor hides the latency of memory by running other warps, so it should hold many.
  *          Occupancy is the number of resident warps divided by the most that it can hold. Registers,
  *          shared memory, and the largest numbers of threads and of blocks limit how many blocks are
- *          resident. A thread whose values do not fit into its registers (register spilling), or are in an
- *          array whose index is known only at run time, has them in local memory, off the chip.
- * Terms:   occupancy, register, register spilling, local memory, shared memory, multiprocessor, warp, block
+ *          resident; the block scheduler starts the next block when one has ended. A thread whose values do
+ *          not fit into its registers (register spilling), or are in an array whose index is known only at
+ *          run time, has them in local memory, off the chip.
+ * Terms:   occupancy, register, register spilling, local memory, shared memory, multiprocessor,
+ *          block scheduler, warp, block
  * Book:    5.3.1 (course)
  * After:   chapter05/matmul_shared
  * Build:   nvcc -o occupancy chapter05/occupancy.cu common/lib/[a-z]*.c
