@@ -4,7 +4,7 @@
  *
  * Teaches: Managed memory has one address for host and device. On most machines a page moves to the
  *          processor that accesses it: the access causes a page fault, the driver copies the page, and the
- *          access is repeated. Where CPU and GPU access each other's memory coherently, as on Grace Hopper,
+ *          access is repeated; where CPU and GPU access each other's memory coherently, as on Grace Hopper,
  *          pages need not move. cudaMemPrefetchAsync moves pages in the order of a stream before a kernel
  *          needs them. cudaMemAdvise tells the driver how memory will be used, here that its pages stay on
  *          the host.
