@@ -10,9 +10,9 @@
  * Book:    5.3.1 (optimized incorrectly)
  * Build:   nvcc -o dot_wrong_barrier chapter05/dot_wrong_barrier.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dot_wrong_barrier
- * Differs: the kernel runs in a child process, which is ended after --time-limit seconds. The status is always
- *          1, since no sum of this kernel is reliable (docs/errata.md: what devices do today). With --both-arms
- *          each arm of the if calls the barrier: all threads call it, but not in the same place.
+ * Differs: the kernel runs in a child process, which is ended after --time-limit seconds. The status is 1
+ *          whatever the sum is (docs/book-vs-today.md: what devices do today). With --both-arms each arm of
+ *          the if calls the barrier: all threads call it, but not in the same place.
  * Expect:  1
  */
 #include "../common/book.h"
