@@ -21,7 +21,7 @@
 #: DEBUG=1                     no optimising, -DDEBUG, device code for cuda-gdb
 #: SANITIZE=address,undefined  sanitizers of the compiler, on the CPU; SANITIZE=thread is possible too
 #: BIN=DIR BUILD=DIR JOBS=4    folders; steps at a time; HAVE_PNG=0 builds without a library, here libpng
-#: make -n chapter05/dot       print the command that builds a program (docs/building.md has all targets)
+#: make -n chapter05/dot       print the command that builds a program (docs/building.md explains it)
 
 BACKEND ?= auto
 BUILD   ?= build

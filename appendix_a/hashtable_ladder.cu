@@ -2,8 +2,8 @@
 /*
  * hashtable_ladder: hash table of 26 million keys, from a lock per bucket to parts in shared memory
  *
- * Teaches: A hash function scatters keys over the table, so each insertion accesses a memory location of its
- *          own, and the threads wait for memory even without locks. When the keys are partitioned first, by
+ * Teaches: A hash function scatters keys over the table, so the insertions of a warp go to places far apart,
+ *          and the threads wait for memory even without locks. When the keys are partitioned first, by
  *          the upper bits of their hash values, a block can build each part of the table in shared memory.
  *          The table is then written in order, with coalesced stores. Look-ups become faster in the same way:
  *          sorted by the part of the table that they access, they find it in the L2 cache.

@@ -5,7 +5,7 @@
  * Teaches: cudaGetDeviceCount counts the devices, and cudaGetDeviceProperties fills a structure with
  *          the name, the memory sizes and the limits of one. cudaDeviceGetAttribute asks for a single
  *          value, among them some that the structure does not have.
- * Terms:   device properties, compute capability, multiprocessor, warp, theoretical bandwidth,
+ * Terms:   device properties, compute capability, multiprocessor, core, warp, theoretical bandwidth,
  *          peer-to-peer access, texture
  * Book:    3.3
  * Build:   nvcc -o enum_gpu chapter03/enum_gpu.cu common/lib/[a-z]*.c

@@ -11,8 +11,8 @@
  * Build:   nvcc -o dot_wrong_barrier chapter05/dot_wrong_barrier.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dot_wrong_barrier
  * Differs: the kernel runs in a child process, which is ended after --time-limit seconds. The status is 1
- *          whatever the sum is, since no result of this kernel is reliable (docs/errata.md: what devices do
- *          today). With --both-arms each arm of the if has a barrier, so no barrier is reached by all.
+ *          whatever the sum is (docs/book-vs-today.md: what devices do today). With --both-arms each arm of
+ *          the if calls the barrier: all threads call it, but not in the same place.
  * Expect:  1
  */
 #include "../common/book.h"
@@ -47,7 +47,8 @@ __global__ void dot(const float *a, const float *b, float *c, size_t n, bool bot
             cache[cacheIndex] += cache[cacheIndex + i];
             __syncthreads(); // wrong: the other threads of the block do not reach it
         } else if (both_arms)
-            __syncthreads(); // another barrier, and as wrong: neither is reached by all threads of the block
+            __syncthreads(); // as wrong: another call of the barrier, which the rest of the block reaches
+                             // alone
     }
     if (cacheIndex == 0)
         c[blockIdx.x] = cache[0];
@@ -107,7 +108,7 @@ void settings(int argc, char **argv) {
     parse_options(
         argc, argv, "Dot product with a barrier that not every thread reaches.", 0,
         {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"),
-         OPTION_FLAG("both-arms", &both_arms, "a barrier in each arm of the if"),
+         OPTION_FLAG("both-arms", &both_arms, "a call of the barrier in each arm of the if"),
          OPTION_INT("time-limit", &time_limit, 1, 3600, "seconds after which the kernel is ended")});
     if (options.list_devices)
         select_device();

@@ -123,14 +123,30 @@ void settings(int argc, char **argv) {
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));
 }
 
-// The sectors of 32 bytes that 32 lanes touch, `stride` floats apart, in a matrix that begins at a sector
-static int sectors(size_t stride) {
-    return stride > 8 ? 32 : 31 * stride / 8 + 1;
+// The sectors of 32 bytes that the lanes of a warp touch: lane l accesses float `first` + l * `stride` of a
+// matrix that begins at a sector.
+static size_t sectors(size_t first, size_t stride) {
+    size_t count = 1;
+    for (size_t lane = 1; lane < min_of<size_t>(32, n); lane++)
+        count += (first + lane * stride) / 8 != (first + (lane - 1) * stride) / 8;
+    return count;
+}
+
+// If n is no multiple of 8, most rows begin within a sector, and 32 neighbouring floats lie in five sectors.
+static void print_access(const char *access, size_t stride) {
+    size_t least = 32, most = 1;
+    for (size_t i = 0; i < min_of<size_t>(8, n); i++) { // each place in a sector at which lane 0 can be
+        least = min_of(least, sectors(columns ? i : i * n, stride));
+        most = max_of(most, sectors(columns ? i : i * n, stride));
+    }
+    printf(least < most ? "%s %zu or %zu" : "%s %zu", access, least, most);
 }
 
 static void print_sectors(void) {
-    printf("Sectors of a warp for a read of a: %d, for a read of b: %d, for a write of c: %d\n",
-           sectors(columns ? n : 0), sectors(columns ? 0 : 1), sectors(columns ? n : 1));
+    print_access("Sectors of a warp for a read of a:", columns ? n : 0);
+    print_access(", for a read of b:", columns ? 0 : 1);
+    print_access(", for a write of c:", columns ? n : 1);
+    printf("\n");
 }
 
 // Task: matmul(): Blocks of TILE x TILE threads cover the n x n matrix c, one thread per element. The thread

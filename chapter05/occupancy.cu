@@ -5,9 +5,11 @@
  * Teaches: A multiprocessor hides the latency of memory by running other warps, so it should hold many.
  *          Occupancy is the number of resident warps divided by the most that it can hold. Registers,
  *          shared memory, and the largest numbers of threads and of blocks limit how many blocks are
- *          resident. A thread whose values do not fit into its registers (register spilling), or are in an
- *          array whose index is known only at run time, has them in local memory, off the chip.
- * Terms:   occupancy, register, register spilling, local memory, shared memory, multiprocessor, warp, block
+ *          resident; the block scheduler starts the next block when one has ended. A thread whose values do
+ *          not fit into its registers (register spilling), or are in an array whose index is known only at
+ *          run time, has them in local memory, off the chip.
+ * Terms:   occupancy, register, register spilling, local memory, shared memory, multiprocessor,
+ *          block scheduler, warp, block
  * Book:    5.3.1 (course)
  * After:   chapter05/matmul_shared
  * Build:   nvcc -o occupancy chapter05/occupancy.cu common/lib/[a-z]*.c
@@ -101,9 +103,14 @@ int main(int argc, char **argv) {
         Kernel kernel = kernels[k];
         cudaFuncAttributes attributes;
         HANDLE_ERROR(cudaFuncGetAttributes(&attributes, kernel.function));
-        kernel.registers = attributes.numRegs;
-        printf("\n%s: %d registers, %zu bytes of local memory a thread; %zu bytes of shared memory\n",
-               kernel.name, kernel.registers, attributes.localSizeBytes, kernel.shared);
+        kernel.registers = attributes.numRegs; // 0 on the CPU back end
+        printf("\n%s: ", kernel.name);
+        if (kernel.registers > 0)
+            printf("%d registers, %zu bytes of local memory a thread; ", kernel.registers,
+                   attributes.localSizeBytes);
+        else
+            printf("registers and local memory of a thread are not known; ");
+        printf("%zu bytes of shared memory\n", kernel.shared);
         printf("block size   blocks   warps   occupancy   limit\n");
 
         int blocks, grid, size;

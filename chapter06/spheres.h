@@ -9,7 +9,7 @@
 #ifndef SPHERES          // ray and ray_noconst define this part themselves, as on the page
 #define DIM         1024 // the picture shows DIM x DIM units, whatever its size in pixels
 #define SPHERES     20
-#define MAX_SPHERES 2000 // 56 KB of the 64 KB of constant memory
+#define MAX_SPHERES 2000 // 56,000 bytes, 54.7 KB of the 64 KB of constant memory
 #define INF         2e10f
 
 struct Sphere {

@@ -2,12 +2,12 @@
 /*
  * heat: heat simulation that reads linear textures
  *
- * Teaches: Textures are read through a cache made for accesses near each other, such as those of a
- *          stencil. Near means in the picture: the cells above and below are a whole row away in memory,
- *          but neighbouring threads read them at about the same time, so each cell is read from memory
- *          about once instead of five times. A texture object says which memory a texture is and how it is
- *          read; a kernel takes it as an argument. Here textures are bound to linear memory, so the kernel
- *          computes the index of each neighbour and reads it with tex1Dfetch.
+ * Teaches: Textures are read through a cache: neighbouring threads read the same cells of a stencil at about
+ *          the same time, so each cell is read from memory about once instead of five times. A texture object
+ *          says which memory a texture is and how it is read; a kernel takes it as an argument. Here textures
+ *          are bound to linear memory, which is stored row by row; only a CUDA array has a layout in which
+ *          cells above and below are near as well. The kernel computes the index of each neighbour and reads
+ *          it with tex1Dfetch.
  * Terms:   texture object, texture memory, texture fetch, tex1Dfetch, stencil, ping-pong buffers,
  *          heat equation
  * Book:    7.3.4

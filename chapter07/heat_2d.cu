@@ -4,8 +4,8 @@
  *
  * Teaches: A two-dimensional texture is read with tex2D at a column and a row. With the address mode
  *          clamp a coordinate beyond an edge reads the edge, so the kernel needs no code for the
- *          boundary condition. The memory of such a texture has a pitch: each row begins at an aligned
- *          address.
+ *          boundary condition. The memory of such a texture has a pitch: rows are stored one after the
+ *          other, and each begins at an aligned address.
  * Terms:   texture object, tex2D, address mode, clamp, boundary condition, pitch, cudaMallocPitch,
  *          stencil
  * Book:    7.3.5

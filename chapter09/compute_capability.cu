@@ -11,9 +11,9 @@
  * Book:    9.2.1 and 9.2.2 (after the book)
  * Build:   nvcc -o compute_capability chapter09/compute_capability.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter09/compute_capability
- * Differs: the book explains versions 1.0 to 2.0; CUDA 13 compiles for 7.5 and later. If a program has no
- *          code for a device, its first launch fails with cudaErrorNoKernelImageForDevice (try make SMS=100
- *          on an older device).
+ * Differs: the book explains versions 1.0 to 2.0; CUDA 13 compiles for 7.5 and later. Without code for a
+ *          device the first launch fails with cudaErrorNoKernelImageForDevice (try make SMS=100 on an older
+ *          device). The CPU back end, which has no PTX, says 8.0 everywhere.
  * Check:   --size 5000 | --size 40000
  */
 #include "../common/book.h"

@@ -17,9 +17,9 @@
  * Differs: the course sorts ints, as --signed does. In the tables "with values" the index of each key is
  *          sorted along with it. The last rung has 30 bits for a count, so there may be at most 2^30 - 1
  *          keys. The copies move the bytes that four passes and one count must move.
- * Limit:   the instructions that rank the keys of a tile; memory moves the same bytes in two thirds of the
- *          time. With values, the registers of a tile, which must be longer for each bin to get whole
- *          sectors.
+ * Limit:   the instructions that rank the keys of a tile; on an H200 copies of the same bytes take 45 to 60 %
+ *          of the time (uniform keys, 16M and more). With values, the registers of a tile, which must be
+ *          longer for each bin to get whole sectors.
  * Bench:   64K 1M 16M 64M 256M
  * Check:   --size 3000 | --size 700 --signed --fill skewed | --size 300 --fill reversed
  */

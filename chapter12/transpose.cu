@@ -72,13 +72,18 @@ __global__ void transpose(const float *in, float *out, size_t w, size_t h) {
             out[(left + column) * h + top + threadIdx.x] = tile[threadIdx.x][column];
 }
 
-// The number of sectors of 32 bytes in which the floats of the lanes lie. The lanes access floats that are
-// `stride` apart in global memory, the first one at the beginning of a sector.
-static int sectors(size_t stride, int lanes) {
-    int count = 1;
-    for (int lane = 1; lane < lanes; lane++)
-        count += lane * stride / 8 != (lane - 1) * stride / 8;
-    return count;
+// The most sectors of 32 bytes in which the floats of the lanes of a warp lie. The lanes access floats that
+// are `stride` apart in global memory, lane 0 one of `rows` floats that are `step` apart, the first at the
+// beginning of a sector.
+static int sectors(size_t stride, size_t lanes, size_t step, size_t rows) {
+    int most = 1;
+    for (size_t row = 0; row < min_of<size_t>(rows, 8); row++) {
+        int count = 1;
+        for (size_t lane = 1; lane < min_of<size_t>(lanes, 32); lane++)
+            count += (row * step + lane * stride) / 8 != (row * step + (lane - 1) * stride) / 8;
+        most = max_of(most, count);
+    }
+    return most;
 }
 
 // The accesses that a bank serves one after the other: the largest number of lanes whose words are in one
@@ -112,7 +117,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&dev_out, bytes));
     HANDLE_ERROR(cudaMemcpy(dev_in, in, bytes, cudaMemcpyHostToDevice));
 
-    printf("%zu rows of %zu floats. Sectors and turns are those of a warp's access.\n", height, width);
+    printf("%zu rows of %zu floats. Sectors and turns are the most of a warp's access.\n", height, width);
     dim3 blocks((width + TILE - 1) / TILE, (height + TILE - 1) / TILE), threads(TILE, ROWS);
     bool ok = true;
     for (int k = 0; k < 4; k++) {
@@ -125,8 +130,10 @@ int main(int argc, char **argv) {
         // Each element is read once and written once.
         float ms = time_kernel(kernels[k].kernel, dev_in, dev_out);
         printf("%-18s %8.3f ms %7.1f GB/s", kernels[k].name, ms, 2 * bytes / ms / 1e6);
-        printf("   sectors: read %2d, write %2d", sectors(1, min_of(32, width)),
-               sectors(kernels[k].scattered ? height : 1, min_of(32, kernels[k].pitch ? height : width)));
+        printf("   sectors: read %2d, write %2d", sectors(1, width, width, height),
+               kernels[k].scattered ? sectors(height, width, 1, height)
+               : kernels[k].pitch   ? sectors(1, height, height, width)
+                                    : sectors(1, width, width, height));
         if (kernels[k].pitch)
             printf("   turns in shared memory: %2d", turns(kernels[k].pitch));
         printf("\n");

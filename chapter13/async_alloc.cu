@@ -4,8 +4,8 @@
  *
  * Teaches: cudaMallocAsync and cudaFreeAsync are steps of a stream, as copies and kernels are: no call waits,
  *          and memory is free for others when the stream reaches the step. What is freed goes to a memory
- *          pool, from which the next allocation takes it. cudaMalloc and cudaFree go to the driver and wait
- *          for all streams, so that in a loop nothing overlaps.
+ *          pool, from which the next allocation takes it. cudaMalloc and cudaFree go to the driver, and
+ *          cudaFree waits for all streams, so that in a loop nothing overlaps. cudaMalloc may wait too.
  * Terms:   stream-ordered allocation, memory pool, stream, overlap, asynchronous copy, chunk
  * Book:    10.5 (after the book)
  * Since:   CUDA 11.2; every GPU whose driver has memory pools (cudaDevAttrMemoryPoolsSupported)

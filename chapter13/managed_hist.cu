@@ -2,10 +2,12 @@
 /*
  * managed_hist: histogram of managed memory: page faults, prefetching, advice
  *
- * Teaches: Managed memory has one address for host and device. A page moves to the processor that accesses
- *          it: the access causes a page fault, the driver copies the page, and the access is repeated.
- *          cudaMemPrefetchAsync moves pages in the order of a stream before a kernel needs them.
- *          cudaMemAdvise tells the driver how memory will be used, here that its pages stay on the host.
+ * Teaches: Managed memory has one address for host and device. On most machines a page moves to the
+ *          processor that accesses it: the access causes a page fault, the driver copies the page, and the
+ *          access is repeated; where CPU and GPU access each other's memory coherently, as on Grace Hopper,
+ *          pages need not move. cudaMemPrefetchAsync moves pages in the order of a stream before a kernel
+ *          needs them. cudaMemAdvise tells the driver how memory will be used, here that its pages stay on
+ *          the host.
  * Terms:   managed memory, page fault, prefetch, zero-copy, histogram bin, privatization, event
  * Book:    9.4.2 (after the book)
  * Since:   CUDA 8.0, compute capability 6.0 (without page faults: CUDA 6.0, 3.0); as written here CUDA 12.2

@@ -46,6 +46,9 @@ def test_vectors_that_are_read_several_times(run, rng):
         assert [int(reads) for reads, _, _ in rows] == [2**i for i in range(most.bit_length())]
         faster = [reads for reads, copied, mapped in rows if float(copied) < float(mapped)]
         stated = re.search(r"^Copying from pinned memory is faster from (\d+) reads? on", out, re.M)
+        if helpers.backend() == "cpu":
+            assert "faster" not in out  # these times say nothing about a bus
+            continue
         even = any(copied == mapped for _, copied, mapped in rows)  # within the digits that are printed
         assert even or (stated and stated[1]) == (faster[0] if faster else None), out
     result = run("chapter11/time_zero2", "--size", 300, "--reads", 4, "--inject-error", status=1)
