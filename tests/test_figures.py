@@ -1,40 +1,54 @@
 # SPDX-License-Identifier: MIT
-"""What bench/then.py reads from the programs. The tables of what it records are compared by test_docs.py."""
+"""What bench/then.py reads from the programs, and which figures are of an older version. test_docs.py compares the tables."""
 import re
 
 import pytest
 
 import helpers
 import test_bench  # noqa: F401: adds bench/ to the path
+import docs  # scripts/, which helpers adds to the path
+import results
 import then
+from test_programs import help_of
+
+LONG = re.compile(
+    "chapter08/|chapter13/|hashtable|thrust_sort|shmem.* --sweep|--reads"
+)  # of three seconds or more on the CPU
 
 
-def smaller(command):
-    """Arguments that make the run of a command short."""
-    large = re.search("/(hist|copy|basic|time|port|hash)", command)
-    size = "64K" if large else "64" if "matmul" in command else "48"
-    return ["--size", size] if "--size" in helpers.program(command.split()[0]).small else []
+def check_command(run, command, smaller=()):
+    """Every line of bench/then.ini is one that its program prints, with numbers; and the run has the size that is named there, if it gets no
+    smaller one."""
+    program, *options = command.split()
+    if lacks := helpers.lacks(helpers.program(program)):
+        pytest.skip(lacks)
+    out = run(program, *options, *smaller, status=0, timeout=600).out
+    figures, size = then.commands()[command], smaller[1] if smaller else None
+    for name, numbers in then.read(figures, out, size).items():
+        assert len(numbers) == dict(figures)[name]["line"].count("{}")
+    for name, entry in figures:
+        with pytest.raises(then.bench.Failed, match="prints no line such as"):
+            then.read([(name, entry)], out.replace(entry["line"].split()[0], "gone"), size)
+    if sizes := {entry["size"] for _, entry in figures if "size" in entry} - {"none"}:
+        default = re.search(r"--size=N .*?\(default (\d+)", help_of(helpers.program(program)), re.S)[1]
+        chosen = options[options.index("--size") + 1] if "--size" in options else default
+        assert sizes == {str(then.bench.number(chosen))}
+        with pytest.raises(then.bench.Failed, match="is not measured with --size 47"):
+            then.read(figures, out, "47")
 
 
 @pytest.mark.parametrize("command", then.commands())
 def test_the_programs_print_the_figures(command, run):
-    """Every line of bench/then.ini is one that its program prints, with numbers."""
-    program, *options = command.split()
-    if lacks := helpers.lacks(helpers.program(program)):
-        pytest.skip(lacks)
-    out = run(program, *options, *smaller(command), status=0).out
-    figures = then.commands()[command]
-    for name, numbers in then.read(figures, out).items():
-        assert len(numbers) == dict(figures)[name]["line"].count("{}")
-    for name, entry in figures:
-        with pytest.raises(then.bench.Failed, match="prints no line such as"):
-            then.read([(name, entry)], out.replace(entry["line"].split()[0], "gone"))
+    """Where a run takes long, with a small size; tests/release has the full one."""
+    small = ["--size", "64" if "matmul" in command else "48"]
+    check_command(run, command, small if LONG.search(command) else [])
 
 
 def test_the_ladders_have_the_rungs():
     """Every rung of bench/then.ini is in the table of its ladder, which runs with that size, and every figure of a claim exists."""
     figures = then.facts().figures
-    ladders = {str(p): p.source for p in helpers.programs() if p.bench}
+    limits = (helpers.ROOT / "common/bench.h").read_text()
+    ladders = {str(p): p.source + limits for p in helpers.programs() if p.bench}
     for program, size in [entry["ladder"].split() for entry in figures.values() if "ladder" in entry]:
         assert size in then.bench.ladders()[program]
     rungs = [(e["ladder"].split()[0], e["rung"]) for e in figures.values() if "ladder" in e]
@@ -56,3 +70,81 @@ def test_when_a_conclusion_holds():
     ]:
         holds = [then.holds({"expect": expect}, ratio) for ratio in yes + no]
         assert holds == [True] * len(yes) + [False] * len(no), expect
+
+
+PROGRAM = """#include "../common/book.h"
+#include "own.h"
+#include "../common/device.h"
+#define WIDTH 1000 // a comment
+int main(void) {
+    printf("a line: %d\\n", WIDTH);
+}
+// ------------ check
+#include "lower.h"
+static bool check(void) {
+    return WIDTH > 0;
+}
+static void time_kernel(void) {
+    printf("%f\\n", median_ms([] {}));
+}
+"""
+DEVICE = "__device__ int twice(int i) {\n    return 2 * i;\n}\nint on_host(void) {\n    return 1;\n}\n"
+FILES = {
+    "chapter03/x.cu": PROGRAM,
+    "chapter03/own.h": "struct Own {\n    int i;\n};\n",
+    "chapter03/lower.h": "static float timed(void) {\n    return median_ms(2);\n}\nstatic int g(void) {\n    return 3;\n}\n",
+    "common/device.h": DEVICE,
+    "common/book.h": "static void host(void) {}\n",
+}
+
+
+@pytest.mark.parametrize(
+    "file, old, new, counts",
+    [
+        ("chapter03/x.cu", "1000", "1024", True),
+        ("chapter03/x.cu", "a comment", "another", False),
+        ("chapter03/x.cu", "a line: ", "another line:  ", False),
+        ("chapter03/x.cu", "WIDTH > 0", "WIDTH > 1", False),
+        ("chapter03/x.cu", "[] {}", "[] { launch(); }", True),
+        ("chapter03/x.cu", " {\n    printf", "\n{\n  printf", False),
+        ("chapter03/own.h", "int i", "long i", True),
+        ("chapter03/lower.h", "median_ms(2)", "median_ms(3)", True),
+        ("chapter03/lower.h", "return 3", "return 4", False),
+        ("common/device.h", "2 * i", "3 * i", True),
+        ("common/device.h", "return 1", "return 2", False),
+        ("common/book.h", "{}", "{ return; }", False),
+    ],
+)
+def test_what_makes_a_figure_one_of_an_older_version(file, old, new, counts):
+    changed = {**FILES, file: FILES[file].replace(old, new)}
+    before, after = (
+        results.source_of("chapter03/x", lambda path: files.get(path, "")) for files in (FILES, changed)
+    )
+    assert changed != FILES and (before != after) == counts
+
+
+def test_figures_of_an_older_version_are_marked():
+    """In the tables and where documents quote them; a record without a hash is one of an older version."""
+    program, block = "chapter05/dot_ladder", {"source": results.source_hash("chapter05/dot_ladder")}
+    assert results.mark(program, block) == "" and results.mark(program, {}) == " †"
+    assert results.mark("chapter05/add_ladder", block) == " †" and results.with_legend("1 ms") == "1 ms"
+    assert results.with_legend("1 ms †").startswith("† The program has changed")
+    row = {"size": 33 << 20, "name": "book", "median_ms": 2.0, "rate": 5, "unit": "GB/s"}
+    found = {"backend": "gpu", "figures": {}, "programs": {program: {"rows": [row], **block}}}
+    entry = then.facts().figures["dot_book"]
+    assert then.cell("dot_book", entry, found) == "2.00 ms, 5.00 GB/s"
+    del found["programs"][program]["source"]
+    assert then.cell("dot_book", entry, found) == "2.00 ms, 5.00 GB/s †"
+    text = "in <!-- figure matmul_cpu -->\n7 ms<!-- end -->."
+    assert docs.quoted(text, {"matmul_cpu": "8 ms †"}) == "in <!-- figure matmul_cpu -->8 ms †<!-- end -->."
+
+
+def test_predictions_for_other_gpus_begin_with_the_record():
+    """The table of docs/performance.md: the rung and its time on an H200 are in the record."""
+    text = (helpers.ROOT / "docs/performance.md").read_text().split("## Other GPUs, on paper")[1]
+    rows = re.findall(r"^\| [^|]+ \| (\d) ([^|(]*\w)[^|]* \| [^|]+ \| ([\d.]+ [µm]s) \|", text, re.M)
+    record = (helpers.ROOT / "bench/results/README.md").read_text()
+    missing = [
+        row for row in rows if not re.search(r"^\| {} \| {} \| [^|]* \| {} \|".format(*row), record, re.M)
+    ]
+    assert len(rows) >= 8 and missing == []
