@@ -165,7 +165,8 @@ def details(found):
     """A plot and the table of the largest size for each topic."""
     parts, name = [f"## By topic: {found['device']}"], slug(found["device"])
     for program, block in found["programs"].items():
-        measured_on = conditions(found["device"], [block]) + mark(program, block)
+        measured_on = conditions(found["device"], [block])
+        measured_on += "; the program has changed since" * bool(mark(program, block))
         parts.append(f"### {topic(program)}\n\n[{program}](../../{program}.cu); {measured_on}.")
         if plot(name, program, block["rows"]):
             path = plot_path(name, program).relative_to(RESULTS)

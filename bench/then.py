@@ -48,9 +48,8 @@ def facts():
         if entry["run"].startswith("ladder "):
             ladder = entry.pop("run").removeprefix("ladder ")
             show = entry.pop("line", "")
-            entry.update(
-                ladder=ladder, rung=entry["size"], size=str(bench.number(ladder.split()[1])), show=show
-            )
+            entry.update(ladder=ladder, rung=entry["size"], show=show)
+            entry["size"] = str(bench.number(ladder.split()[1]))
     limits = {n: {**row, "run": DEVICES} for n, row in rows("limits", "what", "then", "line", "show").items()}
     return types.SimpleNamespace(
         figures=figures,
@@ -192,9 +191,8 @@ def in_words(entry, numbers, found):
     """The numbers of a figure or limit, with their units."""
     if "ladder" in entry:
         row = row_of(entry, found)
-        return (
-            entry["show"].format(digits(row["rate"])) or f"{duration(row['median_ms'])}, {recorded.rate(row)}"
-        )
+        both = f"{duration(row['median_ms'])}, {recorded.rate(row)}"
+        return entry["show"].format(digits(row["rate"])) or both
     if entry.get("show") == "cores":
         return text_of(numbers[0] * cores(found)) if cores(found) else "–"
     if entry.get("show"):
@@ -234,23 +232,14 @@ def figures_table(gpu, cpu):
     for found in (gpu, cpu):
         device, blocks = found["device"], list(found.get("figures", {}).values())
         parts.append(f"{conditions(device, blocks) if blocks else f'{device}: {MISSING}'}.")
+    columns = "text", "work", "size", "then", "machine"
     body = [
-        [
-            e["text"],
-            e["work"],
-            e["size"],
-            e["then"],
-            e["machine"],
-            cell(name, e, gpu),
-            cell(name, e, cpu),
-            where(e),
-        ]
+        [*map(e.get, columns), cell(name, e, gpu), cell(name, e, cpu), where(e)]
         for name, e in facts().figures.items()
         if e["then"]
     ]
-    parts.append(
-        markdown(["text", "work", "`--size`", "then", "machine then", *head_of(gpu), "program"], body)
-    )
+    head = ["text", "work", "`--size`", "then", "machine then", *head_of(gpu), "program"]
+    parts.append(markdown(head, body))
     return "\n\n".join(parts)
 
 
@@ -298,9 +287,8 @@ def claims_table(gpu, cpu):
         marks = [changed(figures[name], gpu) for name in (first, second) if isinstance(name, str)]
         shown_now += max(marks) if now is not None else ""
         body.append([claim["text"], claim["says"], then, shown_now, verdict, where(figures[first], "..")])
-    return with_legend(
-        markdown(["text", "conclusion", "then", head_of(gpu)[0], "holds today", "program"], body)
-    )
+    head = ["text", "conclusion", "then", head_of(gpu)[0], "holds today", "program"]
+    return with_legend(markdown(head, body))
 
 
 def since_table():
@@ -333,10 +321,8 @@ def devices_table(gpu, cpu):
     all_cores = count * (each or 0)
     bandwidth = number_of("bandwidth", gpu) or 0
     values = [count, all_cores, round(all_cores * 2 * clock / 1000), round(bandwidth), watts]
-    own = [
-        gpu["device"] + changed(facts().limits["units"], gpu),
-        *(text_of(value) if value else MISSING for value in values),
-    ]
+    name = gpu["device"] + changed(facts().limits["units"], gpu)
+    own = [name, *(text_of(value) if value else MISSING for value in values)]
     head = ["device", "multiprocessors", "cores", "peak GFLOP/s (float)", "GB/s", "W"]
     return markdown(head, [*([name, *row] for name, row in facts().devices.items()), own])
 
@@ -361,10 +347,6 @@ def main(*only):
 
 
 if __name__ == "__main__":
-    parts = {
-        "tables": tables,
-        "conclusions": lambda: claims_table(*machines()),
-        "since": since_table,
-        "figures": quoted,
-    }
+    parts = {"tables": tables, "conclusions": lambda: claims_table(*machines()), "since": since_table}
+    parts["figures"] = quoted
     recorded.run("then-and-now", main, __doc__, True, **parts)
