@@ -27,7 +27,6 @@ import tempfile
 import results as recorded
 from results import ROOT, Problem, check_writable, shown, slug, summary, work
 
-sys.path.append(str(ROOT / "scripts"))
 from programs import read_programs  # noqa: E402
 from run import BIN, execute, reason_of  # noqa: E402
 
@@ -123,8 +122,8 @@ def start():
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), clocks()
 
 
-def header(started, about, device):
-    """The first fields of a record, after a measurement that began when start() was called."""
+def header(started, about, device, program):
+    """The first fields of a record of a program, after a measurement that began when start() was called."""
     date, before = started
     then, now = before.get(device), clocks().get(device, {})
     fixed, moving = ("sm_max_mhz", "memory_max_mhz", "power_limit_w"), ("sm_mhz", "memory_mhz")
@@ -133,7 +132,8 @@ def header(started, about, device):
         "before": {key: then[key] for key in moving},
         "after": {key: now.get(key) for key in moving},
     }
-    return {"date": date, **about, "driver": then and then["driver"], "clocks": speeds}
+    source = recorded.source_hash(program)
+    return {"date": date, **about, "source": source, "driver": then and then["driver"], "clocks": speeds}
 
 
 def say(text):
@@ -197,7 +197,7 @@ def measure(program, listed, label, about):
     device, back_end = found[0]["device"], found[0]["backend"]
     rows = sorted((row for result in found for row in result.pop("rows")), key=lambda row: row["size"])
     facts = {key: value for key, value in found[0].items() if key not in ("program", "device", "backend")}
-    return device, back_end, {**header(started, about, device), **facts, "rows": rows}
+    return device, back_end, {**header(started, about, device, program), **facts, "rows": rows}
 
 
 # ---- what was recorded ----

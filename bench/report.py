@@ -14,7 +14,7 @@ import sys
 
 import results as recorded
 from results import RESULTS, crossover, duration, ends, groups, largest, plot, plot_path, rate
-from results import share, shown, slug, times, topic, write
+from results import mark, share, shown, slug, times, topic, with_legend, write
 
 RECORDED = "nvidia-h200"  # the machine that the documents show
 TWO_GPUS = "nvidia-h100-80gb-hbm3"  # that of the ladders which the first one has not run
@@ -94,11 +94,12 @@ def markdown(head, body):
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
 
 
-def cells(program, name, group, whole, rows=()):
-    """The cells of a group, by column: for the whole table in bench/results, or for docs/performance.md. None if no rung was run."""
+def cells(program, block, name, group, whole, rows=()):
+    """The cells of a group of a record, by column: for the whole table in bench/results, or for docs/performance.md. None if no rung was
+    run."""
     book, best, library, limit = ends(group)
     return best and {
-        "topic": f"[{topic(program)}]({'../../' if whole else '../'}{program}.cu)",
+        "topic": f"[{topic(program)}]({'../../' if whole else '../'}{program}.cu){mark(program, block)}",
         "work": name + (" (in L2)" if whole and best["in_l2"] else ""),
         "the book's kernel": duration(book["median_ms"]) if book else "–",
         "fastest rung": f"{best['number']} {best['name']} {duration(best['median_ms'])}"
@@ -124,7 +125,7 @@ def compared(rows, columns):
 
 
 def all_sizes(programs):
-    every = [(p, name, rows) for p, b in programs.items() for name, rows in groups(b["rows"]).items()]
+    every = [(p, b, name, rows) for p, b in programs.items() for name, rows in groups(b["rows"]).items()]
     return compared([cells(*group, True) for group in every], ["× library", "limit", "of limit"])
 
 
@@ -140,7 +141,9 @@ def opening(found):
 def performance(found):
     """The table of all sizes."""
     text = all_sizes(found["programs"])
-    return text and f"{conditions(found['device'], found['programs'].values())}.\n\n{LIMIT}\n\n{text}"
+    return text and with_legend(
+        f"{conditions(found['device'], found['programs'].values())}.\n\n{LIMIT}\n\n{text}"
+    )
 
 
 def firsts(found):
@@ -150,11 +153,12 @@ def firsts(found):
 
 def summary(found):
     """The table of docs/performance.md."""
+    blocks = found["programs"]
     text = compared(
-        [cells(*group, False, found["programs"][group[0]]["rows"]) for group in firsts(found)],
+        [cells(p, blocks[p], name, rows, False, blocks[p]["rows"]) for p, name, rows in firsts(found)],
         ["its rate", "limit", "of limit", "book as fast up to"],
     )
-    return text and f"{found['device']}:\n\n{text}"
+    return text and with_legend(f"{found['device']}:\n\n{text}")
 
 
 def details(found):
@@ -162,6 +166,7 @@ def details(found):
     parts, name = [f"## By topic: {found['device']}"], slug(found["device"])
     for program, block in found["programs"].items():
         measured_on = conditions(found["device"], [block])
+        measured_on += "; the program has changed since" * bool(mark(program, block))
         parts.append(f"### {topic(program)}\n\n[{program}](../../{program}.cu); {measured_on}.")
         if plot(name, program, block["rows"]):
             path = plot_path(name, program).relative_to(RESULTS)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Reads and writes recorded results, and formats them as text. RESULTS/<device>.json has, for each program such as
 chapter05/add_ladder, the conditions of the measurement and the rows that the program printed (common/bench.h)."""
+import functools
 import hashlib
 import json
 import math
@@ -14,6 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / (os.environ.get("RESULTS") or "bench/results")
 FORMAT = 2  # the version of the files' format
 shown = os.path.relpath  # a path in messages
+sys.path.append(str(ROOT / "scripts"))
+from tokens import find_functions, without  # noqa: E402
 
 
 class Problem(Exception):
@@ -116,6 +119,63 @@ def save(found):
     path = RESULTS / f"{slug(found['device'])}.json"
     write(path, as_json({**found, "programs": programs}) + "\n")
     return path
+
+
+# ---- the program that printed a record ----
+
+RULER = re.compile(r"^// -+ check$", re.M)
+DEVICE = re.compile(r"\b__(?:global|device)__\b")
+TIMERS = re.compile(r"\b(?:median_\w+|host_ms|cudaEventElapsedTime|clock\w*)\b")
+CHANGED = "†"  # beside a figure of an older version of the program
+LEGEND = f"{CHANGED} The program has changed since this was measured."
+
+
+def essence(text):
+    """Code without comments, blanks, includes and the formats that it prints."""
+    code = re.sub(r"^[ \t]*#[ \t]*(?:include|pragma once).*", "", without(text, "comment"), flags=re.M)
+    code = re.sub(r'\bprintf\s*\((?:\s*"(?:[^"\\\n]|\\.)*")+', "printf(", code)
+    return re.sub(r"\s", "", code)
+
+
+def source_of(program, read):
+    """The code that the figures of a program depend on: its lesson, which ends at the ruler, with the headers of its folder that the
+    lesson includes, and the functions of the device in headers of common/; of what is below the ruler, and of the headers that are
+    included there, only the functions that take times. A change of a check, of a comment or of a message leaves it as it is. read():
+    the text of a file, empty if there is none."""
+    parts, todo, seen = [], [(f"{program}.cu", True)], set()
+    for path, lesson in todo:
+        if path in seen:
+            continue
+        seen.add(path)
+        text, common = read(path), path.startswith("common/")
+        end = match.start() if (match := RULER.search(text)) else len(text)
+        cut = end if lesson and not common else 0
+        wanted = TIMERS if not common else DEVICE if lesson else re.compile("$^")
+        functions = [function.text for function in find_functions(text[cut:])]
+        parts += [
+            text[:cut],
+            *(text for text in functions if wanted.search(without(text, "comment", "string"))),
+        ]
+        for include in re.finditer(r'^#include "(.*)"', text, re.M):
+            header = os.path.normpath(os.path.join(os.path.dirname(path), include[1]))
+            todo.append((header, lesson and include.start() < end))
+    return "\n".join(filter(None, map(essence, parts)))
+
+
+@functools.cache
+def source_hash(program):
+    """The hash of source_of(), which a record keeps."""
+    read = lambda path: (ROOT / path).read_text() if (ROOT / path).exists() else ""  # noqa: E731
+    return hashlib.sha256(source_of(program, read).encode()).hexdigest()[:16]
+
+
+def mark(program, block):
+    """What stands behind a recorded figure of a program."""
+    return "" if block.get("source") == source_hash(program) else f" {CHANGED}"
+
+
+def with_legend(text):
+    return f"{LEGEND}\n\n{text}" if CHANGED in text else text
 
 
 # ---- in words ----

@@ -6,6 +6,7 @@ times, or until it has run for 20 seconds. The figures of ladders are those of `
 ladder is measured with SIZES=… as bench/then.ini names it.
   then.py --tables        the tables of bench/results/README.md, in Markdown
   then.py --conclusions   the table of docs/book-vs-today.md
+  then.py --figures       each figure on the recorded GPU: its name, a tab, and what a document quotes
 
 Exit status 1 when a program failed. The environment variables are those of bench/measure.py."""
 import configparser
@@ -20,7 +21,7 @@ import types
 import results as recorded
 import measure as bench
 from report import CPU, RECORDED, conditions, markdown
-from results import ROOT, Problem, digits, duration
+from results import ROOT, Problem, digits, duration, mark, with_legend
 
 RUNS, SECONDS = 5, 20  # a program is repeated until it has run so often, or for so long
 DEVICES = "chapter03/enum_gpu"  # prints all limits
@@ -41,11 +42,14 @@ def facts():
         parts = {name: [" ".join(p.split()) for p in line.split("|")] for name, line in file[section].items()}
         return {name: dict(zip(columns, row)) for name, row in parts.items()}
 
-    columns = "text", "work", "then", "machine", "run", "line", "show", "scale"
+    columns = "text", "work", "then", "machine", "run", "size", "line", "show", "scale"
     figures = rows("figures", *columns)
     for entry in figures.values():
         if entry["run"].startswith("ladder "):
-            entry.update(ladder=entry.pop("run").removeprefix("ladder "), rung=entry.pop("line"))
+            ladder = entry.pop("run").removeprefix("ladder ")
+            show = entry.pop("line", "")
+            entry.update(ladder=ladder, rung=entry["size"], show=show)
+            entry["size"] = str(bench.number(ladder.split()[1]))
     limits = {n: {**row, "run": DEVICES} for n, row in rows("limits", "what", "then", "line", "show").items()}
     return types.SimpleNamespace(
         figures=figures,
@@ -76,10 +80,14 @@ def commands():
     return found
 
 
-def read(figures, out):
-    """The numbers of each figure in the output of a program. A figure that is "unknown" there is left out."""
+def read(figures, out, size=None):
+    """The numbers of each figure in the output of a program, measured at the size of bench/then.ini, if no other is given. A figure that
+    is "unknown" there is left out."""
     numbers = {}
     for name, entry in figures:
+        wanted = entry.get("size", "none") if size is None else size
+        if wanted != "none" and not re.search(rf"^Measured with --size {wanted}: ", out, re.M):
+            raise bench.Failed(f"is not measured with --size {wanted}")
         match = re.search(pattern(entry["line"]), out)
         if match:
             numbers[name] = [float(number) for number in match.groups()]
@@ -122,7 +130,7 @@ def record(only):
 
     def one(command, label):
         started, values = bench.start(), run_command(command, known[command], label)
-        figures[command] = {**bench.header(started, about, device), "values": values}
+        figures[command] = {**bench.header(started, about, device, command.split()[0]), "values": values}
         return recorded.save(found)
 
     todo = [command for command in known if not only or command.split()[0] in only]
@@ -159,6 +167,13 @@ def number_of(name, found):
     return (numbers_of(name, facts().figures[name], found) or [None])[0]
 
 
+def changed(entry, found):
+    """The mark of a figure or limit whose program has changed since it was recorded; else empty."""
+    kind, key = ("programs", entry["ladder"].split()[0]) if "ladder" in entry else ("figures", entry["run"])
+    block = found.get(kind, {}).get(key)
+    return mark(key.split()[0], block) if block else ""
+
+
 def text_of(number):
     return f"{number:.0f}" if number == int(number) else digits(number)
 
@@ -167,10 +182,17 @@ def cell(name, entry, found):
     """What a table shows of a figure or limit on one machine."""
     numbers = numbers_of(name, entry, found)
     if not numbers:
-        return UNKNOWN if entry.get("run") in found.get("figures", {}) else MISSING
+        ran = entry.get("run") in found.get("figures", {}) and not changed(entry, found)
+        return UNKNOWN if ran else MISSING
+    return in_words(entry, numbers, found) + changed(entry, found)
+
+
+def in_words(entry, numbers, found):
+    """The numbers of a figure or limit, with their units."""
     if "ladder" in entry:
         row = row_of(entry, found)
-        return f"{duration(row['median_ms'])}, {recorded.rate(row)}"
+        both = f"{duration(row['median_ms'])}, {recorded.rate(row)}"
+        return entry["show"].format(digits(row["rate"])) or both
     if entry.get("show") == "cores":
         return text_of(numbers[0] * cores(found)) if cores(found) else "–"
     if entry.get("show"):
@@ -210,12 +232,14 @@ def figures_table(gpu, cpu):
     for found in (gpu, cpu):
         device, blocks = found["device"], list(found.get("figures", {}).values())
         parts.append(f"{conditions(device, blocks) if blocks else f'{device}: {MISSING}'}.")
+    columns = "text", "work", "size", "then", "machine"
     body = [
-        [e["text"], e["work"], e["then"], e["machine"], cell(name, e, gpu), cell(name, e, cpu), where(e)]
+        [*map(e.get, columns), cell(name, e, gpu), cell(name, e, cpu), where(e)]
         for name, e in facts().figures.items()
         if e["then"]
     ]
-    parts.append(markdown(["text", "work", "then", "machine then", *head_of(gpu), "program"], body))
+    head = ["text", "work", "`--size`", "then", "machine then", *head_of(gpu), "program"]
+    parts.append(markdown(head, body))
     return "\n\n".join(parts)
 
 
@@ -260,8 +284,11 @@ def claims_table(gpu, cpu):
         no = f"**no**: {claim['why']}" if "why" in claim else "**no**"
         verdict = MISSING if now is None else "yes" if holds(claim, now) else no
         shown_now = text_of(now) if now and not isinstance(second, str) else ratio_text(now)
+        marks = [changed(figures[name], gpu) for name in (first, second) if isinstance(name, str)]
+        shown_now += max(marks) if now is not None else ""
         body.append([claim["text"], claim["says"], then, shown_now, verdict, where(figures[first], "..")])
-    return markdown(["text", "conclusion", "then", head_of(gpu)[0], "holds today", "program"], body)
+    head = ["text", "conclusion", "then", head_of(gpu)[0], "holds today", "program"]
+    return with_legend(markdown(head, body))
 
 
 def since_table():
@@ -277,7 +304,7 @@ def since_table():
         link = where(figures[row["fast"]], "..")
         body.append([row["work"], row["then"], times[0], row["now"], times[1], ratio, link])
     head = ["work", "2010's CUDA", head_of(gpu)[0], "today's CUDA", "time", "ratio", "program"]
-    return markdown(head, body)
+    return with_legend(markdown(head, body))
 
 
 def limits_table(gpu, cpu):
@@ -294,14 +321,21 @@ def devices_table(gpu, cpu):
     all_cores = count * (each or 0)
     bandwidth = number_of("bandwidth", gpu) or 0
     values = [count, all_cores, round(all_cores * 2 * clock / 1000), round(bandwidth), watts]
-    own = [gpu["device"], *(text_of(value) if value else MISSING for value in values)]
+    name = gpu["device"] + changed(facts().limits["units"], gpu)
+    own = [name, *(text_of(value) if value else MISSING for value in values)]
     head = ["device", "multiprocessors", "cores", "peak GFLOP/s (float)", "GB/s", "W"]
     return markdown(head, [*([name, *row] for name, row in facts().devices.items()), own])
 
 
 def tables():
     parts = {"Figures": figures_table, "Limits": limits_table, "Devices": devices_table}
-    return "\n\n".join(f"### {title}\n\n{table(*machines())}" for title, table in parts.items())
+    return with_legend("\n\n".join(f"### {title}\n\n{table(*machines())}" for title, table in parts.items()))
+
+
+def quoted():
+    """What documents quote: their text has each figure between two marks, `figure NAME` and `end`, where `make docs` writes it anew."""
+    gpu = machines()[0]
+    return "\n".join(f"{name}\t{cell(name, entry, gpu)}" for name, entry in facts().figures.items())
 
 
 def main(*only):
@@ -314,4 +348,5 @@ def main(*only):
 
 if __name__ == "__main__":
     parts = {"tables": tables, "conclusions": lambda: claims_table(*machines()), "since": since_table}
+    parts["figures"] = quoted
     recorded.run("then-and-now", main, __doc__, True, **parts)

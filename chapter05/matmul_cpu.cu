@@ -17,7 +17,7 @@
 #include "../common/book.h"
 #include "../common/checks/product.h" // fill_matrix(), check_product()
 
-#define WIDTH 1000
+#define WIDTH 1024
 
 static size_t n = WIDTH; // --size, the rows and columns of a matrix
 static bool columns;     // --columns

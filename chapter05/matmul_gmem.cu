@@ -15,7 +15,7 @@
  */
 #include "../common/book.h"
 
-#define WIDTH 1000
+#define WIDTH 1024
 #define TILE  32 // a block has TILE x TILE threads
 
 static size_t n = WIDTH; // --size, the rows and columns of a matrix

@@ -18,7 +18,7 @@
  */
 #include "../common/book.h"
 
-#define WIDTH 1000
+#define WIDTH 1024
 #define TILE  32 // a tile has TILE x TILE elements, a block as many threads
 
 static size_t n = WIDTH; // --size, the rows and columns of a matrix

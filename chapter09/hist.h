@@ -16,10 +16,13 @@ static int fill = RANDOM; // --fill
 // `first` and `second` are options that only some of the programs have.
 static inline void hist_settings(int argc, char **argv, const char *doc, unsigned uses, Option first,
                                  Option second = OPTION_END) {
-    configure(argc, argv, doc, uses,
-              {OPTION_SIZE("size", &size, 1, 1LL << 44, "bytes to count"),
-               OPTION_WORD("fill", &fill, "random|equal|skewed", "distribution of the bytes"), first,
-               second});
+    parse_options(argc, argv, doc, uses,
+                  {OPTION_SIZE("size", &size, 1, 1LL << 44, "bytes to count"),
+                   OPTION_WORD("fill", &fill, "random|equal|skewed", "distribution of the bytes"), first,
+                   second});
+    if (first.type == TYPE_TEXT && *(const char **)first.value) // the letters of a text are counted untimed
+        options.uses &= ~TIMES;
+    select_device();
     require_memory(size, uses & HOST_ONLY ? 0 : size);
 }
 

@@ -56,10 +56,11 @@ static inline void expect_device(const void *memory, int device) {
         elsewhere = true;
 }
 
-// Prints on which devices the following times are measured.
+// Prints on which devices, and at which size, the following times are measured.
 static inline void name_gpus(void) {
     for (int i = 0; i < gpus; i++)
         print_device(device_id[i]);
+    print_size();
 }
 
 // Sets gpus and device_id, after parse_options. Without --gpus all devices are used, at least two. --device

@@ -83,6 +83,8 @@ extern struct Options {
     int kernel; // -1: all
     int runs;   // timed runs of each kernel; 0: not given
     bool json;
+    const size_t *size;  // the value of --size, NULL in a program without it …
+    const char *size_of; // … and what it counts
 } options;
 
 // Reads the command line: the common options that `uses` selects, and the options of the program

@@ -151,6 +151,16 @@ def made_by(source):
     return sys.exit(done.returncode) if done.returncode else done.stdout.strip("\n") + "\n"
 
 
+def quoted(text, figures):
+    """A document in which each figure that it quotes from the records is written anew."""
+    of = lambda match: f"{match[1]}{figures[match[2]]}{match[3]}"  # noqa: E731
+    return re.sub(r"(<!-- figure (\w+) -->)[^<]*(<!-- end -->)", of, text)
+
+
+def recorded_figures():
+    return dict(line.split("\t") for line in made_by("bench/then.py --figures").splitlines())
+
+
 def updated(path, what, text):
     """Writes a file, if that changes it, and says so."""
     if text != path.read_text():
@@ -217,6 +227,9 @@ def main(mode=""):
         text = (ROOT / file).read_text()
         part = re.search(rf"^<!-- {name}:begin.*\n((?:.*\n)*?)<!-- {name}:end", text, re.M)
         updated(ROOT / file, what, text[: part.start(1)] + made_by(source) + text[part.end(1) :])
+    figures = recorded_figures()
+    for path in sorted(ROOT.glob("docs/*.md")):
+        updated(path, "figures of the records", quoted(path.read_text(), figures))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import pytest
 
 import helpers
 from formulas import exact_dot
+from tokens import find_functions  # scripts/, which helpers adds to the path
 
 
 def orders(rng, count=3):
@@ -88,6 +89,20 @@ def test_hash_functions(run, rng):
     assert 348 <= table["words", "modulo"][1] < 360, table
     longest, empty = table["words", "first-letter"]  # S: 11.46 %
     assert 998 <= empty <= 1001 and 0.1 * size < longest < 0.13 * size, table
+
+
+@pytest.mark.parametrize(
+    "name, start, first",
+    [
+        ("hashtable_cpu", "start = clock()", "initialize_table("),
+        ("hashtable_gpu", "cudaEventRecord(start", "cudaMalloc("),
+    ],
+)
+def test_the_time_includes_allocation_and_copies(name, start, first):
+    """As the book's figure does: the timer starts before the first allocation of the table and its keys."""
+    text = (helpers.ROOT / f"appendix_a/{name}.cu").read_text()
+    [main] = [function.text for function in find_functions(text) if function.name == "main"]
+    assert 0 < main.index(start) < main.index(first)
 
 
 @pytest.mark.parametrize("name", ["hashtable_cpu", "hashtable_gpu"])

@@ -151,8 +151,9 @@ def bench(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "bench", tree / "bench", ignore=others)
     for folder in "scripts", "chapter05":
         (tree / folder).mkdir()
-    for name in "run.py", "programs.py":
+    for name in "run.py", "programs.py", "tokens.py":
         shutil.copy(ROOT / "scripts" / name, tree / "scripts")
+    (tree / "cucc").symlink_to(ROOT / "cucc")  # the lexer
     query = """case $* in *--query-gpu=name,driver_version,*nounits*) ;; *) exit 1 ;; esac
 echo 'Other GPU, 1.2.3, 1, 2, 3, 4, 5'
 echo 'Some GPU 3000, 580.65.06, 1755, 2619, 1980, [N/A], 700.00'"""
@@ -212,6 +213,11 @@ def test_facts_of_the_run(bench):
     assert block["clocks"] == {**most, "before": now, "after": now}
     assert block["rows"] == rows_of(1 << 20) + rows_of(4 << 20)
     assert bench.arguments("dot_ladder")[:2] == [["--size", "1M"], ["--size", "4M"]]
+    # A change of the program marks what its older version printed
+    assert re.fullmatch("[0-9a-f]{16}", block["source"]) and "†" not in bench.page()
+    bench.source("dot_ladder").write_text(bench.source("dot_ladder").read_text() + "int n;\n")
+    bench.run(script="report.py")
+    assert bench.page().count("dot_ladder.cu) †") == 4 and results.LEGEND in bench.page()
 
 
 def test_sizes_on_the_cpu_back_end(bench):

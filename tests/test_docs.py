@@ -17,6 +17,10 @@ def test_what_is_generated_is_fresh():
     """make docs would change nothing."""
     for file, what, name, source in docs.PARTS:
         assert f"-->\n{docs.made_by(source)}<!-- {name}:end" in (ROOT / file).read_text(), f"{file}: {what}"
+    figures = docs.recorded_figures()
+    for page in PAGES:
+        text = (ROOT / page).read_text()
+        assert docs.quoted(text, figures) == text, page
 
 
 def test_docs_refreshes_the_tables(sources):

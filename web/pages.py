@@ -128,12 +128,12 @@ def drawings(path):
 
 def measured(path):
     """Above the source of a ladder: the plot and the table that bench/results has of it."""
-    section = rf"^### (.*)\n\n\[.*?\]\(\.\./\.\./{path}\); ([^;]*).*\n([\s\S]*?)(?=^##)"
+    section = rf"^### (.*)\n\n\[.*?\]\(\.\./\.\./{path}\); ([^;]*).*?(; the program has changed since)?\.\n([\s\S]*?)(?=^##)"
     if not (found := re.search(section, (ROOT / "bench/results/README.md").read_text(), re.M)):
         return ""
-    topic, device, table = found.groups()
+    topic, device, changed, table = found.groups("")
     anchor = re.sub(r"[^\w ]", "", topic).replace(" ", "-")
-    text = f"Measured on {device} ([other sizes](../bench/results/README.md#{anchor})):\n{table}"
+    text = f"Measured on {device}{changed} ([other sizes](../bench/results/README.md#{anchor})):\n{table}"
     zoomed = re.sub(r"(!\[.*?\])\((.*?)\)", r"[\1(../bench/results/\2)](../bench/results/\2)", text)
     return linked(markdown(zoomed), path)
 

@@ -42,6 +42,12 @@ static inline void print_host(void) {
     printf("Measured on the host: %s\n", name);
 }
 
+// Prints the size that the following times are measured at. A ladder prints it in the titles of its tables.
+static inline void print_size(void) {
+    if (options.size && !(options.uses & LADDER))
+        printf("Measured with --size %zu: %s\n", *options.size, options.size_of);
+}
+
 static inline void use_device(void) {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
@@ -75,6 +81,8 @@ static inline void select_device(void) {
         print_host();
     else if (options.uses & TIMES)
         print_device(options.device);
+    if (options.uses & TIMES)
+        print_size();
 }
 
 // An attribute of a device; if none is named, of the one that the options choose.

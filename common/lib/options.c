@@ -371,11 +371,16 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     struct argp_option table[own_rows + COMMON + INFORMATION];
     static const char *const argument[] = {NULL, "N", "N", "N", "WORD", "FILE", "TEXT"}; // by OptionType
     size_t rows = 0;
-    for (; rows < own_rows; rows++)
+    for (; rows < own_rows; rows++) {
+        if (strcmp(own[rows].name, "size") == 0 && own[rows].type == TYPE_SIZE) {
+            options.size = (const size_t *)own[rows].value;
+            options.size_of = own[rows].help;
+        }
         table[rows] = (struct argp_option){.name = own[rows].name,
                                            .key = KEY_OWN + (int)rows,
                                            .arg = argument[own[rows].type],
                                            .doc = help_text(&own[rows])};
+    }
     for (int i = 0; i < COMMON; i++) {
         const Option *option = &common[i].option;
         if (uses & common[i].uses || !common[i].uses)
