@@ -118,14 +118,16 @@ void on_fault(int signal, siginfo_t *info, void *context) {
                           overflows(worker->native, info->si_addr) ||
                           std::any_of(worker->fibers.begin(), worker->fibers.end(),
                                       [&](const Fiber *fiber) { return overflows(*fiber, info->si_addr); });
-    char text[1000];
+    char text[1000], others[40] = "";
+    if (worker->in_loops && worker->joined > 1)
+        snprintf(others, sizeof others, " or one of the next %u", worker->joined - 1);
     snprintf(text, sizeof text,
-             "cuda on the CPU: %s %p%s\n    in kernel %s, block (%u,%u,%u), launched at %s\n",
+             "cuda on the CPU: %s %p%s\n    in kernel %s, block (%u,%u,%u)%s, launched at %s\n",
              signal == SIGFPE ? "integer division by zero at"
              : overflow       ? "stack overflow at"
                               : "illegal address",
              info->si_addr, in_guarded(info->si_addr) ? describe_address(info->si_addr).c_str() : "",
-             kernel.name, blockIdx.x, blockIdx.y, blockIdx.z, place(kernel.site).c_str());
+             kernel.name, blockIdx.x, blockIdx.y, blockIdx.z, others, place(kernel.site).c_str());
     if (signal == SIGFPE || overflow || race_launch || in_guarded(info->si_addr) || !can_leave(fault.pc))
         end_with(text);
     (void)!write(STDERR_FILENO, text, strlen(text));
