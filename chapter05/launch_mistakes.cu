@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * launch_mistakes: launches that leave elements out
+ * launch_mistakes: launches that leave elements out, and launches that are refused
  *
  * Teaches: A kernel whose threads leave elements out ends without an error. If an index multiplies
  *          blockIdx.x by gridDim.x, where blockDim.x is right, nobody notices while both are equal. N / 128
  *          blocks of 128 threads are rounded down, so the last N % 128 elements have no thread. If N is less
- *          than 128, there is no block, and the launch is an error.
+ *          than 128, there is no block, and the launch is an error. So is a grid or a block that exceeds a
+ *          limit of the device: none of its threads run, and only the error tells.
  * Terms:   launch, thread index, blockIdx, gridDim, blockDim, tail
  * Book:    5.2.1 (course)
  * After:   chapter05/add_launch_shapes
  * Build:   nvcc -o launch_mistakes chapter05/launch_mistakes.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/launch_mistakes
+ * Differs: 65,536 blocks in x were one too many for the book's devices. Today a grid has up to 2^31 - 1
+ *          blocks in x and 65,535 in y and z, and a block has up to 1024 threads.
  * Expect:  1
  */
 #include "../common/book.h"
+
+#define MOST (128 * 128) // elements
 
 static bool check(const int *missed);
 
@@ -45,8 +50,8 @@ static int count_missed(const int *dev_visited, int n) {
 int main(int argc, char **argv) {
     settings(argc, argv);
     const int shapes[3][2] = {{64, 128}, {128, 64}, {128, 128}}, sizes[4] = {1000, 128, 127, 1};
-    int missed[7], *dev_visited;
-    HANDLE_ERROR(cudaMalloc(&dev_visited, 128 * 128 * sizeof(int)));
+    int missed[11], *dev_visited;
+    HANDLE_ERROR(cudaMalloc(&dev_visited, MOST * sizeof(int)));
 
     for (int i = 0; i < 3; i++) {
         int blocks = shapes[i][0], threads = shapes[i][1], n = blocks * threads;
@@ -65,6 +70,16 @@ int main(int argc, char **argv) {
         printf("<<<%d, 128>>> for N = %d: %s, %d elements are not added\n", blocks, n,
                cudaGetErrorName(error), missed[3 + i]);
     }
+    const dim3 grids[4] = {dim3(65536), dim3(1u << 31), dim3(1, 65536), dim3(128)};
+    for (int i = 0; i < 4; i++) {
+        int threads = i < 3 ? 128 : 1025; // 1025: one more than a block may have
+        HANDLE_ERROR(cudaMemset(dev_visited, 0, MOST * sizeof(int)));
+        visit<<<grids[i], threads>>>(dev_visited, MOST);
+        cudaError_t error = cudaGetLastError();
+        missed[7 + i] = count_missed(dev_visited, MOST);
+        printf("<<<(%u, %u), %d>>> for N = %d: %s, %d elements are not added\n", grids[i].x, grids[i].y,
+               threads, MOST, cudaGetErrorName(error), missed[7 + i]);
+    }
 
     HANDLE_ERROR(cudaFree(dev_visited));
     check(missed);
@@ -78,8 +93,8 @@ void settings(int argc, char **argv) {
 }
 
 static bool check(const int *missed) {
-    const int expected[7] = {4032, 4096, 0, 1000 % 128, 0, 127, 1};
-    return check_ints("missed", missed, expected, 7);
+    const int expected[11] = {4032, 4096, 0, 1000 % 128, 0, 127, 1, 0, MOST, MOST, MOST};
+    return check_ints("missed", missed, expected, 11);
 }
 
 // Task: none: its launches are wrong on purpose; the exercise is chapter05/add_launch_shapes

@@ -34,6 +34,9 @@ def test_blocks_rounded_down(run):
         # CUDA 13.0 returns cudaErrorInvalidValue, although its documentation says cudaErrorInvalidConfiguration.
         refused = "cudaErrorInvalidConfiguration", "cudaErrorInvalidValue"
         assert error in (refused if blocks == "0" else ("cudaSuccess",))
+    rows = re.findall(r"^<<<\((\d+), (\d+)\), (\d+)>>> for N = 16384: (\w+), (\d+) elements are not added$", out, re.M)
+    assert [row[:3] for row in rows] == [("65536", "1", "128"), ("2147483648", "1", "128"), ("1", "65536", "128"), ("128", "1", "1025")]
+    assert rows[0][3:] == ("cudaSuccess", "0") and all(row[3] in refused and row[4] == "16384" for row in rows[1:])
 
 
 # ---- Shapes of launches, warps
