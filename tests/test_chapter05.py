@@ -34,9 +34,18 @@ def test_blocks_rounded_down(run):
         # CUDA 13.0 returns cudaErrorInvalidValue, although its documentation says cudaErrorInvalidConfiguration.
         refused = "cudaErrorInvalidConfiguration", "cudaErrorInvalidValue"
         assert error in (refused if blocks == "0" else ("cudaSuccess",))
-    rows = re.findall(r"^<<<\((\d+), (\d+)\), (\d+)>>> for N = 16384: (\w+), (\d+) elements are not added$", out, re.M)
-    assert [row[:3] for row in rows] == [("65536", "1", "128"), ("2147483648", "1", "128"), ("1", "65536", "128"), ("128", "1", "1025")]
-    assert rows[0][3:] == ("cudaSuccess", "0") and all(row[3] in refused and row[4] == "16384" for row in rows[1:])
+    rows = re.findall(
+        r"^<<<\((\d+), (\d+)\), (\d+)>>> for N = 16384: (\w+), (\d+) elements are not added$", out, re.M
+    )
+    assert [row[:3] for row in rows] == [
+        ("65536", "1", "128"),
+        ("2147483648", "1", "128"),
+        ("1", "65536", "128"),
+        ("128", "1", "1025"),
+    ]
+    assert rows[0][3:] == ("cudaSuccess", "0") and all(
+        row[3] in refused and row[4] == "16384" for row in rows[1:]
+    )
 
 
 # ---- Shapes of launches, warps
@@ -73,7 +82,7 @@ def test_wrong_barrier_is_named(run, rng, schedule):
     message names the line where half of the threads wait and the last barrier of the others."""
     source = (helpers.ROOT / "chapter05/dot_wrong_barrier.cu").read_text().splitlines()
     barriers = [number for number, line in enumerate(source, 1) if "__syncthreads();" in line]
-    right, wrong, other = barriers
+    right, wrong, other = barriers[:3]  # the others are of dot_without
     for size in 1, rng.randint(2, 10**5):
         command, env = ["chapter05/dot_wrong_barrier", "--size", size], {"CUDA_CPU_SCHEDULE": schedule}
         result = run(*command, status=1, env=env)
@@ -89,6 +98,21 @@ def test_wrong_barrier_is_named(run, rng, schedule):
         says = rf"divergent barrier: \d+ of 256 threads wait at {place} while .* reaches {place}$"
         lines = re.search(says, err, re.M)
         assert lines and {int(lines[1]), int(lines[2])} == {wrong, other}, err
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.parametrize("barrier", ["first", "loop"])
+def test_without_a_barrier(run, barrier):
+    """A thread that runs first reads what the others have not stored; in the reverse order all is stored before it is read."""
+    command = ["chapter05/dot_wrong_barrier", "--left-out", barrier]
+    for schedule, right in ("forward", False), ("reverse", True):
+        err = run(*command, status=1, env={"CUDA_CPU_SCHEDULE": schedule}).err
+        assert ("dot product: 1 of 1 differ" in err) != right and (
+            "the sum is right, this time" in err
+        ) == right
+    assert run(*command, "--both-arms", status=64).errors == [
+        "dot_wrong_barrier: only one of --both-arms and --left-out"
+    ]
 
 
 def test_wrong_barrier_ends_in_time(tmp_path):
@@ -107,9 +131,10 @@ def test_wrong_barrier_ends_in_time(tmp_path):
 @pytest.mark.backend("gpu")
 def test_wrong_barrier_on_a_gpu(run):
     """The behaviour is undefined, but the exit status is 1, within the time limit."""
-    for arms in [], ["--both-arms"]:
-        result = run("chapter05/dot_wrong_barrier", "--time-limit", 30, *arms, status=1, timeout=60)
-        assert result.errors and result.out.startswith("Half of the threads")
+    for mistake in [], ["--both-arms"], ["--left-out=first"], ["--left-out=loop"]:
+        result = run("chapter05/dot_wrong_barrier", "--time-limit", 30, *mistake, status=1, timeout=60)
+        says = "The " if "=" in str(mistake) else "Half of the threads"
+        assert result.errors and result.out.startswith(says)
 
 
 # ---- Shared memory
