@@ -210,8 +210,12 @@ def test_reduction_of_every_size(run, rng):
     """Up to 3 blocks in the first kernels, 2 in the others. A block of the last kernels reduces 16384 elements."""
     out = run("chapter05/reduction", "--every", "--size", 600, "--seed", rng.randrange(10**6), status=0).out
     assert re.findall(r"^(\d) .+: right for every size from 1 to 600$", out, re.M) == list("012345678")
+    for threads in 64, 128, 512:  # more elements than a block adds
+        options = "--threads", threads, "--every", "--size", 2 * threads + 70, "--kernel", rng.choice([5, 6])
+        assert "right for every size from 1" in run("chapter05/reduction", *options, status=0).out
     for size in 16385, rng.randint(5001, 10**5):
-        out = run("chapter05/reduction", "--size", size, "--runs", 1, status=0).out
+        more = "--threads", rng.choice([64, 128, 512])
+        out = run("chapter05/reduction", "--size", size, "--runs", 1, *more, status=0).out
         assert re.search(rf"^{size} ints", out, re.M) and rungs_of(out) == list(range(9))
     kernel = rng.randrange(9)
     out = run("chapter05/reduction", "--size", 999, "--runs", 1, "--kernel", kernel, status=0).out
