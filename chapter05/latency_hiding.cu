@@ -88,10 +88,10 @@ __global__ void add_doubles(double factor, double *x) {
     double a = 0, b = 1, c = 2, d = 3;
 #pragma unroll 16
     for (int s = 0; s < RATE_STEPS; s++) {
-        a = fma(a, factor, 1);
-        b = fma(b, factor, 1);
-        c = fma(c, factor, 1);
-        d = fma(d, factor, 1);
+        a = fma(a, factor, 1.0);
+        b = fma(b, factor, 1.0);
+        c = fma(c, factor, 1.0);
+        d = fma(d, factor, 1.0);
     }
     x[threadIdx.x + blockIdx.x * blockDim.x] = a + b + c + d;
 }
