@@ -13,7 +13,9 @@
  * Differs: the kernel runs in a child process, which is ended after --time-limit seconds. The status is 1
  *          whatever the sum is, since no result of this kernel is reliable (docs/errata.md: what devices do
  *          today). With --both-arms each arm of the if has a barrier, so no barrier is reached by all.
- *          --left-out runs the kernel of dot without its first barrier, or without that of the loop.
+ *          --left-out runs the kernel of dot without its first barrier, or without that of the loop. Whether
+ *          the sum is right then depends on the order in which the threads run: compare
+ *          CUDA_CPU_SCHEDULE=reverse on the CPU back end.
  * Expect:  1
  * Check:   --size 9000 | --left-out first (race) | --left-out loop (race)
  */
