@@ -6,8 +6,7 @@
  *          When lanes of a warp read different words of one bank, a bank conflict, it serves them one after
  *          the other; a word that several lanes read is broadcast. A column of a 32 x 32 array lies in one
  *          bank; with a 33rd word of padding in each row it lies in all banks. Threads of different warps
- *          have no conflicts with each other. The strides of kernel 1 of reduction cause conflicts in all of
- *          its steps but the last.
+ *          have no conflicts with each other.
  * Terms:   bank conflict, bank, shared memory, broadcast, padding, warp, lane, stride, latency
  * Book:    5.3.1 (course)
  * After:   chapter05/divergence

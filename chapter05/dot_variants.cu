@@ -4,8 +4,8 @@
  *
  * Teaches: A tree reduction adds the values of a block in log2 of their number steps. One thread alone needs
  *          a step for each value, while all others wait. A small launch prints which elements each thread
- *          multiplies, and the values after each step. --all-store shows why only one thread stores the sum.
- *          A block whose size is no power of two adds a wrong sum by halves: try --threads 6.
+ *          multiplies, and the values after each step. --all-store shows why only one thread stores the sum,
+ *          --threads 6 why the size of a block has to be a power of two.
  * Terms:   tree reduction, shared memory, partial sum, barrier, grid-stride loop
  * Book:    5.3.1 (course)
  * Build:   nvcc -o dot_variants chapter05/dot_variants.cu common/lib/[a-z]*.c

@@ -5,17 +5,15 @@
  * Teaches: A barrier waits for all threads of the block, so all of them must reach it. Inside the if,
  *          where it seems to save time, only the threads that add reach it: a divergent barrier, whose
  *          behaviour is undefined. The kernel may hang in a deadlock, or compute a wrong sum, or
- *          compute the right one until the compiler or the device changes.
+ *          compute the right one until the compiler or the device changes. Without one of the two barriers of
+ *          dot, a thread may read a value that another thread has not stored yet.
  * Terms:   divergent barrier, barrier, __syncthreads, deadlock, data race, warp divergence, tree reduction
  * Book:    5.3.1 (optimized incorrectly)
  * Build:   nvcc -o dot_wrong_barrier chapter05/dot_wrong_barrier.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dot_wrong_barrier
- * Differs: the kernel runs in a child process, which is ended after --time-limit seconds. The status is 1
- *          whatever the sum is, since no result of this kernel is reliable (docs/errata.md: what devices do
- *          today). With --both-arms each arm of the if has a barrier, so no barrier is reached by all.
- *          --left-out runs the kernel of dot without its first barrier, or without that of the loop. Whether
- *          the sum is right then depends on the order in which the threads run: compare
- *          CUDA_CPU_SCHEDULE=reverse on the CPU back end.
+ * Differs: the kernel runs in a child process, which --time-limit ends. The status is 1, since no result is
+ *          reliable (docs/errata.md: what devices do today). --both-arms puts a barrier into each arm of the
+ *          if; --left-out runs the kernel of dot without its first barrier, or without that of the loop.
  * Expect:  1
  * Check:   --size 9000 | --left-out first (race) | --left-out loop (race)
  */
@@ -60,8 +58,9 @@ __global__ void dot(const float *a, const float *b, float *c, size_t n, bool bot
         c[blockIdx.x] = cache[0];
 }
 
-// A data race: some threads read values that others may not have stored yet. At first all values are 0, so
-// that one which is read too early is not what an earlier block has left there.
+// A data race: some threads read values that others may not have stored yet. The sum depends on the order in
+// which the threads run (on the CPU back end it is right with CUDA_CPU_SCHEDULE=reverse). At first all values
+// are 0, so that one which is read too early is not what an earlier block has left there.
 __global__ void dot_without(const float *a, const float *b, float *c, size_t n, int left_out) {
     __shared__ float cache[threadsPerBlock];
     size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;

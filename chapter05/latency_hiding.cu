@@ -5,8 +5,7 @@
  * Teaches: A warp scheduler issues, in each cycle, an instruction of a warp whose next one is ready. The
  *          scoreboard records the registers that wait for a result and holds back instructions that read
  *          them. So one warp whose instructions need each other waits; more warps hide the latency, and so
- *          do independent instructions of one warp. With enough of both the number of units is the limit: a
- *          device has fewer for doubles than for floats.
+ *          do independent instructions of one warp, up to the rate of the units, which is lower for doubles.
  * Terms:   latency hiding, warp scheduler, scoreboard, instruction-level parallelism, warp
  * Book:    5.3.1 (course)
  * After:   chapter05/occupancy

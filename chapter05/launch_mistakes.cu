@@ -4,9 +4,8 @@
  *
  * Teaches: A kernel whose threads leave elements out ends without an error. If an index multiplies
  *          blockIdx.x by gridDim.x, where blockDim.x is right, nobody notices while both are equal. N / 128
- *          blocks of 128 threads are rounded down, so the last N % 128 elements have no thread. If N is less
- *          than 128, there is no block, and the launch is an error. So is a grid or a block that exceeds a
- *          limit of the device: none of its threads run, and only the error tells.
+ *          blocks of 128 threads are rounded down, so the last N % 128 elements have no thread. A launch
+ *          without a block, as for N < 128, or beyond a limit of the device is an error, and no thread runs.
  * Terms:   launch, thread index, blockIdx, gridDim, blockDim, tail
  * Book:    5.2.1 (course)
  * After:   chapter05/add_launch_shapes

@@ -4,10 +4,9 @@
  *
  * Teaches: A launch is asynchronous: it returns before the kernel has run, so the host's clock measures only
  *          the call if the host does not wait for the device. If it waits, the time includes the overhead of
- *          the launch. Events are recorded by the device and measure the kernel. The first launch also loads
- *          the kernel's code and takes longer by every clock, so it serves as warm-up.
- *          Work of the host between two events belongs to the time between them, which can be read only
- *          after the device has recorded both.
+ *          the launch. Events are recorded by the device and measure the kernel, and work of the host between
+ *          them; only when both are recorded can the time be read. The first launch also loads the kernel's
+ *          code and takes longer by every clock, so it serves as warm-up.
  * Terms:   event, elapsed time, asynchronous launch, synchronization, launch overhead, warm-up,
  *          median, default stream
  * Book:    6.3 (after the book)

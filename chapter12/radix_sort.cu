@@ -12,10 +12,9 @@
  * After:   chapter12/scan
  * Build:   nvcc -o radix_sort chapter12/radix_sort.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/radix_sort --size 16M
- * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0; with --printed-test
- *          the program sorts 3, 2 in this way, and negative numbers, with status 1. --base 10 is the
- *          course's sort by decimal digits, without the number 31 that it forgets. Signed ints are
- *          sorted too.
+ * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0; --printed-test sorts
+ *          3, 2 and negative numbers so, with status 1. --base 10 is the course's sort by decimal digits,
+ *          without the number 31 that it forgets. Signed ints are sorted too.
  * Check:   --size 500
  */
 #include <time.h>
