@@ -117,8 +117,8 @@ int main(int argc, char **argv) {
         printf("%-30s %2d turn%s\n", patterns[p].name, turns(word, LANES),
                turns(word, LANES) == 1 ? "" : "s");
         printf("    a read takes %.1f cycles\n    banks", (double)cycles / READS);
-        for (int lane = 0; lane < LANES; lane++)
-            printf(" %d", word[lane] % BANKS);
+        for (int thread = 0; thread < threads; thread++)
+            printf(" %d", word[thread] % BANKS);
         printf("\n");
         ok = check_reads(p, threads, got, word, cycles) && ok;
     }
