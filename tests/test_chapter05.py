@@ -24,28 +24,25 @@ def test_launch_shapes(run, rng):
         assert len(re.findall(times, out, re.M)) == len(shapes)
 
 
-def test_blocks_rounded_down(run):
-    """N / 128 blocks are too few, or none; CUDA refuses a launch of none."""
+def test_wrong_launches(run):
+    """N / 128 blocks are too few, or none; CUDA refuses a launch of none, and one beyond the limits."""
     out = run("chapter05/launch_mistakes", status=1).out
-    rows = re.findall(r"^<<<(\d+), 128>>> for N = (\d+): (\w+), (\d+) elements are not added$", out, re.M)
-    assert [int(n) for _, n, _, _ in rows] == [1000, 128, 127, 1]
-    for blocks, n, error, missed in rows:
-        assert int(blocks) == int(n) // 128 and int(missed) == int(n) % 128
-        # CUDA 13.0 returns cudaErrorInvalidValue, although its documentation says cudaErrorInvalidConfiguration.
-        refused = "cudaErrorInvalidConfiguration", "cudaErrorInvalidValue"
-        assert error in (refused if blocks == "0" else ("cudaSuccess",))
-    rows = re.findall(
-        r"^<<<\((\d+), (\d+)\), (\d+)>>> for N = 16384: (\w+), (\d+) elements are not added$", out, re.M
-    )
-    assert [row[:3] for row in rows] == [
-        ("65536", "1", "128"),
-        ("2147483648", "1", "128"),
-        ("1", "65536", "128"),
-        ("128", "1", "1025"),
+    row = r"^<<<\((\d+), (\d+)\), (\d+)>>> for N = (\d+): (\w+), (\d+) elements are not added$"
+    rows = [(*map(int, row[:4]), row[4], int(row[5])) for row in re.findall(row, out, re.M)]
+    # CUDA 13.0 returns cudaErrorInvalidValue for 0 blocks, although its documentation says cudaErrorInvalidConfiguration.
+    refused = "cudaErrorInvalidConfiguration", "cudaErrorInvalidValue"
+    shapes = [(n // 128, 1, 128) for n in (1000, 128, 127, 1)] + [
+        (65536, 1, 128),
+        (2**31, 1, 128),
+        (1, 65536, 128),
+        (128, 1, 1025),
     ]
-    assert rows[0][3:] == ("cudaSuccess", "0") and all(
-        row[3] in refused and row[4] == "16384" for row in rows[1:]
-    )
+    assert [row[:3] for row in rows] == shapes
+    for x, y, threads, n, error, missed in rows:
+        if 0 < x < 2**31 and y < 65536 and threads <= 1024:
+            assert error == "cudaSuccess" and missed == (n % 128 if n <= 1000 else 0)
+        else:
+            assert error in refused and missed == n
 
 
 # ---- Shapes of launches, warps
