@@ -4,7 +4,8 @@
  *
  * Teaches: A tree reduction adds the values of a block in log2 of their number steps. One thread alone needs
  *          a step for each value, while all others wait. A small launch prints which elements each thread
- *          multiplies, and the values after each step. --all-store shows why only one thread stores the sum.
+ *          multiplies, and the values after each step. --all-store shows why only one thread stores the sum,
+ *          --threads 6 why the size of a block has to be a power of two.
  * Terms:   tree reduction, shared memory, partial sum, barrier, grid-stride loop
  * Book:    5.3.1 (course)
  * Build:   nvcc -o dot_variants chapter05/dot_variants.cu common/lib/[a-z]*.c
@@ -98,6 +99,9 @@ int main(int argc, char **argv) {
     printf("A block adds           steps   stores       kernel   dot product\n");
     bool ok = run("by halves", dev_a, dev_b, false, false);
     ok = run("with one thread", dev_a, dev_b, true, false) && ok;
+    if (threads & (threads - 1))
+        printf("%d is no power of two: a step with an odd number of values leaves out the last one\n",
+               threads);
     if (all_store)
         ok = run("by halves, all store", dev_a, dev_b, false, true) && ok;
 
@@ -121,10 +125,8 @@ void settings(int argc, char **argv) {
     parse_options(argc, argv, "Dot products whose blocks add in different ways.", TIMES,
                   {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"),
                    OPTION_INT("blocks", &blocks, 1, 1 << 20, "blocks of the grid"),
-                   OPTION_INT("threads", &threads, 1, MAX_THREADS, "threads of a block: a power of two"),
+                   OPTION_INT("threads", &threads, 1, MAX_THREADS, "threads of a block"),
                    OPTION_FLAG("all-store", &all_store, "also lets every thread store the sum")});
-    if (threads & (threads - 1))
-        quit(EXIT_USAGE, "--threads %d: must be a power of two, because a block adds in halves", threads);
     select_device();
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
 }

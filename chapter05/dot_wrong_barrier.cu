@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * dot_wrong_barrier: dot product with a divergent barrier
+ * dot_wrong_barrier: dot product with a divergent barrier, or without a barrier
  *
  * Teaches: A barrier waits for all threads of the block, so all of them must reach it. Inside the if,
  *          where it seems to save time, only the threads that add reach it: a divergent barrier, whose
  *          behaviour is undefined. The kernel may hang in a deadlock, or compute a wrong sum, or
- *          compute the right one until the compiler or the device changes.
- * Terms:   divergent barrier, barrier, __syncthreads, deadlock, warp divergence, tree reduction
+ *          compute the right one until the compiler or the device changes. Without one of the two barriers of
+ *          dot, a thread may read a value that another thread has not stored yet.
+ * Terms:   divergent barrier, barrier, __syncthreads, deadlock, data race, warp divergence, tree reduction
  * Book:    5.3.1 (optimized incorrectly)
  * Build:   nvcc -o dot_wrong_barrier chapter05/dot_wrong_barrier.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/dot_wrong_barrier
- * Differs: the kernel runs in a child process, which is ended after --time-limit seconds. The status is 1
- *          whatever the sum is (docs/book-vs-today.md: what devices do today). With --both-arms each arm of
- *          the if calls the barrier: all threads call it, but not in the same place.
+ * Differs: the kernel runs in a child process, which --time-limit ends. The status is 1, since no result is
+ *          reliable (docs/book-vs-today.md: what devices do today). --both-arms has a barrier in each arm;
+ *          --left-out runs the kernel of dot without its first barrier, or without that of the loop.
  * Expect:  1
+ * Check:   --size 9000 | --left-out first (race) | --left-out loop (race)
  */
 #include "../common/book.h"
 
@@ -23,8 +25,11 @@
 #define N (33 * 1024)
 const int threadsPerBlock = 256;
 
-static size_t n = N;   // --size
-static bool both_arms; // --both-arms
+enum { NONE, FIRST, LOOP }; // the barrier that is left out
+
+static size_t n = N;        // --size
+static bool both_arms;      // --both-arms
+static int left_out = NONE; // --left-out
 static void run_in_child(void);
 static bool check(float c, int blocks);
 
@@ -54,6 +59,35 @@ __global__ void dot(const float *a, const float *b, float *c, size_t n, bool bot
         c[blockIdx.x] = cache[0];
 }
 
+// A data race: some threads read values that others may not have stored yet. The sum depends on the order in
+// which the threads run (on the CPU back end it is right with CUDA_CPU_SCHEDULE=reverse). At first all values
+// are 0, so that one which is read too early is not what an earlier block has left there.
+__global__ void dot_without(const float *a, const float *b, float *c, size_t n, int left_out) {
+    __shared__ float cache[threadsPerBlock];
+    size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    unsigned cacheIndex = threadIdx.x;
+    cache[cacheIndex] = 0;
+    __syncthreads();
+
+    float temp = 0;
+    while (tid < n) {
+        temp += a[tid] * b[tid];
+        tid += (size_t)blockDim.x * gridDim.x;
+    }
+    cache[cacheIndex] = temp;
+    if (left_out != FIRST)
+        __syncthreads();
+
+    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
+        if (cacheIndex < i)
+            cache[cacheIndex] += cache[cacheIndex + i];
+        if (left_out != LOOP)
+            __syncthreads();
+    }
+    if (cacheIndex == 0)
+        c[blockIdx.x] = cache[0];
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     run_in_child(); // from here on this is a child process with a time limit
@@ -74,10 +108,17 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
 
-    printf("Half of the threads do not reach the barrier in the loop: this may hang.\n");
+    const char *const mistakes[] = {
+        "Half of the threads do not reach the barrier in the loop: this may hang.",
+        "The first barrier is left out: a value may be read before it is stored.",
+        "The barrier of the loop is left out: a sum may be read before it is stored."};
+    printf("%s\n", mistakes[left_out]);
     fflush(stdout); // the kernel may end the process
 
-    dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n, both_arms);
+    if (left_out == NONE)
+        dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n, both_arms);
+    else
+        dot_without<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n, left_out);
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
@@ -106,10 +147,14 @@ static int time_limit = 20; // --time-limit
 
 void settings(int argc, char **argv) {
     parse_options(
-        argc, argv, "Dot product with a barrier that not every thread reaches.", 0,
+        argc, argv, "Dot product with a barrier that not every thread reaches, or without a barrier.", 0,
         {OPTION_SIZE("size", &n, 1, 1LL << 33, "elements in a vector"),
          OPTION_FLAG("both-arms", &both_arms, "a call of the barrier in each arm of the if"),
+         OPTION_WORD("left-out", &left_out, "none|first|loop",
+                     "the kernel of dot without one of its barriers"),
          OPTION_INT("time-limit", &time_limit, 1, 3600, "seconds after which the kernel is ended")});
+    if (both_arms && left_out != NONE)
+        quit(EXIT_USAGE, "only one of --both-arms and --left-out");
     if (options.list_devices)
         select_device();
 }

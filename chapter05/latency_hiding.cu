@@ -5,7 +5,7 @@
  * Teaches: A warp scheduler issues, in each cycle, an instruction of a warp whose next one is ready. The
  *          scoreboard records the registers that wait for a result and holds back instructions that read
  *          them. So one warp whose instructions need each other waits; more warps hide the latency, and so
- *          do independent instructions of one warp.
+ *          do independent instructions of one warp, up to the rate of the units, which is lower for doubles.
  * Terms:   latency hiding, warp scheduler, scoreboard, function unit, instruction-level parallelism, warp
  * Book:    5.3.1 (course)
  * After:   chapter05/occupancy
@@ -16,9 +16,11 @@
 #include "../common/book.h"
 
 // The warp schedulers and the function units are drawn in docs/drawings.md#inside-a-multiprocessor
-#define STEPS 200
+#define STEPS      200
+#define RATE_STEPS 2000
 
 static bool check(const float *x, int count);
+static bool show_rates(void);
 
 // Each thread computes that many chains: each FMA waits for the one before in its chain, but not for other
 // chains and warps. The values are loaded and stored between the barriers, because the compiler moves no
@@ -70,6 +72,30 @@ static bool run(void (*kernel)(float, float *, long long *), int threads, int ch
     return check(x, count);
 }
 
+// Four chains of FMAs of floats, and of doubles, in all threads that the device can hold: their rates
+__global__ void add_floats(float factor, float *x) {
+    float a = 0, b = 1, c = 2, d = 3;
+#pragma unroll 16
+    for (int s = 0; s < RATE_STEPS; s++) {
+        a = fmaf(a, factor, 1);
+        b = fmaf(b, factor, 1);
+        c = fmaf(c, factor, 1);
+        d = fmaf(d, factor, 1);
+    }
+    x[threadIdx.x + blockIdx.x * blockDim.x] = a + b + c + d;
+}
+__global__ void add_doubles(double factor, double *x) {
+    double a = 0, b = 1, c = 2, d = 3;
+#pragma unroll 16
+    for (int s = 0; s < RATE_STEPS; s++) {
+        a = fma(a, factor, 1.0);
+        b = fma(b, factor, 1.0);
+        c = fma(c, factor, 1.0);
+        d = fma(d, factor, 1.0);
+    }
+    x[threadIdx.x + blockIdx.x * blockDim.x] = a + b + c + d;
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     bool ok = true;
@@ -81,10 +107,13 @@ int main(int argc, char **argv) {
         ok = run(four_chains, 32 * warps, 4) && ok;
         printf(" cycles\n");
     }
+    ok = show_rates() && ok;
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- check
+
+#include "../common/timing.h" // median_ms()
 
 void settings(int argc, char **argv) {
     configure(argc, argv, "Times instructions with more and more warps and chains.", TIMES);
@@ -92,6 +121,26 @@ void settings(int argc, char **argv) {
 
 static bool check(const float *x, int count) {
     return check_floats("value", x, count, 0, [](int i) { return i + STEPS; });
+}
+
+// Prints the rates of FMAs, which are two operations each.
+static bool show_rates(void) {
+    int multiprocessors, threads = 256;
+    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
+    int blocks = 8 * multiprocessors, count = blocks * threads; // 2048 threads a multiprocessor
+    DeviceArray<float> floats(count);
+    DeviceArray<double> doubles(count);
+    float single = median_ms([&] { add_floats<<<blocks, threads>>>(1, floats); });
+    float twice = median_ms([&] { add_doubles<<<blocks, threads>>>(1, doubles); });
+    double operations = 2.0 * 4 * RATE_STEPS * count;
+    printf("FMA of floats %.1f GFLOP/s, of doubles %.1f GFLOP/s: %.2f times the rate\n",
+           operations / single / 1e6, operations / twice / 1e6, single / twice);
+    HostArray<float> got(floats, count);
+    HostArray<double> got_doubles(doubles, count);
+    bool ok = true;
+    for (int i = 0; i < count && ok; i++)
+        ok = check_value("double", got_doubles[i], 4 * RATE_STEPS + 6, 0);
+    return check_floats("float", got, count, 0, [](int) { return 4 * RATE_STEPS + 6; }) && ok;
 }
 
 // Task: none: its kernels only take time

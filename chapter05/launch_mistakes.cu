@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * launch_mistakes: launches that leave elements out
+ * launch_mistakes: launches that leave elements out, and launches that are refused
  *
  * Teaches: A kernel whose threads leave elements out ends without an error. If an index multiplies
  *          blockIdx.x by gridDim.x, where blockDim.x is right, nobody notices while both are equal. N / 128
- *          blocks of 128 threads are rounded down, so the last N % 128 elements have no thread. If N is less
- *          than 128, there is no block, and the launch is an error.
+ *          blocks of 128 threads are rounded down, so the last N % 128 elements have no thread. A launch
+ *          without a block, as for N < 128, or beyond a limit of the device is an error, and no thread runs.
  * Terms:   launch, thread index, blockIdx, gridDim, blockDim, tail
  * Book:    5.2.1 (course)
  * After:   chapter05/add_launch_shapes
  * Build:   nvcc -o launch_mistakes chapter05/launch_mistakes.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter05/launch_mistakes
+ * Differs: 65,536 blocks in x were one too many for the book's devices. Today a grid has up to 2^31 - 1
+ *          blocks in x and 65,535 in y and z, and a block has up to 1024 threads.
  * Expect:  1
  */
 #include "../common/book.h"
+
+#define MOST (128 * 128) // elements
 
 static bool check(const int *missed);
 
@@ -42,11 +46,26 @@ static int count_missed(const int *dev_visited, int n) {
     return missed;
 }
 
+struct Launch {
+    dim3 grid;
+    int threads, n;
+};
+const Launch launches[8] = {
+    {1000 / 128, 128, 1000},     // wrong: (n + 127) / 128 blocks are needed
+    {128 / 128, 128, 128},       // right, since 128 divides n
+    {127 / 128, 128, 127},       // no block
+    {1 / 128, 128, 1},           // no block
+    {65536, 128, MOST},          // more than n threads: right
+    {1u << 31, 128, MOST},       // one block too many in x
+    {dim3(1, 65536), 128, MOST}, // one block too many in y
+    {128, 1025, MOST},           // one thread too many
+};
+
 int main(int argc, char **argv) {
     settings(argc, argv);
-    const int shapes[3][2] = {{64, 128}, {128, 64}, {128, 128}}, sizes[4] = {1000, 128, 127, 1};
-    int missed[7], *dev_visited;
-    HANDLE_ERROR(cudaMalloc(&dev_visited, 128 * 128 * sizeof(int)));
+    const int shapes[3][2] = {{64, 128}, {128, 64}, {128, 128}};
+    int missed[11], *dev_visited;
+    HANDLE_ERROR(cudaMalloc(&dev_visited, MOST * sizeof(int)));
 
     for (int i = 0; i < 3; i++) {
         int blocks = shapes[i][0], threads = shapes[i][1], n = blocks * threads;
@@ -56,14 +75,16 @@ int main(int argc, char **argv) {
         missed[i] = count_missed(dev_visited, n);
         printf("<<<%d, %d>>>: %d of %d elements are never added\n", blocks, threads, missed[i], n);
     }
-    for (int i = 0; i < 4; i++) {
-        int n = sizes[i], blocks = n / 128; // wrong: (n + 127) / 128 blocks are needed
-        HANDLE_ERROR(cudaMemset(dev_visited, 0, n * sizeof(int)));
-        visit<<<blocks, 128>>>(dev_visited, n);
+    for (int i = 0; i < 8; i++) {
+        Launch l = launches[i];
+        HANDLE_ERROR(cudaMemset(dev_visited, 0, l.n * sizeof(int)));
+        visit<<<l.grid, l.threads>>>(dev_visited, l.n);
         cudaError_t error = cudaGetLastError(); // in place of HANDLE_LAUNCH(), which ends the program
-        missed[3 + i] = count_missed(dev_visited, n);
-        printf("<<<%d, 128>>> for N = %d: %s, %d elements are not added\n", blocks, n,
-               cudaGetErrorName(error), missed[3 + i]);
+        if (error != cudaErrorInvalidConfiguration && error != cudaErrorInvalidValue)
+            HANDLE_ERROR(error);
+        missed[3 + i] = count_missed(dev_visited, l.n);
+        printf("<<<(%u, %u), %d>>> for N = %d: %s, %d elements are not added\n", l.grid.x, l.grid.y,
+               l.threads, l.n, cudaGetErrorName(error), missed[3 + i]);
     }
 
     HANDLE_ERROR(cudaFree(dev_visited));
@@ -78,8 +99,8 @@ void settings(int argc, char **argv) {
 }
 
 static bool check(const int *missed) {
-    const int expected[7] = {4032, 4096, 0, 1000 % 128, 0, 127, 1};
-    return check_ints("missed", missed, expected, 7);
+    const int expected[11] = {4032, 4096, 0, 1000 % 128, 0, 127, 1, 0, MOST, MOST, MOST};
+    return check_ints("missed", missed, expected, 11);
 }
 
 // Task: none: its launches are wrong on purpose; the exercise is chapter05/add_launch_shapes

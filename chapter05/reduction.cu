@@ -22,7 +22,7 @@
  *          longer guaranteed. The times include all passes, down to one number.
  * Limit:   reads from device memory; the last rung leaves nothing. A small array takes the time of a launch.
  * Bench:   4K 64K 1M 4M 32M 256M
- * Check:   --size 66003 | --size 300 --every
+ * Check:   --size 66003 | --size 300 --every --threads 64
  */
 #include "../common/book.h"
 #include "../common/bench.h"
@@ -34,6 +34,7 @@ const unsigned THREADS = 256; // per block
 
 static size_t n = BENCH_SIZE(4 << 20, 1 << 16); // --size
 static bool every;                              // --every: no times, but every size up to --size
+static int block_size = 2;                      // --threads: 64, 128, 256 or 512, in kernels 5 and 6
 static int *in, expected;                       // on the host: the array, its sum
 static int *dev_in, *dev_sums[2];               // dev_sums: the output of a pass; passes alternate
 static const int *dev_sum;                      // where the result of the last pass is
@@ -98,14 +99,14 @@ __global__ void reduce2(const int *in, int *out, unsigned n) {
 
 // Kernel 3: in kernel 2 half of the threads never add. Here each thread adds two elements when it loads
 // them, so half as many blocks do the work.
-__device__ int load_two(const int *in, unsigned n) {
-    unsigned i = threadIdx.x + blockIdx.x * 2 * THREADS;
-    return (i < n ? in[i] : 0) + (i + THREADS < n ? in[i + THREADS] : 0);
+__device__ int load_two(const int *in, unsigned n, unsigned threads) {
+    unsigned i = threadIdx.x + blockIdx.x * 2 * threads;
+    return (i < n ? in[i] : 0) + (i + threads < n ? in[i + threads] : 0);
 }
 
 __global__ void reduce3(const int *in, int *out, unsigned n) {
     __shared__ int cache[THREADS];
-    cache[threadIdx.x] = load_two(in, n);
+    cache[threadIdx.x] = load_two(in, n, THREADS);
     __syncthreads();
     add_halves(cache, 0);
     if (threadIdx.x == 0)
@@ -127,7 +128,7 @@ __device__ void add_last_warp(int *cache) {
 
 __global__ void reduce4(const int *in, int *out, unsigned n) {
     __shared__ int cache[THREADS];
-    cache[threadIdx.x] = load_two(in, n);
+    cache[threadIdx.x] = load_two(in, n, THREADS);
     __syncthreads();
     add_halves(cache, 32);
     if (threadIdx.x < 32)
@@ -140,6 +141,11 @@ __global__ void reduce4(const int *in, int *out, unsigned n) {
 // and no loop is left: a kernel for 256 threads has two steps before the last warp. On an H200 it takes as
 // long as kernel 4, since THREADS is a constant too, and nvcc unrolls the loop of add_halves().
 template <unsigned threads> __device__ void add_block(int *cache) {
+    if (threads >= 512) {
+        if (threadIdx.x < 256)
+            cache[threadIdx.x] += cache[threadIdx.x + 256];
+        __syncthreads();
+    }
     if (threads >= 256) {
         if (threadIdx.x < 128)
             cache[threadIdx.x] += cache[threadIdx.x + 128];
@@ -156,7 +162,7 @@ template <unsigned threads> __device__ void add_block(int *cache) {
 
 template <unsigned threads> __global__ void reduce5(const int *in, int *out, unsigned n) {
     __shared__ int cache[threads];
-    cache[threadIdx.x] = load_two(in, n);
+    cache[threadIdx.x] = load_two(in, n, threads);
     __syncthreads();
     add_block<threads>(cache);
     if (threadIdx.x == 0)
@@ -230,6 +236,8 @@ __global__ void __launch_bounds__(TILE_THREADS) reduce8(const int *in, int *out,
 }
 
 typedef void (*Kernel)(const int *in, int *out, unsigned n);
+static const Kernel kernels5[] = {reduce5<64>, reduce5<128>, reduce5<256>, reduce5<512>};
+static const Kernel kernels6[] = {reduce6<64>, reduce6<128>, reduce6<256>, reduce6<512>};
 
 // Adds the first n elements. Each pass writes one partial sum per block, until there is only one. per_block:
 // the elements that a block adds; most: blocks
@@ -265,9 +273,9 @@ static const Rung rungs[] = {
     {"last warp unrolled", "__syncwarp instead of __syncthreads",
      [] { reduce(reduce4, THREADS, 2 * THREADS); }},
     {"complete unrolling", "block size as template parameter",
-     [] { reduce(reduce5<THREADS>, THREADS, 2 * THREADS); }},
+     [] { reduce(kernels5[block_size], 64 << block_size, 128 << block_size); }},
     {"coarsening", "grid-stride loop, at most 512 blocks",
-     [] { reduce(reduce6<THREADS>, THREADS, 2 * THREADS, 2 * THREADS); }},
+     [] { reduce(kernels6[block_size], 64 << block_size, 128 << block_size, 128 << block_size); }},
     {"vectorized loads", "int4, eight in flight, warp shuffles", [] { reduce(reduce7, TILE_THREADS, TILE); }},
     {"single pass", "sum and block count in one atomicAdd", [] { reduce(reduce8, TILE_THREADS, TILE); }},
 #ifdef HAVE_CUB
@@ -292,8 +300,9 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     configure(argc, argv, "Adds up an array with nine kernels, each with one change.", LADDER,
               {OPTION_SIZE("size", &n, 1, INT_MAX, "ints to add up"),
+               OPTION_WORD("threads", &block_size, "64|128|256|512", "threads of a block in kernels 5 and 6"),
                OPTION_FLAG("every", &every, "no times, but check every size from 1 to --size")});
-    sums_bytes = ((n - 1) / THREADS + 1) * sizeof(int);
+    sums_bytes = ((n - 1) / 128 + 1) * sizeof(int); // 128: the least elements of a block
     require_memory((every ? 3 : 1) * n * sizeof(int),
                    n * sizeof(int) + 2 * sums_bytes + bench_memory(n * sizeof(int)));
     bench.title = std::to_string(n) + " ints";
@@ -358,13 +367,13 @@ static bool check_every_size(void) {
 // `half` threads adds the word that is `half` further on. All threads of the block reach a barrier after
 // each step.
 // reduce2(): Load as reduce0() does, then add_halves() down to one word.
-// load_two(): Return the sum of two elements that are THREADS apart. A block has 2 * THREADS of them.
+// load_two(): Return the sum of two elements that are `threads` apart. A block has 2 * threads of them.
 // reduce3(): Store what load_two() returns in shared memory, then add_halves() down to one word.
 // add_last_warp(): The first warp adds 64 words in steps of 32, 16, … 1. Each lane keeps its sum in a
 // register too, and each step has two barriers of the warp.
 // reduce4(): As reduce3(), but add_halves() stops at 64 words, which add_last_warp() adds.
-// add_block(): Add the words of `threads` threads, at most 256, without a loop. In blocks of 256 threads the
-// first 128 add the words of the others, and all reach a barrier; then, in blocks of 128 or more, the first
-// 64. The first warp calls add_last_warp().
+// add_block(): Add the words of `threads` threads, at most 512, without a loop. In blocks of 512 threads the
+// first 256 add the words of the others, and all reach a barrier; then, in blocks of 256 or more, the first
+// 128; then, in blocks of 128 or more, the first 64. The first warp calls add_last_warp().
 // reduce5(): As reduce4(), with add_block() for a block of `threads` threads. It needs load_two() too.
 // reduce6(): A grid-stride loop adds the elements of a thread, then add_block() the threads of the block.

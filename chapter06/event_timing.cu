@@ -4,8 +4,9 @@
  *
  * Teaches: A launch is asynchronous: it returns before the kernel has run, so the host's clock measures only
  *          the call if the host does not wait for the device. If it waits, the time includes the overhead of
- *          the launch. Events are recorded by the device and measure the kernel. The first launch also loads
- *          the kernel's code and takes longer by every clock, so it serves as warm-up.
+ *          the launch. Events are recorded by the device and measure the kernel, and work of the host between
+ *          them; only when both are recorded can the time be read. The first launch also loads the kernel's
+ *          code and takes longer by every clock, so it serves as warm-up.
  * Terms:   event, elapsed time, asynchronous launch, synchronization, launch overhead, warm-up,
  *          median, default stream
  * Book:    6.3 (after the book)
@@ -19,6 +20,8 @@
 #define N      (1024 * 1024)
 #define ROUNDS 100
 #define RUNS   11
+#define MORE   3  // launches after these
+#define HOST   10 // milliseconds of work of the host
 
 // One step of a linear congruential generator: x -> A * x + C modulo 2^32
 // ("Numerical Recipes in C", 2nd edition, section 7.1)
@@ -34,6 +37,7 @@ static int rounds = ROUNDS; // --rounds
 static double median(const double times[RUNS][CLOCKS], int clock);
 static bool check(unsigned *x, const unsigned *result);
 static bool check_times(const double times[CLOCKS]);
+static bool check_early(cudaError_t early);
 
 __global__ void kernel(unsigned *x, size_t n, int rounds) {
     size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
@@ -75,6 +79,32 @@ static void time_launch(unsigned *dev_x, double times[CLOCKS]) {
     HANDLE_ERROR(cudaEventDestroy(stop));
 }
 
+// Two mistakes: the host works between the events, and reads the time without cudaEventSynchronize().
+static bool show_mistakes(unsigned *dev_x) {
+    cudaEvent_t start, stop;
+    float elapsedTime;
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    HANDLE_ERROR(cudaEventRecord(start, 0));
+    for (double begin = now(); now() - begin < HOST;)
+        ; // in place of work: the device has nothing to do
+    for (int i = 0; i < MORE; i++)
+        kernel<<<(n + 255) / 256, 256>>>(dev_x, n, rounds);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaEventRecord(stop, 0));
+    // The CPU back end is never too early: it has run the kernels.
+    cudaError_t early = cudaEventElapsedTime(&elapsedTime, start, stop);
+    cudaGetLastError(); // cudaErrorNotReady is no failure: the next HANDLE_LAUNCH() must not report it
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+    printf("Read without cudaEventSynchronize(): %s\n", cudaGetErrorName(early));
+    printf("%d launches after %d ms of work of the host: %.3f ms between the events\n", MORE, HOST,
+           elapsedTime);
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
+    return check_early(early);
+}
+
 static void print_times(const char *name, double returned, double done, double events) {
     printf("%-22s %10.3f ms %10.3f ms %10.3f ms\n", name, returned, done, events);
 }
@@ -100,9 +130,10 @@ int main(int argc, char **argv) {
     // Each step has two operations, a multiplication and an addition.
     printf("Kernel: %.3f ms, %.1f Gop/s\n", events, 2.0 * n * rounds / events / 1e6);
 
+    bool ok = show_mistakes(dev_x);
     HANDLE_ERROR(cudaMemcpy(result, dev_x, n * sizeof(unsigned), cudaMemcpyDeviceToHost));
-    printf("x[0] has gone from %u to %u in %d launches\n", x[0], result[0], 1 + RUNS);
-    bool ok = check(x, result) && check_times(first) && check_times(later[RUNS - 1]);
+    printf("x[0] has gone from %u to %u in %d launches\n", x[0], result[0], 1 + RUNS + MORE);
+    ok = check(x, result) && check_times(first) && check_times(later[RUNS - 1]) && ok;
     HANDLE_ERROR(cudaFree(dev_x));
     free(x);
     free(result);
@@ -132,11 +163,15 @@ static bool check_times(const double times[CLOCKS]) {
     return check_value("times were measured", measured, 1, 0);
 }
 
+static bool check_early(cudaError_t early) {
+    return check_value("read early", early == cudaErrorNotReady || early == cudaSuccess, 1, 0);
+}
+
 // Compares the elements with those of x after the steps of all launches, which together are one step
 // x -> a * x + c. Overwrites x.
 static bool check(unsigned *x, const unsigned *result) {
     unsigned a = 1, c = 0;
-    for (long long step = 0; step < (long long)rounds * (1 + RUNS); step++) {
+    for (long long step = 0; step < (long long)rounds * (1 + RUNS + MORE); step++) {
         a = 1664525 * a;
         c = 1664525 * c + 1013904223;
     }

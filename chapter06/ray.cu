@@ -16,7 +16,7 @@
  *          the last sphere covers the others. ray_ladder times both kinds of memory; docs/book-vs-today.md
  *          says why constant memory does not win.
  * Picture: yes
- * Check:   --size 100 --block 32 | --size 9 --spheres 2000
+ * Check:   --size 100 --block 32 | --size 9 --spheres 2000 --background sky
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
@@ -48,13 +48,14 @@ struct Sphere {
 static size_t size = DIM;     // --size
 static int spheres = SPHERES; // --spheres
 static unsigned block = 16;   // --block, threads of a block in each direction
+static float3 background;     // --background
 static void time_kernel(unsigned char *dev_bitmap);
 static bool check_spheres(const unsigned char *pixels, const Sphere *s);
 
 __constant__ Sphere s[MAX_SPHERES];
 
 // Drawn in docs/drawings.md#rays-through-the-pixels-of-a-picture
-__global__ void kernel(unsigned char *ptr, size_t size, int spheres) {
+__global__ void kernel(unsigned char *ptr, size_t size, int spheres, float3 background) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
@@ -63,7 +64,7 @@ __global__ void kernel(unsigned char *ptr, size_t size, int spheres) {
     float ox = (x - size / 2.0f) * (DIM / (float)size);
     float oy = (y - size / 2.0f) * (DIM / (float)size);
 
-    float r = 0, g = 0, b = 0;
+    float r = background.x, g = background.y, b = background.z; // seen where the ray meets no sphere
     float maxz = -INF;
     for (int i = 0; i < spheres; i++) { // all threads of a warp read the same s[i]
         float fscale = 0, t = s[i].hit(ox, oy, &fscale);
@@ -109,7 +110,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpyToSymbol(s, temp_s, sizeof(Sphere) * spheres));
 
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    kernel<<<grids, threads>>>(dev_bitmap, size, spheres);
+    kernel<<<grids, threads>>>(dev_bitmap, size, spheres, background);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
 
@@ -135,12 +136,17 @@ int main(int argc, char **argv) {
 #include "spheres.h" // the options and check_spheres()
 
 void settings(int argc, char **argv) {
-    sphere_settings(argc, argv, "Draws spheres from constant memory.", PICTURE | TIMES);
+    const float3 colors[] = {{0, 0, 0}, {1, 1, 1}, {0.5f, 0.75f, 1}};
+    int color = 0;
+    sphere_settings(argc, argv, "Draws spheres from constant memory.", PICTURE | TIMES,
+                    OPTION_WORD("background", &color, "black|white|sky", "colour where no sphere is"));
+    background = colors[color];
+    memcpy(behind, &colors[color], sizeof(behind));
 }
 
 static void time_kernel(unsigned char *dev_bitmap) {
     dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
-    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres); });
+    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, spheres, background); });
     printf("Kernel:            %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
 }
 
@@ -149,5 +155,5 @@ static void time_kernel(unsigned char *dev_bitmap) {
 // ox = (x - size / 2) * DIM / size and oy, alike, in float. For each of the spheres s[i], i < spheres,
 // s[i].hit(ox, oy, &n) returns the depth where the ray meets the sphere, or -INF, and sets n to the
 // brightness there. The sphere with the largest depth is seen: the pixel has its (r, g, b), multiplied by n;
-// it is black if the ray meets none. Red, green and blue, as 0 to 255, and alpha, 255, are
+// it is `background` if the ray meets none. Red, green and blue, as 0 to 255, and alpha, 255, are
 // the bytes from ptr + 4 * (x + y * size) on.

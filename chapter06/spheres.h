@@ -63,6 +63,8 @@ static inline double ray_operations(void) {
     return 7.0 * size * size * spheres;
 }
 
+static float behind[3]; // red, green and blue of the background; ray sets them
+
 // The reference, in double: in each row it draws one sphere after the other and stores, for each pixel, the
 // depth of the nearest sphere up to now.
 static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
@@ -72,7 +74,8 @@ static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
         unsigned char *row = pixels + y * size * 4;
         for (size_t x = 0; x < size; x++) {
             depth[x] = -INFINITY;
-            memset(row + x * 4, 0, 3);
+            for (int k = 0; k < 3; k++)
+                row[x * 4 + k] = (unsigned char)(behind[k] * 255);
             row[x * 4 + 3] = 255;
         }
         for (int i = 0; i < spheres; i++) {

@@ -9,12 +9,13 @@
  * Terms:   pitch, cudaMallocPitch, cudaMemcpy2D, padding, alignment, coalesced access
  * Book:    7.3.5 (course)
  * Build:   nvcc -o pitched_memory chapter07/pitched_memory.cu common/lib/[a-z]*.c
- * Run:     ./bin/chapter07/pitched_memory
+ * Run:     ./bin/chapter07/pitched_memory --columns 1001 --rows 16K
  * Check:   --columns 101 --rows 45
  */
 #include "../common/book.h"
 
 static size_t columns = 100, rows = 64; // --columns, --rows
+static bool show_times(float *dev, size_t pitch);
 static bool check(const float *got, size_t pitch, size_t pitch_of_one);
 
 // The row is counted in bytes, the column in floats.
@@ -57,6 +58,7 @@ int main(int argc, char **argv) {
     printf("Row %zu, column %zu is at byte %zu * %zu + %zu * %zu = %zu: %g\n", row, column, row, pitch,
            column, sizeof(float), offset, value);
     ok = check_value("element", value, row * 1000.0 + column, 0x1p-22) && ok;
+    ok = show_times(dev, pitch) && ok;
 
     HANDLE_ERROR(cudaFree(dev));
     HANDLE_ERROR(cudaFree(dev_one));
@@ -66,17 +68,33 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- check
 
+#include "../common/timing.h" // median_ms()
+
 void settings(int argc, char **argv) {
-    configure(argc, argv, "Shows the pitch of a two-dimensional array.", 0,
+    configure(argc, argv, "Shows the pitch of a two-dimensional array.", TIMES,
               {OPTION_SIZE("columns", &columns, 1, 1 << 24, "floats in a row"),
                OPTION_SIZE("rows", &rows, 1, 1 << 24, "number of rows")});
     // On all devices so far the padding of a row is less than 1 KB.
     size_t bytes = columns * sizeof(float) * rows;
-    require_memory(bytes, bytes + rows * 1024);
+    require_memory(2 * bytes, 2 * bytes + rows * 1024);
+}
+
+// With a pitch that is a multiple of 128 bytes, each warp writes 32 floats in 4 sectors of 32 bytes. Without
+// padding most rows begin within a sector, and a warp writes to 5.
+static bool show_times(float *dev, size_t pitch) {
+    size_t width = columns * sizeof(float);
+    DeviceArray<float> packed(columns * rows);
+    dim3 threads(32, 8), blocks((columns + 31) / 32, min_of(65535, (rows + 7) / 8));
+    float ms = median_ms([&] { fill<<<blocks, threads>>>(dev, pitch, columns, rows); });
+    printf("Kernel, rows with padding:    %.4f ms, %.3f GB/s\n", ms, width * rows / ms / 1e6);
+    ms = median_ms([&] { fill<<<blocks, threads>>>(packed, width, columns, rows); });
+    printf("Kernel, rows without padding: %.4f ms, %.3f GB/s\n", ms, width * rows / ms / 1e6);
+    return check(HostArray<float>(packed, columns * rows), pitch, pitch);
 }
 
 // Compares each element with row * 1000 + column, which the device rounds twice, and sees whether the
 // pitch can be right: a multiple of the smallest one, and not less than the width.
+static bool show_times(float *dev, size_t pitch);
 static bool check(const float *got, size_t pitch, size_t pitch_of_one) {
     bool ok = pitch >= columns * sizeof(float) && pitch % pitch_of_one == 0;
     if (!ok)

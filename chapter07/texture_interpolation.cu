@@ -13,8 +13,9 @@
  * Build:   nvcc -o texture_interpolation chapter07/texture_interpolation.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter07/texture_interpolation
  * Differs: the course fills the array with a function that CUDA has deprecated; cudaMemcpy2DToArray
- *          replaces it.
- * Check:   --points 107
+ *          replaces it. With --whole --points 1 the coordinates are the course's, whole numbers: linear
+ *          filtering returns the mean of texels x - 1 and x there, and not texel x.
+ * Check:   --points 107 | --points 1 --whole
  */
 #include "../common/book.h"
 
@@ -23,16 +24,17 @@
 enum { POINT, LINEAR, NORMALIZED_POINT, NORMALIZED_LINEAR, KINDS };
 
 static int per_texel = 4; // --points
+static float shift = 0.5; // 0 with --whole
 static bool check(const float *values, int points);
 
 // Reads a texture of N texels from one texel before its beginning to one behind its end: point k is at
-// (k + 0.5) / per_texel - 1.
-__global__ void kernel(float *values, cudaTextureObject_t texture, bool normalized, int points,
-                       int per_texel) {
+// (k + shift) / per_texel - 1.
+__global__ void kernel(float *values, cudaTextureObject_t texture, bool normalized, int points, int per_texel,
+                       float shift) {
     int k = threadIdx.x + blockIdx.x * blockDim.x;
     if (k >= points)
         return;
-    float x = (k + 0.5f) / per_texel - 1;
+    float x = (k + shift) / per_texel - 1;
     values[k] = tex1D<float>(texture, normalized ? x / N : x);
 }
 
@@ -74,7 +76,7 @@ int main(int argc, char **argv) {
     for (int kind = 0; kind < KINDS; kind++) {
         cudaTextureObject_t texture = make_texture(array, kind);
         kernel<<<(points + 255) / 256, 256>>>(dev_values, texture, kind >= NORMALIZED_POINT, points,
-                                              per_texel);
+                                              per_texel, shift);
         HANDLE_LAUNCH();
         HANDLE_ERROR(
             cudaMemcpy(&values[kind * points], dev_values, points * sizeof(float), cudaMemcpyDeviceToHost));
@@ -85,7 +87,7 @@ int main(int argc, char **argv) {
     printf("         unnormalized      normalized\n");
     printf("     x   point  linear   point  linear\n");
     for (int k = 0; k < points; k++) {
-        printf("%6.3f", (k + 0.5) / per_texel - 1);
+        printf("%6.3f", (k + shift) / per_texel - 1);
         for (int kind = 0; kind < KINDS; kind++)
             printf(" %7.3f", values[kind * points + k]);
         printf("\n");
@@ -101,8 +103,11 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- check
 
 void settings(int argc, char **argv) {
+    bool whole = false;
     configure(argc, argv, "Reads a texture between its texels.", 0,
-              {OPTION_INT("points", &per_texel, 1, 1000, "points to read in each texel")});
+              {OPTION_INT("points", &per_texel, 1, 1000, "points to read in each texel"),
+               OPTION_FLAG("whole", &whole, "the first of them at a whole number, where the texel begins")});
+    shift = whole ? 0 : 0.5;
 }
 
 static double texel(double i) {
@@ -128,7 +133,7 @@ static bool check(const float *values, int points) {
         const float *got = values + kind * points;
         ok = check_floats(names[kind], got, points, 0,
                           [=](int k) {
-                              double x = (k + 0.5) / per_texel - 1;
+                              double x = (k + (double)shift) / per_texel - 1;
                               return expected_value(got[k], x, kind == LINEAR || kind == NORMALIZED_LINEAR);
                           }) &&
              ok;
@@ -137,7 +142,7 @@ static bool check(const float *values, int points) {
 }
 
 // Task: kernel(): The thread with the global index k reads the one-dimensional texture, which has N texels,
-// at the coordinate x = (k + 0.5) / per_texel - 1, in float, and stores the value in values[k]. If
+// at the coordinate x = (k + shift) / per_texel - 1, in float, and stores the value in values[k]. If
 // `normalized` is true, the coordinate is x / N instead. If k >= points, the thread does nothing.
 // make_texture(): Return a texture object for the CUDA array. The address mode is clamp, and the read mode
 // returns the floats unchanged. The filter mode is linear for the kinds LINEAR and NORMALIZED_LINEAR, and

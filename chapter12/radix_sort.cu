@@ -12,9 +12,9 @@
  * After:   chapter12/scan
  * Build:   nvcc -o radix_sort chapter12/radix_sort.cu common/lib/[a-z]*.c
  * Run:     ./bin/chapter12/radix_sort --size 16M
- * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0; with --printed-test
- *          the program sorts 3, 2 in this way, with status 1. --base 10 is the course's sort by decimal
- *          digits, without the number 31 that it forgets. Signed ints are sorted too.
+ * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0; --printed-test sorts
+ *          3, 2 and negative numbers so, with status 1. --base 10 is the course's sort by decimal digits,
+ *          without the number 31 that it forgets. Signed ints are sorted too.
  * Check:   --size 500
  */
 #include <time.h>
@@ -195,14 +195,20 @@ static int sort_decimal(void) {
 }
 
 // As sort_on_host(), with the printed test.
-static int sort_by_printed_test(void) {
-    const int in[] = {3, 2};
-    int list[] = {3, 2};
+static void print_by_printed_test(const char *name, const int *in, int count, const char *why) {
+    int list[6];
+    memcpy(list, in, count * sizeof(int));
     for (int bit = 0; bit < PASSES; bit++)
-        std::stable_partition(list, list + 2, [=](int x) { return !(((unsigned)x & 1u << bit) > 1); });
-    show("sorted:", list, 2);
-    if (!check("host", in, list, 2))
-        printf("host: wrong, as expected: the test never sees bit 0\n");
+        std::stable_partition(list, list + count, [=](int x) { return !(((unsigned)x & 1u << bit) > 1); });
+    show("sorted:", list, count);
+    if (!check(name, in, list, count))
+        printf("%s: wrong, as expected: %s\n", name, why);
+}
+
+static int sort_by_printed_test(void) {
+    const int odd[] = {3, 2}, negative[] = {4, -2, 10, -8, 6, 0};
+    print_by_printed_test("host", odd, 2, "the test never sees bit 0");
+    print_by_printed_test("negative numbers", negative, 6, "bit 31, their sign, puts them last");
     return EXIT_FAILURE;
 }
 

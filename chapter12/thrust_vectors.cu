@@ -70,6 +70,12 @@ static bool sums_and_maximum(void) {
     int plus = thrust::reduce(device.begin(), device.end(), 0, thrust::plus<int>());
     ok = check("sum, plus", plus, std::accumulate(numbers.begin(), numbers.end(), 0)) && ok;
 
+    // The sum of floats is rounded, and the order of the additions is not known.
+    thrust::device_vector<float> floats(numbers.begin(), numbers.end());
+    float sum_of_floats = thrust::reduce(floats.begin(), floats.end(), 0.0f, thrust::plus<float>());
+    printf("%-32s %11.0f\n", "sum of floats", sum_of_floats);
+    ok = check_value("sum of floats", sum_of_floats, sum, n * 0x1p-24) && ok;
+
     // The initial value takes part: 0 is larger than all negative numbers.
     device = negative;
     thrust::maximum<int> maximum;
@@ -85,6 +91,13 @@ static bool prefix_sums(void) {
     thrust::inclusive_scan(device.begin(), device.end(), sums.begin());
     std::partial_sum(numbers.begin(), numbers.end(), expected.begin());
     bool ok = check("inclusive scan", sums, expected);
+
+    // With another operator: the largest number up to each place
+    thrust::inclusive_scan(device.begin(), device.end(), sums.begin(), thrust::maximum<int>());
+    expected = numbers;
+    for (size_t i = 1; i < n; i++)
+        expected[i] = max_of(expected[i], expected[i - 1]);
+    ok = check("inclusive scan, maximum", sums, expected) && ok;
 
     // The segmented scan begins again at each new key.
     thrust::inclusive_scan_by_key(keys.begin(), keys.end(), device.begin(), sums.begin());
@@ -159,9 +172,10 @@ static bool check(const char *name, const HostInts &got, const HostInts &expecte
 
 // Task: prefix_sums(): On the device, compute the inclusive prefix sums of `numbers`, and check them with
 // check("inclusive scan", sums, expected), where std::partial_sum computes `expected`. Then compute the
-// inclusive prefix sums by key, which begin again at each new key of `segments`, and check them with
-// check("scan by key", sums, expected), where a loop on the host computes `expected`. Return whether both
-// checks are true.
+// largest of the numbers up to each place in the same way, and check("inclusive scan, maximum", sums,
+// expected) with a loop on the host. Then compute the inclusive prefix sums by key, which begin again at each
+// new key of `segments`, and check them with check("scan by key", sums, expected), where a loop on the host
+// computes `expected`. Return whether all checks are true.
 // gather_and_scatter(): On the device, gather the elements of `numbers` at the indices in `places`;
 // check("gather", host, expected) compares them with the result of a loop on the host. Then scatter the
 // gathered elements to the indices in `places`, and call check("scatter puts all back", scattered, numbers).

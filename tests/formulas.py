@@ -103,14 +103,14 @@ def turned(spheres, ticks):
     return moved
 
 
-def ray(spheres, size):
+def ray(spheres, size, background=(0, 0, 0)):
     """The spheres seen along the z axis: an RGB picture of 1024 x 1024 units, top row first. Each pixel shows the surface
     with the largest z; its brightness is the cosine of the angle to the normal. Computed in float32; each operation
     rounds separately."""
     f = np.float32
     axis = (np.arange(size, dtype=f) - f(size) / f(2)) * (f(1024) / f(size))
     depth = np.full((size, size), f(-2e10))
-    picture = np.zeros((size, size, 3), np.uint8)
+    picture = np.full((size, size, 3), background, np.uint8)
     for r, g, b, x, y, z, radius in spheres:
         rows, columns = (np.flatnonzero(np.abs(axis - centre) <= radius) for centre in (y, x))
         if not rows.size or not columns.size:

@@ -24,16 +24,25 @@ def test_launch_shapes(run, rng):
         assert len(re.findall(times, out, re.M)) == len(shapes)
 
 
-def test_blocks_rounded_down(run):
-    """N / 128 blocks are too few, or none; CUDA refuses a launch of none."""
+def test_wrong_launches(run):
+    """N / 128 blocks are too few, or none; CUDA refuses a launch of none, and one beyond the limits."""
     out = run("chapter05/launch_mistakes", status=1).out
-    rows = re.findall(r"^<<<(\d+), 128>>> for N = (\d+): (\w+), (\d+) elements are not added$", out, re.M)
-    assert [int(n) for _, n, _, _ in rows] == [1000, 128, 127, 1]
-    for blocks, n, error, missed in rows:
-        assert int(blocks) == int(n) // 128 and int(missed) == int(n) % 128
-        # CUDA 13.0 returns cudaErrorInvalidValue, although its documentation says cudaErrorInvalidConfiguration.
-        refused = "cudaErrorInvalidConfiguration", "cudaErrorInvalidValue"
-        assert error in (refused if blocks == "0" else ("cudaSuccess",))
+    row = r"^<<<\((\d+), (\d+)\), (\d+)>>> for N = (\d+): (\w+), (\d+) elements are not added$"
+    rows = [(*map(int, row[:4]), row[4], int(row[5])) for row in re.findall(row, out, re.M)]
+    # CUDA 13.0 returns cudaErrorInvalidValue for 0 blocks, although its documentation says cudaErrorInvalidConfiguration.
+    refused = "cudaErrorInvalidConfiguration", "cudaErrorInvalidValue"
+    shapes = [(n // 128, 1, 128) for n in (1000, 128, 127, 1)] + [
+        (65536, 1, 128),
+        (2**31, 1, 128),
+        (1, 65536, 128),
+        (128, 1, 1025),
+    ]
+    assert [row[:3] for row in rows] == shapes
+    for x, y, threads, n, error, missed in rows:
+        if 0 < x < 2**31 and y < 65536 and threads <= 1024:
+            assert error == "cudaSuccess" and missed == (n % 128 if n <= 1000 else 0)
+        else:
+            assert error in refused and missed == n
 
 
 # ---- Shapes of launches, warps
@@ -70,7 +79,7 @@ def test_wrong_barrier_is_named(run, rng, schedule):
     message names the line where half of the threads wait and the last barrier of the others."""
     source = (helpers.ROOT / "chapter05/dot_wrong_barrier.cu").read_text().splitlines()
     barriers = [number for number, line in enumerate(source, 1) if "__syncthreads();" in line]
-    right, wrong, other = barriers
+    right, wrong, other = barriers[:3]  # the others are of dot_without
     for size in 1, rng.randint(2, 10**5):
         command, env = ["chapter05/dot_wrong_barrier", "--size", size], {"CUDA_CPU_SCHEDULE": schedule}
         result = run(*command, status=1, env=env)
@@ -86,6 +95,21 @@ def test_wrong_barrier_is_named(run, rng, schedule):
         says = rf"divergent barrier: \d+ of 256 threads wait at {place} while .* reaches {place}$"
         lines = re.search(says, err, re.M)
         assert lines and {int(lines[1]), int(lines[2])} == {wrong, other}, err
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.parametrize("barrier", ["first", "loop"])
+def test_without_a_barrier(run, barrier):
+    """A thread that runs first reads what the others have not stored; in the reverse order all is stored before it is read."""
+    command = ["chapter05/dot_wrong_barrier", "--left-out", barrier]
+    for schedule, right in ("forward", False), ("reverse", True):
+        err = run(*command, status=1, env={"CUDA_CPU_SCHEDULE": schedule}).err
+        assert ("dot product: 1 of 1 differ" in err) != right and (
+            "the sum is right, this time" in err
+        ) == right
+    assert run(*command, "--both-arms", status=64).errors == [
+        "dot_wrong_barrier: only one of --both-arms and --left-out"
+    ]
 
 
 def test_wrong_barrier_ends_in_time(tmp_path):
@@ -104,9 +128,10 @@ def test_wrong_barrier_ends_in_time(tmp_path):
 @pytest.mark.backend("gpu")
 def test_wrong_barrier_on_a_gpu(run):
     """The behaviour is undefined, but the exit status is 1, within the time limit."""
-    for arms in [], ["--both-arms"]:
-        result = run("chapter05/dot_wrong_barrier", "--time-limit", 30, *arms, status=1, timeout=60)
-        assert result.errors and result.out.startswith("Half of the threads")
+    for mistake in [], ["--both-arms"], ["--left-out=first"], ["--left-out=loop"]:
+        result = run("chapter05/dot_wrong_barrier", "--time-limit", 30, *mistake, status=1, timeout=60)
+        says = "The " if "=" in str(mistake) else "Half of the threads"
+        assert result.errors and result.out.startswith(says)
 
 
 # ---- Shared memory
@@ -182,8 +207,12 @@ def test_reduction_of_every_size(run, rng):
     """Up to 3 blocks in the first kernels, 2 in the others. A block of the last kernels reduces 16384 elements."""
     out = run("chapter05/reduction", "--every", "--size", 600, "--seed", rng.randrange(10**6), status=0).out
     assert re.findall(r"^(\d) .+: right for every size from 1 to 600$", out, re.M) == list("012345678")
+    for threads in 64, 128, 512:  # more elements than a block adds
+        options = "--threads", threads, "--every", "--size", 2 * threads + 70, "--kernel", rng.choice([5, 6])
+        assert "right for every size from 1" in run("chapter05/reduction", *options, status=0).out
     for size in 16385, rng.randint(5001, 10**5):
-        out = run("chapter05/reduction", "--size", size, "--runs", 1, status=0).out
+        more = "--threads", rng.choice([64, 128, 512])
+        out = run("chapter05/reduction", "--size", size, "--runs", 1, *more, status=0).out
         assert re.search(rf"^{size} ints", out, re.M) and rungs_of(out) == list(range(9))
     kernel = rng.randrange(9)
     out = run("chapter05/reduction", "--size", 999, "--runs", 1, "--kernel", kernel, status=0).out

@@ -25,8 +25,10 @@ def test_spheres(run, rng, tmp_path, name):
     """A size that is no multiple of a block. The picture does not depend on the block: the same in constant and in global memory."""
     seed, size, count = rng.randrange(1 << 63), rng.randint(18, 300), rng.randint(1, 300)
     view = dict(size=size, spheres=count, seed=seed, block=rng.choice([16, 32]))
-    picture, _ = draw(run, tmp_path, name, **view, **(dict(frames=1) if name == "ray_animated" else {}))
-    helpers.compare(name, picture, ray(spheres(count, seed), size), **LIMITS)
+    more = {"ray": dict(background="sky"), "ray_animated": dict(frames=1)}.get(name, {})
+    picture, _ = draw(run, tmp_path, name, **view, **more)
+    background = (127, 191, 255) if name == "ray" else (0, 0, 0)
+    helpers.compare(name, picture, ray(spheres(count, seed), size, background), **LIMITS)
 
 
 def test_mirrors(run, tmp_path):
@@ -45,21 +47,31 @@ def test_constant_divergence(run, rng):
 
 
 def test_event_timing(run, rng):
-    """The value after 12 launches, and three clocks, of which two are the host's: the call returns before the kernel ends."""
+    """The value after 15 launches, and three clocks, of which two are the host's: the call returns before the kernel ends."""
     for size, rounds in (1, 1), (257, 3), (100000, rng.randint(10, 300)):
         seed = rng.randrange(1 << 63)
         options = [f"--size={size}", f"--rounds={rounds}", f"--seed={seed}"]
         out = run("chapter06/event_timing", *options, status=0).out
         before = after = next(random_bits(seed)) & 0xFFFFFFFF
-        for _ in range(12 * rounds):
+        for _ in range(15 * rounds):
             after = after * 1664525 + 1013904223 & 0xFFFFFFFF
-        assert f"\nx[0] has gone from {before} to {after} in 12 launches\n" in out
+        assert f"\nx[0] has gone from {before} to {after} in 15 launches\n" in out
         assert out.endswith(f"\nAll {size} elements are right.\n")
         for row in "first launch", "median of later ones":
             times = re.search(rf"^{row} +(\d+\.\d+) ms +(\d+\.\d+) ms +(\d+\.\d+) ms$", out, re.M).groups()
             returned, done, events = map(float, times)
             assert size < 10**5 or 0 < returned <= done and events > 0
         assert re.search(r"^Kernel: \d+\.\d{3} ms, \d+\.\d Gop/s$", out, re.M)
+        early = re.search(r"^Read without cudaEventSynchronize\(\): (\w+)$", out, re.M)[1]
+        assert (
+            early == "cudaSuccess"
+            if helpers.backend() == "cpu" or size < 10**5
+            else early == "cudaErrorNotReady"
+        )
+        assert (
+            float(re.search(r"^3 launches after 10 ms of work of the host: (\d+\.\d+) ms", out, re.M)[1])
+            > 9.5
+        )
 
 
 @pytest.mark.parametrize("spheres", [1, 33, 500])

@@ -341,7 +341,6 @@ def test_bad_arguments(sample, run, rng):
 
 # Options that exclude each other, or whose values do
 EXCLUDED = {
-    "chapter05/dot_variants --threads=96": "--threads 96: must be a power of two, because a block adds in halves",
     "chapter05/launch_geometry --block-x=32 --block-y=33": "a block has at most 1024 threads, and 32 x 33 are 1056",
     "chapter05/launch_geometry --grid-x=65535 --grid-y=65535": "a launch has at most 1048576 threads here",
     "chapter12/linear_solver --rows=90 --constraints=10": "--constraints 10: must be at most 9, the columns",
