@@ -63,11 +63,10 @@ def test_event_timing(run, rng):
             assert size < 10**5 or 0 < returned <= done and events > 0
         assert re.search(r"^Kernel: \d+\.\d{3} ms, \d+\.\d Gop/s$", out, re.M)
         early = re.search(r"^Read without cudaEventSynchronize\(\): (\w+)$", out, re.M)[1]
-        assert (
-            early == "cudaSuccess"
-            if helpers.backend() == "cpu" or size < 10**5
-            else early == "cudaErrorNotReady"
-        )
+        if helpers.backend() == "cpu":
+            assert early == "cudaSuccess"
+        else:  # a short kernel may have ended
+            assert early == "cudaErrorNotReady" or (early == "cudaSuccess" and size < 10**5)
         assert (
             float(re.search(r"^3 launches after 10 ms of work of the host: (\d+\.\d+) ms", out, re.M)[1])
             > 9.5
