@@ -200,6 +200,7 @@ GRIDS = {  # the statements of a kernel; the kind of its loops, if neighbouring 
     "int i = blockIdx.x, j = blockIdx.y; float f = i * 0.1f; for (int k = 0; k < 20; k++) { f = f * f + 0.2f; if (f > 9) break; }"
     " x[i + j * gridDim.x] = (int)(f * 5);": "Joined<InChunks, 1>",
     "int i = 2 * blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] += 3;": "OneBody",
+    "int i = (short)blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] += 3;": "OneBody",
     "int i = n - blockIdx.x * blockDim.x + threadIdx.x; if (i < n && i >= 0) x[i] += 3;": "OneBody",
     "float i = (float)blockIdx.x * blockDim.x + threadIdx.x; if (threadIdx.y < 1) x[(int)i] += 3;": "Fibers",
     f"{GLOBAL}; if (i < n) x[i] += blockIdx.x;": "OneBody",

@@ -25,7 +25,7 @@ static bool is_global_index(LoopPlan *p, Token *i) {
     bool found = false;
     for (int n = 0; n < 4; n++)
         found |= n & 1 ? is_sum(i, "blockIdx", "blockDim", n & 2) : is_sum(i, "blockDim", "blockIdx", n & 2);
-    if (found && kind(before) == ')' && before->match == before - 2 && is_one_of(before - 1, integer_words))
+    if (found && kind(before) == ')' && before->match == before - 2 && is_one_of(before - 1, wide_words))
         before -= 3; // a cast of the first one
     return found && after < p->kernel.body->match && kind(after) && !strchr("*/%", kind(after)) &&
            (is(before, "return") || (kind(before) && strchr("=(,[{;", kind(before))));

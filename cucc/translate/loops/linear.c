@@ -5,8 +5,7 @@
 // others count from there (step() in cuda_cpu/loops.h).
 #include "plan.h"
 
-static const char wide_words[] =
-    " int unsigned long size_t uint int32_t uint32_t int64_t uint64_t ptrdiff_t ";
+const char wide_words[] = " int unsigned long size_t uint int32_t uint32_t int64_t uint64_t ptrdiff_t ";
 
 // `axis`: 'x', 'y' or 'z'
 static bool differs_along(LoopPlan *p, Token *i, int axis) {

@@ -157,6 +157,7 @@ void find_joined(LoopPlan *p);
 void declare_index(const LoopPlan *p, Text *text, const char *x, const char *turn);
 
 // linear.c
+extern const char wide_words[];
 void choose_axis(LoopPlan *p);
 Growth growth_of(LoopPlan *p, Token *i, Token *end, int axis);
 Growth growth_of_variable(LoopPlan *p, Variable *v, int axis);
