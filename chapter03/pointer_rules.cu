@@ -82,8 +82,7 @@ static void try_rule(Rule *rule) {
     case FREE:
         free(pointer);
         break;
-    case COPY: // `kind` may be another direction than that of the pointers; cudaMemcpyDefault is always
-               // theirs
+    case COPY: // with cudaMemcpyDefault CUDA finds the direction from the pointers
         rule->error = cudaMemcpy(*rule->to + 1, pointer, sizeof(int), rule->kind);
         HANDLE_ERROR(cudaMemcpy(&rule->seen, *rule->to + 1, sizeof(int), cudaMemcpyDefault));
         break;
@@ -219,8 +218,7 @@ static void make_pointers(void) {
     HANDLE_ERROR(cudaMemcpy(dev, values, sizeof(values), cudaMemcpyHostToDevice));
 }
 
-// In a child process that breaks rules: without messages, since the table says what happened, and no core
-// file
+// In a child process that breaks rules: no messages, since the table says what happened, and no core file
 static void be_silent(void) {
     const struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
