@@ -46,7 +46,7 @@ typedef struct Rule {
 static struct Shared {
     Rule rules[32];
     int count, next; // next: the rule to try
-    int types[6];    // what cudaPointerGetAttributes says of six pointers
+    bool types;      // whether cudaPointerGetAttributes says what it should
     int pageable;    // whether kernels can use pageable memory of the host
     int coherent;    // whether they use the page tables of the host for that
 } * shared;
@@ -82,8 +82,7 @@ static void try_rule(Rule *rule) {
     case FREE:
         free(pointer);
         break;
-    case COPY: // `kind` may be another direction than that of the pointers; cudaMemcpyDefault is always
-               // theirs
+    case COPY: // with cudaMemcpyDefault CUDA finds the direction from the pointers
         rule->error = cudaMemcpy(*rule->to + 1, pointer, sizeof(int), rule->kind);
         HANDLE_ERROR(cudaMemcpy(&rule->seen, *rule->to + 1, sizeof(int), cudaMemcpyDefault));
         break;
@@ -219,8 +218,7 @@ static void make_pointers(void) {
     HANDLE_ERROR(cudaMemcpy(dev, values, sizeof(values), cudaMemcpyHostToDevice));
 }
 
-// In a child process that breaks rules: without messages, since the table says what happened, and no core
-// file
+// In a child process that breaks rules: no messages, since the table says what happened, and no core file
 static void be_silent(void) {
     const struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
@@ -229,27 +227,33 @@ static void be_silent(void) {
 }
 
 __device__ int variable;
-static const int types[] = {cudaMemoryTypeUnregistered, cudaMemoryTypeHost,   cudaMemoryTypeDevice,
-                            cudaMemoryTypeDevice,       cudaMemoryTypeDevice, cudaMemoryTypeManaged};
 
 // In a child process
 static void print_pointers(void) {
     static const char *const names[] = {"Unregistered", "Host", "Device", "Managed"};
-    static const char *const origins[] = {
-        "malloc",           "cudaHostAlloc", "cudaMalloc", "the element after it", "a __device__ variable",
-        "cudaMallocManaged"};
-    int *managed;
+    int *managed, got[6], expected[6];
     void *symbol;
     select_device();
     make_pointers();
     HANDLE_ERROR(cudaMallocManaged(&managed, sizeof(int)));
     HANDLE_ERROR(cudaGetSymbolAddress(&symbol, variable));
-    const void *const pointers[] = {host, pinned, dev, dev + 1, symbol, managed};
+    const struct {
+        const char *origin;
+        const void *pointer;
+        int type;
+    } pointers[] = {{"malloc", host, cudaMemoryTypeUnregistered},
+                    {"cudaHostAlloc", pinned, cudaMemoryTypeHost},
+                    {"cudaMalloc", dev, cudaMemoryTypeDevice},
+                    {"the element after it", dev + 1, cudaMemoryTypeDevice},
+                    {"a __device__ variable", symbol, cudaMemoryTypeDevice},
+                    {"cudaMallocManaged", managed, cudaMemoryTypeManaged}};
     printf("%-42s | %s\n", "pointer", "cudaPointerGetAttributes");
     for (int i = 0; i < 6; i++) {
-        shared->types[i] = type_of(pointers[i]);
-        printf("%-42s | cudaMemoryType%s\n", origins[i], names[shared->types[i] & 3]);
+        got[i] = type_of(pointers[i].pointer);
+        expected[i] = pointers[i].type;
+        printf("%-42s | cudaMemoryType%s\n", pointers[i].origin, names[got[i] & 3]);
     }
+    shared->types = check_ints("types of memory", got, expected, 6);
     shared->pageable = device_attribute(cudaDevAttrPageableMemoryAccess);
     shared->coherent = device_attribute(cudaDevAttrPageableMemoryAccessUsesHostPageTables);
     printf("\nKernels can%s use memory of malloc: pageableMemoryAccess is %d.\n\n",
@@ -279,8 +283,7 @@ static bool check(void) {
     }
     if (CPU_BACKEND)
         puts("On the CPU back end kernels can read all memory of the host.");
-    bool ok = check_ints("outcomes", got, expected, shared->count);
-    return check_ints("types of memory", shared->types, types, 6) && ok;
+    return check_ints("outcomes", got, expected, shared->count) && shared->types;
 }
 
 // Task: type_of(): Return the type of the memory that the pointer points to, as cudaPointerGetAttributes

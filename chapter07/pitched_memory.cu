@@ -94,7 +94,6 @@ static bool show_times(float *dev, size_t pitch) {
 
 // Compares each element with row * 1000 + column, which the device rounds twice, and sees whether the
 // pitch can be right: a multiple of the smallest one, and not less than the width.
-static bool show_times(float *dev, size_t pitch);
 static bool check(const float *got, size_t pitch, size_t pitch_of_one) {
     bool ok = pitch >= columns * sizeof(float) && pitch % pitch_of_one == 0;
     if (!ok)

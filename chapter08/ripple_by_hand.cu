@@ -2,10 +2,10 @@
 /*
  * ripple_by_hand: the ripple with the calls and callbacks of GLUT in the program itself
  *
- * Teaches: What GPUAnimBitmap does for ripple is written out here. GLUT has the main loop of the program
- *          and calls its functions: for each event of the keyboard and the mouse, when the window has to be
- *          drawn, and whenever there is nothing else to do. That function, the idle function, computes the
- *          next frame in a pixel buffer and asks GLUT to draw it. Dragging with the mouse moves the waves.
+ * Teaches: What GPUAnimBitmap does for ripple is written out here. GLUT has the main loop, and calls
+ *          functions of the program: for each event of the keyboard and the mouse, when the window has to be
+ *          drawn, and whenever no event waits. The last of them, the idle function, computes the next frame
+ *          in a pixel buffer and asks GLUT to draw it. Dragging with the mouse moves the waves.
  * Terms:   interoperability, pixel buffer, frame, callback, OpenGL context, map, unmap, event
  * Book:    8.3.1 (after the book)
  * After:   chapter08/ripple

@@ -170,10 +170,13 @@ static int *source;              // random ints, which all tests copy
 static double read_ms, write_ms; // of the host, in the memory that was tested last
 
 void settings(int argc, char **argv) {
-    configure(argc, argv, "Times copies to the device and back.", TIMES,
-              {OPTION_SIZE("size", &n, 1, 1LL << 40, "ints to copy"),
-               OPTION_INT("iterations", &copies, 1, 1000000, "copies that are timed"),
-               OPTION_SIZE("pin", &pin, 4096, 1LL << 40, "bytes to pin, and show what the host has left")});
+    parse_options(argc, argv, "Times copies to the device and back.", TIMES,
+                  {OPTION_SIZE("size", &n, 1, 1LL << 40, "ints to copy"),
+                   OPTION_INT("iterations", &copies, 1, 1000000, "copies that are timed"),
+                   OPTION_SIZE("pin", &pin, 4096, 1LL << 40, "bytes to pin, and what the host has left")});
+    if (pin) // nothing is timed
+        options.uses &= ~TIMES;
+    select_device();
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
     require_memory(4 * pin, 0); // so that the host keeps three quarters of what it has
     source = big_random_ints(n);

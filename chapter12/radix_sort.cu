@@ -196,7 +196,7 @@ static int sort_decimal(void) {
 
 // As sort_on_host(), with the printed test.
 static void print_by_printed_test(const char *name, const int *in, int count, const char *why) {
-    int list[6];
+    int list[7];
     memcpy(list, in, count * sizeof(int));
     for (int bit = 0; bit < PASSES; bit++)
         std::stable_partition(list, list + count, [=](int x) { return !(((unsigned)x & 1u << bit) > 1); });
@@ -206,9 +206,9 @@ static void print_by_printed_test(const char *name, const int *in, int count, co
 }
 
 static int sort_by_printed_test(void) {
-    const int odd[] = {3, 2}, negative[] = {4, -2, 10, -8, 6, 0};
+    const int odd[] = {3, 2}, negative[] = {4, -2, 10, -2147483646, -8, 6, 0};
     print_by_printed_test("host", odd, 2, "the test never sees bit 0");
-    print_by_printed_test("negative numbers", negative, 6, "bit 31, their sign, puts them last");
+    print_by_printed_test("negative numbers", negative, 7, "bit 31, their sign, puts them last");
     return EXIT_FAILURE;
 }
 

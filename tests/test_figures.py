@@ -12,9 +12,8 @@ import results
 import then
 from test_programs import help_of
 
-LONG = re.compile(
-    "chapter08/|chapter13/|hashtable|thrust_sort|shmem.* --sweep|--reads"
-)  # of three seconds or more on the CPU
+# Commands of three seconds or more on the CPU
+LONG = re.compile("chapter08/|chapter13/|hashtable|thrust_sort|shmem.* --sweep|--reads")
 
 
 def check_command(run, command, smaller=()):

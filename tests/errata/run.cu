@@ -198,18 +198,6 @@ static int host_read(void) {
     return 0;
 }
 
-// CSInParallel: tiles of 32 x 32 threads, and larger ones
-__global__ void tile(void) {}
-static int tiles(void) {
-    cudaError_t error = cudaSuccess;
-    for (unsigned width = 32; width <= 33; width++) {
-        tile<<<1, dim3(width, width)>>>();
-        error = cudaGetLastError();
-        printf("%u x %u: %s\n", width, width, cudaGetErrorName(error));
-    }
-    return error != cudaSuccess;
-}
-
 // Class notes: the array of a texture is freed while the texture still uses it
 static int freed_first(void) {
     cudaChannelFormatDesc desc = cudaCreateChannelDesc<float>();
@@ -221,22 +209,6 @@ static int freed_first(void) {
     cudaCreateTextureObject(&tex, &resource, &texture, NULL);
     cudaError_t freed = cudaFreeArray(resource.res.array.array);
     printf("%s, %s\n", cudaGetErrorName(freed), cudaGetErrorName(cudaDestroyTextureObject(tex)));
-    return 0;
-}
-
-// Class notes: negative numbers, sorted bit by bit with the printed test
-static int negatives(void) {
-    int d[] = {4, -2, 10, -2147483646, -8, 6, 0}, sorted[7]; // the fourth has bits 31 and 1
-    for (unsigned mask = 1; mask != 0; mask <<= 1) {
-        int n = 0;
-        for (bool set : {false, true})
-            for (int value : d)
-                if (((value & mask) > 1) == set)
-                    sorted[n++] = value;
-        memcpy(d, sorted, sizeof(d));
-    }
-    for (int value : d)
-        printf("%d\n", value);
     return 0;
 }
 
@@ -283,10 +255,10 @@ static int random_sum(void) {
 static const struct {
     const char *name;
     int (*run)(void);
-} cases[] = {CASE(squares),     CASE(stack),       CASE(symbol),    CASE(leak),   CASE(cast),
-             CASE(unset),       CASE(addresses),   CASE(neighbour), CASE(unlock), CASE(fence),
-             CASE(freed_twice), CASE(values),      CASE(host_read), CASE(tiles),  CASE(freed_first),
-             CASE(negatives),   CASE(small_block), CASE(random_sum)};
+} cases[] = {CASE(squares),   CASE(stack),       CASE(symbol),      CASE(leak),
+             CASE(cast),      CASE(unset),       CASE(addresses),   CASE(neighbour),
+             CASE(unlock),    CASE(fence),       CASE(freed_twice), CASE(values),
+             CASE(host_read), CASE(freed_first), CASE(small_block), CASE(random_sum)};
 
 int main(int argc, char **argv) {
     for (auto &one : cases)

@@ -48,7 +48,6 @@ REPORTED = [
     ("freed_twice", (), {}, "cudaFree: .* was not allocated by cudaMalloc, and was freed already"),
     ("values", (), {}, "illegal address .*\n.*in kernel take_values"),
     ("host_read", (), {"CUDA_CPU_CHECK": "1"}, "the host reads .* 16 bytes of device 0, allocated at run"),
-    ("tiles", (), {}, "the number of threads of a block is 1089, must be from 1 to 1024"),
     ("small_block", ("--check",), {}, "at offset 128 of dynamic shared memory, which has 128 bytes"),
     ("random_sum", SANITIZERS, {}, "signed integer overflow: .* cannot be represented in type 'int'"),
 ]
@@ -63,7 +62,6 @@ UNNOTICED = {
     "fence": "cudaSuccess\n100000 of 100000\n",
     "host_read": "10\n",
     "freed_first": "cudaSuccess, cudaSuccess\n",
-    "negatives": "0\n4\n6\n10\n-2147483646\n-8\n-2\n",
 }
 
 
