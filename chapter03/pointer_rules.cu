@@ -46,7 +46,7 @@ typedef struct Rule {
 static struct Shared {
     Rule rules[32];
     int count, next; // next: the rule to try
-    bool types;      // whether cudaPointerGetAttributes says what it should
+    bool types;      // whether cudaPointerGetAttributes returned the documented types
     int pageable;    // whether kernels can use pageable memory of the host
     int coherent;    // whether they use the page tables of the host for that
 } * shared;
@@ -124,7 +124,7 @@ static void try_rules(void) {
         try_rule(rule);
         if (rule->error != cudaSuccess && rule->expected == WORKED)
             quit(EXIT_FAILURE, "%s: %s", rule->text, cudaGetErrorName(rule->error));
-        (void)cudaGetLastError(); // otherwise the next launch would report it
+        (void)cudaGetLastError(); // clears the error, so that the check of the next launch does not see it
         shared->next++;
         cudaError_t error = cudaDeviceSynchronize();
         if (error != cudaSuccess || rule->use == FREE)

@@ -340,7 +340,8 @@ inline int choose(int on, bool value, bool other) {
 }
 
 // A loop such as for (int i = threadIdx.x; i < n; i += blockDim.x): the threads from `begin` up to `end` of
-// each row execute its next iteration. Their loop variables are first, first + 1, first + 2 and so on.
+// each row execute the next iteration together. Their loop variables are first, first + 1, first + 2 and so
+// on.
 template <class T> struct Neighbours {
     unsigned begin, end, rest; // those from begin + 1 up to `rest` go on after thread `begin`, which is alone
     T first = 0;

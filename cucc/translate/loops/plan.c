@@ -375,7 +375,7 @@ static Keeping keeping_of(const Variable *v, bool pointed) {
         return v->init ? ONE_FOR_ALL : DECLARED_BEFORE;
     if (v->by_index)
         return COMPUTED_AGAIN;
-    const bool any_type = v->is_auto && !v->is_plain; // what is done to it may not be a read
+    const bool any_type = v->is_auto && !v->is_plain; // its type is unknown: an operator may change it
     return !v->is_reference && (v->is_array || !v->init || v->is_exposed || any_type) ? OBJECT_OF_THREAD
                                                                                       : COPY_OF_THREAD;
 }

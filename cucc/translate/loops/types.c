@@ -121,7 +121,8 @@ bool is_class(const Variable *v) {
 
 typedef enum { NOT_DECLARED, FIXED, CHANGES } Constancy;
 
-// True if a name that is declared in these braces may be meant outside of functions. `qualified`: as A::name
+// True if code outside of these braces can use a name that is declared in them: they belong to a namespace
+// or, if the name is written A::name (`qualified`), to a class.
 bool is_visible(const Token *open, bool qualified) {
     for (; kind(open) == '{'; open = enclosing((Token *)open - 1)) {
         const ScopeKind scope = brace_kind(statement_begin(open), (Token *)open);
